@@ -1,0 +1,63 @@
+//! `trunkline config check` and `config default`.
+
+use serde_json::json;
+
+use crate::config::{Config, DEFAULTS, Database, KeyringPlace};
+use crate::output::Output;
+
+/// Reaching this function means that every check passed; it says what is in force.
+pub(super) fn check(config: &Config, output: &Output) {
+    let keyring = match &config.keyring {
+        KeyringPlace::File(path) => path.display().to_string(),
+        KeyringPlace::Text(_) => "keyring.text".to_owned(),
+    };
+    let Database {
+        url,
+        max_connections,
+        acquire_timeout,
+        statement_timeout,
+        lock_timeout,
+        pgbouncer,
+    } = &config.database;
+    let database = if url.is_some() { "set" } else { "not set" };
+    let proxies: Vec<String> = config
+        .edge
+        .trusted_proxies
+        .iter()
+        .map(|network| format!("{}/{}", network.address, network.prefix))
+        .collect();
+    let text = format!(
+        "The configuration is usable.\n  node        {node}\n  base_url    {base} (listening on {listen})\n  \
+         dash_url    http://{console}\n  admin       http://{admin}\n  database    {database}, at most {max_connections} connections\n  \
+         keyring     {keyring}\n  proxies     {proxies:?}",
+        node = config.node.as_str(),
+        base = config.edge.public_url,
+        listen = config.edge.listen,
+        console = config.console_listen,
+        admin = config.admin_listen,
+    );
+    let object = json!({
+        "ok": true,
+        "node": config.node.as_str(),
+        "public_url": config.edge.public_url,
+        "edge_listen": config.edge.listen.to_string(),
+        "console_listen": config.console_listen.to_string(),
+        "admin_listen": config.admin_listen.to_string(),
+        "trusted_proxies": proxies,
+        "database": {
+            "url": database,
+            "max_connections": max_connections,
+            "acquire_timeout_ms": acquire_timeout.as_millis(),
+            "statement_timeout_ms": statement_timeout.as_millis(),
+            "lock_timeout_ms": lock_timeout.as_millis(),
+            "pgbouncer": pgbouncer,
+        },
+        "keyring": keyring,
+    });
+    output.success(&text, &object);
+}
+
+/// Every key, commented.
+pub(super) fn default(output: &Output) {
+    output.success(DEFAULTS.trim_end(), &json!({ "toml": DEFAULTS }));
+}

@@ -1,0 +1,104 @@
+//! Configuration, in two stages: texts from the defaults, the file and the environment become one
+//! [`raw::RawConfig`]; checking it yields a [`Config`] in which every value is usable. Only this room
+//! reads the environment.
+
+mod check;
+mod layers;
+mod raw;
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use trunkline_terms::{NodeId, Secret};
+
+pub(crate) use check::Network;
+pub(crate) use layers::{DEFAULTS, environment};
+
+/// File that is read when none is named, if it is there.
+pub(crate) const DEFAULT_FILE: &str = "trunkline.toml";
+
+/// A configuration that passed every check.
+#[derive(Debug)]
+pub(crate) struct Config {
+    pub(crate) edge: Edge,
+    pub(crate) console_listen: SocketAddr,
+    pub(crate) admin_listen: SocketAddr,
+    pub(crate) node: NodeId,
+    pub(crate) database: Database,
+    pub(crate) keyring: KeyringPlace,
+}
+
+/// The data-plane listener.
+#[derive(Debug)]
+pub(crate) struct Edge {
+    pub(crate) listen: SocketAddr,
+    pub(crate) public_url: String,
+    pub(crate) trusted_proxies: Vec<Network>,
+}
+
+/// How PostgreSQL is reached.
+#[derive(Debug)]
+pub(crate) struct Database {
+    pub(crate) url: Option<Secret>,
+    pub(crate) max_connections: u32,
+    pub(crate) acquire_timeout: Duration,
+    pub(crate) statement_timeout: Duration,
+    pub(crate) lock_timeout: Duration,
+    pub(crate) pgbouncer: bool,
+}
+
+/// Where the root keys are.
+#[derive(Debug)]
+pub(crate) enum KeyringPlace {
+    /// In a file of their own.
+    File(PathBuf),
+    /// In the configuration itself.
+    Text(Secret),
+}
+
+/// One thing that is wrong: the key, where its value came from, and how to mend it.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub(crate) struct Finding {
+    pub(crate) key: String,
+    pub(crate) from: String,
+    pub(crate) problem: String,
+}
+
+/// Everything that is wrong.
+#[derive(Debug, thiserror::Error)]
+#[error("the configuration is not usable:{}", Listed(.0))]
+pub(crate) struct ConfigError(pub(crate) Vec<Finding>);
+
+/// Reads and checks the configuration. `file` none means [`DEFAULT_FILE`] if it exists.
+pub(crate) fn load(
+    file: Option<&Path>,
+    environment: &[(String, String)],
+) -> Result<Config, ConfigError> {
+    let layers = layers::Layers::read(file, environment).map_err(ConfigError)?;
+    check::config(&layers).map_err(ConfigError)
+}
+
+struct Listed<'a>(&'a [Finding]);
+
+impl fmt::Display for Listed<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0
+            .iter()
+            .try_for_each(|finding| write!(formatter, "\n  {finding}"))
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "{} (from {}): {}",
+            self.key, self.from, self.problem
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests;

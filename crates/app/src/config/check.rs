@@ -1,0 +1,241 @@
+//! From texts to values. All findings are collected, so that one run names everything.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use trunkline_terms::{NodeId, Secret};
+
+use super::layers::Layers;
+use super::raw::{RawDatabase, RawEdge, RawKeyring};
+use super::{Config, Database, Edge, Finding, KeyringPlace};
+use crate::files;
+
+/// Longest database address that is read from a file.
+const MAX_URL_BYTES: u64 = 4_096;
+/// Most connections one process may be told to open.
+const MAX_CONNECTIONS: i64 = 1_000;
+/// Longest time that can be set, one hour.
+const MAX_TIMEOUT_MS: i64 = 3_600_000;
+
+/// A network in CIDR notation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Network {
+    pub(crate) address: IpAddr,
+    pub(crate) prefix: u8,
+}
+
+struct Check<'a> {
+    layers: &'a Layers,
+    findings: Vec<Finding>,
+}
+
+/// Checks every value; none is used before all are good.
+pub(super) fn config(layers: &Layers) -> Result<Config, Vec<Finding>> {
+    let raw = layers.raw().map_err(|finding| vec![finding])?;
+    let mut check = Check {
+        layers,
+        findings: Vec::new(),
+    };
+    let edge = check.edge(&raw.edge);
+    let console_listen = check.address("console.listen", &raw.console.listen);
+    let admin_listen = check.address("admin.listen", &raw.admin.listen);
+    for (key, other) in [
+        ("edge.listen", edge.as_ref().map(|edge| edge.listen)),
+        ("console.listen", console_listen),
+    ] {
+        if admin_listen.is_some() && admin_listen == other {
+            check.say(
+                "admin.listen",
+                format!("must not be the address of {key}: metrics stay private"),
+            );
+        }
+    }
+    let node = check.take(
+        "node.name",
+        NodeId::new(&raw.node.name)
+            .map_err(|_| "must have 1 to 64 letters, digits, - _ .".to_owned()),
+    );
+    let database = check.database(&raw.database);
+    let keyring = check.keyring(raw.keyring);
+    let whole = (|| {
+        Some(Config {
+            edge: edge?,
+            console_listen: console_listen?,
+            admin_listen: admin_listen?,
+            node: node?,
+            database: database?,
+            keyring: keyring?,
+        })
+    })();
+    match whole {
+        Some(config) if check.findings.is_empty() => Ok(config),
+        Some(_) | None => Err(check.findings),
+    }
+}
+
+// === impl Check ===
+
+impl Check<'_> {
+    fn say(&mut self, key: &str, problem: String) {
+        let from = self.layers.origin(key).to_owned();
+        self.findings.push(Finding {
+            key: key.to_owned(),
+            from,
+            problem,
+        });
+    }
+
+    fn take<T>(&mut self, key: &str, value: Result<T, String>) -> Option<T> {
+        value.map_err(|problem| self.say(key, problem)).ok()
+    }
+
+    fn address(&mut self, key: &str, text: &str) -> Option<SocketAddr> {
+        let parsed = text
+            .parse()
+            .map_err(|_| "must be an address and a port, such as 127.0.0.1:8080".to_owned());
+        self.take(key, parsed)
+    }
+
+    fn edge(&mut self, raw: &RawEdge) -> Option<Edge> {
+        let listen = self.address("edge.listen", &raw.listen);
+        let public_url = self.public_url(&raw.public_url, listen);
+        let mut trusted_proxies = Vec::new();
+        for text in &raw.trusted_proxies {
+            let problem = format!("{text:?} is not a network such as 10.0.0.0/8");
+            trusted_proxies
+                .extend(self.take("edge.trusted_proxies", Network::parse(text).ok_or(problem)));
+        }
+        Some(Edge {
+            listen: listen?,
+            public_url: public_url?,
+            trusted_proxies,
+        })
+    }
+
+    fn public_url(&mut self, text: &str, listen: Option<SocketAddr>) -> Option<String> {
+        if text.is_empty() {
+            let listen = listen?;
+            if !listen.ip().is_loopback() {
+                self.say(
+                    "edge.public_url",
+                    format!("must be set because edge.listen {listen} is not a loopback address: links are made of it"),
+                );
+                return None;
+            }
+            return Some(format!("http://{listen}"));
+        }
+        let host = ["https://", "http://"]
+            .iter()
+            .find_map(|scheme| text.strip_prefix(scheme));
+        let plain = |host: &str| {
+            !host.is_empty()
+                && host
+                    .chars()
+                    .all(|c| c.is_ascii_alphanumeric() || "-._:[]/".contains(c))
+        };
+        match host {
+            Some(host) if plain(host) => Some(text.trim_end_matches('/').to_owned()),
+            Some(_) | None => {
+                self.say(
+                    "edge.public_url",
+                    "must be an address such as https://api.example.com".to_owned(),
+                );
+                None
+            }
+        }
+    }
+
+    fn database(&mut self, raw: &RawDatabase) -> Option<Database> {
+        let url = self.database_url(&raw.url, &raw.url_file);
+        let connections = in_range(raw.max_connections, 1, MAX_CONNECTIONS);
+        let connections = self.take("database.max_connections", connections);
+        let mut timeout = |key: &str, value: i64| {
+            self.take(key, in_range(value, 1, MAX_TIMEOUT_MS))
+                .map(Duration::from_millis)
+        };
+        let acquire_timeout = timeout("database.acquire_timeout_ms", raw.acquire_timeout_ms);
+        let statement_timeout = timeout("database.statement_timeout_ms", raw.statement_timeout_ms);
+        let lock_timeout = timeout("database.lock_timeout_ms", raw.lock_timeout_ms);
+        Some(Database {
+            url: url?,
+            max_connections: u32::try_from(connections?).ok()?,
+            acquire_timeout: acquire_timeout?,
+            statement_timeout: statement_timeout?,
+            lock_timeout: lock_timeout?,
+            pgbouncer: raw.pgbouncer,
+        })
+    }
+
+    /// Outer none: a finding was made. Inner none: not set.
+    fn database_url(&mut self, url: &Secret, url_file: &str) -> Option<Option<Secret>> {
+        if !url.reveal().is_empty() && !url_file.is_empty() {
+            self.say(
+                "database.url_file",
+                "database.url is set too: keep one of them".to_owned(),
+            );
+            return None;
+        }
+        let (key, url) = if url_file.is_empty() {
+            ("database.url", url.clone())
+        } else {
+            let read = files::read_bounded(Path::new(url_file), MAX_URL_BYTES)
+                .map_err(|error| error.to_string());
+            let text = self.take("database.url_file", read)?;
+            ("database.url_file", Secret::new(text.trim().to_owned()))
+        };
+        if url.reveal().is_empty() && key == "database.url" {
+            return Some(None);
+        }
+        let known = ["postgres://", "postgresql://"]
+            .iter()
+            .any(|scheme| url.reveal().starts_with(scheme));
+        if !known {
+            // The value may hold a password, so it is not repeated.
+            self.say(
+                key,
+                "must be an address such as postgres://user@host:5432/database".to_owned(),
+            );
+            return None;
+        }
+        Some(Some(url))
+    }
+
+    fn keyring(&mut self, raw: RawKeyring) -> Option<KeyringPlace> {
+        if !raw.text.reveal().is_empty() {
+            return Some(KeyringPlace::Text(raw.text));
+        }
+        if raw.file.is_empty() {
+            self.say(
+                "keyring.file",
+                "must be set (or keyring.text): the keyring seals everything".to_owned(),
+            );
+            return None;
+        }
+        Some(KeyringPlace::File(PathBuf::from(raw.file)))
+    }
+}
+
+// === impl Network ===
+
+impl Network {
+    /// `10.0.0.0/8`, or one address.
+    fn parse(text: &str) -> Option<Self> {
+        let (address, prefix) = match text.split_once('/') {
+            Some((address, prefix)) => (address.parse::<IpAddr>().ok()?, Some(prefix)),
+            None => (text.parse().ok()?, None),
+        };
+        let longest = if address.is_ipv4() { 32 } else { 128 };
+        let prefix = match prefix {
+            Some(prefix) => prefix.parse::<u8>().ok()?,
+            None => longest,
+        };
+        (prefix <= longest).then_some(Self { address, prefix })
+    }
+}
+
+fn in_range(value: i64, least: i64, most: i64) -> Result<u64, String> {
+    let legal = (least..=most).contains(&value);
+    let number = u64::try_from(value).ok().filter(|_| legal);
+    number.ok_or_else(|| format!("must be from {least} to {most}"))
+}

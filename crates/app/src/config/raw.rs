@@ -1,0 +1,55 @@
+//! The shape of the configuration, before its values are looked at. One struct per section, one
+//! field per key of `config.default.toml`.
+
+use serde::Deserialize;
+use trunkline_terms::Secret;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawConfig {
+    pub(super) edge: RawEdge,
+    pub(super) console: RawListen,
+    pub(super) admin: RawListen,
+    pub(super) node: RawNode,
+    pub(super) database: RawDatabase,
+    pub(super) keyring: RawKeyring,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawEdge {
+    pub(super) listen: String,
+    pub(super) public_url: String,
+    pub(super) trusted_proxies: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawListen {
+    pub(super) listen: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawNode {
+    pub(super) name: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawDatabase {
+    pub(super) url: Secret,
+    pub(super) url_file: String,
+    pub(super) max_connections: i64,
+    pub(super) acquire_timeout_ms: i64,
+    pub(super) statement_timeout_ms: i64,
+    pub(super) lock_timeout_ms: i64,
+    pub(super) pgbouncer: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawKeyring {
+    pub(super) file: String,
+    pub(super) text: Secret,
+}

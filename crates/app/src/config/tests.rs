@@ -1,0 +1,270 @@
+//! The configuration as operators write it.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use super::layers::Layers;
+use super::*;
+
+fn from_text(text: &str, environment: &[(&str, &str)]) -> Result<Config, Vec<Finding>> {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+    load_with(Some(file.path()), environment)
+}
+
+fn load_with(file: Option<&Path>, environment: &[(&str, &str)]) -> Result<Config, Vec<Finding>> {
+    let owned: Vec<(String, String)> = environment
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect();
+    load(file, &owned).map_err(|ConfigError(findings)| findings)
+}
+
+fn problem(result: Result<Config, Vec<Finding>>, key: &str) -> String {
+    let findings = result.map(|_| ()).unwrap_err();
+    let found = findings.iter().find(|finding| finding.key == key);
+    found
+        .unwrap_or_else(|| panic!("no finding for {key} in {findings:?}"))
+        .to_string()
+}
+
+// covers: D-1-07, D-1-10
+#[test]
+fn listeners_default_to_8080_and_8081_on_loopback() {
+    let config = from_text("", &[]).unwrap();
+    assert_eq!(config.edge.listen.to_string(), "127.0.0.1:8080");
+    assert_eq!(config.console_listen.to_string(), "127.0.0.1:8081");
+    assert_eq!(config.edge.public_url, "http://127.0.0.1:8080");
+    assert!(config.database.url.is_none());
+}
+
+// covers: D-1-09
+#[test]
+fn public_url_is_demanded_when_the_listener_is_not_loopback() {
+    for listen in ["0.0.0.0:8080", "[::]:8080", "10.0.0.1:8080"] {
+        let text = format!("[edge]\nlisten = {listen:?}");
+        let said = problem(from_text(&text, &[]), "edge.public_url");
+        assert!(
+            said.contains("must be set") && said.contains(listen),
+            "{said}"
+        );
+        let with_url = format!("{text}\npublic_url = \"https://api.example.com/\"");
+        assert_eq!(
+            from_text(&with_url, &[]).unwrap().edge.public_url,
+            "https://api.example.com"
+        );
+    }
+    assert!(from_text("[edge]\nlisten = \"[::1]:8080\"", &[]).is_ok());
+    for wrong in [
+        "api.example.com",
+        "ftp://x",
+        "https://",
+        "https://a b",
+        "https://x?y",
+    ] {
+        let text = format!("[edge]\npublic_url = {wrong:?}");
+        assert!(
+            problem(from_text(&text, &[]), "edge.public_url").contains("such as https://"),
+            "{wrong}"
+        );
+    }
+}
+
+// covers: D-1-11
+#[test]
+fn edge_and_console_may_share_an_address_but_admin_may_not() {
+    assert!(from_text("[console]\nlisten = \"127.0.0.1:8080\"", &[]).is_ok());
+    let shared = from_text("[admin]\nlisten = \"127.0.0.1:8080\"", &[]);
+    assert!(problem(shared, "admin.listen").contains("edge.listen"));
+    let shared = from_text("[admin]\nlisten = \"127.0.0.1:8081\"", &[]);
+    assert!(problem(shared, "admin.listen").contains("console.listen"));
+}
+
+// covers: D-1-05
+#[test]
+fn every_key_can_be_overridden_by_the_environment() {
+    let keys = Layers::read(Some(Path::new("/dev/null")), &[])
+        .unwrap()
+        .keys();
+    assert_eq!(keys.len(), 15, "{keys:?}");
+    // One good value for each key, so that a key without a row here fails the test.
+    let good = [
+        ("edge.listen", "127.0.0.1:1"),
+        ("edge.public_url", "https://x.example"),
+        ("edge.trusted_proxies", "10.0.0.0/8, ::1"),
+        ("console.listen", "127.0.0.1:2"),
+        ("admin.listen", "127.0.0.1:3"),
+        ("node.name", "eu-7"),
+        ("database.url", "postgres://u@h/d"),
+        ("database.url_file", "/nowhere"),
+        ("database.max_connections", "7"),
+        ("database.acquire_timeout_ms", "8"),
+        ("database.statement_timeout_ms", "9"),
+        ("database.lock_timeout_ms", "10"),
+        ("database.pgbouncer", "true"),
+        ("keyring.file", "/etc/k"),
+        ("keyring.text", "v1:secret"),
+    ];
+    for key in &keys {
+        let (_, value) = good.iter().find(|(name, _)| name == key).unwrap();
+        let variable = format!("TRUNKLINE__{}", key.to_uppercase().replace('.', "__"));
+        let layers = Layers::read(
+            Some(Path::new("/dev/null")),
+            &[(variable.clone(), (*value).to_owned())],
+        )
+        .unwrap();
+        assert_eq!(layers.origin(key), variable);
+    }
+    let all: Vec<(String, &str)> = good
+        .iter()
+        .filter(|(key, _)| *key != "database.url_file")
+        .map(|(key, value)| {
+            (
+                format!("TRUNKLINE__{}", key.to_uppercase().replace('.', "__")),
+                *value,
+            )
+        })
+        .collect();
+    let borrowed: Vec<(&str, &str)> = all
+        .iter()
+        .map(|(name, value)| (name.as_str(), *value))
+        .collect();
+    let config = from_text("[node]\nname = \"from-file\"", &borrowed).unwrap();
+    assert_eq!(config.edge.listen.port(), 1);
+    assert_eq!(config.edge.trusted_proxies.len(), 2);
+    let named = (config.node.as_str(), config.database.max_connections);
+    assert_eq!(named, ("eu-7", 7), "the environment wins over the file");
+    assert_eq!(config.database.acquire_timeout.as_millis(), 8);
+    assert_eq!(config.database.statement_timeout.as_millis(), 9);
+    assert_eq!(config.database.lock_timeout.as_millis(), 10);
+    assert!(config.database.pgbouncer);
+    assert!(
+        matches!(config.keyring, KeyringPlace::Text(_)),
+        "keyring.text wins over keyring.file"
+    );
+}
+
+// covers: D-1-06
+#[test]
+fn a_broken_configuration_is_explained_key_by_key() {
+    let text = "
+        [edge]
+        listen = \"localhost\"
+        trusted_proxies = [\"10.0.0.0/33\"]
+        colour = 1
+        [database]
+        max_connections = \"many\"
+        [cosmos]
+        size = 1
+    ";
+    let findings = from_text(text, &[]).map(|_| ()).unwrap_err();
+    let said: Vec<String> = findings.iter().map(ToString::to_string).collect();
+    let all = said.join("\n");
+    assert!(
+        all.contains("edge.colour") && all.contains("[edge] has edge.listen"),
+        "{all}"
+    );
+    assert!(
+        all.contains("database.max_connections")
+            && all.contains("must be a whole number, not a text"),
+        "{all}"
+    );
+    assert!(
+        all.contains("cosmos.size") && all.contains("the sections are"),
+        "{all}"
+    );
+    let values = from_text(
+        "[edge]\nlisten = \"localhost\"\ntrusted_proxies = [\"10.0.0.0/33\"]",
+        &[],
+    );
+    let findings = values.map(|_| ()).unwrap_err();
+    assert_eq!(findings.len(), 2, "{findings:?}");
+}
+
+#[test]
+fn values_out_of_range_are_refused() {
+    let rows = [
+        ("database.max_connections", "0", "from 1 to 1000"),
+        ("database.max_connections", "1001", "from 1 to 1000"),
+        ("database.acquire_timeout_ms", "-1", "from 1 to 3600000"),
+        ("database.lock_timeout_ms", "3600001", "from 1 to 3600000"),
+        ("database.statement_timeout_ms", "soon", "whole number"),
+        ("database.pgbouncer", "yes", "true or false"),
+        ("node.name", "a b", "1 to 64"),
+        ("keyring.file", "", "must be set"),
+        ("edge.trusted_proxies", "300.0.0.1", "not a network"),
+        ("console.listen", ":80", "an address and a port"),
+    ];
+    for (key, value, text) in rows {
+        let variable = format!("TRUNKLINE__{}", key.to_uppercase().replace('.', "__"));
+        let said = problem(from_text("", &[(&variable, value)]), key);
+        assert!(said.contains(text) && said.contains(&variable), "{said}");
+    }
+    assert!(problem(from_text("", &[("TRUNKLINE__EDGE", "x")]), "edge").contains("unknown key"));
+    assert!(problem(from_text("", &[("TRUNKLINE__A__B", "x")]), "a.b").contains("unknown key"));
+}
+
+#[test]
+fn a_secret_is_never_repeated_in_a_finding() {
+    let secret = "hunter2canary";
+    let results = [
+        from_text(
+            "",
+            &[(
+                "TRUNKLINE__DATABASE__URL",
+                &format!("mysql://root:{secret}@h/d"),
+            )],
+        ),
+        from_text(
+            &format!("[database]\nurl = \"mysql://root:{secret}@h/d\""),
+            &[],
+        ),
+        from_text(
+            &format!("[database]\nurl = \"postgres://root:{secret}@h/d"),
+            &[],
+        ),
+        from_text(&format!("[database]\nurl = [\"{secret}\"]"), &[]),
+        from_text(
+            &format!("[database]\nurl = \"postgres://u:{secret}@h/d\"\nurl_file = \"x\""),
+            &[],
+        ),
+    ];
+    for result in results {
+        let findings = result.map(|_| ()).unwrap_err();
+        assert!(!format!("{findings:?}").contains(secret), "{findings:?}");
+    }
+    let config = from_text(
+        "",
+        &[("TRUNKLINE__DATABASE__URL", "postgres://u:hunter2canary@h/d")],
+    )
+    .unwrap();
+    assert!(!format!("{config:?}").contains(secret));
+}
+
+#[test]
+fn the_database_address_may_come_from_a_file() {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    writeln!(file, "postgres://u:p@h/d").unwrap();
+    let path = file.path().to_str().unwrap();
+    let config = from_text("", &[("TRUNKLINE__DATABASE__URL_FILE", path)]).unwrap();
+    assert_eq!(config.database.url.unwrap().reveal(), "postgres://u:p@h/d");
+    let missing = from_text("", &[("TRUNKLINE__DATABASE__URL_FILE", "/does/not/exist")]);
+    assert!(problem(missing, "database.url_file").contains("No such file"));
+    let empty = tempfile::NamedTempFile::new().unwrap();
+    let empty = from_text(
+        "",
+        &[(
+            "TRUNKLINE__DATABASE__URL_FILE",
+            empty.path().to_str().unwrap(),
+        )],
+    );
+    assert!(problem(empty, "database.url_file").contains("must be an address"));
+}
+
+#[test]
+fn a_named_file_must_exist_and_be_toml() {
+    let missing = load_with(Some(Path::new("/does/not/exist.toml")), &[]);
+    assert!(problem(missing, "file").contains("No such file"));
+    let said = problem(from_text("[edge]\nlisten = ", &[]), "file");
+    assert!(said.contains("line 2 is not TOML"), "{said}");
+}

@@ -1,0 +1,246 @@
+//! `trunkline` on the command line: help, configuration, keyring, migration.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use trunkline_db::Role;
+use trunkline_testkit::Db;
+
+/// Runs `trunkline` in a directory with nothing in its environment but what is given.
+fn trunkline(directory: &Path, words: &[&str], environment: &[(&str, &str)]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_trunkline"))
+        .args(words)
+        .current_dir(directory)
+        .env_clear()
+        .envs(environment.iter().copied())
+        .output()
+        .unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+fn read(file: &Path) -> String {
+    String::from_utf8(std::fs::read(file).unwrap()).unwrap()
+}
+
+fn json(output: &Output) -> serde_json::Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+}
+
+// covers: D-1-01, D-1-02
+#[test]
+fn the_executable_is_trunkline_and_its_help_has_examples() {
+    let directory = tempfile::tempdir().unwrap();
+    let version = trunkline(directory.path(), &["--version"], &[]);
+    assert!(stdout(&version).starts_with("trunkline "), "{version:?}");
+    let commands: [&[&str]; 6] = [
+        &["--help"],
+        &["migrate", "--help"],
+        &["config", "check", "--help"],
+        &["keyring", "generate", "--help"],
+        &["keyring", "rotate", "--help"],
+        &["keyring", "show", "--help"],
+    ];
+    for words in commands {
+        let help = stdout(&trunkline(directory.path(), words, &[]));
+        assert!(
+            help.contains("Example") && help.contains("trunkline ") && help.contains("--json"),
+            "{help}"
+        );
+    }
+    let wrong = trunkline(directory.path(), &["fly"], &[]);
+    assert_eq!(wrong.status.code(), Some(2));
+}
+
+// covers: D-1-04, D-1-06
+#[test]
+fn configuration_is_read_from_trunkline_toml_and_explained() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(
+        directory.path().join("trunkline.toml"),
+        "[edge]\nlisten = \"127.0.0.1:7070\"",
+    )
+    .unwrap();
+    let good = trunkline(directory.path(), &["config", "check"], &[]);
+    assert!(
+        good.status.success() && stdout(&good).contains("127.0.0.1:7070"),
+        "{good:?}"
+    );
+    let as_json = json(&trunkline(
+        directory.path(),
+        &["config", "check", "--json"],
+        &[],
+    ));
+    assert_eq!(
+        (as_json["ok"].as_bool(), as_json["edge_listen"].as_str()),
+        (Some(true), Some("127.0.0.1:7070"))
+    );
+
+    let bad = trunkline(
+        directory.path(),
+        &["config", "check"],
+        &[("TRUNKLINE__EDGE__LISTEN", "nowhere")],
+    );
+    assert_eq!(bad.status.code(), Some(1));
+    assert!(
+        stderr(&bad).contains("edge.listen (from TRUNKLINE__EDGE__LISTEN)"),
+        "{bad:?}"
+    );
+    let bad = trunkline(
+        directory.path(),
+        &["--json", "config", "check"],
+        &[("TRUNKLINE__EDGE__LISTEN", "nowhere")],
+    );
+    assert_eq!(bad.status.code(), Some(1));
+    assert_eq!(json(&bad)["findings"][0]["key"], "edge.listen");
+
+    let named = trunkline(
+        directory.path(),
+        &["--config", "other.toml", "config", "check"],
+        &[],
+    );
+    assert!(!named.status.success() && stderr(&named).contains("other.toml"));
+}
+
+#[test]
+fn the_default_configuration_is_itself_usable() {
+    let directory = tempfile::tempdir().unwrap();
+    let default = trunkline(directory.path(), &["config", "default"], &[]);
+    std::fs::write(directory.path().join("trunkline.toml"), stdout(&default)).unwrap();
+    assert!(
+        trunkline(directory.path(), &["config", "check"], &[])
+            .status
+            .success()
+    );
+}
+
+#[test]
+fn a_keyring_is_made_rotated_and_shown_without_printing_keys() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = |words: &[&str]| trunkline(directory.path(), words, &[]);
+    let none = run(&["keyring", "show"]);
+    assert!(
+        !none.status.success() && stderr(&none).contains("keyring generate"),
+        "{none:?}"
+    );
+    let made = run(&["keyring", "generate", "--json"]);
+    assert_eq!(json(&made)["generations"][0]["id"], 1);
+    let file = directory.path().join("trunkline.keyring.toml");
+    let first = read(&file);
+    assert!(
+        !run(&["keyring", "generate"]).status.success(),
+        "a keyring is never overwritten"
+    );
+    assert_eq!(read(&file), first);
+
+    let rotated = run(&["keyring", "rotate"]);
+    assert!(
+        stdout(&rotated).contains("Generation 2 seals from now on; generation 1 is still readable"),
+        "{rotated:?}"
+    );
+    let second = run(&["keyring", "rotate"]);
+    assert!(
+        !second.status.success() && stderr(&second).contains("--drop-previous"),
+        "{second:?}"
+    );
+    let dropped = json(&run(&["keyring", "rotate", "--drop-previous", "--json"]));
+    assert_eq!(dropped["retired"], 1);
+    assert!(dropped["keyring_text"].is_null());
+    let shown = json(&run(&["keyring", "show", "--json"]));
+    let ids: Vec<_> = shown["generations"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["id"].as_u64())
+        .collect();
+    assert_eq!(ids, [Some(3), Some(2)]);
+
+    let keys = read(&file);
+    let secrets: Vec<&str> = keys
+        .lines()
+        .filter_map(|line| line.strip_prefix("key = "))
+        .map(|quoted| quoted.trim_matches('"'))
+        .collect();
+    assert_eq!(secrets.len(), 2, "two live keys in {keys}");
+    let printed = format!(
+        "{rotated:?}{second:?}{}",
+        stdout(&run(&["keyring", "show"]))
+    );
+    assert!(secrets.iter().all(|secret| !printed.contains(secret)));
+}
+
+#[test]
+fn a_keyring_may_be_a_text_in_the_environment() {
+    let directory = tempfile::tempdir().unwrap();
+    assert!(
+        trunkline(directory.path(), &["keyring", "generate"], &[])
+            .status
+            .success()
+    );
+    let text = read(&directory.path().join("trunkline.keyring.toml"));
+    let environment = [("TRUNKLINE__KEYRING__TEXT", text.as_str())];
+    let elsewhere = tempfile::tempdir().unwrap();
+    let rotated = json(&trunkline(
+        elsewhere.path(),
+        &["keyring", "rotate", "--json"],
+        &environment,
+    ));
+    let line = rotated["keyring_text"].as_str().unwrap();
+    let shown = trunkline(
+        elsewhere.path(),
+        &["keyring", "show", "--json"],
+        &[("TRUNKLINE__KEYRING__TEXT", line)],
+    );
+    assert_eq!(json(&shown)["generations"][0]["id"], 2);
+    assert!(
+        !trunkline(elsewhere.path(), &["keyring", "generate"], &environment)
+            .status
+            .success()
+    );
+}
+
+#[tokio::test]
+async fn migrate_brings_an_empty_database_up_to_date_and_may_be_repeated() {
+    let directory = tempfile::tempdir().unwrap();
+    let missing = trunkline(directory.path(), &["migrate"], &[]);
+    assert!(
+        !missing.status.success() && stderr(&missing).contains("TRUNKLINE__DATABASE__URL"),
+        "{missing:?}"
+    );
+
+    let empty = Db::empty().await;
+    let url = empty.migrator_url();
+    let environment = [("TRUNKLINE__DATABASE__URL", url.reveal())];
+    let first = json(&trunkline(
+        directory.path(),
+        &["migrate", "--json"],
+        &environment,
+    ));
+    assert!(first["applied"].as_array().unwrap().len() >= 3, "{first}");
+    let second = trunkline(directory.path(), &["migrate"], &environment);
+    assert!(stdout(&second).contains("up to date"), "{second:?}");
+    let auditor = empty.connect(Role::Audit).await;
+    let mut session = auditor.session().await.unwrap();
+    let missing = trunkline_db::missing_migrations(&mut session).await;
+    assert_eq!(missing, Ok(Vec::new()), "the roles are there and may look");
+}
+
+#[test]
+fn a_database_that_is_away_is_said_to_be_away_without_its_password() {
+    let directory = tempfile::tempdir().unwrap();
+    let url = "postgres://user:hunter2canary@127.0.0.1:1/none";
+    let away = trunkline(
+        directory.path(),
+        &["migrate"],
+        &[("TRUNKLINE__DATABASE__URL", url)],
+    );
+    assert_eq!(away.status.code(), Some(1));
+    let said = format!("{}{}", stdout(&away), stderr(&away));
+    assert!(!said.contains("hunter2canary") && said.len() > 20, "{said}");
+}

@@ -1,0 +1,218 @@
+//! The price list of one model: a default tier and, above it, tiers that hold in narrower
+//! situations. A [`PriceList`] exists only if every check passed.
+
+use std::collections::BTreeMap;
+
+use jiff::tz::TimeZone;
+use serde::{Deserialize, Deserializer, Serialize};
+use trunkline_terms::{BillingUnit, Face, UnitPrice};
+
+use crate::check::{self, Finding};
+use crate::condition::{Condition, Point, Region};
+use crate::situation::Situation;
+use crate::unique::unique_keys;
+use crate::week::hour_of_week;
+
+/// Most tiers in one list, the default included.
+pub const MAX_TIERS: usize = 16;
+
+/// Prices by face.
+pub type Faces = BTreeMap<Face, UnitPrice>;
+
+/// Name of the default tier when the book gives it none.
+const DEFAULT_TIER: &str = "standard";
+
+/// Which of the two columns of a list an account pays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PriceClass {
+    /// Accounts that never topped up.
+    Standard,
+    /// Accounts that topped up at least once.
+    Paid,
+}
+
+/// A price list as it is written in a book, unchecked.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RawList {
+    /// What the prices count.
+    pub billing_unit: BillingUnit,
+    /// Prices of the default tier.
+    #[serde(deserialize_with = "unique_keys")]
+    pub standard: Faces,
+    /// Prices of the default tier for accounts that topped up.
+    #[serde(default, deserialize_with = "optional_faces")]
+    pub paid: Option<Faces>,
+    /// Tiers with conditions.
+    #[serde(default)]
+    pub tiers: Vec<RawTier>,
+}
+
+/// A tier as it is written in a book, unchecked.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RawTier {
+    /// Its name.
+    pub tier: String,
+    /// Prices in this tier.
+    #[serde(deserialize_with = "unique_keys")]
+    pub standard: Faces,
+    /// Prices in this tier for accounts that topped up.
+    #[serde(default, deserialize_with = "optional_faces")]
+    pub paid: Option<Faces>,
+    /// What must hold; nothing for the default tier.
+    #[serde(default)]
+    pub when: Vec<Condition>,
+}
+
+/// A checked price list.
+#[derive(Debug, Clone)]
+pub struct PriceList {
+    billing_unit: BillingUnit,
+    /// Narrow tiers before the tiers that contain them, so the first that holds is the one; the
+    /// default tier, which always holds, is last.
+    tiers: Vec<Tier>,
+    zone: Option<TimeZone>,
+}
+
+/// A checked tier.
+#[derive(Debug, Clone, Serialize)]
+pub struct Tier {
+    pub(crate) tier: String,
+    pub(crate) standard: Faces,
+    pub(crate) paid: Option<Faces>,
+    pub(crate) when: Vec<Condition>,
+    #[serde(skip)]
+    pub(crate) region: Region,
+}
+
+// === impl RawList ===
+
+impl RawList {
+    /// Checks the list and puts its tiers in order.
+    pub fn check(self) -> Result<PriceList, Vec<Finding>> {
+        check::list(self)
+    }
+
+    /// The default tier and the others, each in canonical form.
+    pub(crate) fn into_tiers(self) -> Vec<RawTier> {
+        let mut tiers = self.tiers;
+        for tier in &mut tiers {
+            tier.when = tier.when.drain(..).map(Condition::canonical).collect();
+            tier.when.sort();
+            tier.when.dedup();
+        }
+        // A book may repeat the default tier inside `tiers`, to give it a name.
+        let repeated = |tier: &RawTier| {
+            tier.when.is_empty() && tier.standard == self.standard && tier.paid == self.paid
+        };
+        let name = match tiers.iter().position(repeated) {
+            Some(position) => tiers.remove(position).tier,
+            None => DEFAULT_TIER.to_owned(),
+        };
+        tiers.push(RawTier {
+            tier: name,
+            standard: self.standard,
+            paid: self.paid,
+            when: Vec::new(),
+        });
+        tiers
+    }
+}
+
+// === impl PriceList ===
+
+impl PriceList {
+    pub(crate) fn assemble(
+        billing_unit: BillingUnit,
+        tiers: Vec<Tier>,
+        zone: Option<TimeZone>,
+    ) -> Self {
+        Self {
+            billing_unit,
+            tiers,
+            zone,
+        }
+    }
+
+    /// What the prices count.
+    #[must_use]
+    pub const fn billing_unit(&self) -> BillingUnit {
+        self.billing_unit
+    }
+
+    /// All tiers; the default is last.
+    #[must_use]
+    pub fn tiers(&self) -> &[Tier] {
+        &self.tiers
+    }
+
+    /// The tier that holds for a context length in a situation: the narrowest of those whose
+    /// conditions all hold.
+    pub(crate) fn tier_at(&self, context_len: u64, situation: Situation<'_>) -> Option<&Tier> {
+        let hour = match &self.zone {
+            Some(zone) => hour_of_week(zone, situation.at)?,
+            None => 0,
+        };
+        let point = Point {
+            context_len,
+            attributes: situation.attributes,
+            hour,
+        };
+        self.tiers.iter().find(|tier| tier.region.contains(point))
+    }
+
+    /// Context lengths at which another tier may begin to hold, and zero.
+    pub(crate) fn context_steps(&self) -> impl Iterator<Item = u64> {
+        let over = self
+            .tiers
+            .iter()
+            .filter_map(|tier| tier.region.context_over);
+        std::iter::once(0).chain(over.map(|threshold| threshold.saturating_add(1)))
+    }
+}
+
+// === impl Tier ===
+
+impl Tier {
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.tier
+    }
+
+    /// What must hold; empty for the default tier.
+    #[must_use]
+    pub fn when(&self) -> &[Condition] {
+        &self.when
+    }
+
+    /// The column an account pays.
+    #[must_use]
+    pub fn faces(&self, class: PriceClass) -> &Faces {
+        match (class, &self.paid) {
+            (PriceClass::Paid, Some(paid)) => paid,
+            (PriceClass::Paid, None) | (PriceClass::Standard, _) => &self.standard,
+        }
+    }
+
+    /// The price of a face and the face it was found under: itself, or its stand-in.
+    #[must_use]
+    pub fn price(&self, face: Face, class: PriceClass) -> Option<(Face, UnitPrice)> {
+        let faces = self.faces(class);
+        let mut asked = Some(face);
+        while let Some(current) = asked {
+            if let Some(price) = faces.get(&current) {
+                return Some((current, *price));
+            }
+            asked = current.stand_in();
+        }
+        None
+    }
+}
+
+fn optional_faces<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Faces>, D::Error> {
+    #[derive(Deserialize)]
+    struct Checked(#[serde(deserialize_with = "unique_keys")] Faces);
+    Ok(Option::<Checked>::deserialize(deserializer)?.map(|Checked(faces)| faces))
+}

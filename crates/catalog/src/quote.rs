@@ -1,0 +1,255 @@
+//! The quote: what units cost, which tier said so, and why. The same function prices a sale from the
+//! book and a cost from a channel's cost book.
+
+use std::fmt;
+
+use trunkline_terms::{BillingUnit, Exact, ExactError, Face, Money, Ratio, Side, UnitPrice, Units};
+
+use crate::book::Offer;
+use crate::condition::Condition;
+use crate::list::{PriceClass, Tier};
+use crate::situation::Situation;
+
+/// Tokens that a minute of uploaded audio counts as.
+const AUDIO_TOKENS_A_MINUTE: u64 = 1_000;
+const SECONDS_A_MINUTE: u64 = 60;
+
+/// The most a call may use, declared before it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Limits {
+    /// Input tokens of all kinds together, or characters, or seconds of uploaded audio.
+    pub input: u64,
+    /// Output tokens of all kinds together.
+    pub output: u64,
+    /// Calls or images.
+    pub calls: u64,
+    /// Seconds of video.
+    pub video_seconds: u64,
+}
+
+/// A price with its reasons.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Quote<'a> {
+    /// One line for each face that was used.
+    pub lines: Vec<Line>,
+    /// All lines together, times the rate, rounded once.
+    pub total: Money,
+    /// The group's multiplier.
+    pub rate: Ratio,
+    /// The tier that matched.
+    pub tier: &'a str,
+    /// Why it matched.
+    pub why: Why<'a>,
+}
+
+/// What one face costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Line {
+    /// What was used.
+    pub face: Face,
+    /// How much of it.
+    pub units: u64,
+    /// The face whose price was taken: the same one, or its stand-in.
+    pub priced_as: Face,
+    /// Price of one unit.
+    pub price: UnitPrice,
+}
+
+/// The reasons of a tier: its conditions, all of which hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Why<'a>(&'a [Condition]);
+
+/// Why no price can be given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum QuoteError {
+    /// The list has no price for something that was used.
+    #[error("the price list has no price for {0}")]
+    FaceNotPriced(Face),
+    /// The model is billed by another unit.
+    #[error("{face} is not billed on a model billed by {unit}")]
+    WrongUnit {
+        /// What was used.
+        face: Face,
+        /// What the model is billed by.
+        unit: BillingUnit,
+    },
+    /// The moment lies outside the calendar.
+    #[error("the time of the call lies outside the calendar")]
+    OutsideCalendar,
+    /// The amount cannot be computed.
+    #[error(transparent)]
+    Amount(#[from] ExactError),
+}
+
+/// What exactly these units cost: rounded once, half up.
+pub fn quote<'a>(
+    offer: Offer<'a>,
+    class: PriceClass,
+    units: &Units,
+    situation: Situation<'_>,
+) -> Result<Quote<'a>, QuoteError> {
+    let unit = offer.list.billing_unit();
+    let context_len = context_of(unit, units);
+    let tier = offer
+        .list
+        .tier_at(context_len, situation)
+        .ok_or(QuoteError::OutsideCalendar)?;
+    let mut lines = Vec::new();
+    for (face, quantity) in units.iter() {
+        if !unit.may_price(face) {
+            return Err(QuoteError::WrongUnit { face, unit });
+        }
+        let (priced_as, price) = tier
+            .price(face, class)
+            .ok_or(QuoteError::FaceNotPriced(face))?;
+        lines.push(Line {
+            face,
+            units: quantity,
+            priced_as,
+            price,
+        });
+    }
+    let total = exact_total(&lines, unit, offer.rate)?.round_half_up()?;
+    Ok(Quote {
+        lines,
+        total,
+        rate: offer.rate,
+        tier: tier.name(),
+        why: Why(tier.when()),
+    })
+}
+
+/// The most that any usage within the limits can cost: the dearest tier the call can still reach,
+/// all input at the dearest kind of input, all output at the dearest kind of output, rounded up.
+pub fn bound<'a>(
+    offer: Offer<'a>,
+    class: PriceClass,
+    limits: &Limits,
+    situation: Situation<'_>,
+) -> Result<Quote<'a>, QuoteError> {
+    let unit = offer.list.billing_unit();
+    let mut dearest: Option<Quote<'a>> = None;
+    for context_len in offer
+        .list
+        .context_steps()
+        .filter(|step| *step <= limits.input)
+    {
+        let tier = offer
+            .list
+            .tier_at(context_len, situation)
+            .ok_or(QuoteError::OutsideCalendar)?;
+        let lines = dearest_lines(tier, class, unit, limits)?;
+        let total = exact_total(&lines, unit, offer.rate)?.round_up()?;
+        if dearest.as_ref().is_none_or(|known| known.total < total) {
+            let why = Why(tier.when());
+            dearest = Some(Quote {
+                lines,
+                total,
+                rate: offer.rate,
+                tier: tier.name(),
+                why,
+            });
+        }
+    }
+    dearest.ok_or(QuoteError::OutsideCalendar)
+}
+
+/// The tokens shown for seconds of uploaded audio: a thousand a minute, rounded up.
+#[must_use]
+pub const fn audio_tokens_shown(seconds: u64) -> u64 {
+    seconds
+        .saturating_mul(AUDIO_TOKENS_A_MINUTE)
+        .div_ceil(SECONDS_A_MINUTE)
+}
+
+/// The length of the context that tiers compare with: all input tokens, cached or not.
+fn context_of(unit: BillingUnit, units: &Units) -> u64 {
+    match unit {
+        BillingUnit::Tokens => units.total_of(Side::Input),
+        BillingUnit::PerSecond
+        | BillingUnit::PerCall
+        | BillingUnit::Characters
+        | BillingUnit::AudioDuration => 0,
+    }
+}
+
+fn exact_total(lines: &[Line], unit: BillingUnit, rate: Ratio) -> Result<Exact, QuoteError> {
+    let mut total = Exact::ZERO;
+    for line in lines {
+        total = total.plus(Exact::line(line.units, line.price)?)?;
+    }
+    // A list billed by audio_duration prices tokens but counts seconds; audio_input is the only face
+    // it may price, so scaling the sum is scaling the line.
+    let scaled = match unit {
+        BillingUnit::AudioDuration => total.times(audio_scale()?)?,
+        BillingUnit::Tokens
+        | BillingUnit::PerSecond
+        | BillingUnit::PerCall
+        | BillingUnit::Characters => total,
+    };
+    Ok(scaled.times(rate)?)
+}
+
+fn audio_scale() -> Result<Ratio, ExactError> {
+    Ratio::new(AUDIO_TOKENS_A_MINUTE, SECONDS_A_MINUTE).map_err(|_| ExactError::TooLarge)
+}
+
+fn dearest_lines(
+    tier: &Tier,
+    class: PriceClass,
+    unit: BillingUnit,
+    limits: &Limits,
+) -> Result<Vec<Line>, QuoteError> {
+    let mut lines = Vec::new();
+    let of_side = |side: Side, units: u64| {
+        let candidates = Face::ALL
+            .into_iter()
+            .filter(|face| face.side() == side && unit.may_price(*face));
+        let priced = candidates.filter_map(|face| {
+            let (priced_as, price) = tier.price(face, class)?;
+            Some(Line {
+                face,
+                units,
+                priced_as,
+                price,
+            })
+        });
+        priced.max_by_key(|line| line.price)
+    };
+    for (side, units) in [(Side::Input, limits.input), (Side::Output, limits.output)] {
+        // No candidate: this unit does not bill that side, so it cannot cost anything.
+        lines.extend(of_side(side, units).filter(|line| line.units > 0));
+    }
+    for (face, units) in [
+        (Face::PerCall, limits.calls),
+        (Face::VideoSecond, limits.video_seconds),
+    ] {
+        if units > 0 && unit.may_price(face) {
+            let (priced_as, price) = tier
+                .price(face, class)
+                .ok_or(QuoteError::FaceNotPriced(face))?;
+            lines.push(Line {
+                face,
+                units,
+                priced_as,
+                price,
+            });
+        }
+    }
+    Ok(lines)
+}
+
+// === impl Why ===
+
+impl fmt::Display for Why<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return formatter.write_str("no narrower tier applies");
+        }
+        for (position, condition) in self.0.iter().enumerate() {
+            let joint = if position == 0 { "" } else { " and " };
+            write!(formatter, "{joint}{condition}")?;
+        }
+        Ok(())
+    }
+}

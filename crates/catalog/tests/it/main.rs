@@ -1,0 +1,12 @@
+//! Prices, tested as an endpoint would use them: through a loaded book.
+
+#[cfg(test)]
+mod books;
+#[cfg(test)]
+mod money;
+#[cfg(test)]
+mod oracle;
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod tiers;

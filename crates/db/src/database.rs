@@ -1,0 +1,137 @@
+//! A pool of connections under one role.
+
+use std::fmt;
+
+use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
+use sqlx::{Connection, PgConnection, Row};
+use trunkline_terms::Secret;
+
+use crate::error::{Cause, DbError, within};
+use crate::lease::{Lease, Session};
+use crate::{PoolSettings, Role, Tx, address};
+
+/// PostgreSQL under one role. Clones share the pool.
+#[derive(Clone)]
+pub struct Database {
+    pool: PgPool,
+    role: Role,
+    settings: PoolSettings,
+}
+
+/// Opens a pool after one connection has proved that the database is there and gives us the role.
+pub async fn connect(
+    url: &Secret,
+    role: Role,
+    settings: PoolSettings,
+) -> Result<Database, DbError> {
+    let options = address::options(url, role, &settings)?;
+    let trial = async {
+        let mut connection = PgConnection::connect_with(&options).await?;
+        prove(&mut connection, role).await?;
+        connection.close().await
+    };
+    within(settings.acquire_timeout, trial).await?;
+    Ok(open(options, role, settings))
+}
+
+/// Opens a pool without a word to the database, for a process that must start while it is away.
+///
+/// A role that is not given shows itself later, as connections that never come.
+pub fn connect_lazily(
+    url: &Secret,
+    role: Role,
+    settings: PoolSettings,
+) -> Result<Database, DbError> {
+    let options = address::options(url, role, &settings)?;
+    Ok(open(options, role, settings))
+}
+
+fn open(options: PgConnectOptions, role: Role, settings: PoolSettings) -> Database {
+    let pool = PgPoolOptions::new()
+        .max_connections(settings.max_connections)
+        .acquire_timeout(settings.acquire_timeout)
+        .max_lifetime(settings.max_lifetime)
+        .idle_timeout(settings.idle_timeout)
+        .after_connect(move |connection, _| Box::pin(prove(connection, role)))
+        .connect_lazy_with(options);
+    Database {
+        pool,
+        role,
+        settings,
+    }
+}
+
+/// A connection is what we asked for: under the role, and to a server that takes writes. After a
+/// fail-over an old name can lead to the standby; such a connection would fail for as long as it
+/// lives, so it is refused at birth. The auditor may read there.
+async fn prove(connection: &mut PgConnection, role: Role) -> Result<(), sqlx::Error> {
+    let row = sqlx::raw_sql("SELECT current_user::text, pg_catalog.pg_is_in_recovery()")
+        .fetch_one(connection)
+        .await?;
+    let current: String = row.try_get(0)?;
+    if current != role.name() {
+        let text = format!("connected as {current} and not as {}", role.name());
+        return Err(sqlx::Error::InvalidArgument(text));
+    }
+    let standby: bool = row.try_get(1)?;
+    if standby && role != Role::Audit {
+        let text = "connected to a standby, which takes no writes";
+        return Err(sqlx::Error::Io(std::io::Error::other(text)));
+    }
+    Ok(())
+}
+
+// === impl Database ===
+
+impl Database {
+    /// Opens a transaction.
+    pub async fn begin(&self) -> Result<Tx, DbError> {
+        Tx::begin(self.lease().await?).await
+    }
+
+    /// A connection for lone statements, that is, for reading.
+    pub async fn session(&self) -> Result<Session, DbError> {
+        self.lease().await.map(Session::new)
+    }
+
+    /// The role that every connection of this pool works under.
+    #[must_use]
+    pub fn role(&self) -> Role {
+        self.role
+    }
+
+    /// The limits this pool was opened with.
+    #[must_use]
+    pub fn settings(&self) -> &PoolSettings {
+        &self.settings
+    }
+
+    /// Lets nobody in any more and waits for the connections that are out, no longer than the limit
+    /// on their way back.
+    pub async fn close(&self) -> Result<(), DbError> {
+        let limit = self.settings.answer_timeout;
+        match tokio::time::timeout(limit, self.pool.close()).await {
+            Ok(()) => Ok(()),
+            Err(_) => Err(DbError::Unavailable(Cause::no_answer(limit))),
+        }
+    }
+
+    async fn lease(&self) -> Result<Lease, DbError> {
+        // Whatever keeps a connection from us, a withdrawn right included, no statement of the
+        // caller's was refused: to the caller the database is away.
+        let connection = self.pool.acquire().await;
+        let connection = connection.map_err(|error| DbError::of_connecting(&error))?;
+        Ok(Lease::new(connection, self.settings.answer_timeout))
+    }
+}
+
+impl fmt::Debug for Database {
+    /// Without the pool, whose options hold the password.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Database")
+            .field("role", &self.role)
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,38 @@
+//! The way to PostgreSQL: pools under a role, transactions that know whether they were committed,
+//! the clock in SQL, revisions, the outbox and the migrations.
+//!
+//! This crate knows how to talk to the database, not what is said: no table of the product except
+//! the ones in this list, no price, no HTTP status. It reads no environment of its own; the address
+//! comes in as a [`terms::Secret`](trunkline_terms::Secret).
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::arithmetic_side_effects,
+        clippy::as_conversions,
+        clippy::float_arithmetic,
+        clippy::string_slice,
+        clippy::cast_possible_truncation
+    )
+)]
+
+mod address;
+mod clock;
+mod database;
+mod error;
+mod lease;
+mod migrate;
+mod migrations;
+pub mod outbox;
+pub mod revision;
+mod role;
+mod settings;
+mod tx;
+
+pub use clock::{SystemClock, database_now, from_sql_time, to_sql_time};
+pub use database::{Database, connect, connect_lazily};
+pub use error::{Cause, DbError, within};
+pub use lease::Session;
+pub use migrate::{Applied, MigrateError, MigrationReport, migrate, missing_migrations, seal};
+pub use role::Role;
+pub use settings::{PoolSettings, Pooler};
+pub use tx::Tx;

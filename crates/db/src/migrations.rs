@@ -1,0 +1,67 @@
+//! The migrations this executable carries, oldest first. A new file in `migrations/` gets one line
+//! here; a test compares the two.
+
+/// One file.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Migration {
+    /// The digits of its name.
+    pub(crate) version: i64,
+    /// The words of its name.
+    pub(crate) name: &'static str,
+    /// Its text.
+    pub(crate) sql: &'static str,
+}
+
+/// All of them.
+pub(crate) const MIGRATIONS: [Migration; 3] = [
+    Migration {
+        version: 20261115000100,
+        name: "house",
+        sql: include_str!("../../../migrations/20261115000100_house.sql"),
+    },
+    Migration {
+        version: 20261115000200,
+        name: "clock",
+        sql: include_str!("../../../migrations/20261115000200_clock.sql"),
+    },
+    Migration {
+        version: 20261115000300,
+        name: "revisions_and_outbox",
+        sql: include_str!("../../../migrations/20261115000300_revisions_and_outbox.sql"),
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_is_the_folder() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../migrations");
+        let mut files: Vec<String> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter(|name| name != "README.md")
+            .collect();
+        files.sort();
+        let listed: Vec<String> = MIGRATIONS
+            .iter()
+            .map(|migration| format!("{}_{}.sql", migration.version, migration.name))
+            .collect();
+        assert_eq!(listed, files);
+    }
+
+    #[test]
+    fn no_migration_ends_its_transaction_or_asks_the_bare_clock() {
+        for migration in &MIGRATIONS {
+            for line in migration.sql.lines().filter(|line| !line.starts_with("--")) {
+                let words = line.to_lowercase();
+                assert!(!words.contains("commit"), "{}: {line}", migration.name);
+                let bare = words
+                    .replace("pg_catalog.now()", "")
+                    .replace("app.now()", "");
+                assert!(!bare.contains("now()"), "{}: {line}", migration.name);
+            }
+        }
+    }
+}

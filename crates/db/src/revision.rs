@@ -1,0 +1,31 @@
+//! Numbers that readers follow: "what is newer than the one I have seen?".
+//!
+//! They come from a counter row and never from a sequence; the migration that makes the table tells
+//! why. What a topic means is its users' business.
+
+use sqlx::PgConnection;
+
+use crate::{DbError, Tx};
+
+/// Takes the topic's next number. Whoever wants the one after it waits until this transaction ends,
+/// so do it late; several topics in alphabetical order.
+pub async fn bump(tx: &mut Tx, topic: &str) -> Result<i64, DbError> {
+    let value = sqlx::query_scalar(
+        "INSERT INTO app.revision AS r (topic, value) VALUES ($1, 1)
+         ON CONFLICT (topic) DO UPDATE SET value = r.value + 1
+         RETURNING r.value",
+    )
+    .bind(topic)
+    .fetch_one(&mut **tx)
+    .await?;
+    Ok(value)
+}
+
+/// The topic's last committed number; 0 before the first.
+pub async fn current(connection: &mut PgConnection, topic: &str) -> Result<i64, DbError> {
+    let value: Option<i64> = sqlx::query_scalar("SELECT value FROM app.revision WHERE topic = $1")
+        .bind(topic)
+        .fetch_optional(connection)
+        .await?;
+    Ok(value.unwrap_or(0))
+}

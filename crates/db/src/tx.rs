@@ -1,0 +1,107 @@
+//! A transaction that tells the truth about its end.
+//!
+//! Three things that sqlx's own does not do. It says `Ok` to a commit only when the server has
+//! committed: PostgreSQL answers `COMMIT` with a friendly `ROLLBACK` when a statement has failed
+//! before, and sqlx does not look. It says [`DbError::UnknownCommit`] when nobody can know. And it
+//! never waits for ever.
+
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+
+use sqlx::PgConnection;
+
+use crate::error::{Cause, DbError, within};
+use crate::lease::Lease;
+
+/// Ends the transaction in one round trip. The savepoint is a question: where a statement has failed
+/// (25P02), or where there is no transaction any more (25P01), it raises, and nothing is committed.
+const COMMIT: &str = "SAVEPOINT still_good; COMMIT";
+
+/// An open transaction. Read committed, as all of the house's.
+///
+/// End it with [`Tx::commit`], [`Tx::rollback`] or [`Tx::finish`]. One that is dropped is rolled back
+/// by closing its connection, which is right when a caller has gone and dear when it happens often.
+///
+/// It stands for a `PgConnection`: `query.execute(&mut *tx)`. Never say `tx.begin()` on it: sqlx does
+/// not know that a transaction is open and would end this one.
+pub struct Tx(Lease);
+
+// === impl Tx ===
+
+impl Tx {
+    pub(crate) async fn begin(mut lease: Lease) -> Result<Self, DbError> {
+        lease.unfit = true;
+        let limit = lease.answer_timeout;
+        within(
+            limit,
+            sqlx::raw_sql("BEGIN").execute(&mut *lease.connection),
+        )
+        .await?;
+        Ok(Self(lease))
+    }
+
+    /// Commits. `Ok` is said only when the server has confirmed it.
+    pub async fn commit(mut self) -> Result<(), DbError> {
+        let limit = self.0.answer_timeout;
+        let commit = sqlx::raw_sql(COMMIT).execute(&mut *self.0.connection);
+        match tokio::time::timeout(limit, commit).await {
+            Ok(Ok(_)) => {
+                self.0.unfit = false;
+                Ok(())
+            }
+            Ok(Err(error)) => Err(DbError::of_commit(error)),
+            Err(_) => Err(DbError::UnknownCommit(Cause::no_answer(limit))),
+        }
+    }
+
+    /// Rolls back and keeps the connection. An error here changes nothing: what was not committed is
+    /// gone either way.
+    pub async fn rollback(mut self) -> Result<(), DbError> {
+        let limit = self.0.answer_timeout;
+        let rollback = sqlx::raw_sql("ROLLBACK").execute(&mut *self.0.connection);
+        within(limit, rollback).await?;
+        self.0.unfit = false;
+        Ok(())
+    }
+
+    /// Commits what went well and rolls back what did not.
+    ///
+    /// ```ignore
+    /// let mut tx = database.begin().await?;
+    /// let done = move_money(&mut tx).await;
+    /// tx.finish(done).await
+    /// ```
+    pub async fn finish<T, E: From<DbError>>(self, done: Result<T, E>) -> Result<T, E> {
+        match done {
+            Ok(value) => {
+                self.commit().await?;
+                Ok(value)
+            }
+            Err(error) => {
+                // The first error is the one to tell; a failed rollback has closed the connection.
+                drop(self.rollback().await);
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Deref for Tx {
+    type Target = PgConnection;
+
+    fn deref(&self) -> &PgConnection {
+        &self.0.connection
+    }
+}
+
+impl DerefMut for Tx {
+    fn deref_mut(&mut self) -> &mut PgConnection {
+        &mut self.0.connection
+    }
+}
+
+impl fmt::Debug for Tx {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Tx")
+    }
+}

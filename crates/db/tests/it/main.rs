@@ -1,0 +1,16 @@
+//! What the database room promises, against a real PostgreSQL.
+
+#[cfg(test)]
+mod clock;
+#[cfg(test)]
+mod commits;
+#[cfg(test)]
+mod faults;
+#[cfg(test)]
+mod migrating;
+#[cfg(test)]
+mod outbox;
+#[cfg(test)]
+mod revisions;
+#[cfg(test)]
+mod roles;

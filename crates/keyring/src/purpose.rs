@@ -1,0 +1,47 @@
+//! What a key is for. One purpose never opens what another sealed.
+//!
+//! The words here are part of every derived key: changing one makes its old tokens unreadable.
+
+/// What a key is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Purpose {
+    /// Credentials of upstream channels.
+    Credentials,
+    /// Ids handed to clients in place of an upstream's.
+    SealedIds,
+    /// Quotes that a client brings back.
+    Quotes,
+    /// Links to finished media.
+    MediaLinks,
+    /// Cookies of the console.
+    Cookies,
+    /// Answers kept for an idempotency key.
+    IdempotentAnswers,
+}
+
+// === impl Purpose ===
+
+impl Purpose {
+    /// Every purpose.
+    pub const ALL: [Self; 6] = [
+        Self::Credentials,
+        Self::SealedIds,
+        Self::Quotes,
+        Self::MediaLinks,
+        Self::Cookies,
+        Self::IdempotentAnswers,
+    ];
+
+    /// The word that stands in derivations and seals. It never changes.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Credentials => "credentials",
+            Self::SealedIds => "sealed-ids",
+            Self::Quotes => "quotes",
+            Self::MediaLinks => "media-links",
+            Self::Cookies => "cookies",
+            Self::IdempotentAnswers => "idempotent-answers",
+        }
+    }
+}

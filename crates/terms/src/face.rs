@@ -1,0 +1,313 @@
+//! Faces: the closed list of things a model can be billed for, and the units they are counted in.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// What one line of a price list prices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Face {
+    /// Plain input: prompt tokens, or characters of text to speak.
+    Input,
+    /// Plain output tokens.
+    Output,
+    /// Input tokens read from a prompt cache.
+    CacheRead,
+    /// Input tokens written to a prompt cache for five minutes.
+    CacheWrite,
+    /// Input tokens written to a prompt cache for one hour.
+    CacheWrite1h,
+    /// Input tokens of images.
+    ImageInput,
+    /// Output tokens of images.
+    ImageOutput,
+    /// Input tokens of audio, or seconds of uploaded audio.
+    AudioInput,
+    /// Output tokens of audio.
+    AudioOutput,
+    /// One call, or one image.
+    PerCall,
+    /// One second of generated video.
+    VideoSecond,
+}
+
+/// Which limit of a call bounds a face.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// Bounded by the size of what was sent.
+    Input,
+    /// Bounded by the declared maximum of the answer.
+    Output,
+    /// Known exactly before the call.
+    Fixed,
+}
+
+/// What a model's price counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum BillingUnit {
+    /// Tokens in and out.
+    Tokens,
+    /// Seconds of generated video.
+    PerSecond,
+    /// Calls, or images.
+    PerCall,
+    /// Characters (Unicode scalar values) of input text.
+    Characters,
+    /// Seconds of uploaded audio at a thousand tokens a minute.
+    AudioDuration,
+}
+
+/// A word outside a closed list.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown {kind} {word:?}; known are {known}")]
+pub struct UnknownWord {
+    kind: &'static str,
+    word: String,
+    known: String,
+}
+
+// === impl Face ===
+
+impl Face {
+    /// All eleven, in the order they are shown.
+    pub const ALL: [Self; 11] = [
+        Self::Input,
+        Self::Output,
+        Self::CacheRead,
+        Self::CacheWrite,
+        Self::CacheWrite1h,
+        Self::ImageInput,
+        Self::ImageOutput,
+        Self::AudioInput,
+        Self::AudioOutput,
+        Self::PerCall,
+        Self::VideoSecond,
+    ];
+
+    /// The name used in price lists and usage rows.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Input => "input",
+            Self::Output => "output",
+            Self::CacheRead => "cache_read",
+            Self::CacheWrite => "cache_write",
+            Self::CacheWrite1h => "cache_write_1h",
+            Self::ImageInput => "image_input",
+            Self::ImageOutput => "image_output",
+            Self::AudioInput => "audio_input",
+            Self::AudioOutput => "audio_output",
+            Self::PerCall => "per_call",
+            Self::VideoSecond => "video_second",
+        }
+    }
+
+    /// The face whose price stands in when a list does not price this one.
+    ///
+    /// A list need not repeat the input price for every kind of input; what has no stand-in must be
+    /// priced, so nothing is ever billed at a silent zero.
+    #[must_use]
+    pub const fn stand_in(self) -> Option<Self> {
+        match self {
+            Self::CacheRead | Self::CacheWrite | Self::ImageInput | Self::AudioInput => {
+                Some(Self::Input)
+            }
+            Self::CacheWrite1h => Some(Self::CacheWrite),
+            Self::ImageOutput | Self::AudioOutput => Some(Self::Output),
+            Self::Input | Self::Output | Self::PerCall | Self::VideoSecond => None,
+        }
+    }
+
+    /// Which limit of a call bounds this face.
+    #[must_use]
+    pub const fn side(self) -> Side {
+        match self {
+            Self::Input
+            | Self::CacheRead
+            | Self::CacheWrite
+            | Self::CacheWrite1h
+            | Self::ImageInput
+            | Self::AudioInput => Side::Input,
+            Self::Output | Self::ImageOutput | Self::AudioOutput => Side::Output,
+            Self::PerCall | Self::VideoSecond => Side::Fixed,
+        }
+    }
+}
+
+impl BillingUnit {
+    /// All five.
+    pub const ALL: [Self; 5] = [
+        Self::Tokens,
+        Self::PerSecond,
+        Self::PerCall,
+        Self::Characters,
+        Self::AudioDuration,
+    ];
+
+    /// The word used in catalog records.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tokens => "tokens",
+            Self::PerSecond => "per_second",
+            Self::PerCall => "per_call",
+            Self::Characters => "characters",
+            Self::AudioDuration => "audio_duration",
+        }
+    }
+
+    /// The faces a list with this unit must price.
+    #[must_use]
+    pub const fn required_faces(self) -> &'static [Face] {
+        match self {
+            Self::Tokens => &[Face::Input, Face::Output],
+            Self::PerSecond => &[Face::VideoSecond],
+            Self::PerCall => &[Face::PerCall],
+            Self::Characters => &[Face::Input],
+            Self::AudioDuration => &[Face::AudioInput],
+        }
+    }
+
+    /// True if a list with this unit may price the face at all.
+    #[must_use]
+    pub const fn may_price(self, face: Face) -> bool {
+        match self {
+            Self::Tokens => matches!(face.side(), Side::Input | Side::Output),
+            Self::PerSecond => matches!(face, Face::VideoSecond),
+            Self::PerCall => matches!(face, Face::PerCall),
+            Self::Characters => matches!(face, Face::Input),
+            Self::AudioDuration => matches!(face, Face::AudioInput),
+        }
+    }
+}
+
+macro_rules! closed_word_list {
+    ($type:ident, $kind:literal) => {
+        impl fmt::Display for $type {
+            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str(self.name())
+            }
+        }
+
+        impl FromStr for $type {
+            type Err = UnknownWord;
+
+            fn from_str(word: &str) -> Result<Self, Self::Err> {
+                Self::ALL
+                    .into_iter()
+                    .find(|known| known.name() == word)
+                    .ok_or_else(|| UnknownWord {
+                        kind: $kind,
+                        word: word.chars().take(64).collect(),
+                        known: Self::ALL.map(Self::name).join(", "),
+                    })
+            }
+        }
+
+        impl Serialize for $type {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.name())
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let word = String::deserialize(deserializer)?;
+                word.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+
+closed_word_list!(Face, "face");
+closed_word_list!(BillingUnit, "billing unit");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // covers: D-2-10, G-2.6-78
+    #[test]
+    fn the_eleven_face_names_are_a_closed_list() {
+        let names = Face::ALL.map(Face::name);
+        assert_eq!(
+            names,
+            [
+                "input",
+                "output",
+                "cache_read",
+                "cache_write",
+                "cache_write_1h",
+                "image_input",
+                "image_output",
+                "audio_input",
+                "audio_output",
+                "per_call",
+                "video_second",
+            ]
+        );
+        for name in names {
+            let face: Face = serde_json::from_str(&format!("{name:?}")).unwrap();
+            assert_eq!(serde_json::to_string(&face).unwrap(), format!("{name:?}"));
+        }
+        let refused = "video_minute".parse::<Face>().unwrap_err().to_string();
+        assert!(
+            refused.contains("unknown face \"video_minute\"") && refused.contains("cache_write_1h")
+        );
+        for wrong in ["Input", "input ", "", "cache_write_5m"] {
+            assert!(
+                serde_json::from_str::<Face>(&format!("{wrong:?}")).is_err(),
+                "{wrong:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_billing_units_are_the_five_of_the_specification() {
+        assert_eq!(
+            BillingUnit::ALL.map(BillingUnit::name),
+            [
+                "tokens",
+                "per_second",
+                "per_call",
+                "characters",
+                "audio_duration"
+            ]
+        );
+        assert!("per_minute".parse::<BillingUnit>().is_err());
+        for unit in BillingUnit::ALL {
+            assert!(
+                unit.required_faces()
+                    .iter()
+                    .all(|face| unit.may_price(*face)),
+                "{unit}"
+            );
+            assert_eq!(unit.name().parse::<BillingUnit>(), Ok(unit));
+        }
+        assert!(!BillingUnit::Tokens.may_price(Face::PerCall));
+        assert!(!BillingUnit::Tokens.may_price(Face::VideoSecond));
+        assert!(!BillingUnit::PerSecond.may_price(Face::PerCall));
+        assert!(!BillingUnit::PerCall.may_price(Face::VideoSecond));
+        assert!(!BillingUnit::Characters.may_price(Face::AudioOutput));
+        assert!(!BillingUnit::AudioDuration.may_price(Face::Output));
+    }
+
+    #[test]
+    fn a_stand_in_stays_on_its_side_and_ends() {
+        for face in Face::ALL {
+            let mut current = face;
+            let mut steps = 0;
+            while let Some(next) = current.stand_in() {
+                assert_eq!(next.side(), face.side(), "{face}");
+                current = next;
+                steps += 1;
+                assert!(steps <= 2, "{face} never ends");
+            }
+        }
+        assert_eq!(Face::CacheWrite1h.stand_in(), Some(Face::CacheWrite));
+        assert_eq!(Face::AudioOutput.stand_in(), Some(Face::Output));
+        assert_eq!(Face::CacheRead.stand_in(), Some(Face::Input));
+        assert_eq!(Face::PerCall.stand_in(), None);
+    }
+}

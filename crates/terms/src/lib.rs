@@ -1,0 +1,37 @@
+//! The nouns of the house: money, prices, units, faces, usage, ids, secrets and the clock.
+//!
+//! Everything here is a plain value. This crate knows no socket, no database, no environment and
+//! never asks what time it is: [`Clock`] is a trait that the executable fills in.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::arithmetic_side_effects,
+        clippy::as_conversions,
+        clippy::float_arithmetic,
+        clippy::string_slice,
+        clippy::cast_possible_truncation
+    )
+)]
+
+mod decimal;
+mod exact;
+mod face;
+mod ids;
+mod key;
+mod moment;
+mod money;
+mod price;
+mod secret;
+mod units;
+mod usage;
+
+pub use exact::{Exact, ExactError};
+pub use face::{BillingUnit, Face, Side, UnknownWord};
+pub use ids::{AccountId, IdError, NodeId, RANDOM_BYTES, RequestId, uuid_v7};
+pub use key::{ApiKey, KEY_CHARACTERS, KeyError, SHARDS, Shard};
+pub use moment::{Clock, Moment, ShiftableClock};
+pub use money::{Money, MoneyError};
+pub use price::{Ratio, RatioError, UnitPrice, UnitPriceError};
+pub use secret::{Secret, SecretBytes};
+pub use units::{MAX_QUANTITY, Units, UnitsError};
+pub use usage::{Bucket, Usage, UsageError};

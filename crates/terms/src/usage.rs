@@ -1,0 +1,228 @@
+//! Usage as it was measured, in disjoint buckets. A bucket that is absent was not told; a bucket of
+//! zero was told to be zero. Only [`Usage::billed`] turns usage into priced units.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{BillingUnit, Face, MAX_QUANTITY, Units, UnitsError};
+
+/// One kind of thing that is measured. No unit of use is ever in two buckets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Bucket {
+    /// Input tokens that are none of the special kinds below.
+    PlainInput,
+    /// Input tokens read from a prompt cache.
+    CacheRead,
+    /// Input tokens written to a cache that lives five minutes.
+    #[serde(rename = "cache_write_5m")]
+    CacheWrite5m,
+    /// Input tokens written to a cache that lives one hour.
+    #[serde(rename = "cache_write_1h")]
+    CacheWrite1h,
+    /// Input tokens of images.
+    ImageInput,
+    /// Input tokens of audio.
+    AudioInput,
+    /// Output tokens of text, reasoning included.
+    PlainOutput,
+    /// Output tokens of images.
+    ImageOutput,
+    /// Output tokens of audio.
+    AudioOutput,
+    /// Characters (Unicode scalar values) of text to speak.
+    Characters,
+    /// Seconds of uploaded audio.
+    AudioSeconds,
+    /// Seconds of generated video.
+    VideoSeconds,
+    /// Calls, or images.
+    Calls,
+}
+
+/// What was measured.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Usage(BTreeMap<Bucket, u64>);
+
+/// Why usage cannot be billed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum UsageError {
+    /// A quantity beyond any call.
+    #[error(transparent)]
+    Units(#[from] UnitsError),
+    /// Nothing of what the model is billed by was measured.
+    #[error("no usage was measured in the unit the model is billed by ({0})")]
+    Absent(BillingUnit),
+}
+
+// === impl Bucket ===
+
+impl Bucket {
+    /// The face under which this bucket is priced by a list of the given unit; none if that unit
+    /// does not bill it (it still stands in the usage row).
+    #[must_use]
+    pub fn face(self, unit: BillingUnit) -> Option<Face> {
+        let (billed_by, face) = match self {
+            Self::PlainInput => (BillingUnit::Tokens, Face::Input),
+            Self::CacheRead => (BillingUnit::Tokens, Face::CacheRead),
+            Self::CacheWrite5m => (BillingUnit::Tokens, Face::CacheWrite),
+            Self::CacheWrite1h => (BillingUnit::Tokens, Face::CacheWrite1h),
+            Self::ImageInput => (BillingUnit::Tokens, Face::ImageInput),
+            Self::AudioInput => (BillingUnit::Tokens, Face::AudioInput),
+            Self::PlainOutput => (BillingUnit::Tokens, Face::Output),
+            Self::ImageOutput => (BillingUnit::Tokens, Face::ImageOutput),
+            Self::AudioOutput => (BillingUnit::Tokens, Face::AudioOutput),
+            Self::Characters => (BillingUnit::Characters, Face::Input),
+            Self::AudioSeconds => (BillingUnit::AudioDuration, Face::AudioInput),
+            Self::VideoSeconds => (BillingUnit::PerSecond, Face::VideoSecond),
+            Self::Calls => (BillingUnit::PerCall, Face::PerCall),
+        };
+        (unit == billed_by).then_some(face)
+    }
+}
+
+// === impl Usage ===
+
+impl Usage {
+    /// Nothing was told.
+    #[must_use]
+    pub fn unknown() -> Self {
+        Self::default()
+    }
+
+    /// The same with one bucket set; the last word wins.
+    #[must_use]
+    pub fn with(mut self, bucket: Bucket, quantity: u64) -> Self {
+        self.0.insert(bucket, quantity);
+        self
+    }
+
+    /// What was told about a bucket.
+    #[must_use]
+    pub fn told(&self, bucket: Bucket) -> Option<u64> {
+        self.0.get(&bucket).copied()
+    }
+
+    /// The units that a list of this unit bills.
+    pub fn billed(&self, unit: BillingUnit) -> Result<Units, UsageError> {
+        let mut units = Units::none();
+        let mut told = false;
+        for (bucket, quantity) in &self.0 {
+            if let Some(face) = bucket.face(unit) {
+                units = units.plus(face, *quantity)?;
+                told = true;
+            }
+        }
+        if told {
+            Ok(units)
+        } else {
+            Err(UsageError::Absent(unit))
+        }
+    }
+
+    /// Counts the characters of a text to speak: Unicode scalar values.
+    #[must_use]
+    pub fn of_text(text: &str) -> Self {
+        let characters = u64::try_from(text.chars().count()).unwrap_or(MAX_QUANTITY);
+        Self::unknown().with(Bucket::Characters, characters)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // covers: D-2-11, D-2-12
+    #[test]
+    fn characters_are_unicode_scalar_values_billed_under_input() {
+        let billed = |text: &str| {
+            Usage::of_text(text)
+                .billed(BillingUnit::Characters)
+                .unwrap()
+        };
+        assert_eq!(
+            billed("🙂").of(Face::Input),
+            1,
+            "an emoji of one scalar counts 1"
+        );
+        assert_eq!(
+            billed("e\u{301}").of(Face::Input),
+            2,
+            "a combining sequence counts each scalar"
+        );
+        assert_eq!(
+            billed("a, b.").of(Face::Input),
+            5,
+            "punctuation and spaces included"
+        );
+        assert_eq!(billed("🙂").iter().count(), 1);
+    }
+
+    // covers: D-2-13
+    #[test]
+    fn uploaded_audio_is_billed_under_audio_input_with_audio_duration() {
+        let usage = Usage::unknown()
+            .with(Bucket::AudioSeconds, 7)
+            .with(Bucket::PlainOutput, 99);
+        let units = usage.billed(BillingUnit::AudioDuration).unwrap();
+        assert_eq!(
+            units.iter().collect::<Vec<_>>(),
+            [(Face::AudioInput, 7)],
+            "the transcript is free"
+        );
+    }
+
+    #[test]
+    fn absent_usage_is_not_zero_usage() {
+        let absent = Usage::unknown().billed(BillingUnit::Tokens);
+        assert_eq!(absent, Err(UsageError::Absent(BillingUnit::Tokens)));
+        let zero = Usage::unknown()
+            .with(Bucket::PlainInput, 0)
+            .billed(BillingUnit::Tokens);
+        assert_eq!(zero, Ok(Units::none()));
+        assert_eq!(
+            Usage::unknown().with(Bucket::Calls, 0).told(Bucket::Calls),
+            Some(0)
+        );
+        assert_eq!(Usage::unknown().told(Bucket::Calls), None);
+    }
+
+    #[test]
+    fn each_token_bucket_has_its_own_face() {
+        let buckets = [
+            (Bucket::PlainInput, Face::Input),
+            (Bucket::CacheRead, Face::CacheRead),
+            (Bucket::CacheWrite5m, Face::CacheWrite),
+            (Bucket::CacheWrite1h, Face::CacheWrite1h),
+            (Bucket::ImageInput, Face::ImageInput),
+            (Bucket::AudioInput, Face::AudioInput),
+            (Bucket::PlainOutput, Face::Output),
+            (Bucket::ImageOutput, Face::ImageOutput),
+            (Bucket::AudioOutput, Face::AudioOutput),
+        ];
+        for (bucket, face) in buckets {
+            assert_eq!(bucket.face(BillingUnit::Tokens), Some(face));
+            assert_eq!(bucket.face(BillingUnit::PerCall), None);
+        }
+        assert_eq!(
+            Bucket::Calls.face(BillingUnit::PerCall),
+            Some(Face::PerCall)
+        );
+        assert_eq!(
+            Bucket::VideoSeconds.face(BillingUnit::PerSecond),
+            Some(Face::VideoSecond)
+        );
+        assert_eq!(Bucket::Characters.face(BillingUnit::Tokens), None);
+    }
+
+    #[test]
+    fn an_absurd_quantity_is_refused_not_wrapped() {
+        let usage = Usage::unknown().with(Bucket::Calls, 18_446_744_073_686_646_784);
+        assert!(matches!(
+            usage.billed(BillingUnit::PerCall),
+            Err(UsageError::Units(_))
+        ));
+    }
+}

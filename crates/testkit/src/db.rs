@@ -1,0 +1,141 @@
+//! One database per test, on the server that the run shares.
+
+use sqlx::Connection as _;
+use trunkline_db::{Database, PoolSettings, Role, connect, seal};
+use trunkline_terms::Secret;
+
+use crate::run::{self, MIGRATED, Run};
+use crate::server::{self, MIGRATOR, SUPERUSER};
+use crate::{Wire, clock, port};
+
+/// Few, because many tests share the server.
+const CONNECTIONS: u32 = 8;
+
+/// A migrated, empty database of a test's own. It is dropped with the handle, whoever is connected.
+#[derive(Debug)]
+pub struct Db {
+    name: String,
+    port: u16,
+}
+
+// === impl Db ===
+
+impl Db {
+    /// A new one.
+    pub async fn fresh() -> Self {
+        // Nobody can be connected to the template, so nothing has to be waited for or tried again.
+        let db = Self::create_from(MIGRATED).await;
+        let mut migrator = run::open(&db.migrator_url()).await;
+        assert_eq!(seal(&mut migrator).await, Ok(true));
+        migrator.close().await.expect("the connection closes");
+        db
+    }
+
+    /// One with nothing in it, for those who migrate it themselves.
+    pub async fn empty() -> Self {
+        Self::create_from("template0").await
+    }
+
+    async fn create_from(template: &str) -> Self {
+        let run = Run::current().await;
+        let name = format!("test_{}", clock::random_word());
+        let port = run.shared_port();
+        let create = format!("CREATE DATABASE {name} TEMPLATE {template} OWNER {MIGRATOR}");
+        run::execute(&server::url(SUPERUSER, port, "postgres"), &[&create]).await;
+        Self { name, port }
+    }
+
+    /// The database's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// An address whose login has this role and no other.
+    #[must_use]
+    pub fn url(&self, role: Role) -> Secret {
+        server::url(server::login(role), self.port, &self.name)
+    }
+
+    /// The same through a wire that [`Db::wire`] has given.
+    #[must_use]
+    pub fn url_through(&self, wire: &Wire, role: Role) -> Secret {
+        server::url(server::login(role), wire.port(), &self.name)
+    }
+
+    /// The address of the login that owns the database and may create roles.
+    #[must_use]
+    pub fn migrator_url(&self) -> Secret {
+        server::url(MIGRATOR, self.port, &self.name)
+    }
+
+    /// The address of the login that may do everything.
+    #[must_use]
+    pub fn superuser_url(&self) -> Secret {
+        server::url(SUPERUSER, self.port, &self.name)
+    }
+
+    /// A pool under a role.
+    pub async fn connect(&self, role: Role) -> Database {
+        let mut settings = PoolSettings::named("test");
+        settings.max_connections = CONNECTIONS;
+        self.connect_with(role, settings).await
+    }
+
+    /// A pool under a role, with settings.
+    pub async fn connect_with(&self, role: Role, settings: PoolSettings) -> Database {
+        connect(&self.url(role), role, settings)
+            .await
+            .expect("the test database lets us in")
+    }
+
+    /// A pool as the owner, for what no role may do: arranging and looking behind.
+    pub async fn owner(&self) -> Database {
+        self.connect(Role::Owner).await
+    }
+
+    /// A breakable line to the shared server, for this test only.
+    #[must_use]
+    pub fn wire(&self) -> Wire {
+        Wire::to_postgres(port::loopback(self.port))
+    }
+
+    /// Moves `app.now()` for everybody in this database, relative to where it stands.
+    pub async fn shift_clock(&self, seconds: i64) {
+        let mut owner = run::open(&self.url(Role::Owner)).await;
+        sqlx::query(
+            "INSERT INTO app.clock_shift AS s (shift) VALUES (make_interval(secs => $1::bigint))
+             ON CONFLICT (one) DO UPDATE SET shift = s.shift + excluded.shift",
+        )
+        .bind(seconds)
+        .execute(&mut owner)
+        .await
+        .expect("the owner may move the clock");
+        owner.close().await.expect("the connection closes");
+    }
+}
+
+impl Drop for Db {
+    fn drop(&mut self) {
+        let url = server::url(SUPERUSER, self.port, "postgres");
+        let statement = format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name);
+        // A thread of its own, because the test's runtime may be the one that is ending. When it
+        // fails the database stays until the run's end, which is nobody's problem.
+        let dropping = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build();
+            if let Ok(runtime) = runtime {
+                runtime.block_on(drop_database(&url, statement));
+            }
+        });
+        drop(dropping.join());
+    }
+}
+
+async fn drop_database(url: &Secret, statement: String) {
+    if let Ok(mut connection) = sqlx::PgConnection::connect(url.reveal()).await {
+        let dropped = sqlx::raw_sql(sqlx::AssertSqlSafe(statement)).execute(&mut connection);
+        drop(dropped.await);
+    }
+}

@@ -1,0 +1,37 @@
+//! Engines for tests: a private PostgreSQL, Redis and NATS from the installed programs, in a
+//! temporary directory, with handles to kill, stop, pause, slow and cut them, and a clean end.
+//!
+//! Linux only: it looks processes up in `/proc`. This is test support and stops at the first
+//! surprise; no product crate may depend on it except for its tests.
+//!
+//! - [`Db::fresh`] gives one database per test, cloned from a migrated template on one server that
+//!   all tests of a run share. That server has no durability to speak of.
+//! - [`Postgres::own`] gives a test its own server to break, with a [`Wire`] in front of it.
+//! - [`Redis::start`] and [`Nats::start`] give a test its own of these.
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "test support stops at the first surprise, with a sentence"
+)]
+
+mod clock;
+mod db;
+mod engine;
+mod install;
+mod nats;
+mod port;
+mod postgres;
+mod process;
+mod redis;
+mod run;
+mod server;
+mod wire;
+
+pub use clock::{random_bytes, test_clock};
+pub use db::Db;
+pub use nats::Nats;
+pub use postgres::{OwnSettings, Postgres};
+pub use redis::Redis;
+pub use trunkline_db::SystemClock;
+pub use trunkline_terms::ShiftableClock;
+pub use wire::Wire;

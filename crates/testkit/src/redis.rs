@@ -1,0 +1,141 @@
+//! A Redis of a test's own. It keeps nothing: a restart is an empty one.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::engine::Engine;
+use crate::run::Run;
+use crate::{Wire, port};
+
+const ANSWER_LIMIT: Duration = Duration::from_secs(5);
+const PORT_TRIES: usize = 5;
+
+/// A running Redis with handles to break it; gone when dropped.
+pub struct Redis {
+    port: u16,
+    engine: Mutex<Engine>,
+    folder: std::path::PathBuf,
+}
+
+// === impl Redis ===
+
+impl Redis {
+    /// Starts one.
+    pub async fn start() -> Self {
+        let folder = Run::current().await.new_folder("redis");
+        let mut last_words = String::new();
+        for _ in 0..PORT_TRIES {
+            let port = port::free();
+            let mut engine = Engine::new("redis", &command(port), &folder);
+            match engine.try_start(|pid| is_ready(port, pid)) {
+                Ok(()) => {
+                    return Self {
+                        port,
+                        engine: Mutex::new(engine),
+                        folder,
+                    };
+                }
+                Err(log) => last_words = log,
+            }
+        }
+        panic!("Redis did not start; its log ends:\n{last_words}");
+    }
+
+    /// Its address.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    /// Its address through a wire that [`Redis::wire`] has given.
+    #[must_use]
+    pub fn url_through(&self, wire: &Wire) -> String {
+        format!("redis://127.0.0.1:{}", wire.port())
+    }
+
+    /// A breakable line to it.
+    #[must_use]
+    pub fn wire(&self) -> Wire {
+        Wire::to_anything(port::loopback(self.port))
+    }
+
+    /// Forgets everything.
+    pub fn flush(&self) {
+        let answer = ask(self.port, "FLUSHALL");
+        assert_eq!(
+            answer.as_deref(),
+            Some("+OK"),
+            "Redis forgets when it is told"
+        );
+    }
+
+    /// Whether it is there, paused or not.
+    #[must_use]
+    pub fn runs(&self) -> bool {
+        self.engine().runs()
+    }
+
+    /// Kills it.
+    pub fn kill_9(&self) {
+        self.engine().kill_main();
+    }
+
+    /// Ends it in a friendly way.
+    pub fn stop(&self) {
+        self.engine().stop("TERM");
+    }
+
+    /// Starts it again on the same port, empty.
+    pub fn restart(&self) {
+        self.engine().start(|pid| is_ready(self.port, pid));
+    }
+
+    /// Freezes it; connections stay open and nobody answers.
+    pub fn pause(&self) {
+        self.engine().pause();
+    }
+
+    /// Lets it go on.
+    pub fn resume(&self) {
+        self.engine().resume();
+    }
+
+    fn engine(&self) -> MutexGuard<'_, Engine> {
+        self.engine.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Redis {
+    fn drop(&mut self) {
+        self.engine().stop("KILL");
+        drop(std::fs::remove_dir_all(&self.folder));
+    }
+}
+
+fn command(port: u16) -> Command {
+    let mut command = Command::new("redis-server");
+    command
+        .args(["--port", &port.to_string(), "--bind", "127.0.0.1"])
+        .args(["--save", "", "--appendonly", "no", "--daemonize", "no"]);
+    command
+}
+
+/// It answers, and it is ours: another test's may have been faster on the same port.
+fn is_ready(port: u16, pid: u32) -> bool {
+    let ours = format!("process_id:{pid}\r\n");
+    ask(port, "INFO server").is_some_and(|answer| answer.contains(&ours))
+}
+
+/// One command, and the beginning of its answer.
+fn ask(port: u16, word: &str) -> Option<String> {
+    let mut stream = TcpStream::connect_timeout(&port::loopback(port), ANSWER_LIMIT).ok()?;
+    stream.set_read_timeout(Some(ANSWER_LIMIT)).ok()?;
+    stream.write_all(format!("{word}\r\n").as_bytes()).ok()?;
+    let mut answer = [0; 2_048];
+    let count = stream.read(&mut answer).ok()?;
+    let text = String::from_utf8_lossy(answer.get(..count)?);
+    Some(text.trim_end().to_owned())
+}

@@ -1,0 +1,126 @@
+//! One client's connection through a wire.
+
+use std::sync::Arc;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::net::tcp::{ReadHalf, WriteHalf};
+use tokio::sync::watch;
+
+use super::frames::{Frames, Side};
+use super::{AFTER_COMMIT, BEFORE_COMMIT, Mode, Shared, Signal};
+
+const BUFFER_BYTES: usize = 16 * 1024;
+
+/// How a line ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// One side has closed; so does the other.
+    Closed,
+    /// Both sides are reset.
+    Cut,
+}
+
+/// Serves one client until either side ends or the wire is cut.
+pub(super) async fn run(
+    mut client: TcpStream,
+    shared: Arc<Shared>,
+    mut signal: watch::Receiver<Signal>,
+) {
+    let cuts = signal.borrow_and_update().cuts;
+    let mut of_gate = signal.clone();
+    let connected = tokio::select! {
+        connected = connect(&shared, &mut of_gate) => connected,
+        () = is_cut(&mut signal, cuts) => None,
+    };
+    let Some(mut server) = connected else {
+        drop(client.set_zero_linger());
+        return;
+    };
+    let ended = tokio::select! {
+        ended = carry(&mut client, &mut server, &shared, &of_gate) => ended,
+        () = is_cut(&mut signal, cuts) => End::Cut,
+    };
+    if ended == End::Cut {
+        drop(client.set_zero_linger());
+        drop(server.set_zero_linger());
+    }
+}
+
+async fn connect(shared: &Shared, signal: &mut watch::Receiver<Signal>) -> Option<TcpStream> {
+    gate(signal).await;
+    let server = TcpStream::connect(shared.upstream).await.ok()?;
+    server.set_nodelay(true).ok()?;
+    Some(server)
+}
+
+async fn carry(
+    client: &mut TcpStream,
+    server: &mut TcpStream,
+    shared: &Shared,
+    signal: &watch::Receiver<Signal>,
+) -> End {
+    drop(client.set_nodelay(true));
+    let (from_client, to_client) = client.split();
+    let (from_server, to_server) = server.split();
+    tokio::select! {
+        end = pump(from_client, to_server, Side::Client, shared, signal.clone()) => end,
+        end = pump(from_server, to_client, Side::Server, shared, signal.clone()) => end,
+    }
+}
+
+/// Carries one direction, message by message where it can read them.
+async fn pump(
+    mut from: ReadHalf<'_>,
+    mut to: WriteHalf<'_>,
+    side: Side,
+    shared: &Shared,
+    mut signal: watch::Receiver<Signal>,
+) -> End {
+    let mut frames = Frames::of(side, shared.speaks_postgres);
+    let mut buffer = vec![0; BUFFER_BYTES];
+    let trap = match side {
+        Side::Client => BEFORE_COMMIT,
+        Side::Server => AFTER_COMMIT,
+    };
+    loop {
+        let piece = match from.read(&mut buffer).await {
+            Ok(0) => return End::Closed,
+            Ok(count) => buffer.get(..count).unwrap_or_default(),
+            Err(_) => return End::Cut,
+        };
+        frames.take_in(piece);
+        let delay = gate(&mut signal).await;
+        if side == Side::Server {
+            tokio::time::sleep(delay).await;
+        }
+        while let Some(frame) = frames.next() {
+            if frame.is_commit && shared.springs(trap) {
+                return End::Cut;
+            }
+            if to.write_all(&frame.bytes).await.is_err() {
+                return End::Cut;
+            }
+        }
+    }
+}
+
+/// Waits while nothing may pass, and tells by how much what passes is delayed.
+async fn gate(signal: &mut watch::Receiver<Signal>) -> std::time::Duration {
+    loop {
+        let mode = signal.borrow_and_update().mode;
+        match mode {
+            Mode::Pass => return std::time::Duration::ZERO,
+            Mode::Delay(by) => return by,
+            Mode::BlackHole | Mode::Refuse => {}
+        }
+        if signal.changed().await.is_err() {
+            return std::future::pending().await;
+        }
+    }
+}
+
+async fn is_cut(signal: &mut watch::Receiver<Signal>, cuts: u64) {
+    // An error means that the wire is gone, which is a cut too.
+    drop(signal.wait_for(|signal| signal.cuts != cuts).await);
+}

@@ -1,0 +1,14 @@
+//! What the testkit promises: that engines break when told, come back, and leave nothing.
+
+#[cfg(test)]
+mod databases;
+#[cfg(test)]
+mod leftovers;
+#[cfg(test)]
+mod nats;
+#[cfg(test)]
+mod postgres;
+#[cfg(test)]
+mod redis;
+#[cfg(test)]
+mod wire;

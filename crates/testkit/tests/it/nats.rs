@@ -1,0 +1,80 @@
+//! NATS with JetStream, with a real client.
+
+use std::time::Duration;
+
+use async_nats::jetstream::{self, stream};
+use trunkline_testkit::Nats;
+
+const LIMIT: Duration = Duration::from_secs(5);
+const SHORT: Duration = Duration::from_millis(300);
+
+async fn dial(url: String) -> Option<jetstream::Context> {
+    let client = tokio::time::timeout(LIMIT, async_nats::connect(url)).await;
+    Some(jetstream::new(client.ok()?.ok()?))
+}
+
+async fn stored(context: &jetstream::Context) -> u64 {
+    let config = stream::Config {
+        name: "events".to_owned(),
+        subjects: vec!["events.*".to_owned()],
+        ..stream::Config::default()
+    };
+    let mut stream = context.get_or_create_stream(config).await.unwrap();
+    stream.info().await.unwrap().state.messages
+}
+
+async fn publish(context: &jetstream::Context) -> bool {
+    let published = async {
+        let acknowledged = context.publish("events.a", "hello".into()).await.ok()?;
+        acknowledged.await.ok()
+    };
+    let answer = tokio::time::timeout(LIMIT, published).await;
+    matches!(answer, Ok(Some(_)))
+}
+
+#[tokio::test]
+async fn a_killed_or_stopped_nats_comes_back_with_what_it_had_stored() {
+    let nats = Nats::start().await;
+    let first = dial(nats.url()).await.unwrap();
+    assert_eq!(stored(&first).await, 0);
+    assert!(publish(&first).await);
+
+    nats.kill_9();
+    assert!(!nats.runs());
+    assert!(dial(nats.url()).await.is_none());
+    nats.restart();
+    let second = dial(nats.url()).await.unwrap();
+    assert_eq!(stored(&second).await, 1);
+    assert!(publish(&second).await);
+
+    nats.stop();
+    assert!(!nats.runs());
+    nats.restart();
+    let third = dial(nats.url()).await.unwrap();
+    assert_eq!(stored(&third).await, 2);
+}
+
+#[tokio::test]
+async fn a_paused_nats_answers_later() {
+    let nats = Nats::start().await;
+    let context = dial(nats.url()).await.unwrap();
+    assert_eq!(stored(&context).await, 0);
+    nats.pause();
+    let waited = tokio::time::timeout(SHORT, publish(&context)).await;
+    assert!(waited.is_err(), "nobody answers");
+    nats.resume();
+    assert!(publish(&context).await);
+}
+
+#[tokio::test]
+async fn a_line_to_nats_can_be_refused() {
+    let nats = Nats::start().await;
+    let wire = nats.wire();
+    let context = dial(nats.url_through(&wire)).await.unwrap();
+    assert_eq!(stored(&context).await, 0);
+    wire.refuse();
+    assert!(dial(nats.url_through(&wire)).await.is_none());
+    wire.pass();
+    let again = dial(nats.url_through(&wire)).await.unwrap();
+    assert!(publish(&again).await);
+}

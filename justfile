@@ -1,0 +1,64 @@
+# The one door. CI calls only these recipes, so a laptop and CI cannot differ.
+
+set shell := ["bash", "-euo", "pipefail", "-c"]
+export PATH := env("HOME") + "/.cache/trunkline/tools/bin:" + env("PATH")
+
+# List the recipes.
+default:
+    @just --list --unsorted
+
+# Install what build and tests need; quick when it is there.
+setup:
+    ./scripts/setup
+
+# Everything that reads the code without running it.
+check: fmt-check lint deny tidy conformance-check
+
+fmt:
+    cargo fmt --all
+
+fmt-check:
+    cargo fmt --all --check
+
+lint:
+    cargo clippy --workspace --all-targets --locked -- -D warnings
+
+# Licences, sources, banned crates and the wrappers that hold the rings.
+deny:
+    cargo deny --workspace check --hide-inclusion-graph bans licenses sources
+
+# Module docs, sizes, edges between crates, words that must not be committed.
+tidy:
+    cargo run --quiet --locked -p xtask -- tidy
+
+# Print which lines of the specification tests cover, and write docs/conformance.md.
+conformance:
+    cargo run --quiet --locked -p xtask -- conformance
+
+# Fail when a test names an unknown line, or docs/conformance.md is stale.
+conformance-check:
+    cargo run --quiet --locked -p xtask -- conformance --check
+
+# All tests. Extra words go to nextest: `just test -p trunkline-catalog`.
+test *words:
+    cargo nextest run --workspace --locked --no-fail-fast {{ words }}
+
+# Prices against a big-rational oracle: long form, a million random cases of each property.
+prices cases="1000000":
+    PROPTEST_CASES={{ cases }} cargo nextest run --locked -p trunkline-catalog -E 'test(properties::)'
+
+# Sealing: rotation, other purposes and accounts, flipped bits.
+sealing:
+    cargo nextest run --locked -p trunkline-keyring
+
+# The walls bite: wrong edge, oversized file, banned call each fail the check.
+walls:
+    cargo nextest run --locked -p xtask
+
+# Mutation testing of the quote and money arithmetic; survivors are explained in docs/mutants.md.
+mutants *words:
+    ./scripts/mutants {{ words }}
+
+# The gate, as CI runs it.
+ci:
+    ./.ci/run

@@ -1,0 +1,48 @@
+//! The walls of the house, checked: module docs, sizes, edges between crates, words that must not be committed.
+//!
+//! What is allowed is data (`tidy.toml`); this code knows only the kinds of rule.
+
+use anyhow::{Context, Result};
+
+use crate::Outcome;
+use crate::files::Tree;
+use crate::finding::Finding;
+use crate::tidy::policy::Policy;
+
+mod docs;
+mod edges;
+mod functions;
+mod path_pattern;
+mod policy;
+mod sizes;
+mod words;
+
+/// The rules of this repository, at its root.
+pub(crate) const POLICY_FILE: &str = "tidy.toml";
+
+/// Checks the whole tree; every rule runs even when an earlier one found something.
+pub(crate) fn run(tree: &Tree) -> Result<Outcome> {
+    let text = &tree
+        .file(POLICY_FILE)
+        .with_context(|| format!("{POLICY_FILE} is missing at {}", tree.root.display()))?
+        .text;
+    let policy: Policy = toml::from_str(text).with_context(|| format!("reading {POLICY_FILE}"))?;
+
+    let mut findings = policy.faults(text);
+    for path in &tree.too_large {
+        findings.push(Finding::new(
+            path,
+            1,
+            "larger than 8 MB; keep it out of the repository",
+        ));
+    }
+    findings.extend(docs::check(tree));
+    findings.extend(sizes::check(tree, &policy, text));
+    findings.extend(functions::check(tree, &policy, text));
+    findings.extend(edges::check(tree, &policy, text));
+    findings.extend(words::check(tree, &policy));
+    Ok(Outcome {
+        summary: sizes::ten_longest(tree),
+        findings,
+    })
+}

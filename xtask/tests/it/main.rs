@@ -1,0 +1,14 @@
+//! The walls bite: each deliberate mistake in a throw-away workspace is refused with the right words.
+
+#[cfg(test)]
+mod conformance;
+#[cfg(test)]
+mod deny;
+#[cfg(test)]
+mod fixture;
+#[cfg(test)]
+mod lints;
+#[cfg(test)]
+mod policy;
+#[cfg(test)]
+mod tidy;
