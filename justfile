@@ -55,6 +55,22 @@ sealing:
 walls:
     cargo nextest run --locked -p xtask
 
+# The ledger's protocol under a seeded scheduler: long form, ten million seeds.
+simulate seeds="10000000":
+    PROPTEST_CASES={{ seeds }} cargo nextest run --profile long --locked --config profile.dev.package.trunkline-ledger.opt-level=3 -p trunkline-ledger --test model --no-capture
+
+# Races and faults against real processes and databases: long form, twenty rounds of each.
+chaos rounds="20":
+    TRUNKLINE_CHAOS_ROUNDS={{ rounds }} cargo nextest run --profile long --locked -p trunkline-ledger --test chaos --no-capture
+
+# Words a second of the ledger beside its bare statements and beside one UPDATE per call.
+ledger-speed:
+    cargo nextest run --profile long --locked -p trunkline-ledger --test speed --run-ignored all --no-capture
+
+# Buffers that a settlement, a lookup and a list touch at 2 and at 20 million usage rows.
+ledger-growth:
+    cargo nextest run --profile long --locked -p trunkline-ledger --test growth --run-ignored all --no-capture
+
 # Mutation testing of the quote and money arithmetic; survivors are explained in docs/mutants.md.
 mutants *words:
     ./scripts/mutants {{ words }}

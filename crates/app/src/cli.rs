@@ -1,8 +1,18 @@
 //! The command line: words, help texts and examples.
 
+mod account;
+mod budget;
+mod key;
+mod values;
+
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
+
+pub(crate) use account::{AccountCommand, CreateAccount, Kind, TopUpArguments};
+pub(crate) use budget::{BudgetCommand, PeriodWord, SetBudget};
+pub(crate) use key::{CreateKey, KeyCommand};
+pub(crate) use values::{Expiry, Limit};
 
 /// One gateway to every model, with prices known before a call and charges made exactly once.
 #[derive(Debug, Parser)]
@@ -24,7 +34,8 @@ const EXAMPLES: &str = "Examples:
   trunkline config check                 explain what is wrong with trunkline.toml
   trunkline keyring generate             make the root keys of a new installation
   TRUNKLINE__DATABASE__URL=postgres://trunkline@127.0.0.1/trunkline trunkline migrate
-  trunkline keyring show --json          which key generations are live";
+  trunkline account create --name Ada    a customer; then topup and key create
+  trunkline audit                        whether the books hold";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -46,6 +57,43 @@ Examples:
     /// Make, rotate and show the root keys.
     #[command(subcommand)]
     Keyring(KeyringCommand),
+
+    /// Make customer accounts and look at them.
+    #[command(subcommand)]
+    Account(AccountCommand),
+
+    /// Put money into a wallet of an account.
+    #[command(
+        after_help = "A payment is booked once: repeating the command with the same --event does nothing, and with
+the same --event and other facts it is refused. Without --event a fresh one is made and printed.
+The database login needs the role trunkline_console.
+
+Examples:
+  trunkline topup 1000 25
+  trunkline topup 1000 12.50 --event invoice-2026-117
+  trunkline topup 1000 0.20 --trial"
+    )]
+    Topup(TopUpArguments),
+
+    /// Make, revoke and list API keys.
+    #[command(subcommand)]
+    Key(KeyCommand),
+
+    /// Limit what accounts and keys may spend.
+    #[command(subcommand)]
+    Budget(BudgetCommand),
+
+    /// Look for anything in the books that must not be.
+    #[command(
+        after_help = "Asks every view named audit_... in one snapshot, prints the rows that should not be there, and
+exits 1 if there is one. It reads whole tables, so choose a quiet hour. The database login needs the
+role trunkline_audit and nothing else.
+
+Examples:
+  trunkline audit
+  trunkline audit --json | jq .violations"
+    )]
+    Audit,
 }
 
 #[derive(Debug, Subcommand)]

@@ -1,31 +1,81 @@
 //! One file per command. A command takes the configuration it needs and prints one result.
 
+mod account;
+mod audit;
+mod budget;
 mod config;
+mod database;
+mod key;
 mod keyring;
 mod migrate;
+mod shown;
+mod topup;
 
-use crate::cli::{Cli, Command, ConfigCommand, KeyringCommand};
+use std::process::ExitCode;
+
+use trunkline_db::{Database, Role};
+
+use crate::cli::{
+    AccountCommand, BudgetCommand, Cli, Command, ConfigCommand, KeyCommand, KeyringCommand,
+    TopUpArguments,
+};
 use crate::config::{Config, environment, load};
 use crate::output::Output;
 
 /// Runs what the command line asks for.
-pub(crate) async fn run(cli: Cli, output: &Output) -> anyhow::Result<()> {
+pub(crate) async fn run(cli: Cli, output: &Output) -> anyhow::Result<ExitCode> {
     let configuration =
         || -> anyhow::Result<Config> { Ok(load(cli.config.as_deref(), &environment())?) };
     match cli.command {
-        Command::Migrate => migrate::run(&configuration()?, output).await,
-        Command::Config(ConfigCommand::Check) => {
-            config::check(&configuration()?, output);
-            Ok(())
-        }
-        Command::Config(ConfigCommand::Default) => {
-            config::default(output);
-            Ok(())
-        }
-        Command::Keyring(KeyringCommand::Generate) => keyring::generate(&configuration()?, output),
+        Command::Migrate => migrate::run(&configuration()?, output).await?,
+        Command::Config(ConfigCommand::Check) => config::check(&configuration()?, output),
+        Command::Config(ConfigCommand::Default) => config::default(output),
+        Command::Keyring(KeyringCommand::Generate) => keyring::generate(&configuration()?, output)?,
         Command::Keyring(KeyringCommand::Rotate { drop_previous }) => {
-            keyring::rotate(&configuration()?, drop_previous, output)
+            keyring::rotate(&configuration()?, drop_previous, output)?;
         }
-        Command::Keyring(KeyringCommand::Show) => keyring::show(&configuration()?, output),
+        Command::Keyring(KeyringCommand::Show) => keyring::show(&configuration()?, output)?,
+        Command::Account(command) => {
+            desk(&configuration()?, Desk::Account(command), output).await?
+        }
+        Command::Topup(command) => desk(&configuration()?, Desk::Topup(command), output).await?,
+        Command::Key(command) => desk(&configuration()?, Desk::Key(command), output).await?,
+        Command::Budget(command) => desk(&configuration()?, Desk::Budget(command), output).await?,
+        Command::Audit => return audit::run(&configuration()?, output).await,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What is done in the database as `trunkline_console`.
+enum Desk {
+    Account(AccountCommand),
+    Topup(TopUpArguments),
+    Key(KeyCommand),
+    Budget(BudgetCommand),
+}
+
+async fn desk(config: &Config, command: Desk, output: &Output) -> anyhow::Result<()> {
+    let database = database::open(config, Role::Console).await?;
+    let done = at_desk(&database, command, output).await;
+    database::close(&database).await;
+    done
+}
+
+async fn at_desk(database: &Database, command: Desk, output: &Output) -> anyhow::Result<()> {
+    match command {
+        Desk::Account(AccountCommand::Create(new)) => account::create(database, &new, output).await,
+        Desk::Account(AccountCommand::Show { id }) => account::show(database, id, output).await,
+        Desk::Account(AccountCommand::Statement { id, limit }) => {
+            account::statement(database, id, limit, output).await
+        }
+        Desk::Topup(arguments) => topup::run(database, &arguments, output).await,
+        Desk::Key(KeyCommand::Create(new)) => key::create(database, *new, output).await,
+        Desk::Key(KeyCommand::Revoke { key }) => key::revoke(database, key, output).await,
+        Desk::Key(KeyCommand::List {
+            account,
+            after,
+            limit,
+        }) => key::list(database, account, after, limit, output).await,
+        Desk::Budget(BudgetCommand::Set(wish)) => budget::set(database, &wish, output).await,
     }
 }

@@ -11,11 +11,14 @@
     )
 )]
 
+mod chance;
 mod cli;
 mod commands;
 mod config;
 mod files;
 mod output;
+mod table;
+mod times;
 
 use std::process::ExitCode;
 
@@ -29,7 +32,7 @@ async fn main() -> ExitCode {
     let cli = Cli::parse();
     let output = Output::new(cli.json);
     match commands::run(cli, &output).await {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             output.failure(&error);
             ExitCode::FAILURE

@@ -17,8 +17,18 @@ impl Output {
         Self { json }
     }
 
-    /// Prints a result. A closed pipe is not an error of ours.
+    /// Prints the result of a command that did what it was asked. A closed pipe is not an error of
+    /// ours.
     pub(crate) fn success(&self, text: &str, object: &Value) {
+        self.print(text, object);
+    }
+
+    /// Prints what a command found that should not be.
+    pub(crate) fn finding(&self, text: &str, object: &Value) {
+        self.print(text, object);
+    }
+
+    fn print(&self, text: &str, object: &Value) {
         let printed = if self.json {
             object.to_string()
         } else {

@@ -230,9 +230,9 @@ async fn applied(connection: &mut PgConnection) -> Result<Vec<(i64, Vec<u8>)>, D
     Ok(rows)
 }
 
-/// Roles belong to the cluster and our lock to one database. Who loses the race to make them believes
-/// until its next transaction that they are missing (PostgreSQL keeps "not found" in its cache), so
-/// it gets a next transaction.
+/// Roles belong to the cluster and our lock to one database. Who loses the race to make them may
+/// believe until its next transaction that they are missing (PostgreSQL keeps "not found" in its
+/// cache, and does not read what others have done at every turn), so it gets a next transaction.
 async fn apply_despite_races(
     connection: &mut PgConnection,
     migration: &Migration,

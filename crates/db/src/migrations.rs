@@ -13,7 +13,7 @@ pub(crate) struct Migration {
 }
 
 /// All of them.
-pub(crate) const MIGRATIONS: [Migration; 3] = [
+pub(crate) const MIGRATIONS: [Migration; 6] = [
     Migration {
         version: 20261115000100,
         name: "house",
@@ -28,6 +28,21 @@ pub(crate) const MIGRATIONS: [Migration; 3] = [
         version: 20261115000300,
         name: "revisions_and_outbox",
         sql: include_str!("../../../migrations/20261115000300_revisions_and_outbox.sql"),
+    },
+    Migration {
+        version: 20261115010000,
+        name: "ledger",
+        sql: include_str!("../../../migrations/20261115010000_ledger.sql"),
+    },
+    Migration {
+        version: 20261115010100,
+        name: "ledger_audit",
+        sql: include_str!("../../../migrations/20261115010100_ledger_audit.sql"),
+    },
+    Migration {
+        version: 20261115020000,
+        name: "accounts_and_keys",
+        sql: include_str!("../../../migrations/20261115020000_accounts_and_keys.sql"),
     },
 ];
 

@@ -57,6 +57,14 @@ impl RequestId {
         self.0
     }
 
+    /// When the id was made, to the millisecond: its first 48 bits.
+    #[must_use]
+    pub fn made_at(self) -> Moment {
+        let millis = self.0.as_u128().wrapping_shr(80);
+        let micros = i64::try_from(millis).unwrap_or(0).saturating_mul(1_000);
+        Moment::from_micros(micros)
+    }
+
     /// An id that came back from the database or a client; only UUID v7 is taken.
     pub fn from_uuid(uuid: Uuid) -> Result<Self, IdError> {
         match uuid.get_version() {
@@ -147,6 +155,7 @@ mod tests {
         let text = id.to_string();
         assert!(text.starts_with("req_018bcfe56800"), "{text}");
         assert_eq!(text.parse(), Ok(id));
+        assert_eq!(id.made_at(), Moment::from_micros(1_700_000_000_000_000));
         assert_eq!(
             text.to_uppercase().parse::<RequestId>(),
             Err(IdError::Shape)

@@ -1,5 +1,5 @@
 //! A line between a client and an engine that can be slowed, cut, blocked and refused, and that can
-//! lose the answer to a commit.
+//! lose or keep back a commit or its answer.
 //!
 //! It runs in a thread of its own, so that a test which blocks does not block the line.
 
@@ -64,6 +64,8 @@ struct Shared {
 const NO_TRAP: u8 = 0;
 const BEFORE_COMMIT: u8 = 1;
 const AFTER_COMMIT: u8 = 2;
+const STALL_BEFORE_COMMIT: u8 = 3;
+const STALL_AFTER_COMMIT: u8 = 4;
 
 // === impl Wire ===
 
@@ -123,7 +125,24 @@ impl Wire {
         self.set_trap(BEFORE_COMMIT);
     }
 
-    /// How often a commit was lost, either way.
+    /// Keeps the next `COMMIT` for good: it never arrives, and the client goes on waiting on an open
+    /// connection. Once.
+    pub fn stall_before_commit(&self) {
+        self.set_trap(STALL_BEFORE_COMMIT);
+    }
+
+    /// Keeps the answer to the next `COMMIT` for good: it happens, and the client goes on waiting on
+    /// an open connection. Once.
+    pub fn stall_after_commit(&self) {
+        self.set_trap(STALL_AFTER_COMMIT);
+    }
+
+    /// Takes a trap away that nobody has stepped on.
+    pub fn disarm(&self) {
+        self.set_trap(NO_TRAP);
+    }
+
+    /// How often a commit or its answer was lost or kept.
     #[must_use]
     pub fn strikes(&self) -> usize {
         self.shared.strikes.load(Ordering::SeqCst)

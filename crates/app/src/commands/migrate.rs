@@ -1,17 +1,14 @@
 //! `trunkline migrate`: brings the database to this version's schema.
 
-use anyhow::Context as _;
 use serde_json::{Value, json};
 
+use super::database;
 use crate::config::Config;
 use crate::output::Output;
 
 /// Applies what is missing and says what was applied.
 pub(super) async fn run(config: &Config, output: &Output) -> anyhow::Result<()> {
-    let url = config.database.url.as_ref().context(
-        "database.url is not set: write it into trunkline.toml or set TRUNKLINE__DATABASE__URL",
-    )?;
-    let report = trunkline_db::migrate(url).await?;
+    let report = trunkline_db::migrate(database::url(config)?).await?;
     let applied: Vec<Value> = report
         .applied
         .iter()

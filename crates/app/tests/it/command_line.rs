@@ -39,8 +39,17 @@ fn the_executable_is_trunkline_and_its_help_has_examples() {
     let directory = tempfile::tempdir().unwrap();
     let version = trunkline(directory.path(), &["--version"], &[]);
     assert!(stdout(&version).starts_with("trunkline "), "{version:?}");
-    let commands: [&[&str]; 6] = [
+    let commands: [&[&str]; 15] = [
         &["--help"],
+        &["account", "create", "--help"],
+        &["account", "show", "--help"],
+        &["account", "statement", "--help"],
+        &["topup", "--help"],
+        &["key", "create", "--help"],
+        &["key", "revoke", "--help"],
+        &["key", "list", "--help"],
+        &["budget", "set", "--help"],
+        &["audit", "--help"],
         &["migrate", "--help"],
         &["config", "check", "--help"],
         &["keyring", "generate", "--help"],

@@ -2,3 +2,7 @@
 
 #[cfg(test)]
 mod command_line;
+#[cfg(test)]
+mod desk;
+#[cfg(test)]
+mod money;

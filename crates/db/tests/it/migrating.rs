@@ -1,13 +1,23 @@
 //! Migrating: once, twice, at once, and when it must not.
 
+use std::time::Duration;
+
 use sqlx::{Connection, PgConnection};
 use trunkline_db::{DbError, MigrateError, Role, migrate, missing_migrations};
 use trunkline_testkit::{Db, OwnSettings, Postgres};
 
-const COUNT: usize = 3;
-const DATABASES: usize = 4;
-const ROUNDS: usize = 5;
-const FIRST: i64 = 20261115000100;
+const FORGET_THE_NEWEST: &str =
+    "DELETE FROM app.migration WHERE version = (SELECT max(version) FROM app.migration)";
+
+/// Every version that this executable carries, oldest first.
+async fn carried() -> Vec<i64> {
+    let empty = Db::empty().await;
+    let url = empty.migrator_url();
+    let mut connection = PgConnection::connect(url.reveal()).await.unwrap();
+    let all = missing_migrations(&mut connection).await.unwrap();
+    assert!(all.len() >= 3 && all.is_sorted());
+    all
+}
 
 async fn as_owner(db: &Db, statement: &'static str) {
     let owner = db.owner().await;
@@ -23,58 +33,109 @@ async fn migrating_again_does_nothing_and_says_so() {
     let db = Db::fresh().await;
     let report = migrate(&db.migrator_url()).await.unwrap();
     assert_eq!(report.applied, []);
-    assert_eq!((report.already, report.sealed), (COUNT, true));
+    let count = carried().await.len();
+    assert_eq!((report.already, report.sealed), (count, true));
 }
 
-/// The lock belongs to a database and the roles to all of them, so the race for the roles is real.
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn empty_databases_are_migrated_by_many_at_once_and_each_file_runs_once() {
+/// A cluster with nothing of the house in it, not even the roles, and some empty databases.
+async fn bare_cluster(databases: usize) -> (Postgres, PgConnection) {
     let postgres = Postgres::own(OwnSettings::default()).await;
-    let superuser = postgres.superuser_url();
-    let mut connection = PgConnection::connect(superuser.reveal()).await.unwrap();
-    for round in 0..ROUNDS {
-        // Nothing of the house is left, not even the roles.
-        sqlx::raw_sql(
-            "DROP SCHEMA IF EXISTS app, ledger CASCADE;
-             DROP OWNED BY trunkline_owner, trunkline_data, trunkline_console, trunkline_audit",
-        )
-        .execute(&mut connection)
-        .await
-        .unwrap();
-        for number in 0..DATABASES {
-            for statement in [
-                format!("DROP DATABASE IF EXISTS db_{number}"),
-                format!("CREATE DATABASE db_{number} OWNER test_migrator"),
-            ] {
-                sqlx::raw_sql(sqlx::AssertSqlSafe(statement))
-                    .execute(&mut connection)
-                    .await
-                    .unwrap();
-            }
-        }
-        sqlx::raw_sql(
-            "DROP ROLE trunkline_owner, trunkline_data, trunkline_console, trunkline_audit",
-        )
-        .execute(&mut connection)
-        .await
-        .unwrap();
-        let mut racing = tokio::task::JoinSet::new();
-        for number in 0..DATABASES {
-            for _ in 0..2 {
-                let url = url_of_migrator(&postgres, &format!("db_{number}"));
-                racing.spawn(async move { migrate(&url).await });
-            }
-        }
-        let mut applied = 0;
-        while let Some(report) = racing.join_next().await {
-            let report = report.unwrap();
-            applied += report
-                .unwrap_or_else(|error| panic!("round {round}: {error:?}"))
-                .applied
-                .len();
-        }
-        assert_eq!(applied, DATABASES * COUNT);
+    let url = postgres.superuser_url();
+    let mut superuser = PgConnection::connect(url.reveal()).await.unwrap();
+    let mut statements = vec![
+        "DROP SCHEMA app, ledger CASCADE".to_owned(),
+        "DROP OWNED BY trunkline_owner, trunkline_data, trunkline_console, trunkline_audit"
+            .to_owned(),
+        "DROP ROLE trunkline_owner, trunkline_data, trunkline_console, trunkline_audit".to_owned(),
+    ];
+    statements.extend(
+        (0..databases).map(|number| format!("CREATE DATABASE db_{number} OWNER test_migrator")),
+    );
+    for statement in statements {
+        sqlx::raw_sql(sqlx::AssertSqlSafe(statement))
+            .execute(&mut superuser)
+            .await
+            .unwrap();
     }
+    (postgres, superuser)
+}
+
+#[tokio::test]
+async fn empty_databases_are_migrated_by_many_at_once_and_each_file_runs_once() {
+    let (postgres, _superuser) = bare_cluster(2).await;
+    let first = url_of_migrator(&postgres, "db_0");
+    let second = url_of_migrator(&postgres, "db_1");
+    let (a, b, c, d) = tokio::join!(
+        migrate(&first),
+        migrate(&second),
+        migrate(&first),
+        migrate(&second)
+    );
+    let applied: usize = [a, b, c, d]
+        .into_iter()
+        .map(|report| report.unwrap().applied.len())
+        .sum();
+    assert_eq!(applied, 2 * carried().await.len());
+}
+
+/// The lock belongs to a database and the roles to all of them.
+#[tokio::test]
+async fn a_migration_that_loses_the_race_for_the_roles_succeeds_all_the_same() {
+    let (postgres, mut faster) = bare_cluster(1).await;
+    sqlx::raw_sql(
+        "BEGIN;
+         CREATE ROLE trunkline_owner NOLOGIN; CREATE ROLE trunkline_data NOLOGIN;
+         CREATE ROLE trunkline_console NOLOGIN; CREATE ROLE trunkline_audit NOLOGIN",
+    )
+    .execute(&mut faster)
+    .await
+    .unwrap();
+    let url = url_of_migrator(&postgres, "db_0");
+    let waits_then_wins = async {
+        let waiting = "SELECT count(*) FROM pg_stat_activity
+             WHERE application_name = 'trunkline-migrate' AND wait_event_type = 'Lock'";
+        let mut watcher = PgConnection::connect(postgres.superuser_url().reveal())
+            .await
+            .unwrap();
+        while sqlx::query_scalar::<_, i64>(waiting)
+            .fetch_one(&mut watcher)
+            .await
+            .unwrap()
+            == 0
+        {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        sqlx::raw_sql("COMMIT").execute(&mut faster).await.unwrap();
+    };
+    let (report, ()) = tokio::join!(migrate(&url), waits_then_wins);
+    assert_eq!(report.unwrap().applied.len(), carried().await.len());
+}
+
+/// Who has once looked for a role and not found it may go on not finding it until its transaction
+/// ends, whoever has made it meanwhile. When that happens is up to PostgreSQL's caches, so here a
+/// trigger says the same words twice; a sequence remembers, rolled back or not.
+#[tokio::test]
+async fn a_migration_that_does_not_see_the_roles_of_a_faster_one_is_tried_again() {
+    let (postgres, _superuser) = bare_cluster(1).await;
+    let superuser = postgres.superuser_url();
+    let in_database = superuser.reveal().replace("/trunkline?", "/db_0?");
+    let mut connection = PgConnection::connect(&in_database).await.unwrap();
+    sqlx::raw_sql(
+        "CREATE SEQUENCE public.tries;
+         CREATE FUNCTION public.not_seen() RETURNS event_trigger LANGUAGE plpgsql SECURITY DEFINER
+         AS $$ BEGIN
+             IF nextval('public.tries') <= 2 THEN
+                 RAISE 'role \"trunkline_owner\" does not exist' USING ERRCODE = '22023';
+             END IF;
+         END $$;
+         CREATE EVENT TRIGGER not_seen ON ddl_command_start WHEN TAG IN ('CREATE SCHEMA')
+             EXECUTE FUNCTION public.not_seen()",
+    )
+    .execute(&mut connection)
+    .await
+    .unwrap();
+    let report = migrate(&url_of_migrator(&postgres, "db_0")).await.unwrap();
+    assert_eq!(report.applied.len(), carried().await.len());
 }
 
 fn url_of_migrator(postgres: &Postgres, database: &str) -> trunkline_terms::Secret {
@@ -111,7 +172,8 @@ async fn an_edited_migration_is_refused() {
     )
     .await;
     let error = migrate(&db.migrator_url()).await.unwrap_err();
-    assert_eq!(error, MigrateError::Changed { version: FIRST });
+    let version = carried().await[0];
+    assert_eq!(error, MigrateError::Changed { version });
 }
 
 #[tokio::test]
@@ -127,24 +189,22 @@ async fn a_migration_that_comes_late_is_refused() {
 
 #[tokio::test]
 async fn a_migration_that_fails_leaves_nothing_and_names_itself() {
-    let db = Db::fresh().await;
-    as_owner(
-        &db,
-        "DELETE FROM app.migration WHERE name = 'revisions_and_outbox';
-         DROP TABLE app.revision, app.outbox_counter",
-    )
-    .await;
-    // app.outbox is still there, so the file fails after it has made the other two.
-    let error = migrate(&db.migrator_url()).await.unwrap_err();
+    let db = Db::empty().await;
+    let url = db.migrator_url();
+    let mut connection = PgConnection::connect(url.reveal()).await.unwrap();
+    // The first file makes `app` before it stumbles over this.
+    sqlx::raw_sql("CREATE SCHEMA ledger")
+        .execute(&mut connection)
+        .await
+        .unwrap();
+    let error = migrate(&url).await.unwrap_err();
     let MigrateError::Failed { version, error } = error else {
         panic!("{error:?}");
     };
-    assert_eq!(version, FIRST + 200);
+    assert_eq!(version, carried().await[0]);
     assert!(matches!(error, DbError::Bug(_)), "{error:?}");
-    let owner = db.owner().await;
-    let mut session = owner.session().await.unwrap();
-    let made: bool = sqlx::query_scalar("SELECT to_regclass('app.revision') IS NOT NULL")
-        .fetch_one(&mut *session)
+    let made: bool = sqlx::query_scalar("SELECT to_regnamespace('app') IS NOT NULL")
+        .fetch_one(&mut connection)
         .await
         .unwrap();
     assert!(!made);
@@ -158,27 +218,17 @@ async fn a_server_can_ask_whether_its_schema_is_there() {
         let mut session = database.session().await.unwrap();
         assert_eq!(missing_migrations(&mut session).await, Ok(Vec::new()));
     }
-    as_owner(
-        &db,
-        "DELETE FROM app.migration WHERE name = 'revisions_and_outbox'",
-    )
-    .await;
+    as_owner(&db, FORGET_THE_NEWEST).await;
     let data = db.connect(Role::Data).await;
     let mut session = data.session().await.unwrap();
-    assert_eq!(
-        missing_migrations(&mut session).await,
-        Ok(vec![FIRST + 200])
-    );
+    let newest = carried().await.pop().unwrap();
+    assert_eq!(missing_migrations(&mut session).await, Ok(vec![newest]));
 }
 
 #[tokio::test]
 async fn a_login_that_may_not_become_the_owner_is_told_so() {
     let db = Db::fresh().await;
-    as_owner(
-        &db,
-        "DELETE FROM app.migration WHERE name = 'revisions_and_outbox'",
-    )
-    .await;
+    as_owner(&db, FORGET_THE_NEWEST).await;
     let error = migrate(&db.url(Role::Data)).await.unwrap_err();
     assert!(error.to_string().contains("permission denied"), "{error}");
 }

@@ -8,7 +8,9 @@ use tokio::net::tcp::{ReadHalf, WriteHalf};
 use tokio::sync::watch;
 
 use super::frames::{Frames, Side};
-use super::{AFTER_COMMIT, BEFORE_COMMIT, Mode, Shared, Signal};
+use super::{
+    AFTER_COMMIT, BEFORE_COMMIT, Mode, STALL_AFTER_COMMIT, STALL_BEFORE_COMMIT, Shared, Signal,
+};
 
 const BUFFER_BYTES: usize = 16 * 1024;
 
@@ -79,9 +81,9 @@ async fn pump(
 ) -> End {
     let mut frames = Frames::of(side, shared.speaks_postgres);
     let mut buffer = vec![0; BUFFER_BYTES];
-    let trap = match side {
-        Side::Client => BEFORE_COMMIT,
-        Side::Server => AFTER_COMMIT,
+    let (trap, stall) = match side {
+        Side::Client => (BEFORE_COMMIT, STALL_BEFORE_COMMIT),
+        Side::Server => (AFTER_COMMIT, STALL_AFTER_COMMIT),
     };
     loop {
         let piece = match from.read(&mut buffer).await {
@@ -98,9 +100,23 @@ async fn pump(
             if frame.is_commit && shared.springs(trap) {
                 return End::Cut;
             }
+            if frame.is_commit && shared.springs(stall) {
+                return swallow(from, &mut buffer).await;
+            }
             if to.write_all(&frame.bytes).await.is_err() {
                 return End::Cut;
             }
+        }
+    }
+}
+
+/// Passes nothing on any more, and ends when the side that speaks does.
+async fn swallow(mut from: ReadHalf<'_>, buffer: &mut [u8]) -> End {
+    loop {
+        match from.read(buffer).await {
+            Ok(0) => return End::Closed,
+            Ok(_) => {}
+            Err(_) => return End::Cut,
         }
     }
 }

@@ -1,0 +1,102 @@
+//! The words of `trunkline key`.
+
+use clap::{Args, Subcommand};
+use trunkline_store::keys::PAGE_MAX_ROWS;
+
+use super::values::{Expiry, account_number, key_number};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum KeyCommand {
+    /// Make a key and print it, this once.
+    #[command(
+        after_help = "Only a hash of the key is kept: nobody can show it again. A list that is left out allows
+everything. A key with a --parent takes over what it does not say itself, and can only be narrower;
+it spends from its parent's budgets too. The database login needs the role trunkline_console.
+
+Examples:
+  trunkline key create 1000 --name laptop
+  trunkline key create 1000 --name agent --parent 7 --models gpt-5,claude-opus-5 --expires 30
+  trunkline key create 1000 --name ci --addresses 10.0.0.0/8,2001:db8::/32 --rpm 60 --strict
+  trunkline key create 1000 --name night --group auto --json | jq -r .key"
+    )]
+    Create(Box<CreateKey>),
+
+    /// Revoke a key and every key below it, for good.
+    #[command(after_help = "Examples:
+  trunkline key revoke 7
+  trunkline key revoke 7 --json | jq .revoked")]
+    Revoke {
+        /// The key's number, as `key list` shows it.
+        #[arg(value_name = "KEY_ID", value_parser = key_number)]
+        key: i64,
+    },
+
+    /// List an account's keys with their policies and budgets, by prefix and last four characters.
+    #[command(after_help = "Examples:
+  trunkline key list 1000
+  trunkline key list 1000 --after 250 --json | jq '.keys[] | select(.state == \"live\")'")]
+    List {
+        /// The account's number.
+        #[arg(value_name = "ACCOUNT", value_parser = account_number)]
+        account: i64,
+        /// Begin after this key.
+        #[arg(long, value_name = "KEY_ID", value_parser = key_number)]
+        after: Option<i64>,
+        /// Keys at most.
+        #[arg(long, value_name = "N", default_value_t = 100,
+            value_parser = clap::value_parser!(u32).range(1..=i64::from(PAGE_MAX_ROWS)))]
+        limit: u32,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CreateKey {
+    /// The account's number.
+    #[arg(value_name = "ACCOUNT", value_parser = account_number)]
+    pub(crate) account: i64,
+    /// What people call it.
+    #[arg(long)]
+    pub(crate) name: String,
+    /// A key of the same account that this one is below.
+    #[arg(long, value_name = "KEY_ID", value_parser = key_number)]
+    pub(crate) parent: Option<i64>,
+    /// Price group, one that the account is allowed; auto tries several in order.
+    #[arg(long, value_name = "GROUP|auto")]
+    pub(crate) group: Option<String>,
+    /// Models it may call.
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    pub(crate) models: Option<Vec<String>>,
+    /// Interfaces it may call.
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    pub(crate) endpoints: Option<Vec<String>>,
+    /// Social platforms it may ask.
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    pub(crate) platforms: Option<Vec<String>>,
+    /// Networks it may be used from.
+    #[arg(long, value_name = "CIDR,...", value_delimiter = ',')]
+    pub(crate) addresses: Option<Vec<String>>,
+    /// Regions its calls may be served in.
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    pub(crate) regions: Option<Vec<String>>,
+    /// Requests a minute; the operator's default if left out.
+    #[arg(long, value_name = "N")]
+    pub(crate) rpm: Option<i64>,
+    /// Tokens a minute; the operator's default if left out.
+    #[arg(long, value_name = "N")]
+    pub(crate) tpm: Option<i64>,
+    /// Calls at once; the operator's default if left out.
+    #[arg(long, value_name = "N")]
+    pub(crate) concurrent: Option<i64>,
+    /// Refuse requests with fields that would be ignored or rewritten.
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Lower a call's maximum to what the balance covers; while trial money pays, if left out.
+    #[arg(long, value_name = "true|false")]
+    pub(crate) fit_to_balance: Option<bool>,
+    /// Store nothing of what passes.
+    #[arg(long)]
+    pub(crate) zero_retention: bool,
+    /// Good for so many days, or until a moment such as 2027-01-31T12:00:00Z.
+    #[arg(long, value_name = "DAYS|RFC3339")]
+    pub(crate) expires: Option<Expiry>,
+}

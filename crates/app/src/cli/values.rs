@@ -1,0 +1,131 @@
+//! Values that people type. What is wrong here is said by clap, with exit code 2.
+
+use std::str::FromStr;
+
+use trunkline_terms::{Moment, Money};
+
+use crate::times;
+
+/// Longest life of a key in days, a hundred years.
+const MAX_DAYS: u32 = 36_500;
+
+/// A limit in USD, or none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Limit(pub(crate) Option<Money>);
+
+/// When a key ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Expiry {
+    /// So many days from its making.
+    Days(u32),
+    /// At a moment.
+    At(Moment),
+}
+
+/// Why a value was not taken.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ValueError {
+    #[error(
+        "an account is named by its number, such as 1000; `trunkline account create` prints it"
+    )]
+    Account,
+    #[error("a key is named by its number, such as 7; `trunkline key list` shows it")]
+    Key,
+    #[error("{0}")]
+    Money(#[from] trunkline_terms::MoneyError),
+    #[error("the amount must be more than 0")]
+    Nothing,
+    #[error("a limit is 0 or more, or none")]
+    Negative,
+    #[error(
+        "neither a number of days from 1 to {MAX_DAYS} nor a moment such as 2027-01-31T12:00:00Z"
+    )]
+    Expiry,
+}
+
+pub(super) fn account_number(text: &str) -> Result<i64, ValueError> {
+    number(text).ok_or(ValueError::Account)
+}
+
+pub(super) fn key_number(text: &str) -> Result<i64, ValueError> {
+    number(text).ok_or(ValueError::Key)
+}
+
+pub(super) fn more_than_nothing(text: &str) -> Result<Money, ValueError> {
+    let money: Money = text.parse()?;
+    if money <= Money::ZERO {
+        return Err(ValueError::Nothing);
+    }
+    Ok(money)
+}
+
+fn number(text: &str) -> Option<i64> {
+    text.parse().ok().filter(|number| *number > 0)
+}
+
+// === impl Limit ===
+
+impl FromStr for Limit {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text == "none" {
+            return Ok(Self(None));
+        }
+        let money: Money = text.parse()?;
+        if money.is_negative() {
+            return Err(ValueError::Negative);
+        }
+        Ok(Self(Some(money)))
+    }
+}
+
+// === impl Expiry ===
+
+impl FromStr for Expiry {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if let Ok(days) = text.strip_suffix('d').unwrap_or(text).parse() {
+            let legal = (1..=MAX_DAYS).contains(&days);
+            return legal.then_some(Self::Days(days)).ok_or(ValueError::Expiry);
+        }
+        times::parse(text).map(Self::At).ok_or(ValueError::Expiry)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_expiry_is_a_number_of_days_or_a_moment() {
+        assert_eq!("30".parse(), Ok(Expiry::Days(30)));
+        assert_eq!("30d".parse(), Ok(Expiry::Days(30)));
+        assert_eq!("36500".parse(), Ok(Expiry::Days(36_500)));
+        let moment = Moment::from_micros(1_801_396_800_000_000);
+        assert_eq!("2027-01-31T12:00:00Z".parse(), Ok(Expiry::At(moment)));
+        assert_eq!("2027-01-31T13:00:00+01:00".parse(), Ok(Expiry::At(moment)));
+        for wrong in ["", "0", "36501", "-1", "soon", "2027-01-31", "1.5"] {
+            assert_eq!(wrong.parse::<Expiry>(), Err(ValueError::Expiry), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_limit_is_an_amount_from_nothing_up_or_none() {
+        assert_eq!("none".parse(), Ok(Limit(None)));
+        assert_eq!("0".parse(), Ok(Limit(Some(Money::ZERO))));
+        assert_eq!("-1".parse::<Limit>(), Err(ValueError::Negative));
+        assert!("nothing".parse::<Limit>().is_err());
+        assert_eq!(more_than_nothing("0"), Err(ValueError::Nothing));
+        assert_eq!(more_than_nothing("0.000000001"), Ok(Money::NANO));
+        assert!(more_than_nothing("0.0000000001").is_err());
+    }
+
+    #[test]
+    fn an_account_and_a_key_are_named_by_numbers_above_zero() {
+        assert_eq!(account_number("1000"), Ok(1_000));
+        assert_eq!(account_number("0"), Err(ValueError::Account));
+        assert_eq!(key_number("sk-tl-00"), Err(ValueError::Key));
+    }
+}

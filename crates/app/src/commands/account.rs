@@ -1,0 +1,157 @@
+//! `trunkline account create | show | statement`.
+
+use anyhow::Context as _;
+use serde_json::{Value, json};
+use trunkline_db::{Database, Tx};
+use trunkline_ledger::desk::{self, AccountKind, Balance};
+use trunkline_ledger::statement;
+use trunkline_store::accounts::{self, Account, NewAccount};
+use trunkline_terms::AccountId;
+
+use super::{database, shown};
+use crate::cli::{CreateAccount, Kind};
+use crate::output::Output;
+use crate::{chance, table};
+
+/// Makes an account, in the ledger and beside it.
+pub(super) async fn create(
+    database: &Database,
+    new: &CreateAccount,
+    output: &Output,
+) -> anyhow::Result<()> {
+    let mut tx = database.begin().await?;
+    let done = create_in(&mut tx, new).await;
+    let advice = "an account that was made and not printed does no harm: repeat the command";
+    let id = database::finish(tx, done, advice).await?;
+    let (account, balance) = read(database, id).await?;
+    let text = format!(
+        "Account {id} is made: {}, {}, group {}.\nNext: `trunkline topup {id} AMOUNT_USD`, `trunkline key create {id} --name NAME`.",
+        account.name,
+        balance.kind.word(),
+        account.group
+    );
+    let object = json!({ "ok": true, "account": shown::account(&account, &balance) });
+    output.success(&text, &object);
+    Ok(())
+}
+
+async fn create_in(tx: &mut Tx, new: &CreateAccount) -> anyhow::Result<AccountId> {
+    let kind = match new.kind {
+        Kind::Live => AccountKind::Live,
+        Kind::Test => AccountKind::Test,
+    };
+    let id = desk::create_account(tx, kind).await?;
+    let account = NewAccount {
+        id,
+        name: &new.name,
+        group: &new.group,
+        allowed_groups: &new.allowed_groups,
+        shard: chance::shard()?,
+    };
+    accounts::create(tx, &account)
+        .await
+        .context("the account was not made")?;
+    Ok(id)
+}
+
+/// Shows an account with its wallets and budgets.
+pub(super) async fn show(database: &Database, id: i64, output: &Output) -> anyhow::Result<()> {
+    let id = AccountId::new(id);
+    let (account, balance) = read(database, id).await?;
+    let budgets = statement::budgets(database, id, &[]).await?;
+    let closed = if account.closed_at.is_some() {
+        ", closed"
+    } else {
+        ""
+    };
+    let mut lines = vec![
+        format!(
+            "Account {id}: {} ({}{closed})",
+            account.name,
+            balance.kind.word()
+        ),
+        format!(
+            "  paid    {} USD, {} of it held",
+            balance.paid, balance.paid_held
+        ),
+        format!(
+            "  trial   {} USD, {} of it held",
+            balance.trial, balance.trial_held
+        ),
+        format!("  group   {}", account.group),
+    ];
+    if !account.allowed_groups.is_empty() {
+        lines.push(format!(
+            "          keys may also name {}",
+            account.allowed_groups.join(", ")
+        ));
+    }
+    lines.extend(
+        budgets
+            .iter()
+            .map(|budget| format!("  budget  {}", shown::budget_line(budget))),
+    );
+    let object = json!({
+        "ok": true,
+        "account": shown::account(&account, &balance),
+        "balance": shown::balance(&balance),
+        "budgets": budgets.iter().map(shown::budget).collect::<Vec<Value>>(),
+    });
+    output.success(&lines.join("\n"), &object);
+    Ok(())
+}
+
+/// Shows what happened to an account's money.
+pub(super) async fn statement(
+    database: &Database,
+    id: i64,
+    limit: u32,
+    output: &Output,
+) -> anyhow::Result<()> {
+    let id = AccountId::new(id);
+    let statement = statement::read(database, id, limit)
+        .await?
+        .with_context(|| unknown(id))?;
+    let cells: Vec<Vec<String>> = statement.entries.iter().map(shown::entry_cells).collect();
+    let heads = [
+        "at",
+        "what",
+        "paid",
+        "trial",
+        "paid after",
+        "trial after",
+        "request",
+        "details",
+    ];
+    let text = if cells.is_empty() {
+        format!("Nothing has happened to the money of account {id} yet.")
+    } else {
+        table::aligned(&heads, &[2, 3, 4, 5], &cells)
+    };
+    let entries: Vec<Value> = statement.entries.iter().map(shown::entry).collect();
+    let object = json!({
+        "ok": true,
+        "account": id,
+        "paid_usd": shown::usd(statement.paid),
+        "trial_usd": shown::usd(statement.trial),
+        "entries": entries,
+    });
+    output.success(&text, &object);
+    Ok(())
+}
+
+async fn read(database: &Database, id: AccountId) -> anyhow::Result<(Account, Balance)> {
+    let mut session = database.session().await?;
+    let account = accounts::find(&mut session, id).await?;
+    drop(session);
+    let account = account.with_context(|| unknown(id))?;
+    let balance = desk::balance(database, id)
+        .await?
+        .with_context(|| unknown(id))?;
+    Ok((account, balance))
+}
+
+/// What is said of an account that is not there.
+pub(super) fn unknown(id: AccountId) -> String {
+    format!("there is no account {id}; `trunkline account create` makes one and prints its number")
+}

@@ -1,0 +1,108 @@
+//! `trunkline budget set`.
+
+use anyhow::bail;
+use serde_json::json;
+use trunkline_db::{Database, Tx};
+use trunkline_ledger::desk::{self, Period};
+use trunkline_ledger::{KeyId, statement};
+use trunkline_store::{accounts, zones};
+use trunkline_terms::AccountId;
+
+use super::{account, shown};
+use crate::cli::{Limit, PeriodWord, SetBudget};
+use crate::output::Output;
+
+const DEFAULT_ZONE: &str = "UTC";
+
+/// Sets a limit or takes it away.
+pub(super) async fn set(
+    database: &Database,
+    wish: &SetBudget,
+    output: &Output,
+) -> anyhow::Result<()> {
+    let mut tx = database.begin().await?;
+    let done = set_in(&mut tx, wish).await;
+    tx.finish(done).await?;
+    let account = AccountId::new(wish.account);
+    let keys: Vec<KeyId> = wish.key.map(KeyId).into_iter().collect();
+    let budgets = statement::budgets(database, account, &keys).await?;
+    let period = period_of(wish.period).word();
+    let stands = budgets
+        .iter()
+        .find(|budget| budget.key == wish.key.map(KeyId) && budget.period == period);
+    let whose = match wish.key {
+        Some(key) => format!("Key {key} of account {account}"),
+        None => format!("Account {account}"),
+    };
+    let mut text = match stands {
+        Some(budget) => format!("{whose} has the budget {}.", shown::budget_line(budget)),
+        None => format!("{whose} has no {period} budget."),
+    };
+    if let (Some(budget), Some(zone)) = (stands, &wish.timezone)
+        && budget.timezone != *zone
+    {
+        text.push_str(&format!(
+            "\nIt keeps the time zone {} that it was made with; to change it, set --limit none first.",
+            budget.timezone
+        ));
+    }
+    let object = json!({
+        "ok": true,
+        "account": account,
+        "key": wish.key,
+        "period": period,
+        "budget": stands.map(shown::budget),
+    });
+    output.success(&text, &object);
+    Ok(())
+}
+
+async fn set_in(tx: &mut Tx, wish: &SetBudget) -> anyhow::Result<()> {
+    let Limit(limit) = wish.limit;
+    let zone = checked_zone(tx, wish).await?;
+    let account = AccountId::new(wish.account);
+    let period = period_of(wish.period);
+    if desk::set_budget(tx, account, wish.key.map(KeyId), period, &zone, limit).await? {
+        return Ok(());
+    }
+    match (accounts::find(tx, account).await?, wish.key) {
+        (Some(_), Some(key)) => bail!(
+            "account {account} has no key {key}; `trunkline key list {account}` shows its keys"
+        ),
+        (None, _) | (Some(_), None) => bail!(account::unknown(account)),
+    }
+}
+
+/// The zone to count in. One that would change nothing is refused, not ignored.
+async fn checked_zone(tx: &mut Tx, wish: &SetBudget) -> anyhow::Result<String> {
+    let Some(zone) = &wish.timezone else {
+        return Ok(DEFAULT_ZONE.to_owned());
+    };
+    let needless = match wish.period {
+        PeriodWord::Total => Some("a total budget has no days to count; leave --timezone out"),
+        PeriodWord::Daily | PeriodWord::Weekly | PeriodWord::Monthly => wish
+            .limit
+            .0
+            .is_none()
+            .then_some("--limit none takes the budget away; leave --timezone out"),
+    };
+    if let Some(reason) = needless {
+        bail!(reason);
+    }
+    if !zones::is_known(tx, zone).await? {
+        let shown: String = zone.chars().take(64).collect();
+        bail!(
+            "{shown:?} is not a time zone that the database knows; write an IANA name such as Europe/Berlin"
+        );
+    }
+    Ok(zone.clone())
+}
+
+const fn period_of(word: PeriodWord) -> Period {
+    match word {
+        PeriodWord::Total => Period::Total,
+        PeriodWord::Daily => Period::Daily,
+        PeriodWord::Weekly => Period::Weekly,
+        PeriodWord::Monthly => Period::Monthly,
+    }
+}

@@ -1,0 +1,205 @@
+//! `trunkline key create | revoke | list`. The key itself is printed by `create` and by nothing else.
+
+use anyhow::{Context as _, bail};
+use serde_json::{Value, json};
+use trunkline_db::{Database, DbError, Tx};
+use trunkline_ledger::statement::{self, Budget};
+use trunkline_ledger::{KeyId, desk};
+use trunkline_store::keys::{self, ApiKeyId, CreatedKey, Key, NewKey, RevokeAnswer};
+use trunkline_store::{KeyGroup, Policy, PolicyFields, accounts};
+use trunkline_terms::{AccountId, Moment};
+
+use super::{account, database, shown};
+use crate::cli::{CreateKey, Expiry};
+use crate::output::Output;
+use crate::{chance, table};
+
+const DAY_SECONDS: i64 = 86_400;
+/// What a family of keys that is too deep breaks in the ledger.
+const DEPTH_CONSTRAINT: &str = "spender_chain_bounded";
+
+/// Makes a key and prints it, this once.
+pub(super) async fn create(
+    database: &Database,
+    wish: CreateKey,
+    output: &Output,
+) -> anyhow::Result<()> {
+    let secret = chance::bytes()?;
+    let mut tx = database.begin().await?;
+    let done = create_in(&mut tx, wish, &secret).await;
+    let advice = "if `trunkline key list` shows the key, revoke it and make another";
+    let CreatedKey { key, plain } = database::finish(tx, done, advice).await?;
+    let words = shown::policy_words(&key);
+    let may = if words.is_empty() {
+        "everything the account may"
+    } else {
+        &words
+    };
+    let text = format!(
+        "Key {} of account {} ({}), allowed: {may}\n\n  {}\n\nThis is the only time it is shown: only a hash of it is kept.",
+        key.id,
+        key.account,
+        key.name,
+        plain.reveal()
+    );
+    // Its own beginning is a moment at which it is not over.
+    let row = shown::key(&key, key.created_at, &[]);
+    let object = json!({ "ok": true, "key": plain.reveal(), "row": row });
+    output.success(&text, &object);
+    Ok(())
+}
+
+async fn create_in(
+    tx: &mut Tx,
+    wish: CreateKey,
+    secret: &[u8; keys::SECRET_BYTES],
+) -> anyhow::Result<CreatedKey> {
+    let now = database::now_in(tx).await?;
+    let account = AccountId::new(wish.account);
+    let parent = wish.parent.map(ApiKeyId::new);
+    let name = wish.name.clone();
+    let new = NewKey {
+        account,
+        parent,
+        name: &name,
+        policy: Policy::new(asked(wish, now))?,
+    };
+    let created = keys::create(tx, &new, secret).await?;
+    let registered = desk::register_key(
+        tx,
+        account,
+        KeyId(created.key.id.number()),
+        parent.map(|parent| KeyId(parent.number())),
+    )
+    .await
+    .map_err(too_deep)?;
+    if !registered {
+        bail!("the ledger does not know the parent key; run `trunkline audit`");
+    }
+    Ok(created)
+}
+
+fn asked(wish: CreateKey, now: Moment) -> PolicyFields {
+    let expires_at = wish.expires.map(|expiry| match expiry {
+        Expiry::Days(days) => now.plus_seconds(i64::from(days).saturating_mul(DAY_SECONDS)),
+        Expiry::At(moment) => moment,
+    });
+    PolicyFields {
+        group: KeyGroup::of_word(wish.group),
+        models: wish.models,
+        endpoints: wish.endpoints,
+        platforms: wish.platforms,
+        addresses: wish.addresses,
+        regions: wish.regions,
+        requests_per_minute: wish.rpm,
+        tokens_per_minute: wish.tpm,
+        concurrent_calls: wish.concurrent,
+        strict: wish.strict,
+        fit_to_balance: wish.fit_to_balance,
+        zero_retention: wish.zero_retention,
+        expires_at,
+    }
+}
+
+fn too_deep(error: DbError) -> anyhow::Error {
+    if error.constraint() == Some(DEPTH_CONSTRAINT) {
+        return anyhow::anyhow!("the parent is itself too many keys down; name one higher up");
+    }
+    error.into()
+}
+
+/// Revokes a key and those below it.
+pub(super) async fn revoke(database: &Database, key: i64, output: &Output) -> anyhow::Result<()> {
+    let key = ApiKeyId::new(key);
+    let mut tx = database.begin().await?;
+    let done = keys::revoke(&mut tx, key).await;
+    let revoked = match tx.finish(done).await? {
+        RevokeAnswer::Done { keys } => keys,
+        RevokeAnswer::Before => Vec::new(),
+        RevokeAnswer::UnknownKey => {
+            bail!("there is no key {key}; `trunkline key list ACCOUNT` shows the numbers")
+        }
+    };
+    let numbers: Vec<i64> = revoked.iter().map(|key| key.number()).collect();
+    let others: Vec<String> = revoked
+        .iter()
+        .filter(|other| **other != key)
+        .map(ToString::to_string)
+        .collect();
+    let text = if revoked.is_empty() {
+        format!("Key {key} was revoked before; nothing was done.")
+    } else if others.is_empty() {
+        format!("Key {key} is revoked.")
+    } else {
+        let below = others.join(", ");
+        format!("Key {key} is revoked, and with it the keys below it: {below}.")
+    };
+    output.success(&text, &json!({ "ok": true, "revoked": numbers }));
+    Ok(())
+}
+
+/// Lists an account's keys.
+pub(super) async fn list(
+    database: &Database,
+    account: i64,
+    after: Option<i64>,
+    limit: u32,
+    output: &Output,
+) -> anyhow::Result<()> {
+    let account = AccountId::new(account);
+    let found = page(database, account, after, limit).await?;
+    let ids: Vec<KeyId> = found.iter().map(|key| KeyId(key.id.number())).collect();
+    let budgets = statement::budgets(database, account, &ids).await?;
+    let now = database::now(database).await?;
+    let full = u32::try_from(found.len()).is_ok_and(|count| count == limit);
+    let next = found.last().filter(|_| full).map(|key| key.id.number());
+    let rows: Vec<Value> = found
+        .iter()
+        .map(|key| shown::key(key, now, &budgets))
+        .collect();
+    let object = json!({ "ok": true, "account": account, "keys": rows, "next_after": next });
+    let cells: Vec<Vec<String>> = found.iter().map(|key| cells(key, now, &budgets)).collect();
+    let mut text = if cells.is_empty() {
+        format!(
+            "Account {account} has no keys here; `trunkline key create {account} --name NAME` makes one."
+        )
+    } else {
+        let heads = ["id", "key", "name", "state", "parent", "allowed", "budgets"];
+        table::aligned(&heads, &[0], &cells)
+    };
+    if let Some(next) = next {
+        text.push_str(&format!("\nThere may be more: --after {next}"));
+    }
+    output.success(&text, &object);
+    Ok(())
+}
+
+async fn page(
+    database: &Database,
+    account: AccountId,
+    after: Option<i64>,
+    limit: u32,
+) -> anyhow::Result<Vec<Key>> {
+    let mut session = database.session().await?;
+    let known = accounts::find(&mut session, account).await?;
+    known.with_context(|| account::unknown(account))?;
+    Ok(keys::list(&mut session, account, after.map(ApiKeyId::new), limit).await?)
+}
+
+fn cells(key: &Key, now: Moment, budgets: &[Budget]) -> Vec<String> {
+    let own: Vec<String> = budgets
+        .iter()
+        .filter(|budget| budget.key.is_some_and(|id| id.0 == key.id.number()))
+        .map(shown::budget_line)
+        .collect();
+    vec![
+        key.id.to_string(),
+        key.hint.clone(),
+        key.name.clone(),
+        key.state(now).to_string(),
+        key.parent
+            .map_or_else(String::new, |parent| parent.to_string()),
+        shown::policy_words(key),
+        own.join("; "),
+    ]
+}

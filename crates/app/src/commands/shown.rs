@@ -1,0 +1,198 @@
+//! How rows look in JSON and in text: money as decimal USD in a string, times in RFC 3339.
+
+use serde_json::{Value, json};
+use trunkline_ledger::desk::Balance;
+use trunkline_ledger::statement::{Budget, Entry, What};
+use trunkline_store::accounts::Account;
+use trunkline_store::keys::Key;
+use trunkline_terms::{Moment, Money};
+
+use crate::times;
+
+/// An account.
+pub(super) fn account(account: &Account, balance: &Balance) -> Value {
+    json!({
+        "id": account.id,
+        "name": account.name,
+        "kind": balance.kind.word(),
+        "group": account.group,
+        "allowed_groups": account.allowed_groups,
+        "shard": account.shard.number(),
+        "created_at": times::rfc3339(account.created_at),
+        "closed_at": account.closed_at.map(times::rfc3339),
+    })
+}
+
+/// Its wallets.
+pub(super) fn balance(balance: &Balance) -> Value {
+    json!({
+        "paid_usd": usd(balance.paid),
+        "paid_held_usd": usd(balance.paid_held),
+        "trial_usd": usd(balance.trial),
+        "trial_held_usd": usd(balance.trial_held),
+        "topped_up": balance.topped_up,
+    })
+}
+
+/// A budget.
+pub(super) fn budget(budget: &Budget) -> Value {
+    json!({
+        "key": budget.key.map(|key| key.0),
+        "period": budget.period,
+        "timezone": budget.timezone,
+        "limit_usd": usd(budget.limit),
+        "used_usd": usd(budget.used),
+        "ends_at": budget.ends_at.map(times::rfc3339),
+    })
+}
+
+/// A budget in a line.
+pub(super) fn budget_line(budget: &Budget) -> String {
+    let end = budget.ends_at.map_or_else(String::new, |end| {
+        format!(", until {} ({})", times::short(end), budget.timezone)
+    });
+    format!(
+        "{}: {} of {} USD used{end}",
+        budget.period, budget.used, budget.limit
+    )
+}
+
+/// A key by its hint, with its policy. Nothing here can hold the key itself: the row does not.
+pub(super) fn key(key: &Key, now: Moment, budgets: &[Budget]) -> Value {
+    let fields = key.policy.fields();
+    let own = budgets
+        .iter()
+        .filter(|budget| budget.key.is_some_and(|id| id.0 == key.id.number()));
+    json!({
+        "id": key.id.number(),
+        "account": key.account,
+        "parent": key.parent.map(|parent| parent.number()),
+        "name": key.name,
+        "hint": key.hint,
+        "state": key.state(now).word(),
+        "group": fields.group.word(),
+        "models": fields.models,
+        "endpoints": fields.endpoints,
+        "platforms": fields.platforms,
+        "addresses": fields.addresses,
+        "regions": fields.regions,
+        "requests_per_minute": fields.requests_per_minute,
+        "tokens_per_minute": fields.tokens_per_minute,
+        "concurrent_calls": fields.concurrent_calls,
+        "strict": fields.strict,
+        "fit_to_balance": fields.fit_to_balance,
+        "zero_retention": fields.zero_retention,
+        "budgets": own.map(budget).collect::<Vec<Value>>(),
+        "expires_at": fields.expires_at.map(times::rfc3339),
+        "created_at": times::rfc3339(key.created_at),
+        "revoked_at": key.revoked_at.map(times::rfc3339),
+        "disabled_at": key.disabled_at.map(times::rfc3339),
+        "revision": key.revision,
+    })
+}
+
+/// What of a key's policy is not the default, in words.
+pub(super) fn policy_words(key: &Key) -> String {
+    let fields = key.policy.fields();
+    let list = |name: &str, words: &Option<Vec<String>>| {
+        let words = words.as_ref()?;
+        Some(format!("{name} {}", words.join(",")))
+    };
+    let limit = |name: &str, limit: Option<i64>| limit.map(|limit| format!("{limit} {name}"));
+    let switch = |name: &str, on: bool| on.then(|| name.to_owned());
+    let parts = [
+        fields.group.word().map(|group| format!("group {group}")),
+        list("models", &fields.models),
+        list("endpoints", &fields.endpoints),
+        list("platforms", &fields.platforms),
+        list("addresses", &fields.addresses),
+        list("regions", &fields.regions),
+        limit("requests/min", fields.requests_per_minute),
+        limit("tokens/min", fields.tokens_per_minute),
+        limit("at once", fields.concurrent_calls),
+        switch("strict", fields.strict),
+        fields
+            .fit_to_balance
+            .map(|fit| format!("fit_to_balance {fit}")),
+        switch("zero_retention", fields.zero_retention),
+        fields
+            .expires_at
+            .map(|end| format!("until {}", times::short(end))),
+    ];
+    let said: Vec<String> = parts.into_iter().flatten().collect();
+    said.join("; ")
+}
+
+/// An entry of a statement.
+pub(super) fn entry(entry: &Entry) -> Value {
+    let details = match &entry.what {
+        What::Call {
+            key,
+            model,
+            endpoint,
+            group,
+            outcome,
+            estimated,
+            warnings,
+        } => json!({
+            "key": key.map(|key| key.0),
+            "model": model,
+            "endpoint": endpoint,
+            "group": group,
+            "outcome": outcome,
+            "estimated": estimated,
+            "warnings": warnings,
+        }),
+        What::Refund | What::SettlementAdjustment => json!({}),
+        What::TopUp(payment) | What::TrialGrant(payment) => {
+            json!({ "provider": payment.provider, "event": payment.event })
+        }
+        What::Adjustment { reason, actor } => json!({ "reason": reason, "actor": actor }),
+    };
+    json!({
+        "request": entry.request.to_string(),
+        "at": times::rfc3339(entry.at),
+        "what": entry.what.word(),
+        "paid_usd": usd(entry.paid),
+        "trial_usd": usd(entry.trial),
+        "paid_after_usd": usd(entry.paid_after),
+        "trial_after_usd": usd(entry.trial_after),
+        "details": details,
+    })
+}
+
+/// The same as cells of a table.
+pub(super) fn entry_cells(entry: &Entry) -> Vec<String> {
+    let details = match &entry.what {
+        What::Call {
+            model,
+            endpoint,
+            outcome,
+            key,
+            ..
+        } => {
+            let by = key.map_or_else(String::new, |key| format!(" by key {}", key.0));
+            format!("{model} ({endpoint}){by}: {outcome}")
+        }
+        What::Refund | What::SettlementAdjustment => String::new(),
+        What::TopUp(payment) | What::TrialGrant(payment) => {
+            format!("{} {}", payment.provider, payment.event)
+        }
+        What::Adjustment { reason, actor } => format!("{reason} ({actor})"),
+    };
+    vec![
+        times::short(entry.at),
+        entry.what.word().to_owned(),
+        usd(entry.paid),
+        usd(entry.trial),
+        usd(entry.paid_after),
+        usd(entry.trial_after),
+        entry.request.to_string(),
+        details,
+    ]
+}
+
+/// Decimal USD. A number in JSON would be read as a float by most programs.
+pub(super) fn usd(money: Money) -> String {
+    money.to_string()
+}

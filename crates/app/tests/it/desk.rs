@@ -1,0 +1,158 @@
+//! The executable at the desk of a database, and calls that spend what it booked.
+
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use serde_json::Value;
+use trunkline_db::{Role, SystemClock};
+use trunkline_ledger::{
+    Detail, KeyId, Ledger, LedgerSettings, Outcome, Owner, Refund, RefundKind, Reserve,
+    ReserveAnswer, Settle, Wallets,
+};
+use trunkline_terms::{AccountId, Clock as _, Money, NodeId, RequestId};
+use trunkline_testkit::{Db, random_bytes};
+
+/// What a command printed and how it ended.
+pub(crate) struct Said {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+/// A database and the executable in front of it.
+pub(crate) struct Desk {
+    pub(crate) db: Db,
+    directory: tempfile::TempDir,
+}
+
+impl Desk {
+    pub(crate) async fn new() -> Self {
+        Self {
+            db: Db::fresh().await,
+            directory: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    /// Runs `trunkline` with the login of a role.
+    pub(crate) fn run_as(&self, role: Role, words: &[&str]) -> Said {
+        let url = self.db.url(role);
+        let output = Command::new(env!("CARGO_BIN_EXE_trunkline"))
+            .args(words)
+            .current_dir(self.directory.path())
+            .env_clear()
+            .env("TRUNKLINE__DATABASE__URL", url.reveal())
+            .env("TRUNKLINE__DATABASE__ACQUIRE_TIMEOUT_MS", "30000")
+            .output()
+            .unwrap();
+        Said::of(&output)
+    }
+
+    pub(crate) fn run(&self, words: &[&str]) -> Said {
+        self.run_as(Role::Console, words)
+    }
+
+    /// Runs a command that must succeed, and reads its JSON.
+    pub(crate) fn json(&self, words: &[&str]) -> Value {
+        let said = self.run(&[words, &["--json"]].concat());
+        assert_eq!(said.code, Some(0), "{words:?}: {said:?}");
+        said.json()
+    }
+
+    /// Runs a command that must fail, and gives back what it said.
+    pub(crate) fn refused(&self, words: &[&str]) -> String {
+        let said = self.run(words);
+        assert_eq!(said.code, Some(1), "{words:?}: {said:?}");
+        said.err
+    }
+
+    pub(crate) fn account(&self, name: &str) -> i64 {
+        let made = self.json(&["account", "create", "--name", name]);
+        made["account"]["id"].as_i64().unwrap()
+    }
+
+    /// A key's number and its text.
+    pub(crate) fn key(&self, account: i64, words: &[&str]) -> (i64, String) {
+        let account = account.to_string();
+        let made = self.json(&[&["key", "create", &account, "--name", "k"][..], words].concat());
+        let text = made["key"].as_str().unwrap().to_owned();
+        (made["row"]["id"].as_i64().unwrap(), text)
+    }
+
+    /// A call of a key that costs so much; `back` gives it back at once.
+    pub(crate) async fn call(&self, account: i64, key: i64, cost: Money, back: bool) -> RequestId {
+        let data = self.db.connect(Role::Data).await;
+        let node = NodeId::new("n1").unwrap();
+        let (ledger, _tasks) = Ledger::open(data, &node, LedgerSettings::default())
+            .await
+            .unwrap();
+        let account = AccountId::new(account);
+        let request = RequestId::new(SystemClock.now(), random_bytes());
+        let held = ledger.reserve(reserve(request, account, key, cost)).await;
+        assert!(matches!(held, Ok(ReserveAnswer::Held { .. })), "{held:?}");
+        let settle = Settle {
+            request,
+            account,
+            amount: cost,
+            detail: Detail::nothing(Outcome::Complete),
+        };
+        ledger.settle(settle).await.unwrap();
+        if back {
+            let refund = Refund {
+                request,
+                account,
+                kind: RefundKind::Refund,
+                amount: None,
+            };
+            ledger.refund(refund).await.unwrap();
+        }
+        request
+    }
+
+    /// Does what no role may.
+    pub(crate) fn as_superuser(&self, statement: &str) {
+        let url = self.db.superuser_url();
+        let done = Command::new("psql")
+            .args(["-v", "ON_ERROR_STOP=1", "-c", statement, url.reveal()])
+            .output()
+            .unwrap();
+        assert!(done.status.success(), "{done:?}");
+    }
+}
+
+fn reserve(request: RequestId, account: AccountId, key: i64, amount: Money) -> Reserve {
+    Reserve {
+        request,
+        account,
+        key: Some(KeyId(key)),
+        owner: Owner::Request,
+        amount,
+        wallets: Wallets::TrialFirst,
+        model: "model".to_owned(),
+        endpoint: "chat".to_owned(),
+        group: "default".to_owned(),
+        price_version: [7; 32],
+        lifetime: Duration::from_secs(600),
+        capacity: None,
+        idempotency: None,
+    }
+}
+
+impl Said {
+    fn of(output: &Output) -> Self {
+        Self {
+            code: output.status.code(),
+            out: String::from_utf8(output.stdout.clone()).unwrap(),
+            err: String::from_utf8(output.stderr.clone()).unwrap(),
+        }
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+}
+
+impl std::fmt::Debug for Said {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{:?}\n{}\n{}", self.code, self.out, self.err)
+    }
+}

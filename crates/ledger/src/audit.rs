@@ -1,0 +1,95 @@
+//! The audit: one SQL view per thing that must never be, all of them expected to be empty.
+//!
+//! The views are in `migrations/` so that an operator can read and query them; this file only asks
+//! each one and counts.
+
+use sqlx::Row as _;
+use trunkline_db::{Database, DbError};
+
+/// Rows of one view that are shown at most; the count is of all.
+pub const MAX_ROWS_SHOWN: i64 = 20;
+
+/// One view that is not empty.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Violation {
+    /// The view, `schema.name`.
+    pub view: String,
+    /// What it means, from the view's comment.
+    pub meaning: String,
+    /// How many rows it has.
+    pub count: i64,
+    /// The first of them.
+    pub rows: Vec<serde_json::Value>,
+}
+
+/// What an audit found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Report {
+    /// The views that were asked.
+    pub views: Vec<String>,
+    /// Those that are not empty.
+    pub violations: Vec<Violation>,
+}
+
+/// Asks every view named `audit_…` in one read-only snapshot.
+pub async fn run(database: &Database) -> Result<Report, DbError> {
+    let mut tx = database.begin().await?;
+    let done = ask_all(&mut tx).await;
+    // Nothing was written; the snapshot is let go either way.
+    drop(tx.rollback().await);
+    done
+}
+
+async fn ask_all(tx: &mut trunkline_db::Tx) -> Result<Report, DbError> {
+    sqlx::raw_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 0")
+        .execute(&mut **tx)
+        .await?;
+    let views = sqlx::query(
+        "SELECT n.nspname || '.' || c.relname AS view,
+             COALESCE(obj_description(c.oid, 'pg_class'), '') AS meaning
+         FROM pg_catalog.pg_class AS c
+         JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+         WHERE c.relkind = 'v' AND n.nspname IN ('app', 'ledger') AND c.relname LIKE 'audit\\_%'
+         ORDER BY 1",
+    )
+    .fetch_all(&mut **tx)
+    .await?;
+    let mut report = Report {
+        views: Vec::new(),
+        violations: Vec::new(),
+    };
+    for row in &views {
+        let view: String = row.try_get("view")?;
+        let meaning: String = row.try_get("meaning")?;
+        report.violations.extend(ask(tx, &view, meaning).await?);
+        report.views.push(view);
+    }
+    Ok(report)
+}
+
+async fn ask(
+    tx: &mut trunkline_db::Tx,
+    view: &str,
+    meaning: String,
+) -> Result<Option<Violation>, DbError> {
+    // The name comes from the catalog of the database itself and is made of plain words.
+    let text = format!(
+        "WITH found AS MATERIALIZED (SELECT * FROM {view})
+         SELECT (SELECT count(*) FROM found) AS total, to_jsonb(f) AS row FROM found AS f LIMIT {MAX_ROWS_SHOWN}"
+    );
+    let rows = sqlx::query(sqlx::AssertSqlSafe(text))
+        .fetch_all(&mut **tx)
+        .await?;
+    let Some(first) = rows.first() else {
+        return Ok(None);
+    };
+    Ok(Some(Violation {
+        view: view.to_owned(),
+        meaning,
+        count: first.try_get("total")?,
+        rows: rows
+            .iter()
+            .map(|row| row.try_get("row"))
+            .collect::<Result<_, _>>()?,
+    }))
+}

@@ -1,0 +1,83 @@
+//! The tables of a day. Statements name the day's own partitions, so that they are planned once, look
+//! nowhere else and lock nothing else, however many days there are. A batch that spans two days says
+//! its statements once for each.
+
+use std::collections::BTreeMap;
+
+use time::{Date, OffsetDateTime};
+use trunkline_terms::RequestId;
+
+/// The day (UTC) whose partitions hold a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Day(Date);
+
+// === impl Day ===
+
+impl Day {
+    /// The day a request id was made on.
+    pub(crate) fn of(request: RequestId) -> Self {
+        let made_at = OffsetDateTime::from_unix_timestamp(request.made_at().seconds());
+        Self(made_at.unwrap_or(OffsetDateTime::UNIX_EPOCH).date())
+    }
+
+    /// A statement with `{hold}`, `{usage}` and `{transfer}` replaced by the day's tables.
+    pub(crate) fn tables(self, statement: &str) -> sqlx::AssertSqlSafe<String> {
+        let (year, month, day) = self.0.to_calendar_date();
+        let suffix = format!("{year:04}{:02}{day:02}", u8::from(month));
+        let named =
+            ["hold", "usage", "transfer"]
+                .into_iter()
+                .fold(statement.to_owned(), |text, table| {
+                    text.replace(&format!("{{{table}}}"), &format!("ledger.{table}_{suffix}"))
+                });
+        // Nothing but digits of a date was put in.
+        sqlx::AssertSqlSafe(named)
+    }
+}
+
+/// Things by the day of their request.
+pub(crate) fn by_day<T>(
+    things: impl IntoIterator<Item = T>,
+    request: impl Fn(&T) -> RequestId,
+) -> BTreeMap<Day, Vec<T>> {
+    let mut days: BTreeMap<Day, Vec<T>> = BTreeMap::new();
+    for thing in things {
+        days.entry(Day::of(request(&thing)))
+            .or_default()
+            .push(thing);
+    }
+    days
+}
+
+#[cfg(test)]
+mod tests {
+    use sqlx::SqlSafeStr as _;
+    use trunkline_terms::Moment;
+
+    use super::*;
+
+    #[test]
+    fn a_request_lies_in_the_tables_of_the_day_it_was_made_on() {
+        let at = |seconds: i64| RequestId::new(Moment::from_micros(seconds * 1_000_000), [0; 10]);
+        let text = |seconds| {
+            Day::of(at(seconds))
+                .tables("{hold} {usage} {transfer}")
+                .into_sql_str()
+                .as_str()
+                .to_owned()
+        };
+        assert_eq!(
+            text(1_794_700_799),
+            "ledger.hold_20261114 ledger.usage_20261114 ledger.transfer_20261114"
+        );
+        assert_eq!(
+            text(1_794_700_800),
+            "ledger.hold_20261115 ledger.usage_20261115 ledger.transfer_20261115"
+        );
+        let days = by_day(
+            [at(1_794_700_799), at(1_794_700_800), at(1_794_700_801)],
+            |request| *request,
+        );
+        assert_eq!(days.values().map(Vec::len).collect::<Vec<_>>(), [1, 2]);
+    }
+}

@@ -1,0 +1,187 @@
+//! Settlements and voids: one statement for both, because both end a hold and write its usage row.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+use trunkline_db::{DbError, Tx};
+use trunkline_terms::{AccountId, Money, RequestId};
+use uuid::Uuid;
+
+use super::Answers;
+use super::days::by_day;
+use super::refund::insert_write_offs;
+use crate::decide::money;
+use crate::recovery::Author;
+use crate::rows::{account_of, column, request_of};
+use crate::verbs::{Answer, Detail, Op, SettleAnswer, WriteOff, WriteOffReason};
+
+/// The end of one hold.
+pub(crate) struct Resolution<'a> {
+    pub(crate) request: RequestId,
+    pub(crate) account: AccountId,
+    pub(crate) amount: i64,
+    pub(crate) detail: &'a Detail,
+}
+
+/// Settles and voids, and answers what was resolved before.
+pub(super) async fn settle_and_void(
+    tx: &mut Tx,
+    author: &Author,
+    ops: &[Op],
+    answers: &mut Answers,
+) -> Result<(), DbError> {
+    let mut places = Vec::new();
+    let mut resolutions = Vec::new();
+    for (place, op) in ops.iter().enumerate() {
+        let resolution = match op {
+            Op::Settle(settle) => Resolution {
+                request: settle.request,
+                account: settle.account,
+                amount: settle.amount.nanos().max(0),
+                detail: &settle.detail,
+            },
+            Op::Void(void) => Resolution {
+                request: void.request,
+                account: void.account,
+                amount: 0,
+                detail: &void.detail,
+            },
+            Op::Reserve(_) | Op::Extend(_) | Op::Refund(_) | Op::WriteOff(_) => continue,
+        };
+        places.push(place);
+        resolutions.push(resolution);
+    }
+    if resolutions.is_empty() {
+        return Ok(());
+    }
+    let mut done = resolve(tx, author, &resolutions, false).await?;
+    write_off_overrun(tx, &resolutions, &done).await?;
+    // A word said twice in one batch finds its twin's row; the first of them was the one that did it.
+    let all_done = done.len() == resolutions.len();
+    let before = if all_done {
+        BTreeMap::new()
+    } else {
+        read_resolved(tx, &resolutions).await?
+    };
+    for (place, resolution) in places.into_iter().zip(&resolutions) {
+        let answer = match (
+            done.remove(&resolution.request),
+            before.get(&resolution.request),
+        ) {
+            (Some((paid, trial)), _) => SettleAnswer::Done {
+                paid: money(paid),
+                trial: money(trial),
+            },
+            (None, Some((account, charged, paid, trial))) if *account == resolution.account => {
+                SettleAnswer::Before {
+                    charged: *charged,
+                    paid: money(*paid),
+                    trial: money(*trial),
+                }
+            }
+            (None, Some(_) | None) => SettleAnswer::NoHold,
+        };
+        answers.insert(place, Answer::Settle(answer));
+    }
+    Ok(())
+}
+
+/// Resolves open holds and returns what each was charged (paid, trial). The outcome says whether a
+/// hold is settled or voided. With `any_hold`, holds of other nodes too: for the sweeper, which acts
+/// for the dead.
+pub(crate) async fn resolve(
+    tx: &mut Tx,
+    author: &Author,
+    resolutions: &[Resolution<'_>],
+    any_hold: bool,
+) -> Result<BTreeMap<RequestId, (i64, i64)>, DbError> {
+    let mut seen = BTreeSet::new();
+    let once = resolutions
+        .iter()
+        .filter(|resolution| seen.insert(resolution.request));
+    let mut done = BTreeMap::new();
+    for (day, ends) in by_day(once, |resolution| resolution.request) {
+        let rows = sqlx::query(day.tables(include_str!("../sql/resolve.sql")))
+            .bind(each(&ends, |end| end.request.uuid()))
+            .bind(each(&ends, |end| end.account.number()))
+            .bind(each(&ends, |end| end.amount))
+            .bind(each(&ends, |end| json_of(&end.detail.units)))
+            .bind(each(&ends, |end| json_of(&end.detail.measured)))
+            .bind(each(&ends, |end| end.detail.estimated))
+            .bind(each(&ends, |end| end.detail.tier.clone()))
+            .bind(each(&ends, |end| end.detail.cost.map(Money::nanos)))
+            .bind(each(&ends, |end| end.detail.attempts.clone()))
+            .bind(each(&ends, |end| end.detail.warnings.join(",")))
+            .bind(each(&ends, |end| end.detail.outcome.word()))
+            .bind(author.node.as_str())
+            .bind(author.epoch)
+            .bind(any_hold)
+            .fetch_all(&mut **tx)
+            .await?;
+        for row in &rows {
+            done.insert(
+                request_of(row)?,
+                (column(row, "paid")?, column(row, "trial")?),
+            );
+        }
+    }
+    Ok(done)
+}
+
+/// More was used than was held: the customer pays what was held, the operator bears the rest.
+async fn write_off_overrun(
+    tx: &mut Tx,
+    resolutions: &[Resolution<'_>],
+    done: &BTreeMap<RequestId, (i64, i64)>,
+) -> Result<(), DbError> {
+    let overrun = |end: &Resolution<'_>| {
+        let (paid, trial) = done.get(&end.request)?;
+        let beyond = end.amount.saturating_sub(paid.saturating_add(*trial));
+        (beyond > 0).then(|| WriteOff {
+            request: end.request,
+            account: end.account,
+            reason: WriteOffReason::Overrun,
+            sale: Some(money(beyond)),
+            cost: end.detail.cost,
+        })
+    };
+    let losses: Vec<WriteOff> = resolutions.iter().filter_map(overrun).collect();
+    insert_write_offs(tx, &losses.iter().collect::<Vec<_>>()).await
+}
+
+type Before = (AccountId, bool, i64, i64);
+
+async fn read_resolved(
+    tx: &mut Tx,
+    resolutions: &[Resolution<'_>],
+) -> Result<BTreeMap<RequestId, Before>, DbError> {
+    let mut found = BTreeMap::new();
+    for (day, ends) in by_day(resolutions, |resolution| resolution.request) {
+        let ids: Vec<Uuid> = ends.iter().map(|end| end.request.uuid()).collect();
+        let statement = day.tables(include_str!("../sql/read_resolved.sql"));
+        let rows = sqlx::query(statement)
+            .bind(ids)
+            .fetch_all(&mut **tx)
+            .await?;
+        for row in &rows {
+            let charged = column::<&str>(row, "state")? == "settled";
+            let before = (
+                account_of(row)?,
+                charged,
+                column(row, "paid")?,
+                column(row, "trial")?,
+            );
+            found.insert(request_of(row)?, before);
+        }
+    }
+    Ok(found)
+}
+
+fn each<'a, T>(ends: &[&'a Resolution<'a>], value: impl Fn(&'a Resolution<'a>) -> T) -> Vec<T> {
+    ends.iter().map(|end| value(end)).collect()
+}
+
+fn json_of(value: &impl serde::Serialize) -> Value {
+    // Maps of words and numbers; an empty object is the honest answer if that ever fails.
+    serde_json::to_value(value).unwrap_or_else(|_| Value::Object(serde_json::Map::new()))
+}

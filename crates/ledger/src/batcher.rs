@@ -1,0 +1,302 @@
+//! Words of many calls in shared commits. While one batch commits, the next one gathers; there is no
+//! timer, so a lone call waits for nobody and a thousand calls wait for one commit.
+//!
+//! A batch that may or may not have been committed is said again: every word is keyed by its request
+//! id, so the second saying finds the first. A word that the database will not have is found by
+//! halving and answered alone. A caller that has gone away is not charged: what it had asked for is
+//! taken back.
+
+mod lane;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use trunkline_db::{Database, DbError};
+use trunkline_terms::NodeId;
+
+use crate::recovery::{Author, register};
+use crate::verbs::{
+    Answer, Extend, ExtendAnswer, Op, Refund, RefundAnswer, Reserve, ReserveAnswer, Settle,
+    SettleAnswer, Void, WriteOff,
+};
+use lane::{Job, Lane};
+
+/// Words in one transaction at most.
+pub const MAX_BATCH: usize = 1_024;
+
+/// How the batcher behaves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LedgerSettings {
+    /// Transactions at once; an account always goes through the same lane.
+    pub lanes: usize,
+    /// Words in one transaction at most, up to [`MAX_BATCH`].
+    pub max_batch: usize,
+    /// Words that may wait per lane; more are refused at once.
+    pub queue: usize,
+    /// Longest wait for the answer to a reservation or an extension.
+    pub admission_wait: Duration,
+    /// Longest wait for the answer to everything that ends a call.
+    pub settlement_wait: Duration,
+}
+
+/// Why a word has no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LedgerError {
+    /// The database is away or too slow. What was asked for is not done, or will be taken back.
+    #[error("the ledger cannot be reached")]
+    Unavailable,
+    /// This process was replaced by its node's next life and must stop.
+    #[error("this process was replaced: its epoch is over")]
+    StaleEpoch,
+    /// The database refuses this word alone; the text is for the log.
+    #[error("the ledger refused: {0}")]
+    Rejected(String),
+}
+
+/// How many words and commits there were.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BatchCounts {
+    /// Commits.
+    pub batches: u64,
+    /// Words in them.
+    pub words: u64,
+    /// Batches said again because nobody knew whether they were committed.
+    pub repeated: u64,
+}
+
+/// The ledger of one node. Clones share it.
+#[derive(Clone)]
+pub struct Ledger {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    author: Author,
+    settings: LedgerSettings,
+    lanes: Vec<mpsc::Sender<Job>>,
+    counts: Arc<Counters>,
+}
+
+#[derive(Default)]
+pub(crate) struct Counters {
+    batches: AtomicU64,
+    words: AtomicU64,
+    repeated: AtomicU64,
+}
+
+/// The tasks that carry the words. Wait for it at shutdown, after dropping every [`Ledger`].
+#[must_use]
+pub struct LedgerTasks(JoinSet<()>);
+
+// === impl LedgerSettings ===
+
+impl Default for LedgerSettings {
+    fn default() -> Self {
+        Self {
+            lanes: 2,
+            max_batch: MAX_BATCH,
+            queue: 65_536,
+            admission_wait: Duration::from_secs(1),
+            settlement_wait: Duration::from_secs(10),
+        }
+    }
+}
+
+// === impl Ledger ===
+
+impl Ledger {
+    /// Begins the node's next life, voids what its last one left open, and starts the lanes.
+    pub async fn open(
+        database: Database,
+        node: &NodeId,
+        settings: LedgerSettings,
+    ) -> Result<(Self, LedgerTasks), DbError> {
+        let (author, _) = register(&database, node).await?;
+        Ok(Self::with_author(database, author, settings))
+    }
+
+    /// Starts the lanes in the name of an author who is registered.
+    pub fn with_author(
+        database: Database,
+        author: Author,
+        settings: LedgerSettings,
+    ) -> (Self, LedgerTasks) {
+        let counts = Arc::new(Counters::default());
+        let mut tasks = JoinSet::new();
+        let mut lanes = Vec::new();
+        for _ in 0..settings.lanes.max(1) {
+            let (sender, receiver) = mpsc::channel(settings.queue.max(1));
+            let lane = Lane {
+                database: database.clone(),
+                author: author.clone(),
+                max_batch: settings.max_batch.clamp(1, MAX_BATCH),
+                counts: Arc::clone(&counts),
+            };
+            tasks.spawn(lane.run(receiver));
+            lanes.push(sender);
+        }
+        let inner = Arc::new(Inner {
+            author,
+            settings,
+            lanes,
+            counts,
+        });
+        (Self { inner }, LedgerTasks(tasks))
+    }
+
+    /// In whose name this ledger moves money.
+    #[must_use]
+    pub fn author(&self) -> &Author {
+        &self.inner.author
+    }
+
+    /// How many words and commits there were.
+    #[must_use]
+    pub fn counts(&self) -> BatchCounts {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let counts = &self.inner.counts;
+        BatchCounts {
+            batches: read(&counts.batches),
+            words: read(&counts.words),
+            repeated: read(&counts.repeated),
+        }
+    }
+
+    /// Holds money for a call.
+    pub async fn reserve(&self, reserve: Reserve) -> Result<ReserveAnswer, LedgerError> {
+        match self
+            .say(
+                Op::Reserve(Box::new(reserve)),
+                self.inner.settings.admission_wait,
+            )
+            .await?
+        {
+            Answer::Reserve(answer) => Ok(answer),
+            other @ (Answer::Extend(_)
+            | Answer::Settle(_)
+            | Answer::Refund(_)
+            | Answer::WriteOff) => mixed_up(&other),
+        }
+    }
+
+    /// Raises a hold.
+    pub async fn extend(&self, extend: Extend) -> Result<ExtendAnswer, LedgerError> {
+        match self
+            .say(Op::Extend(extend), self.inner.settings.admission_wait)
+            .await?
+        {
+            Answer::Extend(answer) => Ok(answer),
+            other @ (Answer::Reserve(_)
+            | Answer::Settle(_)
+            | Answer::Refund(_)
+            | Answer::WriteOff) => mixed_up(&other),
+        }
+    }
+
+    /// Charges a call.
+    pub async fn settle(&self, settle: Settle) -> Result<SettleAnswer, LedgerError> {
+        self.resolve(Op::Settle(Box::new(settle))).await
+    }
+
+    /// Lets a hold go.
+    pub async fn void(&self, void: Void) -> Result<SettleAnswer, LedgerError> {
+        self.resolve(Op::Void(Box::new(void))).await
+    }
+
+    /// Gives back what was charged.
+    pub async fn refund(&self, refund: Refund) -> Result<RefundAnswer, LedgerError> {
+        match self
+            .say(Op::Refund(refund), self.inner.settings.settlement_wait)
+            .await?
+        {
+            Answer::Refund(answer) => Ok(answer),
+            other @ (Answer::Reserve(_)
+            | Answer::Extend(_)
+            | Answer::Settle(_)
+            | Answer::WriteOff) => mixed_up(&other),
+        }
+    }
+
+    /// Notes a loss.
+    pub async fn write_off(&self, write_off: WriteOff) -> Result<(), LedgerError> {
+        self.say(Op::WriteOff(write_off), self.inner.settings.settlement_wait)
+            .await
+            .map(|_| ())
+    }
+
+    async fn resolve(&self, op: Op) -> Result<SettleAnswer, LedgerError> {
+        match self.say(op, self.inner.settings.settlement_wait).await? {
+            Answer::Settle(answer) => Ok(answer),
+            other @ (Answer::Reserve(_)
+            | Answer::Extend(_)
+            | Answer::Refund(_)
+            | Answer::WriteOff) => mixed_up(&other),
+        }
+    }
+
+    /// Hands a word to its account's lane and waits. Whoever stops waiting drops the receiver, and
+    /// that is how the lane knows.
+    async fn say(&self, op: Op, wait: Duration) -> Result<Answer, LedgerError> {
+        let lanes = i64::try_from(self.inner.lanes.len()).unwrap_or(1);
+        let place = op.account().number().checked_rem_euclid(lanes).unwrap_or(0);
+        let lane = usize::try_from(place)
+            .ok()
+            .and_then(|place| self.inner.lanes.get(place));
+        let (reply, mut answer) = oneshot::channel();
+        let expires = Instant::now().checked_add(wait);
+        let job = Job {
+            op,
+            reply: Some(reply),
+            expires,
+            unsure: false,
+        };
+        lane.ok_or(LedgerError::Unavailable)?
+            .try_send(job)
+            .map_err(|_| LedgerError::Unavailable)?;
+        match tokio::time::timeout(wait, &mut answer).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(_)) => Err(LedgerError::Unavailable),
+            Err(_) => {
+                // An answer that came in this very moment counts: the lane believes that it was heard.
+                answer.close();
+                let late = answer.try_recv();
+                late.unwrap_or(Err(LedgerError::Unavailable))
+            }
+        }
+    }
+}
+
+// === impl LedgerTasks ===
+
+impl LedgerTasks {
+    /// Waits until every lane has said what it was given. The lanes end when the last [`Ledger`] is
+    /// dropped.
+    pub async fn finish(mut self) {
+        while self.0.join_next().await.is_some() {}
+    }
+}
+
+// === impl Counters ===
+
+impl Counters {
+    pub(crate) fn committed(&self, words: usize) {
+        self.batches.fetch_add(1, Ordering::Relaxed);
+        self.words
+            .fetch_add(u64::try_from(words).unwrap_or(0), Ordering::Relaxed);
+    }
+
+    pub(crate) fn repeat(&self) {
+        self.repeated.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// An answer of another kind would be a mistake of ours; it is told, not hidden.
+fn mixed_up<T>(answer: &Answer) -> Result<T, LedgerError> {
+    Err(LedgerError::Rejected(format!(
+        "the answer is of another kind: {answer:?}"
+    )))
+}

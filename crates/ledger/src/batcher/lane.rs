@@ -1,0 +1,309 @@
+//! One lane: takes what waits, says it in one transaction, answers, and takes again.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+use trunkline_db::{Database, DbError};
+
+use super::{Counters, LedgerError};
+use crate::batch::{BatchError, run_in};
+use crate::recovery::Author;
+use crate::verbs::{
+    Answer, Detail, Op, Outcome, Refund, RefundKind, ReserveAnswer, SettleAnswer, Void, WriteOff,
+    WriteOffReason,
+};
+
+/// How often a batch is said again at once when another transaction was in the way.
+const CONFLICT_TRIES: u32 = 3;
+/// Pause before the database is asked again, and its growth.
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+/// Things to take back that are remembered; beyond that the sweeper finds them.
+const MAX_TAKE_BACKS: usize = 65_536;
+
+/// A word and who waits for its answer.
+pub(super) struct Job {
+    pub(super) op: Op,
+    /// None for what the lane says of its own accord.
+    pub(super) reply: Option<oneshot::Sender<Result<Answer, LedgerError>>>,
+    pub(super) expires: Option<Instant>,
+    /// It was in a commit of which nobody knows, so that "done before" may mean by this very word.
+    pub(super) unsure: bool,
+}
+
+pub(super) struct Lane {
+    pub(super) database: Database,
+    pub(super) author: Author,
+    pub(super) max_batch: usize,
+    pub(super) counts: Arc<Counters>,
+}
+
+/// What is left to take back for callers who have gone.
+#[derive(Default)]
+struct TakeBacks(VecDeque<Op>);
+
+// === impl Lane ===
+
+impl Lane {
+    /// Ends when the queue is closed and empty and nothing is left to take back, or when this
+    /// process was replaced.
+    pub(super) async fn run(self, mut queue: mpsc::Receiver<Job>) {
+        let mut take_backs = TakeBacks::default();
+        loop {
+            let mut jobs = take_backs.next(self.max_batch);
+            if jobs.is_empty() {
+                match queue.recv().await {
+                    Some(job) => jobs.push(job),
+                    None => return,
+                }
+            }
+            while jobs.len() < self.max_batch {
+                match queue.try_recv() {
+                    Ok(job) => jobs.push(job),
+                    Err(_) => break,
+                }
+            }
+            if self.say(jobs, &mut take_backs).await.is_err() {
+                return refuse_all(queue).await;
+            }
+        }
+    }
+
+    /// Says a batch until it is answered. An error means that this process was replaced.
+    async fn say(&self, jobs: Vec<Job>, take_backs: &mut TakeBacks) -> Result<(), BatchError> {
+        let mut batches = vec![jobs];
+        while let Some(jobs) = batches.pop() {
+            let jobs = forget_expired(jobs, take_backs);
+            if jobs.is_empty() {
+                continue;
+            }
+            match self.commit(&jobs).await {
+                Ok(answers) => {
+                    self.counts.committed(jobs.len());
+                    answer(jobs, answers, take_backs);
+                }
+                Err(BatchError::StaleEpoch) => {
+                    jobs.into_iter()
+                        .for_each(|job| job.answer(Err(LedgerError::StaleEpoch)));
+                    batches
+                        .into_iter()
+                        .flatten()
+                        .for_each(|job| job.answer(Err(LedgerError::StaleEpoch)));
+                    return Err(BatchError::StaleEpoch);
+                }
+                Err(BatchError::Db(error)) => batches.extend(self.after(error, jobs).await),
+            }
+        }
+        Ok(())
+    }
+
+    /// What to do with a batch that was not committed: say it again, or find the word to blame.
+    async fn after(&self, error: DbError, mut jobs: Vec<Job>) -> Vec<Vec<Job>> {
+        match error {
+            DbError::Unavailable(_) | DbError::Conflict(_) | DbError::UnknownCommit(_) => {
+                if matches!(error, DbError::UnknownCommit(_)) {
+                    self.counts.repeat();
+                    jobs.iter_mut().for_each(Job::may_have_happened);
+                }
+                self.wait_for_database().await;
+                vec![jobs]
+            }
+            DbError::Refused { .. } | DbError::Bug(_) if jobs.len() > 1 => {
+                let second = jobs.split_off(jobs.len().div_euclid(2));
+                // The last is said first.
+                vec![second, jobs]
+            }
+            DbError::Refused { .. } | DbError::Bug(_) => {
+                let text = error.to_string();
+                jobs.into_iter()
+                    .for_each(|job| job.answer(Err(LedgerError::Rejected(text.clone()))));
+                Vec::new()
+            }
+        }
+    }
+
+    async fn commit(&self, jobs: &[Job]) -> Result<Vec<Answer>, BatchError> {
+        let ops: Vec<Op> = jobs.iter().map(|job| job.op.clone()).collect();
+        let mut tries: u32 = 0;
+        loop {
+            tries = tries.saturating_add(1);
+            let mut tx = self.database.begin().await?;
+            let limit = self.database.settings().answer_timeout;
+            let said = match tokio::time::timeout(limit, run_in(&mut tx, &self.author, &ops)).await
+            {
+                Ok(said) => said,
+                Err(_) => return Err(BatchError::Db(silent())),
+            };
+            match tx.finish(said).await {
+                Err(BatchError::Db(DbError::Conflict(_))) if tries < CONFLICT_TRIES => {}
+                done => return done,
+            }
+        }
+    }
+
+    /// Pauses until a connection can be had, longer each time.
+    async fn wait_for_database(&self) {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            tokio::time::sleep(pause).await;
+            pause = pause.saturating_mul(2).min(LONGEST_PAUSE);
+            match self.database.begin().await {
+                Ok(tx) => {
+                    drop(tx.rollback().await);
+                    return;
+                }
+                // The callers' own patience ends the wait for them; see `forget_expired`.
+                Err(_) if pause >= LONGEST_PAUSE => return,
+                Err(_) => {}
+            }
+        }
+    }
+}
+
+// === impl Job ===
+
+impl Job {
+    fn answer(self, answer: Result<Answer, LedgerError>) {
+        if let Some(reply) = self.reply {
+            // A caller who has gone is handled where it matters, in `answer` below.
+            drop(reply.send(answer));
+        }
+    }
+
+    /// After an unknown commit the caller's own clock no longer decides: the word is said again
+    /// until it is known, and undone then if nobody waits.
+    fn may_have_happened(&mut self) {
+        self.expires = None;
+        self.unsure = true;
+    }
+
+    fn given_up(&self, now: Instant) -> bool {
+        let expired = self.expires.is_some_and(|expires| expires <= now);
+        self.reply
+            .as_ref()
+            .is_some_and(|reply| reply.is_closed() || expired)
+    }
+}
+
+// === impl TakeBacks ===
+
+impl TakeBacks {
+    fn next(&mut self, most: usize) -> Vec<Job> {
+        let count = most.min(self.0.len());
+        self.0
+            .drain(..count)
+            .map(|op| Job {
+                op,
+                reply: None,
+                expires: None,
+                unsure: false,
+            })
+            .collect()
+    }
+
+    fn push(&mut self, op: Op) {
+        if self.0.len() < MAX_TAKE_BACKS {
+            self.0.push_back(op);
+        }
+    }
+
+    /// A caller has gone and its word was heard, or may have been: undo it.
+    fn undo(&mut self, op: &Op) {
+        match op {
+            Op::Reserve(reserve) => {
+                let detail = Detail::nothing(Outcome::Cancelled);
+                let void = Void {
+                    request: reserve.request,
+                    account: reserve.account,
+                    detail,
+                };
+                self.push(Op::Void(Box::new(void)));
+            }
+            // Not charged in time is not charged: the hold goes back, and if the charge was written
+            // all the same, so does the charge.
+            Op::Settle(settle) => {
+                let (request, account) = (settle.request, settle.account);
+                let detail = Detail::nothing(Outcome::DatabaseAway);
+                self.push(Op::Void(Box::new(Void {
+                    request,
+                    account,
+                    detail,
+                })));
+                self.push(Op::Refund(Refund {
+                    request,
+                    account,
+                    kind: RefundKind::Refund,
+                    amount: None,
+                }));
+                self.push(Op::WriteOff(WriteOff {
+                    request,
+                    account,
+                    reason: WriteOffReason::DatabaseAway,
+                    sale: Some(settle.amount),
+                    cost: settle.detail.cost,
+                }));
+            }
+            // Giving back is never undone, and a larger hold is let go with its call.
+            Op::Extend(_) | Op::Void(_) | Op::Refund(_) | Op::WriteOff(_) => {}
+        }
+    }
+}
+
+/// Drops words whose callers have gone. Nothing of theirs was committed; what ends a call must still
+/// let go of its hold.
+fn forget_expired(jobs: Vec<Job>, take_backs: &mut TakeBacks) -> Vec<Job> {
+    let now = Instant::now();
+    let (gone, waiting): (Vec<Job>, Vec<Job>) = jobs
+        .into_iter()
+        .partition(|job| job.expires.is_some() && job.given_up(now));
+    for job in gone {
+        match &job.op {
+            Op::Settle(_) => take_backs.undo(&job.op),
+            Op::Void(_) | Op::Refund(_) | Op::WriteOff(_) => take_backs.push(job.op.clone()),
+            Op::Reserve(_) | Op::Extend(_) => {}
+        }
+        job.answer(Err(LedgerError::Unavailable));
+    }
+    waiting
+}
+
+/// Gives everybody their answer; undoes what was done for those who have gone.
+fn answer(jobs: Vec<Job>, answers: Vec<Answer>, take_backs: &mut TakeBacks) {
+    for (job, answer) in jobs.into_iter().zip(answers) {
+        let Some(reply) = job.reply else { continue };
+        if let Err(unheard) = reply.send(Ok(answer)) {
+            let moved = match unheard {
+                Ok(Answer::Reserve(ReserveAnswer::Held { .. })) => true,
+                Ok(Answer::Settle(SettleAnswer::Done { .. })) => true,
+                Ok(Answer::Settle(SettleAnswer::Before { charged, .. })) => charged && job.unsure,
+                Ok(
+                    Answer::Reserve(_)
+                    | Answer::Settle(SettleAnswer::NoHold)
+                    | Answer::Extend(_)
+                    | Answer::Refund(_)
+                    | Answer::WriteOff,
+                )
+                | Err(_) => false,
+            };
+            if moved {
+                take_backs.undo(&job.op);
+            }
+        }
+    }
+}
+
+/// After this process was replaced: everybody who still comes is told so.
+async fn refuse_all(mut queue: mpsc::Receiver<Job>) {
+    while let Some(job) = queue.recv().await {
+        job.answer(Err(LedgerError::StaleEpoch));
+    }
+}
+
+fn silent() -> DbError {
+    DbError::from(sqlx::Error::Io(std::io::Error::other(
+        "no answer to a statement",
+    )))
+}

@@ -1,0 +1,250 @@
+//! What happens when a process dies: its next life voids what the last one left open, and a node that
+//! never comes back is swept. Holds of tasks are left alone: the job goes on without us.
+
+use std::time::Duration;
+
+use sqlx::postgres::PgRow;
+use trunkline_db::{Database, DbError, Tx};
+use trunkline_terms::{AccountId, NodeId, RequestId};
+
+use crate::batch::refund::insert_write_offs;
+use crate::batch::{BatchError, Resolution, check_author, lock_accounts, resolve};
+use crate::rows::{account_of, column, request_of};
+use crate::verbs::{Detail, Outcome, WriteOff, WriteOffReason};
+
+/// Holds that one statement of a sweep resolves.
+const SWEEP_ROWS: i64 = 1_000;
+
+/// In whose name money moves: a node, and which of its lives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Author {
+    /// The node.
+    pub node: NodeId,
+    /// Grows with each start.
+    pub epoch: i64,
+}
+
+/// An open hold that has lost its owner.
+struct Orphan {
+    request: RequestId,
+    account: AccountId,
+}
+
+/// Begins a node's next life and, in the same transaction, voids what its last one left open. Returns
+/// the author and how many holds were voided.
+pub async fn register(database: &Database, node: &NodeId) -> Result<(Author, u64), DbError> {
+    let mut tx = database.begin().await?;
+    let done = begin_life(&mut tx, node).await;
+    tx.finish(done).await
+}
+
+/// Says that a node lives. False means that it has been replaced or swept and must stop.
+pub async fn heartbeat(database: &Database, author: &Author) -> Result<bool, DbError> {
+    let mut tx = database.begin().await?;
+    let beat = sqlx::query(
+        "UPDATE ledger.node SET heartbeat_at = app.now() WHERE name = $1 AND epoch = $2",
+    )
+    .bind(author.node.as_str())
+    .bind(author.epoch)
+    .execute(&mut *tx)
+    .await
+    .map_err(DbError::from);
+    tx.finish(beat)
+        .await
+        .map(|result| result.rows_affected() == 1)
+}
+
+/// Voids what is nobody's: open holds of nodes whose heart has stopped, and open holds past their
+/// deadline. Returns how many.
+pub async fn sweep(
+    database: &Database,
+    sweeper: &Author,
+    dead_after: Duration,
+) -> Result<u64, DbError> {
+    let mut swept: u64 = 0;
+    for node in dead_nodes(database, dead_after).await? {
+        let mut tx = database.begin().await?;
+        let done = bury(&mut tx, &node, dead_after).await;
+        swept = swept.saturating_add(tx.finish(done).await?);
+    }
+    loop {
+        let mut tx = database.begin().await?;
+        let done = expire_some(&mut tx, sweeper).await;
+        let expired = tx.finish(done).await?;
+        swept = swept.saturating_add(expired);
+        if expired == 0 {
+            return Ok(swept);
+        }
+    }
+}
+
+async fn begin_life(tx: &mut Tx, node: &NodeId) -> Result<(Author, u64), DbError> {
+    sqlx::query(
+        "INSERT INTO ledger.node (name, epoch) VALUES ($1, 1) ON CONFLICT (name) DO NOTHING",
+    )
+    .bind(node.as_str())
+    .execute(&mut **tx)
+    .await?;
+    let before = lock_node(tx, node).await?;
+    next_epoch(tx, node, before).await
+}
+
+/// Ends the life of a node that is silent, unless it has spoken since it was found silent.
+async fn bury(tx: &mut Tx, node: &NodeId, dead_after: Duration) -> Result<u64, DbError> {
+    let epoch = lock_node(tx, node).await?;
+    let still = sqlx::query(
+        "SELECT 1 FROM ledger.node WHERE name = $1 AND heartbeat_at < app.now() - $2::bigint * interval '1 millisecond'",
+    )
+    .bind(node.as_str())
+    .bind(millis(dead_after))
+    .fetch_optional(&mut **tx)
+    .await?;
+    if still.is_none() {
+        return Ok(0);
+    }
+    next_epoch(tx, node, epoch).await.map(|(_, voided)| voided)
+}
+
+/// Waits until no batch of the node is under way, and keeps new ones out.
+async fn lock_node(tx: &mut Tx, node: &NodeId) -> Result<i64, DbError> {
+    let row = sqlx::query("SELECT epoch FROM ledger.node WHERE name = $1 FOR UPDATE")
+        .bind(node.as_str())
+        .fetch_one(&mut **tx)
+        .await?;
+    column(&row, "epoch")
+}
+
+async fn next_epoch(tx: &mut Tx, node: &NodeId, before: i64) -> Result<(Author, u64), DbError> {
+    let author = Author {
+        node: node.clone(),
+        epoch: before.saturating_add(1),
+    };
+    sqlx::query("UPDATE ledger.node SET epoch = $2, heartbeat_at = app.now() WHERE name = $1")
+        .bind(node.as_str())
+        .bind(author.epoch)
+        .execute(&mut **tx)
+        .await?;
+    sqlx::query("INSERT INTO ledger.node_epoch (node, epoch) VALUES ($1, $2)")
+        .bind(node.as_str())
+        .bind(author.epoch)
+        .execute(&mut **tx)
+        .await?;
+    let mut voided: u64 = 0;
+    loop {
+        let rows = sqlx::query(
+            "SELECT request_id, account_id FROM ledger.hold
+             WHERE node = $1 AND epoch < $2 AND state = 'open' AND owner <> 'task' LIMIT $3",
+        )
+        .bind(node.as_str())
+        .bind(author.epoch)
+        .bind(SWEEP_ROWS)
+        .fetch_all(&mut **tx)
+        .await?;
+        let now = void(
+            tx,
+            &author,
+            &rows,
+            Outcome::Interrupted,
+            WriteOffReason::Crash,
+        )
+        .await?;
+        voided = voided.saturating_add(now);
+        if now == 0 {
+            return Ok((author, voided));
+        }
+    }
+}
+
+async fn expire_some(tx: &mut Tx, sweeper: &Author) -> Result<u64, DbError> {
+    // One that was replaced while it slept writes nothing in its old name.
+    match check_author(tx, sweeper).await {
+        Ok(()) => {}
+        Err(BatchError::StaleEpoch) => return Ok(0),
+        Err(BatchError::Db(error)) => return Err(error),
+    }
+    let rows = sqlx::query(
+        "SELECT request_id, account_id FROM ledger.hold
+         WHERE state = 'open' AND owner <> 'task' AND deadline < app.now() LIMIT $1",
+    )
+    .bind(SWEEP_ROWS)
+    .fetch_all(&mut **tx)
+    .await?;
+    void(
+        tx,
+        sweeper,
+        &rows,
+        Outcome::Expired,
+        WriteOffReason::Expired,
+    )
+    .await
+}
+
+/// Voids holds and notes the loss: the upstream may have worked for nothing.
+async fn void(
+    tx: &mut Tx,
+    author: &Author,
+    rows: &[PgRow],
+    outcome: Outcome,
+    reason: WriteOffReason,
+) -> Result<u64, DbError> {
+    let orphans: Vec<Orphan> = rows
+        .iter()
+        .map(|row| {
+            Ok(Orphan {
+                request: request_of(row)?,
+                account: account_of(row)?,
+            })
+        })
+        .collect::<Result<_, DbError>>()?;
+    if orphans.is_empty() {
+        return Ok(0);
+    }
+    lock_accounts(tx, orphans.iter().map(|orphan| orphan.account).collect()).await?;
+    let detail = Detail::nothing(outcome);
+    let resolutions: Vec<Resolution<'_>> = orphans
+        .iter()
+        .map(|orphan| Resolution {
+            request: orphan.request,
+            account: orphan.account,
+            amount: 0,
+            detail: &detail,
+        })
+        .collect();
+    let voided = resolve(tx, author, &resolutions, true).await?;
+    let losses: Vec<WriteOff> = orphans
+        .iter()
+        .filter(|orphan| voided.contains_key(&orphan.request))
+        .map(|orphan| WriteOff {
+            request: orphan.request,
+            account: orphan.account,
+            reason,
+            sale: None,
+            cost: None,
+        })
+        .collect();
+    insert_write_offs(tx, &losses.iter().collect::<Vec<_>>()).await?;
+    Ok(u64::try_from(voided.len()).unwrap_or(u64::MAX))
+}
+
+async fn dead_nodes(database: &Database, dead_after: Duration) -> Result<Vec<NodeId>, DbError> {
+    let mut session = database.session().await?;
+    let rows = sqlx::query(
+        "SELECT n.name FROM ledger.node AS n
+         WHERE n.heartbeat_at < app.now() - $1::bigint * interval '1 millisecond'
+             AND EXISTS (SELECT FROM ledger.hold AS h
+                 WHERE h.node = n.name AND h.state = 'open' AND h.owner <> 'task')
+         ORDER BY n.name",
+    )
+    .bind(millis(dead_after))
+    .fetch_all(&mut *session)
+    .await?;
+    let name = |row: &PgRow| {
+        let name: String = column(row, "name")?;
+        NodeId::new(&name).map_err(|error| DbError::from(sqlx::Error::Decode(Box::new(error))))
+    };
+    rows.iter().map(name).collect()
+}
+
+fn millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}

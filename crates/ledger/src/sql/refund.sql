@@ -1,0 +1,48 @@
+-- Gives back what was charged, each leg to its own wallet, paid money first, never more than is left
+-- of the charge. The transfer's primary key lets each kind happen once. Each request stands once.
+-- $1 request ids, $2 account ids, $3 kinds, $4 amounts (null for all that is left)
+WITH legs AS (
+    SELECT a.request_id, a.account_id, a.kind, w.leg, w.amount
+    FROM unnest($1::uuid[], $2::bigint[], $3::text[], $4::bigint[]) AS a (request_id, account_id, kind, amount)
+    CROSS JOIN LATERAL (
+        SELECT COALESCE(sum(sign * amount) FILTER (WHERE leg = 0), 0)::bigint AS paid,
+            COALESCE(sum(sign * amount) FILTER (WHERE leg = 1), 0)::bigint AS trial,
+            COALESCE(bool_or(kind = a.kind), false) AS done
+        FROM (SELECT t.kind, t.leg, t.amount, CASE t.kind WHEN 'charge' THEN 1 ELSE -1 END AS sign
+              FROM {transfer} AS t
+              WHERE t.request_id = a.request_id AND t.account_id = a.account_id
+                  AND t.kind IN ('charge', 'refund', 'settlement_adjustment')
+              OFFSET 0) AS t
+    ) AS l
+    CROSS JOIN LATERAL (SELECT least(COALESCE(a.amount, l.paid), l.paid) AS paid) AS p
+    CROSS JOIN LATERAL (SELECT least(COALESCE(a.amount - p.paid, l.trial), l.trial) AS trial) AS q
+    CROSS JOIN LATERAL (VALUES (0::smallint, p.paid), (1::smallint, q.trial)) AS w (leg, amount)
+    WHERE w.amount > 0 AND NOT l.done
+), made AS (
+    INSERT INTO {transfer} (request_id, kind, leg, account_id, debit, credit, amount, at)
+    SELECT l.request_id, l.kind, l.leg, l.account_id, -1, l.account_id * 2 + l.leg, l.amount, app.now()
+    FROM legs AS l
+    ON CONFLICT (request_id, kind, leg) DO NOTHING
+    RETURNING request_id, kind, leg, account_id, amount, at
+), moved AS (
+    UPDATE ledger.account AS acc
+    SET paid_posted = acc.paid_posted + d.paid, trial_posted = acc.trial_posted + d.trial
+    FROM (SELECT m.account_id,
+              COALESCE(sum(m.amount) FILTER (WHERE m.leg = 0), 0)::bigint AS paid,
+              COALESCE(sum(m.amount) FILTER (WHERE m.leg = 1), 0)::bigint AS trial
+          FROM made AS m GROUP BY m.account_id) AS d
+    WHERE acc.id = d.account_id
+), given_back AS (
+    -- A budget gets it back only while the stretch it was taken from is open.
+    UPDATE ledger.budget_period AS p
+    SET used = p.used - d.amount
+    FROM (SELECT b.budget_id, b.starts_at, max(m.at) AS at, sum(m.amount)::bigint AS amount
+          FROM made AS m
+          CROSS JOIN LATERAL (
+              SELECT * FROM {hold} AS h WHERE h.request_id = m.request_id OFFSET 0
+          ) AS h
+          CROSS JOIN LATERAL unnest(h.budget_ids, h.budget_starts) AS b (budget_id, starts_at)
+          GROUP BY b.budget_id, b.starts_at) AS d
+    WHERE p.budget_id = d.budget_id AND p.starts_at = d.starts_at AND d.at < p.ends_at
+)
+SELECT m.request_id, m.kind, m.leg, m.amount FROM made AS m

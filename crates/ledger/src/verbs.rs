@@ -1,0 +1,476 @@
+//! The words callers speak, and the answers. Plain values.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use trunkline_terms::{AccountId, Money, RequestId, Units, Usage};
+use uuid::Uuid;
+
+/// Names an API key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KeyId(pub i64);
+
+/// Who a hold belongs to, and so who may let it go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Owner {
+    /// One call; dies with its node.
+    Request,
+    /// A job that outlives every node.
+    Task(Uuid),
+    /// A long connection with many responses; dies with its node.
+    Connection(Uuid),
+}
+
+/// Which wallets may pay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wallets {
+    /// Trial money first, then paid money.
+    TrialFirst,
+    /// Paid money alone, and only of accounts that topped up at least once.
+    PaidOnly,
+}
+
+/// Holds money for a call before it can cost anything.
+#[derive(Debug, Clone)]
+pub struct Reserve {
+    /// Names the call for ever.
+    pub request: RequestId,
+    /// Who pays.
+    pub account: AccountId,
+    /// The key used, whose budgets and whose parents' budgets are taken.
+    pub key: Option<KeyId>,
+    /// Who the hold belongs to.
+    pub owner: Owner,
+    /// The bound of the price.
+    pub amount: Money,
+    /// Which wallets may pay.
+    pub wallets: Wallets,
+    /// Public name of the model or data set.
+    pub model: String,
+    /// The interface that was called.
+    pub endpoint: String,
+    /// The group whose prices apply.
+    pub group: String,
+    /// The prices' version.
+    pub price_version: [u8; 32],
+    /// After this long an open hold is nobody's.
+    pub lifetime: Duration,
+    /// A place out of a daily number, for all accounts together.
+    pub capacity: Option<CapacityTake>,
+    /// The client's own name for the call.
+    pub idempotency: Option<Idempotency>,
+}
+
+/// One place out of a daily number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CapacityTake {
+    /// Of what.
+    pub name: String,
+    /// How many there are in a day.
+    pub cap: i64,
+}
+
+/// A client's key for "this is the same call".
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Idempotency {
+    /// The key.
+    pub key: String,
+    /// SHA-256 of the body.
+    pub body_hash: [u8; 32],
+}
+
+/// What a reservation was answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReserveAnswer {
+    /// The money is held.
+    Held {
+        /// Out of the paid wallet.
+        paid: Money,
+        /// Out of the trial wallet.
+        trial: Money,
+    },
+    /// There is too little.
+    TooLittle {
+        /// What stands in the way.
+        by: Shortage,
+        /// The most that would have been held.
+        fits: Money,
+        /// What other calls of the account hold now.
+        reserved: Money,
+    },
+    /// Only accounts that topped up may call this.
+    NeverToppedUp,
+    /// The day's number is used up.
+    CapacityReached,
+    /// The client's key names another call.
+    SameKey {
+        /// That call.
+        request: RequestId,
+        /// Its body was the same.
+        same_body: bool,
+        /// It is over.
+        finished: bool,
+    },
+    /// This request was resolved before.
+    AlreadyResolved,
+    /// No such account, or the key is not of this account.
+    UnknownPayer,
+}
+
+/// What a reservation ran into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shortage {
+    /// The wallets.
+    Wallet,
+    /// A budget, by its id.
+    Budget(i64),
+}
+
+/// Raises an open hold to a total.
+#[derive(Debug, Clone)]
+pub struct Extend {
+    /// The call.
+    pub request: RequestId,
+    /// Who pays.
+    pub account: AccountId,
+    /// What the hold shall be in all.
+    pub total: Money,
+    /// Which wallets may pay for the rest.
+    pub wallets: Wallets,
+}
+
+/// What an extension was answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ExtendAnswer {
+    /// The hold is now this much in all.
+    Held {
+        /// In all.
+        total: Money,
+    },
+    /// There is too little; the hold is as it was.
+    TooLittle {
+        /// What stands in the way.
+        by: Shortage,
+        /// The largest total that would fit.
+        fits: Money,
+    },
+    /// There is no open hold of this account under this id.
+    NoHold,
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// Answered in full.
+    Complete,
+    /// The client left while the answer was coming.
+    ClientGone,
+    /// The money ran out while the answer was coming.
+    BalanceExhausted,
+    /// A task was taken by the upstream.
+    Accepted,
+    /// The upstream refused the request.
+    Refused,
+    /// The upstream failed.
+    UpstreamFailed,
+    /// The upstream did not answer in time.
+    UpstreamTimeout,
+    /// There was nothing to deliver.
+    NoResult,
+    /// Our process died.
+    Interrupted,
+    /// Nobody resolved the hold in its time.
+    Expired,
+    /// We stopped before it was done.
+    Drained,
+    /// We could not write the charge in time.
+    DatabaseAway,
+    /// The caller took it back.
+    Cancelled,
+}
+
+/// What a settlement writes into the usage row beside its amount.
+#[derive(Debug, Clone)]
+pub struct Detail {
+    /// Billed units per face.
+    pub units: Units,
+    /// All that was measured.
+    pub measured: Usage,
+    /// We counted because the upstream did not tell.
+    pub estimated: bool,
+    /// The price tier.
+    pub tier: Option<String>,
+    /// What the upstream bills us, where known.
+    pub cost: Option<Money>,
+    /// Attempts at upstreams, for the log.
+    pub attempts: Value,
+    /// Codes of warnings given to the caller.
+    pub warnings: Vec<String>,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+/// Charges an open hold and gives back the rest.
+#[derive(Debug, Clone)]
+pub struct Settle {
+    /// The call.
+    pub request: RequestId,
+    /// Who pays.
+    pub account: AccountId,
+    /// The price.
+    pub amount: Money,
+    /// The usage row.
+    pub detail: Detail,
+}
+
+/// Gives back an open hold; nothing is charged.
+#[derive(Debug, Clone)]
+pub struct Void {
+    /// The call.
+    pub request: RequestId,
+    /// Who would have paid.
+    pub account: AccountId,
+    /// The usage row.
+    pub detail: Detail,
+}
+
+/// What a settlement or a void was answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SettleAnswer {
+    /// Done now.
+    Done {
+        /// Charged to the paid wallet.
+        paid: Money,
+        /// Charged to the trial wallet.
+        trial: Money,
+    },
+    /// It was resolved before, like this.
+    Before {
+        /// It was charged, not voided.
+        charged: bool,
+        /// Charged to the paid wallet.
+        paid: Money,
+        /// Charged to the trial wallet.
+        trial: Money,
+    },
+    /// There is no hold of this account under this id.
+    NoHold,
+}
+
+/// Why money goes back after a charge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RefundKind {
+    /// The work failed after it had been charged: all of it goes back.
+    Refund,
+    /// It turned out cheaper than the charge: the difference goes back.
+    SettlementAdjustment,
+}
+
+/// Gives back what was charged.
+#[derive(Debug, Clone)]
+pub struct Refund {
+    /// The call.
+    pub request: RequestId,
+    /// Who paid.
+    pub account: AccountId,
+    /// Why.
+    pub kind: RefundKind,
+    /// At most so much; none for all that is left of the charge.
+    pub amount: Option<Money>,
+}
+
+/// What a refund was answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RefundAnswer {
+    /// Given back now.
+    Done {
+        /// To the paid wallet.
+        paid: Money,
+        /// To the trial wallet.
+        trial: Money,
+    },
+    /// It was given back before.
+    Before,
+    /// Nothing was charged.
+    NothingCharged,
+}
+
+/// Notes a loss of the operator's.
+#[derive(Debug, Clone)]
+pub struct WriteOff {
+    /// The call.
+    pub request: RequestId,
+    /// Whose call it was.
+    pub account: AccountId,
+    /// Why.
+    pub reason: WriteOffReason,
+    /// What the customer would have paid.
+    pub sale: Option<Money>,
+    /// What the upstream may bill.
+    pub cost: Option<Money>,
+}
+
+/// Why a loss is the operator's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WriteOffReason {
+    /// Our process died.
+    Crash,
+    /// Nobody resolved the hold in its time.
+    Expired,
+    /// We stopped before it was done.
+    Drain,
+    /// The charge could not be written in time.
+    DatabaseAway,
+    /// More was used than was held.
+    Overrun,
+    /// A result came after the refund.
+    LateResult,
+    /// Nobody knows whether the upstream did the work.
+    UnknownOutcome,
+}
+
+/// One word of a batch.
+#[derive(Debug, Clone)]
+pub enum Op {
+    /// See [`Reserve`].
+    Reserve(Box<Reserve>),
+    /// See [`Extend`].
+    Extend(Extend),
+    /// See [`Settle`].
+    Settle(Box<Settle>),
+    /// See [`Void`].
+    Void(Box<Void>),
+    /// See [`Refund`].
+    Refund(Refund),
+    /// See [`WriteOff`].
+    WriteOff(WriteOff),
+}
+
+/// The answer to one word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// To [`Op::Reserve`].
+    Reserve(ReserveAnswer),
+    /// To [`Op::Extend`].
+    Extend(ExtendAnswer),
+    /// To [`Op::Settle`] and [`Op::Void`].
+    Settle(SettleAnswer),
+    /// To [`Op::Refund`].
+    Refund(RefundAnswer),
+    /// To [`Op::WriteOff`].
+    WriteOff,
+}
+
+// === impl Op ===
+
+impl Op {
+    /// The account whose row orders this word.
+    #[must_use]
+    pub fn account(&self) -> AccountId {
+        match self {
+            Self::Reserve(reserve) => reserve.account,
+            Self::Extend(extend) => extend.account,
+            Self::Settle(settle) => settle.account,
+            Self::Void(void) => void.account,
+            Self::Refund(refund) => refund.account,
+            Self::WriteOff(write_off) => write_off.account,
+        }
+    }
+}
+
+// === impl Owner ===
+
+impl Owner {
+    /// The word in the table.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Request => "request",
+            Self::Task(_) => "task",
+            Self::Connection(_) => "connection",
+        }
+    }
+
+    /// The id of the owner; a request owns itself.
+    #[must_use]
+    pub const fn id(self, request: RequestId) -> Uuid {
+        match self {
+            Self::Request => request.uuid(),
+            Self::Task(id) | Self::Connection(id) => id,
+        }
+    }
+}
+
+// === impl Outcome ===
+
+impl Outcome {
+    /// The word in the table.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::ClientGone => "client_gone",
+            Self::BalanceExhausted => "balance_exhausted",
+            Self::Accepted => "accepted",
+            Self::Refused => "refused",
+            Self::UpstreamFailed => "upstream_failed",
+            Self::UpstreamTimeout => "upstream_timeout",
+            Self::NoResult => "no_result",
+            Self::Interrupted => "interrupted",
+            Self::Expired => "expired",
+            Self::Drained => "drained",
+            Self::DatabaseAway => "database_away",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+// === impl RefundKind ===
+
+impl RefundKind {
+    /// The word in the table.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Refund => "refund",
+            Self::SettlementAdjustment => "settlement_adjustment",
+        }
+    }
+}
+
+// === impl WriteOffReason ===
+
+impl WriteOffReason {
+    /// The word in the table.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Crash => "crash",
+            Self::Expired => "expired",
+            Self::Drain => "drain",
+            Self::DatabaseAway => "database_away",
+            Self::Overrun => "overrun",
+            Self::LateResult => "late_result",
+            Self::UnknownOutcome => "unknown_outcome",
+        }
+    }
+}
+
+// === impl Detail ===
+
+impl Detail {
+    /// A row for a call that delivered nothing.
+    #[must_use]
+    pub fn nothing(outcome: Outcome) -> Self {
+        Self {
+            units: Units::none(),
+            measured: Usage::unknown(),
+            estimated: false,
+            tier: None,
+            cost: None,
+            attempts: Value::Array(Vec::new()),
+            warnings: Vec::new(),
+            outcome,
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! Budgets of keys, parents and accounts, their stretches and their borders.
+
+use trunkline_ledger::desk::{self, Period};
+use trunkline_ledger::{ExtendAnswer, KeyId, Ledger, ReserveAnswer, Shortage};
+use trunkline_terms::{AccountId, Money, RequestId};
+
+use crate::house::{House, extend, refund, request, reserve, settle, void};
+
+async fn set(
+    house: &House,
+    account: AccountId,
+    key: Option<KeyId>,
+    period: Period,
+    zone: &str,
+    limit: Option<i64>,
+) {
+    let mut tx = house.console.begin().await.unwrap();
+    let limit = limit.map(Money::from_nanos);
+    assert!(
+        desk::set_budget(&mut tx, account, key, period, zone, limit)
+            .await
+            .unwrap()
+    );
+    tx.commit().await.unwrap();
+}
+
+async fn spend(
+    ledger: &Ledger,
+    account: AccountId,
+    key: Option<KeyId>,
+    nanos: i64,
+) -> Result<RequestId, i64> {
+    let call = request();
+    let mut asked = reserve(call, account, nanos);
+    asked.key = key;
+    match ledger.reserve(asked).await.unwrap() {
+        ReserveAnswer::Held { .. } => Ok(call),
+        ReserveAnswer::TooLittle {
+            by: Shortage::Budget(_),
+            fits,
+            ..
+        } => Err(fits.nanos()),
+        other @ (ReserveAnswer::TooLittle { .. }
+        | ReserveAnswer::NeverToppedUp
+        | ReserveAnswer::CapacityReached
+        | ReserveAnswer::SameKey { .. }
+        | ReserveAnswer::AlreadyResolved
+        | ReserveAnswer::UnknownPayer) => panic!("{other:?}"),
+    }
+}
+
+// covers: D-2-89
+#[tokio::test]
+async fn a_budget_of_the_key_of_its_parent_and_of_the_account_refuses_alone() {
+    let house = House::new().await;
+    let account = house.account(1_000, 0).await;
+    let (ledger, _tasks) = house.ledger("n1").await;
+    let parent = house.key(account, 1, None).await;
+    let child = house.key(account, 2, Some(1)).await;
+    let other = house.key(account, 3, None).await;
+    set(&house, account, Some(child), Period::Total, "UTC", Some(30)).await;
+    assert_eq!(spend(&ledger, account, Some(child), 31).await, Err(30));
+    set(
+        &house,
+        account,
+        Some(parent),
+        Period::Total,
+        "UTC",
+        Some(20),
+    )
+    .await;
+    assert_eq!(
+        spend(&ledger, account, Some(child), 21).await,
+        Err(20),
+        "the parent's budget binds the child"
+    );
+    assert!(spend(&ledger, account, Some(child), 15).await.is_ok());
+    assert_eq!(
+        spend(&ledger, account, Some(parent), 6).await,
+        Err(5),
+        "the child's spending counts for the parent"
+    );
+    assert!(
+        spend(&ledger, account, Some(other), 100).await.is_ok(),
+        "another key is free"
+    );
+    set(&house, account, None, Period::Total, "UTC", Some(50)).await;
+    assert_eq!(spend(&ledger, account, Some(other), 51).await, Err(50));
+    assert_eq!(
+        spend(&ledger, account, None, 51).await,
+        Err(50),
+        "a call without a key counts too"
+    );
+    assert!(spend(&ledger, account, None, 50).await.is_ok());
+    assert_eq!(spend(&ledger, account, Some(other), 1).await, Err(0));
+    house.audit().await;
+}
+
+// covers: D-2-90
+#[tokio::test]
+async fn each_period_refuses_and_reopens_at_its_border_in_its_time_zone() {
+    let house = House::new().await;
+    let (ledger, _tasks) = house.ledger("n1").await;
+    for (period, days) in [
+        (Period::Daily, 1),
+        (Period::Weekly, 7),
+        (Period::Monthly, 31),
+    ] {
+        let account = house.account(1_000, 0).await;
+        set(&house, account, None, period, "Asia/Shanghai", Some(10)).await;
+        assert!(spend(&ledger, account, None, 10).await.is_ok());
+        assert_eq!(spend(&ledger, account, None, 1).await, Err(0));
+        let mut session = house.data.session().await.unwrap();
+        let left: i64 = sqlx::query_scalar(
+            "SELECT ceil(extract(epoch FROM ledger.period_end($1, 'Asia/Shanghai', app.now()) - app.now()))::bigint",
+        )
+        .bind(period.word())
+        .fetch_one(&mut *session)
+        .await
+        .unwrap();
+        assert!(left <= days * 86_400, "{period:?} {left}");
+        house.db.shift_clock(left - 30).await;
+        assert_eq!(spend(&ledger, account, None, 1).await, Err(0), "{period:?}");
+        house.db.shift_clock(31).await;
+        assert!(
+            spend(&ledger, account, None, 10).await.is_ok(),
+            "{period:?}"
+        );
+        assert_eq!(spend(&ledger, account, None, 1).await, Err(0), "{period:?}");
+    }
+    let account = house.account(1_000, 0).await;
+    set(&house, account, None, Period::Total, "UTC", Some(10)).await;
+    assert!(spend(&ledger, account, None, 10).await.is_ok());
+    house.db.shift_clock(400 * 86_400).await;
+    assert_eq!(
+        spend(&ledger, account, None, 1).await,
+        Err(0),
+        "a total never reopens"
+    );
+}
+
+// covers: D-2-92, D-2-93
+#[tokio::test]
+async fn a_charge_counts_where_it_was_reserved_and_a_refund_returns_while_that_is_open() {
+    let house = House::new().await;
+    let account = house.account(1_000, 0).await;
+    let (ledger, _tasks) = house.ledger("n1").await;
+    set(&house, account, None, Period::Daily, "UTC", Some(100)).await;
+    let used = || async {
+        let mut session = house.data.session().await.unwrap();
+        let used: Vec<i64> =
+            sqlx::query_scalar("SELECT used FROM ledger.budget_period ORDER BY starts_at")
+                .fetch_all(&mut *session)
+                .await
+                .unwrap();
+        used
+    };
+    let refunded = spend(&ledger, account, None, 40).await.unwrap();
+    ledger.settle(settle(refunded, account, 30)).await.unwrap();
+    assert_eq!(used().await, [30], "what was not used goes back");
+    ledger.refund(refund(refunded, account)).await.unwrap();
+    assert_eq!(used().await, [0], "a refund returns while the day is open");
+    let late = spend(&ledger, account, None, 60).await.unwrap();
+    let voided = spend(&ledger, account, None, 20).await.unwrap();
+    let charged = spend(&ledger, account, None, 20).await.unwrap();
+    ledger.settle(settle(charged, account, 20)).await.unwrap();
+    house.db.shift_clock(86_400).await;
+    let today = spend(&ledger, account, None, 100).await.unwrap();
+    ledger.settle(settle(late, account, 50)).await.unwrap();
+    ledger.void(void(voided, account)).await.unwrap();
+    ledger.refund(refund(charged, account)).await.unwrap();
+    assert_eq!(
+        used().await,
+        [70, 100],
+        "yesterday's call counts yesterday; yesterday's refund comes too late"
+    );
+    ledger.void(void(today, account)).await.unwrap();
+    house.audit().await;
+}
+
+#[tokio::test]
+async fn an_extension_counts_in_the_stretch_of_its_hold() {
+    let house = House::new().await;
+    let account = house.account(1_000, 0).await;
+    let (ledger, _tasks) = house.ledger("n1").await;
+    set(&house, account, None, Period::Daily, "UTC", Some(100)).await;
+    let call = spend(&ledger, account, None, 60).await.unwrap();
+    house.db.shift_clock(86_400).await;
+    let short = ledger.extend(extend(call, account, 101)).await.unwrap();
+    assert!(
+        matches!(short, ExtendAnswer::TooLittle { by: Shortage::Budget(_), fits } if fits.nanos() == 100)
+    );
+    let raised = ledger.extend(extend(call, account, 90)).await.unwrap();
+    assert_eq!(
+        raised,
+        ExtendAnswer::Held {
+            total: Money::from_nanos(90)
+        }
+    );
+    assert!(
+        spend(&ledger, account, None, 100).await.is_ok(),
+        "today is untouched"
+    );
+    ledger.settle(settle(call, account, 90)).await.unwrap();
+    house.audit().await;
+}
+
+#[tokio::test]
+async fn a_limit_may_be_raised_lowered_and_taken_away() {
+    let house = House::new().await;
+    let account = house.account(1_000, 0).await;
+    let (ledger, _tasks) = house.ledger("n1").await;
+    set(&house, account, None, Period::Daily, "UTC", Some(50)).await;
+    let call = spend(&ledger, account, None, 50).await.unwrap();
+    set(&house, account, None, Period::Daily, "UTC", Some(20)).await;
+    assert_eq!(spend(&ledger, account, None, 1).await, Err(0));
+    ledger.void(void(call, account)).await.unwrap();
+    assert_eq!(
+        spend(&ledger, account, None, 21).await,
+        Err(20),
+        "the lower limit holds"
+    );
+    set(&house, account, None, Period::Daily, "UTC", Some(300)).await;
+    assert!(spend(&ledger, account, None, 300).await.is_ok());
+    set(&house, account, None, Period::Daily, "UTC", None).await;
+    assert!(spend(&ledger, account, None, 500).await.is_ok());
+    house.audit().await;
+    let mut tx = house.console.begin().await.unwrap();
+    let nowhere = desk::set_budget(
+        &mut tx,
+        account,
+        None,
+        Period::Daily,
+        "Mars/Olympus",
+        Some(Money::NANO),
+    )
+    .await;
+    assert!(nowhere.is_err(), "an unknown time zone is refused");
+}
+
+#[tokio::test]
+async fn a_key_of_another_account_cannot_spend_and_a_parent_must_be_of_the_same_account() {
+    let house = House::new().await;
+    let account = house.account(1_000, 0).await;
+    let other = house.account(1_000, 0).await;
+    let (ledger, _tasks) = house.ledger("n1").await;
+    let key = house.key(account, 1, None).await;
+    let mut asked = reserve(request(), other, 1);
+    asked.key = Some(key);
+    assert_eq!(ledger.reserve(asked).await, Ok(ReserveAnswer::UnknownPayer));
+    let mut tx = house.console.begin().await.unwrap();
+    assert_eq!(
+        desk::register_key(&mut tx, other, KeyId(2), Some(key)).await,
+        Ok(false)
+    );
+}

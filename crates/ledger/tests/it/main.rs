@@ -1,0 +1,14 @@
+//! The ledger against a real PostgreSQL, under its real roles.
+
+#[cfg(test)]
+mod audit_bites;
+#[cfg(test)]
+mod budgets;
+#[cfg(test)]
+mod desk;
+#[cfg(test)]
+mod house;
+#[cfg(test)]
+mod recovery;
+#[cfg(test)]
+mod verbs;

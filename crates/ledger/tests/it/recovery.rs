@@ -1,0 +1,225 @@
+//! Death and return of nodes.
+
+use std::time::Duration;
+
+use trunkline_ledger::recovery::{heartbeat, register, sweep};
+use trunkline_ledger::{Ledger, LedgerError, LedgerSettings, Owner, SettleAnswer, partitions};
+use trunkline_terms::{Money, NodeId};
+
+use crate::house::{House, request, reserve, settle};
+
+const DEAD_AFTER: Duration = Duration::from_secs(120);
+
+// covers: D-2-55, D-2-57
+#[tokio::test]
+async fn a_nodes_next_life_voids_the_request_holds_of_its_last_one_and_leaves_tasks_alone() {
+    let house = House::new().await;
+    let account = house.account(100, 0).await;
+    let (first, _tasks) = house.ledger("n1").await;
+    let (call, job) = (request(), request());
+    first.reserve(reserve(call, account, 10)).await.unwrap();
+    let mut task = reserve(job, account, 20);
+    task.owner = Owner::Task(job.uuid());
+    first.reserve(task).await.unwrap();
+    let (second, _second_tasks) = house.ledger("n1").await;
+    assert_eq!(second.author().epoch, first.author().epoch + 1);
+    assert_eq!(
+        house.wallets(account).await,
+        [100, 20, 0, 0],
+        "the call is let go, the task is not"
+    );
+    let mut session = house.data.session().await.unwrap();
+    let loss: (String, String) = sqlx::query_as(
+        "SELECT u.outcome, w.reason FROM ledger.usage AS u JOIN ledger.write_off AS w USING (request_id)
+         WHERE u.request_id = $1",
+    )
+    .bind(call.uuid())
+    .fetch_one(&mut *session)
+    .await
+    .unwrap();
+    assert_eq!(loss, ("interrupted".to_owned(), "crash".to_owned()));
+    assert_eq!(
+        first.settle(settle(call, account, 10)).await,
+        Err(LedgerError::StaleEpoch)
+    );
+    assert_eq!(
+        first.reserve(reserve(request(), account, 1)).await,
+        Err(LedgerError::StaleEpoch)
+    );
+    assert_eq!(
+        house.wallets(account).await,
+        [100, 20, 0, 0],
+        "the old life moves nothing"
+    );
+    let charged = second.settle(settle(job, account, 20)).await.unwrap();
+    assert_eq!(
+        charged,
+        SettleAnswer::Done {
+            paid: Money::from_nanos(20),
+            trial: Money::ZERO
+        }
+    );
+    house.audit().await;
+}
+
+#[tokio::test]
+async fn a_node_that_never_returns_is_swept_after_its_heart_has_stopped() {
+    let house = House::new().await;
+    let account = house.account(100, 0).await;
+    let (lost, _tasks) = house.ledger("lost").await;
+    let (call, job) = (request(), request());
+    lost.reserve(reserve(call, account, 10)).await.unwrap();
+    let mut task = reserve(job, account, 20);
+    task.owner = Owner::Task(job.uuid());
+    lost.reserve(task).await.unwrap();
+    let (sweeper, _) = register(&house.data, &NodeId::new("sweeper").unwrap())
+        .await
+        .unwrap();
+    assert_eq!(
+        sweep(&house.data, &sweeper, DEAD_AFTER).await,
+        Ok(0),
+        "it lives"
+    );
+    house.db.shift_clock(100).await;
+    assert_eq!(heartbeat(&house.data, lost.author()).await, Ok(true));
+    house.db.shift_clock(100).await;
+    assert_eq!(
+        sweep(&house.data, &sweeper, DEAD_AFTER).await,
+        Ok(0),
+        "its heart has beaten since"
+    );
+    house.db.shift_clock(21).await;
+    assert_eq!(sweep(&house.data, &sweeper, DEAD_AFTER).await, Ok(1));
+    assert_eq!(house.wallets(account).await, [100, 20, 0, 0]);
+    assert_eq!(
+        heartbeat(&house.data, lost.author()).await,
+        Ok(false),
+        "it must stop when it wakes"
+    );
+    assert_eq!(
+        lost.settle(settle(call, account, 10)).await,
+        Err(LedgerError::StaleEpoch)
+    );
+    house.audit().await;
+}
+
+#[tokio::test]
+async fn a_hold_past_its_deadline_is_nobodys() {
+    let house = House::new().await;
+    let account = house.account(100, 0).await;
+    let (ledger, _tasks) = house.ledger("n1").await;
+    let call = request();
+    ledger.reserve(reserve(call, account, 10)).await.unwrap();
+    house.db.shift_clock(599).await;
+    assert_eq!(
+        sweep(&house.data, ledger.author(), Duration::from_secs(86_400)).await,
+        Ok(0)
+    );
+    house.db.shift_clock(2).await;
+    assert_eq!(
+        sweep(&house.data, ledger.author(), Duration::from_secs(86_400)).await,
+        Ok(1)
+    );
+    assert_eq!(house.wallets(account).await, [100, 0, 0, 0]);
+    let late = ledger.settle(settle(call, account, 10)).await.unwrap();
+    assert!(
+        matches!(late, SettleAnswer::Before { charged: false, .. }),
+        "{late:?}"
+    );
+    house.audit().await;
+}
+
+#[tokio::test]
+async fn partitions_are_made_a_week_ahead_and_a_missing_one_is_an_alarm() {
+    let house = House::new().await;
+    assert_eq!(
+        partitions::ensure(&house.data).await,
+        Ok(0),
+        "the migration made them"
+    );
+    house.db.shift_clock(3 * 86_400).await;
+    assert_eq!(
+        partitions::ensure(&house.data).await,
+        Ok(9),
+        "three days of three tables"
+    );
+    house.audit().await;
+    house.db.shift_clock(7 * 86_400).await;
+    let auditor = house.db.connect(trunkline_db::Role::Audit).await;
+    let report = trunkline_ledger::audit::run(&auditor).await.unwrap();
+    let alarm = report
+        .violations
+        .iter()
+        .find(|violation| violation.view == "ledger.audit_partitions_running_out");
+    assert!(alarm.is_some_and(|alarm| alarm.count == 9), "{report:?}");
+}
+
+#[tokio::test]
+async fn a_thousand_holds_of_a_dead_node_are_let_go_at_its_return() {
+    let house = House::new().await;
+    let mut accounts = Vec::new();
+    for _ in 0..10 {
+        accounts.push(house.account(1_000, 0).await);
+    }
+    let (ledger, _tasks) = house.ledger("n1").await;
+    let mut waiting = tokio::task::JoinSet::new();
+    for number in 0..2_500 {
+        let (ledger, account) = (ledger.clone(), accounts[number % 10]);
+        waiting.spawn(async move { ledger.reserve(reserve(request(), account, 2)).await });
+    }
+    while let Some(answer) = waiting.join_next().await {
+        answer.unwrap().unwrap();
+    }
+    let (_, voided) = register(&house.data, &NodeId::new("n1").unwrap())
+        .await
+        .unwrap();
+    assert_eq!(voided, 2_500);
+    for account in accounts {
+        assert_eq!(house.wallets(account).await, [1_000, 0, 0, 0]);
+    }
+    house.audit().await;
+}
+
+#[tokio::test]
+async fn a_word_whose_caller_has_gone_is_taken_back() {
+    let house = House::new().await;
+    let account = house.account(100, 0).await;
+    let (ledger, tasks) = house.ledger("n1").await;
+    let calls: Vec<_> = (0..20).map(|_| request()).collect();
+    for call in &calls {
+        // Polled once, so that the word is handed over, and dropped at once.
+        let mut asked = Box::pin(ledger.reserve(reserve(*call, account, 1)));
+        let gone = futures_poll_once(asked.as_mut()).await;
+        assert!(gone.is_none());
+    }
+    drop(ledger);
+    tasks.finish().await;
+    assert_eq!(house.wallets(account).await, [100, 0, 0, 0]);
+    house.audit().await;
+}
+
+async fn futures_poll_once<F: Future + Unpin>(mut future: F) -> Option<F::Output> {
+    std::future::poll_fn(
+        |context| match std::pin::Pin::new(&mut future).poll(context) {
+            std::task::Poll::Ready(value) => std::task::Poll::Ready(Some(value)),
+            std::task::Poll::Pending => std::task::Poll::Ready(None),
+        },
+    )
+    .await
+}
+
+#[tokio::test]
+async fn an_unregistered_author_is_refused() {
+    let house = House::new().await;
+    let account = house.account(100, 0).await;
+    let author = trunkline_ledger::Author {
+        node: NodeId::new("ghost").unwrap(),
+        epoch: 1,
+    };
+    let (ledger, _tasks) =
+        Ledger::with_author(house.data.clone(), author, LedgerSettings::default());
+    assert_eq!(
+        ledger.reserve(reserve(request(), account, 1)).await,
+        Err(LedgerError::StaleEpoch)
+    );
+}

@@ -1,0 +1,567 @@
+//! Reserve, extend, settle, void, refund, write off: each once, twice, too late, and too much.
+
+use trunkline_ledger::{
+    CapacityTake, ExtendAnswer, Idempotency, LedgerError, Outcome, Owner, RefundAnswer, RefundKind,
+    ReserveAnswer, SettleAnswer, Shortage, Wallets, WriteOff, WriteOffReason,
+};
+use trunkline_terms::{AccountId, Money};
+
+use crate::house::{House, detail, extend, refund, request, reserve, settle, void};
+
+fn nanos(amount: i64) -> Money {
+    Money::from_nanos(amount)
+}
+
+fn held(paid: i64, trial: i64) -> ReserveAnswer {
+    ReserveAnswer::Held {
+        paid: nanos(paid),
+        trial: nanos(trial),
+    }
+}
+
+fn done(paid: i64, trial: i64) -> SettleAnswer {
+    SettleAnswer::Done {
+        paid: nanos(paid),
+        trial: nanos(trial),
+    }
+}
+
+// covers: D-2-19, D-2-58
+#[tokio::test]
+async fn a_call_is_held_charged_once_and_the_rest_given_back() {
+    let house = House::new().await;
+    let account = house.account(1_000, 0).await;
+    let (ledger, _tasks) = house.ledger("n1").await;
+    let call = request();
+    assert_eq!(
+        ledger.reserve(reserve(call, account, 700)).await,
+        Ok(held(700, 0))
+    );
+    assert_eq!(house.wallets(account).await, [1_000, 700, 0, 0]);
+    assert_eq!(
+        ledger.reserve(reserve(call, account, 700)).await,
+        Ok(held(700, 0)),
+        "said twice, held once"
+    );
+    assert_eq!(house.wallets(account).await, [1_000, 700, 0, 0]);
+    assert_eq!(
+        ledger.settle(settle(call, account, 400)).await,
+        Ok(done(400, 0))
+    );
+    assert_eq!(house.wallets(account).await, [600, 0, 0, 0]);
+    let before = SettleAnswer::Before {
+        charged: true,
+        paid: nanos(400),
+        trial: nanos(0),
+    };
+    assert_eq!(
+        ledger.settle(settle(call, account, 500)).await,
+        Ok(before.clone()),
+        "the first word stands"
+    );
+    assert_eq!(ledger.void(void(call, account)).await, Ok(before));
+    assert_eq!(
+        ledger.reserve(reserve(call, account, 1)).await,
+        Ok(ReserveAnswer::AlreadyResolved)
+    );
+    assert_eq!(house.wallets(account).await, [600, 0, 0, 0]);
+    house.audit().await;
+}
+
+// covers: D-2-20, D-7-MON-03
+#[tokio::test]
+async fn trial_money_is_taken_first_and_a_larger_charge_is_split_at_reservation() {
+    let house = House::new().await;
+    let account = house.account(2_000, 10).await;
+    let (ledger, _tasks) = house.ledger("n1").await;
+    let call = request();
+    assert_eq!(
+        ledger.reserve(reserve(call, account, 30)).await,
+        Ok(held(20, 10))
+    );
+    assert_eq!(house.wallets(account).await, [2_000, 20, 10, 10]);
+    assert_eq!(
+        ledger.settle(settle(call, account, 15)).await,
+        Ok(done(5, 10))
+    );
+    assert_eq!(house.wallets(account).await, [1_995, 0, 0, 0]);
+    house.audit().await;
+}
+
+// covers: D-2-24, D-7-MON-04
+#[tokio::test]
+async fn a_refund_goes_back_to_the_wallets_that_paid() {
+    let house = House::new().await;
+    let account = house.account(2_000, 10).await;
+    let (ledger, _tasks) = house.ledger("n1").await;
+    let call = request();
+    assert_eq!(
+        ledger.refund(refund(call, account)).await,
+        Ok(RefundAnswer::NothingCharged)
+    );
+    ledger.reserve(reserve(call, account, 30)).await.unwrap();
+    assert_eq!(
+        ledger.refund(refund(call, account)).await,
+        Ok(RefundAnswer::NothingCharged)
+    );
+    ledger.settle(settle(call, account, 30)).await.unwrap();
+    let back = RefundAnswer::Done {
+        paid: nanos(20),
+        trial: nanos(10),
+    };
+    assert_eq!(ledger.refund(refund(call, account)).await, Ok(back));
+    assert_eq!(house.wallets(account).await, [2_000, 0, 10, 0]);
+    assert_eq!(
+        ledger.refund(refund(call, account)).await,
+        Ok(RefundAnswer::Before),
+        "once"
+    );
+    assert_eq!(house.wallets(account).await, [2_000, 0, 10, 0]);
+    house.audit().await;
+}
+
+#[tokio::test]
+async fn a_settlement_adjustment_gives_back_a_part_and_a_refund_the_rest() {
+    let house = House::new().await;
+    let account = house.account(100, 50).await;
+    let (ledger, _tasks) = house.ledger("n1").await;
+    let call = request();
+    ledger.reserve(reserve(call, account, 120)).await.unwrap();
+    ledger.settle(settle(call, account, 120)).await.unwrap();
+    let mut part = refund(call, account);
+    part.kind = RefundKind::SettlementAdjustment;
+    part.amount = Some(nanos(80));
+    let back = RefundAnswer::Done {
+        paid: nanos(70),
+        trial: nanos(10),
+    };
+    assert_eq!(
+        ledger.refund(part.clone()).await,
+        Ok(back),
+        "paid money first"
+    );
+    assert_eq!(ledger.refund(part).await, Ok(RefundAnswer::Before));
+    let rest = RefundAnswer::Done {
+        paid: nanos(0),
+        trial: nanos(40),
+    };
+    assert_eq!(ledger.refund(refund(call, account)).await, Ok(rest));
+    assert_eq!(house.wallets(account).await, [100, 0, 50, 0]);
+    house.audit().await;
+}
+
+#[tokio::test]
+async fn what_does_not_fit_is_answered_with_what_would_and_nothing_moves() {
+    let house = House::new().await;
+    let account = house.account(100, 20).await;
+    let (ledger, _tasks) = house.ledger("n1").await;
+    ledger
+        .reserve(reserve(request(), account, 50))
+        .await
+        .unwrap();
+    let too_little = ReserveAnswer::TooLittle {
+        by: Shortage::Wallet,
+        fits: nanos(70),
+        reserved: nanos(50),
+    };
+    assert_eq!(
+        ledger.reserve(reserve(request(), account, 71)).await,
+        Ok(too_little)
+    );
+    assert_eq!(
+        ledger.reserve(reserve(request(), account, 70)).await,
+        Ok(held(70, 0))
+    );
+    assert_eq!(house.wallets(account).await, [100, 100, 20, 20]);
+    let nobody = ledger
+        .reserve(reserve(request(), AccountId::new(1), 1))
+        .await;
+    assert_eq!(nobody, Ok(ReserveAnswer::UnknownPayer));
+    house.audit().await;
+}
+
+// covers: D-2-21, D-2-22, D-2-23
+#[tokio::test]
+async fn paid_only_calls_need_a_top_up_and_leave_trial_money_alone() {
+    let house = House::new().await;
+    let (ledger, _tasks) = house.ledger("n1").await;
+    let paid_only = |account, amount| {
+        let mut reserve = reserve(request(), account, amount);
+        reserve.wallets = Wallets::PaidOnly;
+        reserve
+    };
+    let never = house.account(0, 100).await;
+    assert_eq!(
+        ledger.reserve(paid_only(never, 1)).await,
+        Ok(ReserveAnswer::NeverToppedUp)
+    );
+    let both = house.account(40, 100).await;
+    assert_eq!(ledger.reserve(paid_only(both, 30)).await, Ok(held(30, 0)));
+    let short = ReserveAnswer::TooLittle {
+        by: Shortage::Wallet,
+        fits: nanos(10),
+        reserved: nanos(30),
+    };
+    assert_eq!(ledger.reserve(paid_only(both, 11)).await, Ok(short));
+    house.audit().await;
+}
+
+// covers: D-2-81
+#[tokio::test]
+async fn a_hold_is_raised_to_a_total_and_no_further_than_there_is_money() {
+    let house = House::new().await;
+    let account = house.account(100, 10).await;
+    let (ledger, _tasks) = house.ledger("n1").await;
+    let call = request();
+    assert_eq!(
+        ledger.extend(extend(call, account, 5)).await,
+        Ok(ExtendAnswer::NoHold)
+    );
+    ledger.reserve(reserve(call, account, 15)).await.unwrap();
+    assert_eq!(
+        ledger.extend(extend(call, account, 40)).await,
+        Ok(ExtendAnswer::Held { total: nanos(40) })
+    );
+    assert_eq!(
+        ledger.extend(extend(call, account, 40)).await,
+        Ok(ExtendAnswer::Held { total: nanos(40) })
+    );
+    assert_eq!(
+        ledger.extend(extend(call, account, 20)).await,
+        Ok(ExtendAnswer::Held { total: nanos(40) })
+    );
+    assert_eq!(house.wallets(account).await, [100, 30, 10, 10]);
+    let short = ExtendAnswer::TooLittle {
+        by: Shortage::Wallet,
+        fits: nanos(110),
+    };
+    assert_eq!(ledger.extend(extend(call, account, 111)).await, Ok(short));
+    assert_eq!(
+        ledger.extend(extend(call, account, 110)).await,
+        Ok(ExtendAnswer::Held { total: nanos(110) })
+    );
+    assert_eq!(
+        ledger.settle(settle(call, account, 110)).await,
+        Ok(done(100, 10))
+    );
+    assert_eq!(
+        ledger.extend(extend(call, account, 120)).await,
+        Ok(ExtendAnswer::NoHold)
+    );
+    house.audit().await;
+}
+
+#[tokio::test]
+async fn a_void_gives_all_back_and_writes_a_usage_row_of_zero() {
+    let house = House::new().await;
+    let account = house.account(100, 10).await;
+    let (ledger, _tasks) = house.ledger("n1").await;
+    let call = request();
+    assert_eq!(
+        ledger.void(void(call, account)).await,
+        Ok(SettleAnswer::NoHold)
+    );
+    ledger.reserve(reserve(call, account, 50)).await.unwrap();
+    assert_eq!(ledger.void(void(call, account)).await, Ok(done(0, 0)));
+    assert_eq!(house.wallets(account).await, [100, 0, 10, 0]);
+    let before = SettleAnswer::Before {
+        charged: false,
+        paid: nanos(0),
+        trial: nanos(0),
+    };
+    assert_eq!(
+        ledger.settle(settle(call, account, 50)).await,
+        Ok(before),
+        "a voided call is never charged"
+    );
+    assert_eq!(house.wallets(account).await, [100, 0, 10, 0]);
+    house.audit().await;
+}
+
+#[tokio::test]
+async fn more_used_than_held_is_charged_as_held_and_the_rest_written_off() {
+    let house = House::new().await;
+    let account = house.account(100, 0).await;
+    let (ledger, _tasks) = house.ledger("n1").await;
+    let call = request();
+    ledger.reserve(reserve(call, account, 50)).await.unwrap();
+    assert_eq!(
+        ledger.settle(settle(call, account, 80)).await,
+        Ok(done(50, 0))
+    );
+    let mut session = house.data.session().await.unwrap();
+    let lost: i64 = sqlx::query_scalar(
+        "SELECT sale FROM ledger.write_off WHERE request_id = $1 AND reason = 'overrun'",
+    )
+    .bind(call.uuid())
+    .fetch_one(&mut *session)
+    .await
+    .unwrap();
+    assert_eq!(lost, 30);
+    house.audit().await;
+}
+
+#[tokio::test]
+async fn another_accounts_word_changes_nothing() {
+    let house = House::new().await;
+    let owner = house.account(100, 0).await;
+    let stranger = house.account(100, 0).await;
+    let (ledger, _tasks) = house.ledger("n1").await;
+    let call = request();
+    ledger.reserve(reserve(call, owner, 50)).await.unwrap();
+    assert_eq!(
+        ledger.reserve(reserve(call, stranger, 50)).await,
+        Ok(ReserveAnswer::UnknownPayer)
+    );
+    assert_eq!(
+        ledger.settle(settle(call, stranger, 50)).await,
+        Ok(SettleAnswer::NoHold)
+    );
+    assert_eq!(
+        ledger.extend(extend(call, stranger, 60)).await,
+        Ok(ExtendAnswer::NoHold)
+    );
+    ledger.settle(settle(call, owner, 50)).await.unwrap();
+    assert_eq!(
+        ledger.refund(refund(call, stranger)).await,
+        Ok(RefundAnswer::NothingCharged)
+    );
+    assert_eq!(house.wallets(stranger).await, [100, 0, 0, 0]);
+    assert_eq!(house.wallets(owner).await, [50, 0, 0, 0]);
+    house.audit().await;
+}
+
+// covers: D-2-38, D-2-39
+#[tokio::test]
+async fn hold_and_usage_keep_the_price_version_and_the_usage_row_says_it_all() {
+    let house = House::new().await;
+    let account = house.account(100, 0).await;
+    let key = house.key(account, 5, None).await;
+    let (ledger, _tasks) = house.ledger("n1").await;
+    let call = request();
+    let mut asked = reserve(call, account, 50);
+    asked.key = Some(key);
+    ledger.reserve(asked).await.unwrap();
+    ledger.settle(settle(call, account, 40)).await.unwrap();
+    let mut session = house.data.session().await.unwrap();
+    let row: serde_json::Value = sqlx::query_scalar(
+        "SELECT to_jsonb(u) || jsonb_build_object('held_version', encode(h.price_version, 'hex'),
+             'version', encode(u.price_version, 'hex'))
+         FROM ledger.usage AS u JOIN ledger.hold AS h USING (request_id) WHERE u.request_id = $1",
+    )
+    .bind(call.uuid())
+    .fetch_one(&mut *session)
+    .await
+    .unwrap();
+    assert_eq!(
+        (row["version"].as_str(), row["held_version"].as_str()),
+        (Some("07".repeat(32).as_str()), row["version"].as_str())
+    );
+    assert_eq!(
+        (
+            row["paid"].as_i64(),
+            row["cost"].as_i64(),
+            row["key_id"].as_i64()
+        ),
+        (Some(40), Some(3), Some(5))
+    );
+    assert_eq!(row["units"], serde_json::json!({ "input": 12 }));
+    assert_eq!(
+        (
+            row["tier"].as_str(),
+            row["outcome"].as_str(),
+            row["model"].as_str()
+        ),
+        (Some("standard"), Some("complete"), Some("model"))
+    );
+    house.audit().await;
+}
+
+#[tokio::test]
+async fn a_daily_capacity_is_taken_by_the_reservation_and_given_back_by_a_void() {
+    let house = House::new().await;
+    let account = house.account(100, 0).await;
+    let (ledger, _tasks) = house.ledger("n1").await;
+    let placed = |request| {
+        let mut reserve = reserve(request, account, 1);
+        reserve.capacity = Some(CapacityTake {
+            name: "p1".to_owned(),
+            cap: 2,
+        });
+        reserve
+    };
+    let (first, second) = (request(), request());
+    assert_eq!(ledger.reserve(placed(first)).await, Ok(held(1, 0)));
+    assert_eq!(ledger.reserve(placed(second)).await, Ok(held(1, 0)));
+    assert_eq!(
+        ledger.reserve(placed(request())).await,
+        Ok(ReserveAnswer::CapacityReached)
+    );
+    ledger.settle(settle(first, account, 1)).await.unwrap();
+    assert_eq!(
+        ledger.reserve(placed(request())).await,
+        Ok(ReserveAnswer::CapacityReached)
+    );
+    ledger.void(void(second, account)).await.unwrap();
+    let third = request();
+    assert_eq!(ledger.reserve(placed(third)).await, Ok(held(1, 0)));
+    assert_eq!(house.wallets(account).await, [99, 1, 0, 0]);
+    ledger.settle(settle(third, account, 1)).await.unwrap();
+    house.db.shift_clock(86_400).await;
+    assert_eq!(
+        ledger.reserve(placed(request())).await,
+        Ok(held(1, 0)),
+        "a new day by the database's clock"
+    );
+    house.audit().await;
+}
+
+#[tokio::test]
+async fn an_idempotency_key_names_one_call_and_a_void_frees_it() {
+    let house = House::new().await;
+    let account = house.account(100, 0).await;
+    let (ledger, _tasks) = house.ledger("n1").await;
+    let named = |request, hash| {
+        let mut reserve = reserve(request, account, 10);
+        reserve.idempotency = Some(Idempotency {
+            key: "k".to_owned(),
+            body_hash: [hash; 32],
+        });
+        reserve
+    };
+    let first = request();
+    assert_eq!(ledger.reserve(named(first, 1)).await, Ok(held(10, 0)));
+    let same = |same_body, finished| {
+        Ok(ReserveAnswer::SameKey {
+            request: first,
+            same_body,
+            finished,
+        })
+    };
+    assert_eq!(ledger.reserve(named(request(), 1)).await, same(true, false));
+    assert_eq!(
+        ledger.reserve(named(request(), 2)).await,
+        same(false, false)
+    );
+    ledger.settle(settle(first, account, 10)).await.unwrap();
+    assert_eq!(ledger.reserve(named(request(), 1)).await, same(true, true));
+    house.db.shift_clock(86_401).await;
+    let second = request();
+    assert_eq!(
+        ledger.reserve(named(second, 2)).await,
+        Ok(held(10, 0)),
+        "a key lives for a day"
+    );
+    ledger.void(void(second, account)).await.unwrap();
+    assert_eq!(
+        ledger.reserve(named(request(), 3)).await,
+        Ok(held(10, 0)),
+        "a void frees the key"
+    );
+    house.audit().await;
+}
+
+#[tokio::test]
+async fn a_write_off_is_noted_once() {
+    let house = House::new().await;
+    let account = house.account(100, 0).await;
+    let (ledger, _tasks) = house.ledger("n1").await;
+    let loss = WriteOff {
+        request: request(),
+        account,
+        reason: WriteOffReason::LateResult,
+        sale: None,
+        cost: Some(nanos(5)),
+    };
+    ledger.write_off(loss.clone()).await.unwrap();
+    ledger.write_off(loss).await.unwrap();
+    let mut session = house.data.session().await.unwrap();
+    let rows: i64 = sqlx::query_scalar("SELECT count(*) FROM ledger.write_off")
+        .fetch_one(&mut *session)
+        .await
+        .unwrap();
+    assert_eq!(rows, 1);
+    house.audit().await;
+}
+
+#[tokio::test]
+async fn one_bad_word_is_answered_alone_and_the_rest_of_its_batch_goes_through() {
+    let house = House::new().await;
+    let account = house.account(1_000, 0).await;
+    let (ledger, _tasks) = house.ledger("n1").await;
+    let mut waiting = tokio::task::JoinSet::new();
+    for number in 0..64 {
+        let ledger = ledger.clone();
+        let mut asked = reserve(request(), account, 1);
+        if number == 17 {
+            // Longer than the column allows.
+            asked.idempotency = Some(Idempotency {
+                key: "x".repeat(300),
+                body_hash: [0; 32],
+            });
+        }
+        waiting.spawn(async move { (number, ledger.reserve(asked).await) });
+    }
+    let mut rejected = Vec::new();
+    while let Some(answer) = waiting.join_next().await {
+        match answer.unwrap() {
+            (_, Ok(ReserveAnswer::Held { .. })) => {}
+            (number, Err(LedgerError::Rejected(text))) => rejected.push((number, text)),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(rejected.len(), 1, "{rejected:?}");
+    assert!(
+        rejected[0].0 == 17 && rejected[0].1.contains("idempotency_key_bounded"),
+        "{rejected:?}"
+    );
+    assert_eq!(house.wallets(account).await, [1_000, 63, 0, 0]);
+    let counts = ledger.counts();
+    assert!(counts.batches < 40, "words share commits: {counts:?}");
+    house.audit().await;
+}
+
+#[tokio::test]
+async fn a_failed_call_cannot_be_charged_by_mistake() {
+    let house = House::new().await;
+    let account = house.account(100, 0).await;
+    let (ledger, _tasks) = house.ledger("n1").await;
+    let call = request();
+    ledger.reserve(reserve(call, account, 50)).await.unwrap();
+    let mut wrong = settle(call, account, 50);
+    wrong.detail = detail(Outcome::UpstreamFailed);
+    let refused = ledger.settle(wrong).await;
+    assert!(
+        matches!(&refused, Err(LedgerError::Rejected(text)) if text.contains("usage_failure_is_free")),
+        "{refused:?}"
+    );
+    assert_eq!(house.wallets(account).await, [100, 50, 0, 0]);
+    house.audit().await;
+}
+
+#[tokio::test]
+async fn a_tasks_hold_may_be_settled_by_another_node_and_a_requests_may_not() {
+    let house = House::new().await;
+    let account = house.account(100, 0).await;
+    let (first, _first_tasks) = house.ledger("n1").await;
+    let (second, _second_tasks) = house.ledger("n2").await;
+    let call = request();
+    first.reserve(reserve(call, account, 10)).await.unwrap();
+    assert_eq!(
+        second.settle(settle(call, account, 10)).await,
+        Ok(SettleAnswer::NoHold)
+    );
+    let job = request();
+    let mut asked = reserve(job, account, 10);
+    asked.owner = Owner::Task(job.uuid());
+    first.reserve(asked).await.unwrap();
+    assert_eq!(
+        second.settle(settle(job, account, 10)).await,
+        Ok(done(10, 0))
+    );
+    assert_eq!(
+        first.settle(settle(call, account, 10)).await,
+        Ok(done(10, 0))
+    );
+    house.audit().await;
+}

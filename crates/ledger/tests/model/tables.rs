@@ -1,0 +1,325 @@
+//! The rows of the ledger as plain values, and the few accounts, keys and budgets of a small world.
+//! Small on purpose: two accounts and six calls meet each other far more often than a thousand do.
+
+use trunkline_ledger::decide::{Legs, StretchId};
+use trunkline_ledger::{Outcome, RefundKind, Wallets, WriteOffReason};
+use trunkline_terms::AccountId;
+
+pub(crate) const ACCOUNTS: usize = 2;
+pub(crate) const NODES: usize = 3;
+pub(crate) const CALLS: usize = 6;
+/// Words in one transaction at most.
+pub(crate) const BATCH: usize = 4;
+/// Ticks of the clock in a day, short enough for a border to pass while calls run.
+pub(crate) const DAY: i64 = 40;
+/// After so many ticks an open hold is nobody's.
+pub(crate) const LIFETIME: i64 = 30;
+/// The wallets' legs as they are numbered in the tables.
+pub(crate) const PAID: usize = 0;
+pub(crate) const TRIAL: usize = 1;
+/// Parties that are ours.
+pub(crate) const REVENUE: i64 = -1;
+pub(crate) const PAYMENTS: i64 = -2;
+
+/// A call, by its number; the product's request id.
+pub(crate) type Call = usize;
+
+/// What a key's spending counts in: its own budgets and those of its account, by id.
+pub(crate) struct Key {
+    pub(crate) account: usize,
+    pub(crate) budgets: &'static [usize],
+}
+
+pub(crate) const KEYS: [Key; 4] = [
+    Key {
+        account: 0,
+        budgets: &[0, 1],
+    },
+    Key {
+        account: 0,
+        budgets: &[0],
+    },
+    Key {
+        account: 1,
+        budgets: &[2],
+    },
+    Key {
+        account: 1,
+        budgets: &[],
+    },
+];
+/// The first budget is for ever, the others are for a day.
+pub(crate) const BUDGETS: usize = 3;
+const TOTAL_BUDGET: usize = 0;
+
+/// The stretches that a hold or a lease counts in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stretches {
+    ids: [StretchId; 2],
+    count: usize,
+}
+
+/// A node in one of its lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Author {
+    pub(crate) node: usize,
+    pub(crate) epoch: i64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Owner {
+    Request,
+    Connection,
+    Task,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HoldState {
+    Open,
+    Settled,
+    Voided,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Hold {
+    pub(crate) account: usize,
+    pub(crate) owner: Owner,
+    pub(crate) author: Author,
+    pub(crate) legs: Legs,
+    pub(crate) stretches: Stretches,
+    pub(crate) opened_at: i64,
+    pub(crate) deadline: i64,
+    pub(crate) state: HoldState,
+    /// The transaction that made it, counted from the beginning.
+    pub(crate) serial: u32,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct UsageRow {
+    pub(crate) call: Call,
+    pub(crate) author: Author,
+    /// What was charged.
+    pub(crate) legs: Legs,
+    /// What the caller asked to be charged.
+    pub(crate) asked: i64,
+    pub(crate) outcome: Outcome,
+    pub(crate) serial: u32,
+    /// It came out of a journal after its lease had been reclaimed.
+    pub(crate) late: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TransferKind {
+    Charge,
+    Back(RefundKind),
+    TopUp,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Transfer {
+    /// None for a payment, which is not of a call.
+    pub(crate) call: Option<Call>,
+    pub(crate) kind: TransferKind,
+    pub(crate) leg: usize,
+    pub(crate) debit: i64,
+    pub(crate) credit: i64,
+    pub(crate) amount: i64,
+    pub(crate) at: i64,
+    /// None for a payment, which is taken at the desk.
+    pub(crate) author: Option<Author>,
+    pub(crate) serial: u32,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Loss {
+    pub(crate) call: Call,
+    pub(crate) reason: WriteOffReason,
+    pub(crate) sale: Option<i64>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NodeRow {
+    pub(crate) epoch: i64,
+    pub(crate) heartbeat: i64,
+}
+
+/// The beginning of a node's life.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Life {
+    pub(crate) author: Author,
+    pub(crate) serial: u32,
+}
+
+/// A slice of wallets and budgets that a node took in advance. Its number is unique on its node and
+/// never used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LeaseId {
+    pub(crate) node: usize,
+    pub(crate) number: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LeaseState {
+    Active,
+    /// Given back by its node, or by the node's next life after its journal was read.
+    Closed,
+    /// Taken away from a node that was silent for too long.
+    Reclaimed,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lease {
+    pub(crate) id: LeaseId,
+    pub(crate) epoch: i64,
+    pub(crate) account: usize,
+    /// What was taken when it was granted.
+    pub(crate) granted: Legs,
+    /// Held and not yet spent.
+    pub(crate) left: Legs,
+    pub(crate) stretches: Stretches,
+    pub(crate) state: LeaseState,
+}
+
+/// What a reservation asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ask {
+    pub(crate) key: usize,
+    pub(crate) amount: i64,
+    pub(crate) wallets: Wallets,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Word {
+    Reserve(Ask),
+    Extend(i64, Wallets),
+    Settle(i64),
+    Void(Outcome),
+    Refund(RefundKind, Option<i64>),
+    WriteOff(WriteOffReason, i64),
+}
+
+/// A word about a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Said {
+    pub(crate) call: Call,
+    pub(crate) account: usize,
+    pub(crate) owner: Owner,
+    pub(crate) word: Word,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Held(Legs),
+    /// With the most that would have fitted.
+    TooLittle(i64),
+    NeverToppedUp,
+    AlreadyResolved,
+    NoHold,
+    Done(Legs),
+    Before {
+        charged: bool,
+        legs: Legs,
+    },
+    GivenBack,
+    NothingToGiveBack,
+    Noted,
+}
+
+/// Words for one transaction.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Batch {
+    words: [Option<Said>; BATCH],
+    count: usize,
+}
+
+// === impl Stretches ===
+
+impl Stretches {
+    /// What a key's spending counts in at this moment.
+    pub(crate) fn of(key: usize, now: i64) -> Self {
+        let mut stretches = Self {
+            ids: [(0, 0); 2],
+            count: 0,
+        };
+        for &budget in KEYS[key].budgets {
+            let start = if budget == TOTAL_BUDGET {
+                i64::MIN
+            } else {
+                now.div_euclid(DAY) * DAY
+            };
+            stretches.ids[stretches.count] = (budget as i64, start);
+            stretches.count += 1;
+        }
+        stretches
+    }
+
+    pub(crate) fn as_slice(&self) -> &[StretchId] {
+        &self.ids[..self.count]
+    }
+
+    /// The moment when the first of them is over.
+    pub(crate) fn first_end(&self) -> i64 {
+        let ends = self.as_slice().iter().map(|&id| end_of(id));
+        ends.min().unwrap_or(i64::MAX)
+    }
+}
+
+// === impl Word ===
+
+impl Word {
+    /// The place of its kind within a transaction, as the product orders them.
+    pub(crate) const fn turn(self) -> usize {
+        match self {
+            Self::Reserve(_) => 0,
+            Self::Extend(..) => 1,
+            Self::Settle(_) | Self::Void(_) => 2,
+            Self::Refund(..) => 3,
+            Self::WriteOff(..) => 4,
+        }
+    }
+}
+
+// === impl Batch ===
+
+impl Batch {
+    pub(crate) const TURNS: usize = 5;
+
+    pub(crate) fn new(words: impl Iterator<Item = Said>) -> Self {
+        let mut batch = Self {
+            words: [None; BATCH],
+            count: 0,
+        };
+        for said in words {
+            batch.words[batch.count] = Some(said);
+            batch.count += 1;
+        }
+        batch
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Said> {
+        self.words[..self.count].iter().flatten()
+    }
+}
+
+pub(crate) fn id_of(account: usize) -> AccountId {
+    AccountId::new(account as i64)
+}
+
+/// A wallet as a party of transfers.
+pub(crate) const fn party(account: usize, leg: usize) -> i64 {
+    (account * 2 + leg) as i64
+}
+
+/// The moment a stretch of a budget is over.
+pub(crate) const fn end_of(stretch: StretchId) -> i64 {
+    if stretch.1 == i64::MIN {
+        i64::MAX
+    } else {
+        stretch.1 + DAY
+    }
+}
+
+/// Both legs with their numbers.
+pub(crate) const fn by_leg(legs: Legs) -> [(usize, i64); 2] {
+    [(PAID, legs.paid), (TRIAL, legs.trial)]
+}

@@ -1,0 +1,227 @@
+//! Interleaved rounds of the ledger, the bare loop and one UPDATE per call.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use trunkline_db::SystemClock;
+use trunkline_db::{Database, PoolSettings, Role};
+use trunkline_ledger::desk::{self, AccountKind, TopUp, TopUpAnswer, Wallet};
+use trunkline_ledger::{
+    Author, Detail, Ledger, LedgerSettings, Outcome, Owner, Reserve, ReserveAnswer, Settle,
+    SettleAnswer, Wallets,
+};
+use trunkline_terms::{AccountId, Clock as _, Face, Money, NodeId, RequestId, Units};
+use trunkline_testkit::{OwnSettings, Postgres, random_bytes};
+
+use crate::bare::{Ready, bare_loop, one_update_per_call};
+
+/// Rounds of each contender; the middle one counts, so that a hiccup of the machine does not.
+const ROUNDS: usize = 5;
+const SECONDS: f64 = 2.0;
+/// Callers at once: enough to keep full batches coming.
+const CALLERS: usize = 2_048;
+const LANES: usize = 1;
+
+struct Bench {
+    server: Postgres,
+    data: Database,
+    accounts: Vec<AccountId>,
+}
+
+struct Figures {
+    ledger: f64,
+    words_a_commit: f64,
+    bare: f64,
+    update: f64,
+}
+
+impl Bench {
+    async fn new(accounts: usize) -> Self {
+        let server = Postgres::own(OwnSettings {
+            durable: true,
+            ..OwnSettings::default()
+        })
+        .await;
+        let mut settings = PoolSettings::named("speed");
+        settings.max_connections = 4;
+        let data = server.connect_with(Role::Data, settings.clone()).await;
+        let console = server.connect_with(Role::Console, settings).await;
+        let mut made = Vec::new();
+        let mut tx = console.begin().await.unwrap();
+        for number in 0..accounts {
+            let account = desk::create_account(&mut tx, AccountKind::Live)
+                .await
+                .unwrap();
+            let money = TopUp {
+                request: request(),
+                account,
+                wallet: Wallet::Paid,
+                amount: Money::from_nanos(1_000_000_000_000),
+                provider: "speed".to_owned(),
+                event: number.to_string(),
+            };
+            assert_eq!(
+                desk::top_up(&mut tx, &money).await.unwrap(),
+                TopUpAnswer::Done
+            );
+            made.push(account);
+        }
+        tx.commit().await.unwrap();
+        Self {
+            server,
+            data,
+            accounts: made,
+        }
+    }
+
+    async fn measure(&self) -> Figures {
+        let mut rounds = Vec::new();
+        for round in 0..ROUNDS {
+            let (ledger, words_a_commit) = self.ledger_round(round).await;
+            let bare = self.bare_round(round, words_a_commit).await;
+            let url = self.server.direct_url(Role::Data);
+            let update = one_update_per_call(url.reveal(), &self.accounts, 32, SECONDS).await;
+            rounds.push(Figures {
+                ledger,
+                words_a_commit,
+                bare,
+                update,
+            });
+        }
+        let middle = |value: fn(&Figures) -> f64| {
+            let mut values: Vec<f64> = rounds.iter().map(value).collect();
+            values.sort_by(f64::total_cmp);
+            values[values.len() / 2]
+        };
+        Figures {
+            ledger: middle(|round| round.ledger),
+            words_a_commit: middle(|round| round.words_a_commit),
+            bare: middle(|round| round.bare),
+            update: middle(|round| round.update),
+        }
+    }
+
+    async fn ledger_round(&self, round: usize) -> (f64, f64) {
+        let node = NodeId::new(&format!("ledger-{round}")).unwrap();
+        let settings = LedgerSettings {
+            lanes: LANES,
+            admission_wait: Duration::from_secs(30),
+            settlement_wait: Duration::from_secs(30),
+            ..LedgerSettings::default()
+        };
+        let (ledger, tasks) = Ledger::open(self.data.clone(), &node, settings)
+            .await
+            .unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
+        let words = Arc::new(AtomicUsize::new(0));
+        let began = Instant::now();
+        let mut callers = tokio::task::JoinSet::new();
+        for number in 0..CALLERS {
+            let (ledger, stop, words) = (ledger.clone(), Arc::clone(&stop), Arc::clone(&words));
+            let account = self.accounts[number % self.accounts.len()];
+            callers.spawn(async move {
+                while !stop.load(Ordering::Relaxed) {
+                    let call = request();
+                    let held = ledger.reserve(reserve(call, account)).await.unwrap();
+                    assert!(matches!(held, ReserveAnswer::Held { .. }));
+                    let charged = ledger.settle(settle(call, account)).await.unwrap();
+                    assert!(matches!(charged, SettleAnswer::Done { .. }));
+                    words.fetch_add(2, Ordering::Relaxed);
+                }
+            });
+        }
+        tokio::time::sleep(Duration::from_secs_f64(SECONDS)).await;
+        stop.store(true, Ordering::Relaxed);
+        while let Some(done) = callers.join_next().await {
+            done.unwrap();
+        }
+        let seconds = began.elapsed().as_secs_f64();
+        let counts = ledger.counts();
+        drop(ledger);
+        tasks.finish().await;
+        let words = words.load(Ordering::Relaxed) as f64;
+        (words / seconds, counts.words as f64 / counts.batches as f64)
+    }
+
+    /// The same number of words in a commit as the ledger had.
+    async fn bare_round(&self, round: usize, words_a_commit: f64) -> f64 {
+        let node = NodeId::new(&format!("bare-{round}")).unwrap();
+        let (author, _): (Author, u64) = trunkline_ledger::recovery::register(&self.data, &node)
+            .await
+            .unwrap();
+        let calls = ((words_a_commit / 2.0) as usize).max(1);
+        let batches: Vec<Ready> = (0..(30_000 / calls).max(4))
+            .map(|number| Ready::new(&self.accounts, number * calls, calls))
+            .collect();
+        bare_loop(&self.data, &author, &batches).await
+    }
+}
+
+fn request() -> RequestId {
+    RequestId::new(SystemClock.now(), random_bytes())
+}
+
+fn reserve(request: RequestId, account: AccountId) -> Reserve {
+    Reserve {
+        request,
+        account,
+        key: None,
+        owner: Owner::Request,
+        amount: Money::from_nanos(2),
+        wallets: Wallets::TrialFirst,
+        model: "model".to_owned(),
+        endpoint: "chat".to_owned(),
+        group: "default".to_owned(),
+        price_version: [7; 32],
+        lifetime: Duration::from_secs(600),
+        capacity: None,
+        idempotency: None,
+    }
+}
+
+fn settle(request: RequestId, account: AccountId) -> Settle {
+    let detail = Detail {
+        units: Units::none().plus(Face::Input, 12).unwrap(),
+        tier: Some("standard".to_owned()),
+        cost: Some(Money::from_nanos(3)),
+        ..Detail::nothing(Outcome::Complete)
+    };
+    Settle {
+        request,
+        account,
+        amount: Money::NANO,
+        detail,
+    }
+}
+
+async fn show(name: &str, accounts: usize) -> Figures {
+    let figures = Bench::new(accounts).await.measure().await;
+    println!(
+        "{name}: ledger {:.0} words/s ({:.0} words a commit), bare loop {:.0} words/s, one UPDATE per call {:.0} words/s; \
+         ratios {:.2} of bare, {:.1} x update",
+        figures.ledger,
+        figures.words_a_commit,
+        figures.bare,
+        figures.update,
+        figures.ledger / figures.bare,
+        figures.ledger / figures.update
+    );
+    figures
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "takes a minute of a quiet machine: just ledger-speed"]
+async fn shared_commits_keep_pace_with_the_bare_statements_and_leave_single_updates_behind() {
+    for (name, accounts) in [("one hot account", 1), ("1,000 accounts", 1_000)] {
+        let figures = show(name, accounts).await;
+        assert!(
+            figures.ledger >= 0.8 * figures.bare,
+            "{name}: below 0.8 of the bare loop"
+        );
+        assert!(
+            figures.ledger >= 5.0 * figures.update,
+            "{name}: below 5 times one UPDATE per call"
+        );
+    }
+}

@@ -1,0 +1,146 @@
+//! How long names and lists may be, and what is said about one that is not as it should be. The same
+//! numbers stand in the tables' checks; a test holds the two together.
+
+/// Longest name of an account or a key.
+pub const NAME_MAX_CHARACTERS: usize = 100;
+/// Longest word of a list, and longest name of a group.
+pub const WORD_MAX_CHARACTERS: usize = 128;
+/// Most entries of a list: far above what a person writes, and every node keeps every list.
+pub const LIST_MAX_WORDS: usize = 200;
+/// Largest limit of a key: means "no limit" in practice, and stays far from where counters end.
+pub const LIMIT_MAX: i64 = 1_000_000_000_000;
+
+/// Characters of a wrong value that are shown back.
+const SHOWN_CHARACTERS: usize = 40;
+
+/// Which field is wrong, and how.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{field} {problem}")]
+pub struct FieldError {
+    /// The field's name.
+    pub field: &'static str,
+    /// What is wrong with it.
+    pub problem: Problem,
+}
+
+/// What is wrong with a field.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    /// Nothing is in it.
+    #[error("must not be empty")]
+    Empty,
+    /// Too many characters.
+    #[error("may have at most {most} characters")]
+    TooLong {
+        /// This many are allowed.
+        most: usize,
+    },
+    /// A character that a name cannot have.
+    #[error("must not have line breaks or other control characters")]
+    Control,
+    /// A character that a word cannot have.
+    #[error("has {shown:?}: a word is made of visible ASCII characters without commas")]
+    Character {
+        /// The word, cut.
+        shown: String,
+    },
+    /// Too many entries.
+    #[error("may have at most {most} entries")]
+    TooMany {
+        /// This many are allowed.
+        most: usize,
+    },
+    /// Not an address or a network.
+    #[error("has {shown:?}, which is not a network such as 10.0.0.0/8 or 2001:db8::/32")]
+    NotANetwork {
+        /// The text, cut.
+        shown: String,
+    },
+    /// A number outside its range.
+    #[error("must be from {least} to {most}")]
+    OutOfRange {
+        /// The smallest.
+        least: i64,
+        /// The largest.
+        most: i64,
+    },
+    /// `auto` where a group must be named.
+    #[error("must name a group; auto is a way to choose one")]
+    Auto,
+    /// A moment that is over.
+    #[error("must be in the future")]
+    Past,
+    /// A key below another one that would be allowed more.
+    #[error("must not allow more than the parent key does ({shown})")]
+    WiderThanParent {
+        /// What is too much, cut.
+        shown: String,
+    },
+}
+
+// === impl FieldError ===
+
+impl FieldError {
+    pub(crate) const fn new(field: &'static str, problem: Problem) -> Self {
+        Self { field, problem }
+    }
+}
+
+/// A name that people read: any script, one line.
+pub(crate) fn check_name(field: &'static str, name: &str) -> Result<(), FieldError> {
+    if name.trim().is_empty() {
+        return Err(FieldError::new(field, Problem::Empty));
+    }
+    if name.chars().count() > NAME_MAX_CHARACTERS {
+        let most = NAME_MAX_CHARACTERS;
+        return Err(FieldError::new(field, Problem::TooLong { most }));
+    }
+    if name.chars().any(char::is_control) {
+        return Err(FieldError::new(field, Problem::Control));
+    }
+    Ok(())
+}
+
+/// A word that programs compare. Commas separate words on the command line.
+pub(crate) fn check_word(field: &'static str, word: &str) -> Result<(), FieldError> {
+    if word.is_empty() {
+        return Err(FieldError::new(field, Problem::Empty));
+    }
+    if word.chars().count() > WORD_MAX_CHARACTERS {
+        let most = WORD_MAX_CHARACTERS;
+        return Err(FieldError::new(field, Problem::TooLong { most }));
+    }
+    let legal = |byte: u8| byte.is_ascii_graphic() && byte != b',';
+    if !word.bytes().all(legal) {
+        let shown = cut(word);
+        return Err(FieldError::new(field, Problem::Character { shown }));
+    }
+    Ok(())
+}
+
+/// The words in one order and without repetition, so that equal lists are equal values.
+pub(crate) fn check_words(
+    field: &'static str,
+    mut words: Vec<String>,
+) -> Result<Vec<String>, FieldError> {
+    for word in &words {
+        check_word(field, word)?;
+    }
+    words.sort_unstable();
+    words.dedup();
+    check_count(field, words.len())?;
+    Ok(words)
+}
+
+pub(crate) fn check_count(field: &'static str, count: usize) -> Result<(), FieldError> {
+    let most = LIST_MAX_WORDS;
+    if count > most {
+        return Err(FieldError::new(field, Problem::TooMany { most }));
+    }
+    Ok(())
+}
+
+/// What of a text from outside is shown back.
+pub(crate) fn cut(text: &str) -> String {
+    text.chars().take(SHOWN_CHARACTERS).collect()
+}

@@ -1,0 +1,372 @@
+//! API keys: made, found, listed, followed, revoked. A row holds the SHA-256 of a key and what lists
+//! show of it; the key itself is handed back to whoever made it and forgotten.
+
+mod rows;
+
+use std::fmt;
+
+use sha2::{Digest as _, Sha256};
+use sqlx::PgConnection;
+use trunkline_db::{DbError, Tx, database_now, revision};
+use trunkline_terms::{AccountId, ApiKey, Moment};
+
+use crate::accounts::{self, Account};
+use crate::bounds::{FieldError, Problem, check_name};
+use crate::policy::{KeyGroup, Policy};
+
+/// The topic whose numbers the rows carry.
+pub const TOPIC: &str = "keys";
+/// Most rows of one answer.
+pub const PAGE_MAX_ROWS: u32 = 1_000;
+/// Random bytes a key is made of.
+pub const SECRET_BYTES: usize = 32;
+
+/// Names a key. Not a secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ApiKeyId(i64);
+
+/// The SHA-256 of a key's whole text: what a key is found by.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct KeyHash([u8; 32]);
+
+/// A key to make.
+#[derive(Debug, Clone)]
+pub struct NewKey<'a> {
+    /// Whose it is.
+    pub account: AccountId,
+    /// The key above it, of the same account.
+    pub parent: Option<ApiKeyId>,
+    /// What people call it.
+    pub name: &'a str,
+    /// What it may be used for.
+    pub policy: Policy,
+}
+
+/// A key that was made.
+#[derive(Debug)]
+pub struct CreatedKey {
+    /// Its row.
+    pub key: Key,
+    /// The key itself, to be shown once. It is kept nowhere.
+    pub plain: ApiKey,
+}
+
+/// A key's row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Key {
+    /// Names it.
+    pub id: ApiKeyId,
+    /// Whose it is.
+    pub account: AccountId,
+    /// The key above it.
+    pub parent: Option<ApiKeyId>,
+    /// What people call it.
+    pub name: String,
+    /// What it is found by.
+    pub hash: KeyHash,
+    /// The prefix and the last four characters.
+    pub hint: String,
+    /// What it may be used for, its parents' narrowings included.
+    pub policy: Policy,
+    /// When it was made, by the database's clock.
+    pub created_at: Moment,
+    /// When it was revoked, for good.
+    pub revoked_at: Option<Moment>,
+    /// Since when it is switched off.
+    pub disabled_at: Option<Moment>,
+    /// The number of its last change.
+    pub revision: i64,
+}
+
+/// Whether a key opens the door.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyState {
+    /// It does.
+    Live,
+    /// Switched off; may be switched on again.
+    Disabled,
+    /// Its time is over.
+    Expired,
+    /// Gone for good.
+    Revoked,
+}
+
+/// How far a reader has followed the table. Several rows may carry one number, so the key's id is
+/// part of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Seen {
+    /// The number of the last row read.
+    pub revision: i64,
+    /// Its key.
+    pub key: ApiKeyId,
+}
+
+/// Why a key was not made.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CreateKeyError {
+    /// No such account.
+    #[error("there is no account {0}")]
+    UnknownAccount(AccountId),
+    /// The account takes no new keys.
+    #[error("account {0} is closed")]
+    AccountClosed(AccountId),
+    /// The account is not allowed this group.
+    #[error("account {account} is not allowed group {group:?}; its keys may name {}", allowed.join(", "))]
+    GroupNotAllowed {
+        /// The account.
+        account: AccountId,
+        /// The group that was asked for.
+        group: String,
+        /// What would do.
+        allowed: Vec<String>,
+    },
+    /// The parent is not a key of this account.
+    #[error("account {account} has no key {parent} to be a parent")]
+    UnknownParent {
+        /// The account.
+        account: AccountId,
+        /// The key that was named.
+        parent: ApiKeyId,
+    },
+    /// The parent opens no door itself.
+    #[error("key {parent} cannot be a parent: it is {state}")]
+    ParentNotLive {
+        /// The key that was named.
+        parent: ApiKeyId,
+        /// What it is.
+        state: KeyState,
+    },
+    /// A field is not as it should be.
+    #[error(transparent)]
+    Field(#[from] FieldError),
+    /// The database said no, or nothing.
+    #[error(transparent)]
+    Db(#[from] DbError),
+}
+
+/// What a revocation was answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RevokeAnswer {
+    /// Revoked now, the keys below included.
+    Done {
+        /// All that were revoked, lowest number first.
+        keys: Vec<ApiKeyId>,
+    },
+    /// It was revoked before.
+    Before,
+    /// There is no such key.
+    UnknownKey,
+}
+
+/// Makes a key out of random bytes. Tell the ledger of it in the same transaction.
+///
+/// The number is taken first: whoever revokes the parent takes one too and waits, so either it is
+/// seen here as revoked, or the new key is there to be revoked with it.
+pub async fn create(
+    tx: &mut Tx,
+    new: &NewKey<'_>,
+    secret: &[u8; SECRET_BYTES],
+) -> Result<CreatedKey, CreateKeyError> {
+    check_name("name", new.name)?;
+    let number = revision::bump(tx, TOPIC).await?;
+    let now = database_now(tx).await?;
+    let account = accounts::find(tx, new.account).await?;
+    let account = account.ok_or(CreateKeyError::UnknownAccount(new.account))?;
+    if account.closed_at.is_some() {
+        return Err(CreateKeyError::AccountClosed(account.id));
+    }
+    let policy = match new.parent {
+        Some(parent) => {
+            let parent = live_parent(tx, account.id, parent, now).await?;
+            new.policy.below(&parent.policy)?
+        }
+        None => new.policy.clone(),
+    };
+    check_group(&account, &policy)?;
+    if policy.fields().expires_at.is_some_and(|end| end <= now) {
+        return Err(FieldError::new("expires_at", Problem::Past).into());
+    }
+    let plain = ApiKey::new(account.shard, secret);
+    let key = rows::insert(tx, new, &policy, &plain, number).await?;
+    Ok(CreatedKey { key, plain })
+}
+
+async fn live_parent(
+    tx: &mut Tx,
+    account: AccountId,
+    parent: ApiKeyId,
+    now: Moment,
+) -> Result<Key, CreateKeyError> {
+    let found = find(tx, parent).await?;
+    let key = found
+        .filter(|key| key.account == account)
+        .ok_or(CreateKeyError::UnknownParent { account, parent })?;
+    match key.state(now) {
+        KeyState::Live => Ok(key),
+        state @ (KeyState::Disabled | KeyState::Expired | KeyState::Revoked) => {
+            Err(CreateKeyError::ParentNotLive { parent, state })
+        }
+    }
+}
+
+fn check_group(account: &Account, policy: &Policy) -> Result<(), CreateKeyError> {
+    match &policy.fields().group {
+        KeyGroup::Named(group) if !account.may_use(group) => {
+            let mut allowed = vec![account.group.clone()];
+            allowed.extend(account.allowed_groups.iter().cloned());
+            Err(CreateKeyError::GroupNotAllowed {
+                account: account.id,
+                group: group.clone(),
+                allowed,
+            })
+        }
+        KeyGroup::Named(_) | KeyGroup::OfAccount | KeyGroup::Auto => Ok(()),
+    }
+}
+
+/// Revokes a key and every key below it, for good.
+pub async fn revoke(tx: &mut Tx, key: ApiKeyId) -> Result<RevokeAnswer, DbError> {
+    let number = revision::bump(tx, TOPIC).await?;
+    if find(tx, key).await?.is_none() {
+        return Ok(RevokeAnswer::UnknownKey);
+    }
+    let keys = rows::revoke_family(tx, key, number).await?;
+    if keys.is_empty() {
+        return Ok(RevokeAnswer::Before);
+    }
+    Ok(RevokeAnswer::Done { keys })
+}
+
+/// A key, none if there is no such one.
+pub async fn find(connection: &mut PgConnection, id: ApiKeyId) -> Result<Option<Key>, DbError> {
+    rows::find(connection, id).await
+}
+
+/// The keys of an account, oldest first, from after a given one. At most [`PAGE_MAX_ROWS`].
+pub async fn list(
+    connection: &mut PgConnection,
+    account: AccountId,
+    after: Option<ApiKeyId>,
+    limit: u32,
+) -> Result<Vec<Key>, DbError> {
+    rows::list(connection, account, after, limit.min(PAGE_MAX_ROWS)).await
+}
+
+/// What has changed since a reader last looked, in the order in which it became visible. At most
+/// [`PAGE_MAX_ROWS`]: ask again from the last row until nothing comes.
+pub async fn changed_since(
+    connection: &mut PgConnection,
+    seen: Seen,
+    limit: u32,
+) -> Result<Vec<Key>, DbError> {
+    rows::changed_since(connection, seen, limit.min(PAGE_MAX_ROWS)).await
+}
+
+// === impl ApiKeyId ===
+
+impl ApiKeyId {
+    /// The key of this number.
+    #[must_use]
+    pub const fn new(number: i64) -> Self {
+        Self(number)
+    }
+
+    /// The number in the table.
+    #[must_use]
+    pub const fn number(self) -> i64 {
+        self.0
+    }
+}
+
+impl fmt::Display for ApiKeyId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}", self.0)
+    }
+}
+
+// === impl KeyHash ===
+
+impl KeyHash {
+    /// The hash of a key.
+    #[must_use]
+    pub fn of(key: &ApiKey) -> Self {
+        Self(Sha256::digest(key.reveal().as_bytes()).into())
+    }
+
+    /// The 32 bytes.
+    #[must_use]
+    pub const fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for KeyHash {
+    /// Without the bytes: whoever collects logs could recognise a key by them.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("KeyHash")
+    }
+}
+
+// === impl Key ===
+
+impl Key {
+    /// Whether it opens the door at a moment.
+    #[must_use]
+    pub fn state(&self, now: Moment) -> KeyState {
+        if self.revoked_at.is_some() {
+            return KeyState::Revoked;
+        }
+        if self.disabled_at.is_some() {
+            return KeyState::Disabled;
+        }
+        if self
+            .policy
+            .fields()
+            .expires_at
+            .is_some_and(|end| end <= now)
+        {
+            return KeyState::Expired;
+        }
+        KeyState::Live
+    }
+
+    /// How far a reader has come with this row.
+    #[must_use]
+    pub const fn seen(&self) -> Seen {
+        Seen {
+            revision: self.revision,
+            key: self.id,
+        }
+    }
+}
+
+// === impl KeyState ===
+
+impl KeyState {
+    /// The word for it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Live => "live",
+            Self::Disabled => "disabled",
+            Self::Expired => "expired",
+            Self::Revoked => "revoked",
+        }
+    }
+}
+
+impl fmt::Display for KeyState {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.word())
+    }
+}
+
+// === impl Seen ===
+
+impl Seen {
+    /// Nothing yet.
+    pub const NOTHING: Self = Self {
+        revision: 0,
+        key: ApiKeyId(0),
+    };
+}

@@ -1,0 +1,176 @@
+//! The statements of the key table, and its rows as values.
+
+use sqlx::postgres::PgRow;
+use sqlx::{PgConnection, Row as _};
+use time::OffsetDateTime;
+use trunkline_db::{DbError, Tx, from_sql_time, to_sql_time};
+use trunkline_terms::{AccountId, ApiKey};
+
+use super::{ApiKeyId, Key, KeyHash, NewKey, Seen};
+use crate::policy::{KeyGroup, Policy, PolicyFields};
+
+pub(super) async fn insert(
+    tx: &mut Tx,
+    new: &NewKey<'_>,
+    policy: &Policy,
+    plain: &ApiKey,
+    number: i64,
+) -> Result<Key, DbError> {
+    let fields = policy.fields();
+    let row = sqlx::query(
+        "INSERT INTO app.api_key (
+             account_id, parent_id, name, key_hash, hint, group_name, models, endpoints, platforms,
+             addresses, regions, requests_per_minute, tokens_per_minute, concurrent_calls, strict,
+             fit_to_balance, zero_retention, expires_at, revision)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10::text[]::cidr[], $11, $12, $13, $14, $15,
+             $16, $17, $18, $19)
+         RETURNING id, account_id, parent_id, name, key_hash, hint, group_name, models, endpoints,
+             platforms, addresses::text[] AS addresses, regions, requests_per_minute,
+             tokens_per_minute, concurrent_calls, strict, fit_to_balance, zero_retention, expires_at,
+             revoked_at, disabled_at, created_at, revision",
+    )
+    .bind(new.account.number())
+    .bind(new.parent.map(ApiKeyId::number))
+    .bind(new.name)
+    .bind(KeyHash::of(plain).bytes().as_slice())
+    .bind(plain.hint())
+    .bind(fields.group.word())
+    .bind(&fields.models)
+    .bind(&fields.endpoints)
+    .bind(&fields.platforms)
+    .bind(&fields.addresses)
+    .bind(&fields.regions)
+    .bind(fields.requests_per_minute)
+    .bind(fields.tokens_per_minute)
+    .bind(fields.concurrent_calls)
+    .bind(fields.strict)
+    .bind(fields.fit_to_balance)
+    .bind(fields.zero_retention)
+    .bind(fields.expires_at.map(to_sql_time))
+    .bind(number)
+    .fetch_one(&mut **tx)
+    .await?;
+    key_of(&row)
+}
+
+/// Revokes the key and all below it that are not revoked yet.
+pub(super) async fn revoke_family(
+    tx: &mut Tx,
+    key: ApiKeyId,
+    number: i64,
+) -> Result<Vec<ApiKeyId>, DbError> {
+    let mut revoked: Vec<i64> = sqlx::query_scalar(
+        "WITH RECURSIVE family (id, account_id) AS (
+             SELECT k.id, k.account_id FROM app.api_key AS k WHERE k.id = $1
+             UNION
+             SELECT k.id, k.account_id FROM app.api_key AS k
+             JOIN family AS f ON k.account_id = f.account_id AND k.parent_id = f.id
+         )
+         UPDATE app.api_key AS k SET revoked_at = (SELECT app.now()), revision = $2
+         FROM family AS f
+         WHERE k.id = f.id AND k.revoked_at IS NULL
+         RETURNING k.id",
+    )
+    .bind(key.number())
+    .bind(number)
+    .fetch_all(&mut **tx)
+    .await?;
+    revoked.sort_unstable();
+    Ok(revoked.into_iter().map(ApiKeyId::new).collect())
+}
+
+pub(super) async fn find(
+    connection: &mut PgConnection,
+    id: ApiKeyId,
+) -> Result<Option<Key>, DbError> {
+    let row = sqlx::query(
+        "SELECT id, account_id, parent_id, name, key_hash, hint, group_name, models, endpoints,
+             platforms, addresses::text[] AS addresses, regions, requests_per_minute,
+             tokens_per_minute, concurrent_calls, strict, fit_to_balance, zero_retention, expires_at,
+             revoked_at, disabled_at, created_at, revision
+         FROM app.api_key WHERE id = $1",
+    )
+    .bind(id.number())
+    .fetch_optional(connection)
+    .await?;
+    row.as_ref().map(key_of).transpose()
+}
+
+pub(super) async fn list(
+    connection: &mut PgConnection,
+    account: AccountId,
+    after: Option<ApiKeyId>,
+    limit: u32,
+) -> Result<Vec<Key>, DbError> {
+    let rows = sqlx::query(
+        "SELECT id, account_id, parent_id, name, key_hash, hint, group_name, models, endpoints,
+             platforms, addresses::text[] AS addresses, regions, requests_per_minute,
+             tokens_per_minute, concurrent_calls, strict, fit_to_balance, zero_retention, expires_at,
+             revoked_at, disabled_at, created_at, revision
+         FROM app.api_key WHERE account_id = $1 AND id > $2 ORDER BY id LIMIT $3",
+    )
+    .bind(account.number())
+    .bind(after.map_or(0, ApiKeyId::number))
+    .bind(i64::from(limit))
+    .fetch_all(connection)
+    .await?;
+    rows.iter().map(key_of).collect()
+}
+
+pub(super) async fn changed_since(
+    connection: &mut PgConnection,
+    seen: Seen,
+    limit: u32,
+) -> Result<Vec<Key>, DbError> {
+    let rows = sqlx::query(
+        "SELECT id, account_id, parent_id, name, key_hash, hint, group_name, models, endpoints,
+             platforms, addresses::text[] AS addresses, regions, requests_per_minute,
+             tokens_per_minute, concurrent_calls, strict, fit_to_balance, zero_retention, expires_at,
+             revoked_at, disabled_at, created_at, revision
+         FROM app.api_key WHERE (revision, id) > ($1, $2) ORDER BY revision, id LIMIT $3",
+    )
+    .bind(seen.revision)
+    .bind(seen.key.number())
+    .bind(i64::from(limit))
+    .fetch_all(connection)
+    .await?;
+    rows.iter().map(key_of).collect()
+}
+
+fn key_of(row: &PgRow) -> Result<Key, DbError> {
+    let parent: Option<i64> = row.try_get("parent_id")?;
+    let moment = |name: &str| -> Result<_, DbError> {
+        let at: Option<OffsetDateTime> = row.try_get(name)?;
+        Ok(at.map(from_sql_time))
+    };
+    let policy = PolicyFields {
+        group: KeyGroup::of_word(row.try_get("group_name")?),
+        models: row.try_get("models")?,
+        endpoints: row.try_get("endpoints")?,
+        platforms: row.try_get("platforms")?,
+        addresses: row.try_get("addresses")?,
+        regions: row.try_get("regions")?,
+        requests_per_minute: row.try_get("requests_per_minute")?,
+        tokens_per_minute: row.try_get("tokens_per_minute")?,
+        concurrent_calls: row.try_get("concurrent_calls")?,
+        strict: row.try_get("strict")?,
+        fit_to_balance: row.try_get("fit_to_balance")?,
+        zero_retention: row.try_get("zero_retention")?,
+        expires_at: moment("expires_at")?,
+    };
+    let hash: Vec<u8> = row.try_get("key_hash")?;
+    let wrong = |_| DbError::from(sqlx::Error::Decode("a key's hash has not 32 bytes".into()));
+    Ok(Key {
+        id: ApiKeyId::new(row.try_get("id")?),
+        account: AccountId::new(row.try_get("account_id")?),
+        parent: parent.map(ApiKeyId::new),
+        name: row.try_get("name")?,
+        hash: KeyHash(hash.try_into().map_err(wrong)?),
+        hint: row.try_get("hint")?,
+        policy: Policy::of_row(policy),
+        created_at: from_sql_time(row.try_get("created_at")?),
+        revoked_at: moment("revoked_at")?,
+        disabled_at: moment("disabled_at")?,
+        revision: row.try_get("revision")?,
+    })
+}

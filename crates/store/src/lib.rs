@@ -1,0 +1,29 @@
+//! Tables that are not money: who the customers are, and which keys they hold with which policy.
+//!
+//! One file per family of tables: [`accounts`], [`keys`]. What a key may do is a [`Policy`], checked
+//! once, when it is made. Every change takes the next number of its topic, so that nodes which keep
+//! these tables in memory can follow them.
+//!
+//! This crate must not know money, prices, HTTP, or how a caller is let in: it keeps rows. The text of
+//! a key enters it, is hashed, and goes nowhere else.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::arithmetic_side_effects,
+        clippy::as_conversions,
+        clippy::float_arithmetic,
+        clippy::string_slice,
+        clippy::cast_possible_truncation
+    )
+)]
+
+pub mod accounts;
+pub mod bounds;
+pub mod keys;
+mod network;
+mod policy;
+pub mod zones;
+
+pub use bounds::{FieldError, Problem};
+pub use network::Network;
+pub use policy::{AUTO_GROUP, KeyGroup, Policy, PolicyFields};

@@ -1,0 +1,239 @@
+//! What a key may be used for. Asked for as [`PolicyFields`], checked into a [`Policy`].
+
+use trunkline_terms::Moment;
+
+use crate::Network;
+use crate::bounds::{FieldError, LIMIT_MAX, Problem, check_count, check_word, check_words, cut};
+
+/// The word that lets the price book choose the group.
+pub const AUTO_GROUP: &str = "auto";
+
+/// In which group a key is priced.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub enum KeyGroup {
+    /// In its account's.
+    #[default]
+    OfAccount,
+    /// In this one, which the account must be allowed.
+    Named(String),
+    /// In the first of the book's automatic groups that sells the model.
+    Auto,
+}
+
+/// The policy as it is asked for or shown. A list that is none allows everything, one that is there
+/// allows its words alone; a limit that is none is the operator's default.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct PolicyFields {
+    /// In which group the key is priced.
+    pub group: KeyGroup,
+    /// Public names of models.
+    pub models: Option<Vec<String>>,
+    /// Interfaces.
+    pub endpoints: Option<Vec<String>>,
+    /// Platforms of social data.
+    pub platforms: Option<Vec<String>>,
+    /// Networks that callers come from.
+    pub addresses: Option<Vec<String>>,
+    /// Regions that upstreams work in.
+    pub regions: Option<Vec<String>>,
+    /// Requests in a minute.
+    pub requests_per_minute: Option<i64>,
+    /// Tokens in a minute.
+    pub tokens_per_minute: Option<i64>,
+    /// Calls at once.
+    pub concurrent_calls: Option<i64>,
+    /// Refuse what would be ignored or rewritten.
+    pub strict: bool,
+    /// Lower a call's maximum to what the balance covers; none means while trial money pays.
+    pub fit_to_balance: Option<bool>,
+    /// Store nothing of what passes.
+    pub zero_retention: bool,
+    /// The key is good until then.
+    pub expires_at: Option<Moment>,
+}
+
+/// A policy that passed every check: lists are sorted, without repetition and not empty, networks
+/// are networks, limits are in range.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Policy(PolicyFields);
+
+// === impl KeyGroup ===
+
+impl KeyGroup {
+    /// The word in the table.
+    #[must_use]
+    pub fn word(&self) -> Option<&str> {
+        match self {
+            Self::OfAccount => None,
+            Self::Named(group) => Some(group),
+            Self::Auto => Some(AUTO_GROUP),
+        }
+    }
+
+    /// The group that a word names.
+    #[must_use]
+    pub fn of_word(word: Option<String>) -> Self {
+        match word {
+            None => Self::OfAccount,
+            Some(word) if word == AUTO_GROUP => Self::Auto,
+            Some(word) => Self::Named(word),
+        }
+    }
+}
+
+// === impl Policy ===
+
+impl Policy {
+    /// Checks every field. The error names the first that is wrong.
+    pub fn new(asked: PolicyFields) -> Result<Self, FieldError> {
+        if let KeyGroup::Named(group) = &asked.group {
+            check_word("group", group)?;
+        }
+        check_limit("requests_per_minute", asked.requests_per_minute)?;
+        check_limit("tokens_per_minute", asked.tokens_per_minute)?;
+        check_limit("concurrent_calls", asked.concurrent_calls)?;
+        Ok(Self(PolicyFields {
+            models: check_list("models", asked.models)?,
+            endpoints: check_list("endpoints", asked.endpoints)?,
+            platforms: check_list("platforms", asked.platforms)?,
+            addresses: check_networks(asked.addresses)?,
+            regions: check_list("regions", asked.regions)?,
+            ..asked
+        }))
+    }
+
+    /// What the table holds has passed its checks on the way in.
+    pub(crate) const fn of_row(fields: PolicyFields) -> Self {
+        Self(fields)
+    }
+
+    /// What was checked.
+    #[must_use]
+    pub const fn fields(&self) -> &PolicyFields {
+        &self.0
+    }
+
+    /// The policy of a key below another: where this one is silent the parent's holds, and where it
+    /// speaks it must not allow more. A limit the parent leaves to the operator's default is not
+    /// compared: the default is not known here.
+    pub(crate) fn below(&self, parent: &Self) -> Result<Self, FieldError> {
+        let (own, above) = (&self.0, &parent.0);
+        let group = match &own.group {
+            KeyGroup::OfAccount => above.group.clone(),
+            named @ (KeyGroup::Named(_) | KeyGroup::Auto) => named.clone(),
+        };
+        Ok(Self(PolicyFields {
+            group,
+            models: narrow("models", &own.models, &above.models, is_word)?,
+            endpoints: narrow("endpoints", &own.endpoints, &above.endpoints, is_word)?,
+            platforms: narrow("platforms", &own.platforms, &above.platforms, is_word)?,
+            addresses: narrow("addresses", &own.addresses, &above.addresses, is_inside)?,
+            regions: narrow("regions", &own.regions, &above.regions, is_word)?,
+            requests_per_minute: lower(
+                "requests_per_minute",
+                own.requests_per_minute,
+                above.requests_per_minute,
+            )?,
+            tokens_per_minute: lower(
+                "tokens_per_minute",
+                own.tokens_per_minute,
+                above.tokens_per_minute,
+            )?,
+            concurrent_calls: lower(
+                "concurrent_calls",
+                own.concurrent_calls,
+                above.concurrent_calls,
+            )?,
+            strict: own.strict || above.strict,
+            fit_to_balance: own.fit_to_balance.or(above.fit_to_balance),
+            zero_retention: own.zero_retention || above.zero_retention,
+            expires_at: earlier(own.expires_at, above.expires_at)?,
+        }))
+    }
+}
+
+fn check_limit(field: &'static str, limit: Option<i64>) -> Result<(), FieldError> {
+    let (least, most) = (1, LIMIT_MAX);
+    if limit.is_some_and(|limit| !(least..=most).contains(&limit)) {
+        return Err(FieldError::new(field, Problem::OutOfRange { least, most }));
+    }
+    Ok(())
+}
+
+fn check_list(
+    field: &'static str,
+    list: Option<Vec<String>>,
+) -> Result<Option<Vec<String>>, FieldError> {
+    let Some(words) = list else { return Ok(None) };
+    if words.is_empty() {
+        return Err(FieldError::new(field, Problem::Empty));
+    }
+    check_words(field, words).map(Some)
+}
+
+fn check_networks(list: Option<Vec<String>>) -> Result<Option<Vec<String>>, FieldError> {
+    let field = "addresses";
+    let Some(texts) = list else { return Ok(None) };
+    if texts.is_empty() {
+        return Err(FieldError::new(field, Problem::Empty));
+    }
+    let mut networks = Vec::new();
+    for text in &texts {
+        let wrong = || FieldError::new(field, Problem::NotANetwork { shown: cut(text) });
+        networks.push(Network::parse(text).ok_or_else(wrong)?);
+    }
+    networks.sort_unstable();
+    networks.dedup();
+    check_count(field, networks.len())?;
+    Ok(Some(networks.iter().map(Network::to_string).collect()))
+}
+
+fn narrow(
+    field: &'static str,
+    own: &Option<Vec<String>>,
+    above: &Option<Vec<String>>,
+    is_within: fn(&str, &str) -> bool,
+) -> Result<Option<Vec<String>>, FieldError> {
+    let (Some(own), Some(above)) = (own, above) else {
+        return Ok(own.clone().or_else(|| above.clone()));
+    };
+    let outside = |word: &&String| !above.iter().any(|allowed| is_within(word, allowed));
+    match own.iter().find(outside) {
+        Some(word) => Err(wider(field, word)),
+        None => Ok(Some(own.clone())),
+    }
+}
+
+fn is_word(word: &str, allowed: &str) -> bool {
+    word == allowed
+}
+
+fn is_inside(network: &str, allowed: &str) -> bool {
+    let (network, allowed) = (Network::parse(network), Network::parse(allowed));
+    allowed.is_some_and(|allowed| network.is_some_and(|network| allowed.contains(&network)))
+}
+
+fn lower(
+    field: &'static str,
+    own: Option<i64>,
+    above: Option<i64>,
+) -> Result<Option<i64>, FieldError> {
+    match (own, above) {
+        (Some(own), Some(above)) if own > above => Err(wider(field, &own.to_string())),
+        (own, above) => Ok(own.or(above)),
+    }
+}
+
+fn earlier(own: Option<Moment>, above: Option<Moment>) -> Result<Option<Moment>, FieldError> {
+    match (own, above) {
+        (Some(own), Some(above)) if own > above => Err(wider("expires_at", "a later end")),
+        (own, above) => Ok(own.or(above)),
+    }
+}
+
+fn wider(field: &'static str, what: &str) -> FieldError {
+    FieldError::new(field, Problem::WiderThanParent { shown: cut(what) })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,269 @@
+//! The bounds of the code are the bounds of the tables: the last that passes, the first that does not.
+
+use trunkline_store::accounts::{self, CreateAccountError, NewAccount};
+use trunkline_store::bounds::{
+    LIMIT_MAX, LIST_MAX_WORDS, NAME_MAX_CHARACTERS, WORD_MAX_CHARACTERS,
+};
+use trunkline_store::zones;
+use trunkline_terms::{SHARDS, Shard};
+
+use crate::house::{House, ledger_account};
+
+/// Sets a column to a value and says which constraint was broken, if one was.
+async fn broken(house: &House, table: &str, column: &str, value: &str) -> Option<String> {
+    let statement = format!("UPDATE {table} SET {column} = {value}, revision = revision + 1");
+    let owner = house.db.owner().await;
+    match house.say(&owner, &statement).await {
+        Ok(()) => None,
+        Err(error) => Some(error.constraint().unwrap_or("none").to_owned()),
+    }
+}
+
+fn text(characters: usize) -> String {
+    format!("repeat('ü', {characters})")
+}
+
+fn list(words: usize, characters: usize) -> String {
+    format!("array_fill({}, ARRAY[{words}])", text(characters))
+}
+
+/// What a column takes at its edges and what it does not, beyond them.
+struct Edges {
+    table: &'static str,
+    column: &'static str,
+    constraint: &'static str,
+    good: Vec<String>,
+    bad: Vec<String>,
+}
+
+fn edges(
+    table: &'static str,
+    column: &'static str,
+    constraint: &'static str,
+    good: &[&str],
+    bad: &[&str],
+) -> Edges {
+    let owned = |values: &[&str]| values.iter().map(|value| (*value).to_owned()).collect();
+    Edges {
+        table,
+        column,
+        constraint,
+        good: owned(good),
+        bad: owned(bad),
+    }
+}
+
+/// A text of 1 to so many characters.
+fn text_edges(
+    table: &'static str,
+    column: &'static str,
+    constraint: &'static str,
+    most: usize,
+) -> Edges {
+    let (last, first) = (text(most), text(most + 1));
+    edges(
+        table,
+        column,
+        constraint,
+        &[&text(1), &last],
+        &[&text(0), &first],
+    )
+}
+
+/// A list that may be absent and may not be empty.
+fn list_edges(column: &'static str, constraint: &'static str) -> Edges {
+    let (words, characters) = (LIST_MAX_WORDS, WORD_MAX_CHARACTERS);
+    let good = ["NULL", &list(1, 1), &list(words, characters)];
+    let bad = [
+        "'{}'",
+        "'{NULL}'",
+        &list(1, 0),
+        &list(words + 1, 1),
+        &list(1, characters + 1),
+    ];
+    edges("app.api_key", column, constraint, &good, &bad)
+}
+
+fn limit_edges(column: &'static str, constraint: &'static str) -> Edges {
+    let (last, first) = (LIMIT_MAX.to_string(), (LIMIT_MAX + 1).to_string());
+    let good = ["NULL", "1", &last];
+    edges("app.api_key", column, constraint, &good, &["0", &first])
+}
+
+async fn hold(house: &House, all: Vec<Edges>) {
+    for edge in all {
+        let place = format!("{}.{}", edge.table, edge.column);
+        for value in &edge.good {
+            let said = broken(house, edge.table, edge.column, value).await;
+            assert_eq!(said, None, "{place} = {value}");
+        }
+        for value in &edge.bad {
+            let said = broken(house, edge.table, edge.column, value).await;
+            assert_eq!(said.as_deref(), Some(edge.constraint), "{place} = {value}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_account_table_ends_where_the_code_says() {
+    let house = House::new().await;
+    house.account().await;
+    let table = "app.account";
+    let (words, characters) = (LIST_MAX_WORDS, WORD_MAX_CHARACTERS);
+    let all = vec![
+        text_edges(table, "name", "account_name_bounded", NAME_MAX_CHARACTERS),
+        text_edges(table, "group_name", "account_group_bounded", characters),
+        edges(
+            table,
+            "group_name",
+            "account_group_is_a_group",
+            &[],
+            &["'auto'"],
+        ),
+        edges(
+            table,
+            "allowed_groups",
+            "account_allowed_groups_bounded",
+            &["'{}'", &list(words, characters)],
+            &["'{NULL}'", &list(words + 1, 1), &list(1, characters + 1)],
+        ),
+        edges(
+            table,
+            "shard",
+            "account_shard",
+            &["0", &(SHARDS - 1).to_string()],
+            &["-1", &SHARDS.to_string()],
+        ),
+    ];
+    hold(&house, all).await;
+}
+
+#[tokio::test]
+async fn the_key_table_ends_where_the_code_says() {
+    let house = House::new().await;
+    let account = house.account().await;
+    house.key(account, None).await;
+    let table = "app.api_key";
+    let networks = |count: usize| format!("array_fill('::/0'::cidr, ARRAY[{count}])");
+    let bytes = |count: usize| format!("decode(repeat('00', {count}), 'hex')");
+    let all = vec![
+        text_edges(table, "name", "api_key_name_bounded", NAME_MAX_CHARACTERS),
+        text_edges(
+            table,
+            "group_name",
+            "api_key_group_bounded",
+            WORD_MAX_CHARACTERS,
+        ),
+        text_edges(table, "hint", "api_key_hint_bounded", 16),
+        edges(
+            table,
+            "addresses",
+            "api_key_addresses_bounded",
+            &["NULL", &networks(1), &networks(LIST_MAX_WORDS)],
+            &["'{}'", "'{NULL}'", &networks(LIST_MAX_WORDS + 1)],
+        ),
+        edges(
+            table,
+            "key_hash",
+            "api_key_hash_is_sha256",
+            &[&bytes(32)],
+            &[&bytes(31), &bytes(33)],
+        ),
+        list_edges("models", "api_key_models_bounded"),
+        list_edges("endpoints", "api_key_endpoints_bounded"),
+        list_edges("platforms", "api_key_platforms_bounded"),
+        list_edges("regions", "api_key_regions_bounded"),
+        limit_edges("requests_per_minute", "api_key_requests_bounded"),
+        limit_edges("tokens_per_minute", "api_key_tokens_bounded"),
+        limit_edges("concurrent_calls", "api_key_concurrent_bounded"),
+    ];
+    hold(&house, all).await;
+}
+
+// covers: D-2-26
+#[tokio::test]
+async fn an_account_belongs_to_one_group_and_auto_is_not_one() {
+    let house = House::new().await;
+    let account = house.account().await;
+    let read = house.read_account(account).await;
+    assert_eq!((read.group.as_str(), read.shard.number()), ("default", 63));
+    assert!(read.may_use("default") && read.may_use("night") && !read.may_use("vip"));
+    let none = house.say(
+        &house.console,
+        "UPDATE app.account SET group_name = NULL, revision = revision + 1",
+    );
+    assert!(none.await.is_err(), "there is always one");
+
+    let mut tx = house.console.begin().await.unwrap();
+    let id = ledger_account(&mut tx).await;
+    let new = NewAccount {
+        id,
+        name: "Bob",
+        group: "default",
+        allowed_groups: &[],
+        shard: Shard::new(0).unwrap(),
+    };
+    let auto = ["auto".to_owned()];
+    let long = "n".repeat(NAME_MAX_CHARACTERS + 1);
+    let rows = [
+        (
+            NewAccount {
+                group: "auto",
+                ..new
+            },
+            "group must name a group",
+        ),
+        (
+            NewAccount {
+                allowed_groups: &auto,
+                ..new
+            },
+            "allowed_groups must name a group",
+        ),
+        (NewAccount { group: "", ..new }, "group must not be empty"),
+        (NewAccount { name: " ", ..new }, "name must not be empty"),
+        (
+            NewAccount {
+                name: "a\nb",
+                ..new
+            },
+            "name must not have line breaks",
+        ),
+        (
+            NewAccount { name: &long, ..new },
+            "name may have at most 100",
+        ),
+    ];
+    for (wrong, expected) in rows {
+        let refused = accounts::create(&mut tx, &wrong).await.unwrap_err();
+        assert!(matches!(refused, CreateAccountError::Field(_)));
+        assert!(refused.to_string().starts_with(expected), "{refused}");
+    }
+    accounts::create(&mut tx, &new).await.unwrap();
+    tx.commit().await.unwrap();
+}
+
+#[tokio::test]
+async fn an_account_without_a_ledger_is_refused() {
+    let house = House::new().await;
+    let statement = "INSERT INTO app.account (id, name, shard, revision) VALUES (7, 'x', 1, 1)";
+    let refused = house.say(&house.console, statement).await.unwrap_err();
+    assert_eq!(refused.constraint(), Some("account_has_a_ledger"));
+}
+
+#[tokio::test]
+async fn a_time_zone_is_an_iana_name_that_the_database_knows() {
+    let house = House::new().await;
+    let mut session = house.console.session().await.unwrap();
+    for (zone, known) in [
+        ("UTC", true),
+        ("Europe/Berlin", true),
+        ("Mars/Olympus", false),
+        ("localtime", false),
+        ("", false),
+        ("UTC+3", false),
+    ] {
+        let said = zones::is_known(&mut session, zone).await.unwrap();
+        assert_eq!(said, known, "{zone}");
+    }
+}

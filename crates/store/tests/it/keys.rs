@@ -1,0 +1,276 @@
+//! Keys: made once, kept as a hash, narrowed by their parents, revoked with their children.
+
+use sha2::{Digest as _, Sha256};
+use trunkline_store::keys::{self, ApiKeyId, CreateKeyError, KeyState, RevokeAnswer};
+use trunkline_store::{FieldError, KeyGroup, PolicyFields, Problem};
+use trunkline_terms::{AccountId, ApiKey, Moment};
+
+use crate::house::House;
+
+async fn revoke(house: &House, key: ApiKeyId) -> RevokeAnswer {
+    let mut tx = house.console.begin().await.unwrap();
+    let done = keys::revoke(&mut tx, key).await;
+    tx.finish(done).await.unwrap()
+}
+
+async fn state(house: &House, key: ApiKeyId) -> KeyState {
+    let mut session = house.console.session().await.unwrap();
+    let now = trunkline_db::database_now(&mut session).await.unwrap();
+    let found = keys::find(&mut session, key).await.unwrap();
+    found.unwrap().state(now)
+}
+
+/// Every row of every table of ours, as text. Bytes are in it as hexadecimal digits.
+async fn everything(house: &House) -> String {
+    let owner = house.db.owner().await;
+    let mut session = owner.session().await.unwrap();
+    let tables: Vec<String> = sqlx::query_scalar(
+        "SELECT format('%I.%I', schemaname, tablename) FROM pg_catalog.pg_tables
+         WHERE schemaname NOT IN ('pg_catalog', 'information_schema')",
+    )
+    .fetch_all(&mut *session)
+    .await
+    .unwrap();
+    assert!(tables.iter().any(|table| table == "app.api_key"));
+    let mut all = String::new();
+    for table in tables {
+        let text = format!("SELECT string_agg(t::text, '\n') FROM {table} AS t");
+        let rows: Option<String> = sqlx::query_scalar(sqlx::AssertSqlSafe(text))
+            .fetch_one(&mut *session)
+            .await
+            .unwrap();
+        all.push_str(&rows.unwrap_or_default());
+    }
+    all
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+// covers: D-1-13, D-1-17
+#[tokio::test]
+async fn a_key_is_kept_only_as_its_sha_256() {
+    let house = House::new().await;
+    let account = house.account().await;
+    let made = house.key(account, None).await;
+    let plain = made.plain.reveal();
+    assert!(plain.starts_with("sk-tl-"));
+    assert_eq!(ApiKey::parse(plain).unwrap().shard().number(), 63);
+
+    let kept = everything(&house).await;
+    let secret = &plain[8..51];
+    for part in [
+        plain,
+        secret,
+        &hex(plain.as_bytes()),
+        &hex(secret.as_bytes()),
+    ] {
+        assert!(!kept.contains(part), "{part} is in the database");
+    }
+    assert!(
+        kept.contains(&hex(&Sha256::digest(plain.as_bytes()))),
+        "its hash is there, so this looked in the right place"
+    );
+    assert_eq!(made.key.hint, made.plain.hint());
+    let printed = format!("{made:?}");
+    assert!(
+        !printed.contains(secret) && printed.contains(&made.key.hint),
+        "{printed}"
+    );
+}
+
+#[tokio::test]
+async fn a_row_carries_the_whole_policy() {
+    let house = House::new().await;
+    let account = house.account().await;
+    let words = |words: &[&str]| Some(words.iter().map(|word| (*word).to_owned()).collect());
+    let asked = PolicyFields {
+        group: KeyGroup::Named("night".to_owned()),
+        models: words(&["a", "b"]),
+        endpoints: words(&["chat"]),
+        platforms: words(&["p1"]),
+        addresses: words(&["10.0.0.0/8", "::ffff:10.0.0.0/104", "2001:db8::/32"]),
+        regions: words(&["eu"]),
+        requests_per_minute: Some(1),
+        tokens_per_minute: Some(2),
+        concurrent_calls: Some(3),
+        strict: true,
+        fit_to_balance: Some(true),
+        zero_retention: true,
+        expires_at: Some(Moment::from_micros(4_000_000_000_123_456)),
+    };
+    let made = house.make(account, None, asked.clone()).await.unwrap();
+    assert_eq!(made.key.policy.fields(), &asked);
+    let mut session = house.console.session().await.unwrap();
+    let found = keys::find(&mut session, made.key.id).await.unwrap();
+    assert_eq!(found.as_ref(), Some(&made.key));
+    let listed = keys::list(&mut session, account, None, 10).await.unwrap();
+    assert_eq!(listed, [made.key]);
+}
+
+#[tokio::test]
+async fn a_parent_of_another_account_is_refused_by_the_code_and_by_the_table() {
+    let house = House::new().await;
+    let (mine, other) = (house.account().await, house.account().await);
+    let parent = house.key(other, None).await.key.id;
+    let refused = house
+        .make(mine, Some(parent), PolicyFields::default())
+        .await;
+    assert_eq!(
+        refused.unwrap_err(),
+        CreateKeyError::UnknownParent {
+            account: mine,
+            parent
+        }
+    );
+    let forced = house
+        .say(
+            &house.console,
+            &format!(
+                "INSERT INTO app.api_key (account_id, parent_id, name, key_hash, hint, revision)
+                 VALUES ({mine}, {parent}, 'x', decode(repeat('00', 32), 'hex'), 'x', 1)"
+            ),
+        )
+        .await
+        .unwrap_err();
+    assert_eq!(forced.constraint(), Some("api_key_parent_of_same_account"));
+}
+
+#[tokio::test]
+async fn a_key_below_another_is_as_narrow_in_the_row_itself() {
+    let house = House::new().await;
+    let account = house.account().await;
+    let narrow = PolicyFields {
+        models: Some(vec!["a".to_owned()]),
+        strict: true,
+        ..PolicyFields::default()
+    };
+    let parent = house.make(account, None, narrow.clone()).await.unwrap();
+    let silent = house.key(account, Some(parent.key.id)).await;
+    assert_eq!(silent.key.policy.fields(), &narrow);
+    let wider = PolicyFields {
+        models: Some(vec!["b".to_owned()]),
+        ..PolicyFields::default()
+    };
+    let refused = house.make(account, Some(parent.key.id), wider).await;
+    assert!(
+        matches!(
+            &refused,
+            Err(CreateKeyError::Field(FieldError {
+                field: "models",
+                ..
+            }))
+        ),
+        "{refused:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_group_that_the_account_is_not_allowed_is_refused() {
+    let house = House::new().await;
+    let account = house.account().await;
+    let of = |group: KeyGroup| PolicyFields {
+        group,
+        ..PolicyFields::default()
+    };
+    for group in ["default", "night"] {
+        let made = house.make(account, None, of(KeyGroup::Named(group.to_owned())));
+        assert_eq!(
+            made.await.unwrap().key.policy.fields().group.word(),
+            Some(group)
+        );
+    }
+    let auto = house.make(account, None, of(KeyGroup::Auto)).await.unwrap();
+    assert_eq!(auto.key.policy.fields().group, KeyGroup::Auto);
+    let refused = house.make(account, None, of(KeyGroup::Named("vip".to_owned())));
+    let refused = refused.await.unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        format!("account {account} is not allowed group \"vip\"; its keys may name default, night")
+    );
+}
+
+#[tokio::test]
+async fn nobody_gets_a_key_for_an_account_that_is_not_there_or_closed_or_for_a_time_that_is_over() {
+    let house = House::new().await;
+    let nobody = AccountId::new(7);
+    let refused = house.make(nobody, None, PolicyFields::default()).await;
+    assert_eq!(refused.unwrap_err(), CreateKeyError::UnknownAccount(nobody));
+    let account = house.account().await;
+    let over = PolicyFields {
+        expires_at: Some(Moment::from_micros(1)),
+        ..PolicyFields::default()
+    };
+    let refused = house.make(account, None, over).await.unwrap_err();
+    let past = FieldError {
+        field: "expires_at",
+        problem: Problem::Past,
+    };
+    assert_eq!(refused, CreateKeyError::Field(past));
+    let close = "UPDATE app.account SET closed_at = app.now(), revision = revision + 1";
+    house.say(&house.console, close).await.unwrap();
+    let refused = house.make(account, None, PolicyFields::default()).await;
+    assert_eq!(refused.unwrap_err(), CreateKeyError::AccountClosed(account));
+}
+
+#[tokio::test]
+async fn revoking_a_key_takes_the_keys_below_it_along_for_good() {
+    let house = House::new().await;
+    let account = house.account().await;
+    let top = house.key(account, None).await.key.id;
+    let middle = house.key(account, Some(top)).await.key.id;
+    let bottom = house.key(account, Some(middle)).await.key.id;
+    let beside = house.key(account, None).await.key.id;
+    assert_eq!(
+        revoke(&house, middle).await,
+        RevokeAnswer::Done {
+            keys: vec![middle, bottom]
+        }
+    );
+    assert_eq!(revoke(&house, middle).await, RevokeAnswer::Before);
+    assert_eq!(
+        revoke(&house, top).await,
+        RevokeAnswer::Done { keys: vec![top] }
+    );
+    assert_eq!(
+        revoke(&house, ApiKeyId::new(9_999)).await,
+        RevokeAnswer::UnknownKey
+    );
+    assert_eq!(state(&house, bottom).await, KeyState::Revoked);
+    assert_eq!(state(&house, beside).await, KeyState::Live);
+    let refused = house
+        .make(account, Some(middle), PolicyFields::default())
+        .await;
+    assert_eq!(
+        refused.unwrap_err(),
+        CreateKeyError::ParentNotLive {
+            parent: middle,
+            state: KeyState::Revoked
+        }
+    );
+    let undo = "UPDATE app.api_key SET revoked_at = NULL, revision = revision + 100";
+    let refused = house.say(&house.console, undo).await.unwrap_err();
+    assert!(refused.to_string().contains("stays revoked"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_key_is_over_at_its_end_by_the_databases_clock() {
+    let house = House::new().await;
+    let account = house.account().await;
+    let mut session = house.console.session().await.unwrap();
+    let now = trunkline_db::database_now(&mut session).await.unwrap();
+    drop(session);
+    let brief = PolicyFields {
+        expires_at: Some(now.plus_seconds(3_600)),
+        ..PolicyFields::default()
+    };
+    let key = house.make(account, None, brief).await.unwrap().key.id;
+    assert_eq!(state(&house, key).await, KeyState::Live);
+    house.db.shift_clock(3_600).await;
+    assert_eq!(state(&house, key).await, KeyState::Expired);
+    let refused = house
+        .make(account, Some(key), PolicyFields::default())
+        .await;
+    assert!(refused.unwrap_err().to_string().ends_with("it is expired"));
+}

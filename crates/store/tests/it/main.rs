@@ -1,0 +1,12 @@
+//! Accounts and keys, on a real PostgreSQL, under their real roles.
+
+#[cfg(test)]
+mod bounds;
+#[cfg(test)]
+mod following;
+#[cfg(test)]
+mod house;
+#[cfg(test)]
+mod keys;
+#[cfg(test)]
+mod roles;

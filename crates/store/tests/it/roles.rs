@@ -1,0 +1,65 @@
+//! Who may do what with accounts and keys.
+
+use trunkline_db::{Database, DbError, Role};
+
+use crate::house::House;
+
+async fn is_forbidden(house: &House, database: &Database, statement: &str) {
+    let refused = house.say(database, statement).await;
+    let Err(DbError::Refused { cause, .. }) = refused else {
+        panic!("{statement}: {refused:?}");
+    };
+    assert_eq!(cause.code.as_deref(), Some("42501"), "{statement}: {cause}");
+}
+
+#[tokio::test]
+async fn the_data_plane_reads_accounts_and_keys_and_writes_neither() {
+    let house = House::new().await;
+    let account = house.account().await;
+    house.key(account, None).await;
+    let data = house.db.connect(Role::Data).await;
+    for statement in [
+        "SELECT key_hash, models FROM app.api_key",
+        "SELECT group_name FROM app.account",
+    ] {
+        house.say(&data, statement).await.unwrap();
+    }
+    for statement in [
+        "INSERT INTO app.api_key (account_id, name, key_hash, hint, revision)
+         SELECT account_id, 'x', decode(repeat('00', 32), 'hex'), 'x', 9 FROM app.api_key",
+        "UPDATE app.api_key SET revoked_at = NULL, revision = 9",
+        "UPDATE app.account SET group_name = 'vip', revision = 9",
+        "INSERT INTO app.account (id, name, shard, revision) VALUES (1, 'x', 1, 1)",
+    ] {
+        is_forbidden(&house, &data, statement).await;
+    }
+}
+
+#[tokio::test]
+async fn the_console_cannot_change_whose_a_key_is_nor_its_hash_and_nobody_deletes() {
+    let house = House::new().await;
+    let account = house.account().await;
+    house.key(account, None).await;
+    for statement in [
+        "UPDATE app.api_key SET key_hash = decode(repeat('00', 32), 'hex'), revision = 9",
+        "UPDATE app.api_key SET account_id = 1, revision = 9",
+        "UPDATE app.api_key SET parent_id = 1, revision = 9",
+        "UPDATE app.api_key SET hint = 'x', revision = 9",
+        "UPDATE app.account SET shard = 1, revision = 9",
+        "UPDATE app.account SET id = 1, revision = 9",
+    ] {
+        is_forbidden(&house, &house.console, statement).await;
+    }
+    let allowed = "UPDATE app.api_key SET disabled_at = app.now(), revision = 9";
+    house.say(&house.console, allowed).await.unwrap();
+    for role in [Role::Console, Role::Data] {
+        let database = house.db.connect(role).await;
+        for statement in [
+            "DELETE FROM app.api_key",
+            "DELETE FROM app.account",
+            "TRUNCATE app.api_key",
+        ] {
+            is_forbidden(&house, &database, statement).await;
+        }
+    }
+}
