@@ -65,7 +65,7 @@ chaos rounds="20":
 
 # Words a second of the ledger beside its bare statements and beside one UPDATE per call.
 ledger-speed:
-    cargo nextest run --profile long --locked -p trunkline-ledger --test speed --run-ignored all --no-capture
+    cargo nextest run --cargo-profile release --profile long --locked -p trunkline-ledger --test speed --run-ignored all --no-capture
 
 # Buffers that a settlement, a lookup and a list touch at 2 and at 20 million usage rows.
 ledger-growth:

@@ -63,9 +63,36 @@ CREATE TABLE ledger.node (
 CREATE TABLE ledger.node_epoch (
     node       text        NOT NULL,
     epoch      bigint      NOT NULL,
-    started_at timestamptz NOT NULL DEFAULT app.now(),
+    -- Others' moments are measured by this one, and a transaction that began early may get its lock
+    -- late: so this is not when the transaction began but when the row was written, under the lock.
+    started_at timestamptz NOT NULL DEFAULT app.now() + (pg_catalog.clock_timestamp() - pg_catalog.now()),
     CONSTRAINT node_epoch_pkey PRIMARY KEY (node, epoch)
 );
+
+-- A node's batches stand in one queue with whoever ends the node's life. The lock is advisory because
+-- a row lock is not fair: shared locks of a row pass a waiting exclusive one for ever.
+CREATE FUNCTION ledger.node_lock(name text) RETURNS bigint
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN hashtextextended(name, 7166401);
+-- To be said first in every batch; false means that the life is over. VOLATILE, so that the epoch is
+-- read after the lock was given, not as it was when the statement began.
+CREATE FUNCTION ledger.speak_as(node_name text, node_epoch bigint) RETURNS boolean
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+AS $speak$
+BEGIN
+    PERFORM pg_advisory_xact_lock_shared(ledger.node_lock(node_name));
+    RETURN EXISTS (SELECT FROM ledger.node AS n WHERE n.name = node_name AND n.epoch = node_epoch);
+END
+$speak$;
+-- Waits until no batch of the node is under way and keeps new ones out. Returns its present epoch.
+CREATE FUNCTION ledger.silence(node_name text) RETURNS bigint
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+AS $silence$
+BEGIN
+    PERFORM pg_advisory_xact_lock(ledger.node_lock(node_name));
+    RETURN (SELECT n.epoch FROM ledger.node AS n WHERE n.name = node_name);
+END
+$silence$;
 
 -- Who spends: a key and its ancestors, itself first. The ledger keeps its own copy so that the
 -- budgets of a parent cannot be forgotten by whoever asks for money.
@@ -87,7 +114,8 @@ CREATE TABLE ledger.budget (
     period      text        NOT NULL,
     timezone    text        NOT NULL DEFAULT 'UTC',
     limit_nanos bigint      NOT NULL,
-    created_at  timestamptz NOT NULL DEFAULT app.now(),
+    -- When the row was written, under the account's lock; see node_epoch.
+    created_at  timestamptz NOT NULL DEFAULT app.now() + (pg_catalog.clock_timestamp() - pg_catalog.now()),
     removed_at  timestamptz,
     CONSTRAINT budget_pkey PRIMARY KEY (id),
     CONSTRAINT budget_period CHECK (period IN ('total', 'daily', 'weekly', 'monthly')),
@@ -175,8 +203,9 @@ CREATE TABLE ledger.hold (
     CONSTRAINT hold_price_version_is_sha256 CHECK (octet_length(price_version) = 32)
 ) PARTITION BY RANGE (request_id);
 -- The open ones, which are few: by node for its return or its death, by deadline for the sweeper.
-CREATE INDEX hold_open_of_node ON ledger.hold (node, epoch) WHERE state = 'open';
-CREATE INDEX hold_open_by_deadline ON ledger.hold (deadline) WHERE state = 'open';
+-- One index for both who look for open holds, a node's next life and the sweeper: it holds nothing but
+-- what is open, so the sweeper may read it whole, and each call pays for one entry instead of two.
+CREATE INDEX hold_open ON ledger.hold (node, epoch, deadline) WHERE state = 'open';
 
 -- What became of a call: the anchor of every settlement, also of zero. Written once, never changed.
 CREATE TABLE ledger.usage (
@@ -226,7 +255,7 @@ CREATE TABLE ledger.transfer (
     at         timestamptz NOT NULL,
     CONSTRAINT transfer_pkey PRIMARY KEY (request_id, kind, leg),
     CONSTRAINT transfer_kind CHECK (kind IN (
-        'charge', 'refund', 'settlement_adjustment', 'top_up', 'trial_grant', 'adjust')),
+        'charge', 'refund', 'settlement_adjustment', 'undelivered', 'top_up', 'trial_grant', 'adjust')),
     CONSTRAINT transfer_leg CHECK (leg IN (0, 1)),
     CONSTRAINT transfer_amount_positive CHECK (amount > 0),
     CONSTRAINT transfer_between_two CHECK (debit <> credit)
@@ -246,7 +275,9 @@ CREATE TRIGGER transfer_is_append_only BEFORE UPDATE OR DELETE ON ledger.transfe
     FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change('a transfer is never changed; write another one');
 CREATE TRIGGER usage_is_append_only BEFORE UPDATE OR DELETE ON ledger.usage
     FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change('a usage row is written once');
-CREATE TRIGGER hold_resolves_once BEFORE UPDATE ON ledger.hold
+-- AFTER, because a BEFORE trigger locks each row first and writes that to the log, for nothing: the
+-- statement fails either way.
+CREATE TRIGGER hold_resolves_once AFTER UPDATE ON ledger.hold
     FOR EACH ROW WHEN (OLD.state <> 'open')
     EXECUTE FUNCTION ledger.refuse_change('a hold resolves once');
 
@@ -276,6 +307,8 @@ CREATE TABLE ledger.top_up (
     at         timestamptz NOT NULL DEFAULT app.now(),
     CONSTRAINT top_up_pkey PRIMARY KEY (provider, event_id),
     CONSTRAINT top_up_request_once UNIQUE (request_id),
+    CONSTRAINT top_up_provider_bounded CHECK (char_length(provider) BETWEEN 1 AND 64),
+    CONSTRAINT top_up_event_bounded CHECK (char_length(event_id) BETWEEN 1 AND 255),
     CONSTRAINT top_up_wallet CHECK (wallet IN ('paid', 'trial')),
     CONSTRAINT top_up_amount_positive CHECK (amount > 0)
 );
@@ -374,6 +407,8 @@ GRANT INSERT ON ledger.account, ledger.spender, ledger.budget, ledger.top_up, le
     TO trunkline_console;
 GRANT UPDATE (limit_nanos, removed_at) ON ledger.budget TO trunkline_console;
 GRANT EXECUTE ON FUNCTION ledger.make_partitions(date, integer) TO trunkline_data, trunkline_console;
+GRANT EXECUTE ON FUNCTION ledger.node_lock(text), ledger.speak_as(text, bigint), ledger.silence(text)
+    TO trunkline_data;
 GRANT EXECUTE ON FUNCTION ledger.wallet_party(bigint, smallint) TO trunkline_data, trunkline_console, trunkline_audit;
 GRANT EXECUTE ON FUNCTION ledger.period_start(text, text, timestamptz),
     ledger.period_end(text, text, timestamptz) TO trunkline_data, trunkline_console, trunkline_audit;

@@ -5,14 +5,6 @@
 -- invariant is a new view and nothing else. They read whole tables: run them on a quiet hour or a
 -- replica that is up to date, not in a request. Every join below is on equal columns, so that each is
 -- one hash of two tables however large they are; a comparison that is not an equation stands in WHERE.
---
--- Two of them compare moments of different transactions. `app.now()` is when a transaction began, and
--- one that began earlier may get its lock later; the two moments that others are measured by are
--- therefore taken when the row is written, under the lock.
-ALTER TABLE ledger.node_epoch ALTER COLUMN started_at
-    SET DEFAULT app.now() + (pg_catalog.clock_timestamp() - pg_catalog.now());
-ALTER TABLE ledger.budget ALTER COLUMN created_at
-    SET DEFAULT app.now() + (pg_catalog.clock_timestamp() - pg_catalog.now());
 
 CREATE VIEW ledger.audit_books_do_not_balance AS
 SELECT own.total AS wallets, others.total AS others
@@ -112,7 +104,7 @@ WITH back AS (
         COALESCE(sum(t.amount) FILTER (WHERE t.leg = 1), 0) AS trial,
         count(*) AS moves, count(DISTINCT (t.kind, t.leg)) AS reasons
     FROM ledger.transfer AS t
-    WHERE t.kind IN ('refund', 'settlement_adjustment')
+    WHERE t.kind IN ('refund', 'settlement_adjustment', 'undelivered')
     GROUP BY t.request_id, t.account_id
 )
 SELECT b.request_id, b.account_id, b.paid AS refunded_paid, b.trial AS refunded_trial,
@@ -149,10 +141,11 @@ FROM (SELECT h.account_id, h.idempotency, h.request_id, h.opened_at,
           lag(h.request_id) OVER key AS request_before, lag(h.opened_at) OVER key AS opened_before
       FROM ledger.hold AS h
       WHERE h.idempotency IS NOT NULL AND h.state <> 'voided'
+          AND h.request_id NOT IN (SELECT t.request_id FROM ledger.transfer AS t WHERE t.kind = 'undelivered')
       WINDOW key AS (PARTITION BY h.account_id, h.idempotency ORDER BY h.opened_at, h.request_id)) AS k
 WHERE k.opened_at < k.opened_before + interval '24 hours';
 COMMENT ON VIEW ledger.audit_idempotency_key_taken_twice IS
-    'a client''s key names one call in a day, unless the call was voided';
+    'a client''s key names one call in a day, unless the call was voided or not delivered';
 
 CREATE VIEW ledger.audit_other_price_version AS
 SELECT u.request_id, encode(u.price_version, 'hex') AS usage_version, encode(h.price_version, 'hex') AS hold_version
@@ -214,7 +207,7 @@ WITH taken AS (
     JOIN ledger.hold AS h USING (request_id)
     CROSS JOIN LATERAL unnest(h.budget_ids, h.budget_starts) AS b (budget_id, starts_at)
     JOIN ledger.budget_period AS p ON p.budget_id = b.budget_id AND p.starts_at = b.starts_at
-    WHERE t.kind IN ('refund', 'settlement_adjustment') AND t.at < p.ends_at
+    WHERE t.kind IN ('refund', 'settlement_adjustment', 'undelivered') AND t.at < p.ends_at
 ), summed AS (
     SELECT budget_id, starts_at, sum(amount) AS amount FROM taken GROUP BY budget_id, starts_at
 )
@@ -309,6 +302,7 @@ WHERE NOT CASE t.kind
     WHEN 'charge' THEN t.debit >= 0 AND t.credit = -1
     WHEN 'refund' THEN t.debit = -1 AND t.credit >= 0
     WHEN 'settlement_adjustment' THEN t.debit = -1 AND t.credit >= 0
+    WHEN 'undelivered' THEN t.debit = -1 AND t.credit >= 0
     WHEN 'top_up' THEN t.debit = -2 AND t.credit >= 0 AND t.leg = 0
     WHEN 'trial_grant' THEN t.debit = -3 AND t.credit >= 0 AND t.leg = 1
     WHEN 'adjust' THEN t.debit = -4 OR t.credit = -4
@@ -354,13 +348,14 @@ WITH taken AS (
     SELECT h.capacity AS name, h.capacity_day AS day, count(*) AS places
     FROM ledger.hold AS h
     WHERE h.capacity IS NOT NULL AND h.state <> 'voided'
+        AND h.request_id NOT IN (SELECT t.request_id FROM ledger.transfer AS t WHERE t.kind = 'undelivered')
     GROUP BY h.capacity, h.capacity_day
 )
 SELECT COALESCE(c.name, t.name) AS name, COALESCE(c.day, t.day) AS day, c.used, t.places
 FROM ledger.capacity AS c
 FULL JOIN taken AS t USING (name, day)
 WHERE COALESCE(c.used, 0) <> COALESCE(t.places, 0) OR c.used > c.cap;
-COMMENT ON VIEW ledger.audit_capacity_is_not_its_calls IS 'the places used of a day are its calls that were not voided, and no more than there are';
+COMMENT ON VIEW ledger.audit_capacity_is_not_its_calls IS 'the places used of a day are its calls that were neither voided nor undelivered, and no more than there are';
 
 CREATE VIEW ledger.audit_partitions_running_out AS
 SELECT parent.name AS table_name, day.day::date AS missing_day

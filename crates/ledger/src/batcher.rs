@@ -7,6 +7,7 @@
 //! taken back.
 
 mod lane;
+mod take_backs;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,6 +25,7 @@ use crate::verbs::{
     SettleAnswer, Void, WriteOff,
 };
 use lane::{Job, Lane};
+use take_backs::Listener;
 
 /// Words in one transaction at most.
 pub const MAX_BATCH: usize = 1_024;
@@ -245,8 +247,10 @@ impl Ledger {
         let place = op.account().number().checked_rem_euclid(lanes).unwrap_or(0);
         let lane = usize::try_from(place)
             .ok()
-            .and_then(|place| self.inner.lanes.get(place));
-        let (reply, mut answer) = oneshot::channel();
+            .and_then(|place| self.inner.lanes.get(place))
+            .ok_or(LedgerError::Unavailable)?;
+        let (reply, answer) = oneshot::channel();
+        let mut listener = Listener::new(answer, &op, lane.clone());
         let expires = Instant::now().checked_add(wait);
         let job = Job {
             op,
@@ -254,16 +258,14 @@ impl Ledger {
             expires,
             unsure: false,
         };
-        lane.ok_or(LedgerError::Unavailable)?
-            .try_send(job)
-            .map_err(|_| LedgerError::Unavailable)?;
-        match tokio::time::timeout(wait, &mut answer).await {
+        lane.try_send(job).map_err(|_| LedgerError::Unavailable)?;
+        match tokio::time::timeout(wait, &mut listener.answer).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(_)) => Err(LedgerError::Unavailable),
             Err(_) => {
                 // An answer that came in this very moment counts: the lane believes that it was heard.
-                answer.close();
-                let late = answer.try_recv();
+                listener.answer.close();
+                let late = listener.answer.try_recv();
                 late.unwrap_or(Err(LedgerError::Unavailable))
             }
         }

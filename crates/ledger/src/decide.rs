@@ -101,7 +101,8 @@ impl Legs {
 // === impl Standing ===
 
 impl Standing {
-    /// Takes an amount out of an account's wallets and all the given stretches, or nothing at all.
+    /// Takes an amount out of an account's wallets and all the given stretches, or nothing at all. Less
+    /// than nothing is nothing.
     pub fn take(
         &mut self,
         account: AccountId,
@@ -110,6 +111,7 @@ impl Standing {
         stretches: &[StretchId],
         place: Option<&str>,
     ) -> Result<Legs, NotTaken> {
+        let amount = amount.max(0);
         let purse = self
             .purses
             .get(&account)

@@ -2,12 +2,11 @@
 
 use sqlx::Row as _;
 use trunkline_db::{Database, DbError, Tx};
-use trunkline_terms::{AccountId, Money, RequestId};
+use trunkline_terms::{AccountId, KeyId, Money, RequestId};
 use uuid::Uuid;
 
 use crate::batch::lock_accounts;
 use crate::rows::column;
-use crate::verbs::KeyId;
 
 /// Live money, or play money that never meets a live upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -163,9 +162,9 @@ pub async fn register_key(
          WHERE $3::bigint IS NULL
              OR EXISTS (SELECT FROM ledger.spender AS p WHERE p.key_id = $3 AND p.account_id = $2)",
     )
-    .bind(key.0)
+    .bind(key.number())
     .bind(account.number())
-    .bind(parent.map(|KeyId(id)| id))
+    .bind(parent.map(KeyId::number))
     .execute(&mut **tx)
     .await?;
     Ok(done.rows_affected() == 1)
@@ -183,7 +182,7 @@ pub async fn set_budget(
     limit: Option<Money>,
 ) -> Result<bool, DbError> {
     let purses = lock_accounts(tx, vec![account]).await?;
-    let key_number = key.map(|KeyId(id)| id);
+    let key_number = key.map(KeyId::number);
     let known = sqlx::query(
         "SELECT 1 WHERE $2::bigint IS NULL
          OR EXISTS (SELECT FROM ledger.spender WHERE key_id = $2 AND account_id = $1)",

@@ -33,7 +33,7 @@ pub use batch::{BatchError, run_in};
 pub use batcher::{BatchCounts, Ledger, LedgerError, LedgerSettings, LedgerTasks, MAX_BATCH};
 pub use recovery::Author;
 pub use verbs::{
-    Answer, CapacityTake, Detail, Extend, ExtendAnswer, Idempotency, KeyId, Op, Outcome, Owner,
-    Refund, RefundAnswer, RefundKind, Reserve, ReserveAnswer, Settle, SettleAnswer, Shortage, Void,
-    Wallets, WriteOff, WriteOffReason,
+    Answer, CapacityTake, Detail, Extend, ExtendAnswer, Idempotency, Op, Outcome, Owner, Refund,
+    RefundAnswer, RefundKind, Reserve, ReserveAnswer, Settle, SettleAnswer, Shortage, Unheard,
+    Void, Wallets, WriteOff, WriteOffReason,
 };

@@ -14,6 +14,8 @@ use crate::verbs::{Detail, Outcome, WriteOff, WriteOffReason};
 
 /// Holds that one statement of a sweep resolves.
 const SWEEP_ROWS: i64 = 1_000;
+/// How often a life is begun or ended again when another transaction was in the way.
+const CONFLICT_TRIES: u32 = 3;
 
 /// In whose name money moves: a node, and which of its lives.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,9 +35,12 @@ struct Orphan {
 /// Begins a node's next life and, in the same transaction, voids what its last one left open. Returns
 /// the author and how many holds were voided.
 pub async fn register(database: &Database, node: &NodeId) -> Result<(Author, u64), DbError> {
-    let mut tx = database.begin().await?;
-    let done = begin_life(&mut tx, node).await;
-    tx.finish(done).await
+    unless_in_the_way(async || {
+        let mut tx = database.begin().await?;
+        let done = begin_life(&mut tx, node).await;
+        tx.finish(done).await
+    })
+    .await
 }
 
 /// Says that a node lives. False means that it has been replaced or swept and must stop.
@@ -62,10 +67,18 @@ pub async fn sweep(
     dead_after: Duration,
 ) -> Result<u64, DbError> {
     let mut swept: u64 = 0;
+    // One that cannot be buried now must not keep the others waiting; its error is told at the end.
+    let mut failed = None;
     for node in dead_nodes(database, dead_after).await? {
-        let mut tx = database.begin().await?;
-        let done = bury(&mut tx, &node, dead_after).await;
-        swept = swept.saturating_add(tx.finish(done).await?);
+        let buried = unless_in_the_way(async || {
+            let mut tx = database.begin().await?;
+            let done = bury(&mut tx, &node, dead_after).await;
+            tx.finish(done).await
+        });
+        match buried.await {
+            Ok(voided) => swept = swept.saturating_add(voided),
+            Err(error) => failed = Some(error),
+        }
     }
     loop {
         let mut tx = database.begin().await?;
@@ -73,7 +86,20 @@ pub async fn sweep(
         let expired = tx.finish(done).await?;
         swept = swept.saturating_add(expired);
         if expired == 0 {
-            return Ok(swept);
+            return failed.map_or(Ok(swept), Err);
+        }
+    }
+}
+
+/// Does it again when another transaction was in the way.
+async fn unless_in_the_way<T>(work: impl AsyncFn() -> Result<T, DbError>) -> Result<T, DbError> {
+    let mut tries: u32 = 1;
+    loop {
+        match work().await {
+            Err(DbError::Conflict(_)) if tries < CONFLICT_TRIES => {
+                tries = tries.saturating_add(1);
+            }
+            done => return done,
         }
     }
 }
@@ -107,11 +133,23 @@ async fn bury(tx: &mut Tx, node: &NodeId, dead_after: Duration) -> Result<u64, D
 
 /// Waits until no batch of the node is under way, and keeps new ones out.
 async fn lock_node(tx: &mut Tx, node: &NodeId) -> Result<i64, DbError> {
-    let row = sqlx::query("SELECT epoch FROM ledger.node WHERE name = $1 FOR UPDATE")
-        .bind(node.as_str())
-        .fetch_one(&mut **tx)
-        .await?;
-    column(&row, "epoch")
+    let epoch = sqlx::query_scalar("SELECT ledger.silence($1)").bind(node.as_str());
+    Ok(epoch.fetch_one(&mut **tx).await?)
+}
+
+/// Locks every account of which the node's earlier lives left something open, all at once: in rounds
+/// two transactions could wait for each other.
+async fn lock_orphaned(tx: &mut Tx, heir: &Author) -> Result<(), DbError> {
+    let accounts: Vec<i64> = sqlx::query_scalar(
+        "SELECT DISTINCT account_id FROM ledger.hold
+         WHERE node = $1 AND epoch < $2 AND state = 'open' AND owner <> 'task'",
+    )
+    .bind(heir.node.as_str())
+    .bind(heir.epoch)
+    .fetch_all(&mut **tx)
+    .await?;
+    let accounts = accounts.into_iter().map(AccountId::new).collect();
+    lock_accounts(tx, accounts).await.map(|_| ())
 }
 
 async fn next_epoch(tx: &mut Tx, node: &NodeId, before: i64) -> Result<(Author, u64), DbError> {
@@ -129,6 +167,7 @@ async fn next_epoch(tx: &mut Tx, node: &NodeId, before: i64) -> Result<(Author, 
         .bind(author.epoch)
         .execute(&mut **tx)
         .await?;
+    lock_orphaned(tx, &author).await?;
     let mut voided: u64 = 0;
     loop {
         let rows = sqlx::query(

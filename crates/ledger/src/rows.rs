@@ -64,3 +64,8 @@ impl<'r> sqlx::Decode<'r, sqlx::Postgres> for Edge {
         Ok(Self(i64::from_be_bytes(bytes)))
     }
 }
+
+/// One value of each thing: a column of the arrays that a statement takes.
+pub(crate) fn each<'a, T, V>(things: &[&'a T], value: impl Fn(&'a T) -> V) -> Vec<V> {
+    things.iter().map(|thing| value(thing)).collect()
+}

@@ -8,10 +8,9 @@ use sqlx::Row as _;
 use sqlx::postgres::PgRow;
 use time::OffsetDateTime;
 use trunkline_db::{Database, DbError, from_sql_time};
-use trunkline_terms::{AccountId, Moment, Money, RequestId};
+use trunkline_terms::{AccountId, KeyId, Moment, Money, RequestId};
 
 use crate::rows::{column, request_of};
-use crate::verbs::KeyId;
 
 /// Most entries of one statement.
 pub const MAX_ENTRIES: u32 = 500;
@@ -72,6 +71,8 @@ pub enum What {
     Refund,
     /// The difference to a lower price went back.
     SettlementAdjustment,
+    /// A charge went back because the result never reached its caller.
+    Undelivered,
     /// A payment.
     TopUp(Payment),
     /// Money to try things out.
@@ -174,7 +175,7 @@ pub async fn budgets(
     keys: &[KeyId],
 ) -> Result<Vec<Budget>, DbError> {
     let mut session = database.session().await?;
-    let keys: Vec<i64> = keys.iter().take(MAX_KEYS).map(|KeyId(id)| *id).collect();
+    let keys: Vec<i64> = keys.iter().take(MAX_KEYS).map(|key| key.number()).collect();
     let rows = sqlx::query(
         "SELECT b.key_id, b.period, b.timezone, b.limit_nanos, COALESCE(p.used, 0) AS used,
              CASE WHEN b.period = 'total' THEN NULL
@@ -243,7 +244,7 @@ impl What {
         };
         Ok(match kind {
             "call" => Self::Call {
-                key: column::<Option<i64>>(row, "key_id")?.map(KeyId),
+                key: column::<Option<i64>>(row, "key_id")?.map(KeyId::new),
                 model: column(row, "model")?,
                 endpoint: column(row, "endpoint")?,
                 group: column(row, "group_name")?,
@@ -253,6 +254,7 @@ impl What {
             },
             "refund" => Self::Refund,
             "settlement_adjustment" => Self::SettlementAdjustment,
+            "undelivered" => Self::Undelivered,
             "top_up" => Self::TopUp(payment()?),
             "trial_grant" => Self::TrialGrant(payment()?),
             "adjust" => Self::Adjustment {
@@ -273,6 +275,7 @@ impl What {
             Self::Call { .. } => "call",
             Self::Refund => "refund",
             Self::SettlementAdjustment => "settlement_adjustment",
+            Self::Undelivered => "undelivered",
             Self::TopUp(_) => "top_up",
             Self::TrialGrant(_) => "trial_grant",
             Self::Adjustment { .. } => "adjustment",
@@ -287,7 +290,7 @@ impl Budget {
         let key: Option<i64> = row.try_get("key_id")?;
         let ends_at: Option<OffsetDateTime> = row.try_get("ends_at")?;
         Ok(Self {
-            key: key.map(KeyId),
+            key: key.map(KeyId::new),
             period: row.try_get("period")?,
             timezone: row.try_get("timezone")?,
             limit: Money::from_nanos(row.try_get("limit_nanos")?),

@@ -3,12 +3,8 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use trunkline_terms::{AccountId, Money, RequestId, Units, Usage};
+use trunkline_terms::{AccountId, KeyId, Money, RequestId, Units, Usage};
 use uuid::Uuid;
-
-/// Names an API key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct KeyId(pub i64);
 
 /// Who a hold belongs to, and so who may let it go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -221,6 +217,18 @@ pub struct Settle {
     pub amount: Money,
     /// The usage row.
     pub detail: Detail,
+    /// What becomes of the charge when nobody waits for its answer any more.
+    pub unheard: Unheard,
+}
+
+/// What becomes of a charge whose answer nobody hears.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unheard {
+    /// It is taken back: the result is only handed over once the charge is known.
+    TakeBack,
+    /// It stands: the result is the customer's whoever is there, as a task's is. Any node may charge a
+    /// task, so a charge that is found may be another's, and must not be taken back.
+    Stands,
 }
 
 /// Gives back an open hold; nothing is charged.
@@ -264,6 +272,9 @@ pub enum RefundKind {
     Refund,
     /// It turned out cheaper than the charge: the difference goes back.
     SettlementAdjustment,
+    /// It was charged and never handed over: all of it goes back, and with it the call's place of the
+    /// day and its client's key, as if it had not been.
+    Undelivered,
 }
 
 /// Gives back what was charged.
@@ -434,6 +445,7 @@ impl RefundKind {
         match self {
             Self::Refund => "refund",
             Self::SettlementAdjustment => "settlement_adjustment",
+            Self::Undelivered => "undelivered",
         }
     }
 }

@@ -8,7 +8,7 @@ use std::fmt;
 use sha2::{Digest as _, Sha256};
 use sqlx::PgConnection;
 use trunkline_db::{DbError, Tx, database_now, revision};
-use trunkline_terms::{AccountId, ApiKey, Moment};
+use trunkline_terms::{AccountId, ApiKey, KeyId, Moment};
 
 use crate::accounts::{self, Account};
 use crate::bounds::{FieldError, Problem, check_name};
@@ -21,10 +21,6 @@ pub const PAGE_MAX_ROWS: u32 = 1_000;
 /// Random bytes a key is made of.
 pub const SECRET_BYTES: usize = 32;
 
-/// Names a key. Not a secret.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ApiKeyId(i64);
-
 /// The SHA-256 of a key's whole text: what a key is found by.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct KeyHash([u8; 32]);
@@ -35,7 +31,7 @@ pub struct NewKey<'a> {
     /// Whose it is.
     pub account: AccountId,
     /// The key above it, of the same account.
-    pub parent: Option<ApiKeyId>,
+    pub parent: Option<KeyId>,
     /// What people call it.
     pub name: &'a str,
     /// What it may be used for.
@@ -55,11 +51,11 @@ pub struct CreatedKey {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Key {
     /// Names it.
-    pub id: ApiKeyId,
+    pub id: KeyId,
     /// Whose it is.
     pub account: AccountId,
     /// The key above it.
-    pub parent: Option<ApiKeyId>,
+    pub parent: Option<KeyId>,
     /// What people call it.
     pub name: String,
     /// What it is found by.
@@ -98,7 +94,7 @@ pub struct Seen {
     /// The number of the last row read.
     pub revision: i64,
     /// Its key.
-    pub key: ApiKeyId,
+    pub key: KeyId,
 }
 
 /// Why a key was not made.
@@ -126,13 +122,13 @@ pub enum CreateKeyError {
         /// The account.
         account: AccountId,
         /// The key that was named.
-        parent: ApiKeyId,
+        parent: KeyId,
     },
     /// The parent opens no door itself.
     #[error("key {parent} cannot be a parent: it is {state}")]
     ParentNotLive {
         /// The key that was named.
-        parent: ApiKeyId,
+        parent: KeyId,
         /// What it is.
         state: KeyState,
     },
@@ -150,7 +146,7 @@ pub enum RevokeAnswer {
     /// Revoked now, the keys below included.
     Done {
         /// All that were revoked, lowest number first.
-        keys: Vec<ApiKeyId>,
+        keys: Vec<KeyId>,
     },
     /// It was revoked before.
     Before,
@@ -194,7 +190,7 @@ pub async fn create(
 async fn live_parent(
     tx: &mut Tx,
     account: AccountId,
-    parent: ApiKeyId,
+    parent: KeyId,
     now: Moment,
 ) -> Result<Key, CreateKeyError> {
     let found = find(tx, parent).await?;
@@ -225,7 +221,7 @@ fn check_group(account: &Account, policy: &Policy) -> Result<(), CreateKeyError>
 }
 
 /// Revokes a key and every key below it, for good.
-pub async fn revoke(tx: &mut Tx, key: ApiKeyId) -> Result<RevokeAnswer, DbError> {
+pub async fn revoke(tx: &mut Tx, key: KeyId) -> Result<RevokeAnswer, DbError> {
     let number = revision::bump(tx, TOPIC).await?;
     if find(tx, key).await?.is_none() {
         return Ok(RevokeAnswer::UnknownKey);
@@ -238,7 +234,7 @@ pub async fn revoke(tx: &mut Tx, key: ApiKeyId) -> Result<RevokeAnswer, DbError>
 }
 
 /// A key, none if there is no such one.
-pub async fn find(connection: &mut PgConnection, id: ApiKeyId) -> Result<Option<Key>, DbError> {
+pub async fn find(connection: &mut PgConnection, id: KeyId) -> Result<Option<Key>, DbError> {
     rows::find(connection, id).await
 }
 
@@ -246,7 +242,7 @@ pub async fn find(connection: &mut PgConnection, id: ApiKeyId) -> Result<Option<
 pub async fn list(
     connection: &mut PgConnection,
     account: AccountId,
-    after: Option<ApiKeyId>,
+    after: Option<KeyId>,
     limit: u32,
 ) -> Result<Vec<Key>, DbError> {
     rows::list(connection, account, after, limit.min(PAGE_MAX_ROWS)).await
@@ -260,28 +256,6 @@ pub async fn changed_since(
     limit: u32,
 ) -> Result<Vec<Key>, DbError> {
     rows::changed_since(connection, seen, limit.min(PAGE_MAX_ROWS)).await
-}
-
-// === impl ApiKeyId ===
-
-impl ApiKeyId {
-    /// The key of this number.
-    #[must_use]
-    pub const fn new(number: i64) -> Self {
-        Self(number)
-    }
-
-    /// The number in the table.
-    #[must_use]
-    pub const fn number(self) -> i64 {
-        self.0
-    }
-}
-
-impl fmt::Display for ApiKeyId {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}", self.0)
-    }
 }
 
 // === impl KeyHash ===
@@ -367,6 +341,6 @@ impl Seen {
     /// Nothing yet.
     pub const NOTHING: Self = Self {
         revision: 0,
-        key: ApiKeyId(0),
+        key: KeyId::new(0),
     };
 }

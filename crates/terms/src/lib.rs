@@ -27,7 +27,7 @@ mod usage;
 
 pub use exact::{Exact, ExactError};
 pub use face::{BillingUnit, Face, Side, UnknownWord};
-pub use ids::{AccountId, IdError, NodeId, RANDOM_BYTES, RequestId, uuid_v7};
+pub use ids::{AccountId, IdError, KeyId, NodeId, RANDOM_BYTES, RequestId, uuid_v7};
 pub use key::{ApiKey, KEY_CHARACTERS, KeyError, SHARDS, Shard};
 pub use moment::{Clock, Moment, ShiftableClock};
 pub use money::{Money, MoneyError};

@@ -1,5 +1,7 @@
 //! One database per test, on the server that the run shares.
 
+use std::time::Duration;
+
 use sqlx::Connection as _;
 use trunkline_db::{Database, PoolSettings, Role, connect, seal};
 use trunkline_terms::Secret;
@@ -10,6 +12,8 @@ use crate::{Wire, clock, port};
 
 /// Few, because many tests share the server.
 const CONNECTIONS: u32 = 8;
+/// How long a pool of a test waits where the product would give up.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A migrated, empty database of a test's own. It is dropped with the handle, whoever is connected.
 #[derive(Debug)]
@@ -79,6 +83,10 @@ impl Db {
     pub async fn connect(&self, role: Role) -> Database {
         let mut settings = PoolSettings::named("test");
         settings.max_connections = CONNECTIONS;
+        // A machine that runs many tests at once may take seconds for what the product should not.
+        settings.acquire_timeout = PATIENCE;
+        settings.statement_timeout = PATIENCE;
+        settings.answer_timeout = PATIENCE.saturating_mul(2);
         self.connect_with(role, settings).await
     }
 

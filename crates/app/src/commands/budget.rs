@@ -4,9 +4,9 @@ use anyhow::bail;
 use serde_json::json;
 use trunkline_db::{Database, Tx};
 use trunkline_ledger::desk::{self, Period};
-use trunkline_ledger::{KeyId, statement};
+use trunkline_ledger::statement;
 use trunkline_store::{accounts, zones};
-use trunkline_terms::AccountId;
+use trunkline_terms::{AccountId, KeyId};
 
 use super::{account, shown};
 use crate::cli::{Limit, PeriodWord, SetBudget};
@@ -24,12 +24,12 @@ pub(super) async fn set(
     let done = set_in(&mut tx, wish).await;
     tx.finish(done).await?;
     let account = AccountId::new(wish.account);
-    let keys: Vec<KeyId> = wish.key.map(KeyId).into_iter().collect();
+    let keys: Vec<KeyId> = wish.key.map(KeyId::new).into_iter().collect();
     let budgets = statement::budgets(database, account, &keys).await?;
     let period = period_of(wish.period).word();
     let stands = budgets
         .iter()
-        .find(|budget| budget.key == wish.key.map(KeyId) && budget.period == period);
+        .find(|budget| budget.key == wish.key.map(KeyId::new) && budget.period == period);
     let whose = match wish.key {
         Some(key) => format!("Key {key} of account {account}"),
         None => format!("Account {account}"),
@@ -62,7 +62,7 @@ async fn set_in(tx: &mut Tx, wish: &SetBudget) -> anyhow::Result<()> {
     let zone = checked_zone(tx, wish).await?;
     let account = AccountId::new(wish.account);
     let period = period_of(wish.period);
-    if desk::set_budget(tx, account, wish.key.map(KeyId), period, &zone, limit).await? {
+    if desk::set_budget(tx, account, wish.key.map(KeyId::new), period, &zone, limit).await? {
         return Ok(());
     }
     match (accounts::find(tx, account).await?, wish.key) {

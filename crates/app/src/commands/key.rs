@@ -3,11 +3,11 @@
 use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
 use trunkline_db::{Database, DbError, Tx};
+use trunkline_ledger::desk;
 use trunkline_ledger::statement::{self, Budget};
-use trunkline_ledger::{KeyId, desk};
-use trunkline_store::keys::{self, ApiKeyId, CreatedKey, Key, NewKey, RevokeAnswer};
+use trunkline_store::keys::{self, CreatedKey, Key, NewKey, RevokeAnswer};
 use trunkline_store::{KeyGroup, Policy, PolicyFields, accounts};
-use trunkline_terms::{AccountId, Moment};
+use trunkline_terms::{AccountId, KeyId, Moment};
 
 use super::{account, database, shown};
 use crate::cli::{CreateKey, Expiry};
@@ -56,7 +56,7 @@ async fn create_in(
 ) -> anyhow::Result<CreatedKey> {
     let now = database::now_in(tx).await?;
     let account = AccountId::new(wish.account);
-    let parent = wish.parent.map(ApiKeyId::new);
+    let parent = wish.parent.map(KeyId::new);
     let name = wish.name.clone();
     let new = NewKey {
         account,
@@ -65,14 +65,9 @@ async fn create_in(
         policy: Policy::new(asked(wish, now))?,
     };
     let created = keys::create(tx, &new, secret).await?;
-    let registered = desk::register_key(
-        tx,
-        account,
-        KeyId(created.key.id.number()),
-        parent.map(|parent| KeyId(parent.number())),
-    )
-    .await
-    .map_err(too_deep)?;
+    let registered = desk::register_key(tx, account, created.key.id, parent)
+        .await
+        .map_err(too_deep)?;
     if !registered {
         bail!("the ledger does not know the parent key; run `trunkline audit`");
     }
@@ -110,7 +105,7 @@ fn too_deep(error: DbError) -> anyhow::Error {
 
 /// Revokes a key and those below it.
 pub(super) async fn revoke(database: &Database, key: i64, output: &Output) -> anyhow::Result<()> {
-    let key = ApiKeyId::new(key);
+    let key = KeyId::new(key);
     let mut tx = database.begin().await?;
     let done = keys::revoke(&mut tx, key).await;
     let revoked = match tx.finish(done).await? {
@@ -148,7 +143,7 @@ pub(super) async fn list(
 ) -> anyhow::Result<()> {
     let account = AccountId::new(account);
     let found = page(database, account, after, limit).await?;
-    let ids: Vec<KeyId> = found.iter().map(|key| KeyId(key.id.number())).collect();
+    let ids: Vec<KeyId> = found.iter().map(|key| key.id).collect();
     let budgets = statement::budgets(database, account, &ids).await?;
     let now = database::now(database).await?;
     let full = u32::try_from(found.len()).is_ok_and(|count| count == limit);
@@ -183,13 +178,13 @@ async fn page(
     let mut session = database.session().await?;
     let known = accounts::find(&mut session, account).await?;
     known.with_context(|| account::unknown(account))?;
-    Ok(keys::list(&mut session, account, after.map(ApiKeyId::new), limit).await?)
+    Ok(keys::list(&mut session, account, after.map(KeyId::new), limit).await?)
 }
 
 fn cells(key: &Key, now: Moment, budgets: &[Budget]) -> Vec<String> {
     let own: Vec<String> = budgets
         .iter()
-        .filter(|budget| budget.key.is_some_and(|id| id.0 == key.id.number()))
+        .filter(|budget| budget.key.is_some_and(|id| id == key.id))
         .map(shown::budget_line)
         .collect();
     vec![

@@ -37,7 +37,7 @@ pub(super) fn balance(balance: &Balance) -> Value {
 /// A budget.
 pub(super) fn budget(budget: &Budget) -> Value {
     json!({
-        "key": budget.key.map(|key| key.0),
+        "key": budget.key.map(|key| key.number()),
         "period": budget.period,
         "timezone": budget.timezone,
         "limit_usd": usd(budget.limit),
@@ -62,7 +62,7 @@ pub(super) fn key(key: &Key, now: Moment, budgets: &[Budget]) -> Value {
     let fields = key.policy.fields();
     let own = budgets
         .iter()
-        .filter(|budget| budget.key.is_some_and(|id| id.0 == key.id.number()));
+        .filter(|budget| budget.key.is_some_and(|id| id == key.id));
     json!({
         "id": key.id.number(),
         "account": key.account,
@@ -135,7 +135,7 @@ pub(super) fn entry(entry: &Entry) -> Value {
             estimated,
             warnings,
         } => json!({
-            "key": key.map(|key| key.0),
+            "key": key.map(|key| key.number()),
             "model": model,
             "endpoint": endpoint,
             "group": group,
@@ -143,7 +143,7 @@ pub(super) fn entry(entry: &Entry) -> Value {
             "estimated": estimated,
             "warnings": warnings,
         }),
-        What::Refund | What::SettlementAdjustment => json!({}),
+        What::Refund | What::SettlementAdjustment | What::Undelivered => json!({}),
         What::TopUp(payment) | What::TrialGrant(payment) => {
             json!({ "provider": payment.provider, "event": payment.event })
         }
@@ -171,10 +171,10 @@ pub(super) fn entry_cells(entry: &Entry) -> Vec<String> {
             key,
             ..
         } => {
-            let by = key.map_or_else(String::new, |key| format!(" by key {}", key.0));
+            let by = key.map_or_else(String::new, |key| format!(" by key {}", key));
             format!("{model} ({endpoint}){by}: {outcome}")
         }
-        What::Refund | What::SettlementAdjustment => String::new(),
+        What::Refund | What::SettlementAdjustment | What::Undelivered => String::new(),
         What::TopUp(payment) | What::TrialGrant(payment) => {
             format!("{} {}", payment.provider, payment.event)
         }

@@ -6,10 +6,10 @@ use std::time::Duration;
 use serde_json::Value;
 use trunkline_db::{Role, SystemClock};
 use trunkline_ledger::{
-    Detail, KeyId, Ledger, LedgerSettings, Outcome, Owner, Refund, RefundKind, Reserve,
-    ReserveAnswer, Settle, Wallets,
+    Detail, Ledger, LedgerSettings, Outcome, Owner, Refund, RefundKind, Reserve, ReserveAnswer,
+    Settle, Unheard, Wallets,
 };
-use trunkline_terms::{AccountId, Clock as _, Money, NodeId, RequestId};
+use trunkline_terms::{AccountId, Clock as _, KeyId, Money, NodeId, RequestId};
 use trunkline_testkit::{Db, random_bytes};
 
 /// What a command printed and how it ended.
@@ -94,6 +94,7 @@ impl Desk {
             account,
             amount: cost,
             detail: Detail::nothing(Outcome::Complete),
+            unheard: Unheard::TakeBack,
         };
         ledger.settle(settle).await.unwrap();
         if back {
@@ -123,7 +124,7 @@ fn reserve(request: RequestId, account: AccountId, key: i64, amount: Money) -> R
     Reserve {
         request,
         account,
-        key: Some(KeyId(key)),
+        key: Some(KeyId::new(key)),
         owner: Owner::Request,
         amount,
         wallets: Wallets::TrialFirst,

@@ -172,8 +172,12 @@ async fn a_full_server_or_pool_is_unavailable() {
     .await;
     let data = postgres.connect_with(Role::Data, impatient()).await;
     let mut taken = Vec::new();
-    while let Ok(session) = data.session().await {
-        taken.push(session);
+    // A machine that is out of breath may be late for an impatient pool; that is not what is asked.
+    for _ in 0..100 {
+        taken.extend(data.session().await);
+        if taken.len() == 4 {
+            break;
+        }
     }
     assert_eq!(taken.len(), 4);
     let error = begin_fails(&data).await;

@@ -225,7 +225,8 @@ async fn everything_belongs_to_the_owner_and_nothing_to_the_public() {
 #[tokio::test]
 async fn the_pool_keeps_its_limits_in_the_session() {
     let db = Db::fresh().await;
-    let database = db.connect(Role::Data).await;
+    let settings = PoolSettings::named("test");
+    let database = db.connect_with(Role::Data, settings).await;
     let mut session = database.session().await.unwrap();
     for (setting, value) in [
         ("statement_timeout", "5s"),

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sqlx::postgres::PgRow;
 use trunkline_db::{DbError, Tx};
-use trunkline_terms::{AccountId, RequestId};
+use trunkline_terms::{AccountId, KeyId, RequestId};
 use uuid::Uuid;
 
 use super::days::by_day;
 use crate::decide::{BudgetRoom, Legs, Standing, StretchId};
 use crate::rows::{Edge, account_of, column, request_of};
-use crate::verbs::{KeyId, Reserve};
+use crate::verbs::Reserve;
 
 /// Who spends: the account of a call and, where there is one, its key.
 pub(super) type Payer = (AccountId, Option<KeyId>);
@@ -79,7 +79,7 @@ pub(super) async fn read_payers(
     let mut payers = Payers::default();
     let mut keys: Vec<i64> = asked
         .iter()
-        .filter_map(|(_, reserve)| reserve.key.map(|KeyId(id)| id))
+        .filter_map(|(_, reserve)| reserve.key.map(KeyId::number))
         .collect();
     keys.sort_unstable();
     keys.dedup();
@@ -89,7 +89,7 @@ pub(super) async fn read_payers(
             .fetch_all(&mut **tx)
             .await?;
         for row in &rows {
-            let payer = (account_of(row)?, Some(KeyId(column(row, "key_id")?)));
+            let payer = (account_of(row)?, Some(KeyId::new(column(row, "key_id")?)));
             payers.add(payer, row, standing)?;
         }
     }

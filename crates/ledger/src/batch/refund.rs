@@ -4,12 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use trunkline_db::{DbError, Tx};
 use trunkline_terms::{Money, RequestId};
-use uuid::Uuid;
 
 use super::Answers;
-use super::days::by_day;
+use super::days::{Day, by_day};
 use crate::decide::{Legs, money};
-use crate::rows::{column, request_of};
+use crate::rows::{column, each, request_of};
 use crate::verbs::{Answer, Op, Refund, RefundAnswer, WriteOff};
 
 /// Gives back what was charged. Two refunds of one request are done one after the other, so that the
@@ -44,50 +43,10 @@ async fn refund_round(
     for (day, refunds) in by_day(round.iter().map(|(_, refund)| *refund), |refund| {
         refund.request
     }) {
-        let requests: Vec<Uuid> = refunds.iter().map(|refund| refund.request.uuid()).collect();
-        let rows = sqlx::query(day.tables(include_str!("../sql/refund.sql")))
-            .bind(&requests)
-            .bind(
-                refunds
-                    .iter()
-                    .map(|refund| refund.account.number())
-                    .collect::<Vec<_>>(),
-            )
-            .bind(
-                refunds
-                    .iter()
-                    .map(|refund| refund.kind.word())
-                    .collect::<Vec<_>>(),
-            )
-            .bind(
-                refunds
-                    .iter()
-                    .map(|refund| refund.amount.map(Money::nanos))
-                    .collect::<Vec<_>>(),
-            )
-            .fetch_all(&mut **tx)
-            .await?;
-        for row in &rows {
-            let legs = made.entry(request_of(row)?).or_default();
-            let amount: i64 = column(row, "amount")?;
-            if column::<i16>(row, "leg")? == 0 {
-                legs.paid = amount;
-            } else {
-                legs.trial = amount;
-            }
-        }
-        if refunds
-            .iter()
-            .any(|refund| !made.contains_key(&refund.request))
-        {
-            let statement = day.tables(include_str!("../sql/read_refunds.sql"));
-            for row in &sqlx::query(statement)
-                .bind(&requests)
-                .fetch_all(&mut **tx)
-                .await?
-            {
-                before.insert((request_of(row)?, column(row, "kind")?));
-            }
+        give_back(tx, day, &refunds, &mut made).await?;
+        let known = |refund: &&Refund| made.contains_key(&refund.request);
+        if !refunds.iter().all(known) {
+            read_refunds(tx, day, &refunds, &mut before).await?;
         }
     }
     for (place, refund) in round {
@@ -102,6 +61,48 @@ async fn refund_round(
             None => RefundAnswer::NothingCharged,
         };
         answers.insert(place, Answer::Refund(answer));
+    }
+    Ok(())
+}
+
+async fn give_back(
+    tx: &mut Tx,
+    day: Day,
+    refunds: &[&Refund],
+    made: &mut BTreeMap<RequestId, Legs>,
+) -> Result<(), DbError> {
+    let rows = sqlx::query(day.tables(include_str!("../sql/refund.sql")))
+        .bind(each(refunds, |refund| refund.request.uuid()))
+        .bind(each(refunds, |refund| refund.account.number()))
+        .bind(each(refunds, |refund| refund.kind.word()))
+        .bind(each(refunds, |refund| refund.amount.map(Money::nanos)))
+        .fetch_all(&mut **tx)
+        .await?;
+    for row in &rows {
+        let legs = made.entry(request_of(row)?).or_default();
+        let amount: i64 = column(row, "amount")?;
+        if column::<i16>(row, "leg")? == 0 {
+            legs.paid = amount;
+        } else {
+            legs.trial = amount;
+        }
+    }
+    Ok(())
+}
+
+/// Which kinds of going back there have been.
+async fn read_refunds(
+    tx: &mut Tx,
+    day: Day,
+    refunds: &[&Refund],
+    before: &mut BTreeSet<(RequestId, String)>,
+) -> Result<(), DbError> {
+    let rows = sqlx::query(day.tables(include_str!("../sql/read_refunds.sql")))
+        .bind(each(refunds, |refund| refund.request.uuid()))
+        .fetch_all(&mut **tx)
+        .await?;
+    for row in &rows {
+        before.insert((request_of(row)?, column(row, "kind")?));
     }
     Ok(())
 }
@@ -130,36 +131,11 @@ pub(crate) async fn insert_write_offs(tx: &mut Tx, losses: &[&WriteOff]) -> Resu
         return Ok(());
     }
     sqlx::query(include_str!("../sql/write_off.sql"))
-        .bind(
-            losses
-                .iter()
-                .map(|loss| loss.request.uuid())
-                .collect::<Vec<_>>(),
-        )
-        .bind(
-            losses
-                .iter()
-                .map(|loss| loss.reason.word())
-                .collect::<Vec<_>>(),
-        )
-        .bind(
-            losses
-                .iter()
-                .map(|loss| loss.account.number())
-                .collect::<Vec<_>>(),
-        )
-        .bind(
-            losses
-                .iter()
-                .map(|loss| loss.sale.map(Money::nanos))
-                .collect::<Vec<_>>(),
-        )
-        .bind(
-            losses
-                .iter()
-                .map(|loss| loss.cost.map(Money::nanos))
-                .collect::<Vec<_>>(),
-        )
+        .bind(each(losses, |loss| loss.request.uuid()))
+        .bind(each(losses, |loss| loss.reason.word()))
+        .bind(each(losses, |loss| loss.account.number()))
+        .bind(each(losses, |loss| loss.sale.map(Money::nanos)))
+        .bind(each(losses, |loss| loss.cost.map(Money::nanos)))
         .execute(&mut **tx)
         .await?;
     Ok(())

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use trunkline_db::{DbError, Tx};
-use trunkline_terms::RequestId;
+use trunkline_terms::{AccountId, KeyId, RequestId};
 
 use super::Answers;
 use super::days::by_day;
@@ -12,8 +12,8 @@ use super::reading::{
 };
 use crate::decide::{Legs, NotTaken, Standing, StretchId, money};
 use crate::recovery::Author;
-use crate::rows::request_of;
-use crate::verbs::{Answer, Idempotency, KeyId, Op, Reserve, ReserveAnswer};
+use crate::rows::{each, request_of};
+use crate::verbs::{Answer, Idempotency, Op, Reserve, ReserveAnswer};
 
 /// Holds money for every reservation that fits.
 pub(super) async fn reserve(
@@ -39,10 +39,14 @@ pub(super) async fn reserve(
     lock_places(tx, &asked, standing).await?;
     let mut taken_keys = read_idempotency(tx, &asked).await?;
     let mut write = Write::default();
-    let mut made: BTreeMap<RequestId, ReserveAnswer> = BTreeMap::new();
+    let mut made: BTreeMap<RequestId, (AccountId, ReserveAnswer)> = BTreeMap::new();
     for (place, reserve) in asked {
-        let answer = if let Some(known) = made.get(&reserve.request) {
-            known.clone()
+        let answer = if let Some((account, known)) = made.get(&reserve.request) {
+            if *account == reserve.account {
+                known.clone()
+            } else {
+                ReserveAnswer::UnknownPayer
+            }
         } else if let Some(hold) = before.get(&reserve.request) {
             of_existing(hold, reserve)
         } else if let Some(answer) = of_idempotency(reserve, &taken_keys) {
@@ -54,7 +58,8 @@ pub(super) async fn reserve(
             let row = (reserve.request, key.body_hash, false);
             taken_keys.insert((reserve.account, key.key.clone()), row);
         }
-        made.insert(reserve.request, answer.clone());
+        made.entry(reserve.request)
+            .or_insert((reserve.account, answer.clone()));
         answers.insert(place, Answer::Reserve(answer));
     }
     write.send(tx, author).await
@@ -157,7 +162,7 @@ impl<'a> Write<'a> {
             let rows = sqlx::query(day.tables(include_str!("../sql/reserve.sql")))
                 .bind(each(&holds, |hold| hold.reserve.request.uuid()))
                 .bind(each(&holds, |hold| hold.reserve.account.number()))
-                .bind(each(&holds, |hold| hold.reserve.key.map(|KeyId(id)| id)))
+                .bind(each(&holds, |hold| hold.reserve.key.map(KeyId::number)))
                 .bind(each(&holds, |hold| hold.reserve.owner.word()))
                 .bind(each(&holds, |hold| {
                     hold.reserve.owner.id(hold.reserve.request)
@@ -202,10 +207,6 @@ impl<'a> Write<'a> {
         take_places(tx, &made).await?;
         name_calls(tx, &made).await
     }
-}
-
-fn each<'a, T>(holds: &[&'a NewHold<'a>], value: impl Fn(&'a NewHold<'a>) -> T) -> Vec<T> {
-    holds.iter().map(|hold| value(hold)).collect()
 }
 
 /// Counts the calls that take a place of the day.

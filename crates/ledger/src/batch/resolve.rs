@@ -12,7 +12,7 @@ use super::days::by_day;
 use super::refund::insert_write_offs;
 use crate::decide::money;
 use crate::recovery::Author;
-use crate::rows::{account_of, column, request_of};
+use crate::rows::{account_of, column, each, request_of};
 use crate::verbs::{Answer, Detail, Op, SettleAnswer, WriteOff, WriteOffReason};
 
 /// The end of one hold.
@@ -175,10 +175,6 @@ async fn read_resolved(
         }
     }
     Ok(found)
-}
-
-fn each<'a, T>(ends: &[&'a Resolution<'a>], value: impl Fn(&'a Resolution<'a>) -> T) -> Vec<T> {
-    ends.iter().map(|end| value(end)).collect()
 }
 
 fn json_of(value: &impl serde::Serialize) -> Value {

@@ -1,6 +1,5 @@
 //! One lane: takes what waits, says it in one transaction, answers, and takes again.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,21 +7,19 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use trunkline_db::{Database, DbError};
 
+use super::take_backs::{TakeBacks, moved};
 use super::{Counters, LedgerError};
-use crate::batch::{BatchError, run_in};
+use crate::batch::{BatchError, give_back_in, run_in};
 use crate::recovery::Author;
-use crate::verbs::{
-    Answer, Detail, Op, Outcome, Refund, RefundKind, ReserveAnswer, SettleAnswer, Void, WriteOff,
-    WriteOffReason,
-};
+use crate::verbs::{Answer, Op, Unheard};
 
 /// How often a batch is said again at once when another transaction was in the way.
 const CONFLICT_TRIES: u32 = 3;
 /// Pause before the database is asked again, and its growth.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
-/// Things to take back that are remembered; beyond that the sweeper finds them.
-const MAX_TAKE_BACKS: usize = 65_536;
+/// How often a process that was replaced tries to give back what it owes before it stops.
+const LAST_TRIES: u32 = 20;
 
 /// A word and who waits for its answer.
 pub(super) struct Job {
@@ -40,10 +37,6 @@ pub(super) struct Lane {
     pub(super) max_batch: usize,
     pub(super) counts: Arc<Counters>,
 }
-
-/// What is left to take back for callers who have gone.
-#[derive(Default)]
-struct TakeBacks(VecDeque<Op>);
 
 // === impl Lane ===
 
@@ -67,6 +60,7 @@ impl Lane {
                 }
             }
             if self.say(jobs, &mut take_backs).await.is_err() {
+                self.give_back_last(take_backs.refunds()).await;
                 return refuse_all(queue).await;
             }
         }
@@ -86,12 +80,10 @@ impl Lane {
                     answer(jobs, answers, take_backs);
                 }
                 Err(BatchError::StaleEpoch) => {
-                    jobs.into_iter()
-                        .for_each(|job| job.answer(Err(LedgerError::StaleEpoch)));
-                    batches
-                        .into_iter()
-                        .flatten()
-                        .for_each(|job| job.answer(Err(LedgerError::StaleEpoch)));
+                    batches.push(jobs);
+                    for job in batches.into_iter().flatten() {
+                        job.retire(take_backs);
+                    }
                     return Err(BatchError::StaleEpoch);
                 }
                 Err(BatchError::Db(error)) => batches.extend(self.after(error, jobs).await),
@@ -121,6 +113,26 @@ impl Lane {
                 jobs.into_iter()
                     .for_each(|job| job.answer(Err(LedgerError::Rejected(text.clone()))));
                 Vec::new()
+            }
+        }
+    }
+
+    /// The last words of a process that was replaced: what it took and nobody was told of goes back.
+    async fn give_back_last(&self, refunds: Vec<Op>) {
+        let mut owed = refunds.as_slice();
+        for _ in 0..LAST_TRIES {
+            let (now, later) = owed.split_at(owed.len().min(self.max_batch));
+            if now.is_empty() {
+                return;
+            }
+            let said = async {
+                let mut tx = self.database.begin().await?;
+                let said = give_back_in(&mut tx, now).await;
+                tx.finish(said).await
+            };
+            match said.await {
+                Ok(()) => owed = later,
+                Err(_) => self.wait_for_database().await,
             }
         }
     }
@@ -166,6 +178,32 @@ impl Lane {
 // === impl Job ===
 
 impl Job {
+    /// What the lane says of its own accord.
+    pub(super) fn of_our_own(op: Op) -> Self {
+        Self {
+            op,
+            reply: None,
+            expires: None,
+            unsure: false,
+        }
+    }
+
+    /// This process was replaced. What may have been committed before that, and is not known to the
+    /// caller, is remembered to be given back.
+    fn retire(self, take_backs: &mut TakeBacks) {
+        match &self.op {
+            Op::Refund(_) if self.reply.is_none() => take_backs.push(self.op.clone()),
+            Op::Settle(_) if self.unsure => take_backs.undo(&self.op),
+            Op::Settle(_)
+            | Op::Refund(_)
+            | Op::Reserve(_)
+            | Op::Extend(_)
+            | Op::Void(_)
+            | Op::WriteOff(_) => {}
+        }
+        self.answer(Err(LedgerError::StaleEpoch));
+    }
+
     fn answer(self, answer: Result<Answer, LedgerError>) {
         if let Some(reply) = self.reply {
             // A caller who has gone is handled where it matters, in `answer` below.
@@ -188,70 +226,6 @@ impl Job {
     }
 }
 
-// === impl TakeBacks ===
-
-impl TakeBacks {
-    fn next(&mut self, most: usize) -> Vec<Job> {
-        let count = most.min(self.0.len());
-        self.0
-            .drain(..count)
-            .map(|op| Job {
-                op,
-                reply: None,
-                expires: None,
-                unsure: false,
-            })
-            .collect()
-    }
-
-    fn push(&mut self, op: Op) {
-        if self.0.len() < MAX_TAKE_BACKS {
-            self.0.push_back(op);
-        }
-    }
-
-    /// A caller has gone and its word was heard, or may have been: undo it.
-    fn undo(&mut self, op: &Op) {
-        match op {
-            Op::Reserve(reserve) => {
-                let detail = Detail::nothing(Outcome::Cancelled);
-                let void = Void {
-                    request: reserve.request,
-                    account: reserve.account,
-                    detail,
-                };
-                self.push(Op::Void(Box::new(void)));
-            }
-            // Not charged in time is not charged: the hold goes back, and if the charge was written
-            // all the same, so does the charge.
-            Op::Settle(settle) => {
-                let (request, account) = (settle.request, settle.account);
-                let detail = Detail::nothing(Outcome::DatabaseAway);
-                self.push(Op::Void(Box::new(Void {
-                    request,
-                    account,
-                    detail,
-                })));
-                self.push(Op::Refund(Refund {
-                    request,
-                    account,
-                    kind: RefundKind::Refund,
-                    amount: None,
-                }));
-                self.push(Op::WriteOff(WriteOff {
-                    request,
-                    account,
-                    reason: WriteOffReason::DatabaseAway,
-                    sale: Some(settle.amount),
-                    cost: settle.detail.cost,
-                }));
-            }
-            // Giving back is never undone, and a larger hold is let go with its call.
-            Op::Extend(_) | Op::Void(_) | Op::Refund(_) | Op::WriteOff(_) => {}
-        }
-    }
-}
-
 /// Drops words whose callers have gone. Nothing of theirs was committed; what ends a call must still
 /// let go of its hold.
 fn forget_expired(jobs: Vec<Job>, take_backs: &mut TakeBacks) -> Vec<Job> {
@@ -261,8 +235,13 @@ fn forget_expired(jobs: Vec<Job>, take_backs: &mut TakeBacks) -> Vec<Job> {
         .partition(|job| job.expires.is_some() && job.given_up(now));
     for job in gone {
         match &job.op {
-            Op::Settle(_) => take_backs.undo(&job.op),
-            Op::Void(_) | Op::Refund(_) | Op::WriteOff(_) => take_backs.push(job.op.clone()),
+            Op::Settle(settle) if settle.unheard == Unheard::TakeBack => {
+                take_backs.undo(&job.op);
+            }
+            // What stands is said until it is known, whoever hears it.
+            Op::Settle(_) | Op::Void(_) | Op::Refund(_) | Op::WriteOff(_) => {
+                take_backs.push(job.op.clone())
+            }
             Op::Reserve(_) | Op::Extend(_) => {}
         }
         job.answer(Err(LedgerError::Unavailable));
@@ -274,23 +253,10 @@ fn forget_expired(jobs: Vec<Job>, take_backs: &mut TakeBacks) -> Vec<Job> {
 fn answer(jobs: Vec<Job>, answers: Vec<Answer>, take_backs: &mut TakeBacks) {
     for (job, answer) in jobs.into_iter().zip(answers) {
         let Some(reply) = job.reply else { continue };
-        if let Err(unheard) = reply.send(Ok(answer)) {
-            let moved = match unheard {
-                Ok(Answer::Reserve(ReserveAnswer::Held { .. })) => true,
-                Ok(Answer::Settle(SettleAnswer::Done { .. })) => true,
-                Ok(Answer::Settle(SettleAnswer::Before { charged, .. })) => charged && job.unsure,
-                Ok(
-                    Answer::Reserve(_)
-                    | Answer::Settle(SettleAnswer::NoHold)
-                    | Answer::Extend(_)
-                    | Answer::Refund(_)
-                    | Answer::WriteOff,
-                )
-                | Err(_) => false,
-            };
-            if moved {
-                take_backs.undo(&job.op);
-            }
+        if let Err(unheard) = reply.send(Ok(answer))
+            && moved(&unheard, job.unsure)
+        {
+            take_backs.undo(&job.op);
         }
     }
 }

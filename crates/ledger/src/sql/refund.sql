@@ -1,5 +1,6 @@
 -- Gives back what was charged, each leg to its own wallet, paid money first, never more than is left
 -- of the charge. The transfer's primary key lets each kind happen once. Each request stands once.
+-- What was never delivered also gives back its place of the day and its client's key.
 -- $1 request ids, $2 account ids, $3 kinds, $4 amounts (null for all that is left)
 WITH legs AS (
     SELECT a.request_id, a.account_id, a.kind, w.leg, w.amount
@@ -11,7 +12,7 @@ WITH legs AS (
         FROM (SELECT t.kind, t.leg, t.amount, CASE t.kind WHEN 'charge' THEN 1 ELSE -1 END AS sign
               FROM {transfer} AS t
               WHERE t.request_id = a.request_id AND t.account_id = a.account_id
-                  AND t.kind IN ('charge', 'refund', 'settlement_adjustment')
+                  AND t.kind IN ('charge', 'refund', 'settlement_adjustment', 'undelivered')
               OFFSET 0) AS t
     ) AS l
     CROSS JOIN LATERAL (SELECT least(COALESCE(a.amount, l.paid), l.paid) AS paid) AS p
@@ -44,5 +45,23 @@ WITH legs AS (
           CROSS JOIN LATERAL unnest(h.budget_ids, h.budget_starts) AS b (budget_id, starts_at)
           GROUP BY b.budget_id, b.starts_at) AS d
     WHERE p.budget_id = d.budget_id AND p.starts_at = d.starts_at AND d.at < p.ends_at
+), undelivered AS (
+    SELECT h.account_id, h.request_id, h.capacity, h.capacity_day, h.idempotency
+    FROM (SELECT DISTINCT m.request_id FROM made AS m WHERE m.kind = 'undelivered') AS m
+    CROSS JOIN LATERAL (
+        SELECT * FROM {hold} AS h WHERE h.request_id = m.request_id OFFSET 0
+    ) AS h
+), places AS (
+    UPDATE ledger.capacity AS c
+    SET used = c.used - d.places
+    FROM (SELECT n.capacity, n.capacity_day, count(*) AS places
+          FROM undelivered AS n WHERE n.capacity IS NOT NULL
+          GROUP BY n.capacity, n.capacity_day) AS d
+    WHERE c.name = d.capacity AND c.day = d.capacity_day
+), freed AS (
+    DELETE FROM ledger.idempotency AS i
+    USING undelivered AS n
+    WHERE n.idempotency IS NOT NULL
+        AND i.account_id = n.account_id AND i.key = n.idempotency AND i.request_id = n.request_id
 )
 SELECT m.request_id, m.kind, m.leg, m.amount FROM made AS m

@@ -1,12 +1,12 @@
--- Settles and voids. The usage row is the anchor: money moves only for requests whose usage row is
--- new and whose hold is open. A charge never passes its hold.
+-- Settles and voids. The usage row is the anchor: money moves only for requests whose hold is open and
+-- whose usage row is new; a second one would break its primary key and with it the statement. A charge never passes its hold.
 --
 -- Everything after the first step reads what that step returned, and meets other tables only by
 -- their primary keys: no plan of it grows faster than the batch. `resolved_at IS NULL` says open, in
 -- words that do not tempt the planner to the small index of open holds.
 -- $1 request ids, $2 account ids, $3 amounts, $4 units, $5 measured, $6 estimated, $7 tiers, $8 costs,
 -- $9 attempts, $10 warnings, $11 outcomes, $12 node, $13 epoch, $14 any hold (the sweeper's)
-WITH anchored AS (
+WITH clock AS MATERIALIZED (SELECT app.now() AS now), anchored AS (
     INSERT INTO {usage} (request_id, account_id, key_id, node, epoch, model, endpoint, group_name,
         units, measured, estimated, price_version, tier, paid, trial, cost, attempts, warnings, outcome,
         opened_at, settled_at)
@@ -14,7 +14,7 @@ WITH anchored AS (
         a.units, a.measured, a.estimated, h.price_version, a.tier,
         least(a.amount - least(a.amount, h.trial), h.paid), least(a.amount, h.trial),
         a.cost, a.attempts, string_to_array(a.warnings, ','), a.outcome, h.opened_at, clock.now
-    FROM (SELECT app.now() AS now) AS clock
+    FROM clock
     CROSS JOIN unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::jsonb[], $5::jsonb[], $6::boolean[],
         $7::text[], $8::bigint[], $9::jsonb[], $10::text[], $11::text[])
         AS a (request_id, account_id, amount, units, measured, estimated, tier, cost, attempts, warnings, outcome)
@@ -24,7 +24,6 @@ WITH anchored AS (
             AND ($14::boolean OR h.owner = 'task' OR (h.node = $12::text AND h.epoch = $13::bigint))
         OFFSET 0
     ) AS h
-    ON CONFLICT (request_id) DO NOTHING
     RETURNING request_id, account_id, paid, trial, outcome, settled_at
 ), resolved AS (
     UPDATE {hold} AS h

@@ -8,10 +8,9 @@ use std::time::Duration;
 use trunkline_db::{Database, SystemClock};
 use trunkline_ledger::desk::{self, TopUp, TopUpAnswer, Wallet};
 use trunkline_ledger::{
-    ExtendAnswer, KeyId, Ledger, LedgerError, Owner, RefundAnswer, RefundKind, ReserveAnswer,
-    SettleAnswer,
+    ExtendAnswer, Ledger, LedgerError, Owner, RefundAnswer, RefundKind, ReserveAnswer, SettleAnswer,
 };
-use trunkline_terms::{AccountId, Clock as _, Moment, Money, RequestId};
+use trunkline_terms::{AccountId, Clock as _, KeyId, Moment, Money, RequestId};
 
 use crate::child::Plan;
 use crate::history::{Diary, Event, Told, Word};
@@ -249,7 +248,7 @@ impl Clients {
     pub(crate) async fn reserve(&self, call: &Call) -> (Told, i64) {
         let mut reserve = house::reserve(call.request, call.account, call.amount);
         reserve.owner = call.owner;
-        reserve.key = self.plan.key.map(KeyId);
+        reserve.key = self.plan.key.map(KeyId::new);
         reserve.lifetime = Duration::from_millis(self.plan.limits.lifetime);
         self.asked(Word::Reserve, call.request, call.amount);
         let (told, amount) = match self.ledger.reserve(reserve).await {

@@ -15,7 +15,7 @@ use crate::steps::{STEPS, Spot, Step};
 const AT_WORK: Duration = Duration::from_millis(300);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_process_that_wakes_with_an_old_epoch_is_refused_and_changes_nothing() {
+async fn a_process_that_wakes_with_an_old_epoch_is_refused_and_only_gives_back() {
     let mut arena = Arena::new("pause and wake with an old epoch", durable()).await;
     let steps: Vec<&Step> = STEPS.iter().filter(|step| can_pause(step)).collect();
     for round in 0..rounds() {
@@ -34,7 +34,7 @@ async fn a_process_that_wakes_with_an_old_epoch_is_refused_and_changes_nothing()
 /// A commit that the wire keeps for good says nothing about waking up; one that the sleeper had not
 /// yet sent does, and that is where a statement's lock leads when it is lifted during the sleep.
 fn can_pause(step: &Step) -> bool {
-    !matches!(step.spot, Spot::CommitUnsent | Spot::NodeRow)
+    !matches!(step.spot, Spot::CommitUnsent | Spot::NodeLock)
 }
 
 async fn one_pause(arena: &mut Arena, round: usize, step: &Step, heir: Heir) {
@@ -84,11 +84,16 @@ async fn one_pause(arena: &mut Arena, round: usize, step: &Step, heir: Heir) {
         let refused = matches!(told, Told::Stale | Told::Unavailable);
         assert!(refused, "{told:?} after waking, {}", step.name);
     }
-    assert_eq!(
-        books::facts(&arena.data, &nodes).await,
-        before,
-        "nothing changes"
-    );
+    // Nothing changes, but for one thing: a charge that was committed while it slept, and of which it
+    // could not tell its caller, it gives back.
+    let mut after = books::facts(&arena.data, &nodes).await;
+    for (request, fact) in &mut after {
+        if before.get(request).is_some_and(|was| was.refunded == 0) && fact.refunded == fact.charged
+        {
+            fact.refunded = 0;
+        }
+    }
+    assert_eq!(after, before, "nothing changes");
     arena.heal(&node, &[&sleeper.history], Heir::Itself).await;
     arena.tell(&format!("{} ({heir:?})", step.name), &words, seconds);
 }

@@ -188,7 +188,7 @@ async fn a_key_with_a_daily_budget_is_never_overspent_while_midnight_passes() {
         .await;
     let race = Race {
         accounts: vec![account],
-        key: Some(key.0),
+        key: Some(key.number()),
         largest: USD / 20,
     };
     let finish = race

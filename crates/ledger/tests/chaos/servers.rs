@@ -50,7 +50,7 @@ fn nth_step(round: usize) -> &'static Step {
         Spot::CommitUnseen => 0,
         Spot::Statement(..) => 1,
         Spot::CommitUnsent => 2,
-        Spot::NodeRow | Spot::AccountRow | Spot::Free => 3,
+        Spot::NodeLock | Spot::AccountRow | Spot::Free => 3,
     };
     // Of each kind the settlement, which moves money, comes first.
     busy.sort_by_key(|step| (telling(step), step.order != Some("settle")));

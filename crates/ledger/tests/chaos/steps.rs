@@ -12,8 +12,8 @@ use crate::rounds::{STEP_LIMIT, until};
 pub(crate) enum Spot {
     /// Nowhere in particular: what was ordered before is done, nothing is under way.
     Free,
-    /// Waiting for its own row of `ledger.node`.
-    NodeRow,
+    /// Waiting for leave to speak in its node's name.
+    NodeLock,
     /// Waiting for an account's row.
     AccountRow,
     /// Inside the statement that has this text, at the door of this table.
@@ -65,10 +65,10 @@ const fn step(
 pub(crate) const STEPS: [Step; 12] = [
     step("idle after registration", &[], None, Spot::Free),
     step(
-        "waiting for its node row",
+        "waiting to speak as its node",
         &[],
         Some(RESERVE),
-        Spot::NodeRow,
+        Spot::NodeLock,
     ),
     step(
         "waiting for an account's lock",
@@ -151,8 +151,8 @@ impl Step {
         let node = process.node.clone();
         let barrier = match self.spot {
             Spot::Free => None,
-            Spot::NodeRow => {
-                let text = format!("SELECT FROM ledger.node WHERE name = '{node}' FOR UPDATE");
+            Spot::NodeLock => {
+                let text = format!("SELECT ledger.silence('{node}')");
                 Some(barrier(postgres, text).await)
             }
             Spot::AccountRow => {
@@ -180,7 +180,7 @@ impl Step {
         until(&what, STEP_LIMIT, async || {
             backend = match self.spot {
                 Spot::Free => return true,
-                Spot::NodeRow => at_row(&mut looker, &node, "ledger.node").await,
+                Spot::NodeLock => at_node_lock(&mut looker, &node).await,
                 Spot::AccountRow => at_row(&mut looker, &node, "ledger.account").await,
                 Spot::Statement(text, table) => at_table(&mut looker, &node, text, table).await,
                 Spot::CommitUnsent | Spot::CommitUnseen => {
@@ -230,6 +230,17 @@ async fn barrier(postgres: &Postgres, statement: String) -> PgConnection {
         .await
         .unwrap();
     connection
+}
+
+/// The backend of a node that waits for its node's lock.
+async fn at_node_lock(looker: &mut PgConnection, node: &str) -> Option<u32> {
+    let query = sqlx::query_scalar(
+        "SELECT a.pid FROM pg_stat_activity AS a JOIN pg_locks AS l ON l.pid = a.pid
+         WHERE a.application_name = $1 AND l.locktype = 'advisory' AND NOT l.granted
+         LIMIT 1",
+    )
+    .bind(node);
+    pid(query.fetch_optional(looker).await.unwrap())
 }
 
 /// The backend of a node that waits for a row of a table: it holds or awaits the row's own lock.

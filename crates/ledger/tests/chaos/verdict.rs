@@ -223,7 +223,7 @@ impl Trail {
         );
         let back = fact.refunded + fact.adjusted;
         say(back <= fact.charged, "given back more than charged");
-        // The lane takes a charge back under the kind of a refund, and only for those it left alone.
+        // The lane takes a charge back, which counts as a refund, and only for those it left alone.
         let undone = self.unavailable_settle || self.unknown_settle;
         say(
             self.refunds.hold(fact.refunded, undone),

@@ -1,8 +1,8 @@
 //! Budgets of keys, parents and accounts, their stretches and their borders.
 
 use trunkline_ledger::desk::{self, Period};
-use trunkline_ledger::{ExtendAnswer, KeyId, Ledger, ReserveAnswer, Shortage};
-use trunkline_terms::{AccountId, Money, RequestId};
+use trunkline_ledger::{ExtendAnswer, Ledger, ReserveAnswer, Shortage};
+use trunkline_terms::{AccountId, KeyId, Money, RequestId};
 
 use crate::house::{House, extend, refund, request, reserve, settle, void};
 
@@ -250,7 +250,7 @@ async fn a_key_of_another_account_cannot_spend_and_a_parent_must_be_of_the_same_
     assert_eq!(ledger.reserve(asked).await, Ok(ReserveAnswer::UnknownPayer));
     let mut tx = house.console.begin().await.unwrap();
     assert_eq!(
-        desk::register_key(&mut tx, other, KeyId(2), Some(key)).await,
+        desk::register_key(&mut tx, other, KeyId::new(2), Some(key)).await,
         Ok(false)
     );
 }

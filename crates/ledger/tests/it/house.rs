@@ -5,10 +5,10 @@ use std::time::Duration;
 use trunkline_db::{Database, Role, SystemClock};
 use trunkline_ledger::desk::{self, AccountKind, Balance, TopUp, TopUpAnswer, Wallet};
 use trunkline_ledger::{
-    Detail, Extend, KeyId, Ledger, LedgerSettings, LedgerTasks, Outcome, Owner, Refund, RefundKind,
-    Reserve, Settle, Void, Wallets, audit,
+    Detail, Extend, Ledger, LedgerSettings, LedgerTasks, Outcome, Owner, Refund, RefundKind,
+    Reserve, ReserveAnswer, Settle, SettleAnswer, Unheard, Void, Wallets, audit,
 };
-use trunkline_terms::{AccountId, Clock as _, Face, Money, NodeId, RequestId, Units, Usage};
+use trunkline_terms::{AccountId, Clock as _, Face, KeyId, Money, NodeId, RequestId, Units, Usage};
 use trunkline_testkit::{Db, random_bytes};
 
 pub(crate) const PRICES: [u8; 32] = [7; 32];
@@ -29,7 +29,7 @@ impl House {
 
     pub(crate) async fn ledger(&self, node: &str) -> (Ledger, LedgerTasks) {
         let node = NodeId::new(node).unwrap();
-        Ledger::open(self.data.clone(), &node, LedgerSettings::default())
+        Ledger::open(self.data.clone(), &node, patient())
             .await
             .unwrap()
     }
@@ -61,12 +61,12 @@ impl House {
     pub(crate) async fn key(&self, account: AccountId, key: i64, parent: Option<i64>) -> KeyId {
         let mut tx = self.console.begin().await.unwrap();
         assert!(
-            desk::register_key(&mut tx, account, KeyId(key), parent.map(KeyId))
+            desk::register_key(&mut tx, account, KeyId::new(key), parent.map(KeyId::new))
                 .await
                 .unwrap()
         );
         tx.commit().await.unwrap();
-        KeyId(key)
+        KeyId::new(key)
     }
 
     pub(crate) async fn balance(&self, account: AccountId) -> Balance {
@@ -96,6 +96,15 @@ impl House {
             .filter(|violation| violation.view != "app.audit_clock_shifted")
             .collect();
         assert!(violations.is_empty(), "{violations:#?}");
+    }
+}
+
+/// Callers that wait long enough for a machine that is out of breath.
+pub(crate) fn patient() -> LedgerSettings {
+    LedgerSettings {
+        admission_wait: Duration::from_secs(30),
+        settlement_wait: Duration::from_secs(30),
+        ..LedgerSettings::default()
     }
 }
 
@@ -148,6 +157,7 @@ pub(crate) fn settle(request: RequestId, account: AccountId, nanos: i64) -> Sett
         account,
         amount: Money::from_nanos(nanos),
         detail: detail(Outcome::Complete),
+        unheard: Unheard::TakeBack,
     }
 }
 
@@ -174,5 +184,23 @@ pub(crate) fn extend(request: RequestId, account: AccountId, total: i64) -> Exte
         account,
         total: Money::from_nanos(total),
         wallets: Wallets::TrialFirst,
+    }
+}
+
+pub(crate) fn nanos(amount: i64) -> Money {
+    Money::from_nanos(amount)
+}
+
+pub(crate) fn held(paid: i64, trial: i64) -> ReserveAnswer {
+    ReserveAnswer::Held {
+        paid: nanos(paid),
+        trial: nanos(trial),
+    }
+}
+
+pub(crate) fn done(paid: i64, trial: i64) -> SettleAnswer {
+    SettleAnswer::Done {
+        paid: nanos(paid),
+        trial: nanos(trial),
     }
 }

@@ -5,10 +5,14 @@ mod audit_bites;
 #[cfg(test)]
 mod budgets;
 #[cfg(test)]
+mod calls;
+#[cfg(test)]
 mod desk;
 #[cfg(test)]
 mod house;
 #[cfg(test)]
 mod recovery;
+#[cfg(test)]
+mod unheard;
 #[cfg(test)]
 mod verbs;

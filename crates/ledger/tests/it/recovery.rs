@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use trunkline_ledger::recovery::{heartbeat, register, sweep};
-use trunkline_ledger::{Ledger, LedgerError, LedgerSettings, Owner, SettleAnswer, partitions};
+use trunkline_ledger::{Ledger, LedgerError, Owner, SettleAnswer, partitions};
 use trunkline_terms::{Money, NodeId};
 
-use crate::house::{House, request, reserve, settle};
+use crate::house::{House, patient, request, reserve, settle};
 
 const DEAD_AFTER: Duration = Duration::from_secs(120);
 
@@ -216,8 +216,7 @@ async fn an_unregistered_author_is_refused() {
         node: NodeId::new("ghost").unwrap(),
         epoch: 1,
     };
-    let (ledger, _tasks) =
-        Ledger::with_author(house.data.clone(), author, LedgerSettings::default());
+    let (ledger, _tasks) = Ledger::with_author(house.data.clone(), author, patient());
     assert_eq!(
         ledger.reserve(reserve(request(), account, 1)).await,
         Err(LedgerError::StaleEpoch)

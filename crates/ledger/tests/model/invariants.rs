@@ -30,7 +30,7 @@ struct Moved {
     charge_rows: [usize; 2],
     backs: [i64; 2],
     /// By leg and kind.
-    back_rows: [[usize; 2]; 2],
+    back_rows: [[usize; 3]; 2],
     usage_rows: usize,
     usage: Option<UsageRow>,
 }

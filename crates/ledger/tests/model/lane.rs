@@ -183,7 +183,7 @@ impl Lane {
             Word::Settle(_) if of_task => {}
             Word::Settle(amount) => {
                 take_back(Word::Void(Outcome::DatabaseAway));
-                take_back(Word::Refund(RefundKind::Refund, None));
+                take_back(Word::Refund(RefundKind::Undelivered, None));
                 take_back(Word::WriteOff(WriteOffReason::DatabaseAway, amount));
             }
             Word::Extend(..) | Word::Void(_) | Word::Refund(..) | Word::WriteOff(..) => {}

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use sqlx::{Connection as _, PgConnection};
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use trunkline_db::Tx;
 use trunkline_db::{Database, SystemClock};
 use trunkline_ledger::Author;
@@ -18,11 +18,22 @@ const READ_ACCOUNT_BUDGETS: &str = include_str!("../../src/sql/read_account_budg
 const RESERVE: &str = include_str!("../../src/sql/reserve.sql");
 const RESOLVE: &str = include_str!("../../src/sql/resolve.sql");
 
+/// The statement with the tables of a day in it, as the ledger sends it.
+fn of_day(statement: &str, suffix: &str) -> AssertSqlSafe<String> {
+    let tables = ["hold", "usage", "transfer"];
+    let text = tables.iter().fold(statement.to_owned(), |text, table| {
+        text.replace(&format!("{{{table}}}"), &format!("ledger.{table}_{suffix}"))
+    });
+    AssertSqlSafe(text)
+}
+
 /// One batch of calls: the arrays of its reservation and of its settlement.
 pub(crate) struct Ready {
     ids: Vec<Uuid>,
     accounts: Vec<i64>,
     distinct: Vec<i64>,
+    /// The day's tables end in this.
+    day: String,
 }
 
 impl Ready {
@@ -36,10 +47,13 @@ impl Ready {
         let ids = (0..calls)
             .map(|_| RequestId::new(now, random_bytes()).uuid())
             .collect();
+        let today = time::OffsetDateTime::from_unix_timestamp(now.seconds()).unwrap();
+        let (year, month, day) = today.to_calendar_date();
         Self {
             ids,
             accounts,
             distinct,
+            day: format!("{year:04}{:02}{day:02}", u8::from(month)),
         }
     }
 }
@@ -83,7 +97,7 @@ pub(crate) async fn bare_loop(database: &Database, author: &Author, batches: &[R
 }
 
 async fn reserve(tx: &mut Tx, author: &Author, batch: &Ready) {
-    sqlx::query(READ_HOLDS)
+    sqlx::query(of_day(READ_HOLDS, &batch.day))
         .bind(&batch.ids)
         .fetch_all(&mut **tx)
         .await
@@ -95,8 +109,7 @@ async fn reserve(tx: &mut Tx, author: &Author, batch: &Ready) {
         .unwrap();
     let count = batch.ids.len();
     let none_text: Vec<Option<String>> = vec![None; count];
-    let none_bytes: Vec<Option<Vec<u8>>> = vec![None; count];
-    sqlx::query(RESERVE)
+    sqlx::query(of_day(RESERVE, &batch.day))
         .bind(&batch.ids)
         .bind(&batch.accounts)
         .bind(vec![None::<i64>; count])
@@ -104,33 +117,28 @@ async fn reserve(tx: &mut Tx, author: &Author, batch: &Ready) {
         .bind(&batch.ids)
         .bind(vec![2_i64; count])
         .bind(vec![0_i64; count])
+        .bind(vec!["{}"; count])
+        .bind(vec!["{}"; count])
         .bind(&none_text)
         .bind(vec!["model"; count])
         .bind(vec!["chat"; count])
         .bind(vec!["default"; count])
         .bind(vec![[7_u8; 32].as_slice(); count])
-        .bind(&none_text)
-        .bind(&none_bytes)
-        .bind(vec![600_000_i64; count])
         .bind(author.node.as_str())
         .bind(author.epoch)
-        .bind(Vec::<Uuid>::new())
-        .bind(Vec::<i64>::new())
-        .bind(Vec::<time::OffsetDateTime>::new())
-        .bind(Vec::<time::OffsetDateTime>::new())
-        .bind(Vec::<i64>::new())
-        .execute(&mut **tx)
+        .bind(&none_text)
+        .bind(vec![600_000_i64; count])
+        .fetch_all(&mut **tx)
         .await
         .unwrap();
 }
 
 async fn settle(tx: &mut Tx, author: &Author, batch: &Ready) {
     let count = batch.ids.len();
-    sqlx::query(RESOLVE)
+    sqlx::query(of_day(RESOLVE, &batch.day))
         .bind(&batch.ids)
         .bind(&batch.accounts)
         .bind(vec![1_i64; count])
-        .bind(vec!["settled"; count])
         .bind(vec![json!({ "input": 12 }); count])
         .bind(vec![json!({}); count])
         .bind(vec![false; count])

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use trunkline_db::SystemClock;
-use trunkline_db::{Database, PoolSettings, Role};
+use trunkline_db::{Database, PoolSettings, Role, connect};
 use trunkline_ledger::desk::{self, AccountKind, TopUp, TopUpAnswer, Wallet};
 use trunkline_ledger::{
     Author, Detail, Ledger, LedgerSettings, Outcome, Owner, Reserve, ReserveAnswer, Settle,
-    SettleAnswer, Wallets,
+    SettleAnswer, Unheard, Wallets,
 };
 use trunkline_terms::{AccountId, Clock as _, Face, Money, NodeId, RequestId, Units};
 use trunkline_testkit::{OwnSettings, Postgres, random_bytes};
@@ -40,13 +40,21 @@ impl Bench {
     async fn new(accounts: usize) -> Self {
         let server = Postgres::own(OwnSettings {
             durable: true,
+            extra_config: vec![
+                ("max_wal_size".to_owned(), "4GB".to_owned()),
+                ("shared_buffers".to_owned(), "256MB".to_owned()),
+            ],
             ..OwnSettings::default()
         })
         .await;
         let mut settings = PoolSettings::named("speed");
         settings.max_connections = 4;
-        let data = server.connect_with(Role::Data, settings.clone()).await;
-        let console = server.connect_with(Role::Console, settings).await;
+        // Past the breakable line, which would cost more than the ledger does.
+        let pool = async |role| {
+            let url = server.direct_url(role);
+            connect(&url, role, settings.clone()).await.unwrap()
+        };
+        let (data, console) = (pool(Role::Data).await, pool(Role::Console).await);
         let mut made = Vec::new();
         let mut tx = console.begin().await.unwrap();
         for number in 0..accounts {
@@ -192,6 +200,7 @@ fn settle(request: RequestId, account: AccountId) -> Settle {
         account,
         amount: Money::NANO,
         detail,
+        unheard: Unheard::TakeBack,
     }
 }
 

@@ -4,9 +4,9 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 use time::OffsetDateTime;
 use trunkline_db::{DbError, Tx, from_sql_time, to_sql_time};
-use trunkline_terms::{AccountId, ApiKey};
+use trunkline_terms::{AccountId, ApiKey, KeyId};
 
-use super::{ApiKeyId, Key, KeyHash, NewKey, Seen};
+use super::{Key, KeyHash, NewKey, Seen};
 use crate::policy::{KeyGroup, Policy, PolicyFields};
 
 pub(super) async fn insert(
@@ -30,7 +30,7 @@ pub(super) async fn insert(
              revoked_at, disabled_at, created_at, revision",
     )
     .bind(new.account.number())
-    .bind(new.parent.map(ApiKeyId::number))
+    .bind(new.parent.map(KeyId::number))
     .bind(new.name)
     .bind(KeyHash::of(plain).bytes().as_slice())
     .bind(plain.hint())
@@ -56,9 +56,9 @@ pub(super) async fn insert(
 /// Revokes the key and all below it that are not revoked yet.
 pub(super) async fn revoke_family(
     tx: &mut Tx,
-    key: ApiKeyId,
+    key: KeyId,
     number: i64,
-) -> Result<Vec<ApiKeyId>, DbError> {
+) -> Result<Vec<KeyId>, DbError> {
     let mut revoked: Vec<i64> = sqlx::query_scalar(
         "WITH RECURSIVE family (id, account_id) AS (
              SELECT k.id, k.account_id FROM app.api_key AS k WHERE k.id = $1
@@ -76,13 +76,10 @@ pub(super) async fn revoke_family(
     .fetch_all(&mut **tx)
     .await?;
     revoked.sort_unstable();
-    Ok(revoked.into_iter().map(ApiKeyId::new).collect())
+    Ok(revoked.into_iter().map(KeyId::new).collect())
 }
 
-pub(super) async fn find(
-    connection: &mut PgConnection,
-    id: ApiKeyId,
-) -> Result<Option<Key>, DbError> {
+pub(super) async fn find(connection: &mut PgConnection, id: KeyId) -> Result<Option<Key>, DbError> {
     let row = sqlx::query(
         "SELECT id, account_id, parent_id, name, key_hash, hint, group_name, models, endpoints,
              platforms, addresses::text[] AS addresses, regions, requests_per_minute,
@@ -99,7 +96,7 @@ pub(super) async fn find(
 pub(super) async fn list(
     connection: &mut PgConnection,
     account: AccountId,
-    after: Option<ApiKeyId>,
+    after: Option<KeyId>,
     limit: u32,
 ) -> Result<Vec<Key>, DbError> {
     let rows = sqlx::query(
@@ -110,7 +107,7 @@ pub(super) async fn list(
          FROM app.api_key WHERE account_id = $1 AND id > $2 ORDER BY id LIMIT $3",
     )
     .bind(account.number())
-    .bind(after.map_or(0, ApiKeyId::number))
+    .bind(after.map_or(0, KeyId::number))
     .bind(i64::from(limit))
     .fetch_all(connection)
     .await?;
@@ -161,9 +158,9 @@ fn key_of(row: &PgRow) -> Result<Key, DbError> {
     let hash: Vec<u8> = row.try_get("key_hash")?;
     let wrong = |_| DbError::from(sqlx::Error::Decode("a key's hash has not 32 bytes".into()));
     Ok(Key {
-        id: ApiKeyId::new(row.try_get("id")?),
+        id: KeyId::new(row.try_get("id")?),
         account: AccountId::new(row.try_get("account_id")?),
-        parent: parent.map(ApiKeyId::new),
+        parent: parent.map(KeyId::new),
         name: row.try_get("name")?,
         hash: KeyHash(hash.try_into().map_err(wrong)?),
         hint: row.try_get("hint")?,

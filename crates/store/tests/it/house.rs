@@ -2,9 +2,9 @@
 
 use trunkline_db::{Database, DbError, Role};
 use trunkline_store::accounts::{self, Account, NewAccount};
-use trunkline_store::keys::{self, ApiKeyId, CreateKeyError, CreatedKey, NewKey};
+use trunkline_store::keys::{self, CreateKeyError, CreatedKey, NewKey};
 use trunkline_store::{Policy, PolicyFields};
-use trunkline_terms::{AccountId, Shard};
+use trunkline_terms::{AccountId, KeyId, Shard};
 use trunkline_testkit::{Db, random_bytes};
 
 pub(crate) struct House {
@@ -45,7 +45,7 @@ impl House {
     pub(crate) async fn make(
         &self,
         account: AccountId,
-        parent: Option<ApiKeyId>,
+        parent: Option<KeyId>,
         fields: PolicyFields,
     ) -> Result<CreatedKey, CreateKeyError> {
         let mut tx = self.console.begin().await.unwrap();
@@ -60,7 +60,7 @@ impl House {
     }
 
     /// A key that may do everything.
-    pub(crate) async fn key(&self, account: AccountId, parent: Option<ApiKeyId>) -> CreatedKey {
+    pub(crate) async fn key(&self, account: AccountId, parent: Option<KeyId>) -> CreatedKey {
         let made = self.make(account, parent, PolicyFields::default()).await;
         made.unwrap()
     }

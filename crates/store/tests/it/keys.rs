@@ -1,19 +1,19 @@
 //! Keys: made once, kept as a hash, narrowed by their parents, revoked with their children.
 
 use sha2::{Digest as _, Sha256};
-use trunkline_store::keys::{self, ApiKeyId, CreateKeyError, KeyState, RevokeAnswer};
+use trunkline_store::keys::{self, CreateKeyError, KeyState, RevokeAnswer};
 use trunkline_store::{FieldError, KeyGroup, PolicyFields, Problem};
-use trunkline_terms::{AccountId, ApiKey, Moment};
+use trunkline_terms::{AccountId, ApiKey, KeyId, Moment};
 
 use crate::house::House;
 
-async fn revoke(house: &House, key: ApiKeyId) -> RevokeAnswer {
+async fn revoke(house: &House, key: KeyId) -> RevokeAnswer {
     let mut tx = house.console.begin().await.unwrap();
     let done = keys::revoke(&mut tx, key).await;
     tx.finish(done).await.unwrap()
 }
 
-async fn state(house: &House, key: ApiKeyId) -> KeyState {
+async fn state(house: &House, key: KeyId) -> KeyState {
     let mut session = house.console.session().await.unwrap();
     let now = trunkline_db::database_now(&mut session).await.unwrap();
     let found = keys::find(&mut session, key).await.unwrap();
@@ -234,7 +234,7 @@ async fn revoking_a_key_takes_the_keys_below_it_along_for_good() {
         RevokeAnswer::Done { keys: vec![top] }
     );
     assert_eq!(
-        revoke(&house, ApiKeyId::new(9_999)).await,
+        revoke(&house, KeyId::new(9_999)).await,
         RevokeAnswer::UnknownKey
     );
     assert_eq!(state(&house, bottom).await, KeyState::Revoked);

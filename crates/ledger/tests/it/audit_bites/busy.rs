@@ -9,10 +9,10 @@ use trunkline_db::Database;
 use trunkline_ledger::desk::{self, Adjust, Period, Wallet};
 use trunkline_ledger::recovery::{heartbeat, register, sweep};
 use trunkline_ledger::{
-    CapacityTake, Idempotency, KeyId, Ledger, LedgerError, Owner, RefundKind, Reserve, Wallets,
-    WriteOff, WriteOffReason,
+    CapacityTake, Idempotency, Ledger, LedgerError, Owner, RefundKind, Reserve, Wallets, WriteOff,
+    WriteOffReason,
 };
-use trunkline_terms::{AccountId, Money, NodeId, RequestId};
+use trunkline_terms::{AccountId, KeyId, Money, NodeId, RequestId};
 use trunkline_testkit::random_bytes;
 
 use crate::house::{House, extend, refund, request, reserve, settle, top_up, void};
@@ -69,7 +69,7 @@ impl Town {
         let mut asked = reserve(call, account, dice.nanos(60));
         // Keys 10 n + 1 and, below it, 10 n + 2 are of the account n.
         let key = account.number() * 10;
-        asked.key = dice.one_of(&[None, Some(KeyId(key + 1)), Some(KeyId(key + 2))]);
+        asked.key = dice.one_of(&[None, Some(KeyId::new(key + 1)), Some(KeyId::new(key + 2))]);
         asked.owner = dice.one_of(&[
             Owner::Request,
             Owner::Request,
@@ -153,7 +153,7 @@ impl Town {
     async fn at_the_desk(&self, console: &Database, dice: &mut Dice) {
         let account = dice.one_of(&self.accounts);
         let key = account.number() * 10 + dice.nanos(2);
-        let key = (key % 10 > 0).then_some(KeyId(key));
+        let key = (key % 10 > 0).then_some(KeyId::new(key));
         let mut tx = console.begin().await.unwrap();
         match dice.roll(4) {
             0 | 1 => {

@@ -9,10 +9,10 @@ use sqlx::Connection as _;
 use trunkline_db::Role;
 use trunkline_ledger::desk::{self, Adjust, AdjustAnswer, Period, Wallet};
 use trunkline_ledger::{
-    CapacityTake, Idempotency, KeyId, Ledger, LedgerSettings, LedgerTasks, Owner, RefundAnswer,
+    CapacityTake, Idempotency, Ledger, LedgerSettings, LedgerTasks, Owner, RefundAnswer,
     RefundKind, Reserve, ReserveAnswer, SettleAnswer, audit,
 };
-use trunkline_terms::{AccountId, Money, NodeId, RequestId};
+use trunkline_terms::{AccountId, KeyId, Money, NodeId, RequestId};
 
 use crate::house::{House, extend, refund, request, reserve, settle, void};
 
@@ -136,8 +136,8 @@ impl Scene {
     }
 
     async fn calls_with_budgets(&mut self, ledger: &Ledger, rich: AccountId) {
-        let by_child = |reserve: &mut Reserve| reserve.key = Some(KeyId(2));
-        let by_parent = |reserve: &mut Reserve| reserve.key = Some(KeyId(1));
+        let by_child = |reserve: &mut Reserve| reserve.key = Some(KeyId::new(2));
+        let by_parent = |reserve: &mut Reserve| reserve.key = Some(KeyId::new(1));
         // 50 out of the trial wallet, 20 out of the paid one.
         let split = self.hold(ledger, "split", rich, 80, by_child).await;
         charge(ledger, split, rich, 70).await;
