@@ -2,6 +2,7 @@
 
 mod account;
 mod budget;
+mod channel;
 mod key;
 mod values;
 
@@ -11,8 +12,9 @@ use clap::{Parser, Subcommand};
 
 pub(crate) use account::{AccountCommand, CreateAccount, Kind, TopUpArguments};
 pub(crate) use budget::{BudgetCommand, PeriodWord, SetBudget};
+pub(crate) use channel::{AddChannel, ChannelCommand};
 pub(crate) use key::{CreateKey, KeyCommand};
-pub(crate) use values::{Expiry, Limit};
+pub(crate) use values::{Expiry, Labelled, Limit, Pair};
 
 /// One gateway to every model, with prices known before a call and charges made exactly once.
 #[derive(Debug, Parser)]
@@ -82,6 +84,37 @@ Examples:
     /// Limit what accounts and keys may spend.
     #[command(subcommand)]
     Budget(BudgetCommand),
+
+    /// Add, list, test and drain channels to upstreams.
+    #[command(subcommand)]
+    Channel(ChannelCommand),
+
+    /// Serve customers' calls until told to stop.
+    #[command(
+        after_help = "Needs a migrated database, a keyring, a price book (catalog.prices) and the models' records
+(catalog.models). The database login needs the role trunkline_data. SIGTERM lets running calls end
+within edge.drain_seconds.
+
+Example:
+  trunkline serve"
+    )]
+    Serve,
+
+    /// Start everything on this machine and show each call with its cost. No vendor key is needed.
+    #[command(
+        after_help = "With no database.url it starts a PostgreSQL of its own (the system's package must be there).
+Prints addresses, a customer's key with credit, and lines to copy. With --json one line is printed
+when all is ready. Ctrl-C or the end of input stops everything.
+
+Examples:
+  trunkline dev
+  trunkline dev --ephemeral --json"
+    )]
+    Dev {
+        /// Free ports and a temporary directory; nothing is left behind.
+        #[arg(long)]
+        ephemeral: bool,
+    },
 
     /// Look for anything in the books that must not be.
     #[command(

@@ -3,11 +3,14 @@
 mod account;
 mod audit;
 mod budget;
+mod channel;
 mod config;
 mod database;
+mod dev;
 mod key;
 mod keyring;
 mod migrate;
+mod serve;
 mod shown;
 mod topup;
 
@@ -28,7 +31,7 @@ pub(crate) async fn run(cli: Cli, output: &Output) -> anyhow::Result<ExitCode> {
         || -> anyhow::Result<Config> { Ok(load(cli.config.as_deref(), &environment())?) };
     match cli.command {
         Command::Migrate => migrate::run(&configuration()?, output).await?,
-        Command::Config(ConfigCommand::Check) => config::check(&configuration()?, output),
+        Command::Config(ConfigCommand::Check) => config::check(&configuration()?, output)?,
         Command::Config(ConfigCommand::Default) => config::default(output),
         Command::Keyring(KeyringCommand::Generate) => keyring::generate(&configuration()?, output)?,
         Command::Keyring(KeyringCommand::Rotate { drop_previous }) => {
@@ -41,6 +44,17 @@ pub(crate) async fn run(cli: Cli, output: &Output) -> anyhow::Result<ExitCode> {
         Command::Topup(command) => desk(&configuration()?, Desk::Topup(command), output).await?,
         Command::Key(command) => desk(&configuration()?, Desk::Key(command), output).await?,
         Command::Budget(command) => desk(&configuration()?, Desk::Budget(command), output).await?,
+        Command::Channel(command) => {
+            return channel::run(&configuration()?, command, output).await;
+        }
+        Command::Serve => return serve::run(&configuration()?, output).await,
+        Command::Dev { ephemeral } => {
+            let wish = dev::Wish {
+                ephemeral,
+                json: cli.json,
+            };
+            return dev::run(&configuration()?, wish, output).await;
+        }
         Command::Audit => return audit::run(&configuration()?, output).await,
     }
     Ok(ExitCode::SUCCESS)

@@ -13,8 +13,7 @@ use std::time::Duration;
 
 use trunkline_terms::{NodeId, Secret};
 
-pub(crate) use check::Network;
-pub(crate) use layers::{DEFAULTS, environment};
+pub(crate) use layers::{DEFAULTS, environment, variable};
 
 /// File that is read when none is named, if it is there.
 pub(crate) const DEFAULT_FILE: &str = "trunkline.toml";
@@ -28,6 +27,10 @@ pub(crate) struct Config {
     pub(crate) node: NodeId,
     pub(crate) database: Database,
     pub(crate) keyring: KeyringPlace,
+    pub(crate) catalog: Catalog,
+    /// How long running calls may take to end when the node is told to stop.
+    pub(crate) drain: Duration,
+    pub(crate) providers_folder: Option<PathBuf>,
 }
 
 /// The data-plane listener.
@@ -35,7 +38,14 @@ pub(crate) struct Config {
 pub(crate) struct Edge {
     pub(crate) listen: SocketAddr,
     pub(crate) public_url: String,
-    pub(crate) trusted_proxies: Vec<Network>,
+    pub(crate) trusted_proxies: Vec<trunkline_store::Network>,
+}
+
+/// Where the prices and the models' records are.
+#[derive(Debug)]
+pub(crate) struct Catalog {
+    pub(crate) prices: PathBuf,
+    pub(crate) models: PathBuf,
 }
 
 /// How PostgreSQL is reached.

@@ -16,6 +16,7 @@ mod cli;
 mod commands;
 mod config;
 mod files;
+mod node;
 mod output;
 mod table;
 mod times;
@@ -23,14 +24,16 @@ mod times;
 use std::process::ExitCode;
 
 use clap::Parser;
+use tracing_subscriber::filter::LevelFilter;
 
-use crate::cli::Cli;
+use crate::cli::{Cli, Command};
 use crate::output::Output;
 
 #[tokio::main]
 async fn main() -> ExitCode {
     let cli = Cli::parse();
     let output = Output::new(cli.json);
+    logs(&cli.command);
     match commands::run(cli, &output).await {
         Ok(code) => code,
         Err(error) => {
@@ -38,4 +41,28 @@ async fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Log lines are JSON on standard error; standard output belongs to the command's result. A person
+/// at a terminal sees calls as they end, so `dev` logs only what needs attention.
+fn logs(command: &Command) {
+    let level = match command {
+        Command::Dev { .. } => LevelFilter::WARN,
+        Command::Serve
+        | Command::Migrate
+        | Command::Config(_)
+        | Command::Keyring(_)
+        | Command::Account(_)
+        | Command::Topup(_)
+        | Command::Key(_)
+        | Command::Budget(_)
+        | Command::Channel(_)
+        | Command::Audit => LevelFilter::INFO,
+    };
+    let subscriber = tracing_subscriber::fmt()
+        .json()
+        .with_max_level(level)
+        .with_writer(std::io::stderr);
+    // A second one can only be set by a test in the same process.
+    drop(subscriber.try_init());
 }

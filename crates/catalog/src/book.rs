@@ -188,6 +188,11 @@ impl Book {
         &self.auto_groups
     }
 
+    /// The models' names, sorted.
+    pub fn models(&self) -> impl Iterator<Item = &str> {
+        self.models.keys().map(String::as_str)
+    }
+
     /// A model's prices.
     #[must_use]
     pub fn model(&self, name: &str) -> Option<&ModelPrices> {

@@ -13,7 +13,7 @@ pub(crate) struct Migration {
 }
 
 /// All of them.
-pub(crate) const MIGRATIONS: [Migration; 6] = [
+pub(crate) const MIGRATIONS: [Migration; 7] = [
     Migration {
         version: 20261115000100,
         name: "house",
@@ -43,6 +43,11 @@ pub(crate) const MIGRATIONS: [Migration; 6] = [
         version: 20261115020000,
         name: "accounts_and_keys",
         sql: include_str!("../../../migrations/20261115020000_accounts_and_keys.sql"),
+    },
+    Migration {
+        version: 20261115030000,
+        name: "channels",
+        sql: include_str!("../../../migrations/20261115030000_channels.sql"),
     },
 ];
 

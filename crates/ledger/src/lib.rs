@@ -27,6 +27,7 @@ pub mod partitions;
 pub mod recovery;
 mod rows;
 pub mod statement;
+pub mod usage;
 mod verbs;
 
 pub use batch::{BatchError, run_in};

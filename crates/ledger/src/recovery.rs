@@ -35,12 +35,15 @@ struct Orphan {
 /// Begins a node's next life and, in the same transaction, voids what its last one left open. Returns
 /// the author and how many holds were voided.
 pub async fn register(database: &Database, node: &NodeId) -> Result<(Author, u64), DbError> {
-    unless_in_the_way(async || {
+    let mut tries: u32 = 0;
+    loop {
         let mut tx = database.begin().await?;
         let done = begin_life(&mut tx, node).await;
-        tx.finish(done).await
-    })
-    .await
+        let done = tx.finish(done).await;
+        if !in_the_way(&done, &mut tries) {
+            return done;
+        }
+    }
 }
 
 /// Says that a node lives. False means that it has been replaced or swept and must stop.
@@ -70,12 +73,7 @@ pub async fn sweep(
     // One that cannot be buried now must not keep the others waiting; its error is told at the end.
     let mut failed = None;
     for node in dead_nodes(database, dead_after).await? {
-        let buried = unless_in_the_way(async || {
-            let mut tx = database.begin().await?;
-            let done = bury(&mut tx, &node, dead_after).await;
-            tx.finish(done).await
-        });
-        match buried.await {
+        match end_life(database, &node, dead_after).await {
             Ok(voided) => swept = swept.saturating_add(voided),
             Err(error) => failed = Some(error),
         }
@@ -91,17 +89,26 @@ pub async fn sweep(
     }
 }
 
-/// Does it again when another transaction was in the way.
-async fn unless_in_the_way<T>(work: impl AsyncFn() -> Result<T, DbError>) -> Result<T, DbError> {
-    let mut tries: u32 = 1;
+async fn end_life(
+    database: &Database,
+    node: &NodeId,
+    dead_after: Duration,
+) -> Result<u64, DbError> {
+    let mut tries: u32 = 0;
     loop {
-        match work().await {
-            Err(DbError::Conflict(_)) if tries < CONFLICT_TRIES => {
-                tries = tries.saturating_add(1);
-            }
-            done => return done,
+        let mut tx = database.begin().await?;
+        let done = bury(&mut tx, node, dead_after).await;
+        let done = tx.finish(done).await;
+        if !in_the_way(&done, &mut tries) {
+            return done;
         }
     }
+}
+
+/// Whether another transaction was in the way and it is worth another try.
+fn in_the_way<T>(done: &Result<T, DbError>, tries: &mut u32) -> bool {
+    *tries = tries.saturating_add(1);
+    matches!(done, Err(DbError::Conflict(_))) && *tries < CONFLICT_TRIES
 }
 
 async fn begin_life(tx: &mut Tx, node: &NodeId) -> Result<(Author, u64), DbError> {

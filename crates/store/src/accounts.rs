@@ -104,6 +104,26 @@ pub async fn find(
     row.as_ref().map(Account::of_row).transpose()
 }
 
+/// What has changed since a reader last looked: after this number and this account. Ask again from
+/// the last row until nothing comes.
+pub async fn changed_since(
+    connection: &mut PgConnection,
+    seen: (i64, AccountId),
+    limit: u32,
+) -> Result<Vec<Account>, DbError> {
+    let (revision, account) = seen;
+    let rows = sqlx::query(
+        "SELECT id, name, group_name, allowed_groups, shard, created_at, closed_at, revision
+         FROM app.account WHERE (revision, id) > ($1, $2) ORDER BY revision, id LIMIT $3",
+    )
+    .bind(revision)
+    .bind(account.number())
+    .bind(i64::from(limit))
+    .fetch_all(connection)
+    .await?;
+    rows.iter().map(Account::of_row).collect()
+}
+
 // === impl Account ===
 
 impl Account {

@@ -1,7 +1,7 @@
 //! How long names and lists may be, and what is said about one that is not as it should be. The same
 //! numbers stand in the tables' checks; a test holds the two together.
 
-/// Longest name of an account or a key.
+/// Longest name of an account, a key, a channel or a credential.
 pub const NAME_MAX_CHARACTERS: usize = 100;
 /// Longest word of a list, and longest name of a group.
 pub const WORD_MAX_CHARACTERS: usize = 128;
@@ -63,6 +63,30 @@ pub enum Problem {
         least: i64,
         /// The largest.
         most: i64,
+    },
+    /// Not of the form that is asked for.
+    #[error("must be {be}")]
+    Must {
+        /// What it should be.
+        be: &'static str,
+    },
+    /// Something is in it twice.
+    #[error("has {shown:?} twice")]
+    Twice {
+        /// What, cut.
+        shown: String,
+    },
+    /// A header that is not an extra.
+    #[error("has {shown:?}, which we set ourselves; credentials are given as such and kept sealed")]
+    OurHeader {
+        /// The header's name, cut.
+        shown: String,
+    },
+    /// A document that cannot be read.
+    #[error("is not understood: {said}")]
+    NotUnderstood {
+        /// What the reader said, cut.
+        said: String,
     },
     /// `auto` where a group must be named.
     #[error("must name a group; auto is a way to choose one")]

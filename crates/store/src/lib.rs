@@ -1,11 +1,13 @@
-//! Tables that are not money: who the customers are, and which keys they hold with which policy.
+//! Tables that are not money: who the customers are, which keys they hold with which policy, and the
+//! channels to upstreams.
 //!
-//! One file per family of tables: [`accounts`], [`keys`]. What a key may do is a [`Policy`], checked
-//! once, when it is made. Every change takes the next number of its topic, so that nodes which keep
-//! these tables in memory can follow them.
+//! One file per family of tables: [`accounts`], [`keys`], [`channels`]. What a key may do is a
+//! [`Policy`], checked once, when it is made. Every change takes the next number of its topic, so that
+//! nodes which keep these tables in memory can follow them.
 //!
-//! This crate must not know money, prices, HTTP, or how a caller is let in: it keeps rows. The text of
-//! a key enters it, is hashed, and goes nowhere else.
+//! This crate must not know customers' money or prices, HTTP, or how a caller is let in: it keeps rows.
+//! The text of a key enters it, is hashed, and goes nowhere else; the text of an upstream's credential
+//! never enters it.
 #![cfg_attr(
     not(test),
     deny(
@@ -19,6 +21,7 @@
 
 pub mod accounts;
 pub mod bounds;
+pub mod channels;
 pub mod keys;
 mod network;
 mod policy;

@@ -22,6 +22,22 @@ pub(crate) enum Expiry {
     At(Moment),
 }
 
+/// A name and where its secret is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Labelled {
+    /// What people call it.
+    pub(crate) label: String,
+    /// A file or a variable.
+    pub(crate) place: String,
+}
+
+/// Two texts with an equals sign between them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Pair(pub(crate) String, pub(crate) String);
+
+/// The label of a credential that was given none.
+const ONLY_LABEL: &str = "main";
+
 /// Why a value was not taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ValueError {
@@ -41,6 +57,40 @@ pub(crate) enum ValueError {
         "neither a number of days from 1 to {MAX_DAYS} nor a moment such as 2027-01-31T12:00:00Z"
     )]
     Expiry,
+    #[error("must be a name, or a label, an equals sign and a name")]
+    Label,
+    #[error("must be a name, an equals sign and a value")]
+    Pair,
+}
+
+/// `LABEL=PLACE`, or a place alone.
+pub(super) fn labelled(text: &str) -> Result<Labelled, ValueError> {
+    let (label, place) = text.split_once('=').unwrap_or((ONLY_LABEL, text));
+    if label.is_empty() || place.is_empty() {
+        return Err(ValueError::Label);
+    }
+    Ok(Labelled {
+        label: label.to_owned(),
+        place: place.to_owned(),
+    })
+}
+
+/// `NAME=VALUE`.
+pub(super) fn pair(text: &str) -> Result<Pair, ValueError> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() && !value.is_empty() => {
+            Ok(Pair(name.to_owned(), value.to_owned()))
+        }
+        Some(_) | None => Err(ValueError::Pair),
+    }
+}
+
+/// `PUBLIC=UPSTREAM`, or one name for both.
+pub(super) fn model(text: &str) -> Result<Pair, ValueError> {
+    if text.contains('=') {
+        return pair(text);
+    }
+    Ok(Pair(text.to_owned(), text.to_owned()))
 }
 
 pub(super) fn account_number(text: &str) -> Result<i64, ValueError> {
@@ -120,6 +170,21 @@ mod tests {
         assert_eq!(more_than_nothing("0"), Err(ValueError::Nothing));
         assert_eq!(more_than_nothing("0.000000001"), Ok(Money::NANO));
         assert!(more_than_nothing("0.0000000001").is_err());
+    }
+
+    #[test]
+    fn a_credential_is_named_by_a_label_and_its_place_and_a_model_by_one_or_two_names() {
+        let read = |text| labelled(text).map(|read| (read.label, read.place));
+        let owned = |a: &str, b: &str| (a.to_owned(), b.to_owned());
+        assert_eq!(read("keys/a"), Ok(owned("main", "keys/a")));
+        assert_eq!(read("a=keys/a=b"), Ok(owned("a", "keys/a=b")));
+        for wrong in ["", "=x", "a="] {
+            assert_eq!(labelled(wrong), Err(ValueError::Label), "{wrong}");
+            assert_eq!(pair(wrong), Err(ValueError::Pair), "{wrong}");
+        }
+        assert_eq!(model("gpt-5"), Ok(Pair("gpt-5".into(), "gpt-5".into())));
+        assert_eq!(model("a=b"), Ok(Pair("a".into(), "b".into())));
+        assert_eq!(model("a="), Err(ValueError::Pair));
     }
 
     #[test]

@@ -2,11 +2,17 @@
 
 use serde_json::json;
 
+use super::channel;
 use crate::config::{Config, DEFAULTS, Database, KeyringPlace};
 use crate::output::Output;
 
-/// Reaching this function means that every check passed; it says what is in force.
-pub(super) fn check(config: &Config, output: &Output) {
+/// Reaching this function means that every key is good; the files it names are looked at here, and
+/// then it says what is in force.
+pub(super) fn check(config: &Config, output: &Output) -> anyhow::Result<()> {
+    let providers: Vec<String> = channel::providers(config)?
+        .names()
+        .map(str::to_owned)
+        .collect();
     let keyring = match &config.keyring {
         KeyringPlace::File(path) => path.display().to_string(),
         KeyringPlace::Text(_) => "keyring.text".to_owned(),
@@ -24,12 +30,13 @@ pub(super) fn check(config: &Config, output: &Output) {
         .edge
         .trusted_proxies
         .iter()
-        .map(|network| format!("{}/{}", network.address, network.prefix))
+        .map(ToString::to_string)
         .collect();
     let text = format!(
         "The configuration is usable.\n  node        {node}\n  base_url    {base} (listening on {listen})\n  \
          dash_url    http://{console}\n  admin       http://{admin}\n  database    {database}, at most {max_connections} connections\n  \
-         keyring     {keyring}\n  proxies     {proxies:?}",
+         keyring     {keyring}\n  proxies     {proxies:?}\n  providers   {providers}",
+        providers = providers.join(", "),
         node = config.node.as_str(),
         base = config.edge.public_url,
         listen = config.edge.listen,
@@ -53,8 +60,10 @@ pub(super) fn check(config: &Config, output: &Output) {
             "pgbouncer": pgbouncer,
         },
         "keyring": keyring,
+        "providers": providers,
     });
     output.success(&text, &object);
+    Ok(())
 }
 
 /// Every key, commented.

@@ -1,11 +1,13 @@
 //! `trunkline keyring generate | rotate | show`. Key material is printed in one case only: rotating
 //! a keyring that is kept as text, whose new text has to go somewhere.
 
+use std::sync::Arc;
+
 use anyhow::Context as _;
 use serde_json::{Value, json};
 use trunkline_db::SystemClock;
 use trunkline_keyring::{
-    Document, FileSource, Generation, Generations, RootKeySource, SystemRandom, TextSource,
+    Document, FileSource, Generation, Generations, Keyring, RootKeySource, SystemRandom, TextSource,
 };
 use trunkline_terms::Clock as _;
 
@@ -107,6 +109,11 @@ pub(super) fn show(config: &Config, output: &Output) -> anyhow::Result<()> {
         &json!({ "ok": true, "generations": listed(generations) }),
     );
     Ok(())
+}
+
+/// The keys themselves, for what is sealed or opened in the database.
+pub(super) fn open(config: &Config) -> anyhow::Result<Keyring> {
+    Ok(Keyring::new(&read(config)?, Arc::new(SystemRandom))?)
 }
 
 fn read(config: &Config) -> anyhow::Result<Document> {

@@ -1,29 +1,25 @@
 //! From texts to values. All findings are collected, so that one run names everything.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use trunkline_store::Network;
 use trunkline_terms::{NodeId, Secret};
 
 use super::layers::Layers;
-use super::raw::{RawDatabase, RawEdge, RawKeyring};
-use super::{Config, Database, Edge, Finding, KeyringPlace};
+use super::raw::{RawCatalog, RawDatabase, RawEdge, RawKeyring};
+use super::{Catalog, Config, Database, Edge, Finding, KeyringPlace};
 use crate::files;
 
 /// Longest database address that is read from a file.
 const MAX_URL_BYTES: u64 = 4_096;
 /// Most connections one process may be told to open.
 const MAX_CONNECTIONS: i64 = 1_000;
+/// Longest drain that can be set, one day.
+const MAX_DRAIN_SECONDS: i64 = 86_400;
 /// Longest time that can be set, one hour.
 const MAX_TIMEOUT_MS: i64 = 3_600_000;
-
-/// A network in CIDR notation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Network {
-    pub(crate) address: IpAddr,
-    pub(crate) prefix: u8,
-}
 
 struct Check<'a> {
     layers: &'a Layers,
@@ -58,6 +54,10 @@ pub(super) fn config(layers: &Layers) -> Result<Config, Vec<Finding>> {
     );
     let database = check.database(&raw.database);
     let keyring = check.keyring(raw.keyring);
+    let folder = raw.providers.folder;
+    let catalog = check.catalog(&raw.catalog);
+    let drain = in_range(raw.edge.drain_seconds, 0, MAX_DRAIN_SECONDS);
+    let drain = check.take("edge.drain_seconds", drain);
     let whole = (|| {
         Some(Config {
             edge: edge?,
@@ -66,6 +66,9 @@ pub(super) fn config(layers: &Layers) -> Result<Config, Vec<Finding>> {
             node: node?,
             database: database?,
             keyring: keyring?,
+            catalog: catalog?,
+            drain: Duration::from_secs(drain?),
+            providers_folder: (!folder.is_empty()).then(|| PathBuf::from(folder)),
         })
     })();
     match whole {
@@ -146,6 +149,22 @@ impl Check<'_> {
         }
     }
 
+    fn catalog(&mut self, raw: &RawCatalog) -> Option<Catalog> {
+        for (key, text) in [
+            ("catalog.prices", &raw.prices),
+            ("catalog.models", &raw.models),
+        ] {
+            if text.is_empty() {
+                self.say(key, "must name a file".to_owned());
+                return None;
+            }
+        }
+        Some(Catalog {
+            prices: PathBuf::from(&raw.prices),
+            models: PathBuf::from(&raw.models),
+        })
+    }
+
     fn database(&mut self, raw: &RawDatabase) -> Option<Database> {
         let url = self.database_url(&raw.url, &raw.url_file);
         let connections = in_range(raw.max_connections, 1, MAX_CONNECTIONS);
@@ -213,24 +232,6 @@ impl Check<'_> {
             return None;
         }
         Some(KeyringPlace::File(PathBuf::from(raw.file)))
-    }
-}
-
-// === impl Network ===
-
-impl Network {
-    /// `10.0.0.0/8`, or one address.
-    fn parse(text: &str) -> Option<Self> {
-        let (address, prefix) = match text.split_once('/') {
-            Some((address, prefix)) => (address.parse::<IpAddr>().ok()?, Some(prefix)),
-            None => (text.parse().ok()?, None),
-        };
-        let longest = if address.is_ipv4() { 32 } else { 128 };
-        let prefix = match prefix {
-            Some(prefix) => prefix.parse::<u8>().ok()?,
-            None => longest,
-        };
-        (prefix <= longest).then_some(Self { address, prefix })
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use toml::{Table, Value};
+use trunkline_terms::Secret;
 
 use super::raw::RawConfig;
 use super::{DEFAULT_FILE, Finding};
@@ -32,6 +33,15 @@ pub(crate) fn environment() -> Vec<(String, String)> {
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .filter(|(name, _)| name.starts_with(ENVIRONMENT_PREFIX))
         .collect()
+}
+
+/// A variable that the command line names: a secret whose name only its owner knows.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the room that reads the environment; the name comes from the operator"
+)]
+pub(crate) fn variable(name: &str) -> Option<Secret> {
+    std::env::var(name).ok().map(Secret::new)
 }
 
 // === impl Layers ===

@@ -13,6 +13,8 @@ pub(super) struct RawConfig {
     pub(super) node: RawNode,
     pub(super) database: RawDatabase,
     pub(super) keyring: RawKeyring,
+    pub(super) providers: RawProviders,
+    pub(super) catalog: RawCatalog,
 }
 
 #[derive(Debug, Deserialize)]
@@ -21,6 +23,7 @@ pub(super) struct RawEdge {
     pub(super) listen: String,
     pub(super) public_url: String,
     pub(super) trusted_proxies: Vec<String>,
+    pub(super) drain_seconds: i64,
 }
 
 #[derive(Debug, Deserialize)]
@@ -52,4 +55,17 @@ pub(super) struct RawDatabase {
 pub(super) struct RawKeyring {
     pub(super) file: String,
     pub(super) text: Secret,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawProviders {
+    pub(super) folder: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawCatalog {
+    pub(super) prices: String,
+    pub(super) models: String,
 }

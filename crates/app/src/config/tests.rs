@@ -36,6 +36,7 @@ fn listeners_default_to_8080_and_8081_on_loopback() {
     assert_eq!(config.console_listen.to_string(), "127.0.0.1:8081");
     assert_eq!(config.edge.public_url, "http://127.0.0.1:8080");
     assert!(config.database.url.is_none());
+    assert!(config.providers_folder.is_none());
 }
 
 // covers: D-1-09
@@ -86,7 +87,7 @@ fn every_key_can_be_overridden_by_the_environment() {
     let keys = Layers::read(Some(Path::new("/dev/null")), &[])
         .unwrap()
         .keys();
-    assert_eq!(keys.len(), 15, "{keys:?}");
+    assert_eq!(keys.len(), 16, "{keys:?}");
     // One good value for each key, so that a key without a row here fails the test.
     let good = [
         ("edge.listen", "127.0.0.1:1"),
@@ -104,6 +105,7 @@ fn every_key_can_be_overridden_by_the_environment() {
         ("database.pgbouncer", "true"),
         ("keyring.file", "/etc/k"),
         ("keyring.text", "v1:secret"),
+        ("providers.folder", "/etc/p"),
     ];
     for key in &keys {
         let (_, value) = good.iter().find(|(name, _)| name == key).unwrap();
@@ -138,6 +140,10 @@ fn every_key_can_be_overridden_by_the_environment() {
     assert_eq!(config.database.statement_timeout.as_millis(), 9);
     assert_eq!(config.database.lock_timeout.as_millis(), 10);
     assert!(config.database.pgbouncer);
+    assert_eq!(
+        config.providers_folder.as_deref(),
+        Some(Path::new("/etc/p"))
+    );
     assert!(
         matches!(config.keyring, KeyringPlace::Text(_)),
         "keyring.text wins over keyring.file"

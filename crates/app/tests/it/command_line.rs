@@ -39,7 +39,7 @@ fn the_executable_is_trunkline_and_its_help_has_examples() {
     let directory = tempfile::tempdir().unwrap();
     let version = trunkline(directory.path(), &["--version"], &[]);
     assert!(stdout(&version).starts_with("trunkline "), "{version:?}");
-    let commands: [&[&str]; 15] = [
+    let commands: [&[&str]; 19] = [
         &["--help"],
         &["account", "create", "--help"],
         &["account", "show", "--help"],
@@ -49,6 +49,10 @@ fn the_executable_is_trunkline_and_its_help_has_examples() {
         &["key", "revoke", "--help"],
         &["key", "list", "--help"],
         &["budget", "set", "--help"],
+        &["channel", "add", "--help"],
+        &["channel", "list", "--help"],
+        &["channel", "test", "--help"],
+        &["channel", "drain", "--help"],
         &["audit", "--help"],
         &["migrate", "--help"],
         &["config", "check", "--help"],

@@ -1,6 +1,7 @@
 //! The executable at the desk of a database, and calls that spend what it booked.
 
-use std::process::{Command, Output};
+use std::io::Write as _;
+use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -35,16 +36,44 @@ impl Desk {
 
     /// Runs `trunkline` with the login of a role.
     pub(crate) fn run_as(&self, role: Role, words: &[&str]) -> Said {
+        let output = self.command(role, words).output().unwrap();
+        Said::of(&output)
+    }
+
+    /// Runs `trunkline` with a variable more in its environment and something to read.
+    pub(crate) fn run_with(&self, variable: (&str, &str), input: &str, words: &[&str]) -> Said {
+        let mut child = self
+            .command(Role::Console, words)
+            .env(variable.0, variable.1)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        // A command that refuses early does not read; that is its right.
+        drop(stdin.write_all(input.as_bytes()));
+        drop(stdin);
+        Said::of(&child.wait_with_output().unwrap())
+    }
+
+    fn command(&self, role: Role, words: &[&str]) -> Command {
         let url = self.db.url(role);
-        let output = Command::new(env!("CARGO_BIN_EXE_trunkline"))
+        let mut command = Command::new(env!("CARGO_BIN_EXE_trunkline"));
+        command
             .args(words)
             .current_dir(self.directory.path())
             .env_clear()
             .env("TRUNKLINE__DATABASE__URL", url.reveal())
-            .env("TRUNKLINE__DATABASE__ACQUIRE_TIMEOUT_MS", "30000")
-            .output()
-            .unwrap();
-        Said::of(&output)
+            .env("TRUNKLINE__DATABASE__ACQUIRE_TIMEOUT_MS", "30000");
+        command
+    }
+
+    /// Writes a file where the executable runs.
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        let path = self.directory.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
     }
 
     pub(crate) fn run(&self, words: &[&str]) -> Said {

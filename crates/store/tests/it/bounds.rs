@@ -4,9 +4,10 @@ use trunkline_store::accounts::{self, CreateAccountError, NewAccount};
 use trunkline_store::bounds::{
     LIMIT_MAX, LIST_MAX_WORDS, NAME_MAX_CHARACTERS, WORD_MAX_CHARACTERS,
 };
-use trunkline_store::zones;
+use trunkline_store::{channels, zones};
 use trunkline_terms::{SHARDS, Shard};
 
+use crate::channels::add;
 use crate::house::{House, ledger_account};
 
 /// Sets a column to a value and says which constraint was broken, if one was.
@@ -176,6 +177,157 @@ async fn the_key_table_ends_where_the_code_says() {
         limit_edges("requests_per_minute", "api_key_requests_bounded"),
         limit_edges("tokens_per_minute", "api_key_tokens_bounded"),
         limit_edges("concurrent_calls", "api_key_concurrent_bounded"),
+    ];
+    hold(&house, all).await;
+}
+
+#[tokio::test]
+async fn the_channel_tables_end_where_the_code_says() {
+    let house = House::new().await;
+    add(&house, "one", 0).await.unwrap();
+    let (table, below) = ("app.channel", "app.channel_credential");
+    let (words, word) = (LIST_MAX_WORDS, WORD_MAX_CHARACTERS);
+    let bytes = |count: usize| format!("decode(repeat('00', {count}), 'hex')");
+    let map = |count: usize, key: usize, value: usize| {
+        format!(
+            "(SELECT jsonb_object_agg(lpad(n::text, {key}, 'k'), repeat('ü', {value}))
+              FROM generate_series(1, {count}) AS n)"
+        )
+    };
+    let range = |column, constraint, least: i64, most: i64| {
+        let [below, above] = [(least - 1).to_string(), (most + 1).to_string()];
+        let [least, most] = [least.to_string(), most.to_string()];
+        edges(
+            table,
+            column,
+            constraint,
+            &[&least, &most],
+            &[&below, &above],
+        )
+    };
+    let sealed = |table, column, constraint, most: usize| {
+        let [least, last, first] = [bytes(1), bytes(most), bytes(most + 1)];
+        edges(
+            table,
+            column,
+            constraint,
+            &[&least, &last],
+            &["''::bytea", &first],
+        )
+    };
+    let (models, headers) = (channels::MAX_MODELS, channels::MAX_HEADERS);
+    let value = channels::HEADER_VALUE_MAX_CHARACTERS;
+    // PostgreSQL writes {"": "…"}, eight bytes around the text.
+    let cost = |bytes: usize| format!("jsonb_build_object('', repeat('x', {}))", bytes - 8);
+    let all = vec![
+        text_edges(table, "name", "channel_name_bounded", NAME_MAX_CHARACTERS),
+        text_edges(table, "provider", "channel_provider_bounded", word),
+        text_edges(table, "region", "channel_region_bounded", word),
+        text_edges(
+            table,
+            "base_url",
+            "channel_base_url_bounded",
+            channels::BASE_URL_MAX_CHARACTERS,
+        ),
+        range(
+            "priority",
+            "channel_priority_bounded",
+            0,
+            channels::PRIORITY_MAX.into(),
+        ),
+        range(
+            "weight",
+            "channel_weight_bounded",
+            1,
+            channels::WEIGHT_MAX.into(),
+        ),
+        range(
+            "requests_per_minute",
+            "channel_requests_bounded",
+            1,
+            LIMIT_MAX,
+        ),
+        range(
+            "concurrent_calls",
+            "channel_concurrent_bounded",
+            1,
+            LIMIT_MAX,
+        ),
+        edges(
+            table,
+            "models",
+            "channel_models_bounded",
+            &[&map(1, 1, 1), &map(models, word, word)],
+            &[
+                "'{}'",
+                "'[]'",
+                "'{\"a\": 1}'",
+                "'{\"a\": \"\"}'",
+                "'{\"\": \"a\"}'",
+                &map(models + 1, 4, 1),
+                &map(1, word + 1, 1),
+                &map(1, 1, word + 1),
+            ],
+        ),
+        edges(
+            table,
+            "extra_headers",
+            "channel_headers_bounded",
+            &["'{}'", &map(headers, word, value)],
+            &["'7'", &map(headers + 1, 2, 1), &map(1, 1, value + 1)],
+        ),
+        edges(
+            table,
+            "groups",
+            "channel_groups_bounded",
+            &["'{}'", &list(words, word)],
+            &["'{NULL}'", &list(words + 1, 1), &list(1, word + 1)],
+        ),
+        edges(
+            table,
+            "groups",
+            "channel_groups_are_groups",
+            &[],
+            &["'{auto}'"],
+        ),
+        edges(
+            table,
+            "cost",
+            "channel_cost_bounded",
+            &["NULL", "'{}'", &cost(channels::COST_MAX_BYTES)],
+            &["'[]'", "'7'", &cost(channels::COST_MAX_BYTES + 1)],
+        ),
+        edges(
+            table,
+            "state",
+            "channel_state_known",
+            &["'active'", "'draining'", "'off'"],
+            &["'on'"],
+        ),
+        sealed(
+            table,
+            "proxy",
+            "channel_proxy_bounded",
+            channels::SEALED_PROXY_MAX_BYTES,
+        ),
+        sealed(
+            below,
+            "sealed",
+            "channel_credential_sealed_bounded",
+            channels::SEALED_CREDENTIAL_MAX_BYTES,
+        ),
+        text_edges(
+            below,
+            "hint",
+            "channel_credential_hint_bounded",
+            channels::HINT_MAX_CHARACTERS,
+        ),
+        text_edges(
+            below,
+            "paused_reason",
+            "channel_credential_reason_bounded",
+            channels::REASON_MAX_CHARACTERS,
+        ),
     ];
     hold(&house, all).await;
 }

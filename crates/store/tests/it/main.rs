@@ -1,7 +1,9 @@
-//! Accounts and keys, on a real PostgreSQL, under their real roles.
+//! Accounts, keys and channels, on a real PostgreSQL, under their real roles.
 
 #[cfg(test)]
 mod bounds;
+#[cfg(test)]
+mod channels;
 #[cfg(test)]
 mod following;
 #[cfg(test)]

@@ -1,0 +1,117 @@
+//! The words of `trunkline channel`. A credential is never one of them: it comes from a file, from a
+//! variable of the environment or from standard input, because arguments are seen by every user of the
+//! machine and kept in the shell's history.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use trunkline_store::channels::{PRIORITY_MAX, WEIGHT_MAX};
+
+use super::values::{Labelled, Pair, labelled, model, pair};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ChannelCommand {
+    /// Add a channel with its credentials, which are kept sealed.
+    #[command(
+        after_help = "A credential is read from a file, a variable or standard input and is never printed; lists show
+its last four characters. Give several by repeating the options with labels. The name and the labels
+are part of the seals and can never be changed. The proxy's file holds one line such as
+socks5://user:password@10.0.0.1:1080 and is sealed too. The cost file is JSON; docs/channels.md shows
+one. The database login needs the role trunkline_console.
+
+Examples:
+  trunkline channel add --name openai-1 --provider openai --key-env OPENAI_API_KEY --model gpt-5
+  trunkline channel add --name eu --provider openai_compatible --base-url https://llm.example.com/v1 \\
+      --key-file a=keys/a --key-file b=keys/b --model fast=qwen3-32b --region eu --group vip
+  pass show upstream/deepseek | trunkline channel add --name ds --provider deepseek --key-stdin \\
+      --model deepseek-v4-pro --priority 1 --cost-file deepseek.json --json"
+    )]
+    Add(Box<AddChannel>),
+
+    /// List the channels in the order in which they are tried.
+    #[command(after_help = "Examples:
+  trunkline channel list
+  trunkline channel list --json | jq '.channels[] | select(.state == \"active\") | .name'")]
+    List,
+
+    /// Ask the upstream for its models with each credential of a channel.
+    #[command(
+        after_help = "Calls GET {base_url}/models once for each credential, through the channel's proxy, and says what
+came back and which of the channel's models are not among those listed. Exits 1 if a credential is
+refused or nothing answers. Changes nothing.
+
+Examples:
+  trunkline channel test openai-1
+  trunkline channel test openai-1 --json | jq .credentials"
+    )]
+    Test {
+        /// The channel's name.
+        name: String,
+    },
+
+    /// Give a channel no new calls; those it has go on.
+    #[command(after_help = "Examples:
+  trunkline channel drain openai-1
+  trunkline channel drain openai-1 --undo")]
+    Drain {
+        /// The channel's name.
+        name: String,
+        /// Let it take calls again.
+        #[arg(long)]
+        undo: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AddChannel {
+    /// What people call it, for ever.
+    #[arg(long)]
+    pub(crate) name: String,
+    /// A built-in provider, or one of a file in providers.folder.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) provider: String,
+    /// Where it is; the provider's address if left out.
+    #[arg(long, value_name = "URL")]
+    pub(crate) base_url: Option<String>,
+    /// A file that holds a credential; repeat it for more.
+    #[arg(long = "key-file", value_name = "[LABEL=]FILE", value_parser = labelled)]
+    pub(crate) key_files: Vec<Labelled>,
+    /// A variable of the environment that holds a credential; repeat it for more.
+    #[arg(long = "key-env", value_name = "[LABEL=]VARIABLE", value_parser = labelled)]
+    pub(crate) key_variables: Vec<Labelled>,
+    /// Read a credential from standard input.
+    #[arg(long, value_name = "LABEL", num_args = 0..=1, default_missing_value = "main")]
+    pub(crate) key_stdin: Option<String>,
+    /// A model it serves, under our name and the upstream's; repeat it for more.
+    #[arg(long = "model", value_name = "PUBLIC[=UPSTREAM]", value_parser = model, required = true)]
+    pub(crate) models: Vec<Pair>,
+    /// A group it serves; repeat it for more. All groups if left out.
+    #[arg(long = "group", value_name = "GROUP")]
+    pub(crate) groups: Vec<String>,
+    /// Where its calls are served.
+    #[arg(long)]
+    pub(crate) region: Option<String>,
+    /// Lower is tried first.
+    #[arg(long, value_name = "N", default_value_t = 0,
+        value_parser = clap::value_parser!(i32).range(0..=i64::from(PRIORITY_MAX)))]
+    pub(crate) priority: i32,
+    /// How often it is chosen among channels of one priority.
+    #[arg(long, value_name = "N", default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(WEIGHT_MAX)))]
+    pub(crate) weight: u32,
+    /// A header to send along, not a secret; repeat it for more.
+    #[arg(long = "header", value_name = "NAME=VALUE", value_parser = pair)]
+    pub(crate) headers: Vec<Pair>,
+    /// A file that holds the address of an egress proxy, http:// or socks5://.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) proxy_file: Option<PathBuf>,
+    /// A file that holds the cost book.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) cost_file: Option<PathBuf>,
+    /// Calls a minute over all nodes.
+    #[arg(long, value_name = "N")]
+    pub(crate) rpm: Option<i64>,
+    /// Calls at once over all nodes.
+    #[arg(long, value_name = "N")]
+    pub(crate) concurrent: Option<i64>,
+}

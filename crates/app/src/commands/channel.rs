@@ -1,0 +1,219 @@
+//! `trunkline channel add | list | test | drain`. Credentials go in and never come out: what is
+//! printed of one is its hint.
+
+mod credentials;
+mod probe;
+mod shown;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, anyhow, bail};
+use serde_json::{Value, json};
+use trunkline_db::{Database, Role, Tx};
+use trunkline_store::channels::{
+    self, COST_MAX_BYTES, Channel, ChannelState, NewChannel, NewCredential,
+};
+use trunkline_upstream::{Provider, Providers};
+
+use self::credentials::SealedCredential;
+use super::{database, keyring};
+use crate::cli::{AddChannel, ChannelCommand, Pair};
+use crate::config::Config;
+use crate::files;
+use crate::output::Output;
+
+/// Does what is asked, in the database as `trunkline_console`.
+pub(super) async fn run(
+    config: &Config,
+    command: ChannelCommand,
+    output: &Output,
+) -> anyhow::Result<ExitCode> {
+    let database = database::open(config, Role::Console).await?;
+    let done = match command {
+        ChannelCommand::Add(wish) => add(config, &database, &wish, output).await,
+        ChannelCommand::List => list(&database, output).await,
+        ChannelCommand::Test { name } => probe::run(config, &database, &name, output).await,
+        ChannelCommand::Drain { name, undo } => drain(&database, &name, undo, output).await,
+    };
+    database::close(&database).await;
+    done
+}
+
+/// The providers in force.
+pub(super) fn providers(config: &Config) -> anyhow::Result<Providers> {
+    let read = match &config.providers_folder {
+        Some(folder) => Providers::with_folder(folder),
+        None => Providers::builtin(),
+    };
+    read.context("the providers of providers.folder cannot be used")
+}
+
+async fn add(
+    config: &Config,
+    database: &Database,
+    wish: &AddChannel,
+    output: &Output,
+) -> anyhow::Result<ExitCode> {
+    let providers = providers(config)?;
+    let provider = known_provider(&providers, &wish.provider)?;
+    if provider.base_url.is_none() && wish.base_url.is_none() {
+        bail!(
+            "provider {} has no address of its own: add --base-url",
+            provider.name
+        );
+    }
+    let cost = wish.cost_file.as_deref().map(cost_of).transpose()?;
+    let keyring = keyring::open(config)?;
+    let sealed = credentials::read(&keyring, wish)?;
+    let proxy = match &wish.proxy_file {
+        Some(file) => Some(credentials::read_proxy(&keyring, &wish.name, file)?),
+        None => None,
+    };
+    let mut tx = database.begin().await?;
+    let done = add_in(&mut tx, wish, &sealed, proxy.as_deref(), cost.as_ref()).await;
+    let advice = "`trunkline channel list` shows whether it is there";
+    let channel = database::finish(tx, done, advice).await?;
+    let now = database::now(database).await?;
+    let hints: Vec<String> = channel
+        .credentials
+        .iter()
+        .map(|credential| format!("{} ({})", credential.label, credential.hint))
+        .collect();
+    let text = format!(
+        "Channel {} to {} is added, with the credentials {}.\n`trunkline channel test {}` tries them.",
+        channel.name,
+        channel.provider,
+        hints.join(", "),
+        channel.name,
+    );
+    let object = json!({ "ok": true, "channel": shown::channel(&channel, now) });
+    output.success(&text, &object);
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn add_in(
+    tx: &mut Tx,
+    wish: &AddChannel,
+    sealed: &[SealedCredential],
+    proxy: Option<&[u8]>,
+    cost: Option<&Value>,
+) -> anyhow::Result<Channel> {
+    let credentials: Vec<NewCredential<'_>> = sealed
+        .iter()
+        .map(|credential| NewCredential {
+            label: &credential.label,
+            sealed: &credential.sealed,
+            hint: &credential.hint,
+        })
+        .collect();
+    let new = NewChannel {
+        name: &wish.name,
+        provider: &wish.provider,
+        base_url: wish.base_url.as_deref(),
+        priority: wish.priority,
+        weight: wish.weight,
+        region: wish.region.as_deref(),
+        models: &map_of("--model", &wish.models)?,
+        groups: &wish.groups,
+        extra_headers: &map_of("--header", &wish.headers)?,
+        proxy,
+        requests_per_minute: wish.rpm,
+        concurrent_calls: wish.concurrent,
+        cost,
+        credentials: &credentials,
+    };
+    Ok(channels::add(tx, &new).await?)
+}
+
+async fn list(database: &Database, output: &Output) -> anyhow::Result<ExitCode> {
+    let now = database::now(database).await?;
+    let mut session = database.session().await?;
+    let channels = channels::list(&mut session).await?;
+    let rows: Vec<Value> = channels
+        .iter()
+        .map(|channel| shown::channel(channel, now))
+        .collect();
+    let text = if channels.is_empty() {
+        "There are no channels; `trunkline channel add --help` shows how to add one.".to_owned()
+    } else {
+        shown::table(&channels, now)
+    };
+    output.success(&text, &json!({ "ok": true, "channels": rows }));
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn drain(
+    database: &Database,
+    name: &str,
+    undo: bool,
+    output: &Output,
+) -> anyhow::Result<ExitCode> {
+    let state = if undo {
+        ChannelState::Active
+    } else {
+        ChannelState::Draining
+    };
+    let mut tx = database.begin().await?;
+    let done = set_state(&mut tx, name, state).await;
+    let advice = "`trunkline channel list` shows the state; it is safe to repeat this";
+    let was = database::finish(tx, done, advice).await?;
+    let text = if was == state {
+        format!("Channel {name} is {state} already; nothing was done.")
+    } else {
+        format!("Channel {name} is {state}; it was {was}.")
+    };
+    let object = json!({ "ok": true, "channel": name, "state": state.word(), "was": was.word() });
+    output.success(&text, &object);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Gives back the state before. A channel that is off stays off: that was somebody's other decision.
+async fn set_state(tx: &mut Tx, name: &str, state: ChannelState) -> anyhow::Result<ChannelState> {
+    let channel = channels::find(tx, name).await?;
+    let channel = channel.ok_or_else(|| unknown(name))?;
+    match channel.state {
+        ChannelState::Off => bail!("channel {name} is off"),
+        was @ (ChannelState::Active | ChannelState::Draining) => {
+            if was != state {
+                channels::set_state(tx, channel.id, state).await?;
+            }
+            Ok(was)
+        }
+    }
+}
+
+fn unknown(name: &str) -> anyhow::Error {
+    let shown: String = name.chars().take(100).collect();
+    anyhow!("there is no channel {shown:?}; `trunkline channel list` shows the names")
+}
+
+fn known_provider<'a>(providers: &'a Providers, name: &str) -> anyhow::Result<&'a Provider> {
+    providers.get(name).with_context(|| {
+        let shown: String = name.chars().take(100).collect();
+        let known: Vec<&str> = providers.names().collect();
+        format!(
+            "there is no provider {shown:?}; there are {}, and a file in providers.folder adds one",
+            known.join(", ")
+        )
+    })
+}
+
+fn map_of(option: &str, pairs: &[Pair]) -> anyhow::Result<BTreeMap<String, String>> {
+    let mut map = BTreeMap::new();
+    for Pair(name, value) in pairs {
+        if map.insert(name.clone(), value.clone()).is_some() {
+            bail!("{option} names {name:?} twice");
+        }
+    }
+    Ok(map)
+}
+
+fn cost_of(file: &Path) -> anyhow::Result<Value> {
+    let most = u64::try_from(COST_MAX_BYTES).unwrap_or(u64::MAX);
+    let text = files::read_bounded(file, most)
+        .with_context(|| format!("the cost file {} cannot be read", file.display()))?;
+    serde_json::from_str(&text)
+        .with_context(|| format!("the cost file {} is not JSON", file.display()))
+}

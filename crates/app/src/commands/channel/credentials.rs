@@ -1,0 +1,161 @@
+//! Credentials and proxies from where the operator keeps them into their seals, and out again for the
+//! one who calls. No text of an error here repeats what was read.
+
+use std::io::{self, Read as _};
+use std::path::Path;
+
+use anyhow::{Context as _, bail};
+use trunkline_keyring::{Binding, Keyring, Purpose};
+use trunkline_store::channels::{Channel, Credential, credential_context, proxy_context};
+use trunkline_terms::Secret;
+use trunkline_upstream::Proxy;
+
+use crate::cli::{AddChannel, Labelled};
+use crate::config::variable;
+use crate::files;
+
+/// Longest credential: far above any key, far below what a header may be.
+const CREDENTIAL_MAX_BYTES: usize = 4_096;
+/// Longest address of a proxy.
+const PROXY_MAX_BYTES: u64 = 1_024;
+/// From so many characters on, the last four give nothing away.
+const HINT_NEEDS_CHARACTERS: usize = 16;
+const HINT_CHARACTERS: usize = 4;
+
+/// A credential as it is kept.
+pub(super) struct SealedCredential {
+    pub(super) label: String,
+    pub(super) sealed: Vec<u8>,
+    pub(super) hint: String,
+}
+
+/// Reads and seals every credential the command line names.
+pub(super) fn read(keyring: &Keyring, wish: &AddChannel) -> anyhow::Result<Vec<SealedCredential>> {
+    let mut all = Vec::new();
+    for Labelled { label, place } in &wish.key_files {
+        let text = read_file(Path::new(place), longest())
+            .with_context(|| format!("the file of credential {label:?} cannot be read"))?;
+        all.push(seal(keyring, &wish.name, label, &text)?);
+    }
+    for Labelled { label, place } in &wish.key_variables {
+        let text = variable(place)
+            .with_context(|| format!("the variable of credential {label:?} is not set"))?;
+        all.push(seal(keyring, &wish.name, label, &text)?);
+    }
+    if let Some(label) = &wish.key_stdin {
+        let text = read_stdin().context("the credential cannot be read from standard input")?;
+        all.push(seal(keyring, &wish.name, label, &text)?);
+    }
+    if all.is_empty() {
+        bail!("a channel needs a credential: add --key-file, --key-env or --key-stdin");
+    }
+    Ok(all)
+}
+
+/// Reads, checks and seals the address of a proxy.
+pub(super) fn read_proxy(keyring: &Keyring, channel: &str, file: &Path) -> anyhow::Result<Vec<u8>> {
+    let text = read_file(file, PROXY_MAX_BYTES).context("the proxy's file cannot be read")?;
+    let text = Secret::new(text.reveal().trim().to_owned());
+    Proxy::read(&text).context("the proxy's file is not as it should be")?;
+    let context = proxy_context(channel);
+    let sealed = keyring.seal(
+        Purpose::Credentials,
+        &Binding::of_operator(&context),
+        text.reveal().as_bytes(),
+    )?;
+    Ok(sealed)
+}
+
+/// A credential of a channel, opened.
+pub(super) fn open(
+    keyring: &Keyring,
+    channel: &Channel,
+    credential: &Credential,
+) -> anyhow::Result<Secret> {
+    let context = credential_context(&channel.name, &credential.label);
+    open_text(keyring, &context, &credential.sealed)
+        .with_context(|| format!("credential {:?} cannot be opened", credential.label))
+}
+
+/// The proxy of a channel, opened.
+pub(super) fn open_proxy(keyring: &Keyring, channel: &Channel) -> anyhow::Result<Option<Proxy>> {
+    let Some(sealed) = &channel.proxy else {
+        return Ok(None);
+    };
+    let text = open_text(keyring, &proxy_context(&channel.name), sealed)
+        .context("the proxy's address cannot be opened")?;
+    Ok(Some(Proxy::read(&text)?))
+}
+
+fn open_text(keyring: &Keyring, context: &[u8], sealed: &[u8]) -> anyhow::Result<Secret> {
+    let binding = Binding::of_operator(context);
+    let opened = keyring.open(Purpose::Credentials, &binding, sealed)?;
+    let text = std::str::from_utf8(opened.reveal()).context("what was sealed is not a text")?;
+    Ok(Secret::new(text.to_owned()))
+}
+
+fn seal(
+    keyring: &Keyring,
+    channel: &str,
+    label: &str,
+    text: &Secret,
+) -> anyhow::Result<SealedCredential> {
+    let text = text.reveal().trim();
+    if text.is_empty() || text.len() > CREDENTIAL_MAX_BYTES {
+        bail!("credential {label:?} must have 1 to {CREDENTIAL_MAX_BYTES} characters");
+    }
+    if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        bail!("credential {label:?} must be one line of visible ASCII characters");
+    }
+    let context = credential_context(channel, label);
+    let binding = Binding::of_operator(&context);
+    Ok(SealedCredential {
+        label: label.to_owned(),
+        sealed: keyring.seal(Purpose::Credentials, &binding, text.as_bytes())?,
+        hint: hint(text),
+    })
+}
+
+/// The last four characters, none of a short one.
+fn hint(text: &str) -> String {
+    let count = text.chars().count();
+    let skipped = if count < HINT_NEEDS_CHARACTERS {
+        count
+    } else {
+        count.saturating_sub(HINT_CHARACTERS)
+    };
+    std::iter::once('…')
+        .chain(text.chars().skip(skipped))
+        .collect()
+}
+
+fn longest() -> u64 {
+    // Room for a line break behind it.
+    u64::try_from(CREDENTIAL_MAX_BYTES.saturating_add(2)).unwrap_or(u64::MAX)
+}
+
+fn read_file(path: &Path, most: u64) -> io::Result<Secret> {
+    files::read_bounded(path, most).map(Secret::new)
+}
+
+fn read_stdin() -> io::Result<Secret> {
+    let mut text = String::new();
+    // One byte above the bound is enough to be refused for its length.
+    io::stdin()
+        .lock()
+        .take(longest().saturating_add(1))
+        .read_to_string(&mut text)?;
+    Ok(Secret::new(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hint_is_the_last_four_characters_of_a_long_credential_and_nothing_of_a_short_one() {
+        assert_eq!(hint("sk-0123456789abc"), "…9abc");
+        assert_eq!(hint("sk-0123456789ab"), "…");
+        assert_eq!(hint(""), "…");
+    }
+}

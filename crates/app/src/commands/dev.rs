@@ -1,0 +1,229 @@
+//! `trunkline dev`: everything on this machine in one command, with no vendor's key: a database of
+//! its own, a simulator for an upstream, a customer with credit, and each call as it happens.
+
+mod postgres;
+mod seed;
+
+use std::io::{self, Write as _};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use serde_json::json;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::oneshot;
+use trunkline_db::{PoolSettings, Role, SystemClock, connect};
+use trunkline_gateway::{CallLine, EdgeSettings, Gateway, Settings, Shelf};
+use trunkline_keyring::{Document, FileSource, Keyring, SystemRandom};
+use trunkline_simulator::{Settings as SimulatorSettings, Simulator};
+use trunkline_terms::{Clock as _, NodeId, Secret};
+
+use self::postgres::OwnPostgres;
+use crate::config::Config;
+use crate::node::{Node, Plan};
+use crate::output::Output;
+
+const PRICES: &str = include_str!("dev/prices.toml");
+const MODELS: &str = include_str!("dev/models.toml");
+/// Where a lasting one keeps its things, below the current directory.
+const FOLDER: &str = ".trunkline-dev";
+const DRAIN: Duration = Duration::from_secs(2);
+
+/// What is wanted of it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wish {
+    pub(super) ephemeral: bool,
+    pub(super) json: bool,
+}
+
+/// Starts everything, tells where it is, and shows calls until Ctrl-C or the end of input.
+pub(super) async fn run(config: &Config, wish: Wish, output: &Output) -> anyhow::Result<ExitCode> {
+    let folder = folder(wish.ephemeral)?;
+    let (own, url) = match &config.database.url {
+        Some(url) if !wish.ephemeral => (None, url.clone()),
+        Some(_) | None => {
+            let own = OwnPostgres::start(&folder.path, wish.ephemeral).await?;
+            let url = own.url();
+            (Some(own), url)
+        }
+    };
+    let ran = serve(config, wish, output, &folder, &url).await;
+    if let Some(own) = own {
+        own.stop().await;
+    }
+    folder.clean();
+    ran?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn serve(
+    config: &Config,
+    wish: Wish,
+    output: &Output,
+    folder: &Folder,
+    url: &Secret,
+) -> anyhow::Result<()> {
+    trunkline_db::migrate(url)
+        .await
+        .context("cannot migrate the database")?;
+    let pool = async |role| {
+        let settings = PoolSettings::named("trunkline-dev");
+        connect(url, role, settings)
+            .await
+            .context("cannot open the database")
+    };
+    let (data, console) = (pool(Role::Data).await?, pool(Role::Console).await?);
+    let keyring = keyring(folder)?;
+    let simulator = Simulator::start(SimulatorSettings::default()).await?;
+    let seeded = seed::plant(&console, &keyring, &simulator.base_url()).await?;
+    let any = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+    let listen = |configured| if wish.ephemeral { any } else { configured };
+    let node = Node::start(Plan {
+        name: NodeId::new("dev")?,
+        data,
+        keyring,
+        providers: super::channel::providers(config)?,
+        shelf: Shelf::from_toml(PRICES, MODELS)?,
+        settings: Settings::default(),
+        edge: listen(config.edge.listen),
+        edge_settings: EdgeSettings::default(),
+        admin: any,
+    })
+    .await?;
+    let base_url = format!("http://{}/v1", node.edge);
+    let object = json!({
+        "base_url": base_url,
+        "dash_url": null,
+        "key": seeded.key,
+        "operator_link": null,
+        "database_url": url.reveal(),
+        "simulator_url": simulator.base_url(),
+        "account": seeded.account.number(),
+        "admin_url": format!("http://{}", node.admin),
+    });
+    output.success(
+        &greeting(&base_url, &seeded.key, &simulator.base_url()),
+        &object,
+    );
+    let shown = !wish.json;
+    tokio::select! {
+        ended = until_told() => ended?,
+        () = show_calls(&node.gateway, shown) => {}
+    }
+    node.stop(DRAIN).await;
+    simulator.stop().await;
+    Ok(())
+}
+
+/// Until Ctrl-C, a polite kill, or the end of input.
+async fn until_told() -> anyhow::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let (ended, input_ends) = oneshot::channel();
+    // A thread of its own, because a read of a terminal cannot be called off; it ends with us.
+    std::thread::spawn(move || {
+        drop(io::copy(&mut io::stdin().lock(), &mut io::sink()));
+        ended.send(())
+    });
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+        _ = input_ends => {}
+    }
+    Ok(())
+}
+
+async fn show_calls(gateway: &Gateway, shown: bool) {
+    let mut calls = gateway.watch();
+    loop {
+        match calls.recv().await {
+            Ok(line) if shown => drop(writeln!(io::stdout().lock(), "{}", call_text(&line))),
+            Ok(_) | Err(RecvError::Lagged(_)) => {}
+            Err(RecvError::Closed) => return,
+        }
+    }
+}
+
+fn call_text(line: &CallLine) -> String {
+    let (input, output) = line.tokens;
+    let price = match line.charged {
+        Some(charged) => format!("{charged} USD"),
+        None => "free".to_owned(),
+    };
+    format!(
+        "{}  {:<12} {:>6} in {:>6} out  {:<18} {}",
+        line.request,
+        line.model,
+        input,
+        output,
+        line.outcome.word(),
+        price
+    )
+}
+
+fn greeting(base_url: &str, key: &str, simulator: &str) -> String {
+    format!(
+        "Trunkline is running.
+
+  address    {base_url}
+  API key    {key}
+  upstream   {simulator} (a simulator: no vendor key, no vendor bill)
+
+Try it:
+
+  curl {base_url}/chat/completions -H 'authorization: Bearer {key}' \\
+    -H 'content-type: application/json' \\
+    -d '{{\"model\":\"sim-fast\",\"messages\":[{{\"role\":\"user\",\"content\":\"Hello\"}}]}}'
+
+  python -c \"from openai import OpenAI; c = OpenAI(base_url='{base_url}', api_key='{key}'); \\
+    print(c.chat.completions.create(model='sim-fast', messages=[{{'role': 'user', 'content': 'Hello'}}]).choices[0].message.content)\"
+
+  node -e \"const O = require('openai'); new O({{baseURL: '{base_url}', apiKey: '{key}'}}).chat.completions.create(\\
+    {{model: 'sim-fast', messages: [{{role: 'user', content: 'Hello'}}]}}).then(r => console.log(r.choices[0].message.content))\"
+
+Every call is shown here with what it cost. Ctrl-C stops everything.
+"
+    )
+}
+
+/// The directory of this run.
+struct Folder {
+    path: PathBuf,
+    ephemeral: bool,
+}
+
+impl Folder {
+    /// An ephemeral one leaves nothing behind.
+    fn clean(&self) {
+        if self.ephemeral {
+            drop(std::fs::remove_dir_all(&self.path));
+        }
+    }
+}
+
+fn folder(ephemeral: bool) -> anyhow::Result<Folder> {
+    let path = if ephemeral {
+        let word = u64::from_be_bytes(crate::chance::bytes()?);
+        std::env::temp_dir().join(format!("trunkline-dev-{word:016x}"))
+    } else {
+        std::env::current_dir()?.join(FOLDER)
+    };
+    std::fs::create_dir_all(&path)
+        .with_context(|| format!("cannot make the directory {}", path.display()))?;
+    Ok(Folder { path, ephemeral })
+}
+
+/// The keyring of this directory, made on the first run.
+fn keyring(folder: &Folder) -> anyhow::Result<Keyring> {
+    let path = folder.path.join("keyring.toml");
+    let source = FileSource::new(path.clone());
+    if !path.exists() {
+        let document = Document::generate(SystemClock.now(), &SystemRandom)?;
+        source.create(&document)?;
+    }
+    Ok(Keyring::load(&source, Arc::new(SystemRandom))?)
+}

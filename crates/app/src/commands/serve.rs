@@ -1,0 +1,62 @@
+//! `trunkline serve`: a node, until it is told to stop.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use serde_json::json;
+use tokio::signal::unix::{SignalKind, signal};
+use trunkline_db::Role;
+use trunkline_gateway::{EdgeSettings, Settings, Shelf};
+
+use super::{channel, database, keyring};
+use crate::config::Config;
+use crate::files;
+use crate::node::{Node, Plan};
+use crate::output::Output;
+
+const MAX_CATALOG_BYTES: u64 = 64_000_000;
+
+/// Serves until SIGTERM or SIGINT.
+pub(super) async fn run(config: &Config, output: &Output) -> anyhow::Result<ExitCode> {
+    let data = database::open(config, Role::Data).await?;
+    let node = Node::start(Plan {
+        name: config.node.clone(),
+        data,
+        keyring: keyring::open(config)?,
+        providers: channel::providers(config)?,
+        shelf: shelf(&config.catalog.prices, &config.catalog.models)?,
+        settings: Settings::default(),
+        edge: config.edge.listen,
+        edge_settings: EdgeSettings {
+            trusted_proxies: config.edge.trusted_proxies.clone(),
+            ..EdgeSettings::default()
+        },
+        admin: config.admin_listen,
+    })
+    .await?;
+    let text = format!(
+        "Serving on http://{} (metrics on http://{}).",
+        node.edge, node.admin
+    );
+    let object = json!({ "ok": true, "listen": node.edge, "admin": node.admin });
+    output.success(&text, &object);
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    tracing::info!("stopping");
+    node.stop(config.drain).await;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prices and records from their files.
+fn shelf(prices: &Path, models: &Path) -> anyhow::Result<Shelf> {
+    let read = |path: &Path| {
+        let text = files::read_bounded(path, MAX_CATALOG_BYTES);
+        text.with_context(|| format!("cannot read {}", path.display()))
+    };
+    Ok(Shelf::from_toml(&read(prices)?, &read(models)?)?)
+}

@@ -1,0 +1,144 @@
+//! A running node: the gateway with its listeners and the jobs that keep it, started and stopped as
+//! one.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use tokio::sync::{oneshot, watch};
+use tokio::task::JoinSet;
+use trunkline_db::{Database, SystemClock};
+use trunkline_gateway::{Admin, Edge, EdgeSettings, Gateway, Parts, Settings, Shelf};
+use trunkline_keyring::{Keyring, SystemRandom};
+use trunkline_ledger::{Author, Ledger, LedgerSettings, LedgerTasks, partitions, recovery};
+use trunkline_terms::NodeId;
+use trunkline_upstream::{Client, Providers};
+
+/// A node that is silent for so long is buried by its peers.
+const DEAD_AFTER: Duration = Duration::from_secs(120);
+const SWEEP_EVERY: Duration = Duration::from_secs(15);
+const PARTITIONS_EVERY: Duration = Duration::from_secs(3_600);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// New calls are still taken for so long after the word to stop, until balancers have noticed.
+const NOTICE: Duration = Duration::from_secs(1);
+
+/// What a node is made of.
+pub(crate) struct Plan {
+    pub(crate) name: NodeId,
+    pub(crate) data: Database,
+    pub(crate) keyring: Keyring,
+    pub(crate) providers: Providers,
+    pub(crate) shelf: Shelf,
+    pub(crate) settings: Settings,
+    pub(crate) edge: SocketAddr,
+    pub(crate) edge_settings: EdgeSettings,
+    pub(crate) admin: SocketAddr,
+}
+
+/// A node that is running.
+pub(crate) struct Node {
+    pub(crate) gateway: Gateway,
+    pub(crate) edge: SocketAddr,
+    pub(crate) admin: SocketAddr,
+    data: Database,
+    ledger_tasks: LedgerTasks,
+    stop_listening: watch::Sender<bool>,
+    stop_fresh: oneshot::Sender<()>,
+    stop_jobs: watch::Sender<bool>,
+    tasks: JoinSet<()>,
+}
+
+impl Node {
+    /// Registers, reads what it needs to know, and listens.
+    pub(crate) async fn start(plan: Plan) -> anyhow::Result<Self> {
+        let Plan { name, data, .. } = &plan;
+        partitions::ensure(data)
+            .await
+            .context("cannot make the ledger's partitions")?;
+        let opened = Ledger::open(data.clone(), name, LedgerSettings::default());
+        let (ledger, ledger_tasks) = opened.await.context("cannot register this node")?;
+        let author = ledger.author().clone();
+        let data = plan.data.clone();
+        let gateway = Gateway::new(Parts {
+            settings: plan.settings,
+            ledger,
+            data: plan.data,
+            shelf: plan.shelf,
+            providers: plan.providers,
+            keyring: plan.keyring,
+            client: Client::new(CONNECT_TIMEOUT)?,
+            clock: Arc::new(SystemClock),
+            random: Arc::new(SystemRandom),
+        });
+        gateway
+            .refresh()
+            .await
+            .context("cannot read keys and channels")?;
+        let edge = Edge::bind(gateway.clone(), plan.edge, plan.edge_settings).await;
+        let edge = edge.with_context(|| format!("cannot listen on {}", plan.edge))?;
+        let admin = Admin::bind(gateway.clone(), plan.admin).await;
+        let admin = admin.with_context(|| format!("cannot listen on {}", plan.admin))?;
+        let (edge_address, admin_address) = (edge.address()?, admin.address()?);
+        let (stop_listening, stopped) = watch::channel(false);
+        let (stop_fresh, fresh) = oneshot::channel();
+        let (stop_jobs, jobs) = watch::channel(false);
+        let mut tasks = JoinSet::new();
+        tasks.spawn(edge.serve(stopped.clone()));
+        tasks.spawn(admin.serve(stopped));
+        tasks.spawn(gateway.clone().keep_fresh(fresh));
+        tasks.spawn(keep_house(data.clone(), author, jobs));
+        Ok(Self {
+            gateway,
+            edge: edge_address,
+            admin: admin_address,
+            data,
+            ledger_tasks,
+            stop_listening,
+            stop_fresh,
+            stop_jobs,
+            tasks,
+        })
+    }
+
+    /// Takes no new calls, lets running ones end within the time given, and is gone.
+    pub(crate) async fn stop(mut self, drain: Duration) {
+        self.gateway.drain();
+        tokio::time::sleep(NOTICE.min(drain)).await;
+        self.stop_listening.send_replace(true);
+        self.gateway.finish(drain).await;
+        // Who waits for these may have ended by itself.
+        self.stop_fresh.send(()).ok();
+        self.stop_jobs.send_replace(true);
+        let ended = async { while self.tasks.join_next().await.is_some() {} };
+        if tokio::time::timeout(drain, ended).await.is_err() {
+            tracing::warn!("connections were still open at the end");
+        }
+        self.tasks.shutdown().await;
+        drop(self.gateway);
+        let last_words = self.ledger_tasks.finish();
+        if tokio::time::timeout(drain, last_words).await.is_err() {
+            tracing::error!("the ledger could not say its last words; the next life will");
+        }
+        drop(self.data.close().await);
+    }
+}
+
+/// The jobs of every node: whoever comes first does them.
+async fn keep_house(data: Database, author: Author, mut stop: watch::Receiver<bool>) {
+    let mut sweep = tokio::time::interval(SWEEP_EVERY);
+    let mut partition = tokio::time::interval(PARTITIONS_EVERY);
+    loop {
+        tokio::select! {
+            _ = stop.changed() => return,
+            _ = sweep.tick() => match recovery::sweep(&data, &author, DEAD_AFTER).await {
+                Ok(0) => {}
+                Ok(holds) => tracing::warn!(holds_count = holds, "holds of nobody were let go"),
+                Err(error) => tracing::warn!(%error, "nothing could be swept"),
+            },
+            _ = partition.tick() => if let Err(error) = partitions::ensure(&data).await {
+                tracing::error!(%error, "partitions could not be made ahead");
+            },
+        }
+    }
+}

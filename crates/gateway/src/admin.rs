@@ -1,0 +1,146 @@
+//! The admin listener: whether the node lives, and its numbers. Never on a public address.
+
+use std::net::SocketAddr;
+use std::sync::atomic::Ordering;
+
+use bytes::Bytes;
+use http::{Request, StatusCode};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio_util::task::TaskTracker;
+
+use crate::gateway::Gateway;
+use crate::reply::{self, Answered};
+
+/// The listener.
+pub struct Admin {
+    gateway: Gateway,
+    listener: TcpListener,
+}
+
+impl Admin {
+    /// Listens.
+    pub async fn bind(gateway: Gateway, address: SocketAddr) -> std::io::Result<Self> {
+        let listener = TcpListener::bind(address).await?;
+        Ok(Self { gateway, listener })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> std::io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Serves until the word `stop` changes.
+    pub async fn serve(self, mut stop: watch::Receiver<bool>) {
+        let connections = TaskTracker::new();
+        loop {
+            let accepted = tokio::select! {
+                accepted = self.listener.accept() => accepted,
+                _ = stop.changed() => break,
+            };
+            let Ok((stream, _)) = accepted else { continue };
+            let gateway = self.gateway.clone();
+            let mut stop = stop.clone();
+            connections.spawn(async move {
+                let service = service_fn(|request: Request<Incoming>| {
+                    let answered = answer(&gateway, request.uri().path());
+                    async move { Ok::<_, std::convert::Infallible>(answered) }
+                });
+                let builder = auto::Builder::new(TokioExecutor::new());
+                let connection = builder.serve_connection(TokioIo::new(stream), service);
+                tokio::select! {
+                    // A scraper that goes away badly is its own affair.
+                    ended = connection => drop(ended),
+                    _ = stop.changed() => {}
+                }
+            });
+        }
+        connections.close();
+        connections.wait().await;
+    }
+}
+
+fn answer(gateway: &Gateway, path: &str) -> Answered {
+    let text = |status, text: String| {
+        let kind = "text/plain; version=0.0.4; charset=utf-8";
+        reply::bytes_of(status, Bytes::from(text), kind)
+    };
+    match path {
+        "/healthz" => text(StatusCode::OK, "live\n".to_owned()),
+        "/readyz" if gateway.is_ready() => text(StatusCode::OK, "ready\n".to_owned()),
+        "/readyz" => text(StatusCode::SERVICE_UNAVAILABLE, "not ready\n".to_owned()),
+        "/metrics" => text(StatusCode::OK, metrics(gateway)),
+        _ => text(
+            StatusCode::NOT_FOUND,
+            "/healthz /readyz /metrics\n".to_owned(),
+        ),
+    }
+}
+
+/// All numbers in Prometheus' text format.
+fn metrics(gateway: &Gateway) -> String {
+    let counts = gateway.inner.counts();
+    let batches = gateway.inner.ledger.counts();
+    let mut page = String::new();
+    let mut line = |name: &str, kind: &str, help: &str, value: &dyn std::fmt::Display| {
+        page.push_str(&format!(
+            "# HELP trunkline_{name} {help}\n# TYPE trunkline_{name} {kind}\ntrunkline_{name} {value}\n"
+        ));
+    };
+    let read = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+    let counter = "counter";
+    line(
+        "requests_answered_total",
+        counter,
+        "Requests answered.",
+        &read(&counts.answered),
+    );
+    line(
+        "calls_charged_total",
+        counter,
+        "Calls that were charged.",
+        &read(&counts.charged),
+    );
+    line(
+        "calls_free_total",
+        counter,
+        "Calls that ended without a charge.",
+        &read(&counts.voided),
+    );
+    let nanos = counts.charged_nanos.load(Ordering::Relaxed);
+    line(
+        "charged_nano_usd_total",
+        counter,
+        "What was charged, in nano-USD.",
+        &nanos,
+    );
+    line(
+        "calls_in_flight",
+        "gauge",
+        "Calls under way.",
+        &gateway.calls_in_flight(),
+    );
+    line(
+        "ledger_batches_total",
+        counter,
+        "Commits of the ledger.",
+        &batches.batches,
+    );
+    line(
+        "ledger_words_total",
+        counter,
+        "Words in them.",
+        &batches.words,
+    );
+    line(
+        "ledger_repeated_total",
+        counter,
+        "Commits said again.",
+        &batches.repeated,
+    );
+    page
+}

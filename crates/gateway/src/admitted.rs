@@ -1,0 +1,249 @@
+//! A call that owns money. Nothing is sent to an upstream without one, and none is forgotten: if it
+//! is dropped unresolved, its hold is let go.
+
+use trunkline_ledger::{
+    Detail, Extend, ExtendAnswer, Ledger, LedgerError, Outcome, Owner, Reserve, ReserveAnswer,
+    Settle, SettleAnswer, Shortage, Unheard, Void, Wallets, desk,
+};
+use trunkline_terms::{AccountId, Money, RequestId};
+
+use crate::fault::{Fault, Kind};
+use crate::gateway::Gateway;
+use crate::quoted::{ENDPOINT, Quoted};
+
+/// Fewer tokens than this are no answer: the caller is told instead.
+const LEAST_FITTED: u64 = 16;
+
+/// Money held for one call.
+pub(crate) struct Admitted {
+    gateway: Gateway,
+    request: RequestId,
+    account: AccountId,
+    pub(crate) held: Money,
+    resolved: bool,
+}
+
+/// What an extension came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extended {
+    /// The hold is this much.
+    To(Money),
+    /// There is not enough; this much would fit.
+    Fits(Money),
+    /// Nobody can say now.
+    Unknown,
+}
+
+impl Admitted {
+    /// Holds the bound of the price, or less if the call may be fitted to the balance.
+    pub(crate) async fn hold(gateway: &Gateway, quoted: &mut Quoted) -> Result<Self, Fault> {
+        let wanted = quoted.bound(quoted.covered)?;
+        let (fits, reserved, by) = match reserve(gateway, quoted, wanted).await? {
+            Held::Yes => return Ok(Self::new(gateway, quoted, wanted)),
+            Held::TooLittle { fits, reserved, by } => (fits, reserved, by),
+        };
+        let affordable = quoted.affordable(fits);
+        let enough = affordable.filter(|tokens| {
+            *tokens
+                >= LEAST_FITTED
+                    .saturating_mul(quoted.request.choices)
+                    .min(quoted.covered)
+        });
+        if let Some(tokens) = enough
+            && may_fit(gateway, quoted).await
+        {
+            let less = quoted.bound(tokens)?;
+            if let Held::Yes = reserve(gateway, quoted, less).await? {
+                fit(quoted, tokens);
+                return Ok(Self::new(gateway, quoted, less));
+            }
+        }
+        Err(too_little(by, wanted, fits, reserved, affordable))
+    }
+
+    fn new(gateway: &Gateway, quoted: &Quoted, held: Money) -> Self {
+        Self {
+            gateway: gateway.clone(),
+            request: quoted.id,
+            account: quoted.caller.account.id,
+            held,
+            resolved: false,
+        }
+    }
+
+    /// Raises the hold to a total.
+    pub(crate) async fn extend(&mut self, total: Money) -> Extended {
+        let extend = Extend {
+            request: self.request,
+            account: self.account,
+            total,
+            wallets: Wallets::TrialFirst,
+        };
+        match self.ledger().extend(extend).await {
+            Ok(ExtendAnswer::Held { total }) => {
+                self.held = total;
+                Extended::To(total)
+            }
+            Ok(ExtendAnswer::TooLittle { fits, .. }) => Extended::Fits(fits),
+            Ok(ExtendAnswer::NoHold) | Err(_) => Extended::Unknown,
+        }
+    }
+
+    /// Charges the call and returns what was charged. An error means that nothing was.
+    pub(crate) async fn settle(mut self, amount: Money, detail: Detail) -> Result<Money, Fault> {
+        if amount > self.held {
+            // The ledger charges what is held and notes the rest as a loss if this does not help.
+            self.extend(amount).await;
+        }
+        self.resolved = true;
+        let settle = Settle {
+            request: self.request,
+            account: self.account,
+            amount,
+            detail,
+            unheard: Unheard::TakeBack,
+        };
+        match self.ledger().settle(settle).await {
+            Ok(SettleAnswer::Done { paid, trial }) => {
+                paid.checked_add(trial).map_err(|_| Fault::unavailable())
+            }
+            Ok(SettleAnswer::Before {
+                charged: true,
+                paid,
+                trial,
+            }) => paid.checked_add(trial).map_err(|_| Fault::unavailable()),
+            Ok(SettleAnswer::Before { charged: false, .. } | SettleAnswer::NoHold) => {
+                tracing::error!(request.id = %self.request, "a call was let go before it was charged");
+                Err(Fault::unavailable())
+            }
+            Err(error) => {
+                tracing::warn!(request.id = %self.request, %error, "a charge could not be written");
+                Err(Fault::unavailable())
+            }
+        }
+    }
+
+    /// Lets the hold go. If nobody can hear that now, the ledger keeps saying it.
+    pub(crate) async fn void(mut self, detail: Detail) {
+        self.resolved = true;
+        let void = Void {
+            request: self.request,
+            account: self.account,
+            detail,
+        };
+        if let Err(error) = self.ledger().void(void).await {
+            tracing::warn!(request.id = %self.request, %error, "a hold is let go later");
+        }
+    }
+
+    fn ledger(&self) -> &Ledger {
+        &self.gateway.inner.ledger
+    }
+}
+
+impl Drop for Admitted {
+    fn drop(&mut self) {
+        if self.resolved {
+            return;
+        }
+        let ledger = self.ledger().clone();
+        let void = Void {
+            request: self.request,
+            account: self.account,
+            detail: Detail::nothing(Outcome::Drained),
+        };
+        self.gateway.inner.tasks.spawn(async move {
+            drop(ledger.void(void).await);
+        });
+    }
+}
+
+enum Held {
+    Yes,
+    TooLittle {
+        fits: Money,
+        reserved: Money,
+        by: Shortage,
+    },
+}
+
+async fn reserve(gateway: &Gateway, quoted: &Quoted, amount: Money) -> Result<Held, Fault> {
+    let reserve = Reserve {
+        request: quoted.id,
+        account: quoted.caller.account.id,
+        key: Some(quoted.caller.key.id),
+        owner: Owner::Request,
+        amount,
+        wallets: Wallets::TrialFirst,
+        model: quoted.request.model.clone(),
+        endpoint: ENDPOINT.to_owned(),
+        group: quoted.group.clone(),
+        price_version: quoted.shelf.book.version().bytes(),
+        lifetime: gateway.inner.settings.hold_lifetime,
+        capacity: None,
+        idempotency: None,
+    };
+    match gateway.inner.ledger.reserve(reserve).await {
+        Ok(ReserveAnswer::Held { .. }) => Ok(Held::Yes),
+        Ok(ReserveAnswer::TooLittle { by, fits, reserved }) => {
+            Ok(Held::TooLittle { fits, reserved, by })
+        }
+        Ok(
+            other @ (ReserveAnswer::NeverToppedUp
+            | ReserveAnswer::CapacityReached
+            | ReserveAnswer::SameKey { .. }
+            | ReserveAnswer::AlreadyResolved
+            | ReserveAnswer::UnknownPayer),
+        ) => {
+            tracing::error!(answer = ?other, "a reservation was answered out of order");
+            Err(Fault::unavailable())
+        }
+        Err(LedgerError::Rejected(error)) => {
+            tracing::error!(error, "a reservation was rejected");
+            Err(Fault::unavailable())
+        }
+        Err(LedgerError::Unavailable | LedgerError::StaleEpoch) => Err(Fault::unavailable()),
+    }
+}
+
+/// A key may say so; without a word, calls that trial money pays are fitted.
+async fn may_fit(gateway: &Gateway, quoted: &Quoted) -> bool {
+    match quoted.caller.key.policy.fields().fit_to_balance {
+        Some(wish) => wish,
+        None => {
+            let balance = desk::balance(&gateway.inner.data, quoted.caller.account.id).await;
+            matches!(balance, Ok(Some(balance)) if balance.trial > Money::ZERO)
+        }
+    }
+}
+
+fn fit(quoted: &mut Quoted, tokens: u64) {
+    quoted.covered = tokens;
+    if !quoted.request.stream {
+        let each = tokens.checked_div(quoted.request.choices).unwrap_or(tokens);
+        quoted.cap = Some(each.max(1));
+        quoted.warnings.push("max_tokens_fitted");
+    }
+}
+
+fn too_little(
+    by: Shortage,
+    required: Money,
+    fits: Money,
+    reserved: Money,
+    affordable: Option<u64>,
+) -> Fault {
+    let (kind, what) = match by {
+        Shortage::Wallet => (Kind::InsufficientBalance, "the balance"),
+        Shortage::Budget(_) => (Kind::BudgetExceeded, "a budget"),
+    };
+    let text = format!(
+        "this call may cost {required} USD and {what} leaves {fits}; \
+         top up, wait for running calls, or lower `max_tokens`; nothing was charged"
+    );
+    Fault::new(kind, text)
+        .with_money("required_usd", required)
+        .with_money("available_usd", fits)
+        .with_money("reserved_usd", reserved)
+        .with("max_tokens_affordable", affordable.unwrap_or(0))
+}

@@ -1,0 +1,126 @@
+//! Who calls. No I/O: the key table is in memory.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
+use trunkline_catalog::GroupChoice;
+use trunkline_store::accounts::Account;
+use trunkline_store::keys::{Key, KeyState};
+use trunkline_store::{KeyGroup, Network};
+use trunkline_terms::{ApiKey, Moment};
+
+use crate::doors::{Doors, Found};
+use crate::fault::{Fault, Kind};
+use crate::settings::Settings;
+
+/// A caller whose key opens the door.
+#[derive(Debug, Clone)]
+pub(crate) struct Caller {
+    pub(crate) key: Arc<Key>,
+    pub(crate) account: Arc<Account>,
+}
+
+impl Caller {
+    /// Finds the caller by its key and checks everything that does not depend on the request.
+    pub(crate) fn known(
+        doors: &Doors,
+        settings: &Settings,
+        headers: &HeaderMap,
+        address: IpAddr,
+        now: Moment,
+    ) -> Result<Self, Fault> {
+        let text = key_text(headers).ok_or_else(|| {
+            Fault::new(
+                Kind::InvalidKey,
+                "no API key was sent; send it as `Authorization: Bearer sk-tl-…`",
+            )
+        })?;
+        let unknown = || {
+            Fault::new(
+                Kind::InvalidKey,
+                "this API key is not known; check that it was copied whole",
+            )
+        };
+        let key = ApiKey::parse(text).map_err(|_| unknown())?;
+        let (key, account) = match doors.find(&key, settings.stale_after) {
+            Found::Known(key, account) => (key, account),
+            Found::Unknown => return Err(unknown()),
+            Found::TooOld => return Err(Fault::unavailable()),
+        };
+        match key.state(now) {
+            KeyState::Live => {}
+            KeyState::Expired => {
+                return Err(Fault::new(Kind::ExpiredKey, "this API key has expired"));
+            }
+            KeyState::Revoked | KeyState::Disabled => {
+                return Err(Fault::new(Kind::RevokedKey, "this API key was revoked"));
+            }
+        }
+        if account.closed_at.is_some() {
+            return Err(Fault::new(Kind::RevokedKey, "this account is closed"));
+        }
+        let caller = Self { key, account };
+        caller.check_address(address)?;
+        Ok(caller)
+    }
+
+    fn check_address(&self, address: IpAddr) -> Result<(), Fault> {
+        let Some(networks) = &self.key.policy.fields().addresses else {
+            return Ok(());
+        };
+        let own = Network::parse(&address.to_canonical().to_string());
+        let inside = own.is_some_and(|own| {
+            let networks = networks.iter().filter_map(|text| Network::parse(text));
+            networks.into_iter().any(|network| network.contains(&own))
+        });
+        if inside {
+            return Ok(());
+        }
+        Err(Fault::new(
+            Kind::AddressNotAllowed,
+            format!("this API key may not be used from {address}"),
+        ))
+    }
+
+    /// Whether the key may use an endpoint.
+    pub(crate) fn check_endpoint(&self, endpoint: &str) -> Result<(), Fault> {
+        match &self.key.policy.fields().endpoints {
+            Some(allowed) if !allowed.iter().any(|word| word == endpoint) => Err(Fault::new(
+                Kind::EndpointNotAllowed,
+                format!("this API key may use {}", allowed.join(", ")),
+            )),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Whether the key may use a model.
+    pub(crate) fn may_use(&self, model: &str) -> bool {
+        let models = &self.key.policy.fields().models;
+        models
+            .as_ref()
+            .is_none_or(|allowed| allowed.iter().any(|name| name == model))
+    }
+
+    /// The group whose prices apply.
+    pub(crate) fn group(&self) -> GroupChoice<'_> {
+        match &self.key.policy.fields().group {
+            KeyGroup::OfAccount => GroupChoice::Named(&self.account.group),
+            KeyGroup::Named(group) => GroupChoice::Named(group),
+            KeyGroup::Auto => GroupChoice::Auto,
+        }
+    }
+}
+
+/// The key, wherever a client puts it. With several, `Authorization` wins.
+fn key_text(headers: &HeaderMap) -> Option<&str> {
+    let bearer = headers.get(AUTHORIZATION).and_then(|value| {
+        let (scheme, key) = value.to_str().ok()?.split_once(' ')?;
+        scheme.eq_ignore_ascii_case("bearer").then(|| key.trim())
+    });
+    let named = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    bearer
+        .or_else(|| named("x-api-key"))
+        .or_else(|| named("x-goog-api-key"))
+}

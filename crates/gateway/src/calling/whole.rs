@@ -1,0 +1,79 @@
+//! Answers that come in one piece: read, metered, charged, then handed over.
+
+use http::StatusCode;
+use trunkline_ledger::Outcome;
+use trunkline_upstream::{Answer, BodyError};
+use trunkline_wire::openai_chat::{AnswerError, read_answer, rename_model};
+
+use super::{Call, Head, tell};
+use crate::fault::{Fault, Kind};
+use crate::reply::{self, set_cost, set_warnings};
+
+impl Call {
+    pub(super) async fn whole(self, mut answer: Answer, mut head: Head) {
+        let most = self.gateway.inner.settings.max_answer_bytes;
+        let read = tokio::select! {
+            read = answer.whole(most) => read,
+            () = head.closed() => {
+                drop(answer);
+                return self.void(Outcome::Cancelled).await;
+            }
+        };
+        let now = self.gateway.inner.now();
+        let body = match read {
+            Ok(body) => body,
+            Err(error) => {
+                self.live.failed(now);
+                let (kind, outcome) = match error {
+                    BodyError::Stalled => (Kind::UpstreamTimeout, Outcome::UpstreamTimeout),
+                    BodyError::Broken(_) | BodyError::TooLarge(_) => {
+                        (Kind::UpstreamFailed, Outcome::UpstreamFailed)
+                    }
+                };
+                self.void(outcome).await;
+                return tell(head, Err(broke_off(kind)));
+            }
+        };
+        let read = match read_answer(&body) {
+            Ok(read) => read,
+            Err(AnswerError::Failed(_) | AnswerError::Garbage) => {
+                self.live.failed(now);
+                self.void(Outcome::UpstreamFailed).await;
+                return tell(head, Err(broke_off(Kind::UpstreamFailed)));
+            }
+        };
+        self.live.went_well();
+        let counted = self.quoted.estimate(None, read.written);
+        let metered = match self.meter(read.usage, counted) {
+            Ok(metered) => metered,
+            Err(fault) => {
+                self.void(Outcome::UpstreamFailed).await;
+                return tell(head, Err(fault));
+            }
+        };
+        let public = self.rename();
+        let body = public
+            .and_then(|name| rename_model(&body, &name))
+            .unwrap_or(body);
+        let mut warnings = self.quoted.warnings.clone();
+        if metered.estimated {
+            warnings.push("usage_estimated");
+        }
+        match self.settle(metered, Outcome::Complete).await {
+            Ok(charged) => {
+                let mut answer = reply::bytes_of(StatusCode::OK, body, "application/json");
+                set_cost(answer.headers_mut(), charged);
+                set_warnings(answer.headers_mut(), &warnings);
+                tell(head, Ok(answer));
+            }
+            Err(fault) => tell(head, Err(fault)),
+        }
+    }
+}
+
+fn broke_off(kind: Kind) -> Fault {
+    Fault::new(
+        kind,
+        "the upstream broke off before its answer was whole; nothing was charged",
+    )
+}

@@ -1,0 +1,144 @@
+//! What a key can ask about itself: its models, its balance, what a call cost.
+
+use http::StatusCode;
+use serde_json::{Value, json};
+use trunkline_ledger::{desk, usage};
+use trunkline_terms::{Money, RequestId};
+
+use crate::caller::Caller;
+use crate::fault::{Fault, Kind};
+use crate::gateway::Gateway;
+use crate::reply::{Answered, json as answer};
+use crate::shelf::Shelf;
+
+impl Gateway {
+    /// The models this key may use.
+    pub(crate) fn models(&self, caller: &Caller) -> Answered {
+        let shelf = self.inner.shelf.get();
+        let names = self.inner.shelf.get();
+        let names = names
+            .book
+            .models()
+            .filter(|name| usable(&shelf, caller, name));
+        let data: Vec<Value> = names.map(|name| model_of(&shelf, name)).collect();
+        let edge = |value: Option<&Value>| value.and_then(|model| model.get("id")).cloned();
+        let (first, last) = (edge(data.first()), edge(data.last()));
+        let body = json!({
+            "object": "list",
+            "data": data,
+            "first_id": first,
+            "last_id": last,
+            "has_more": false,
+        });
+        answer(StatusCode::OK, &body)
+    }
+
+    /// One of them.
+    pub(crate) fn model(&self, caller: &Caller, name: &str) -> Result<Answered, Fault> {
+        let shelf = self.inner.shelf.get();
+        if !usable(&shelf, caller, name) {
+            let name: String = name.chars().take(64).collect();
+            let text =
+                format!("there is no model {name:?}; GET /v1/models lists those of this key");
+            return Err(Fault::new(Kind::ModelNotFound, text).at("model"));
+        }
+        Ok(answer(StatusCode::OK, &model_of(&shelf, name)))
+    }
+
+    /// What is in the wallets.
+    pub(crate) async fn balance(&self, caller: &Caller) -> Result<Answered, Fault> {
+        let balance = desk::balance(&self.inner.data, caller.account.id).await;
+        let balance = balance.map_err(|_| Fault::unavailable())?;
+        let balance = balance.ok_or_else(Fault::unavailable)?;
+        let free = |posted: Money, held: Money| {
+            posted.checked_sub(held).unwrap_or(Money::ZERO).to_string()
+        };
+        let body = json!({
+            "object": "balance",
+            "paid_usd": balance.paid.to_string(),
+            "trial_usd": balance.trial.to_string(),
+            "reserved_usd": sum(balance.paid_held, balance.trial_held),
+            "available_paid_usd": free(balance.paid, balance.paid_held),
+            "available_trial_usd": free(balance.trial, balance.trial_held),
+        });
+        Ok(answer(StatusCode::OK, &body))
+    }
+
+    /// What the key is and may do.
+    pub(crate) fn key(&self, caller: &Caller) -> Answered {
+        let key = &caller.key;
+        let policy = key.policy.fields();
+        let body = json!({
+            "object": "key",
+            "id": key.id.number(),
+            "name": key.name,
+            "hint": key.hint,
+            "account": caller.account.id.number(),
+            "group": policy.group.word().unwrap_or(&caller.account.group),
+            "models": policy.models,
+            "endpoints": policy.endpoints,
+            "platforms": policy.platforms,
+            "strict": policy.strict,
+            "zero_retention": policy.zero_retention,
+            "expires_at": policy.expires_at.map(trunkline_terms::Moment::seconds),
+        });
+        answer(StatusCode::OK, &body)
+    }
+
+    /// What a call of this account cost.
+    pub(crate) async fn usage(&self, caller: &Caller, id: &str) -> Result<Answered, Fault> {
+        let unknown = || {
+            let text = "this account has no finished call of that id";
+            Fault::new(Kind::NotFound, text).at("request_id")
+        };
+        let request: RequestId = id.parse().map_err(|_| unknown())?;
+        let found = usage::find(&self.inner.data, caller.account.id, request).await;
+        let row = found
+            .map_err(|_| Fault::unavailable())?
+            .ok_or_else(unknown)?;
+        let body = json!({
+            "object": "usage",
+            "request_id": request.to_string(),
+            "model": row.model,
+            "endpoint": row.endpoint,
+            "group": row.group,
+            "outcome": row.outcome,
+            "charged": row.paid > Money::ZERO || row.trial > Money::ZERO,
+            "cost_usd": sum(row.paid, row.trial),
+            "paid_usd": row.paid.to_string(),
+            "trial_usd": row.trial.to_string(),
+            "refunded_usd": row.refunded.to_string(),
+            "units": row.units,
+            "tier": row.tier,
+            "estimated": row.estimated,
+            "pricing_version": row.price_version,
+            "warnings": row.warnings,
+        });
+        Ok(answer(StatusCode::OK, &body))
+    }
+}
+
+fn usable(shelf: &Shelf, caller: &Caller, name: &str) -> bool {
+    caller.may_use(name) && shelf.book.offer(name, caller.group()).is_ok()
+}
+
+fn model_of(shelf: &Shelf, name: &str) -> Value {
+    let record = shelf.record(name);
+    let owner = if record.owner.is_empty() {
+        "trunkline"
+    } else {
+        &record.owner
+    };
+    json!({
+        "id": name,
+        "object": "model",
+        "type": "model",
+        "created": record.created,
+        "owned_by": owner,
+        "display_name": name,
+    })
+}
+
+fn sum(one: Money, other: Money) -> String {
+    one.checked_add(other).unwrap_or(one).to_string()
+}

@@ -1,0 +1,249 @@
+//! The listener: connections in, requests bounded in size and time, every answer with its id. Which
+//! path is which step stands in one table.
+
+mod body;
+mod paths;
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{HeaderName, HeaderValue, Method, Request, Response};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio_util::task::TaskTracker;
+use trunkline_store::Network;
+use trunkline_terms::RequestId;
+
+use crate::gateway::Gateway;
+use crate::reply::{self, Answered};
+
+/// Bytes of a request's head at most.
+const MAX_HEAD_BYTES: usize = 65_536;
+const MAX_HEADERS: usize = 128;
+/// Requests that one HTTP/2 connection may have open.
+const MAX_STREAMS: u32 = 128;
+/// Resets of streams that one connection may send before it is closed.
+const MAX_PENDING_RESETS: usize = 64;
+/// Pause after the system refused a connection, so that its lack of files is not a busy loop.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// How the listener behaves.
+#[derive(Debug, Clone)]
+pub struct EdgeSettings {
+    /// Proxies whose word for the caller's address is taken.
+    pub trusted_proxies: Vec<Network>,
+    /// Connections at once.
+    pub max_connections: usize,
+}
+
+/// A listener with its connections.
+pub struct Edge {
+    listener: TcpListener,
+    shared: Arc<Shared>,
+    connections: TaskTracker,
+}
+
+struct Shared {
+    gateway: Gateway,
+    settings: EdgeSettings,
+    builder: auto::Builder<TokioExecutor>,
+}
+
+impl Default for EdgeSettings {
+    fn default() -> Self {
+        Self {
+            trusted_proxies: Vec::new(),
+            max_connections: 50_000,
+        }
+    }
+}
+
+// === impl Edge ===
+
+impl Edge {
+    /// Listens. Nothing is accepted before [`Edge::serve`].
+    pub async fn bind(
+        gateway: Gateway,
+        address: SocketAddr,
+        settings: EdgeSettings,
+    ) -> std::io::Result<Self> {
+        let listener = TcpListener::bind(address).await?;
+        let mut builder = auto::Builder::new(TokioExecutor::new());
+        builder
+            .http1()
+            .timer(TokioTimer::new())
+            .header_read_timeout(gateway.inner.settings.head_wait)
+            .max_buf_size(MAX_HEAD_BYTES)
+            .max_headers(MAX_HEADERS)
+            .half_close(true);
+        builder
+            .http2()
+            .timer(TokioTimer::new())
+            .max_concurrent_streams(MAX_STREAMS)
+            .max_pending_accept_reset_streams(MAX_PENDING_RESETS)
+            .max_header_list_size(u32::try_from(MAX_HEAD_BYTES).unwrap_or(u32::MAX))
+            .keep_alive_interval(Duration::from_secs(30));
+        Ok(Self {
+            listener,
+            shared: Arc::new(Shared {
+                gateway,
+                settings,
+                builder,
+            }),
+            connections: TaskTracker::new(),
+        })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> std::io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Accepts until the word `stop` changes, then lets every connection end its request.
+    pub async fn serve(self, mut stop: watch::Receiver<bool>) {
+        let room = Arc::new(Semaphore::new(self.shared.settings.max_connections));
+        loop {
+            let accepted = tokio::select! {
+                accepted = self.listener.accept() => accepted,
+                _ = stop.changed() => break,
+            };
+            let (stream, peer) = match accepted {
+                Ok(accepted) => accepted,
+                Err(error) => {
+                    tracing::warn!(%error, "a connection was not accepted");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                    continue;
+                }
+            };
+            // Beyond the limit a connection is closed at once: waiting would only move the queue.
+            let Ok(permit) = Arc::clone(&room).try_acquire_owned() else {
+                continue;
+            };
+            let (shared, stop) = (Arc::clone(&self.shared), stop.clone());
+            self.connections.spawn(async move {
+                shared.connection(stream, peer, stop).await;
+                drop(permit);
+            });
+        }
+        drop(self.listener);
+        self.connections.close();
+        self.connections.wait().await;
+    }
+}
+
+// === impl Shared ===
+
+impl Shared {
+    async fn connection(
+        self: Arc<Self>,
+        stream: TcpStream,
+        peer: SocketAddr,
+        mut stop: watch::Receiver<bool>,
+    ) {
+        drop(stream.set_nodelay(true));
+        let shared = Arc::clone(&self);
+        let service = service_fn(move |request| {
+            let shared = Arc::clone(&shared);
+            async move { Ok::<_, std::convert::Infallible>(shared.answer(request, peer).await) }
+        });
+        let connection = self.builder.serve_connection(TokioIo::new(stream), service);
+        tokio::pin!(connection);
+        let ended = tokio::select! {
+            ended = connection.as_mut() => ended,
+            _ = stop.changed() => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        if let Err(error) = ended {
+            tracing::debug!(%error, "a connection ended badly");
+        }
+    }
+
+    /// One request: an id, an answer, and one line in the log.
+    async fn answer(&self, request: Request<Incoming>, peer: SocketAddr) -> Answered {
+        let gateway = &self.gateway;
+        let id = gateway.request_id();
+        let began = tokio::time::Instant::now();
+        let address = self.caller_address(&request, peer.ip());
+        let method = request.method().clone();
+        let path = request.uri().path().to_owned();
+        let answered = if method == Method::OPTIONS {
+            preflight()
+        } else {
+            let answered = paths::answer(gateway, id, request, address).await;
+            answered.unwrap_or_else(|fault| reply::fault(&fault, id))
+        };
+        let answered = with_ids(answered, id);
+        let counts = gateway.inner.counts();
+        counts
+            .answered
+            .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        tracing::info!(
+            request.id = %id,
+            http.method = %method,
+            http.path = path.chars().take(200).collect::<String>(),
+            http.status = answered.status().as_u16(),
+            head_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
+            "answered"
+        );
+        answered
+    }
+
+    /// The peer's address, or the one a trusted proxy gives.
+    fn caller_address(&self, request: &Request<Incoming>, peer: IpAddr) -> IpAddr {
+        let trusted = |address: IpAddr| {
+            let own = Network::parse(&address.to_canonical().to_string());
+            own.is_some_and(|own| {
+                let proxies = &self.settings.trusted_proxies;
+                proxies.iter().any(|network| network.contains(&own))
+            })
+        };
+        let mut address = peer;
+        let forwarded = request.headers().get_all("x-forwarded-for").iter();
+        let hops: Vec<IpAddr> = forwarded
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|text| text.split(','))
+            .map_while(|hop| hop.trim().parse().ok())
+            .collect();
+        // From the nearest hop outwards, as long as each was told by one we trust.
+        for hop in hops.into_iter().rev() {
+            if !trusted(address) {
+                break;
+            }
+            address = hop;
+        }
+        address
+    }
+}
+
+fn with_ids(mut answered: Answered, id: RequestId) -> Answered {
+    let headers = answered.headers_mut();
+    if let Ok(value) = HeaderValue::from_str(&id.to_string()) {
+        headers.insert(HeaderName::from_static("x-request-id"), value.clone());
+        headers.insert(HeaderName::from_static("request-id"), value);
+    }
+    let any = HeaderValue::from_static("*");
+    headers.insert(http::header::ACCESS_CONTROL_ALLOW_ORIGIN, any.clone());
+    headers.insert(http::header::ACCESS_CONTROL_EXPOSE_HEADERS, any);
+    answered
+}
+
+fn preflight() -> Answered {
+    let mut answered = Response::new(reply::Reply::Whole(None));
+    *answered.status_mut() = http::StatusCode::NO_CONTENT;
+    let headers = answered.headers_mut();
+    let any = HeaderValue::from_static("*");
+    headers.insert(http::header::ACCESS_CONTROL_ALLOW_METHODS, any);
+    // A star does not cover `authorization`; it must be named.
+    let allowed = HeaderValue::from_static("authorization, content-type, *");
+    headers.insert(http::header::ACCESS_CONTROL_ALLOW_HEADERS, allowed);
+    let day = HeaderValue::from_static("86400");
+    headers.insert(http::header::ACCESS_CONTROL_MAX_AGE, day);
+    answered
+}

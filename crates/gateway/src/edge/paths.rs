@@ -1,0 +1,151 @@
+//! Which path is which step.
+
+use std::net::IpAddr;
+
+use http::header::ALLOW;
+use http::{HeaderValue, Method, Request, StatusCode};
+use hyper::body::Incoming;
+use serde_json::json;
+use trunkline_terms::RequestId;
+
+use super::body;
+use crate::fault::{Fault, Kind};
+use crate::gateway::Gateway;
+use crate::reply::{self, Answered};
+
+/// What a path is.
+enum Place<'a> {
+    Root,
+    Live,
+    Ready,
+    Chat,
+    Models,
+    Model(&'a str),
+    Usage(&'a str),
+    Balance,
+    Key,
+    /// `/v1` stands twice, the commonest mistake in a base URL.
+    Doubled(&'a str),
+    Unknown,
+}
+
+/// Answers one request.
+pub(super) async fn answer(
+    gateway: &Gateway,
+    id: RequestId,
+    request: Request<Incoming>,
+    address: IpAddr,
+) -> Result<Answered, Fault> {
+    let path = request.uri().path().to_owned();
+    let place = place_of(&path);
+    if let Some(allowed) = place.methods()
+        && !allowed.contains(request.method())
+    {
+        return Ok(wrong_method(id, allowed));
+    }
+    let headers = request.headers();
+    match place {
+        Place::Root => Ok(reply::json(
+            StatusCode::OK,
+            &json!({ "service": "trunkline" }),
+        )),
+        Place::Live => Ok(reply::json(StatusCode::OK, &json!({ "status": "live" }))),
+        Place::Ready => Ok(ready(gateway)),
+        Place::Chat => {
+            // The key before the body: strangers make us read nothing.
+            let caller = gateway.caller(headers, address)?;
+            let headers = headers.clone();
+            let body = body::json(request, &gateway.inner.settings).await?;
+            gateway.chat(id, caller, &headers, body).await
+        }
+        Place::Models => Ok(gateway.models(&gateway.caller(headers, address)?)),
+        Place::Model(name) => {
+            let caller = gateway.caller(headers, address)?;
+            gateway.model(&caller, name)
+        }
+        Place::Usage(request) => {
+            let caller = gateway.caller(headers, address)?;
+            gateway.usage(&caller, request).await
+        }
+        Place::Balance => {
+            let caller = gateway.caller(headers, address)?;
+            gateway.balance(&caller).await
+        }
+        Place::Key => Ok(gateway.key(&gateway.caller(headers, address)?)),
+        Place::Doubled(rest) => {
+            let text = format!("the path has `/v1` twice; call `/v1/{rest}`");
+            Err(Fault::new(Kind::NotFound, text))
+        }
+        Place::Unknown => {
+            let text = "there is nothing here; see POST /v1/chat/completions, GET /v1/models, \
+                        GET /v1/usage/{request_id}, GET /v1/balance, GET /v1/key";
+            Err(Fault::new(Kind::NotFound, text))
+        }
+    }
+}
+
+fn place_of(path: &str) -> Place<'_> {
+    match path {
+        "/" => Place::Root,
+        "/healthz" => Place::Live,
+        "/readyz" => Place::Ready,
+        "/v1/chat/completions" => Place::Chat,
+        "/v1/models" => Place::Models,
+        "/v1/balance" => Place::Balance,
+        "/v1/key" => Place::Key,
+        other => {
+            let below = |prefix| {
+                other
+                    .strip_prefix(prefix)
+                    .filter(|rest: &&str| !rest.is_empty())
+            };
+            if let Some(rest) = below("/v1/v1/") {
+                Place::Doubled(rest)
+            } else if let Some(name) = below("/v1/models/") {
+                Place::Model(name)
+            } else if let Some(request) = below("/v1/usage/") {
+                Place::Usage(request)
+            } else {
+                Place::Unknown
+            }
+        }
+    }
+}
+
+impl Place<'_> {
+    fn methods(&self) -> Option<&'static [Method]> {
+        const READ: &[Method] = &[Method::GET, Method::HEAD];
+        const WRITE: &[Method] = &[Method::POST];
+        match self {
+            Self::Root
+            | Self::Live
+            | Self::Ready
+            | Self::Models
+            | Self::Model(_)
+            | Self::Usage(_)
+            | Self::Balance
+            | Self::Key => Some(READ),
+            Self::Chat => Some(WRITE),
+            Self::Doubled(_) | Self::Unknown => None,
+        }
+    }
+}
+
+fn wrong_method(id: RequestId, allowed: &[Method]) -> Answered {
+    let words: Vec<&str> = allowed.iter().map(Method::as_str).collect();
+    let words = words.join(", ");
+    let fault = Fault::new(Kind::MethodNotAllowed, format!("this path takes {words}"));
+    let mut answered = reply::fault(&fault, id);
+    if let Ok(value) = HeaderValue::from_str(&words) {
+        answered.headers_mut().insert(ALLOW, value);
+    }
+    answered
+}
+
+fn ready(gateway: &Gateway) -> Answered {
+    if gateway.is_ready() {
+        return reply::json(StatusCode::OK, &json!({ "status": "ready" }));
+    }
+    let body = json!({ "status": "not ready" });
+    reply::json(StatusCode::SERVICE_UNAVAILABLE, &body)
+}

@@ -1,0 +1,278 @@
+//! Everything that can go wrong with a call, as one value with four facts: which kind, whose mistake,
+//! may it be tried again, was anything charged. The status is chosen here and nowhere else.
+
+use http::StatusCode;
+use serde_json::{Map, Value, json};
+use trunkline_terms::{Money, RequestId};
+use trunkline_wire::Refusal;
+
+/// Where the words of the table are explained, on the console's listener.
+const DOC_URL: &str = "/docs/errors";
+
+/// Which row of the error table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kind {
+    /// No key, or one we do not know.
+    InvalidKey,
+    /// The key's time is over.
+    ExpiredKey,
+    /// The key was revoked or switched off.
+    RevokedKey,
+    /// The caller's address is not on the key's list.
+    AddressNotAllowed,
+    /// The model is not on the key's list.
+    ModelNotAllowed,
+    /// The endpoint is not on the key's list.
+    EndpointNotAllowed,
+    /// Too little money.
+    InsufficientBalance,
+    /// A budget is used up.
+    BudgetExceeded,
+    /// The caller's own limit for this call.
+    MaxCostExceeded,
+    /// No such model.
+    ModelNotFound,
+    /// No such path or thing.
+    NotFound,
+    /// The path exists, the method does not.
+    MethodNotAllowed,
+    /// The model does not take this format.
+    EndpointNotSupported,
+    /// The request itself is wrong; the code of the rule.
+    Invalid(&'static str),
+    /// The body is too large.
+    TooLarge,
+    /// The body is of a kind we do not read.
+    UnsupportedMedia,
+    /// The body did not come in time.
+    SlowBody,
+    /// The upstream refused the request for what it says: its status and its code.
+    UpstreamRefused(StatusCode, Option<String>),
+    /// Every upstream was at its limit.
+    UpstreamRateLimited,
+    /// The upstream failed.
+    UpstreamFailed,
+    /// The upstream did not answer in time.
+    UpstreamTimeout,
+    /// Nobody serves the model now.
+    NoRoute,
+    /// Too much in flight.
+    Overloaded,
+    /// Our own database cannot be reached.
+    Unavailable,
+    /// We are stopping.
+    Draining,
+}
+
+/// What went wrong.
+#[derive(Debug, Clone)]
+pub struct Fault {
+    /// Which row of the table.
+    pub kind: Kind,
+    /// For the person who has to act.
+    pub message: String,
+    /// The field to blame.
+    pub param: Option<String>,
+    /// Further keys of the error.
+    pub extras: Map<String, Value>,
+    /// Seconds after which it is worth another try.
+    pub retry_after: Option<u64>,
+}
+
+// === impl Kind ===
+
+impl Kind {
+    /// The status.
+    #[must_use]
+    pub const fn status(&self) -> StatusCode {
+        match self {
+            Self::InvalidKey | Self::ExpiredKey | Self::RevokedKey => StatusCode::UNAUTHORIZED,
+            Self::AddressNotAllowed | Self::ModelNotAllowed | Self::EndpointNotAllowed => {
+                StatusCode::FORBIDDEN
+            }
+            Self::InsufficientBalance | Self::BudgetExceeded | Self::MaxCostExceeded => {
+                StatusCode::PAYMENT_REQUIRED
+            }
+            Self::ModelNotFound | Self::NotFound => StatusCode::NOT_FOUND,
+            Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+            Self::EndpointNotSupported | Self::Invalid(_) => StatusCode::BAD_REQUEST,
+            Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::UnsupportedMedia => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
+            Self::UpstreamRefused(status, _) => *status,
+            Self::UpstreamRateLimited => StatusCode::TOO_MANY_REQUESTS,
+            Self::UpstreamFailed => StatusCode::BAD_GATEWAY,
+            Self::UpstreamTimeout => StatusCode::GATEWAY_TIMEOUT,
+            Self::NoRoute | Self::Overloaded | Self::Unavailable | Self::Draining => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
+        }
+    }
+
+    /// The code.
+    #[must_use]
+    pub fn code(&self) -> &str {
+        match self {
+            Self::InvalidKey => "invalid_api_key",
+            Self::ExpiredKey => "expired_api_key",
+            Self::RevokedKey => "revoked_api_key",
+            Self::AddressNotAllowed => "ip_not_allowed",
+            Self::ModelNotAllowed => "model_not_allowed",
+            Self::EndpointNotAllowed => "endpoint_not_allowed",
+            Self::InsufficientBalance => "insufficient_balance",
+            Self::BudgetExceeded => "budget_exceeded",
+            Self::MaxCostExceeded => "max_cost_exceeded",
+            Self::ModelNotFound => "model_not_found",
+            Self::NotFound => "not_found",
+            Self::MethodNotAllowed => "method_not_allowed",
+            Self::EndpointNotSupported => "endpoint_not_supported",
+            Self::Invalid(code) => code,
+            Self::TooLarge => "request_too_large",
+            Self::UnsupportedMedia => "unsupported_media_type",
+            Self::SlowBody => "request_timeout",
+            Self::UpstreamRefused(_, Some(code)) => code,
+            Self::UpstreamRefused(_, None) => "invalid_request",
+            Self::UpstreamRateLimited => "upstream_rate_limited",
+            Self::UpstreamFailed => "upstream_error",
+            Self::UpstreamTimeout => "upstream_timeout",
+            Self::NoRoute => "no_available_route",
+            Self::Overloaded => "overloaded",
+            Self::Unavailable | Self::Draining => "temporarily_unavailable",
+        }
+    }
+
+    /// The `type` that OpenAI's clients know.
+    #[must_use]
+    pub fn family(&self) -> &'static str {
+        match self {
+            Self::InvalidKey | Self::ExpiredKey | Self::RevokedKey => "authentication_error",
+            Self::AddressNotAllowed | Self::ModelNotAllowed | Self::EndpointNotAllowed => {
+                "permission_error"
+            }
+            Self::InsufficientBalance | Self::BudgetExceeded | Self::MaxCostExceeded => {
+                "insufficient_quota"
+            }
+            Self::ModelNotFound | Self::NotFound => "not_found_error",
+            Self::MethodNotAllowed
+            | Self::EndpointNotSupported
+            | Self::Invalid(_)
+            | Self::TooLarge
+            | Self::UnsupportedMedia
+            | Self::SlowBody
+            | Self::UpstreamRefused(_, _) => "invalid_request_error",
+            Self::UpstreamRateLimited => "rate_limit_error",
+            Self::UpstreamFailed | Self::UpstreamTimeout | Self::NoRoute => "upstream_error",
+            Self::Overloaded | Self::Unavailable | Self::Draining => "server_error",
+        }
+    }
+
+    /// Whether the same request may succeed later.
+    #[must_use]
+    pub const fn is_retryable(&self) -> bool {
+        match self {
+            Self::UpstreamRateLimited
+            | Self::UpstreamFailed
+            | Self::UpstreamTimeout
+            | Self::NoRoute
+            | Self::Overloaded
+            | Self::Unavailable
+            | Self::Draining
+            | Self::SlowBody => true,
+            Self::InvalidKey
+            | Self::ExpiredKey
+            | Self::RevokedKey
+            | Self::AddressNotAllowed
+            | Self::ModelNotAllowed
+            | Self::EndpointNotAllowed
+            | Self::InsufficientBalance
+            | Self::BudgetExceeded
+            | Self::MaxCostExceeded
+            | Self::ModelNotFound
+            | Self::NotFound
+            | Self::MethodNotAllowed
+            | Self::EndpointNotSupported
+            | Self::Invalid(_)
+            | Self::TooLarge
+            | Self::UnsupportedMedia
+            | Self::UpstreamRefused(_, _) => false,
+        }
+    }
+
+    fn retry_after(&self) -> Option<u64> {
+        let waits = matches!(self, Self::Overloaded | Self::Unavailable | Self::Draining);
+        waits.then_some(1)
+    }
+}
+
+// === impl Fault ===
+
+impl Fault {
+    /// A fault with nothing but its words.
+    #[must_use]
+    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
+        let retry_after = kind.retry_after();
+        Self {
+            kind,
+            message: message.into(),
+            param: None,
+            extras: Map::new(),
+            retry_after,
+        }
+    }
+
+    /// The same with the field to blame.
+    #[must_use]
+    pub fn at(mut self, param: &str) -> Self {
+        self.param = Some(param.to_owned());
+        self
+    }
+
+    /// The same with one more key.
+    #[must_use]
+    pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
+        self.extras.insert(key.to_owned(), value.into());
+        self
+    }
+
+    /// The same with an amount of money, as decimal text.
+    #[must_use]
+    pub fn with_money(self, key: &str, amount: Money) -> Self {
+        self.with(key, amount.to_string())
+    }
+
+    /// Our database is away.
+    #[must_use]
+    pub fn unavailable() -> Self {
+        Self::new(
+            Kind::Unavailable,
+            "this cannot be done right now because our books cannot be reached; nothing was charged",
+        )
+    }
+
+    /// The error as OpenAI's clients read it. Whoever gets a fault was not charged.
+    #[must_use]
+    pub fn openai_body(&self, request: RequestId) -> Value {
+        let mut error = json!({
+            "message": self.message,
+            "type": self.kind.family(),
+            "param": self.param,
+            "code": self.kind.code(),
+            "request_id": request.to_string(),
+            "charged": false,
+            "retryable": self.kind.is_retryable(),
+            "doc_url": format!("{DOC_URL}#{}", self.kind.code()),
+        });
+        if let Some(error) = error.as_object_mut() {
+            error.extend(self.extras.clone());
+        }
+        json!({ "error": error })
+    }
+}
+
+impl From<Refusal> for Fault {
+    fn from(refusal: Refusal) -> Self {
+        let mut fault = Self::new(Kind::Invalid(refusal.code), refusal.message);
+        fault.param = refusal.param;
+        fault
+    }
+}

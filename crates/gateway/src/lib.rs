@@ -1,0 +1,37 @@
+//! The way of a request: edge, auth, read, quote, admit, route, relay, meter, settle. Each step takes
+//! the value that the step before made; money is moved by the ledger alone.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::arithmetic_side_effects,
+        clippy::as_conversions,
+        clippy::float_arithmetic,
+        clippy::string_slice,
+        clippy::cast_possible_truncation
+    )
+)]
+
+mod admin;
+mod admitted;
+mod asking;
+mod caller;
+mod calling;
+mod desk;
+mod doors;
+mod edge;
+mod fault;
+mod gateway;
+mod quoted;
+mod reply;
+mod roster;
+mod settings;
+mod shelf;
+mod swap;
+
+pub use admin::Admin;
+pub use edge::{Edge, EdgeSettings};
+pub use fault::{Fault, Kind};
+pub use gateway::{CallLine, Gateway, Parts};
+pub use reply::{Answered, Reply};
+pub use settings::Settings;
+pub use shelf::{Record, Shelf, ShelfError};

@@ -1,0 +1,116 @@
+//! What goes back to a caller: a head, and a body that is there or still coming.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
+use http_body::{Body, Frame, SizeHint};
+use serde_json::Value;
+use tokio::sync::mpsc;
+use trunkline_terms::{Money, RequestId};
+
+use crate::fault::Fault;
+
+/// The body of every answer.
+#[derive(Debug)]
+pub enum Reply {
+    /// All of it.
+    Whole(Option<Bytes>),
+    /// Pieces as they come; the end of the channel is the end of the body.
+    Pieces(mpsc::Receiver<Bytes>),
+}
+
+/// A finished answer.
+pub type Answered = Response<Reply>;
+
+impl Body for Reply {
+    type Data = Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        match &mut *self {
+            Self::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+            Self::Pieces(pieces) => {
+                let piece = pieces.poll_recv(context);
+                piece.map(|piece| piece.map(|bytes| Ok(Frame::data(bytes))))
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Whole(bytes) => bytes.is_none(),
+            Self::Pieces(_) => false,
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Whole(bytes) => {
+                let length = bytes.as_ref().map_or(0, Bytes::len);
+                SizeHint::with_exact(u64::try_from(length).unwrap_or(u64::MAX))
+            }
+            Self::Pieces(_) => SizeHint::default(),
+        }
+    }
+}
+
+/// JSON with a status.
+pub(crate) fn json(status: StatusCode, value: &Value) -> Answered {
+    let bytes = Bytes::from(value.to_string());
+    bytes_of(status, bytes, "application/json")
+}
+
+/// Bytes with a status and a type.
+pub(crate) fn bytes_of(status: StatusCode, bytes: Bytes, content_type: &'static str) -> Answered {
+    let mut answer = Response::new(Reply::Whole((!bytes.is_empty()).then_some(bytes)));
+    *answer.status_mut() = status;
+    let headers = answer.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    answer
+}
+
+/// A stream of events.
+pub(crate) fn events(pieces: mpsc::Receiver<Bytes>) -> Answered {
+    let mut answer = Response::new(Reply::Pieces(pieces));
+    let headers = answer.headers_mut();
+    let event_stream = HeaderValue::from_static("text/event-stream; charset=utf-8");
+    headers.insert(CONTENT_TYPE, event_stream);
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    let buffering = HeaderName::from_static("x-accel-buffering");
+    headers.insert(buffering, HeaderValue::from_static("no"));
+    answer
+}
+
+/// A fault in the shape of OpenAI's interfaces.
+pub(crate) fn fault(fault: &Fault, request: RequestId) -> Answered {
+    let mut answer = json(fault.kind.status(), &fault.openai_body(request));
+    if let Some(seconds) = fault.retry_after {
+        let headers = answer.headers_mut();
+        headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    answer
+}
+
+/// What it cost, where that is known before the first byte.
+pub(crate) fn set_cost(headers: &mut HeaderMap, cost: Money) {
+    if let Ok(value) = HeaderValue::from_str(&cost.to_string()) {
+        headers.insert(HeaderName::from_static("trunkline-cost-usd"), value);
+    }
+}
+
+/// What the caller should know.
+pub(crate) fn set_warnings(headers: &mut HeaderMap, warnings: &[&str]) {
+    if warnings.is_empty() {
+        return;
+    }
+    let text = format!("{};codes={}", warnings.len(), warnings.join(","));
+    if let Ok(value) = HeaderValue::from_str(&text) {
+        headers.insert(HeaderName::from_static("trunkline-warnings"), value);
+    }
+}

@@ -1,0 +1,312 @@
+//! The channels in memory: who serves a model, in which order, and who is not to be asked now.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
+use std::time::Duration;
+
+use http::{HeaderName, HeaderValue, Uri, header};
+use trunkline_keyring::{Binding, Keyring, Purpose};
+use trunkline_store::channels::{
+    Channel, ChannelId, ChannelState, CostBook, Credential, CredentialId, credential_context,
+    proxy_context,
+};
+use trunkline_terms::{Moment, Secret};
+use trunkline_upstream::{Auth, Deadlines, Format, Provider, Providers, Proxy};
+
+/// Faults in a row after which a channel is left alone.
+const OPEN_AFTER: u32 = 5;
+/// How long, before one call may try again.
+const OPEN_FOR_MILLIS: i64 = 10_000;
+/// A cool-down that an upstream may ask for at most.
+const MAX_COOL_SECONDS: u64 = 600;
+
+/// All channels that can be used.
+#[derive(Debug, Default)]
+pub(crate) struct Roster {
+    by_model: HashMap<String, Vec<Arc<Live>>>,
+    all: HashMap<ChannelId, Arc<Live>>,
+    /// The newest change that is in here.
+    pub(crate) revision: i64,
+}
+
+/// A channel ready to be asked.
+#[derive(Debug)]
+pub(crate) struct Live {
+    pub(crate) row: Channel,
+    pub(crate) provider: Provider,
+    pub(crate) chat: Uri,
+    pub(crate) proxy: Option<Proxy>,
+    pub(crate) cost: Option<CostBook>,
+    pub(crate) credentials: Vec<LiveCredential>,
+    health: Arc<Health>,
+}
+
+/// A credential ready to be sent.
+#[derive(Debug)]
+pub(crate) struct LiveCredential {
+    pub(crate) id: CredentialId,
+    pub(crate) header: (HeaderName, HeaderValue),
+    pub(crate) secret: Secret,
+    cool_until_millis: AtomicI64,
+    paused: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct Health {
+    faults: AtomicU32,
+    open_until_millis: AtomicI64,
+}
+
+// === impl Roster ===
+
+impl Roster {
+    /// Opens what is sealed. A channel that cannot be used is told of and left out; health and
+    /// cool-downs are carried over.
+    pub(crate) fn build(
+        rows: Vec<Channel>,
+        providers: &Providers,
+        keyring: &Keyring,
+        before: &Self,
+    ) -> Self {
+        let mut roster = Self::default();
+        for row in rows {
+            roster.revision = roster.revision.max(row.revision);
+            let name = row.name.clone();
+            match Live::open(row, providers, keyring, before) {
+                Ok(live) => roster.add(Arc::new(live)),
+                Err(reason) => tracing::warn!(channel.name = name, reason, "channel left out"),
+            }
+        }
+        for channels in roster.by_model.values_mut() {
+            channels.sort_by_key(|live| (live.row.priority, live.row.id));
+        }
+        roster
+    }
+
+    fn add(&mut self, live: Arc<Live>) {
+        if live.row.state == ChannelState::Active {
+            for model in live.row.models.keys() {
+                let channels = self.by_model.entry(model.clone()).or_default();
+                channels.push(Arc::clone(&live));
+            }
+        }
+        self.all.insert(live.row.id, live);
+    }
+
+    /// Whether any channel knows the model.
+    pub(crate) fn knows(&self, model: &str) -> bool {
+        self.by_model.contains_key(model)
+    }
+
+    /// The channels of a model for a group, in the order in which they are to be asked: by priority,
+    /// then drawn by weight. The same seed draws the same order, so that a conversation stays where
+    /// its cache is.
+    pub(crate) fn order(&self, model: &str, group: &str, now: Moment, seed: u64) -> Vec<Arc<Live>> {
+        let serving = self.by_model.get(model).into_iter().flatten();
+        let mut waiting: Vec<&Arc<Live>> = serving
+            .filter(|live| live.row.serves(group) && live.is_open(now))
+            .filter(|live| live.credential(now, seed).is_some())
+            .collect();
+        let mut ordered = Vec::new();
+        let mut state = seed;
+        while let Some(first) = waiting.first() {
+            let priority = first.row.priority;
+            let same = waiting
+                .iter()
+                .take_while(|live| live.row.priority == priority);
+            let weights: Vec<u64> = same.map(|live| u64::from(live.row.weight).max(1)).collect();
+            let place = draw(&weights, &mut state);
+            ordered.push(Arc::clone(waiting.remove(place)));
+        }
+        ordered
+    }
+}
+
+/// A place, drawn by weight.
+fn draw(weights: &[u64], state: &mut u64) -> usize {
+    let total: u64 = weights
+        .iter()
+        .fold(0, |sum, weight| sum.saturating_add(*weight));
+    let mut left = mix(state).checked_rem(total).unwrap_or(0);
+    for (place, weight) in weights.iter().enumerate() {
+        if left < *weight {
+            return place;
+        }
+        left = left.saturating_sub(*weight);
+    }
+    0
+}
+
+/// The next number of a splitmix generator: even, cheap, and the same for the same seed.
+pub(crate) fn mix(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut word = *state;
+    word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ (word >> 31)
+}
+
+// === impl Live ===
+
+impl Live {
+    fn open(
+        row: Channel,
+        providers: &Providers,
+        keyring: &Keyring,
+        before: &Roster,
+    ) -> Result<Self, &'static str> {
+        let provider = providers
+            .get(&row.provider)
+            .ok_or("its provider is unknown")?
+            .clone();
+        if !provider.speaks(Format::OpenaiChat) {
+            return Err("its provider speaks no chat completions");
+        }
+        let base = row.base_url.as_deref().or(provider.base_url.as_deref());
+        let base = base.ok_or("it has no address")?.trim_end_matches('/');
+        let chat: Uri = format!("{base}/chat/completions")
+            .parse()
+            .map_err(|_| "its address is not one")?;
+        let known = before.all.get(&row.id);
+        let credentials: Vec<LiveCredential> = row
+            .credentials
+            .iter()
+            .filter(|credential| !credential.disabled)
+            .filter_map(|credential| {
+                let live = LiveCredential::open(credential, &row.name, &provider, keyring)?;
+                Some(live.with_memory_of(known.map(AsRef::as_ref)))
+            })
+            .collect();
+        let proxy = match &row.proxy {
+            None => None,
+            Some(sealed) => {
+                let text = opened(keyring, &proxy_context(&row.name), sealed);
+                let text = text.ok_or("its proxy cannot be unsealed")?;
+                Some(Proxy::read(&text).map_err(|_| "its proxy is not one")?)
+            }
+        };
+        let cost = match &row.cost {
+            None => None,
+            Some(book) => Some(CostBook::from_json(book).map_err(|_| "its cost book is wrong")?),
+        };
+        let health = known.map_or_else(Arc::default, |live| Arc::clone(&live.health));
+        Ok(Self {
+            row,
+            provider,
+            chat,
+            proxy,
+            cost,
+            credentials,
+            health,
+        })
+    }
+
+    /// A credential that may be used now; which one is drawn by the seed.
+    pub(crate) fn credential(&self, now: Moment, seed: u64) -> Option<&LiveCredential> {
+        let usable: Vec<&LiveCredential> = self
+            .credentials
+            .iter()
+            .filter(|credential| credential.is_usable(now))
+            .collect();
+        let count = u64::try_from(usable.len()).ok()?;
+        let place = usize::try_from(mix(&mut seed.rotate_left(17)).checked_rem(count)?).ok()?;
+        usable.get(place).copied()
+    }
+
+    fn is_open(&self, now: Moment) -> bool {
+        self.health.open_until_millis.load(Ordering::Relaxed) <= now.millis()
+    }
+
+    /// The upstream answered.
+    pub(crate) fn went_well(&self) {
+        self.health.faults.store(0, Ordering::Relaxed);
+    }
+
+    /// The upstream failed, by its own fault.
+    pub(crate) fn failed(&self, now: Moment) {
+        let faults = self.health.faults.fetch_add(1, Ordering::Relaxed);
+        if faults.saturating_add(1) >= OPEN_AFTER {
+            let until = now.millis().saturating_add(OPEN_FOR_MILLIS);
+            self.health
+                .open_until_millis
+                .store(until, Ordering::Relaxed);
+        }
+    }
+
+    /// How long the parts of a call may take here.
+    pub(crate) fn deadlines(&self, total: Duration, idle: Duration) -> Deadlines {
+        let millis = Duration::from_millis;
+        Deadlines {
+            first_byte: millis(self.provider.first_byte_ms).min(total),
+            idle: millis(self.provider.idle_ms).min(idle),
+            total: millis(self.provider.total_ms).min(total),
+        }
+    }
+}
+
+// === impl LiveCredential ===
+
+impl LiveCredential {
+    fn open(
+        credential: &Credential,
+        channel: &str,
+        provider: &Provider,
+        keyring: &Keyring,
+    ) -> Option<Self> {
+        let context = credential_context(channel, &credential.label);
+        let secret = opened(keyring, &context, &credential.sealed)?;
+        let (name, text) = match &provider.auth {
+            Auth::Bearer => (header::AUTHORIZATION, format!("Bearer {}", secret.reveal())),
+            Auth::Header(name) => (
+                HeaderName::from_bytes(name.as_bytes()).ok()?,
+                secret.reveal().to_owned(),
+            ),
+        };
+        let mut value = HeaderValue::from_str(&text).ok()?;
+        value.set_sensitive(true);
+        Some(Self {
+            id: credential.id,
+            header: (name, value),
+            secret,
+            cool_until_millis: AtomicI64::new(credential.cool_until.map_or(0, Moment::millis)),
+            paused: AtomicBool::new(credential.paused_reason.is_some()),
+        })
+    }
+
+    fn with_memory_of(self, before: Option<&Live>) -> Self {
+        let known = before
+            .into_iter()
+            .flat_map(|live| &live.credentials)
+            .find(|known| known.id == self.id);
+        if let Some(known) = known {
+            let until = known.cool_until_millis.load(Ordering::Relaxed);
+            self.cool_until_millis.fetch_max(until, Ordering::Relaxed);
+        }
+        self
+    }
+
+    fn is_usable(&self, now: Moment) -> bool {
+        !self.paused.load(Ordering::Relaxed)
+            && self.cool_until_millis.load(Ordering::Relaxed) <= now.millis()
+    }
+
+    /// Leaves it alone for a while, as the upstream asked.
+    pub(crate) fn cool(&self, now: Moment, seconds: u64) {
+        let seconds = i64::try_from(seconds.min(MAX_COOL_SECONDS)).unwrap_or(0);
+        let until = now.millis().saturating_add(seconds.saturating_mul(1_000));
+        self.cool_until_millis.fetch_max(until, Ordering::Relaxed);
+    }
+
+    /// Leaves it alone until somebody looks after it. True if it was not so before.
+    pub(crate) fn pause(&self) -> bool {
+        !self.paused.swap(true, Ordering::Relaxed)
+    }
+}
+
+fn opened(keyring: &Keyring, context: &[u8], sealed: &[u8]) -> Option<Secret> {
+    let bytes = keyring.open(Purpose::Credentials, &Binding::of_operator(context), sealed);
+    let bytes = bytes.ok()?;
+    let text = std::str::from_utf8(bytes.reveal()).ok()?;
+    Some(Secret::new(text.to_owned()))
+}

@@ -1,0 +1,60 @@
+//! Limits and waits of the gateway. Every one can be set; the defaults are the decided ones.
+
+use std::time::Duration;
+
+/// How the gateway behaves.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Largest body of a request.
+    pub max_body_bytes: usize,
+    /// Largest whole answer of an upstream.
+    pub max_answer_bytes: usize,
+    /// Bodies that may be in memory over all calls.
+    pub max_buffered_bytes: usize,
+    /// Calls in flight.
+    pub max_in_flight: usize,
+    /// One account may have this part of the calls and bytes: one divided by it.
+    pub account_share: usize,
+    /// From the first byte of a head to its last.
+    pub head_wait: Duration,
+    /// From the head to the last byte of the body.
+    pub body_wait: Duration,
+    /// Output tokens that a stream holds money for ahead.
+    pub tranche_tokens: u64,
+    /// Longest silence of an upstream's stream.
+    pub stream_idle: Duration,
+    /// Longest call that does not stream.
+    pub whole_wait: Duration,
+    /// A reader who takes nothing for so long has gone.
+    pub reader_wait: Duration,
+    /// Attempts at upstreams for one call.
+    pub max_attempts: usize,
+    /// After this long an open hold is nobody's.
+    pub hold_lifetime: Duration,
+    /// How often keys and channels are compared with the database.
+    pub refresh: Duration,
+    /// How long keys may be used without having been compared.
+    pub stale_after: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            max_body_bytes: 32_000_000,
+            max_answer_bytes: 64_000_000,
+            max_buffered_bytes: 1_000_000_000,
+            max_in_flight: 10_000,
+            account_share: 5,
+            head_wait: Duration::from_secs(10),
+            body_wait: Duration::from_secs(60),
+            tranche_tokens: 4_096,
+            stream_idle: Duration::from_secs(300),
+            whole_wait: Duration::from_secs(600),
+            reader_wait: Duration::from_secs(60),
+            max_attempts: 3,
+            hold_lifetime: Duration::from_secs(3_600),
+            refresh: Duration::from_secs(1),
+            stale_after: Duration::from_secs(120),
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Who may call, and what strangers are told.
+
+use bytes::Bytes;
+use http::Method;
+use trunkline_store::PolicyFields;
+
+use crate::house::{Got, House, ask};
+
+const PATH: &str = "/v1/chat/completions";
+
+async fn with_key(house: &House, key: &str) -> Got {
+    let bearer = format!("Bearer {key}");
+    house
+        .chat_with(&ask("Hello"), &[("authorization", &bearer)])
+        .await
+}
+
+#[tokio::test]
+async fn only_a_known_key_opens_the_door() {
+    let house = House::new().await;
+    for key in [
+        "",
+        "nonsense",
+        "sk-tl-00aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+    ] {
+        let got = with_key(&house, key).await;
+        assert_eq!(
+            (got.status.as_u16(), got.code().as_str()),
+            (401, "invalid_api_key")
+        );
+    }
+    let own = house.key.clone();
+    let got = house
+        .chat_with(
+            &ask("Hi"),
+            &[("authorization", "Basic x"), ("x-api-key", &own)],
+        )
+        .await;
+    assert_eq!(got.status, 200, "the key of Claude's clients");
+    assert!(house.simulator.truth().len() == 1);
+}
+
+#[tokio::test]
+async fn a_key_opens_what_its_lists_allow() {
+    let mut house = House::new().await;
+    let only = |fields: PolicyFields| fields;
+    house.key = house
+        .make_key(only(PolicyFields {
+            models: Some(vec!["public-name".to_owned()]),
+            ..PolicyFields::default()
+        }))
+        .await;
+    let got = house.chat(&ask("Hello")).await;
+    assert_eq!(
+        (got.status.as_u16(), got.code().as_str()),
+        (403, "model_not_allowed")
+    );
+    let listed = house.get("/v1/models").await.json();
+    let ids: Vec<&str> = listed["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|m| m["id"].as_str().unwrap())
+        .collect();
+    assert_eq!(ids, ["public-name"]);
+    house.key = house
+        .make_key(only(PolicyFields {
+            endpoints: Some(vec!["embeddings".to_owned()]),
+            ..PolicyFields::default()
+        }))
+        .await;
+    let got = house.chat(&ask("Hello")).await;
+    assert_eq!(
+        (got.status.as_u16(), got.code().as_str()),
+        (403, "endpoint_not_allowed")
+    );
+    house.key = house
+        .make_key(only(PolicyFields {
+            addresses: Some(vec!["10.0.0.0/8".to_owned()]),
+            ..PolicyFields::default()
+        }))
+        .await;
+    let forged = [("x-forwarded-for", "10.1.2.3")];
+    let got = house.chat_with(&ask("Hello"), &forged).await;
+    assert_eq!(
+        (got.status.as_u16(), got.code().as_str()),
+        (403, "ip_not_allowed")
+    );
+    assert!(house.simulator.truth().is_empty());
+}
+
+#[tokio::test]
+async fn requests_that_are_none_are_refused_before_any_money_moves() {
+    let house = House::new().await;
+    let send = async |body: &str, extra: &[(&'static str, &str)]| {
+        let body = Bytes::copy_from_slice(body.as_bytes());
+        Got::read(house.send_with(Method::POST, PATH, body, extra).await).await
+    };
+    let got = send("{", &[]).await;
+    assert_eq!(
+        (got.status.as_u16(), got.code().as_str()),
+        (400, "invalid_request")
+    );
+    let got = send(r#"{"model":"sim-fast","model":"x","messages":[]}"#, &[]).await;
+    assert_eq!(got.status, 400);
+    assert!(got.text().contains("stands twice"));
+    let got = send("{}", &[("content-type", "text/plain")]).await;
+    assert_eq!(
+        (got.status.as_u16(), got.code().as_str()),
+        (415, "unsupported_media_type")
+    );
+    let mut unknown = ask("Hello");
+    unknown["model"] = "nobody".into();
+    let got = house.chat(&unknown).await;
+    assert_eq!(
+        (got.status.as_u16(), got.code().as_str()),
+        (404, "model_not_found")
+    );
+    let large = format!("{{\"a\":\"{}\"}}", "x".repeat(33_000_000));
+    let got = send(&large, &[]).await;
+    assert_eq!(
+        (got.status.as_u16(), got.code().as_str()),
+        (413, "request_too_large")
+    );
+    let mut long = ask("Hello");
+    long["max_tokens"] = 1_000_000.into();
+    assert_eq!(house.chat(&long).await.status, 400);
+    assert!(house.simulator.truth().is_empty());
+    assert_eq!(house.wallets().await, [10_000_000_000, 0, 0, 0]);
+}
+
+#[tokio::test]
+async fn paths_and_methods_that_do_not_exist_say_what_does() {
+    let house = House::new().await;
+    let got = house.get("/v1/nothing").await;
+    assert_eq!(
+        (got.status.as_u16(), got.code().as_str()),
+        (404, "not_found")
+    );
+    let got = house.get("/v1/v1/models").await;
+    assert_eq!(got.status, 404);
+    assert!(got.text().contains("/v1/models"));
+    let got = house.get(PATH).await;
+    assert_eq!(
+        (got.status.as_u16(), got.code().as_str()),
+        (405, "method_not_allowed")
+    );
+    assert_eq!(got.header("allow").as_deref(), Some("POST"));
+    assert_eq!(house.get("/").await.status, 200);
+    assert_eq!(house.get("/healthz").await.status, 200);
+    assert_eq!(house.get("/readyz").await.status, 200);
+    house.gateway.drain();
+    assert_eq!(house.get("/readyz").await.status, 503);
+    let got = house.chat(&ask("Hello")).await;
+    assert_eq!(
+        (got.status.as_u16(), got.code().as_str()),
+        (503, "temporarily_unavailable")
+    );
+}

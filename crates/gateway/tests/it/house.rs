@@ -1,0 +1,404 @@
+//! A gateway that listens, a customer with a key, and simulators behind channels.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use trunkline_db::{Database, Role, SystemClock};
+use trunkline_gateway::{Edge, EdgeSettings, Gateway, Parts, Settings, Shelf};
+use trunkline_keyring::{Binding, Document, Keyring, Purpose, SystemRandom};
+use trunkline_ledger::desk::{self, AccountKind, TopUp, TopUpAnswer, Wallet};
+use trunkline_ledger::{Ledger, LedgerSettings, LedgerTasks, audit, usage};
+use trunkline_simulator::{Settings as SimulatorSettings, Simulator};
+use trunkline_store::accounts::{self, NewAccount};
+use trunkline_store::channels::{self, NewChannel, NewCredential, credential_context};
+use trunkline_store::keys::{self, NewKey};
+use trunkline_store::{Policy, PolicyFields};
+use trunkline_terms::{AccountId, Clock as _, Money, NodeId, RequestId, Shard};
+use trunkline_testkit::{Db, random_bytes};
+use trunkline_upstream::{Answer, Client, Deadlines, Outgoing, Providers};
+
+/// 2 USD a million input tokens, 8 USD a million output tokens: 2,000 and 8,000 nano-USD each.
+pub(crate) const INPUT: i64 = 2_000;
+pub(crate) const OUTPUT: i64 = 8_000;
+const BOOK: &str = r#"
+auto_groups = ["default"]
+[groups.default]
+rate = "1"
+[groups.vip]
+rate = "0.5"
+[models.sim-fast]
+groups = ["default", "vip"]
+[models.sim-fast.prices]
+billing_unit = "tokens"
+standard = { input = 2000000, output = 8000000, cache_read = 200000 }
+[models.public-name]
+groups = ["default"]
+[models.public-name.prices]
+billing_unit = "tokens"
+standard = { input = 2000000, output = 8000000 }
+[models.vip-only]
+groups = ["vip"]
+[models.vip-only.prices]
+billing_unit = "tokens"
+standard = { input = 2000000, output = 8000000 }
+"#;
+const RECORDS: &str = r#"
+[sim-fast]
+max_output = 20000
+owner = "simulator"
+created = 1700000000
+"#;
+pub(crate) const CANARY: &str = "canary-credential-0123456789abcdef";
+
+pub(crate) struct House {
+    pub(crate) db: Db,
+    pub(crate) data: Database,
+    pub(crate) console: Database,
+    pub(crate) gateway: Gateway,
+    pub(crate) address: SocketAddr,
+    pub(crate) simulator: Simulator,
+    pub(crate) account: AccountId,
+    pub(crate) key: String,
+    keyring: Keyring,
+    client: Client,
+    stop: watch::Sender<bool>,
+    _tasks: LedgerTasks,
+}
+
+/// An answer that was read.
+#[derive(Debug)]
+pub(crate) struct Got {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+impl House {
+    pub(crate) async fn new() -> Self {
+        Self::with(Settings::default(), 10_000_000_000, 0).await
+    }
+
+    /// With settings and money in the wallets, in nano-USD.
+    pub(crate) async fn with(settings: Settings, paid: i64, trial: i64) -> Self {
+        let db = Db::fresh().await;
+        let (data, console) = (
+            db.connect(Role::Data).await,
+            db.connect(Role::Console).await,
+        );
+        let simulator = Simulator::start(SimulatorSettings::default())
+            .await
+            .unwrap();
+        let document = Document::generate(SystemClock.now(), &SystemRandom).unwrap();
+        let keyring = || Keyring::new(&document, Arc::new(SystemRandom)).unwrap();
+        let node = NodeId::new("n1").unwrap();
+        let (ledger, tasks) = Ledger::open(data.clone(), &node, LedgerSettings::default())
+            .await
+            .unwrap();
+        let gateway = Gateway::new(Parts {
+            settings,
+            ledger,
+            data: data.clone(),
+            shelf: Shelf::from_toml(BOOK, RECORDS).unwrap(),
+            providers: Providers::builtin().unwrap(),
+            keyring: keyring(),
+            client: Client::new(Duration::from_secs(2)).unwrap(),
+            clock: Arc::new(SystemClock),
+            random: Arc::new(SystemRandom),
+        });
+        let any = SocketAddr::from(([127, 0, 0, 1], 0));
+        let edge = Edge::bind(gateway.clone(), any, EdgeSettings::default());
+        let edge = edge.await.unwrap();
+        let address = edge.address().unwrap();
+        let (stop, stopped) = watch::channel(false);
+        #[expect(clippy::disallowed_methods, reason = "it ends with the test's runtime")]
+        tokio::spawn(edge.serve(stopped));
+        let account = account(&console, paid, trial).await;
+        let mut house = Self {
+            db,
+            data,
+            console,
+            gateway,
+            address,
+            simulator,
+            account,
+            key: String::new(),
+            keyring: keyring(),
+            client: Client::new(Duration::from_secs(2)).unwrap(),
+            stop,
+            _tasks: tasks,
+        };
+        house.key = house.make_key(PolicyFields::default()).await;
+        let base = house.simulator.base_url();
+        house
+            .channel("first", &base, 10, &[("sim-fast", "sim-fast")])
+            .await;
+        house
+            .channel("renamed", &base, 10, &[("public-name", "sim-fast")])
+            .await;
+        house.gateway.refresh().await.unwrap();
+        house
+    }
+
+    /// A key of the house's account.
+    pub(crate) async fn make_key(&self, fields: PolicyFields) -> String {
+        let mut tx = self.console.begin().await.unwrap();
+        let new = NewKey {
+            account: self.account,
+            parent: None,
+            name: "key",
+            policy: Policy::new(fields).unwrap(),
+        };
+        let made = keys::create(&mut tx, &new, &random_bytes()).await.unwrap();
+        assert!(
+            desk::register_key(&mut tx, self.account, made.key.id, None)
+                .await
+                .unwrap()
+        );
+        tx.commit().await.unwrap();
+        self.gateway.refresh().await.unwrap();
+        made.plain.reveal().to_owned()
+    }
+
+    /// A channel to an address, with a credential that must never be seen.
+    pub(crate) async fn channel(
+        &self,
+        name: &str,
+        base: &str,
+        priority: i32,
+        models: &[(&str, &str)],
+    ) {
+        let own = |(public, theirs): &(&str, &str)| ((*public).to_owned(), (*theirs).to_owned());
+        let models: BTreeMap<String, String> = models.iter().map(own).collect();
+        let context = credential_context(name, "main");
+        let sealed = self
+            .keyring
+            .seal(
+                Purpose::Credentials,
+                &Binding::of_operator(&context),
+                CANARY.as_bytes(),
+            )
+            .unwrap();
+        let cost = json!({
+            "currency": "USD",
+            "rate": { "numerator": 1, "denominator": 1, "as_of": "2026-11-15" },
+            "models": { "sim-fast": { "input": 1_000_000, "output": 4_000_000, "cache_read": 100_000 } },
+        });
+        let new = NewChannel {
+            name,
+            provider: "simulator",
+            base_url: Some(base),
+            priority,
+            weight: 1,
+            region: None,
+            models: &models,
+            groups: &[],
+            extra_headers: &BTreeMap::new(),
+            proxy: None,
+            requests_per_minute: None,
+            concurrent_calls: None,
+            cost: Some(&cost),
+            credentials: &[NewCredential {
+                label: "main",
+                sealed: &sealed,
+                hint: "…cdef",
+            }],
+        };
+        let mut tx = self.console.begin().await.unwrap();
+        let added = channels::add(&mut tx, &new).await;
+        tx.finish(added).await.unwrap();
+        self.gateway.refresh().await.unwrap();
+    }
+
+    /// Sends a request with the house's key.
+    pub(crate) async fn send(&self, method: Method, path: &str, body: Bytes) -> Answer {
+        self.send_with(method, path, body, &[]).await
+    }
+
+    pub(crate) async fn send_with(
+        &self,
+        method: Method,
+        path: &str,
+        body: Bytes,
+        extra: &[(&'static str, &str)],
+    ) -> Answer {
+        let mut headers = HeaderMap::new();
+        let bearer = format!("Bearer {}", self.key);
+        headers.insert(AUTHORIZATION, HeaderValue::from_str(&bearer).unwrap());
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        for (name, value) in extra {
+            headers.insert(*name, HeaderValue::from_str(value).unwrap());
+        }
+        let minute = Duration::from_secs(60);
+        let call = Outgoing {
+            method,
+            uri: format!("http://{}{path}", self.address).parse().unwrap(),
+            headers,
+            body,
+            deadlines: Deadlines {
+                first_byte: minute,
+                idle: minute,
+                total: minute,
+            },
+            proxy: None,
+        };
+        self.client.send(call).await.unwrap()
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Got {
+        Got::read(self.send(Method::GET, path, Bytes::new()).await).await
+    }
+
+    /// A chat call, read to its end.
+    pub(crate) async fn chat(&self, body: &Value) -> Got {
+        self.chat_with(body, &[]).await
+    }
+
+    pub(crate) async fn chat_with(&self, body: &Value, extra: &[(&'static str, &str)]) -> Got {
+        let bytes = Bytes::from(body.to_string());
+        let path = "/v1/chat/completions";
+        Got::read(self.send_with(Method::POST, path, bytes, extra).await).await
+    }
+
+    /// Posted and held, in nano-USD, of the paid and the trial wallet.
+    pub(crate) async fn wallets(&self) -> [i64; 4] {
+        let balance = desk::balance(&self.data, self.account)
+            .await
+            .unwrap()
+            .unwrap();
+        let all = [
+            balance.paid,
+            balance.paid_held,
+            balance.trial,
+            balance.trial_held,
+        ];
+        all.map(Money::nanos)
+    }
+
+    /// Waits until nothing is held, and returns what is posted.
+    pub(crate) async fn posted_at_rest(&self) -> i64 {
+        for _ in 0..1_000 {
+            let [paid, paid_held, trial, trial_held] = self.wallets().await;
+            if paid_held == 0 && trial_held == 0 && self.gateway.calls_in_flight() == 0 {
+                return paid + trial;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("something is still held: {:?}", self.wallets().await);
+    }
+
+    /// The outcome, units and cost of a call, and what it was charged in nano-USD.
+    pub(crate) async fn usage(&self, id: &str) -> (String, i64, Option<i64>, bool) {
+        let request: RequestId = id.parse().unwrap();
+        let row = usage::find(&self.data, self.account, request)
+            .await
+            .unwrap();
+        let row = row.expect("the call is over");
+        let charged = row.paid.nanos() + row.trial.nanos();
+        (
+            row.outcome,
+            charged,
+            row.cost.map(Money::nanos),
+            row.estimated,
+        )
+    }
+
+    pub(crate) async fn audit(&self) {
+        let auditor = self.db.connect(Role::Audit).await;
+        let report = audit::run(&auditor).await.unwrap();
+        assert!(report.violations.is_empty(), "{:#?}", report.violations);
+    }
+}
+
+impl Drop for House {
+    fn drop(&mut self) {
+        self.stop.send_replace(true);
+    }
+}
+
+impl Got {
+    pub(crate) async fn read(mut answer: Answer) -> Self {
+        let body = answer.whole(100_000_000).await.unwrap();
+        Self {
+            status: answer.status,
+            headers: answer.headers,
+            body,
+        }
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("{}", self.text()))
+    }
+
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8(self.body.to_vec()).unwrap()
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<String> {
+        Some(self.headers.get(name)?.to_str().unwrap().to_owned())
+    }
+
+    pub(crate) fn id(&self) -> String {
+        self.header("x-request-id").unwrap()
+    }
+
+    pub(crate) fn code(&self) -> String {
+        self.json()["error"]["code"].as_str().unwrap().to_owned()
+    }
+
+    /// The JSON of every `data:` line but the last word.
+    pub(crate) fn frames(&self) -> Vec<Value> {
+        let text = self.text();
+        let data = text.lines().filter_map(|line| line.strip_prefix("data: "));
+        let json = data.filter(|data| *data != "[DONE]");
+        json.map(|data| serde_json::from_str(data).unwrap())
+            .collect()
+    }
+}
+
+pub(crate) fn ask(prompt: &str) -> Value {
+    json!({ "model": "sim-fast", "messages": [{ "role": "user", "content": prompt }] })
+}
+
+pub(crate) fn ask_streaming(prompt: &str) -> Value {
+    let mut body = ask(prompt);
+    body["stream"] = true.into();
+    body
+}
+
+async fn account(console: &Database, paid: i64, trial: i64) -> AccountId {
+    let mut tx = console.begin().await.unwrap();
+    let id = desk::create_account(&mut tx, AccountKind::Live)
+        .await
+        .unwrap();
+    let new = NewAccount {
+        id,
+        name: "Ada",
+        group: "default",
+        allowed_groups: &[],
+        shard: Shard::new(1).unwrap(),
+    };
+    accounts::create(&mut tx, &new).await.unwrap();
+    for (wallet, amount) in [(Wallet::Paid, paid), (Wallet::Trial, trial)] {
+        if amount > 0 {
+            let top_up = TopUp {
+                request: RequestId::new(SystemClock.now(), random_bytes()),
+                account: id,
+                wallet,
+                amount: Money::from_nanos(amount),
+                provider: "test".to_owned(),
+                event: wallet.word().to_owned(),
+            };
+            let done = desk::top_up(&mut tx, &top_up).await.unwrap();
+            assert_eq!(done, TopUpAnswer::Done);
+        }
+    }
+    tx.commit().await.unwrap();
+    id
+}

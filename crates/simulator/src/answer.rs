@@ -1,0 +1,233 @@
+//! What the model says: decided once from a checked request, before a byte is sent. Faults change
+//! how it is told, not what is decided here.
+
+use crate::fault::Fault;
+use crate::models;
+use crate::request::{ChatRequest, Format, Tool, ToolChoice};
+use crate::schema;
+use crate::text::{count, tokens_of};
+
+/// One answer, the same in every choice.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) id: String,
+    pub(crate) created: u64,
+    pub(crate) model: String,
+    pub(crate) choices: u64,
+    /// Words of reasoning that are shown.
+    pub(crate) shown_reasoning: u64,
+    pub(crate) says: Says,
+    pub(crate) finish: Finish,
+    pub(crate) usage: Usage,
+}
+
+/// The content of a choice.
+#[derive(Debug)]
+pub(crate) enum Says {
+    /// So many numbered words.
+    Words(u64),
+    /// A document, cut into tokens.
+    Document(Vec<String>),
+    /// A call of a tool, its arguments cut into tokens.
+    Call {
+        id: String,
+        name: String,
+        arguments: Vec<String>,
+    },
+}
+
+/// Why the model stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Finish {
+    Stop,
+    Length,
+    ToolCalls,
+}
+
+/// The true counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Usage {
+    pub(crate) prompt: u64,
+    pub(crate) cached: u64,
+    pub(crate) completion: u64,
+    pub(crate) reasoning: u64,
+}
+
+/// Fewest words of an answer nobody sized.
+const MIN_WORDS: u64 = 5;
+/// Most tokens of one request, all choices together: the output limit of these models.
+const MAX_OUTPUT_TOKENS: u64 = 100_000;
+/// Bytes of a filler word, its space included; see `script`.
+pub(crate) const FILLER_WORD_BYTES: u64 = 4;
+/// Most bytes of a gigantic answer.
+const MAX_GIGANTIC_BYTES: u64 = 64 * 1024 * 1024 * 1024;
+
+// === impl Answer ===
+
+impl Answer {
+    pub(crate) fn decide(
+        request: &ChatRequest,
+        fault: Option<Fault>,
+        id: String,
+        created: u64,
+    ) -> Self {
+        let is_flood = matches!(
+            fault,
+            Some(Fault::GiganticBody { .. } | Fault::GiganticFrame { .. })
+        );
+        // One flood is enough.
+        let choices = if is_flood { 1 } else { request.choices };
+        let limit = MAX_OUTPUT_TOKENS
+            .checked_div(choices)
+            .unwrap_or(MAX_OUTPUT_TOKENS)
+            .min(request.max_tokens.unwrap_or(MAX_OUTPUT_TOKENS));
+        let wanted_reasoning = request.directives.reasoning_tokens;
+        let reasoning = wanted_reasoning.min(limit);
+        let room = limit.saturating_sub(reasoning);
+        let (says, spoken, is_cut) = content(request, fault, &id, room);
+        let mut finish = match says {
+            Says::Call { .. } => Finish::ToolCalls,
+            Says::Words(_) | Says::Document(_) => Finish::Stop,
+        };
+        // The vendor tells of a cut before it tells of a call.
+        if is_cut || wanted_reasoning > reasoning {
+            finish = Finish::Length;
+        }
+        let prompt = request.prompt.tokens();
+        let each = reasoning.saturating_add(spoken);
+        Self {
+            id,
+            created,
+            model: request.model.clone(),
+            choices,
+            shown_reasoning: if models::reasons(&request.model) {
+                reasoning
+            } else {
+                0
+            },
+            says,
+            finish,
+            usage: Usage {
+                prompt,
+                cached: request.directives.cached_tokens.min(prompt),
+                completion: each.saturating_mul(choices),
+                reasoning: reasoning.saturating_mul(choices),
+            },
+        }
+    }
+
+    /// Tokens of reasoning that no frame shows; the first frame of a choice stands for them.
+    pub(crate) fn hidden_reasoning(&self) -> u64 {
+        let each = self.usage.reasoning.checked_div(self.choices);
+        each.unwrap_or_default()
+            .saturating_sub(self.shown_reasoning)
+    }
+}
+
+// === impl Finish ===
+
+impl Finish {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Stop => "stop",
+            Self::Length => "length",
+            Self::ToolCalls => "tool_calls",
+        }
+    }
+}
+
+// === impl Usage ===
+
+impl Usage {
+    /// The counts as a liar tells them.
+    pub(crate) fn times(self, factor: u64) -> Self {
+        Self {
+            prompt: self.prompt.saturating_mul(factor),
+            cached: self.cached.saturating_mul(factor),
+            completion: self.completion.saturating_mul(factor),
+            reasoning: self.reasoning.saturating_mul(factor),
+        }
+    }
+
+    pub(crate) fn total(self) -> u64 {
+        self.prompt.saturating_add(self.completion)
+    }
+}
+
+// === impl Says ===
+
+impl Says {
+    /// How many tokens there are to tell, one in each frame.
+    pub(crate) fn pieces(&self) -> u64 {
+        match self {
+            Self::Words(words) => *words,
+            Self::Document(tokens) => count(tokens.len()),
+            Self::Call { arguments, .. } => count(arguments.len()),
+        }
+    }
+}
+
+/// How many filler words make a gigantic answer.
+pub(crate) fn filler_words(bytes: u64) -> u64 {
+    bytes.min(MAX_GIGANTIC_BYTES) / FILLER_WORD_BYTES
+}
+
+/// The content, its tokens, and whether the limit cut it.
+fn content(request: &ChatRequest, fault: Option<Fault>, id: &str, room: u64) -> (Says, u64, bool) {
+    if let Some(Fault::GiganticBody { bytes } | Fault::GiganticFrame { bytes }) = fault {
+        // A flood does not stop at a limit; that is what it is for.
+        let words = filler_words(bytes);
+        return (Says::Words(words), words, false);
+    }
+    if let Some(tool) = called_tool(request) {
+        let mut arguments = match &tool.parameters {
+            Some(parameters) => tokens_of(&schema::document(parameters)),
+            None => vec!["{}".to_owned()],
+        };
+        // The name is a token of its own, and the first to be said.
+        let is_cut = cut(&mut arguments, room.saturating_sub(1));
+        let spoken = count(arguments.len()).saturating_add(1).min(room);
+        let says = Says::Call {
+            id: format!("call_{}", id.trim_start_matches("chatcmpl-")),
+            name: tool.name.clone(),
+            arguments,
+        };
+        return (says, spoken, is_cut);
+    }
+    let mut document = match &request.format {
+        Format::Text => {
+            let wanted = request.directives.tokens;
+            let words = wanted.unwrap_or(request.directives.words.max(MIN_WORDS));
+            return (Says::Words(words.min(room)), words.min(room), words > room);
+        }
+        Format::JsonObject => tokens_of("{\n  \"answer\": \"sim\"\n}"),
+        Format::JsonSchema(schema) => tokens_of(&schema::document(schema)),
+    };
+    let is_cut = cut(&mut document, room);
+    let spoken = count(document.len());
+    (Says::Document(document), spoken, is_cut)
+}
+
+/// The tool to call. A tool named in the prompt is not called again once its result came, or a
+/// client that loops over calls would never end.
+fn called_tool(request: &ChatRequest) -> Option<&Tool> {
+    let find = |name: &str| request.tools.iter().find(|tool| tool.name == name);
+    match &request.tool_choice {
+        ToolChoice::None => None,
+        ToolChoice::Named(name) => find(name),
+        ToolChoice::Required => {
+            let asked = request.directives.tool.as_deref().and_then(find);
+            asked.or(request.tools.first())
+        }
+        ToolChoice::Free if request.ends_with_tool => None,
+        ToolChoice::Free => request.directives.tool.as_deref().and_then(find),
+    }
+}
+
+/// Shortens the list to so many tokens and says whether that took something away.
+fn cut(tokens: &mut Vec<String>, room: u64) -> bool {
+    let room = usize::try_from(room).unwrap_or(usize::MAX);
+    let is_cut = tokens.len() > room;
+    tokens.truncate(room);
+    is_cut
+}

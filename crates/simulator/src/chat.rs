@@ -1,0 +1,155 @@
+//! A completion from request to answer, on one page.
+
+use std::time::Duration;
+
+use http::Response;
+use http::header::CONTENT_TYPE;
+use serde_json::Value;
+
+use crate::answer::Answer;
+use crate::clock;
+use crate::fault::Fault;
+use crate::played::{Cut, MAX_HANG, Played};
+use crate::refusal::{Refusal, shown};
+use crate::request::{ChatRequest, Glimpse, Object};
+use crate::script::Script;
+use crate::server::Read;
+
+/// Longest time a whole answer is held back by the pace of its prompt.
+const MAX_WHOLE_WAIT: Duration = Duration::from_secs(600);
+
+/// A fault that comes instead of an answer.
+enum Early {
+    /// The connection is closed after this time.
+    Close { after: Duration },
+    /// A status and an error body.
+    Refuse(Refusal),
+}
+
+/// Answers a request for a completion. An error closes the connection without an answer.
+pub(crate) async fn complete(mut read: Read) -> Result<Response<Played>, Cut> {
+    // What was asked is noted even if it is refused.
+    let body = match parse(&read) {
+        Ok(body) => body,
+        Err(refusal) => return Ok(read.refuse(&refusal)),
+    };
+    let glimpse = Glimpse::of(&body);
+    read.watch.entry().note(|served| {
+        served.model = glimpse.model;
+        served.stream = glimpse.stream;
+    });
+    let request = match ChatRequest::read(&body) {
+        Ok(request) => request,
+        Err(refusal) => return Ok(read.refuse(&refusal)),
+    };
+    drop(body);
+    // Only an acceptable request meets a fault, so a rule is never spent on a bad one. The prompt
+    // goes before the rules: it speaks of this request alone.
+    let fault = match request.directives.fault {
+        Some(fault) => Some(fault),
+        None => read.house.plans().strike(&request.model, &read.key),
+    };
+    let prompt_tokens = request.prompt.tokens();
+    read.watch.entry().note(|served| {
+        served.marker.clone_from(&request.directives.marker);
+        served.fault = fault;
+    });
+    match fault.and_then(|fault| early(fault, &request.model)) {
+        Some(Early::Close { after }) => {
+            pause(after).await;
+            read.watch.end(false);
+            return Err(Cut);
+        }
+        Some(Early::Refuse(refusal)) => {
+            // Only a refusal for a limit tells of limits.
+            let limits = refusal.retry_after_secs.map(|_| prompt_tokens);
+            return Ok(read.play(Script::refusal(&refusal), limits));
+        }
+        None => {}
+    }
+    let id = read.house.id("chatcmpl-", read.number);
+    let created = clock::seconds(read.received_at_micros);
+    let answer = Answer::decide(&request, fault, id, created);
+    read.watch
+        .entry()
+        .note(|served| served.prompt_tokens = prompt_tokens);
+    if !request.stream {
+        // A whole answer takes as long as its tokens; if the client leaves meanwhile, this future
+        // is dropped and the watch sees it.
+        pause(whole_wait(&request, &answer)).await;
+    }
+    let pace_millis = request.directives.pace_millis;
+    let script = Script::answer(
+        answer,
+        request.stream,
+        request.include_usage,
+        pace_millis,
+        fault,
+    );
+    Ok(read.play(script, Some(prompt_tokens)))
+}
+
+/// What a fault does before an answer is thought of, if it is one of those.
+fn early(fault: Fault, model: &str) -> Option<Early> {
+    match fault {
+        Fault::CloseBeforeHeaders => Some(Early::Close {
+            after: Duration::ZERO,
+        }),
+        Fault::HangBeforeHeaders => Some(Early::Close { after: MAX_HANG }),
+        Fault::RateLimited { retry_after_secs } => Some(Early::Refuse(Refusal::rate_limited(
+            model,
+            retry_after_secs,
+        ))),
+        Fault::Status(status) => Some(Early::Refuse(Refusal::with_status(status, model))),
+        Fault::HangMidStream { .. }
+        | Fault::CloseMidStream { .. }
+        | Fault::GarbageFrame { .. }
+        | Fault::TruncatedJson
+        | Fault::ErrorInside200
+        | Fault::ErrorFrameMidStream { .. }
+        | Fault::SlowDrip { .. }
+        | Fault::WrongContentLength
+        | Fault::GiganticBody { .. }
+        | Fault::GiganticFrame { .. }
+        | Fault::LyingUsage { .. }
+        | Fault::NoUsage
+        | Fault::SplitUsage
+        | Fault::NoDone
+        | Fault::NoFinishReason
+        | Fault::SplitBytes { .. }
+        | Fault::CrLf => None,
+    }
+}
+
+fn parse(read: &Read) -> Result<Object, Refusal> {
+    let kind = read.parts.headers.get(CONTENT_TYPE);
+    let kind = kind.map(|value| String::from_utf8_lossy(value.as_bytes()));
+    let essence = kind.as_deref().unwrap_or("").split(';').next();
+    if essence.map(str::trim) != Some("application/json") {
+        let message = format!(
+            "Unsupported content type: '{}'. This API method only accepts 'application/json' \
+             requests.",
+            shown(kind.as_deref().unwrap_or(""))
+        );
+        return Err(Refusal::unnamed(&message));
+    }
+    match serde_json::from_slice(&read.body) {
+        Ok(Value::Object(body)) => Ok(body),
+        Ok(_) | Err(_) => Err(Refusal::unnamed(
+            "We could not parse the JSON body of your request. The OpenAI API expects a JSON \
+             payload, but what was sent was not valid JSON.",
+        )),
+    }
+}
+
+/// Even an empty sleep waits for the next tick of the timer, which a load test would see.
+async fn pause(time: Duration) {
+    if !time.is_zero() {
+        tokio::time::sleep(time).await;
+    }
+}
+
+fn whole_wait(request: &ChatRequest, answer: &Answer) -> Duration {
+    let pace = request.directives.pace_millis;
+    Duration::from_millis(pace.saturating_mul(answer.says.pieces())).min(MAX_WHOLE_WAIT)
+}

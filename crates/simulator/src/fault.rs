@@ -1,0 +1,367 @@
+//! What can go wrong on demand: the closed list of faults, and the rules that bring them about.
+//!
+//! A fault is chosen by a rule or by the prompt (`[[fault:no_usage]]`); how it looks on the wire
+//! is decided in `script`.
+
+use serde::{Deserialize, Serialize};
+
+/// One way of failing. In JSON a fault is written as `"no_usage"`, `{"status": 503}` or
+/// `{"hang_mid_stream": {"after_frames": 3}}`; in a prompt as `[[fault:hang_mid_stream:3]]`.
+///
+/// A fault that speaks of frames treats an answer that is not streamed as one frame and strikes in
+/// its middle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Fault {
+    /// The connection ends without a byte of an answer.
+    CloseBeforeHeaders,
+    /// No byte of an answer comes, the connection stays open.
+    HangBeforeHeaders,
+    /// After so many frames nothing more comes, the connection stays open.
+    HangMidStream {
+        /// Frames that still arrive.
+        after_frames: u32,
+    },
+    /// After so many frames the connection ends, in the middle of the body.
+    CloseMidStream {
+        /// Frames that still arrive.
+        after_frames: u32,
+    },
+    /// After so many frames comes one that is neither JSON nor UTF-8; then the stream goes on.
+    GarbageFrame {
+        /// Frames that arrive before it.
+        after_frames: u32,
+    },
+    /// The document ends in its middle while the transport says that it is complete.
+    TruncatedJson,
+    /// Status 429 with `retry-after`.
+    RateLimited {
+        /// Value of `retry-after`.
+        retry_after_secs: u32,
+    },
+    /// This status with an error body. Outside 400 to 599 it is served as 500.
+    Status(u16),
+    /// Status 200, and the body is an error.
+    ErrorInside200,
+    /// After so many frames comes a frame with an error, and the stream ends.
+    ErrorFrameMidStream {
+        /// Frames that arrive before it.
+        after_frames: u32,
+    },
+    /// A pause before every frame, or before every few bytes of a whole answer.
+    SlowDrip {
+        /// Length of each pause.
+        millis: u32,
+    },
+    /// `content-length` promises more than is sent.
+    WrongContentLength,
+    /// A correct answer of about so many bytes.
+    GiganticBody {
+        /// Size of the content.
+        bytes: u64,
+    },
+    /// One frame of about so many bytes, in one line.
+    GiganticFrame {
+        /// Size of the content in this frame.
+        bytes: u64,
+    },
+    /// Usage is told, multiplied by this.
+    LyingUsage {
+        /// What the true counts are multiplied by.
+        factor: u32,
+    },
+    /// Usage is never told.
+    NoUsage,
+    /// Usage comes in two frames, each with half of the fields.
+    SplitUsage,
+    /// The stream ends without its `[DONE]`.
+    NoDone,
+    /// No `finish_reason` is told.
+    NoFinishReason,
+    /// The bytes come in pieces of this size, cut without regard for lines and characters.
+    SplitBytes {
+        /// Bytes of each piece; zero is read as one.
+        chunk: u32,
+    },
+    /// Lines end with CRLF, and comments stand between the frames.
+    CrLf,
+}
+
+/// When a fault strikes. It concerns requests for a completion that are otherwise acceptable.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    /// What happens.
+    pub fault: Fault,
+    /// How often it happens before the rule is spent; `None` is until the rules are cleared.
+    #[serde(default)]
+    pub times: Option<u32>,
+    /// Only for this model.
+    #[serde(default)]
+    pub model: Option<String>,
+    /// Only for this bearer key, given in full.
+    #[serde(default)]
+    pub key: Option<String>,
+    /// Every how many matching requests: 1 is each, 3 is the third, the sixth and so on. Zero is
+    /// read as one.
+    #[serde(default = "always")]
+    pub one_in: u32,
+}
+
+/// Why the text of a fault in a prompt is not a fault.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum FaultTextError {
+    UnknownName,
+    NotANumber,
+    TakesNoNumber,
+}
+
+/// The rules in force, in the order in which they were planned.
+#[derive(Debug, Default)]
+pub(crate) struct Plans {
+    rules: Vec<Planned>,
+}
+
+#[derive(Debug)]
+struct Planned {
+    rule: Rule,
+    matched: u32,
+    struck: u32,
+}
+
+/// Defaults for faults that a prompt names without a number.
+const DEFAULT_AFTER_FRAMES: u32 = 2;
+const DEFAULT_RETRY_AFTER_SECS: u32 = 1;
+const DEFAULT_STATUS: u16 = 500;
+const DEFAULT_DRIP_MILLIS: u32 = 50;
+const DEFAULT_GIGANTIC_BYTES: u64 = 64 * 1024 * 1024;
+const DEFAULT_FACTOR: u32 = 10;
+const DEFAULT_CHUNK: u32 = 1;
+
+// === impl Fault ===
+
+impl Fault {
+    /// Reads `name` or `name:number`, as it stands in a prompt.
+    pub(crate) fn from_text(text: &str) -> Result<Self, FaultTextError> {
+        let (name, number) = match text.split_once(':') {
+            Some((name, digits)) => {
+                let number = digits.parse().map_err(|_| FaultTextError::NotANumber)?;
+                (name, Some(number))
+            }
+            None => (text, None),
+        };
+        let plain = |fault| match number {
+            None => Ok(fault),
+            Some(_) => Err(FaultTextError::TakesNoNumber),
+        };
+        let small = |default: u32| match number {
+            None => Ok(default),
+            Some(number) => u32::try_from(number).map_err(|_| FaultTextError::NotANumber),
+        };
+        match name {
+            "close_before_headers" => plain(Self::CloseBeforeHeaders),
+            "hang_before_headers" => plain(Self::HangBeforeHeaders),
+            "hang_mid_stream" => {
+                small(DEFAULT_AFTER_FRAMES).map(|after_frames| Self::HangMidStream { after_frames })
+            }
+            "close_mid_stream" => small(DEFAULT_AFTER_FRAMES)
+                .map(|after_frames| Self::CloseMidStream { after_frames }),
+            "garbage_frame" => {
+                small(DEFAULT_AFTER_FRAMES).map(|after_frames| Self::GarbageFrame { after_frames })
+            }
+            "truncated_json" => plain(Self::TruncatedJson),
+            "rate_limited" => small(DEFAULT_RETRY_AFTER_SECS)
+                .map(|retry_after_secs| Self::RateLimited { retry_after_secs }),
+            "status" => status(number),
+            "error_inside200" => plain(Self::ErrorInside200),
+            "error_frame_mid_stream" => small(DEFAULT_AFTER_FRAMES)
+                .map(|after_frames| Self::ErrorFrameMidStream { after_frames }),
+            "slow_drip" => small(DEFAULT_DRIP_MILLIS).map(|millis| Self::SlowDrip { millis }),
+            "wrong_content_length" => plain(Self::WrongContentLength),
+            "gigantic_body" => Ok(Self::GiganticBody {
+                bytes: number.unwrap_or(DEFAULT_GIGANTIC_BYTES),
+            }),
+            "gigantic_frame" => Ok(Self::GiganticFrame {
+                bytes: number.unwrap_or(DEFAULT_GIGANTIC_BYTES),
+            }),
+            "lying_usage" => small(DEFAULT_FACTOR).map(|factor| Self::LyingUsage { factor }),
+            "no_usage" => plain(Self::NoUsage),
+            "split_usage" => plain(Self::SplitUsage),
+            "no_done" => plain(Self::NoDone),
+            "no_finish_reason" => plain(Self::NoFinishReason),
+            "split_bytes" => small(DEFAULT_CHUNK).map(|chunk| Self::SplitBytes { chunk }),
+            "cr_lf" => plain(Self::CrLf),
+            _ => Err(FaultTextError::UnknownName),
+        }
+    }
+}
+
+// === impl Plans ===
+
+impl Plans {
+    pub(crate) fn add(&mut self, rule: Rule) {
+        self.rules.push(Planned {
+            rule,
+            matched: 0,
+            struck: 0,
+        });
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.rules.len()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.rules.clear();
+    }
+
+    /// The fault for this request. The first rule that strikes wins, and the later ones do not
+    /// count this request, so that two rules never share one.
+    pub(crate) fn strike(&mut self, model: &str, key: &str) -> Option<Fault> {
+        for planned in &mut self.rules {
+            if let Some(fault) = planned.strike(model, key) {
+                let spent = planned.rule.times == Some(planned.struck);
+                if spent {
+                    self.rules
+                        .retain(|other| other.rule.times != Some(other.struck));
+                }
+                return Some(fault);
+            }
+        }
+        None
+    }
+}
+
+// === impl Planned ===
+
+impl Planned {
+    fn strike(&mut self, model: &str, key: &str) -> Option<Fault> {
+        let rule = &self.rule;
+        if rule.times == Some(self.struck)
+            || rule.model.as_deref().is_some_and(|wanted| wanted != model)
+            || rule.key.as_deref().is_some_and(|wanted| wanted != key)
+        {
+            return None;
+        }
+        self.matched = self.matched.saturating_add(1);
+        if self.matched < rule.one_in {
+            return None;
+        }
+        // The count starts again, so it cannot run to the end of its range.
+        self.matched = 0;
+        self.struck = self.struck.saturating_add(1);
+        Some(rule.fault)
+    }
+}
+
+fn status(number: Option<u64>) -> Result<Fault, FaultTextError> {
+    let Some(number) = number else {
+        return Ok(Fault::Status(DEFAULT_STATUS));
+    };
+    match u16::try_from(number) {
+        Ok(code) if (400..600).contains(&code) => Ok(Fault::Status(code)),
+        Ok(_) | Err(_) => Err(FaultTextError::NotANumber),
+    }
+}
+
+fn always() -> u32 {
+    1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(fault: Fault) -> Rule {
+        Rule {
+            fault,
+            times: None,
+            model: None,
+            key: None,
+            one_in: 1,
+        }
+    }
+
+    #[test]
+    fn a_rule_with_one_in_three_strikes_the_third_and_the_sixth() {
+        let mut plans = Plans::default();
+        plans.add(Rule {
+            one_in: 3,
+            ..rule(Fault::NoUsage)
+        });
+        let struck: Vec<bool> = (0..6)
+            .map(|_| plans.strike("sim-a", "k").is_some())
+            .collect();
+        assert_eq!(struck, [false, false, true, false, false, true]);
+    }
+
+    #[test]
+    fn a_rule_with_times_is_spent_and_leaves_the_list() {
+        let mut plans = Plans::default();
+        plans.add(Rule {
+            times: Some(1),
+            ..rule(Fault::NoUsage)
+        });
+        assert_eq!(plans.strike("sim-a", "k"), Some(Fault::NoUsage));
+        assert_eq!(plans.strike("sim-a", "k"), None);
+        assert_eq!(plans.len(), 0);
+    }
+
+    #[test]
+    fn a_rule_for_a_model_and_a_key_leaves_others_alone() {
+        let mut plans = Plans::default();
+        plans.add(Rule {
+            model: Some("sim-a".to_owned()),
+            key: Some("k".to_owned()),
+            ..rule(Fault::NoDone)
+        });
+        assert_eq!(plans.strike("sim-b", "k"), None);
+        assert_eq!(plans.strike("sim-a", "other"), None);
+        assert_eq!(plans.strike("sim-a", "k"), Some(Fault::NoDone));
+    }
+
+    #[test]
+    fn the_name_in_a_prompt_is_the_name_in_json() {
+        for text in [
+            "close_before_headers",
+            "hang_before_headers",
+            "hang_mid_stream:3",
+            "close_mid_stream",
+            "garbage_frame",
+            "truncated_json",
+            "rate_limited:7",
+            "status:503",
+            "error_inside200",
+            "error_frame_mid_stream",
+            "slow_drip",
+            "wrong_content_length",
+            "gigantic_body:9",
+            "gigantic_frame",
+            "lying_usage",
+            "no_usage",
+            "split_usage",
+            "no_done",
+            "no_finish_reason",
+            "split_bytes",
+            "cr_lf",
+        ] {
+            let fault = Fault::from_text(text).expect(text);
+            let json = serde_json::to_string(&fault).unwrap();
+            let name = text.split(':').next().unwrap();
+            assert!(json.contains(&format!("\"{name}\"")), "{text} is {json}");
+            assert_eq!(serde_json::from_str::<Fault>(&json).unwrap(), fault);
+        }
+        assert_eq!(
+            Fault::from_text("nonsense"),
+            Err(FaultTextError::UnknownName)
+        );
+        assert_eq!(
+            Fault::from_text("no_usage:3"),
+            Err(FaultTextError::TakesNoNumber)
+        );
+        assert_eq!(
+            Fault::from_text("status:200"),
+            Err(FaultTextError::NotANumber)
+        );
+    }
+}

@@ -1,0 +1,66 @@
+//! What all connections share: settings, rules, the truth and the numbers of requests.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use sha2::{Digest, Sha256};
+
+use crate::clock;
+use crate::fault::Plans;
+use crate::simulator::Settings;
+use crate::text::hex;
+use crate::truth::Truth;
+
+/// The shared state of one simulator.
+#[derive(Debug)]
+pub(crate) struct House {
+    pub(crate) keys: Vec<String>,
+    pub(crate) truth: Truth,
+    /// Set before connections are ended, so that nobody is said to have left.
+    pub(crate) is_closing: AtomicBool,
+    plans: Mutex<Plans>,
+    numbers: AtomicU64,
+    started_micros: u64,
+}
+
+/// Hexadecimal digits of an id, as long as the vendor's.
+const ID_DIGITS: usize = 29;
+
+// === impl House ===
+
+impl House {
+    pub(crate) fn new(settings: Settings) -> Self {
+        Self {
+            keys: settings.keys,
+            truth: Truth::new(settings.max_truth),
+            is_closing: AtomicBool::new(false),
+            plans: Mutex::default(),
+            numbers: AtomicU64::new(0),
+            started_micros: clock::now_micros(),
+        }
+    }
+
+    pub(crate) fn plans(&self) -> MutexGuard<'_, Plans> {
+        // Rules are plain data: after a thread died they are still the rules.
+        self.plans.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn next_number(&self) -> u64 {
+        self.numbers
+            .fetch_add(1, Ordering::Relaxed)
+            .saturating_add(1)
+    }
+
+    /// An id that no other request has, of this or another run.
+    pub(crate) fn id(&self, kind: &str, number: u64) -> String {
+        let text = format!("{kind} {number} {}", self.started_micros);
+        let digits = hex(&Sha256::digest(text));
+        let digits = digits.get(..ID_DIGITS).unwrap_or_default();
+        format!("{kind}{digits}")
+    }
+
+    /// No keys set means that every key is welcome.
+    pub(crate) fn accepts(&self, key: &str) -> bool {
+        self.keys.is_empty() || self.keys.iter().any(|known| known == key)
+    }
+}

@@ -1,0 +1,34 @@
+//! An upstream for tests and for the product's test mode: it speaks chat completions as the
+//! vendor does, fails on demand, and keeps the truth of what it served.
+//!
+//! It stands for another house, so it knows nothing of ours: no prices, no accounts, no clock of
+//! ours, no crate of this workspace. What it sends and why is in `docs/upstreams.md`; every place
+//! where we are not sure of the vendor is marked `[unverified]` there and beside the fixture.
+//!
+//! - [`Simulator::start`] opens a port; [`Simulator::base_url`] is what a client is pointed at.
+//! - [`Simulator::plan`] adds a [`Rule`]; a prompt can ask for a fault too, see [`Fault`].
+//! - [`Simulator::truth`] gives one [`Served`] for each request, the running ones included.
+
+mod answer;
+mod chat;
+mod clock;
+mod desk;
+mod directives;
+mod fault;
+mod headers;
+mod house;
+mod models;
+mod played;
+mod refusal;
+mod request;
+mod schema;
+mod script;
+mod server;
+mod shapes;
+mod simulator;
+mod text;
+mod truth;
+
+pub use fault::{Fault, Rule};
+pub use simulator::{Settings, Simulator};
+pub use truth::Served;

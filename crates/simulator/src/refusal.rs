@@ -1,0 +1,186 @@
+//! How the vendor says no: one error body for every endpoint, with status, type, parameter and
+//! code. The wordings are recalled from the vendor's answers, none was fetched live: [unverified].
+
+use serde::Serialize;
+
+/// A refused request or a fault that looks like one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub(crate) status: u16,
+    pub(crate) retry_after_secs: Option<u32>,
+    pub(crate) detail: Detail,
+}
+
+/// The inside of an error body.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Detail {
+    pub(crate) message: String,
+    #[serde(rename = "type")]
+    pub(crate) kind: &'static str,
+    pub(crate) param: Option<String>,
+    pub(crate) code: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+struct ErrorBody<'a> {
+    error: &'a Detail,
+}
+
+/// Text from a request is cut to this before it is shown back.
+const MAX_SHOWN_BYTES: usize = 200;
+
+const INVALID: &str = "invalid_request_error";
+
+// === impl Refusal ===
+
+impl Refusal {
+    /// Status 400 for a parameter.
+    pub(crate) fn invalid(param: &str, code: Option<&'static str>, message: String) -> Self {
+        Self::new(400, INVALID, code, message).about(param)
+    }
+
+    /// Status 400 where the vendor names no parameter.
+    pub(crate) fn unnamed(message: &str) -> Self {
+        Self::new(400, INVALID, None, message.to_owned())
+    }
+
+    /// A directive of the simulator that makes no sense. No vendor answers this.
+    pub(crate) fn directive(message: &str) -> Self {
+        Self::new(
+            400,
+            INVALID,
+            Some("simulator_directive"),
+            format!("the prompt asks the simulator for something it cannot do: {message}"),
+        )
+        .about("messages")
+    }
+
+    pub(crate) fn no_key() -> Self {
+        Self::new(
+            401,
+            INVALID,
+            None,
+            "You didn't provide an API key. You need to provide your API key in an Authorization \
+             header using Bearer auth (i.e. Authorization: Bearer YOUR_KEY)."
+                .to_owned(),
+        )
+    }
+
+    pub(crate) fn wrong_key(last_four: &str) -> Self {
+        let message = format!("Incorrect API key provided: ********{last_four}.");
+        Self::new(401, INVALID, Some("invalid_api_key"), message)
+    }
+
+    pub(crate) fn no_such_model(model: &str) -> Self {
+        let message = format!(
+            "The model `{}` does not exist or you do not have access to it.",
+            shown(model)
+        );
+        Self::new(404, INVALID, Some("model_not_found"), message)
+    }
+
+    pub(crate) fn no_such_path(method: &str, path: &str) -> Self {
+        let message = format!("Invalid URL ({method} {})", shown(path));
+        Self::new(404, INVALID, None, message)
+    }
+
+    pub(crate) fn wrong_method(method: &str, path: &str) -> Self {
+        let message = format!("Not allowed to {method} on {}.", shown(path));
+        Self::new(405, INVALID, Some("method_not_supported"), message)
+    }
+
+    pub(crate) fn too_large() -> Self {
+        let message = "The request body is larger than this server accepts.".to_owned();
+        Self::new(413, INVALID, Some("request_too_large"), message)
+    }
+
+    pub(crate) fn rate_limited(model: &str, retry_after_secs: u32) -> Self {
+        let message = format!(
+            "Rate limit reached for {} on requests per min (RPM). Please try again in \
+             {retry_after_secs}s.",
+            shown(model)
+        );
+        let mut refusal = Self::new(429, "requests", Some("rate_limit_exceeded"), message);
+        refusal.retry_after_secs = Some(retry_after_secs);
+        refusal
+    }
+
+    /// What stands in a body or a frame that fails after a good status.
+    pub(crate) fn after_ok() -> Self {
+        Self::with_status(500, "")
+    }
+
+    /// The answer for a status that somebody asked for.
+    pub(crate) fn with_status(status: u16, model: &str) -> Self {
+        let status = if (400..600).contains(&status) {
+            status
+        } else {
+            500
+        };
+        let (kind, code, message) = match status {
+            401 => return Self::wrong_key("0000"),
+            404 => return Self::no_such_model(model),
+            413 => return Self::too_large(),
+            402 => (
+                "insufficient_balance",
+                Some("insufficient_balance"),
+                "The account has no balance left.",
+            ),
+            403 => (
+                "request_forbidden",
+                Some("unsupported_country_region_territory"),
+                "Country, region, or territory not supported",
+            ),
+            429 => (
+                "insufficient_quota",
+                Some("insufficient_quota"),
+                "You exceeded your current quota, please check your plan and billing details.",
+            ),
+            503 | 529 => (
+                "server_error",
+                Some("overloaded"),
+                "The engine is currently overloaded, please try again later",
+            ),
+            500..600 => (
+                "server_error",
+                None,
+                "The server had an error while processing your request. Sorry about that!",
+            ),
+            _ => (INVALID, None, "The request was not accepted."),
+        };
+        Self::new(status, kind, code, message.to_owned())
+    }
+
+    /// The body, one line of JSON.
+    pub(crate) fn body(&self) -> String {
+        let body = ErrorBody {
+            error: &self.detail,
+        };
+        // A struct of texts always has a JSON form.
+        serde_json::to_string(&body).unwrap_or_default()
+    }
+
+    fn new(status: u16, kind: &'static str, code: Option<&'static str>, message: String) -> Self {
+        Self {
+            status,
+            retry_after_secs: None,
+            detail: Detail {
+                message,
+                kind,
+                param: None,
+                code,
+            },
+        }
+    }
+
+    fn about(mut self, param: &str) -> Self {
+        self.detail.param = Some(param.to_owned());
+        self
+    }
+}
+
+/// The beginning of a text from outside, cut at a character.
+pub(crate) fn shown(text: &str) -> &str {
+    text.get(..text.floor_char_boundary(MAX_SHOWN_BYTES))
+        .unwrap_or_default()
+}

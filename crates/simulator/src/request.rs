@@ -1,0 +1,176 @@
+//! A request for a completion, checked as the vendor checks it. What comes out of
+//! [`ChatRequest::read`] is acceptable; nothing behind it refuses again.
+
+mod fields;
+mod format;
+mod messages;
+mod tools;
+
+use serde_json::Value;
+
+use crate::directives::Directives;
+use crate::models;
+use crate::refusal::Refusal;
+use crate::text::PromptSize;
+
+pub(crate) use fields::Object;
+pub(crate) use format::Format;
+pub(crate) use tools::{Tool, ToolChoice};
+
+use messages::Messages;
+
+/// A checked request.
+#[derive(Debug)]
+pub(crate) struct ChatRequest {
+    pub(crate) model: String,
+    pub(crate) stream: bool,
+    pub(crate) include_usage: bool,
+    pub(crate) choices: u64,
+    /// Most tokens of each choice, reasoning included.
+    pub(crate) max_tokens: Option<u64>,
+    pub(crate) prompt: PromptSize,
+    pub(crate) directives: Directives,
+    pub(crate) tools: Vec<Tool>,
+    pub(crate) tool_choice: ToolChoice,
+    pub(crate) ends_with_tool: bool,
+    pub(crate) format: Format,
+}
+
+/// What can be known of a body before it is found acceptable, for the record.
+#[derive(Debug, Default)]
+pub(crate) struct Glimpse {
+    pub(crate) model: String,
+    pub(crate) stream: bool,
+}
+
+/// Longest model name that is kept in a record.
+const MAX_MODEL_BYTES: usize = 256;
+
+// === impl ChatRequest ===
+
+impl ChatRequest {
+    /// Reads a body. Types come before meaning: a field of the wrong type is refused even if
+    /// another one is missing.
+    pub(crate) fn read(body: &Object) -> Result<Self, Refusal> {
+        fields::check(body)?;
+        // The vendor looks for the model before anything else it needs.
+        let model = match body.get("model").and_then(Value::as_str) {
+            Some(model) if !model.is_empty() => model,
+            Some(_) | None => {
+                return Err(Refusal::unnamed("you must provide a model parameter"));
+            }
+        };
+        if !models::is_known(model) {
+            return Err(Refusal::no_such_model(model));
+        }
+        let Some(Value::Array(list)) = body.get("messages") else {
+            return Err(fields::missing("messages"));
+        };
+        let reasons = models::reasons(model);
+        let messages = Messages::read(list, reasons)?;
+        check_together(body, reasons)?;
+        let (stream, include_usage) = read_stream(body)?;
+        let tools = tools::read_tools(body)?;
+        let tool_choice = tools::read_choice(body, &tools)?;
+        let format = format::read(body, messages.mentions_json)?;
+        let directives = Directives::read(&messages.last_user_text)
+            .map_err(|error| Refusal::directive(&error.0))?;
+        Ok(Self {
+            model: model.to_owned(),
+            stream,
+            include_usage,
+            choices: number(body, "n").unwrap_or(1),
+            max_tokens: number(body, "max_completion_tokens").or(number(body, "max_tokens")),
+            prompt: messages.size,
+            directives,
+            tools,
+            tool_choice,
+            ends_with_tool: messages.ends_with_tool,
+            format,
+        })
+    }
+}
+
+// === impl Glimpse ===
+
+impl Glimpse {
+    pub(crate) fn of(body: &Object) -> Self {
+        let model = body.get("model").and_then(Value::as_str).unwrap_or("");
+        Self {
+            model: model
+                .get(..model.floor_char_boundary(MAX_MODEL_BYTES))
+                .unwrap_or_default()
+                .to_owned(),
+            stream: body.get("stream") == Some(&Value::Bool(true)),
+        }
+    }
+}
+
+/// Parameters that are each fine and do not go together.
+fn check_together(body: &Object, reasons: bool) -> Result<(), Refusal> {
+    let is_set = |name: &str| body.get(name).is_some_and(|value| !value.is_null());
+    if reasons && is_set("max_tokens") {
+        let message = "Unsupported parameter: 'max_tokens' is not supported with this model. Use \
+                       'max_completion_tokens' instead."
+            .to_owned();
+        let code = Some("unsupported_parameter");
+        return Err(Refusal::invalid("max_tokens", code, message));
+    }
+    let is_default = |value: &Value| value.is_null() || value.as_f64() == Some(1.0);
+    if let Some(value) = body.get("temperature").filter(|value| !is_default(value))
+        && reasons
+    {
+        let message = format!(
+            "Unsupported value: 'temperature' does not support {value} with this model. Only the \
+             default (1) value is supported."
+        );
+        let code = Some("unsupported_value");
+        return Err(Refusal::invalid("temperature", code, message));
+    }
+    if is_set("max_tokens") && is_set("max_completion_tokens") {
+        let message = "Setting 'max_tokens' and 'max_completion_tokens' at the same time is not \
+                       supported."
+            .to_owned();
+        let code = Some("invalid_parameter_combination");
+        return Err(Refusal::invalid("max_tokens", code, message));
+    }
+    if let Some(Value::Array(modalities)) = body.get("modalities")
+        && modalities.iter().any(|word| word.as_str() != Some("text"))
+    {
+        let message = "Invalid value for 'modalities': this model only answers in text.".to_owned();
+        return Err(Refusal::invalid(
+            "modalities",
+            Some("invalid_value"),
+            message,
+        ));
+    }
+    Ok(())
+}
+
+fn read_stream(body: &Object) -> Result<(bool, bool), Refusal> {
+    let stream = body.get("stream") == Some(&Value::Bool(true));
+    let Some(Value::Object(options)) = body.get("stream_options") else {
+        return Ok((stream, false));
+    };
+    if !stream {
+        let message =
+            "The 'stream_options' parameter is only allowed when 'stream' is enabled.".to_owned();
+        return Err(Refusal::invalid("stream_options", None, message));
+    }
+    let names = ["include_usage", "include_obfuscation"];
+    fields::only(options, "stream_options", &names)?;
+    for name in names {
+        if let Some(value) = options.get(name)
+            && !value.is_boolean()
+        {
+            let param = format!("stream_options.{name}");
+            return Err(fields::wrong_type(&param, "a boolean", value));
+        }
+    }
+    let include_usage = options.get("include_usage") == Some(&Value::Bool(true));
+    Ok((stream, include_usage))
+}
+
+fn number(body: &Object, name: &str) -> Option<u64> {
+    body.get(name).and_then(Value::as_u64)
+}

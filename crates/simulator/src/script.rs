@@ -1,0 +1,166 @@
+//! From an answer and a fault to a script: the head of the response and the steps that make its
+//! body. Everything that can be decided is decided here; `played` only carries it out.
+
+mod frames;
+mod stream;
+mod whole;
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+
+use crate::answer::Answer;
+use crate::fault::Fault;
+use crate::refusal::Refusal;
+use crate::text::count;
+
+pub(crate) use frames::{Frame, Telling};
+
+/// What will be sent.
+#[derive(Debug)]
+pub(crate) struct Script {
+    pub(crate) head: Head,
+    pub(crate) steps: VecDeque<Step>,
+    /// Needed by frames and filler.
+    pub(crate) telling: Option<Telling>,
+    /// Pause before every unit but the first.
+    pub(crate) pause_millis: u64,
+    /// Cut what is sent into pieces of so many bytes.
+    pub(crate) split: Option<usize>,
+    /// Whether a client that got all of it got a complete answer.
+    pub(crate) is_complete: bool,
+}
+
+/// Status and the headers that depend on the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub(crate) status: u16,
+    pub(crate) is_event_stream: bool,
+    pub(crate) content_length: Option<u64>,
+    pub(crate) retry_after_secs: Option<u32>,
+}
+
+/// One step of a body.
+#[derive(Debug)]
+pub(crate) enum Step {
+    Send(Piece),
+    Frame(Frame),
+    /// So many filler words.
+    Filler {
+        words: u64,
+    },
+    /// Content frames of filler, `each` words in one.
+    FillerFrames {
+        left: u64,
+        each: u64,
+    },
+    /// Nothing more, connection open.
+    Hang,
+    /// Nothing more, connection closed in the middle of the body.
+    Abort,
+}
+
+/// Bytes and what they mean for the record once they are handed over.
+#[derive(Clone, Debug)]
+pub(crate) struct Piece {
+    pub(crate) bytes: Bytes,
+    pub(crate) tokens: u64,
+    pub(crate) tells: Option<(u64, u64)>,
+}
+
+// === impl Script ===
+
+impl Script {
+    /// A refusal, or any other JSON that is not an answer.
+    pub(crate) fn json(status: u16, retry_after_secs: Option<u32>, body: String) -> Self {
+        let head = Head {
+            status,
+            is_event_stream: false,
+            content_length: Some(count(body.len())),
+            retry_after_secs,
+        };
+        Self::new(head, vec![Step::Send(Piece::new(body))])
+    }
+
+    pub(crate) fn refusal(refusal: &Refusal) -> Self {
+        Self::json(refusal.status, refusal.retry_after_secs, refusal.body())
+    }
+
+    /// The script of an answer. Faults that never come to an answer are not for here and change
+    /// nothing.
+    pub(crate) fn answer(
+        answer: Answer,
+        stream: bool,
+        asks_usage: bool,
+        pace_millis: u64,
+        fault: Option<Fault>,
+    ) -> Self {
+        if fault == Some(Fault::ErrorInside200)
+            || (!stream && matches!(fault, Some(Fault::ErrorFrameMidStream { .. })))
+        {
+            let mut script = Self::json(200, None, Refusal::after_ok().body());
+            script.is_complete = false;
+            return script;
+        }
+        let mut told = answer.usage;
+        if let Some(Fault::LyingUsage { factor }) = fault {
+            told = told.times(factor.into());
+        }
+        let telling = Telling {
+            answer,
+            asks_usage,
+            told,
+            cr_lf: fault == Some(Fault::CrLf),
+            accents: matches!(fault, Some(Fault::SplitBytes { .. })),
+        };
+        let mut script = if stream {
+            stream::script(&telling, fault)
+        } else {
+            whole::script(&telling, fault)
+        };
+        script.telling = Some(telling);
+        if stream {
+            script.pause_millis = pace_millis;
+        }
+        if let Some(Fault::SlowDrip { millis }) = fault {
+            script.pause_millis = pace_millis.max(millis.into());
+        }
+        if let Some(Fault::SplitBytes { chunk }) = fault {
+            script.split = Some(usize::try_from(chunk).unwrap_or(usize::MAX).max(1));
+        }
+        script
+    }
+
+    fn new(head: Head, steps: Vec<Step>) -> Self {
+        Self {
+            head,
+            steps: steps.into(),
+            telling: None,
+            pause_millis: 0,
+            split: None,
+            is_complete: true,
+        }
+    }
+}
+
+// === impl Piece ===
+
+impl Piece {
+    pub(crate) fn new(bytes: impl Into<Bytes>) -> Self {
+        Self {
+            bytes: bytes.into(),
+            tokens: 0,
+            tells: None,
+        }
+    }
+
+    pub(crate) fn worth(mut self, tokens: u64) -> Self {
+        self.tokens = tokens;
+        self
+    }
+
+    pub(crate) fn telling(mut self, usage: (u64, u64)) -> Self {
+        self.tells = Some(usage);
+        self
+    }
+}

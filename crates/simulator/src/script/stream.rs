@@ -1,0 +1,111 @@
+//! The script of a streamed answer: its frames in order, and what a fault does to them.
+
+use crate::fault::Fault;
+
+use super::{Frame, Head, Script, Step, Telling};
+
+/// What a wrong content length promises for a stream, which has no length of its own.
+const WRONG_STREAM_LENGTH: u64 = 1 << 30;
+/// Filler words in each frame of a gigantic stream.
+const FILLER_WORDS_PER_FRAME: u64 = 1024;
+
+/// The script of a stream.
+pub(super) fn script(telling: &Telling, fault: Option<Fault>) -> Script {
+    let mut is_complete = true;
+    let mut head = Head {
+        status: 200,
+        is_event_stream: true,
+        content_length: None,
+        retry_after_secs: None,
+    };
+    let mut steps = stream_steps(telling, fault);
+    let mut strike = |after_frames: u32, steps: &mut Vec<Step>, step: Step, goes_on: bool| {
+        let at = usize::try_from(after_frames).unwrap_or(usize::MAX);
+        let at = at.min(steps.len());
+        if goes_on {
+            steps.insert(at, step);
+        } else {
+            steps.truncate(at);
+            steps.push(step);
+            is_complete = false;
+        }
+    };
+    match fault {
+        Some(Fault::HangMidStream { after_frames }) => {
+            strike(after_frames, &mut steps, Step::Hang, false);
+        }
+        Some(Fault::CloseMidStream { after_frames }) => {
+            strike(after_frames, &mut steps, Step::Abort, false);
+        }
+        Some(Fault::ErrorFrameMidStream { after_frames }) => {
+            strike(after_frames, &mut steps, Step::Frame(Frame::Error), false);
+        }
+        Some(Fault::GarbageFrame { after_frames }) => {
+            strike(after_frames, &mut steps, Step::Frame(Frame::Garbage), true);
+        }
+        Some(Fault::WrongContentLength) => {
+            head.content_length = Some(WRONG_STREAM_LENGTH);
+            is_complete = false;
+        }
+        Some(Fault::TruncatedJson | Fault::NoDone) => is_complete = false,
+        // These change the frames themselves, the pieces, or nothing.
+        Some(
+            Fault::CloseBeforeHeaders
+            | Fault::HangBeforeHeaders
+            | Fault::RateLimited { .. }
+            | Fault::Status(_)
+            | Fault::ErrorInside200
+            | Fault::SlowDrip { .. }
+            | Fault::GiganticBody { .. }
+            | Fault::GiganticFrame { .. }
+            | Fault::LyingUsage { .. }
+            | Fault::NoUsage
+            | Fault::SplitUsage
+            | Fault::NoFinishReason
+            | Fault::SplitBytes { .. }
+            | Fault::CrLf,
+        )
+        | None => {}
+    }
+    let mut script = Script::new(head, steps);
+    script.is_complete = is_complete;
+    script
+}
+
+/// The frames in their order, with the faults that leave some out or add some.
+fn stream_steps(telling: &Telling, fault: Option<Fault>) -> Vec<Step> {
+    let mut steps: Vec<Step> = if let Some(Fault::GiganticBody { .. }) = fault {
+        filler(telling, FILLER_WORDS_PER_FRAME)
+    } else if let Some(Fault::GiganticFrame { .. }) = fault {
+        filler(telling, u64::MAX)
+    } else {
+        telling.spoken().into_iter().map(Step::Frame).collect()
+    };
+    if fault == Some(Fault::TruncatedJson) {
+        if let Some(Step::Frame(Frame::Token { choice, index })) = steps.pop() {
+            steps.push(Step::Frame(Frame::Cut { choice, index }));
+        }
+        return steps;
+    }
+    if fault != Some(Fault::NoFinishReason) {
+        steps.extend(telling.finishing().map(Step::Frame));
+    }
+    if telling.asks_usage && fault == Some(Fault::SplitUsage) {
+        steps.push(Step::Frame(Frame::PromptUsage));
+        steps.push(Step::Frame(Frame::CompletionUsage));
+    } else if telling.asks_usage && fault != Some(Fault::NoUsage) {
+        steps.push(Step::Frame(Frame::Usage));
+    }
+    if fault != Some(Fault::NoDone) {
+        steps.push(Step::Frame(Frame::Done));
+    }
+    steps
+}
+
+fn filler(telling: &Telling, each: u64) -> Vec<Step> {
+    let left = telling.answer.says.pieces();
+    let opening = telling.opening().into_iter().map(Step::Frame);
+    let mut steps: Vec<Step> = opening.collect();
+    steps.push(Step::FillerFrames { left, each });
+    steps
+}

@@ -1,0 +1,180 @@
+//! One request from its first byte to its answer: read it, record it, check the key, find the
+//! path. What is asked of a model goes to `chat`, what is asked of the simulator itself to `desk`.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::request::Parts;
+use http::{Method, Request, Response};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::body::{Body as _, Incoming};
+use sha2::{Digest, Sha256};
+
+use crate::chat;
+use crate::clock;
+use crate::desk;
+use crate::headers::{self, Telltale};
+use crate::house::House;
+use crate::models;
+use crate::played::{Cut, Played, Watch};
+use crate::refusal::Refusal;
+use crate::script::Script;
+use crate::truth::Served;
+
+/// A request that was read and is on record.
+pub(crate) struct Read {
+    pub(crate) house: Arc<House>,
+    pub(crate) parts: Parts,
+    pub(crate) body: Bytes,
+    pub(crate) key: String,
+    pub(crate) number: u64,
+    pub(crate) received_at_micros: u64,
+    pub(crate) watch: Watch,
+}
+
+/// Largest body that is read.
+const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
+/// Longest path that is recorded.
+const MAX_PATH_BYTES: usize = 1024;
+
+/// Answers one request. An error closes the connection without an answer.
+pub(crate) async fn serve(
+    house: Arc<House>,
+    request: Request<Incoming>,
+) -> Result<Response<Played>, Cut> {
+    let (parts, incoming) = request.into_parts();
+    // The body is read before anything is decided: the record wants its hash, and a connection
+    // with unread bytes could not be used again.
+    let body = read_body(incoming).await?;
+    // The desk is no part of the vendor: neither key nor record.
+    if let Some(path) = parts.uri.path().strip_prefix("/_simulator") {
+        let query = parts.uri.query().unwrap_or("");
+        let answer = desk::answer(&house, &parts.method, path, query, body);
+        let script = Script::json(answer.status, None, answer.body);
+        let head = script.head;
+        let played = Played::new(script, None);
+        return Ok(headers::respond(head, &Telltale::default(), played));
+    }
+    let (body, too_large) = match body {
+        Ok(body) => (body, None),
+        Err(refusal) => (Bytes::new(), Some(refusal)),
+    };
+    let read = Read::open(house, parts, body);
+    if let Some(refusal) = too_large {
+        return Ok(read.refuse(&refusal));
+    }
+    // The key comes before the path: a stranger does not learn what there is.
+    if read.key.is_empty() {
+        return Ok(read.refuse(&Refusal::no_key()));
+    }
+    if !read.house.accepts(&read.key) {
+        let refusal = Refusal::wrong_key(&headers::last_four(&read.key));
+        return Ok(read.refuse(&refusal));
+    }
+    route(read).await
+}
+
+// === impl Read ===
+
+impl Read {
+    fn open(house: Arc<House>, parts: Parts, body: Bytes) -> Self {
+        let number = house.next_number();
+        let received_at_micros = clock::now_micros();
+        let key = headers::bearer(&parts.headers)
+            .unwrap_or_default()
+            .to_owned();
+        let path = parts.uri.path();
+        let entry = house.truth.open(Served {
+            number,
+            marker: None,
+            key: headers::last_four(&key),
+            model: String::new(),
+            stream: false,
+            body_sha256: Sha256::digest(&body).into(),
+            body: body.clone(),
+            headers: headers::kept(&parts.headers),
+            path: path
+                .get(..path.floor_char_boundary(MAX_PATH_BYTES))
+                .unwrap_or_default()
+                .to_owned(),
+            fault: None,
+            status: 0,
+            prompt_tokens: 0,
+            completion_tokens: 0,
+            told_usage: None,
+            finished: false,
+            client_left: false,
+            received_at_micros,
+        });
+        Self {
+            watch: Watch::new(Arc::clone(&house), entry),
+            house,
+            parts,
+            body,
+            key,
+            number,
+            received_at_micros,
+        }
+    }
+
+    pub(crate) fn refuse(self, refusal: &Refusal) -> Response<Played> {
+        self.play(Script::refusal(refusal), None)
+    }
+
+    /// Sends a script and leaves the record to it.
+    pub(crate) fn play(mut self, script: Script, prompt_tokens: Option<u64>) -> Response<Played> {
+        let head = script.head;
+        self.watch
+            .entry()
+            .note(|served| served.status = head.status);
+        if self.parts.method == Method::HEAD {
+            // The transport drops such a body unread, which must not look like a client leaving.
+            self.watch.end(true);
+        }
+        let waited = clock::now_micros().saturating_sub(self.received_at_micros);
+        let telltale = Telltale {
+            request_id: self.house.id("req_", self.number),
+            processing_millis: waited / 1000,
+            prompt_tokens,
+        };
+        headers::respond(head, &telltale, Played::new(script, Some(self.watch)))
+    }
+}
+
+/// The whole body, or the refusal of one that is too large; a length that is announced is refused
+/// before it is read. An error means that the client broke off inside its own request, so there is
+/// nobody to answer.
+async fn read_body(incoming: Incoming) -> Result<Result<Bytes, Refusal>, Cut> {
+    if usize::try_from(incoming.size_hint().lower()).map_or(true, |length| length > MAX_BODY_BYTES)
+    {
+        return Ok(Err(Refusal::too_large()));
+    }
+    match Limited::new(incoming, MAX_BODY_BYTES).collect().await {
+        Ok(collected) => Ok(Ok(collected.to_bytes())),
+        Err(error) if error.is::<LengthLimitError>() => Ok(Err(Refusal::too_large())),
+        Err(_) => Err(Cut),
+    }
+}
+
+async fn route(read: Read) -> Result<Response<Played>, Cut> {
+    let method = read.parts.method.clone();
+    let path = read.parts.uri.path().to_owned();
+    let refused = |refusal: Refusal, read: Read| Ok(read.refuse(&refusal));
+    match path.as_str() {
+        "/v1/chat/completions" if method == Method::POST => chat::complete(read).await,
+        "/v1/models" if method == Method::GET => {
+            Ok(read.play(Script::json(200, None, models::list()), None))
+        }
+        "/v1/chat/completions" | "/v1/models" => {
+            refused(Refusal::wrong_method(method.as_str(), &path), read)
+        }
+        other => match other.strip_prefix("/v1/models/") {
+            Some(id) if method == Method::GET => match models::one(id) {
+                Some(model) => Ok(read.play(Script::json(200, None, model), None)),
+                None => refused(Refusal::no_such_model(id), read),
+            },
+            Some(_) => refused(Refusal::wrong_method(method.as_str(), &path), read),
+            None => refused(Refusal::no_such_path(method.as_str(), &path), read),
+        },
+    }
+}

@@ -1,0 +1,181 @@
+//! The handle: opens the port, owns every task behind it, and closes both.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::{JoinHandle, JoinSet};
+
+use crate::fault::Rule;
+use crate::house::House;
+use crate::server;
+use crate::truth::Served;
+
+/// How a simulator is set up.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where it listens; port 0 takes a free one.
+    pub bind: SocketAddr,
+    /// Bearer keys that are accepted; none means any key that is not empty.
+    pub keys: Vec<String>,
+    /// How many records are kept; beyond it the oldest give way.
+    pub max_truth: usize,
+}
+
+/// A running upstream. Clones are handles to the same one; it ends when it is stopped or when the
+/// last handle is dropped.
+#[derive(Clone, Debug)]
+pub struct Simulator {
+    house: Arc<House>,
+    door: Arc<Door>,
+}
+
+/// What only handles hold, so that the listener can see them go.
+#[derive(Debug)]
+struct Door {
+    address: SocketAddr,
+    close: watch::Sender<bool>,
+    listener: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// Connections at one time; more wait to be taken.
+const MAX_CONNECTIONS: usize = 16_384;
+/// Bytes of headers, and of an answer waiting to be written: small, so that what is counted as
+/// handed over is not far ahead of the socket.
+const MAX_BUFFER_BYTES: usize = 64 * 1024;
+/// How long a connection may take over the head of a request, idle time included.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(300);
+/// Pause after the system refused to hand out a connection, as when files run out.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
+
+// === impl Settings ===
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            bind: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            keys: Vec::new(),
+            max_truth: 200_000,
+        }
+    }
+}
+
+// === impl Simulator ===
+
+impl Simulator {
+    /// Opens the port and begins to serve.
+    ///
+    /// # Errors
+    ///
+    /// The port cannot be opened.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the door owns this task: stop() waits for it, and it ends with the last handle"
+    )]
+    pub async fn start(settings: Settings) -> io::Result<Self> {
+        let listener = TcpListener::bind(settings.bind).await?;
+        let address = listener.local_addr()?;
+        let house = Arc::new(House::new(settings));
+        let (close, closed) = watch::channel(false);
+        let task = tokio::spawn(listen(listener, Arc::clone(&house), closed));
+        let door = Arc::new(Door {
+            address,
+            close,
+            listener: Mutex::new(Some(task)),
+        });
+        Ok(Self { house, door })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.door.address
+    }
+
+    /// What a client is pointed at, `http://127.0.0.1:PORT/v1`.
+    #[must_use]
+    pub fn base_url(&self) -> String {
+        format!("http://{}/v1", self.door.address)
+    }
+
+    /// Adds a rule behind those that are there.
+    pub fn plan(&self, rule: Rule) {
+        self.house.plans().add(rule);
+    }
+
+    /// Takes all rules back.
+    pub fn clear_plans(&self) {
+        self.house.plans().clear();
+    }
+
+    /// A copy of all records, the running requests included, oldest first.
+    #[must_use]
+    pub fn truth(&self) -> Vec<Served> {
+        self.house.truth.all()
+    }
+
+    /// Drops all records. Numbers go on.
+    pub fn forget_truth(&self) {
+        self.house.truth.forget();
+    }
+
+    /// Closes the port and every connection, and waits until they are closed. The records stay
+    /// readable through other handles.
+    pub async fn stop(self) {
+        self.house.is_closing.store(true, Ordering::Release);
+        // Without a receiver the listener has ended already.
+        self.door.close.send_replace(true);
+        let task = self
+            .door
+            .listener
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(task) = task {
+            // A listener that panicked is closed too.
+            task.await.unwrap_or_default();
+        }
+    }
+}
+
+/// Takes connections until the door closes, then ends those that are left.
+async fn listen(listener: TcpListener, house: Arc<House>, mut closed: watch::Receiver<bool>) {
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            // It changes once, when somebody stops; an error means that the last handle is gone.
+            _ = closed.changed() => break,
+            Some(_) = connections.join_next() => {}
+            accepted = listener.accept(), if connections.len() < MAX_CONNECTIONS => match accepted {
+                Ok((stream, _)) => {
+                    connections.spawn(serve_connection(stream, Arc::clone(&house)));
+                }
+                Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+            },
+        }
+    }
+    house.is_closing.store(true, Ordering::Release);
+    drop(listener);
+    connections.shutdown().await;
+}
+
+async fn serve_connection(stream: TcpStream, house: Arc<House>) {
+    // Frames must leave one by one; a system that refuses only makes them come in clumps.
+    stream.set_nodelay(true).unwrap_or_default();
+    let service = service_fn(move |request| server::serve(Arc::clone(&house), request));
+    let served = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIMEOUT)
+        .max_buf_size(MAX_BUFFER_BYTES)
+        .serve_connection(TokioIo::new(stream), service)
+        .await;
+    // How a connection ends is in the records; most errors here are faults that were ordered.
+    drop(served);
+}

@@ -1,0 +1,278 @@
+//! What was served, request by request: the side of the story that a checker holds against ours.
+//!
+//! A record is opened when a request has been read and grows while its answer is sent, so it is
+//! right at every moment. Keys are cut to four characters before they get here.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use serde::Serialize;
+
+use crate::fault::Fault;
+use crate::text::hex;
+
+/// One request and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Served {
+    /// Number of the request, from 1, in the order in which requests were read.
+    pub number: u64,
+    /// The name the prompt gave the request with `[[id:…]]`.
+    pub marker: Option<String>,
+    /// The last four characters of the bearer key.
+    pub key: String,
+    /// The model as it was sent, cut to 256 bytes.
+    pub model: String,
+    /// Whether a stream was asked for.
+    pub stream: bool,
+    /// The bytes received, if they are at most 64 KiB and there was room; empty otherwise.
+    pub body: Bytes,
+    /// SHA-256 of the bytes received, always.
+    pub body_sha256: [u8; 32],
+    /// Names and values received, keys redacted, each value cut to 1 KiB.
+    pub headers: Vec<(String, String)>,
+    /// Path without the query.
+    pub path: String,
+    /// The fault that struck.
+    pub fault: Option<Fault>,
+    /// Status that was sent; 0 if none was.
+    pub status: u16,
+    /// True size of the prompt; 0 for a request that was refused.
+    pub prompt_tokens: u64,
+    /// Tokens that were generated and handed to the socket. A whole answer counts when its last
+    /// byte was handed over, a streamed one frame by frame.
+    pub completion_tokens: u64,
+    /// Prompt and completion tokens as they were told, lies included; `None` if they were not.
+    pub told_usage: Option<(u64, u64)>,
+    /// Whether every byte of a complete answer was handed over. A refusal counts; a body that
+    /// stops short, lacks its `[DONE]` or is an error under status 200 does not.
+    pub finished: bool,
+    /// Whether the client went away before the end.
+    pub client_left: bool,
+    /// When the request had been read, by the simulator's clock.
+    pub received_at_micros: u64,
+}
+
+/// The records, newest last.
+#[derive(Debug)]
+pub(crate) struct Truth {
+    kept: Mutex<Kept>,
+    max: usize,
+}
+
+/// One record that is still being written.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    served: Mutex<Served>,
+}
+
+/// A page of records.
+pub(crate) struct Page {
+    pub(crate) served: Vec<Served>,
+    /// Records that gave way to newer ones.
+    pub(crate) forgotten: u64,
+    /// Whether there are more behind the last one.
+    pub(crate) has_more: bool,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    entries: VecDeque<Arc<Entry>>,
+    forgotten: u64,
+    body_bytes: usize,
+}
+
+/// A record as JSON. The body is text: what is not UTF-8 is told by its hash alone.
+#[derive(Serialize)]
+pub(crate) struct Shown<'a> {
+    number: u64,
+    marker: Option<&'a str>,
+    key: &'a str,
+    model: &'a str,
+    stream: bool,
+    body: Option<&'a str>,
+    body_sha256: String,
+    headers: &'a [(String, String)],
+    path: &'a str,
+    fault: Option<Fault>,
+    status: u16,
+    prompt_tokens: u64,
+    completion_tokens: u64,
+    told_usage: Option<(u64, u64)>,
+    finished: bool,
+    client_left: bool,
+    received_at_micros: u64,
+}
+
+/// Longest body that is kept word for word.
+pub(crate) const MAX_KEPT_BODY: usize = 64 * 1024;
+/// Most bytes of bodies kept at one time; later ones are kept as their hash.
+const MAX_KEPT_BODIES: usize = 256 * 1024 * 1024;
+
+// === impl Truth ===
+
+impl Truth {
+    pub(crate) fn new(max: usize) -> Self {
+        Self {
+            kept: Mutex::default(),
+            max,
+        }
+    }
+
+    /// Opens a record. The oldest gives way if there are too many, and is counted.
+    pub(crate) fn open(&self, mut served: Served) -> Arc<Entry> {
+        let mut kept = lock(&self.kept);
+        let bytes = kept.body_bytes.saturating_add(served.body.len());
+        if served.body.len() > MAX_KEPT_BODY || bytes > MAX_KEPT_BODIES {
+            served.body = Bytes::new();
+        } else {
+            kept.body_bytes = bytes;
+        }
+        let entry = Arc::new(Entry {
+            served: Mutex::new(served),
+        });
+        kept.entries.push_back(Arc::clone(&entry));
+        while kept.entries.len() > self.max {
+            if let Some(oldest) = kept.entries.pop_front() {
+                let bytes = lock(&oldest.served).body.len();
+                kept.body_bytes = kept.body_bytes.saturating_sub(bytes);
+                kept.forgotten = kept.forgotten.saturating_add(1);
+            }
+        }
+        entry
+    }
+
+    pub(crate) fn all(&self) -> Vec<Served> {
+        let entries = lock(&self.kept).entries.clone();
+        entries.iter().map(|entry| entry.copy()).collect()
+    }
+
+    /// Up to `limit` records with a number above `after`.
+    pub(crate) fn page(&self, after: u64, limit: usize) -> Page {
+        let (entries, forgotten) = {
+            let kept = lock(&self.kept);
+            (kept.entries.clone(), kept.forgotten)
+        };
+        let mut later = entries
+            .iter()
+            .map(|entry| entry.copy())
+            .filter(|served| served.number > after);
+        let served: Vec<Served> = later.by_ref().take(limit).collect();
+        Page {
+            served,
+            forgotten,
+            has_more: later.next().is_some(),
+        }
+    }
+
+    pub(crate) fn forget(&self) {
+        *lock(&self.kept) = Kept::default();
+    }
+}
+
+// === impl Entry ===
+
+impl Entry {
+    /// Adds to the record.
+    pub(crate) fn note(&self, write: impl FnOnce(&mut Served)) {
+        write(&mut lock(&self.served));
+    }
+
+    fn copy(&self) -> Served {
+        lock(&self.served).clone()
+    }
+}
+
+// === impl Served ===
+
+impl Served {
+    pub(crate) fn shown(&self) -> Shown<'_> {
+        let is_kept = !self.body.is_empty();
+        Shown {
+            number: self.number,
+            marker: self.marker.as_deref(),
+            key: &self.key,
+            model: &self.model,
+            stream: self.stream,
+            body: std::str::from_utf8(&self.body).ok().filter(|_| is_kept),
+            body_sha256: hex(&self.body_sha256),
+            headers: &self.headers,
+            path: &self.path,
+            fault: self.fault,
+            status: self.status,
+            prompt_tokens: self.prompt_tokens,
+            completion_tokens: self.completion_tokens,
+            told_usage: self.told_usage,
+            finished: self.finished,
+            client_left: self.client_left,
+            received_at_micros: self.received_at_micros,
+        }
+    }
+}
+
+/// A record is plain data: one that was being written while a thread died is still the best there
+/// is.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn served(number: u64) -> Served {
+        Served {
+            number,
+            marker: None,
+            key: String::new(),
+            model: String::new(),
+            stream: false,
+            body: Bytes::from_static(b"{}"),
+            body_sha256: [0; 32],
+            headers: Vec::new(),
+            path: String::new(),
+            fault: None,
+            status: 0,
+            prompt_tokens: 0,
+            completion_tokens: 0,
+            told_usage: None,
+            finished: false,
+            client_left: false,
+            received_at_micros: 0,
+        }
+    }
+
+    #[test]
+    fn the_oldest_record_gives_way_and_is_counted() {
+        let truth = Truth::new(2);
+        for number in 1..=3 {
+            truth.open(served(number));
+        }
+        let page = truth.page(0, 1);
+        assert_eq!(page.served, [served(2)]);
+        assert_eq!(page.forgotten, 1);
+        assert!(page.has_more);
+        assert!(!truth.page(2, 1).has_more);
+    }
+
+    #[test]
+    fn a_body_is_kept_up_to_its_bound_and_not_beyond() {
+        let truth = Truth::new(9);
+        for extra in [0, 1] {
+            let mut long = served(extra);
+            long.body = Bytes::from(vec![b' '; MAX_KEPT_BODY + usize::try_from(extra).unwrap()]);
+            truth.open(long);
+        }
+        let lengths: Vec<usize> = truth.all().iter().map(|served| served.body.len()).collect();
+        assert_eq!(lengths, [MAX_KEPT_BODY, 0]);
+    }
+
+    #[test]
+    fn a_record_that_is_still_written_shows_what_it_has() {
+        let truth = Truth::new(9);
+        let entry = truth.open(served(1));
+        entry.note(|served| served.completion_tokens = 4);
+        assert_eq!(truth.all().first().unwrap().completion_tokens, 4);
+        assert_eq!(truth.all().len(), 1);
+    }
+}

@@ -1,0 +1,91 @@
+//! The names and states of channels and their credentials.
+
+use std::fmt;
+
+/// Names a channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ChannelId(i64);
+
+/// Names a credential of a channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CredentialId(i64);
+
+/// Whether a channel takes calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChannelState {
+    /// It does.
+    Active,
+    /// No new ones; those it has go on.
+    Draining,
+    /// Out of use.
+    Off,
+}
+
+// === impl ChannelId, CredentialId ===
+
+impl ChannelId {
+    /// The id as the database keeps it.
+    #[must_use]
+    pub const fn new(number: i64) -> Self {
+        Self(number)
+    }
+
+    /// The number in the database.
+    #[must_use]
+    pub const fn number(self) -> i64 {
+        self.0
+    }
+}
+
+impl fmt::Display for ChannelId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}", self.0)
+    }
+}
+
+impl CredentialId {
+    /// The id as the database keeps it.
+    #[must_use]
+    pub const fn new(number: i64) -> Self {
+        Self(number)
+    }
+
+    /// The number in the database.
+    #[must_use]
+    pub const fn number(self) -> i64 {
+        self.0
+    }
+}
+
+impl fmt::Display for CredentialId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}", self.0)
+    }
+}
+
+// === impl ChannelState ===
+
+impl ChannelState {
+    /// All three.
+    pub const ALL: [Self; 3] = [Self::Active, Self::Draining, Self::Off];
+
+    /// The word for it, the table's too.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Draining => "draining",
+            Self::Off => "off",
+        }
+    }
+
+    pub(super) fn of_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.word() == word)
+    }
+}
+
+impl fmt::Display for ChannelState {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.word())
+    }
+}

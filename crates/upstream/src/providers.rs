@@ -1,0 +1,224 @@
+//! Providers as data: where one is, how it is opened, what it speaks, where it is odd, and how long
+//! it may take. Some are built in; a file in the operator's folder adds one or replaces one.
+//!
+//! A new provider that speaks a known format is a new file. Only what no file can say is code.
+
+mod read;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// Most providers, the built-in ones included.
+pub const MAX_PROVIDERS: usize = 1_000;
+/// Longest file of a provider.
+pub const MAX_PROVIDER_BYTES: u64 = 65_536;
+
+/// The built-in files, by name.
+const BUILTIN: [(&str, &str); 5] = [
+    ("deepseek", include_str!("../providers/deepseek.toml")),
+    ("moonshot", include_str!("../providers/moonshot.toml")),
+    ("openai", include_str!("../providers/openai.toml")),
+    (
+        "openai_compatible",
+        include_str!("../providers/openai_compatible.toml"),
+    ),
+    ("simulator", include_str!("../providers/simulator.toml")),
+];
+
+/// One provider, checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Provider {
+    /// What channels call it; its file's name.
+    pub name: String,
+    /// Where it is, without a slash at the end. None: each channel says.
+    pub base_url: Option<String>,
+    /// How a credential is shown.
+    pub auth: Auth,
+    /// What it speaks, the one to prefer first.
+    pub formats: Vec<Format>,
+    /// Where it is odd.
+    pub quirks: BTreeSet<Quirk>,
+    /// Longest time to a connection, TLS included.
+    pub connect_ms: u64,
+    /// Longest time from the request to the first byte of the answer's body.
+    pub first_byte_ms: u64,
+    /// Longest silence between two pieces of the answer.
+    pub idle_ms: u64,
+    /// Longest call.
+    pub total_ms: u64,
+}
+
+/// How a credential is shown to a provider.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Auth {
+    /// `Authorization: Bearer …`.
+    Bearer,
+    /// Alone in a header of this name, which is in lower case.
+    Header(String),
+}
+
+/// A wire format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Format {
+    /// OpenAI chat completions.
+    OpenaiChat,
+    /// Claude messages.
+    ClaudeMessages,
+    /// OpenAI responses.
+    OpenaiResponses,
+    /// Gemini's own.
+    Gemini,
+}
+
+/// An oddity that code knows how to meet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Quirk {
+    /// Rejects `stream_options`, so usage of a stream is not told.
+    NoStreamOptions,
+    /// Wants `max_tokens` instead of `max_completion_tokens`.
+    MaxTokensOnly,
+    /// Is spoken to in HTTP/2.
+    Http2,
+}
+
+/// All providers that are known, by name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Providers(BTreeMap<String, Provider>);
+
+/// Why the providers cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ProvidersError {
+    /// A file or the folder cannot be read.
+    #[error("{file}: {reason}")]
+    Unreadable {
+        /// Its path.
+        file: String,
+        /// Why.
+        reason: String,
+    },
+    /// A file is not TOML.
+    #[error("{file}: line {line} is not TOML: {reason}")]
+    NotToml {
+        /// Its path.
+        file: String,
+        /// Where.
+        line: usize,
+        /// Why.
+        reason: String,
+    },
+    /// A key is wrong.
+    #[error("{file}: {key} {problem}")]
+    Key {
+        /// The file's path.
+        file: String,
+        /// The key.
+        key: String,
+        /// What is wrong, and what would be right.
+        problem: String,
+    },
+    /// More than [`MAX_PROVIDERS`].
+    #[error("{folder}: more than {MAX_PROVIDERS} providers")]
+    TooMany {
+        /// The folder's path.
+        folder: String,
+    },
+}
+
+// === impl Providers ===
+
+impl Providers {
+    /// Those built in. An error is a mistake in our own files, which a test excludes.
+    pub fn builtin() -> Result<Self, ProvidersError> {
+        let mut all = BTreeMap::new();
+        for (name, text) in BUILTIN {
+            let provider = read::provider(&format!("{name}.toml (built in)"), name, text)?;
+            all.insert(name.to_owned(), provider);
+        }
+        Ok(Self(all))
+    }
+
+    /// Those built in, and those of the `.toml` files in a folder: a file adds a provider or replaces
+    /// the one of its name. Blocks while it reads.
+    pub fn with_folder(folder: &Path) -> Result<Self, ProvidersError> {
+        let Self(mut all) = Self::builtin()?;
+        for (name, path) in read::files(folder)? {
+            let provider = read::file(&name, &path)?;
+            all.insert(name, provider);
+            if all.len() > MAX_PROVIDERS {
+                let folder = folder.display().to_string();
+                return Err(ProvidersError::TooMany { folder });
+            }
+        }
+        Ok(Self(all))
+    }
+
+    /// One by its name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Provider> {
+        self.0.get(name)
+    }
+
+    /// All names, sorted.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+}
+
+// === impl Provider ===
+
+impl Provider {
+    /// Whether it has an oddity.
+    #[must_use]
+    pub fn has(&self, quirk: Quirk) -> bool {
+        self.quirks.contains(&quirk)
+    }
+
+    /// Whether it speaks a format.
+    #[must_use]
+    pub fn speaks(&self, format: Format) -> bool {
+        self.formats.contains(&format)
+    }
+}
+
+// === impl Format ===
+
+impl Format {
+    /// All four.
+    pub const ALL: [Self; 4] = [
+        Self::OpenaiChat,
+        Self::ClaudeMessages,
+        Self::OpenaiResponses,
+        Self::Gemini,
+    ];
+
+    /// The word for it in files.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::OpenaiChat => "openai_chat",
+            Self::ClaudeMessages => "claude_messages",
+            Self::OpenaiResponses => "openai_responses",
+            Self::Gemini => "gemini",
+        }
+    }
+}
+
+// === impl Quirk ===
+
+impl Quirk {
+    /// All three.
+    pub const ALL: [Self; 3] = [Self::NoStreamOptions, Self::MaxTokensOnly, Self::Http2];
+
+    /// The word for it in files.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::NoStreamOptions => "no_stream_options",
+            Self::MaxTokensOnly => "max_tokens_only",
+            Self::Http2 => "http2",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

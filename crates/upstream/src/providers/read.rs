@@ -1,0 +1,252 @@
+//! From a file's text to a [`Provider`], key by key, so that what is wrong is named.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use toml::{Table, Value};
+
+use super::{Auth, Format, MAX_PROVIDER_BYTES, MAX_PROVIDERS, Provider, ProvidersError, Quirk};
+
+const KEYS: [&str; 9] = [
+    "name",
+    "base_url",
+    "auth",
+    "formats",
+    "quirks",
+    "connect_ms",
+    "first_byte_ms",
+    "idle_ms",
+    "total_ms",
+];
+/// Longest time that can be set, one day.
+const MAX_MS: i64 = 86_400_000;
+/// Longest name and longest word.
+const MAX_CHARACTERS: usize = 128;
+const MAX_BASE_URL_CHARACTERS: usize = 500;
+/// Characters of a wrong value that are shown back.
+const SHOWN_CHARACTERS: usize = 40;
+
+/// A file under reading.
+struct Reading<'a> {
+    file: &'a str,
+    table: Table,
+}
+
+/// The `.toml` files of a folder, by the names of their providers.
+pub(super) fn files(folder: &Path) -> Result<BTreeMap<String, PathBuf>, ProvidersError> {
+    let unreadable = |error: std::io::Error| ProvidersError::Unreadable {
+        file: folder.display().to_string(),
+        reason: error.to_string(),
+    };
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(folder).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        let is_toml = path
+            .extension()
+            .is_some_and(|extension| extension == "toml");
+        let Some(name) = path.file_stem().and_then(|name| name.to_str()) else {
+            continue;
+        };
+        if !is_toml {
+            continue;
+        }
+        found.insert(name.to_owned(), path);
+        if found.len() > MAX_PROVIDERS {
+            let folder = folder.display().to_string();
+            return Err(ProvidersError::TooMany { folder });
+        }
+    }
+    Ok(found)
+}
+
+pub(super) fn file(name: &str, path: &Path) -> Result<Provider, ProvidersError> {
+    let shown = path.display().to_string();
+    let unreadable = |reason: String| ProvidersError::Unreadable {
+        file: shown.clone(),
+        reason,
+    };
+    let mut text = String::new();
+    let opened = File::open(path).map_err(|error| unreadable(error.to_string()))?;
+    let read = opened
+        .take(MAX_PROVIDER_BYTES.saturating_add(1))
+        .read_to_string(&mut text)
+        .map_err(|error| unreadable(error.to_string()))?;
+    if u64::try_from(read).unwrap_or(u64::MAX) > MAX_PROVIDER_BYTES {
+        return Err(unreadable(format!(
+            "larger than {MAX_PROVIDER_BYTES} bytes"
+        )));
+    }
+    provider(&shown, name, &text)
+}
+
+/// Reads a provider whose file has a name.
+pub(super) fn provider(file: &str, name: &str, text: &str) -> Result<Provider, ProvidersError> {
+    let table = text.parse::<Table>().map_err(|error| {
+        let start = error.span().map_or(0, |span| span.start);
+        let before = text.bytes().take(start);
+        ProvidersError::NotToml {
+            file: file.to_owned(),
+            line: before
+                .filter(|byte| *byte == b'\n')
+                .count()
+                .saturating_add(1),
+            reason: error.message().to_owned(),
+        }
+    })?;
+    let reading = Reading { file, table };
+    reading.known_keys()?;
+    reading.name(name)?;
+    let provider = Provider {
+        name: name.to_owned(),
+        base_url: reading.base_url()?,
+        auth: reading.auth()?,
+        formats: reading.formats()?,
+        quirks: reading.quirks()?,
+        connect_ms: reading.milliseconds("connect_ms")?,
+        first_byte_ms: reading.milliseconds("first_byte_ms")?,
+        idle_ms: reading.milliseconds("idle_ms")?,
+        total_ms: reading.milliseconds("total_ms")?,
+    };
+    for (key, ms) in [
+        ("connect_ms", provider.connect_ms),
+        ("first_byte_ms", provider.first_byte_ms),
+        ("idle_ms", provider.idle_ms),
+    ] {
+        if ms > provider.total_ms {
+            return Err(reading.wrong(key, "must not be above total_ms, or it never counts"));
+        }
+    }
+    Ok(provider)
+}
+
+// === impl Reading ===
+
+impl Reading<'_> {
+    fn wrong(&self, key: &str, problem: impl Into<String>) -> ProvidersError {
+        ProvidersError::Key {
+            file: self.file.to_owned(),
+            key: cut(key),
+            problem: problem.into(),
+        }
+    }
+
+    fn known_keys(&self) -> Result<(), ProvidersError> {
+        let unknown = self.table.keys().find(|key| !KEYS.contains(&key.as_str()));
+        unknown.map_or(Ok(()), |key| {
+            let problem = format!("is not a key; a provider has {}", KEYS.join(", "));
+            Err(self.wrong(key, problem))
+        })
+    }
+
+    fn value(&self, key: &str) -> Result<&Value, ProvidersError> {
+        let value = self.table.get(key);
+        value.ok_or_else(|| self.wrong(key, "is missing"))
+    }
+
+    fn text(&self, key: &str) -> Result<&str, ProvidersError> {
+        let text = self.value(key)?.as_str();
+        text.ok_or_else(|| self.wrong(key, "must be a text"))
+    }
+
+    fn texts(&self, key: &str) -> Result<Vec<&str>, ProvidersError> {
+        let list = self.value(key)?.as_array();
+        let texts = list.and_then(|list| list.iter().map(Value::as_str).collect());
+        texts.ok_or_else(|| self.wrong(key, "must be a list of texts"))
+    }
+
+    fn milliseconds(&self, key: &str) -> Result<u64, ProvidersError> {
+        let number = self.value(key)?.as_integer();
+        let legal = number.filter(|ms| (1..=MAX_MS).contains(ms));
+        let legal = legal.and_then(|ms| u64::try_from(ms).ok());
+        legal.ok_or_else(|| self.wrong(key, format!("must be a whole number from 1 to {MAX_MS}")))
+    }
+
+    fn name(&self, of_file: &str) -> Result<(), ProvidersError> {
+        let name = self.text("name")?;
+        let plain =
+            |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_.".contains(&byte);
+        if name.is_empty() || name.len() > MAX_CHARACTERS || !name.bytes().all(plain) {
+            let problem = format!("must have 1 to {MAX_CHARACTERS} of a-z 0-9 - _ .");
+            return Err(self.wrong("name", problem));
+        }
+        if name != of_file {
+            let problem = format!("must be {:?}, as its file is called", cut(of_file));
+            return Err(self.wrong("name", problem));
+        }
+        Ok(())
+    }
+
+    /// Empty is none: the channel says.
+    fn base_url(&self) -> Result<Option<String>, ProvidersError> {
+        let text = self.text("base_url")?;
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let rest = ["https://", "http://"]
+            .iter()
+            .find_map(|scheme| text.strip_prefix(scheme));
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:[]/%".contains(&byte);
+        let legal = rest.is_some_and(|rest| {
+            !rest.is_empty() && !rest.starts_with('/') && rest.bytes().all(plain)
+        });
+        if !legal || text.len() > MAX_BASE_URL_CHARACTERS {
+            let problem = "must be empty or an address such as https://api.example.com/v1, \
+                           without a user, a query or a fragment";
+            return Err(self.wrong("base_url", problem));
+        }
+        Ok(Some(text.trim_end_matches('/').to_owned()))
+    }
+
+    fn auth(&self) -> Result<Auth, ProvidersError> {
+        let text = self.text("auth")?;
+        if text == "bearer" {
+            return Ok(Auth::Bearer);
+        }
+        let token = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+        let name = text.strip_prefix("header:").filter(|name| {
+            !name.is_empty() && name.len() <= MAX_CHARACTERS && name.bytes().all(token)
+        });
+        let header = name.map(|name| Auth::Header(name.to_ascii_lowercase()));
+        header.ok_or_else(|| self.wrong("auth", "must be \"bearer\" or \"header:NAME\""))
+    }
+
+    fn formats(&self) -> Result<Vec<Format>, ProvidersError> {
+        let words = self.texts("formats")?;
+        let mut formats = Vec::new();
+        for word in words {
+            let known = Format::ALL.map(Format::word);
+            let format = Format::ALL.into_iter().find(|format| format.word() == word);
+            let format = format.ok_or_else(|| self.unknown_word("formats", word, &known))?;
+            if formats.contains(&format) {
+                return Err(self.wrong("formats", format!("has {word:?} twice")));
+            }
+            formats.push(format);
+        }
+        if formats.is_empty() {
+            return Err(self.wrong("formats", "must name at least one format"));
+        }
+        Ok(formats)
+    }
+
+    fn quirks(&self) -> Result<BTreeSet<Quirk>, ProvidersError> {
+        let words = self.texts("quirks")?;
+        let mut quirks = BTreeSet::new();
+        for word in words {
+            let known = Quirk::ALL.map(Quirk::word);
+            let quirk = Quirk::ALL.into_iter().find(|quirk| quirk.word() == word);
+            quirks.insert(quirk.ok_or_else(|| self.unknown_word("quirks", word, &known))?);
+        }
+        Ok(quirks)
+    }
+
+    fn unknown_word(&self, key: &str, word: &str, known: &[&str]) -> ProvidersError {
+        let problem = format!("has {:?}; there are {}", cut(word), known.join(", "));
+        self.wrong(key, problem)
+    }
+}
+
+fn cut(text: &str) -> String {
+    text.chars().take(SHOWN_CHARACTERS).collect()
+}

@@ -1,0 +1,200 @@
+//! Providers as operators write them.
+
+use std::fs;
+
+use super::*;
+
+const GOOD: &str = r#"
+name = "mine"
+base_url = "https://llm.example.com/v1/"
+auth = "header:X-Api-Key"
+formats = ["claude_messages", "openai_chat"]
+quirks = ["http2", "no_stream_options"]
+connect_ms = 1
+first_byte_ms = 2
+idle_ms = 3
+total_ms = 86400000
+"#;
+
+fn said(text: &str) -> String {
+    read::provider("mine.toml", "mine", text)
+        .unwrap_err()
+        .to_string()
+}
+
+#[test]
+fn the_built_in_providers_are_usable() {
+    let all = Providers::builtin().unwrap();
+    let names: Vec<&str> = all.names().collect();
+    assert_eq!(
+        names,
+        [
+            "deepseek",
+            "moonshot",
+            "openai",
+            "openai_compatible",
+            "simulator"
+        ]
+    );
+    for name in names {
+        let provider = all.get(name).unwrap();
+        assert_eq!(provider.auth, Auth::Bearer, "{name}");
+        assert!(provider.speaks(Format::OpenaiChat), "{name}");
+        let given = matches!(name, "simulator" | "openai_compatible");
+        assert_eq!(provider.base_url.is_none(), given, "{name}");
+    }
+    let openai = all.get("openai").unwrap();
+    assert_eq!(
+        openai.base_url.as_deref(),
+        Some("https://api.openai.com/v1")
+    );
+    assert!(openai.speaks(Format::OpenaiResponses) && openai.quirks.is_empty());
+    assert!(all.get("deepseek").unwrap().has(Quirk::MaxTokensOnly));
+    assert!(all.get("nobody").is_none());
+}
+
+#[test]
+fn a_provider_is_read_key_by_key() {
+    let read = read::provider("mine.toml", "mine", GOOD).unwrap();
+    let expected = Provider {
+        name: "mine".to_owned(),
+        base_url: Some("https://llm.example.com/v1".to_owned()),
+        auth: Auth::Header("x-api-key".to_owned()),
+        formats: vec![Format::ClaudeMessages, Format::OpenaiChat],
+        quirks: BTreeSet::from([Quirk::NoStreamOptions, Quirk::Http2]),
+        connect_ms: 1,
+        first_byte_ms: 2,
+        idle_ms: 3,
+        total_ms: 86_400_000,
+    };
+    assert_eq!(read, expected);
+}
+
+#[test]
+fn what_is_wrong_is_named_by_file_and_key_with_what_there_is() {
+    let rows = [
+        (
+            "name = \"mine\"",
+            "name = \"yours\"",
+            "name must be \"mine\"",
+        ),
+        (
+            "name = \"mine\"",
+            "name = \"Mine\"",
+            "name must have 1 to 128",
+        ),
+        ("name = \"mine\"", "", "name is missing"),
+        ("name = \"mine\"", "name = 7", "name must be a text"),
+        (
+            "https://llm.example.com/v1/",
+            "llm.example.com",
+            "base_url must be empty or",
+        ),
+        (
+            "https://llm.example.com/v1/",
+            "https://u:p@h",
+            "base_url must be empty or",
+        ),
+        ("header:X-Api-Key", "basic", "auth must be \"bearer\" or"),
+        ("header:X-Api-Key", "header:", "auth must be \"bearer\" or"),
+        (
+            "header:X-Api-Key",
+            "header:a b",
+            "auth must be \"bearer\" or",
+        ),
+        (
+            "claude_messages",
+            "claude",
+            "formats has \"claude\"; there are openai_chat, claude_messages, openai_responses, gemini",
+        ),
+        (
+            "claude_messages",
+            "openai_chat",
+            "formats has \"openai_chat\" twice",
+        ),
+        (
+            "[\"claude_messages\", \"openai_chat\"]",
+            "[]",
+            "formats must name",
+        ),
+        (
+            "[\"claude_messages\", \"openai_chat\"]",
+            "[1]",
+            "formats must be a list",
+        ),
+        (
+            "http2",
+            "http3",
+            "quirks has \"http3\"; there are no_stream_options, max_tokens_only, http2",
+        ),
+        (
+            "connect_ms = 1",
+            "connect_ms = 0",
+            "connect_ms must be a whole number from 1",
+        ),
+        (
+            "connect_ms = 1",
+            "connect_ms = 1.5",
+            "connect_ms must be a whole number from 1",
+        ),
+        (
+            "86400000",
+            "86400001",
+            "total_ms must be a whole number from 1 to 86400000",
+        ),
+        ("86400000", "2", "idle_ms must not be above total_ms"),
+        (
+            "connect_ms",
+            "connect_s",
+            "connect_s is not a key; a provider has name, base_url",
+        ),
+    ];
+    for (good, bad, expected) in rows {
+        let text = GOOD.replacen(good, bad, 1);
+        assert_ne!(text, GOOD, "{good}");
+        let said = said(&text);
+        assert!(
+            said.starts_with(&format!("mine.toml: {expected}")),
+            "{said}"
+        );
+    }
+    assert!(said("name = \"mine\"\nauth = ").starts_with("mine.toml: line 2 is not TOML"));
+    let long = said(&GOOD.replace("http2", &"x".repeat(9_000)));
+    assert!(long.len() < 300, "text from outside is cut: {long}");
+}
+
+#[test]
+fn a_file_in_the_folder_adds_a_provider_or_replaces_one() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(
+        Providers::with_folder(folder.path()),
+        Providers::builtin(),
+        "an empty folder changes nothing"
+    );
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    write("mine.toml", GOOD);
+    write("openai.toml", &GOOD.replace("\"mine\"", "\"openai\""));
+    write("notes.txt", "not a provider");
+    let all = Providers::with_folder(folder.path()).unwrap();
+    assert_eq!(all.names().count(), 6);
+    let address = |name: &str| all.get(name).unwrap().base_url.clone();
+    assert_eq!(address("openai"), address("mine"));
+
+    write("mine.toml", &GOOD.replace("http2", "http3"));
+    let said = Providers::with_folder(folder.path())
+        .unwrap_err()
+        .to_string();
+    assert!(said.contains("mine.toml: quirks has \"http3\""), "{said}");
+    let most = usize::try_from(MAX_PROVIDER_BYTES).unwrap();
+    let padded = |bytes: usize| format!("{GOOD}#{}", "x".repeat(bytes - GOOD.len() - 1));
+    write("mine.toml", &padded(most));
+    assert!(Providers::with_folder(folder.path()).is_ok());
+    write("mine.toml", &padded(most + 1));
+    let said = Providers::with_folder(folder.path())
+        .unwrap_err()
+        .to_string();
+    assert!(said.contains("larger than 65536 bytes"), "{said}");
+
+    let none = Providers::with_folder(&folder.path().join("none"));
+    assert!(none.unwrap_err().to_string().contains("No such file"));
+}

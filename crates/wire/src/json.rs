@@ -1,0 +1,389 @@
+//! A strict look at a JSON object that keeps its bytes: where each member stands, and that no object
+//! anywhere in it says the same key twice. What we price must be what the upstream reads, and of two
+//! equal keys nobody knows which one that is.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+/// Objects and arrays inside each other; deeper bodies are refused.
+pub const MAX_DEPTH: usize = 128;
+
+/// An object and where its members stand in the bytes.
+#[derive(Debug, Clone)]
+pub struct Object<'a> {
+    pub(crate) bytes: &'a [u8],
+    pub(crate) members: Vec<Member<'a>>,
+    /// Where the closing brace stands.
+    pub(crate) close: usize,
+}
+
+/// One member of an object.
+#[derive(Debug, Clone)]
+pub struct Member<'a> {
+    /// The key, unescaped.
+    pub key: Cow<'a, str>,
+    /// Where the key's quote opens.
+    pub start: usize,
+    /// Where the value stands.
+    pub value: Range<usize>,
+}
+
+/// Why bytes are not an object we can read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum JsonError {
+    /// Not UTF-8.
+    #[error("the body is not UTF-8")]
+    NotUtf8,
+    /// Not JSON.
+    #[error("the body is not JSON: byte {0} is not what should stand there")]
+    Syntax(usize),
+    /// Something else than an object.
+    #[error("the body must be a JSON object")]
+    NotAnObject,
+    /// Too many levels.
+    #[error("the body is nested more than {MAX_DEPTH} levels deep")]
+    TooDeep,
+    /// A key that stands twice in one object.
+    #[error("the key {0:?} stands twice in one object; which one counts is not defined")]
+    DuplicateKey(String),
+}
+
+/// Looks at a whole body.
+pub fn scan(bytes: &[u8]) -> Result<Object<'_>, JsonError> {
+    if std::str::from_utf8(bytes).is_err() {
+        return Err(JsonError::NotUtf8);
+    }
+    let mut scanner = Scanner { bytes, at: 0 };
+    scanner.space();
+    if scanner.peek() != Some(b'{') {
+        // Other values are still checked, so that the message is right.
+        scanner.value(0)?;
+        return Err(JsonError::NotAnObject);
+    }
+    let (members, close) = scanner.object(1)?;
+    scanner.space();
+    match scanner.peek() {
+        None => Ok(Object {
+            bytes,
+            members,
+            close,
+        }),
+        Some(_) => Err(JsonError::Syntax(scanner.at)),
+    }
+}
+
+struct Scanner<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+// === impl Object ===
+
+impl<'a> Object<'a> {
+    /// The bytes of a member's value.
+    #[must_use]
+    pub fn value(&self, key: &str) -> Option<&'a [u8]> {
+        let member = self.member(key)?;
+        self.bytes.get(member.value.clone())
+    }
+
+    /// A member by its key.
+    #[must_use]
+    pub fn member(&self, key: &str) -> Option<&Member<'a>> {
+        self.members.iter().find(|member| member.key == key)
+    }
+
+    /// All members in the order of the bytes.
+    #[must_use]
+    pub fn members(&self) -> &[Member<'a>] {
+        &self.members
+    }
+
+    /// All bytes.
+    #[must_use]
+    pub const fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+}
+
+// === impl Scanner ===
+
+impl<'a> Scanner<'a> {
+    fn peek(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
+    }
+
+    fn step(&mut self) {
+        self.at = self.at.saturating_add(1);
+    }
+
+    fn wrong<T>(&self) -> Result<T, JsonError> {
+        Err(JsonError::Syntax(self.at))
+    }
+
+    fn expect(&mut self, byte: u8) -> Result<(), JsonError> {
+        if self.peek() == Some(byte) {
+            self.step();
+            return Ok(());
+        }
+        self.wrong()
+    }
+
+    fn space(&mut self) {
+        while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+            self.step();
+        }
+    }
+
+    fn value(&mut self, depth: usize) -> Result<(), JsonError> {
+        if depth > MAX_DEPTH {
+            return Err(JsonError::TooDeep);
+        }
+        match self.peek() {
+            Some(b'{') => self.object(depth.saturating_add(1)).map(|_| ()),
+            Some(b'[') => self.array(depth.saturating_add(1)),
+            Some(b'"') => self.string().map(|_| ()),
+            Some(b'-' | b'0'..=b'9') => self.number(),
+            Some(b't') => self.word(b"true"),
+            Some(b'f') => self.word(b"false"),
+            Some(b'n') => self.word(b"null"),
+            Some(_) | None => self.wrong(),
+        }
+    }
+
+    /// From the opening brace to behind the closing one.
+    fn object(&mut self, depth: usize) -> Result<(Vec<Member<'a>>, usize), JsonError> {
+        if depth > MAX_DEPTH {
+            return Err(JsonError::TooDeep);
+        }
+        self.expect(b'{')?;
+        let mut members: Vec<Member<'a>> = Vec::new();
+        let mut seen: BTreeSet<Cow<'a, str>> = BTreeSet::new();
+        self.space();
+        while self.peek() != Some(b'}') {
+            if !members.is_empty() {
+                self.expect(b',')?;
+                self.space();
+            }
+            let start = self.at;
+            let key = self.key()?;
+            if !seen.insert(key.clone()) {
+                return Err(JsonError::DuplicateKey(key.chars().take(64).collect()));
+            }
+            self.space();
+            self.expect(b':')?;
+            self.space();
+            let begin = self.at;
+            self.value(depth)?;
+            let value = begin..self.at;
+            members.push(Member { key, start, value });
+            self.space();
+        }
+        let close = self.at;
+        self.step();
+        Ok((members, close))
+    }
+
+    fn array(&mut self, depth: usize) -> Result<(), JsonError> {
+        if depth > MAX_DEPTH {
+            return Err(JsonError::TooDeep);
+        }
+        self.expect(b'[')?;
+        self.space();
+        let mut first = true;
+        while self.peek() != Some(b']') {
+            if !first {
+                self.expect(b',')?;
+                self.space();
+            }
+            first = false;
+            self.value(depth)?;
+            self.space();
+        }
+        self.step();
+        Ok(())
+    }
+
+    fn key(&mut self) -> Result<Cow<'a, str>, JsonError> {
+        let start = self.at;
+        let plain = self.string()?;
+        let with_quotes = self.bytes.get(start..self.at).unwrap_or_default();
+        if plain {
+            let inside = with_quotes
+                .strip_prefix(b"\"")
+                .and_then(|rest| rest.strip_suffix(b"\""));
+            let text = std::str::from_utf8(inside.unwrap_or_default());
+            return text
+                .map(Cow::Borrowed)
+                .map_err(|_| JsonError::Syntax(start));
+        }
+        let text: Result<String, _> = serde_json::from_slice(with_quotes);
+        text.map(Cow::Owned).map_err(|_| JsonError::Syntax(start))
+    }
+
+    /// From the opening quote to behind the closing one. True if nothing in it is escaped.
+    fn string(&mut self) -> Result<bool, JsonError> {
+        self.expect(b'"')?;
+        let mut plain = true;
+        loop {
+            let rest = self.bytes.get(self.at..).unwrap_or_default();
+            let special = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..=0x1f);
+            let Some(ahead) = rest.iter().position(special) else {
+                self.at = self.bytes.len();
+                return self.wrong();
+            };
+            self.at = self.at.saturating_add(ahead);
+            match self.peek() {
+                Some(b'"') => {
+                    self.step();
+                    return Ok(plain);
+                }
+                Some(b'\\') => {
+                    plain = false;
+                    self.step();
+                    self.escape()?;
+                }
+                Some(_) | None => return self.wrong(),
+            }
+        }
+    }
+
+    fn escape(&mut self) -> Result<(), JsonError> {
+        match self.peek() {
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
+                self.step();
+                Ok(())
+            }
+            Some(b'u') => {
+                self.step();
+                for _ in 0..4 {
+                    if !self.peek().is_some_and(|byte| byte.is_ascii_hexdigit()) {
+                        return self.wrong();
+                    }
+                    self.step();
+                }
+                Ok(())
+            }
+            Some(_) | None => self.wrong(),
+        }
+    }
+
+    fn number(&mut self) -> Result<(), JsonError> {
+        if self.peek() == Some(b'-') {
+            self.step();
+        }
+        match self.peek() {
+            Some(b'0') => self.step(),
+            Some(b'1'..=b'9') => self.digits()?,
+            Some(_) | None => return self.wrong(),
+        }
+        if self.peek() == Some(b'.') {
+            self.step();
+            self.digits()?;
+        }
+        if matches!(self.peek(), Some(b'e' | b'E')) {
+            self.step();
+            if matches!(self.peek(), Some(b'+' | b'-')) {
+                self.step();
+            }
+            self.digits()?;
+        }
+        Ok(())
+    }
+
+    fn digits(&mut self) -> Result<(), JsonError> {
+        if !self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
+            return self.wrong();
+        }
+        while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
+            self.step();
+        }
+        Ok(())
+    }
+
+    fn word(&mut self, word: &[u8]) -> Result<(), JsonError> {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        if !rest.starts_with(word) {
+            return self.wrong();
+        }
+        self.at = self.at.saturating_add(word.len());
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_stand_where_the_bytes_say() {
+        let text = br#" { "a" : 1 , "b\u0062":[{"c":"x"}] ,"c":null} "#;
+        let object = scan(text).unwrap();
+        let keys: Vec<&str> = object.members().iter().map(|m| m.key.as_ref()).collect();
+        assert_eq!(keys, ["a", "bb", "c"]);
+        assert_eq!(object.value("bb").unwrap(), br#"[{"c":"x"}]"#);
+        assert_eq!(object.value("c").unwrap(), b"null");
+        assert!(object.value("d").is_none());
+    }
+
+    #[test]
+    fn a_key_that_stands_twice_is_refused_on_every_level_and_in_every_spelling() {
+        for text in [
+            r#"{"a":1,"a":2}"#,
+            r#"{"x":{"a":1,"b":2,"a":3}}"#,
+            r#"{"x":[[{"a":1,"\u0061":3}]]}"#,
+        ] {
+            let error = scan(text.as_bytes()).unwrap_err();
+            assert_eq!(error, JsonError::DuplicateKey("a".to_owned()), "{text}");
+        }
+        assert!(scan(br#"{"a":{"a":{"a":[{"a":1},{"a":1}]}}}"#).is_ok());
+    }
+
+    #[test]
+    fn what_serde_takes_we_take_and_what_it_refuses_we_refuse() {
+        let cases = [
+            r#"{}"#,
+            r#"{"a":-0.5e+10}"#,
+            r#"{"a":01}"#,
+            r#"{"a":1.}"#,
+            r#"{"a":.5}"#,
+            r#"{"a":+1}"#,
+            r#"{"a":"\x"}"#,
+            r#"{"a":"\u12"}"#,
+            "{\"a\":\"\n\"}",
+            r#"{"a":tru}"#,
+            r#"{"a":1,}"#,
+            r#"{,"a":1}"#,
+            r#"{"a" 1}"#,
+            r#"{"a":1}}"#,
+            r#"{"a":1"#,
+            r#"{"a":[1,]}"#,
+            r#"{"a":[1 2]}"#,
+            r#"{a:1}"#,
+            r#"{"a":"é🎈"}"#,
+            r#"{"a":nan}"#,
+            "",
+            " ",
+            r#"{"a":"#,
+            r#"{"a":1e400}"#,
+        ];
+        for text in cases {
+            let ours = scan(text.as_bytes()).is_ok();
+            let theirs = serde_json::from_str::<&serde_json::value::RawValue>(text).is_ok();
+            assert_eq!(ours, theirs, "{text}");
+        }
+        assert_eq!(scan(b"{\"a\":\"\xff\"}").unwrap_err(), JsonError::NotUtf8);
+        assert_eq!(scan(b"[1]").unwrap_err(), JsonError::NotAnObject);
+    }
+
+    #[test]
+    fn depth_is_bounded() {
+        let nest = |levels: usize| {
+            format!("{{\"a\":{}{}}}", "[".repeat(levels), "]".repeat(levels)).into_bytes()
+        };
+        assert!(scan(&nest(MAX_DEPTH - 1)).is_ok());
+        assert_eq!(scan(&nest(MAX_DEPTH)).unwrap_err(), JsonError::TooDeep);
+        assert_eq!(scan(&nest(1_000_000)).unwrap_err(), JsonError::TooDeep);
+    }
+}

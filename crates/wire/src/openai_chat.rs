@@ -1,0 +1,15 @@
+//! OpenAI chat completions: the request and what of it costs money, the answer and its usage, the
+//! stream and its tap, errors.
+
+mod cost;
+mod error;
+mod parts;
+mod request;
+mod response;
+mod stream;
+
+pub use cost::{FIELDS, Treatment};
+pub use error::{UpstreamError, read_error};
+pub use request::{CapField, ChatRequest, Outgoing};
+pub use response::{Answer, AnswerError, read_answer, rename_model};
+pub use stream::{Seen, Tap, length_frame};

@@ -1,0 +1,71 @@
+//! Every field that can change what a call costs, and what we do about it. A field that is not here
+//! is passed on as it is: it cannot change the bill of the models we sell.
+
+/// What is done about a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Treatment {
+    /// Its tokens are counted and priced.
+    Priced,
+    /// It bounds the price, and is itself bounded.
+    Bounded,
+    /// It is taken with these values alone; the last part says why.
+    Only(&'static [&'static str], &'static str),
+    /// It is refused; the way out.
+    Refused(&'static str),
+    /// It names something stored at an upstream; the way out.
+    Reference(&'static str),
+}
+
+/// The cost table of chat completions.
+pub const FIELDS: &[(&str, Treatment)] = &[
+    ("messages", Treatment::Priced),
+    ("tools", Treatment::Priced),
+    ("functions", Treatment::Priced),
+    ("response_format", Treatment::Priced),
+    ("prediction", Treatment::Priced),
+    ("max_tokens", Treatment::Bounded),
+    ("max_completion_tokens", Treatment::Bounded),
+    ("n", Treatment::Bounded),
+    (
+        "service_tier",
+        Treatment::Only(
+            &["auto", "default"],
+            "other tiers have other prices, which are not sold here",
+        ),
+    ),
+    (
+        "modalities",
+        Treatment::Only(
+            &["text"],
+            "audio output has a price of its own; use /v1/audio/speech",
+        ),
+    ),
+    (
+        "audio",
+        Treatment::Refused("audio output has a price of its own; use /v1/audio/speech"),
+    ),
+    (
+        "web_search_options",
+        Treatment::Refused("searches are billed by the call and have no price here; leave it out"),
+    ),
+    (
+        "background",
+        Treatment::Reference("the call must be there to be charged for; leave `background` out"),
+    ),
+    (
+        "previous_response_id",
+        Treatment::Reference("chat completions carry their whole conversation in `messages`"),
+    ),
+    (
+        "conversation",
+        Treatment::Reference("chat completions carry their whole conversation in `messages`"),
+    ),
+    (
+        "prompt",
+        Treatment::Reference("write the prompt into `messages`"),
+    ),
+    (
+        "container",
+        Treatment::Reference("containers live at an upstream and are not ours to name"),
+    ),
+];

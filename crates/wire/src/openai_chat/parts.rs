@@ -1,0 +1,144 @@
+//! What stands in messages besides text: images, sound and files, each with a bound of its own,
+//! and references to things stored elsewhere, which are refused.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Deserializer};
+
+use crate::Refusal;
+
+/// Tokens of one image at most, on the models we know.
+const IMAGE_TOKENS: u64 = 2_000;
+/// Bytes of encoded sound for one token, at least.
+const AUDIO_BYTES_PER_TOKEN: u64 = 48;
+/// Bytes of an encoded file for one token, at least; pages are also seen as images.
+const FILE_BYTES_PER_TOKEN: u64 = 4;
+const MAX_MESSAGES: usize = 100_000;
+
+/// Bytes that are not text, and the tokens they may be instead.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Media {
+    pub(super) bytes: u64,
+    pub(super) tokens: u64,
+}
+
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(borrow, default)]
+    role: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    content: Option<Content<'a>>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Content<'a> {
+    Parts(#[serde(borrow)] Vec<Part<'a>>),
+    /// Its words are counted by the bytes of the whole.
+    Text(#[serde(deserialize_with = "any_text")] ()),
+}
+
+#[derive(Deserialize)]
+struct Part<'a> {
+    #[serde(borrow, default)]
+    image_url: Option<Image<'a>>,
+    #[serde(borrow, default)]
+    input_audio: Option<Sound<'a>>,
+    #[serde(borrow, default)]
+    file: Option<File<'a>>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Image<'a> {
+    Address {
+        #[serde(borrow)]
+        url: Cow<'a, str>,
+    },
+    Bare(#[serde(borrow)] Cow<'a, str>),
+}
+
+#[derive(Deserialize)]
+struct Sound<'a> {
+    #[serde(borrow, default)]
+    data: Cow<'a, str>,
+}
+
+#[derive(Deserialize)]
+struct File<'a> {
+    #[serde(borrow, default)]
+    file_data: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    file_id: Option<Cow<'a, str>>,
+}
+
+/// Looks through the messages.
+pub(super) fn read_messages(bytes: &[u8]) -> Result<Media, Refusal> {
+    let messages: Vec<Message<'_>> = serde_json::from_slice(bytes).map_err(|error| {
+        let what = "`messages` must be a list of objects with `role` and `content`";
+        Refusal::invalid("messages", format!("{what}: {error}"))
+    })?;
+    if messages.is_empty() {
+        return Err(Refusal::invalid(
+            "messages",
+            "`messages` must have at least one message",
+        ));
+    }
+    if messages.len() > MAX_MESSAGES {
+        return Err(Refusal::invalid(
+            "messages",
+            format!("`messages` may have at most {MAX_MESSAGES} messages"),
+        ));
+    }
+    let mut media = Media::default();
+    for (place, message) in messages.iter().enumerate() {
+        if message.role.is_none() {
+            return Err(Refusal::invalid(
+                &format!("messages[{place}].role"),
+                "every message needs a `role`",
+            ));
+        }
+        if let Some(Content::Parts(parts)) = &message.content {
+            for (number, part) in parts.iter().enumerate() {
+                media.add(part, &format!("messages[{place}].content[{number}]"))?;
+            }
+        }
+    }
+    Ok(media)
+}
+
+impl Media {
+    fn add(&mut self, part: &Part<'_>, place: &str) -> Result<(), Refusal> {
+        if let Some(image) = &part.image_url {
+            let (Image::Address { url } | Image::Bare(url)) = image;
+            self.more(url, IMAGE_TOKENS);
+        }
+        if let Some(sound) = &part.input_audio {
+            let bytes = length(&sound.data);
+            self.more(&sound.data, bytes.div_ceil(AUDIO_BYTES_PER_TOKEN));
+        }
+        if let Some(file) = &part.file {
+            if file.file_id.is_some() {
+                let param = format!("{place}.file.file_id");
+                return Err(Refusal::reference(&param, "send the file as `file_data`"));
+            }
+            let data = file.file_data.as_deref().unwrap_or_default();
+            let tokens = length(data).div_ceil(FILE_BYTES_PER_TOKEN);
+            self.more(data, tokens.saturating_add(IMAGE_TOKENS));
+        }
+        Ok(())
+    }
+
+    fn more(&mut self, encoded: &str, tokens: u64) {
+        self.bytes = self.bytes.saturating_add(length(encoded));
+        self.tokens = self.tokens.saturating_add(tokens);
+    }
+}
+
+fn any_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
+    Cow::<'de, str>::deserialize(deserializer).map(|_| ())
+}
+
+fn length(text: &str) -> u64 {
+    u64::try_from(text.len()).unwrap_or(u64::MAX)
+}

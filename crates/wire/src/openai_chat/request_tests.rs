@@ -1,0 +1,176 @@
+//! Requests: what is read, what is refused, what is changed on the way out.
+
+use super::*;
+
+fn read(text: &str) -> Result<ChatRequest, Refusal> {
+    ChatRequest::read(Bytes::copy_from_slice(text.as_bytes()))
+}
+
+fn refused(text: &str) -> (String, Option<String>) {
+    let refusal = read(text).unwrap_err();
+    (refusal.code.to_owned(), refusal.param)
+}
+
+fn with(extra: &str) -> String {
+    format!(r#"{{"model":"m","messages":[{{"role":"user","content":"hi"}}]{extra}}}"#)
+}
+
+#[test]
+fn a_request_is_read() {
+    let request = read(&with(
+        r#","stream":true,"stream_options":{"include_usage":true},"max_tokens":7,"n":2,"reasoning_effort":"low""#,
+    ))
+    .unwrap();
+    assert_eq!(request.model, "m");
+    assert!(request.stream && request.wants_usage);
+    assert_eq!(request.max_output, Some(7));
+    assert_eq!(request.cap_field, Some(CapField::MaxTokens));
+    assert_eq!(request.choices, 2);
+    assert_eq!(request.reasoning_effort.as_deref(), Some("low"));
+    let plain = read(&with("")).unwrap();
+    assert!(!plain.stream && !plain.wants_usage && plain.max_output.is_none());
+    assert_eq!(plain.choices, 1);
+}
+
+#[test]
+fn bad_fields_are_named() {
+    let invalid = |param: &str| ("invalid_request".to_owned(), Some(param.to_owned()));
+    assert_eq!(refused("{}"), invalid("model"));
+    assert_eq!(refused(r#"{"model":""}"#), invalid("model"));
+    assert_eq!(refused(r#"{"model":3}"#), invalid("model"));
+    assert_eq!(refused(r#"{"model":"m"}"#), invalid("messages"));
+    assert_eq!(
+        refused(r#"{"model":"m","messages":[]}"#),
+        invalid("messages")
+    );
+    assert_eq!(
+        refused(r#"{"model":"m","messages":[{}]}"#),
+        invalid("messages[0].role")
+    );
+    assert_eq!(refused(&with(r#","stream":"yes""#)), invalid("stream"));
+    assert_eq!(refused(&with(r#","n":0"#)), invalid("n"));
+    assert_eq!(refused(&with(r#","n":17"#)), invalid("n"));
+    assert_eq!(refused(&with(r#","max_tokens":0"#)), invalid("max_tokens"));
+    assert_eq!(refused(&with(r#","max_tokens":-1"#)), invalid("max_tokens"));
+    assert_eq!(
+        refused(&with(r#","max_tokens":1,"max_completion_tokens":1"#)),
+        invalid("max_tokens")
+    );
+    assert_eq!(refused(&with(r#","model":"again""#)).0, "invalid_request");
+    assert_eq!(refused("not json").0, "invalid_request");
+}
+
+#[test]
+fn every_field_of_the_cost_table_is_priced_bounded_or_refused() {
+    for (field, treatment) in FIELDS {
+        let text = with(&format!(r#","{field}":{{"x":1}}"#));
+        let null = with(&format!(r#","{field}":null"#));
+        match treatment {
+            Treatment::Priced | Treatment::Bounded => {}
+            Treatment::Only(allowed, _) => {
+                assert_eq!(refused(&text).1.as_deref(), Some(*field));
+                for word in *allowed {
+                    assert!(read(&with(&format!(r#","{field}":"{word}""#))).is_ok());
+                    assert!(read(&with(&format!(r#","{field}":["{word}"]"#))).is_ok());
+                }
+                assert!(read(&null).is_ok());
+            }
+            Treatment::Refused(_) => {
+                assert_eq!(refused(&text).1.as_deref(), Some(*field));
+                assert!(read(&null).is_ok());
+            }
+            Treatment::Reference(_) => {
+                assert_eq!(refused(&text).0, "reference_not_supported", "{field}");
+                assert!(read(&null).is_ok());
+            }
+        }
+    }
+    let file = r#"{"model":"m","messages":[{"role":"user","content":[{"type":"file","file":{"file_id":"f"}}]}]}"#;
+    assert_eq!(refused(file).0, "reference_not_supported");
+}
+
+#[test]
+fn priced_fields_raise_the_bound_and_pictures_count_as_pictures() {
+    let tokens = |text: &str| read(text).unwrap().input_tokens;
+    let plain = tokens(&with(""));
+    for field in ["tools", "functions", "response_format", "prediction"] {
+        let more = format!(r#","{field}":"{}""#, "x".repeat(100));
+        assert!(tokens(&with(&more)) >= plain + 50, "{field}");
+    }
+    assert!(tokens(&with(r#","user":"xxxxxxxxxxxxxxxxxxxxxxxxxxxxx""#)) == plain);
+    let picture = |bytes: usize| {
+        format!(
+            r#"{{"model":"m","messages":[{{"role":"user","content":[{{"type":"image_url","image_url":{{"url":"data:image/png;base64,{}"}}}}]}}]}}"#,
+            "A".repeat(bytes)
+        )
+    };
+    assert_eq!(tokens(&picture(100)), tokens(&picture(100_000)));
+    let wide = tokens(&with("").replace("hi", &"你".repeat(100)));
+    assert!(wide >= plain + 200 - 2);
+}
+
+#[test]
+fn only_named_fields_change_on_the_way_out() {
+    let out = |text: &str, out: Outgoing<'_>| {
+        String::from_utf8(read(text).unwrap().outgoing(&out).to_vec()).unwrap()
+    };
+    let same = Outgoing {
+        model: "m",
+        ..Outgoing::default()
+    };
+    let text = with(r#", "z" : 1e3,"x":{"stream":false}"#);
+    assert_eq!(out(&text, same.clone()), text);
+    let renamed = Outgoing {
+        model: "vendor/m",
+        ..Outgoing::default()
+    };
+    assert_eq!(
+        out(&text, renamed),
+        text.replacen("\"m\"", "\"vendor/m\"", 1)
+    );
+    let streaming = with(r#","stream":true"#);
+    assert_eq!(
+        out(&streaming, same.clone()),
+        with(r#","stream":true,"stream_options":{"include_usage":true}"#)
+    );
+    let options = with(r#","stream":true,"stream_options":{"a":1}"#);
+    assert_eq!(
+        out(&options, same.clone()),
+        with(r#","stream":true,"stream_options":{"a":1,"include_usage":true}"#)
+    );
+    let asked = with(r#","stream":true,"stream_options":{"include_usage":true}"#);
+    assert_eq!(out(&asked, same.clone()), asked);
+    let without = Outgoing {
+        no_stream_options: true,
+        ..same.clone()
+    };
+    assert_eq!(out(&asked, without), streaming);
+    let capped = Outgoing {
+        max_output: Some((50, None)),
+        ..same.clone()
+    };
+    assert_eq!(
+        out(&with(""), capped.clone()),
+        with(r#","max_completion_tokens":50"#)
+    );
+    assert_eq!(
+        out(&with(r#","max_tokens":90"#), capped),
+        with(r#","max_tokens":50"#)
+    );
+    let older = Outgoing {
+        max_output: Some((50, Some(CapField::MaxTokens))),
+        ..same.clone()
+    };
+    assert_eq!(
+        out(&with(r#","max_completion_tokens":50"#), older),
+        with(r#","max_tokens":50"#)
+    );
+    let no_effort = Outgoing {
+        no_reasoning_effort: true,
+        ..same
+    };
+    assert_eq!(
+        out(&with(r#","reasoning_effort":"low""#), no_effort),
+        with("")
+    );
+}

@@ -1,0 +1,164 @@
+//! A whole answer: its usage, and that it is one.
+
+use bytes::Bytes;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use trunkline_terms::{Bucket, Usage};
+
+use super::error::{UpstreamError, read_error};
+use super::stream::renamed;
+use crate::{Edit, Frame, patch, scan};
+
+/// Letters of plain text for one token, as a fair guess.
+const ASCII_PER_TOKEN: u64 = 4;
+
+/// A whole answer that was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// Usage, if the upstream told it.
+    pub usage: Option<Usage>,
+    /// Output tokens counted by us.
+    pub written: u64,
+}
+
+/// Why bytes are no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AnswerError {
+    /// An error in the clothes of an answer.
+    Failed(UpstreamError),
+    /// Not what the format allows.
+    Garbage,
+}
+
+/// Usage as OpenAI and its kin write it. What is not a whole number from zero on was not told.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+pub(super) struct RawUsage {
+    #[serde(default, deserialize_with = "count")]
+    pub(super) prompt_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
+    completion_tokens: Option<u64>,
+    /// Another vendor's word for cached tokens.
+    #[serde(default, deserialize_with = "count")]
+    prompt_cache_hit_tokens: Option<u64>,
+    #[serde(default)]
+    prompt_tokens_details: Option<PromptDetails>,
+    #[serde(default)]
+    completion_tokens_details: Option<CompletionDetails>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+struct PromptDetails {
+    #[serde(default, deserialize_with = "count")]
+    cached_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
+    audio_tokens: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+struct CompletionDetails {
+    #[serde(default, deserialize_with = "count")]
+    audio_tokens: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct Whole<'a> {
+    #[serde(borrow, default)]
+    choices: Option<Vec<&'a RawValue>>,
+    #[serde(default)]
+    usage: Option<RawUsage>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+}
+
+/// Reads a whole answer.
+pub fn read_answer(body: &[u8]) -> Result<Answer, AnswerError> {
+    let whole: Whole<'_> = serde_json::from_slice(body).map_err(|_| AnswerError::Garbage)?;
+    let choices = whole.choices.unwrap_or_default();
+    if whole.error.is_some() || choices.is_empty() {
+        return Err(AnswerError::Failed(read_error(body)));
+    }
+    let bytes = choices
+        .iter()
+        .map(|choice| choice.get().len())
+        .sum::<usize>();
+    Ok(Answer {
+        usage: whole.usage.and_then(|usage| usage.usage()),
+        written: estimated_tokens(u64::try_from(bytes).unwrap_or(u64::MAX), 0),
+    })
+}
+
+/// An answer or a frame with its model called by another name; none if it names none.
+#[must_use]
+pub fn rename_model(body: &[u8], model: &str) -> Option<Bytes> {
+    let object = scan(body).ok()?;
+    object.member("model")?;
+    let name = serde_json::to_vec(model).ok()?;
+    Some(Bytes::from(patch(&object, &[Edit::Set("model", name)])))
+}
+
+/// The same for a frame of a stream.
+impl Frame {
+    /// The frame's bytes with its model called by another name.
+    #[must_use]
+    pub fn with_model(&self, model: &str) -> Bytes {
+        renamed(self, model).unwrap_or_else(|| self.raw.clone())
+    }
+}
+
+// === impl RawUsage ===
+
+impl RawUsage {
+    /// Takes over what the other one tells.
+    pub(super) fn merge(&mut self, later: Self) {
+        let over = |old: &mut Option<u64>, new: Option<u64>| *old = new.or(*old);
+        over(&mut self.prompt_tokens, later.prompt_tokens);
+        over(&mut self.completion_tokens, later.completion_tokens);
+        over(
+            &mut self.prompt_cache_hit_tokens,
+            later.prompt_cache_hit_tokens,
+        );
+        self.prompt_tokens_details = later.prompt_tokens_details.or(self.prompt_tokens_details);
+        self.completion_tokens_details = later
+            .completion_tokens_details
+            .or(self.completion_tokens_details);
+    }
+
+    /// Disjoint buckets; none unless input and output were told.
+    pub(super) fn usage(&self) -> Option<Usage> {
+        let (prompt, completion) = (self.prompt_tokens?, self.completion_tokens?);
+        let details = self.prompt_tokens_details.unwrap_or_default();
+        let cached = details.cached_tokens.or(self.prompt_cache_hit_tokens);
+        let cached = cached.unwrap_or(0).min(prompt);
+        let heard = details.audio_tokens.unwrap_or(0);
+        let heard = heard.min(prompt.saturating_sub(cached));
+        let spoken = self
+            .completion_tokens_details
+            .and_then(|details| details.audio_tokens);
+        let spoken = spoken.unwrap_or(0).min(completion);
+        let plain = prompt.saturating_sub(cached).saturating_sub(heard);
+        let mut usage = Usage::unknown()
+            .with(Bucket::PlainInput, plain)
+            .with(Bucket::PlainOutput, completion.saturating_sub(spoken));
+        for (bucket, tokens) in [
+            (Bucket::CacheRead, cached),
+            (Bucket::AudioInput, heard),
+            (Bucket::AudioOutput, spoken),
+        ] {
+            if tokens > 0 {
+                usage = usage.with(bucket, tokens);
+            }
+        }
+        Some(usage)
+    }
+}
+
+/// A guess at the tokens of a text, by its letters.
+pub(super) const fn estimated_tokens(ascii: u64, wide: u64) -> u64 {
+    ascii.div_ceil(ASCII_PER_TOKEN).saturating_add(wide)
+}
+
+fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    Ok(value.as_u64())
+}

@@ -1,0 +1,159 @@
+//! Changes to named members of an object; every other byte, the order of keys and all white space
+//! stay as they were.
+
+use crate::json::Object;
+
+/// One change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Edit<'a> {
+    /// Gives a member this value, written as JSON; it is put at the end if it is not there.
+    Set(&'a str, Vec<u8>),
+    /// Takes a member out.
+    Remove(&'a str),
+}
+
+/// The bytes with the changes. Each key may be named once.
+#[must_use]
+pub fn patch(object: &Object<'_>, edits: &[Edit<'_>]) -> Vec<u8> {
+    let bytes = object.bytes;
+    let mut kept: Vec<u8> = Vec::with_capacity(bytes.len().saturating_add(64));
+    let mut copied = 0_usize;
+    let mut any = false;
+    let last = object.members.len();
+    for (place, member) in object.members.iter().enumerate() {
+        let edit = edits.iter().find(|edit| edit.key() == member.key);
+        match edit {
+            Some(Edit::Remove(_)) => {
+                let from = if any {
+                    end_before(object, place)
+                } else {
+                    member.start
+                };
+                copy(&mut kept, bytes, copied, from);
+                // The first member that stays brings no comma of its own.
+                let next = object.members.get(place.saturating_add(1));
+                copied = match next {
+                    Some(next) if !any => next.start,
+                    Some(_) | None => member.value.end,
+                };
+            }
+            Some(Edit::Set(_, value)) => {
+                copy(&mut kept, bytes, copied, member.value.start);
+                kept.extend_from_slice(value);
+                copied = member.value.end;
+                any = true;
+            }
+            None => any = true,
+        }
+    }
+    let end = object
+        .members
+        .get(last.saturating_sub(1))
+        .map_or(object.close, |member| member.value.end);
+    copy(&mut kept, bytes, copied, end);
+    copied = copied.max(end);
+    for edit in edits {
+        if let Edit::Set(key, value) = edit
+            && object.member(key).is_none()
+        {
+            if any {
+                kept.push(b',');
+            }
+            kept.extend_from_slice(&quoted(key));
+            kept.push(b':');
+            kept.extend_from_slice(value);
+            any = true;
+        }
+    }
+    copy(&mut kept, bytes, copied, bytes.len());
+    kept
+}
+
+impl Edit<'_> {
+    fn key(&self) -> &str {
+        match self {
+            Self::Set(key, _) | Self::Remove(key) => key,
+        }
+    }
+}
+
+/// Where the member before ends, so that the comma between goes too.
+fn end_before(object: &Object<'_>, place: usize) -> usize {
+    let before = place
+        .checked_sub(1)
+        .and_then(|place| object.members.get(place));
+    before.map_or(0, |member| member.value.end)
+}
+
+fn copy(kept: &mut Vec<u8>, bytes: &[u8], from: usize, to: usize) {
+    kept.extend_from_slice(bytes.get(from..to).unwrap_or_default());
+}
+
+fn quoted(key: &str) -> Vec<u8> {
+    serde_json::to_vec(key).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::scan;
+
+    fn set<'a>(key: &'a str, value: &str) -> Edit<'a> {
+        Edit::Set(key, value.as_bytes().to_vec())
+    }
+
+    fn done(text: &str, edits: &[Edit<'_>]) -> String {
+        String::from_utf8(patch(&scan(text.as_bytes()).unwrap(), edits)).unwrap()
+    }
+
+    #[test]
+    fn only_the_named_members_change() {
+        let text = "{ \"b\" : 1.0 ,\n\"model\":\"x\" , \"a\": [ 1 ]}\n";
+        assert_eq!(
+            done(text, &[set("model", "\"y\"")]),
+            "{ \"b\" : 1.0 ,\n\"model\":\"y\" , \"a\": [ 1 ]}\n"
+        );
+        assert_eq!(
+            done(text, &[set("new", "{}")]),
+            "{ \"b\" : 1.0 ,\n\"model\":\"x\" , \"a\": [ 1 ],\"new\":{}}\n"
+        );
+        assert_eq!(done(text, &[]), text);
+        assert_eq!(done("{}", &[set("a", "1")]), "{\"a\":1}");
+        assert_eq!(
+            done("{ }", &[set("a", "1"), set("b", "2")]),
+            "{ \"a\":1,\"b\":2}"
+        );
+    }
+
+    #[test]
+    fn a_member_leaves_with_one_comma() {
+        let text = r#"{"a":1, "b":2, "c":3}"#;
+        let without = |keys: &[&'static str]| {
+            let edits: Vec<_> = keys.iter().map(|key| Edit::Remove(key)).collect();
+            done(text, &edits)
+        };
+        assert_eq!(without(&["a"]), r#"{"b":2, "c":3}"#);
+        assert_eq!(without(&["b"]), r#"{"a":1, "c":3}"#);
+        assert_eq!(without(&["c"]), r#"{"a":1, "b":2}"#);
+        assert_eq!(without(&["a", "b"]), r#"{"c":3}"#);
+        assert_eq!(without(&["a", "c"]), r#"{"b":2}"#);
+        assert_eq!(without(&["b", "c"]), r#"{"a":1}"#);
+        assert_eq!(without(&["a", "b", "c"]), "{}");
+        assert_eq!(
+            done(text, &[Edit::Remove("a"), set("d", "4")]),
+            r#"{"b":2, "c":3,"d":4}"#
+        );
+        assert_eq!(
+            done(
+                text,
+                &[
+                    Edit::Remove("a"),
+                    Edit::Remove("b"),
+                    Edit::Remove("c"),
+                    set("d", "4")
+                ]
+            ),
+            r#"{"d":4}"#
+        );
+    }
+}
