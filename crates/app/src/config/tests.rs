@@ -87,7 +87,7 @@ fn every_key_can_be_overridden_by_the_environment() {
     let keys = Layers::read(Some(Path::new("/dev/null")), &[])
         .unwrap()
         .keys();
-    assert_eq!(keys.len(), 16, "{keys:?}");
+    assert_eq!(keys.len(), 19, "{keys:?}");
     // One good value for each key, so that a key without a row here fails the test.
     let good = [
         ("edge.listen", "127.0.0.1:1"),
@@ -106,6 +106,9 @@ fn every_key_can_be_overridden_by_the_environment() {
         ("keyring.file", "/etc/k"),
         ("keyring.text", "v1:secret"),
         ("providers.folder", "/etc/p"),
+        ("edge.drain_seconds", "11"),
+        ("catalog.prices", "/etc/prices.toml"),
+        ("catalog.models", "/etc/models.toml"),
     ];
     for key in &keys {
         let (_, value) = good.iter().find(|(name, _)| name == key).unwrap();
@@ -140,6 +143,9 @@ fn every_key_can_be_overridden_by_the_environment() {
     assert_eq!(config.database.statement_timeout.as_millis(), 9);
     assert_eq!(config.database.lock_timeout.as_millis(), 10);
     assert!(config.database.pgbouncer);
+    assert_eq!(config.drain.as_secs(), 11);
+    assert_eq!(config.catalog.prices, Path::new("/etc/prices.toml"));
+    assert_eq!(config.catalog.models, Path::new("/etc/models.toml"));
     assert_eq!(
         config.providers_folder.as_deref(),
         Some(Path::new("/etc/p"))
@@ -167,7 +173,7 @@ fn a_broken_configuration_is_explained_key_by_key() {
     let said: Vec<String> = findings.iter().map(ToString::to_string).collect();
     let all = said.join("\n");
     assert!(
-        all.contains("edge.colour") && all.contains("[edge] has edge.listen"),
+        all.contains("edge.colour") && all.contains("[edge] has edge.drain_seconds, edge.listen"),
         "{all}"
     );
     assert!(
