@@ -32,6 +32,12 @@ const MAX_PENDING_RESETS: usize = 64;
 /// Pause after the system refused a connection, so that its lack of files is not a busy loop.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
+/// Headers of ours that a browser may read.
+const EXPOSED: &str = "x-request-id, request-id, trunkline-cost-usd, trunkline-warnings, retry-after, \
+    x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, \
+    x-ratelimit-limit-tokens, x-ratelimit-remaining-tokens, x-ratelimit-reset-tokens, \
+    idempotent-replayed, deprecation, sunset, *";
+
 /// How the listener behaves.
 #[derive(Debug, Clone)]
 pub struct EdgeSettings {
@@ -229,8 +235,9 @@ fn with_ids(mut answered: Answered, id: RequestId) -> Answered {
         headers.insert(HeaderName::from_static("request-id"), value);
     }
     let any = HeaderValue::from_static("*");
-    headers.insert(http::header::ACCESS_CONTROL_ALLOW_ORIGIN, any.clone());
-    headers.insert(http::header::ACCESS_CONTROL_EXPOSE_HEADERS, any);
+    headers.insert(http::header::ACCESS_CONTROL_ALLOW_ORIGIN, any);
+    let exposed = HeaderValue::from_static(EXPOSED);
+    headers.insert(http::header::ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
     answered
 }
 

@@ -255,7 +255,11 @@ impl Gateway {
         let request = ChatRequest::read(body)?;
         let shelf = self.inner.shelf.get();
         let tranche = self.inner.settings.tranche_tokens;
-        let quoted = Quoted::price(id, caller, request, shelf, self.inner.now(), tranche)?;
+        let strict = headers
+            .get("trunkline-strict")
+            .is_some_and(|value| value == "true");
+        let now = self.inner.now();
+        let quoted = Quoted::price(id, caller, request, shelf, now, (tranche, strict))?;
         check_max_cost(headers, &quoted)?;
         if !self.inner.roster.get().knows(&quoted.request.model) {
             let text = format!("nobody serves {:?} right now", quoted.request.model);

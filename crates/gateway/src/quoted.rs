@@ -49,7 +49,7 @@ impl Quoted {
         request: ChatRequest,
         shelf: Arc<Shelf>,
         at: Moment,
-        tranche: u64,
+        (tranche, strict): (u64, bool),
     ) -> Result<Self, Fault> {
         let model = request.model.clone();
         let group = match shelf.book.offer(&model, caller.group()) {
@@ -66,7 +66,8 @@ impl Quoted {
         }
         let record = shelf.record(&model);
         let mut warnings = Vec::new();
-        check_against(&record, &caller, &request, &mut warnings)?;
+        let strict = strict || caller.key.policy.fields().strict;
+        check_against(&record, strict, &request, &mut warnings)?;
         // A call that cannot be stopped must say how long it may become.
         let cap = match (request.max_output, request.stream) {
             (Some(asked), _) => Some(asked),
@@ -194,14 +195,29 @@ impl Quoted {
 /// What the model cannot do, refused or told.
 fn check_against(
     record: &Record,
-    caller: &Caller,
+    strict: bool,
     request: &ChatRequest,
     warnings: &mut Vec<&'static str>,
 ) -> Result<(), Fault> {
     let model = &request.model;
     let invalid = |text: String| Fault::new(Kind::Invalid("invalid_request"), text);
-    if request.reasoning_effort.is_some() && !record.reasoning {
-        if caller.key.policy.fields().strict {
+    let effort = request.reasoning_effort.as_ref();
+    if let Some(word) = effort.filter(|word| record.reasoning && !record.efforts.contains(word)) {
+        let word: String = word.chars().take(32).collect();
+        let known = record.efforts.join(", ");
+        let text = format!("{model:?} knows the efforts {known}, not {word:?}");
+        return Err(invalid(text).at("reasoning_effort"));
+    }
+    if request.names_a_response {
+        if strict {
+            let text =
+                "`previous_response_id` belongs to the Responses format and has no effect here";
+            return Err(invalid(text.to_owned()).at("previous_response_id"));
+        }
+        warnings.push("previous_response_id_ignored");
+    }
+    if effort.is_some() && !record.reasoning {
+        if strict {
             let text = format!("{model:?} does not reason, so `reasoning_effort` has no effect");
             return Err(invalid(text).at("reasoning_effort"));
         }

@@ -19,6 +19,9 @@ pub struct Record {
     /// Whether it thinks before it answers.
     #[serde(default)]
     pub reasoning: bool,
+    /// The words for how hard it may think.
+    #[serde(default = "default_efforts")]
+    pub efforts: Vec<String>,
     /// Who made it.
     #[serde(default)]
     pub owner: String,
@@ -74,10 +77,15 @@ impl Default for Record {
         Self {
             max_output: DEFAULT_MAX_OUTPUT,
             reasoning: false,
+            efforts: default_efforts(),
             owner: String::new(),
             created: 0,
         }
     }
+}
+
+fn default_efforts() -> Vec<String> {
+    ["low", "medium", "high"].map(str::to_owned).to_vec()
 }
 
 const fn default_max_output() -> u64 {

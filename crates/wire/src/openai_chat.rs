@@ -12,4 +12,4 @@ pub use cost::{FIELDS, Treatment};
 pub use error::{UpstreamError, read_error};
 pub use request::{CapField, ChatRequest, Outgoing};
 pub use response::{Answer, AnswerError, read_answer, rename_model};
-pub use stream::{Seen, Tap, length_frame};
+pub use stream::{Cost, Seen, Tap, length_frame};

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use trunkline_ledger::Outcome;
 use trunkline_terms::{Money, Usage};
 use trunkline_upstream::{Answer, BodyError};
-use trunkline_wire::openai_chat::{Seen, Tap};
+use trunkline_wire::openai_chat::{Cost, Seen, Tap};
 use trunkline_wire::{Frame, Frames};
 
 use super::{Call, Head, tell};
@@ -256,11 +256,13 @@ impl Call {
         let wants_usage = self.quoted.request.wants_usage;
         let model = self.quoted.request.model.clone();
         let usage = metered.usage.clone();
+        let (tier, units) = (metered.price.tier.clone(), metered.price.units.clone());
         match self.settle(metered, outcome).await {
-            Ok(charged) => {
+            Ok(total) => {
                 let exhausted = outcome == Outcome::BalanceExhausted;
                 let usage = wants_usage.then_some(usage);
-                relay.say_goodbye(&model, exhausted, usage, charged).await;
+                let cost = Cost { total, tier, units };
+                relay.say_goodbye(&model, exhausted, usage, &cost).await;
             }
             Err(fault) => relay.break_off(&fault).await,
         }
@@ -308,7 +310,7 @@ impl Relay {
         model: &str,
         exhausted: bool,
         usage: Option<Usage>,
-        charged: Money,
+        cost: &Cost,
     ) {
         let mut last = Vec::new();
         if exhausted {
@@ -317,10 +319,10 @@ impl Relay {
         if let Some(usage) = usage {
             let frame = self
                 .tap
-                .usage_frame(self.usage_frame.as_ref(), model, &usage, charged);
+                .usage_frame(self.usage_frame.as_ref(), model, &usage, cost);
             last.extend_from_slice(&frame);
         }
-        last.extend_from_slice(format!(": trunkline-cost-usd={charged}\n\n").as_bytes());
+        last.extend_from_slice(format!(": trunkline-cost-usd={}\n\n", cost.total).as_bytes());
         last.extend_from_slice(b"data: [DONE]\n\n");
         self.send(Bytes::from(last)).await;
     }

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use crate::house::{House, INPUT, OUTPUT, ask, ask_streaming};
 
+// covers: G-1-15
 #[tokio::test]
 async fn a_whole_answer_is_charged_by_its_usage_and_says_what_it_cost() {
     let house = House::new().await;
@@ -35,6 +36,7 @@ async fn a_whole_answer_is_charged_by_its_usage_and_says_what_it_cost() {
     house.audit().await;
 }
 
+// covers: G-1-03
 #[tokio::test]
 async fn a_stream_passes_as_it_came_and_is_charged_before_its_last_word() {
     let house = House::new().await;

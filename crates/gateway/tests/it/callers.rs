@@ -15,6 +15,7 @@ async fn with_key(house: &House, key: &str) -> Got {
         .await
 }
 
+// covers: D-3-09, D-3-10, D-7-ERR-11
 #[tokio::test]
 async fn only_a_known_key_opens_the_door() {
     let house = House::new().await;
@@ -30,6 +31,11 @@ async fn only_a_known_key_opens_the_door() {
         );
     }
     let own = house.key.clone();
+    let wrong = "Bearer sk-tl-nonsense";
+    let got = house
+        .chat_with(&ask("Hi"), &[("authorization", wrong), ("x-api-key", &own)])
+        .await;
+    assert_eq!(got.status, 401, "`Authorization` wins");
     let got = house
         .chat_with(
             &ask("Hi"),
@@ -40,6 +46,7 @@ async fn only_a_known_key_opens_the_door() {
     assert!(house.simulator.truth().len() == 1);
 }
 
+// covers: D-3-13, D-3-14, D-1-45
 #[tokio::test]
 async fn a_key_opens_what_its_lists_allow() {
     let mut house = House::new().await;
@@ -89,6 +96,7 @@ async fn a_key_opens_what_its_lists_allow() {
     assert!(house.simulator.truth().is_empty());
 }
 
+// covers: D-2-42, D-3-20, D-3-33, D-3-34, D-3-35, D-3-44, D-3-45, G-5-02, G-2.1-02
 #[tokio::test]
 async fn requests_that_are_none_are_refused_before_any_money_moves() {
     let house = House::new().await;
@@ -104,6 +112,7 @@ async fn requests_that_are_none_are_refused_before_any_money_moves() {
     let got = send(r#"{"model":"sim-fast","model":"x","messages":[]}"#, &[]).await;
     assert_eq!(got.status, 400);
     assert!(got.text().contains("stands twice"));
+    assert_eq!(got.json()["error"]["param"], "model");
     let got = send("{}", &[("content-type", "text/plain")]).await;
     assert_eq!(
         (got.status.as_u16(), got.code().as_str()),
@@ -129,6 +138,7 @@ async fn requests_that_are_none_are_refused_before_any_money_moves() {
     assert_eq!(house.wallets().await, [10_000_000_000, 0, 0, 0]);
 }
 
+// covers: D-3-21, D-7-ERR-08
 #[tokio::test]
 async fn paths_and_methods_that_do_not_exist_say_what_does() {
     let house = House::new().await;

@@ -10,7 +10,7 @@ use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use serde_json::{Value, json};
 use tokio::sync::watch;
-use trunkline_db::{Database, Role, SystemClock};
+use trunkline_db::{Database, PoolSettings, Role, SystemClock, connect};
 use trunkline_gateway::{Edge, EdgeSettings, Gateway, Parts, Settings, Shelf};
 use trunkline_keyring::{Binding, Document, Keyring, Purpose, SystemRandom};
 use trunkline_ledger::desk::{self, AccountKind, TopUp, TopUpAnswer, Wallet};
@@ -21,7 +21,7 @@ use trunkline_store::channels::{self, NewChannel, NewCredential, credential_cont
 use trunkline_store::keys::{self, NewKey};
 use trunkline_store::{Policy, PolicyFields};
 use trunkline_terms::{AccountId, Clock as _, Money, NodeId, RequestId, Shard};
-use trunkline_testkit::{Db, random_bytes};
+use trunkline_testkit::{Db, Wire, random_bytes};
 use trunkline_upstream::{Answer, Client, Deadlines, Outgoing, Providers};
 
 /// 2 USD a million input tokens, 8 USD a million output tokens: 2,000 and 8,000 nano-USD each.
@@ -43,6 +43,16 @@ groups = ["default"]
 [models.public-name.prices]
 billing_unit = "tokens"
 standard = { input = 2000000, output = 8000000 }
+[models.sim-reason]
+groups = ["default"]
+[models.sim-reason.prices]
+billing_unit = "tokens"
+standard = { input = 2000000, output = 8000000 }
+[models.unserved]
+groups = ["default"]
+[models.unserved.prices]
+billing_unit = "tokens"
+standard = { input = 2000000, output = 8000000 }
 [models.vip-only]
 groups = ["vip"]
 [models.vip-only.prices]
@@ -54,6 +64,8 @@ const RECORDS: &str = r#"
 max_output = 20000
 owner = "simulator"
 created = 1700000000
+[sim-reason]
+reasoning = true
 "#;
 pub(crate) const CANARY: &str = "canary-credential-0123456789abcdef";
 
@@ -66,6 +78,8 @@ pub(crate) struct House {
     pub(crate) simulator: Simulator,
     pub(crate) account: AccountId,
     pub(crate) key: String,
+    /// The line to the database, where it can be broken.
+    pub(crate) wire: Option<Wire>,
     keyring: Keyring,
     client: Client,
     stop: watch::Sender<bool>,
@@ -87,11 +101,26 @@ impl House {
 
     /// With settings and money in the wallets, in nano-USD.
     pub(crate) async fn with(settings: Settings, paid: i64, trial: i64) -> Self {
+        Self::build(settings, paid, trial, false).await
+    }
+
+    /// The gateway's own way to the database goes through a line that can be broken.
+    pub(crate) async fn through_a_wire() -> Self {
+        Self::build(Settings::default(), 10_000_000_000, 0, true).await
+    }
+
+    async fn build(settings: Settings, paid: i64, trial: i64, breakable: bool) -> Self {
         let db = Db::fresh().await;
-        let (data, console) = (
-            db.connect(Role::Data).await,
-            db.connect(Role::Console).await,
-        );
+        let wire = breakable.then(|| db.wire());
+        let console = db.connect(Role::Console).await;
+        let data = match &wire {
+            None => db.connect(Role::Data).await,
+            Some(wire) => {
+                let url = db.url_through(wire, Role::Data);
+                let settings = PoolSettings::named("wired");
+                connect(&url, Role::Data, settings).await.unwrap()
+            }
+        };
         let simulator = Simulator::start(SimulatorSettings::default())
             .await
             .unwrap();
@@ -129,6 +158,7 @@ impl House {
             simulator,
             account,
             key: String::new(),
+            wire,
             keyring: keyring(),
             client: Client::new(Duration::from_secs(2)).unwrap(),
             stop,
@@ -137,7 +167,12 @@ impl House {
         house.key = house.make_key(PolicyFields::default()).await;
         let base = house.simulator.base_url();
         house
-            .channel("first", &base, 10, &[("sim-fast", "sim-fast")])
+            .channel(
+                "first",
+                &base,
+                10,
+                &[("sim-fast", "sim-fast"), ("sim-reason", "sim-reason")],
+            )
             .await;
         house
             .channel("renamed", &base, 10, &[("public-name", "sim-fast")])

@@ -9,6 +9,7 @@ use crate::house::{House, ask, ask_streaming};
 
 const PATH: &str = "/v1/chat/completions";
 
+// covers: D-2-45, D-2-48
 #[tokio::test]
 async fn a_client_that_leaves_in_the_middle_pays_for_what_had_come_and_stops_the_upstream() {
     let house = House::new().await;

@@ -15,4 +15,6 @@ mod leaving;
 #[cfg(test)]
 mod money;
 #[cfg(test)]
+mod rules;
+#[cfg(test)]
 mod upstreams;

@@ -6,6 +6,7 @@ use trunkline_store::PolicyFields;
 
 use crate::house::{House, ask, ask_streaming};
 
+// covers: D-3-17, D-2-86, D-2-87, D-7-ERR-02
 #[tokio::test]
 async fn too_little_money_is_said_with_what_would_fit_and_nothing_is_sent() {
     let house = House::with(Settings::default(), 1_000_000, 0).await;
@@ -21,17 +22,16 @@ async fn too_little_money_is_said_with_what_would_fit_and_nothing_is_sent() {
     assert!(affordable > 0 && affordable < 10_000, "{error}");
     assert_eq!(error["available_usd"], "0.001");
     assert!(house.simulator.truth().is_empty());
+    body["max_tokens"] = (affordable + 1).into();
+    let got = house.chat(&body).await;
+    assert_eq!(got.status, 402, "and not one token more");
     body["max_tokens"] = affordable.into();
-    assert_eq!(
-        house.chat(&body).await.status,
-        200,
-        "what is said to fit fits"
-    );
-    body["max_tokens"] = (affordable + 200).into();
-    assert_eq!(house.chat(&body).await.status, 402);
+    let got = house.chat(&body).await;
+    assert_eq!(got.status, 200, "what is said to fit fits");
     house.audit().await;
 }
 
+// covers: D-2-83, D-2-84, D-2-85
 #[tokio::test]
 async fn trial_money_fits_the_call_to_the_balance_and_says_so() {
     let house = House::with(Settings::default(), 0, 1_000_000).await;
@@ -65,6 +65,7 @@ async fn a_stream_holds_a_tranche_and_more_as_it_goes() {
     house.audit().await;
 }
 
+// covers: D-2-49, D-2-50, D-2-54
 #[tokio::test]
 async fn money_that_runs_out_ends_the_stream_as_if_it_had_reached_its_length() {
     let settings = Settings {
@@ -79,6 +80,8 @@ async fn money_that_runs_out_ends_the_stream_as_if_it_had_reached_its_length() {
     assert!(got.text().ends_with("data: [DONE]\n\n"), "{}", got.text());
     let last = got.frames().pop().unwrap();
     assert_eq!(last["choices"][0]["finish_reason"], "length");
+    let usage = house.get(&format!("/v1/usage/{}", got.id())).await.json();
+    assert_eq!(usage["warnings"], json!(["balance_exhausted"]));
     let (outcome, charged, _, _) = house.usage(&got.id()).await;
     assert_eq!(outcome, "balance_exhausted");
     assert!(charged > 0 && charged <= 1_500_000);
@@ -90,6 +93,7 @@ async fn money_that_runs_out_ends_the_stream_as_if_it_had_reached_its_length() {
     house.audit().await;
 }
 
+// covers: D-1-29, D-3-19
 #[tokio::test]
 async fn a_callers_own_limit_is_kept() {
     let house = House::new().await;

@@ -30,6 +30,7 @@ async fn nothing_was_charged(house: &House) {
     house.audit().await;
 }
 
+// covers: D-2-43, D-3-47, D-3-51
 #[tokio::test]
 async fn a_failure_before_the_answer_has_a_status_and_costs_nothing() {
     let cases = [
@@ -69,6 +70,7 @@ async fn a_failure_before_the_answer_has_a_status_and_costs_nothing() {
     }
 }
 
+// covers: D-2-44, D-3-76
 #[tokio::test]
 async fn a_stream_that_breaks_ends_with_an_error_event_and_costs_nothing() {
     let cases = [
@@ -152,6 +154,7 @@ async fn usage_that_lies_is_charged_no_further_than_the_wallet_goes() {
     house.audit().await;
 }
 
+// covers: D-3-69
 #[tokio::test]
 async fn another_channel_answers_when_the_first_one_does_not() {
     for fault in [
@@ -182,6 +185,7 @@ async fn another_channel_answers_when_the_first_one_does_not() {
     }
 }
 
+// covers: D-3-78
 #[tokio::test]
 async fn a_credential_that_was_refused_is_not_tried_again() {
     let house = House::new().await;

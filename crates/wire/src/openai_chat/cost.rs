@@ -53,10 +53,6 @@ pub const FIELDS: &[(&str, Treatment)] = &[
         Treatment::Reference("the call must be there to be charged for; leave `background` out"),
     ),
     (
-        "previous_response_id",
-        Treatment::Reference("chat completions carry their whole conversation in `messages`"),
-    ),
-    (
         "conversation",
         Treatment::Reference("chat completions carry their whole conversation in `messages`"),
     ),

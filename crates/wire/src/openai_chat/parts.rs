@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 
 use crate::Refusal;
@@ -28,6 +29,12 @@ struct Message<'a> {
     role: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     content: Option<Content<'a>>,
+    #[serde(default)]
+    tool_calls: Option<IgnoredAny>,
+    #[serde(default)]
+    function_call: Option<IgnoredAny>,
+    #[serde(default)]
+    refusal: Option<IgnoredAny>,
 }
 
 #[derive(Deserialize)]
@@ -98,6 +105,12 @@ pub(super) fn read_messages(bytes: &[u8]) -> Result<Media, Refusal> {
                 "every message needs a `role`",
             ));
         }
+        if message.content.is_none() && !message.may_be_silent() {
+            return Err(Refusal::invalid(
+                &format!("messages[{place}].content"),
+                "every message needs `content`, except an assistant's with tool calls",
+            ));
+        }
         if let Some(Content::Parts(parts)) = &message.content {
             for (number, part) in parts.iter().enumerate() {
                 media.add(part, &format!("messages[{place}].content[{number}]"))?;
@@ -105,6 +118,14 @@ pub(super) fn read_messages(bytes: &[u8]) -> Result<Media, Refusal> {
         }
     }
     Ok(media)
+}
+
+impl Message<'_> {
+    /// An assistant that called tools may have said nothing.
+    fn may_be_silent(&self) -> bool {
+        let acted = [&self.tool_calls, &self.function_call, &self.refusal];
+        self.role.as_deref() == Some("assistant") && acted.iter().any(|act| act.is_some())
+    }
 }
 
 impl Media {

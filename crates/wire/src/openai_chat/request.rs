@@ -12,6 +12,8 @@ use crate::{Edit, JsonError, Object, Refusal, patch, scan};
 const MAX_CHOICES: u64 = 16;
 /// Output tokens that may be asked for; beyond that it is a mistake.
 const MAX_OUTPUT: u64 = 10_000_000;
+/// Belongs to the Responses format.
+const PREVIOUS_RESPONSE: &str = "previous_response_id";
 const MAX_MODEL_CHARACTERS: usize = 128;
 /// Tokens around the text of a request: roles, separators, instructions a vendor adds.
 const FRAME_TOKENS: u64 = 64;
@@ -54,6 +56,8 @@ pub struct ChatRequest {
     pub input_estimate: u64,
     /// The word for how hard to think.
     pub reasoning_effort: Option<String>,
+    /// It names an earlier response, which means nothing here.
+    pub names_a_response: bool,
     /// Where the messages stand in the body.
     messages: std::ops::Range<usize>,
 }
@@ -93,6 +97,12 @@ impl ChatRequest {
                 format!("`n` must be from 1 to {MAX_CHOICES}"),
             ));
         }
+        for number in ["temperature", "top_p"] {
+            typed::<serde_json::Number>(&object, number, "a number")?;
+        }
+        let names_a_response = object
+            .value(PREVIOUS_RESPONSE)
+            .is_some_and(|value| value != b"null");
         let reasoning_effort = typed(&object, "reasoning_effort", "a word")?;
         let (input_tokens, input_estimate) = input_tokens(&object, media);
         let messages = object
@@ -110,6 +120,7 @@ impl ChatRequest {
             input_tokens,
             input_estimate,
             reasoning_effort,
+            names_a_response,
             messages,
         })
     }
@@ -144,6 +155,9 @@ impl ChatRequest {
         self.cap_edits(out, &mut edits);
         if out.no_reasoning_effort && self.reasoning_effort.is_some() {
             edits.push(Edit::Remove("reasoning_effort"));
+        }
+        if self.names_a_response {
+            edits.push(Edit::Remove(PREVIOUS_RESPONSE));
         }
         if edits.is_empty() {
             return self.body.clone();
@@ -180,10 +194,17 @@ impl CapField {
 }
 
 fn not_json(error: JsonError) -> Refusal {
+    let message = error.to_string();
+    let param = match error {
+        JsonError::DuplicateKey(key) => Some(key),
+        JsonError::NotUtf8 | JsonError::Syntax(_) | JsonError::NotAnObject | JsonError::TooDeep => {
+            None
+        }
+    };
     Refusal {
         code: "invalid_request",
-        param: None,
-        message: error.to_string(),
+        param,
+        message,
     }
 }
 

@@ -47,6 +47,33 @@ fn bad_fields_are_named() {
         refused(r#"{"model":"m","messages":[{}]}"#),
         invalid("messages[0].role")
     );
+    let message = |text: &str| format!(r#"{{"model":"m","messages":[{text}]}}"#);
+    for silent in [
+        r#"{"role":"user"}"#,
+        r#"{"role":"user","content":null}"#,
+        r#"{"role":"assistant"}"#,
+    ] {
+        assert_eq!(
+            refused(&message(silent)),
+            invalid("messages[0].content"),
+            "{silent}"
+        );
+    }
+    for fine in [
+        r#"{"role":"assistant","tool_calls":[{}]}"#,
+        r#"{"role":"assistant","content":null,"tool_calls":[{}]}"#,
+    ] {
+        assert!(read(&message(fine)).is_ok(), "{fine}");
+    }
+    assert_eq!(
+        refused(&with(r#","temperature":"hot""#)),
+        invalid("temperature")
+    );
+    assert_eq!(refused(&with(r#","top_p":[]"#)), invalid("top_p"));
+    assert_eq!(
+        refused(&with(r#","max_tokens":1.5"#)),
+        invalid("max_tokens")
+    );
     assert_eq!(refused(&with(r#","stream":"yes""#)), invalid("stream"));
     assert_eq!(refused(&with(r#","n":0"#)), invalid("n"));
     assert_eq!(refused(&with(r#","n":17"#)), invalid("n"));
@@ -56,7 +83,7 @@ fn bad_fields_are_named() {
         refused(&with(r#","max_tokens":1,"max_completion_tokens":1"#)),
         invalid("max_tokens")
     );
-    assert_eq!(refused(&with(r#","model":"again""#)).0, "invalid_request");
+    assert_eq!(refused(&with(r#","model":"again""#)), invalid("model"));
     assert_eq!(refused("not json").0, "invalid_request");
 }
 

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use trunkline_terms::{Bucket, Money, Usage};
+use trunkline_terms::{Bucket, Money, Units, Usage};
 
 use super::error::{UpstreamError, read_error};
 use super::response::{RawUsage, estimated_tokens};
@@ -27,6 +27,17 @@ pub enum Seen {
     Failed(UpstreamError),
     /// Not what the format allows.
     Garbage,
+}
+
+/// What a call cost, and why.
+#[derive(Debug, Clone)]
+pub struct Cost {
+    /// What was charged.
+    pub total: Money,
+    /// The price tier.
+    pub tier: String,
+    /// What was billed.
+    pub units: Units,
 }
 
 /// Follows one stream.
@@ -164,7 +175,7 @@ impl Tap {
         theirs: Option<&Frame>,
         model: &str,
         usage: &Usage,
-        cost: Money,
+        cost: &Cost,
     ) -> Bytes {
         let theirs = theirs.and_then(|frame| with_cost(frame.data.as_ref()?, model, cost));
         theirs.unwrap_or_else(|| {
@@ -206,11 +217,18 @@ impl Tap {
     }
 }
 
-fn with_cost(data: &[u8], model: &str, cost: Money) -> Option<Bytes> {
+fn with_cost(data: &[u8], model: &str, cost: &Cost) -> Option<Bytes> {
     let object = scan(data).ok()?;
     let usage = scan(object.value("usage")?).ok()?;
     // A number of JSON, written digit by digit: no float comes near it.
-    let usage = patch(&usage, &[Edit::Set("cost", cost.to_string().into_bytes())]);
+    let details = serde_json::json!({ "tier": cost.tier, "units": cost.units });
+    let usage = patch(
+        &usage,
+        &[
+            Edit::Set("cost", cost.total.to_string().into_bytes()),
+            Edit::Set("cost_details", details.to_string().into_bytes()),
+        ],
+    );
     let model = serde_json::to_vec(model).ok()?;
     let edits = [Edit::Set("usage", usage), Edit::Set("model", model)];
     Some(Frame::of_data(&patch(&object, &edits)).raw)

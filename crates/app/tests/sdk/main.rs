@@ -1,0 +1,4 @@
+//! The vendors' SDKs through the whole product.
+
+#[cfg(test)]
+mod suites;
