@@ -113,14 +113,7 @@ impl House {
         let db = Db::fresh().await;
         let wire = breakable.then(|| db.wire());
         let console = db.connect(Role::Console).await;
-        let data = match &wire {
-            None => db.connect(Role::Data).await,
-            Some(wire) => {
-                let url = db.url_through(wire, Role::Data);
-                let settings = PoolSettings::named("wired");
-                connect(&url, Role::Data, settings).await.unwrap()
-            }
-        };
+        let data = data_pool(&db, wire.as_ref()).await;
         let simulator = Simulator::start(SimulatorSettings::default())
             .await
             .unwrap();
@@ -395,6 +388,16 @@ impl Got {
         json.map(|data| serde_json::from_str(data).unwrap())
             .collect()
     }
+}
+
+/// The gateway's way to the database.
+async fn data_pool(db: &Db, wire: Option<&Wire>) -> Database {
+    let Some(wire) = wire else {
+        return db.connect(Role::Data).await;
+    };
+    let url = db.url_through(wire, Role::Data);
+    let settings = PoolSettings::named("wired");
+    connect(&url, Role::Data, settings).await.unwrap()
 }
 
 pub(crate) fn ask(prompt: &str) -> Value {
