@@ -71,9 +71,9 @@ ledger-speed:
 ledger-growth:
     cargo nextest run --profile long --locked -p trunkline-ledger --test growth --run-ignored all --no-capture
 
-# Mutation testing of the quote and money arithmetic; survivors are explained in docs/mutants.md.
-mutants *words:
-    ./scripts/mutants {{ words }}
+# Mutation testing of prices and ledger (or `just mutants prices`); survivors are explained in docs/mutants.md.
+mutants *what:
+    ./scripts/mutants {{ what }}
 
 # The gate, as CI runs it.
 ci:
