@@ -10,7 +10,7 @@ use bytes::Bytes;
 use http::HeaderMap;
 use tokio::sync::{broadcast, oneshot};
 use tokio_util::task::TaskTracker;
-use trunkline_db::{Database, DbError};
+use trunkline_db::{Database, DbError, revision};
 use trunkline_keyring::{Keyring, RandomSource};
 use trunkline_ledger::{Ledger, Outcome, recovery};
 use trunkline_store::channels;
@@ -151,12 +151,12 @@ impl Gateway {
     pub async fn refresh(&self) -> Result<(), DbError> {
         self.inner.doors.follow(&self.inner.data).await?;
         let mut session = self.inner.data.session().await?;
-        let rows = channels::list(&mut session).await?;
-        let newest = rows.iter().map(|row| row.revision).max().unwrap_or(0);
+        let newest = revision::current(&mut session, channels::TOPIC).await?;
         let before = self.inner.roster.get();
         if newest != before.revision {
+            let rows = channels::list(&mut session).await?;
             let providers = &self.inner.providers;
-            let roster = Roster::build(rows, providers, &self.inner.keyring, &before);
+            let roster = Roster::build(rows, newest, providers, &self.inner.keyring, &before);
             self.inner.roster.set(roster);
         }
         Ok(())

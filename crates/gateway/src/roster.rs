@@ -26,7 +26,7 @@ const MAX_COOL_SECONDS: u64 = 600;
 pub(crate) struct Roster {
     by_model: HashMap<String, Vec<Arc<Live>>>,
     all: HashMap<ChannelId, Arc<Live>>,
-    /// The newest change that is in here.
+    /// The number of the newest change that may be in here.
     pub(crate) revision: i64,
 }
 
@@ -65,13 +65,16 @@ impl Roster {
     /// cool-downs are carried over.
     pub(crate) fn build(
         rows: Vec<Channel>,
+        revision: i64,
         providers: &Providers,
         keyring: &Keyring,
         before: &Self,
     ) -> Self {
-        let mut roster = Self::default();
+        let mut roster = Self {
+            revision,
+            ..Self::default()
+        };
         for row in rows {
-            roster.revision = roster.revision.max(row.revision);
             let name = row.name.clone();
             match Live::open(row, providers, keyring, before) {
                 Ok(live) => roster.add(Arc::new(live)),

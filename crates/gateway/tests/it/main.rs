@@ -9,6 +9,8 @@ mod desk;
 #[cfg(test)]
 mod fidelity;
 #[cfg(test)]
+mod hostile;
+#[cfg(test)]
 mod house;
 #[cfg(test)]
 mod leaving;

@@ -1,0 +1,206 @@
+//! Clients that mean no good: slow, ambiguous, oversized. Each is turned away without harm to others.
+
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use trunkline_gateway::Settings;
+
+use crate::house::{House, ask, ask_streaming};
+
+const LONGEST: Duration = Duration::from_secs(10);
+
+fn impatient() -> Settings {
+    Settings {
+        head_wait: Duration::from_millis(400),
+        body_wait: Duration::from_millis(400),
+        ..Settings::default()
+    }
+}
+
+async fn connect(house: &House) -> TcpStream {
+    TcpStream::connect(house.address).await.unwrap()
+}
+
+/// Everything the other side says until it closes.
+async fn all(stream: &mut TcpStream) -> String {
+    let mut said = Vec::new();
+    let read = tokio::time::timeout(LONGEST, stream.read_to_end(&mut said)).await;
+    // A reset is a way to close, too.
+    drop(read.expect("the connection is closed in time"));
+    String::from_utf8_lossy(&said).into_owned()
+}
+
+async fn still_serves(house: &House) {
+    let got = house.chat(&ask("Hello [[tokens:3]]")).await;
+    assert_eq!(got.status, 200, "{}", got.text());
+}
+
+#[tokio::test]
+async fn a_head_that_never_ends_is_not_waited_for() {
+    let house = House::with(impatient(), 10_000_000_000, 0).await;
+    let mut stream = connect(&house).await;
+    let began = Instant::now();
+    let half = b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nx-slow: ";
+    stream.write_all(half).await.unwrap();
+    let said = all(&mut stream).await;
+    assert!(
+        said.is_empty() || said.starts_with("HTTP/1.1 408"),
+        "{said}"
+    );
+    assert!(began.elapsed() < Duration::from_secs(3));
+    still_serves(&house).await;
+}
+
+#[tokio::test]
+async fn a_body_that_never_ends_is_not_waited_for() {
+    let house = House::with(impatient(), 10_000_000_000, 0).await;
+    let mut stream = connect(&house).await;
+    let head = format!(
+        "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\
+         content-type: application/json\r\ncontent-length: 1000\r\nconnection: close\r\n\r\n{{\"mo",
+        house.key
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let said = all(&mut stream).await;
+    assert!(said.starts_with("HTTP/1.1 408"), "{said}");
+    assert!(said.contains("request_timeout") && said.contains("\"charged\":false"));
+    assert_eq!(house.wallets().await, [10_000_000_000, 0, 0, 0]);
+    still_serves(&house).await;
+}
+
+#[tokio::test]
+async fn two_lengths_of_one_body_smuggle_nothing() {
+    let house = House::new().await;
+    let smuggled = "GET /v1/balance HTTP/1.1\r\nhost: x\r\n\r\n";
+    for order in [
+        "content-length: 4\r\ntransfer-encoding: chunked",
+        "transfer-encoding: chunked\r\ncontent-length: 4",
+    ] {
+        let mut stream = connect(&house).await;
+        let request = format!(
+            "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\
+             content-type: application/json\r\n{order}\r\nconnection: close\r\n\r\n{:x}\r\n{smuggled}\r\n0\r\n\r\n",
+            house.key,
+            smuggled.len()
+        );
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let said = all(&mut stream).await;
+        assert_eq!(said.matches("HTTP/1.1").count(), 1, "{said}");
+        assert!(said.starts_with("HTTP/1.1 400"), "{said}");
+        assert!(!said.contains("paid_usd"));
+    }
+    let mut stream = connect(&house).await;
+    let twice = "POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 4\r\ncontent-length: 5\r\n\r\nabcde";
+    stream.write_all(twice.as_bytes()).await.unwrap();
+    assert!(all(&mut stream).await.starts_with("HTTP/1.1 400"));
+    still_serves(&house).await;
+}
+
+#[tokio::test]
+async fn heads_without_measure_are_refused() {
+    let house = House::new().await;
+    let many: String = (0..500).map(|n| format!("x-h{n}: 1\r\n")).collect();
+    let long = format!("x-long: {}\r\n", "a".repeat(200_000));
+    for bomb in [many, long] {
+        let mut stream = connect(&house).await;
+        let request = format!("GET /healthz HTTP/1.1\r\nhost: x\r\n{bomb}\r\n");
+        // The other side may close while we still write.
+        drop(stream.write_all(request.as_bytes()).await);
+        let said = all(&mut stream).await;
+        assert!(
+            said.is_empty() || said.starts_with("HTTP/1.1 431"),
+            "{said}"
+        );
+    }
+    still_serves(&house).await;
+}
+
+/// One frame of HTTP/2.
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
+    let mut frame = length[1..].to_vec();
+    frame.extend([kind, flags]);
+    frame.extend(stream.to_be_bytes());
+    frame.extend(payload);
+    frame
+}
+
+#[tokio::test]
+async fn streams_that_are_opened_and_reset_without_end_close_their_connection_alone() {
+    let house = House::new().await;
+    let mut stream = connect(&house).await;
+    let mut flood = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+    flood.extend(frame(4, 0, 0, &[]));
+    // :method GET, :scheme http, :path /, and :authority as a literal, from the static table.
+    let head = [0x82, 0x86, 0x84, 0x01, 0x01, b'x'];
+    for number in 0..20_000_u32 {
+        let id = number * 2 + 1;
+        flood.extend(frame(1, 0x05, id, &head));
+        flood.extend(frame(3, 0, id, &8_u32.to_be_bytes()));
+    }
+    drop(stream.write_all(&flood).await);
+    let closed = tokio::time::timeout(LONGEST, async {
+        let mut bytes = [0_u8; 4_096];
+        while matches!(stream.read(&mut bytes).await, Ok(read) if read > 0) {}
+    });
+    assert!(closed.await.is_ok(), "the flood's connection is closed");
+    still_serves(&house).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_reader_who_stalls_does_not_slow_ninety_nine_others() {
+    let house = House::new().await;
+    let body = ask_streaming("Go on [[tokens:20000]]").to_string();
+    let request = format!(
+        "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        house.key,
+        body.len()
+    );
+    let mut stalled = connect(&house).await;
+    stalled.write_all(request.as_bytes()).await.unwrap();
+    let mut first = [0_u8; 16];
+    stalled.read_exact(&mut first).await.unwrap();
+    let began = Instant::now();
+    let quick = ask_streaming("Quick [[tokens:20]]");
+    let others = (0..99).map(|_| house.chat(&quick));
+    let answers = futures_join(others.collect()).await;
+    assert!(
+        answers
+            .iter()
+            .all(|got| got.text().ends_with("data: [DONE]\n\n"))
+    );
+    assert!(
+        began.elapsed() < Duration::from_secs(20),
+        "{:?}",
+        began.elapsed()
+    );
+    drop(stalled);
+    house.posted_at_rest().await;
+    house.audit().await;
+}
+
+/// All of them at once, in one task.
+async fn futures_join<T>(futures: Vec<impl Future<Output = T>>) -> Vec<T> {
+    let mut waiting: Vec<_> = futures.into_iter().map(Box::pin).collect();
+    let mut done: Vec<Option<T>> = waiting.iter().map(|_| None).collect();
+    std::future::poll_fn(|context| {
+        let mut pending = false;
+        for (future, slot) in waiting.iter_mut().zip(&mut done) {
+            if slot.is_none() {
+                match future.as_mut().poll(context) {
+                    std::task::Poll::Ready(value) => *slot = Some(value),
+                    std::task::Poll::Pending => pending = true,
+                }
+            }
+        }
+        if pending {
+            std::task::Poll::Pending
+        } else {
+            std::task::Poll::Ready(())
+        }
+    })
+    .await;
+    done.into_iter().flatten().collect()
+}
