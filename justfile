@@ -63,6 +63,10 @@ simulate seeds="10000000":
 chaos rounds="20":
     TRUNKLINE_CHAOS_ROUNDS={{ rounds }} cargo nextest run --profile long --locked -p trunkline-ledger --test chaos --no-capture
 
+# The whole gateway under load while it, its database and its upstreams break: long form, 50,000 calls.
+storm calls="50000":
+    TRUNKLINE_STORM_CALLS={{ calls }} cargo nextest run --profile long --locked -p trunkline-app --test faults --no-capture
+
 # Words a second of the ledger beside its bare statements and beside one UPDATE per call.
 ledger-speed:
     cargo nextest run --cargo-profile release --profile long --locked -p trunkline-ledger --test speed --run-ignored all --no-capture

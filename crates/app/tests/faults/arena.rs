@@ -1,0 +1,233 @@
+//! A PostgreSQL, a simulator and a `trunkline serve` that can be broken one by one.
+
+use std::collections::BTreeMap;
+use std::net::{SocketAddr, TcpListener};
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::{Child, Command};
+use trunkline_db::{Database, PoolSettings, Role, SystemClock, connect};
+use trunkline_keyring::{Binding, Document, FileSource, Keyring, Purpose, SystemRandom};
+use trunkline_ledger::desk::{self, AccountKind, TopUp, Wallet};
+use trunkline_simulator::{Settings, Simulator};
+use trunkline_store::accounts::{self, NewAccount};
+use trunkline_store::channels::{self, NewChannel, NewCredential, credential_context};
+use trunkline_store::keys::{self, NewKey};
+use trunkline_store::{Policy, PolicyFields};
+use trunkline_terms::{AccountId, Clock as _, Money, RequestId, Shard};
+use trunkline_testkit::{OwnSettings, Postgres, random_bytes};
+
+pub(crate) const TRUNKLINE: &str = env!("CARGO_BIN_EXE_trunkline");
+/// What the account begins with, nano-USD.
+pub(crate) const MONEY: i64 = 1_000_000_000_000;
+/// Nano-USD for one input and one output token.
+pub(crate) const INPUT: i64 = 2_000;
+pub(crate) const OUTPUT: i64 = 8_000;
+const PRICES: &str = r#"
+[groups.default]
+rate = "1"
+[models.sim-fast]
+groups = ["default"]
+[models.sim-fast.prices]
+billing_unit = "tokens"
+standard = { input = 2000000, output = 8000000 }
+"#;
+const READY: Duration = Duration::from_secs(30);
+
+pub(crate) struct Arena {
+    pub(crate) postgres: Postgres,
+    pub(crate) simulator: Simulator,
+    pub(crate) address: SocketAddr,
+    pub(crate) key: String,
+    pub(crate) account: AccountId,
+    pub(crate) data: Database,
+    folder: tempfile::TempDir,
+    gateway: Option<Child>,
+}
+
+impl Arena {
+    pub(crate) async fn new() -> Self {
+        let postgres = Postgres::own(OwnSettings {
+            durable: true,
+            max_connections: 60,
+            ..OwnSettings::default()
+        })
+        .await;
+        let pool = async |role| {
+            let url = postgres.direct_url(role);
+            connect(&url, role, PoolSettings::named("arena"))
+                .await
+                .unwrap()
+        };
+        let (data, console) = (pool(Role::Data).await, pool(Role::Console).await);
+        let simulator = Simulator::start(Settings::default()).await.unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("keyring.toml");
+        let document = Document::generate(SystemClock.now(), &SystemRandom).unwrap();
+        FileSource::new(path).create(&document).unwrap();
+        let keyring = Keyring::new(&document, Arc::new(SystemRandom)).unwrap();
+        std::fs::write(folder.path().join("prices.toml"), PRICES).unwrap();
+        std::fs::write(folder.path().join("models.toml"), "").unwrap();
+        let (account, key) = customer(&console).await;
+        channel(&console, &keyring, &simulator.base_url()).await;
+        let port = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = port.local_addr().unwrap();
+        drop(port);
+        let mut arena = Self {
+            postgres,
+            simulator,
+            address,
+            key,
+            account,
+            data,
+            folder,
+            gateway: None,
+        };
+        arena.start_gateway().await;
+        arena
+    }
+
+    /// Starts the gateway, as often as it takes while its database comes back.
+    pub(crate) async fn start_gateway(&mut self) {
+        let url = self.postgres.direct_url(Role::Data);
+        let began = tokio::time::Instant::now();
+        loop {
+            let mut gateway = Command::new(TRUNKLINE)
+                .args(["serve", "--json", "--config", "/dev/null"])
+                .current_dir(self.folder.path())
+                .env("TRUNKLINE__DATABASE__URL", url.reveal())
+                .env("TRUNKLINE__EDGE__LISTEN", self.address.to_string())
+                .env("TRUNKLINE__ADMIN__LISTEN", "127.0.0.1:0")
+                .env("TRUNKLINE__EDGE__DRAIN_SECONDS", "2")
+                .env("TRUNKLINE__KEYRING__FILE", "keyring.toml")
+                .stdin(Stdio::null())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::null())
+                .kill_on_drop(true)
+                .spawn()
+                .unwrap();
+            let mut lines = BufReader::new(gateway.stdout.take().unwrap()).lines();
+            let line = lines.next_line().await.unwrap().unwrap_or_default();
+            if line.contains("\"listen\"") {
+                self.gateway = Some(gateway);
+                return;
+            }
+            assert!(
+                began.elapsed() < READY,
+                "the gateway does not start: {line}"
+            );
+            drop(gateway.wait().await);
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    /// Kills it where it stands.
+    pub(crate) async fn kill_gateway(&mut self) {
+        let mut gateway = self.gateway.take().expect("it runs");
+        gateway.kill().await.unwrap();
+    }
+
+    /// Freezes it for a while.
+    pub(crate) async fn freeze_gateway(&self, long: Duration) {
+        let pid = self.gateway.as_ref().and_then(Child::id).expect("it runs");
+        signal(pid, "-STOP").await;
+        tokio::time::sleep(long).await;
+        signal(pid, "-CONT").await;
+    }
+
+    pub(crate) async fn balance(&self) -> (i64, i64) {
+        let balance = desk::balance(&self.data, self.account)
+            .await
+            .unwrap()
+            .unwrap();
+        (balance.paid.nanos(), balance.paid_held.nanos())
+    }
+
+    /// The books hold.
+    pub(crate) async fn audit(&self) {
+        let url = self.postgres.direct_url(Role::Audit);
+        let audit = Command::new(TRUNKLINE)
+            .args(["audit", "--config", "/dev/null"])
+            .env("TRUNKLINE__DATABASE__URL", url.reveal())
+            .output();
+        let output = audit.await.unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        let complained = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}{complained}");
+    }
+}
+
+async fn signal(pid: u32, word: &str) {
+    let status = Command::new("kill").args([word, &pid.to_string()]).status();
+    assert!(status.await.unwrap().success());
+}
+
+async fn customer(console: &Database) -> (AccountId, String) {
+    let mut tx = console.begin().await.unwrap();
+    let account = desk::create_account(&mut tx, AccountKind::Live)
+        .await
+        .unwrap();
+    let new = NewAccount {
+        id: account,
+        name: "Ada",
+        group: "default",
+        allowed_groups: &[],
+        shard: Shard::new(1).unwrap(),
+    };
+    accounts::create(&mut tx, &new).await.unwrap();
+    let top_up = TopUp {
+        request: RequestId::new(SystemClock.now(), random_bytes()),
+        account,
+        wallet: Wallet::Paid,
+        amount: Money::from_nanos(MONEY),
+        provider: "test".to_owned(),
+        event: "first".to_owned(),
+    };
+    desk::top_up(&mut tx, &top_up).await.unwrap();
+    let new = NewKey {
+        account,
+        parent: None,
+        name: "key",
+        policy: Policy::new(PolicyFields::default()).unwrap(),
+    };
+    let made = keys::create(&mut tx, &new, &random_bytes()).await.unwrap();
+    desk::register_key(&mut tx, account, made.key.id, None)
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+    (account, made.plain.reveal().to_owned())
+}
+
+async fn channel(console: &Database, keyring: &Keyring, base_url: &str) {
+    let context = credential_context("simulator", "main");
+    let binding = Binding::of_operator(&context);
+    let sealed = keyring
+        .seal(Purpose::Credentials, &binding, b"sk-simulator")
+        .unwrap();
+    let models = BTreeMap::from([("sim-fast".to_owned(), "sim-fast".to_owned())]);
+    let new = NewChannel {
+        name: "simulator",
+        provider: "simulator",
+        base_url: Some(base_url),
+        priority: 0,
+        weight: 1,
+        region: None,
+        models: &models,
+        groups: &[],
+        extra_headers: &BTreeMap::new(),
+        proxy: None,
+        requests_per_minute: None,
+        concurrent_calls: None,
+        cost: None,
+        credentials: &[NewCredential {
+            label: "main",
+            sealed: &sealed,
+            hint: "ator",
+        }],
+    };
+    let mut tx = console.begin().await.unwrap();
+    let added = channels::add(&mut tx, &new).await;
+    tx.finish(added).await.unwrap();
+}

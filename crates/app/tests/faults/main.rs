@@ -1,0 +1,11 @@
+//! A gateway in a process of its own, killed, frozen and cut off under load; then everything that
+//! clients were told is compared with what the upstream served and with the books.
+
+#[cfg(test)]
+mod arena;
+#[cfg(test)]
+mod load;
+#[cfg(test)]
+mod storm;
+#[cfg(test)]
+mod verdict;

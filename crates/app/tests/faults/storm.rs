@@ -1,0 +1,63 @@
+//! Faults under load. Short in the gate; `just storm` runs the long form.
+
+use std::time::Duration;
+
+use trunkline_testkit::random_bytes;
+
+use crate::arena::Arena;
+use crate::load::Load;
+use crate::verdict::judge;
+
+const CALLS: &str = "TRUNKLINE_STORM_CALLS";
+const SHORT_CALLS: u64 = 2_000;
+const CLIENTS: usize = 16;
+/// Work between two faults.
+const CALM: Duration = Duration::from_millis(250);
+
+fn calls() -> u64 {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place that reads how long the storm lasts; tests have no configuration"
+    )]
+    let asked = std::env::var(CALLS);
+    asked.map_or(SHORT_CALLS, |text| text.parse().expect("a number of calls"))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_answer_is_lost_doubled_or_charged_for_failure_while_everything_breaks() {
+    let mut arena = Arena::new().await;
+    let calls = calls();
+    let load = Load::new(arena.address, &arena.key, calls);
+    #[expect(clippy::disallowed_methods, reason = "it is joined below")]
+    let clients = tokio::spawn(std::sync::Arc::clone(&load).run(CLIENTS));
+    let mut faults = 0;
+    while !load.is_over() {
+        tokio::time::sleep(CALM).await;
+        let [dice] = random_bytes::<1>();
+        match dice % 4 {
+            0 => {
+                arena.kill_gateway().await;
+                arena.start_gateway().await;
+            }
+            1 => arena.freeze_gateway(Duration::from_millis(300)).await,
+            2 => {
+                arena.postgres.stop_immediate();
+                arena.postgres.start();
+            }
+            _ => {
+                arena.postgres.kill_9_postmaster();
+                arena.postgres.start();
+            }
+        }
+        faults += 1;
+    }
+    let history = clients.await.unwrap();
+    assert_eq!(u64::try_from(history.len()).unwrap(), calls);
+    let counts = judge(&arena, &history).await;
+    println!("{faults} faults, {counts:?}");
+    assert!(counts.complete > 0 && counts.failed > 0, "{counts:?}");
+    assert!(
+        faults >= 40 || calls < SHORT_CALLS,
+        "{faults} faults in {calls} calls"
+    );
+}
