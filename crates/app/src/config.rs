@@ -39,6 +39,7 @@ pub(crate) struct Edge {
     pub(crate) listen: SocketAddr,
     pub(crate) public_url: String,
     pub(crate) trusted_proxies: Vec<trunkline_store::Network>,
+    pub(crate) tls: Option<trunkline_gateway::TlsFiles>,
 }
 
 /// Where the prices and the models' records are.

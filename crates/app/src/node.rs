@@ -75,8 +75,7 @@ impl Node {
             .refresh()
             .await
             .context("cannot read keys and channels")?;
-        let edge = Edge::bind(gateway.clone(), plan.edge, plan.edge_settings).await;
-        let edge = edge.with_context(|| format!("cannot listen on {}", plan.edge))?;
+        let edge = Edge::bind(gateway.clone(), plan.edge, plan.edge_settings).await?;
         let admin = Admin::bind(gateway.clone(), plan.admin).await;
         let admin = admin.with_context(|| format!("cannot listen on {}", plan.admin))?;
         let (edge_address, admin_address) = (edge.address()?, admin.address()?);

@@ -3,6 +3,7 @@
 
 mod body;
 mod paths;
+mod tls;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -13,14 +14,18 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio_util::task::TaskTracker;
 use trunkline_store::Network;
 use trunkline_terms::RequestId;
 
+use self::tls::Tls;
 use crate::gateway::Gateway;
 use crate::reply::{self, Answered};
+
+pub use self::tls::{TlsError, TlsFiles};
 
 /// Bytes of a request's head at most.
 const MAX_HEAD_BYTES: usize = 65_536;
@@ -32,6 +37,8 @@ const MAX_PENDING_RESETS: usize = 64;
 /// Pause after the system refused a connection, so that its lack of files is not a busy loop.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
+/// How often the certificate's files are looked at.
+const CERTIFICATE_LOOK: Duration = Duration::from_secs(2);
 /// Headers of ours that a browser may read.
 const EXPOSED: &str = "x-request-id, request-id, trunkline-cost-usd, trunkline-warnings, retry-after, \
     x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, \
@@ -45,6 +52,19 @@ pub struct EdgeSettings {
     pub trusted_proxies: Vec<Network>,
     /// Connections at once.
     pub max_connections: usize,
+    /// Certificate and key; none to speak plainly, behind a proxy or on this machine.
+    pub tls: Option<TlsFiles>,
+}
+
+/// Why nothing listens.
+#[derive(Debug, thiserror::Error)]
+pub enum EdgeError {
+    /// The address cannot be had.
+    #[error("cannot listen on {0}: {1}")]
+    Bind(SocketAddr, std::io::Error),
+    /// The certificate cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
 }
 
 /// A listener with its connections.
@@ -58,6 +78,7 @@ struct Shared {
     gateway: Gateway,
     settings: EdgeSettings,
     builder: auto::Builder<TokioExecutor>,
+    tls: Option<Tls>,
 }
 
 impl Default for EdgeSettings {
@@ -65,6 +86,7 @@ impl Default for EdgeSettings {
         Self {
             trusted_proxies: Vec::new(),
             max_connections: 50_000,
+            tls: None,
         }
     }
 }
@@ -77,8 +99,10 @@ impl Edge {
         gateway: Gateway,
         address: SocketAddr,
         settings: EdgeSettings,
-    ) -> std::io::Result<Self> {
-        let listener = TcpListener::bind(address).await?;
+    ) -> Result<Self, EdgeError> {
+        let tls = settings.tls.clone().map(Tls::load).transpose()?;
+        let listener = TcpListener::bind(address).await;
+        let listener = listener.map_err(|error| EdgeError::Bind(address, error))?;
         let mut builder = auto::Builder::new(TokioExecutor::new());
         builder
             .http1()
@@ -100,6 +124,7 @@ impl Edge {
                 gateway,
                 settings,
                 builder,
+                tls,
             }),
             connections: TaskTracker::new(),
         })
@@ -113,10 +138,15 @@ impl Edge {
     /// Accepts until the word `stop` changes, then lets every connection end its request.
     pub async fn serve(self, mut stop: watch::Receiver<bool>) {
         let room = Arc::new(Semaphore::new(self.shared.settings.max_connections));
+        let mut look = tokio::time::interval(CERTIFICATE_LOOK);
         loop {
             let accepted = tokio::select! {
                 accepted = self.listener.accept() => accepted,
                 _ = stop.changed() => break,
+                _ = look.tick() => {
+                    self.shared.tls.iter().for_each(Tls::follow);
+                    continue;
+                }
             };
             let (stream, peer) = match accepted {
                 Ok(accepted) => accepted,
@@ -132,7 +162,7 @@ impl Edge {
             };
             let (shared, stop) = (Arc::clone(&self.shared), stop.clone());
             self.connections.spawn(async move {
-                shared.connection(stream, peer, stop).await;
+                shared.greet(stream, peer, stop).await;
                 drop(permit);
             });
         }
@@ -145,13 +175,33 @@ impl Edge {
 // === impl Shared ===
 
 impl Shared {
-    async fn connection(
+    /// Shakes hands, if the listener speaks TLS.
+    async fn greet(
         self: Arc<Self>,
         stream: TcpStream,
         peer: SocketAddr,
-        mut stop: watch::Receiver<bool>,
+        stop: watch::Receiver<bool>,
     ) {
         drop(stream.set_nodelay(true));
+        let Some(tls) = &self.tls else {
+            return self.connection(stream, peer, stop).await;
+        };
+        let handshake = tls.acceptor().accept(stream);
+        match tokio::time::timeout(self.gateway.inner.settings.head_wait, handshake).await {
+            Ok(Ok(stream)) => self.connection(stream, peer, stop).await,
+            Ok(Err(error)) => tracing::debug!(%error, "a handshake failed"),
+            Err(_) => tracing::debug!("a handshake took too long"),
+        }
+    }
+
+    async fn connection<S>(
+        self: Arc<Self>,
+        stream: S,
+        peer: SocketAddr,
+        mut stop: watch::Receiver<bool>,
+    ) where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
         let shared = Arc::clone(&self);
         let service = service_fn(move |request| {
             let shared = Arc::clone(&shared);

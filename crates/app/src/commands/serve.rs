@@ -30,13 +30,15 @@ pub(super) async fn run(config: &Config, output: &Output) -> anyhow::Result<Exit
         edge: config.edge.listen,
         edge_settings: EdgeSettings {
             trusted_proxies: config.edge.trusted_proxies.clone(),
+            tls: config.edge.tls.clone(),
             ..EdgeSettings::default()
         },
         admin: config.admin_listen,
     })
     .await?;
+    let scheme = config.edge.tls.as_ref().map_or("http", |_| "https");
     let text = format!(
-        "Serving on http://{} (metrics on http://{}).",
+        "Serving on {scheme}://{} (metrics on http://{}).",
         node.edge, node.admin
     );
     let object = json!({ "ok": true, "listen": node.edge, "admin": node.admin });

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use trunkline_gateway::TlsFiles;
 use trunkline_store::Network;
 use trunkline_terms::{NodeId, Secret};
 
@@ -109,7 +110,20 @@ impl Check<'_> {
             trusted_proxies
                 .extend(self.take("edge.trusted_proxies", Network::parse(text).ok_or(problem)));
         }
+        let tls = match (raw.tls_certificate.as_str(), raw.tls_key.as_str()) {
+            ("", "") => None,
+            ("", _) | (_, "") => {
+                let problem = "edge.tls_certificate and edge.tls_key come together".to_owned();
+                self.say("edge.tls_certificate", problem);
+                return None;
+            }
+            (certificate, key) => Some(TlsFiles {
+                certificate: PathBuf::from(certificate),
+                key: PathBuf::from(key),
+            }),
+        };
         Some(Edge {
+            tls,
             listen: listen?,
             public_url: public_url?,
             trusted_proxies,

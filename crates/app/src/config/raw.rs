@@ -24,6 +24,8 @@ pub(super) struct RawEdge {
     pub(super) public_url: String,
     pub(super) trusted_proxies: Vec<String>,
     pub(super) drain_seconds: i64,
+    pub(super) tls_certificate: String,
+    pub(super) tls_key: String,
 }
 
 #[derive(Debug, Deserialize)]

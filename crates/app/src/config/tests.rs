@@ -87,7 +87,7 @@ fn every_key_can_be_overridden_by_the_environment() {
     let keys = Layers::read(Some(Path::new("/dev/null")), &[])
         .unwrap()
         .keys();
-    assert_eq!(keys.len(), 19, "{keys:?}");
+    assert_eq!(keys.len(), 21, "{keys:?}");
     // One good value for each key, so that a key without a row here fails the test.
     let good = [
         ("edge.listen", "127.0.0.1:1"),
@@ -107,6 +107,8 @@ fn every_key_can_be_overridden_by_the_environment() {
         ("keyring.text", "v1:secret"),
         ("providers.folder", "/etc/p"),
         ("edge.drain_seconds", "11"),
+        ("edge.tls_certificate", "/etc/cert.pem"),
+        ("edge.tls_key", "/etc/key.pem"),
         ("catalog.prices", "/etc/prices.toml"),
         ("catalog.models", "/etc/models.toml"),
     ];
@@ -144,6 +146,9 @@ fn every_key_can_be_overridden_by_the_environment() {
     assert_eq!(config.database.lock_timeout.as_millis(), 10);
     assert!(config.database.pgbouncer);
     assert_eq!(config.drain.as_secs(), 11);
+    assert!(config.edge.tls.is_some());
+    let half = from_text("[edge]\ntls_key = \"k.pem\"", &[]);
+    assert!(problem(half, "edge.tls_certificate").contains("together"));
     assert_eq!(config.catalog.prices, Path::new("/etc/prices.toml"));
     assert_eq!(config.catalog.models, Path::new("/etc/models.toml"));
     assert_eq!(

@@ -19,4 +19,6 @@ mod money;
 #[cfg(test)]
 mod rules;
 #[cfg(test)]
+mod tls;
+#[cfg(test)]
 mod upstreams;
