@@ -1,11 +1,14 @@
 //! What surrounds a call's money: places of the day, clients' keys, losses, bad words, other nodes.
 
+use trunkline_db::{PoolSettings, Role, connect};
 use trunkline_ledger::{
-    CapacityTake, Idempotency, LedgerError, Outcome, Owner, ReserveAnswer, SettleAnswer, WriteOff,
-    WriteOffReason,
+    CapacityTake, Idempotency, Ledger, LedgerError, Outcome, Owner, ReserveAnswer, SettleAnswer,
+    WriteOff, WriteOffReason,
 };
 
-use crate::house::{House, detail, done, held, nanos, request, reserve, settle, void};
+use trunkline_terms::NodeId;
+
+use crate::house::{House, detail, done, held, nanos, patient, request, reserve, settle, void};
 
 #[tokio::test]
 async fn a_daily_capacity_is_taken_by_the_reservation_and_given_back_by_a_void() {
@@ -192,6 +195,52 @@ async fn a_tasks_hold_may_be_settled_by_another_node_and_a_requests_may_not() {
     assert_eq!(
         first.settle(settle(call, account, 10)).await,
         Ok(done(10, 0))
+    );
+    house.audit().await;
+}
+
+#[tokio::test]
+async fn the_lanes_say_what_they_were_given_before_they_end() {
+    let house = House::new().await;
+    let account = house.account(100, 0).await;
+    let (ledger, tasks) = house.ledger("n1").await;
+    let call = request();
+    ledger.reserve(reserve(call, account, 10)).await.unwrap();
+    let mut caller = Box::pin(ledger.void(void(call, account)));
+    let spoken = std::future::poll_fn(|context| {
+        std::task::Poll::Ready(caller.as_mut().poll(context).is_pending())
+    });
+    assert!(spoken.await, "it was handed over");
+    drop(caller);
+    drop(ledger);
+    tasks.finish().await;
+    assert_eq!(house.wallets(account).await, [100, 0, 0, 0]);
+    house.audit().await;
+}
+
+#[tokio::test]
+async fn a_commit_of_which_nobody_knows_is_said_again_and_counted() {
+    let house = House::new().await;
+    let account = house.account(100, 0).await;
+    let wire = house.db.wire();
+    let url = house.db.url_through(&wire, Role::Data);
+    let data = connect(&url, Role::Data, PoolSettings::named("wired"));
+    let data = data.await.unwrap();
+    let node = NodeId::new("n1").unwrap();
+    let (ledger, _tasks) = Ledger::open(data, &node, patient()).await.unwrap();
+    assert_eq!(ledger.counts().repeated, 0);
+    wire.cut_after_commit();
+    let call = request();
+    assert_eq!(
+        ledger.reserve(reserve(call, account, 10)).await,
+        Ok(held(10, 0))
+    );
+    assert_eq!(wire.strikes(), 1);
+    assert_eq!(ledger.counts().repeated, 1);
+    assert_eq!(house.wallets(account).await, [100, 10, 0, 0], "held once");
+    assert_eq!(
+        ledger.settle(settle(call, account, 4)).await,
+        Ok(done(4, 0))
     );
     house.audit().await;
 }
