@@ -85,7 +85,7 @@ Examples:
     #[command(subcommand)]
     Budget(BudgetCommand),
 
-    /// Add, list, test and drain channels to upstreams.
+    /// Add, list, test, drain and resume channels to upstreams.
     #[command(subcommand)]
     Channel(ChannelCommand),
 

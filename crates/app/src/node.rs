@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use trunkline_db::{Database, SystemClock};
-use trunkline_gateway::{Admin, Edge, EdgeSettings, Gateway, Parts, Settings, Shelf};
+use trunkline_gateway::{Admin, Door, EdgeSettings, Gateway, Parts, Settings, Shelf};
 use trunkline_keyring::{Keyring, SystemRandom};
 use trunkline_ledger::{Author, Ledger, LedgerSettings, LedgerTasks, partitions, recovery};
 use trunkline_terms::NodeId;
@@ -43,6 +44,7 @@ pub(crate) struct Node {
     pub(crate) admin: SocketAddr,
     data: Database,
     ledger_tasks: LedgerTasks,
+    replaced: watch::Receiver<bool>,
     stop_listening: watch::Sender<bool>,
     stop_fresh: oneshot::Sender<()>,
     stop_jobs: watch::Sender<bool>,
@@ -50,20 +52,25 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// Registers, reads what it needs to know, and listens.
+    /// Takes its addresses, registers, reads what it needs to know, and serves. In this order: to
+    /// register ends the life of a process of the same name, which must not happen to one that runs
+    /// because a second one was started by mistake.
     pub(crate) async fn start(plan: Plan) -> anyhow::Result<Self> {
-        let Plan { name, data, .. } = &plan;
-        partitions::ensure(data)
+        let door = Door::bind(plan.edge, plan.edge_settings).await?;
+        let admin = TcpListener::bind(plan.admin).await;
+        let admin = admin.with_context(|| format!("cannot listen on {}", plan.admin))?;
+        let (edge_address, admin_address) = (door.address()?, admin.local_addr()?);
+        let data = plan.data;
+        partitions::ensure(&data)
             .await
             .context("cannot make the ledger's partitions")?;
-        let opened = Ledger::open(data.clone(), name, LedgerSettings::default());
+        let opened = Ledger::open(data.clone(), &plan.name, LedgerSettings::default());
         let (ledger, ledger_tasks) = opened.await.context("cannot register this node")?;
         let author = ledger.author().clone();
-        let data = plan.data.clone();
         let gateway = Gateway::new(Parts {
             settings: plan.settings,
             ledger,
-            data: plan.data,
+            data: data.clone(),
             shelf: plan.shelf,
             providers: plan.providers,
             keyring: plan.keyring,
@@ -75,17 +82,18 @@ impl Node {
             .refresh()
             .await
             .context("cannot read keys and channels")?;
-        let edge = Edge::bind(gateway.clone(), plan.edge, plan.edge_settings).await?;
-        let admin = Admin::bind(gateway.clone(), plan.admin).await;
-        let admin = admin.with_context(|| format!("cannot listen on {}", plan.admin))?;
-        let (edge_address, admin_address) = (edge.address()?, admin.address()?);
         let (stop_listening, stopped) = watch::channel(false);
         let (stop_fresh, fresh) = oneshot::channel();
         let (stop_jobs, jobs) = watch::channel(false);
         let mut tasks = JoinSet::new();
-        tasks.spawn(edge.serve(stopped.clone()));
-        tasks.spawn(admin.serve(stopped));
-        tasks.spawn(gateway.clone().keep_fresh(fresh));
+        tasks.spawn(door.open(gateway.clone()).serve(stopped.clone()));
+        tasks.spawn(Admin::new(gateway.clone(), admin).serve(stopped));
+        let (told, replaced) = watch::channel(false);
+        let fresh = gateway.clone().keep_fresh(fresh);
+        tasks.spawn(async move {
+            fresh.await;
+            told.send_replace(true);
+        });
         tasks.spawn(keep_house(data.clone(), author, jobs));
         Ok(Self {
             gateway,
@@ -93,11 +101,19 @@ impl Node {
             admin: admin_address,
             data,
             ledger_tasks,
+            replaced,
             stop_listening,
             stop_fresh,
             stop_jobs,
             tasks,
         })
+    }
+
+    /// Waits until this node's next life has begun elsewhere; then nothing it says counts.
+    pub(crate) async fn replaced(&self) {
+        let mut replaced = self.replaced.clone();
+        // The task that would tell is gone only when the node is.
+        drop(replaced.wait_for(|over| *over).await);
     }
 
     /// Takes no new calls, lets running ones end within the time given, and is gone.

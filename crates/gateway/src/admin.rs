@@ -1,6 +1,5 @@
 //! The admin listener: whether the node lives, and its numbers. Never on a public address.
 
-use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
@@ -23,15 +22,10 @@ pub struct Admin {
 }
 
 impl Admin {
-    /// Listens.
-    pub async fn bind(gateway: Gateway, address: SocketAddr) -> std::io::Result<Self> {
-        let listener = TcpListener::bind(address).await?;
-        Ok(Self { gateway, listener })
-    }
-
-    /// Where it listens.
-    pub fn address(&self) -> std::io::Result<SocketAddr> {
-        self.listener.local_addr()
+    /// On an address that is ours already.
+    #[must_use]
+    pub const fn new(gateway: Gateway, listener: TcpListener) -> Self {
+        Self { gateway, listener }
     }
 
     /// Serves until the word `stop` changes.

@@ -15,8 +15,7 @@ impl Gateway {
     /// The models this key may use.
     pub(crate) fn models(&self, caller: &Caller) -> Answered {
         let shelf = self.inner.shelf.get();
-        let names = self.inner.shelf.get();
-        let names = names
+        let names = shelf
             .book
             .models()
             .filter(|name| usable(&shelf, caller, name));

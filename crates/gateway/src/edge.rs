@@ -67,6 +67,14 @@ pub enum EdgeError {
     Tls(#[from] TlsError),
 }
 
+/// An address that is ours, before anybody is served there. It is taken first of all: a process that
+/// cannot listen must not have replaced one that does.
+pub struct Door {
+    listener: TcpListener,
+    settings: EdgeSettings,
+    tls: Option<Tls>,
+}
+
 /// A listener with its connections.
 pub struct Edge {
     listener: TcpListener,
@@ -91,18 +99,28 @@ impl Default for EdgeSettings {
     }
 }
 
-// === impl Edge ===
+// === impl Door ===
 
-impl Edge {
-    /// Listens. Nothing is accepted before [`Edge::serve`].
-    pub async fn bind(
-        gateway: Gateway,
-        address: SocketAddr,
-        settings: EdgeSettings,
-    ) -> Result<Self, EdgeError> {
+impl Door {
+    /// Takes the address and reads the certificate.
+    pub async fn bind(address: SocketAddr, settings: EdgeSettings) -> Result<Self, EdgeError> {
         let tls = settings.tls.clone().map(Tls::load).transpose()?;
         let listener = TcpListener::bind(address).await;
-        let listener = listener.map_err(|error| EdgeError::Bind(address, error))?;
+        Ok(Self {
+            listener: listener.map_err(|error| EdgeError::Bind(address, error))?,
+            settings,
+            tls,
+        })
+    }
+
+    /// Where it is.
+    pub fn address(&self) -> std::io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// The gateway behind it. Nothing is accepted before [`Edge::serve`].
+    #[must_use]
+    pub fn open(self, gateway: Gateway) -> Edge {
         let mut builder = auto::Builder::new(TokioExecutor::new());
         builder
             .http1()
@@ -118,23 +136,22 @@ impl Edge {
             .max_pending_accept_reset_streams(MAX_PENDING_RESETS)
             .max_header_list_size(u32::try_from(MAX_HEAD_BYTES).unwrap_or(u32::MAX))
             .keep_alive_interval(Duration::from_secs(30));
-        Ok(Self {
-            listener,
+        Edge {
+            listener: self.listener,
             shared: Arc::new(Shared {
                 gateway,
-                settings,
+                settings: self.settings,
                 builder,
-                tls,
+                tls: self.tls,
             }),
             connections: TaskTracker::new(),
-        })
+        }
     }
+}
 
-    /// Where it listens.
-    pub fn address(&self) -> std::io::Result<SocketAddr> {
-        self.listener.local_addr()
-    }
+// === impl Edge ===
 
+impl Edge {
     /// Accepts until the word `stop` changes, then lets every connection end its request.
     pub async fn serve(self, mut stop: watch::Receiver<bool>) {
         let room = Arc::new(Semaphore::new(self.shared.settings.max_connections));

@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 use trunkline_terms::{Money, RequestId};
 use trunkline_wire::Refusal;
 
-/// Where the words of the table are explained, on the console's listener.
-const DOC_URL: &str = "/docs/errors";
+/// Where the words of the table are explained.
+const DOC_URL: &str = "docs/errors.md";
 
 /// Which row of the error table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -274,5 +274,51 @@ impl From<Refusal> for Fault {
         let mut fault = Self::new(Kind::Invalid(refusal.code), refusal.message);
         fault.param = refusal.param;
         fault
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_is_explained_where_errors_point_to() {
+        let page = include_str!("../../../docs/errors.md");
+        let kinds = [
+            Kind::InvalidKey,
+            Kind::ExpiredKey,
+            Kind::RevokedKey,
+            Kind::AddressNotAllowed,
+            Kind::ModelNotAllowed,
+            Kind::EndpointNotAllowed,
+            Kind::InsufficientBalance,
+            Kind::BudgetExceeded,
+            Kind::MaxCostExceeded,
+            Kind::ModelNotFound,
+            Kind::NotFound,
+            Kind::MethodNotAllowed,
+            Kind::EndpointNotSupported,
+            Kind::Invalid("invalid_request"),
+            Kind::Invalid("reference_not_supported"),
+            Kind::TooLarge,
+            Kind::UnsupportedMedia,
+            Kind::SlowBody,
+            Kind::UpstreamRefused(StatusCode::BAD_REQUEST, None),
+            Kind::UpstreamRateLimited,
+            Kind::UpstreamFailed,
+            Kind::UpstreamTimeout,
+            Kind::NoRoute,
+            Kind::Overloaded,
+            Kind::Unavailable,
+            Kind::Draining,
+        ];
+        for kind in kinds {
+            let row = format!(
+                "<a id=\"{code}\"></a>`{code}` | {} |",
+                kind.status().as_u16(),
+                code = kind.code()
+            );
+            assert!(page.contains(&row), "{row}");
+        }
     }
 }

@@ -249,9 +249,10 @@ impl Gateway {
         caller: Caller,
         headers: &HeaderMap,
         body: Bytes,
+        mut place: Place,
     ) -> Result<Answered, Fault> {
         caller.check_endpoint(ENDPOINT)?;
-        let place = self.place(caller.account.id, body.len())?;
+        place.shrink_to(body.len());
         let request = ChatRequest::read(body)?;
         let shelf = self.inner.shelf.get();
         let tranche = self.inner.settings.tranche_tokens;
@@ -275,8 +276,9 @@ impl Gateway {
         answer.await.unwrap_or_else(|_| Err(Fault::unavailable()))
     }
 
-    /// A place among the calls in flight, or the word that there is none.
-    fn place(&self, account: AccountId, bytes: usize) -> Result<Place, Fault> {
+    /// A place among the calls in flight for a body of at most so many bytes, or the word that there
+    /// is none. It is taken before the body is read: what is in memory is what must be bounded.
+    pub(crate) fn place(&self, account: AccountId, bytes: usize) -> Result<Place, Fault> {
         let settings = &self.inner.settings;
         let full = |what: &str| {
             Fault::new(
@@ -357,6 +359,19 @@ impl Place {
             gateway,
             account,
             bytes,
+        }
+    }
+}
+
+impl Place {
+    /// The body has come, and is smaller than it might have been.
+    fn shrink_to(&mut self, bytes: usize) {
+        let less = self.bytes.saturating_sub(bytes);
+        self.bytes = self.bytes.saturating_sub(less);
+        let flight = &self.gateway.inner.flight;
+        flight.bytes.fetch_sub(less, Ordering::Relaxed);
+        if let Some((_, held)) = flight.lock().get_mut(&self.account) {
+            *held = held.saturating_sub(less);
         }
     }
 }

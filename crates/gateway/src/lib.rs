@@ -29,7 +29,7 @@ mod shelf;
 mod swap;
 
 pub use admin::Admin;
-pub use edge::{Edge, EdgeError, EdgeSettings, TlsError, TlsFiles};
+pub use edge::{Door, Edge, EdgeError, EdgeSettings, TlsError, TlsFiles};
 pub use fault::{Fault, Kind};
 pub use gateway::{CallLine, Gateway, Parts};
 pub use reply::{Answered, Reply};

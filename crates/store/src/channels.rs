@@ -238,6 +238,13 @@ pub async fn pause(tx: &mut Tx, credential: CredentialId, reason: &str) -> Resul
     rows::pause(tx, credential, &check::reason(reason), number).await
 }
 
+/// Takes a channel's paused credentials back into use and gives their labels; nodes notice by the
+/// number. One that only rests comes back by itself.
+pub async fn resume(tx: &mut Tx, channel: ChannelId) -> Result<Vec<String>, DbError> {
+    let number = revision::bump(tx, TOPIC).await?;
+    rows::resume(tx, channel, number).await
+}
+
 /// What the seal of a credential is bound to. The parts cannot run together, because neither a name
 /// nor a label has line breaks.
 #[must_use]

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
+use http::{HeaderMap, Method, Request, Response, Uri};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
@@ -233,6 +233,3 @@ fn answer_of(response: Response<Incoming>, idle: Duration, ends: Option<Instant>
     let (head, body) = response.into_parts();
     Answer::new(head.status, head.headers, body, idle, ends)
 }
-
-// Named here so that readers of the head need no second import.
-pub(crate) type Status = StatusCode;

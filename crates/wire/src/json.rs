@@ -18,6 +18,14 @@ pub struct Object<'a> {
     pub(crate) close: usize,
 }
 
+/// Where the members of an object stand, without its bytes: what is kept of a look, so that the same
+/// bytes need not be looked at again.
+#[derive(Debug, Clone)]
+pub struct Layout {
+    members: Vec<Member<'static>>,
+    close: usize,
+}
+
 /// One member of an object.
 #[derive(Debug, Clone)]
 pub struct Member<'a> {
@@ -104,6 +112,41 @@ impl<'a> Object<'a> {
     #[must_use]
     pub const fn bytes(&self) -> &'a [u8] {
         self.bytes
+    }
+}
+
+impl Object<'_> {
+    /// Where its members stand.
+    #[must_use]
+    pub fn layout(&self) -> Layout {
+        let kept = |member: &Member<'_>| Member {
+            key: Cow::Owned(member.key.clone().into_owned()),
+            start: member.start,
+            value: member.value.clone(),
+        };
+        Layout {
+            members: self.members.iter().map(kept).collect(),
+            close: self.close,
+        }
+    }
+}
+
+// === impl Layout ===
+
+impl Layout {
+    /// The object again, over the bytes it was read from.
+    #[must_use]
+    pub fn over<'a>(&'a self, bytes: &'a [u8]) -> Object<'a> {
+        let borrowed = |member: &'a Member<'static>| Member {
+            key: Cow::Borrowed(member.key.as_ref()),
+            start: member.start,
+            value: member.value.clone(),
+        };
+        Object {
+            bytes,
+            members: self.members.iter().map(borrowed).collect(),
+            close: self.close,
+        }
     }
 }
 

@@ -17,7 +17,7 @@ mod patch;
 mod refusal;
 mod sse;
 
-pub use json::{JsonError, MAX_DEPTH, Member, Object, scan};
+pub use json::{JsonError, Layout, MAX_DEPTH, Member, Object, scan};
 pub use patch::{Edit, patch};
 pub use refusal::Refusal;
 pub use sse::{Frame, Frames, MAX_FRAME_BYTES, SseError};

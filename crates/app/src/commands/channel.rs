@@ -36,6 +36,7 @@ pub(super) async fn run(
         ChannelCommand::List => list(&database, output).await,
         ChannelCommand::Test { name } => probe::run(config, &database, &name, output).await,
         ChannelCommand::Drain { name, undo } => drain(&database, &name, undo, output).await,
+        ChannelCommand::Resume { name } => resume(&database, &name, output).await,
     };
     database::close(&database).await;
     done
@@ -166,6 +167,29 @@ async fn drain(
     };
     let object = json!({ "ok": true, "channel": name, "state": state.word(), "was": was.word() });
     output.success(&text, &object);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Takes credentials back into use that an upstream had refused.
+async fn resume(database: &Database, name: &str, output: &Output) -> anyhow::Result<ExitCode> {
+    let mut tx = database.begin().await?;
+    let done = async {
+        let channel = channels::find(&mut tx, name).await?;
+        let channel = channel.ok_or_else(|| unknown(name))?;
+        Ok(channels::resume(&mut tx, channel.id).await?)
+    };
+    let done: anyhow::Result<Vec<String>> = done.await;
+    let advice = "`trunkline channel list` shows the credentials; it is safe to repeat this";
+    let labels = database::finish(tx, done, advice).await?;
+    let text = if labels.is_empty() {
+        format!("No credential of channel {name} is paused; nothing was done.")
+    } else {
+        format!("Back in use on channel {name}: {}.", labels.join(", "))
+    };
+    output.success(
+        &text,
+        &json!({ "ok": true, "channel": name, "resumed": labels }),
+    );
     Ok(ExitCode::SUCCESS)
 }
 

@@ -112,6 +112,7 @@ async fn serve(
     let shown = !wish.json;
     tokio::select! {
         ended = until_told() => ended?,
+        () = node.replaced() => {}
         () = show_calls(&node.gateway, shown) => {}
     }
     node.stop(DRAIN).await;

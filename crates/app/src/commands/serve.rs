@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 use trunkline_db::Role;
@@ -17,7 +17,7 @@ use crate::output::Output;
 
 const MAX_CATALOG_BYTES: u64 = 64_000_000;
 
-/// Serves until SIGTERM or SIGINT.
+/// Serves until SIGTERM, SIGINT, or another process of the same name.
 pub(super) async fn run(config: &Config, output: &Output) -> anyhow::Result<ExitCode> {
     let data = database::open(config, Role::Data).await?;
     let node = Node::start(Plan {
@@ -45,12 +45,19 @@ pub(super) async fn run(config: &Config, output: &Output) -> anyhow::Result<Exit
     output.success(&text, &object);
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-    }
+    let replaced = tokio::select! {
+        _ = terminate.recv() => false,
+        _ = interrupt.recv() => false,
+        () = node.replaced() => true,
+    };
     tracing::info!("stopping");
     node.stop(config.drain).await;
+    if replaced {
+        bail!(
+            "another process has registered as node {:?}; give each running node a name of its own (node.name)",
+            config.node.as_str()
+        );
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -162,6 +162,12 @@ async fn a_channel_is_added_listed_and_drained_with_all_it_was_given() {
         listed["channels"][1]["revision"], 3,
         "one number for each change, none for nothing"
     );
+    let resumed = desk.json(&["channel", "resume", "late"]);
+    assert_eq!(
+        resumed["resumed"],
+        serde_json::json!([]),
+        "nothing is paused"
+    );
     let back = desk.json(&["channel", "drain", "late", "--undo"]);
     assert_eq!(back["state"], "active");
     assert!(

@@ -9,31 +9,39 @@ use hyper::body::{Body as _, Incoming};
 use crate::fault::{Fault, Kind};
 use crate::settings::Settings;
 
-/// The body of a JSON request.
-pub(super) async fn json(request: Request<Incoming>, settings: &Settings) -> Result<Bytes, Fault> {
+/// Whether the head of a JSON request promises a body that we read, and how large it can become.
+pub(super) fn check(request: &Request<Incoming>, settings: &Settings) -> Result<usize, Fault> {
     check_type(request.headers())?;
     let most = settings.max_body_bytes;
-    let too_large = || {
-        let text = format!("a request body may have {most} bytes; this one has more");
-        Fault::new(Kind::TooLarge, text)
-    };
-    let body = request.into_body();
-    if usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX) > most {
-        return Err(too_large());
+    let size = request.body().size_hint();
+    if usize::try_from(size.lower()).unwrap_or(usize::MAX) > most {
+        return Err(too_large(most));
     }
-    let whole = Limited::new(body, most).collect();
+    let upper = size.upper().and_then(|upper| usize::try_from(upper).ok());
+    Ok(upper.map_or(most, |upper| upper.min(most)))
+}
+
+/// All of it, within its size and its time.
+pub(super) async fn read(request: Request<Incoming>, settings: &Settings) -> Result<Bytes, Fault> {
+    let most = settings.max_body_bytes;
+    let whole = Limited::new(request.into_body(), most).collect();
     match tokio::time::timeout(settings.body_wait, whole).await {
         Err(_) => Err(Fault::new(
             Kind::SlowBody,
             "the request body did not come in time",
         )),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large(most)),
         Ok(Err(_)) => Err(Fault::new(
             Kind::Invalid("invalid_request"),
             "the request body broke off",
         )),
         Ok(Ok(body)) => Ok(body.to_bytes()),
     }
+}
+
+fn too_large(most: usize) -> Fault {
+    let text = format!("a request body may have {most} bytes; this one has more");
+    Fault::new(Kind::TooLarge, text)
 }
 
 fn check_type(headers: &HeaderMap) -> Result<(), Fault> {

@@ -54,9 +54,13 @@ pub(super) async fn answer(
         Place::Chat => {
             // The key before the body: strangers make us read nothing.
             let caller = gateway.caller(headers, address)?;
+            let settings = &gateway.inner.settings;
+            let most = body::check(&request, settings)?;
+            // Room for the body before its first byte is read.
+            let place = gateway.place(caller.account.id, most)?;
             let headers = headers.clone();
-            let body = body::json(request, &gateway.inner.settings).await?;
-            gateway.chat(id, caller, &headers, body).await
+            let body = body::read(request, settings).await?;
+            gateway.chat(id, caller, &headers, body, place).await
         }
         Place::Models => Ok(gateway.models(&gateway.caller(headers, address)?)),
         Place::Model(name) => {

@@ -70,6 +70,45 @@ async fn a_body_that_never_ends_is_not_waited_for() {
 }
 
 #[tokio::test]
+async fn bodies_that_are_promised_take_their_room_before_they_come() {
+    let settings = Settings {
+        max_body_bytes: 1_000,
+        max_buffered_bytes: 10_000,
+        account_share: 1,
+        body_wait: Duration::from_secs(5),
+        ..Settings::default()
+    };
+    let house = House::with(settings, 10_000_000_000, 0).await;
+    let head = format!(
+        "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\
+         content-type: application/json\r\n",
+        house.key
+    );
+    let mut waiting = Vec::new();
+    for length in ["content-length: 1000", "transfer-encoding: chunked"] {
+        for _ in 0..5 {
+            let mut stream = connect(&house).await;
+            let promise = format!("{head}{length}\r\n\r\n");
+            stream.write_all(promise.as_bytes()).await.unwrap();
+            waiting.push(stream);
+        }
+    }
+    while house.gateway.calls_in_flight() < 10 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let got = house.chat(&ask("Hello")).await;
+    assert_eq!(
+        (got.status.as_u16(), got.code().as_str()),
+        (503, "overloaded")
+    );
+    drop(waiting);
+    while house.gateway.calls_in_flight() > 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    still_serves(&house).await;
+}
+
+#[tokio::test]
 async fn two_lengths_of_one_body_smuggle_nothing() {
     let house = House::new().await;
     let smuggled = "GET /v1/balance HTTP/1.1\r\nhost: x\r\n\r\n";

@@ -11,7 +11,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use trunkline_db::{Database, PoolSettings, Role, SystemClock, connect};
-use trunkline_gateway::{Edge, EdgeSettings, Gateway, Parts, Settings, Shelf};
+use trunkline_gateway::{Door, EdgeSettings, Gateway, Parts, Settings, Shelf};
 use trunkline_keyring::{Binding, Document, Keyring, Purpose, SystemRandom};
 use trunkline_ledger::desk::{self, AccountKind, TopUp, TopUpAnswer, Wallet};
 use trunkline_ledger::{Ledger, LedgerSettings, LedgerTasks, audit, usage};
@@ -135,9 +135,9 @@ impl House {
             random: Arc::new(SystemRandom),
         });
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
-        let edge = Edge::bind(gateway.clone(), any, EdgeSettings::default());
-        let edge = edge.await.unwrap();
-        let address = edge.address().unwrap();
+        let door = Door::bind(any, EdgeSettings::default()).await.unwrap();
+        let address = door.address().unwrap();
+        let edge = door.open(gateway.clone());
         let (stop, stopped) = watch::channel(false);
         #[expect(clippy::disallowed_methods, reason = "it ends with the test's runtime")]
         tokio::spawn(edge.serve(stopped));
@@ -419,7 +419,7 @@ async fn account(console: &Database, paid: i64, trial: i64) -> AccountId {
         id,
         name: "Ada",
         group: "default",
-        allowed_groups: &[],
+        allowed_groups: &["vip".to_owned()],
         shard: Shard::new(1).unwrap(),
     };
     accounts::create(&mut tx, &new).await.unwrap();

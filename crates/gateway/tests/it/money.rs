@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use trunkline_gateway::Settings;
-use trunkline_store::PolicyFields;
+use trunkline_store::{KeyGroup, PolicyFields};
 
 use crate::house::{House, ask, ask_streaming};
 
@@ -116,18 +116,26 @@ async fn a_callers_own_limit_is_kept() {
 }
 
 #[tokio::test]
-async fn a_group_of_lower_prices_pays_lower_prices() {
-    let house = House::new().await;
+async fn a_group_of_lower_prices_pays_lower_prices_and_sells_its_own_models() {
+    let mut house = House::new().await;
     let plain = house.chat(&ask("Hello [[tokens:10]]")).await;
-    let mut cheaper = House::new().await;
-    cheaper.key = cheaper.make_key(PolicyFields::default()).await;
     let (_, full, _, _) = house.usage(&plain.id()).await;
-    assert!(full > 0);
-    let got = house
-        .chat(&json!({ "model": "vip-only", "messages": [{ "role": "user", "content": "x" }] }))
+    let own = json!({ "model": "vip-only", "messages": [{ "role": "user", "content": "x" }] });
+    let got = house.chat(&own).await;
+    assert_eq!(got.code(), "model_not_allowed");
+    house.key = house
+        .make_key(PolicyFields {
+            group: KeyGroup::Named("vip".to_owned()),
+            ..PolicyFields::default()
+        })
         .await;
+    let cheaper = house.chat(&ask("Hello [[tokens:10]]")).await;
+    let (_, half, _, _) = house.usage(&cheaper.id()).await;
+    assert_eq!(half * 2, full, "the group's rate is one half");
     assert_eq!(
-        (got.status.as_u16(), got.code().as_str()),
-        (403, "model_not_allowed")
+        house.chat(&own).await.code(),
+        "no_available_route",
+        "sold, and served by nobody"
     );
+    house.audit().await;
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use trunkline_gateway::Settings;
 use trunkline_simulator::{Fault, Rule};
+use trunkline_store::channels;
 
 use crate::house::{CANARY, House, ask, ask_streaming};
 
@@ -200,6 +201,31 @@ async fn a_credential_that_was_refused_is_not_tried_again() {
         assert_eq!(house.chat(&ask("Hello")).await.status, 200);
     }
     assert_eq!(broken.truth().len(), 1);
+    // Every node is told, and only a person takes it back.
+    broken.clear_plans();
+    let paused = async || {
+        let mut session = house.console.session().await.unwrap();
+        let found = channels::find(&mut session, "broken")
+            .await
+            .unwrap()
+            .unwrap();
+        (found.id, found.credentials[0].paused_reason.clone())
+    };
+    while paused().await.1.is_none() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    house.gateway.refresh().await.unwrap();
+    assert_eq!(house.chat(&ask("Hello")).await.status, 200);
+    assert_eq!(broken.truth().len(), 1);
+    let (id, reason) = paused().await;
+    assert!(reason.unwrap().contains("401"));
+    let mut tx = house.console.begin().await.unwrap();
+    assert_eq!(channels::resume(&mut tx, id).await.unwrap(), ["main"]);
+    assert!(channels::resume(&mut tx, id).await.unwrap().is_empty());
+    tx.commit().await.unwrap();
+    house.gateway.refresh().await.unwrap();
+    assert_eq!(house.chat(&ask("Hello")).await.status, 200);
+    assert_eq!(broken.truth().len(), 2, "it is asked again");
     broken.stop().await;
 }
 

@@ -1,15 +1,15 @@
 //! Counts the buffers that a settlement, a lookup and the newest rows of an account touch, with one
 //! full day and with ten.
 
-use std::time::Duration;
-
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use trunkline_db::{Role, SystemClock};
 use trunkline_ledger::desk::{self, AccountKind, TopUp, Wallet};
-use trunkline_ledger::{Ledger, LedgerSettings, Owner, Reserve, Wallets};
+use trunkline_ledger::{Ledger, LedgerSettings};
 use trunkline_terms::{AccountId, Clock as _, Money, NodeId, RequestId};
 use trunkline_testkit::{OwnSettings, Postgres, random_bytes};
+
+use crate::house::reserve;
 
 /// Rows a day; ten days make twenty million.
 const ROWS_A_DAY: i64 = 2_000_000;
@@ -55,7 +55,7 @@ async fn buffers(connection: &mut PgConnection, statement: String) -> i64 {
 /// The ledger's own settlement of one open call, and two questions that customers ask.
 async fn touched(superuser: &mut PgConnection, ledger: &Ledger, account: AccountId) -> Touched {
     let call = RequestId::new(SystemClock.now(), random_bytes());
-    ledger.reserve(reserve(call, account)).await.unwrap();
+    ledger.reserve(reserve(call, account, 2)).await.unwrap();
     let day: String =
         sqlx::query_scalar("SELECT to_char(app.now() AT TIME ZONE 'UTC', 'YYYYMMDD')")
             .fetch_one(&mut *superuser)
@@ -102,24 +102,6 @@ async fn touched(superuser: &mut PgConnection, ledger: &Ledger, account: Account
         settle: buffers(superuser, settle).await,
         lookup: buffers(superuser, lookup).await,
         newest: buffers(superuser, newest).await,
-    }
-}
-
-fn reserve(request: RequestId, account: AccountId) -> Reserve {
-    Reserve {
-        request,
-        account,
-        key: None,
-        owner: Owner::Request,
-        amount: Money::from_nanos(2),
-        wallets: Wallets::TrialFirst,
-        model: "model".to_owned(),
-        endpoint: "chat".to_owned(),
-        group: "default".to_owned(),
-        price_version: [7; 32],
-        lifetime: Duration::from_secs(600),
-        capacity: None,
-        idempotency: None,
     }
 }
 

@@ -3,3 +3,7 @@
 
 #[cfg(test)]
 mod buffers;
+#[cfg(test)]
+#[path = "../it/house.rs"]
+#[expect(dead_code, reason = "the other test binaries use the rest of it")]
+mod house;

@@ -222,3 +222,30 @@ async fn an_unregistered_author_is_refused() {
         Err(LedgerError::StaleEpoch)
     );
 }
+
+#[tokio::test]
+async fn no_transaction_of_the_ledger_sees_the_clock_jump() {
+    let house = House::new().await;
+    let account = house.account(100, 0).await;
+    let mut tx = house.console.begin().await.unwrap();
+    sqlx::query("SELECT FROM ledger.account WHERE id = $1 FOR NO KEY UPDATE")
+        .bind(account.number())
+        .execute(&mut *tx)
+        .await
+        .unwrap();
+    let ask = "SELECT app.now()::text";
+    let before: String = sqlx::query_scalar(ask).fetch_one(&mut *tx).await.unwrap();
+    let mut shift = Box::pin(house.db.shift_clock(86_400));
+    let moved = tokio::time::timeout(Duration::from_millis(300), &mut shift).await;
+    assert!(moved.is_err(), "it waits for the open transaction");
+    let after: String = sqlx::query_scalar(ask).fetch_one(&mut *tx).await.unwrap();
+    assert_eq!(before, after);
+    tx.commit().await.unwrap();
+    shift.await;
+    let mut session = house.data.session().await.unwrap();
+    let later: String = sqlx::query_scalar(ask)
+        .fetch_one(&mut *session)
+        .await
+        .unwrap();
+    assert_ne!(before.get(..10), later.get(..10), "another day");
+}

@@ -4,4 +4,8 @@
 #[cfg(test)]
 mod bare;
 #[cfg(test)]
+#[path = "../it/house.rs"]
+#[expect(dead_code, reason = "the other test binaries use the rest of it")]
+mod house;
+#[cfg(test)]
 mod ratios;

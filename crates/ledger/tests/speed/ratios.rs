@@ -4,17 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use trunkline_db::SystemClock;
 use trunkline_db::{Database, PoolSettings, Role, connect};
 use trunkline_ledger::desk::{self, AccountKind, TopUp, TopUpAnswer, Wallet};
-use trunkline_ledger::{
-    Author, Detail, Ledger, LedgerSettings, Outcome, Owner, Reserve, ReserveAnswer, Settle,
-    SettleAnswer, Unheard, Wallets,
-};
-use trunkline_terms::{AccountId, Clock as _, Face, Money, NodeId, RequestId, Units};
-use trunkline_testkit::{OwnSettings, Postgres, random_bytes};
+use trunkline_ledger::{Author, Ledger, LedgerSettings, ReserveAnswer, SettleAnswer};
+use trunkline_terms::{AccountId, Money, NodeId};
+use trunkline_testkit::{OwnSettings, Postgres};
 
 use crate::bare::{Ready, bare_loop, one_update_per_call};
+use crate::house::{request, reserve, settle};
 
 /// Rounds of each contender; the middle one counts, so that a hiccup of the machine does not.
 const ROUNDS: usize = 5;
@@ -143,9 +140,9 @@ impl Bench {
             callers.spawn(async move {
                 while !stop.load(Ordering::Relaxed) {
                     let call = request();
-                    let held = ledger.reserve(reserve(call, account)).await.unwrap();
+                    let held = ledger.reserve(reserve(call, account, 2)).await.unwrap();
                     assert!(matches!(held, ReserveAnswer::Held { .. }));
-                    let charged = ledger.settle(settle(call, account)).await.unwrap();
+                    let charged = ledger.settle(settle(call, account, 1)).await.unwrap();
                     assert!(matches!(charged, SettleAnswer::Done { .. }));
                     words.fetch_add(2, Ordering::Relaxed);
                 }
@@ -183,44 +180,6 @@ impl Bench {
         }
         let speeds = lanes.join_all().await;
         speeds.into_iter().sum()
-    }
-}
-
-fn request() -> RequestId {
-    RequestId::new(SystemClock.now(), random_bytes())
-}
-
-fn reserve(request: RequestId, account: AccountId) -> Reserve {
-    Reserve {
-        request,
-        account,
-        key: None,
-        owner: Owner::Request,
-        amount: Money::from_nanos(2),
-        wallets: Wallets::TrialFirst,
-        model: "model".to_owned(),
-        endpoint: "chat".to_owned(),
-        group: "default".to_owned(),
-        price_version: [7; 32],
-        lifetime: Duration::from_secs(600),
-        capacity: None,
-        idempotency: None,
-    }
-}
-
-fn settle(request: RequestId, account: AccountId) -> Settle {
-    let detail = Detail {
-        units: Units::none().plus(Face::Input, 12).unwrap(),
-        tier: Some("standard".to_owned()),
-        cost: Some(Money::from_nanos(3)),
-        ..Detail::nothing(Outcome::Complete)
-    };
-    Settle {
-        request,
-        account,
-        amount: Money::NANO,
-        detail,
-        unheard: Unheard::TakeBack,
     }
 }
 

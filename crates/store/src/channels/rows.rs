@@ -202,6 +202,22 @@ pub(super) async fn pause(
     Ok(done.rows_affected() == 1)
 }
 
+pub(super) async fn resume(
+    tx: &mut Tx,
+    channel: ChannelId,
+    number: i64,
+) -> Result<Vec<String>, DbError> {
+    let labels = sqlx::query_scalar(
+        "UPDATE app.channel_credential SET paused_reason = NULL, revision = $2
+         WHERE channel_id = $1 AND paused_reason IS NOT NULL RETURNING label",
+    )
+    .bind(channel.number())
+    .bind(number)
+    .fetch_all(&mut **tx)
+    .await?;
+    Ok(labels)
+}
+
 /// Hands the credentials out to their channels. One whose channel was added after the channels were
 /// read is left for the next reading.
 fn with_credentials(mut channels: Vec<Channel>, rows: &[PgRow]) -> Result<Vec<Channel>, DbError> {

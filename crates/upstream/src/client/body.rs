@@ -3,19 +3,17 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::HeaderMap;
+use http::{HeaderMap, StatusCode};
 use http_body_util::BodyExt as _;
 use hyper::body::{Body as _, Incoming};
 use tokio::time::Instant;
-
-use super::Status;
 
 /// An answer whose head is there and whose body is still to come. Dropping it closes the connection,
 /// and with it the upstream's work.
 #[derive(Debug)]
 pub struct Answer {
     /// The status.
-    pub status: Status,
+    pub status: StatusCode,
     /// The headers.
     pub headers: HeaderMap,
     body: Incoming,
@@ -39,7 +37,7 @@ pub enum BodyError {
 
 impl Answer {
     pub(super) const fn new(
-        status: Status,
+        status: StatusCode,
         headers: HeaderMap,
         body: Incoming,
         idle: Duration,

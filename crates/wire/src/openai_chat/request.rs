@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 
 use super::cost::{FIELDS, Treatment};
 use super::parts::{Media, read_messages};
-use crate::{Edit, JsonError, Object, Refusal, patch, scan};
+use crate::{Edit, JsonError, Layout, Object, Refusal, patch, scan};
 
 /// Answers that may be asked for at once.
 const MAX_CHOICES: u64 = 16;
@@ -58,8 +58,8 @@ pub struct ChatRequest {
     pub reasoning_effort: Option<String>,
     /// It names an earlier response, which means nothing here.
     pub names_a_response: bool,
-    /// Where the messages stand in the body.
-    messages: std::ops::Range<usize>,
+    /// Where its fields stand in the body.
+    layout: Layout,
 }
 
 /// What is written into a request on its way out.
@@ -105,9 +105,7 @@ impl ChatRequest {
             .is_some_and(|value| value != b"null");
         let reasoning_effort = typed(&object, "reasoning_effort", "a word")?;
         let (input_tokens, input_estimate) = input_tokens(&object, media);
-        let messages = object
-            .member("messages")
-            .map_or(0..0, |member| member.value.clone());
+        let layout = object.layout();
         drop(object);
         Ok(Self {
             body,
@@ -121,7 +119,7 @@ impl ChatRequest {
             input_estimate,
             reasoning_effort,
             names_a_response,
-            messages,
+            layout,
         })
     }
 
@@ -134,17 +132,15 @@ impl ChatRequest {
     /// How the conversation begins: the first bytes of its messages.
     #[must_use]
     pub fn opening(&self, most: usize) -> &[u8] {
-        let all = self.body.get(self.messages.clone()).unwrap_or_default();
+        let object = self.layout.over(&self.body);
+        let all = object.value("messages").unwrap_or_default();
         all.get(..most).unwrap_or(all)
     }
 
     /// The bytes that go out.
     #[must_use]
     pub fn outgoing(&self, out: &Outgoing<'_>) -> Bytes {
-        // It was read before; a body that is an object stays one.
-        let Ok(object) = scan(&self.body) else {
-            return self.body.clone();
-        };
+        let object = self.layout.over(&self.body);
         let mut edits = Vec::new();
         if self.model != out.model {
             edits.push(Edit::Set("model", json(out.model)));
