@@ -65,7 +65,7 @@ chaos rounds="20":
 
 # The whole gateway under load while it, its database and its upstreams break: long form, 50,000 calls.
 storm calls="50000":
-    TRUNKLINE_STORM_CALLS={{ calls }} cargo nextest run --profile long --locked -p trunkline-app --test faults --no-capture
+    TRUNKLINE_STORM_CALLS={{ calls }} cargo nextest run --profile long --locked -p trunkline-app --test faults --no-capture -E 'test(storm::)'
 
 # Words a second of the ledger beside its bare statements and beside one UPDATE per call.
 ledger-speed:

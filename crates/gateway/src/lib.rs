@@ -34,4 +34,4 @@ pub use fault::{Fault, Kind};
 pub use gateway::{CallLine, Gateway, Parts};
 pub use reply::{Answered, Reply};
 pub use settings::Settings;
-pub use shelf::{Record, Shelf, ShelfError};
+pub use shelf::{Record, Restriction, Shelf, ShelfError};

@@ -6,11 +6,11 @@ use trunkline_catalog::{
     Attributes, GroupChoice, Limits, NotSold, PriceClass, Situation, bound, quote,
 };
 use trunkline_terms::{Bucket, Moment, Money, RequestId, Units, Usage};
-use trunkline_wire::openai_chat::ChatRequest;
+use trunkline_wire::openai_chat::{ChatRequest, ToolChoice};
 
 use crate::caller::Caller;
 use crate::fault::{Fault, Kind};
-use crate::shelf::{Record, Shelf};
+use crate::shelf::{Record, Restriction, Shelf};
 
 /// The endpoint's word in policies and usage rows.
 pub(crate) const ENDPOINT: &str = "chat";
@@ -208,6 +208,9 @@ fn check_against(
         let text = format!("{model:?} knows the efforts {known}, not {word:?}");
         return Err(invalid(text).at("reasoning_effort"));
     }
+    for restriction in &record.restrictions {
+        check_restriction(*restriction, request)?;
+    }
     if request.names_a_response {
         if strict {
             let text =
@@ -231,6 +234,37 @@ fn check_against(
         return Err(invalid(text).at("max_completion_tokens"));
     }
     Ok(())
+}
+
+/// A rule of this model alone.
+fn check_restriction(restriction: Restriction, request: &ChatRequest) -> Result<(), Fault> {
+    let model = &request.model;
+    let refused =
+        |param: &str, code, text: String| Err(Fault::new(Kind::Invalid(code), text).at(param));
+    match restriction {
+        Restriction::ToolsNeedEffortNone => {
+            let effort = request.reasoning_effort.as_deref();
+            if !request.has_tools || effort == Some("none") {
+                return Ok(());
+            }
+            let text = format!("{model:?} calls tools only with `reasoning_effort` \"none\"");
+            refused("reasoning_effort", "invalid_request", text)
+        }
+        Restriction::ToolChoiceFreeOnly => match request.tool_choice {
+            ToolChoice::Free => Ok(()),
+            ToolChoice::Forced => {
+                let text = format!("{model:?} takes `tool_choice` \"auto\" or \"none\"");
+                refused("tool_choice", "invalid_request", text)
+            }
+        },
+        Restriction::RolesNeedNames => {
+            let Some(place) = request.nameless else {
+                return Ok(());
+            };
+            let text = "messages of this role need a `name`; nothing was charged".to_owned();
+            refused(&format!("messages[{place}].name"), "2013", text)
+        }
+    }
 }
 
 fn unknown_model(model: &str) -> Fault {

@@ -9,6 +9,18 @@ use trunkline_catalog::{Book, BookError};
 const DEFAULT_MAX_OUTPUT: u64 = 8_192;
 const MAX_RECORDS_BYTES: usize = 16_000_000;
 
+/// A rule of one model beyond those of the format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Restriction {
+    /// Tools only with `reasoning_effort` `none`.
+    ToolsNeedEffortNone,
+    /// `tool_choice` may be `auto` or `none`.
+    ToolChoiceFreeOnly,
+    /// Messages of the roles of role-play need a `name`.
+    RolesNeedNames,
+}
+
 /// What a model can do.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -22,6 +34,9 @@ pub struct Record {
     /// The words for how hard it may think.
     #[serde(default = "default_efforts")]
     pub efforts: Vec<String>,
+    /// What it does not take although the format allows it.
+    #[serde(default)]
+    pub restrictions: Vec<Restriction>,
     /// Who made it.
     #[serde(default)]
     pub owner: String,
@@ -78,6 +93,7 @@ impl Default for Record {
             max_output: DEFAULT_MAX_OUTPUT,
             reasoning: false,
             efforts: default_efforts(),
+            restrictions: Vec::new(),
             owner: String::new(),
             created: 0,
         }

@@ -106,6 +106,7 @@ fn early(fault: Fault, model: &str) -> Option<Early> {
         | Fault::GarbageFrame { .. }
         | Fault::TruncatedJson
         | Fault::ErrorInside200
+        | Fault::BaseResp(_)
         | Fault::ErrorFrameMidStream { .. }
         | Fault::SlowDrip { .. }
         | Fault::WrongContentLength

@@ -43,6 +43,8 @@ pub enum Fault {
     Status(u16),
     /// Status 200, and the body is an error.
     ErrorInside200,
+    /// Status 200, and the body is an error as MiniMax writes it, with this code.
+    BaseResp(u32),
     /// After so many frames comes a frame with an error, and the stream ends.
     ErrorFrameMidStream {
         /// Frames that arrive before it.
@@ -137,6 +139,8 @@ const DEFAULT_DRIP_MILLIS: u32 = 50;
 const DEFAULT_GIGANTIC_BYTES: u64 = 64 * 1024 * 1024;
 const DEFAULT_FACTOR: u32 = 10;
 const DEFAULT_CHUNK: u32 = 1;
+/// MiniMax's code for bad parameters.
+const DEFAULT_BASE_CODE: u32 = 2013;
 
 // === impl Fault ===
 
@@ -174,6 +178,7 @@ impl Fault {
                 .map(|retry_after_secs| Self::RateLimited { retry_after_secs }),
             "status" => status(number),
             "error_inside200" => plain(Self::ErrorInside200),
+            "base_resp" => small(DEFAULT_BASE_CODE).map(Self::BaseResp),
             "error_frame_mid_stream" => small(DEFAULT_AFTER_FRAMES)
                 .map(|after_frames| Self::ErrorFrameMidStream { after_frames }),
             "slow_drip" => small(DEFAULT_DRIP_MILLIS).map(|millis| Self::SlowDrip { millis }),
@@ -332,6 +337,7 @@ mod tests {
             "rate_limited:7",
             "status:503",
             "error_inside200",
+            "base_resp",
             "error_frame_mid_stream",
             "slow_drip",
             "wrong_content_length",

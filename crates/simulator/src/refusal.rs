@@ -110,6 +110,22 @@ impl Refusal {
         Self::with_status(500, "")
     }
 
+    /// The body in which MiniMax tells of a failure under a good status.
+    pub(crate) fn base_resp(code: u32) -> String {
+        let message = match code {
+            2013 => "invalid params",
+            1002 => "rate limit",
+            1008 => "insufficient balance",
+            _ => "unknown error",
+        };
+        serde_json::json!({
+            "id": "0627",
+            "choices": null,
+            "base_resp": { "status_code": code, "status_msg": message },
+        })
+        .to_string()
+    }
+
     /// The answer for a status that somebody asked for.
     pub(crate) fn with_status(status: u16, model: &str) -> Self {
         let status = if (400..600).contains(&status) {

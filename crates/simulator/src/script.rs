@@ -102,6 +102,12 @@ impl Script {
             script.is_complete = false;
             return script;
         }
+        if let Some(Fault::BaseResp(code)) = fault {
+            let body = Refusal::base_resp(code);
+            let mut script = Self::json(200, None, body);
+            script.is_complete = false;
+            return script;
+        }
         let mut told = answer.usage;
         if let Some(Fault::LyingUsage { factor }) = fault {
             told = told.times(factor.into());

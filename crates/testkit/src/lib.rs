@@ -25,6 +25,7 @@ mod process;
 mod redis;
 mod run;
 mod server;
+mod together;
 mod wire;
 
 pub use clock::{random_bytes, test_clock};
@@ -32,6 +33,7 @@ pub use db::Db;
 pub use nats::Nats;
 pub use postgres::{OwnSettings, Postgres};
 pub use redis::Redis;
+pub use together::all_at_once;
 pub use trunkline_db::SystemClock;
 pub use trunkline_terms::ShiftableClock;
 pub use wire::Wire;

@@ -11,6 +11,10 @@ use crate::run::{self, MIGRATED, Run};
 use crate::server::{self, SUPERUSER, Server};
 use crate::{Wire, install, port};
 
+/// How long a new standby may take to be in step.
+const STANDBY_TRIES: u32 = 200;
+const STANDBY_PAUSE: Duration = Duration::from_millis(50);
+
 /// How a test's own server is set up.
 #[derive(Debug, Clone)]
 pub struct OwnSettings {
@@ -74,6 +78,61 @@ impl Postgres {
             server,
             folder,
         }
+    }
+
+    /// A standby of this server, in step with it from now on: no commit is acknowledged that the
+    /// standby does not have. It serves reads until it is promoted.
+    pub async fn standby(&self) -> Self {
+        let run = Run::current().await;
+        let folder = Folder::new(run.new_folder("standby"), None);
+        install::give_to_postgres(&folder.path);
+        let port = self.server.port().to_string();
+        install::must(
+            install::as_postgres(&install::postgres_program("pg_basebackup"))
+                .current_dir(&folder.path)
+                .args([
+                    "--pgdata=data",
+                    "--write-recovery-conf",
+                    "--checkpoint=fast",
+                ])
+                .args(["--no-sync", "--host=127.0.0.1", "--port", &port])
+                .arg(format!("--username={SUPERUSER}")),
+        );
+        let server = Server::start_on(&folder.path, &[]);
+        // Only after the copy, so that the standby waits for nobody once it leads.
+        self.ask("ALTER SYSTEM SET synchronous_standby_names = '*'")
+            .await;
+        self.ask("SELECT pg_reload_conf()::text").await;
+        let mut in_step = Vec::new();
+        for _ in 0..STANDBY_TRIES {
+            in_step = self.ask("SELECT sync_state FROM pg_stat_replication").await;
+            if in_step == ["sync"] {
+                break;
+            }
+            tokio::time::sleep(STANDBY_PAUSE).await;
+        }
+        assert_eq!(in_step, ["sync"], "the standby is not in step");
+        Self {
+            wire: Wire::to_postgres(port::loopback(server.port())),
+            server,
+            folder,
+        }
+    }
+
+    /// Makes a standby the one that writes.
+    pub async fn promote(&self) {
+        assert_eq!(self.ask("SELECT pg_promote()::text").await, ["true"]);
+    }
+
+    /// What the superuser reads: the first column, as text, of a query for one.
+    pub async fn ask(&self, query: &str) -> Vec<String> {
+        run::ask(&self.superuser_url(), query).await
+    }
+
+    /// Where the server listens, past the wire.
+    #[must_use]
+    pub fn address(&self) -> std::net::SocketAddr {
+        port::loopback(self.server.port())
     }
 
     /// Whether [`OwnSettings::disk_limit_mb`] can be asked for here.

@@ -233,6 +233,20 @@ pub(crate) async fn open(url: &Secret) -> PgConnection {
         .expect("the test server lets us in")
 }
 
+/// The first column of a statement's rows, as text.
+pub(crate) async fn ask(url: &Secret, query: &str) -> Vec<String> {
+    use sqlx::Row as _;
+    let mut connection = open(url).await;
+    let rows = sqlx::raw_sql(AssertSqlSafe(query))
+        .fetch_all(&mut connection)
+        .await
+        .unwrap_or_else(|error| panic!("{query}: {error}"));
+    connection.close().await.expect("the connection closes");
+    rows.iter()
+        .map(|row| row.try_get(0).expect("the first column is text"))
+        .collect()
+}
+
 /// Runs statements whose names are ours, one after the other.
 pub(crate) async fn execute(url: &Secret, statements: &[&str]) {
     let mut connection = open(url).await;

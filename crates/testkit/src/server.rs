@@ -215,7 +215,9 @@ fn is_ready(folder: &Path, pid: u32) -> bool {
     let text = String::from_utf8_lossy(&bytes);
     let mut lines = text.lines();
     lines.next() == Some(pid.to_string().as_str())
-        && lines.nth(6).is_some_and(|state| state.trim() == "ready")
+        && lines
+            .nth(6)
+            .is_some_and(|state| matches!(state.trim(), "ready" | "standby"))
 }
 
 /// A postmaster that was killed leaves a few bytes of System V shared memory in the kernel. Its id

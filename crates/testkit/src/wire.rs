@@ -7,9 +7,9 @@ mod frames;
 mod line;
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -55,7 +55,7 @@ struct Signal {
 
 /// The trap for a commit. Seen by every connection; the first one that steps on it springs it.
 struct Shared {
-    upstream: SocketAddr,
+    upstream: Mutex<SocketAddr>,
     speaks_postgres: bool,
     trap: AtomicU8,
     strikes: AtomicUsize,
@@ -114,6 +114,12 @@ impl Wire {
         self.order(Order::Cut);
     }
 
+    /// Leads new connections to another engine, as an address that was moved does. Open ones stay
+    /// where they are.
+    pub fn lead_to(&self, upstream: SocketAddr) {
+        *self.shared.lock_upstream() = upstream;
+    }
+
     /// Loses the answer to the next `COMMIT`: it happens, the client's connection is reset instead
     /// of being told. Once.
     pub fn cut_after_commit(&self) {
@@ -158,7 +164,7 @@ impl Wire {
 
     fn open(upstream: SocketAddr, speaks_postgres: bool) -> Self {
         let shared = Arc::new(Shared {
-            upstream,
+            upstream: Mutex::new(upstream),
             speaks_postgres,
             trap: AtomicU8::new(NO_TRAP),
             strikes: AtomicUsize::new(0),
@@ -207,6 +213,14 @@ impl Drop for Wire {
 // === impl Shared ===
 
 impl Shared {
+    fn upstream(&self) -> SocketAddr {
+        *self.lock_upstream()
+    }
+
+    fn lock_upstream(&self) -> std::sync::MutexGuard<'_, SocketAddr> {
+        self.upstream.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Whether this is the step that springs the trap.
     fn springs(&self, trap: u8) -> bool {
         let sprung = self

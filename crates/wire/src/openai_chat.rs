@@ -10,6 +10,6 @@ mod stream;
 
 pub use cost::{FIELDS, Treatment};
 pub use error::{UpstreamError, read_error};
-pub use request::{CapField, ChatRequest, Outgoing};
+pub use request::{CapField, ChatRequest, Outgoing, ToolChoice};
 pub use response::{Answer, AnswerError, read_answer, rename_model};
 pub use stream::{Cost, Seen, Tap, length_frame};

@@ -17,7 +17,7 @@ use trunkline_store::channels::{self, NewChannel, NewCredential, credential_cont
 use trunkline_store::keys::{self, NewKey};
 use trunkline_store::{Policy, PolicyFields};
 use trunkline_terms::{AccountId, Clock as _, Money, RequestId, Shard};
-use trunkline_testkit::{OwnSettings, Postgres, random_bytes};
+use trunkline_testkit::{OwnSettings, Postgres, Wire, random_bytes};
 
 pub(crate) const TRUNKLINE: &str = env!("CARGO_BIN_EXE_trunkline");
 /// What the account begins with, nano-USD.
@@ -34,6 +34,18 @@ groups = ["default"]
 billing_unit = "tokens"
 standard = { input = 2000000, output = 8000000 }
 "#;
+/// The simulator, with more patience than it is given by default: streams may last for minutes.
+const PROVIDER: &str = r#"
+name = "patient"
+base_url = ""
+auth = "bearer"
+formats = ["openai_chat"]
+quirks = []
+connect_ms = 1000
+first_byte_ms = 10000
+idle_ms = 10000
+total_ms = 900000
+"#;
 const READY: Duration = Duration::from_secs(30);
 
 pub(crate) struct Arena {
@@ -45,14 +57,27 @@ pub(crate) struct Arena {
     pub(crate) data: Database,
     folder: tempfile::TempDir,
     gateway: Option<Child>,
+    /// Whether the gateway reaches its database through the wire.
+    wired: bool,
+    /// The line to the upstream.
+    pub(crate) road: Wire,
 }
 
 impl Arena {
     pub(crate) async fn new() -> Self {
+        Self::with(OwnSettings::default(), false).await
+    }
+
+    /// The line between the gateway and its database can be cut, and its commits be caught.
+    pub(crate) async fn wired() -> Self {
+        Self::with(OwnSettings::default(), true).await
+    }
+
+    pub(crate) async fn with(settings: OwnSettings, wired: bool) -> Self {
         let postgres = Postgres::own(OwnSettings {
             durable: true,
             max_connections: 60,
-            ..OwnSettings::default()
+            ..settings
         })
         .await;
         let pool = async |role| {
@@ -70,11 +95,18 @@ impl Arena {
         let keyring = Keyring::new(&document, Arc::new(SystemRandom)).unwrap();
         std::fs::write(folder.path().join("prices.toml"), PRICES).unwrap();
         std::fs::write(folder.path().join("models.toml"), "").unwrap();
+        let providers = folder.path().join("providers");
+        std::fs::create_dir(&providers).unwrap();
+        std::fs::write(providers.join("patient.toml"), PROVIDER).unwrap();
         let (account, key) = customer(&console).await;
-        channel(&console, &keyring, &simulator.base_url()).await;
-        let port = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = port.local_addr().unwrap();
-        drop(port);
+        let road = Wire::to_anything(simulator.address());
+        let base_url = if wired {
+            format!("http://127.0.0.1:{}/v1", road.port())
+        } else {
+            simulator.base_url()
+        };
+        channel(&console, &keyring, &base_url).await;
+        let address = free_address();
         let mut arena = Self {
             postgres,
             simulator,
@@ -84,6 +116,8 @@ impl Arena {
             data,
             folder,
             gateway: None,
+            wired,
+            road,
         };
         arena.start_gateway().await;
         arena
@@ -91,25 +125,10 @@ impl Arena {
 
     /// Starts the gateway, as often as it takes while its database comes back.
     pub(crate) async fn start_gateway(&mut self) {
-        let url = self.postgres.direct_url(Role::Data);
         let began = tokio::time::Instant::now();
         loop {
-            let mut gateway = Command::new(TRUNKLINE)
-                .args(["serve", "--json", "--config", "/dev/null"])
-                .current_dir(self.folder.path())
-                .env("TRUNKLINE__DATABASE__URL", url.reveal())
-                .env("TRUNKLINE__EDGE__LISTEN", self.address.to_string())
-                .env("TRUNKLINE__ADMIN__LISTEN", "127.0.0.1:0")
-                .env("TRUNKLINE__EDGE__DRAIN_SECONDS", "2")
-                .env("TRUNKLINE__KEYRING__FILE", "keyring.toml")
-                .stdin(Stdio::null())
-                .stdout(Stdio::piped())
-                .stderr(Stdio::null())
-                .kill_on_drop(true)
-                .spawn()
-                .unwrap();
-            let mut lines = BufReader::new(gateway.stdout.take().unwrap()).lines();
-            let line = lines.next_line().await.unwrap().unwrap_or_default();
+            let mut gateway = self.command(self.address).spawn().unwrap();
+            let line = first_line(&mut gateway).await;
             if line.contains("\"listen\"") {
                 self.gateway = Some(gateway);
                 return;
@@ -123,15 +142,54 @@ impl Arena {
         }
     }
 
+    /// A `trunkline serve` of this node's name on this address.
+    fn command(&self, address: SocketAddr) -> Command {
+        let url = if self.wired {
+            self.postgres.url(Role::Data)
+        } else {
+            self.postgres.direct_url(Role::Data)
+        };
+        let mut command = Command::new(TRUNKLINE);
+        command
+            .args(["serve", "--json", "--config", "/dev/null"])
+            .current_dir(self.folder.path())
+            .env("TRUNKLINE__DATABASE__URL", url.reveal())
+            .env("TRUNKLINE__EDGE__LISTEN", address.to_string())
+            .env("TRUNKLINE__ADMIN__LISTEN", "127.0.0.1:0")
+            .env("TRUNKLINE__EDGE__DRAIN_SECONDS", "2")
+            .env("TRUNKLINE__KEYRING__FILE", "keyring.toml")
+            .env("TRUNKLINE__PROVIDERS__FOLDER", "providers")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .kill_on_drop(true);
+        command
+    }
+
+    /// Puts another process of the same name in its place, on an address of its own. The one before
+    /// goes on, and does not know.
+    pub(crate) async fn replace_gateway(&mut self) -> Child {
+        self.address = free_address();
+        let mut heir = self.command(self.address).spawn().unwrap();
+        let line = first_line(&mut heir).await;
+        assert!(line.contains("\"listen\""), "{line}");
+        self.gateway.replace(heir).expect("it runs")
+    }
+
     /// Kills it where it stands.
     pub(crate) async fn kill_gateway(&mut self) {
         let mut gateway = self.gateway.take().expect("it runs");
         gateway.kill().await.unwrap();
     }
 
+    /// The gateway's process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.gateway.as_ref().and_then(Child::id).expect("it runs")
+    }
+
     /// Freezes it for a while.
     pub(crate) async fn freeze_gateway(&self, long: Duration) {
-        let pid = self.gateway.as_ref().and_then(Child::id).expect("it runs");
+        let pid = self.pid();
         signal(pid, "-STOP").await;
         tokio::time::sleep(long).await;
         signal(pid, "-CONT").await;
@@ -147,19 +205,34 @@ impl Arena {
 
     /// The books hold.
     pub(crate) async fn audit(&self) {
-        let url = self.postgres.direct_url(Role::Audit);
-        let audit = Command::new(TRUNKLINE)
-            .args(["audit", "--config", "/dev/null"])
-            .env("TRUNKLINE__DATABASE__URL", url.reveal())
-            .output();
-        let output = audit.await.unwrap();
-        let said = String::from_utf8_lossy(&output.stdout);
-        let complained = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{said}{complained}");
+        audit_of(&self.postgres).await;
     }
 }
 
-async fn signal(pid: u32, word: &str) {
+/// The books of this server hold.
+pub(crate) async fn audit_of(postgres: &Postgres) {
+    let url = postgres.direct_url(Role::Audit);
+    let audit = Command::new(TRUNKLINE)
+        .args(["audit", "--config", "/dev/null"])
+        .env("TRUNKLINE__DATABASE__URL", url.reveal())
+        .output();
+    let output = audit.await.unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    let complained = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}{complained}");
+}
+
+fn free_address() -> SocketAddr {
+    let port = TcpListener::bind("127.0.0.1:0").unwrap();
+    port.local_addr().unwrap()
+}
+
+async fn first_line(gateway: &mut Child) -> String {
+    let mut lines = BufReader::new(gateway.stdout.take().unwrap()).lines();
+    lines.next_line().await.unwrap().unwrap_or_default()
+}
+
+pub(crate) async fn signal(pid: u32, word: &str) {
     let status = Command::new("kill").args([word, &pid.to_string()]).status();
     assert!(status.await.unwrap().success());
 }
@@ -209,7 +282,7 @@ async fn channel(console: &Database, keyring: &Keyring, base_url: &str) {
     let models = BTreeMap::from([("sim-fast".to_owned(), "sim-fast".to_owned())]);
     let new = NewChannel {
         name: "simulator",
-        provider: "simulator",
+        provider: "patient",
         base_url: Some(base_url),
         priority: 0,
         weight: 1,

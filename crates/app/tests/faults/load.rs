@@ -123,7 +123,7 @@ impl Load {
         };
         let body = body.to_string();
         let mut answer = loop {
-            match client.send(self.outgoing(&body)).await {
+            match client.send(outgoing(self.address, &self.key, &body)).await {
                 Ok(answer) => break answer,
                 // Nobody is there: a real client would wait, and nothing has left it yet.
                 Err(SendError::NotSent(_)) => tokio::time::sleep(BETWEEN_TRIES).await,
@@ -143,31 +143,32 @@ impl Load {
         call.told = told(answer.status.as_u16(), stream, &bytes);
         call
     }
+}
 
-    fn outgoing(&self, body: &str) -> Outgoing<'static> {
-        let mut headers = HeaderMap::new();
-        let bearer = format!("Bearer {}", self.key);
-        headers.insert(AUTHORIZATION, HeaderValue::from_str(&bearer).unwrap());
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        let long = Duration::from_secs(40);
-        Outgoing {
-            method: Method::POST,
-            uri: format!("http://{}/v1/chat/completions", self.address)
-                .parse()
-                .unwrap(),
-            headers,
-            body: Bytes::from(body.to_owned()),
-            deadlines: Deadlines {
-                first_byte: long,
-                idle: long,
-                total: long,
-            },
-            proxy: None,
-        }
+/// A chat call with this key, as a client sends it.
+pub(crate) fn outgoing(address: SocketAddr, key: &str, body: &str) -> Outgoing<'static> {
+    let mut headers = HeaderMap::new();
+    let bearer = format!("Bearer {key}");
+    headers.insert(AUTHORIZATION, HeaderValue::from_str(&bearer).unwrap());
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    let long = Duration::from_secs(40);
+    Outgoing {
+        method: Method::POST,
+        uri: format!("http://{address}/v1/chat/completions")
+            .parse()
+            .unwrap(),
+        headers,
+        body: Bytes::from(body.to_owned()),
+        deadlines: Deadlines {
+            first_byte: long,
+            idle: long,
+            total: long,
+        },
+        proxy: None,
     }
 }
 
-fn told(status: u16, stream: bool, bytes: &[u8]) -> Told {
+pub(crate) fn told(status: u16, stream: bool, bytes: &[u8]) -> Told {
     let text = String::from_utf8_lossy(bytes);
     if status == 200 && stream {
         if text.ends_with("data: [DONE]\n\n") {

@@ -6,6 +6,8 @@ mod arena;
 #[cfg(test)]
 mod load;
 #[cfg(test)]
+mod rows;
+#[cfg(test)]
 mod storm;
 #[cfg(test)]
 mod verdict;

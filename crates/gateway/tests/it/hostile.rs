@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use trunkline_gateway::Settings;
+use trunkline_testkit::all_at_once;
 
 use crate::house::{House, ask, ask_streaming};
 
@@ -204,7 +205,7 @@ async fn one_reader_who_stalls_does_not_slow_ninety_nine_others() {
     let began = Instant::now();
     let quick = ask_streaming("Quick [[tokens:20]]");
     let others = (0..99).map(|_| house.chat(&quick));
-    let answers = futures_join(others.collect()).await;
+    let answers = all_at_once(others.collect()).await;
     assert!(
         answers
             .iter()
@@ -218,28 +219,4 @@ async fn one_reader_who_stalls_does_not_slow_ninety_nine_others() {
     drop(stalled);
     house.posted_at_rest().await;
     house.audit().await;
-}
-
-/// All of them at once, in one task.
-async fn futures_join<T>(futures: Vec<impl Future<Output = T>>) -> Vec<T> {
-    let mut waiting: Vec<_> = futures.into_iter().map(Box::pin).collect();
-    let mut done: Vec<Option<T>> = waiting.iter().map(|_| None).collect();
-    std::future::poll_fn(|context| {
-        let mut pending = false;
-        for (future, slot) in waiting.iter_mut().zip(&mut done) {
-            if slot.is_none() {
-                match future.as_mut().poll(context) {
-                    std::task::Poll::Ready(value) => *slot = Some(value),
-                    std::task::Poll::Pending => pending = true,
-                }
-            }
-        }
-        if pending {
-            std::task::Poll::Pending
-        } else {
-            std::task::Poll::Ready(())
-        }
-    })
-    .await;
-    done.into_iter().flatten().collect()
 }

@@ -17,6 +17,8 @@ mod leaving;
 #[cfg(test)]
 mod money;
 #[cfg(test)]
+mod rows;
+#[cfg(test)]
 mod rules;
 #[cfg(test)]
 mod tls;

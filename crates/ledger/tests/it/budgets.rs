@@ -239,6 +239,29 @@ async fn a_limit_may_be_raised_lowered_and_taken_away() {
 }
 
 #[tokio::test]
+async fn a_budget_is_only_set_for_an_account_and_a_key_that_exist_together() {
+    let house = House::new().await;
+    let (account, other) = (house.account(0, 0).await, house.account(0, 0).await);
+    let key = house.key(account, 7, None).await;
+    let nobody = AccountId::new(1);
+    let cases = [
+        (account, None, true),
+        (account, Some(key), true),
+        (other, Some(key), false),
+        (account, Some(KeyId::new(8)), false),
+        (nobody, None, false),
+        (nobody, Some(key), false),
+    ];
+    for (account, key, wanted) in cases {
+        let mut tx = house.console.begin().await.unwrap();
+        let limit = Some(Money::NANO);
+        let set = desk::set_budget(&mut tx, account, key, Period::Daily, "UTC", limit).await;
+        assert_eq!(set.unwrap(), wanted, "{account:?} {key:?}");
+        tx.commit().await.unwrap();
+    }
+}
+
+#[tokio::test]
 async fn a_key_of_another_account_cannot_spend_and_a_parent_must_be_of_the_same_account() {
     let house = House::new().await;
     let account = house.account(1_000, 0).await;

@@ -1,7 +1,7 @@
 //! Accounts, payments and corrections.
 
 use trunkline_db::{DbError, Role};
-use trunkline_ledger::desk::{self, Adjust, AdjustAnswer, TopUpAnswer, Wallet};
+use trunkline_ledger::desk::{self, AccountKind, Adjust, AdjustAnswer, TopUpAnswer, Wallet};
 use trunkline_terms::{AccountId, Money};
 
 use crate::house::{House, request, reserve, top_up};
@@ -53,6 +53,17 @@ async fn a_payment_is_applied_once_however_often_it_is_told() {
     assert_eq!(house.wallets(other).await, [0, 0, 7, 0]);
     assert!(house.balance(account).await.topped_up && !house.balance(other).await.topped_up);
     house.audit().await;
+}
+
+#[tokio::test]
+async fn an_account_keeps_its_kind() {
+    let house = House::new().await;
+    for kind in [AccountKind::Live, AccountKind::Test] {
+        let mut tx = house.console.begin().await.unwrap();
+        let account = desk::create_account(&mut tx, kind).await.unwrap();
+        tx.commit().await.unwrap();
+        assert_eq!(house.balance(account).await.kind, kind);
+    }
 }
 
 #[tokio::test]

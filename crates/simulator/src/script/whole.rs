@@ -55,6 +55,7 @@ pub(super) fn script(telling: &Telling, fault: Option<Fault>) -> Script {
             | Fault::RateLimited { .. }
             | Fault::Status(_)
             | Fault::ErrorInside200
+            | Fault::BaseResp(_)
             | Fault::ErrorFrameMidStream { .. }
             | Fault::GiganticBody { .. }
             | Fault::GiganticFrame { .. }

@@ -94,6 +94,18 @@ async fn an_error_hides_under_a_good_status() {
 }
 
 #[tokio::test]
+async fn minimax_tells_of_a_failure_in_its_own_words_under_a_good_status() {
+    let simulator = started().await;
+    simulator.plan(always(Fault::BaseResp(2013)));
+    for body in [asking("hello"), streaming("hello")] {
+        let got = chat(&simulator, &body).await;
+        assert_eq!((got.status, got.is_whole), (200, true));
+        assert_eq!(got.json()["base_resp"]["status_code"], 2013);
+        assert_eq!(got.json()["choices"], json!(null));
+    }
+}
+
+#[tokio::test]
 async fn a_bad_request_does_not_spend_a_rule() {
     let simulator = started().await;
     let mut rule = always(Fault::Status(500));

@@ -51,7 +51,7 @@ pub(super) async fn run(
 
 async fn connect(shared: &Shared, signal: &mut watch::Receiver<Signal>) -> Option<TcpStream> {
     gate(signal).await;
-    let server = TcpStream::connect(shared.upstream).await.ok()?;
+    let server = TcpStream::connect(shared.upstream()).await.ok()?;
     server.set_nodelay(true).ok()?;
     Some(server)
 }

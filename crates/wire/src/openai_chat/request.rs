@@ -33,6 +33,15 @@ pub enum CapField {
     MaxTokens,
 }
 
+/// Which tools may be called, as the request says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToolChoice {
+    /// Not said, `auto` or `none`.
+    Free,
+    /// `any`, `required`, or a tool by name.
+    Forced,
+}
+
 /// A chat request that was read.
 #[derive(Debug, Clone)]
 pub struct ChatRequest {
@@ -56,6 +65,12 @@ pub struct ChatRequest {
     pub input_estimate: u64,
     /// The word for how hard to think.
     pub reasoning_effort: Option<String>,
+    /// It offers tools.
+    pub has_tools: bool,
+    /// Which of them may be called.
+    pub tool_choice: ToolChoice,
+    /// The first message whose role needs a name to be told apart, and that has none.
+    pub nameless: Option<usize>,
     /// It names an earlier response, which means nothing here.
     pub names_a_response: bool,
     /// Where its fields stand in the body.
@@ -104,6 +119,10 @@ impl ChatRequest {
             .value(PREVIOUS_RESPONSE)
             .is_some_and(|value| value != b"null");
         let reasoning_effort = typed(&object, "reasoning_effort", "a word")?;
+        let has_tools = object
+            .value("tools")
+            .is_some_and(|value| value != b"null" && value != b"[]");
+        let tool_choice = read_tool_choice(&object);
         let (input_tokens, input_estimate) = input_tokens(&object, media);
         let layout = object.layout();
         drop(object);
@@ -118,6 +137,9 @@ impl ChatRequest {
             input_tokens,
             input_estimate,
             reasoning_effort,
+            has_tools,
+            tool_choice,
+            nameless: media.nameless,
             names_a_response,
             layout,
         })
@@ -256,6 +278,14 @@ fn read_wants_usage(object: &Object<'_>) -> Result<bool, Refusal> {
     }
     let options: Option<Options> = typed(object, "stream_options", "an object")?;
     Ok(options.is_some_and(|options| options.include_usage == Some(true)))
+}
+
+/// What is neither a word nor a name is the upstream's to refuse.
+fn read_tool_choice(object: &Object<'_>) -> ToolChoice {
+    match object.value("tool_choice") {
+        None | Some(b"null" | br#""auto""# | br#""none""#) => ToolChoice::Free,
+        Some(_) => ToolChoice::Forced,
+    }
 }
 
 fn read_cap(object: &Object<'_>) -> Result<(Option<u64>, Option<CapField>), Refusal> {

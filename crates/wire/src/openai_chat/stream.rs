@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use trunkline_terms::{Bucket, Money, Units, Usage};
 
-use super::error::{UpstreamError, read_error};
+use super::error::{BaseResponse, UpstreamError, read_error};
 use super::response::{RawUsage, estimated_tokens};
 use crate::{Edit, Frame, patch, scan};
 
@@ -68,6 +68,8 @@ struct Chunk<'a> {
     usage: Option<RawUsage>,
     #[serde(borrow, default)]
     error: Option<&'a RawValue>,
+    #[serde(default)]
+    base_resp: Option<BaseResponse>,
 }
 
 #[derive(Deserialize)]
@@ -104,7 +106,7 @@ impl Tap {
         let Ok(chunk) = serde_json::from_slice::<Chunk<'_>>(data) else {
             return Seen::Garbage;
         };
-        if chunk.error.is_some() {
+        if chunk.error.is_some() || chunk.base_resp.is_some_and(|base| base.failed()) {
             return Seen::Failed(read_error(data));
         }
         let told = chunk.usage.is_some();
