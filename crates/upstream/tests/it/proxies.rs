@@ -151,9 +151,10 @@ async fn a_proxy_that_dies_under_a_request_leaves_it_broken() {
             let way = proxy(&program.address(""));
             let mut through = call(&house.secure.at("/hang"), protocol);
             through.proxy = Some(&way);
+            let arrived = house.secure.hung() + 1;
             let asked = house.client.send(through);
             let killed = async {
-                tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+                house.secure.until_hung(arrived).await;
                 program.stop();
             };
             let (sent, ()) = tokio::join!(asked, killed);

@@ -14,6 +14,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
 use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
@@ -21,6 +22,7 @@ use tokio_rustls::TlsAcceptor;
 pub(crate) struct Server {
     address: SocketAddr,
     is_tls: bool,
+    hanging: watch::Receiver<usize>,
     _tasks: JoinSet<()>,
 }
 
@@ -49,19 +51,32 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let is_tls = tls.is_some();
+        let (hung, hanging) = watch::channel(0);
         let mut tasks = JoinSet::new();
         tasks.spawn(async move {
             let mut connections = JoinSet::new();
             loop {
                 let (stream, peer) = listener.accept().await.unwrap();
-                connections.spawn(serve(stream, peer, tls.clone()));
+                connections.spawn(serve(stream, peer, tls.clone(), hung.clone()));
             }
         });
         Self {
             address,
             is_tls,
+            hanging,
             _tasks: tasks,
         }
+    }
+
+    /// How many requests to `/hang` have arrived.
+    pub(crate) fn hung(&self) -> usize {
+        *self.hanging.borrow()
+    }
+
+    /// Waits until so many requests to `/hang` have arrived.
+    pub(crate) async fn until_hung(&self, count: usize) {
+        let mut hanging = self.hanging.clone();
+        hanging.wait_for(|hung| *hung >= count).await.unwrap();
     }
 
     /// An address of this server by name, as a certificate has it.
@@ -71,8 +86,13 @@ impl Server {
     }
 }
 
-async fn serve(stream: TcpStream, peer: SocketAddr, tls: Option<Arc<ServerConfig>>) {
-    let service = service_fn(move |request| answer(request, peer));
+async fn serve(
+    stream: TcpStream,
+    peer: SocketAddr,
+    tls: Option<Arc<ServerConfig>>,
+    hung: watch::Sender<usize>,
+) {
+    let service = service_fn(move |request| answer(request, peer, hung.clone()));
     let builder = Builder::new(TokioExecutor::new());
     // How a connection ends is the client's business.
     match tls {
@@ -97,6 +117,7 @@ async fn serve(stream: TcpStream, peer: SocketAddr, tls: Option<Arc<ServerConfig
 async fn answer(
     request: Request<Incoming>,
     peer: SocketAddr,
+    hung: watch::Sender<usize>,
 ) -> Result<Response<Sent>, Infallible> {
     let seen = Seen {
         peer,
@@ -105,7 +126,10 @@ async fn answer(
     let header = HeaderValue::from_str(&seen.written()).unwrap();
     let mut response = Response::new(match request.uri().path() {
         "/endless" => Sent::Endless,
-        "/hang" => std::future::pending().await,
+        "/hang" => {
+            hung.send_modify(|count| *count += 1);
+            std::future::pending().await
+        }
         _ => Sent::Text(Some(Bytes::from(seen.written()))),
     });
     response.headers_mut().insert(SEEN, header);
