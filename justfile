@@ -75,6 +75,10 @@ ledger-speed:
 ledger-growth:
     cargo nextest run --profile long --locked -p trunkline-ledger --test growth --run-ignored all --no-capture
 
+# A real vendor beside the simulator, if its key is in the environment; spends at most LIVE_MAX_USD (0.05).
+live provider:
+    cargo run --quiet --locked -p trunkline-live -- {{ provider }}
+
 # Mutation testing of prices and ledger (or `just mutants prices`); survivors are explained in docs/mutants.md.
 mutants *what:
     ./scripts/mutants {{ what }}

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use trunkline_terms::{NodeId, Secret};
+use trunkline_upstream::Roots;
 
 pub(crate) use layers::{DEFAULTS, environment, variable};
 
@@ -31,6 +32,8 @@ pub(crate) struct Config {
     /// How long running calls may take to end when the node is told to stop.
     pub(crate) drain: Duration,
     pub(crate) providers_folder: Option<PathBuf>,
+    /// Trusted beside the public ones.
+    pub(crate) extra_roots: Roots,
 }
 
 /// The data-plane listener.

@@ -14,7 +14,7 @@ use trunkline_gateway::{Admin, Door, EdgeSettings, Gateway, Parts, Settings, She
 use trunkline_keyring::{Keyring, SystemRandom};
 use trunkline_ledger::{Author, Ledger, LedgerSettings, LedgerTasks, partitions, recovery};
 use trunkline_terms::NodeId;
-use trunkline_upstream::{Client, Providers};
+use trunkline_upstream::{Client, Providers, Roots};
 
 /// A node that is silent for so long is buried by its peers.
 const DEAD_AFTER: Duration = Duration::from_secs(120);
@@ -30,6 +30,7 @@ pub(crate) struct Plan {
     pub(crate) data: Database,
     pub(crate) keyring: Keyring,
     pub(crate) providers: Providers,
+    pub(crate) extra_roots: Roots,
     pub(crate) shelf: Shelf,
     pub(crate) settings: Settings,
     pub(crate) edge: SocketAddr,
@@ -74,7 +75,7 @@ impl Node {
             shelf: plan.shelf,
             providers: plan.providers,
             keyring: plan.keyring,
-            client: Client::new(CONNECT_TIMEOUT)?,
+            client: Client::with_roots(CONNECT_TIMEOUT, &plan.extra_roots)?,
             clock: Arc::new(SystemClock),
             random: Arc::new(SystemRandom),
         });

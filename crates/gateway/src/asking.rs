@@ -120,6 +120,7 @@ async fn send(
         body: request.outgoing(&out),
         deadlines: live.deadlines(total, settings.stream_idle),
         proxy: live.proxy.as_ref(),
+        protocol: live.provider.protocol(request.stream),
     };
     gateway.inner.client.send(call).await
 }

@@ -1,8 +1,12 @@
-//! The pooled client. One pool per egress; HTTP/1.1, so that one reader who stalls stalls nobody
-//! else. A call that was not sent is told apart from one of which nobody knows.
+//! The pooled client. One set of pools per egress. A stream has a connection of its own, HTTP/1.1, so
+//! that one reader who stalls stalls nobody else; whole answers may share one in HTTP/2. A call that
+//! was not sent is told apart from one of which nobody knows.
 
 mod body;
+mod pools;
 mod proxy;
+mod road;
+mod roots;
 
 use std::collections::HashMap;
 use std::error::Error as _;
@@ -10,24 +14,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, Method, Request, Response, Uri};
+use http::{HeaderMap, Method, Request, Uri};
 use http_body_util::Full;
-use hyper::body::Incoming;
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::Client as Pool;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
-use hyper_util::rt::{TokioExecutor, TokioTimer};
+use hyper_util::client::legacy::connect::{CaptureConnection, capture_connection};
 use tokio::time::Instant;
 
 pub use body::{Answer, BodyError};
+use pools::Pools;
 pub use proxy::{Proxy, ProxyError};
+pub use roots::{MAX_EXTRA_ROOTS, Roots, RootsError};
 
-/// Idle connections kept for one host.
-const MAX_IDLE_PER_HOST: usize = 256;
-/// A connection that was idle longer may be closed at the other end already.
-const MAX_IDLE: Duration = Duration::from_secs(30);
-/// Different egress proxies that have a pool of their own.
+/// Causes of an error that are told.
+const MAX_CAUSES: usize = 4;
+/// Different egress proxies that have pools of their own.
 const MAX_PROXIES: usize = 64;
 
 /// How long each part of a call may take.
@@ -39,6 +38,16 @@ pub struct Deadlines {
     pub idle: Duration,
     /// Everything.
     pub total: Duration,
+}
+
+/// What a call is spoken in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// HTTP/1.1, on a connection of its own while it runs. Every stream.
+    Http1,
+    /// HTTP/2 if the server takes it in the TLS handshake, otherwise HTTP/1.1. For answers that are
+    /// read whole and at once: calls that share a connection share its flow too.
+    Http2,
 }
 
 /// A call to make.
@@ -56,12 +65,15 @@ pub struct Outgoing<'a> {
     pub deadlines: Deadlines,
     /// The way out; none for the direct one.
     pub proxy: Option<&'a Proxy>,
+    /// What it is spoken in.
+    pub protocol: Protocol,
 }
 
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
-    /// The request did not leave: refused, unknown host, TLS, or a proxy that would not.
+    /// The request did not leave: refused, unknown host, TLS, or a proxy that would not. Or it left
+    /// in HTTP/2 and the server gave its word that it was not looked at.
     #[error("the upstream could not be reached: {0}")]
     NotSent(String),
     /// It left, and the connection broke before an answer.
@@ -80,41 +92,33 @@ pub enum ClientError {
     Tls(#[from] rustls::Error),
 }
 
-type Direct = Pool<HttpsConnector<HttpConnector>, Full<Bytes>>;
-type Tunnelled = Pool<HttpsConnector<Tunnel<HttpConnector>>, Full<Bytes>>;
-type Socks = Pool<HttpsConnector<SocksV5<HttpConnector>>, Full<Bytes>>;
-
 /// The client. Clones share their pools.
 #[derive(Clone)]
 pub struct Client {
-    direct: Direct,
+    direct: Pools,
     connect_timeout: Duration,
     tls: rustls::ClientConfig,
-    proxied: Arc<Mutex<HashMap<String, Proxied>>>,
-}
-
-#[derive(Clone)]
-enum Proxied {
-    Http(Tunnelled),
-    Socks(Socks),
+    proxied: Arc<Mutex<HashMap<String, Pools>>>,
 }
 
 // === impl Client ===
 
 impl Client {
-    /// A client that trusts the public roots.
+    /// A client that trusts the public roots. The time is for a whole connection: name, TCP, proxy,
+    /// TLS.
     pub fn new(connect_timeout: Duration) -> Result<Self, ClientError> {
+        Self::with_roots(connect_timeout, &Roots::default())
+    }
+
+    /// A client that trusts the public roots and others.
+    pub fn with_roots(connect_timeout: Duration, extra: &Roots) -> Result<Self, ClientError> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let roots = rustls::RootCertStore {
-            roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
-        };
         let tls = rustls::ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()?
-            .with_root_certificates(roots)
+            .with_root_certificates(extra.store()?)
             .with_no_client_auth();
-        let direct = pool(https(tls.clone(), tcp(connect_timeout)));
         Ok(Self {
-            direct,
+            direct: Pools::new(&tls, None, connect_timeout),
             connect_timeout,
             tls,
             proxied: Arc::default(),
@@ -125,26 +129,29 @@ impl Client {
     pub async fn send(&self, call: Outgoing<'_>) -> Result<Answer, SendError> {
         let ends = Instant::now().checked_add(call.deadlines.total);
         let deadlines = call.deadlines;
-        let proxy = call.proxy;
-        let request = request_of(call)?;
-        let answer = async {
-            match proxy.map(|proxy| self.proxied(proxy)) {
-                None => self.direct.request(request).await,
-                Some(Proxied::Http(pool)) => pool.request(request).await,
-                Some(Proxied::Socks(pool)) => pool.request(request).await,
-            }
+        let pools = match call.proxy {
+            None => self.direct.clone(),
+            Some(proxy) => self.proxied(proxy),
         };
+        let (pool, place) = pools.choose(call.protocol);
+        let mut request = request_of(call)?;
+        let taken = capture_connection(&mut request);
         let first_byte = deadlines.first_byte.min(deadlines.total);
-        match tokio::time::timeout(first_byte, answer).await {
+        match tokio::time::timeout(first_byte, pool.request(request)).await {
+            // Until a connection took it, it stood in this process.
+            Err(_) if !was_taken(&taken) => {
+                let words = "there was no connection in time".to_owned();
+                Err(SendError::NotSent(words))
+            }
             Err(_) => Err(SendError::Silent),
-            Ok(Err(error)) => Err(not_answered(&error)),
-            Ok(Ok(response)) => Ok(answer_of(response, deadlines.idle, ends)),
+            Ok(Err(error)) => Err(not_answered(&error, was_taken(&taken))),
+            Ok(Ok(response)) => Ok(Answer::new(response, deadlines.idle, ends, place)),
         }
     }
 
-    /// The pool of an egress, made when it is first needed. A full shelf begins anew: connections
+    /// The pools of an egress, made when it is first needed. A full shelf begins anew: connections
     /// under way keep their own pool alive.
-    fn proxied(&self, proxy: &Proxy) -> Proxied {
+    fn proxied(&self, proxy: &Proxy) -> Pools {
         let mut shelf = self.proxied.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = shelf.get(proxy.text()) {
             return known.clone();
@@ -152,57 +159,10 @@ impl Client {
         if shelf.len() >= MAX_PROXIES {
             shelf.clear();
         }
-        let tcp = tcp(self.connect_timeout);
-        let made = match proxy {
-            Proxy::Http { uri, basic, .. } => {
-                let tunnel = Tunnel::new(uri.clone(), tcp);
-                let tunnel = match basic {
-                    Some(value) => tunnel.with_auth(value.clone()),
-                    None => tunnel,
-                };
-                Proxied::Http(pool(https(self.tls.clone(), tunnel)))
-            }
-            Proxy::Socks { uri, login, .. } => {
-                let socks = SocksV5::new(uri.clone(), tcp);
-                let socks = match login {
-                    Some((user, password)) => {
-                        socks.with_auth(user.clone(), password.reveal().to_owned())
-                    }
-                    None => socks,
-                };
-                Proxied::Socks(pool(https(self.tls.clone(), socks)))
-            }
-        };
+        let made = Pools::new(&self.tls, Some(proxy), self.connect_timeout);
         shelf.insert(proxy.text().to_owned(), made.clone());
         made
     }
-}
-
-fn tcp(connect_timeout: Duration) -> HttpConnector {
-    let mut tcp = HttpConnector::new();
-    tcp.enforce_http(false);
-    tcp.set_nodelay(true);
-    tcp.set_connect_timeout(Some(connect_timeout));
-    tcp
-}
-
-fn https<C>(tls: rustls::ClientConfig, inner: C) -> HttpsConnector<C> {
-    HttpsConnectorBuilder::new()
-        .with_tls_config(tls)
-        .https_or_http()
-        .enable_http1()
-        .wrap_connector(inner)
-}
-
-fn pool<C>(connector: C) -> Pool<C, Full<Bytes>>
-where
-    C: hyper_util::client::legacy::connect::Connect + Clone,
-{
-    Pool::builder(TokioExecutor::new())
-        .pool_max_idle_per_host(MAX_IDLE_PER_HOST)
-        .pool_idle_timeout(MAX_IDLE)
-        .pool_timer(TokioTimer::new())
-        .build(connector)
 }
 
 fn request_of(call: Outgoing<'_>) -> Result<Request<Full<Bytes>>, SendError> {
@@ -216,20 +176,43 @@ fn request_of(call: Outgoing<'_>) -> Result<Request<Full<Bytes>>, SendError> {
     Ok(request)
 }
 
-fn not_answered(error: &hyper_util::client::legacy::Error) -> SendError {
+fn was_taken(taken: &CaptureConnection) -> bool {
+    taken.connection_metadata().is_some()
+}
+
+fn not_answered(error: &hyper_util::client::legacy::Error, was_taken: bool) -> SendError {
     // The address stands in no text of these errors; what does is the system's own words.
     let mut words = error.to_string();
-    if let Some(cause) = error.source() {
-        words = format!("{words}: {cause}");
+    let mut cause = error.source();
+    for _ in 0..MAX_CAUSES {
+        let Some(known) = cause else { break };
+        words = format!("{words}: {known}");
+        cause = known.source();
     }
-    if error.is_connect() {
+    if error.is_connect() || !was_taken || was_given_back(error) {
         SendError::NotSent(words)
     } else {
         SendError::Broken(words)
     }
 }
 
-fn answer_of(response: Response<Incoming>, idle: Duration, ends: Option<Instant>) -> Answer {
-    let (head, body) = response.into_parts();
-    Answer::new(head.status, head.headers, body, idle, ends)
+/// Whether a request that a connection had taken was for certain not worked on.
+fn was_given_back(error: &hyper_util::client::legacy::Error) -> bool {
+    let Some(error) = error.source().and_then(|cause| cause.downcast_ref()) else {
+        return false;
+    };
+    let error: &hyper::Error = error;
+    // The connection closed before it had written a byte of the request.
+    if error.is_canceled() {
+        return true;
+    }
+    let Some(error) = error.source().and_then(|cause| cause.downcast_ref()) else {
+        return false;
+    };
+    let error: &h2::Error = error;
+    // RFC 9113, 8.7: a refused stream, and one above the last that a GOAWAY names, was not processed.
+    // The streams below that one go on, and end with another error if the connection does.
+    let refused = error.is_reset() && error.reason() == Some(h2::Reason::REFUSED_STREAM);
+    let gone = error.is_go_away() && error.reason() == Some(h2::Reason::NO_ERROR);
+    error.is_remote() && (refused || gone)
 }

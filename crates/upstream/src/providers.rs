@@ -8,6 +8,8 @@ mod read;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use crate::client::Protocol;
+
 /// Most providers, the built-in ones included.
 pub const MAX_PROVIDERS: usize = 1_000;
 /// Longest file of a provider.
@@ -77,7 +79,7 @@ pub enum Quirk {
     NoStreamOptions,
     /// Wants `max_tokens` instead of `max_completion_tokens`.
     MaxTokensOnly,
-    /// Is spoken to in HTTP/2.
+    /// Takes HTTP/2 well, so calls whose answer comes whole share a connection. Streams never do.
     Http2,
 }
 
@@ -171,6 +173,16 @@ impl Provider {
     #[must_use]
     pub fn has(&self, quirk: Quirk) -> bool {
         self.quirks.contains(&quirk)
+    }
+
+    /// What a call is spoken in.
+    #[must_use]
+    pub fn protocol(&self, is_streamed: bool) -> Protocol {
+        if !is_streamed && self.has(Quirk::Http2) {
+            Protocol::Http2
+        } else {
+            Protocol::Http1
+        }
     }
 
     /// Whether it speaks a format.

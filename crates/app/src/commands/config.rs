@@ -35,8 +35,9 @@ pub(super) fn check(config: &Config, output: &Output) -> anyhow::Result<()> {
     let text = format!(
         "The configuration is usable.\n  node        {node}\n  base_url    {base} (listening on {listen})\n  \
          dash_url    http://{console}\n  admin       http://{admin}\n  database    {database}, at most {max_connections} connections\n  \
-         keyring     {keyring}\n  proxies     {proxies:?}\n  providers   {providers}",
+         keyring     {keyring}\n  proxies     {proxies:?}\n  providers   {providers}\n  extra roots {roots}",
         providers = providers.join(", "),
+        roots = config.extra_roots.count(),
         node = config.node.as_str(),
         base = config.edge.public_url,
         listen = config.edge.listen,
@@ -61,6 +62,7 @@ pub(super) fn check(config: &Config, output: &Output) -> anyhow::Result<()> {
         },
         "keyring": keyring,
         "providers": providers,
+        "extra_roots": config.extra_roots.count(),
     });
     output.success(&text, &object);
     Ok(())

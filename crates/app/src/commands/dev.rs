@@ -87,6 +87,7 @@ async fn serve(
         data,
         keyring,
         providers: super::channel::providers(config)?,
+        extra_roots: config.extra_roots.clone(),
         shelf: Shelf::from_toml(PRICES, MODELS)?,
         settings: Settings::default(),
         edge: listen(config.edge.listen),

@@ -25,6 +25,7 @@ pub(super) async fn run(config: &Config, output: &Output) -> anyhow::Result<Exit
         data,
         keyring: keyring::open(config)?,
         providers: channel::providers(config)?,
+        extra_roots: config.extra_roots.clone(),
         shelf: shelf(&config.catalog.prices, &config.catalog.models)?,
         settings: Settings::default(),
         edge: config.edge.listen,

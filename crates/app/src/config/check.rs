@@ -7,6 +7,7 @@ use std::time::Duration;
 use trunkline_gateway::TlsFiles;
 use trunkline_store::Network;
 use trunkline_terms::{NodeId, Secret};
+use trunkline_upstream::Roots;
 
 use super::layers::Layers;
 use super::raw::{RawCatalog, RawDatabase, RawEdge, RawKeyring};
@@ -15,6 +16,8 @@ use crate::files;
 
 /// Longest database address that is read from a file.
 const MAX_URL_BYTES: u64 = 4_096;
+/// Longest file of certificates; a bundle of all public roots has a quarter of it.
+const MAX_ROOTS_BYTES: u64 = 1 << 20;
 /// Most connections one process may be told to open.
 const MAX_CONNECTIONS: i64 = 1_000;
 /// Longest drain that can be set, one day.
@@ -56,6 +59,7 @@ pub(super) fn config(layers: &Layers) -> Result<Config, Vec<Finding>> {
     let database = check.database(&raw.database);
     let keyring = check.keyring(raw.keyring);
     let folder = raw.providers.folder;
+    let extra_roots = check.extra_roots(&raw.upstream.extra_roots);
     let catalog = check.catalog(&raw.catalog);
     let drain = in_range(raw.edge.drain_seconds, 0, MAX_DRAIN_SECONDS);
     let drain = check.take("edge.drain_seconds", drain);
@@ -70,6 +74,7 @@ pub(super) fn config(layers: &Layers) -> Result<Config, Vec<Finding>> {
             catalog: catalog?,
             drain: Duration::from_secs(drain?),
             providers_folder: (!folder.is_empty()).then(|| PathBuf::from(folder)),
+            extra_roots: extra_roots?,
         })
     })();
     match whole {
@@ -161,6 +166,17 @@ impl Check<'_> {
                 None
             }
         }
+    }
+
+    fn extra_roots(&mut self, file: &str) -> Option<Roots> {
+        if file.is_empty() {
+            return Some(Roots::default());
+        }
+        let read = files::read_bounded(Path::new(file), MAX_ROOTS_BYTES)
+            .map_err(|error| format!("cannot read {file:?}: {error}"));
+        let pem = self.take("upstream.extra_roots", read)?;
+        let roots = Roots::from_pem(pem.as_bytes()).map_err(|error| error.to_string());
+        self.take("upstream.extra_roots", roots)
     }
 
     fn catalog(&mut self, raw: &RawCatalog) -> Option<Catalog> {

@@ -14,6 +14,7 @@ pub(super) struct RawConfig {
     pub(super) database: RawDatabase,
     pub(super) keyring: RawKeyring,
     pub(super) providers: RawProviders,
+    pub(super) upstream: RawUpstream,
     pub(super) catalog: RawCatalog,
 }
 
@@ -63,6 +64,12 @@ pub(super) struct RawKeyring {
 #[serde(deny_unknown_fields)]
 pub(super) struct RawProviders {
     pub(super) folder: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawUpstream {
+    pub(super) extra_roots: String,
 }
 
 #[derive(Debug, Deserialize)]

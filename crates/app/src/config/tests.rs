@@ -87,7 +87,7 @@ fn every_key_can_be_overridden_by_the_environment() {
     let keys = Layers::read(Some(Path::new("/dev/null")), &[])
         .unwrap()
         .keys();
-    assert_eq!(keys.len(), 21, "{keys:?}");
+    assert_eq!(keys.len(), 22, "{keys:?}");
     // One good value for each key, so that a key without a row here fails the test.
     let good = [
         ("edge.listen", "127.0.0.1:1"),
@@ -106,6 +106,7 @@ fn every_key_can_be_overridden_by_the_environment() {
         ("keyring.file", "/etc/k"),
         ("keyring.text", "v1:secret"),
         ("providers.folder", "/etc/p"),
+        ("upstream.extra_roots", "/nowhere"),
         ("edge.drain_seconds", "11"),
         ("edge.tls_certificate", "/etc/cert.pem"),
         ("edge.tls_key", "/etc/key.pem"),
@@ -124,7 +125,7 @@ fn every_key_can_be_overridden_by_the_environment() {
     }
     let all: Vec<(String, &str)> = good
         .iter()
-        .filter(|(key, _)| *key != "database.url_file")
+        .filter(|(_, value)| *value != "/nowhere")
         .map(|(key, value)| {
             (
                 format!("TRUNKLINE__{}", key.to_uppercase().replace('.', "__")),
@@ -159,6 +160,34 @@ fn every_key_can_be_overridden_by_the_environment() {
         matches!(config.keyring, KeyringPlace::Text(_)),
         "keyring.text wins over keyring.file"
     );
+}
+
+#[test]
+fn extra_roots_are_read_and_what_is_none_is_said() {
+    let with = |text: &str| {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        let path = file.path().to_str().unwrap();
+        from_text(&format!("[upstream]\nextra_roots = {path:?}"), &[])
+    };
+    let root = "-----BEGIN CERTIFICATE-----\n\
+                MIIBeDCCAR2gAwIBAgIUbbfKhNIjzGqm79n9Uc3oOuj6WzQwCgYIKoZIzj0EAwIw\n\
+                EDEOMAwGA1UEAwwFaG91c2UwIBcNMjYxMTE1MDY1NzI2WhgPMjEyNjEwMjIwNjU3\n\
+                MjZaMBAxDjAMBgNVBAMMBWhvdXNlMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE\n\
+                0YUlzpNiisu5zf9+uM8aRAGBrVoUzBuQYR6ytwFecG2ZLJt0IRMLZy+j4MWDLHBN\n\
+                r62O23tEOYyEYPCc8yb6w6NTMFEwHQYDVR0OBBYEFOu0+LyDXvCgeNZr9TkTZ5GY\n\
+                Pu3CMB8GA1UdIwQYMBaAFOu0+LyDXvCgeNZr9TkTZ5GYPu3CMA8GA1UdEwEB/wQF\n\
+                MAMBAf8wCgYIKoZIzj0EAwIDSQAwRgIhAJA3RXOiWOM62xouAFJ74mjua6uqhQ6N\n\
+                bf2MIDOl0tt3AiEA+jHexzkX8BNNlIaUS4R0mQVzXEiIm0FRE8dCrs8n3uc=\n\
+                -----END CERTIFICATE-----\n";
+    assert_eq!(from_text("", &[]).unwrap().extra_roots.count(), 0);
+    assert_eq!(with(root).unwrap().extra_roots.count(), 1);
+    assert_eq!(with(&root.repeat(2)).unwrap().extra_roots.count(), 2);
+    let said = problem(with("no certificate"), "upstream.extra_roots");
+    assert!(said.contains("there is no certificate in it"), "{said}");
+    let none = from_text("[upstream]\nextra_roots = \"/nowhere\"", &[]);
+    let said = problem(none, "upstream.extra_roots");
+    assert!(said.contains("cannot read \"/nowhere\""), "{said}");
 }
 
 // covers: D-1-06

@@ -11,7 +11,7 @@ use http::{HeaderMap, HeaderValue, Method};
 use serde_json::json;
 use tokio::task::JoinSet;
 use trunkline_testkit::random_bytes;
-use trunkline_upstream::{Client, Deadlines, Outgoing, SendError};
+use trunkline_upstream::{Client, Deadlines, Outgoing, Protocol, SendError};
 
 /// Upstream faults that a prompt may ask for; each must cost nothing.
 const FAULTS: [&str; 8] = [
@@ -165,6 +165,7 @@ pub(crate) fn outgoing(address: SocketAddr, key: &str, body: &str) -> Outgoing<'
             total: long,
         },
         proxy: None,
+        protocol: Protocol::Http1,
     }
 }
 

@@ -22,7 +22,7 @@ use trunkline_store::keys::{self, NewKey};
 use trunkline_store::{Policy, PolicyFields};
 use trunkline_terms::{AccountId, Clock as _, Money, NodeId, RequestId, Shard};
 use trunkline_testkit::{Db, Wire, random_bytes};
-use trunkline_upstream::{Answer, Client, Deadlines, Outgoing, Providers};
+use trunkline_upstream::{Answer, Client, Deadlines, Outgoing, Protocol, Providers};
 
 /// 2 USD a million input tokens, 8 USD a million output tokens: 2,000 and 8,000 nano-USD each.
 pub(crate) const INPUT: i64 = 2_000;
@@ -275,6 +275,7 @@ impl House {
                 total: minute,
             },
             proxy: None,
+            protocol: Protocol::Http1,
         };
         self.client.send(call).await.unwrap()
     }

@@ -3,22 +3,27 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, Response, StatusCode, Version};
 use http_body_util::BodyExt as _;
 use hyper::body::{Body as _, Incoming};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
 /// An answer whose head is there and whose body is still to come. Dropping it closes the connection,
-/// and with it the upstream's work.
+/// or in HTTP/2 its stream, and with it the upstream's work.
 #[derive(Debug)]
 pub struct Answer {
     /// The status.
     pub status: StatusCode,
     /// The headers.
     pub headers: HeaderMap,
+    /// What it was spoken in.
+    pub version: Version,
     body: Incoming,
     idle: Duration,
     ends: Option<Instant>,
+    /// Its place on a shared connection, given back when it is dropped.
+    _place: Option<OwnedSemaphorePermit>,
 }
 
 /// Why a body ended before its end.
@@ -36,19 +41,21 @@ pub enum BodyError {
 }
 
 impl Answer {
-    pub(super) const fn new(
-        status: StatusCode,
-        headers: HeaderMap,
-        body: Incoming,
+    pub(super) fn new(
+        response: Response<Incoming>,
         idle: Duration,
         ends: Option<Instant>,
+        place: Option<OwnedSemaphorePermit>,
     ) -> Self {
+        let (head, body) = response.into_parts();
         Self {
-            status,
-            headers,
+            status: head.status,
+            headers: head.headers,
+            version: head.version,
             body,
             idle,
             ends,
+            _place: place,
         }
     }
 

@@ -60,7 +60,7 @@ pub(super) async fn run(
     let provider = known_provider(&providers, &channel.provider)?;
     let keyring = keyring::open(config)?;
     let place = Place {
-        client: Client::new(patient(provider.connect_ms))?,
+        client: Client::with_roots(patient(provider.connect_ms), &config.extra_roots)?,
         uri: models_address(&channel, provider)?,
         proxy: credentials::open_proxy(&keyring, &channel)?,
         channel: &channel,
@@ -120,6 +120,7 @@ impl Place<'_> {
                 total: PATIENCE,
             },
             proxy: self.proxy.as_ref(),
+            protocol: self.provider.protocol(false),
         };
         let mut answer = self.client.send(call).await?;
         found.status = Some(answer.status.as_u16());

@@ -1,0 +1,126 @@
+//! One case sent to one side, and its answer reduced to a shape.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
+use http::{HeaderMap, HeaderName, HeaderValue, Uri};
+use trunkline_terms::Secret;
+use trunkline_upstream::{Answer, Auth, Client, Deadlines, Outgoing, Provider};
+
+use crate::cases::Case;
+use crate::frames;
+use crate::shape::{self, Shape};
+
+/// One of the two that are compared.
+pub(crate) struct Side<'a> {
+    pub(crate) client: &'a Client,
+    pub(crate) provider: &'a Provider,
+    pub(crate) base_url: &'a str,
+    pub(crate) model: &'a str,
+    pub(crate) key: &'a Secret,
+}
+
+/// What came back.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub(crate) status: u16,
+    pub(crate) headers: BTreeMap<String, String>,
+    /// One for a whole answer, one for each kind of frame of a stream.
+    pub(crate) shapes: Vec<Shape>,
+}
+
+/// A key that no vendor has given out, and that looks like one.
+const WRONG_KEY: &str = "sk-trunkline-live-wrong-key";
+/// Longest answer that is read; a list of models is the longest.
+const MAX_ANSWER_BYTES: usize = 4 << 20;
+/// A person waits.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// Characters of a content type that are told.
+const SHOWN_CHARACTERS: usize = 100;
+/// Headers that programs look at. A name that ends in `-` stands for all that begin so.
+const LOOKED_AT: [&str; 7] = [
+    "cache-control",
+    "content-type",
+    "openai-",
+    "retry-after",
+    "www-authenticate",
+    "x-ratelimit-",
+    "x-request-id",
+];
+
+impl Side<'_> {
+    pub(crate) async fn ask(&self, case: Case) -> anyhow::Result<Seen> {
+        let uri = format!("{}{}", self.base_url, case.path());
+        let uri: Uri = uri.parse().context("the address of the provider")?;
+        let deadline = |ms: u64| Duration::from_millis(ms).min(PATIENCE);
+        let call = Outgoing {
+            method: case.method(),
+            uri,
+            headers: self.headers(case)?,
+            body: Bytes::from(case.body(self.provider, self.model)),
+            deadlines: Deadlines {
+                first_byte: deadline(self.provider.first_byte_ms),
+                idle: deadline(self.provider.idle_ms),
+                total: PATIENCE,
+            },
+            proxy: None,
+            protocol: self.provider.protocol(case.is_streamed()),
+        };
+        let mut answer = self.client.send(call).await?;
+        let body = answer.whole(MAX_ANSWER_BYTES).await?;
+        Ok(seen(&answer, &body))
+    }
+
+    fn headers(&self, case: Case) -> anyhow::Result<HeaderMap> {
+        let key = if case.has_wrong_key() {
+            WRONG_KEY
+        } else {
+            self.key.reveal()
+        };
+        let (name, text) = match &self.provider.auth {
+            Auth::Bearer => (AUTHORIZATION, format!("Bearer {key}")),
+            Auth::Header(name) => (HeaderName::from_bytes(name.as_bytes())?, key.to_owned()),
+        };
+        // The error of this would quote nothing; the context says what to mend.
+        let mut value = HeaderValue::from_str(&text).context("the key cannot stand in a header")?;
+        value.set_sensitive(true);
+        let mut headers = HeaderMap::new();
+        headers.insert(name, value);
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(USER_AGENT, HeaderValue::from_static("trunkline-live"));
+        Ok(headers)
+    }
+}
+
+fn seen(answer: &Answer, body: &[u8]) -> Seen {
+    let mut headers = BTreeMap::new();
+    for (name, value) in &answer.headers {
+        let name = name.as_str();
+        let is_meant =
+            |known: &&str| name == *known || (known.ends_with('-') && name.starts_with(known));
+        if LOOKED_AT.iter().any(is_meant) {
+            let shown = if name == CONTENT_TYPE.as_str() {
+                let text = String::from_utf8_lossy(value.as_bytes()).to_lowercase();
+                text.chars().take(SHOWN_CHARACTERS).collect()
+            } else {
+                "present".to_owned()
+            };
+            headers.insert(name.to_owned(), shown);
+        }
+    }
+    let is_stream = headers
+        .get(CONTENT_TYPE.as_str())
+        .is_some_and(|kind| kind.starts_with("text/event-stream"));
+    Seen {
+        status: answer.status.as_u16(),
+        headers,
+        shapes: if is_stream {
+            frames::of_stream(body)
+        } else {
+            vec![shape::of_text(body)]
+        },
+    }
+}

@@ -1,0 +1,87 @@
+//! `trunkline-live PROVIDER`: sends the same small calls to a real vendor and to the simulator, and
+//! prints where the answers differ in shape. It spends at most `LIVE_MAX_USD` and never prints a key.
+//! Why it is a room of its own: `docs/adr/0010-the-live-check.md`.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::arithmetic_side_effects,
+        clippy::as_conversions,
+        clippy::float_arithmetic,
+        clippy::string_slice,
+        clippy::cast_possible_truncation
+    )
+)]
+
+mod asked;
+mod budget;
+mod cases;
+mod compared;
+mod frames;
+mod report;
+mod run;
+mod shape;
+mod vendor;
+
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use trunkline_terms::{Money, Secret};
+
+use report::Report;
+use run::{Ended, Wish};
+use vendor::Vendor;
+
+/// Spent at most when nobody says otherwise: 0.05 USD.
+const DEFAULT_MOST: Money = Money::from_nanos(50_000_000);
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let mut report = Report::new();
+    match begin(&mut report).await {
+        Ok(Ended::Same) => ExitCode::SUCCESS,
+        Ok(Ended::Different) => ExitCode::FAILURE,
+        Err(error) => {
+            report.say(&format!("live: {error:#}"));
+            ExitCode::from(2)
+        }
+    }
+}
+
+async fn begin(report: &mut Report) -> anyhow::Result<Ended> {
+    let mut words = std::env::args().skip(1);
+    let (Some(provider), None) = (words.next(), words.next()) else {
+        let known: Vec<&str> = Vendor::names().collect();
+        anyhow::bail!(
+            "say one provider, such as `just live openai`; there are {}",
+            known.join(", ")
+        );
+    };
+    let vendor = Vendor::find(&provider)?;
+    let key = variable(&vendor.key_env).map(Secret::new);
+    if let Some(key) = &key {
+        report.hide(key.clone());
+    }
+    let most = match variable("LIVE_MAX_USD") {
+        None => DEFAULT_MOST,
+        Some(text) => text
+            .parse()
+            .with_context(|| "LIVE_MAX_USD must be an amount such as 0.05")?,
+    };
+    let wish = Wish {
+        provider,
+        vendor,
+        key,
+        most,
+        base_url: variable("LIVE_BASE_URL"),
+    };
+    run::run(&wish, report).await
+}
+
+/// An empty variable is one that is not set.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this program has no configuration but a few variables, and is in nothing that is shipped"
+)]
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}

@@ -1,0 +1,54 @@
+//! What is printed. Every line goes through here, and none carries the key.
+
+use std::io::Write as _;
+
+use trunkline_terms::Secret;
+
+/// The standard output, with eyes on a secret.
+pub(crate) struct Report {
+    hidden: Option<Secret>,
+}
+
+/// A shorter text would hide ordinary words.
+const SHORTEST_SECRET: usize = 4;
+
+impl Report {
+    pub(crate) const fn new() -> Self {
+        Self { hidden: None }
+    }
+
+    /// From now on this text is not printed.
+    pub(crate) fn hide(&mut self, secret: Secret) {
+        self.hidden = Some(secret);
+    }
+
+    pub(crate) fn say(&self, line: &str) {
+        let line = self.cleaned(line);
+        // Nobody who reads is left when this fails.
+        writeln!(std::io::stdout().lock(), "{line}").unwrap_or_default();
+    }
+
+    fn cleaned(&self, line: &str) -> String {
+        match &self.hidden {
+            Some(secret) if secret.reveal().len() >= SHORTEST_SECRET => {
+                line.replace(secret.reveal(), "[hidden]")
+            }
+            Some(_) | None => line.to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_key_is_in_no_line() {
+        let mut report = Report::new();
+        report.hide(Secret::new("sk-abc".to_owned()));
+        assert_eq!(
+            report.cleaned("the key sk-abc is bad"),
+            "the key [hidden] is bad"
+        );
+    }
+}

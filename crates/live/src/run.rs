@@ -1,0 +1,143 @@
+//! One run: what is sent, in which order, and when it stops.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use trunkline_simulator::{Settings, Simulator};
+use trunkline_terms::{Money, Secret};
+use trunkline_upstream::{Client, Format, Providers};
+
+use crate::asked::Side;
+use crate::budget::{self, Budget};
+use crate::cases::Case;
+use crate::compared::differences;
+use crate::report::Report;
+use crate::vendor::Vendor;
+
+/// What is asked for.
+pub(crate) struct Wish {
+    pub(crate) provider: String,
+    pub(crate) vendor: Vendor,
+    pub(crate) key: Option<Secret>,
+    pub(crate) most: Money,
+    /// Where the vendor is, if not where its provider file says.
+    pub(crate) base_url: Option<String>,
+}
+
+/// How it ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ended {
+    Same,
+    Different,
+}
+
+const SIMULATOR_KEY: &str = "the-simulators-own-key";
+const SIMULATOR_MODEL: &str = "sim-small";
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+pub(crate) async fn run(wish: &Wish, report: &Report) -> anyhow::Result<Ended> {
+    let name = &wish.provider;
+    let Some(key) = &wish.key else {
+        report.say(&format!(
+            "live {name}: {} is not set; nothing was sent",
+            wish.vendor.key_env
+        ));
+        for case in Case::ALL {
+            report.say(&format!("  {}: skipped, no key", case.word()));
+        }
+        return Ok(Ended::Same);
+    };
+    let providers = Providers::builtin()?;
+    let provider = providers
+        .get(name)
+        .context("a live table without a provider")?;
+    anyhow::ensure!(
+        provider.speaks(Format::OpenaiChat),
+        "{name} speaks no format that has cases"
+    );
+    let base_url = wish.base_url.as_ref().or(provider.base_url.as_ref());
+    let base_url = base_url.with_context(|| format!("{name} has no address; set LIVE_BASE_URL"))?;
+    let settings = Settings {
+        keys: vec![SIMULATOR_KEY.to_owned()],
+        ..Settings::default()
+    };
+    let simulator = Simulator::start(settings).await.context("the simulator")?;
+    let client = Client::new(CONNECT_TIMEOUT)?;
+    let vendor = Side {
+        client: &client,
+        provider,
+        base_url: base_url.trim_end_matches('/'),
+        model: &wish.vendor.model,
+        key,
+    };
+    let ours = Side {
+        base_url: &simulator.base_url(),
+        model: SIMULATOR_MODEL,
+        key: &Secret::new(SIMULATOR_KEY.to_owned()),
+        ..vendor
+    };
+    report.say(&format!(
+        "live {name}: {} at {}, at most {} USD",
+        vendor.model, vendor.base_url, wish.most
+    ));
+    let ended = compare(wish, &vendor, &ours, report).await;
+    simulator.stop().await;
+    ended
+}
+
+async fn compare(
+    wish: &Wish,
+    vendor: &Side<'_>,
+    ours: &Side<'_>,
+    report: &Report,
+) -> anyhow::Result<Ended> {
+    let mut budget = Budget::new(wish.most);
+    let (mut sent, mut different, mut is_spent) = (0_u32, 0_usize, false);
+    for case in Case::ALL {
+        let word = case.word();
+        if wish.vendor.unspoken.iter().any(|unspoken| unspoken == word) {
+            report.say(&format!("  {word}: skipped, the vendor does not speak it"));
+            continue;
+        }
+        let bytes = case.body(vendor.provider, vendor.model).len();
+        let cost = budget::bound(&wish.vendor, bytes, case.output_tokens())?;
+        // Once it did not fit nothing else is sent, so that what a run does can be foreseen.
+        if is_spent || !budget.take(cost) {
+            is_spent = true;
+            report.say(&format!(
+                "  {word}: not sent, it may cost {cost} USD and would pass LIVE_MAX_USD"
+            ));
+            continue;
+        }
+        sent = sent.saturating_add(1);
+        let simulated = ours
+            .ask(case)
+            .await
+            .context("the simulator did not answer")?;
+        let lines = match vendor.ask(case).await {
+            Ok(seen) => differences(&seen, &simulated),
+            Err(error) => vec![format!("the vendor gave no answer: {error:#}")],
+        };
+        different = different.saturating_add(lines.len());
+        match lines.len() {
+            0 => report.say(&format!("  {word}: same ({})", simulated.status)),
+            count => report.say(&format!("  {word}: {count} different")),
+        }
+        for line in lines {
+            report.say(&format!("    {line}"));
+        }
+    }
+    let told = match sent {
+        0 => "nothing was sent".to_owned(),
+        sent => format!("{sent} cases sent, at most {} USD spent", budget.bound()),
+    };
+    report.say(&format!(
+        "live {}: {told}; {different} differences",
+        wish.provider
+    ));
+    Ok(if different == 0 {
+        Ended::Same
+    } else {
+        Ended::Different
+    })
+}

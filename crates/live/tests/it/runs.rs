@@ -1,0 +1,190 @@
+//! What a run says and how it ends.
+
+use std::process::{Command, Output};
+
+use trunkline_simulator::{Settings, Simulator};
+
+use crate::doctored;
+
+const KEY: &str = "sk-the-key-of-this-test";
+const CASES: [&str; 8] = [
+    "models_list",
+    "whole_chat",
+    "streamed_chat",
+    "tool_call",
+    "structured_output",
+    "wrong_key",
+    "unknown_model",
+    "bad_parameter",
+];
+
+async fn simulator() -> Simulator {
+    let settings = Settings {
+        keys: vec![KEY.to_owned()],
+        ..Settings::default()
+    };
+    Simulator::start(settings).await.unwrap()
+}
+
+/// Runs the program with these variables and no others of its own.
+async fn live(provider: &str, variables: &[(&str, &str)]) -> (Option<i32>, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_trunkline-live"));
+    command.arg(provider).env_clear();
+    command.envs(variables.iter().copied());
+    let ran = tokio::task::spawn_blocking(move || command.output());
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = ran.await.unwrap().unwrap();
+    let said = String::from_utf8(stdout).unwrap();
+    assert!(stderr.is_empty(), "{}", String::from_utf8_lossy(&stderr));
+    assert!(!said.contains(KEY), "{said}");
+    (status.code(), said)
+}
+
+#[tokio::test]
+async fn the_simulator_in_the_vendors_place_is_the_same() {
+    let vendor = simulator().await;
+    let base_url = vendor.base_url();
+    let variables = [
+        ("SIMULATOR_API_KEY", KEY),
+        ("LIVE_BASE_URL", base_url.as_str()),
+    ];
+    let (code, said) = live("simulator", &variables).await;
+    assert_eq!(code, Some(0), "{said}");
+    for (case, status) in CASES.iter().zip([200, 200, 200, 200, 200, 401, 404, 400]) {
+        assert!(
+            said.contains(&format!("  {case}: same ({status})")),
+            "{said}"
+        );
+    }
+    assert!(said.contains("8 cases sent, at most 0.0"), "{said}");
+    assert!(said.contains("; 0 differences"), "{said}");
+    assert_eq!(vendor.truth().len(), CASES.len());
+}
+
+#[tokio::test]
+async fn a_vendor_that_renames_a_field_is_told_path_by_path() {
+    let vendor = simulator().await;
+    let (base_url, _tasks) =
+        doctored::start(vendor.address(), "\"finish_reason\"", "\"stop_reason\"").await;
+    let variables = [
+        ("SIMULATOR_API_KEY", KEY),
+        ("LIVE_BASE_URL", base_url.as_str()),
+    ];
+    let (code, said) = live("simulator", &variables).await;
+    assert_eq!(code, Some(1), "{said}");
+    for line in [
+        "  whole_chat: 2 different",
+        "    body choices[].stop_reason: vendor has text, simulator has nothing",
+        "    body choices[].finish_reason: vendor has nothing, simulator has \"stop\"",
+        "choices[].finish_reason: vendor has nothing, simulator has null",
+        "  models_list: same (200)",
+        "  wrong_key: same (401)",
+    ] {
+        assert!(said.contains(line), "{line} is not in {said}");
+    }
+}
+
+#[tokio::test]
+async fn a_vendor_with_another_status_or_none_at_all_is_told() {
+    let vendor = simulator().await;
+    let base_url = vendor.base_url();
+    let other_key = [
+        ("SIMULATOR_API_KEY", "sk-other"),
+        ("LIVE_BASE_URL", base_url.as_str()),
+    ];
+    let (code, said) = live("simulator", &other_key).await;
+    assert_eq!(code, Some(1), "{said}");
+    assert!(
+        said.contains("    status: vendor has 401, simulator has 200"),
+        "{said}"
+    );
+    assert!(!said.contains("sk-other"), "{said}");
+    vendor.stop().await;
+    let gone = [
+        ("SIMULATOR_API_KEY", KEY),
+        ("LIVE_BASE_URL", base_url.as_str()),
+    ];
+    let (code, said) = live("simulator", &gone).await;
+    assert_eq!(code, Some(1), "{said}");
+    assert!(
+        said.contains("the vendor gave no answer: the upstream could not be reached"),
+        "{said}"
+    );
+}
+
+#[tokio::test]
+async fn nothing_is_sent_beyond_the_money() {
+    let vendor = simulator().await;
+    let base_url = vendor.base_url();
+    let run = |most: &'static str| {
+        let base_url = base_url.clone();
+        async move {
+            let variables = [
+                ("SIMULATOR_API_KEY", KEY),
+                ("LIVE_BASE_URL", base_url.as_str()),
+                ("LIVE_MAX_USD", most),
+            ];
+            live("simulator", &variables).await
+        }
+    };
+    let (code, said) = run("0").await;
+    assert_eq!(code, Some(0), "{said}");
+    for case in CASES {
+        assert!(
+            said.contains(&format!("  {case}: not sent, it may cost 0.0")),
+            "{said}"
+        );
+    }
+    assert!(said.contains("nothing was sent; 0 differences"), "{said}");
+    assert!(vendor.truth().is_empty(), "the vendor saw no request");
+
+    // Enough for the list and one chat, not for the rest.
+    let (code, said) = run("0.003").await;
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("  whole_chat: same (200)"), "{said}");
+    assert!(said.contains("  streamed_chat: not sent"), "{said}");
+    assert!(said.contains("  wrong_key: not sent"), "{said}");
+    assert_eq!(vendor.truth().len(), 2);
+
+    let (code, said) = run("a lot").await;
+    assert_eq!(code, Some(2), "{said}");
+    assert!(
+        said.contains("LIVE_MAX_USD must be an amount such as 0.05"),
+        "{said}"
+    );
+}
+
+#[tokio::test]
+async fn without_a_key_it_says_what_was_skipped_and_ends_well() {
+    for provider in ["openai", "deepseek", "moonshot", "simulator"] {
+        let (code, said) = live(provider, &[]).await;
+        assert_eq!(code, Some(0), "{said}");
+        let name = format!(
+            "{}_API_KEY is not set; nothing was sent",
+            provider.to_uppercase()
+        );
+        assert!(said.contains(&name), "{said}");
+        for case in CASES {
+            assert!(
+                said.contains(&format!("  {case}: skipped, no key")),
+                "{said}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_provider_without_a_table_or_an_address_is_said() {
+    let (code, said) = live("nobody", &[]).await;
+    assert_eq!(code, Some(2), "{said}");
+    assert!(
+        said.contains("there are deepseek, moonshot, openai, simulator"),
+        "{said}"
+    );
+    let (code, said) = live("simulator", &[("SIMULATOR_API_KEY", KEY)]).await;
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("set LIVE_BASE_URL"), "{said}");
+}

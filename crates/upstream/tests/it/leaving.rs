@@ -1,0 +1,65 @@
+//! HTTP/1.1: what left, and what did not.
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+use trunkline_upstream::{Client, Protocol, SendError};
+
+use crate::calls::{LONG, call, not_sent};
+
+#[tokio::test]
+async fn a_connection_that_closes_after_the_request_is_broken() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let uri = format!("http://{}/", listener.local_addr().unwrap());
+    let client = Client::new(LONG).unwrap();
+    let served = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut some = [0; 16];
+        stream.read_exact(&mut some).await.unwrap();
+    };
+    let (sent, ()) = tokio::join!(client.send(call(&uri, Protocol::Http1)), served);
+    let error = sent.unwrap_err();
+    assert!(matches!(error, SendError::Broken(_)), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_kept_connection_that_breaks_under_the_next_request_is_broken_and_not_tried_again() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let uri = format!("http://{}/", listener.local_addr().unwrap());
+    let client = Client::new(LONG).unwrap();
+    let served = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut request = vec![0; 4_096];
+        assert!(stream.read(&mut request).await.unwrap() > 0);
+        let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
+        stream.write_all(answer).await.unwrap();
+        // The next request arrives on the same connection, and gets no answer.
+        assert!(stream.read(&mut request).await.unwrap() > 0);
+    };
+    let asked = async {
+        let mut first = client.send(call(&uri, Protocol::Http1)).await.unwrap();
+        assert_eq!(first.whole(16).await.unwrap(), "ok");
+        drop(first);
+        client.send(call(&uri, Protocol::Http1)).await.unwrap_err()
+    };
+    let ((), error) = tokio::join!(served, asked);
+    assert!(matches!(error, SendError::Broken(_)), "{error:?}");
+    let more = tokio::time::timeout(std::time::Duration::from_millis(200), listener.accept());
+    assert!(
+        more.await.is_err(),
+        "a request that may have left goes out once"
+    );
+}
+
+#[tokio::test]
+async fn a_port_that_nobody_listens_on_and_a_name_that_nobody_has_got_nothing() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let uri = format!("http://{}/", listener.local_addr().unwrap());
+    drop(listener);
+    let client = Client::new(LONG).unwrap();
+    for protocol in [Protocol::Http1, Protocol::Http2] {
+        let words = not_sent(&client, call(&uri, protocol)).await;
+        assert!(words.contains("refused"), "{words}");
+        let words = not_sent(&client, call("http://nobody.invalid/", protocol)).await;
+        assert!(words.contains("dns error"), "{words}");
+    }
+}

@@ -1,0 +1,20 @@
+//! The client against real servers and real proxies on this machine.
+
+#[cfg(test)]
+mod calls;
+#[cfg(test)]
+mod certificates;
+#[cfg(test)]
+mod frames;
+#[cfg(test)]
+mod http2;
+#[cfg(test)]
+mod leaving;
+#[cfg(test)]
+mod programs;
+#[cfg(test)]
+mod proxies;
+#[cfg(test)]
+mod servers;
+#[cfg(test)]
+mod tls;
