@@ -31,6 +31,7 @@ pub(crate) struct Config {
     /// How long running calls may take to end when the node is told to stop.
     pub(crate) drain: Duration,
     pub(crate) providers_folder: Option<PathBuf>,
+    pub(crate) telemetry: Telemetry,
 }
 
 /// The data-plane listener.
@@ -47,6 +48,14 @@ pub(crate) struct Edge {
 pub(crate) struct Catalog {
     pub(crate) prices: PathBuf,
     pub(crate) models: PathBuf,
+}
+
+/// Where traces go.
+#[derive(Debug)]
+pub(crate) struct Telemetry {
+    /// The collector's address for traces; none to trace nothing.
+    pub(crate) traces: Option<http::Uri>,
+    pub(crate) sample_per_thousand: u64,
 }
 
 /// How PostgreSQL is reached.

@@ -15,6 +15,7 @@ pub(super) struct RawConfig {
     pub(super) keyring: RawKeyring,
     pub(super) providers: RawProviders,
     pub(super) catalog: RawCatalog,
+    pub(super) telemetry: RawTelemetry,
 }
 
 #[derive(Debug, Deserialize)]
@@ -70,4 +71,11 @@ pub(super) struct RawProviders {
 pub(super) struct RawCatalog {
     pub(super) prices: String,
     pub(super) models: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawTelemetry {
+    pub(super) otlp_endpoint: String,
+    pub(super) sample_per_thousand: i64,
 }

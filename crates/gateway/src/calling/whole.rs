@@ -3,7 +3,7 @@
 use http::StatusCode;
 use trunkline_ledger::Outcome;
 use trunkline_upstream::{Answer, BodyError};
-use trunkline_wire::openai_chat::{AnswerError, read_answer, rename_model};
+use trunkline_wire::openai_chat::{AnswerError, read_answer, read_told, rename_model};
 
 use super::{Call, Head, tell};
 use crate::fault::{Fault, Kind};
@@ -19,11 +19,11 @@ impl Call {
                 return self.void(Outcome::Cancelled).await;
             }
         };
-        let now = self.gateway.inner.now();
+        self.story.upstream_ended();
         let body = match read {
             Ok(body) => body,
             Err(error) => {
-                self.live.failed(now);
+                self.upstream_failed();
                 let (kind, outcome) = match error {
                     BodyError::Stalled => (Kind::UpstreamTimeout, Outcome::UpstreamTimeout),
                     BodyError::Broken(_) | BodyError::TooLarge(_) => {
@@ -37,12 +37,15 @@ impl Call {
         let read = match read_answer(&body) {
             Ok(read) => read,
             Err(AnswerError::Failed(_) | AnswerError::Garbage) => {
-                self.live.failed(now);
+                self.upstream_failed();
                 self.void(Outcome::UpstreamFailed).await;
                 return tell(head, Err(broke_off(Kind::UpstreamFailed)));
             }
         };
         self.live.went_well();
+        if self.story.is_traced() {
+            self.note_told(read_told(&body));
+        }
         let counted = self.quoted.estimate(None, read.written);
         let metered = match self.meter(read.usage, counted) {
             Ok(metered) => metered,
