@@ -65,7 +65,7 @@ impl CallSpan<'_> {
         spans
     }
 
-    fn of_call(&self, trace: [u8; 16], own: [u8; 8]) -> Span {
+    fn attributes(&self) -> Vec<KeyValue> {
         let mut attributes = vec![
             text(names::OPERATION_NAME, names::CHAT),
             text(names::REQUEST_ID, &self.id.to_string()),
@@ -116,6 +116,10 @@ impl CallSpan<'_> {
                 Value::ArrayValue(ArrayValue { values }),
             ));
         }
+        attributes
+    }
+
+    fn of_call(&self, trace: [u8; 16], own: [u8; 8]) -> Span {
         // A caller's mistake is not our error, as with every server span.
         let failed = self.error.is_some()
             && self
@@ -131,7 +135,7 @@ impl CallSpan<'_> {
             kind: SpanKind::Server.into(),
             start_time_unix_nano: self.at(Duration::ZERO),
             end_time_unix_nano: self.at(self.took),
-            attributes,
+            attributes: self.attributes(),
             status: failed.then(failed_status),
             ..Span::default()
         }

@@ -51,88 +51,74 @@ async fn repeat(mut stream: TcpStream, answer: String) {
 
 /// Every way to say a secret that we could think of.
 fn sayings(secret: &str) -> Vec<String> {
-    let whole = |head: &str, kind: &str, body: &str| {
+    let bodies = errors(secret).into_iter().chain(answers_of(secret));
+    let whole = bodies.map(|(status, body)| {
+        let length = body.len();
         format!(
-            "HTTP/1.1 {head}\r\ncontent-type: {kind}\r\nx-echo: {secret}\r\nset-cookie: k={secret}\r\n\
-             content-length: {}\r\nconnection: close\r\n\r\n{body}",
-            body.len()
+            "HTTP/1.1 {status} {secret}\r\ncontent-type: text/html\r\nx-echo: {secret}\r\n\
+             set-cookie: k={secret}\r\nlocation: /{secret}\r\ncontent-length: {length}\r\n\
+             connection: close\r\n\r\n{body}"
         )
-    };
-    let json = "application/json";
-    let error = format!(
-        r#"{{"error":{{"message":"bad key {secret}, Bearer {secret}","type":"{secret}","param":"{secret}","code":"{secret}"}}}}"#
-    );
-    let mut all = Vec::new();
-    for status in [
-        400, 401, 402, 403, 404, 409, 413, 422, 429, 500, 502, 503, 529,
-    ] {
-        all.push(whole(&format!("{status} {secret}"), json, &error));
-    }
-    all.push(whole(
-        "400 Bad",
-        json,
-        &format!(r#"{{"error":"{secret}"}}"#),
-    ));
-    all.push(whole(
-        "400 Bad",
-        json,
-        &format!(r#"{{"message":"{secret}"}}"#),
-    ));
-    all.push(whole(
-        "400 Bad",
-        "text/html",
-        &format!("<html>{secret}</html>"),
-    ));
-    all.push(whole(
-        "502 Bad",
-        "text/html",
-        &format!("<html>{secret}</html>"),
-    ));
-    all.push(whole("302 Found", "text/html", secret));
-    all.push(whole("200 OK", json, &error));
-    all.push(whole("200 OK", json, &format!("<html>{secret}")));
-    all.push(whole(
-        "200 OK",
-        json,
-        &format!(r#"{{"choices":[{{"{secret}"#),
-    ));
-    let events = "text/event-stream";
-    let piece = format!(
-        r#"data: {{"id":"c","model":"{secret}","choices":[{{"index":0,"delta":{{"content":"hi"}},"finish_reason":null}}]}}"#
-    )
-    .replace(secret, "sim-fast");
-    all.push(whole(
-        "200 OK",
-        events,
-        &format!("{piece}\n\ndata: {error}\n\n"),
-    ));
-    all.push(whole(
-        "200 OK",
-        events,
-        &format!("{piece}\n\ndata: {secret}\n\n"),
-    ));
-    all.push(whole(
-        "200 OK",
-        events,
-        &format!("{piece}\n\nevent: error\ndata: {secret}\n\n"),
-    ));
-    all.push(whole("200 OK", events, &format!("data: {error}\n\n")));
-    all.push(whole(
-        "200 OK",
-        events,
-        &format!("data: <html>{secret}\n\n"),
-    ));
+    });
     // No HTTP at all, and half of it.
-    all.push(format!("{secret}\r\n\r\n"));
-    all.push(format!("HTTP/1.1 2{secret}\r\n\r\n"));
-    all.push(format!("HTTP/1.1 200 OK\r\n{secret}\r\n\r\n"));
-    all.push(format!(
-        "HTTP/1.1 200 OK\r\ncontent-length: {secret}\r\n\r\n"
-    ));
-    all.push(format!(
-        "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n{secret}\r\n"
-    ));
+    let ok = "HTTP/1.1 200 OK\r\n";
+    let broken = [
+        format!("{secret}\r\n\r\n"),
+        format!("HTTP/1.1 2{secret}\r\n\r\n"),
+        format!("{ok}{secret}\r\n\r\n"),
+        format!("{ok}content-length: {secret}\r\n\r\n"),
+        format!("{ok}transfer-encoding: chunked\r\n\r\n{secret}\r\n"),
+    ];
+    whole.chain(broken).collect()
+}
+
+fn error(secret: &str) -> String {
+    format!(
+        r#"{{"error":{{"message":"bad key {secret}, Bearer {secret}","type":"{secret}","param":"{secret}","code":"{secret}"}}}}"#
+    )
+}
+
+fn errors(secret: &str) -> Vec<(u16, String)> {
+    let statuses = [
+        302, 400, 401, 402, 403, 404, 409, 413, 422, 429, 500, 502, 503, 529,
+    ];
+    let html = format!("<html>{secret}</html>");
+    let mut all: Vec<(u16, String)> = statuses
+        .iter()
+        .map(|status| (*status, error(secret)))
+        .collect();
+    all.extend([
+        (400, format!(r#"{{"error":"{secret}"}}"#)),
+        (400, format!(r#"{{"message":"{secret}"}}"#)),
+        (400, html.clone()),
+        (502, html),
+    ]);
     all
+}
+
+/// Errors that look like answers, and answers whose model is named by a secret.
+fn answers_of(secret: &str) -> Vec<(u16, String)> {
+    let error = error(secret);
+    let piece = r#"data: {"id":"c","model":"m","choices":[{"index":0,"delta":{"content":"hi"},"finish_reason":null}]}"#;
+    let usage = r#""usage":{"prompt_tokens":3,"completion_tokens":1}"#;
+    let bodies = [
+        error.clone(),
+        format!("<html>{secret}"),
+        format!(r#"{{"choices":[{{"{secret}"#),
+        format!("{piece}\n\ndata: {error}\n\n"),
+        format!("{piece}\n\ndata: {secret}\n\n"),
+        format!("{piece}\n\nevent: error\ndata: {secret}\n\n"),
+        format!("{piece}\n\n: {secret}\n\ndata: [DONE]\n\n"),
+        format!("data: {error}\n\n"),
+        format!("data: <html>{secret}\n\n"),
+        format!(
+            r#"{{"model":"{secret}","choices":[{{"index":0,"message":{{"content":"hi"}},"finish_reason":"stop"}}],{usage}}}"#
+        ),
+        format!(
+            "data: {{\"model\":\"{secret}\",\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"hi\"}}}}],{usage}}}\n\ndata: [DONE]\n\n"
+        ),
+    ];
+    bodies.map(|body| (200, body)).to_vec()
 }
 
 /// Words that are cut by their bound in the middle of the secret.

@@ -138,17 +138,8 @@ impl House {
             .unwrap();
         let client = Client::new(Duration::from_secs(2)).unwrap();
         let (stop_traces, traces_stopped) = watch::channel(false);
-        let telemetry = wishes.traces.map(|(collector, sample_per_thousand)| {
-            let settings = TelemetrySettings {
-                endpoint: collector.parse().unwrap(),
-                sample_per_thousand,
-                node: "n1".to_owned(),
-            };
-            let (telemetry, exporter) = Telemetry::open(settings, client.clone());
-            #[expect(clippy::disallowed_methods, reason = "it ends with the test's runtime")]
-            tokio::spawn(exporter.run(traces_stopped));
-            telemetry
-        });
+        let traces = wishes.traces;
+        let telemetry = traces.map(|to| trace_to(to, client.clone(), traces_stopped));
         let gateway = Gateway::new(Parts {
             settings: wishes.settings,
             ledger,
@@ -191,17 +182,10 @@ impl House {
         };
         house.key = house.make_key(PolicyFields::default()).await;
         let base = house.simulator.base_url();
-        house
-            .channel(
-                "first",
-                &base,
-                10,
-                &[("sim-fast", "sim-fast"), ("sim-reason", "sim-reason")],
-            )
-            .await;
-        house
-            .channel("renamed", &base, 10, &[("public-name", "sim-fast")])
-            .await;
+        let first = [("sim-fast", "sim-fast"), ("sim-reason", "sim-reason")];
+        house.channel("first", &base, 10, &first).await;
+        let renamed = [("public-name", "sim-fast")];
+        house.channel("renamed", &base, 10, &renamed).await;
         house.gateway.refresh().await.unwrap();
         house
     }
@@ -425,6 +409,23 @@ impl Drop for House {
     fn drop(&mut self) {
         self.stop.send_replace(true);
     }
+}
+
+/// The gateway's way to a collector.
+fn trace_to(
+    (collector, sample_per_thousand): (String, u64),
+    client: Client,
+    stopped: watch::Receiver<bool>,
+) -> Telemetry {
+    let settings = TelemetrySettings {
+        endpoint: collector.parse().unwrap(),
+        sample_per_thousand,
+        node: "n1".to_owned(),
+    };
+    let (telemetry, exporter) = Telemetry::open(settings, client);
+    #[expect(clippy::disallowed_methods, reason = "it ends with the test's runtime")]
+    tokio::spawn(exporter.run(stopped));
+    telemetry
 }
 
 /// The gateway's way to the database.

@@ -229,7 +229,6 @@ async fn a_channel_that_fails_again_and_again_shows_as_left_alone_and_a_limit_as
     assert_eq!(page[resting], 1.0);
 }
 
-// covers: D-1-12
 #[tokio::test]
 async fn metrics_are_on_the_admin_listener_and_nowhere_else() {
     let house = House::new().await;
