@@ -120,17 +120,19 @@ pub(crate) fn value(span: &Span, name: &str) -> Option<Value> {
 }
 
 pub(crate) fn text(span: &Span, name: &str) -> Option<String> {
-    match value(span, name)? {
-        Value::StringValue(text) => Some(text),
-        other => panic!("{name} is {other:?}"),
-    }
+    let value = value(span, name)?;
+    let Value::StringValue(text) = value else {
+        panic!("{name} is {value:?}");
+    };
+    Some(text)
 }
 
 pub(crate) fn number(span: &Span, name: &str) -> Option<i64> {
-    match value(span, name)? {
-        Value::IntValue(number) => Some(number),
-        other => panic!("{name} is {other:?}"),
-    }
+    let value = value(span, name)?;
+    let Value::IntValue(number) = value else {
+        panic!("{name} is {value:?}");
+    };
+    Some(number)
 }
 
 pub(crate) fn texts(span: &Span, name: &str) -> Vec<String> {
