@@ -34,6 +34,7 @@ pub(crate) struct Config {
     pub(crate) providers_folder: Option<PathBuf>,
     /// Trusted beside the public ones.
     pub(crate) extra_roots: Roots,
+    pub(crate) telemetry: Telemetry,
 }
 
 /// The data-plane listener.
@@ -50,6 +51,14 @@ pub(crate) struct Edge {
 pub(crate) struct Catalog {
     pub(crate) prices: PathBuf,
     pub(crate) models: PathBuf,
+}
+
+/// Where traces go.
+#[derive(Debug)]
+pub(crate) struct Telemetry {
+    /// The collector's address for traces; none to trace nothing.
+    pub(crate) traces: Option<http::Uri>,
+    pub(crate) sample_per_thousand: u64,
 }
 
 /// How PostgreSQL is reached.

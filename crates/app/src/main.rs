@@ -24,7 +24,10 @@ mod times;
 use std::process::ExitCode;
 
 use clap::Parser;
-use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::Layer as _;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::cli::{Cli, Command};
 use crate::output::Output;
@@ -59,10 +62,17 @@ fn logs(command: &Command) {
         | Command::Channel(_)
         | Command::Audit => LevelFilter::INFO,
     };
-    let subscriber = tracing_subscriber::fmt()
+    let lines = tracing_subscriber::fmt::layer()
         .json()
-        .with_max_level(level)
-        .with_writer(std::io::stderr);
+        .with_writer(std::io::stderr)
+        .with_filter(filter(level));
     // A second one can only be set by a test in the same process.
-    drop(subscriber.try_init());
+    drop(tracing_subscriber::registry().with(lines).try_init());
+}
+
+/// Libraries are heard when they warn: what they say step by step may quote what they carry.
+fn filter(level: LevelFilter) -> Targets {
+    Targets::new()
+        .with_default(level.min(LevelFilter::WARN))
+        .with_target("trunkline", level)
 }

@@ -10,7 +10,9 @@ use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use trunkline_db::{Database, SystemClock};
-use trunkline_gateway::{Admin, Door, EdgeSettings, Gateway, Parts, Settings, Shelf};
+use trunkline_gateway::{
+    Admin, Door, EdgeSettings, Gateway, Parts, Settings, Shelf, Telemetry, TelemetrySettings,
+};
 use trunkline_keyring::{Keyring, SystemRandom};
 use trunkline_ledger::{Author, Ledger, LedgerSettings, LedgerTasks, partitions, recovery};
 use trunkline_terms::NodeId;
@@ -36,6 +38,7 @@ pub(crate) struct Plan {
     pub(crate) edge: SocketAddr,
     pub(crate) edge_settings: EdgeSettings,
     pub(crate) admin: SocketAddr,
+    pub(crate) telemetry: Option<TelemetrySettings>,
 }
 
 /// A node that is running.
@@ -50,6 +53,8 @@ pub(crate) struct Node {
     stop_fresh: oneshot::Sender<()>,
     stop_jobs: watch::Sender<bool>,
     tasks: JoinSet<()>,
+    stop_traces: watch::Sender<bool>,
+    traces: JoinSet<()>,
 }
 
 impl Node {
@@ -68,6 +73,14 @@ impl Node {
         let opened = Ledger::open(data.clone(), &plan.name, LedgerSettings::default());
         let (ledger, ledger_tasks) = opened.await.context("cannot register this node")?;
         let author = ledger.author().clone();
+        let client = Client::with_roots(CONNECT_TIMEOUT, &plan.extra_roots)?;
+        let (stop_traces, traces_stopped) = watch::channel(false);
+        let mut traces = JoinSet::new();
+        let telemetry = plan.telemetry.map(|settings| {
+            let (telemetry, exporter) = Telemetry::open(settings, client.clone());
+            traces.spawn(exporter.run(traces_stopped));
+            telemetry
+        });
         let gateway = Gateway::new(Parts {
             settings: plan.settings,
             ledger,
@@ -75,9 +88,10 @@ impl Node {
             shelf: plan.shelf,
             providers: plan.providers,
             keyring: plan.keyring,
-            client: Client::with_roots(CONNECT_TIMEOUT, &plan.extra_roots)?,
+            client,
             clock: Arc::new(SystemClock),
             random: Arc::new(SystemRandom),
+            telemetry,
         });
         gateway
             .refresh()
@@ -107,6 +121,8 @@ impl Node {
             stop_fresh,
             stop_jobs,
             tasks,
+            stop_traces,
+            traces,
         })
     }
 
@@ -131,6 +147,9 @@ impl Node {
             tracing::warn!("connections were still open at the end");
         }
         self.tasks.shutdown().await;
+        // After the last call has ended; it takes a bounded time by itself.
+        self.stop_traces.send_replace(true);
+        while self.traces.join_next().await.is_some() {}
         drop(self.gateway);
         let last_words = self.ledger_tasks.finish();
         if tokio::time::timeout(drain, last_words).await.is_err() {

@@ -106,6 +106,12 @@ impl Database {
         &self.settings
     }
 
+    /// Connections that are open, and how many of them nobody uses.
+    #[must_use]
+    pub fn connections(&self) -> (u32, usize) {
+        (self.pool.size(), self.pool.num_idle())
+    }
+
     /// Lets nobody in any more and waits for the connections that are out, no longer than the limit
     /// on their way back.
     pub async fn close(&self) -> Result<(), DbError> {

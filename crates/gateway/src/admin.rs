@@ -1,6 +1,6 @@
 //! The admin listener: whether the node lives, and its numbers. Never on a public address.
 
-use std::sync::atomic::Ordering;
+mod page;
 
 use bytes::Bytes;
 use http::{Request, StatusCode};
@@ -67,74 +67,10 @@ fn answer(gateway: &Gateway, path: &str) -> Answered {
         "/healthz" => text(StatusCode::OK, "live\n".to_owned()),
         "/readyz" if gateway.is_ready() => text(StatusCode::OK, "ready\n".to_owned()),
         "/readyz" => text(StatusCode::SERVICE_UNAVAILABLE, "not ready\n".to_owned()),
-        "/metrics" => text(StatusCode::OK, metrics(gateway)),
+        "/metrics" => text(StatusCode::OK, page::metrics(gateway)),
         _ => text(
             StatusCode::NOT_FOUND,
             "/healthz /readyz /metrics\n".to_owned(),
         ),
     }
-}
-
-/// All numbers in Prometheus' text format.
-fn metrics(gateway: &Gateway) -> String {
-    let counts = gateway.inner.counts();
-    let batches = gateway.inner.ledger.counts();
-    let mut page = String::new();
-    let mut line = |name: &str, kind: &str, help: &str, value: &dyn std::fmt::Display| {
-        page.push_str(&format!(
-            "# HELP trunkline_{name} {help}\n# TYPE trunkline_{name} {kind}\ntrunkline_{name} {value}\n"
-        ));
-    };
-    let read = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
-    let counter = "counter";
-    line(
-        "requests_answered_total",
-        counter,
-        "Requests answered.",
-        &read(&counts.answered),
-    );
-    line(
-        "calls_charged_total",
-        counter,
-        "Calls that were charged.",
-        &read(&counts.charged),
-    );
-    line(
-        "calls_free_total",
-        counter,
-        "Calls that ended without a charge.",
-        &read(&counts.voided),
-    );
-    let nanos = counts.charged_nanos.load(Ordering::Relaxed);
-    line(
-        "charged_nano_usd_total",
-        counter,
-        "What was charged, in nano-USD.",
-        &nanos,
-    );
-    line(
-        "calls_in_flight",
-        "gauge",
-        "Calls under way.",
-        &gateway.calls_in_flight(),
-    );
-    line(
-        "ledger_batches_total",
-        counter,
-        "Commits of the ledger.",
-        &batches.batches,
-    );
-    line(
-        "ledger_words_total",
-        counter,
-        "Words in them.",
-        &batches.words,
-    );
-    line(
-        "ledger_repeated_total",
-        counter,
-        "Commits said again.",
-        &batches.repeated,
-    );
-    page
 }

@@ -1,6 +1,8 @@
 //! A call that owns money. Nothing is sent to an upstream without one, and none is forgotten: if it
 //! is dropped unresolved, its hold is let go.
 
+use std::sync::atomic::Ordering;
+
 use trunkline_ledger::{
     Detail, Extend, ExtendAnswer, Ledger, LedgerError, Outcome, Owner, Reserve, ReserveAnswer,
     Settle, SettleAnswer, Shortage, Unheard, Void, Wallets, desk,
@@ -62,6 +64,8 @@ impl Admitted {
     }
 
     fn new(gateway: &Gateway, quoted: &Quoted, held: Money) -> Self {
+        let holds = &gateway.inner.numbers.holds;
+        holds.fetch_add(1, Ordering::Relaxed);
         Self {
             gateway: gateway.clone(),
             request: quoted.id,
@@ -143,6 +147,8 @@ impl Admitted {
 
 impl Drop for Admitted {
     fn drop(&mut self) {
+        let holds = &self.gateway.inner.numbers.holds;
+        holds.fetch_sub(1, Ordering::Relaxed);
         if self.resolved {
             return;
         }

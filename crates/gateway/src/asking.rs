@@ -7,16 +7,17 @@ use std::time::Duration;
 use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use serde::Serialize;
-use tokio::time::Instant;
 use trunkline_ledger::Outcome;
 use trunkline_store::channels;
 use trunkline_upstream::{Answer, Outgoing as Sent, Quirk, SendError};
-use trunkline_wire::openai_chat::{CapField, Outgoing, read_error};
+use trunkline_wire::openai_chat::{CapField, Outgoing, UpstreamError, read_error};
 
 use crate::fault::{Fault, Kind};
 use crate::gateway::Gateway;
 use crate::quoted::Quoted;
 use crate::roster::{Live, LiveCredential};
+use crate::scrub::without_secrets;
+use crate::story::Story;
 
 /// Bytes of an error that are read.
 const MAX_ERROR_BYTES: usize = 65_536;
@@ -24,13 +25,20 @@ const MAX_ERROR_BYTES: usize = 65_536;
 const DEFAULT_COOL_SECONDS: u64 = 5;
 const AGENT: &str = concat!("trunkline/", env!("CARGO_PKG_VERSION"));
 
-/// One attempt, for the usage row.
+/// One attempt. The usage row gets what is not skipped; times count from the call's beginning.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Attempt {
     channel: i64,
-    status: Option<u16>,
-    error: Option<&'static str>,
+    pub(crate) status: Option<u16>,
+    pub(crate) error: Option<&'static str>,
     ms: u64,
+    #[serde(skip)]
+    pub(crate) live: Arc<Live>,
+    #[serde(skip)]
+    pub(crate) began: Duration,
+    /// When the last of its answer had come; none as long as that is open.
+    #[serde(skip)]
+    pub(crate) ended: Option<Duration>,
 }
 
 /// Why there is no answer.
@@ -60,7 +68,7 @@ enum Why {
 pub(crate) async fn ask(
     gateway: &Gateway,
     quoted: &Quoted,
-    attempts: &mut Vec<Attempt>,
+    story: &Story,
 ) -> Result<(Arc<Live>, Answer), NoAnswer> {
     let inner = &gateway.inner;
     let seed = seed_of(quoted);
@@ -71,24 +79,68 @@ pub(crate) async fn ask(
         let Some(credential) = live.credential(inner.now(), seed) else {
             continue;
         };
-        let began = Instant::now();
+        story.tries(Attempt::begin(Arc::clone(&live), story.elapsed()));
         let sent = send(gateway, quoted, &live, credential).await;
         let status = sent.as_ref().ok().map(|answer| answer.status.as_u16());
         let error = sent.as_ref().err().map(word);
-        let tried = judge(gateway, &live, credential, sent).await;
-        attempts.push(Attempt {
-            channel: live.row.id.number(),
-            status,
-            error,
-            ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
-        });
-        match tried {
+        let now = story.elapsed();
+        story.tried(|attempt| attempt.answered(status, error, now));
+        match judge(gateway, &live, credential, sent).await {
             Tried::Answer(answer) => return Ok((live, answer)),
             Tried::Stop(reason) => return Err(reason),
             Tried::Next(why) => worst = Some(why),
         }
     }
     Err(nobody(quoted, worst))
+}
+
+// === impl Attempt ===
+
+impl Attempt {
+    /// Until something is known of it, it is one that its caller left.
+    fn begin(live: Arc<Live>, began: Duration) -> Self {
+        Self {
+            channel: live.row.id.number(),
+            status: None,
+            error: Some("left"),
+            ms: 0,
+            live,
+            began,
+            ended: None,
+        }
+    }
+
+    fn answered(&mut self, status: Option<u16>, error: Option<&'static str>, now: Duration) {
+        let took = now.saturating_sub(self.began);
+        (self.status, self.error) = (status, error);
+        self.ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        if !matches!(status, Some(200..=299)) {
+            self.ended = Some(now);
+        }
+    }
+
+    /// What it came to, as a word of a closed list.
+    pub(crate) const fn word(&self) -> &'static str {
+        match (self.error, self.status) {
+            (Some(word), _) => word,
+            (None, Some(200..=299)) => "answered",
+            (None, Some(429)) => "limited",
+            (None, Some(401..=403)) => "credential_refused",
+            (None, Some(400..=499)) => "refused",
+            (None, Some(_) | None) => "failed",
+        }
+    }
+
+    /// The same where it is a fault.
+    pub(crate) fn fault(&self) -> Option<&'static str> {
+        let answered = self.error.is_none() && matches!(self.status, Some(200..=299));
+        (!answered).then(|| self.word())
+    }
+
+    /// How long its head took; none if there was none.
+    pub(crate) fn head_took(&self) -> Option<Duration> {
+        self.status.map(|_| Duration::from_millis(self.ms))
+    }
 }
 
 async fn send(
@@ -98,11 +150,10 @@ async fn send(
     credential: &LiveCredential,
 ) -> Result<Answer, SendError> {
     let request = &quoted.request;
-    let model = live.row.models.get(&request.model);
     let quirk = |quirk| live.provider.has(quirk);
     let older = quirk(Quirk::MaxTokensOnly).then_some(CapField::MaxTokens);
     let out = Outgoing {
-        model: model.map_or(request.model.as_str(), String::as_str),
+        model: live.upstream_model(&request.model),
         max_output: quoted.cap.map(|tokens| (tokens, older)),
         no_stream_options: quirk(Quirk::NoStreamOptions),
         no_reasoning_effort: !quoted.record.reasoning,
@@ -185,7 +236,7 @@ async fn judge(
             }
             Tried::Next(Why::Failed)
         }
-        400..=499 => Tried::Stop(refused(&mut answer, credential).await),
+        400..=499 => Tried::Stop(refused(gateway, &mut answer).await),
         _ => {
             live.failed(now);
             Tried::Next(Why::Failed)
@@ -210,47 +261,45 @@ fn remember_pause(gateway: &Gateway, credential: &LiveCredential, status: Status
 }
 
 /// The upstream's own words about the request, without its secrets.
-async fn refused(answer: &mut Answer, credential: &LiveCredential) -> NoAnswer {
+async fn refused(gateway: &Gateway, answer: &mut Answer) -> NoAnswer {
     let status = answer.status;
+    // Of every channel: an upstream may sit behind several, and repeat what another one was sent.
+    let roster = gateway.inner.roster.get();
+    let clean = |text: &str| without_secrets(text, roster.secrets());
     let body = answer.whole(MAX_ERROR_BYTES).await.unwrap_or_default();
     let said = read_error(&body);
+    let status = if said.blames_the_request() {
+        StatusCode::BAD_REQUEST
+    } else {
+        status
+    };
     let message = match said.message.as_str() {
         "" => format!(
             "the upstream refused the request with status {}",
             status.as_u16()
         ),
-        words => without_secrets(words, credential.secret.reveal()),
+        words => clean(words),
     };
-    let code = said
-        .code
-        .map(|code| without_secrets(&code, credential.secret.reveal()));
+    let code = said.code.as_deref().map(clean);
     let mut fault = Fault::new(Kind::UpstreamRefused(status, code), message);
-    fault.param = said.param;
+    fault.param = said.param.as_deref().map(clean);
     NoAnswer {
         fault,
         outcome: Outcome::Refused,
     }
 }
 
-/// Takes out the credential, and every word that looks like one or names a vendor's account.
-pub(crate) fn without_secrets(text: &str, secret: &str) -> String {
-    let text = if secret.is_empty() {
-        text.to_owned()
-    } else {
-        text.replace(secret, "[hidden]")
-    };
-    let looks_secret = |word: &str| {
-        let word = word.trim_start_matches(|letter: char| !letter.is_ascii_alphanumeric());
-        ["sk-", "sk_", "org-", "proj_", "acct_", "key-"]
-            .iter()
-            .any(|prefix| word.starts_with(prefix))
-            && word.len() > 8
-    };
-    let words: Vec<&str> = text
-        .split(' ')
-        .map(|word| if looks_secret(word) { "[hidden]" } else { word })
-        .collect();
-    words.join(" ")
+/// What the caller is told when an upstream blames the request under a good status; none if it
+/// blames itself.
+pub(crate) fn blamed(gateway: &Gateway, said: &UpstreamError) -> Option<Fault> {
+    if !said.blames_the_request() {
+        return None;
+    }
+    let roster = gateway.inner.roster.get();
+    let clean = |text: &str| without_secrets(text, roster.secrets());
+    let code = said.code.as_deref().map(clean);
+    let kind = Kind::UpstreamRefused(StatusCode::BAD_REQUEST, code);
+    Some(Fault::new(kind, clean(&said.message)))
 }
 
 fn nobody(quoted: &Quoted, worst: Option<Why>) -> NoAnswer {

@@ -27,11 +27,11 @@ impl Caller {
     pub(crate) fn known(
         doors: &Doors,
         settings: &Settings,
-        headers: &HeaderMap,
+        (headers, query): (&HeaderMap, Option<&str>),
         address: IpAddr,
         now: Moment,
     ) -> Result<Self, Fault> {
-        let text = key_text(headers).ok_or_else(|| {
+        let text = key_text(headers, query).ok_or_else(|| {
             Fault::new(
                 Kind::InvalidKey,
                 "no API key was sent; send it as `Authorization: Bearer sk-tl-…`",
@@ -114,7 +114,7 @@ impl Caller {
 }
 
 /// The key, wherever a client puts it. With several, `Authorization` wins.
-fn key_text(headers: &HeaderMap) -> Option<&str> {
+fn key_text<'a>(headers: &'a HeaderMap, query: Option<&'a str>) -> Option<&'a str> {
     let bearer = headers.get(AUTHORIZATION).and_then(|value| {
         let (scheme, key) = value.to_str().ok()?.split_once(' ')?;
         scheme.eq_ignore_ascii_case("bearer").then(|| key.trim())
@@ -123,4 +123,10 @@ fn key_text(headers: &HeaderMap) -> Option<&str> {
     bearer
         .or_else(|| named("x-api-key"))
         .or_else(|| named("x-goog-api-key"))
+        .or_else(|| key_in(query?))
+}
+
+/// Gemini's clients may put it into the address. Our keys have no letter that would be escaped.
+fn key_in(query: &str) -> Option<&str> {
+    query.split('&').find_map(|pair| pair.strip_prefix("key="))
 }

@@ -6,24 +6,26 @@ mod whole;
 
 use std::sync::Arc;
 
-use serde_json::Value;
 use tokio::sync::oneshot;
 use trunkline_ledger::{Detail, Outcome};
 use trunkline_terms::{Money, Side, Usage};
+use trunkline_wire::openai_chat::Told;
 
 use crate::admitted::Admitted;
-use crate::asking::{Attempt, NoAnswer, ask};
+use crate::asking::{NoAnswer, ask};
 use crate::fault::Fault;
-use crate::gateway::{CallLine, Gateway};
+use crate::gateway::Gateway;
 use crate::quoted::{Price, Quoted};
 use crate::reply::Answered;
 use crate::roster::Live;
+use crate::scrub::without_secrets;
+use crate::story::Story;
 
 /// Where the head of the answer goes.
 pub(crate) type Head = oneshot::Sender<Result<Answered, Fault>>;
 
 /// Admits, asks, relays, meters and settles one call.
-pub(crate) async fn call(gateway: Gateway, mut quoted: Quoted, mut head: Head) {
+pub(crate) async fn call(gateway: Gateway, mut quoted: Quoted, story: Arc<Story>, mut head: Head) {
     // Money first: nothing is sent to anybody without it.
     let admitted = match Admitted::hold(&gateway, &mut quoted).await {
         Ok(admitted) => admitted,
@@ -31,20 +33,22 @@ pub(crate) async fn call(gateway: Gateway, mut quoted: Quoted, mut head: Head) {
     };
     // Then an upstream. A caller who leaves meanwhile is not waited for; dropping the question closes
     // its connection, and with it the upstream's work.
-    let mut attempts = Vec::new();
     let asked = tokio::select! {
-        asked = ask(&gateway, &quoted, &mut attempts) => Some(asked),
+        asked = ask(&gateway, &quoted, &story) => Some(asked),
         () = head.closed() => None,
     };
     let (live, answer) = match asked {
         Some(Ok(answered)) => answered,
         Some(Err(NoAnswer { fault, outcome })) => {
             // Let go before the caller is told that nothing was charged.
-            admitted.void(nothing(&attempts, outcome)).await;
-            gateway.inner.tell(free(&quoted, outcome));
+            admitted.void(nothing(&story, outcome)).await;
+            story.ended(outcome, None, (0, 0));
             return tell(head, Err(fault));
         }
-        None => return admitted.void(nothing(&attempts, Outcome::Cancelled)).await,
+        None => {
+            admitted.void(nothing(&story, Outcome::Cancelled)).await;
+            return story.ended(Outcome::Cancelled, None, (0, 0));
+        }
     };
     // Then the answer; each way meters and settles before its last byte leaves.
     let call = Call {
@@ -52,7 +56,7 @@ pub(crate) async fn call(gateway: Gateway, mut quoted: Quoted, mut head: Head) {
         quoted,
         admitted,
         live,
-        attempts,
+        story,
     };
     if call.quoted.request.stream {
         call.stream(answer, head).await;
@@ -67,7 +71,7 @@ struct Call {
     quoted: Quoted,
     admitted: Admitted,
     live: Arc<Live>,
-    attempts: Vec<Attempt>,
+    story: Arc<Story>,
 }
 
 /// Usage with its price and where it came from.
@@ -94,16 +98,16 @@ impl Call {
 
     /// Charges what was metered. Returns what was charged.
     async fn settle(self, metered: Metered, outcome: Outcome) -> Result<Money, Fault> {
-        let upstream_model = self.upstream_model();
+        let upstream_model = self.live.upstream_model(&self.quoted.request.model);
         let cost = self.live.cost.as_ref();
-        let cost = cost.and_then(|book| book.cost_usd(&upstream_model, &metered.price.units));
+        let cost = cost.and_then(|book| book.cost_usd(upstream_model, &metered.price.units));
         let detail = Detail {
             units: metered.price.units,
             measured: metered.usage,
             estimated: metered.estimated,
             tier: Some(metered.price.tier),
             cost,
-            attempts: attempts_json(&self.attempts),
+            attempts: self.story.attempts_json(),
             warnings: self
                 .quoted
                 .warnings
@@ -114,60 +118,46 @@ impl Call {
         };
         let side = |side| detail.units.total_of(side);
         let tokens = (side(Side::Input), side(Side::Output));
-        let line = CallLine {
-            request: self.quoted.id,
-            model: self.quoted.request.model.clone(),
-            outcome,
-            charged: None,
-            tokens,
-        };
         let settled = self.admitted.settle(metered.price.amount, detail).await;
         let charged = settled.as_ref().ok().copied();
-        self.gateway.inner.tell(CallLine { charged, ..line });
+        // What was not charged in time is written off by the ledger.
+        let outcome = charged.map_or(Outcome::DatabaseAway, |_| outcome);
+        self.story.ended(outcome, charged, tokens);
         settled
     }
 
     /// Lets the money go.
     async fn void(self, outcome: Outcome) {
-        let line = free(&self.quoted, outcome);
-        self.admitted.void(nothing(&self.attempts, outcome)).await;
-        self.gateway.inner.tell(line);
+        self.admitted.void(nothing(&self.story, outcome)).await;
+        self.story.ended(outcome, None, (0, 0));
     }
 
-    /// The upstream's name of the model.
-    fn upstream_model(&self) -> String {
-        let public = &self.quoted.request.model;
-        let name = self.live.row.models.get(public);
-        name.unwrap_or(public).clone()
+    /// The answer that had begun did not end as one.
+    fn upstream_failed(&self) {
+        self.live.failed(self.gateway.inner.now());
+        self.story
+            .tried(|attempt| attempt.error = Some("broke_off"));
+    }
+
+    /// Notes what the answer says about itself, for the trace alone.
+    fn note_told(&self, told: Told) {
+        let roster = self.gateway.inner.roster.get();
+        let model = without_secrets(&told.model, roster.secrets());
+        self.story.told(model, told.finishes);
     }
 
     /// The public name, where the upstream's is another.
     fn rename(&self) -> Option<String> {
         let public = &self.quoted.request.model;
-        (self.upstream_model() != *public).then(|| public.clone())
+        (self.live.upstream_model(public) != public).then(|| public.clone())
     }
 }
 
-/// A call that cost nothing.
-fn free(quoted: &Quoted, outcome: Outcome) -> CallLine {
-    CallLine {
-        request: quoted.id,
-        model: quoted.request.model.clone(),
-        outcome,
-        charged: None,
-        tokens: (0, 0),
-    }
-}
-
-fn nothing(attempts: &[Attempt], outcome: Outcome) -> Detail {
+fn nothing(story: &Story, outcome: Outcome) -> Detail {
     Detail {
-        attempts: attempts_json(attempts),
+        attempts: story.attempts_json(),
         ..Detail::nothing(outcome)
     }
-}
-
-fn attempts_json(attempts: &[Attempt]) -> Value {
-    serde_json::to_value(attempts).unwrap_or_else(|_| Value::Array(Vec::new()))
 }
 
 /// Whoever has left needs no answer; what they owned is let go elsewhere.

@@ -73,6 +73,14 @@ impl Doors {
         inner.compared.is_some()
     }
 
+    /// How long ago it was last compared with the database, and how many keys it holds.
+    pub(crate) fn age(&self) -> (Option<Duration>, usize) {
+        self.read(|inner| {
+            let age = inner.compared.map(|at| at.elapsed());
+            (age, inner.keys.len())
+        })
+    }
+
     /// Takes over what has changed.
     pub(crate) async fn follow(&self, database: &Database) -> Result<(), DbError> {
         let began = Instant::now();

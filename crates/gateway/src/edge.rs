@@ -2,10 +2,11 @@
 //! path is which step stands in one table.
 
 mod body;
+mod forwarded;
 mod paths;
 mod tls;
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,9 +22,11 @@ use tokio_util::task::TaskTracker;
 use trunkline_store::Network;
 use trunkline_terms::RequestId;
 
+use self::forwarded::caller_address;
 use self::tls::Tls;
 use crate::gateway::Gateway;
 use crate::reply::{self, Answered};
+use crate::story::Story;
 
 pub use self::tls::{TlsError, TlsFiles};
 
@@ -238,60 +241,23 @@ impl Shared {
         }
     }
 
-    /// One request: an id, an answer, and one line in the log.
+    /// One request: an id, an answer, and a story that ends with one line in the log.
     async fn answer(&self, request: Request<Incoming>, peer: SocketAddr) -> Answered {
-        let gateway = &self.gateway;
-        let id = gateway.request_id();
-        let began = tokio::time::Instant::now();
-        let address = self.caller_address(&request, peer.ip());
-        let method = request.method().clone();
-        let path = request.uri().path().to_owned();
-        let answered = if method == Method::OPTIONS {
+        let proxies = &self.settings.trusted_proxies;
+        let address = caller_address(request.headers(), peer.ip(), proxies);
+        let story = Story::begin(&self.gateway, &request, address);
+        let answered = if request.method() == Method::OPTIONS {
             preflight()
         } else {
-            let answered = paths::answer(gateway, id, request, address).await;
-            answered.unwrap_or_else(|fault| reply::fault(&fault, id))
-        };
-        let answered = with_ids(answered, id);
-        let counts = gateway.inner.counts();
-        counts
-            .answered
-            .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        tracing::info!(
-            request.id = %id,
-            http.method = %method,
-            http.path = path.chars().take(200).collect::<String>(),
-            http.status = answered.status().as_u16(),
-            head_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
-            "answered"
-        );
-        answered
-    }
-
-    /// The peer's address, or the one a trusted proxy gives.
-    fn caller_address(&self, request: &Request<Incoming>, peer: IpAddr) -> IpAddr {
-        let trusted = |address: IpAddr| {
-            let own = Network::parse(&address.to_canonical().to_string());
-            own.is_some_and(|own| {
-                let proxies = &self.settings.trusted_proxies;
-                proxies.iter().any(|network| network.contains(&own))
+            let answered = paths::answer(&self.gateway, &story, request).await;
+            answered.unwrap_or_else(|fault| {
+                story.faulted(&fault);
+                reply::fault(&fault, story.id)
             })
         };
-        let mut address = peer;
-        let forwarded = request.headers().get_all("x-forwarded-for").iter();
-        let hops: Vec<IpAddr> = forwarded
-            .filter_map(|value| value.to_str().ok())
-            .flat_map(|text| text.split(','))
-            .map_while(|hop| hop.trim().parse().ok())
-            .collect();
-        // From the nearest hop outwards, as long as each was told by one we trust.
-        for hop in hops.into_iter().rev() {
-            if !trusted(address) {
-                break;
-            }
-            address = hop;
-        }
-        address
+        let answered = with_ids(answered, story.id);
+        story.answered(&answered);
+        answered
     }
 }
 

@@ -109,9 +109,18 @@ impl Kind {
         }
     }
 
-    /// The code.
+    /// The code. It may be an upstream's own.
     #[must_use]
     pub fn code(&self) -> &str {
+        if let Self::UpstreamRefused(_, code) = self {
+            return code.as_deref().unwrap_or("invalid_request");
+        }
+        self.word()
+    }
+
+    /// The same as a word of a closed list, for logs and counters.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
         match self {
             Self::InvalidKey => "invalid_api_key",
             Self::ExpiredKey => "expired_api_key",
@@ -130,8 +139,7 @@ impl Kind {
             Self::TooLarge => "request_too_large",
             Self::UnsupportedMedia => "unsupported_media_type",
             Self::SlowBody => "request_timeout",
-            Self::UpstreamRefused(_, Some(code)) => code,
-            Self::UpstreamRefused(_, None) => "invalid_request",
+            Self::UpstreamRefused(_, _) => "upstream_refused",
             Self::UpstreamRateLimited => "upstream_rate_limited",
             Self::UpstreamFailed => "upstream_error",
             Self::UpstreamTimeout => "upstream_timeout",

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -22,12 +22,15 @@ use crate::caller::Caller;
 use crate::calling::call;
 use crate::doors::Doors;
 use crate::fault::{Fault, Kind};
+use crate::numbers::Numbers;
 use crate::quoted::{ENDPOINT, Quoted};
 use crate::reply::Answered;
 use crate::roster::Roster;
 use crate::settings::Settings;
 use crate::shelf::Shelf;
+use crate::story::Story;
 use crate::swap::Swap;
+use crate::telemetry::Telemetry;
 
 /// Finished calls that a slow watcher may be behind.
 const WATCHED_CALLS: usize = 256;
@@ -52,6 +55,8 @@ pub struct Parts {
     pub clock: Arc<dyn Clock>,
     /// Random bytes for ids.
     pub random: Arc<dyn RandomSource>,
+    /// The way to the collector of traces; none to trace nothing.
+    pub telemetry: Option<Telemetry>,
 }
 
 /// A gateway. Clones are the same one.
@@ -69,6 +74,8 @@ pub(crate) struct Inner {
     pub(crate) roster: Swap<Roster>,
     pub(crate) client: Client,
     pub(crate) tasks: TaskTracker,
+    pub(crate) numbers: Numbers,
+    pub(crate) telemetry: Option<Telemetry>,
     providers: Providers,
     keyring: Keyring,
     clock: Arc<dyn Clock>,
@@ -76,7 +83,6 @@ pub(crate) struct Inner {
     flight: Flight,
     draining: AtomicBool,
     calls: broadcast::Sender<CallLine>,
-    counts: Counts,
 }
 
 /// One finished call, for whoever watches.
@@ -92,15 +98,6 @@ pub struct CallLine {
     pub charged: Option<Money>,
     /// Input and output tokens that were billed.
     pub tokens: (u64, u64),
-}
-
-/// Sums since the start, for the admin listener.
-#[derive(Debug, Default)]
-pub(crate) struct Counts {
-    pub(crate) answered: AtomicU64,
-    pub(crate) charged: AtomicU64,
-    pub(crate) charged_nanos: AtomicI64,
-    pub(crate) voided: AtomicU64,
 }
 
 /// Calls and bytes in flight, over all and for each account.
@@ -133,6 +130,8 @@ impl Gateway {
             roster: Swap::new(Roster::default()),
             client: parts.client,
             tasks: TaskTracker::new(),
+            numbers: Numbers::default(),
+            telemetry: parts.telemetry,
             providers: parts.providers,
             keyring: parts.keyring,
             clock: parts.clock,
@@ -140,7 +139,6 @@ impl Gateway {
             flight: Flight::default(),
             draining: AtomicBool::new(false),
             calls: broadcast::channel(WATCHED_CALLS).0,
-            counts: Counts::default(),
         };
         Self {
             inner: Arc::new(inner),
@@ -227,6 +225,11 @@ impl Gateway {
         self.inner.flight.calls.load(Ordering::Relaxed)
     }
 
+    /// Bytes of bodies that are in memory, or promised.
+    pub(crate) fn buffered_bytes(&self) -> usize {
+        self.inner.flight.bytes.load(Ordering::Relaxed)
+    }
+
     /// A fresh id.
     pub fn request_id(&self) -> RequestId {
         let mut random = [0; RANDOM_BYTES];
@@ -237,15 +240,19 @@ impl Gateway {
     }
 
     /// Who calls.
-    pub(crate) fn caller(&self, headers: &HeaderMap, address: IpAddr) -> Result<Caller, Fault> {
+    pub(crate) fn caller(
+        &self,
+        sent: (&HeaderMap, Option<&str>),
+        address: IpAddr,
+    ) -> Result<Caller, Fault> {
         let inner = &self.inner;
-        Caller::known(&inner.doors, &inner.settings, headers, address, inner.now())
+        Caller::known(&inner.doors, &inner.settings, sent, address, inner.now())
     }
 
     /// A chat completion: read, priced, then handed to a task of its own.
     pub(crate) async fn chat(
         &self,
-        id: RequestId,
+        story: &Arc<Story>,
         caller: Caller,
         headers: &HeaderMap,
         body: Bytes,
@@ -253,6 +260,7 @@ impl Gateway {
     ) -> Result<Answered, Fault> {
         caller.check_endpoint(ENDPOINT)?;
         place.shrink_to(body.len());
+        story.came(body.len());
         let request = ChatRequest::read(body)?;
         let shelf = self.inner.shelf.get();
         let tranche = self.inner.settings.tranche_tokens;
@@ -260,16 +268,17 @@ impl Gateway {
             .get("trunkline-strict")
             .is_some_and(|value| value == "true");
         let now = self.inner.now();
-        let quoted = Quoted::price(id, caller, request, shelf, now, (tranche, strict))?;
+        let quoted = Quoted::price(story.id, caller, request, shelf, now, (tranche, strict))?;
+        story.asks_for(&quoted.request.model, quoted.request.stream);
         check_max_cost(headers, &quoted)?;
         if !self.inner.roster.get().knows(&quoted.request.model) {
             let text = format!("nobody serves {:?} right now", quoted.request.model);
             return Err(Fault::new(Kind::NoRoute, text));
         }
         let (head, answer) = oneshot::channel();
-        let gateway = self.clone();
+        let (gateway, story) = (self.clone(), Arc::clone(story));
         self.inner.tasks.spawn(async move {
-            call(gateway, quoted, head).await;
+            call(gateway, quoted, story, head).await;
             drop(place);
         });
         // A task that ends without an answer has failed in a way we do not know.
@@ -318,24 +327,19 @@ impl Gateway {
 impl Inner {
     /// Tells of a call that ended.
     pub(crate) fn tell(&self, line: CallLine) {
+        let numbers = &self.numbers;
         match line.charged {
             Some(charged) => {
-                self.counts.charged.fetch_add(1, Ordering::Relaxed);
+                numbers.charged.fetch_add(1, Ordering::Relaxed);
                 let nanos = charged.nanos();
-                self.counts
-                    .charged_nanos
-                    .fetch_add(nanos, Ordering::Relaxed);
+                numbers.charged_nanos.fetch_add(nanos, Ordering::Relaxed);
             }
             None => {
-                self.counts.voided.fetch_add(1, Ordering::Relaxed);
+                numbers.voided.fetch_add(1, Ordering::Relaxed);
             }
         }
         // Nobody may be watching.
         drop(self.calls.send(line));
-    }
-
-    pub(crate) const fn counts(&self) -> &Counts {
-        &self.counts
     }
 
     pub(crate) fn now(&self) -> Moment {

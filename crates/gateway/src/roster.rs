@@ -14,6 +14,8 @@ use trunkline_store::channels::{
 use trunkline_terms::{Moment, Secret};
 use trunkline_upstream::{Auth, Deadlines, Format, Provider, Providers, Proxy};
 
+use crate::numbers::{Histogram, Words};
+
 /// Faults in a row after which a channel is left alone.
 const OPEN_AFTER: u32 = 5;
 /// How long, before one call may try again.
@@ -26,6 +28,7 @@ const MAX_COOL_SECONDS: u64 = 600;
 pub(crate) struct Roster {
     by_model: HashMap<String, Vec<Arc<Live>>>,
     all: HashMap<ChannelId, Arc<Live>>,
+    secrets: Vec<Secret>,
     /// The number of the newest change that may be in here.
     pub(crate) revision: i64,
 }
@@ -39,6 +42,8 @@ pub(crate) struct Live {
     pub(crate) proxy: Option<Proxy>,
     pub(crate) cost: Option<CostBook>,
     pub(crate) credentials: Vec<LiveCredential>,
+    /// What no text that leaves the house may hold: the credentials, the proxy's login, headers.
+    secrets: Vec<Secret>,
     health: Arc<Health>,
 }
 
@@ -47,7 +52,7 @@ pub(crate) struct Live {
 pub(crate) struct LiveCredential {
     pub(crate) id: CredentialId,
     pub(crate) header: (HeaderName, HeaderValue),
-    pub(crate) secret: Secret,
+    secret: Secret,
     cool_until_millis: AtomicI64,
     paused: AtomicBool,
 }
@@ -56,6 +61,16 @@ pub(crate) struct LiveCredential {
 struct Health {
     faults: AtomicU32,
     open_until_millis: AtomicI64,
+    attempts: Words,
+    first_byte: Histogram,
+}
+
+/// How many credentials of a channel are in which state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct CredentialStates {
+    pub(crate) usable: usize,
+    pub(crate) resting: usize,
+    pub(crate) paused: usize,
 }
 
 // === impl Roster ===
@@ -94,7 +109,18 @@ impl Roster {
                 channels.push(Arc::clone(&live));
             }
         }
+        self.secrets.extend(live.secrets.iter().cloned());
         self.all.insert(live.row.id, live);
+    }
+
+    /// Every channel, whether it is used or not.
+    pub(crate) fn channels(&self) -> impl Iterator<Item = &Arc<Live>> {
+        self.all.values()
+    }
+
+    /// What no text that leaves the house may hold.
+    pub(crate) fn secrets(&self) -> &[Secret] {
+        &self.secrets
     }
 
     /// Whether any channel knows the model.
@@ -181,11 +207,15 @@ impl Live {
                 Some(live.with_memory_of(known.map(AsRef::as_ref)))
             })
             .collect();
+        let headers = row.extra_headers.values().cloned();
+        let mut secrets: Vec<Secret> = headers.map(Secret::new).collect();
+        secrets.extend(credentials.iter().map(|one| one.secret.clone()));
         let proxy = match &row.proxy {
             None => None,
             Some(sealed) => {
                 let text = opened(keyring, &proxy_context(&row.name), sealed);
                 let text = text.ok_or("its proxy cannot be unsealed")?;
+                secrets.extend(logins(&text));
                 Some(Proxy::read(&text).map_err(|_| "its proxy is not one")?)
             }
         };
@@ -201,8 +231,47 @@ impl Live {
             proxy,
             cost,
             credentials,
+            secrets,
             health,
         })
+    }
+
+    /// The upstream's name of a model.
+    pub(crate) fn upstream_model<'a>(&'a self, public: &'a str) -> &'a str {
+        self.row.models.get(public).map_or(public, String::as_str)
+    }
+
+    /// An attempt here came to this.
+    pub(crate) fn tried(&self, word: &'static str, head_took: Option<Duration>) {
+        self.health.attempts.add(word);
+        if let Some(took) = head_took {
+            self.health.first_byte.took(took);
+        }
+    }
+
+    /// What its attempts came to, and how long their heads took.
+    pub(crate) fn tries(&self) -> (&Words, &Histogram) {
+        (&self.health.attempts, &self.health.first_byte)
+    }
+
+    /// Faults in a row.
+    pub(crate) fn faults(&self) -> u32 {
+        self.health.faults.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn credential_states(&self, now: Moment) -> CredentialStates {
+        let mut states = CredentialStates::default();
+        for credential in &self.credentials {
+            let state = if credential.paused.load(Ordering::Relaxed) {
+                &mut states.paused
+            } else if credential.is_usable(now) {
+                &mut states.usable
+            } else {
+                &mut states.resting
+            };
+            *state = state.saturating_add(1);
+        }
+        states
     }
 
     /// A credential that may be used now; which one is drawn by the seed.
@@ -217,7 +286,8 @@ impl Live {
         usable.get(place).copied()
     }
 
-    fn is_open(&self, now: Moment) -> bool {
+    /// Whether it may be asked at all, its faults considered.
+    pub(crate) fn is_open(&self, now: Moment) -> bool {
         self.health.open_until_millis.load(Ordering::Relaxed) <= now.millis()
     }
 
@@ -305,6 +375,17 @@ impl LiveCredential {
     pub(crate) fn pause(&self) -> bool {
         !self.paused.swap(true, Ordering::Relaxed)
     }
+}
+
+/// The login of a proxy's address, and its password alone.
+fn logins(text: &Secret) -> Vec<Secret> {
+    let rest = text.reveal().split_once("://").map_or("", |(_, rest)| rest);
+    let Some((login, _)) = rest.rsplit_once('@') else {
+        return Vec::new();
+    };
+    let password = login.split_once(':').map(|(_, password)| password);
+    let both = [Some(login), password].into_iter().flatten();
+    both.map(|text| Secret::new(text.to_owned())).collect()
 }
 
 fn opened(keyring: &Keyring, context: &[u8], sealed: &[u8]) -> Option<Secret> {

@@ -79,6 +79,11 @@ impl Db {
         server::url(SUPERUSER, self.port, &self.name)
     }
 
+    /// What the superuser reads: the first column, as text, of a query for one.
+    pub async fn ask(&self, query: &str) -> Vec<String> {
+        run::ask(&self.superuser_url(), query).await
+    }
+
     /// A pool under a role.
     pub async fn connect(&self, role: Role) -> Database {
         let mut settings = PoolSettings::named("test");

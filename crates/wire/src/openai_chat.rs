@@ -7,9 +7,11 @@ mod parts;
 mod request;
 mod response;
 mod stream;
+mod told;
 
 pub use cost::{FIELDS, Treatment};
 pub use error::{UpstreamError, read_error};
 pub use request::{CapField, ChatRequest, Outgoing, ToolChoice};
 pub use response::{Answer, AnswerError, read_answer, rename_model};
 pub use stream::{Cost, Seen, Tap, length_frame};
+pub use told::{Told, read_told};

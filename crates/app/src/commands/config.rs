@@ -32,10 +32,12 @@ pub(super) fn check(config: &Config, output: &Output) -> anyhow::Result<()> {
         .iter()
         .map(ToString::to_string)
         .collect();
+    let traces = config.telemetry.traces.as_ref();
+    let traces = traces.map_or_else(|| "none".to_owned(), ToString::to_string);
     let text = format!(
         "The configuration is usable.\n  node        {node}\n  base_url    {base} (listening on {listen})\n  \
          dash_url    http://{console}\n  admin       http://{admin}\n  database    {database}, at most {max_connections} connections\n  \
-         keyring     {keyring}\n  proxies     {proxies:?}\n  providers   {providers}\n  extra roots {roots}",
+         keyring     {keyring}\n  proxies     {proxies:?}\n  providers   {providers}\n  extra roots {roots}\n  traces      {traces}",
         providers = providers.join(", "),
         roots = config.extra_roots.count(),
         node = config.node.as_str(),
@@ -63,6 +65,10 @@ pub(super) fn check(config: &Config, output: &Output) -> anyhow::Result<()> {
         "keyring": keyring,
         "providers": providers,
         "extra_roots": config.extra_roots.count(),
+        "traces": {
+            "endpoint": traces,
+            "sample_per_thousand": config.telemetry.sample_per_thousand,
+        },
     });
     output.success(&text, &object);
     Ok(())

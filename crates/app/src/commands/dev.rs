@@ -93,6 +93,7 @@ async fn serve(
         edge: listen(config.edge.listen),
         edge_settings: EdgeSettings::default(),
         admin: any,
+        telemetry: super::serve::telemetry(config),
     })
     .await?;
     let base_url = format!("http://{}/v1", node.edge);

@@ -7,7 +7,7 @@ use anyhow::{Context as _, bail};
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 use trunkline_db::Role;
-use trunkline_gateway::{EdgeSettings, Settings, Shelf};
+use trunkline_gateway::{EdgeSettings, Settings, Shelf, TelemetrySettings};
 
 use super::{channel, database, keyring};
 use crate::config::Config;
@@ -35,6 +35,7 @@ pub(super) async fn run(config: &Config, output: &Output) -> anyhow::Result<Exit
             ..EdgeSettings::default()
         },
         admin: config.admin_listen,
+        telemetry: telemetry(config),
     })
     .await?;
     let scheme = config.edge.tls.as_ref().map_or("http", |_| "https");
@@ -60,6 +61,16 @@ pub(super) async fn run(config: &Config, output: &Output) -> anyhow::Result<Exit
         );
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Where traces go, if they go anywhere.
+pub(super) fn telemetry(config: &Config) -> Option<TelemetrySettings> {
+    let endpoint = config.telemetry.traces.clone()?;
+    Some(TelemetrySettings {
+        endpoint,
+        sample_per_thousand: config.telemetry.sample_per_thousand,
+        node: config.node.as_str().to_owned(),
+    })
 }
 
 /// Prices and records from their files.

@@ -4,14 +4,14 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use trunkline_gateway::TlsFiles;
+use trunkline_gateway::{ALL_PER_THOUSAND, TlsFiles};
 use trunkline_store::Network;
 use trunkline_terms::{NodeId, Secret};
 use trunkline_upstream::Roots;
 
 use super::layers::Layers;
-use super::raw::{RawCatalog, RawDatabase, RawEdge, RawKeyring};
-use super::{Catalog, Config, Database, Edge, Finding, KeyringPlace};
+use super::raw::{RawCatalog, RawDatabase, RawEdge, RawKeyring, RawTelemetry};
+use super::{Catalog, Config, Database, Edge, Finding, KeyringPlace, Telemetry};
 use crate::files;
 
 /// Longest database address that is read from a file.
@@ -24,6 +24,9 @@ const MAX_CONNECTIONS: i64 = 1_000;
 const MAX_DRAIN_SECONDS: i64 = 86_400;
 /// Longest time that can be set, one hour.
 const MAX_TIMEOUT_MS: i64 = 3_600_000;
+
+/// Where a collector takes traces, below its address.
+const TRACES_PATH: &str = "/v1/traces";
 
 struct Check<'a> {
     layers: &'a Layers,
@@ -61,6 +64,7 @@ pub(super) fn config(layers: &Layers) -> Result<Config, Vec<Finding>> {
     let folder = raw.providers.folder;
     let extra_roots = check.extra_roots(&raw.upstream.extra_roots);
     let catalog = check.catalog(&raw.catalog);
+    let telemetry = check.telemetry(&raw.telemetry);
     let drain = in_range(raw.edge.drain_seconds, 0, MAX_DRAIN_SECONDS);
     let drain = check.take("edge.drain_seconds", drain);
     let whole = (|| {
@@ -75,6 +79,7 @@ pub(super) fn config(layers: &Layers) -> Result<Config, Vec<Finding>> {
             drain: Duration::from_secs(drain?),
             providers_folder: (!folder.is_empty()).then(|| PathBuf::from(folder)),
             extra_roots: extra_roots?,
+            telemetry: telemetry?,
         })
     })();
     match whole {
@@ -192,6 +197,33 @@ impl Check<'_> {
         Some(Catalog {
             prices: PathBuf::from(&raw.prices),
             models: PathBuf::from(&raw.models),
+        })
+    }
+
+    fn telemetry(&mut self, raw: &RawTelemetry) -> Option<Telemetry> {
+        let (key, text) = (
+            "telemetry.otlp_endpoint",
+            raw.otlp_endpoint.trim_end_matches('/'),
+        );
+        let most = i64::try_from(ALL_PER_THOUSAND).unwrap_or(i64::MAX);
+        let sample = in_range(raw.sample_per_thousand, 0, most);
+        let sample_per_thousand = self.take("telemetry.sample_per_thousand", sample);
+        let traces = if text.is_empty() {
+            None
+        } else {
+            let uri = format!("{text}{TRACES_PATH}").parse().ok();
+            let uri = uri.filter(|uri: &http::Uri| {
+                let known = matches!(uri.scheme_str(), Some("http" | "https"));
+                // A login would be repeated by every error; a query would swallow the path.
+                let plain = !text.contains(['@', '?', '#']);
+                known && plain && uri.host().is_some_and(|host| !host.is_empty())
+            });
+            let problem = "must be an address such as http://127.0.0.1:4318".to_owned();
+            Some(self.take(key, uri.ok_or(problem))?)
+        };
+        Some(Telemetry {
+            traces,
+            sample_per_thousand: sample_per_thousand?,
         })
     }
 

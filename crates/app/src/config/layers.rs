@@ -12,6 +12,9 @@ use crate::files;
 
 /// What the name of an environment variable begins with.
 const ENVIRONMENT_PREFIX: &str = "TRUNKLINE__";
+/// A variable that every OpenTelemetry program knows, and our key for it. Our own name wins.
+const COLLECTOR_VARIABLE: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
+const COLLECTOR_KEY: (&str, &str) = ("telemetry", "otlp_endpoint");
 
 /// Every key with its default and a comment.
 pub(crate) const DEFAULTS: &str = include_str!("../../config.default.toml");
@@ -31,7 +34,7 @@ pub(super) struct Layers {
 pub(crate) fn environment() -> Vec<(String, String)> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .filter(|(name, _)| name.starts_with(ENVIRONMENT_PREFIX))
+        .filter(|(name, _)| name.starts_with(ENVIRONMENT_PREFIX) || name == COLLECTOR_VARIABLE)
         .collect()
 }
 
@@ -62,7 +65,15 @@ impl Layers {
             Ok(None) => {}
             Err(finding) => findings.push(finding),
         }
-        for (name, value) in environment {
+        let (known, own): (Vec<_>, Vec<_>) = environment
+            .iter()
+            .partition(|(name, _)| name == COLLECTOR_VARIABLE);
+        for (name, value) in known {
+            let (section, key) = COLLECTOR_KEY;
+            let laid = layers.lay(section, key, Value::String(value.clone()), name);
+            findings.extend(laid.map_err(|problem| finding(key, name, problem)).err());
+        }
+        for (name, value) in own {
             findings.extend(layers.lay_variable(name, value).err());
         }
         if findings.is_empty() {

@@ -16,6 +16,7 @@ pub(super) struct RawConfig {
     pub(super) providers: RawProviders,
     pub(super) upstream: RawUpstream,
     pub(super) catalog: RawCatalog,
+    pub(super) telemetry: RawTelemetry,
 }
 
 #[derive(Debug, Deserialize)]
@@ -77,4 +78,11 @@ pub(super) struct RawUpstream {
 pub(super) struct RawCatalog {
     pub(super) prices: String,
     pub(super) models: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawTelemetry {
+    pub(super) otlp_endpoint: String,
+    pub(super) sample_per_thousand: i64,
 }

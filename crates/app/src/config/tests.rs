@@ -87,7 +87,7 @@ fn every_key_can_be_overridden_by_the_environment() {
     let keys = Layers::read(Some(Path::new("/dev/null")), &[])
         .unwrap()
         .keys();
-    assert_eq!(keys.len(), 22, "{keys:?}");
+    assert_eq!(keys.len(), 24, "{keys:?}");
     // One good value for each key, so that a key without a row here fails the test.
     let good = [
         ("edge.listen", "127.0.0.1:1"),
@@ -112,6 +112,8 @@ fn every_key_can_be_overridden_by_the_environment() {
         ("edge.tls_key", "/etc/key.pem"),
         ("catalog.prices", "/etc/prices.toml"),
         ("catalog.models", "/etc/models.toml"),
+        ("telemetry.otlp_endpoint", "http://collector:4318/"),
+        ("telemetry.sample_per_thousand", "12"),
     ];
     for key in &keys {
         let (_, value) = good.iter().find(|(name, _)| name == key).unwrap();
@@ -152,6 +154,9 @@ fn every_key_can_be_overridden_by_the_environment() {
     assert!(problem(half, "edge.tls_certificate").contains("together"));
     assert_eq!(config.catalog.prices, Path::new("/etc/prices.toml"));
     assert_eq!(config.catalog.models, Path::new("/etc/models.toml"));
+    let traces = config.telemetry.traces.unwrap().to_string();
+    assert_eq!(traces, "http://collector:4318/v1/traces");
+    assert_eq!(config.telemetry.sample_per_thousand, 12);
     assert_eq!(
         config.providers_folder.as_deref(),
         Some(Path::new("/etc/p"))
@@ -240,6 +245,11 @@ fn values_out_of_range_are_refused() {
         ("keyring.file", "", "must be set"),
         ("edge.trusted_proxies", "300.0.0.1", "not a network"),
         ("console.listen", ":80", "an address and a port"),
+        ("telemetry.otlp_endpoint", "collector:4318", "such as http"),
+        ("telemetry.otlp_endpoint", "ftp://x:1", "such as http"),
+        ("telemetry.otlp_endpoint", "http://u:p@x:1", "such as http"),
+        ("telemetry.otlp_endpoint", "http://x:1?a=b", "such as http"),
+        ("telemetry.sample_per_thousand", "1001", "from 0 to 1000"),
     ];
     for (key, value, text) in rows {
         let variable = format!("TRUNKLINE__{}", key.to_uppercase().replace('.', "__"));
@@ -248,6 +258,22 @@ fn values_out_of_range_are_refused() {
     }
     assert!(problem(from_text("", &[("TRUNKLINE__EDGE", "x")]), "edge").contains("unknown key"));
     assert!(problem(from_text("", &[("TRUNKLINE__A__B", "x")]), "a.b").contains("unknown key"));
+}
+
+#[test]
+fn the_collector_may_be_named_by_the_variable_that_every_program_knows_and_ours_wins() {
+    let theirs = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://theirs:4318");
+    let ours = ("TRUNKLINE__TELEMETRY__OTLP_ENDPOINT", "http://ours:4318");
+    let host = |environment: &[(&str, &str)]| {
+        let traces = from_text("", environment).unwrap().telemetry.traces;
+        traces.map(|uri| uri.host().unwrap().to_owned())
+    };
+    assert_eq!(host(&[]), None);
+    assert_eq!(host(&[theirs]).as_deref(), Some("theirs"));
+    assert_eq!(host(&[ours, theirs]).as_deref(), Some("ours"));
+    let wrong = ("OTEL_EXPORTER_OTLP_ENDPOINT", "nonsense");
+    let said = problem(from_text("", &[wrong]), "telemetry.otlp_endpoint");
+    assert!(said.contains("OTEL_EXPORTER_OTLP_ENDPOINT"), "{said}");
 }
 
 #[test]

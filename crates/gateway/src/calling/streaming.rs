@@ -1,6 +1,7 @@
 //! Answers that come in pieces. Pieces pass as they come; money is held ahead of them; the charge is
 //! durable before the terminal frame leaves.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -10,18 +11,21 @@ use tokio::time::Instant;
 use trunkline_ledger::Outcome;
 use trunkline_terms::{Money, Usage};
 use trunkline_upstream::{Answer, BodyError};
-use trunkline_wire::openai_chat::{Cost, Seen, Tap};
+use trunkline_wire::openai_chat::{Cost, Seen, Tap, Told};
 use trunkline_wire::{Frame, Frames};
 
 use super::{Call, Head, tell};
 use crate::admitted::Extended;
+use crate::asking::blamed;
 use crate::fault::{Fault, Kind};
 use crate::reply::{self, set_warnings};
+use crate::story::Story;
 
 /// Frames that may wait for a reader before the upstream is no longer read.
 const WAITING_FRAMES: usize = 64;
 /// A sign of life while the upstream thinks.
 const HEARTBEAT: Duration = Duration::from_secs(15);
+const WAITING: &[u8] = b": waiting\n\n";
 /// How long a stream waits for more money while the books cannot be reached.
 const BOOKS_WAIT: Duration = Duration::from_secs(10);
 const BOOKS_PAUSE: Duration = Duration::from_millis(200);
@@ -43,6 +47,7 @@ enum End {
 /// The way to the reader, and what is kept for the end.
 struct Relay {
     pieces: mpsc::Sender<Bytes>,
+    story: Arc<Story>,
     reader_wait: Duration,
     tap: Tap,
     rename: Option<String>,
@@ -56,6 +61,7 @@ impl Call {
         let (pieces, receiver) = mpsc::channel(WAITING_FRAMES);
         let mut relay = Relay {
             pieces,
+            story: Arc::clone(&self.story),
             reader_wait: self.gateway.inner.settings.reader_wait,
             tap: Tap::default(),
             rename: self.rename(),
@@ -71,7 +77,16 @@ impl Call {
             }
         };
         let first = match first.map(|frame| frame.map(|frame| (relay.tap.see(&frame), frame))) {
-            Ok(Some((Seen::Failed(_) | Seen::Garbage, _)) | None)
+            Ok(Some((Seen::Failed(said), _))) => {
+                if let Some(fault) = blamed(&self.gateway, &said) {
+                    self.void(Outcome::Refused).await;
+                    return tell(head, Err(fault));
+                }
+                return self
+                    .fail_early(head, Kind::UpstreamFailed, Outcome::UpstreamFailed)
+                    .await;
+            }
+            Ok(Some((Seen::Garbage, _)) | None)
             | Err(BodyError::Broken(_) | BodyError::TooLarge(_)) => {
                 return self
                     .fail_early(head, Kind::UpstreamFailed, Outcome::UpstreamFailed)
@@ -95,11 +110,18 @@ impl Call {
             .await;
         // Whatever the upstream would still do is not wanted any more.
         drop(answer);
+        self.story.upstream_ended();
+        if self.story.is_traced() {
+            self.note_told(Told {
+                model: relay.tap.model().to_owned(),
+                finishes: relay.tap.finishes().to_vec(),
+            });
+        }
         self.finish(relay, end).await;
     }
 
     async fn fail_early(self, head: Head, kind: Kind, outcome: Outcome) {
-        self.live.failed(self.gateway.inner.now());
+        self.upstream_failed();
         self.void(outcome).await;
         let text = "the upstream failed before its answer began; nothing was charged";
         tell(head, Err(Fault::new(kind, text)));
@@ -121,7 +143,13 @@ impl Call {
                     return End::Failed(Kind::UpstreamFailed, Outcome::UpstreamFailed);
                 }
                 Seen::UsageOnly => relay.usage_frame = Some(frame),
-                Seen::Nothing | Seen::Piece => {
+                // What stands in a comment is the upstream's own business; that it lives is not.
+                Seen::Nothing => {
+                    if !relay.send(Bytes::from_static(WAITING)).await {
+                        return End::ClientGone;
+                    }
+                }
+                Seen::Piece => {
                     if !relay.pass(&frame).await {
                         return End::ClientGone;
                     }
@@ -168,7 +196,7 @@ impl Call {
                     return Err(End::Failed(Kind::UpstreamTimeout, Outcome::UpstreamTimeout));
                 }
                 Err(_) => {
-                    if !relay.send(Bytes::from_static(b": waiting\n\n")).await {
+                    if !relay.send(Bytes::from_static(WAITING)).await {
                         return Err(End::ClientGone);
                     }
                 }
@@ -222,7 +250,6 @@ impl Call {
 
     /// Meters, settles, and says the last words.
     async fn finish(mut self, mut relay: Relay, end: End) {
-        let now = self.gateway.inner.now();
         let outcome = match end {
             End::Done => Outcome::Complete,
             End::Exhausted => {
@@ -231,7 +258,7 @@ impl Call {
             }
             End::ClientGone => Outcome::ClientGone,
             End::Failed(kind, outcome) => {
-                self.live.failed(now);
+                self.upstream_failed();
                 self.void(outcome).await;
                 let text =
                     "the upstream broke off in the middle of its answer; nothing was charged";
@@ -282,14 +309,17 @@ impl Relay {
 
     /// False when the reader has gone, or takes nothing for too long.
     async fn send(&self, bytes: Bytes) -> bool {
-        self.pieces
-            .send_timeout(bytes, self.reader_wait)
-            .await
-            .is_ok()
+        let length = u64::try_from(bytes.len()).unwrap_or(0);
+        let sent = self.pieces.send_timeout(bytes, self.reader_wait).await;
+        if sent.is_ok() {
+            self.story.sent(length);
+        }
+        sent.is_ok()
     }
 
     /// The format's own error, then the end.
     async fn break_off(&mut self, fault: &Fault) {
+        self.story.faulted(fault);
         let body = json!({
             "error": {
                 "message": fault.message,

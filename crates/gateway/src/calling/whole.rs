@@ -3,9 +3,12 @@
 use http::StatusCode;
 use trunkline_ledger::Outcome;
 use trunkline_upstream::{Answer, BodyError};
-use trunkline_wire::openai_chat::{AnswerError, read_answer, rename_model};
+use trunkline_wire::openai_chat::{
+    AnswerError, UpstreamError, read_answer, read_told, rename_model,
+};
 
 use super::{Call, Head, tell};
+use crate::asking::blamed;
 use crate::fault::{Fault, Kind};
 use crate::reply::{self, set_cost, set_warnings};
 
@@ -19,11 +22,11 @@ impl Call {
                 return self.void(Outcome::Cancelled).await;
             }
         };
-        let now = self.gateway.inner.now();
+        self.story.upstream_ended();
         let body = match read {
             Ok(body) => body,
             Err(error) => {
-                self.live.failed(now);
+                self.upstream_failed();
                 let (kind, outcome) = match error {
                     BodyError::Stalled => (Kind::UpstreamTimeout, Outcome::UpstreamTimeout),
                     BodyError::Broken(_) | BodyError::TooLarge(_) => {
@@ -36,13 +39,13 @@ impl Call {
         };
         let read = match read_answer(&body) {
             Ok(read) => read,
-            Err(AnswerError::Failed(_) | AnswerError::Garbage) => {
-                self.live.failed(now);
-                self.void(Outcome::UpstreamFailed).await;
-                return tell(head, Err(broke_off(Kind::UpstreamFailed)));
-            }
+            Err(AnswerError::Failed(said)) => return self.failed_inside(head, Some(&said)).await,
+            Err(AnswerError::Garbage) => return self.failed_inside(head, None).await,
         };
         self.live.went_well();
+        if self.story.is_traced() {
+            self.note_told(read_told(&body));
+        }
         let counted = self.quoted.estimate(None, read.written);
         let metered = match self.meter(read.usage, counted) {
             Ok(metered) => metered,
@@ -68,6 +71,19 @@ impl Call {
             }
             Err(fault) => tell(head, Err(fault)),
         }
+    }
+}
+
+impl Call {
+    /// A good status, and no answer behind it.
+    async fn failed_inside(self, head: Head, said: Option<&UpstreamError>) {
+        if let Some(fault) = said.and_then(|said| blamed(&self.gateway, said)) {
+            self.void(Outcome::Refused).await;
+            return tell(head, Err(fault));
+        }
+        self.upstream_failed();
+        self.void(Outcome::UpstreamFailed).await;
+        tell(head, Err(broke_off(Kind::UpstreamFailed)));
     }
 }
 

@@ -1,6 +1,6 @@
 //! Which path is which step.
 
-use std::net::IpAddr;
+use std::sync::Arc;
 
 use http::header::ALLOW;
 use http::{HeaderValue, Method, Request, StatusCode};
@@ -12,6 +12,7 @@ use super::body;
 use crate::fault::{Fault, Kind};
 use crate::gateway::Gateway;
 use crate::reply::{self, Answered};
+use crate::story::Story;
 
 /// What a path is.
 enum Place<'a> {
@@ -32,18 +33,22 @@ enum Place<'a> {
 /// Answers one request.
 pub(super) async fn answer(
     gateway: &Gateway,
-    id: RequestId,
+    story: &Arc<Story>,
     request: Request<Incoming>,
-    address: IpAddr,
 ) -> Result<Answered, Fault> {
     let path = request.uri().path().to_owned();
     let place = place_of(&path);
     if let Some(allowed) = place.methods()
         && !allowed.contains(request.method())
     {
-        return Ok(wrong_method(id, allowed));
+        return Ok(wrong_method(story.id, allowed));
     }
     let headers = request.headers();
+    let known = || {
+        let caller = gateway.caller((headers, request.uri().query()), story.address)?;
+        story.called_by(&caller);
+        Ok::<_, Fault>(caller)
+    };
     match place {
         Place::Root => Ok(reply::json(
             StatusCode::OK,
@@ -52,30 +57,31 @@ pub(super) async fn answer(
         Place::Live => Ok(reply::json(StatusCode::OK, &json!({ "status": "live" }))),
         Place::Ready => Ok(ready(gateway)),
         Place::Chat => {
+            story.is_call(&request);
             // The key before the body: strangers make us read nothing.
-            let caller = gateway.caller(headers, address)?;
+            let caller = known()?;
             let settings = &gateway.inner.settings;
             let most = body::check(&request, settings)?;
             // Room for the body before its first byte is read.
             let place = gateway.place(caller.account.id, most)?;
             let headers = headers.clone();
             let body = body::read(request, settings).await?;
-            gateway.chat(id, caller, &headers, body, place).await
+            gateway.chat(story, caller, &headers, body, place).await
         }
-        Place::Models => Ok(gateway.models(&gateway.caller(headers, address)?)),
+        Place::Models => Ok(gateway.models(&known()?)),
         Place::Model(name) => {
-            let caller = gateway.caller(headers, address)?;
+            let caller = known()?;
             gateway.model(&caller, name)
         }
         Place::Usage(request) => {
-            let caller = gateway.caller(headers, address)?;
+            let caller = known()?;
             gateway.usage(&caller, request).await
         }
         Place::Balance => {
-            let caller = gateway.caller(headers, address)?;
+            let caller = known()?;
             gateway.balance(&caller).await
         }
-        Place::Key => Ok(gateway.key(&gateway.caller(headers, address)?)),
+        Place::Key => Ok(gateway.key(&known()?)),
         Place::Doubled(rest) => {
             let text = format!("the path has `/v1` twice; call `/v1/{rest}`");
             Err(Fault::new(Kind::NotFound, text))

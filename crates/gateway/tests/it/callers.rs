@@ -46,7 +46,7 @@ async fn only_a_known_key_opens_the_door() {
     assert!(house.simulator.truth().len() == 1);
 }
 
-// covers: D-3-13, D-3-14, D-1-45
+// covers: D-3-13, D-3-14, D-3-15, D-1-45
 #[tokio::test]
 async fn a_key_opens_what_its_lists_allow() {
     let mut house = House::new().await;

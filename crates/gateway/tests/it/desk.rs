@@ -14,7 +14,13 @@ async fn models_balance_key_and_usage_are_told() {
         .collect();
     assert_eq!(
         ids,
-        ["public-name", "sim-fast", "sim-reason", "unserved"],
+        [
+            "public-name",
+            "sim-fast",
+            "sim-picky",
+            "sim-reason",
+            "unserved"
+        ],
         "what is sold in another group is not shown"
     );
     let model = house.get("/v1/models/sim-fast").await.json();

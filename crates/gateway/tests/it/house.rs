@@ -7,22 +7,30 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
-use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use http::{HeaderMap, HeaderValue, Method};
 use serde_json::{Value, json};
+use tokio::net::TcpListener;
 use tokio::sync::watch;
 use trunkline_db::{Database, PoolSettings, Role, SystemClock, connect};
-use trunkline_gateway::{Door, EdgeSettings, Gateway, Parts, Settings, Shelf};
+use trunkline_gateway::{
+    Admin, Door, Gateway, Parts, Settings, Shelf, Telemetry, TelemetrySettings,
+};
 use trunkline_keyring::{Binding, Document, Keyring, Purpose, SystemRandom};
 use trunkline_ledger::desk::{self, AccountKind, TopUp, TopUpAnswer, Wallet};
 use trunkline_ledger::{Ledger, LedgerSettings, LedgerTasks, audit, usage};
 use trunkline_simulator::{Settings as SimulatorSettings, Simulator};
 use trunkline_store::accounts::{self, NewAccount};
-use trunkline_store::channels::{self, NewChannel, NewCredential, credential_context};
+use trunkline_store::channels::{
+    self, NewChannel, NewCredential, credential_context, proxy_context,
+};
 use trunkline_store::keys::{self, NewKey};
 use trunkline_store::{Policy, PolicyFields};
 use trunkline_terms::{AccountId, Clock as _, Money, NodeId, RequestId, Shard};
 use trunkline_testkit::{Db, Wire, random_bytes};
 use trunkline_upstream::{Answer, Client, Deadlines, Outgoing, Protocol, Providers};
+
+pub(crate) use crate::got::Got;
+pub(crate) use crate::wishes::{ChannelWishes, Wishes};
 
 /// 2 USD a million input tokens, 8 USD a million output tokens: 2,000 and 8,000 nano-USD each.
 pub(crate) const INPUT: i64 = 2_000;
@@ -48,6 +56,11 @@ groups = ["default"]
 [models.sim-reason.prices]
 billing_unit = "tokens"
 standard = { input = 2000000, output = 8000000 }
+[models.sim-picky]
+groups = ["default"]
+[models.sim-picky.prices]
+billing_unit = "tokens"
+standard = { input = 2000000, output = 8000000 }
 [models.unserved]
 groups = ["default"]
 [models.unserved.prices]
@@ -66,6 +79,10 @@ owner = "simulator"
 created = 1700000000
 [sim-reason]
 reasoning = true
+[sim-picky]
+reasoning = true
+efforts = ["none", "high"]
+restrictions = ["tools_need_effort_none", "tool_choice_free_only", "roles_need_names"]
 "#;
 pub(crate) const CANARY: &str = "canary-credential-0123456789abcdef";
 
@@ -80,38 +97,43 @@ pub(crate) struct House {
     pub(crate) key: String,
     /// The line to the database, where it can be broken.
     pub(crate) wire: Option<Wire>,
+    pub(crate) admin: SocketAddr,
+    pub(crate) stop_traces: watch::Sender<bool>,
     keyring: Keyring,
     client: Client,
     stop: watch::Sender<bool>,
     _tasks: LedgerTasks,
 }
 
-/// An answer that was read.
-#[derive(Debug)]
-pub(crate) struct Got {
-    pub(crate) status: StatusCode,
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: Bytes,
-}
-
 impl House {
     pub(crate) async fn new() -> Self {
-        Self::with(Settings::default(), 10_000_000_000, 0).await
+        Self::build(Wishes::default()).await
     }
 
     /// With settings and money in the wallets, in nano-USD.
     pub(crate) async fn with(settings: Settings, paid: i64, trial: i64) -> Self {
-        Self::build(settings, paid, trial, false).await
+        let wishes = Wishes {
+            settings,
+            paid,
+            trial,
+            ..Wishes::default()
+        };
+        Self::build(wishes).await
     }
 
     /// The gateway's own way to the database goes through a line that can be broken.
     pub(crate) async fn through_a_wire() -> Self {
-        Self::build(Settings::default(), 10_000_000_000, 0, true).await
+        let breakable = true;
+        Self::build(Wishes {
+            breakable,
+            ..Wishes::default()
+        })
+        .await
     }
 
-    async fn build(settings: Settings, paid: i64, trial: i64, breakable: bool) -> Self {
+    pub(crate) async fn build(wishes: Wishes) -> Self {
         let db = Db::fresh().await;
-        let wire = breakable.then(|| db.wire());
+        let wire = wishes.breakable.then(|| db.wire());
         let console = db.connect(Role::Console).await;
         let data = data_pool(&db, wire.as_ref()).await;
         let simulator = Simulator::start(SimulatorSettings::default())
@@ -123,25 +145,33 @@ impl House {
         let (ledger, tasks) = Ledger::open(data.clone(), &node, LedgerSettings::default())
             .await
             .unwrap();
+        let client = Client::new(Duration::from_secs(2)).unwrap();
+        let (stop_traces, traces_stopped) = watch::channel(false);
+        let traces = wishes.traces;
+        let telemetry = traces.map(|to| trace_to(to, client.clone(), traces_stopped));
         let gateway = Gateway::new(Parts {
-            settings,
+            settings: wishes.settings,
             ledger,
             data: data.clone(),
             shelf: Shelf::from_toml(BOOK, RECORDS).unwrap(),
             providers: Providers::builtin().unwrap(),
             keyring: keyring(),
-            client: Client::new(Duration::from_secs(2)).unwrap(),
+            client: client.clone(),
             clock: Arc::new(SystemClock),
             random: Arc::new(SystemRandom),
+            telemetry,
         });
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
-        let door = Door::bind(any, EdgeSettings::default()).await.unwrap();
+        let door = Door::bind(any, wishes.edge).await.unwrap();
         let address = door.address().unwrap();
         let edge = door.open(gateway.clone());
         let (stop, stopped) = watch::channel(false);
+        let listener = TcpListener::bind(any).await.unwrap();
+        let admin = listener.local_addr().unwrap();
+        let desk = Admin::new(gateway.clone(), listener).serve(stopped.clone());
         #[expect(clippy::disallowed_methods, reason = "it ends with the test's runtime")]
-        tokio::spawn(edge.serve(stopped));
-        let account = account(&console, paid, trial).await;
+        tokio::spawn(async { tokio::join!(edge.serve(stopped), desk) });
+        let account = account(&console, wishes.paid, wishes.trial).await;
         let mut house = Self {
             db,
             data,
@@ -152,40 +182,49 @@ impl House {
             account,
             key: String::new(),
             wire,
+            admin,
+            stop_traces,
             keyring: keyring(),
-            client: Client::new(Duration::from_secs(2)).unwrap(),
+            client,
             stop,
             _tasks: tasks,
         };
         house.key = house.make_key(PolicyFields::default()).await;
         let base = house.simulator.base_url();
-        house
-            .channel(
-                "first",
-                &base,
-                10,
-                &[("sim-fast", "sim-fast"), ("sim-reason", "sim-reason")],
-            )
-            .await;
-        house
-            .channel("renamed", &base, 10, &[("public-name", "sim-fast")])
-            .await;
+        let first = [
+            ("sim-fast", "sim-fast"),
+            ("sim-reason", "sim-reason"),
+            ("sim-picky", "sim-picky"),
+        ];
+        house.channel("first", &base, 10, &first).await;
+        let renamed = [("public-name", "sim-fast")];
+        house.channel("renamed", &base, 10, &renamed).await;
         house.gateway.refresh().await.unwrap();
         house
     }
 
     /// A key of the house's account.
     pub(crate) async fn make_key(&self, fields: PolicyFields) -> String {
+        self.key_of(self.account, fields).await
+    }
+
+    /// A key of another account, which has no money.
+    pub(crate) async fn make_account_key(&self) -> String {
+        let other = account(&self.console, 0, 0).await;
+        self.key_of(other, PolicyFields::default()).await
+    }
+
+    async fn key_of(&self, account: AccountId, fields: PolicyFields) -> String {
         let mut tx = self.console.begin().await.unwrap();
         let new = NewKey {
-            account: self.account,
+            account,
             parent: None,
             name: "key",
             policy: Policy::new(fields).unwrap(),
         };
         let made = keys::create(&mut tx, &new, &random_bytes()).await.unwrap();
         assert!(
-            desk::register_key(&mut tx, self.account, made.key.id, None)
+            desk::register_key(&mut tx, account, made.key.id, None)
                 .await
                 .unwrap()
         );
@@ -202,17 +241,32 @@ impl House {
         priority: i32,
         models: &[(&str, &str)],
     ) {
+        let wishes = ChannelWishes {
+            priority,
+            ..ChannelWishes::default()
+        };
+        self.channel_with(name, base, models, wishes).await;
+    }
+
+    pub(crate) async fn channel_with(
+        &self,
+        name: &str,
+        base: &str,
+        models: &[(&str, &str)],
+        wishes: ChannelWishes<'_>,
+    ) {
         let own = |(public, theirs): &(&str, &str)| ((*public).to_owned(), (*theirs).to_owned());
         let models: BTreeMap<String, String> = models.iter().map(own).collect();
-        let context = credential_context(name, "main");
-        let sealed = self
-            .keyring
-            .seal(
-                Purpose::Credentials,
-                &Binding::of_operator(&context),
-                CANARY.as_bytes(),
-            )
-            .unwrap();
+        let seal = |context: &[u8], text: &str| {
+            let binding = Binding::of_operator(context);
+            let sealed = self
+                .keyring
+                .seal(Purpose::Credentials, &binding, text.as_bytes());
+            sealed.unwrap()
+        };
+        let sealed = seal(&credential_context(name, "main"), CANARY);
+        let proxy = wishes.proxy.map(|text| seal(&proxy_context(name), text));
+        let extra_headers = wishes.extra_headers.iter().map(own).collect();
         let cost = json!({
             "currency": "USD",
             "rate": { "numerator": 1, "denominator": 1, "as_of": "2026-11-15" },
@@ -222,13 +276,13 @@ impl House {
             name,
             provider: "simulator",
             base_url: Some(base),
-            priority,
+            priority: wishes.priority,
             weight: 1,
             region: None,
             models: &models,
             groups: &[],
-            extra_headers: &BTreeMap::new(),
-            proxy: None,
+            extra_headers: &extra_headers,
+            proxy: proxy.as_deref(),
             requests_per_minute: None,
             concurrent_calls: None,
             cost: Some(&cost),
@@ -278,6 +332,27 @@ impl House {
             protocol: Protocol::Http1,
         };
         self.client.send(call).await.unwrap()
+    }
+
+    /// What the admin listener says of the node's numbers.
+    pub(crate) async fn metrics(&self) -> String {
+        let minute = Duration::from_secs(60);
+        let call = Outgoing {
+            method: Method::GET,
+            uri: format!("http://{}/metrics", self.admin).parse().unwrap(),
+            headers: HeaderMap::new(),
+            body: Bytes::new(),
+            deadlines: Deadlines {
+                first_byte: minute,
+                idle: minute,
+                total: minute,
+            },
+            proxy: None,
+            protocol: Protocol::Http1,
+        };
+        Got::read(self.client.send(call).await.unwrap())
+            .await
+            .text()
     }
 
     pub(crate) async fn get(&self, path: &str) -> Got {
@@ -351,44 +426,21 @@ impl Drop for House {
     }
 }
 
-impl Got {
-    pub(crate) async fn read(mut answer: Answer) -> Self {
-        let body = answer.whole(100_000_000).await.unwrap();
-        Self {
-            status: answer.status,
-            headers: answer.headers,
-            body,
-        }
-    }
-
-    pub(crate) fn json(&self) -> Value {
-        serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("{}", self.text()))
-    }
-
-    pub(crate) fn text(&self) -> String {
-        String::from_utf8(self.body.to_vec()).unwrap()
-    }
-
-    pub(crate) fn header(&self, name: &str) -> Option<String> {
-        Some(self.headers.get(name)?.to_str().unwrap().to_owned())
-    }
-
-    pub(crate) fn id(&self) -> String {
-        self.header("x-request-id").unwrap()
-    }
-
-    pub(crate) fn code(&self) -> String {
-        self.json()["error"]["code"].as_str().unwrap().to_owned()
-    }
-
-    /// The JSON of every `data:` line but the last word.
-    pub(crate) fn frames(&self) -> Vec<Value> {
-        let text = self.text();
-        let data = text.lines().filter_map(|line| line.strip_prefix("data: "));
-        let json = data.filter(|data| *data != "[DONE]");
-        json.map(|data| serde_json::from_str(data).unwrap())
-            .collect()
-    }
+/// The gateway's way to a collector.
+fn trace_to(
+    (collector, sample_per_thousand): (String, u64),
+    client: Client,
+    stopped: watch::Receiver<bool>,
+) -> Telemetry {
+    let settings = TelemetrySettings {
+        endpoint: collector.parse().unwrap(),
+        sample_per_thousand,
+        node: "n1".to_owned(),
+    };
+    let (telemetry, exporter) = Telemetry::open(settings, client);
+    #[expect(clippy::disallowed_methods, reason = "it ends with the test's runtime")]
+    tokio::spawn(exporter.run(stopped));
+    telemetry
 }
 
 /// The gateway's way to the database.

@@ -1,19 +1,35 @@
 //! The gateway over HTTP, against a real PostgreSQL and simulators of upstreams.
 
 #[cfg(test)]
+mod access;
+#[cfg(test)]
 mod answers;
 #[cfg(test)]
 mod callers;
 #[cfg(test)]
+mod canary;
+#[cfg(test)]
+mod collector;
+#[cfg(test)]
+mod contract;
+#[cfg(test)]
 mod desk;
 #[cfg(test)]
+mod door;
+#[cfg(test)]
 mod fidelity;
+#[cfg(test)]
+mod got;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
 mod house;
 #[cfg(test)]
 mod leaving;
+#[cfg(test)]
+mod log;
+#[cfg(test)]
+mod metrics;
 #[cfg(test)]
 mod money;
 #[cfg(test)]
@@ -23,4 +39,8 @@ mod rules;
 #[cfg(test)]
 mod tls;
 #[cfg(test)]
+mod traces;
+#[cfg(test)]
 mod upstreams;
+#[cfg(test)]
+mod wishes;

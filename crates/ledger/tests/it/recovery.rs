@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use trunkline_db::{DbError, PoolSettings, Role};
 use trunkline_ledger::recovery::{heartbeat, register, sweep};
 use trunkline_ledger::{Ledger, LedgerError, Owner, SettleAnswer, partitions};
 use trunkline_terms::{Money, NodeId};
@@ -145,7 +146,7 @@ async fn partitions_are_made_a_week_ahead_and_a_missing_one_is_an_alarm() {
     );
     house.audit().await;
     house.db.shift_clock(7 * 86_400).await;
-    let auditor = house.db.connect(trunkline_db::Role::Audit).await;
+    let auditor = house.db.connect(Role::Audit).await;
     let report = trunkline_ledger::audit::run(&auditor).await.unwrap();
     let alarm = report
         .violations
@@ -248,4 +249,39 @@ async fn no_transaction_of_the_ledger_sees_the_clock_jump() {
         .await
         .unwrap();
     assert_ne!(before.get(..10), later.get(..10), "another day");
+}
+
+#[tokio::test]
+async fn a_life_is_begun_again_when_somebody_was_in_the_way_and_not_for_ever() {
+    const LOCK_WAIT: Duration = Duration::from_millis(300);
+    let house = House::new().await;
+    let node = NodeId::new("n1").unwrap();
+    let impatient = PoolSettings {
+        lock_timeout: LOCK_WAIT,
+        ..PoolSettings::named("impatient")
+    };
+    let data = house.db.connect_with(Role::Data, impatient).await;
+    let (first, _) = register(&data, &node).await.unwrap();
+    let mut in_the_way = house.data.begin().await.unwrap();
+    sqlx::query("SELECT ledger.silence($1)")
+        .bind(node.as_str())
+        .execute(&mut *in_the_way)
+        .await
+        .unwrap();
+    // Longer than one try waits, shorter than two.
+    let goes = async {
+        tokio::time::sleep(LOCK_WAIT + LOCK_WAIT / 3).await;
+        in_the_way.rollback().await.unwrap();
+    };
+    let ((), second) = tokio::join!(goes, register(&data, &node));
+    assert_eq!(second.unwrap().0.epoch, first.epoch + 1);
+    let mut stays = house.data.begin().await.unwrap();
+    sqlx::query("SELECT ledger.silence($1)")
+        .bind(node.as_str())
+        .execute(&mut *stays)
+        .await
+        .unwrap();
+    let refused = register(&data, &node).await;
+    assert!(matches!(refused, Err(DbError::Conflict(_))), "{refused:?}");
+    stays.rollback().await.unwrap();
 }

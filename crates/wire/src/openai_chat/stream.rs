@@ -10,6 +10,7 @@ use trunkline_terms::{Bucket, Money, Units, Usage};
 
 use super::error::{BaseResponse, UpstreamError, read_error};
 use super::response::{RawUsage, estimated_tokens};
+use super::told::{MAX_FINISHES, cut_model, finish_word};
 use crate::{Edit, Frame, patch, scan};
 
 /// What a frame is.
@@ -47,12 +48,14 @@ pub struct Tap {
     ascii_written: u64,
     wide_written: u64,
     finished: bool,
+    finishes: Vec<&'static str>,
     head: Option<Head>,
 }
 
 #[derive(Debug, Clone)]
 struct Head {
     id: String,
+    model: String,
     created: i64,
 }
 
@@ -60,6 +63,8 @@ struct Head {
 struct Chunk<'a> {
     #[serde(borrow, default)]
     id: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    model: Option<Cow<'a, str>>,
     #[serde(default)]
     created: Option<i64>,
     #[serde(borrow, default)]
@@ -98,7 +103,7 @@ impl Tap {
     /// Reads one frame.
     pub fn see(&mut self, frame: &Frame) -> Seen {
         let Some(data) = &frame.data else {
-            return Seen::Nothing;
+            return without_data(&frame.raw);
         };
         if data.as_ref() == b"[DONE]" {
             return Seen::Done;
@@ -116,6 +121,7 @@ impl Tap {
         if self.head.is_none() {
             self.head = Some(Head {
                 id: chunk.id.unwrap_or_default().into_owned(),
+                model: cut_model(&chunk.model.unwrap_or_default()),
                 created: chunk.created.unwrap_or(0),
             });
         }
@@ -128,7 +134,12 @@ impl Tap {
     }
 
     fn count(&mut self, choice: &Choice<'_>) {
-        self.finished |= choice.finish_reason.is_some();
+        if let Some(reason) = &choice.finish_reason {
+            self.finished = true;
+            if self.finishes.len() < MAX_FINISHES {
+                self.finishes.push(finish_word(reason));
+            }
+        }
         let Some(delta) = &choice.delta else {
             return;
         };
@@ -143,6 +154,18 @@ impl Tap {
             self.ascii_written = more(self.ascii_written, ascii);
             self.wide_written = more(self.wide_written, wide);
         }
+    }
+
+    /// The model that the upstream says it is; empty if it does not.
+    #[must_use]
+    pub fn model(&self) -> &str {
+        self.head.as_ref().map_or("", |head| head.model.as_str())
+    }
+
+    /// Why each choice ended, in the words of the format.
+    #[must_use]
+    pub fn finishes(&self) -> &[&'static str] {
+        &self.finishes
     }
 
     /// Whether a choice said why it ended.
@@ -219,6 +242,23 @@ impl Tap {
     }
 }
 
+/// Comments and fields without data say nothing. Anything else is no stream at all, such as an error
+/// document where a stream was asked for.
+fn without_data(raw: &[u8]) -> Seen {
+    let mut lines = raw.split(|byte| *byte == b'\n' || *byte == b'\r');
+    let known: [&[u8]; 5] = [b":", b"event", b"id", b"retry", b"data"];
+    let is_known =
+        |line: &[u8]| line.is_empty() || known.iter().any(|field| line.starts_with(field));
+    if lines.all(is_known) {
+        Seen::Nothing
+    } else if raw.trim_ascii_start().starts_with(b"{") {
+        // A document where a stream was asked for; it may say why.
+        Seen::Failed(read_error(raw))
+    } else {
+        Seen::Garbage
+    }
+}
+
 fn with_cost(data: &[u8], model: &str, cost: &Cost) -> Option<Bytes> {
     let object = scan(data).ok()?;
     let usage = scan(object.value("usage")?).ok()?;
@@ -281,6 +321,7 @@ mod tests {
         let last = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"completion_tokens":5}}"#;
         assert_eq!(see(&mut tap, last), Seen::Piece);
         assert!(tap.finished());
+        assert_eq!(tap.finishes(), ["stop"]);
         let usage = tap.told().unwrap();
         assert_eq!(usage.told(Bucket::PlainInput), Some(6));
         assert_eq!(usage.told(Bucket::CacheRead), Some(4));
@@ -303,6 +344,24 @@ mod tests {
             data: None,
         };
         assert_eq!(tap.see(&comment), Seen::Nothing);
+        for (raw, seen) in [
+            ("event: ping\r\nid: 7\r\n\r\n", Seen::Nothing),
+            (
+                "{\"error\":{\"message\":\"no stream\"}}",
+                Seen::Failed(UpstreamError {
+                    message: "no stream".to_owned(),
+                    ..UpstreamError::default()
+                }),
+            ),
+            (": fine\n<html>\n\n", Seen::Garbage),
+        ] {
+            let frame = Frame {
+                raw: Bytes::from_static(raw.as_bytes()),
+                event: None,
+                data: None,
+            };
+            assert_eq!(tap.see(&frame), seen, "{raw}");
+        }
     }
 
     #[test]

@@ -1,0 +1,296 @@
+//! The numbers in Prometheus' text format. Every family has its help and its type; labels are
+//! bounded, and never an account or a key.
+
+use std::fmt::{Display, Write as _};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::gateway::Gateway;
+use crate::numbers::{ByStream, Histogram};
+use crate::roster::Live;
+
+/// A page that is being written.
+#[derive(Default)]
+struct Page(String);
+
+type Label<'a> = (&'a str, &'a str);
+
+/// All numbers.
+pub(super) fn metrics(gateway: &Gateway) -> String {
+    let mut page = Page::default();
+    node(&mut page, gateway);
+    calls(&mut page, gateway);
+    channels(&mut page, gateway);
+    engines(&mut page, gateway);
+    traces(&mut page, gateway);
+    page.0
+}
+
+fn node(page: &mut Page, gateway: &Gateway) {
+    page.gauge("build_info", "The version that runs.");
+    page.value("build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
+    page.gauge("ready", "Whether calls are served.");
+    page.value("ready", &[], u8::from(gateway.is_ready()));
+    let (age, keys) = gateway.inner.doors.age();
+    page.gauge("keys", "API keys in memory.");
+    page.value("keys", &[], keys);
+    if let Some(age) = age {
+        let help = "Since keys and accounts were last compared with the database.";
+        page.gauge("keys_age_seconds", help);
+        page.value("keys_age_seconds", &[], age.as_secs());
+    }
+}
+
+fn calls(page: &mut Page, gateway: &Gateway) {
+    let numbers = &gateway.inner.numbers;
+    page.counted(
+        "requests_answered_total",
+        "Requests that ended.",
+        &numbers.answered,
+    );
+    page.counted(
+        "calls_charged_total",
+        "Calls that were charged.",
+        &numbers.charged,
+    );
+    page.counted(
+        "calls_free_total",
+        "Calls that ended without a charge.",
+        &numbers.voided,
+    );
+    page.counter("charged_nano_usd_total", "What was charged, in nano-USD.");
+    let nanos = numbers.charged_nanos.load(Ordering::Relaxed);
+    page.value("charged_nano_usd_total", &[], nanos);
+    page.gauge("calls_in_flight", "Calls under way.");
+    page.value("calls_in_flight", &[], gateway.calls_in_flight());
+    page.gauge("buffered_bytes", "Bytes of bodies in memory, or promised.");
+    page.value("buffered_bytes", &[], gateway.buffered_bytes());
+    page.gauge("holds_open", "Calls under way that money is held for.");
+    page.value("holds_open", &[], numbers.holds.load(Ordering::Relaxed));
+    let models = numbers.models();
+    page.counter(
+        "calls_total",
+        "Calls that money was held for, by model and outcome.",
+    );
+    for (model, of_model) in &models {
+        for (outcome, count) in &of_model.outcomes {
+            page.value(
+                "calls_total",
+                &[("model", model), ("outcome", outcome)],
+                count,
+            );
+        }
+    }
+    page.counter(
+        "tokens_total",
+        "Tokens that were charged, by model and side.",
+    );
+    for (model, of_model) in &models {
+        let sides = [
+            ("input", of_model.input_tokens),
+            ("output", of_model.output_tokens),
+        ];
+        for (side, count) in sides {
+            page.value("tokens_total", &[("model", model), ("side", side)], count);
+        }
+    }
+    page.counter(
+        "faults_total",
+        "Calls that were refused or failed, by the word for why.",
+    );
+    for (word, count) in numbers.faults.all() {
+        page.value("faults_total", &[("fault", word)], count);
+    }
+    let first_byte = "From a call to the first byte of its answer.";
+    page.by_stream("first_byte_seconds", first_byte, &numbers.first_byte);
+    page.by_stream("call_seconds", "From a call to its end.", &numbers.duration);
+}
+
+fn channels(page: &mut Page, gateway: &Gateway) {
+    let now = gateway.inner.now();
+    let roster = gateway.inner.roster.get();
+    let mut channels: Vec<&Live> = roster.channels().map(AsRef::as_ref).collect();
+    channels.sort_by_key(|live| live.row.id);
+    page.counter(
+        "attempts_total",
+        "Attempts at upstreams, by channel and result.",
+    );
+    for live in &channels {
+        for (word, count) in live.tries().0.all() {
+            let labels = [("channel", live.row.name.as_str()), ("result", word)];
+            page.value("attempts_total", &labels, count);
+        }
+    }
+    let help = "From a request to the head of the upstream's answer, by channel.";
+    page.head("upstream_head_seconds", "histogram", help);
+    for live in &channels {
+        page.histogram(
+            "upstream_head_seconds",
+            ("channel", &live.row.name),
+            live.tries().1,
+        );
+    }
+    page.gauge(
+        "channel_left_alone",
+        "Whether a channel is not asked because of its faults.",
+    );
+    for live in &channels {
+        let left_alone = u8::from(!live.is_open(now));
+        page.value(
+            "channel_left_alone",
+            &[("channel", &live.row.name)],
+            left_alone,
+        );
+    }
+    page.gauge("channel_faults", "Faults of a channel in a row.");
+    for live in &channels {
+        page.value(
+            "channel_faults",
+            &[("channel", &live.row.name)],
+            live.faults(),
+        );
+    }
+    page.gauge(
+        "credentials",
+        "Credentials of a channel by state: usable, resting, paused.",
+    );
+    for live in &channels {
+        let states = live.credential_states(now);
+        let rows = [
+            ("usable", states.usable),
+            ("resting", states.resting),
+            ("paused", states.paused),
+        ];
+        for (state, count) in rows {
+            let labels = [("channel", live.row.name.as_str()), ("state", state)];
+            page.value("credentials", &labels, count);
+        }
+    }
+}
+
+fn engines(page: &mut Page, gateway: &Gateway) {
+    let batches = gateway.inner.ledger.counts();
+    page.counter("ledger_batches_total", "Commits of the ledger.");
+    page.value("ledger_batches_total", &[], batches.batches);
+    page.counter("ledger_words_total", "Words in them.");
+    page.value("ledger_words_total", &[], batches.words);
+    page.counter("ledger_repeated_total", "Commits said again.");
+    page.value("ledger_repeated_total", &[], batches.repeated);
+    let (open, idle) = gateway.inner.data.connections();
+    let used = usize::try_from(open).unwrap_or(0).saturating_sub(idle);
+    page.gauge(
+        "database_connections",
+        "Connections of the data plane's pool, by state.",
+    );
+    page.value("database_connections", &[("state", "used")], used);
+    page.value("database_connections", &[("state", "idle")], idle);
+    page.gauge(
+        "database_connections_max",
+        "Connections that the pool may open.",
+    );
+    let most = gateway.inner.data.settings().max_connections;
+    page.value("database_connections_max", &[], most);
+}
+
+fn traces(page: &mut Page, gateway: &Gateway) {
+    let Some(telemetry) = &gateway.inner.telemetry else {
+        return;
+    };
+    let counts = telemetry.counts();
+    page.counted(
+        "spans_exported_total",
+        "Spans that the collector took.",
+        &counts.exported,
+    );
+    let help = "Spans that were dropped: the queue was full, or the collector would not take them.";
+    page.counter("spans_dropped_total", help);
+    let rows = [
+        ("queue_full", &counts.dropped_full),
+        ("not_taken", &counts.dropped_refused),
+    ];
+    for (reason, counter) in rows {
+        let count = counter.load(Ordering::Relaxed);
+        page.value("spans_dropped_total", &[("reason", reason)], count);
+    }
+}
+
+// === impl Page ===
+
+impl Page {
+    fn head(&mut self, name: &str, kind: &str, help: &str) {
+        self.line(format_args!("# HELP trunkline_{name} {help}"));
+        self.line(format_args!("# TYPE trunkline_{name} {kind}"));
+    }
+
+    fn counter(&mut self, name: &str, help: &str) {
+        self.head(name, "counter", help);
+    }
+
+    fn gauge(&mut self, name: &str, help: &str) {
+        self.head(name, "gauge", help);
+    }
+
+    fn counted(&mut self, name: &str, help: &str, counter: &AtomicU64) {
+        self.counter(name, help);
+        self.value(name, &[], counter.load(Ordering::Relaxed));
+    }
+
+    fn value(&mut self, name: &str, labels: &[Label<'_>], value: impl Display) {
+        let labels = written(labels);
+        self.line(format_args!("trunkline_{name}{labels} {value}"));
+    }
+
+    fn by_stream(&mut self, name: &str, help: &str, both: &ByStream) {
+        self.head(name, "histogram", help);
+        self.histogram(name, ("stream", "false"), &both.whole);
+        self.histogram(name, ("stream", "true"), &both.stream);
+    }
+
+    fn histogram(&mut self, name: &str, label: Label<'_>, histogram: &Histogram) {
+        // Read first: what comes while the page is written must not make a bucket larger than all.
+        let buckets: Vec<(&str, u64)> = histogram.buckets().collect();
+        let count = histogram.count();
+        let bucket = format!("{name}_bucket");
+        for (seconds, below) in buckets {
+            self.value(&bucket, &[label, ("le", seconds)], below.min(count));
+        }
+        self.value(&bucket, &[label, ("le", "+Inf")], count);
+        self.value(&format!("{name}_sum"), &[label], histogram.sum_seconds());
+        self.value(&format!("{name}_count"), &[label], count);
+    }
+
+    fn line(&mut self, line: std::fmt::Arguments<'_>) {
+        // A text that grows cannot fail to.
+        writeln!(self.0, "{line}").ok();
+    }
+}
+
+fn written(labels: &[Label<'_>]) -> String {
+    if labels.is_empty() {
+        return String::new();
+    }
+    let pairs: Vec<String> = labels
+        .iter()
+        .map(|(name, value)| format!("{name}=\"{}\"", escaped(value)))
+        .collect();
+    format!("{{{}}}", pairs.join(","))
+}
+
+/// Models and channels are named by people.
+fn escaped(value: &str) -> String {
+    value
+        .replace('\\', "\\\\")
+        .replace('"', "\\\"")
+        .replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_cannot_end_its_line_or_its_quotes() {
+        let labels = written(&[("model", "a\"b\\c\nd"), ("le", "1")]);
+        assert_eq!(labels, "{model=\"a\\\"b\\\\c\\nd\",le=\"1\"}");
+        assert_eq!(written(&[]), "");
+    }
+}

@@ -1,0 +1,344 @@
+//! The story of one request, from its first byte to its last: what the access line, the counters and
+//! the trace are made of. It is shared by the handler and the call's own task; whoever lets go of it
+//! last ends it, so that every request has exactly one line, whatever became of it.
+
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use http::{Method, Request, Uri};
+use hyper::body::{Body as _, Incoming};
+use serde_json::Value;
+use tokio::time::Instant;
+use trunkline_ledger::Outcome;
+use trunkline_terms::{Moment, Money, RequestId};
+
+use crate::asking::Attempt;
+use crate::caller::Caller;
+use crate::fault::Fault;
+use crate::gateway::{CallLine, Gateway};
+use crate::reply::Answered;
+use crate::telemetry::{CallSpan, Parent, TriedSpan};
+
+/// Letters of a path in the access line.
+const MAX_PATH_CHARACTERS: usize = 200;
+/// What a key begins with; a path that holds one is not written down.
+const KEY_MARK: &str = "sk-";
+
+/// One request.
+pub(crate) struct Story {
+    gateway: Gateway,
+    pub(crate) id: RequestId,
+    pub(crate) address: IpAddr,
+    method: Method,
+    uri: Uri,
+    began: Instant,
+    began_at: Moment,
+    out_bytes: AtomicU64,
+    facts: Mutex<Facts>,
+}
+
+#[derive(Debug, Default)]
+struct Facts {
+    /// Whether the path is one that costs money.
+    is_call: bool,
+    /// Some if it is traced, with the caller's span.
+    traced: Option<Option<Parent>>,
+    caller: Option<Caller>,
+    model: Option<String>,
+    stream: bool,
+    in_bytes: u64,
+    status: Option<u16>,
+    fault: Option<&'static str>,
+    outcome: Option<Outcome>,
+    charged: Option<Money>,
+    tokens: Option<(u64, u64)>,
+    attempts: Vec<Attempt>,
+    upstream_ended: Option<Duration>,
+    first_byte: Option<Duration>,
+    response_model: String,
+    finishes: Vec<&'static str>,
+}
+
+impl Story {
+    pub(crate) fn begin(
+        gateway: &Gateway,
+        request: &Request<Incoming>,
+        address: IpAddr,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            id: gateway.request_id(),
+            address,
+            method: request.method().clone(),
+            uri: request.uri().clone(),
+            began: Instant::now(),
+            began_at: gateway.inner.now(),
+            out_bytes: AtomicU64::new(0),
+            facts: Mutex::default(),
+            gateway: gateway.clone(),
+        })
+    }
+
+    /// It is a call, and not a question about one.
+    pub(crate) fn is_call(&self, request: &Request<Incoming>) {
+        let telemetry = self.gateway.inner.telemetry.as_ref();
+        let traced = telemetry.and_then(|open| open.begin(self.id, request.headers()));
+        let mut facts = self.facts();
+        facts.is_call = true;
+        facts.traced = traced;
+    }
+
+    pub(crate) fn is_traced(&self) -> bool {
+        self.facts().traced.is_some()
+    }
+
+    pub(crate) fn called_by(&self, caller: &Caller) {
+        self.facts().caller = Some(caller.clone());
+    }
+
+    pub(crate) fn came(&self, bytes: usize) {
+        self.facts().in_bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+    }
+
+    /// What it asks for has a price, so the name of the model is one of ours.
+    pub(crate) fn asks_for(&self, model: &str, stream: bool) {
+        let mut facts = self.facts();
+        facts.model = Some(model.to_owned());
+        facts.stream = stream;
+    }
+
+    /// An attempt begins. Until it ends, it counts as one that was left.
+    pub(crate) fn tries(&self, attempt: Attempt) {
+        self.facts().attempts.push(attempt);
+    }
+
+    /// The attempt that began last is over, or its answer has begun.
+    pub(crate) fn tried(&self, change: impl FnOnce(&mut Attempt)) {
+        if let Some(attempt) = self.facts().attempts.last_mut() {
+            change(attempt);
+        }
+    }
+
+    /// The upstream has said its last word, or all that we wanted of it.
+    pub(crate) fn upstream_ended(&self) {
+        let elapsed = self.elapsed();
+        self.facts().upstream_ended = Some(elapsed);
+    }
+
+    /// What the answer says about itself, without secrets.
+    pub(crate) fn told(&self, model: String, finishes: Vec<&'static str>) {
+        let mut facts = self.facts();
+        facts.response_model = model;
+        facts.finishes = finishes;
+    }
+
+    /// How the call ended and what it cost. Whoever watches is told at once.
+    pub(crate) fn ended(&self, outcome: Outcome, charged: Option<Money>, tokens: (u64, u64)) {
+        let mut facts = self.facts();
+        facts.outcome = Some(outcome);
+        facts.charged = charged;
+        facts.tokens = charged.map(|_| tokens);
+        let model = facts.model.clone().unwrap_or_default();
+        drop(facts);
+        self.gateway.inner.tell(CallLine {
+            request: self.id,
+            model,
+            outcome,
+            charged,
+            tokens,
+        });
+    }
+
+    pub(crate) fn faulted(&self, fault: &Fault) {
+        self.facts().fault = Some(fault.kind.word());
+    }
+
+    /// The head of the answer is ready, and a whole answer altogether.
+    pub(crate) fn answered(&self, answer: &Answered) {
+        let elapsed = self.elapsed();
+        let mut facts = self.facts();
+        facts.status = Some(answer.status().as_u16());
+        facts.first_byte = Some(elapsed);
+        drop(facts);
+        self.sent(answer.body().size_hint().exact().unwrap_or(0));
+    }
+
+    /// So many bytes of the answer went to the connection.
+    pub(crate) fn sent(&self, bytes: u64) {
+        self.out_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// All attempts so far, for the usage row.
+    pub(crate) fn attempts_json(&self) -> Value {
+        let attempts = serde_json::to_value(&self.facts().attempts);
+        attempts.unwrap_or_else(|_| Value::Array(Vec::new()))
+    }
+
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    fn facts(&self) -> MutexGuard<'_, Facts> {
+        self.facts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Story {
+    fn drop(&mut self) {
+        let took = self.elapsed();
+        let mut facts = std::mem::take(&mut *self.facts());
+        // Without a word of its own, a streamed attempt is over with its call.
+        let upstream_ended = facts.upstream_ended.unwrap_or(took);
+        for attempt in &mut facts.attempts {
+            attempt.ended.get_or_insert(upstream_ended);
+        }
+        self.count(&facts, took);
+        self.write_line(&facts, took);
+        self.trace(&facts, took);
+    }
+}
+
+/// What becomes of it in the end.
+impl Story {
+    fn count(&self, facts: &Facts, took: Duration) {
+        let numbers = &self.gateway.inner.numbers;
+        numbers.answered.fetch_add(1, Ordering::Relaxed);
+        for attempt in &facts.attempts {
+            attempt.live.tried(attempt.word(), attempt.head_took());
+        }
+        if !facts.is_call {
+            return;
+        }
+        if let Some(word) = facts.fault {
+            numbers.faults.add(word);
+        }
+        if let (Some(model), Some(outcome)) = (&facts.model, facts.outcome) {
+            let tokens = facts.tokens.unwrap_or_default();
+            numbers.ended(model, outcome.word(), tokens);
+            numbers.duration.of(facts.stream).took(took);
+            if let Some(first_byte) = facts.first_byte.filter(|_| facts.fault.is_none()) {
+                numbers.first_byte.of(facts.stream).took(first_byte);
+            }
+        }
+    }
+
+    /// The one line of this request. Nothing of it is made when nobody reads it.
+    fn write_line(&self, facts: &Facts, took: Duration) {
+        let caller = facts.caller.as_ref();
+        let channel = facts.attempts.last().map(|one| one.live.row.name.as_str());
+        let (input, output) = facts.tokens.unzip();
+        tracing::info!(
+            target: "trunkline::access",
+            {
+                request.id = %self.id,
+                http.method = %self.method,
+                http.path = path_of(&self.uri),
+                http.status = facts.status,
+                client.address = %self.address.to_canonical(),
+                account.id = caller.map(|caller| caller.account.id.number()),
+                key.id = caller.map(|caller| caller.key.id.number()),
+                model = facts.model.as_deref(),
+                stream = facts.is_call.then_some(facts.stream),
+                channel.name = channel,
+                attempts_count = facts.is_call.then_some(facts.attempts.len()),
+                outcome = facts.outcome.map(Outcome::word),
+                fault = facts.fault,
+                input_tokens_count = input,
+                output_tokens_count = output,
+                charge.nanos = facts.charged.map(Money::nanos),
+                latency_ms = millis(took),
+                ttft_ms = facts.first_byte.filter(|_| facts.stream).map(millis),
+                in_bytes = facts.in_bytes,
+                out_bytes = self.out_bytes.load(Ordering::Relaxed)
+            },
+            "answered"
+        );
+    }
+
+    fn trace(&self, facts: &Facts, took: Duration) {
+        let (Some(telemetry), Some(parent)) = (&self.gateway.inner.telemetry, facts.traced) else {
+            return;
+        };
+        let model = &facts.response_model;
+        let public = facts.model.as_deref().unwrap_or_default();
+        let failed = facts.outcome.filter(|outcome| is_failure(*outcome));
+        telemetry.tell(&CallSpan {
+            id: self.id,
+            parent,
+            began_at: self.began_at,
+            took,
+            model: facts.model.as_deref(),
+            response_model: (!model.is_empty()).then_some(model),
+            finishes: &facts.finishes,
+            tokens: facts.tokens,
+            charged_nanos: facts.charged.map(Money::nanos),
+            outcome: facts.outcome.map(Outcome::word),
+            error: facts.fault.or(failed.map(Outcome::word)),
+            status: facts.status,
+            stream: facts.stream,
+            ttft: facts.first_byte.filter(|_| facts.stream),
+            tried: facts
+                .attempts
+                .iter()
+                .map(|attempt| span_of(attempt, public))
+                .collect(),
+        });
+    }
+}
+
+fn span_of<'a>(attempt: &'a Attempt, public: &'a str) -> TriedSpan<'a> {
+    TriedSpan {
+        channel: &attempt.live.row.name,
+        provider: &attempt.live.row.provider,
+        model: attempt.live.upstream_model(public),
+        status: attempt.status,
+        error: attempt.fault(),
+        began: attempt.began,
+        ended: attempt.ended.unwrap_or(attempt.began),
+    }
+}
+
+const fn is_failure(outcome: Outcome) -> bool {
+    match outcome {
+        Outcome::Complete | Outcome::Accepted | Outcome::BalanceExhausted => false,
+        Outcome::ClientGone
+        | Outcome::Refused
+        | Outcome::UpstreamFailed
+        | Outcome::UpstreamTimeout
+        | Outcome::NoResult
+        | Outcome::Interrupted
+        | Outcome::Expired
+        | Outcome::Drained
+        | Outcome::DatabaseAway
+        | Outcome::Cancelled => true,
+    }
+}
+
+/// The path without its query. A key that somebody put into it is not written down.
+fn path_of(uri: &Uri) -> String {
+    let path = uri.path();
+    if path.contains(KEY_MARK) {
+        return "[hidden]".to_owned();
+    }
+    path.chars().take(MAX_PATH_CHARACTERS).collect()
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_in_an_address_is_in_no_path_of_the_log() {
+        let key = "sk-tl-00aaaaaaaa";
+        let written = |text: String| path_of(&text.parse().unwrap());
+        assert_eq!(written(format!("/v1/models?key={key}")), "/v1/models");
+        assert_eq!(written(format!("/{key}/v1/models")), "[hidden]");
+        let long = written(format!("/{}", "x".repeat(9_000)));
+        assert_eq!(long.len(), MAX_PATH_CHARACTERS);
+    }
+}

@@ -1,0 +1,429 @@
+//! The lines of the specification about chat, keys and errors that one call can show.
+
+use bytes::Bytes;
+use http::Method;
+use serde_json::{Value, json};
+use trunkline_simulator::{Fault, Rule, Simulator};
+
+use crate::house::{CANARY, Got, House, ask, ask_streaming};
+
+const PATH: &str = "/v1/chat/completions";
+const ALL: i64 = 10_000_000_000;
+
+fn always(fault: Fault) -> Rule {
+    Rule {
+        fault,
+        times: None,
+        model: None,
+        key: None,
+        one_in: 1,
+    }
+}
+
+fn with(field: &str, value: Value) -> Value {
+    let mut body = ask("Hello [[tokens:3]]");
+    body[field] = value;
+    body
+}
+
+fn without(field: &str) -> Value {
+    let mut body = ask("Hello");
+    body.as_object_mut().unwrap().remove(field);
+    body
+}
+
+async fn refused(house: &House, body: &Value, param: &str) {
+    let got = house.chat(body).await;
+    assert_eq!(got.status, 400, "{body}: {}", got.text());
+    assert_eq!(got.json()["error"]["param"], param, "{body}");
+    assert!(house.simulator.truth().is_empty(), "{body}");
+}
+
+// covers: G-2.1-01, G-2.1-03, G-2.1-04, G-4.1-01, G-4.1-02, D-7-CHAT-01, D-7-CHAT-03, D-7-CHAT-04
+#[tokio::test]
+async fn model_and_messages_are_required_and_a_message_has_a_role_and_content() {
+    let house = House::new().await;
+    refused(&house, &without("model"), "model").await;
+    refused(&house, &with("model", json!(7)), "model").await;
+    refused(&house, &without("messages"), "messages").await;
+    refused(&house, &with("messages", json!("Hello")), "messages").await;
+    let one = |message: Value| with("messages", json!([message]));
+    let nobody = one(json!({ "content": "Hello" }));
+    refused(&house, &nobody, "messages[0].role").await;
+    for silent in [
+        json!({ "role": "user" }),
+        json!({ "role": "user", "content": null }),
+    ] {
+        refused(&house, &one(silent), "messages[0].content").await;
+    }
+    let call = json!([{ "id": "c1", "type": "function",
+        "function": { "name": "look", "arguments": "{}" } }]);
+    let result = json!({ "role": "tool", "tool_call_id": "c1", "content": "seen" });
+    let asked = json!({ "role": "user", "content": "Look" });
+    for acted in [
+        json!({ "role": "assistant", "content": null, "tool_calls": call }),
+        json!({ "role": "assistant", "tool_calls": call }),
+    ] {
+        let body = with("messages", json!([asked, acted, result]));
+        let got = house.chat(&body).await;
+        assert_eq!(got.status, 200, "{}", got.text());
+    }
+}
+
+// covers: G-2.1-05, G-2.1-06, G-2.1-07, G-2.1-08, G-4-01
+#[tokio::test]
+async fn numbers_are_handed_on_and_other_types_are_refused() {
+    let house = House::new().await;
+    for (field, wrong) in [
+        ("temperature", json!("warm")),
+        ("top_p", json!("most")),
+        ("max_tokens", json!(1.5)),
+        ("stream", json!("yes")),
+    ] {
+        refused(&house, &with(field, wrong), field).await;
+    }
+    let mut body = with("temperature", json!(0.25));
+    body["top_p"] = json!(0.5);
+    body["max_tokens"] = json!(77);
+    let got = house.chat(&body).await;
+    assert_eq!(got.json()["object"], "chat.completion", "no stream");
+    body["stream"] = json!(true);
+    let got = house.chat(&body).await;
+    assert!(got.text().ends_with("data: [DONE]\n\n"));
+    for served in house.simulator.truth() {
+        let seen: Value = serde_json::from_slice(&served.body).unwrap();
+        assert_eq!(seen["temperature"], json!(0.25));
+        assert_eq!(seen["top_p"], json!(0.5));
+        assert_eq!(seen["max_tokens"], json!(77));
+    }
+}
+
+// covers: G-4.1-04, G-4.1-05, G-4.1-06, G-4.1-07, G-4.1-08, G-4.1-09
+#[tokio::test]
+async fn what_a_model_does_not_take_is_refused_for_this_model_alone() {
+    let house = House::new().await;
+    let tool = json!([{ "type": "function", "function": { "name": "look" } }]);
+    let asked = |model: &str, effort: Option<&str>, choice: Value| {
+        let mut body = ask("Look [[tokens:3]]");
+        body["model"] = model.into();
+        body["tools"] = tool.clone();
+        if let Some(effort) = effort {
+            body["reasoning_effort"] = effort.into();
+        }
+        if !choice.is_null() {
+            body["tool_choice"] = choice;
+        }
+        body
+    };
+    let named = json!({ "type": "function", "function": { "name": "look" } });
+    let none = Value::Null;
+    for effort in [None, Some("high")] {
+        let body = asked("sim-picky", effort, none.clone());
+        refused(&house, &body, "reasoning_effort").await;
+    }
+    for choice in [json!("any"), json!("required"), named.clone()] {
+        let body = asked("sim-picky", Some("none"), choice);
+        refused(&house, &body, "tool_choice").await;
+    }
+    for choice in [none, json!("auto"), json!("none")] {
+        let body = asked("sim-picky", Some("none"), choice);
+        let got = house.chat(&body).await;
+        assert_eq!(got.status, 200, "{}", got.text());
+    }
+    // The same on a model without these rules.
+    let got = house.chat(&asked("sim-reason", Some("high"), named)).await;
+    assert_eq!(got.status, 200, "{}", got.text());
+}
+
+// covers: G-4.1-10, G-4.1-11, G-4.1-12, G-4.1-13, G-4.1-14
+#[tokio::test]
+async fn roles_of_role_play_need_a_name_where_the_model_says_so() {
+    let house = House::new().await;
+    let roles = [
+        "user_system",
+        "group",
+        "sample_message_user",
+        "sample_message_ai",
+    ];
+    let playing = |messages: Vec<Value>| {
+        let mut body = with("messages", json!(messages));
+        body["model"] = "sim-picky".into();
+        body
+    };
+    for role in roles {
+        let nameless = json!({ "role": role, "content": "A quiet street" });
+        let got = house.chat(&playing(vec![nameless])).await;
+        let error = got.json()["error"].clone();
+        assert_eq!((got.status.as_u16(), &error["code"]), (400, &json!("2013")));
+        assert_eq!(error["charged"], false);
+    }
+    assert!(house.simulator.truth().is_empty());
+    let mut all: Vec<Value> = roles
+        .iter()
+        .map(|role| json!({ "role": role, "name": "Mara", "content": "A quiet street" }))
+        .collect();
+    all.push(json!({ "role": "user", "content": "Go on" }));
+    let body = playing(all.clone());
+    house.chat(&body).await;
+    // OpenAI's simulator knows no such roles and says so; what it was sent is what counts here.
+    let served = house.simulator.truth();
+    let seen: Value = serde_json::from_slice(&served[0].body).unwrap();
+    assert_eq!(seen["messages"], json!(all));
+    assert_eq!(house.posted_at_rest().await, ALL);
+}
+
+// covers: D-7-CHAT-11, D-7-CHAT-12, D-7-CHAT-13
+#[tokio::test]
+async fn error_2013_is_a_400_and_free_wherever_the_upstream_puts_it() {
+    for stream in [false, true] {
+        let house = House::new().await;
+        house.simulator.plan(always(Fault::BaseResp(2013)));
+        let mut body = ask("Hello");
+        body["stream"] = stream.into();
+        let got = house.chat(&body).await;
+        let error = got.json()["error"].clone();
+        assert_eq!((got.status.as_u16(), &error["code"]), (400, &json!("2013")));
+        assert_eq!(error["charged"], false);
+        let (outcome, charged, _, _) = house.usage(&got.id()).await;
+        assert_eq!((outcome.as_str(), charged), ("refused", 0));
+        assert_eq!(house.posted_at_rest().await, ALL);
+        house.audit().await;
+        // Another code of the same shape is the upstream's failure.
+        house.simulator.clear_plans();
+        house.simulator.plan(always(Fault::BaseResp(1000)));
+        assert_eq!(house.chat(&body).await.status, 502);
+    }
+}
+
+// covers: G-5-01, D-1-21, D-1-22, D-1-23, D-3-08
+#[tokio::test]
+async fn a_key_is_taken_wherever_a_client_puts_it() {
+    let house = House::new().await;
+    let send = async |path: &str, name: &'static str, value: &str| {
+        let body = Bytes::from(ask("Hello [[tokens:2]]").to_string());
+        // An empty `authorization` stands for none.
+        let extra = [("authorization", ""), (name, value)];
+        Got::read(house.send_with(Method::POST, path, body, &extra).await).await
+    };
+    let bearer = format!("Bearer {}", house.key);
+    assert_eq!(send(PATH, "authorization", &bearer).await.status, 200);
+    assert_eq!(send(PATH, "x-api-key", &house.key).await.status, 200);
+    assert_eq!(send(PATH, "x-goog-api-key", &house.key).await.status, 200);
+    let named = format!("{PATH}?alt=sse&key={}", house.key);
+    assert_eq!(send(&named, "accept", "*/*").await.status, 200);
+    let none = send(PATH, "accept", "*/*").await;
+    assert_eq!(
+        (none.status.as_u16(), none.code().as_str()),
+        (401, "invalid_api_key")
+    );
+}
+
+// covers: D-1-30, D-1-31, D-1-32, D-1-38, D-1-41
+#[tokio::test]
+async fn every_answer_names_its_call_and_says_what_it_cost() {
+    let house = House::new().await;
+    let whole = house.chat(&ask("Hello [[tokens:4]]")).await;
+    let stream = house.chat(&ask_streaming("Hello [[tokens:4]]")).await;
+    let wrong = house.chat(&without("model")).await;
+    for got in [&whole, &stream, &wrong] {
+        assert!(got.header("x-request-id").is_some());
+        assert_eq!(got.header("x-request-id"), got.header("request-id"));
+        let exposed = got.header("access-control-expose-headers").unwrap();
+        for name in ["x-request-id", "request-id", "trunkline-cost-usd"] {
+            assert!(exposed.contains(name), "{exposed}");
+        }
+    }
+    let charged = |usd: &str| usd.parse::<trunkline_terms::Money>().unwrap().nanos();
+    let said = whole.header("trunkline-cost-usd").unwrap();
+    assert_eq!(charged(&said), house.usage(&whole.id()).await.1);
+    assert_eq!(stream.header("trunkline-cost-usd"), None);
+    let text = stream.text();
+    let (_, comment) = text.split_once(": trunkline-cost-usd=").unwrap();
+    let (said, rest) = comment.split_once("\n\n").unwrap();
+    assert_eq!(charged(said), house.usage(&stream.id()).await.1);
+    assert_eq!(rest, "data: [DONE]\n\n", "ahead of the terminal frame");
+    assert_eq!(wrong.header("trunkline-cost-usd"), None);
+}
+
+// covers: D-3-36, D-3-37, D-3-38
+#[tokio::test]
+async fn things_stored_elsewhere_are_refused_with_the_way_out() {
+    let house = House::new().await;
+    let file = json!([{ "role": "user",
+        "content": [{ "type": "file", "file": { "file_id": "file-1" } }] }]);
+    for (field, value) in [
+        ("conversation", json!("conv_1")),
+        ("container", json!("c_1")),
+        ("prompt", json!({ "id": "pmpt_1" })),
+        ("background", json!(true)),
+        ("messages", file),
+    ] {
+        let got = house.chat(&with(field, value)).await;
+        assert_eq!(
+            (got.status.as_u16(), got.code().as_str()),
+            (400, "reference_not_supported"),
+            "{field}"
+        );
+        let message = got.json()["error"]["message"].as_str().unwrap().to_owned();
+        assert!(message.contains("; "), "{field}: {message}");
+    }
+    assert!(house.simulator.truth().is_empty());
+}
+
+// covers: D-3-48, D-3-49, D-3-50
+#[tokio::test]
+async fn an_upstreams_word_about_the_request_keeps_its_status_code_and_text() {
+    let house = House::new().await;
+    house.simulator.plan(always(Fault::Status(422)));
+    let got = house.chat(&ask("Hello")).await;
+    assert_eq!(got.status, 422, "{}", got.text());
+    let said = got.json()["error"]["message"].as_str().unwrap().to_owned();
+    assert!(!said.is_empty() && !got.text().contains(CANARY));
+    assert_eq!(got.json()["error"]["charged"], false);
+    assert_eq!(house.posted_at_rest().await, ALL);
+}
+
+// covers: D-3-52, D-3-71, D-3-72, D-3-73, D-3-74
+#[tokio::test]
+async fn another_channel_serves_after_a_refusal_a_failure_and_a_silence_and_charges_once() {
+    for fault in [
+        Fault::Status(429),
+        Fault::Status(503),
+        Fault::Status(529),
+        Fault::Status(500),
+        Fault::HangBeforeHeaders,
+    ] {
+        let settings = trunkline_gateway::Settings {
+            whole_wait: std::time::Duration::from_millis(800),
+            ..trunkline_gateway::Settings::default()
+        };
+        let house = House::with(settings, ALL, 0).await;
+        let broken = Simulator::start(trunkline_simulator::Settings::default())
+            .await
+            .unwrap();
+        broken.plan(always(fault));
+        house
+            .channel("broken", &broken.base_url(), 0, &[("sim-fast", "sim-fast")])
+            .await;
+        let got = house.chat(&ask("Hello [[tokens:4]]")).await;
+        assert_eq!(got.status, 200, "{fault:?}: {}", got.text());
+        let charged = house.usage(&got.id()).await.1;
+        assert_eq!(house.posted_at_rest().await, ALL - charged, "{fault:?}");
+        let query = "SELECT jsonb_array_length(attempts::jsonb)::text FROM ledger.usage";
+        assert_eq!(house.db.ask(query).await, ["2"], "{fault:?}");
+        broken.stop().await;
+    }
+}
+
+// covers: D-3-70
+#[tokio::test]
+async fn a_connection_that_the_upstream_has_closed_meanwhile_costs_no_second_attempt() {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let base = format!("http://{}/v1", listener.local_addr().unwrap());
+    let answer = json!({
+        "id": "c1", "object": "chat.completion", "created": 1, "model": "sim-fast",
+        "choices": [{ "index": 0, "finish_reason": "stop",
+            "message": { "role": "assistant", "content": "Hi" } }],
+        "usage": { "prompt_tokens": 3, "completion_tokens": 1, "total_tokens": 4 },
+    })
+    .to_string();
+    let head = format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        answer.len()
+    );
+    // Says that it keeps the connection, and closes it behind its answer.
+    #[expect(clippy::disallowed_methods, reason = "it ends with the test's runtime")]
+    let server = tokio::spawn(async move {
+        let mut served = 0;
+        loop {
+            let (mut client, _) = listener.accept().await.unwrap();
+            let mut request = vec![0; 65_536];
+            if client.read(&mut request).await.unwrap() == 0 {
+                continue;
+            }
+            served += 1;
+            client.write_all(head.as_bytes()).await.unwrap();
+            client.write_all(answer.as_bytes()).await.unwrap();
+            if served == 5 {
+                return served;
+            }
+        }
+    });
+    let house = House::new().await;
+    house
+        .channel("closing", &base, 0, &[("unserved", "sim-fast")])
+        .await;
+    for _ in 0..5 {
+        let mut body = ask("Hello");
+        body["model"] = "unserved".into();
+        let got = house.chat(&body).await;
+        assert_eq!(got.status, 200, "{}", got.text());
+    }
+    assert_eq!(server.await.unwrap(), 5, "each call was served once");
+}
+
+// covers: D-7-ERR-01, D-7-ERR-06, D-7-ERR-07, D-3-22
+#[tokio::test]
+async fn errors_have_one_shape_and_a_type_of_the_eight() {
+    const TYPES: [&str; 8] = [
+        "invalid_request_error",
+        "authentication_error",
+        "permission_error",
+        "not_found_error",
+        "insufficient_quota",
+        "rate_limit_error",
+        "upstream_error",
+        "server_error",
+    ];
+    const FIELDS: [&str; 8] = [
+        "message",
+        "type",
+        "param",
+        "code",
+        "request_id",
+        "charged",
+        "retryable",
+        "doc_url",
+    ];
+    let house = House::with(trunkline_gateway::Settings::default(), 1_000_000, 0).await;
+    let mut poor = ask("Hello");
+    poor["max_tokens"] = 10_000.into();
+    let mut unknown = ask("Hello");
+    unknown["model"] = "nobody".into();
+    let mut nowhere = ask("Hello");
+    nowhere["model"] = "unserved".into();
+    let all = [
+        house.chat(&poor).await,
+        house.chat(&unknown).await,
+        house.chat(&nowhere).await,
+        house.chat(&without("messages")).await,
+        house
+            .chat_with(&ask("Hello"), &[("authorization", "Bearer x")])
+            .await,
+        house.get("/v1/nothing").await,
+        house.get(PATH).await,
+        house.chat(&ask("[[fault:status:500]]")).await,
+        house.chat(&ask("[[fault:rate_limited]]")).await,
+    ];
+    for got in &all {
+        let error = got.json()["error"].clone();
+        for field in FIELDS {
+            assert!(error.get(field).is_some(), "{field} in {error}");
+        }
+        let kind = error["type"].as_str().unwrap();
+        assert!(TYPES.contains(&kind), "{error}");
+        assert_eq!(error["request_id"].as_str(), Some(got.id().as_str()));
+    }
+    let money = all[0].json()["error"].clone();
+    assert_eq!(all[0].status, 402);
+    for field in ["required_usd", "available_usd", "reserved_usd"] {
+        assert!(money[field].is_string(), "{money}");
+    }
+    assert!(all[1].text().contains("/v1/models"));
+    assert!(all[5].text().contains("POST /v1/chat/completions"));
+    assert_eq!(
+        (all[6].status.as_u16(), all[6].code().as_str()),
+        (405, "method_not_allowed")
+    );
+}

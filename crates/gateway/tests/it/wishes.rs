@@ -1,0 +1,37 @@
+//! What a test wants of its house and its channels.
+
+use trunkline_gateway::{EdgeSettings, Settings};
+
+/// What a house is to be like.
+pub(crate) struct Wishes {
+    pub(crate) settings: Settings,
+    /// Money in the wallets, in nano-USD.
+    pub(crate) paid: i64,
+    pub(crate) trial: i64,
+    /// The gateway's own way to the database goes through a line that can be broken.
+    pub(crate) breakable: bool,
+    pub(crate) edge: EdgeSettings,
+    /// Where traces go, and how many of a thousand.
+    pub(crate) traces: Option<(String, u64)>,
+}
+
+/// What a channel is to be like.
+#[derive(Default)]
+pub(crate) struct ChannelWishes<'a> {
+    pub(crate) priority: i32,
+    pub(crate) extra_headers: &'a [(&'a str, &'a str)],
+    pub(crate) proxy: Option<&'a str>,
+}
+
+impl Default for Wishes {
+    fn default() -> Self {
+        Self {
+            settings: Settings::default(),
+            paid: 10_000_000_000,
+            trial: 0,
+            breakable: false,
+            edge: EdgeSettings::default(),
+            traces: None,
+        }
+    }
+}
