@@ -191,12 +191,8 @@ impl House {
         };
         house.key = house.make_key(PolicyFields::default()).await;
         let base = house.simulator.base_url();
-        let first = [
-            ("sim-fast", "sim-fast"),
-            ("sim-reason", "sim-reason"),
-            ("sim-picky", "sim-picky"),
-        ];
-        house.channel("first", &base, 10, &first).await;
+        let own = ["sim-fast", "sim-reason", "sim-picky"].map(|name| (name, name));
+        house.channel("first", &base, 10, &own).await;
         let renamed = [("public-name", "sim-fast")];
         house.channel("renamed", &base, 10, &renamed).await;
         house.gateway.refresh().await.unwrap();
