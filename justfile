@@ -75,6 +75,10 @@ ledger-speed:
 ledger-growth:
     cargo nextest run --profile long --locked -p trunkline-ledger --test growth --run-ignored all --no-capture
 
+# CPU, latency and memory beside nginx and a bare proxy, against the budgets: docs/performance.md.
+bench *words:
+    ./scripts/bench {{ words }}
+
 # Mutation testing of prices and ledger (or `just mutants prices`); survivors are explained in docs/mutants.md.
 mutants *what:
     ./scripts/mutants {{ what }}
