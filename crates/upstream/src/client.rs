@@ -20,7 +20,7 @@ use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::time::Instant;
 
-pub use body::{Answer, BodyError};
+pub use body::{Answer, BodyError, Overdue};
 pub use proxy::{Proxy, ProxyError};
 
 /// Idle connections kept for one host.

@@ -15,7 +15,8 @@ mod client;
 mod providers;
 
 pub use client::{
-    Answer, BodyError, Client, ClientError, Deadlines, Outgoing, Proxy, ProxyError, SendError,
+    Answer, BodyError, Client, ClientError, Deadlines, Outgoing, Overdue, Proxy, ProxyError,
+    SendError,
 };
 pub use providers::{
     Auth, Format, MAX_PROVIDER_BYTES, MAX_PROVIDERS, Provider, Providers, ProvidersError, Quirk,
