@@ -23,7 +23,7 @@ use trunkline_terms::RequestId;
 
 use self::tls::Tls;
 use crate::gateway::Gateway;
-use crate::reply::{self, Answered};
+use crate::reply::{self, Answered, InLedger};
 
 pub use self::tls::{TlsError, TlsFiles};
 
@@ -37,6 +37,8 @@ const MAX_PENDING_RESETS: usize = 64;
 /// Pause after the system refused a connection, so that its lack of files is not a busy loop.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
+/// Characters of a path that a log line shows.
+const MAX_LOGGED_PATH: usize = 200;
 /// How often the certificate's files are looked at.
 const CERTIFICATE_LOOK: Duration = Duration::from_secs(2);
 /// Headers of ours that a browser may read.
@@ -245,7 +247,7 @@ impl Shared {
         let began = tokio::time::Instant::now();
         let address = self.caller_address(&request, peer.ip());
         let method = request.method().clone();
-        let path = request.uri().path().to_owned();
+        let uri = request.uri().clone();
         let answered = if method == Method::OPTIONS {
             preflight()
         } else {
@@ -260,9 +262,10 @@ impl Shared {
         tracing::info!(
             request.id = %id,
             http.method = %method,
-            http.path = path.chars().take(200).collect::<String>(),
+            http.path = clipped(uri.path()),
             http.status = answered.status().as_u16(),
-            head_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
+            head_us = reply::micros(began.elapsed()),
+            ledger_us = answered.extensions().get::<InLedger>().map(|time| reply::micros(time.0)),
             "answered"
         );
         answered
@@ -293,6 +296,12 @@ impl Shared {
         }
         address
     }
+}
+
+/// The beginning of a path: a log line is no place for a long one.
+fn clipped(path: &str) -> &str {
+    let end = path.char_indices().nth(MAX_LOGGED_PATH).map(|(end, _)| end);
+    end.and_then(|end| path.get(..end)).unwrap_or(path)
 }
 
 fn with_ids(mut answered: Answered, id: RequestId) -> Answered {

@@ -36,8 +36,8 @@ pub(super) async fn answer(
     request: Request<Incoming>,
     address: IpAddr,
 ) -> Result<Answered, Fault> {
-    let path = request.uri().path().to_owned();
-    let place = place_of(&path);
+    let uri = request.uri().clone();
+    let place = place_of(uri.path());
     if let Some(allowed) = place.methods()
         && !allowed.contains(request.method())
     {
@@ -58,9 +58,9 @@ pub(super) async fn answer(
             let most = body::check(&request, settings)?;
             // Room for the body before its first byte is read.
             let place = gateway.place(caller.account.id, most)?;
-            let headers = headers.clone();
-            let body = body::read(request, settings).await?;
-            gateway.chat(id, caller, &headers, body, place).await
+            let (head, body) = request.into_parts();
+            let body = body::read(body, settings).await?;
+            gateway.chat(id, caller, &head.headers, body, place).await
         }
         Place::Models => Ok(gateway.models(&gateway.caller(headers, address)?)),
         Place::Model(name) => {
@@ -69,11 +69,12 @@ pub(super) async fn answer(
         }
         Place::Usage(request) => {
             let caller = gateway.caller(headers, address)?;
-            gateway.usage(&caller, request).await
+            // What asks the database is large and rare; in a box it costs other requests nothing.
+            Box::pin(gateway.usage(&caller, request)).await
         }
         Place::Balance => {
             let caller = gateway.caller(headers, address)?;
-            gateway.balance(&caller).await
+            Box::pin(gateway.balance(&caller)).await
         }
         Place::Key => Ok(gateway.key(&gateway.caller(headers, address)?)),
         Place::Doubled(rest) => {
