@@ -18,7 +18,7 @@ from pathlib import Path
 
 MODEL = "gpt-4o-mini"
 GATEWAY_CORE, OTHER_CORE = "0", "1"
-READY_SECONDS = 30
+READY_SECONDS = 60
 # Two sockets for each of a thousand streams, and room.
 OPEN_FILES = 16_384
 
@@ -111,13 +111,15 @@ def find_nginx(scratch):
 class Parts:
     """Everything that runs, started in order and ended in reverse."""
 
-    def __init__(self, harness, programs, nginx, trunkline):
+    def __init__(self, harness, programs, nginx, trunkline, counted=False):
         self.harness, self.programs = harness, programs
         self.nginx_program, self.trunkline = nginx, Path(trunkline).resolve()
         # On disk, not in memory: a flush that costs nothing would flatter us.
         self.folder = Path(tempfile.mkdtemp(prefix="trunkline-bench-", dir="/var/tmp"))
         self.folder.chmod(0o755)
         self.started, self.postgres = [], None
+        # Instructions are counted in the proxies; everything else runs as it is.
+        self.counter = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={self.folder}/callgrind.%p"] if counted else []
         hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         most = OPEN_FILES if hard == resource.RLIM_INFINITY else min(OPEN_FILES, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
@@ -155,7 +157,7 @@ class Parts:
 
     def start_hyper(self):
         port = free_port()
-        command = [self.programs / "hyper_proxy", f"127.0.0.1:{port}", f"127.0.0.1:{self.mock_port}"]
+        command = [*self.counter, self.programs / "hyper_proxy", f"127.0.0.1:{port}", f"127.0.0.1:{self.mock_port}"]
         process = self.start("hyper", GATEWAY_CORE, command)
         wait_for_port(port, "the bare proxy")
         return {"name": "hyper-bare", "pid": process.pid, "addr": f"127.0.0.1:{port}"}
@@ -231,7 +233,7 @@ class Parts:
         self.account, self.admin = account, f"http://127.0.0.1:{admin}"
         self.access_log = self.folder / "trunkline.log"
         process = self.start(
-            "trunkline", GATEWAY_CORE, [self.trunkline, "serve", "--json", "--config", "/dev/null"],
+            "trunkline", GATEWAY_CORE, [*self.counter, self.trunkline, "serve", "--json", "--config", "/dev/null"],
             cwd=self.folder, env={**os.environ, **self.environment}, stdout=subprocess.DEVNULL)
         wait_for_port(port, "trunkline")
         self.wait_ready()
@@ -247,6 +249,18 @@ class Parts:
             except OSError:
                 time.sleep(0.05)
         raise SystemExit(f"bench: trunkline is not ready; see {self.access_log}")
+
+    def instructions(self, pid, work):
+        """User-space instructions of a counted process while some work is done."""
+        run(["callgrind_control", "-z", str(pid)])
+        work()
+        run(["callgrind_control", "-d", str(pid)])
+        newest = max(self.folder.glob(f"callgrind.{pid}.*"), key=lambda path: int(path.suffix[1:]))
+        self.profiles.mkdir(exist_ok=True)
+        shutil.copy(newest, self.profiles)
+        say(f"profile: callgrind_annotate {self.profiles / newest.name}")
+        totals = [line for line in newest.read_text().splitlines() if line.startswith(("summary:", "totals:"))]
+        return int(totals[-1].split()[1])
 
     def books(self):
         """What the books say at the end: calls charged, and whether the audit is content."""

@@ -24,10 +24,15 @@ mod times;
 use std::process::ExitCode;
 
 use clap::Parser;
+use mimalloc::MiMalloc;
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::cli::{Cli, Command};
 use crate::output::Output;
+
+/// The system's allocator took a sixth of what a call costs: docs/performance.md.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 #[tokio::main]
 async fn main() -> ExitCode {
