@@ -67,6 +67,10 @@ chaos rounds="20":
 storm calls="50000":
     TRUNKLINE_STORM_CALLS={{ calls }} cargo nextest run --profile long --locked -p trunkline-app --test faults --no-capture -E 'test(storm::)'
 
+# Slow streams at once, and the memory they take: long form, a thousand for five minutes.
+streams count="1000" seconds="300":
+    TRUNKLINE_STREAMS={{ count }} TRUNKLINE_STREAMS_SECONDS={{ seconds }} cargo nextest run --profile long --locked -p trunkline-app --test faults --no-capture -E 'test(streams::)'
+
 # Words a second of the ledger beside its bare statements and beside one UPDATE per call.
 ledger-speed:
     cargo nextest run --cargo-profile release --profile long --locked -p trunkline-ledger --test speed --run-ignored all --no-capture
@@ -78,6 +82,10 @@ ledger-growth:
 # A real vendor beside the simulator, if its key is in the environment; spends at most LIVE_MAX_USD (0.05).
 live provider:
     cargo run --quiet --locked -p trunkline-live -- {{ provider }}
+
+# CPU, latency and memory beside nginx and a bare proxy, against the budgets: docs/performance.md.
+bench *words:
+    ./scripts/bench {{ words }}
 
 # Mutation testing of prices and ledger (or `just mutants prices`); survivors are explained in docs/mutants.md.
 mutants *what:

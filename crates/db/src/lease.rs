@@ -13,6 +13,8 @@ use sqlx::pool::PoolConnection;
 use sqlx::{PgConnection, Postgres};
 use tokio::runtime::Handle;
 
+use crate::{DbError, Tx};
+
 /// A connection on loan. Dropping it gives it back.
 pub(crate) struct Lease {
     pub(crate) connection: PoolConnection<Postgres>,
@@ -67,6 +69,11 @@ impl Drop for Lease {
 impl Session {
     pub(crate) fn new(lease: Lease) -> Self {
         Self(lease)
+    }
+
+    /// Opens a transaction on this very connection.
+    pub async fn begin(self) -> Result<Tx, DbError> {
+        Tx::begin(self.0).await
     }
 }
 

@@ -11,7 +11,7 @@ use std::ops::{Deref, DerefMut};
 use sqlx::PgConnection;
 
 use crate::error::{Cause, DbError, within};
-use crate::lease::Lease;
+use crate::lease::{Lease, Session};
 
 /// Ends the transaction in one round trip. The savepoint is a question: where a statement has failed
 /// (25P02), or where there is no transaction any more (25P01), it raises, and nothing is committed.
@@ -41,13 +41,19 @@ impl Tx {
     }
 
     /// Commits. `Ok` is said only when the server has confirmed it.
-    pub async fn commit(mut self) -> Result<(), DbError> {
+    pub async fn commit(self) -> Result<(), DbError> {
+        self.commit_and_keep().await.map(drop)
+    }
+
+    /// Commits and keeps the connection, for who has the next transaction ready: its way through the
+    /// pool costs two questions to the server.
+    pub async fn commit_and_keep(mut self) -> Result<Session, DbError> {
         let limit = self.0.answer_timeout;
         let commit = sqlx::raw_sql(COMMIT).execute(&mut *self.0.connection);
         match tokio::time::timeout(limit, commit).await {
             Ok(Ok(_)) => {
                 self.0.unfit = false;
-                Ok(())
+                Ok(Session::new(self.0))
             }
             Ok(Err(error)) => Err(DbError::of_commit(error)),
             Err(_) => Err(DbError::UnknownCommit(Cause::no_answer(limit))),
@@ -72,10 +78,18 @@ impl Tx {
     /// tx.finish(done).await
     /// ```
     pub async fn finish<T, E: From<DbError>>(self, done: Result<T, E>) -> Result<T, E> {
+        self.finish_and_keep(done).await.map(|(value, _)| value)
+    }
+
+    /// The same, and keeps the connection of a transaction that was committed.
+    pub async fn finish_and_keep<T, E: From<DbError>>(
+        self,
+        done: Result<T, E>,
+    ) -> Result<(T, Session), E> {
         match done {
             Ok(value) => {
-                self.commit().await?;
-                Ok(value)
+                let session = self.commit_and_keep().await?;
+                Ok((value, session))
             }
             Err(error) => {
                 // The first error is the one to tell; a failed rollback has closed the connection.

@@ -2,7 +2,9 @@
 //! is dropped unresolved, its hold is let go.
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
+use tokio::time::Instant;
 use trunkline_ledger::{
     Detail, Extend, ExtendAnswer, Ledger, LedgerError, Outcome, Owner, Reserve, ReserveAnswer,
     Settle, SettleAnswer, Shortage, Unheard, Void, Wallets, desk,
@@ -22,6 +24,8 @@ pub(crate) struct Admitted {
     request: RequestId,
     account: AccountId,
     pub(crate) held: Money,
+    /// How long the reservation took.
+    pub(crate) waited: Duration,
     resolved: bool,
 }
 
@@ -40,8 +44,9 @@ impl Admitted {
     /// Holds the bound of the price, or less if the call may be fitted to the balance.
     pub(crate) async fn hold(gateway: &Gateway, quoted: &mut Quoted) -> Result<Self, Fault> {
         let wanted = quoted.bound(quoted.covered)?;
+        let began = Instant::now();
         let (fits, reserved, by) = match reserve(gateway, quoted, wanted).await? {
-            Held::Yes => return Ok(Self::new(gateway, quoted, wanted)),
+            Held::Yes => return Ok(Self::new(gateway, quoted, wanted, began)),
             Held::TooLittle { fits, reserved, by } => (fits, reserved, by),
         };
         let affordable = quoted.affordable(fits);
@@ -52,18 +57,18 @@ impl Admitted {
                     .min(quoted.covered)
         });
         if let Some(tokens) = enough
-            && may_fit(gateway, quoted).await
+            && Box::pin(may_fit(gateway, quoted)).await
         {
             let less = quoted.bound(tokens)?;
             if let Held::Yes = reserve(gateway, quoted, less).await? {
                 fit(quoted, tokens);
-                return Ok(Self::new(gateway, quoted, less));
+                return Ok(Self::new(gateway, quoted, less, began));
             }
         }
         Err(too_little(by, wanted, fits, reserved, affordable))
     }
 
-    fn new(gateway: &Gateway, quoted: &Quoted, held: Money) -> Self {
+    fn new(gateway: &Gateway, quoted: &Quoted, held: Money, began: Instant) -> Self {
         let holds = &gateway.inner.numbers.holds;
         holds.fetch_add(1, Ordering::Relaxed);
         Self {
@@ -71,6 +76,7 @@ impl Admitted {
             request: quoted.id,
             account: quoted.caller.account.id,
             held,
+            waited: began.elapsed(),
             resolved: false,
         }
     }

@@ -1,6 +1,7 @@
 //! One chat call, from money to answer. The order of the steps is this page. It runs in a task of its
 //! own, because a client that leaves drops its handler, and what a call owns must outlive that.
 
+mod relay;
 mod streaming;
 mod whole;
 
@@ -59,7 +60,8 @@ pub(crate) async fn call(gateway: Gateway, mut quoted: Quoted, story: Arc<Story>
         story,
     };
     if call.quoted.request.stream {
-        call.stream(answer, head).await;
+        // In a box: a stream needs more room than a whole answer, and lives long.
+        Box::pin(call.stream(answer, head)).await;
     } else {
         call.whole(answer, head).await;
     }

@@ -277,10 +277,11 @@ impl Gateway {
         }
         let (head, answer) = oneshot::channel();
         let (gateway, story) = (self.clone(), Arc::clone(story));
-        self.inner.tasks.spawn(async move {
+        // In a box, because everybody who hands a task on copies it, and a call is large.
+        self.inner.tasks.spawn(Box::pin(async move {
             call(gateway, quoted, story, head).await;
             drop(place);
-        });
+        }));
         // A task that ends without an answer has failed in a way we do not know.
         answer.await.unwrap_or_else(|_| Err(Fault::unavailable()))
     }

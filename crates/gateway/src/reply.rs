@@ -2,6 +2,7 @@
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
@@ -24,6 +25,15 @@ pub enum Reply {
 
 /// A finished answer.
 pub type Answered = Response<Reply>;
+
+/// How long a call waited for the ledger before its answer; an extension of the answer, for the log.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct InLedger(pub(crate) Duration);
+
+/// A time for a log line.
+pub(crate) fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
 
 impl Body for Reply {
     type Data = Bytes;

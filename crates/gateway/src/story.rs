@@ -18,7 +18,7 @@ use crate::asking::Attempt;
 use crate::caller::Caller;
 use crate::fault::Fault;
 use crate::gateway::{CallLine, Gateway};
-use crate::reply::Answered;
+use crate::reply::{Answered, InLedger, micros};
 use crate::telemetry::{CallSpan, Parent, TriedSpan};
 
 /// Letters of a path in the access line.
@@ -57,6 +57,7 @@ struct Facts {
     attempts: Vec<Attempt>,
     upstream_ended: Option<Duration>,
     first_byte: Option<Duration>,
+    in_ledger: Option<Duration>,
     response_model: String,
     finishes: Vec<&'static str>,
 }
@@ -160,6 +161,7 @@ impl Story {
         let mut facts = self.facts();
         facts.status = Some(answer.status().as_u16());
         facts.first_byte = Some(elapsed);
+        facts.in_ledger = answer.extensions().get::<InLedger>().map(|time| time.0);
         drop(facts);
         self.sent(answer.body().size_hint().exact().unwrap_or(0));
     }
@@ -249,6 +251,8 @@ impl Story {
                 charge.nanos = facts.charged.map(Money::nanos),
                 latency_ms = millis(took),
                 ttft_ms = facts.first_byte.filter(|_| facts.stream).map(millis),
+                head_us = facts.first_byte.map(micros),
+                ledger_us = facts.in_ledger.map(micros),
                 in_bytes = facts.in_bytes,
                 out_bytes = self.out_bytes.load(Ordering::Relaxed)
             },

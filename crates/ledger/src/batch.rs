@@ -33,9 +33,9 @@ pub enum BatchError {
 
 /// Says all words in an open transaction, in the name of a node, and returns their answers in the
 /// same order. Nothing is final before the caller commits.
-pub async fn run_in(tx: &mut Tx, author: &Author, ops: &[Op]) -> Result<Vec<Answer>, BatchError> {
+pub async fn run_in(tx: &mut Tx, author: &Author, ops: &[&Op]) -> Result<Vec<Answer>, BatchError> {
     check_author(tx, author).await?;
-    let accounts = ops.iter().map(Op::account).collect();
+    let accounts = ops.iter().map(|op| op.account()).collect();
     let mut standing = Standing {
         purses: lock_accounts(tx, accounts).await?,
         ..Standing::default()
@@ -53,7 +53,8 @@ pub async fn run_in(tx: &mut Tx, author: &Author, ops: &[Op]) -> Result<Vec<Answ
 /// Gives back in the name of nobody: refunds are keyed by their call and right in any life.
 pub(crate) async fn give_back_in(tx: &mut Tx, refunds: &[Op]) -> Result<(), DbError> {
     lock_accounts(tx, refunds.iter().map(Op::account).collect()).await?;
-    refund::refund(tx, refunds, &mut Answers::new()).await
+    let refunds: Vec<&Op> = refunds.iter().collect();
+    refund::refund(tx, &refunds, &mut Answers::new()).await
 }
 
 /// Answers by the place of the word in the batch.

@@ -19,7 +19,7 @@ use http_body_util::Full;
 use hyper_util::client::legacy::connect::{CaptureConnection, capture_connection};
 use tokio::time::Instant;
 
-pub use body::{Answer, BodyError};
+pub use body::{Answer, BodyError, Overdue};
 use pools::Pools;
 pub use proxy::{Proxy, ProxyError};
 pub use roots::{MAX_EXTRA_ROOTS, Roots, RootsError};

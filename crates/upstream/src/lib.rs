@@ -15,8 +15,8 @@ mod client;
 mod providers;
 
 pub use client::{
-    Answer, BodyError, Client, ClientError, Deadlines, MAX_EXTRA_ROOTS, Outgoing, Protocol, Proxy,
-    ProxyError, Roots, RootsError, SendError,
+    Answer, BodyError, Client, ClientError, Deadlines, MAX_EXTRA_ROOTS, Outgoing, Overdue,
+    Protocol, Proxy, ProxyError, Roots, RootsError, SendError,
 };
 pub use providers::{
     Auth, Format, MAX_PROVIDER_BYTES, MAX_PROVIDERS, Provider, Providers, ProvidersError, Quirk,

@@ -6,8 +6,12 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use memchr::memchr2;
+
 /// Objects and arrays inside each other; deeper bodies are refused.
 pub const MAX_DEPTH: usize = 128;
+/// Up to so many keys are compared one by one, which is faster than any set.
+const FEW_MEMBERS: usize = 16;
 
 /// An object and where its members stand in the bytes.
 #[derive(Debug, Clone)]
@@ -81,6 +85,10 @@ pub fn scan(bytes: &[u8]) -> Result<Object<'_>, JsonError> {
     }
 }
 
+/// The keys of an object with many members; few are compared one by one.
+#[derive(Default)]
+struct SeenKeys<'a>(BTreeSet<Cow<'a, str>>);
+
 struct Scanner<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -150,6 +158,22 @@ impl Layout {
     }
 }
 
+// === impl SeenKeys ===
+
+impl<'a> SeenKeys<'a> {
+    /// Whether a key stands among the members already.
+    fn has(&mut self, members: &[Member<'a>], key: Cow<'a, str>) -> bool {
+        if members.len() < FEW_MEMBERS {
+            return members.iter().any(|member| member.key == key);
+        }
+        if self.0.is_empty() {
+            self.0
+                .extend(members.iter().map(|member| member.key.clone()));
+        }
+        !self.0.insert(key)
+    }
+}
+
 // === impl Scanner ===
 
 impl<'a> Scanner<'a> {
@@ -202,7 +226,7 @@ impl<'a> Scanner<'a> {
         }
         self.expect(b'{')?;
         let mut members: Vec<Member<'a>> = Vec::new();
-        let mut seen: BTreeSet<Cow<'a, str>> = BTreeSet::new();
+        let mut seen = SeenKeys::default();
         self.space();
         while self.peek() != Some(b'}') {
             if !members.is_empty() {
@@ -211,7 +235,7 @@ impl<'a> Scanner<'a> {
             }
             let start = self.at;
             let key = self.key()?;
-            if !seen.insert(key.clone()) {
+            if seen.has(&members, key.clone()) {
                 return Err(JsonError::DuplicateKey(key.chars().take(64).collect()));
             }
             self.space();
@@ -271,11 +295,20 @@ impl<'a> Scanner<'a> {
         let mut plain = true;
         loop {
             let rest = self.bytes.get(self.at..).unwrap_or_default();
-            let special = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..=0x1f);
-            let Some(ahead) = rest.iter().position(special) else {
+            let Some(ahead) = memchr2(b'"', b'\\', rest) else {
                 self.at = self.bytes.len();
                 return self.wrong();
             };
+            let text = rest.get(..ahead).unwrap_or_default();
+            // All are looked at, because that is one instruction for many.
+            if text
+                .iter()
+                .fold(false, |found, byte| found | (*byte < 0x20))
+            {
+                let first = text.iter().position(|byte| *byte < 0x20);
+                self.at = self.at.saturating_add(first.unwrap_or(0));
+                return self.wrong();
+            }
             self.at = self.at.saturating_add(ahead);
             match self.peek() {
                 Some(b'"') => {

@@ -100,6 +100,14 @@ fn behind_line_end(bytes: &[u8], at: usize) -> Option<usize> {
 
 impl Frame {
     fn of(raw: Bytes) -> Self {
+        if let Some(data) = lone_data(&raw) {
+            let data = Some(raw.slice_ref(data));
+            return Self {
+                raw,
+                event: None,
+                data,
+            };
+        }
         let mut event = None;
         let mut lines: Vec<&[u8]> = Vec::new();
         let unmarked = raw.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&raw);
@@ -125,6 +133,13 @@ impl Frame {
         let raw = [b"data: ", data, b"\n\n"].concat();
         Self::of(Bytes::from(raw))
     }
+}
+
+/// The data of a frame that is one line of it and nothing else, as nearly all are.
+fn lone_data(raw: &[u8]) -> Option<&[u8]> {
+    let line = raw.strip_prefix(b"data:")?.strip_suffix(b"\n\n")?;
+    let one_line = memchr2(b'\n', b'\r', line).is_none();
+    one_line.then(|| line.strip_prefix(b" ").unwrap_or(line))
 }
 
 fn field_of(line: &[u8]) -> (&[u8], &[u8]) {

@@ -10,4 +10,6 @@ mod rows;
 #[cfg(test)]
 mod storm;
 #[cfg(test)]
+mod streams;
+#[cfg(test)]
 mod verdict;

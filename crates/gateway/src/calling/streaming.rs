@@ -5,100 +5,63 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use trunkline_ledger::Outcome;
-use trunkline_terms::{Money, Usage};
+use trunkline_terms::Money;
 use trunkline_upstream::{Answer, BodyError};
-use trunkline_wire::openai_chat::{Cost, Seen, Tap, Told};
+use trunkline_wire::openai_chat::{Cost, Seen, Tap, Told, UpstreamError};
 use trunkline_wire::{Frame, Frames};
 
+use super::relay::{End, Patience, Relay, Silence, WAITING, end_of, next_frame, ready_frame};
 use super::{Call, Head, tell};
 use crate::admitted::Extended;
 use crate::asking::blamed;
 use crate::fault::{Fault, Kind};
 use crate::reply::{self, set_warnings};
-use crate::story::Story;
 
-/// Frames that may wait for a reader before the upstream is no longer read.
-const WAITING_FRAMES: usize = 64;
-/// A sign of life while the upstream thinks.
-const HEARTBEAT: Duration = Duration::from_secs(15);
-const WAITING: &[u8] = b": waiting\n\n";
+/// Pieces that may wait for a reader before the upstream is no longer read.
+const WAITING_PIECES: usize = 8;
+/// What is ready goes to the reader in one piece, up to about so many bytes.
+const GATHERED_BYTES: usize = 16_384;
 /// How long a stream waits for more money while the books cannot be reached.
 const BOOKS_WAIT: Duration = Duration::from_secs(10);
 const BOOKS_PAUSE: Duration = Duration::from_millis(200);
 
-/// Why the reading of a stream ended.
-enum End {
-    /// The upstream said that it was done, or at least why it stopped.
-    Done,
-    /// The money did not reach further.
-    Exhausted,
-    /// The reader has gone.
-    ClientGone,
-    /// The upstream failed.
-    Failed(Kind, Outcome),
-    /// Our books cannot be reached.
-    Unavailable,
-}
-
-/// The way to the reader, and what is kept for the end.
-struct Relay {
-    pieces: mpsc::Sender<Bytes>,
-    story: Arc<Story>,
-    reader_wait: Duration,
-    tap: Tap,
-    rename: Option<String>,
-    /// The frame with usage, for those who asked.
-    usage_frame: Option<Frame>,
-}
-
 impl Call {
     pub(super) async fn stream(mut self, mut answer: Answer, mut head: Head) {
         let mut frames = Frames::default();
-        let (pieces, receiver) = mpsc::channel(WAITING_FRAMES);
+        let (pieces, receiver) = mpsc::channel(WAITING_PIECES);
         let mut relay = Relay {
             pieces,
             story: Arc::clone(&self.story),
             reader_wait: self.gateway.inner.settings.reader_wait,
             tap: Tap::default(),
             rename: self.rename(),
+            gathered: Vec::new(),
+            gathered_bytes: 0,
+            patience: Patience::with(&answer),
             usage_frame: None,
         };
         // The first frame decides whether this is an answer at all; until then a failure still has a
         // status of its own.
-        let first = tokio::select! {
-            first = next_frame(&mut answer, &mut frames) => first,
-            () = head.closed() => {
+        let patience = &mut relay.patience;
+        let first = match first_frame(&mut answer, &mut frames, patience, &mut head).await {
+            None => {
                 drop(answer);
                 return self.void(Outcome::Cancelled).await;
             }
+            Some(Ok(Some(frame))) => (relay.tap.see(&frame), frame),
+            Some(Ok(None)) => {
+                let nothing = BodyError::Broken(String::new());
+                return self.fail_early(head, &nothing, None).await;
+            }
+            Some(Err(error)) => return self.fail_early(head, &error, None).await,
         };
-        let first = match first.map(|frame| frame.map(|frame| (relay.tap.see(&frame), frame))) {
-            Ok(Some((Seen::Failed(said), _))) => {
-                if let Some(fault) = blamed(&self.gateway, &said) {
-                    self.void(Outcome::Refused).await;
-                    return tell(head, Err(fault));
-                }
-                return self
-                    .fail_early(head, Kind::UpstreamFailed, Outcome::UpstreamFailed)
-                    .await;
-            }
-            Ok(Some((Seen::Garbage, _)) | None)
-            | Err(BodyError::Broken(_) | BodyError::TooLarge(_)) => {
-                return self
-                    .fail_early(head, Kind::UpstreamFailed, Outcome::UpstreamFailed)
-                    .await;
-            }
-            Err(BodyError::Stalled) => {
-                return self
-                    .fail_early(head, Kind::UpstreamTimeout, Outcome::UpstreamTimeout)
-                    .await;
-            }
-            Ok(Some((seen, frame))) => (seen, frame),
-        };
+        if let (Seen::Failed(_) | Seen::Garbage, _) = &first {
+            let broken = BodyError::Broken(String::new());
+            return self.fail_early(head, &broken, first.0.said()).await;
+        }
         let mut reply = reply::events(receiver);
         set_warnings(reply.headers_mut(), &self.quoted.warnings);
         if head.send(Ok(reply)).is_err() {
@@ -120,7 +83,18 @@ impl Call {
         self.finish(relay, end).await;
     }
 
-    async fn fail_early(self, head: Head, kind: Kind, outcome: Outcome) {
+    /// Nothing has been sent yet, so there is a status for it.
+    async fn fail_early(self, head: Head, error: &BodyError, said: Option<&UpstreamError>) {
+        if let Some(fault) = said.and_then(|said| blamed(&self.gateway, said)) {
+            self.void(Outcome::Refused).await;
+            return tell(head, Err(fault));
+        }
+        let (kind, outcome) = match error {
+            BodyError::Stalled => (Kind::UpstreamTimeout, Outcome::UpstreamTimeout),
+            BodyError::Broken(_) | BodyError::TooLarge(_) => {
+                (Kind::UpstreamFailed, Outcome::UpstreamFailed)
+            }
+        };
         self.upstream_failed();
         self.void(outcome).await;
         let text = "the upstream failed before its answer began; nothing was charged";
@@ -138,64 +112,80 @@ impl Call {
         let (mut seen, mut frame) = first;
         loop {
             match seen {
-                Seen::Done => return End::Done,
+                Seen::Done => return relay.end(End::Done).await,
                 Seen::Failed(_) | Seen::Garbage => {
-                    return End::Failed(Kind::UpstreamFailed, Outcome::UpstreamFailed);
+                    let end = End::Failed(Kind::UpstreamFailed, Outcome::UpstreamFailed);
+                    return relay.end(end).await;
                 }
                 Seen::UsageOnly => relay.usage_frame = Some(frame),
                 // What stands in a comment is the upstream's own business; that it lives is not.
-                Seen::Nothing => {
-                    if !relay.send(Bytes::from_static(WAITING)).await {
-                        return End::ClientGone;
-                    }
+                Seen::Nothing => relay.gather_bytes(Bytes::from_static(WAITING)),
+                Seen::Piece => relay.gather(&frame),
+            }
+            let written = relay.tap.written();
+            if relay.gathered_bytes >= GATHERED_BYTES || self.must_hold_more(written) {
+                if !relay.flush().await {
+                    return End::ClientGone;
                 }
-                Seen::Piece => {
-                    if !relay.pass(&frame).await {
-                        return End::ClientGone;
-                    }
-                    if let Some(end) = self.hold_ahead(relay.tap.written()).await {
-                        return end;
-                    }
+                if let Some(end) = self.hold_ahead(written).await {
+                    return end;
                 }
             }
-            let next = self.next_or_heartbeat(answer, frames, relay).await;
+            let next = self.gather_or_wait(answer, frames, relay).await;
             frame = match next {
                 Ok(Some(frame)) => frame,
                 // Some upstreams end without a word; a reason to stop is as good.
-                Ok(None) if relay.tap.finished() => return End::Done,
-                Ok(None) => return End::Failed(Kind::UpstreamFailed, Outcome::UpstreamFailed),
+                Ok(None) if relay.tap.finished() => return relay.end(End::Done).await,
+                Ok(None) => {
+                    let end = End::Failed(Kind::UpstreamFailed, Outcome::UpstreamFailed);
+                    return relay.end(end).await;
+                }
                 Err(end) => return end,
             };
             seen = relay.tap.see(&frame);
         }
     }
 
+    /// The next frame. What was gathered goes out before anything is waited for; what is ready, or
+    /// becomes so while others have their turn, joins it first: a write for each event is what costs
+    /// most when many streams run.
+    async fn gather_or_wait(
+        &self,
+        answer: &mut Answer,
+        frames: &mut Frames,
+        relay: &mut Relay,
+    ) -> Result<Option<Frame>, End> {
+        if relay.gathered_bytes > 0 {
+            if let Some(next) = ready_frame(answer, frames).await {
+                return match next {
+                    Ok(next) => Ok(next),
+                    Err(error) => Err(relay.end(end_of(&error)).await),
+                };
+            }
+            if !relay.flush().await {
+                return Err(End::ClientGone);
+            }
+        }
+        self.next_or_heartbeat(answer, frames, relay).await
+    }
+
     async fn next_or_heartbeat(
         &self,
         answer: &mut Answer,
         frames: &mut Frames,
-        relay: &Relay,
+        relay: &mut Relay,
     ) -> Result<Option<Frame>, End> {
-        let idle = self.gateway.inner.settings.stream_idle;
-        let began = Instant::now();
+        relay.patience.hear();
         loop {
-            let gone = relay.pieces.closed();
             let next = tokio::select! {
-                next = tokio::time::timeout(HEARTBEAT, next_frame(answer, frames)) => next,
-                () = gone => return Err(End::ClientGone),
+                next = next_frame(answer, frames) => Ok(next),
+                silence = relay.patience.end() => Err(silence),
+                () = relay.pieces.closed() => return Err(End::ClientGone),
             };
             match next {
-                Ok(Ok(frame)) => return Ok(frame),
-                Ok(Err(BodyError::Stalled)) => {
-                    return Err(End::Failed(Kind::UpstreamTimeout, Outcome::UpstreamTimeout));
-                }
-                Ok(Err(BodyError::Broken(_) | BodyError::TooLarge(_))) => {
-                    return Err(End::Failed(Kind::UpstreamFailed, Outcome::UpstreamFailed));
-                }
-                Err(_) if began.elapsed() >= idle => {
-                    return Err(End::Failed(Kind::UpstreamTimeout, Outcome::UpstreamTimeout));
-                }
-                Err(_) => {
+                Ok(next) => return next.map_err(|error| end_of(&error)),
+                Err(Silence::Overdue) => return Err(end_of(&BodyError::Stalled)),
+                Err(Silence::Heartbeat) => {
                     if !relay.send(Bytes::from_static(WAITING)).await {
                         return Err(End::ClientGone);
                     }
@@ -204,12 +194,24 @@ impl Call {
         }
     }
 
+    /// Whether the hold is no longer far enough ahead of what was written.
+    fn must_hold_more(&self, written: u64) -> bool {
+        let margin = self
+            .gateway
+            .inner
+            .settings
+            .tranche_tokens
+            .max(1)
+            .div_euclid(4);
+        self.quoted.covered < self.quoted.most_output()
+            && written.saturating_add(margin) >= self.quoted.covered
+    }
+
     /// Keeps the hold ahead of what was written. Some end if that is not possible any more.
     async fn hold_ahead(&mut self, written: u64) -> Option<End> {
         let tranche = self.gateway.inner.settings.tranche_tokens.max(1);
         let most = self.quoted.most_output();
-        let margin = tranche.div_euclid(4);
-        if self.quoted.covered >= most || written.saturating_add(margin) < self.quoted.covered {
+        if !self.must_hold_more(written) {
             return None;
         }
         let began = Instant::now();
@@ -296,78 +298,22 @@ impl Call {
     }
 }
 
-// === impl Relay ===
-
-impl Relay {
-    async fn pass(&self, frame: &Frame) -> bool {
-        let bytes = match &self.rename {
-            Some(model) => frame.with_model(model),
-            None => frame.raw.clone(),
-        };
-        self.send(bytes).await
-    }
-
-    /// False when the reader has gone, or takes nothing for too long.
-    async fn send(&self, bytes: Bytes) -> bool {
-        let length = u64::try_from(bytes.len()).unwrap_or(0);
-        let sent = self.pieces.send_timeout(bytes, self.reader_wait).await;
-        if sent.is_ok() {
-            self.story.sent(length);
-        }
-        sent.is_ok()
-    }
-
-    /// The format's own error, then the end.
-    async fn break_off(&mut self, fault: &Fault) {
-        self.story.faulted(fault);
-        let body = json!({
-            "error": {
-                "message": fault.message,
-                "type": fault.kind.family(),
-                "param": fault.param,
-                "code": fault.kind.code(),
-                "charged": false,
-                "retryable": fault.kind.is_retryable(),
-            }
-        });
-        self.send(Frame::of_data(body.to_string().as_bytes()).raw)
-            .await;
-    }
-
-    /// Everything after the last piece, now that the charge is durable.
-    async fn say_goodbye(
-        &mut self,
-        model: &str,
-        exhausted: bool,
-        usage: Option<Usage>,
-        cost: &Cost,
-    ) {
-        let mut last = Vec::new();
-        if exhausted {
-            last.extend_from_slice(&self.tap.length_frame(model));
-        }
-        if let Some(usage) = usage {
-            let frame = self
-                .tap
-                .usage_frame(self.usage_frame.as_ref(), model, &usage, cost);
-            last.extend_from_slice(&frame);
-        }
-        last.extend_from_slice(format!(": trunkline-cost-usd={}\n\n", cost.total).as_bytes());
-        last.extend_from_slice(b"data: [DONE]\n\n");
-        self.send(Bytes::from(last)).await;
-    }
-}
-
-async fn next_frame(answer: &mut Answer, frames: &mut Frames) -> Result<Option<Frame>, BodyError> {
+/// The first frame; none when the reader leaves before it comes.
+async fn first_frame(
+    answer: &mut Answer,
+    frames: &mut Frames,
+    patience: &mut Patience,
+    head: &mut Head,
+) -> Option<Result<Option<Frame>, BodyError>> {
     loop {
-        match frames.take() {
-            Ok(Some(frame)) => return Ok(Some(frame)),
-            Ok(None) => {}
-            Err(error) => return Err(BodyError::Broken(error.to_string())),
-        }
-        match answer.piece().await? {
-            Some(piece) => frames.push(&piece),
-            None => return Ok(std::mem::take(frames).rest()),
+        tokio::select! {
+            first = next_frame(answer, frames) => return Some(first),
+            silence = patience.end() => match silence {
+                Silence::Overdue => return Some(Err(BodyError::Stalled)),
+                // There is no stream yet that could show a sign of life.
+                Silence::Heartbeat => {}
+            },
+            () = head.closed() => return None,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Answers that come in one piece: read, metered, charged, then handed over.
 
 use http::StatusCode;
+use tokio::time::Instant;
 use trunkline_ledger::Outcome;
 use trunkline_upstream::{Answer, BodyError};
 use trunkline_wire::openai_chat::{
@@ -10,7 +11,7 @@ use trunkline_wire::openai_chat::{
 use super::{Call, Head, tell};
 use crate::asking::blamed;
 use crate::fault::{Fault, Kind};
-use crate::reply::{self, set_cost, set_warnings};
+use crate::reply::{self, InLedger, set_cost, set_warnings};
 
 impl Call {
     pub(super) async fn whole(self, mut answer: Answer, mut head: Head) {
@@ -62,11 +63,15 @@ impl Call {
         if metered.estimated {
             warnings.push("usage_estimated");
         }
+        let reserving = self.admitted.waited;
+        let began = Instant::now();
         match self.settle(metered, Outcome::Complete).await {
             Ok(charged) => {
+                let in_ledger = InLedger(reserving.saturating_add(began.elapsed()));
                 let mut answer = reply::bytes_of(StatusCode::OK, body, "application/json");
                 set_cost(answer.headers_mut(), charged);
                 set_warnings(answer.headers_mut(), &warnings);
+                answer.extensions_mut().insert(in_ledger);
                 tell(head, Ok(answer));
             }
             Err(fault) => tell(head, Err(fault)),

@@ -22,9 +22,9 @@ pub(super) fn check(request: &Request<Incoming>, settings: &Settings) -> Result<
 }
 
 /// All of it, within its size and its time.
-pub(super) async fn read(request: Request<Incoming>, settings: &Settings) -> Result<Bytes, Fault> {
+pub(super) async fn read(body: Incoming, settings: &Settings) -> Result<Bytes, Fault> {
     let most = settings.max_body_bytes;
-    let whole = Limited::new(request.into_body(), most).collect();
+    let whole = Limited::new(body, most).collect();
     match tokio::time::timeout(settings.body_wait, whole).await {
         Err(_) => Err(Fault::new(
             Kind::SlowBody,

@@ -36,8 +36,8 @@ pub(super) async fn answer(
     story: &Arc<Story>,
     request: Request<Incoming>,
 ) -> Result<Answered, Fault> {
-    let path = request.uri().path().to_owned();
-    let place = place_of(&path);
+    let uri = request.uri().clone();
+    let place = place_of(uri.path());
     if let Some(allowed) = place.methods()
         && !allowed.contains(request.method())
     {
@@ -64,9 +64,11 @@ pub(super) async fn answer(
             let most = body::check(&request, settings)?;
             // Room for the body before its first byte is read.
             let place = gateway.place(caller.account.id, most)?;
-            let headers = headers.clone();
-            let body = body::read(request, settings).await?;
-            gateway.chat(story, caller, &headers, body, place).await
+            let (head, body) = request.into_parts();
+            let body = body::read(body, settings).await?;
+            gateway
+                .chat(story, caller, &head.headers, body, place)
+                .await
         }
         Place::Models => Ok(gateway.models(&known()?)),
         Place::Model(name) => {
@@ -75,11 +77,12 @@ pub(super) async fn answer(
         }
         Place::Usage(request) => {
             let caller = known()?;
-            gateway.usage(&caller, request).await
+            // What asks the database is large and rare; in a box it costs other requests nothing.
+            Box::pin(gateway.usage(&caller, request)).await
         }
         Place::Balance => {
             let caller = known()?;
-            gateway.balance(&caller).await
+            Box::pin(gateway.balance(&caller)).await
         }
         Place::Key => Ok(gateway.key(&known()?)),
         Place::Doubled(rest) => {

@@ -7,6 +7,11 @@ use std::collections::BTreeMap;
 use time::{Date, OffsetDateTime};
 use trunkline_terms::RequestId;
 
+/// The tables that have a partition for each day.
+const TABLES: [&str; 3] = ["hold", "usage", "transfer"];
+/// Bytes that a statement grows by when its tables are named.
+const ROOM_FOR_NAMES: usize = 128;
+
 /// The day (UTC) whose partitions hold a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Day(Date);
@@ -24,12 +29,25 @@ impl Day {
     pub(crate) fn tables(self, statement: &str) -> sqlx::AssertSqlSafe<String> {
         let (year, month, day) = self.0.to_calendar_date();
         let suffix = format!("{year:04}{:02}{day:02}", u8::from(month));
-        let named =
-            ["hold", "usage", "transfer"]
-                .into_iter()
-                .fold(statement.to_owned(), |text, table| {
-                    text.replace(&format!("{{{table}}}"), &format!("ledger.{table}_{suffix}"))
-                });
+        // In one pass: a batch says several of these, and they are long.
+        let mut named = String::with_capacity(statement.len().saturating_add(ROOM_FOR_NAMES));
+        let mut rest = statement;
+        while let Some((before, after)) = rest.split_once('{') {
+            named.push_str(before);
+            match after.split_once('}') {
+                Some((table, behind)) if TABLES.contains(&table) => {
+                    for part in ["ledger.", table, "_", &suffix] {
+                        named.push_str(part);
+                    }
+                    rest = behind;
+                }
+                Some(_) | None => {
+                    named.push('{');
+                    rest = after;
+                }
+            }
+        }
+        named.push_str(rest);
         // Nothing but digits of a date was put in.
         sqlx::AssertSqlSafe(named)
     }
@@ -74,6 +92,8 @@ mod tests {
             text(1_794_700_800),
             "ledger.hold_20261115 ledger.usage_20261115 ledger.transfer_20261115"
         );
+        let braces = Day::of(at(0)).tables("'{}' {other} {hold").into_sql_str();
+        assert_eq!(braces.as_str(), "'{}' {other} {hold");
         let days = by_day(
             [at(1_794_700_799), at(1_794_700_800), at(1_794_700_801)],
             |request| *request,

@@ -14,12 +14,13 @@ use crate::verbs::{Answer, Extend, ExtendAnswer, Op};
 /// Raises every hold for which there is room.
 pub(super) async fn extend(
     tx: &mut Tx,
-    ops: &[Op],
+    ops: &[&Op],
     standing: &mut Standing,
     answers: &mut Answers,
 ) -> Result<(), DbError> {
     let asked: Vec<(usize, &Extend)> = ops
         .iter()
+        .copied()
         .enumerate()
         .filter_map(|(place, op)| match op {
             Op::Extend(extend) => Some((place, extend)),

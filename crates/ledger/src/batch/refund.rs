@@ -13,9 +13,10 @@ use crate::verbs::{Answer, Op, Refund, RefundAnswer, WriteOff};
 
 /// Gives back what was charged. Two refunds of one request are done one after the other, so that the
 /// second sees what the first left.
-pub(super) async fn refund(tx: &mut Tx, ops: &[Op], answers: &mut Answers) -> Result<(), DbError> {
+pub(super) async fn refund(tx: &mut Tx, ops: &[&Op], answers: &mut Answers) -> Result<(), DbError> {
     let mut waiting: Vec<(usize, &Refund)> = ops
         .iter()
+        .copied()
         .enumerate()
         .filter_map(|(place, op)| match op {
             Op::Refund(refund) => Some((place, refund)),
@@ -110,11 +111,11 @@ async fn read_refunds(
 /// Notes losses.
 pub(super) async fn write_off(
     tx: &mut Tx,
-    ops: &[Op],
+    ops: &[&Op],
     answers: &mut Answers,
 ) -> Result<(), DbError> {
     let mut losses: Vec<&WriteOff> = Vec::new();
-    for (place, op) in ops.iter().enumerate() {
+    for (place, op) in ops.iter().copied().enumerate() {
         match op {
             Op::WriteOff(write_off) => {
                 losses.push(write_off);

@@ -19,12 +19,13 @@ use crate::verbs::{Answer, Idempotency, Op, Reserve, ReserveAnswer};
 pub(super) async fn reserve(
     tx: &mut Tx,
     author: &Author,
-    ops: &[Op],
+    ops: &[&Op],
     standing: &mut Standing,
     answers: &mut Answers,
 ) -> Result<(), DbError> {
     let asked: Vec<(usize, &Reserve)> = ops
         .iter()
+        .copied()
         .enumerate()
         .filter_map(|(place, op)| match op {
             Op::Reserve(reserve) => Some((place, reserve.as_ref())),

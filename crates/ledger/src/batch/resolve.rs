@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
+use sqlx::types::Json;
 use trunkline_db::{DbError, Tx};
 use trunkline_terms::{AccountId, Money, RequestId};
 use uuid::Uuid;
@@ -27,12 +27,12 @@ pub(crate) struct Resolution<'a> {
 pub(super) async fn settle_and_void(
     tx: &mut Tx,
     author: &Author,
-    ops: &[Op],
+    ops: &[&Op],
     answers: &mut Answers,
 ) -> Result<(), DbError> {
     let mut places = Vec::new();
     let mut resolutions = Vec::new();
-    for (place, op) in ops.iter().enumerate() {
+    for (place, op) in ops.iter().copied().enumerate() {
         let resolution = match op {
             Op::Settle(settle) => Resolution {
                 request: settle.request,
@@ -105,12 +105,12 @@ pub(crate) async fn resolve(
             .bind(each(&ends, |end| end.request.uuid()))
             .bind(each(&ends, |end| end.account.number()))
             .bind(each(&ends, |end| end.amount))
-            .bind(each(&ends, |end| json_of(&end.detail.units)))
-            .bind(each(&ends, |end| json_of(&end.detail.measured)))
+            .bind(each(&ends, |end| Json(&end.detail.units)))
+            .bind(each(&ends, |end| Json(&end.detail.measured)))
             .bind(each(&ends, |end| end.detail.estimated))
-            .bind(each(&ends, |end| end.detail.tier.clone()))
+            .bind(each(&ends, |end| end.detail.tier.as_deref()))
             .bind(each(&ends, |end| end.detail.cost.map(Money::nanos)))
-            .bind(each(&ends, |end| end.detail.attempts.clone()))
+            .bind(each(&ends, |end| Json(&end.detail.attempts)))
             .bind(each(&ends, |end| end.detail.warnings.join(",")))
             .bind(each(&ends, |end| end.detail.outcome.word()))
             .bind(author.node.as_str())
@@ -175,9 +175,4 @@ async fn read_resolved(
         }
     }
     Ok(found)
-}
-
-fn json_of(value: &impl serde::Serialize) -> Value {
-    // Maps of words and numbers; an empty object is the honest answer if that ever fails.
-    serde_json::to_value(value).unwrap_or_else(|_| Value::Object(serde_json::Map::new()))
 }

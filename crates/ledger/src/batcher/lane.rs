@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
-use trunkline_db::{Database, DbError};
+use trunkline_db::{Database, DbError, Session, Tx};
 
 use super::take_backs::{TakeBacks, moved};
 use super::{Counters, LedgerError};
@@ -18,6 +18,8 @@ const CONFLICT_TRIES: u32 = 3;
 /// Pause before the database is asked again, and its growth.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+/// How long a busy lane keeps its connection.
+const KEPT_AT_MOST: Duration = Duration::from_secs(1);
 /// How often a process that was replaced tries to give back what it owes before it stops.
 const LAST_TRIES: u32 = 20;
 
@@ -38,6 +40,13 @@ pub(super) struct Lane {
     pub(super) counts: Arc<Counters>,
 }
 
+/// The connection of a lane that has more to say.
+#[derive(Default)]
+struct Line {
+    session: Option<Session>,
+    since: Option<Instant>,
+}
+
 // === impl Lane ===
 
 impl Lane {
@@ -45,9 +54,13 @@ impl Lane {
     /// process was replaced.
     pub(super) async fn run(self, mut queue: mpsc::Receiver<Job>) {
         let mut take_backs = TakeBacks::default();
+        let mut line = Line::default();
         loop {
             let mut jobs = take_backs.next(self.max_batch);
             if jobs.is_empty() {
+                if queue.is_empty() {
+                    line.give_back();
+                }
                 match queue.recv().await {
                     Some(job) => jobs.push(job),
                     None => return,
@@ -59,7 +72,7 @@ impl Lane {
                     Err(_) => break,
                 }
             }
-            if self.say(jobs, &mut take_backs).await.is_err() {
+            if self.say(jobs, &mut line, &mut take_backs).await.is_err() {
                 self.give_back_last(take_backs.refunds()).await;
                 return refuse_all(queue).await;
             }
@@ -67,14 +80,19 @@ impl Lane {
     }
 
     /// Says a batch until it is answered. An error means that this process was replaced.
-    async fn say(&self, jobs: Vec<Job>, take_backs: &mut TakeBacks) -> Result<(), BatchError> {
+    async fn say(
+        &self,
+        jobs: Vec<Job>,
+        line: &mut Line,
+        take_backs: &mut TakeBacks,
+    ) -> Result<(), BatchError> {
         let mut batches = vec![jobs];
         while let Some(jobs) = batches.pop() {
             let jobs = forget_expired(jobs, take_backs);
             if jobs.is_empty() {
                 continue;
             }
-            match self.commit(&jobs).await {
+            match self.commit(&jobs, line).await {
                 Ok(answers) => {
                     self.counts.committed(jobs.len());
                     answer(jobs, answers, take_backs);
@@ -137,21 +155,25 @@ impl Lane {
         }
     }
 
-    async fn commit(&self, jobs: &[Job]) -> Result<Vec<Answer>, BatchError> {
-        let ops: Vec<Op> = jobs.iter().map(|job| job.op.clone()).collect();
+    async fn commit(&self, jobs: &[Job], line: &mut Line) -> Result<Vec<Answer>, BatchError> {
+        let ops: Vec<&Op> = jobs.iter().map(|job| &job.op).collect();
         let mut tries: u32 = 0;
         loop {
             tries = tries.saturating_add(1);
-            let mut tx = self.database.begin().await?;
+            let mut tx = line.begin(&self.database).await?;
             let limit = self.database.settings().answer_timeout;
             let said = match tokio::time::timeout(limit, run_in(&mut tx, &self.author, &ops)).await
             {
                 Ok(said) => said,
                 Err(_) => return Err(BatchError::Db(silent())),
             };
-            match tx.finish(said).await {
+            match tx.finish_and_keep(said).await {
                 Err(BatchError::Db(DbError::Conflict(_))) if tries < CONFLICT_TRIES => {}
-                done => return done,
+                Err(error) => return Err(error),
+                Ok((answers, session)) => {
+                    line.keep(session);
+                    return Ok(answers);
+                }
             }
         }
     }
@@ -172,6 +194,35 @@ impl Lane {
                 Err(_) => {}
             }
         }
+    }
+}
+
+// === impl Line ===
+
+impl Line {
+    async fn begin(&mut self, database: &Database) -> Result<Tx, DbError> {
+        match self.session.take() {
+            Some(session) => session.begin().await,
+            None => {
+                self.since = Some(Instant::now());
+                database.begin().await
+            }
+        }
+    }
+
+    /// Keeps it for the next batch, unless it was kept long enough: the pool decides how old a
+    /// connection may become.
+    fn keep(&mut self, session: Session) {
+        if self
+            .since
+            .is_some_and(|since| since.elapsed() < KEPT_AT_MOST)
+        {
+            self.session = Some(session);
+        }
+    }
+
+    fn give_back(&mut self) {
+        drop(self.session.take());
     }
 }
 

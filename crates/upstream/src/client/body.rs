@@ -1,5 +1,8 @@
 //! The body of an answer, piece by piece, each within its time.
 
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -26,6 +29,13 @@ pub struct Answer {
     _place: Option<OwnedSemaphorePermit>,
 }
 
+/// How long an answer may be silent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Overdue {
+    idle: Duration,
+    ends: Option<Instant>,
+}
+
 /// Why a body ended before its end.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BodyError {
@@ -38,6 +48,18 @@ pub enum BodyError {
     /// More than the reader takes.
     #[error("the answer is larger than {0} bytes")]
     TooLarge(usize),
+}
+
+impl Overdue {
+    /// When the next piece is overdue, if the last one came then.
+    #[must_use]
+    pub fn at(&self, heard: Instant) -> Instant {
+        match (heard.checked_add(self.idle), self.ends) {
+            (Some(idle), Some(ends)) => idle.min(ends),
+            (Some(only), None) | (None, Some(only)) => only,
+            (None, None) => heard,
+        }
+    }
 }
 
 impl Answer {
@@ -62,12 +84,7 @@ impl Answer {
     /// The next piece; none at the end.
     pub async fn piece(&mut self) -> Result<Option<Bytes>, BodyError> {
         loop {
-            let idle = Instant::now().checked_add(self.idle);
-            let until = match (idle, self.ends) {
-                (Some(idle), Some(ends)) => idle.min(ends),
-                (Some(only), None) | (None, Some(only)) => only,
-                (None, None) => Instant::now(),
-            };
+            let until = self.overdue().at(Instant::now());
             let frame = match tokio::time::timeout_at(until, self.body.frame()).await {
                 Err(_) => return Err(BodyError::Stalled),
                 Ok(None) => return Ok(None),
@@ -77,6 +94,35 @@ impl Answer {
             if let Ok(data) = frame.into_data() {
                 return Ok(Some(data));
             }
+        }
+    }
+
+    /// The next piece, without a clock of its own: for who keeps one for many pieces, see
+    /// [`Overdue`]. May be dropped at any time; nothing is lost.
+    pub async fn next_piece(&mut self) -> Result<Option<Bytes>, BodyError> {
+        poll_fn(|context| self.poll_piece(context)).await
+    }
+
+    /// The next piece if it is there already.
+    pub fn poll_piece(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Option<Bytes>, BodyError>> {
+        let polled = Pin::new(&mut self.body).poll_frame(context);
+        polled.map(|frame| match frame {
+            None => Ok(None),
+            Some(Err(error)) => Err(BodyError::Broken(error.to_string())),
+            // Trailers are nothing to us; an empty piece says only: look again.
+            Some(Ok(frame)) => Ok(Some(frame.into_data().unwrap_or_default())),
+        })
+    }
+
+    /// How long it may be silent.
+    #[must_use]
+    pub const fn overdue(&self) -> Overdue {
+        Overdue {
+            idle: self.idle,
+            ends: self.ends,
         }
     }
 

@@ -24,6 +24,9 @@ const MAX_IDLE: Duration = Duration::from_secs(30);
 /// Calls at one time that share connections. Servers commonly take 100 on one, and there is one to a
 /// host: a call too many would wait behind slow ones, so it gets a connection of its own instead.
 const MAX_SHARED: usize = 100;
+/// Bytes of a connection of its own that are read ahead of us, and of a head at most: a stream whose
+/// reader is slow keeps no more than this. hyper would take 400 kB.
+const MAX_BUFFER_BYTES: usize = 64 << 10;
 /// Bytes of one answer that may wait for us: most answers fit.
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
 /// Bytes of all answers of a connection that may wait for us: several that nobody reads do not stop
@@ -78,6 +81,7 @@ fn pool(road: Road) -> Pool {
         .pool_idle_timeout(MAX_IDLE)
         .pool_timer(TokioTimer::new())
         .timer(TokioTimer::new())
+        .http1_max_buf_size(MAX_BUFFER_BYTES)
         .http2_initial_stream_window_size(STREAM_WINDOW_BYTES)
         .http2_initial_connection_window_size(CONNECTION_WINDOW_BYTES)
         .http2_max_header_list_size(MAX_HEADER_LIST_BYTES)

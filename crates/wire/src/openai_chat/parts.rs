@@ -2,8 +2,9 @@
 //! and references to things stored elsewhere, which are refused.
 
 use std::borrow::Cow;
+use std::fmt;
 
-use serde::de::IgnoredAny;
+use serde::de::{Error, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::Refusal;
@@ -49,13 +50,15 @@ struct Message<'a> {
     refusal: Option<IgnoredAny>,
 }
 
-#[derive(Deserialize)]
-#[serde(untagged)]
 enum Content<'a> {
-    Parts(#[serde(borrow)] Vec<Part<'a>>),
+    Parts(Vec<Part<'a>>),
     /// Its words are counted by the bytes of the whole.
-    Text(#[serde(deserialize_with = "any_text")] ()),
+    Text,
 }
+
+/// Takes content as it comes. To try one kind after the other would copy it and write out why it is
+/// not the first one, for every message.
+struct ContentVisitor;
 
 #[derive(Deserialize)]
 struct Part<'a> {
@@ -135,6 +138,32 @@ pub(super) fn read_messages(bytes: &[u8]) -> Result<Media, Refusal> {
     Ok(media)
 }
 
+impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ContentVisitor)
+    }
+}
+
+impl<'de> Visitor<'de> for ContentVisitor {
+    type Value = Content<'de>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a text or a list of parts")
+    }
+
+    fn visit_str<E: Error>(self, _: &str) -> Result<Self::Value, E> {
+        Ok(Content::Text)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Self::Value, A::Error> {
+        let mut all = Vec::new();
+        while let Some(part) = parts.next_element()? {
+            all.push(part);
+        }
+        Ok(Content::Parts(all))
+    }
+}
+
 impl Message<'_> {
     fn needs_a_name(&self) -> bool {
         let role = self.role.as_deref().unwrap_or_default();
@@ -175,10 +204,6 @@ impl Media {
         self.bytes = self.bytes.saturating_add(length(encoded));
         self.tokens = self.tokens.saturating_add(tokens);
     }
-}
-
-fn any_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
-    Cow::<'de, str>::deserialize(deserializer).map(|_| ())
 }
 
 fn length(text: &str) -> u64 {

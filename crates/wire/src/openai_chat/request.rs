@@ -355,12 +355,12 @@ fn input_tokens(object: &Object<'_>, media: Media) -> (u64, u64) {
         .filter(|(_, treatment)| *treatment == Treatment::Priced)
         .filter_map(|(field, _)| object.value(field));
     let (mut ascii, mut wide) = (0_u64, 0_u64);
-    for byte in priced.flatten() {
-        if byte.is_ascii() {
-            ascii = ascii.saturating_add(1);
-        } else if byte & 0b1100_0000 != 0b1000_0000 {
-            wide = wide.saturating_add(1);
-        }
+    let count = |bytes: usize| u64::try_from(bytes).unwrap_or(u64::MAX);
+    for value in priced {
+        // A character outside ASCII begins with two set bits.
+        let begins_wide = |byte: &&u8| **byte & 0b1100_0000 == 0b1100_0000;
+        ascii = ascii.saturating_add(count(value.iter().filter(|byte| byte.is_ascii()).count()));
+        wide = wide.saturating_add(count(value.iter().filter(begins_wide).count()));
     }
     let ascii = ascii.saturating_sub(media.bytes);
     let of = |per_token: u64, per_wide: u64, frame: u64| {

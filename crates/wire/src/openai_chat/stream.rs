@@ -30,6 +30,17 @@ pub enum Seen {
     Garbage,
 }
 
+impl Seen {
+    /// What the upstream says about its failure.
+    #[must_use]
+    pub const fn said(&self) -> Option<&UpstreamError> {
+        match self {
+            Self::Failed(said) => Some(said),
+            Self::Piece | Self::UsageOnly | Self::Done | Self::Nothing | Self::Garbage => None,
+        }
+    }
+}
+
 /// What a call cost, and why.
 #[derive(Debug, Clone)]
 pub struct Cost {

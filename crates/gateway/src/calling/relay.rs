@@ -1,0 +1,262 @@
+//! The way of a stream to its reader: pieces are gathered while there are some, sent in one write,
+//! and followed by the last words.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde_json::json;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, Sleep, sleep_until};
+use trunkline_ledger::Outcome;
+use trunkline_terms::Usage;
+use trunkline_upstream::{Answer, BodyError, Overdue};
+use trunkline_wire::openai_chat::{Cost, Tap};
+use trunkline_wire::{Frame, Frames};
+
+use crate::fault::{Fault, Kind};
+use crate::story::Story;
+
+/// A sign of life while the upstream thinks.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+pub(super) const WAITING: &[u8] = b": waiting\n\n";
+
+/// Why the reading of a stream ended.
+pub(super) enum End {
+    /// The upstream said that it was done, or at least why it stopped.
+    Done,
+    /// The money did not reach further.
+    Exhausted,
+    /// The reader has gone.
+    ClientGone,
+    /// The upstream failed.
+    Failed(Kind, Outcome),
+    /// Our books cannot be reached.
+    Unavailable,
+}
+
+/// The way to the reader, and what is kept for the end.
+pub(super) struct Relay {
+    pub(super) pieces: mpsc::Sender<Bytes>,
+    pub(super) story: Arc<Story>,
+    pub(super) reader_wait: Duration,
+    pub(super) tap: Tap,
+    pub(super) rename: Option<String>,
+    /// Pieces that go out together, and their bytes.
+    pub(super) gathered: Vec<Bytes>,
+    pub(super) gathered_bytes: usize,
+    pub(super) patience: Patience,
+    /// The frame with usage, for those who asked.
+    pub(super) usage_frame: Option<Frame>,
+}
+
+/// What a silence asks for.
+pub(super) enum Silence {
+    /// A sign of life.
+    Heartbeat,
+    /// The end.
+    Overdue,
+}
+
+/// The one clock of a stream: to set and unset one for each event costs as much as to read the event.
+pub(super) struct Patience {
+    overdue: Overdue,
+    heard: Instant,
+    spoken: Instant,
+    alarm: Pin<Box<Sleep>>,
+}
+
+// === impl Patience ===
+
+impl Patience {
+    pub(super) fn with(answer: &Answer) -> Self {
+        let now = Instant::now();
+        let mut patience = Self {
+            overdue: answer.overdue(),
+            heard: now,
+            spoken: now,
+            alarm: Box::pin(sleep_until(now)),
+        };
+        patience.set();
+        patience
+    }
+
+    /// The upstream has said something. The alarm stays where it is and looks again when it rings.
+    pub(super) fn hear(&mut self) {
+        self.heard = Instant::now();
+        self.spoken = self.heard;
+    }
+
+    /// Waits until a silence is too long. May be dropped at any time.
+    pub(super) async fn end(&mut self) -> Silence {
+        loop {
+            self.alarm.as_mut().await;
+            let now = Instant::now();
+            if now >= self.overdue.at(self.heard) {
+                return Silence::Overdue;
+            }
+            let silent = now.saturating_duration_since(self.spoken) >= HEARTBEAT;
+            if silent {
+                self.spoken = now;
+            }
+            self.set();
+            if silent {
+                return Silence::Heartbeat;
+            }
+        }
+    }
+
+    fn set(&mut self) {
+        let overdue = self.overdue.at(self.heard);
+        let next = self.spoken.checked_add(HEARTBEAT);
+        self.alarm
+            .as_mut()
+            .reset(next.map_or(overdue, |next| next.min(overdue)));
+    }
+}
+
+// === impl Relay ===
+
+impl Relay {
+    /// Keeps a frame for the next flush.
+    pub(super) fn gather(&mut self, frame: &Frame) {
+        let bytes = match &self.rename {
+            Some(model) => frame.with_model(model),
+            None => frame.raw.clone(),
+        };
+        self.gather_bytes(bytes);
+    }
+
+    /// The same for bytes of ours.
+    pub(super) fn gather_bytes(&mut self, bytes: Bytes) {
+        self.gathered_bytes = self.gathered_bytes.saturating_add(bytes.len());
+        self.gathered.push(bytes);
+    }
+
+    /// Sends what was gathered, in one piece. False as [`Relay::send`].
+    pub(super) async fn flush(&mut self) -> bool {
+        let bytes = match self.gathered.as_slice() {
+            [] => return true,
+            [only] => only.clone(),
+            more => Bytes::from(more.concat()),
+        };
+        self.gathered.clear();
+        self.gathered_bytes = 0;
+        self.send(bytes).await
+    }
+
+    /// Nothing more comes: sends what was gathered. The end is another one if nobody takes it.
+    pub(super) async fn end(&mut self, end: End) -> End {
+        let taken = self.flush().await;
+        match end {
+            End::Done | End::Exhausted if !taken => End::ClientGone,
+            End::Done | End::Exhausted | End::ClientGone | End::Failed(..) | End::Unavailable => {
+                end
+            }
+        }
+    }
+
+    /// False when the reader has gone, or takes nothing for too long.
+    pub(super) async fn send(&self, bytes: Bytes) -> bool {
+        let length = u64::try_from(bytes.len()).unwrap_or(0);
+        let sent = self.pieces.send_timeout(bytes, self.reader_wait).await;
+        if sent.is_ok() {
+            self.story.sent(length);
+        }
+        sent.is_ok()
+    }
+
+    /// The format's own error, then the end.
+    pub(super) async fn break_off(&mut self, fault: &Fault) {
+        self.story.faulted(fault);
+        let body = json!({
+            "error": {
+                "message": fault.message,
+                "type": fault.kind.family(),
+                "param": fault.param,
+                "code": fault.kind.code(),
+                "charged": false,
+                "retryable": fault.kind.is_retryable(),
+            }
+        });
+        self.send(Frame::of_data(body.to_string().as_bytes()).raw)
+            .await;
+    }
+
+    /// Everything after the last piece, now that the charge is durable.
+    pub(super) async fn say_goodbye(
+        &mut self,
+        model: &str,
+        exhausted: bool,
+        usage: Option<Usage>,
+        cost: &Cost,
+    ) {
+        let mut last = Vec::new();
+        if exhausted {
+            last.extend_from_slice(&self.tap.length_frame(model));
+        }
+        if let Some(usage) = usage {
+            let frame = self
+                .tap
+                .usage_frame(self.usage_frame.as_ref(), model, &usage, cost);
+            last.extend_from_slice(&frame);
+        }
+        last.extend_from_slice(format!(": trunkline-cost-usd={}\n\n", cost.total).as_bytes());
+        last.extend_from_slice(b"data: [DONE]\n\n");
+        self.send(Bytes::from(last)).await;
+    }
+}
+
+pub(super) async fn next_frame(
+    answer: &mut Answer,
+    frames: &mut Frames,
+) -> Result<Option<Frame>, BodyError> {
+    loop {
+        match frames.take() {
+            Ok(Some(frame)) => return Ok(Some(frame)),
+            Ok(None) => {}
+            Err(error) => return Err(BodyError::Broken(error.to_string())),
+        }
+        match answer.next_piece().await? {
+            Some(piece) => frames.push(&piece),
+            None => return Ok(std::mem::take(frames).rest()),
+        }
+    }
+}
+
+/// A frame that is there already, or comes while everybody else has had a turn; none if not.
+pub(super) async fn ready_frame(
+    answer: &mut Answer,
+    frames: &mut Frames,
+) -> Option<Result<Option<Frame>, BodyError>> {
+    let mut waited = false;
+    loop {
+        match frames.take() {
+            Ok(Some(frame)) => return Some(Ok(Some(frame))),
+            Ok(None) => {}
+            Err(error) => return Some(Err(BodyError::Broken(error.to_string()))),
+        }
+        match poll_fn(|context| Poll::Ready(answer.poll_piece(context))).await {
+            Poll::Ready(Ok(Some(piece))) => frames.push(&piece),
+            Poll::Ready(Ok(None)) => return Some(Ok(std::mem::take(frames).rest())),
+            Poll::Ready(Err(error)) => return Some(Err(error)),
+            Poll::Pending if waited => return None,
+            Poll::Pending => {
+                waited = true;
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+}
+
+pub(super) fn end_of(error: &BodyError) -> End {
+    match error {
+        BodyError::Stalled => End::Failed(Kind::UpstreamTimeout, Outcome::UpstreamTimeout),
+        BodyError::Broken(_) | BodyError::TooLarge(_) => {
+            End::Failed(Kind::UpstreamFailed, Outcome::UpstreamFailed)
+        }
+    }
+}
