@@ -162,15 +162,15 @@ impl Layout {
 
 impl<'a> SeenKeys<'a> {
     /// Whether a key stands among the members already.
-    fn has(&mut self, members: &[Member<'a>], key: &Cow<'a, str>) -> bool {
+    fn has(&mut self, members: &[Member<'a>], key: Cow<'a, str>) -> bool {
         if members.len() < FEW_MEMBERS {
-            return members.iter().any(|member| member.key == *key);
+            return members.iter().any(|member| member.key == key);
         }
         if self.0.is_empty() {
             self.0
                 .extend(members.iter().map(|member| member.key.clone()));
         }
-        !self.0.insert(key.clone())
+        !self.0.insert(key)
     }
 }
 
@@ -235,7 +235,7 @@ impl<'a> Scanner<'a> {
             }
             let start = self.at;
             let key = self.key()?;
-            if seen.has(&members, &key) {
+            if seen.has(&members, key.clone()) {
                 return Err(JsonError::DuplicateKey(key.chars().take(64).collect()));
             }
             self.space();
