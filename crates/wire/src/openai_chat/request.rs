@@ -348,6 +348,14 @@ fn usage_edit(object: &Object<'_>, out: &Outgoing<'_>) -> Option<Edit<'static>> 
     Some(Edit::Set("stream_options", value))
 }
 
+/// How many bytes are of a kind. There are fewer than numbers, so nothing wraps; a sum that is checked
+/// at each step is not done many bytes at a time.
+fn count(bytes: &[u8], is_one: impl Fn(&u8) -> bool) -> u64 {
+    bytes.iter().fold(0, |sum: u64, byte| {
+        sum.wrapping_add(u64::from(is_one(byte)))
+    })
+}
+
 /// The bound and a fair guess.
 fn input_tokens(object: &Object<'_>, media: Media) -> (u64, u64) {
     let priced = FIELDS
@@ -355,12 +363,10 @@ fn input_tokens(object: &Object<'_>, media: Media) -> (u64, u64) {
         .filter(|(_, treatment)| *treatment == Treatment::Priced)
         .filter_map(|(field, _)| object.value(field));
     let (mut ascii, mut wide) = (0_u64, 0_u64);
-    let count = |bytes: usize| u64::try_from(bytes).unwrap_or(u64::MAX);
     for value in priced {
+        ascii = ascii.saturating_add(count(value, u8::is_ascii));
         // A character outside ASCII begins with two set bits.
-        let begins_wide = |byte: &&u8| **byte & 0b1100_0000 == 0b1100_0000;
-        ascii = ascii.saturating_add(count(value.iter().filter(|byte| byte.is_ascii()).count()));
-        wide = wide.saturating_add(count(value.iter().filter(begins_wide).count()));
+        wide = wide.saturating_add(count(value, |byte| byte & 0b1100_0000 == 0b1100_0000));
     }
     let ascii = ascii.saturating_sub(media.bytes);
     let of = |per_token: u64, per_wide: u64, frame: u64| {
