@@ -167,13 +167,13 @@ impl Arena {
     }
 
     /// Puts another process of the same name in its place, on an address of its own. The one before
-    /// goes on, and does not know.
+    /// goes on, and does not know. If it sleeps inside a transaction, its heir waits until PostgreSQL
+    /// ends that.
     pub(crate) async fn replace_gateway(&mut self) -> Child {
+        let before = self.gateway.take().expect("it runs");
         self.address = free_address();
-        let mut heir = self.command(self.address).spawn().unwrap();
-        let line = first_line(&mut heir).await;
-        assert!(line.contains("\"listen\""), "{line}");
-        self.gateway.replace(heir).expect("it runs")
+        self.start_gateway().await;
+        before
     }
 
     /// Kills it where it stands.

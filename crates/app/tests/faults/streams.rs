@@ -64,7 +64,10 @@ async fn slow_streams_take_a_bounded_memory_and_give_it_back() {
     assert!(first <= bound, "{first} kB, bound {bound} kB");
     assert!(after <= half_way(idle, first), "{after} kB stay");
     // A second wave lives in what the first one gave back.
-    assert!(second <= first + first / 5, "{first} kB, then {second} kB");
+    assert!(
+        second <= first + BESIDE_KB / 2,
+        "{first} kB, then {second} kB"
+    );
     let (paid, held) = arena.balance().await;
     assert!(held == 0 && paid < MONEY);
     arena.audit().await;
