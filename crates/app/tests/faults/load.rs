@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -54,6 +54,7 @@ pub(crate) struct Load {
     address: SocketAddr,
     key: String,
     left: AtomicU64,
+    goes_on: AtomicBool,
     numbers: AtomicU64,
 }
 
@@ -63,6 +64,7 @@ impl Load {
             address,
             key: key.to_owned(),
             left: AtomicU64::new(calls),
+            goes_on: AtomicBool::new(true),
             numbers: AtomicU64::new(0),
         })
     }
@@ -71,7 +73,12 @@ impl Load {
         self.left.load(Ordering::Relaxed) == 0
     }
 
-    /// Runs so many clients until all calls are made.
+    /// No more calls than were asked for.
+    pub(crate) fn end(&self) {
+        self.goes_on.store(false, Ordering::Relaxed);
+    }
+
+    /// Runs so many clients until all calls are made and nobody wants more.
     pub(crate) async fn run(self: Arc<Self>, clients: usize) -> Vec<Call> {
         let mut running = JoinSet::new();
         for _ in 0..clients {
@@ -90,6 +97,7 @@ impl Load {
             .left
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take)
             .is_ok()
+            || self.goes_on.load(Ordering::Relaxed)
         {
             history.push(self.call(&client).await);
         }

@@ -10,6 +10,9 @@ use crate::verdict::judge;
 
 const CALLS: &str = "TRUNKLINE_STORM_CALLS";
 const SHORT_CALLS: u64 = 2_000;
+/// Faults for so many calls: 500 for 50,000, and never fewer than 40.
+const CALLS_PER_FAULT: u64 = 100;
+const LEAST_FAULTS: u64 = 40;
 const CLIENTS: usize = 16;
 /// Work between two faults.
 const CALM: Duration = Duration::from_millis(250);
@@ -30,8 +33,9 @@ async fn no_answer_is_lost_doubled_or_charged_for_failure_while_everything_break
     let load = Load::new(arena.address, &arena.key, calls);
     #[expect(clippy::disallowed_methods, reason = "it is joined below")]
     let clients = tokio::spawn(std::sync::Arc::clone(&load).run(CLIENTS));
+    let enough = LEAST_FAULTS.max(calls / CALLS_PER_FAULT);
     let mut faults = 0;
-    while !load.is_over() {
+    while !load.is_over() || faults < enough {
         tokio::time::sleep(CALM).await;
         let [dice] = random_bytes::<1>();
         match dice % 4 {
@@ -51,13 +55,10 @@ async fn no_answer_is_lost_doubled_or_charged_for_failure_while_everything_break
         }
         faults += 1;
     }
+    load.end();
     let history = clients.await.unwrap();
-    assert_eq!(u64::try_from(history.len()).unwrap(), calls);
+    assert!(u64::try_from(history.len()).unwrap() >= calls);
     let counts = judge(&arena, &history).await;
     println!("{faults} faults, {counts:?}");
     assert!(counts.complete > 0 && counts.failed > 0, "{counts:?}");
-    assert!(
-        faults >= 40 || calls < SHORT_CALLS,
-        "{faults} faults in {calls} calls"
-    );
 }
