@@ -260,14 +260,27 @@ fn remember_pause(gateway: &Gateway, credential: &LiveCredential, status: Status
     });
 }
 
-/// The upstream's own words about the request, without its secrets.
+/// The upstream's own words about the request.
 async fn refused(gateway: &Gateway, answer: &mut Answer) -> NoAnswer {
-    let status = answer.status;
-    // Of every channel: an upstream may sit behind several, and repeat what another one was sent.
+    let body = answer.whole(MAX_ERROR_BYTES).await.unwrap_or_default();
+    NoAnswer {
+        fault: in_its_words(gateway, answer.status, &read_error(&body)),
+        outcome: Outcome::Refused,
+    }
+}
+
+/// What the caller is told when an upstream blames the request under a good status; none if it
+/// blames itself.
+pub(crate) fn blamed(gateway: &Gateway, said: &UpstreamError) -> Option<Fault> {
+    said.blames_the_request()
+        .then(|| in_its_words(gateway, StatusCode::BAD_REQUEST, said))
+}
+
+/// A refusal as the upstream put it, without secrets: those of every channel, since an upstream may
+/// sit behind several and repeat what another one was sent.
+fn in_its_words(gateway: &Gateway, status: StatusCode, said: &UpstreamError) -> Fault {
     let roster = gateway.inner.roster.get();
     let clean = |text: &str| without_secrets(text, roster.secrets());
-    let body = answer.whole(MAX_ERROR_BYTES).await.unwrap_or_default();
-    let said = read_error(&body);
     let status = if said.blames_the_request() {
         StatusCode::BAD_REQUEST
     } else {
@@ -283,23 +296,7 @@ async fn refused(gateway: &Gateway, answer: &mut Answer) -> NoAnswer {
     let code = said.code.as_deref().map(clean);
     let mut fault = Fault::new(Kind::UpstreamRefused(status, code), message);
     fault.param = said.param.as_deref().map(clean);
-    NoAnswer {
-        fault,
-        outcome: Outcome::Refused,
-    }
-}
-
-/// What the caller is told when an upstream blames the request under a good status; none if it
-/// blames itself.
-pub(crate) fn blamed(gateway: &Gateway, said: &UpstreamError) -> Option<Fault> {
-    if !said.blames_the_request() {
-        return None;
-    }
-    let roster = gateway.inner.roster.get();
-    let clean = |text: &str| without_secrets(text, roster.secrets());
-    let code = said.code.as_deref().map(clean);
-    let kind = Kind::UpstreamRefused(StatusCode::BAD_REQUEST, code);
-    Some(Fault::new(kind, clean(&said.message)))
+    fault
 }
 
 fn nobody(quoted: &Quoted, worst: Option<Why>) -> NoAnswer {

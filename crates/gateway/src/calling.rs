@@ -10,11 +10,12 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 use trunkline_ledger::{Detail, Outcome};
 use trunkline_terms::{Money, Side, Usage};
+use trunkline_upstream::BodyError;
 use trunkline_wire::openai_chat::Told;
 
 use crate::admitted::Admitted;
 use crate::asking::{NoAnswer, ask};
-use crate::fault::Fault;
+use crate::fault::{Fault, Kind};
 use crate::gateway::Gateway;
 use crate::quoted::{Price, Quoted};
 use crate::reply::Answered;
@@ -159,6 +160,17 @@ fn nothing(story: &Story, outcome: Outcome) -> Detail {
     Detail {
         attempts: story.attempts_json(),
         ..Detail::nothing(outcome)
+    }
+}
+
+/// What an upstream that broke off is called.
+const FAILED: (Kind, Outcome) = (Kind::UpstreamFailed, Outcome::UpstreamFailed);
+
+/// What the caller and the usage row call a body that did not end well.
+const fn fault_of(error: &BodyError) -> (Kind, Outcome) {
+    match error {
+        BodyError::Stalled => (Kind::UpstreamTimeout, Outcome::UpstreamTimeout),
+        BodyError::Broken(_) | BodyError::TooLarge(_) => FAILED,
     }
 }
 

@@ -17,6 +17,7 @@ use trunkline_upstream::{Answer, BodyError, Overdue};
 use trunkline_wire::openai_chat::{Cost, Tap};
 use trunkline_wire::{Frame, Frames};
 
+use super::fault_of;
 use crate::fault::{Fault, Kind};
 use crate::story::Story;
 
@@ -253,10 +254,6 @@ pub(super) async fn ready_frame(
 }
 
 pub(super) fn end_of(error: &BodyError) -> End {
-    match error {
-        BodyError::Stalled => End::Failed(Kind::UpstreamTimeout, Outcome::UpstreamTimeout),
-        BodyError::Broken(_) | BodyError::TooLarge(_) => {
-            End::Failed(Kind::UpstreamFailed, Outcome::UpstreamFailed)
-        }
-    }
+    let (kind, outcome) = fault_of(error);
+    End::Failed(kind, outcome)
 }

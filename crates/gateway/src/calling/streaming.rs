@@ -14,7 +14,7 @@ use trunkline_wire::openai_chat::{Cost, Seen, Tap, Told, UpstreamError};
 use trunkline_wire::{Frame, Frames};
 
 use super::relay::{End, Patience, Relay, Silence, WAITING, end_of, next_frame, ready_frame};
-use super::{Call, Head, tell};
+use super::{Call, FAILED, Head, fault_of, tell};
 use crate::admitted::Extended;
 use crate::asking::blamed;
 use crate::fault::{Fault, Kind};
@@ -52,15 +52,11 @@ impl Call {
                 return self.void(Outcome::Cancelled).await;
             }
             Some(Ok(Some(frame))) => (relay.tap.see(&frame), frame),
-            Some(Ok(None)) => {
-                let nothing = BodyError::Broken(String::new());
-                return self.fail_early(head, &nothing, None).await;
-            }
-            Some(Err(error)) => return self.fail_early(head, &error, None).await,
+            Some(Ok(None)) => return self.fail_early(head, FAILED, None).await,
+            Some(Err(error)) => return self.fail_early(head, fault_of(&error), None).await,
         };
         if let (Seen::Failed(_) | Seen::Garbage, _) = &first {
-            let broken = BodyError::Broken(String::new());
-            return self.fail_early(head, &broken, first.0.said()).await;
+            return self.fail_early(head, FAILED, first.0.said()).await;
         }
         let mut reply = reply::events(receiver);
         set_warnings(reply.headers_mut(), &self.quoted.warnings);
@@ -84,17 +80,16 @@ impl Call {
     }
 
     /// Nothing has been sent yet, so there is a status for it.
-    async fn fail_early(self, head: Head, error: &BodyError, said: Option<&UpstreamError>) {
+    async fn fail_early(
+        self,
+        head: Head,
+        (kind, outcome): (Kind, Outcome),
+        said: Option<&UpstreamError>,
+    ) {
         if let Some(fault) = said.and_then(|said| blamed(&self.gateway, said)) {
             self.void(Outcome::Refused).await;
             return tell(head, Err(fault));
         }
-        let (kind, outcome) = match error {
-            BodyError::Stalled => (Kind::UpstreamTimeout, Outcome::UpstreamTimeout),
-            BodyError::Broken(_) | BodyError::TooLarge(_) => {
-                (Kind::UpstreamFailed, Outcome::UpstreamFailed)
-            }
-        };
         self.upstream_failed();
         self.void(outcome).await;
         let text = "the upstream failed before its answer began; nothing was charged";

@@ -3,12 +3,12 @@
 use http::StatusCode;
 use tokio::time::Instant;
 use trunkline_ledger::Outcome;
-use trunkline_upstream::{Answer, BodyError};
+use trunkline_upstream::Answer;
 use trunkline_wire::openai_chat::{
     AnswerError, UpstreamError, read_answer, read_told, rename_model,
 };
 
-use super::{Call, Head, tell};
+use super::{Call, Head, fault_of, tell};
 use crate::asking::blamed;
 use crate::fault::{Fault, Kind};
 use crate::reply::{self, InLedger, set_cost, set_warnings};
@@ -28,12 +28,7 @@ impl Call {
             Ok(body) => body,
             Err(error) => {
                 self.upstream_failed();
-                let (kind, outcome) = match error {
-                    BodyError::Stalled => (Kind::UpstreamTimeout, Outcome::UpstreamTimeout),
-                    BodyError::Broken(_) | BodyError::TooLarge(_) => {
-                        (Kind::UpstreamFailed, Outcome::UpstreamFailed)
-                    }
-                };
+                let (kind, outcome) = fault_of(&error);
                 self.void(outcome).await;
                 return tell(head, Err(broke_off(kind)));
             }

@@ -3,22 +3,13 @@
 use bytes::Bytes;
 use http::Method;
 use serde_json::{Value, json};
-use trunkline_simulator::{Fault, Rule, Simulator};
+use trunkline_simulator::{Fault, Simulator};
 
 use crate::house::{CANARY, Got, House, ask, ask_streaming};
+use crate::upstreams::always;
 
 const PATH: &str = "/v1/chat/completions";
 const ALL: i64 = 10_000_000_000;
-
-fn always(fault: Fault) -> Rule {
-    Rule {
-        fault,
-        times: None,
-        model: None,
-        key: None,
-        one_in: 1,
-    }
-}
 
 fn with(field: &str, value: Value) -> Value {
     let mut body = ask("Hello [[tokens:3]]");

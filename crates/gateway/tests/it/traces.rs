@@ -4,10 +4,11 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
-use trunkline_simulator::{Fault, Rule, Simulator};
+use trunkline_simulator::{Fault, Simulator};
 
 use crate::collector::{Collector, SILENT, number, text, texts, value};
 use crate::house::{House, Wishes, ask, ask_streaming};
+use crate::upstreams::always;
 
 async fn traced(per_thousand: u64) -> (House, Collector) {
     let collector = Collector::start().await;
@@ -17,16 +18,6 @@ async fn traced(per_thousand: u64) -> (House, Collector) {
     })
     .await;
     (house, collector)
-}
-
-fn always(fault: Fault) -> Rule {
-    Rule {
-        fault,
-        times: None,
-        model: None,
-        key: None,
-        one_in: 1,
-    }
 }
 
 /// A number of the admin listener.

@@ -8,7 +8,7 @@ use trunkline_store::channels;
 
 use crate::house::{CANARY, House, ask, ask_streaming};
 
-fn always(fault: Fault) -> Rule {
+pub(crate) fn always(fault: Fault) -> Rule {
     Rule {
         fault,
         times: None,
