@@ -1,37 +1,45 @@
-//! The price book: groups, and the price list of every model. Loaded whole or refused whole.
+//! The catalog in use: groups, vendors and every model with its prices. Loaded whole or refused
+//! whole, and immutable; a changed one is built beside it and shares what stayed the same.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
+use std::sync::Arc;
 
-use serde::Deserialize;
 use trunkline_terms::Ratio;
 
 use crate::check::Finding;
-use crate::list::{PriceList, RawList};
-use crate::unique::unique_keys;
+use crate::document::{Document, Entry, Frame};
+use crate::list::PriceList;
+use crate::model::Model;
 use crate::version::PricingVersion;
 
 /// Most models in one book.
 pub const MAX_MODELS: usize = 100_000;
-/// Largest book text that is read.
-pub const MAX_BOOK_BYTES: usize = 64_000_000;
 /// Longest name of a model or group.
 const MAX_NAME: usize = 200;
 
-/// A checked price book. Nothing in it changes after loading.
+/// A checked catalog. Nothing in it changes after loading.
 #[derive(Debug, Clone)]
 pub struct Book {
-    groups: BTreeMap<String, Ratio>,
-    auto_groups: Vec<String>,
-    models: BTreeMap<String, ModelPrices>,
+    frame: Arc<Frame>,
+    /// A hash lookup: what a call pays for does not grow with the catalog.
+    models: HashMap<Arc<str>, Arc<Model>>,
+    /// For lists, which people read in order.
+    names: Vec<Arc<str>>,
     version: PricingVersion,
 }
 
-/// Prices of one model and the groups it is sold in.
+/// A model at a caller's price, kept for the length of a call.
 #[derive(Debug, Clone)]
-pub struct ModelPrices {
-    pub(crate) groups: Vec<String>,
-    pub(crate) list: PriceList,
+pub struct Sale {
+    /// The model.
+    pub model: Arc<Model>,
+    /// The group whose price it is.
+    pub group: String,
+    /// The group's multiplier.
+    pub rate: Ratio,
+    /// The set of prices it is from.
+    pub version: PricingVersion,
 }
 
 /// A price list seen through a group: everything a quote needs.
@@ -69,36 +77,9 @@ pub enum BookError {
     /// Not TOML or JSON of the right shape, or an unknown key.
     #[error("the price book cannot be read: {0}")]
     Shape(String),
-    /// Too large to look at.
-    #[error("the price book has more than {MAX_BOOK_BYTES} bytes")]
-    TooLarge,
     /// It reads, but what it says is wrong.
     #[error("the price book is refused:{}", ListOf(.0))]
     Findings(Vec<Finding>),
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawBook {
-    #[serde(deserialize_with = "unique_keys")]
-    groups: BTreeMap<String, RawGroup>,
-    #[serde(default)]
-    auto_groups: Vec<String>,
-    #[serde(default, deserialize_with = "unique_keys")]
-    models: BTreeMap<String, RawModel>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawGroup {
-    rate: Ratio,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawModel {
-    groups: Vec<String>,
-    prices: RawList,
 }
 
 // === impl Book ===
@@ -106,72 +87,82 @@ struct RawModel {
 impl Book {
     /// Reads and checks a book written as TOML.
     pub fn from_toml(text: &str) -> Result<Self, BookError> {
-        bounded(text)?;
-        let raw = toml::from_str(text).map_err(|error| BookError::Shape(error.to_string()))?;
-        Self::check(raw)
+        Self::check(Document::from_toml(text).map_err(BookError::Shape)?)
     }
 
     /// Reads and checks a book written as JSON.
     pub fn from_json(text: &str) -> Result<Self, BookError> {
-        bounded(text)?;
-        let raw =
-            serde_json::from_str(text).map_err(|error| BookError::Shape(error.to_string()))?;
-        Self::check(raw)
+        Self::check(Document::from_json(text).map_err(BookError::Shape)?)
     }
 
-    fn check(raw: RawBook) -> Result<Self, BookError> {
+    /// Checks a whole catalog.
+    pub fn check(document: Document) -> Result<Self, BookError> {
+        let (frame, models) = document.into_parts();
+        let entries = models.into_iter().map(|(name, entry)| (name, Some(entry)));
+        Self::empty().changed(Some(frame), entries)
+    }
+
+    /// A catalog that sells nothing.
+    #[must_use]
+    pub fn empty() -> Self {
+        let frame = Frame::default();
+        let version = PricingVersion::of(&frame, std::iter::empty());
+        Self {
+            frame: Arc::new(frame),
+            models: HashMap::new(),
+            names: Vec::new(),
+            version,
+        }
+    }
+
+    /// The catalog after a change: a new frame, or none to keep it, and models that are new, other,
+    /// or gone. Models that stay are shared and not checked again, but for their groups.
+    pub fn changed(
+        &self,
+        frame: Option<Frame>,
+        entries: impl IntoIterator<Item = (String, Option<Entry>)>,
+    ) -> Result<Self, BookError> {
         let mut findings = Vec::new();
         let mut say = |text: String| findings.push(Finding::from(text));
-        if raw.models.len() > MAX_MODELS {
-            say(format!(
-                "{} models; at most {MAX_MODELS} are allowed",
-                raw.models.len()
-            ));
-        }
-        for name in raw.groups.keys().chain(raw.models.keys()) {
-            if name.is_empty() || name.len() > MAX_NAME || name.chars().any(char::is_control) {
-                say(format!(
-                    "name {name:?} must have 1 to {MAX_NAME} printable characters"
-                ));
-            }
-        }
-        for (position, group) in raw.auto_groups.iter().enumerate() {
-            if !raw.groups.contains_key(group) {
-                say(format!("auto_groups names {group:?}, which is no group"));
-            }
-            if raw
-                .auto_groups
-                .iter()
-                .take(position)
-                .any(|earlier| earlier == group)
-            {
-                say(format!("auto_groups names {group:?} twice"));
-            }
-        }
-        let groups: BTreeMap<String, Ratio> = raw
-            .groups
-            .into_iter()
-            .map(|(name, group)| (name, group.rate))
-            .collect();
-        let mut models = BTreeMap::new();
-        for (name, model) in raw.models {
-            match check_model(model, &groups) {
-                Ok(prices) => {
-                    models.insert(name, prices);
-                }
+        let frame = frame.map_or_else(|| Arc::clone(&self.frame), Arc::new);
+        check_frame(&frame, &mut say);
+        let mut models = self.models.clone();
+        for (name, entry) in entries {
+            let Some(entry) = entry else {
+                models.remove(name.as_str());
+                continue;
+            };
+            check_name(&name, &mut say);
+            let name: Arc<str> = Arc::from(name);
+            match Model::check(entry) {
+                Ok(model) => drop(models.insert(name, Arc::new(model))),
                 Err(wrong) => wrong
                     .iter()
                     .for_each(|finding| say(format!("model {name:?}: {finding}"))),
             }
         }
+        if models.len() > MAX_MODELS {
+            let count = models.len();
+            say(format!("{count} models; at most {MAX_MODELS} are allowed"));
+        }
+        let mut names: Vec<Arc<str>> = models.keys().map(Arc::clone).collect();
+        names.sort_unstable();
+        for name in &names {
+            if let Some(model) = models.get(name) {
+                model.check_within(&frame, &mut |text| say(format!("model {name:?}: {text}")));
+            }
+        }
         if !findings.is_empty() {
             return Err(BookError::Findings(findings));
         }
-        let version = PricingVersion::of(&groups, &raw.auto_groups, &models);
+        let in_order = names
+            .iter()
+            .filter_map(|name| Some((name.as_ref(), models.get(name)?.as_ref())));
+        let version = PricingVersion::of(&frame, in_order);
         Ok(Self {
-            groups,
-            auto_groups: raw.auto_groups,
+            frame,
             models,
+            names,
             version,
         })
     }
@@ -182,21 +173,43 @@ impl Book {
         self.version
     }
 
+    /// Groups and vendors.
+    #[must_use]
+    pub fn frame(&self) -> &Frame {
+        &self.frame
+    }
+
     /// The groups tried in order for a key set to `auto`.
     #[must_use]
     pub fn auto_groups(&self) -> &[String] {
-        &self.auto_groups
+        &self.frame.auto_groups
     }
 
     /// The models' names, sorted.
     pub fn models(&self) -> impl Iterator<Item = &str> {
-        self.models.keys().map(String::as_str)
+        self.names.iter().map(AsRef::as_ref)
     }
 
-    /// A model's prices.
+    /// How many models there are.
     #[must_use]
-    pub fn model(&self, name: &str) -> Option<&ModelPrices> {
+    pub fn count(&self) -> usize {
+        self.names.len()
+    }
+
+    /// A model.
+    #[must_use]
+    pub fn model(&self, name: &str) -> Option<&Arc<Model>> {
         self.models.get(name)
+    }
+
+    /// The catalog as it is written down.
+    #[must_use]
+    pub fn document(&self) -> Document {
+        let entries = self
+            .models
+            .iter()
+            .map(|(name, model)| (name.as_ref().to_owned(), model.entry().clone()));
+        Document::of_parts(self.frame.as_ref().clone(), entries.collect())
     }
 
     /// The prices a caller gets for a model, and the group they come from.
@@ -209,73 +222,83 @@ impl Book {
             .model(model)
             .ok_or_else(|| NotSold::UnknownModel(model.to_owned()))?;
         let in_group = |name: &'a str| {
-            let sold = prices.groups.iter().any(|group| group == name);
-            let rate = self.groups.get(name).filter(|_| sold)?;
+            let sold = prices.groups().iter().any(|group| group == name);
+            let group = self.frame.groups.get(name).filter(|_| sold)?;
             Some((
                 name,
                 Offer {
-                    list: &prices.list,
-                    rate: *rate,
+                    list: prices.list(),
+                    rate: group.rate,
                 },
             ))
         };
         let found = match choice {
             GroupChoice::Named(name) => in_group(name),
-            GroupChoice::Auto => self.auto_groups.iter().find_map(|name| in_group(name)),
+            GroupChoice::Auto => self
+                .frame
+                .auto_groups
+                .iter()
+                .find_map(|name| in_group(name)),
         };
         found.ok_or(NotSold::OtherGroups)
     }
+
+    /// The same, to keep.
+    pub fn sale(&self, model: &str, choice: GroupChoice<'_>) -> Result<Sale, NotSold> {
+        let (group, offer) = self.offer(model, choice)?;
+        let (group, rate) = (group.to_owned(), offer.rate);
+        let model = self
+            .model(model)
+            .ok_or_else(|| NotSold::UnknownModel(model.to_owned()))?;
+        Ok(Sale {
+            model: Arc::clone(model),
+            group,
+            rate,
+            version: self.version,
+        })
+    }
 }
 
-// === impl ModelPrices ===
+// === impl Sale ===
 
-impl ModelPrices {
-    /// The groups the model is sold in, sorted.
+impl Sale {
+    /// What a quote needs.
     #[must_use]
-    pub fn groups(&self) -> &[String] {
-        &self.groups
-    }
-
-    /// The price list.
-    #[must_use]
-    pub const fn list(&self) -> &PriceList {
-        &self.list
+    pub fn offer(&self) -> Offer<'_> {
+        Offer {
+            list: self.model.list(),
+            rate: self.rate,
+        }
     }
 }
 
-fn bounded(text: &str) -> Result<(), BookError> {
-    if text.len() > MAX_BOOK_BYTES {
-        Err(BookError::TooLarge)
-    } else {
-        Ok(())
+fn check_name(name: &str, say: &mut impl FnMut(String)) {
+    if name.is_empty() || name.len() > MAX_NAME || name.chars().any(char::is_control) {
+        say(format!(
+            "name {name:?} must have 1 to {MAX_NAME} printable characters"
+        ));
     }
 }
 
-fn check_model(
-    model: RawModel,
-    known_groups: &BTreeMap<String, Ratio>,
-) -> Result<ModelPrices, Vec<Finding>> {
-    let RawModel { mut groups, prices } = model;
-    groups.sort();
-    groups.dedup();
-    let mut findings = Vec::new();
-    if groups.is_empty() {
-        findings.push(Finding::from("it is sold in no group".to_owned()));
+fn check_frame(frame: &Frame, say: &mut impl FnMut(String)) {
+    frame
+        .groups
+        .keys()
+        .chain(frame.vendors.keys())
+        .for_each(|name| check_name(name, say));
+    for (position, group) in frame.auto_groups.iter().enumerate() {
+        if !frame.groups.contains_key(group) {
+            say(format!("auto_groups names {group:?}, which is no group"));
+        }
+        let mut earlier = frame.auto_groups.iter().take(position);
+        if earlier.any(|earlier| earlier == group) {
+            say(format!("auto_groups names {group:?} twice"));
+        }
     }
-    for group in groups
-        .iter()
-        .filter(|group| !known_groups.contains_key(*group))
-    {
-        findings.push(Finding::from(format!(
-            "it is sold in {group:?}, which is no group"
-        )));
-    }
-    match prices.check() {
-        Ok(list) if findings.is_empty() => Ok(ModelPrices { groups, list }),
-        Ok(_) => Err(findings),
-        Err(wrong) => {
-            findings.extend(wrong);
-            Err(findings)
+    let mut numbers = BTreeMap::new();
+    for (name, vendor) in &frame.vendors {
+        if let Some(other) = numbers.insert(vendor.id, name) {
+            say(format!("vendors {other:?} and {name:?} have one number"));
         }
     }
 }

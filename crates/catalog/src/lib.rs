@@ -1,4 +1,4 @@
-//! Prices: the book, its tiers, and the quote.
+//! What is sold and for how much: records, prices, tiers, rules, and the quote.
 //!
 //! A [`Book`] is checked whole when it is loaded and never changes afterwards; [`quote`] and
 //! [`bound`] are pure functions of a price list, what was used and the situation of the call. This
@@ -18,19 +18,33 @@
 mod book;
 mod check;
 mod condition;
+mod document;
 mod list;
+mod model;
+mod number;
 mod quote;
+mod report;
+mod rules;
 mod situation;
+mod specs;
 mod unique;
+mod vendor_list;
 mod version;
+mod view;
 mod week;
 
-pub use book::{
-    Book, BookError, GroupChoice, MAX_BOOK_BYTES, MAX_MODELS, ModelPrices, NotSold, Offer,
-};
+pub use book::{Book, BookError, GroupChoice, MAX_MODELS, NotSold, Offer, Sale};
 pub use check::{Finding, MAX_CELLS};
 pub use condition::{Condition, MAX_CONDITIONS, MAX_PATH_CHARACTERS};
+pub use document::{Document, Entry, Frame, Group, MAX_BOOK_BYTES, Vendor};
 pub use list::{Faces, MAX_TIERS, PriceClass, PriceList, RawList, RawTier, Tier};
-pub use quote::{Limits, Line, Quote, QuoteError, Why, audio_tokens_shown, bound, quote};
+pub use model::Model;
+pub use number::{NUMBER_PLACES, Number};
+pub use quote::{Limits, Line, Quote, QuoteError, Why, audio_tokens_shown, bound, floor, quote};
+pub use report::{Fate, Note, Report, UNKNOWN_FIELD, nearest};
+pub use rules::{Breach, FieldText, MAX_RULES, ParameterPolicy, Rule, Test, first_breach};
 pub use situation::{Attributes, Scalar, Situation};
+pub use specs::{DEFAULT_MAX_OUTPUT, ModelKind, Specs};
+pub use vendor_list::{FaceVerdict, ListPrice, MAX_SOURCES, VendorList, Verdict, compare};
 pub use version::PricingVersion;
+pub use view::{BookFaces, RecordView, RouteHealth, Routes, TierView, View};

@@ -9,7 +9,7 @@ use trunkline_terms::{BillingUnit, Face, UnitPrice};
 
 use crate::check::{self, Finding};
 use crate::condition::{Condition, Point, Region};
-use crate::situation::Situation;
+use crate::situation::{Scalar, Situation};
 use crate::unique::unique_keys;
 use crate::week::hour_of_week;
 
@@ -32,7 +32,7 @@ pub enum PriceClass {
 }
 
 /// A price list as it is written in a book, unchecked.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RawList {
     /// What the prices count.
@@ -41,15 +41,19 @@ pub struct RawList {
     #[serde(deserialize_with = "unique_keys")]
     pub standard: Faces,
     /// Prices of the default tier for accounts that topped up.
-    #[serde(default, deserialize_with = "optional_faces")]
+    #[serde(
+        default,
+        deserialize_with = "optional_faces",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub paid: Option<Faces>,
     /// Tiers with conditions.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tiers: Vec<RawTier>,
 }
 
 /// A tier as it is written in a book, unchecked.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RawTier {
     /// Its name.
@@ -58,10 +62,14 @@ pub struct RawTier {
     #[serde(deserialize_with = "unique_keys")]
     pub standard: Faces,
     /// Prices in this tier for accounts that topped up.
-    #[serde(default, deserialize_with = "optional_faces")]
+    #[serde(
+        default,
+        deserialize_with = "optional_faces",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub paid: Option<Faces>,
     /// What must hold; nothing for the default tier.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub when: Vec<Condition>,
 }
 
@@ -147,6 +155,27 @@ impl PriceList {
         &self.tiers
     }
 
+    /// The tier that always holds.
+    #[must_use]
+    pub fn default_tier(&self) -> Option<&Tier> {
+        self.tiers.last()
+    }
+
+    /// The fields of a request that tiers compare with.
+    pub fn request_paths(&self) -> impl Iterator<Item = &str> {
+        let regions = self.tiers.iter().map(|tier| &tier.region);
+        regions.flat_map(|region| region.attributes.keys().map(String::as_str))
+    }
+
+    /// Whether some tier is for a value of a field: then the value has a price.
+    #[must_use]
+    pub fn sells(&self, path: &str, value: &Scalar) -> bool {
+        let regions = self.tiers.iter().map(|tier| &tier.region);
+        regions
+            .into_iter()
+            .any(|region| region.attributes.get(path) == Some(value))
+    }
+
     /// The tier that holds for a context length in a situation: the narrowest of those whose
     /// conditions all hold.
     pub(crate) fn tier_at(&self, context_len: u64, situation: Situation<'_>) -> Option<&Tier> {
@@ -194,6 +223,12 @@ impl Tier {
             (PriceClass::Paid, Some(paid)) => paid,
             (PriceClass::Paid, None) | (PriceClass::Standard, _) => &self.standard,
         }
+    }
+
+    /// The column of accounts that topped up, where it has one of its own.
+    #[must_use]
+    pub const fn paid(&self) -> Option<&Faces> {
+        self.paid.as_ref()
     }
 
     /// The price of a face and the face it was found under: itself, or its stand-in.

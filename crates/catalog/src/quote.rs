@@ -138,7 +138,7 @@ pub fn bound<'a>(
             .list
             .tier_at(context_len, situation)
             .ok_or(QuoteError::OutsideCalendar)?;
-        let lines = dearest_lines(tier, class, unit, limits)?;
+        let lines = side_lines(tier, class, unit, limits, Extreme::Dearest)?;
         let total = exact_total(&lines, unit, offer.rate)?.round_up()?;
         if dearest.as_ref().is_none_or(|known| known.total < total) {
             let why = Why(tier.when());
@@ -152,6 +152,37 @@ pub fn bound<'a>(
         }
     }
     dearest.ok_or(QuoteError::OutsideCalendar)
+}
+
+/// The least that any usage of at least this much can cost: the cheapest tier the call can still
+/// reach, each side at its cheapest kind, rounded half up as a charge is.
+pub fn floor<'a>(
+    offer: Offer<'a>,
+    class: PriceClass,
+    least: &Limits,
+    situation: Situation<'_>,
+) -> Result<Quote<'a>, QuoteError> {
+    let unit = offer.list.billing_unit();
+    let mut cheapest: Option<Quote<'a>> = None;
+    let reachable = |step: u64| step.max(least.input);
+    for context_len in offer.list.context_steps().map(reachable) {
+        let tier = offer
+            .list
+            .tier_at(context_len, situation)
+            .ok_or(QuoteError::OutsideCalendar)?;
+        let lines = side_lines(tier, class, unit, least, Extreme::Cheapest)?;
+        let total = exact_total(&lines, unit, offer.rate)?.round_half_up()?;
+        if cheapest.as_ref().is_none_or(|known| known.total > total) {
+            cheapest = Some(Quote {
+                lines,
+                total,
+                rate: offer.rate,
+                tier: tier.name(),
+                why: Why(tier.when()),
+            });
+        }
+    }
+    cheapest.ok_or(QuoteError::OutsideCalendar)
 }
 
 /// The tokens shown for seconds of uploaded audio: a thousand a minute, rounded up.
@@ -194,11 +225,19 @@ fn audio_scale() -> Result<Ratio, ExactError> {
     Ratio::new(AUDIO_TOKENS_A_MINUTE, SECONDS_A_MINUTE).map_err(|_| ExactError::TooLarge)
 }
 
-fn dearest_lines(
+/// Which of the kinds of a side is taken.
+#[derive(Clone, Copy)]
+enum Extreme {
+    Cheapest,
+    Dearest,
+}
+
+fn side_lines(
     tier: &Tier,
     class: PriceClass,
     unit: BillingUnit,
     limits: &Limits,
+    extreme: Extreme,
 ) -> Result<Vec<Line>, QuoteError> {
     let mut lines = Vec::new();
     let of_side = |side: Side, units: u64| {
@@ -214,7 +253,10 @@ fn dearest_lines(
                 price,
             })
         });
-        priced.max_by_key(|line| line.price)
+        match extreme {
+            Extreme::Cheapest => priced.min_by_key(|line| line.price),
+            Extreme::Dearest => priced.max_by_key(|line| line.price),
+        }
     };
     for (side, units) in [(Side::Input, limits.input), (Side::Output, limits.output)] {
         // No candidate: this unit does not bill that side, so it cannot cost anything.

@@ -5,13 +5,18 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 use sha2::{Digest, Sha256};
-use trunkline_terms::{BillingUnit, Ratio};
+use trunkline_terms::BillingUnit;
 
-use crate::book::ModelPrices;
-use crate::list::Tier;
+use crate::document::Frame;
+use crate::list::{PriceList, Tier};
+use crate::model::Model;
 
 /// Begins the hashed text, so that a later canonical form cannot be taken for this one.
-const FORM: &str = "trunkline prices, form 1\n";
+const FORM: &str = "trunkline prices, form 2\n";
+
+/// The hash of one model's prices: the whole is a hash of these, so that a change of one price does
+/// not hash all.
+pub(crate) type PricesDigest = [u8; 32];
 
 /// SHA-256 of the canonical form of a price set.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,21 +32,23 @@ struct CanonicalModel<'a> {
 // === impl PricingVersion ===
 
 impl PricingVersion {
-    /// Maps are sorted by their keys, tiers by their names; conditions were put into one spelling
-    /// when the list was checked.
-    pub(crate) fn of(
-        groups: &BTreeMap<String, Ratio>,
-        auto_groups: &[String],
-        models: &BTreeMap<String, ModelPrices>,
+    /// Groups and models come sorted by name; what a model's prices are was hashed when it was
+    /// checked.
+    pub(crate) fn of<'a>(
+        frame: &Frame,
+        models: impl Iterator<Item = (&'a str, &'a Model)>,
     ) -> Self {
         let mut hash = Hashing(Sha256::new_with_prefix(FORM));
-        let canonical_models: BTreeMap<&str, CanonicalModel<'_>> = models
+        let rates: BTreeMap<&str, String> = frame
+            .groups
             .iter()
-            .map(|(name, model)| (name.as_str(), canonical(model)))
+            .map(|(name, group)| (name.as_str(), group.rate.to_string()))
             .collect();
-        // Writing maps of text, integers and lists into a hash has no way to fail.
-        let written = serde_json::to_writer(&mut hash, &(groups, auto_groups, canonical_models));
-        debug_assert!(written.is_ok(), "canonical form is plain data");
+        hash.json(&(rates, &frame.auto_groups));
+        for (name, model) in models {
+            hash.json(&name);
+            hash.0.update(model.digest());
+        }
         Self(hash.0.finalize().into())
     }
 
@@ -79,14 +86,18 @@ impl Serialize for PricingVersion {
     }
 }
 
-fn canonical(model: &ModelPrices) -> CanonicalModel<'_> {
-    let mut tiers: Vec<&Tier> = model.list.tiers().iter().collect();
+/// The hash of a model's prices and of the groups it is sold in. Tiers are sorted by their names;
+/// conditions were put into one spelling when the list was checked.
+pub(crate) fn prices_digest(groups: &[String], list: &PriceList) -> PricesDigest {
+    let mut tiers: Vec<&Tier> = list.tiers().iter().collect();
     tiers.sort_by(|left, right| left.tier.cmp(&right.tier));
-    CanonicalModel {
-        billing_unit: model.list.billing_unit(),
-        groups: &model.groups,
+    let mut hash = Hashing(Sha256::new());
+    hash.json(&CanonicalModel {
+        billing_unit: list.billing_unit(),
+        groups,
         tiers,
-    }
+    });
+    hash.0.finalize().into()
 }
 
 struct Hashing(Sha256);
@@ -99,5 +110,13 @@ impl std::io::Write for Hashing {
 
     fn flush(&mut self) -> std::io::Result<()> {
         Ok(())
+    }
+}
+
+impl Hashing {
+    /// Writing text, integers and lists into a hash has no way to fail.
+    fn json(&mut self, value: &impl Serialize) {
+        let written = serde_json::to_writer(self, value);
+        debug_assert!(written.is_ok(), "the canonical form is plain data");
     }
 }

@@ -1,0 +1,222 @@
+//! The field report: for every field of a request, whether it is read, filled, changed or ignored,
+//! and why. An endpoint writes it; quotes, warnings and strict mode read it.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+
+/// The code of a field that the format does not have. It goes on as it is, and nobody promises that
+/// it is read.
+pub const UNKNOWN_FIELD: &str = "unknown_field";
+
+/// What becomes of a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fate {
+    /// It is read, and goes on with the meaning it came with.
+    Read,
+    /// It was not there and is written in.
+    Defaulted,
+    /// It goes on with another value.
+    Rewritten,
+    /// It has no effect.
+    Ignored,
+}
+
+/// One field.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Note {
+    /// Its name, dotted inside objects.
+    pub field: String,
+    /// What becomes of it.
+    pub fate: Fate,
+    /// A word for programs; none where there is nothing to say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<Cow<'static, str>>,
+    /// The value it goes on with, where that is not the one it came with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+    /// Why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fix: Option<String>,
+}
+
+/// All fields of a request.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[serde(transparent)]
+pub struct Report(Vec<Note>);
+
+// === impl Note ===
+
+impl Note {
+    /// A field that is read as it came.
+    #[must_use]
+    pub fn read(field: impl Into<String>) -> Self {
+        Self {
+            field: field.into(),
+            fate: Fate::Read,
+            code: None,
+            value: None,
+            reason: None,
+            fix: None,
+        }
+    }
+
+    /// A field with something to say about it.
+    #[must_use]
+    pub fn told(
+        field: impl Into<String>,
+        fate: Fate,
+        code: impl Into<Cow<'static, str>>,
+        reason: impl Into<String>,
+    ) -> Self {
+        Self {
+            fate,
+            code: Some(code.into()),
+            reason: Some(reason.into()),
+            ..Self::read(field)
+        }
+    }
+
+    /// The value it goes on with.
+    #[must_use]
+    pub fn with_value(mut self, value: impl Into<String>) -> Self {
+        self.value = Some(value.into());
+        self
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn with_fix(mut self, fix: impl Into<String>) -> Self {
+        self.fix = Some(fix.into());
+        self
+    }
+
+    /// Whether strict mode refuses it: it would not do what its writer may think.
+    #[must_use]
+    pub fn is_trap(&self) -> bool {
+        match self.fate {
+            Fate::Ignored | Fate::Rewritten => true,
+            Fate::Read => self.code.as_deref() == Some(UNKNOWN_FIELD),
+            Fate::Defaulted => false,
+        }
+    }
+}
+
+// === impl Report ===
+
+impl Report {
+    /// Adds what is known of a field, in place of what was said of it before.
+    pub fn say(&mut self, note: Note) {
+        match self.0.iter_mut().find(|known| known.field == note.field) {
+            Some(known) => *known = note,
+            None => self.0.push(note),
+        }
+    }
+
+    /// All notes, in the order of the fields.
+    #[must_use]
+    pub fn notes(&self) -> &[Note] {
+        &self.0
+    }
+
+    /// The codes of what its writer should know.
+    pub fn codes(&self) -> impl Iterator<Item = &Cow<'static, str>> {
+        self.0.iter().filter_map(|note| note.code.as_ref())
+    }
+
+    /// The first field that strict mode refuses.
+    #[must_use]
+    pub fn first_trap(&self) -> Option<&Note> {
+        self.0.iter().find(|note| note.is_trap())
+    }
+
+    /// The fields that are written in.
+    pub fn defaults(&self) -> impl Iterator<Item = &Note> {
+        self.0.iter().filter(|note| note.fate == Fate::Defaulted)
+    }
+}
+
+/// The known word that a wrong one was probably meant to be: one letter more, less or other, or two
+/// for long words.
+#[must_use]
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    const LONG: usize = 8;
+    const LONGEST: usize = 64;
+    if word.len() > LONGEST {
+        return None;
+    }
+    let most = if word.len() >= LONG { 2 } else { 1 };
+    known
+        .into_iter()
+        .map(|candidate| (distance(word, candidate), candidate))
+        .filter(|(apart, _)| (1..=most).contains(apart))
+        .min_by_key(|(apart, _)| *apart)
+        .map(|(_, candidate)| candidate)
+}
+
+/// Letters to add, leave out or change, in the manner of Levenshtein.
+fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (place, letter) in one.chars().enumerate() {
+        let mut corner = place;
+        let mut left = place.saturating_add(1);
+        let mut next = vec![left];
+        for (known, above) in other.iter().zip(row.iter().skip(1)) {
+            let change = corner.saturating_add(usize::from(*known != letter));
+            let cheapest = change
+                .min(above.saturating_add(1))
+                .min(left.saturating_add(1));
+            next.push(cheapest);
+            (corner, left) = (*above, cheapest);
+        }
+        row = next;
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mistyped_field_is_told_apart_from_a_strange_one() {
+        let known = ["max_tokens", "temperature", "top_p", "stop"];
+        assert_eq!(nearest("max_token", known), Some("max_tokens"));
+        assert_eq!(nearest("temprature", known), Some("temperature"));
+        assert_eq!(nearest("topp", known), Some("top_p"));
+        assert_eq!(nearest("stop", known), None, "it is known");
+        assert_eq!(nearest("thinking", known), None);
+        assert_eq!(distance("kitten", "sitting"), 3);
+        assert_eq!(distance("", "abc"), 3);
+        assert_eq!(distance("abc", ""), 3);
+    }
+
+    #[test]
+    fn only_what_misleads_its_writer_is_a_trap() {
+        let mut report = Report::default();
+        report.say(Note::read("model"));
+        report.say(Note::told(
+            "max_tokens",
+            Fate::Defaulted,
+            "max_tokens_defaulted",
+            "why",
+        ));
+        assert_eq!(report.first_trap(), None);
+        report.say(Note::told("x", Fate::Read, UNKNOWN_FIELD, "why"));
+        assert_eq!(
+            report.first_trap().map(|note| note.field.as_str()),
+            Some("x")
+        );
+        report.say(Note::read("x"));
+        assert_eq!(report.first_trap(), None, "what is said later counts");
+        report.say(Note::told("y", Fate::Ignored, "y_ignored", "why").with_fix("leave it out"));
+        assert!(report.first_trap().unwrap().is_trap());
+        let codes: Vec<&str> = report.codes().map(AsRef::as_ref).collect();
+        assert_eq!(codes, ["max_tokens_defaulted", "y_ignored"]);
+    }
+}

@@ -1,0 +1,95 @@
+//! What a model can do, in numbers and words. In a record this is JSON text.
+
+use serde::{Deserialize, Serialize};
+
+/// Output tokens of a model whose record does not say.
+pub const DEFAULT_MAX_OUTPUT: u64 = 8_192;
+/// The words for how hard to think, of a model that thinks and does not say.
+const DEFAULT_EFFORTS: [&str; 3] = ["low", "medium", "high"];
+
+/// What kind of model it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ModelKind {
+    /// Text.
+    Llm,
+    /// Images.
+    Image,
+    /// Videos.
+    Video,
+    /// Speech to text.
+    Asr,
+    /// Music.
+    Music,
+    /// Decisions.
+    Decision,
+}
+
+/// What is known of a model. What is not known is left out.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Specs {
+    /// Its kind.
+    #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<ModelKind>,
+    /// Tokens of input and output together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_window: Option<u64>,
+    /// Tokens of input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_input_tokens: Option<u64>,
+    /// Tokens of one answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_output_tokens: Option<u64>,
+    /// What it takes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_modalities: Option<Vec<String>>,
+    /// What it makes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_modalities: Option<Vec<String>>,
+    /// The words for how hard it may think; there only if it thinks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning_efforts: Option<Vec<String>>,
+    /// Sizes of pictures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resolutions: Option<Vec<String>>,
+    /// The longest video.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_duration_seconds: Option<u64>,
+    /// Images of one call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_images: Option<u64>,
+    /// Names of voices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub voices: Option<Vec<String>>,
+    /// Formats of speech.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_formats: Option<Vec<String>>,
+    /// Characters to speak.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_input_characters: Option<u64>,
+    /// The longest upload.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_upload_seconds: Option<u64>,
+    /// The largest upload.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_upload_bytes: Option<u64>,
+    /// What there is to say about its prices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pricing_notes: Option<String>,
+}
+
+impl Specs {
+    /// Output tokens of one answer at most.
+    #[must_use]
+    pub fn max_output(&self) -> u64 {
+        self.max_output_tokens.unwrap_or(DEFAULT_MAX_OUTPUT)
+    }
+
+    /// The words for how hard it may think.
+    pub fn efforts(&self) -> impl Iterator<Item = &str> {
+        let said = self.reasoning_efforts.as_deref().unwrap_or_default();
+        let defaults = DEFAULT_EFFORTS.iter().copied().filter(|_| said.is_empty());
+        said.iter().map(String::as_str).chain(defaults)
+    }
+}
