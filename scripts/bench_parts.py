@@ -28,15 +28,11 @@ auto_groups = ["default"]
 rate = "1"
 [models.{MODEL}]
 groups = ["default"]
+created = 1700000000
+specs = {{ type = "llm", max_output_tokens = 16384 }}
 [models.{MODEL}.prices]
 billing_unit = "tokens"
 standard = {{ input = 150000, output = 600000, cache_read = 75000 }}
-"""
-MODELS = f"""
-[{MODEL}]
-max_output = 16384
-owner = "bench"
-created = 1700000000
 """
 
 
@@ -221,8 +217,8 @@ class Parts:
             "TRUNKLINE__KEYRING__FILE": "keyring.toml",
         }
         (self.folder / "prices.toml").write_text(PRICES)
-        (self.folder / "models.toml").write_text(MODELS)
         self.command("migrate")
+        self.command("catalog", "import", str(self.folder / "prices.toml"))
         self.command("keyring", "generate")
         account = self.command("account", "create", "--name", "Bench")["account"]["id"]
         self.command("topup", str(account), "1000000")

@@ -2,6 +2,7 @@
 
 mod account;
 mod budget;
+mod catalog;
 mod channel;
 mod key;
 mod values;
@@ -12,6 +13,7 @@ use clap::{Parser, Subcommand};
 
 pub(crate) use account::{AccountCommand, CreateAccount, Kind, TopUpArguments};
 pub(crate) use budget::{BudgetCommand, PeriodWord, SetBudget};
+pub(crate) use catalog::{CatalogCommand, ImportCatalog, SetPrice, Source};
 pub(crate) use channel::{AddChannel, ChannelCommand};
 pub(crate) use key::{CreateKey, KeyCommand};
 pub(crate) use values::{Expiry, Labelled, Limit, Pair};
@@ -89,10 +91,14 @@ Examples:
     #[command(subcommand)]
     Channel(ChannelCommand),
 
+    /// Change, compare and export what is sold and for how much.
+    #[command(subcommand)]
+    Catalog(CatalogCommand),
+
     /// Serve customers' calls until told to stop.
     #[command(
-        after_help = "Needs a migrated database, a keyring, a price book (catalog.prices) and the models' records
-(catalog.models). The database login needs the role trunkline_data. SIGTERM lets running calls end
+        after_help = "Needs a migrated database and a keyring; what is sold is in the database (trunkline catalog import).
+The database login needs the role trunkline_data. SIGTERM lets running calls end
 within edge.drain_seconds.
 
 Example:

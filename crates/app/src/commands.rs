@@ -3,6 +3,7 @@
 mod account;
 mod audit;
 mod budget;
+mod catalog;
 mod channel;
 mod config;
 mod database;
@@ -46,6 +47,9 @@ pub(crate) async fn run(cli: Cli, output: &Output) -> anyhow::Result<ExitCode> {
         Command::Budget(command) => desk(&configuration()?, Desk::Budget(command), output).await?,
         Command::Channel(command) => {
             return channel::run(&configuration()?, command, output).await;
+        }
+        Command::Catalog(command) => {
+            return catalog::run(&configuration()?, command, output).await;
         }
         Command::Serve => return serve::run(&configuration()?, output).await,
         Command::Dev { ephemeral } => {

@@ -28,7 +28,6 @@ pub(crate) struct Config {
     pub(crate) node: NodeId,
     pub(crate) database: Database,
     pub(crate) keyring: KeyringPlace,
-    pub(crate) catalog: Catalog,
     /// How long running calls may take to end when the node is told to stop.
     pub(crate) drain: Duration,
     pub(crate) providers_folder: Option<PathBuf>,
@@ -44,13 +43,6 @@ pub(crate) struct Edge {
     pub(crate) public_url: String,
     pub(crate) trusted_proxies: Vec<trunkline_store::Network>,
     pub(crate) tls: Option<trunkline_gateway::TlsFiles>,
-}
-
-/// Where the prices and the models' records are.
-#[derive(Debug)]
-pub(crate) struct Catalog {
-    pub(crate) prices: PathBuf,
-    pub(crate) models: PathBuf,
 }
 
 /// Where traces go.

@@ -64,6 +64,7 @@ fn logs(command: &Command) {
         | Command::Topup(_)
         | Command::Key(_)
         | Command::Budget(_)
+        | Command::Catalog(_)
         | Command::Channel(_)
         | Command::Audit => LevelFilter::INFO,
     };

@@ -11,7 +11,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use trunkline_db::{Database, SystemClock};
 use trunkline_gateway::{
-    Admin, Door, EdgeSettings, Gateway, Parts, Settings, Shelf, Telemetry, TelemetrySettings,
+    Admin, Door, EdgeSettings, Gateway, Parts, Settings, Telemetry, TelemetrySettings,
 };
 use trunkline_keyring::{Keyring, SystemRandom};
 use trunkline_ledger::{Author, Ledger, LedgerSettings, LedgerTasks, partitions, recovery};
@@ -33,7 +33,6 @@ pub(crate) struct Plan {
     pub(crate) keyring: Keyring,
     pub(crate) providers: Providers,
     pub(crate) extra_roots: Roots,
-    pub(crate) shelf: Shelf,
     pub(crate) settings: Settings,
     pub(crate) edge: SocketAddr,
     pub(crate) edge_settings: EdgeSettings,
@@ -85,7 +84,6 @@ impl Node {
             settings: plan.settings,
             ledger,
             data: data.clone(),
-            shelf: plan.shelf,
             providers: plan.providers,
             keyring: plan.keyring,
             client,
@@ -96,7 +94,7 @@ impl Node {
         gateway
             .refresh()
             .await
-            .context("cannot read keys and channels")?;
+            .context("cannot read keys, channels and the catalog")?;
         let (stop_listening, stopped) = watch::channel(false);
         let (stop_fresh, fresh) = oneshot::channel();
         let (stop_jobs, jobs) = watch::channel(false);

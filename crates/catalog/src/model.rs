@@ -16,6 +16,16 @@ const MAX_WORD: usize = 200;
 /// Most fields of a request with a policy.
 const MAX_PARAMETERS: usize = 200;
 
+/// Fields whose meaning and price are ours; no policy can take them away.
+const OWN_FIELDS: [&str; 6] = [
+    "model",
+    "messages",
+    "stream",
+    "max_tokens",
+    "max_completion_tokens",
+    "n",
+];
+
 /// A model that passed every check.
 #[derive(Debug, Clone)]
 pub struct Model {
@@ -148,6 +158,11 @@ fn words_faults(entry: &Entry) -> Vec<String> {
     }
     if entry.rules.len() > MAX_RULES || entry.parameters.len() > MAX_PARAMETERS {
         faults.push("it has too many rules or parameters".to_owned());
+    }
+    for name in OWN_FIELDS {
+        if entry.parameters.contains_key(name) {
+            faults.push(format!("parameters: `{name}` cannot have a policy"));
+        }
     }
     if entry.list.len() > MAX_SOURCES {
         faults.push(format!("more than {MAX_SOURCES} sources of its list price"));

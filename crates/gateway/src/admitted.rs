@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::time::Instant;
+use trunkline_catalog::{Fate, Note};
 use trunkline_ledger::{
     Detail, Extend, ExtendAnswer, Ledger, LedgerError, Outcome, Owner, Reserve, ReserveAnswer,
     Settle, SettleAnswer, Shortage, Unheard, Void, Wallets, desk,
@@ -56,7 +57,8 @@ impl Admitted {
                     .saturating_mul(quoted.request.choices)
                     .min(quoted.covered)
         });
-        if let Some(tokens) = enough
+        // Strict mode changes nothing that was asked for.
+        if let Some(tokens) = enough.filter(|_| !quoted.strict)
             && Box::pin(may_fit(gateway, quoted)).await
         {
             let less = quoted.bound(tokens)?;
@@ -189,8 +191,8 @@ async fn reserve(gateway: &Gateway, quoted: &Quoted, amount: Money) -> Result<He
         wallets: Wallets::TrialFirst,
         model: quoted.request.model.clone(),
         endpoint: ENDPOINT.to_owned(),
-        group: quoted.group.clone(),
-        price_version: quoted.shelf.book.version().bytes(),
+        group: quoted.sale.group.clone(),
+        price_version: quoted.sale.version.bytes(),
         lifetime: gateway.inner.settings.hold_lifetime,
         capacity: None,
         idempotency: None,
@@ -233,8 +235,16 @@ fn fit(quoted: &mut Quoted, tokens: u64) {
     quoted.covered = tokens;
     if !quoted.request.stream {
         let each = tokens.checked_div(quoted.request.choices).unwrap_or(tokens);
-        quoted.cap = Some(each.max(1));
-        quoted.warnings.push("max_tokens_fitted");
+        let each = each.max(1);
+        quoted.cap = Some(each);
+        let why = "the balance covers no longer answer";
+        let note = Note::told(
+            "max_completion_tokens",
+            Fate::Rewritten,
+            "max_tokens_fitted",
+            why,
+        );
+        quoted.report.say(note.with_value(each.to_string()));
     }
 }
 

@@ -73,7 +73,7 @@ pub(crate) async fn ask(
     let inner = &gateway.inner;
     let seed = seed_of(quoted);
     let roster = inner.roster.get();
-    let order = roster.order(&quoted.request.model, &quoted.group, inner.now(), seed);
+    let order = roster.order(&quoted.request.model, &quoted.sale.group, inner.now(), seed);
     let mut worst = None;
     for live in order.into_iter().take(inner.settings.max_attempts) {
         let Some(credential) = live.credential(inner.now(), seed) else {
@@ -156,7 +156,8 @@ async fn send(
         model: live.upstream_model(&request.model),
         max_output: quoted.cap.map(|tokens| (tokens, older)),
         no_stream_options: quirk(Quirk::NoStreamOptions),
-        no_reasoning_effort: !quoted.record.reasoning,
+        without: &quoted.without,
+        with: &quoted.with,
     };
     let settings = &gateway.inner.settings;
     let total = if request.stream {

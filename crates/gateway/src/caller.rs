@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
-use trunkline_catalog::GroupChoice;
+use trunkline_catalog::{Book, GroupChoice, NotSold, Sale};
 use trunkline_store::accounts::Account;
 use trunkline_store::keys::{Key, KeyState};
 use trunkline_store::{KeyGroup, Network};
@@ -101,6 +101,29 @@ impl Caller {
         models
             .as_ref()
             .is_none_or(|allowed| allowed.iter().any(|name| name == model))
+    }
+
+    /// A model at this caller's price.
+    pub(crate) fn sale(&self, book: &Book, model: &str) -> Result<Sale, Fault> {
+        let refused = |text: String| Err(Fault::new(Kind::ModelNotAllowed, text).at("model"));
+        let sale = match book.sale(model, self.group()) {
+            Ok(sale) => sale,
+            Err(NotSold::UnknownModel(_)) => return Err(Self::unknown_model(model)),
+            Err(NotSold::OtherGroups) => {
+                return refused(format!("{model:?} is not sold in this key's group"));
+            }
+        };
+        if !self.may_use(model) {
+            return refused(format!("this API key may not use {model:?}"));
+        }
+        Ok(sale)
+    }
+
+    /// What is said of a model that is not there.
+    pub(crate) fn unknown_model(model: &str) -> Fault {
+        let model: String = model.chars().take(64).collect();
+        let text = format!("there is no model {model:?}; GET /v1/models lists those of this key");
+        Fault::new(Kind::ModelNotFound, text).at("model")
     }
 
     /// The group whose prices apply.

@@ -5,6 +5,7 @@ mod relay;
 mod streaming;
 mod whole;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
@@ -113,9 +114,9 @@ impl Call {
             attempts: self.story.attempts_json(),
             warnings: self
                 .quoted
-                .warnings
-                .iter()
-                .map(|code| (*code).to_owned())
+                .warnings()
+                .into_iter()
+                .map(Cow::into_owned)
                 .collect(),
             outcome,
         };

@@ -1,7 +1,7 @@
-//! What a key can ask about itself: its models, its balance, what a call cost.
+//! What a key can ask about itself: its balance, what a call cost, what it may do.
 
 use http::StatusCode;
-use serde_json::{Value, json};
+use serde_json::json;
 use trunkline_ledger::{desk, usage};
 use trunkline_terms::{Money, RequestId};
 
@@ -9,41 +9,8 @@ use crate::caller::Caller;
 use crate::fault::{Fault, Kind};
 use crate::gateway::Gateway;
 use crate::reply::{Answered, json as answer};
-use crate::shelf::Shelf;
 
 impl Gateway {
-    /// The models this key may use.
-    pub(crate) fn models(&self, caller: &Caller) -> Answered {
-        let shelf = self.inner.shelf.get();
-        let names = shelf
-            .book
-            .models()
-            .filter(|name| usable(&shelf, caller, name));
-        let data: Vec<Value> = names.map(|name| model_of(&shelf, name)).collect();
-        let edge = |value: Option<&Value>| value.and_then(|model| model.get("id")).cloned();
-        let (first, last) = (edge(data.first()), edge(data.last()));
-        let body = json!({
-            "object": "list",
-            "data": data,
-            "first_id": first,
-            "last_id": last,
-            "has_more": false,
-        });
-        answer(StatusCode::OK, &body)
-    }
-
-    /// One of them.
-    pub(crate) fn model(&self, caller: &Caller, name: &str) -> Result<Answered, Fault> {
-        let shelf = self.inner.shelf.get();
-        if !usable(&shelf, caller, name) {
-            let name: String = name.chars().take(64).collect();
-            let text =
-                format!("there is no model {name:?}; GET /v1/models lists those of this key");
-            return Err(Fault::new(Kind::ModelNotFound, text).at("model"));
-        }
-        Ok(answer(StatusCode::OK, &model_of(&shelf, name)))
-    }
-
     /// What is in the wallets.
     pub(crate) async fn balance(&self, caller: &Caller) -> Result<Answered, Fault> {
         let balance = desk::balance(&self.inner.data, caller.account.id).await;
@@ -115,27 +82,6 @@ impl Gateway {
         });
         Ok(answer(StatusCode::OK, &body))
     }
-}
-
-fn usable(shelf: &Shelf, caller: &Caller, name: &str) -> bool {
-    caller.may_use(name) && shelf.book.offer(name, caller.group()).is_ok()
-}
-
-fn model_of(shelf: &Shelf, name: &str) -> Value {
-    let record = shelf.record(name);
-    let owner = if record.owner.is_empty() {
-        "trunkline"
-    } else {
-        &record.owner
-    };
-    json!({
-        "id": name,
-        "object": "model",
-        "type": "model",
-        "created": record.created,
-        "owned_by": owner,
-        "display_name": name,
-    })
 }
 
 fn sum(one: Money, other: Money) -> String {

@@ -40,6 +40,12 @@ pub enum Kind {
     EndpointNotSupported,
     /// The request itself is wrong; the code of the rule.
     Invalid(&'static str),
+    /// The request breaks a rule that a record or strict mode has; its code.
+    Rule(String),
+    /// The quote's time is over.
+    QuoteExpired,
+    /// The quote is not for this call.
+    QuoteMismatch,
     /// The body is too large.
     TooLarge,
     /// The body is of a kind we do not read.
@@ -95,7 +101,10 @@ impl Kind {
             }
             Self::ModelNotFound | Self::NotFound => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
-            Self::EndpointNotSupported | Self::Invalid(_) => StatusCode::BAD_REQUEST,
+            Self::EndpointNotSupported | Self::Invalid(_) | Self::Rule(_) => {
+                StatusCode::BAD_REQUEST
+            }
+            Self::QuoteExpired | Self::QuoteMismatch => StatusCode::CONFLICT,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::UnsupportedMedia => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
@@ -114,6 +123,9 @@ impl Kind {
     pub fn code(&self) -> &str {
         if let Self::UpstreamRefused(_, code) = self {
             return code.as_deref().unwrap_or("invalid_request");
+        }
+        if let Self::Rule(code) = self {
+            return code;
         }
         self.word()
     }
@@ -136,6 +148,9 @@ impl Kind {
             Self::MethodNotAllowed => "method_not_allowed",
             Self::EndpointNotSupported => "endpoint_not_supported",
             Self::Invalid(code) => code,
+            Self::Rule(_) => "invalid_request",
+            Self::QuoteExpired => "quote_expired",
+            Self::QuoteMismatch => "quote_mismatch",
             Self::TooLarge => "request_too_large",
             Self::UnsupportedMedia => "unsupported_media_type",
             Self::SlowBody => "request_timeout",
@@ -164,6 +179,9 @@ impl Kind {
             Self::MethodNotAllowed
             | Self::EndpointNotSupported
             | Self::Invalid(_)
+            | Self::Rule(_)
+            | Self::QuoteExpired
+            | Self::QuoteMismatch
             | Self::TooLarge
             | Self::UnsupportedMedia
             | Self::SlowBody
@@ -200,6 +218,9 @@ impl Kind {
             | Self::MethodNotAllowed
             | Self::EndpointNotSupported
             | Self::Invalid(_)
+            | Self::Rule(_)
+            | Self::QuoteExpired
+            | Self::QuoteMismatch
             | Self::TooLarge
             | Self::UnsupportedMedia
             | Self::UpstreamRefused(_, _) => false,

@@ -1,20 +1,20 @@
 //! One node's gateway: what its calls share, how it keeps that fresh, and how it stops.
 
-use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::HeaderMap;
 use tokio::sync::{broadcast, oneshot};
 use tokio_util::task::TaskTracker;
-use trunkline_db::{Database, DbError, revision};
+use trunkline_catalog::{Routes, Sale};
+use trunkline_db::{Database, DbError, Session, revision};
 use trunkline_keyring::{Keyring, RandomSource};
 use trunkline_ledger::{Ledger, Outcome, recovery};
-use trunkline_store::channels;
-use trunkline_terms::{AccountId, Clock, Moment, Money, RANDOM_BYTES, RequestId};
+use trunkline_store::{catalog, channels};
+use trunkline_terms::{Clock, Moment, Money, RANDOM_BYTES, RequestId};
 use trunkline_upstream::{Client, Providers};
 use trunkline_wire::openai_chat::ChatRequest;
 
@@ -22,12 +22,14 @@ use crate::caller::Caller;
 use crate::calling::call;
 use crate::doors::Doors;
 use crate::fault::{Fault, Kind};
+use crate::health::Rounds;
 use crate::numbers::Numbers;
-use crate::quoted::{ENDPOINT, Quoted};
+use crate::places::{Flight, Place};
+use crate::quoted::{Asked, ENDPOINT, Quoted};
 use crate::reply::Answered;
 use crate::roster::Roster;
 use crate::settings::Settings;
-use crate::shelf::Shelf;
+use crate::shelf::{Shelf, ShelfError};
 use crate::story::Story;
 use crate::swap::Swap;
 use crate::telemetry::Telemetry;
@@ -43,8 +45,6 @@ pub struct Parts {
     pub ledger: Ledger,
     /// The database under the data plane's role.
     pub data: Database,
-    /// What is sold.
-    pub shelf: Shelf,
     /// Who can be asked, as data.
     pub providers: Providers,
     /// Opens credentials.
@@ -71,6 +71,9 @@ pub(crate) struct Inner {
     pub(crate) data: Database,
     pub(crate) doors: Doors,
     pub(crate) shelf: Swap<Shelf>,
+    /// The number of a catalog that could not be used; 0 if there is none.
+    pub(crate) refused_catalog: AtomicI64,
+    pub(crate) rounds: Rounds,
     pub(crate) roster: Swap<Roster>,
     pub(crate) client: Client,
     pub(crate) tasks: TaskTracker,
@@ -80,7 +83,7 @@ pub(crate) struct Inner {
     keyring: Keyring,
     clock: Arc<dyn Clock>,
     random: Arc<dyn RandomSource>,
-    flight: Flight,
+    pub(crate) flight: Flight,
     draining: AtomicBool,
     calls: broadcast::Sender<CallLine>,
 }
@@ -100,21 +103,6 @@ pub struct CallLine {
     pub tokens: (u64, u64),
 }
 
-/// Calls and bytes in flight, over all and for each account.
-#[derive(Default)]
-struct Flight {
-    calls: AtomicUsize,
-    bytes: AtomicUsize,
-    of_accounts: Mutex<HashMap<AccountId, (usize, usize)>>,
-}
-
-/// A place among the calls in flight; given back when dropped.
-pub(crate) struct Place {
-    gateway: Gateway,
-    account: AccountId,
-    bytes: usize,
-}
-
 // === impl Gateway ===
 
 impl Gateway {
@@ -126,7 +114,9 @@ impl Gateway {
             ledger: parts.ledger,
             data: parts.data,
             doors: Doors::new(),
-            shelf: Swap::new(parts.shelf),
+            shelf: Swap::new(Shelf::empty()),
+            refused_catalog: AtomicI64::new(0),
+            rounds: Rounds::new(),
             roster: Swap::new(Roster::default()),
             client: parts.client,
             tasks: TaskTracker::new(),
@@ -145,7 +135,7 @@ impl Gateway {
         }
     }
 
-    /// Takes over what has changed in the database: keys, accounts, channels.
+    /// Takes over what has changed in the database: keys, accounts, channels, the catalog.
     pub async fn refresh(&self) -> Result<(), DbError> {
         self.inner.doors.follow(&self.inner.data).await?;
         let mut session = self.inner.data.session().await?;
@@ -157,17 +147,70 @@ impl Gateway {
             let roster = Roster::build(rows, newest, providers, &self.inner.keyring, &before);
             self.inner.roster.set(roster);
         }
-        Ok(())
+        self.follow_catalog(&mut session).await
+    }
+
+    /// A catalog that cannot be used is told once and left; the last good one stays.
+    async fn follow_catalog(&self, session: &mut Session) -> Result<(), DbError> {
+        let newest = catalog::newest(session).await?;
+        let before = self.inner.shelf.get();
+        let refused = &self.inner.refused_catalog;
+        if newest == before.revision || newest == refused.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        match before.at(session, newest).await {
+            Ok(shelf) => {
+                refused.store(0, Ordering::Relaxed);
+                self.inner.shelf.set(shelf);
+                Ok(())
+            }
+            Err(ShelfError::Db(error)) => Err(error),
+            Err(error @ (ShelfError::Book(_) | ShelfError::Unreadable { .. })) => {
+                tracing::error!(%error, catalog.revision = newest, "a catalog is not used");
+                refused.store(newest, Ordering::Relaxed);
+                Ok(())
+            }
+        }
+    }
+
+    /// What is sold now, and how its routes do.
+    #[must_use]
+    pub fn shelf(&self) -> Arc<Shelf> {
+        self.inner.shelf.get()
+    }
+
+    /// What is known of a model's routes.
+    #[must_use]
+    pub fn routes(&self, model: &str) -> Routes {
+        let count = self.inner.roster.get().count(model);
+        self.inner.rounds.of(model, count)
+    }
+
+    pub(crate) fn keyring(&self) -> &Keyring {
+        &self.inner.keyring
+    }
+
+    /// Adds what this node has seen of routes, and reads what all have.
+    pub async fn exchange_health(&self) -> Result<(), DbError> {
+        self.inner.rounds.exchange(&self.inner.data).await
     }
 
     /// Refreshes, and says that this node lives, until it is told to stop. Ends early when the node
     /// was replaced: then nothing it says would count.
     pub async fn keep_fresh(self, mut stop: oneshot::Receiver<()>) {
         let mut pause = tokio::time::interval(self.inner.settings.refresh);
+        let mut health = tokio::time::interval(self.inner.settings.health);
+        health.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         pause.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 _ = pause.tick() => {}
+                _ = health.tick() => {
+                    if let Err(error) = self.exchange_health().await {
+                        tracing::warn!(%error, "how routes do could not be exchanged");
+                    }
+                    continue;
+                }
                 _ = &mut stop => return,
             }
             if let Err(error) = self.refresh().await {
@@ -262,13 +305,17 @@ impl Gateway {
         place.shrink_to(body.len());
         story.came(body.len());
         let request = ChatRequest::read(body)?;
-        let shelf = self.inner.shelf.get();
-        let tranche = self.inner.settings.tranche_tokens;
-        let strict = headers
-            .get("trunkline-strict")
-            .is_some_and(|value| value == "true");
-        let now = self.inner.now();
-        let quoted = Quoted::price(story.id, caller, request, shelf, now, (tranche, strict))?;
+        let what = (ENDPOINT, request.model.as_str(), request.body().as_ref());
+        // In a box: few calls bring a quote.
+        let locked = Box::pin(self.locked(headers, &caller, what)).await?;
+        let offered = match locked {
+            Some(offered) => offered,
+            None => {
+                let book = &self.inner.shelf.get().book;
+                (caller.sale(book, &request.model)?, self.inner.now())
+            }
+        };
+        let quoted = self.price(story.id, caller, headers, request, offered)?;
         story.asks_for(&quoted.request.model, quoted.request.stream);
         check_max_cost(headers, &quoted)?;
         if !self.inner.roster.get().knows(&quoted.request.model) {
@@ -286,40 +333,25 @@ impl Gateway {
         answer.await.unwrap_or_else(|_| Err(Fault::unavailable()))
     }
 
-    /// A place among the calls in flight for a body of at most so many bytes, or the word that there
-    /// is none. It is taken before the body is read: what is in memory is what must be bounded.
-    pub(crate) fn place(&self, account: AccountId, bytes: usize) -> Result<Place, Fault> {
-        let settings = &self.inner.settings;
-        let full = |what: &str| {
-            Fault::new(
-                Kind::Overloaded,
-                format!("{what} at once; try again in a second; nothing was charged"),
-            )
-        };
-        if self.is_draining() {
-            return Err(Fault::new(
-                Kind::Draining,
-                "this node is stopping; try again; nothing was charged",
-            ));
-        }
-        let flight = &self.inner.flight;
-        let place = Place::take(self.clone(), account, bytes);
-        if flight.calls.load(Ordering::Relaxed) > settings.max_in_flight
-            || flight.bytes.load(Ordering::Relaxed) > settings.max_buffered_bytes
-        {
-            return Err(full("there are too many calls"));
-        }
-        let share = |all: usize| {
-            all.checked_div(settings.account_share.max(1))
-                .unwrap_or(all)
-        };
-        let (calls, held) = flight.of(account);
-        if calls > share(settings.max_in_flight).max(1)
-            || held > share(settings.max_buffered_bytes).max(settings.max_body_bytes)
-        {
-            return Err(full("this account has too many calls"));
-        }
-        Ok(place)
+    /// Prices a request under the prices and the clock that it was offered.
+    pub(crate) fn price(
+        &self,
+        id: RequestId,
+        caller: Caller,
+        headers: &HeaderMap,
+        request: ChatRequest,
+        (sale, at): (Sale, Moment),
+    ) -> Result<Quoted, Fault> {
+        let strict = headers.get("trunkline-strict");
+        Quoted::price(Asked {
+            id,
+            caller,
+            request,
+            sale,
+            at,
+            strict: strict.is_some_and(|value| value == "true"),
+            tranche: self.inner.settings.tranche_tokens,
+        })
     }
 }
 
@@ -329,6 +361,7 @@ impl Inner {
     /// Tells of a call that ended.
     pub(crate) fn tell(&self, line: CallLine) {
         let numbers = &self.numbers;
+        self.rounds.count(&line.model, line.outcome, line.tokens.1);
         match line.charged {
             Some(charged) => {
                 numbers.charged.fetch_add(1, Ordering::Relaxed);
@@ -345,69 +378,6 @@ impl Inner {
 
     pub(crate) fn now(&self) -> Moment {
         self.clock.now()
-    }
-}
-
-// === impl Place ===
-
-impl Place {
-    fn take(gateway: Gateway, account: AccountId, bytes: usize) -> Self {
-        let flight = &gateway.inner.flight;
-        flight.calls.fetch_add(1, Ordering::Relaxed);
-        flight.bytes.fetch_add(bytes, Ordering::Relaxed);
-        let mut accounts = flight.lock();
-        let (calls, held) = accounts.entry(account).or_default();
-        *calls = calls.saturating_add(1);
-        *held = held.saturating_add(bytes);
-        drop(accounts);
-        Self {
-            gateway,
-            account,
-            bytes,
-        }
-    }
-}
-
-impl Place {
-    /// The body has come, and is smaller than it might have been.
-    fn shrink_to(&mut self, bytes: usize) {
-        let less = self.bytes.saturating_sub(bytes);
-        self.bytes = self.bytes.saturating_sub(less);
-        let flight = &self.gateway.inner.flight;
-        flight.bytes.fetch_sub(less, Ordering::Relaxed);
-        if let Some((_, held)) = flight.lock().get_mut(&self.account) {
-            *held = held.saturating_sub(less);
-        }
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let flight = &self.gateway.inner.flight;
-        flight.calls.fetch_sub(1, Ordering::Relaxed);
-        flight.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
-        let mut accounts = flight.lock();
-        if let Some((calls, held)) = accounts.get_mut(&self.account) {
-            *calls = calls.saturating_sub(1);
-            *held = held.saturating_sub(self.bytes);
-            if *calls == 0 {
-                accounts.remove(&self.account);
-            }
-        }
-    }
-}
-
-// === impl Flight ===
-
-impl Flight {
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<AccountId, (usize, usize)>> {
-        self.of_accounts
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn of(&self, account: AccountId) -> (usize, usize) {
-        self.lock().get(&account).copied().unwrap_or_default()
     }
 }
 

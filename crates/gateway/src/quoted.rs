@@ -1,19 +1,35 @@
-//! What a call may cost, before anything moves. Pure: prices, a request, a moment.
+//! What a call may cost and what becomes of its fields, before anything moves. Pure: prices, a
+//! request, a moment. Admission, quotes and strict mode all read this one value.
 
-use std::sync::Arc;
+use std::borrow::Cow;
 
 use trunkline_catalog::{
-    Attributes, GroupChoice, Limits, NotSold, PriceClass, Situation, bound, quote,
+    Attributes, Limits, PriceClass, Quote, Report, Sale, Situation, bound, floor, quote,
 };
 use trunkline_terms::{Bucket, Moment, Money, RequestId, Units, Usage};
-use trunkline_wire::openai_chat::{ChatRequest, ToolChoice};
+use trunkline_wire::openai_chat::ChatRequest;
 
 use crate::caller::Caller;
 use crate::fault::{Fault, Kind};
-use crate::shelf::{Record, Restriction, Shelf};
+use crate::fields::{self, Reading};
 
 /// The endpoint's word in policies and usage rows.
 pub(crate) const ENDPOINT: &str = "chat";
+/// The least that a token can be: longer ones are rare in what people and programs write.
+const BYTES_PER_TOKEN_AT_MOST: u64 = 128;
+
+/// What is asked of a price.
+pub(crate) struct Asked {
+    pub(crate) id: RequestId,
+    pub(crate) caller: Caller,
+    pub(crate) request: ChatRequest,
+    pub(crate) sale: Sale,
+    /// The clock that tiers look at: now, or that of a locked quote.
+    pub(crate) at: Moment,
+    pub(crate) strict: bool,
+    /// Output tokens that a stream holds money for ahead.
+    pub(crate) tranche: u64,
+}
 
 /// A request with its price.
 #[derive(Debug)]
@@ -21,16 +37,23 @@ pub(crate) struct Quoted {
     pub(crate) id: RequestId,
     pub(crate) caller: Caller,
     pub(crate) request: ChatRequest,
-    pub(crate) record: Record,
-    pub(crate) shelf: Arc<Shelf>,
-    pub(crate) group: String,
+    pub(crate) sale: Sale,
     pub(crate) at: Moment,
+    pub(crate) strict: bool,
     /// Output tokens of one choice, as they are written out.
     pub(crate) cap: Option<u64>,
     /// Output tokens of all choices that money is held for.
     pub(crate) covered: u64,
-    /// Codes of what the caller should know.
-    pub(crate) warnings: Vec<&'static str>,
+    /// What becomes of the fields, as far as there is something to say.
+    pub(crate) report: Report,
+    /// Fields that do not go on.
+    pub(crate) without: Vec<String>,
+    /// Fields that are written, each with its JSON.
+    pub(crate) with: Vec<(String, String)>,
+    /// Codes of what happened later.
+    pub(crate) later: Vec<&'static str>,
+    attributes: Attributes,
+    class: PriceClass,
 }
 
 /// An exact price.
@@ -43,104 +66,114 @@ pub(crate) struct Price {
 
 impl Quoted {
     /// Prices a request, or says why it has no price.
-    pub(crate) fn price(
-        id: RequestId,
-        caller: Caller,
-        request: ChatRequest,
-        shelf: Arc<Shelf>,
-        at: Moment,
-        (tranche, strict): (u64, bool),
-    ) -> Result<Self, Fault> {
-        let model = request.model.clone();
-        let group = match shelf.book.offer(&model, caller.group()) {
-            Ok((group, _)) => group.to_owned(),
-            Err(NotSold::UnknownModel(_)) => return Err(unknown_model(&model)),
-            Err(NotSold::OtherGroups) => {
-                let text = format!("{model:?} is not sold in this key's group");
-                return Err(Fault::new(Kind::ModelNotAllowed, text).at("model"));
-            }
-        };
-        if !caller.may_use(&model) {
-            let text = format!("this API key may not use {model:?}");
-            return Err(Fault::new(Kind::ModelNotAllowed, text).at("model"));
-        }
-        let record = shelf.record(&model);
-        let mut warnings = Vec::new();
+    pub(crate) fn price(asked: Asked) -> Result<Self, Fault> {
+        let Asked {
+            id,
+            caller,
+            request,
+            sale,
+            at,
+            strict,
+            tranche,
+        } = asked;
         let strict = strict || caller.key.policy.fields().strict;
-        check_against(&record, strict, &request, &mut warnings)?;
+        let Reading {
+            report,
+            attributes,
+            without,
+            with,
+        } = fields::read(&sale, &request)?;
+        if strict && let Some(note) = report.first_trap() {
+            return Err(fields::trapped(note));
+        }
+        let most = sale.model.entry().specs.max_output();
         // A call that cannot be stopped must say how long it may become.
         let cap = match (request.max_output, request.stream) {
             (Some(asked), _) => Some(asked),
-            (None, false) => {
-                warnings.push("max_tokens_defaulted");
-                Some(record.max_output)
-            }
+            (None, false) => Some(most),
             (None, true) => None,
         };
-        let all = cap
-            .unwrap_or(record.max_output)
-            .saturating_mul(request.choices);
+        let all = cap.unwrap_or(most).saturating_mul(request.choices);
         let covered = if request.stream {
             all.min(tranche)
         } else {
             all
         };
+        let class = match caller.account.topped_up_at {
+            Some(_) => PriceClass::Paid,
+            None => PriceClass::Standard,
+        };
         Ok(Self {
             id,
             caller,
             request,
-            record,
-            shelf,
-            group,
+            sale,
             at,
+            strict,
             cap,
             covered,
-            warnings,
+            report,
+            without,
+            with,
+            later: Vec::new(),
+            attributes,
+            class,
         })
     }
 
     /// The most that the input and so many output tokens can cost.
     pub(crate) fn bound(&self, output: u64) -> Result<Money, Fault> {
+        self.bound_quote(output).map(|quote| quote.total)
+    }
+
+    /// The same with its lines.
+    pub(crate) fn bound_quote(&self, output: u64) -> Result<Quote<'_>, Fault> {
         let limits = Limits {
             input: self.request.input_tokens,
             output,
             calls: 1,
             video_seconds: 0,
         };
-        let attributes = Attributes::none();
-        let situation = self.situation(&attributes);
-        let offer = self
-            .shelf
-            .book
-            .offer(&self.request.model, GroupChoice::Named(&self.group));
-        let (_, offer) = offer.map_err(|_| unknown_model(&self.request.model))?;
-        let bound = bound(offer, PriceClass::Standard, &limits, situation);
-        bound
+        bound(self.sale.offer(), self.class, &limits, self.situation())
+            .map_err(|error| self.unpriceable(&error.to_string()))
+    }
+
+    /// The least that the call can cost if it is answered at all.
+    pub(crate) fn floor(&self) -> Result<Money, Fault> {
+        let bytes = u64::try_from(self.request.body().len()).unwrap_or(u64::MAX);
+        let least = bytes.checked_div(BYTES_PER_TOKEN_AT_MOST).unwrap_or(0);
+        let limits = Limits {
+            input: least.min(self.request.input_tokens).max(1),
+            output: 0,
+            calls: 1,
+            video_seconds: 0,
+        };
+        floor(self.sale.offer(), self.class, &limits, self.situation())
             .map(|quote| quote.total)
             .map_err(|error| self.unpriceable(&error.to_string()))
     }
 
     /// What usage costs, exactly.
     pub(crate) fn exact(&self, usage: &Usage) -> Result<Price, Fault> {
-        let offer = self
-            .shelf
-            .book
-            .offer(&self.request.model, GroupChoice::Named(&self.group));
-        let (_, offer) = offer.map_err(|_| unknown_model(&self.request.model))?;
-        let unit = offer.list.billing_unit();
-        let wrong = |text: String| self.unpriceable(&text);
-        let units = usage
-            .billed(unit)
-            .map_err(|error| wrong(error.to_string()))?;
-        let attributes = Attributes::none();
-        let situation = self.situation(&attributes);
-        let priced = quote(offer, PriceClass::Standard, &units, situation)
-            .map_err(|error| wrong(error.to_string()))?;
+        let (units, priced) = self.exact_quote(usage)?;
         Ok(Price {
             amount: priced.total,
             tier: priced.tier.to_owned(),
             units,
         })
+    }
+
+    /// The same with its lines.
+    pub(crate) fn exact_quote(&self, usage: &Usage) -> Result<(Units, Quote<'_>), Fault> {
+        let wrong = |text: String| self.unpriceable(&text);
+        // Where calls are billed, this is one.
+        let usage = usage.clone().with(Bucket::Calls, 1);
+        let units = usage
+            .billed(self.sale.model.list().billing_unit())
+            .map_err(|error| wrong(error.to_string()))?;
+        let priced = quote(self.sale.offer(), self.class, &units, self.situation())
+            .map_err(|error| wrong(error.to_string()))?;
+        Ok((units, priced))
     }
 
     /// Usage counted by us, for when nobody tells.
@@ -159,8 +192,7 @@ impl Quoted {
         if !fits(1) {
             return None;
         }
-        let most = self.cap.unwrap_or(self.record.max_output);
-        let (mut low, mut high) = (1_u64, most.saturating_mul(self.request.choices).max(1));
+        let (mut low, mut high) = (1_u64, self.most_output().max(1));
         while low < high {
             let middle = high.saturating_sub(high.saturating_sub(low).div_euclid(2));
             if fits(middle) {
@@ -174,13 +206,26 @@ impl Quoted {
 
     /// Output tokens of all choices at most.
     pub(crate) fn most_output(&self) -> u64 {
-        let one = self.cap.unwrap_or(self.record.max_output);
-        one.saturating_mul(self.request.choices)
+        let most = self.sale.model.entry().specs.max_output();
+        self.cap
+            .unwrap_or(most)
+            .saturating_mul(self.request.choices)
     }
 
-    fn situation<'a>(&self, attributes: &'a Attributes) -> Situation<'a> {
+    /// Which column of the prices the account pays.
+    pub(crate) const fn class(&self) -> PriceClass {
+        self.class
+    }
+
+    /// The codes of everything the caller should know.
+    pub(crate) fn warnings(&self) -> Vec<Cow<'static, str>> {
+        let later = self.later.iter().map(|code| Cow::Borrowed(*code));
+        self.report.codes().cloned().chain(later).collect()
+    }
+
+    fn situation(&self) -> Situation<'_> {
         Situation {
-            attributes,
+            attributes: &self.attributes,
             at: self.at,
         }
     }
@@ -190,85 +235,4 @@ impl Quoted {
         let text = format!("{:?} has no price for this call", self.request.model);
         Fault::new(Kind::EndpointNotSupported, text).at("model")
     }
-}
-
-/// What the model cannot do, refused or told.
-fn check_against(
-    record: &Record,
-    strict: bool,
-    request: &ChatRequest,
-    warnings: &mut Vec<&'static str>,
-) -> Result<(), Fault> {
-    let model = &request.model;
-    let invalid = |text: String| Fault::new(Kind::Invalid("invalid_request"), text);
-    let effort = request.reasoning_effort.as_ref();
-    if let Some(word) = effort.filter(|word| record.reasoning && !record.efforts.contains(word)) {
-        let word: String = word.chars().take(32).collect();
-        let known = record.efforts.join(", ");
-        let text = format!("{model:?} knows the efforts {known}, not {word:?}");
-        return Err(invalid(text).at("reasoning_effort"));
-    }
-    for restriction in &record.restrictions {
-        check_restriction(*restriction, request)?;
-    }
-    if request.names_a_response {
-        if strict {
-            let text =
-                "`previous_response_id` belongs to the Responses format and has no effect here";
-            return Err(invalid(text.to_owned()).at("previous_response_id"));
-        }
-        warnings.push("previous_response_id_ignored");
-    }
-    if effort.is_some() && !record.reasoning {
-        if strict {
-            let text = format!("{model:?} does not reason, so `reasoning_effort` has no effect");
-            return Err(invalid(text).at("reasoning_effort"));
-        }
-        warnings.push("reasoning_effort_ignored");
-    }
-    if request
-        .max_output
-        .is_some_and(|asked| asked > record.max_output)
-    {
-        let text = format!("{model:?} writes at most {} tokens", record.max_output);
-        return Err(invalid(text).at("max_completion_tokens"));
-    }
-    Ok(())
-}
-
-/// A rule of this model alone.
-fn check_restriction(restriction: Restriction, request: &ChatRequest) -> Result<(), Fault> {
-    let model = &request.model;
-    let refused =
-        |param: &str, code, text: String| Err(Fault::new(Kind::Invalid(code), text).at(param));
-    match restriction {
-        Restriction::ToolsNeedEffortNone => {
-            let effort = request.reasoning_effort.as_deref();
-            if !request.has_tools || effort == Some("none") {
-                return Ok(());
-            }
-            let text = format!("{model:?} calls tools only with `reasoning_effort` \"none\"");
-            refused("reasoning_effort", "invalid_request", text)
-        }
-        Restriction::ToolChoiceFreeOnly => match request.tool_choice {
-            ToolChoice::Free => Ok(()),
-            ToolChoice::Forced => {
-                let text = format!("{model:?} takes `tool_choice` \"auto\" or \"none\"");
-                refused("tool_choice", "invalid_request", text)
-            }
-        },
-        Restriction::RolesNeedNames => {
-            let Some(place) = request.nameless else {
-                return Ok(());
-            };
-            let text = "messages of this role need a `name`; nothing was charged".to_owned();
-            refused(&format!("messages[{place}].name"), "2013", text)
-        }
-    }
-}
-
-fn unknown_model(model: &str) -> Fault {
-    let model: String = model.chars().take(64).collect();
-    let text = format!("there is no model {model:?}; GET /v1/models lists those of this key");
-    Fault::new(Kind::ModelNotFound, text).at("model")
 }

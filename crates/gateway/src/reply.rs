@@ -1,5 +1,6 @@
 //! What goes back to a caller: a head, and a body that is there or still coming.
 
+use std::borrow::Cow;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -8,8 +9,11 @@ use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use serde_json::Value;
 use tokio::sync::mpsc;
+use trunkline_catalog::Entry;
 use trunkline_terms::{Money, RequestId};
 
 use crate::fault::Fault;
@@ -115,12 +119,32 @@ pub(crate) fn set_cost(headers: &mut HeaderMap, cost: Money) {
 }
 
 /// What the caller should know.
-pub(crate) fn set_warnings(headers: &mut HeaderMap, warnings: &[&str]) {
+pub(crate) fn set_warnings(headers: &mut HeaderMap, warnings: &[Cow<'static, str>]) {
     if warnings.is_empty() {
         return;
     }
     let text = format!("{};codes={}", warnings.len(), warnings.join(","));
     if let Ok(value) = HeaderValue::from_str(&text) {
         headers.insert(HeaderName::from_static("trunkline-warnings"), value);
+    }
+}
+
+/// When a model goes away, if it does: RFC 9745 and RFC 8594.
+pub(crate) fn set_ending(headers: &mut HeaderMap, entry: &Entry) {
+    let midnight = |day: &Option<String>| {
+        let day: Date = day.as_ref()?.parse().ok()?;
+        day.to_zoned(TimeZone::UTC).ok()
+    };
+    if let Some(day) = midnight(&entry.deprecated_on) {
+        let text = format!("@{}", day.timestamp().as_second());
+        if let Ok(value) = HeaderValue::from_str(&text) {
+            headers.insert(HeaderName::from_static("deprecation"), value);
+        }
+    }
+    if let Some(day) = midnight(&entry.sunset_on) {
+        let text = day.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();
+        if let Ok(value) = HeaderValue::from_str(&text) {
+            headers.insert(HeaderName::from_static("sunset"), value);
+        }
     }
 }

@@ -123,6 +123,12 @@ impl Roster {
         &self.secrets
     }
 
+    /// How many channels serve a model.
+    pub(crate) fn count(&self, model: &str) -> u64 {
+        let serving = self.by_model.get(model).map_or(0, Vec::len);
+        u64::try_from(serving).unwrap_or(u64::MAX)
+    }
+
     /// Whether any channel knows the model.
     pub(crate) fn knows(&self, model: &str) -> bool {
         self.by_model.contains_key(model)

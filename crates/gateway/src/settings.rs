@@ -33,6 +33,8 @@ pub struct Settings {
     pub hold_lifetime: Duration,
     /// How often keys and channels are compared with the database.
     pub refresh: Duration,
+    /// How often what was seen of routes is exchanged with other nodes.
+    pub health: Duration,
     /// How long keys may be used without having been compared.
     pub stale_after: Duration,
 }
@@ -54,6 +56,7 @@ impl Default for Settings {
             max_attempts: 3,
             hold_lifetime: Duration::from_secs(3_600),
             refresh: Duration::from_secs(1),
+            health: Duration::from_secs(10),
             stale_after: Duration::from_secs(120),
         }
     }

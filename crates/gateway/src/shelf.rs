@@ -1,109 +1,121 @@
-//! What is sold: the price book, and what a model can do. One immutable snapshot.
+//! What is sold, as this node has it: one immutable snapshot, exchanged whole when the database has
+//! a newer one. Calls keep the snapshot they began with.
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
-use trunkline_catalog::{Book, BookError};
+use serde_json::Value;
+use trunkline_catalog::{Book, BookError, Document, Entry, Frame};
+use trunkline_db::{DbError, Session};
+use trunkline_store::catalog::{self, Changes};
 
-/// Output tokens of a model whose record does not say.
-const DEFAULT_MAX_OUTPUT: u64 = 8_192;
-const MAX_RECORDS_BYTES: usize = 16_000_000;
-
-/// A rule of one model beyond those of the format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Restriction {
-    /// Tools only with `reasoning_effort` `none`.
-    ToolsNeedEffortNone,
-    /// `tool_choice` may be `auto` or `none`.
-    ToolChoiceFreeOnly,
-    /// Messages of the roles of role-play need a `name`.
-    RolesNeedNames,
-}
-
-/// What a model can do.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Record {
-    /// Output tokens of one answer at most.
-    #[serde(default = "default_max_output")]
-    pub max_output: u64,
-    /// Whether it thinks before it answers.
-    #[serde(default)]
-    pub reasoning: bool,
-    /// The words for how hard it may think.
-    #[serde(default = "default_efforts")]
-    pub efforts: Vec<String>,
-    /// What it does not take although the format allows it.
-    #[serde(default)]
-    pub restrictions: Vec<Restriction>,
-    /// Who made it.
-    #[serde(default)]
-    pub owner: String,
-    /// Since when it is sold, seconds since the epoch.
-    #[serde(default)]
-    pub created: i64,
-}
-
-/// Prices and records.
+/// A catalog and its number.
 #[derive(Debug, Clone)]
 pub struct Shelf {
-    /// The prices.
+    /// The number of its last change.
+    pub revision: i64,
+    /// The catalog.
     pub book: Book,
-    records: BTreeMap<String, Record>,
 }
 
-/// Why there is no shelf.
+/// Why a stored catalog is not used.
 #[derive(Debug, thiserror::Error)]
 pub enum ShelfError {
-    /// The prices are not usable.
+    /// The database said no, or nothing.
+    #[error(transparent)]
+    Db(#[from] DbError),
+    /// It does not pass its checks.
     #[error(transparent)]
     Book(#[from] BookError),
-    /// The records are not usable.
-    #[error("the model records cannot be read: {0}")]
-    Records(String),
+    /// Something stored is not what it should be.
+    #[error("{what} cannot be read: {why}")]
+    Unreadable {
+        /// What.
+        what: String,
+        /// Why.
+        why: String,
+    },
 }
 
 impl Shelf {
-    /// Reads prices and records, each written as TOML. A record is a table named by its model.
-    pub fn from_toml(book: &str, records: &str) -> Result<Self, ShelfError> {
-        let book = Book::from_toml(book)?;
-        if records.len() > MAX_RECORDS_BYTES {
-            return Err(ShelfError::Records("the file is too large".to_owned()));
-        }
-        let records: BTreeMap<String, Record> =
-            toml::from_str(records).map_err(|error| ShelfError::Records(error.to_string()))?;
-        if let Some(unsold) = records.keys().find(|name| book.model(name).is_none()) {
-            let text = format!("{unsold:?} has a record and no price");
-            return Err(ShelfError::Records(text));
-        }
-        Ok(Self { book, records })
-    }
-
-    /// What a model can do; the defaults where nothing is written.
+    /// Nothing yet.
     #[must_use]
-    pub fn record(&self, model: &str) -> Record {
-        self.records.get(model).cloned().unwrap_or_default()
-    }
-}
-
-impl Default for Record {
-    fn default() -> Self {
+    pub fn empty() -> Self {
         Self {
-            max_output: DEFAULT_MAX_OUTPUT,
-            reasoning: false,
-            efforts: default_efforts(),
-            restrictions: Vec::new(),
-            owner: String::new(),
-            created: 0,
+            revision: 0,
+            book: Book::empty(),
         }
     }
+
+    /// The catalog as the database has it at its newest number.
+    pub async fn load(session: &mut Session) -> Result<Self, ShelfError> {
+        let newest = catalog::newest(session).await?;
+        Self::empty().at(session, newest).await
+    }
+
+    /// The catalog that changes from nothing lead to.
+    pub(crate) fn of_changes(changes: Changes) -> Result<Self, ShelfError> {
+        let revision = changes.revision;
+        let book = changed(&Book::empty(), changes)?;
+        Ok(Self { revision, book })
+    }
+
+    /// This catalog, brought to a later number. What did not change is shared.
+    pub(crate) async fn at(
+        &self,
+        session: &mut Session,
+        revision: i64,
+    ) -> Result<Self, ShelfError> {
+        let between = (self.revision, revision);
+        let changes = catalog::changes_between(session, between).await?;
+        // Hundreds of price lists may have to be checked; calls must not wait for that.
+        let before = self.book.clone();
+        let built = tokio::task::spawn_blocking(move || changed(&before, changes));
+        let book = built.await.map_err(|error| ShelfError::Unreadable {
+            what: "the catalog".to_owned(),
+            why: error.to_string(),
+        })??;
+        Ok(Self { revision, book })
+    }
 }
 
-fn default_efforts() -> Vec<String> {
-    ["low", "medium", "high"].map(str::to_owned).to_vec()
+/// One model at a number of the past, as a catalog of its own, and the version of all prices then.
+pub(crate) async fn model_at(
+    session: &mut Session,
+    name: &str,
+    revision: i64,
+) -> Result<Option<(Book, [u8; 32])>, ShelfError> {
+    let Some((entry, frame, version)) = catalog::model_at(session, name, revision).await? else {
+        return Ok(None);
+    };
+    let Ok(version) = <[u8; 32]>::try_from(version.as_slice()) else {
+        return Ok(None);
+    };
+    let frame = frame_of(frame)?;
+    let models = BTreeMap::from([(name.to_owned(), entry_of(name, entry)?)]);
+    let book = Book::check(Document::of_parts(frame, models))?;
+    Ok(Some((book, version)))
 }
 
-const fn default_max_output() -> u64 {
-    DEFAULT_MAX_OUTPUT
+fn changed(before: &Book, changes: Changes) -> Result<Book, ShelfError> {
+    let frame = changes.frame.map(frame_of).transpose()?;
+    let mut models = Vec::with_capacity(changes.models.len());
+    for (name, entry) in changes.models {
+        let entry = entry.map(|entry| entry_of(&name, entry)).transpose()?;
+        models.push((name, entry));
+    }
+    Ok(before.changed(frame, models)?)
+}
+
+fn frame_of(value: Value) -> Result<Frame, ShelfError> {
+    serde_json::from_value(value).map_err(|error| ShelfError::Unreadable {
+        what: "the catalog's frame".to_owned(),
+        why: error.to_string(),
+    })
+}
+
+fn entry_of(name: &str, value: Value) -> Result<Entry, ShelfError> {
+    serde_json::from_value(value).map_err(|error| ShelfError::Unreadable {
+        what: format!("model {name:?}"),
+        why: error.to_string(),
+    })
 }

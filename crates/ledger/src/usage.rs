@@ -1,10 +1,10 @@
 //! What became of one call: its usage row, and what went back since.
 
 use serde_json::Value;
-use trunkline_db::{Database, DbError};
-use trunkline_terms::{AccountId, Money, RequestId};
+use trunkline_db::{Database, DbError, from_sql_time};
+use trunkline_terms::{AccountId, Moment, Money, RequestId, Units};
 
-use crate::rows::column;
+use crate::rows::{column, request_of};
 
 /// A finished call.
 #[derive(Debug, Clone, PartialEq)]
@@ -77,4 +77,65 @@ pub async fn find(
         price_version: column(&row, "price_version")?,
         warnings: column(&row, "warnings")?,
     }))
+}
+
+/// A call that was charged, as far as another price list needs to know it.
+#[derive(Debug, Clone)]
+pub struct SoldCall {
+    /// Its id, to go on from.
+    pub request: RequestId,
+    /// Public name of the model.
+    pub model: String,
+    /// The group whose prices applied.
+    pub group: String,
+    /// Billed units per face.
+    pub units: Units,
+    /// The tier it was charged under.
+    pub tier: Option<String>,
+    /// What was charged.
+    pub charged: Money,
+    /// What the upstream bills us, where known.
+    pub cost: Option<Money>,
+    /// When it was admitted.
+    pub at: Moment,
+    /// Whether its account had paid in by then.
+    pub topped_up: bool,
+}
+
+/// Charged calls of some models after a call, oldest first. Ask again from the last until none comes.
+pub async fn sold_after(
+    database: &Database,
+    models: &[String],
+    after: RequestId,
+    limit: i64,
+) -> Result<Vec<SoldCall>, DbError> {
+    let mut session = database.session().await?;
+    let rows = sqlx::query(
+        "SELECT u.request_id, u.model, u.group_name, u.units, u.tier, u.paid + u.trial AS charged, u.cost,
+             u.opened_at, COALESCE(a.topped_up_at <= u.opened_at, false) AS topped_up
+         FROM ledger.usage AS u JOIN ledger.account AS a ON a.id = u.account_id
+         WHERE u.request_id > $1 AND u.model = ANY ($2) AND u.paid + u.trial > 0
+         ORDER BY u.request_id LIMIT $3",
+    )
+    .bind(after.uuid())
+    .bind(models)
+    .bind(limit)
+    .fetch_all(&mut *session)
+    .await?;
+    let read = |row: &sqlx::postgres::PgRow| {
+        let units: Value = column(row, "units")?;
+        Ok(SoldCall {
+            request: request_of(row)?,
+            model: column(row, "model")?,
+            group: column(row, "group_name")?,
+            // A face that is unknown now cannot be priced; the call then counts as nothing.
+            units: serde_json::from_value(units).unwrap_or_default(),
+            tier: column(row, "tier")?,
+            charged: Money::from_nanos(column(row, "charged")?),
+            cost: column::<Option<i64>>(row, "cost")?.map(Money::from_nanos),
+            at: from_sql_time(column(row, "opened_at")?),
+            topped_up: column(row, "topped_up")?,
+        })
+    };
+    rows.iter().map(read).collect()
 }

@@ -44,6 +44,8 @@ pub struct Account {
     pub shard: Shard,
     /// When it was made, by the database's clock.
     pub created_at: Moment,
+    /// When it first paid in; none if it never did.
+    pub topped_up_at: Option<Moment>,
     /// When it was closed.
     pub closed_at: Option<Moment>,
     /// The number of its last change.
@@ -95,7 +97,7 @@ pub async fn find(
     id: AccountId,
 ) -> Result<Option<Account>, DbError> {
     let row = sqlx::query(
-        "SELECT id, name, group_name, allowed_groups, shard, created_at, closed_at, revision
+        "SELECT id, name, group_name, allowed_groups, shard, created_at, topped_up_at, closed_at, revision
          FROM app.account WHERE id = $1",
     )
     .bind(id.number())
@@ -113,7 +115,7 @@ pub async fn changed_since(
 ) -> Result<Vec<Account>, DbError> {
     let (revision, account) = seen;
     let rows = sqlx::query(
-        "SELECT id, name, group_name, allowed_groups, shard, created_at, closed_at, revision
+        "SELECT id, name, group_name, allowed_groups, shard, created_at, topped_up_at, closed_at, revision
          FROM app.account WHERE (revision, id) > ($1, $2) ORDER BY revision, id LIMIT $3",
     )
     .bind(revision)
@@ -135,6 +137,7 @@ impl Account {
 
     fn of_row(row: &PgRow) -> Result<Self, DbError> {
         let closed_at: Option<OffsetDateTime> = row.try_get("closed_at")?;
+        let topped_up_at: Option<OffsetDateTime> = row.try_get("topped_up_at")?;
         Ok(Self {
             id: AccountId::new(row.try_get("id")?),
             name: row.try_get("name")?,
@@ -142,6 +145,7 @@ impl Account {
             allowed_groups: row.try_get("allowed_groups")?,
             shard: shard_of(row.try_get("shard")?)?,
             created_at: from_sql_time(row.try_get("created_at")?),
+            topped_up_at: topped_up_at.map(from_sql_time),
             closed_at: closed_at.map(from_sql_time),
             revision: row.try_get("revision")?,
         })

@@ -21,10 +21,12 @@
 
 pub mod accounts;
 pub mod bounds;
+pub mod catalog;
 pub mod channels;
 pub mod keys;
 mod network;
 mod policy;
+pub mod routes;
 pub mod zones;
 
 pub use bounds::{FieldError, Problem};

@@ -142,6 +142,18 @@ impl Object<'_> {
 // === impl Layout ===
 
 impl Layout {
+    /// The keys, in the order of the bytes.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.members.iter().map(|member| member.key.as_ref())
+    }
+
+    /// The bytes of a member's value, in the bytes that this was looked up in.
+    #[must_use]
+    pub fn value<'a>(&self, bytes: &'a [u8], key: &str) -> Option<&'a [u8]> {
+        let member = self.members.iter().find(|member| member.key == key)?;
+        bytes.get(member.value.clone())
+    }
+
     /// The object again, over the bytes it was read from.
     #[must_use]
     pub fn over<'a>(&'a self, bytes: &'a [u8]) -> Object<'a> {

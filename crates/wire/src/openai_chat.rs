@@ -9,9 +9,9 @@ mod response;
 mod stream;
 mod told;
 
-pub use cost::{FIELDS, Treatment};
+pub use cost::{FIELDS, KNOWN, SERVICE_TIER, Treatment};
 pub use error::{UpstreamError, read_error};
-pub use request::{CapField, ChatRequest, Outgoing, ToolChoice};
+pub use request::{CapField, ChatRequest, Outgoing, PREVIOUS_RESPONSE};
 pub use response::{Answer, AnswerError, read_answer, rename_model};
 pub use stream::{Cost, Seen, Tap, length_frame};
 pub use told::{Told, read_told};

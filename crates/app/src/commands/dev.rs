@@ -17,7 +17,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::oneshot;
 use trunkline_db::{PoolSettings, Role, SystemClock, connect};
-use trunkline_gateway::{CallLine, EdgeSettings, Gateway, Settings, Shelf};
+use trunkline_gateway::{CallLine, EdgeSettings, Gateway, Settings};
 use trunkline_keyring::{Document, FileSource, Keyring, SystemRandom};
 use trunkline_simulator::{Settings as SimulatorSettings, Simulator};
 use trunkline_terms::{Clock as _, NodeId, Secret};
@@ -27,8 +27,6 @@ use crate::config::Config;
 use crate::node::{Node, Plan};
 use crate::output::Output;
 
-const PRICES: &str = include_str!("dev/prices.toml");
-const MODELS: &str = include_str!("dev/models.toml");
 /// Where a lasting one keeps its things, below the current directory.
 const FOLDER: &str = ".trunkline-dev";
 const DRAIN: Duration = Duration::from_secs(2);
@@ -88,7 +86,6 @@ async fn serve(
         keyring,
         providers: super::channel::providers(config)?,
         extra_roots: config.extra_roots.clone(),
-        shelf: Shelf::from_toml(PRICES, MODELS)?,
         settings: Settings::default(),
         edge: listen(config.edge.listen),
         edge_settings: EdgeSettings::default(),

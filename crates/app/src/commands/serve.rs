@@ -1,21 +1,17 @@
 //! `trunkline serve`: a node, until it is told to stop.
 
-use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 use trunkline_db::Role;
-use trunkline_gateway::{EdgeSettings, Settings, Shelf, TelemetrySettings};
+use trunkline_gateway::{EdgeSettings, Settings, TelemetrySettings};
 
 use super::{channel, database, keyring};
 use crate::config::Config;
-use crate::files;
 use crate::node::{Node, Plan};
 use crate::output::Output;
-
-const MAX_CATALOG_BYTES: u64 = 64_000_000;
 
 /// Serves until SIGTERM, SIGINT, or another process of the same name.
 pub(super) async fn run(config: &Config, output: &Output) -> anyhow::Result<ExitCode> {
@@ -26,7 +22,6 @@ pub(super) async fn run(config: &Config, output: &Output) -> anyhow::Result<Exit
         keyring: keyring::open(config)?,
         providers: channel::providers(config)?,
         extra_roots: config.extra_roots.clone(),
-        shelf: shelf(&config.catalog.prices, &config.catalog.models)?,
         settings: Settings::default(),
         edge: config.edge.listen,
         edge_settings: EdgeSettings {
@@ -71,13 +66,4 @@ pub(super) fn telemetry(config: &Config) -> Option<TelemetrySettings> {
         sample_per_thousand: config.telemetry.sample_per_thousand,
         node: config.node.as_str().to_owned(),
     })
-}
-
-/// Prices and records from their files.
-fn shelf(prices: &Path, models: &Path) -> anyhow::Result<Shelf> {
-    let read = |path: &Path| {
-        let text = files::read_bounded(path, MAX_CATALOG_BYTES);
-        text.with_context(|| format!("cannot read {}", path.display()))
-    };
-    Ok(Shelf::from_toml(&read(prices)?, &read(models)?)?)
 }

@@ -10,8 +10,8 @@ use trunkline_terms::{NodeId, Secret};
 use trunkline_upstream::Roots;
 
 use super::layers::Layers;
-use super::raw::{RawCatalog, RawDatabase, RawEdge, RawKeyring, RawTelemetry};
-use super::{Catalog, Config, Database, Edge, Finding, KeyringPlace, Telemetry};
+use super::raw::{RawDatabase, RawEdge, RawKeyring, RawTelemetry};
+use super::{Config, Database, Edge, Finding, KeyringPlace, Telemetry};
 use crate::files;
 
 /// Longest database address that is read from a file.
@@ -63,7 +63,6 @@ pub(super) fn config(layers: &Layers) -> Result<Config, Vec<Finding>> {
     let keyring = check.keyring(raw.keyring);
     let folder = raw.providers.folder;
     let extra_roots = check.extra_roots(&raw.upstream.extra_roots);
-    let catalog = check.catalog(&raw.catalog);
     let telemetry = check.telemetry(&raw.telemetry);
     let drain = in_range(raw.edge.drain_seconds, 0, MAX_DRAIN_SECONDS);
     let drain = check.take("edge.drain_seconds", drain);
@@ -75,7 +74,6 @@ pub(super) fn config(layers: &Layers) -> Result<Config, Vec<Finding>> {
             node: node?,
             database: database?,
             keyring: keyring?,
-            catalog: catalog?,
             drain: Duration::from_secs(drain?),
             providers_folder: (!folder.is_empty()).then(|| PathBuf::from(folder)),
             extra_roots: extra_roots?,
@@ -182,22 +180,6 @@ impl Check<'_> {
         let pem = self.take("upstream.extra_roots", read)?;
         let roots = Roots::from_pem(pem.as_bytes()).map_err(|error| error.to_string());
         self.take("upstream.extra_roots", roots)
-    }
-
-    fn catalog(&mut self, raw: &RawCatalog) -> Option<Catalog> {
-        for (key, text) in [
-            ("catalog.prices", &raw.prices),
-            ("catalog.models", &raw.models),
-        ] {
-            if text.is_empty() {
-                self.say(key, "must name a file".to_owned());
-                return None;
-            }
-        }
-        Some(Catalog {
-            prices: PathBuf::from(&raw.prices),
-            models: PathBuf::from(&raw.models),
-        })
     }
 
     fn telemetry(&mut self, raw: &RawTelemetry) -> Option<Telemetry> {

@@ -15,7 +15,6 @@ pub(super) struct RawConfig {
     pub(super) keyring: RawKeyring,
     pub(super) providers: RawProviders,
     pub(super) upstream: RawUpstream,
-    pub(super) catalog: RawCatalog,
     pub(super) telemetry: RawTelemetry,
 }
 
@@ -71,13 +70,6 @@ pub(super) struct RawProviders {
 #[serde(deny_unknown_fields)]
 pub(super) struct RawUpstream {
     pub(super) extra_roots: String,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct RawCatalog {
-    pub(super) prices: String,
-    pub(super) models: String,
 }
 
 #[derive(Debug, Deserialize)]

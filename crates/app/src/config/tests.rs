@@ -110,8 +110,6 @@ fn every_key_can_be_overridden_by_the_environment() {
         ("edge.drain_seconds", "11"),
         ("edge.tls_certificate", "/etc/cert.pem"),
         ("edge.tls_key", "/etc/key.pem"),
-        ("catalog.prices", "/etc/prices.toml"),
-        ("catalog.models", "/etc/models.toml"),
         ("telemetry.otlp_endpoint", "http://collector:4318/"),
         ("telemetry.sample_per_thousand", "12"),
     ];
@@ -152,8 +150,6 @@ fn every_key_can_be_overridden_by_the_environment() {
     assert!(config.edge.tls.is_some());
     let half = from_text("[edge]\ntls_key = \"k.pem\"", &[]);
     assert!(problem(half, "edge.tls_certificate").contains("together"));
-    assert_eq!(config.catalog.prices, Path::new("/etc/prices.toml"));
-    assert_eq!(config.catalog.models, Path::new("/etc/models.toml"));
     let traces = config.telemetry.traces.unwrap().to_string();
     assert_eq!(traces, "http://collector:4318/v1/traces");
     assert_eq!(config.telemetry.sample_per_thousand, 12);

@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 use trunkline_db::{Database, PoolSettings, Role, SystemClock, connect};
+use trunkline_gateway::{Change, Signed, publish};
 use trunkline_keyring::{Binding, Document, FileSource, Keyring, Purpose, SystemRandom};
 use trunkline_ledger::desk::{self, AccountKind, TopUp, Wallet};
 use trunkline_simulator::{Settings, Simulator};
@@ -93,8 +94,7 @@ impl Arena {
         let document = Document::generate(SystemClock.now(), &SystemRandom).unwrap();
         FileSource::new(path).create(&document).unwrap();
         let keyring = Keyring::new(&document, Arc::new(SystemRandom)).unwrap();
-        std::fs::write(folder.path().join("prices.toml"), PRICES).unwrap();
-        std::fs::write(folder.path().join("models.toml"), "").unwrap();
+        sell(&console).await;
         let providers = folder.path().join("providers");
         std::fs::create_dir(&providers).unwrap();
         std::fs::write(providers.join("patient.toml"), PROVIDER).unwrap();
@@ -303,4 +303,15 @@ async fn channel(console: &Database, keyring: &Keyring, base_url: &str) {
     let mut tx = console.begin().await.unwrap();
     let added = channels::add(&mut tx, &new).await;
     tx.finish(added).await.unwrap();
+}
+
+async fn sell(console: &Database) {
+    let catalog = trunkline_catalog::Document::from_toml(PRICES).unwrap();
+    let signed = Signed {
+        author: "arena",
+        note: "",
+    };
+    let mut tx = console.begin().await.unwrap();
+    let done = publish(&mut tx, signed, |_| Change::with(catalog)).await;
+    tx.finish(done).await.unwrap();
 }

@@ -18,7 +18,7 @@ use super::{Call, FAILED, Head, fault_of, tell};
 use crate::admitted::Extended;
 use crate::asking::blamed;
 use crate::fault::{Fault, Kind};
-use crate::reply::{self, set_warnings};
+use crate::reply::{self, set_ending, set_warnings};
 
 /// Pieces that may wait for a reader before the upstream is no longer read.
 const WAITING_PIECES: usize = 8;
@@ -59,7 +59,8 @@ impl Call {
             return self.fail_early(head, FAILED, first.0.said()).await;
         }
         let mut reply = reply::events(receiver);
-        set_warnings(reply.headers_mut(), &self.quoted.warnings);
+        set_warnings(reply.headers_mut(), &self.quoted.warnings());
+        set_ending(reply.headers_mut(), self.quoted.sale.model.entry());
         if head.send(Ok(reply)).is_err() {
             drop(answer);
             return self.void(Outcome::Cancelled).await;
@@ -250,7 +251,7 @@ impl Call {
         let outcome = match end {
             End::Done => Outcome::Complete,
             End::Exhausted => {
-                self.quoted.warnings.push("balance_exhausted");
+                self.quoted.later.push("balance_exhausted");
                 Outcome::BalanceExhausted
             }
             End::ClientGone => Outcome::ClientGone,

@@ -1,5 +1,7 @@
 //! Answers that come in one piece: read, metered, charged, then handed over.
 
+use std::sync::Arc;
+
 use http::StatusCode;
 use tokio::time::Instant;
 use trunkline_ledger::Outcome;
@@ -11,7 +13,7 @@ use trunkline_wire::openai_chat::{
 use super::{Call, Head, fault_of, tell};
 use crate::asking::blamed;
 use crate::fault::{Fault, Kind};
-use crate::reply::{self, InLedger, set_cost, set_warnings};
+use crate::reply::{self, InLedger, set_cost, set_ending, set_warnings};
 
 impl Call {
     pub(super) async fn whole(self, mut answer: Answer, mut head: Head) {
@@ -54,18 +56,21 @@ impl Call {
         let body = public
             .and_then(|name| rename_model(&body, &name))
             .unwrap_or(body);
-        let mut warnings = self.quoted.warnings.clone();
+        let mut call = self;
         if metered.estimated {
-            warnings.push("usage_estimated");
+            call.quoted.later.push("usage_estimated");
         }
-        let reserving = self.admitted.waited;
+        let warnings = call.quoted.warnings();
+        let model = Arc::clone(&call.quoted.sale.model);
+        let reserving = call.admitted.waited;
         let began = Instant::now();
-        match self.settle(metered, Outcome::Complete).await {
+        match call.settle(metered, Outcome::Complete).await {
             Ok(charged) => {
                 let in_ledger = InLedger(reserving.saturating_add(began.elapsed()));
                 let mut answer = reply::bytes_of(StatusCode::OK, body, "application/json");
                 set_cost(answer.headers_mut(), charged);
                 set_warnings(answer.headers_mut(), &warnings);
+                set_ending(answer.headers_mut(), model.entry());
                 answer.extensions_mut().insert(in_ledger);
                 tell(head, Ok(answer));
             }

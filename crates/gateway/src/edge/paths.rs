@@ -2,15 +2,19 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use http::header::ALLOW;
-use http::{HeaderValue, Method, Request, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use hyper::body::Incoming;
 use serde_json::json;
 use trunkline_terms::RequestId;
 
 use super::body;
+use crate::caller::Caller;
 use crate::fault::{Fault, Kind};
 use crate::gateway::Gateway;
+use crate::models::{Shape, plain};
+use crate::places::Place as Room;
 use crate::reply::{self, Answered};
 use crate::story::Story;
 
@@ -20,8 +24,15 @@ enum Place<'a> {
     Live,
     Ready,
     Chat,
-    Models,
-    Model(&'a str),
+    Quotes,
+    /// Under Gemini's own version, or ours.
+    Models {
+        beta: bool,
+    },
+    Model {
+        beta: bool,
+        name: &'a str,
+    },
     Usage(&'a str),
     Balance,
     Key,
@@ -60,20 +71,21 @@ pub(super) async fn answer(
             story.is_call(&request);
             // The key before the body: strangers make us read nothing.
             let caller = known()?;
-            let settings = &gateway.inner.settings;
-            let most = body::check(&request, settings)?;
-            // Room for the body before its first byte is read.
-            let place = gateway.place(caller.account.id, most)?;
-            let (head, body) = request.into_parts();
-            let body = body::read(body, settings).await?;
-            gateway
-                .chat(story, caller, &head.headers, body, place)
-                .await
+            let (headers, body, place) = with_body(gateway, &caller, request).await?;
+            gateway.chat(story, caller, &headers, body, place).await
         }
-        Place::Models => Ok(gateway.models(&known()?)),
-        Place::Model(name) => {
+        Place::Quotes => {
             let caller = known()?;
-            gateway.model(&caller, name)
+            let (headers, body, _place) = with_body(gateway, &caller, request).await?;
+            gateway.quote(caller, &headers, &body)
+        }
+        Place::Models { beta } => {
+            let caller = known()?;
+            gateway.models(&caller, Shape::of(headers, beta), uri.query())
+        }
+        Place::Model { beta, name } => {
+            let caller = known()?;
+            gateway.model(&caller, Shape::of(headers, beta), &plain(name))
         }
         Place::Usage(request) => {
             let caller = known()?;
@@ -90,11 +102,26 @@ pub(super) async fn answer(
             Err(Fault::new(Kind::NotFound, text))
         }
         Place::Unknown => {
-            let text = "there is nothing here; see POST /v1/chat/completions, GET /v1/models, \
-                        GET /v1/usage/{request_id}, GET /v1/balance, GET /v1/key";
+            let text = "there is nothing here; see POST /v1/chat/completions, POST /v1/quotes, \
+                        GET /v1/models, GET /v1/usage/{request_id}, GET /v1/balance, GET /v1/key";
             Err(Fault::new(Kind::NotFound, text))
         }
     }
+}
+
+/// The body, once there is room for it.
+async fn with_body(
+    gateway: &Gateway,
+    caller: &Caller,
+    request: Request<Incoming>,
+) -> Result<(HeaderMap, Bytes, Room), Fault> {
+    let settings = &gateway.inner.settings;
+    let most = body::check(&request, settings)?;
+    // Room for the body before its first byte is read.
+    let room = gateway.place(caller.account.id, most)?;
+    let (head, body) = request.into_parts();
+    let body = body::read(body, settings).await?;
+    Ok((head.headers, body, room))
 }
 
 fn place_of(path: &str) -> Place<'_> {
@@ -103,7 +130,9 @@ fn place_of(path: &str) -> Place<'_> {
         "/healthz" => Place::Live,
         "/readyz" => Place::Ready,
         "/v1/chat/completions" => Place::Chat,
-        "/v1/models" => Place::Models,
+        "/v1/quotes" => Place::Quotes,
+        "/v1/models" => Place::Models { beta: false },
+        "/v1beta/models" => Place::Models { beta: true },
         "/v1/balance" => Place::Balance,
         "/v1/key" => Place::Key,
         other => {
@@ -115,7 +144,9 @@ fn place_of(path: &str) -> Place<'_> {
             if let Some(rest) = below("/v1/v1/") {
                 Place::Doubled(rest)
             } else if let Some(name) = below("/v1/models/") {
-                Place::Model(name)
+                Place::Model { beta: false, name }
+            } else if let Some(name) = below("/v1beta/models/") {
+                Place::Model { beta: true, name }
             } else if let Some(request) = below("/v1/usage/") {
                 Place::Usage(request)
             } else {
@@ -133,12 +164,12 @@ impl Place<'_> {
             Self::Root
             | Self::Live
             | Self::Ready
-            | Self::Models
-            | Self::Model(_)
+            | Self::Models { .. }
+            | Self::Model { .. }
             | Self::Usage(_)
             | Self::Balance
             | Self::Key => Some(READ),
-            Self::Chat => Some(WRITE),
+            Self::Chat | Self::Quotes => Some(WRITE),
             Self::Doubled(_) | Self::Unknown => None,
         }
     }

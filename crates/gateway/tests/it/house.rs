@@ -11,9 +11,10 @@ use http::{HeaderMap, HeaderValue, Method};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
+use trunkline_catalog::{Book, Document as Catalog};
 use trunkline_db::{Database, PoolSettings, Role, SystemClock, connect};
 use trunkline_gateway::{
-    Admin, Door, Gateway, Parts, Settings, Shelf, Telemetry, TelemetrySettings,
+    Admin, Change, Door, Gateway, Parts, Settings, Signed, Telemetry, TelemetrySettings, publish,
 };
 use trunkline_keyring::{Binding, Document, Keyring, Purpose, SystemRandom};
 use trunkline_ledger::desk::{self, AccountKind, TopUp, TopUpAnswer, Wallet};
@@ -35,55 +36,7 @@ pub(crate) use crate::wishes::{ChannelWishes, Wishes};
 /// 2 USD a million input tokens, 8 USD a million output tokens: 2,000 and 8,000 nano-USD each.
 pub(crate) const INPUT: i64 = 2_000;
 pub(crate) const OUTPUT: i64 = 8_000;
-const BOOK: &str = r#"
-auto_groups = ["default"]
-[groups.default]
-rate = "1"
-[groups.vip]
-rate = "0.5"
-[models.sim-fast]
-groups = ["default", "vip"]
-[models.sim-fast.prices]
-billing_unit = "tokens"
-standard = { input = 2000000, output = 8000000, cache_read = 200000 }
-[models.public-name]
-groups = ["default"]
-[models.public-name.prices]
-billing_unit = "tokens"
-standard = { input = 2000000, output = 8000000 }
-[models.sim-reason]
-groups = ["default"]
-[models.sim-reason.prices]
-billing_unit = "tokens"
-standard = { input = 2000000, output = 8000000 }
-[models.sim-picky]
-groups = ["default"]
-[models.sim-picky.prices]
-billing_unit = "tokens"
-standard = { input = 2000000, output = 8000000 }
-[models.unserved]
-groups = ["default"]
-[models.unserved.prices]
-billing_unit = "tokens"
-standard = { input = 2000000, output = 8000000 }
-[models.vip-only]
-groups = ["vip"]
-[models.vip-only.prices]
-billing_unit = "tokens"
-standard = { input = 2000000, output = 8000000 }
-"#;
-const RECORDS: &str = r#"
-[sim-fast]
-max_output = 20000
-owner = "simulator"
-created = 1700000000
-[sim-reason]
-reasoning = true
-[sim-picky]
-reasoning = true
-efforts = ["none", "high"]
-restrictions = ["tools_need_effort_none", "tool_choice_free_only", "roles_need_names"]
-"#;
+const CATALOG: &str = include_str!("catalog.toml");
 pub(crate) const CANARY: &str = "canary-credential-0123456789abcdef";
 
 pub(crate) struct House {
@@ -153,7 +106,6 @@ impl House {
             settings: wishes.settings,
             ledger,
             data: data.clone(),
-            shelf: Shelf::from_toml(BOOK, RECORDS).unwrap(),
             providers: Providers::builtin().unwrap(),
             keyring: keyring(),
             client: client.clone(),
@@ -189,6 +141,7 @@ impl House {
             stop,
             _tasks: tasks,
         };
+        house.sell(CATALOG).await;
         house.key = house.make_key(PolicyFields::default()).await;
         let base = house.simulator.base_url();
         let own = ["sim-fast", "sim-reason", "sim-picky"].map(|name| (name, name));
@@ -197,6 +150,19 @@ impl House {
         house.channel("renamed", &base, 10, &renamed).await;
         house.gateway.refresh().await.unwrap();
         house
+    }
+
+    /// Changes what is sold: adds what a catalog says, and lets the gateway see it.
+    pub(crate) async fn sell(&self, catalog: &str) {
+        let document = Catalog::from_toml(catalog).unwrap();
+        let mut tx = self.console.begin().await.unwrap();
+        let signed = Signed {
+            author: "house",
+            note: "",
+        };
+        let done = publish(&mut tx, signed, |before| added(before, document)).await;
+        tx.finish(done).await.unwrap();
+        self.gateway.refresh().await.unwrap();
     }
 
     /// A key of the house's account.
@@ -488,4 +454,16 @@ async fn account(console: &Database, paid: i64, trial: i64) -> AccountId {
     }
     tx.commit().await.unwrap();
     id
+}
+
+/// What a catalog adds to another one, whose groups and vendors stay.
+fn added(before: &Book, document: Catalog) -> Change {
+    let mut all = before.document();
+    all.groups.extend(document.groups);
+    all.vendors.extend(document.vendors);
+    all.models.extend(document.models);
+    if !document.auto_groups.is_empty() {
+        all.auto_groups = document.auto_groups;
+    }
+    Change::with(all)
 }

@@ -84,7 +84,7 @@ async fn strict_mode_refuses_what_would_be_ignored_and_without_it_that_is_named(
     assert_eq!(warnings, "1;codes=reasoning_effort_ignored");
     let strict = [("trunkline-strict", "true")];
     let got = house.chat_with(&body, &strict).await;
-    assert_eq!(code(&got), is(400, "invalid_request"));
+    assert_eq!(code(&got), is(400, "reasoning_effort_ignored"));
     assert_eq!(got.json()["error"]["param"], "reasoning_effort");
     let mut earlier = ask("Hello");
     earlier["previous_response_id"] = "resp_1".into();

@@ -8,6 +8,8 @@ pub enum Treatment {
     Priced,
     /// It bounds the price, and is itself bounded.
     Bounded,
+    /// It chooses a price: the models' price lists say which values are sold.
+    Tier,
     /// It is taken with these values alone; the last part says why.
     Only(&'static [&'static str], &'static str),
     /// It is refused; the way out.
@@ -15,6 +17,53 @@ pub enum Treatment {
     /// It names something stored at an upstream; the way out.
     Reference(&'static str),
 }
+
+/// How soon an answer must begin, at vendors who sell that.
+pub const SERVICE_TIER: &str = "service_tier";
+
+/// Every field that the format has. What is not here goes on as it is, and nobody promises that it is
+/// read.
+pub const KNOWN: &[&str] = &[
+    "audio",
+    "background",
+    "conversation",
+    "container",
+    "frequency_penalty",
+    "function_call",
+    "functions",
+    "logit_bias",
+    "logprobs",
+    "max_completion_tokens",
+    "max_tokens",
+    "messages",
+    "metadata",
+    "modalities",
+    "model",
+    "n",
+    "parallel_tool_calls",
+    "prediction",
+    "presence_penalty",
+    "prompt",
+    "prompt_cache_key",
+    "prompt_cache_retention",
+    "reasoning_effort",
+    "response_format",
+    "safety_identifier",
+    "seed",
+    "service_tier",
+    "stop",
+    "store",
+    "stream",
+    "stream_options",
+    "temperature",
+    "tool_choice",
+    "tools",
+    "top_logprobs",
+    "top_p",
+    "user",
+    "verbosity",
+    "web_search_options",
+];
 
 /// The cost table of chat completions.
 pub const FIELDS: &[(&str, Treatment)] = &[
@@ -26,13 +75,7 @@ pub const FIELDS: &[(&str, Treatment)] = &[
     ("max_tokens", Treatment::Bounded),
     ("max_completion_tokens", Treatment::Bounded),
     ("n", Treatment::Bounded),
-    (
-        "service_tier",
-        Treatment::Only(
-            &["auto", "default"],
-            "other tiers have other prices, which are not sold here",
-        ),
-    ),
+    (SERVICE_TIER, Treatment::Tier),
     (
         "modalities",
         Treatment::Only(

@@ -22,17 +22,7 @@ const MAX_MESSAGES: usize = 100_000;
 pub(super) struct Media {
     pub(super) bytes: u64,
     pub(super) tokens: u64,
-    /// The first message of a role that is told apart by name, and has none.
-    pub(super) nameless: Option<usize>,
 }
-
-/// Roles of role-play models, each of which may be played by several speakers.
-const NAMED_ROLES: [&str; 4] = [
-    "user_system",
-    "group",
-    "sample_message_user",
-    "sample_message_ai",
-];
 
 #[derive(Deserialize)]
 struct Message<'a> {
@@ -40,8 +30,6 @@ struct Message<'a> {
     role: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     content: Option<Content<'a>>,
-    #[serde(borrow, default)]
-    name: Option<Cow<'a, str>>,
     #[serde(default)]
     tool_calls: Option<IgnoredAny>,
     #[serde(default)]
@@ -126,9 +114,6 @@ pub(super) fn read_messages(bytes: &[u8]) -> Result<Media, Refusal> {
                 "every message needs `content`, except an assistant's with tool calls",
             ));
         }
-        if media.nameless.is_none() && message.needs_a_name() {
-            media.nameless = Some(place);
-        }
         if let Some(Content::Parts(parts)) = &message.content {
             for (number, part) in parts.iter().enumerate() {
                 media.add(part, &format!("messages[{place}].content[{number}]"))?;
@@ -165,12 +150,6 @@ impl<'de> Visitor<'de> for ContentVisitor {
 }
 
 impl Message<'_> {
-    fn needs_a_name(&self) -> bool {
-        let role = self.role.as_deref().unwrap_or_default();
-        let named = self.name.as_ref().is_some_and(|name| !name.is_empty());
-        NAMED_ROLES.contains(&role) && !named
-    }
-
     /// An assistant that called tools may have said nothing.
     fn may_be_silent(&self) -> bool {
         let acted = [&self.tool_calls, &self.function_call, &self.refusal];

@@ -13,7 +13,7 @@ const MAX_CHOICES: u64 = 16;
 /// Output tokens that may be asked for; beyond that it is a mistake.
 const MAX_OUTPUT: u64 = 10_000_000;
 /// Belongs to the Responses format.
-const PREVIOUS_RESPONSE: &str = "previous_response_id";
+pub const PREVIOUS_RESPONSE: &str = "previous_response_id";
 const MAX_MODEL_CHARACTERS: usize = 128;
 /// Tokens around the text of a request: roles, separators, instructions a vendor adds.
 const FRAME_TOKENS: u64 = 64;
@@ -31,15 +31,6 @@ pub enum CapField {
     MaxCompletionTokens,
     /// The older word, which some upstreams know alone.
     MaxTokens,
-}
-
-/// Which tools may be called, as the request says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ToolChoice {
-    /// Not said, `auto` or `none`.
-    Free,
-    /// `any`, `required`, or a tool by name.
-    Forced,
 }
 
 /// A chat request that was read.
@@ -65,12 +56,6 @@ pub struct ChatRequest {
     pub input_estimate: u64,
     /// The word for how hard to think.
     pub reasoning_effort: Option<String>,
-    /// It offers tools.
-    pub has_tools: bool,
-    /// Which of them may be called.
-    pub tool_choice: ToolChoice,
-    /// The first message whose role needs a name to be told apart, and that has none.
-    pub nameless: Option<usize>,
     /// It names an earlier response, which means nothing here.
     pub names_a_response: bool,
     /// Where its fields stand in the body.
@@ -86,8 +71,10 @@ pub struct Outgoing<'a> {
     pub max_output: Option<(u64, Option<CapField>)>,
     /// Leave `stream_options` out: the upstream does not know it.
     pub no_stream_options: bool,
-    /// Leave `reasoning_effort` out: the model does not reason.
-    pub no_reasoning_effort: bool,
+    /// Fields to leave out: the model does not read them.
+    pub without: &'a [String],
+    /// Fields to write, each with its JSON: they move the price, and are not left to a default.
+    pub with: &'a [(String, String)],
 }
 
 // === impl ChatRequest ===
@@ -119,10 +106,6 @@ impl ChatRequest {
             .value(PREVIOUS_RESPONSE)
             .is_some_and(|value| value != b"null");
         let reasoning_effort = typed(&object, "reasoning_effort", "a word")?;
-        let has_tools = object
-            .value("tools")
-            .is_some_and(|value| value != b"null" && value != b"[]");
-        let tool_choice = read_tool_choice(&object);
         let (input_tokens, input_estimate) = input_tokens(&object, media);
         let layout = object.layout();
         drop(object);
@@ -137,9 +120,6 @@ impl ChatRequest {
             input_tokens,
             input_estimate,
             reasoning_effort,
-            has_tools,
-            tool_choice,
-            nameless: media.nameless,
             names_a_response,
             layout,
         })
@@ -149,6 +129,29 @@ impl ChatRequest {
     #[must_use]
     pub const fn body(&self) -> &Bytes {
         &self.body
+    }
+
+    /// The names of its fields, in the order of the body.
+    pub fn fields(&self) -> impl Iterator<Item = &str> {
+        self.layout.keys()
+    }
+
+    /// The JSON of one of its fields.
+    #[must_use]
+    pub fn field(&self, name: &str) -> Option<&[u8]> {
+        self.layout.value(&self.body, name)
+    }
+
+    /// The value at a dotted path; none if there is nothing, or null.
+    #[must_use]
+    pub fn at(&self, path: &str) -> Option<serde_json::Value> {
+        let (first, rest) = path.split_once('.').unwrap_or((path, ""));
+        let value: serde_json::Value = serde_json::from_slice(self.field(first)?).ok()?;
+        let steps = rest.split('.').filter(|step| !step.is_empty());
+        let found = steps
+            .into_iter()
+            .try_fold(&value, |value, step| value.get(step))?;
+        (!found.is_null()).then(|| found.clone())
     }
 
     /// How the conversation begins: the first bytes of its messages.
@@ -171,19 +174,22 @@ impl ChatRequest {
             edits.extend(usage_edit(&object, out));
         }
         self.cap_edits(out, &mut edits);
-        if out.no_reasoning_effort && self.reasoning_effort.is_some() {
-            edits.push(Edit::Remove("reasoning_effort"));
-        }
-        if self.names_a_response {
-            edits.push(Edit::Remove(PREVIOUS_RESPONSE));
-        }
+        let present = out
+            .without
+            .iter()
+            .filter(|name| object.member(name).is_some());
+        edits.extend(present.map(|name| Edit::Remove(name.as_str())));
+        let written = out.with.iter();
+        edits.extend(
+            written.map(|(name, json)| Edit::Set(name.as_str(), json.clone().into_bytes())),
+        );
         if edits.is_empty() {
             return self.body.clone();
         }
         Bytes::from(patch(&object, &edits))
     }
 
-    fn cap_edits(&self, out: &Outgoing<'_>, edits: &mut Vec<Edit<'static>>) {
+    fn cap_edits(&self, out: &Outgoing<'_>, edits: &mut Vec<Edit<'_>>) {
         let Some((tokens, wanted)) = out.max_output else {
             return;
         };
@@ -232,7 +238,7 @@ fn check_cost_table(object: &Object<'_>) -> Result<(), Refusal> {
             continue;
         };
         match treatment {
-            Treatment::Priced | Treatment::Bounded => {}
+            Treatment::Priced | Treatment::Bounded | Treatment::Tier => {}
             Treatment::Only(allowed, why) => check_only(field, value, allowed, why)?,
             Treatment::Refused(way_out) => {
                 let message = format!("`{field}` is not supported: {way_out}");
@@ -278,14 +284,6 @@ fn read_wants_usage(object: &Object<'_>) -> Result<bool, Refusal> {
     }
     let options: Option<Options> = typed(object, "stream_options", "an object")?;
     Ok(options.is_some_and(|options| options.include_usage == Some(true)))
-}
-
-/// What is neither a word nor a name is the upstream's to refuse.
-fn read_tool_choice(object: &Object<'_>) -> ToolChoice {
-    match object.value("tool_choice") {
-        None | Some(b"null" | br#""auto""# | br#""none""#) => ToolChoice::Free,
-        Some(_) => ToolChoice::Forced,
-    }
 }
 
 fn read_cap(object: &Object<'_>) -> Result<(Option<u64>, Option<CapField>), Refusal> {

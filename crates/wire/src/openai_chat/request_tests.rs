@@ -94,6 +94,10 @@ fn every_field_of_the_cost_table_is_priced_bounded_or_refused() {
         let null = with(&format!(r#","{field}":null"#));
         match treatment {
             Treatment::Priced | Treatment::Bounded => {}
+            Treatment::Tier => {
+                let asked = read(&with(&format!(r#","{field}":"priority""#))).unwrap();
+                assert_eq!(asked.at(field).unwrap(), "priority", "the record decides");
+            }
             Treatment::Only(allowed, _) => {
                 assert_eq!(refused(&text).1.as_deref(), Some(*field));
                 for word in *allowed {
@@ -192,12 +196,36 @@ fn only_named_fields_change_on_the_way_out() {
         out(&with(r#","max_completion_tokens":50"#), older),
         with(r#","max_tokens":50"#)
     );
+    let names = ["reasoning_effort".to_owned(), "not_there".to_owned()];
     let no_effort = Outgoing {
-        no_reasoning_effort: true,
-        ..same
+        without: &names,
+        ..same.clone()
     };
     assert_eq!(
         out(&with(r#","reasoning_effort":"low""#), no_effort),
         with("")
     );
+    let written = [("service_tier".to_owned(), r#""default""#.to_owned())];
+    let said = Outgoing {
+        with: &written,
+        ..same
+    };
+    let explicit = with(r#","service_tier":"default""#);
+    assert_eq!(out(&with(""), said.clone()), explicit);
+    assert_eq!(out(&with(r#","service_tier":"auto""#), said), explicit);
+}
+
+#[test]
+fn a_field_is_found_by_its_dotted_path() {
+    let asked = read(&with(r#","metadata":{"a":{"b":7},"none":null}"#)).unwrap();
+    assert_eq!(asked.at("metadata.a.b").unwrap(), 7);
+    assert_eq!(asked.at("metadata.a.c"), None);
+    assert_eq!(asked.at("metadata.none"), None, "null is nothing");
+    assert_eq!(asked.at("other"), None);
+    assert_eq!(
+        asked.field("metadata").unwrap(),
+        br#"{"a":{"b":7},"none":null}"#
+    );
+    let names: Vec<&str> = asked.fields().collect();
+    assert_eq!(names, ["model", "messages", "metadata"]);
 }

@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 
 use anyhow::Context as _;
+use trunkline_catalog::Document;
 use trunkline_db::{Database, SystemClock};
+use trunkline_gateway::{Change, Signed, publish};
 use trunkline_keyring::{Binding, Keyring, Purpose};
 use trunkline_ledger::desk::{self, AccountKind, TopUp, Wallet};
 use trunkline_store::accounts::{self, DEFAULT_GROUP, NewAccount};
@@ -18,6 +20,7 @@ use crate::chance;
 /// Ten USD of play money.
 const CREDIT: Money = Money::from_nanos(10_000_000_000);
 const MODELS: [&str; 3] = ["sim-fast", "sim-large", "sim-reason"];
+const CATALOG: &str = include_str!("catalog.toml");
 /// The simulator takes any.
 const SIMULATOR_KEY: &str = "sk-simulator-development";
 
@@ -73,6 +76,12 @@ async fn plant_in(
     };
     let made = keys::create(tx, &new, &chance::bytes::<SECRET_BYTES>()?).await?;
     desk::register_key(tx, account, made.key.id, None).await?;
+    let catalog = Document::from_toml(CATALOG).map_err(anyhow::Error::msg)?;
+    let signed = Signed {
+        author: "trunkline dev",
+        note: "what dev sells",
+    };
+    publish(tx, signed, |_| Change::with(catalog)).await?;
     // Channels of earlier starts lead to simulators that are gone.
     for old in channels::list(tx).await? {
         channels::set_state(tx, old.id, channels::ChannelState::Off).await?;

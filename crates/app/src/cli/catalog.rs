@@ -1,0 +1,106 @@
+//! The words of `trunkline catalog`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use trunkline_terms::Face;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum CatalogCommand {
+    /// Add what files say to the catalog, or make it exactly that.
+    #[command(
+        after_help = "Files are TOML; a folder means all .toml files in it. Everything is checked before anything is
+written; nodes take a change over within two seconds, and calls under way keep the prices they began
+with.
+
+Examples:
+  trunkline catalog import catalog/
+  trunkline catalog import --starter --note 'first prices'
+  trunkline catalog import all.toml --replace"
+    )]
+    Import(ImportCatalog),
+
+    /// Print the catalog as TOML.
+    #[command(after_help = "Example:
+  trunkline catalog export > all.toml")]
+    Export,
+
+    /// Show what an import would change, what last week's calls would have cost under it, and what
+    /// would be sold below its cost.
+    #[command(after_help = "Exits 1 if something would be sold below its cost.
+
+Examples:
+  trunkline catalog diff catalog/
+  trunkline catalog diff all.toml --replace --json")]
+    Diff(Source),
+
+    /// Change prices of one model.
+    #[command(
+        after_help = "Prices are pico-USD for one unit: 2000000 is 2 USD for a million tokens.
+
+Examples:
+  trunkline catalog set-price gpt-5 input=1250000 output=10000000
+  trunkline catalog set-price gpt-5 --tier priority input=2500000 output=20000000
+  trunkline catalog set-price gpt-5 --paid input=1000000 output=9000000"
+    )]
+    SetPrice(SetPrice),
+
+    /// List the latest changes.
+    History {
+        /// How many.
+        #[arg(long, default_value_t = 20)]
+        limit: i64,
+    },
+}
+
+/// Where a catalog is read from.
+#[derive(Debug, Args)]
+pub(crate) struct Source {
+    /// Files, or folders of .toml files.
+    #[arg(required_unless_present = "starter")]
+    pub(crate) files: Vec<PathBuf>,
+    /// The catalog that is built in.
+    #[arg(long, conflicts_with = "files")]
+    pub(crate) starter: bool,
+    /// Take off sale what the files do not name.
+    #[arg(long)]
+    pub(crate) replace: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ImportCatalog {
+    #[command(flatten)]
+    pub(crate) source: Source,
+    /// Why, for the history.
+    #[arg(long, default_value = "")]
+    pub(crate) note: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SetPrice {
+    /// The model's public name.
+    pub(crate) model: String,
+    /// Faces with their prices, such as input=1250000.
+    #[arg(required = true, value_parser = face_price)]
+    pub(crate) prices: Vec<(Face, i64)>,
+    /// The tier; without it the one that always holds.
+    #[arg(long)]
+    pub(crate) tier: Option<String>,
+    /// The prices of accounts that have paid in.
+    #[arg(long)]
+    pub(crate) paid: bool,
+    /// Why, for the history.
+    #[arg(long, default_value = "")]
+    pub(crate) note: String,
+}
+
+fn face_price(text: &str) -> Result<(Face, i64), String> {
+    let (face, price) = text
+        .split_once('=')
+        .ok_or_else(|| "write a face and its price, such as input=1250000".to_owned())?;
+    let face: Face = face.parse().map_err(|error| format!("{error}"))?;
+    let price = price
+        .parse()
+        .map_err(|_| "a price is a whole number of pico-USD".to_owned())?;
+    Ok((face, price))
+}

@@ -1,0 +1,182 @@
+//! `trunkline catalog`: what is sold, changed as a whole or one price at a time.
+
+mod diff;
+mod reprice;
+mod source;
+
+use std::process::ExitCode;
+
+use anyhow::{Context as _, bail};
+use serde_json::json;
+use trunkline_catalog::{Book, Entry, Faces};
+use trunkline_db::{Database, Role};
+use trunkline_gateway::{Change, Published, Shelf, Signed, publish};
+use trunkline_store::catalog;
+use trunkline_terms::UnitPrice;
+
+use super::database;
+use crate::cli::{CatalogCommand, ImportCatalog, SetPrice};
+use crate::config::Config;
+use crate::output::Output;
+
+/// Runs one of its words.
+pub(super) async fn run(
+    config: &Config,
+    command: CatalogCommand,
+    output: &Output,
+) -> anyhow::Result<ExitCode> {
+    let console = database::open(config, Role::Console).await?;
+    let done = at_desk(&console, command, output).await;
+    database::close(&console).await;
+    done
+}
+
+async fn at_desk(
+    console: &Database,
+    command: CatalogCommand,
+    output: &Output,
+) -> anyhow::Result<ExitCode> {
+    match command {
+        CatalogCommand::Import(wish) => import(console, &wish, output).await?,
+        CatalogCommand::Export => export(console, output).await?,
+        CatalogCommand::Diff(wish) => return diff::run(console, &wish, output).await,
+        CatalogCommand::SetPrice(wish) => set_price(console, &wish, output).await?,
+        CatalogCommand::History { limit } => history(console, limit, output).await?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes a change, or says why it is refused.
+async fn write(
+    console: &Database,
+    note: &str,
+    change: impl FnOnce(&Book) -> Change,
+) -> anyhow::Result<Published> {
+    let signed = Signed {
+        author: "command line",
+        note,
+    };
+    let mut tx = console.begin().await?;
+    let done = publish(&mut tx, signed, change).await;
+    Ok(tx.finish(done).await?)
+}
+
+async fn import(console: &Database, wish: &ImportCatalog, output: &Output) -> anyhow::Result<()> {
+    let document = source::read(&wish.source)?;
+    let replace = wish.source.replace;
+    let done = write(console, &wish.note, |before| {
+        source::change(document, before, replace)
+    })
+    .await?;
+    tell(&done, output);
+    Ok(())
+}
+
+fn tell(done: &Published, output: &Output) {
+    let version = done.after.book.version().to_string();
+    let text = if done.after.revision == done.before.revision {
+        "Nothing is other than it was.".to_owned()
+    } else {
+        format!(
+            "Change {}: {} models other, {} in all. Prices are version {version}.",
+            done.after.revision,
+            done.models,
+            done.after.book.count()
+        )
+    };
+    let object = json!({
+        "ok": true,
+        "revision": done.after.revision,
+        "changed": done.models,
+        "models": done.after.book.count(),
+        "pricing_version": version,
+    });
+    output.success(&text, &object);
+}
+
+async fn export(console: &Database, output: &Output) -> anyhow::Result<()> {
+    let shelf = Shelf::load(&mut console.session().await?).await?;
+    let document = shelf.book.document();
+    let text = toml::to_string(&document).context("the catalog cannot be written as TOML")?;
+    output.success(text.trim_end(), &serde_json::to_value(&document)?);
+    Ok(())
+}
+
+async fn set_price(console: &Database, wish: &SetPrice, output: &Output) -> anyhow::Result<()> {
+    let mut prices = Faces::new();
+    for (face, pico) in &wish.prices {
+        prices.insert(*face, UnitPrice::from_pico(*pico)?);
+    }
+    let shelf = Shelf::load(&mut console.session().await?).await?;
+    let Some(model) = shelf.book.model(&wish.model) else {
+        bail!("there is no model {:?}", wish.model);
+    };
+    // Tried on what is there, to tell what is wrong with it; done on what is there then.
+    repriced(model.entry(), wish, &prices)?;
+    let done = write(console, &wish.note, |before| {
+        let now = before.model(&wish.model);
+        let entry = now.and_then(|model| repriced(model.entry(), wish, &prices).ok());
+        let models = entry.map(|entry| (wish.model.clone(), Some(entry)));
+        Change {
+            frame: None,
+            models: models.into_iter().collect(),
+        }
+    })
+    .await?;
+    tell(&done, output);
+    Ok(())
+}
+
+fn repriced(entry: &Entry, wish: &SetPrice, prices: &Faces) -> anyhow::Result<Entry> {
+    let mut entry = entry.clone();
+    let list = &mut entry.prices;
+    let (standard, paid) = match &wish.tier {
+        None => (&mut list.standard, &mut list.paid),
+        Some(name) => {
+            let tier = list.tiers.iter_mut().find(|tier| tier.tier == *name);
+            let tier = tier.with_context(|| format!("it has no tier {name:?}"))?;
+            (&mut tier.standard, &mut tier.paid)
+        }
+    };
+    // A column for those who have paid in begins as what everybody pays.
+    let column = if wish.paid {
+        paid.get_or_insert_with(|| standard.clone())
+    } else {
+        standard
+    };
+    column.extend(prices);
+    Ok(entry)
+}
+
+async fn history(console: &Database, limit: i64, output: &Output) -> anyhow::Result<()> {
+    let changes = catalog::history(&mut *console.session().await?, limit).await?;
+    let hex = |bytes: &[u8]| -> String { bytes.iter().map(|byte| format!("{byte:02x}")).collect() };
+    let line = |change: &catalog::Change| {
+        let version: String = hex(&change.pricing_version).chars().take(12).collect();
+        let time = crate::times::short(change.created_at);
+        format!(
+            "{:>6}  {time}  {version}  {}  {}",
+            change.revision, change.author, change.note
+        )
+    };
+    let lines: Vec<String> = changes.iter().map(line).collect();
+    let rows: Vec<serde_json::Value> = changes
+        .iter()
+        .map(|change| {
+            json!({
+                "revision": change.revision,
+                "pricing_version": hex(&change.pricing_version),
+                "author": change.author,
+                "note": change.note,
+                "created_at": crate::times::short(change.created_at),
+            })
+        })
+        .collect();
+    let text = if lines.is_empty() {
+        "There is no catalog yet; see `trunkline catalog import`.".to_owned()
+    } else {
+        lines.join("\n")
+    };
+    output.success(&text, &json!({ "ok": true, "changes": rows }));
+    Ok(())
+}

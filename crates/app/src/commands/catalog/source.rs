@@ -1,0 +1,86 @@
+//! Catalogs in files.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use trunkline_catalog::{Book, Document, MAX_BOOK_BYTES};
+use trunkline_gateway::Change;
+
+use crate::cli::Source;
+use crate::files::read_bounded;
+
+/// Most files of one catalog.
+const MAX_FILES: usize = 10_000;
+
+/// Reads all files into one catalog; nothing in it is checked yet.
+pub(super) fn read(source: &Source) -> anyhow::Result<Document> {
+    if source.starter {
+        bail!("the starter catalog is not built in yet");
+    }
+    let mut whole = Document::default();
+    for path in files(&source.files)? {
+        let most = u64::try_from(MAX_BOOK_BYTES).unwrap_or(u64::MAX);
+        let shown = path.display();
+        let text = read_bounded(&path, most).with_context(|| format!("cannot read {shown}"))?;
+        let part = Document::from_toml(&text)
+            .map_err(anyhow::Error::msg)
+            .with_context(|| format!("{shown} is not a catalog"))?;
+        if let Err(twice) = whole.merge(part) {
+            bail!(
+                "{shown} says differently what another file says: {}",
+                twice.join(", ")
+            );
+        }
+    }
+    Ok(whole)
+}
+
+/// What leads from the catalog that is there to what files say.
+pub(super) fn change(document: Document, before: &Book, replace: bool) -> Change {
+    if replace {
+        return Change::to(document, before);
+    }
+    let mut all = before.document();
+    all.groups.extend(document.groups);
+    all.vendors.extend(document.vendors);
+    if !document.auto_groups.is_empty() {
+        all.auto_groups = document.auto_groups;
+    }
+    all.models.extend(document.models);
+    Change::with(all)
+}
+
+/// The files themselves, sorted, so that a folder reads the same everywhere.
+fn files(named: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+    let mut all = Vec::new();
+    for path in named {
+        if path.is_dir() {
+            all.extend(in_folder(path)?);
+        } else {
+            all.push(path.clone());
+        }
+    }
+    if all.is_empty() {
+        bail!("there is no .toml file to read");
+    }
+    if all.len() > MAX_FILES {
+        bail!("more than {MAX_FILES} files");
+    }
+    Ok(all)
+}
+
+fn in_folder(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let entries = std::fs::read_dir(folder);
+    for entry in entries.with_context(|| format!("cannot read {}", folder.display()))? {
+        let path = entry?.path();
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "toml")
+        {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}

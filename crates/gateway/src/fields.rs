@@ -1,0 +1,246 @@
+//! What becomes of the fields of a chat request, by the format's tables and the model's record. No
+//! model is named here.
+
+use serde_json::Value;
+use trunkline_catalog::{
+    Attributes, Entry, Fate, Note, ParameterPolicy, Report, Sale, Scalar, UNKNOWN_FIELD,
+    first_breach, nearest,
+};
+use trunkline_terms::EndpointType;
+use trunkline_wire::openai_chat::{ChatRequest, KNOWN, PREVIOUS_RESPONSE, SERVICE_TIER};
+
+use crate::fault::{Fault, Kind};
+
+const EFFORT: &str = "reasoning_effort";
+const CAP: &str = "max_completion_tokens";
+/// The tier that everybody has.
+const DEFAULT_TIER: &str = "default";
+/// Lets a vendor's account decide, which has a price nobody knows.
+const AUTO_TIER: &str = "auto";
+
+/// What reading the fields came to.
+#[derive(Debug, Default)]
+pub(crate) struct Reading {
+    /// What there is to say about them.
+    pub(crate) report: Report,
+    /// Those that the price depends on, as they are sent.
+    pub(crate) attributes: Attributes,
+    /// Those that do not go on.
+    pub(crate) without: Vec<String>,
+    /// Those that are written, each with its JSON.
+    pub(crate) with: Vec<(String, String)>,
+}
+
+/// Reads the fields, or says which one cannot be.
+pub(crate) fn read(sale: &Sale, request: &ChatRequest) -> Result<Reading, Fault> {
+    let entry = sale.model.entry();
+    check_endpoint(entry, request)?;
+    let mut reading = Reading::default();
+    for name in request.fields() {
+        reading.policy(entry, name)?;
+    }
+    reading.effort(entry, request)?;
+    reading.cap(entry, request)?;
+    check_rules(entry, request)?;
+    reading.tier(sale, request)?;
+    Ok(reading)
+}
+
+/// What strict mode says of a field that would not do what it seems to.
+pub(crate) fn trapped(note: &Note) -> Fault {
+    let what = match note.fate {
+        Fate::Ignored => "has no effect",
+        Fate::Rewritten => "would be changed",
+        Fate::Read | Fate::Defaulted => "may have no effect",
+    };
+    let reason = note.reason.as_deref().unwrap_or_default();
+    let fix = note.fix.as_deref().map(|fix| format!("; {fix}"));
+    let text = format!(
+        "`{}` {what}: {reason}{}; strict mode refuses that, and nothing was charged",
+        note.field,
+        fix.unwrap_or_default()
+    );
+    let code = note.code.as_deref().unwrap_or("invalid_request");
+    Fault::new(Kind::Rule(code.to_owned()), text).at(&note.field)
+}
+
+fn check_endpoint(entry: &Entry, request: &ChatRequest) -> Result<(), Fault> {
+    if entry.serves(EndpointType::Openai) {
+        return Ok(());
+    }
+    let others: Vec<&str> = entry.endpoints.iter().map(|other| other.name()).collect();
+    let text = match others.as_slice() {
+        [] => format!("{:?} cannot be called", request.model),
+        others => format!(
+            "{:?} does not take chat completions; it takes {}",
+            request.model,
+            others.join(", ")
+        ),
+    };
+    Err(Fault::new(Kind::EndpointNotSupported, text).at("model"))
+}
+
+fn check_rules(entry: &Entry, request: &ChatRequest) -> Result<(), Fault> {
+    let field = |name: &str| request.field(name);
+    let Some(breach) = first_breach(&entry.rules, &field) else {
+        return Ok(());
+    };
+    let rule = breach.rule;
+    let code = rule.error_code.as_ref().unwrap_or(&rule.code);
+    let text = format!(
+        "{:?} does not take this: {}; nothing was charged",
+        request.model, rule.fix
+    );
+    Err(Fault::new(Kind::Rule(code.clone()), text).at(&breach.param))
+}
+
+fn invalid(field: &str, text: String) -> Fault {
+    Fault::new(Kind::Invalid("invalid_request"), text).at(field)
+}
+
+impl Reading {
+    /// What the model's record, or the format, says of a field by its name.
+    fn policy(&mut self, entry: &Entry, name: &str) -> Result<(), Fault> {
+        match entry.parameters.get(name) {
+            Some(ParameterPolicy::Pass) => return Ok(()),
+            Some(ParameterPolicy::Drop) => {
+                let why = "this model does not read it, so it is not sent";
+                let note = Note::told(name, Fate::Ignored, "parameter_dropped", why);
+                self.ignore(note.with_fix(format!("leave `{name}` out")));
+                return Ok(());
+            }
+            Some(ParameterPolicy::Refuse) => {
+                let text = format!("this model does not take `{name}`; leave it out");
+                let kind = Kind::Rule("parameter_refused".to_owned());
+                return Err(Fault::new(kind, text).at(name));
+            }
+            None => {}
+        }
+        if name == PREVIOUS_RESPONSE {
+            let why = "it belongs to the Responses format and has no effect here";
+            let code = "previous_response_id_ignored";
+            let note = Note::told(name, Fate::Ignored, code, why);
+            self.ignore(note.with_fix("send the whole conversation in `messages`"));
+        } else if !KNOWN.contains(&name) {
+            let why = "the format has no such field; it is passed on as it is, and no upstream \
+                       promises to read it";
+            let shown: String = name.chars().take(64).collect();
+            let note = Note::told(shown, Fate::Read, UNKNOWN_FIELD, why);
+            let meant = nearest(name, KNOWN.iter().copied());
+            self.report.say(match meant {
+                Some(meant) => note.with_fix(format!("did you mean `{meant}`?")),
+                None => note.with_fix("leave it out if it is not meant for the model's vendor"),
+            });
+        }
+        Ok(())
+    }
+
+    fn effort(&mut self, entry: &Entry, request: &ChatRequest) -> Result<(), Fault> {
+        let Some(word) = &request.reasoning_effort else {
+            return Ok(());
+        };
+        let model = &request.model;
+        if !entry.reasons() {
+            let why = format!("{model:?} does not reason, so it is not sent");
+            let code = "reasoning_effort_ignored";
+            let note = Note::told(EFFORT, Fate::Ignored, code, why);
+            self.ignore(note.with_fix("leave it out, or choose a model that reasons"));
+            return Ok(());
+        }
+        if entry.specs.efforts().any(|known| known == word) {
+            return Ok(());
+        }
+        let word: String = word.chars().take(32).collect();
+        let known: Vec<&str> = entry.specs.efforts().collect();
+        let known = known.join(", ");
+        let text = format!("{model:?} knows the efforts {known}, not {word:?}");
+        Err(invalid(EFFORT, text))
+    }
+
+    fn cap(&mut self, entry: &Entry, request: &ChatRequest) -> Result<(), Fault> {
+        let most = entry.specs.max_output();
+        match request.max_output {
+            Some(asked) if asked > most => {
+                let text = format!("{:?} writes at most {most} tokens", request.model);
+                Err(invalid(CAP, text))
+            }
+            None if !request.stream => {
+                let why = "an answer that comes whole cannot be stopped, so its longest length is \
+                           written out and reserved";
+                let code = "max_tokens_defaulted";
+                let note = Note::told(CAP, Fate::Defaulted, code, why).with_value(most.to_string());
+                self.report.say(note);
+                Ok(())
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// What the price depends on is read as it is sent, and sent as it is read.
+    fn tier(&mut self, sale: &Sale, request: &ChatRequest) -> Result<(), Fault> {
+        let list = sale.model.list();
+        for path in list.request_paths() {
+            if let Some(value) = request.at(path).and_then(scalar) {
+                self.attributes = std::mem::take(&mut self.attributes).with(path, value);
+            }
+        }
+        let asked = request.at(SERVICE_TIER);
+        let sells_tiers = list.request_paths().any(|path| path == SERVICE_TIER);
+        let word = match &asked {
+            None => None,
+            Some(Value::String(word)) => Some(word.as_str()),
+            Some(_) => {
+                return Err(invalid(
+                    SERVICE_TIER,
+                    "`service_tier` must be a word".into(),
+                ));
+            }
+        };
+        match word {
+            Some(word) if list.sells(SERVICE_TIER, &Scalar::from(word)) => Ok(()),
+            Some(DEFAULT_TIER) => Ok(()),
+            // Its price would be an account's setting at the vendor; so it is said.
+            Some(AUTO_TIER) if sells_tiers => {
+                let why = "a vendor's account would choose the tier and with it the price";
+                let note = Note::told(SERVICE_TIER, Fate::Rewritten, "service_tier_fixed", why);
+                self.report.say(note.with_value(DEFAULT_TIER));
+                self.write(SERVICE_TIER, DEFAULT_TIER);
+                Ok(())
+            }
+            Some(AUTO_TIER) => Ok(()),
+            None if sells_tiers => {
+                let why = "tiers have different prices, so the one that is meant is written out";
+                let note = Note::told(SERVICE_TIER, Fate::Defaulted, "service_tier_defaulted", why);
+                self.report.say(note.with_value(DEFAULT_TIER));
+                self.write(SERVICE_TIER, DEFAULT_TIER);
+                Ok(())
+            }
+            None => Ok(()),
+            Some(_) => {
+                let text = "`service_tier` may be auto or default: other tiers have other prices, \
+                            which are not sold for this model";
+                Err(invalid(SERVICE_TIER, text.to_owned()))
+            }
+        }
+    }
+
+    fn ignore(&mut self, note: Note) {
+        self.without.push(note.field.clone());
+        self.report.say(note);
+    }
+
+    fn write(&mut self, field: &str, word: &str) {
+        let json = Value::String(word.to_owned()).to_string();
+        self.with.push((field.to_owned(), json));
+    }
+}
+
+/// What a tier can compare with.
+fn scalar(value: Value) -> Option<Scalar> {
+    match value {
+        Value::Bool(value) => Some(Scalar::Bool(value)),
+        Value::Number(number) => number.as_i64().map(Scalar::Integer),
+        Value::String(text) => Some(Scalar::Text(text)),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}

@@ -1,0 +1,242 @@
+//! The models a key may use, in the shape of the client that asks, paged as its SDK pages.
+
+use http::{HeaderMap, StatusCode};
+use serde_json::{Map, Value, json};
+use trunkline_catalog::{Book, Model};
+use trunkline_terms::EndpointType;
+
+use crate::caller::Caller;
+use crate::fault::{Fault, Kind};
+use crate::gateway::Gateway;
+use crate::reply::{Answered, json as answer};
+
+/// Most models on one page.
+const MAX_PAGE: usize = 1_000;
+/// A page of Anthropic's list where nobody says how long.
+const ANTHROPIC_PAGE: usize = 20;
+/// The same of Gemini's.
+const GEMINI_PAGE: usize = 50;
+const UNKNOWN_OWNER: &str = "trunkline";
+
+/// Whose words a client speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    OpenAi,
+    Anthropic,
+    Gemini,
+}
+
+/// What a list is asked for, after the question mark.
+struct Page {
+    size: usize,
+    after: Option<String>,
+    before: Option<String>,
+}
+
+impl Shape {
+    /// By the path, then by the headers that only one kind of client sends.
+    pub(crate) fn of(headers: &HeaderMap, beta: bool) -> Self {
+        if beta || headers.contains_key("x-goog-api-key") {
+            Self::Gemini
+        } else if headers.contains_key("anthropic-version") {
+            Self::Anthropic
+        } else {
+            Self::OpenAi
+        }
+    }
+
+    fn one(self, name: &str, model: &Model) -> Value {
+        match self {
+            Self::OpenAi => openai(name, model),
+            Self::Anthropic => anthropic(name, model),
+            Self::Gemini => gemini(name, model),
+        }
+    }
+}
+
+impl Gateway {
+    /// The models this key may use.
+    pub(crate) fn models(
+        &self,
+        caller: &Caller,
+        shape: Shape,
+        query: Option<&str>,
+    ) -> Result<Answered, Fault> {
+        let shelf = self.inner.shelf.get();
+        let book = &shelf.book;
+        let usable: Vec<&str> = book
+            .models()
+            .filter(|name| caller.can_call(book, name))
+            .collect();
+        let page = Page::read(shape, query.unwrap_or_default())?;
+        let all = |names: &[&str]| -> Vec<Value> {
+            let one = |name: &&str| Some(shape.one(name, book.model(name)?));
+            names.iter().filter_map(one).collect()
+        };
+        let body = match shape {
+            Shape::OpenAi => json!({ "object": "list", "data": all(&usable) }),
+            Shape::Anthropic => {
+                let (names, more) = page.cut(&usable);
+                json!({
+                    "data": all(names),
+                    "has_more": more,
+                    "first_id": names.first(),
+                    "last_id": names.last(),
+                })
+            }
+            Shape::Gemini => {
+                let (names, more) = page.cut(&usable);
+                let mut body = Map::from_iter([("models".to_owned(), json!(all(names)))]);
+                if let Some(last) = names.last().filter(|_| more) {
+                    body.insert("nextPageToken".to_owned(), json!(last));
+                }
+                Value::Object(body)
+            }
+        };
+        Ok(answer(StatusCode::OK, &body))
+    }
+
+    /// One of them.
+    pub(crate) fn model(
+        &self,
+        caller: &Caller,
+        shape: Shape,
+        name: &str,
+    ) -> Result<Answered, Fault> {
+        let shelf = self.inner.shelf.get();
+        let found = shelf.book.model(name);
+        let found = found.filter(|_| caller.can_call(&shelf.book, name));
+        let Some(model) = found else {
+            return Err(Caller::unknown_model(name));
+        };
+        Ok(answer(StatusCode::OK, &shape.one(name, model)))
+    }
+}
+
+// === impl Caller ===
+
+impl Caller {
+    /// Whether the key may use a model, and there is a door to call it through.
+    fn can_call(&self, book: &Book, name: &str) -> bool {
+        let callable = book
+            .model(name)
+            .is_some_and(|model| model.entry().is_callable());
+        callable && self.may_use(name) && book.offer(name, self.group()).is_ok()
+    }
+}
+
+// === impl Page ===
+
+impl Page {
+    fn read(shape: Shape, query: &str) -> Result<Self, Fault> {
+        let (size, after, before, usual) = match shape {
+            Shape::OpenAi => ("limit", "after", "before", MAX_PAGE),
+            Shape::Anthropic => ("limit", "after_id", "before_id", ANTHROPIC_PAGE),
+            Shape::Gemini => ("pageSize", "pageToken", "", GEMINI_PAGE),
+        };
+        let mut page = Self {
+            size: usual,
+            after: None,
+            before: None,
+        };
+        for (key, value) in form(query) {
+            if key == size {
+                let number: Option<usize> = value.parse().ok();
+                let number = number.filter(|number| (1..=MAX_PAGE).contains(number));
+                page.size = number.ok_or_else(|| {
+                    let text = format!("`{size}` must be from 1 to {MAX_PAGE}");
+                    Fault::new(Kind::Invalid("invalid_request"), text).at(size)
+                })?;
+            } else if key == after && !value.is_empty() {
+                page.after = Some(value);
+            } else if key == before && !value.is_empty() {
+                page.before = Some(value);
+            }
+        }
+        Ok(page)
+    }
+
+    /// The names of this page, which are sorted, and whether there are more in its direction.
+    fn cut<'a, 'n>(&self, names: &'a [&'n str]) -> (&'a [&'n str], bool) {
+        if let Some(before) = &self.before {
+            let end = names.partition_point(|name| *name < before.as_str());
+            let start = end.saturating_sub(self.size);
+            return (names.get(start..end).unwrap_or_default(), start > 0);
+        }
+        let start = self.after.as_ref().map_or(0, |after| {
+            names.partition_point(|name| *name <= after.as_str())
+        });
+        let end = start.saturating_add(self.size).min(names.len());
+        (names.get(start..end).unwrap_or_default(), end < names.len())
+    }
+}
+
+fn openai(name: &str, model: &Model) -> Value {
+    let entry = model.entry();
+    json!({
+        "id": name,
+        "object": "model",
+        "created": entry.created,
+        "owned_by": entry.vendor.as_deref().unwrap_or(UNKNOWN_OWNER),
+        "display_name": name,
+        "supported_endpoint_types": entry.endpoints,
+    })
+}
+
+fn anthropic(name: &str, model: &Model) -> Value {
+    let created = jiff::Timestamp::from_second(model.entry().created).unwrap_or_default();
+    json!({
+        "type": "model",
+        "id": name,
+        "display_name": name,
+        "created_at": created.to_string(),
+    })
+}
+
+fn gemini(name: &str, model: &Model) -> Value {
+    let entry = model.entry();
+    let specs = &entry.specs;
+    let methods: &[&str] = if entry.serves(EndpointType::Gemini) {
+        &["generateContent", "streamGenerateContent", "countTokens"]
+    } else {
+        &[]
+    };
+    let input = specs.max_input_tokens.or(specs.context_window);
+    let fields = [
+        ("name", Some(json!(format!("models/{name}")))),
+        ("baseModelId", Some(json!(name))),
+        ("version", Some(json!("1"))),
+        ("displayName", Some(json!(name))),
+        (
+            "description",
+            entry.description.as_ref().map(|text| json!(text)),
+        ),
+        ("inputTokenLimit", input.map(|tokens| json!(tokens))),
+        (
+            "outputTokenLimit",
+            specs.max_output_tokens.map(|tokens| json!(tokens)),
+        ),
+        ("supportedGenerationMethods", Some(json!(methods))),
+    ];
+    let known = fields.into_iter();
+    let known = known.filter_map(|(key, value)| Some((key.to_owned(), value?)));
+    Value::Object(known.collect())
+}
+
+/// The pairs of a query, decoded.
+fn form(query: &str) -> impl Iterator<Item = (String, String)> {
+    let pairs = query.split('&').filter(|pair| !pair.is_empty());
+    pairs.map(|pair| {
+        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+        (
+            plain(&key.replace('+', " ")),
+            plain(&value.replace('+', " ")),
+        )
+    })
+}
+
+/// Without percent signs; what is not text is left as it is.
+pub(crate) fn plain(text: &str) -> String {
+    let decoded = percent_encoding::percent_decode_str(text).decode_utf8();
+    decoded.map_or_else(|_| text.to_owned(), std::borrow::Cow::into_owned)
+}

@@ -1,0 +1,128 @@
+//! Room for calls: how many and how many bytes may be in flight, over all and for each account.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use trunkline_terms::AccountId;
+
+use crate::fault::{Fault, Kind};
+use crate::gateway::Gateway;
+
+/// Calls and bytes in flight, over all and for each account.
+#[derive(Default)]
+pub(crate) struct Flight {
+    pub(crate) calls: AtomicUsize,
+    pub(crate) bytes: AtomicUsize,
+    of_accounts: Mutex<HashMap<AccountId, (usize, usize)>>,
+}
+
+/// A place among the calls in flight; given back when dropped.
+pub(crate) struct Place {
+    gateway: Gateway,
+    account: AccountId,
+    bytes: usize,
+}
+
+// === impl Gateway ===
+
+impl Gateway {
+    /// A place among the calls in flight for a body of at most so many bytes, or the word that there
+    /// is none. It is taken before the body is read: what is in memory is what must be bounded.
+    pub(crate) fn place(&self, account: AccountId, bytes: usize) -> Result<Place, Fault> {
+        let settings = &self.inner.settings;
+        let full = |what: &str| {
+            Fault::new(
+                Kind::Overloaded,
+                format!("{what} at once; try again in a second; nothing was charged"),
+            )
+        };
+        if self.is_draining() {
+            return Err(Fault::new(
+                Kind::Draining,
+                "this node is stopping; try again; nothing was charged",
+            ));
+        }
+        let flight = &self.inner.flight;
+        let place = Place::take(self.clone(), account, bytes);
+        if flight.calls.load(Ordering::Relaxed) > settings.max_in_flight
+            || flight.bytes.load(Ordering::Relaxed) > settings.max_buffered_bytes
+        {
+            return Err(full("there are too many calls"));
+        }
+        let share = |all: usize| {
+            all.checked_div(settings.account_share.max(1))
+                .unwrap_or(all)
+        };
+        let (calls, held) = flight.of(account);
+        if calls > share(settings.max_in_flight).max(1)
+            || held > share(settings.max_buffered_bytes).max(settings.max_body_bytes)
+        {
+            return Err(full("this account has too many calls"));
+        }
+        Ok(place)
+    }
+}
+
+// === impl Place ===
+
+impl Place {
+    fn take(gateway: Gateway, account: AccountId, bytes: usize) -> Self {
+        let flight = &gateway.inner.flight;
+        flight.calls.fetch_add(1, Ordering::Relaxed);
+        flight.bytes.fetch_add(bytes, Ordering::Relaxed);
+        let mut accounts = flight.lock();
+        let (calls, held) = accounts.entry(account).or_default();
+        *calls = calls.saturating_add(1);
+        *held = held.saturating_add(bytes);
+        drop(accounts);
+        Self {
+            gateway,
+            account,
+            bytes,
+        }
+    }
+}
+
+impl Place {
+    /// The body has come, and is smaller than it might have been.
+    pub(crate) fn shrink_to(&mut self, bytes: usize) {
+        let less = self.bytes.saturating_sub(bytes);
+        self.bytes = self.bytes.saturating_sub(less);
+        let flight = &self.gateway.inner.flight;
+        flight.bytes.fetch_sub(less, Ordering::Relaxed);
+        if let Some((_, held)) = flight.lock().get_mut(&self.account) {
+            *held = held.saturating_sub(less);
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let flight = &self.gateway.inner.flight;
+        flight.calls.fetch_sub(1, Ordering::Relaxed);
+        flight.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+        let mut accounts = flight.lock();
+        if let Some((calls, held)) = accounts.get_mut(&self.account) {
+            *calls = calls.saturating_sub(1);
+            *held = held.saturating_sub(self.bytes);
+            if *calls == 0 {
+                accounts.remove(&self.account);
+            }
+        }
+    }
+}
+
+// === impl Flight ===
+
+impl Flight {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<AccountId, (usize, usize)>> {
+        self.of_accounts
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn of(&self, account: AccountId) -> (usize, usize) {
+        self.lock().get(&account).copied().unwrap_or_default()
+    }
+}

@@ -1,0 +1,151 @@
+//! Changing what is sold: the whole catalog after the change is checked before a row is written, so
+//! a bad one is refused and the last good one stays.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use trunkline_catalog::{Book, BookError, Document, Entry, Frame};
+use trunkline_db::{DbError, Tx};
+use trunkline_store::catalog::{self, NewChange};
+
+use crate::shelf::{Shelf, ShelfError};
+
+/// What is to be other.
+#[derive(Debug, Clone, Default)]
+pub struct Change {
+    /// Groups and vendors; none if they stay.
+    pub frame: Option<Frame>,
+    /// Models that are new or other, and, without an entry, those to be sold no more.
+    pub models: BTreeMap<String, Option<Entry>>,
+}
+
+/// Who changes it, and why.
+#[derive(Debug, Clone, Copy)]
+pub struct Signed<'a> {
+    /// Who.
+    pub author: &'a str,
+    /// Why.
+    pub note: &'a str,
+}
+
+/// What was written.
+#[derive(Debug, Clone)]
+pub struct Published {
+    /// The catalog before.
+    pub before: Shelf,
+    /// The catalog after; the same if nothing was other.
+    pub after: Shelf,
+    /// How many models were added, changed or taken off.
+    pub models: usize,
+}
+
+/// Why nothing was written.
+#[derive(Debug, thiserror::Error)]
+pub enum PublishError {
+    /// The catalog after the change does not pass its checks.
+    #[error(transparent)]
+    Refused(#[from] BookError),
+    /// The catalog before cannot be read.
+    #[error("the stored catalog is not usable: {0}")]
+    Stored(ShelfError),
+    /// Something cannot be written as JSON.
+    #[error("it cannot be written: {0}")]
+    Unwritable(#[from] serde_json::Error),
+    /// The database said no, or nothing.
+    #[error(transparent)]
+    Db(#[from] DbError),
+}
+
+impl Change {
+    /// What leads from one catalog to exactly another one.
+    #[must_use]
+    pub fn to(document: Document, before: &Book) -> Self {
+        let mut change = Self::with(document);
+        let gone = before
+            .models()
+            .filter(|name| !change.models.contains_key(*name));
+        let gone: Vec<String> = gone.map(str::to_owned).collect();
+        change
+            .models
+            .extend(gone.into_iter().map(|name| (name, None)));
+        change
+    }
+
+    /// What adds a catalog's groups and models to another one.
+    #[must_use]
+    pub fn with(document: Document) -> Self {
+        let (frame, models) = document.into_parts();
+        Self {
+            frame: Some(frame),
+            models: models
+                .into_iter()
+                .map(|(name, entry)| (name, Some(entry)))
+                .collect(),
+        }
+    }
+}
+
+/// Changes the catalog. Two of these take turns; the second one sees what the first one wrote.
+///
+/// The change is made of the catalog as it is then.
+pub async fn publish(
+    tx: &mut Tx,
+    signed: Signed<'_>,
+    change: impl FnOnce(&Book) -> Change,
+) -> Result<Published, PublishError> {
+    let number = catalog::next_number(tx).await?;
+    let before = stored(tx).await?;
+    let change = without_sames(change(&before.book), &before.book);
+    if change.frame.is_none() && change.models.is_empty() {
+        return Ok(Published {
+            after: before.clone(),
+            before,
+            models: 0,
+        });
+    }
+    let book = before
+        .book
+        .changed(change.frame.clone(), change.models.clone())?;
+    let frame = change
+        .frame
+        .as_ref()
+        .map(serde_json::to_value)
+        .transpose()?;
+    let mut models: Vec<(String, Option<Value>)> = Vec::with_capacity(change.models.len());
+    for (name, entry) in change.models {
+        let entry = entry.as_ref().map(serde_json::to_value).transpose()?;
+        models.push((name, entry));
+    }
+    let new = NewChange {
+        pricing_version: book.version().bytes(),
+        author: signed.author,
+        note: signed.note,
+        frame: frame.as_ref(),
+        models: &models,
+    };
+    catalog::write(tx, number, &new).await?;
+    Ok(Published {
+        before,
+        after: Shelf {
+            revision: number,
+            book,
+        },
+        models: models.len(),
+    })
+}
+
+/// The catalog as this transaction sees it.
+async fn stored(tx: &mut Tx) -> Result<Shelf, PublishError> {
+    let newest = catalog::newest(tx).await?;
+    let changes = catalog::changes_between(tx, (0, newest)).await?;
+    Shelf::of_changes(changes).map_err(PublishError::Stored)
+}
+
+fn without_sames(mut change: Change, before: &Book) -> Change {
+    change.frame = change.frame.filter(|frame| frame != before.frame());
+    change.models.retain(|name, entry| {
+        let known = before.model(name).map(|model| model.entry());
+        known != entry.as_ref()
+    });
+    change
+}

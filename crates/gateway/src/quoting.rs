@@ -1,0 +1,185 @@
+//! `POST /v1/quotes`: what a call would cost and what would become of its fields. Nothing moves.
+
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use trunkline_catalog::{Number, PriceClass, Quote};
+use trunkline_terms::{BillingUnit, Bucket, Money, Usage};
+use trunkline_wire::openai_chat::ChatRequest;
+use trunkline_wire::scan;
+
+use crate::caller::Caller;
+use crate::fault::{Fault, Kind};
+use crate::gateway::Gateway;
+use crate::locking::{Lock, QUOTE_SECONDS, body_hash};
+use crate::quoted::{ENDPOINT, Quoted};
+use crate::reply::{Answered, json as answer};
+
+/// Output tokens of an answer of which nothing is known.
+const USUAL_OUTPUT: u64 = 512;
+/// Billed units that a listed price is for.
+const MILLION: i128 = 1_000_000;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Ask<'a> {
+    endpoint: String,
+    #[serde(borrow)]
+    body: &'a RawValue,
+}
+
+impl Gateway {
+    /// Quotes a call of any endpoint that has a price.
+    pub(crate) fn quote(
+        &self,
+        caller: Caller,
+        headers: &HeaderMap,
+        body: &Bytes,
+    ) -> Result<Answered, Fault> {
+        let invalid = |param: &str, text: String| {
+            Fault::new(Kind::Invalid("invalid_request"), text).at(param)
+        };
+        // Duplicate keys are refused here as everywhere.
+        scan(body).map_err(|error| invalid("body", error.to_string()))?;
+        let ask: Ask<'_> = serde_json::from_slice(body).map_err(|error| {
+            let text = format!("send {{\"endpoint\": …, \"body\": {{…}}}}: {error}");
+            invalid("endpoint", text)
+        })?;
+        let name = ask
+            .endpoint
+            .trim_start_matches('/')
+            .trim_start_matches("v1/");
+        if !matches!(name, "chat" | "chat/completions") {
+            let text = "quotes are given for /v1/chat/completions".to_owned();
+            return Err(invalid("endpoint", text));
+        }
+        caller.check_endpoint(ENDPOINT)?;
+        let wanted = Bytes::copy_from_slice(ask.body.get().as_bytes());
+        let hash = body_hash(&wanted).ok_or_else(|| invalid("body", "not JSON".to_owned()))?;
+        let request = ChatRequest::read(wanted)?;
+        let shelf = self.inner.shelf.get();
+        let sale = caller.sale(&shelf.book, &request.model)?;
+        let quoted = self.price(
+            self.request_id(),
+            caller,
+            headers,
+            request,
+            (sale, self.inner.now()),
+        )?;
+        let lock = Lock {
+            revision: shelf.revision,
+            at: quoted.at.micros(),
+            group: quoted.sale.group.clone(),
+            body: hash,
+        };
+        let id = self.seal_quote(quoted.caller.account.id, ENDPOINT, &lock)?;
+        let usual = self.inner.rounds.usual_output(&quoted.request.model);
+        let ends = lock.ends().seconds();
+        let body = shown(&quoted, usual, (&id, ends))?;
+        Ok(answer(StatusCode::OK, &body))
+    }
+}
+
+/// The quote as it is told.
+fn shown(quoted: &Quoted, usual: Option<u64>, (id, ends): (&str, i64)) -> Result<Value, Fault> {
+    let most = quoted.most_output();
+    let dearest = quoted.bound_quote(most)?;
+    let unit = quoted.sale.model.list().billing_unit();
+    let exact = match unit {
+        BillingUnit::PerCall => true,
+        BillingUnit::Tokens
+        | BillingUnit::PerSecond
+        | BillingUnit::Characters
+        | BillingUnit::AudioDuration => false,
+    };
+    let guess = usual.unwrap_or(USUAL_OUTPUT).min(most);
+    let expected = Usage::unknown()
+        .with(Bucket::PlainInput, quoted.request.input_estimate)
+        .with(Bucket::PlainOutput, guess);
+    let (_, likely) = quoted.exact_quote(&expected)?;
+    let basis = match (exact, usual) {
+        (true, _) => "exact",
+        (false, Some(_)) => "recent_answers",
+        (false, None) => "default",
+    };
+    let (least, most_usd) = if exact {
+        (likely.total, likely.total)
+    } else {
+        (quoted.floor()?, dearest.total)
+    };
+    let lines = if exact { &likely } else { &dearest };
+    let defaults: serde_json::Map<String, Value> = quoted
+        .report
+        .defaults()
+        .map(|note| (note.field.clone(), json!(note.value)))
+        .collect();
+    Ok(json!({
+        "id": id,
+        "object": "quote",
+        "expires_at": ends,
+        "valid_seconds": QUOTE_SECONDS,
+        "endpoint": ENDPOINT,
+        "model": quoted.request.model,
+        "group": quoted.sale.group,
+        "prices": match quoted.class() {
+            PriceClass::Standard => "standard",
+            PriceClass::Paid => "paid",
+        },
+        "pricing_version": quoted.sale.version.to_string(),
+        "billing_unit": unit,
+        "exact": exact,
+        "price_usd": exact.then(|| usd(likely.total)),
+        "minimum_usd": usd(least),
+        "expected_usd": usd(likely.total.min(most_usd)),
+        "maximum_usd": usd(most_usd),
+        "expected_basis": basis,
+        "reserved_usd": usd(quoted.bound(quoted.covered)?),
+        "tier": lines.tier,
+        "tier_reason": lines.why.to_string(),
+        "rate": lines.rate.to_string(),
+        "lines": lines_of(lines, exact),
+        "defaults": defaults,
+        "fields": fields(quoted),
+        "warnings": quoted.warnings(),
+    }))
+}
+
+fn usd(amount: Money) -> String {
+    amount.to_string()
+}
+
+/// Each face with its units at most, its price and what that comes to before the group's rate.
+fn lines_of(quote: &Quote<'_>, exact: bool) -> Vec<Value> {
+    let line = |line: &trunkline_catalog::Line| {
+        let pico = i128::from(line.price.pico());
+        let million = pico.checked_mul(MILLION).map(Number::from_pico);
+        let amount = pico
+            .checked_mul(i128::from(line.units))
+            .map(Number::from_pico);
+        json!({
+            "face": line.face,
+            "units": line.units,
+            "units_are": if exact { "exact" } else { "at_most" },
+            "priced_as": line.priced_as,
+            "price_pico_usd": line.price,
+            "usd_per_million": million.map(|number| number.to_string()),
+            "amount_usd": amount.map(|number| number.to_string()),
+            "tier": quote.tier,
+            "why": quote.why.to_string(),
+        })
+    };
+    quote.lines.iter().map(line).collect()
+}
+
+/// Every field of the body, and those that are written in.
+fn fields(quoted: &Quoted) -> Vec<Value> {
+    let told = quoted.report.notes();
+    let plain = quoted
+        .request
+        .fields()
+        .filter(|name| !told.iter().any(|note| note.field == **name))
+        .map(|name| json!({ "field": name, "fate": "read" }));
+    plain.chain(told.iter().map(|note| json!(note))).collect()
+}

@@ -1,0 +1,207 @@
+//! The catalog's rows: written once for each change, read by whoever follows. What an entry says is
+//! the catalog's business; here it is JSON.
+
+use serde_json::Value;
+use sqlx::types::Json;
+use sqlx::{PgConnection, Row as _};
+use time::OffsetDateTime;
+use trunkline_db::{DbError, Tx, from_sql_time, revision};
+use trunkline_terms::Moment;
+
+/// The topic whose numbers the rows carry.
+pub const TOPIC: &str = "catalog";
+/// Most models that one question brings.
+pub const PAGE_MAX_ROWS: i64 = 2_000;
+/// Longest note of a change.
+pub const NOTE_MAX_CHARACTERS: usize = 500;
+/// Longest name of who made a change.
+pub const AUTHOR_MAX_CHARACTERS: usize = 100;
+/// Changes that a list shows at most.
+pub const HISTORY_MAX_ROWS: i64 = 1_000;
+
+/// A change to write.
+#[derive(Debug, Clone)]
+pub struct NewChange<'a> {
+    /// The hash of all prices after it.
+    pub pricing_version: [u8; 32],
+    /// Who made it.
+    pub author: &'a str,
+    /// Why.
+    pub note: &'a str,
+    /// Groups and vendors; none if they stay.
+    pub frame: Option<&'a Value>,
+    /// Models that are new or other, and, without an entry, those that are sold no more.
+    pub models: &'a [(String, Option<Value>)],
+}
+
+/// A change that was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// Its number.
+    pub revision: i64,
+    /// The hash of all prices after it.
+    pub pricing_version: Vec<u8>,
+    /// Who made it.
+    pub author: String,
+    /// Why.
+    pub note: String,
+    /// When, by the database's clock.
+    pub created_at: Moment,
+}
+
+/// What is other than at an earlier number.
+#[derive(Debug, Clone, Default)]
+pub struct Changes {
+    /// The number that this leads to.
+    pub revision: i64,
+    /// Groups and vendors, if they are other.
+    pub frame: Option<Value>,
+    /// Models that are other; none for those that are gone.
+    pub models: Vec<(String, Option<Value>)>,
+}
+
+/// Takes the next number. Whoever else wants to change the catalog waits until this transaction
+/// ends, so what is read after this stays true until then.
+pub async fn next_number(tx: &mut Tx) -> Result<i64, DbError> {
+    revision::bump(tx, TOPIC).await
+}
+
+/// Writes a change under the number that was taken for it. Texts that are too long are cut.
+pub async fn write(tx: &mut Tx, number: i64, change: &NewChange<'_>) -> Result<(), DbError> {
+    let cut = |text: &str, most| text.chars().take(most).collect::<String>();
+    sqlx::query(
+        "INSERT INTO app.catalog_change (revision, pricing_version, author, note) VALUES ($1, $2, $3, $4)",
+    )
+    .bind(number)
+    .bind(change.pricing_version.as_slice())
+    .bind(cut(change.author, AUTHOR_MAX_CHARACTERS))
+    .bind(cut(change.note, NOTE_MAX_CHARACTERS))
+    .execute(&mut **tx)
+    .await?;
+    if let Some(frame) = change.frame {
+        sqlx::query("INSERT INTO app.catalog_frame (revision, frame) VALUES ($1, $2)")
+            .bind(number)
+            .bind(Json(frame))
+            .execute(&mut **tx)
+            .await?;
+    }
+    let rows = usize::try_from(PAGE_MAX_ROWS).unwrap_or(usize::MAX);
+    for part in change.models.chunks(rows) {
+        let names: Vec<&str> = part.iter().map(|(name, _)| name.as_str()).collect();
+        let entries: Vec<Option<String>> = part
+            .iter()
+            .map(|(_, entry)| entry.as_ref().map(Value::to_string))
+            .collect();
+        sqlx::query(
+            "INSERT INTO app.catalog_model (name, revision, entry)
+             SELECT n.name, $2, n.entry::jsonb FROM unnest($1::text[], $3::text[]) AS n (name, entry)",
+        )
+        .bind(names)
+        .bind(number)
+        .bind(entries)
+        .execute(&mut **tx)
+        .await?;
+    }
+    Ok(())
+}
+
+/// The newest number; 0 while there is no catalog.
+pub async fn newest(connection: &mut PgConnection) -> Result<i64, DbError> {
+    let newest: Option<i64> = sqlx::query_scalar("SELECT max(revision) FROM app.catalog_change")
+        .fetch_one(connection)
+        .await?;
+    Ok(newest.unwrap_or(0))
+}
+
+/// What is other at a number than it was at an earlier one.
+pub async fn changes_between(
+    connection: &mut PgConnection,
+    (seen, upto): (i64, i64),
+) -> Result<Changes, DbError> {
+    let frame: Option<Json<Value>> = sqlx::query_scalar(
+        "SELECT frame FROM app.catalog_frame WHERE revision > $1 AND revision <= $2
+         ORDER BY revision DESC LIMIT 1",
+    )
+    .bind(seen)
+    .bind(upto)
+    .fetch_optional(&mut *connection)
+    .await?;
+    let mut models = Vec::new();
+    let mut after = String::new();
+    loop {
+        let rows = sqlx::query(
+            "SELECT DISTINCT ON (name) name, entry FROM app.catalog_model
+             WHERE revision > $1 AND revision <= $2 AND name > $3
+             ORDER BY name, revision DESC LIMIT $4",
+        )
+        .bind(seen)
+        .bind(upto)
+        .bind(&after)
+        .bind(PAGE_MAX_ROWS)
+        .fetch_all(&mut *connection)
+        .await?;
+        let Some(last) = rows.last() else {
+            return Ok(Changes {
+                revision: upto,
+                frame: frame.map(|Json(frame)| frame),
+                models,
+            });
+        };
+        after = last.try_get("name")?;
+        for row in &rows {
+            let entry: Option<Json<Value>> = row.try_get("entry")?;
+            models.push((row.try_get("name")?, entry.map(|Json(entry)| entry)));
+        }
+    }
+}
+
+/// One model, the frame and the version of the prices as they were at a number. None if it was not
+/// sold then, or if there was no such number.
+pub async fn model_at(
+    connection: &mut PgConnection,
+    name: &str,
+    revision: i64,
+) -> Result<Option<(Value, Value, Vec<u8>)>, DbError> {
+    let row = sqlx::query(
+        "SELECT m.entry, c.pricing_version,
+             (SELECT f.frame FROM app.catalog_frame AS f WHERE f.revision <= $2
+              ORDER BY f.revision DESC LIMIT 1) AS frame
+         FROM app.catalog_change AS c
+         CROSS JOIN LATERAL (SELECT entry FROM app.catalog_model
+             WHERE name = $1 AND revision <= $2 ORDER BY revision DESC LIMIT 1) AS m
+         WHERE c.revision = $2",
+    )
+    .bind(name)
+    .bind(revision)
+    .fetch_optional(connection)
+    .await?;
+    let Some(row) = row else { return Ok(None) };
+    let entry: Option<Json<Value>> = row.try_get("entry")?;
+    let frame: Option<Json<Value>> = row.try_get("frame")?;
+    let version = row.try_get("pricing_version")?;
+    Ok(entry
+        .zip(frame)
+        .map(|(Json(entry), Json(frame))| (entry, frame, version)))
+}
+
+/// The latest changes, newest first.
+pub async fn history(connection: &mut PgConnection, limit: i64) -> Result<Vec<Change>, DbError> {
+    let rows = sqlx::query(
+        "SELECT revision, pricing_version, author, note, created_at FROM app.catalog_change
+         ORDER BY revision DESC LIMIT $1",
+    )
+    .bind(limit.clamp(1, HISTORY_MAX_ROWS))
+    .fetch_all(connection)
+    .await?;
+    let read = |row: &sqlx::postgres::PgRow| {
+        let created_at: OffsetDateTime = row.try_get("created_at")?;
+        Ok(Change {
+            revision: row.try_get("revision")?,
+            pricing_version: row.try_get("pricing_version")?,
+            author: row.try_get("author")?,
+            note: row.try_get("note")?,
+            created_at: from_sql_time(created_at),
+        })
+    };
+    rows.iter().map(read).collect()
+}

@@ -1,0 +1,98 @@
+//! How the routes of each model do, by the minute. Nodes add to it; people and guesses read it.
+
+use sqlx::{PgConnection, Row as _};
+use time::OffsetDateTime;
+use trunkline_db::{Database, DbError, from_sql_time};
+use trunkline_terms::Moment;
+
+/// How long minutes are kept.
+pub const KEPT_HOURS: i32 = 192;
+
+/// What a node has seen of a model since it last said so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Seen {
+    /// Calls that an upstream answered or failed to.
+    pub calls: i64,
+    /// Those that failed by an upstream's fault.
+    pub failed: i64,
+    /// Output tokens of those that did not.
+    pub output_tokens: i64,
+}
+
+/// How a model has done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Health {
+    /// The model.
+    pub model: String,
+    /// All calls of the time together.
+    pub seen: Seen,
+    /// When the last of them was added.
+    pub last_at: Moment,
+}
+
+/// Adds to the present minute, by the database's clock.
+pub async fn add(database: &Database, seen: &[(String, Seen)]) -> Result<(), DbError> {
+    // In one order, so that two nodes do not wait for each other.
+    let mut sorted: Vec<&(String, Seen)> = seen.iter().collect();
+    sorted.sort_by(|one, other| one.0.cmp(&other.0));
+    let column =
+        |of: fn(&Seen) -> i64| -> Vec<i64> { sorted.iter().map(|(_, seen)| of(seen)).collect() };
+    let names: Vec<&str> = sorted.iter().map(|(name, _)| name.as_str()).collect();
+    let mut session = database.session().await?;
+    sqlx::query(
+        "INSERT INTO app.route_minute AS m (model, minute, calls, failed, output_tokens, last_at)
+         SELECT n.model, date_trunc('minute', app.now()), n.calls, n.failed, n.tokens, app.now()
+         FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[]) AS n (model, calls, failed, tokens)
+         ON CONFLICT (minute, model) DO UPDATE SET calls = m.calls + EXCLUDED.calls,
+             failed = m.failed + EXCLUDED.failed, last_at = EXCLUDED.last_at,
+             output_tokens = m.output_tokens + EXCLUDED.output_tokens",
+    )
+    .bind(names)
+    .bind(column(|seen| seen.calls))
+    .bind(column(|seen| seen.failed))
+    .bind(column(|seen| seen.output_tokens))
+    .execute(&mut *session)
+    .await?;
+    Ok(())
+}
+
+/// How every model has done over the last hours, over all nodes.
+pub async fn health(
+    connection: &mut PgConnection,
+    window_hours: i32,
+) -> Result<Vec<Health>, DbError> {
+    let rows = sqlx::query(
+        "SELECT model, sum(calls)::bigint AS calls, sum(failed)::bigint AS failed,
+             sum(output_tokens)::bigint AS tokens, max(last_at) AS last_at
+         FROM app.route_minute WHERE minute > app.now() - make_interval(hours => $1)
+         GROUP BY model ORDER BY model",
+    )
+    .bind(window_hours)
+    .fetch_all(connection)
+    .await?;
+    let read = |row: &sqlx::postgres::PgRow| {
+        let last_at: OffsetDateTime = row.try_get("last_at")?;
+        Ok(Health {
+            model: row.try_get("model")?,
+            seen: Seen {
+                calls: row.try_get("calls")?,
+                failed: row.try_get("failed")?,
+                output_tokens: row.try_get("tokens")?,
+            },
+            last_at: from_sql_time(last_at),
+        })
+    };
+    rows.iter().map(read).collect()
+}
+
+/// Forgets minutes that are too old.
+pub async fn forget(database: &Database) -> Result<u64, DbError> {
+    let mut session = database.session().await?;
+    let done = sqlx::query(
+        "DELETE FROM app.route_minute WHERE minute < app.now() - make_interval(hours => $1)",
+    )
+    .bind(KEPT_HOURS)
+    .execute(&mut *session)
+    .await?;
+    Ok(done.rows_affected())
+}
