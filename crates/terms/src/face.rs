@@ -1,9 +1,6 @@
 //! Faces: the closed list of things a model can be billed for, and the units they are counted in.
 
-use std::fmt;
-use std::str::FromStr;
-
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use crate::words::closed_word_list;
 
 /// What one line of a price list prices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -56,15 +53,6 @@ pub enum BillingUnit {
     Characters,
     /// Seconds of uploaded audio at a thousand tokens a minute.
     AudioDuration,
-}
-
-/// A word outside a closed list.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown {kind} {word:?}; known are {known}")]
-pub struct UnknownWord {
-    kind: &'static str,
-    word: String,
-    known: String,
 }
 
 // === impl Face ===
@@ -180,44 +168,6 @@ impl BillingUnit {
             Self::AudioDuration => matches!(face, Face::AudioInput),
         }
     }
-}
-
-macro_rules! closed_word_list {
-    ($type:ident, $kind:literal) => {
-        impl fmt::Display for $type {
-            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str(self.name())
-            }
-        }
-
-        impl FromStr for $type {
-            type Err = UnknownWord;
-
-            fn from_str(word: &str) -> Result<Self, Self::Err> {
-                Self::ALL
-                    .into_iter()
-                    .find(|known| known.name() == word)
-                    .ok_or_else(|| UnknownWord {
-                        kind: $kind,
-                        word: word.chars().take(64).collect(),
-                        known: Self::ALL.map(Self::name).join(", "),
-                    })
-            }
-        }
-
-        impl Serialize for $type {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.serialize_str(self.name())
-            }
-        }
-
-        impl<'de> Deserialize<'de> for $type {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let word = String::deserialize(deserializer)?;
-                word.parse().map_err(serde::de::Error::custom)
-            }
-        }
-    };
 }
 
 closed_word_list!(Face, "face");

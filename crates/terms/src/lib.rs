@@ -14,6 +14,7 @@
 )]
 
 mod decimal;
+mod endpoint_type;
 mod exact;
 mod face;
 mod ids;
@@ -24,9 +25,11 @@ mod price;
 mod secret;
 mod units;
 mod usage;
+mod words;
 
+pub use endpoint_type::EndpointType;
 pub use exact::{Exact, ExactError};
-pub use face::{BillingUnit, Face, Side, UnknownWord};
+pub use face::{BillingUnit, Face, Side};
 pub use ids::{AccountId, IdError, KeyId, NodeId, RANDOM_BYTES, RequestId, uuid_v7};
 pub use key::{ApiKey, KEY_CHARACTERS, KeyError, SHARDS, Shard};
 pub use moment::{Clock, Moment, ShiftableClock};
@@ -35,3 +38,4 @@ pub use price::{Ratio, RatioError, UnitPrice, UnitPriceError};
 pub use secret::{Secret, SecretBytes};
 pub use units::{MAX_QUANTITY, Units, UnitsError};
 pub use usage::{Bucket, Usage, UsageError};
+pub use words::UnknownWord;

@@ -1,0 +1,60 @@
+//! Closed lists of words: how they are read, written and refused.
+
+/// Letters of a wrong word that are shown back.
+const SHOWN_CHARACTERS: usize = 64;
+
+/// A word outside a closed list.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown {kind} {word:?}; known are {known}")]
+pub struct UnknownWord {
+    kind: &'static str,
+    word: String,
+    known: String,
+}
+
+impl UnknownWord {
+    pub(crate) fn new(kind: &'static str, word: &str, known: &[&str]) -> Self {
+        Self {
+            kind,
+            word: word.chars().take(SHOWN_CHARACTERS).collect(),
+            known: known.join(", "),
+        }
+    }
+}
+
+/// Text and JSON of an enum with `ALL` and `name`.
+macro_rules! closed_word_list {
+    ($type:ident, $kind:literal) => {
+        impl std::fmt::Display for $type {
+            fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str(self.name())
+            }
+        }
+
+        impl std::str::FromStr for $type {
+            type Err = crate::UnknownWord;
+
+            fn from_str(word: &str) -> Result<Self, Self::Err> {
+                Self::ALL
+                    .into_iter()
+                    .find(|known| known.name() == word)
+                    .ok_or_else(|| crate::UnknownWord::new($kind, word, &Self::ALL.map(Self::name)))
+            }
+        }
+
+        impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.name())
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let word = <String as serde::Deserialize>::deserialize(deserializer)?;
+                word.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+
+pub(crate) use closed_word_list;
