@@ -65,7 +65,7 @@ standard = { input = 2000000, output = 8000000 }
 groups = ["default"]
 [models.unserved.prices]
 billing_unit = "tokens"
-standard = { input = 2000000, output = 8000000 }
+standard = { input = 2000000, output = 8000000, cache_read = 200000 }
 [models.vip-only]
 groups = ["vip"]
 [models.vip-only.prices]
@@ -270,7 +270,7 @@ impl House {
         });
         let new = NewChannel {
             name,
-            provider: "simulator",
+            provider: wishes.provider.unwrap_or("simulator"),
             base_url: Some(base),
             priority: wishes.priority,
             weight: 1,
