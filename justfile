@@ -87,6 +87,10 @@ live provider:
 bench *words:
     ./scripts/bench {{ words }}
 
+# Adding a provider is one file and one folder: done in a copy of the tree (`just drill provider long`: every test).
+drill thing form="short":
+    ./scripts/drill {{ thing }} {{ form }}
+
 # Mutation testing of prices and ledger (or `just mutants prices`); survivors are explained in docs/mutants.md.
 mutants *what:
     ./scripts/mutants {{ what }}

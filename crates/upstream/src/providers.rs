@@ -3,11 +3,15 @@
 //!
 //! A new provider that speaks a known format is a new file. Only what no file can say is code.
 
+mod format;
 mod read;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use trunkline_terms::EndpointType;
+
+pub use self::format::Format;
 use crate::client::Protocol;
 
 /// Most providers, the built-in ones included.
@@ -15,17 +19,8 @@ pub const MAX_PROVIDERS: usize = 1_000;
 /// Longest file of a provider.
 pub const MAX_PROVIDER_BYTES: u64 = 65_536;
 
-/// The built-in files, by name.
-const BUILTIN: [(&str, &str); 5] = [
-    ("deepseek", include_str!("../providers/deepseek.toml")),
-    ("moonshot", include_str!("../providers/moonshot.toml")),
-    ("openai", include_str!("../providers/openai.toml")),
-    (
-        "openai_compatible",
-        include_str!("../providers/openai_compatible.toml"),
-    ),
-    ("simulator", include_str!("../providers/simulator.toml")),
-];
+/// The built-in files, by name: all that `build.rs` found in `providers/`.
+const BUILTIN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/builtin.rs"));
 
 /// One provider, checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,19 +52,6 @@ pub enum Auth {
     Bearer,
     /// Alone in a header of this name, which is in lower case.
     Header(String),
-}
-
-/// A wire format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Format {
-    /// OpenAI chat completions.
-    OpenaiChat,
-    /// Claude messages.
-    ClaudeMessages,
-    /// OpenAI responses.
-    OpenaiResponses,
-    /// Gemini's own.
-    Gemini,
 }
 
 /// An oddity that code knows how to meet.
@@ -134,7 +116,7 @@ impl Providers {
         let mut all = BTreeMap::new();
         for (name, text) in BUILTIN {
             let provider = read::provider(&format!("{name}.toml (built in)"), name, text)?;
-            all.insert(name.to_owned(), provider);
+            all.insert((*name).to_owned(), provider);
         }
         Ok(Self(all))
     }
@@ -164,6 +146,12 @@ impl Providers {
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }
+
+    /// Whether anybody can serve what is sold under an endpoint type.
+    #[must_use]
+    pub fn any_serves(&self, endpoint: EndpointType) -> bool {
+        self.0.values().any(|provider| provider.serves(endpoint))
+    }
 }
 
 // === impl Provider ===
@@ -185,33 +173,16 @@ impl Provider {
         }
     }
 
+    /// Whether it can serve what is sold under an endpoint type.
+    #[must_use]
+    pub fn serves(&self, endpoint: EndpointType) -> bool {
+        self.formats.iter().any(|format| format.serves(endpoint))
+    }
+
     /// Whether it speaks a format.
     #[must_use]
     pub fn speaks(&self, format: Format) -> bool {
         self.formats.contains(&format)
-    }
-}
-
-// === impl Format ===
-
-impl Format {
-    /// All four.
-    pub const ALL: [Self; 4] = [
-        Self::OpenaiChat,
-        Self::ClaudeMessages,
-        Self::OpenaiResponses,
-        Self::Gemini,
-    ];
-
-    /// The word for it in files.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::OpenaiChat => "openai_chat",
-            Self::ClaudeMessages => "claude_messages",
-            Self::OpenaiResponses => "openai_responses",
-            Self::Gemini => "gemini",
-        }
     }
 }
 

@@ -73,6 +73,16 @@ Example:
         /// The channel's name.
         name: String,
     },
+
+    /// List the providers that a channel can be opened to, and what they speak.
+    #[command(
+        after_help = "Those built in and those of providers.folder. Needs no database.
+
+Examples:
+  trunkline channel providers
+  trunkline channel providers --json | jq '.providers[] | select(.endpoint_types | index(\"audio-speech\")) | .name'"
+    )]
+    Providers,
 }
 
 #[derive(Debug, Args)]

@@ -1,8 +1,9 @@
-//! `trunkline channel add | list | test | drain`. Credentials go in and never come out: what is
-//! printed of one is its hint.
+//! `trunkline channel add | list | test | drain | resume | providers`. Credentials go in and never
+//! come out: what is printed of one is its hint.
 
 mod credentials;
 mod probe;
+mod providers;
 mod shown;
 
 use std::collections::BTreeMap;
@@ -24,14 +25,18 @@ use crate::config::Config;
 use crate::files;
 use crate::output::Output;
 
-/// Does what is asked, in the database as `trunkline_console`.
+/// Does what is asked, in the database as `trunkline_console` where that is needed.
 pub(super) async fn run(
     config: &Config,
     command: ChannelCommand,
     output: &Output,
 ) -> anyhow::Result<ExitCode> {
+    if matches!(command, ChannelCommand::Providers) {
+        return providers::list(config, output);
+    }
     let database = database::open(config, Role::Console).await?;
     let done = match command {
+        ChannelCommand::Providers => providers::list(config, output),
         ChannelCommand::Add(wish) => add(config, &database, &wish, output).await,
         ChannelCommand::List => list(&database, output).await,
         ChannelCommand::Test { name } => probe::run(config, &database, &name, output).await,

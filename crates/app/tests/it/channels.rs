@@ -273,7 +273,7 @@ async fn what_is_wrong_with_a_channel_is_said_before_anything_is_written() {
         "m",
     ]);
     assert!(
-        said.contains("there is no provider \"opena\"; there are deepseek, moonshot, openai"),
+        said.contains("there is no provider \"opena\"; there are ") && said.contains(", openai,"),
         "{said}"
     );
     let none = desk.run(&[
@@ -313,7 +313,7 @@ async fn a_provider_of_the_folder_is_used_without_a_rebuild() {
     let made = desk.run_with(folder, "", &words);
     assert_eq!(made.code, Some(0), "{made:?}");
     let good = desk.run_with(folder, "", &["config", "check"]);
-    assert!(good.out.contains("deepseek, mine, moonshot"), "{good:?}");
+    assert!(good.out.contains(", mine, "), "{good:?}");
     desk.write(
         "providers/mine.toml",
         &provider.replace("quirks = []", "quirks = [\"odd\"]"),

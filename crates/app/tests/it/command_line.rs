@@ -33,13 +33,44 @@ fn json(output: &Output) -> serde_json::Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
 }
 
+#[test]
+fn the_providers_are_listed_without_a_database_and_a_file_adds_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let words = ["channel", "providers", "--json"];
+    let list = |folder: &str| {
+        let answer = trunkline(
+            directory.path(),
+            &words,
+            &[("TRUNKLINE__PROVIDERS__FOLDER", folder)],
+        );
+        json(&answer)["providers"].as_array().unwrap().clone()
+    };
+    let built_in = trunkline(directory.path(), &words, &[]);
+    let built_in = json(&built_in)["providers"].as_array().unwrap().clone();
+    let openai = built_in.iter().find(|one| one["name"] == "openai").unwrap();
+    assert_eq!(openai["base_url"], "https://api.openai.com/v1");
+    assert_eq!(openai["auth"], "bearer");
+    let served = openai["endpoint_types"].as_array().unwrap();
+    assert!(served.contains(&"anthropic".into()) && !served.contains(&"gemini".into()));
+    let file = "name = \"mine\"\nbase_url = \"\"\nauth = \"header:x-key\"\nformats = [\"gemini\"]\n\
+                quirks = []\nconnect_ms = 1\nfirst_byte_ms = 1\nidle_ms = 1\ntotal_ms = 1\n";
+    std::fs::write(directory.path().join("mine.toml"), file).unwrap();
+    let more = list(directory.path().to_str().unwrap());
+    assert_eq!(more.len(), built_in.len() + 1);
+    let mine = more.iter().find(|one| one["name"] == "mine").unwrap();
+    assert_eq!(mine["auth"], "header:x-key");
+    assert_eq!(mine["base_url"], serde_json::Value::Null);
+    let table = trunkline(directory.path(), &["channel", "providers"], &[]);
+    assert!(stdout(&table).contains("openai_compatible"), "{table:?}");
+}
+
 // covers: D-1-01, D-1-02
 #[test]
 fn the_executable_is_trunkline_and_its_help_has_examples() {
     let directory = tempfile::tempdir().unwrap();
     let version = trunkline(directory.path(), &["--version"], &[]);
     assert!(stdout(&version).starts_with("trunkline "), "{version:?}");
-    let commands: [&[&str]; 19] = [
+    let commands: [&[&str]; 20] = [
         &["--help"],
         &["account", "create", "--help"],
         &["account", "show", "--help"],
@@ -53,6 +84,7 @@ fn the_executable_is_trunkline_and_its_help_has_examples() {
         &["channel", "list", "--help"],
         &["channel", "test", "--help"],
         &["channel", "drain", "--help"],
+        &["channel", "providers", "--help"],
         &["audit", "--help"],
         &["migrate", "--help"],
         &["config", "check", "--help"],

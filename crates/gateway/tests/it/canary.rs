@@ -216,7 +216,7 @@ async fn no_secret_is_in_any_answer_header_log_or_trace_whatever_upstreams_say()
         let wishes = ChannelWishes {
             priority,
             extra_headers: &[("x-tenant", HEADER_CANARY)],
-            proxy: None,
+            ..ChannelWishes::default()
         };
         let base = house.simulator.base_url();
         let name = format!("fault-{cases}");
@@ -248,6 +248,7 @@ async fn no_secret_is_in_any_answer_header_log_or_trace_whatever_upstreams_say()
                 priority: priority + shift,
                 extra_headers: &[("x-tenant", HEADER_CANARY)],
                 proxy,
+                ..ChannelWishes::default()
             };
             let name = format!("parrot-{cases}-{shift}");
             house.channel_with(&name, &base, &MODELS, wishes).await;

@@ -236,7 +236,7 @@ impl House {
         });
         let new = NewChannel {
             name,
-            provider: "simulator",
+            provider: wishes.provider.unwrap_or("simulator"),
             base_url: Some(base),
             priority: wishes.priority,
             weight: 1,

@@ -33,6 +33,10 @@ mod metrics;
 #[cfg(test)]
 mod money;
 #[cfg(test)]
+mod played;
+#[cfg(test)]
+mod providers;
+#[cfg(test)]
 mod rows;
 #[cfg(test)]
 mod rules;

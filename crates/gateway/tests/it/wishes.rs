@@ -18,6 +18,8 @@ pub(crate) struct Wishes {
 /// What a channel is to be like.
 #[derive(Default)]
 pub(crate) struct ChannelWishes<'a> {
+    /// None: the simulator.
+    pub(crate) provider: Option<&'a str>,
     pub(crate) priority: i32,
     pub(crate) extra_headers: &'a [(&'a str, &'a str)],
     pub(crate) proxy: Option<&'a str>,

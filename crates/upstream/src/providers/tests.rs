@@ -23,25 +23,20 @@ fn said(text: &str) -> String {
 }
 
 #[test]
-fn the_built_in_providers_are_usable() {
+fn every_file_of_the_folder_is_built_in_and_usable() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/providers");
+    let files = read::files(Path::new(folder)).unwrap();
     let all = Providers::builtin().unwrap();
     let names: Vec<&str> = all.names().collect();
-    assert_eq!(
-        names,
-        [
-            "deepseek",
-            "moonshot",
-            "openai",
-            "openai_compatible",
-            "simulator"
-        ]
-    );
+    let in_folder: Vec<&str> = files.keys().map(String::as_str).collect();
+    assert_eq!(names, in_folder, "what is there is built in");
     for name in names {
         let provider = all.get(name).unwrap();
-        assert_eq!(provider.auth, Auth::Bearer, "{name}");
-        assert!(provider.speaks(Format::OpenaiChat), "{name}");
-        let given = matches!(name, "simulator" | "openai_compatible");
-        assert_eq!(provider.base_url.is_none(), given, "{name}");
+        let address = provider.base_url.as_deref();
+        assert!(
+            address.is_none_or(|address| address.starts_with("https://")),
+            "{name}: a built-in address is one with TLS"
+        );
     }
     let openai = all.get("openai").unwrap();
     assert_eq!(
@@ -50,7 +45,25 @@ fn the_built_in_providers_are_usable() {
     );
     assert!(openai.speaks(Format::OpenaiResponses) && openai.quirks.is_empty());
     assert!(all.get("deepseek").unwrap().has(Quirk::MaxTokensOnly));
+    assert!(all.get("simulator").unwrap().base_url.is_none());
     assert!(all.get("nobody").is_none());
+}
+
+#[test]
+fn every_endpoint_type_that_can_be_called_has_somebody_behind_it() {
+    let all = Providers::builtin().unwrap();
+    for endpoint in EndpointType::ALL {
+        assert_eq!(
+            all.any_serves(endpoint),
+            endpoint.is_callable(),
+            "{endpoint}"
+        );
+    }
+    let deepseek = all.get("deepseek").unwrap();
+    assert!(deepseek.serves(EndpointType::Anthropic));
+    assert!(!deepseek.serves(EndpointType::Gemini));
+    let alone = BTreeMap::from([("deepseek".to_owned(), deepseek.clone())]);
+    assert!(!Providers(alone).any_serves(EndpointType::AudioSpeech));
 }
 
 #[test]
@@ -166,6 +179,7 @@ fn what_is_wrong_is_named_by_file_and_key_with_what_there_is() {
 #[test]
 fn a_file_in_the_folder_adds_a_provider_or_replaces_one() {
     let folder = tempfile::tempdir().unwrap();
+    let before = Providers::builtin().unwrap().names().count();
     assert_eq!(
         Providers::with_folder(folder.path()),
         Providers::builtin(),
@@ -176,7 +190,7 @@ fn a_file_in_the_folder_adds_a_provider_or_replaces_one() {
     write("openai.toml", &GOOD.replace("\"mine\"", "\"openai\""));
     write("notes.txt", "not a provider");
     let all = Providers::with_folder(folder.path()).unwrap();
-    assert_eq!(all.names().count(), 6);
+    assert_eq!(all.names().count(), before + 1);
     let address = |name: &str| all.get(name).unwrap().base_url.clone();
     assert_eq!(address("openai"), address("mine"));
 

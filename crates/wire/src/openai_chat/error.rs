@@ -1,11 +1,13 @@
 //! Errors of upstreams: what the caller may be told of them.
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// Text of an upstream that is passed on at most.
 const MAX_MESSAGE_CHARACTERS: usize = 500;
 const MAX_CODE_CHARACTERS: usize = 64;
+/// Complaints of one error that are passed on.
+const MAX_COMPLAINTS: usize = 8;
 
 /// What an upstream said when it refused or failed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -21,11 +23,9 @@ pub struct UpstreamError {
 #[derive(Deserialize)]
 struct Body {
     #[serde(default)]
-    error: Option<Value>,
-    #[serde(default)]
-    message: Option<Value>,
-    #[serde(default)]
     base_resp: Option<BaseResponse>,
+    #[serde(flatten)]
+    rest: Map<String, Value>,
 }
 
 /// How MiniMax tells of a failure, whatever the status of the answer.
@@ -66,29 +66,42 @@ impl BaseResponse {
 /// Reads an error body of any of the shapes seen in the field.
 #[must_use]
 pub fn read_error(body: &[u8]) -> UpstreamError {
-    let Ok(body) = serde_json::from_slice::<Body>(body) else {
+    // Google wraps its error in a list of one.
+    let body = match serde_json::from_slice(body) {
+        Ok(Value::Array(list)) => list.into_iter().next().unwrap_or_default(),
+        Ok(value) => value,
+        Err(_) => return UpstreamError::default(),
+    };
+    let Ok(Body { base_resp, rest }) = serde_json::from_value(body) else {
         return UpstreamError::default();
     };
-    if let Some(base) = body.base_resp.filter(BaseResponse::failed) {
+    if let Some(base) = base_resp.filter(BaseResponse::failed) {
         return base.error();
     }
-    let Some(error) = body.error else {
-        return UpstreamError {
-            message: words(body.message.as_ref(), MAX_MESSAGE_CHARACTERS),
-            ..UpstreamError::default()
-        };
-    };
-    if error.is_string() {
-        return UpstreamError {
-            message: words(Some(&error), MAX_MESSAGE_CHARACTERS),
-            ..UpstreamError::default()
-        };
+    match rest.get("error") {
+        Some(Value::Object(inside)) => in_object(inside),
+        // xAI has its words there and its code beside them.
+        Some(said @ Value::String(_)) => UpstreamError {
+            message: words(Some(said), MAX_MESSAGE_CHARACTERS),
+            ..in_object(&rest)
+        },
+        // Mistral and others have no wrapping at all.
+        Some(_) | None => in_object(&rest),
     }
+}
+
+/// An error whose words stand in an object, whatever that stands in.
+fn in_object(error: &Map<String, Value>) -> UpstreamError {
     let word = |name: &str| {
         let text = words(error.get(name), MAX_CODE_CHARACTERS);
         (!text.is_empty()).then_some(text)
     };
-    let message = words(error.get("message"), MAX_MESSAGE_CHARACTERS);
+    let said = error.get("message").or_else(|| error.get("detail"));
+    let detail = said.and_then(|said| said.get("detail")).or(said);
+    let message = match detail.and_then(Value::as_array) {
+        Some(list) => complaints(list),
+        None => words(detail, MAX_MESSAGE_CHARACTERS),
+    };
     // On its other paths MiniMax puts the code behind its words.
     let told = message
         .ends_with("(2013)")
@@ -98,6 +111,22 @@ pub fn read_error(body: &[u8]) -> UpstreamError {
         param: word("param"),
         message,
     }
+}
+
+/// A list of what is wrong where, as FastAPI writes it, in one line.
+fn complaints(list: &[Value]) -> String {
+    let one = |complaint: &Value| {
+        let place = complaint.get("loc").and_then(Value::as_array);
+        let place = place.into_iter().flatten();
+        let place: Vec<String> = place
+            .map(|step| words(Some(step), MAX_CODE_CHARACTERS))
+            .collect();
+        let said = words(complaint.get("msg"), MAX_MESSAGE_CHARACTERS);
+        format!("{}: {said}", place.join("."))
+    };
+    let all: Vec<String> = list.iter().take(MAX_COMPLAINTS).map(one).collect();
+    let all = all.join("; ");
+    all.chars().take(MAX_MESSAGE_CHARACTERS).collect()
 }
 
 /// A text or a number, cut; nothing else.
@@ -142,7 +171,38 @@ mod tests {
         assert_eq!(read(r#"{"error":"plain"}"#).message, "plain");
         assert_eq!(read(r#"{"message":"other"}"#).message, "other");
         assert_eq!(read("<html>"), UpstreamError::default());
+        assert_eq!(read("[]"), UpstreamError::default());
+        assert_eq!(read("7"), UpstreamError::default());
         let long = format!(r#"{{"error":{{"message":"{}"}}}}"#, "x".repeat(9_000));
         assert_eq!(read(&long).message.len(), MAX_MESSAGE_CHARACTERS);
+    }
+
+    #[test]
+    fn errors_of_vendors_with_shapes_of_their_own_give_their_words_too() {
+        let read = |text: &str| {
+            let read = read_error(text.as_bytes());
+            (read.code.unwrap_or_default(), read.message)
+        };
+        let own = |code: &str, message: &str| (code.to_owned(), message.to_owned());
+        assert_eq!(
+            read(r#"[{"error":{"code":400,"message":"no","status":"INVALID_ARGUMENT"}}]"#),
+            own("400", "no")
+        );
+        assert_eq!(
+            read(r#"{"object":"error","message":"no","type":"t","param":null,"code":"1300"}"#),
+            own("1300", "no")
+        );
+        assert_eq!(read(r#"{"code":"bad","error":"no"}"#), own("bad", "no"));
+        assert_eq!(read(r#"{"detail":"Not Found"}"#), own("", "Not Found"));
+        let two = r#"[{"loc":["body","n"],"msg":"not this"},{"loc":["body",0],"msg":"nor that"}]"#;
+        let said = "body.n: not this; body.0: nor that";
+        assert_eq!(read(&format!(r#"{{"detail":{two}}}"#)), own("", said));
+        assert_eq!(
+            read(&format!(r#"{{"message":{{"detail":{two}}},"type":"t"}}"#)),
+            own("t", said)
+        );
+        let many = format!("[{}]", vec![r#"{"loc":[],"msg":"again"}"#; 999].join(","));
+        let (_, message) = read(&format!(r#"{{"detail":{many}}}"#));
+        assert_eq!(message.matches("again").count(), MAX_COMPLAINTS);
     }
 }

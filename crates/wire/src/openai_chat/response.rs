@@ -38,9 +38,14 @@ pub(super) struct RawUsage {
     pub(super) prompt_tokens: Option<u64>,
     #[serde(default, deserialize_with = "count")]
     completion_tokens: Option<u64>,
-    /// Another vendor's word for cached tokens.
+    #[serde(default, deserialize_with = "count")]
+    total_tokens: Option<u64>,
+    /// DeepSeek's word for cached tokens.
     #[serde(default, deserialize_with = "count")]
     prompt_cache_hit_tokens: Option<u64>,
+    /// Moonshot's word for them.
+    #[serde(default, deserialize_with = "count")]
+    cached_tokens: Option<u64>,
     #[serde(default)]
     prompt_tokens_details: Option<PromptDetails>,
     #[serde(default)]
@@ -57,6 +62,8 @@ struct PromptDetails {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 struct CompletionDetails {
+    #[serde(default, deserialize_with = "count")]
+    reasoning_tokens: Option<u64>,
     #[serde(default, deserialize_with = "count")]
     audio_tokens: Option<u64>,
 }
@@ -114,10 +121,12 @@ impl RawUsage {
         let over = |old: &mut Option<u64>, new: Option<u64>| *old = new.or(*old);
         over(&mut self.prompt_tokens, later.prompt_tokens);
         over(&mut self.completion_tokens, later.completion_tokens);
+        over(&mut self.total_tokens, later.total_tokens);
         over(
             &mut self.prompt_cache_hit_tokens,
             later.prompt_cache_hit_tokens,
         );
+        over(&mut self.cached_tokens, later.cached_tokens);
         self.prompt_tokens_details = later.prompt_tokens_details.or(self.prompt_tokens_details);
         self.completion_tokens_details = later
             .completion_tokens_details
@@ -126,10 +135,12 @@ impl RawUsage {
 
     /// Disjoint buckets; none unless input and output were told.
     pub(super) fn usage(&self) -> Option<Usage> {
-        let (prompt, completion) = (self.prompt_tokens?, self.completion_tokens?);
+        let prompt = self.prompt_tokens?;
+        let completion = self.completion_tokens?;
+        let completion = completion.saturating_add(self.reasoning_beside(prompt, completion));
         let details = self.prompt_tokens_details.unwrap_or_default();
         let cached = details.cached_tokens.or(self.prompt_cache_hit_tokens);
-        let cached = cached.unwrap_or(0).min(prompt);
+        let cached = cached.or(self.cached_tokens).unwrap_or(0).min(prompt);
         let heard = details.audio_tokens.unwrap_or(0);
         let heard = heard.min(prompt.saturating_sub(cached));
         let spoken = self
@@ -151,6 +162,19 @@ impl RawUsage {
         }
         Some(usage)
     }
+
+    /// Reasoning that stands beside the completion. Most vendors count it as part of the completion;
+    /// xAI does not, and only its sum shows that: prompt, completion and reasoning are the total.
+    fn reasoning_beside(&self, prompt: u64, completion: u64) -> u64 {
+        let details = self.completion_tokens_details;
+        let reasoning = details.and_then(|details| details.reasoning_tokens);
+        let told = prompt.saturating_add(completion);
+        let rest = self.total_tokens.map(|total| total.saturating_sub(told));
+        match (reasoning, rest) {
+            (Some(reasoning), Some(rest)) if reasoning == rest => reasoning,
+            (Some(_) | None, Some(_) | None) => 0,
+        }
+    }
 }
 
 /// A guess at the tokens of a text, by its letters.
@@ -161,4 +185,51 @@ pub(super) const fn estimated_tokens(ascii: u64, wide: u64) -> u64 {
 fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     let value = Value::deserialize(deserializer)?;
     Ok(value.as_u64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn buckets(usage: &str) -> [Option<u64>; 3] {
+        let raw: RawUsage = serde_json::from_str(usage).unwrap();
+        let usage = raw.usage().unwrap();
+        [Bucket::PlainInput, Bucket::CacheRead, Bucket::PlainOutput].map(|it| usage.told(it))
+    }
+
+    #[test]
+    fn cached_tokens_are_found_under_every_word_for_them() {
+        for cached in [
+            r#""prompt_tokens_details":{"cached_tokens":4}"#,
+            r#""prompt_cache_hit_tokens":4,"prompt_cache_miss_tokens":6"#,
+            r#""cached_tokens":4"#,
+        ] {
+            let usage = format!(
+                r#"{{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15,{cached}}}"#
+            );
+            assert_eq!(buckets(&usage), [Some(6), Some(4), Some(5)], "{cached}");
+        }
+    }
+
+    #[test]
+    fn reasoning_is_output_once_wherever_the_vendor_counts_it() {
+        let usage = |total: u64| {
+            format!(
+                r#"{{"prompt_tokens":32,"completion_tokens":9,"total_tokens":{total},
+                    "completion_tokens_details":{{"reasoning_tokens":7}}}}"#
+            )
+        };
+        let within = [Some(32), None, Some(9)];
+        assert_eq!(buckets(&usage(41)), within, "part of the completion");
+        assert_eq!(buckets(&usage(48)), [Some(32), None, Some(16)], "beside it");
+        for strange in [0, 40, 47, 49, 1_000_000] {
+            assert_eq!(
+                buckets(&usage(strange)),
+                within,
+                "a sum that explains nothing"
+            );
+        }
+        let without = r#"{"prompt_tokens":32,"completion_tokens":9,"total_tokens":48}"#;
+        assert_eq!(buckets(without), within);
+    }
 }

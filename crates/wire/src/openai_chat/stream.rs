@@ -82,10 +82,19 @@ struct Chunk<'a> {
     choices: Option<Vec<Choice<'a>>>,
     #[serde(default)]
     usage: Option<RawUsage>,
+    /// Where Groq puts usage that nobody asked for.
+    #[serde(default)]
+    x_groq: Option<GroqPart>,
     #[serde(borrow, default)]
     error: Option<&'a RawValue>,
     #[serde(default)]
     base_resp: Option<BaseResponse>,
+}
+
+#[derive(Deserialize)]
+struct GroqPart {
+    #[serde(default)]
+    usage: Option<RawUsage>,
 }
 
 #[derive(Deserialize)]
@@ -94,6 +103,9 @@ struct Choice<'a> {
     delta: Option<Delta<'a>>,
     #[serde(borrow, default)]
     finish_reason: Option<Cow<'a, str>>,
+    /// Where Moonshot puts it.
+    #[serde(default)]
+    usage: Option<RawUsage>,
 }
 
 #[derive(Deserialize)]
@@ -126,7 +138,8 @@ impl Tap {
             return Seen::Failed(read_error(data));
         }
         let told = chunk.usage.is_some();
-        if let Some(usage) = chunk.usage {
+        let groq = chunk.x_groq.and_then(|part| part.usage);
+        if let Some(usage) = chunk.usage.or(groq) {
             self.usage.merge(usage);
         }
         if self.head.is_none() {
@@ -150,6 +163,9 @@ impl Tap {
             if self.finishes.len() < MAX_FINISHES {
                 self.finishes.push(finish_word(reason));
             }
+        }
+        if let Some(usage) = choice.usage {
+            self.usage.merge(usage);
         }
         let Some(delta) = &choice.delta else {
             return;
@@ -340,6 +356,23 @@ mod tests {
         assert_eq!(see(&mut tap, "[DONE]"), Seen::Done);
         let end = String::from_utf8(tap.length_frame("m").to_vec()).unwrap();
         assert!(end.contains(r#""id":"c""#) && end.contains(r#""finish_reason":"length""#));
+    }
+
+    #[test]
+    fn usage_inside_a_choice_or_beside_it_counts() {
+        let usage = r#""usage":{"prompt_tokens":19,"completion_tokens":13,"total_tokens":32}"#;
+        for chunk in [
+            format!(r#"{{"choices":[{{"index":0,"delta":{{}},"finish_reason":"stop",{usage}}}]}}"#),
+            format!(
+                r#"{{"choices":[{{"index":0,"delta":{{}},"finish_reason":"stop"}}],"x_groq":{{"id":"r",{usage}}}}}"#
+            ),
+        ] {
+            let mut tap = Tap::default();
+            assert_eq!(see(&mut tap, &chunk), Seen::Piece, "{chunk}");
+            let told = tap.told().unwrap();
+            assert_eq!(told.told(Bucket::PlainInput), Some(19), "{chunk}");
+            assert_eq!(told.told(Bucket::PlainOutput), Some(13), "{chunk}");
+        }
     }
 
     #[test]

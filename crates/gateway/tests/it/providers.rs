@@ -1,0 +1,186 @@
+//! Every provider that speaks chat completions, against answers in its vendor's own shape: what the
+//! caller sees, what is billed, and what the vendor is sent. A new provider is a file and a folder;
+//! nothing here names one.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::timeout;
+use trunkline_ledger::usage::{self, UsageRow};
+use trunkline_store::channels::{self, ChannelState};
+use trunkline_upstream::{Auth, Format, Provider, Providers, Quirk};
+
+use crate::house::{CANARY, ChannelWishes, Got, House};
+use crate::played::{Asked, Case, Player, cases, folder};
+
+/// Long for a call on this machine.
+const LONGEST: Duration = Duration::from_secs(30);
+const CAP: u64 = 500;
+/// Nobody else serves it.
+const MODEL: &str = "unserved";
+
+#[tokio::test]
+async fn every_answer_of_every_provider_is_read_and_billed_as_its_vendor_means_it() {
+    let providers = Providers::builtin().unwrap();
+    let house = House::new().await;
+    let mut wrong = Vec::new();
+    let mut played = 0;
+    for name in providers.names() {
+        let provider = providers.get(name).unwrap();
+        if !provider.speaks(Format::OpenaiChat) {
+            continue;
+        }
+        match cases(&folder().join(name)) {
+            Err(lacks) => wrong.push(lacks),
+            Ok(cases) => {
+                for case in cases {
+                    played += 1;
+                    if let Err(what) = run(&house, provider, &case).await {
+                        wrong.push(format!("{name}/{}: {what}", case.name));
+                    }
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(played > 0);
+    house.audit().await;
+}
+
+#[test]
+fn every_folder_belongs_to_a_provider_that_speaks_chat_completions() {
+    let providers = Providers::builtin().unwrap();
+    let speaks = |name: &str| {
+        let provider = providers.get(name);
+        provider.is_some_and(|provider| provider.speaks(Format::OpenaiChat))
+    };
+    let folders: BTreeSet<String> = fs::read_dir(folder())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    let strangers: Vec<&String> = folders.iter().filter(|name| !speaks(name)).collect();
+    assert!(strangers.is_empty(), "{strangers:?}");
+}
+
+/// Plays one case through a channel that nobody else uses.
+async fn run(house: &House, provider: &Provider, case: &Case) -> Result<(), String> {
+    let player = Player::new().await;
+    let channel = format!("{}-{}", provider.name, case.name);
+    let wishes = ChannelWishes {
+        provider: Some(&provider.name),
+        ..ChannelWishes::default()
+    };
+    let base = format!("http://{}/base", player.address());
+    let models = [(MODEL, "theirs")];
+    house.channel_with(&channel, &base, &models, wishes).await;
+    let before = house.posted_at_rest().await;
+    let body = json!({
+        "model": MODEL,
+        "messages": [{ "role": "user", "content": "Say hello." }],
+        "max_completion_tokens": CAP,
+        "stream": case.expected.stream,
+    });
+    let both = async { tokio::join!(player.play(case), house.chat(&body)) };
+    let (asked, got) = timeout(LONGEST, both).await.map_err(|_| "nobody asked")?;
+    let row = usage::find(&house.data, house.account, got.id().parse().unwrap());
+    let row = row.await.unwrap().expect("the call is over");
+    let spent = before - house.posted_at_rest().await;
+    take_away(house, &channel).await;
+    was_asked_well(provider, case, &asked)?;
+    was_seen(case, &got)?;
+    was_billed(case, &row, spent)
+}
+
+async fn take_away(house: &House, channel: &str) {
+    let mut tx = house.console.begin().await.unwrap();
+    let found = channels::find(&mut tx, channel).await.unwrap().unwrap();
+    let state = ChannelState::Draining;
+    assert!(channels::set_state(&mut tx, found.id, state).await.unwrap());
+    tx.commit().await.unwrap();
+    house.gateway.refresh().await.unwrap();
+}
+
+/// The vendor got its own credential and only fields it takes.
+fn was_asked_well(provider: &Provider, case: &Case, asked: &Asked) -> Result<(), String> {
+    same(
+        "asked",
+        asked.first_line.as_str(),
+        "POST /base/chat/completions HTTP/1.1",
+    )?;
+    let (header, value) = match &provider.auth {
+        Auth::Bearer => ("authorization", format!("Bearer {CANARY}")),
+        Auth::Header(name) => (name.as_str(), CANARY.to_owned()),
+    };
+    let shown = asked.headers.get(header).map(|it| it.to_str().unwrap());
+    same(header, shown, Some(value.as_str()))?;
+    same("model", &asked.body["model"], &json!("theirs"))?;
+    let (used, unused) = if provider.has(Quirk::MaxTokensOnly) {
+        ("max_tokens", "max_completion_tokens")
+    } else {
+        ("max_completion_tokens", "max_tokens")
+    };
+    same(used, &asked.body[used], &json!(CAP))?;
+    same(unused, &asked.body[unused], &Value::Null)?;
+    let wants_usage = case.expected.stream && !provider.has(Quirk::NoStreamOptions);
+    let options = match wants_usage {
+        true => json!({ "include_usage": true }),
+        false => Value::Null,
+    };
+    same("stream_options", &asked.body["stream_options"], &options)
+}
+
+fn was_seen(case: &Case, got: &Got) -> Result<(), String> {
+    let expected = &case.expected;
+    same("status", got.status.as_u16(), expected.status)?;
+    let retry_after = got.header("retry-after");
+    let retry_after = retry_after.map(|seconds| seconds.parse::<u64>().unwrap());
+    same("retry-after", retry_after, expected.retry_after)?;
+    let frames = if expected.stream && expected.status == 200 {
+        got.frames()
+    } else {
+        vec![got.json()]
+    };
+    let last = frames.last().unwrap();
+    let code = last["error"]["code"].as_str();
+    same("code", code, expected.code.as_deref())?;
+    if expected.code.is_some() {
+        same("charged", &last["error"]["charged"], &json!(false))?;
+        let said = last["error"]["message"].as_str().unwrap();
+        let words = expected.message.as_deref().unwrap_or_default();
+        return match said.contains(words) {
+            true => Ok(()),
+            false => Err(format!("message is {said:?}, without {words:?}")),
+        };
+    }
+    let (mut text, mut finish) = (String::new(), None);
+    for frame in &frames {
+        let choice = &frame["choices"][0];
+        let place = if expected.stream { "delta" } else { "message" };
+        text.push_str(choice[place]["content"].as_str().unwrap_or_default());
+        finish = choice["finish_reason"].as_str().or(finish);
+        let name = frame.get("model").and_then(Value::as_str);
+        same("model", name.unwrap_or(MODEL), MODEL)?;
+    }
+    same("text", Some(text.as_str()), expected.text.as_deref())?;
+    same("finish", finish, expected.finish.as_deref())?;
+    let ended = !expected.stream || got.text().ends_with("data: [DONE]\n\n");
+    same("the end is told", ended, true)
+}
+
+fn was_billed(case: &Case, row: &UsageRow, spent: i64) -> Result<(), String> {
+    let expected = &case.expected;
+    same("units", &row.units, &json!(expected.units))?;
+    same("estimated", row.estimated, expected.estimated)?;
+    let charged = row.paid.nanos() + row.trial.nanos();
+    same("charged", charged, expected.charged)?;
+    same("taken from the wallet", spent, expected.charged)
+}
+
+fn same<T: PartialEq + std::fmt::Debug>(what: &str, is: T, expected: T) -> Result<(), String> {
+    if is == expected {
+        return Ok(());
+    }
+    Err(format!("{what} is {is:?}, expected {expected:?}"))
+}
