@@ -24,6 +24,7 @@ mod situation;
 mod unique;
 mod version;
 mod week;
+pub mod workflow;
 
 pub use book::{
     Book, BookError, GroupChoice, MAX_BOOK_BYTES, MAX_MODELS, ModelPrices, NotSold, Offer,
