@@ -13,7 +13,7 @@ pub(crate) struct Migration {
 }
 
 /// All of them.
-pub(crate) const MIGRATIONS: [Migration; 7] = [
+pub(crate) const MIGRATIONS: [Migration; 8] = [
     Migration {
         version: 20261115000100,
         name: "house",
@@ -48,6 +48,11 @@ pub(crate) const MIGRATIONS: [Migration; 7] = [
         version: 20261115030000,
         name: "channels",
         sql: include_str!("../../../migrations/20261115030000_channels.sql"),
+    },
+    Migration {
+        version: 20261115050000,
+        name: "workflows",
+        sql: include_str!("../../../migrations/20261115050000_workflows.sql"),
     },
 ];
 
