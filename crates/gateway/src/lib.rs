@@ -33,7 +33,7 @@ mod swap;
 mod telemetry;
 
 pub use admin::Admin;
-pub use edge::{Door, Edge, EdgeError, EdgeSettings, TlsError, TlsFiles};
+pub use edge::{Door, Edge, EdgeError, EdgeSettings, Guest, TlsError, TlsFiles};
 pub use fault::{Fault, Kind};
 pub use gateway::{CallLine, Gateway, Parts};
 pub use reply::{Answered, Reply};
