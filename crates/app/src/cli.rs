@@ -5,6 +5,7 @@ mod budget;
 mod channel;
 mod key;
 mod values;
+mod workflow;
 
 use std::path::PathBuf;
 
@@ -15,6 +16,7 @@ pub(crate) use budget::{BudgetCommand, PeriodWord, SetBudget};
 pub(crate) use channel::{AddChannel, ChannelCommand};
 pub(crate) use key::{CreateKey, KeyCommand};
 pub(crate) use values::{Expiry, Labelled, Limit, Pair};
+pub(crate) use workflow::WorkflowCommand;
 
 /// One gateway to every model, with prices known before a call and charges made exactly once.
 #[derive(Debug, Parser)]
@@ -88,6 +90,10 @@ Examples:
     /// Add, list, test, drain and resume channels to upstreams.
     #[command(subcommand)]
     Channel(ChannelCommand),
+
+    /// Check, keep and list workflow records.
+    #[command(subcommand)]
+    Workflow(WorkflowCommand),
 
     /// Serve customers' calls until told to stop.
     #[command(

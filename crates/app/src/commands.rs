@@ -13,6 +13,7 @@ mod migrate;
 mod serve;
 mod shown;
 mod topup;
+mod workflow;
 
 use std::process::ExitCode;
 
@@ -20,7 +21,7 @@ use trunkline_db::{Database, Role};
 
 use crate::cli::{
     AccountCommand, BudgetCommand, Cli, Command, ConfigCommand, KeyCommand, KeyringCommand,
-    TopUpArguments,
+    TopUpArguments, WorkflowCommand,
 };
 use crate::config::{Config, environment, load};
 use crate::output::Output;
@@ -46,6 +47,15 @@ pub(crate) async fn run(cli: Cli, output: &Output) -> anyhow::Result<ExitCode> {
         Command::Budget(command) => desk(&configuration()?, Desk::Budget(command), output).await?,
         Command::Channel(command) => {
             return channel::run(&configuration()?, command, output).await;
+        }
+        Command::Workflow(WorkflowCommand::Validate { file }) => {
+            return workflow::validate(&file, output);
+        }
+        Command::Workflow(WorkflowCommand::Import { file }) => {
+            return workflow::import(&configuration()?, &file, output).await;
+        }
+        Command::Workflow(WorkflowCommand::List { after, limit }) => {
+            workflow::list(&configuration()?, (&after, limit), output).await?;
         }
         Command::Serve => return serve::run(&configuration()?, output).await,
         Command::Dev { ephemeral } => {

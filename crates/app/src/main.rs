@@ -65,6 +65,7 @@ fn logs(command: &Command) {
         | Command::Key(_)
         | Command::Budget(_)
         | Command::Channel(_)
+        | Command::Workflow(_)
         | Command::Audit => LevelFilter::INFO,
     };
     let lines = tracing_subscriber::fmt::layer()

@@ -39,7 +39,7 @@ fn the_executable_is_trunkline_and_its_help_has_examples() {
     let directory = tempfile::tempdir().unwrap();
     let version = trunkline(directory.path(), &["--version"], &[]);
     assert!(stdout(&version).starts_with("trunkline "), "{version:?}");
-    let commands: [&[&str]; 19] = [
+    let commands: [&[&str]; 22] = [
         &["--help"],
         &["account", "create", "--help"],
         &["account", "show", "--help"],
@@ -53,6 +53,9 @@ fn the_executable_is_trunkline_and_its_help_has_examples() {
         &["channel", "list", "--help"],
         &["channel", "test", "--help"],
         &["channel", "drain", "--help"],
+        &["workflow", "validate", "--help"],
+        &["workflow", "import", "--help"],
+        &["workflow", "list", "--help"],
         &["audit", "--help"],
         &["migrate", "--help"],
         &["config", "check", "--help"],

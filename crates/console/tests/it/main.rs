@@ -1,0 +1,10 @@
+//! The console over a real PostgreSQL, asked as a browser or a program asks it.
+
+#[cfg(test)]
+mod desk;
+#[cfg(test)]
+mod document;
+#[cfg(test)]
+mod manners;
+#[cfg(test)]
+mod workflows;
