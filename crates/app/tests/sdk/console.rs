@@ -100,24 +100,37 @@ async fn edge_and_console_answer_at_one_address_if_they_are_told_to() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn schemathesis_finds_nothing_wrong_with_the_console() {
+async fn schemathesis_finds_nothing_wrong_with_the_console_and_would_see_a_lie() {
     let dev = Dev::start().await;
     import(&dev, &["clip", "a-b", "a1"]).await;
-    let (succeeded, text) = schemathesis(dev.text("dash_url")).await;
+    let dash = dev.text("dash_url");
+    let (status, document) = get(dash, "/openapi.json").await;
+    assert_eq!(status, 200, "{document}");
+    let mut document: Value = serde_json::from_str(&document).unwrap();
+    let operations = document["paths"].as_object().unwrap().len();
+    let (succeeded, text) = schemathesis(dash, &document, "examples,coverage,fuzzing").await;
     let lines: Vec<&str> = text.lines().collect();
     println!("{}", lines[lines.len().saturating_sub(25)..].join("\n"));
     assert!(succeeded, "{text}");
     assert!(text.contains("No issues found"), "{text}");
+    let all = format!("Selected: {operations}/{operations}");
+    assert!(text.contains(&all), "{text}");
+
+    document["components"]["schemas"]["WorkflowPage"]["properties"]["data"]["type"] =
+        json!("string");
+    let (succeeded, text) = schemathesis(dash, &document, "coverage").await;
+    assert!(!succeeded && text.contains("violates schema"), "{text}");
     dev.end().await;
 }
 
 /// Whether all was well, and what it said.
-async fn schemathesis(dash: &str) -> (bool, String) {
+async fn schemathesis(dash: &str, document: &Value, phases: &str) -> (bool, String) {
     let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("openapi.json"), document.to_string()).unwrap();
     let run = Command::new(sdk("venv/bin/st"))
         .args(["run", "--no-color", "--seed", "1", "--max-examples", "50"])
-        .args(["--phases", "examples,coverage,fuzzing", "--checks", "all"])
-        .arg(format!("{dash}/openapi.json"))
+        .args(["--phases", phases, "--checks", "all"])
+        .args(["--url", dash, "openapi.json"])
         .current_dir(folder.path())
         .env("NO_PROXY", "*")
         .stdin(Stdio::null())

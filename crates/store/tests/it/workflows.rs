@@ -1,7 +1,7 @@
 //! Workflow records: versions that follow one another, and who may write them.
 
 use serde_json::{Value, json};
-use trunkline_catalog::workflow::{MAX_WORKFLOW_BYTES, Move, Workflow};
+use trunkline_catalog::workflow::{MAX_NAME_CHARACTERS, MAX_WORKFLOW_BYTES, Move, Workflow};
 use trunkline_db::{Database, DbError, Role, revision};
 use trunkline_store::workflows::{self, ImportError, Imported, Version};
 
@@ -223,6 +223,32 @@ async fn the_table_refuses_what_no_record_may_say() {
     for fourth in [with("approved", only), with(draft, "ready")] {
         assert!(Workflow::read(&fourth.to_string()).is_err());
     }
+}
+
+#[tokio::test]
+async fn the_bounds_of_the_table_are_those_of_the_reader() {
+    let house = House::new().await;
+    let digest = "00".repeat(32);
+    let write = async |record: &Value| {
+        let slug = record["slug"].as_str().unwrap();
+        let columns = ["draft_unverified", "contract_only_not_executable"];
+        let written = insert(&house, [slug, columns[0], columns[1], &digest], record).await;
+        delete_all(&house);
+        let read = Workflow::read(&record.to_string());
+        (written.is_ok(), read.is_ok())
+    };
+    let name = |characters: usize| record(&"a".repeat(characters));
+    assert_eq!(write(&name(MAX_NAME_CHARACTERS)).await, (true, true));
+    assert_eq!(write(&name(MAX_NAME_CHARACTERS + 1)).await, (false, false));
+    let long = |bytes: usize| {
+        let mut record = record("clip");
+        record["title"] = json!("");
+        let rest = bytes - record.to_string().len();
+        record["title"] = json!("x".repeat(rest));
+        record
+    };
+    assert_eq!(write(&long(MAX_WORKFLOW_BYTES)).await, (true, true));
+    assert_eq!(write(&long(MAX_WORKFLOW_BYTES + 1)).await, (false, false));
 }
 
 /// Nobody may; a superuser who takes the trigger away can.
