@@ -59,6 +59,10 @@ walls:
 simulate seeds="10000000":
     PROPTEST_CASES={{ seeds }} cargo nextest run --profile long --locked --config profile.dev.package.trunkline-ledger.opt-level=3 -p trunkline-ledger --test model --no-capture
 
+# The console tried by its own OpenAPI document; shows what schemathesis says at its end.
+schemathesis:
+    cargo nextest run --workspace --locked --no-capture -E 'binary(sdk) and test(schemathesis)'
+
 # Races and faults against real processes and databases: long form, twenty rounds of each.
 chaos rounds="20":
     TRUNKLINE_CHAOS_ROUNDS={{ rounds }} cargo nextest run --profile long --locked -p trunkline-ledger --test chaos --no-capture

@@ -212,6 +212,7 @@ class Parts:
         self.environment = {
             "TRUNKLINE__DATABASE__URL": self.database,
             "TRUNKLINE__EDGE__LISTEN": f"127.0.0.1:{port}",
+            "TRUNKLINE__CONSOLE__LISTEN": "127.0.0.1:0",
             "TRUNKLINE__ADMIN__LISTEN": f"127.0.0.1:{admin}",
             "TRUNKLINE__EDGE__DRAIN_SECONDS": "2",
             "TRUNKLINE__KEYRING__FILE": "keyring.toml",

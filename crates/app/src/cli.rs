@@ -6,6 +6,7 @@ mod catalog;
 mod channel;
 mod key;
 mod values;
+mod workflow;
 
 use std::path::PathBuf;
 
@@ -17,6 +18,7 @@ pub(crate) use catalog::{CatalogCommand, ImportCatalog, SetPrice, Source};
 pub(crate) use channel::{AddChannel, ChannelCommand};
 pub(crate) use key::{CreateKey, KeyCommand};
 pub(crate) use values::{Expiry, Labelled, Limit, Pair};
+pub(crate) use workflow::WorkflowCommand;
 
 /// One gateway to every model, with prices known before a call and charges made exactly once.
 #[derive(Debug, Parser)]
@@ -94,6 +96,10 @@ Examples:
     /// Change, compare and export what is sold and for how much.
     #[command(subcommand)]
     Catalog(CatalogCommand),
+
+    /// Check, keep and list workflow records.
+    #[command(subcommand)]
+    Workflow(WorkflowCommand),
 
     /// Serve customers' calls until told to stop.
     #[command(

@@ -14,6 +14,7 @@ mod migrate;
 mod serve;
 mod shown;
 mod topup;
+mod workflow;
 
 use std::process::ExitCode;
 
@@ -21,7 +22,7 @@ use trunkline_db::{Database, Role};
 
 use crate::cli::{
     AccountCommand, BudgetCommand, Cli, Command, ConfigCommand, KeyCommand, KeyringCommand,
-    TopUpArguments,
+    TopUpArguments, WorkflowCommand,
 };
 use crate::config::{Config, environment, load};
 use crate::output::Output;
@@ -50,6 +51,15 @@ pub(crate) async fn run(cli: Cli, output: &Output) -> anyhow::Result<ExitCode> {
         }
         Command::Catalog(command) => {
             return catalog::run(&configuration()?, command, output).await;
+        }
+        Command::Workflow(WorkflowCommand::Validate { file }) => {
+            return workflow::validate(&file, output);
+        }
+        Command::Workflow(WorkflowCommand::Import { file }) => {
+            return workflow::import(&configuration()?, &file, output).await;
+        }
+        Command::Workflow(WorkflowCommand::List { after, limit }) => {
+            workflow::list(&configuration()?, (&after, limit), output).await?;
         }
         Command::Serve => return serve::run(&configuration()?, output).await,
         Command::Dev { ephemeral } => {

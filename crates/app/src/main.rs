@@ -66,6 +66,7 @@ fn logs(command: &Command) {
         | Command::Budget(_)
         | Command::Catalog(_)
         | Command::Channel(_)
+        | Command::Workflow(_)
         | Command::Audit => LevelFilter::INFO,
     };
     let lines = tracing_subscriber::fmt::layer()

@@ -1,22 +1,23 @@
 //! A running node: the gateway with its listeners and the jobs that keep it, started and stopped as
 //! one.
 
+mod listeners;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use trunkline_db::{Database, SystemClock};
-use trunkline_gateway::{
-    Admin, Door, EdgeSettings, Gateway, Parts, Settings, Telemetry, TelemetrySettings,
-};
+use trunkline_gateway::{EdgeSettings, Gateway, Parts, Settings, Telemetry, TelemetrySettings};
 use trunkline_keyring::{Keyring, SystemRandom};
 use trunkline_ledger::{Author, Ledger, LedgerSettings, LedgerTasks, partitions, recovery};
 use trunkline_terms::NodeId;
 use trunkline_upstream::{Client, Providers, Roots};
+
+use self::listeners::{Addresses, Listeners};
 
 /// A node that is silent for so long is buried by its peers.
 const DEAD_AFTER: Duration = Duration::from_secs(120);
@@ -36,6 +37,7 @@ pub(crate) struct Plan {
     pub(crate) settings: Settings,
     pub(crate) edge: SocketAddr,
     pub(crate) edge_settings: EdgeSettings,
+    pub(crate) console: SocketAddr,
     pub(crate) admin: SocketAddr,
     pub(crate) telemetry: Option<TelemetrySettings>,
 }
@@ -44,6 +46,7 @@ pub(crate) struct Plan {
 pub(crate) struct Node {
     pub(crate) gateway: Gateway,
     pub(crate) edge: SocketAddr,
+    pub(crate) console: SocketAddr,
     pub(crate) admin: SocketAddr,
     data: Database,
     ledger_tasks: LedgerTasks,
@@ -61,10 +64,13 @@ impl Node {
     /// register ends the life of a process of the same name, which must not happen to one that runs
     /// because a second one was started by mistake.
     pub(crate) async fn start(plan: Plan) -> anyhow::Result<Self> {
-        let door = Door::bind(plan.edge, plan.edge_settings).await?;
-        let admin = TcpListener::bind(plan.admin).await;
-        let admin = admin.with_context(|| format!("cannot listen on {}", plan.admin))?;
-        let (edge_address, admin_address) = (door.address()?, admin.local_addr()?);
+        let wanted = Addresses {
+            edge: plan.edge,
+            console: plan.console,
+            admin: plan.admin,
+        };
+        let listeners = Listeners::bind(wanted, plan.edge_settings).await?;
+        let addresses = listeners.addresses()?;
         let data = plan.data;
         partitions::ensure(&data)
             .await
@@ -99,8 +105,7 @@ impl Node {
         let (stop_fresh, fresh) = oneshot::channel();
         let (stop_jobs, jobs) = watch::channel(false);
         let mut tasks = JoinSet::new();
-        tasks.spawn(door.open(gateway.clone()).serve(stopped.clone()));
-        tasks.spawn(Admin::new(gateway.clone(), admin).serve(stopped));
+        listeners.open(&gateway, &data, &stopped, &mut tasks);
         let (told, replaced) = watch::channel(false);
         let fresh = gateway.clone().keep_fresh(fresh);
         tasks.spawn(async move {
@@ -110,8 +115,9 @@ impl Node {
         tasks.spawn(keep_house(data.clone(), author, jobs));
         Ok(Self {
             gateway,
-            edge: edge_address,
-            admin: admin_address,
+            edge: addresses.edge,
+            console: addresses.console,
+            admin: addresses.admin,
             data,
             ledger_tasks,
             replaced,

@@ -32,6 +32,7 @@ mod vendor_list;
 mod version;
 mod view;
 mod week;
+pub mod workflow;
 
 pub use book::{Book, BookError, GroupChoice, MAX_MODELS, NotSold, Offer, Sale};
 pub use check::{Finding, MAX_CELLS};

@@ -13,7 +13,7 @@ pub(crate) struct Migration {
 }
 
 /// All of them.
-pub(crate) const MIGRATIONS: [Migration; 8] = [
+pub(crate) const MIGRATIONS: [Migration; 9] = [
     Migration {
         version: 20261115000100,
         name: "house",
@@ -53,6 +53,11 @@ pub(crate) const MIGRATIONS: [Migration; 8] = [
         version: 20261115040000,
         name: "catalog",
         sql: include_str!("../../../migrations/20261115040000_catalog.sql"),
+    },
+    Migration {
+        version: 20261115050000,
+        name: "workflows",
+        sql: include_str!("../../../migrations/20261115050000_workflows.sql"),
     },
 ];
 

@@ -13,6 +13,7 @@ use trunkline_terms::{ApiKey, Moment};
 
 use crate::doors::{Doors, Found};
 use crate::fault::{Fault, Kind};
+use crate::gateway::Gateway;
 use crate::settings::Settings;
 
 /// A caller whose key opens the door.
@@ -133,6 +134,48 @@ impl Caller {
             KeyGroup::Named(group) => GroupChoice::Named(group),
             KeyGroup::Auto => GroupChoice::Auto,
         }
+    }
+}
+
+/// What a key says about its holder to whoever only shows things.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Holder {
+    /// There is no key.
+    Nobody,
+    /// There is one, and it opens nothing.
+    Stranger,
+    /// It is live.
+    Known {
+        /// The group whose prices apply; none for the first automatic one that sells a model.
+        group: Option<String>,
+        /// The only models it may use; none for all.
+        models: Option<Vec<String>>,
+    },
+}
+
+impl Gateway {
+    /// Whose key a request brings. Addresses are not looked at: nothing is called with it.
+    #[must_use]
+    pub fn holder(&self, headers: &HeaderMap) -> Holder {
+        let Some(text) = key_text(headers, None) else {
+            return Holder::Nobody;
+        };
+        let inner = &self.inner;
+        let found = ApiKey::parse(text)
+            .ok()
+            .map(|key| inner.doors.find(&key, inner.settings.stale_after));
+        let Some(Found::Known(key, account)) = found else {
+            return Holder::Stranger;
+        };
+        if !matches!(key.state(inner.now()), KeyState::Live) || account.closed_at.is_some() {
+            return Holder::Stranger;
+        }
+        let models = key.policy.fields().models.clone();
+        let group = match (Caller { key, account }).group() {
+            GroupChoice::Named(group) => Some(group.to_owned()),
+            GroupChoice::Auto => None,
+        };
+        Holder::Known { group, models }
     }
 }
 

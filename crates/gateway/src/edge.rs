@@ -3,6 +3,7 @@
 
 mod body;
 mod forwarded;
+mod guest;
 mod paths;
 mod tls;
 
@@ -28,6 +29,7 @@ use crate::gateway::Gateway;
 use crate::reply::{self, Answered};
 use crate::story::Story;
 
+pub use self::guest::Guest;
 pub use self::tls::{TlsError, TlsFiles};
 
 /// Bytes of a request's head at most.
@@ -76,6 +78,7 @@ pub struct Door {
     listener: TcpListener,
     settings: EdgeSettings,
     tls: Option<Tls>,
+    guest: Option<Guest>,
 }
 
 /// A listener with its connections.
@@ -90,6 +93,7 @@ struct Shared {
     settings: EdgeSettings,
     builder: auto::Builder<TokioExecutor>,
     tls: Option<Tls>,
+    guest: Option<Guest>,
 }
 
 impl Default for EdgeSettings {
@@ -113,7 +117,15 @@ impl Door {
             listener: listener.map_err(|error| EdgeError::Bind(address, error))?,
             settings,
             tls,
+            guest: None,
         })
+    }
+
+    /// Lets somebody else answer some paths.
+    #[must_use]
+    pub fn share(mut self, guest: Guest) -> Self {
+        self.guest = Some(guest);
+        self
     }
 
     /// Where it is.
@@ -146,6 +158,7 @@ impl Door {
                 settings: self.settings,
                 builder,
                 tls: self.tls,
+                guest: self.guest,
             }),
             connections: TaskTracker::new(),
         }
@@ -243,6 +256,10 @@ impl Shared {
 
     /// One request: an id, an answer, and a story that ends with one line in the log.
     async fn answer(&self, request: Request<Incoming>, peer: SocketAddr) -> Answered {
+        let guest = self.guest.as_ref();
+        if let Some(guest) = guest.filter(|guest| (guest.owns)(request.uri().path())) {
+            return guest.answered(request).await;
+        }
         let proxies = &self.settings.trusted_proxies;
         let address = caller_address(request.headers(), peer.ip(), proxies);
         let story = Story::begin(&self.gateway, &request, address);

@@ -1,5 +1,6 @@
 //! One node's gateway: what its calls share, how it keeps that fresh, and how it stops.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -177,6 +178,15 @@ impl Gateway {
     #[must_use]
     pub fn shelf(&self) -> Arc<Shelf> {
         self.inner.shelf.get()
+    }
+
+    /// Changes whenever what is told of models or their routes may have.
+    #[must_use]
+    pub fn stamp(&self) -> u64 {
+        let mut hash = DefaultHasher::new();
+        let roster = self.inner.roster.get().revision;
+        (self.shelf().revision, roster, self.inner.rounds.exchanges()).hash(&mut hash);
+        hash.finish()
     }
 
     /// What is known of a model's routes.

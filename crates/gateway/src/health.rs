@@ -2,6 +2,7 @@
 //! and reads what all nodes have counted together.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use trunkline_catalog::{Number, RouteHealth, Routes};
@@ -23,6 +24,7 @@ const RATIO_PLACES: u32 = 4;
 pub(crate) struct Rounds {
     counted: Mutex<HashMap<String, Seen>>,
     known: Swap<HashMap<String, Health>>,
+    exchanges: AtomicU64,
 }
 
 impl Rounds {
@@ -30,6 +32,7 @@ impl Rounds {
         Self {
             counted: Mutex::new(HashMap::new()),
             known: Swap::new(HashMap::new()),
+            exchanges: AtomicU64::new(0),
         }
     }
 
@@ -77,7 +80,13 @@ impl Rounds {
             .into_iter()
             .map(|health| (health.model.clone(), health));
         self.known.set(by_model.collect());
+        self.exchanges.fetch_add(1, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// How often what is known was read.
+    pub(crate) fn exchanges(&self) -> u64 {
+        self.exchanges.load(Ordering::Relaxed)
     }
 
     /// What is known of a model's routes.

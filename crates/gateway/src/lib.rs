@@ -40,7 +40,8 @@ mod swap;
 mod telemetry;
 
 pub use admin::Admin;
-pub use edge::{Door, Edge, EdgeError, EdgeSettings, TlsError, TlsFiles};
+pub use caller::Holder;
+pub use edge::{Door, Edge, EdgeError, EdgeSettings, Guest, TlsError, TlsFiles};
 pub use fault::{Fault, Kind};
 pub use gateway::{CallLine, Gateway, Parts};
 pub use publishing::{Change, PublishError, Published, Signed, publish};

@@ -2,6 +2,7 @@
 //! a bad one is refused and the last good one stays.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::Value;
 use trunkline_catalog::{Book, BookError, Document, Entry, Frame};
@@ -128,7 +129,7 @@ pub async fn publish(
         before,
         after: Shelf {
             revision: number,
-            book,
+            book: Arc::new(book),
         },
         models: models.len(),
     })

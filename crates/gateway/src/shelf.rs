@@ -2,6 +2,7 @@
 //! a newer one. Calls keep the snapshot they began with.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::Value;
 use trunkline_catalog::{Book, BookError, Document, Entry, Frame};
@@ -14,7 +15,7 @@ pub struct Shelf {
     /// The number of its last change.
     pub revision: i64,
     /// The catalog.
-    pub book: Book,
+    pub book: Arc<Book>,
 }
 
 /// Why a stored catalog is not used.
@@ -42,7 +43,7 @@ impl Shelf {
     pub fn empty() -> Self {
         Self {
             revision: 0,
-            book: Book::empty(),
+            book: Arc::new(Book::empty()),
         }
     }
 
@@ -55,7 +56,7 @@ impl Shelf {
     /// The catalog that changes from nothing lead to.
     pub(crate) fn of_changes(changes: Changes) -> Result<Self, ShelfError> {
         let revision = changes.revision;
-        let book = changed(&Book::empty(), changes)?;
+        let book = Arc::new(changed(&Book::empty(), changes)?);
         Ok(Self { revision, book })
     }
 
@@ -68,12 +69,13 @@ impl Shelf {
         let between = (self.revision, revision);
         let changes = catalog::changes_between(session, between).await?;
         // Hundreds of price lists may have to be checked; calls must not wait for that.
-        let before = self.book.clone();
+        let before = Arc::clone(&self.book);
         let built = tokio::task::spawn_blocking(move || changed(&before, changes));
         let book = built.await.map_err(|error| ShelfError::Unreadable {
             what: "the catalog".to_owned(),
             why: error.to_string(),
         })??;
+        let book = Arc::new(book);
         Ok(Self { revision, book })
     }
 }

@@ -46,6 +46,8 @@ Examples:
     SetPrice(SetPrice),
 
     /// List the latest changes.
+    #[command(after_help = "Example:
+  trunkline catalog history --limit 5 --json")]
     History {
         /// How many.
         #[arg(long, default_value_t = 20)]

@@ -89,14 +89,16 @@ async fn serve(
         settings: Settings::default(),
         edge: listen(config.edge.listen),
         edge_settings: EdgeSettings::default(),
+        console: listen(config.console_listen),
         admin: any,
         telemetry: super::serve::telemetry(config),
     })
     .await?;
     let base_url = format!("http://{}/v1", node.edge);
+    let dash_url = format!("http://{}", node.console);
     let object = json!({
         "base_url": base_url,
-        "dash_url": null,
+        "dash_url": dash_url,
         "key": seeded.key,
         "operator_link": null,
         "database_url": url.reveal(),
@@ -105,7 +107,7 @@ async fn serve(
         "admin_url": format!("http://{}", node.admin),
     });
     output.success(
-        &greeting(&base_url, &seeded.key, &simulator.base_url()),
+        &greeting(&base_url, &dash_url, &seeded.key, &simulator.base_url()),
         &object,
     );
     let shown = !wish.json;
@@ -165,11 +167,12 @@ fn call_text(line: &CallLine) -> String {
     )
 }
 
-fn greeting(base_url: &str, key: &str, simulator: &str) -> String {
+fn greeting(base_url: &str, dash_url: &str, key: &str, simulator: &str) -> String {
     format!(
         "Trunkline is running.
 
   address    {base_url}
+  console    {dash_url} (its interface: {dash_url}/openapi.json)
   API key    {key}
   upstream   {simulator} (a simulator: no vendor key, no vendor bill)
 

@@ -29,16 +29,22 @@ pub(super) async fn run(config: &Config, output: &Output) -> anyhow::Result<Exit
             tls: config.edge.tls.clone(),
             ..EdgeSettings::default()
         },
+        console: config.console_listen,
         admin: config.admin_listen,
         telemetry: telemetry(config),
     })
     .await?;
     let scheme = config.edge.tls.as_ref().map_or("http", |_| "https");
     let text = format!(
-        "Serving on {scheme}://{} (metrics on http://{}).",
-        node.edge, node.admin
+        "Serving on {scheme}://{} (console on http://{}, metrics on http://{}).",
+        node.edge, node.console, node.admin
     );
-    let object = json!({ "ok": true, "listen": node.edge, "admin": node.admin });
+    let object = json!({
+        "ok": true,
+        "listen": node.edge,
+        "console": node.console,
+        "admin": node.admin,
+    });
     output.success(&text, &object);
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;

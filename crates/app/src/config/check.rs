@@ -47,7 +47,9 @@ pub(super) fn config(layers: &Layers) -> Result<Config, Vec<Finding>> {
         ("edge.listen", edge.as_ref().map(|edge| edge.listen)),
         ("console.listen", console_listen),
     ] {
-        if admin_listen.is_some() && admin_listen == other {
+        // Port 0 is a free one, which no two ever share.
+        let fixed = admin_listen.filter(|address| address.port() != 0);
+        if fixed.is_some() && fixed == other {
             check.say(
                 "admin.listen",
                 format!("must not be the address of {key}: metrics stay private"),

@@ -71,7 +71,6 @@ fn public_url_is_demanded_when_the_listener_is_not_loopback() {
     }
 }
 
-// covers: D-1-11
 #[test]
 fn edge_and_console_may_share_an_address_but_admin_may_not() {
     assert!(from_text("[console]\nlisten = \"127.0.0.1:8080\"", &[]).is_ok());
@@ -79,6 +78,11 @@ fn edge_and_console_may_share_an_address_but_admin_may_not() {
     assert!(problem(shared, "admin.listen").contains("edge.listen"));
     let shared = from_text("[admin]\nlisten = \"127.0.0.1:8081\"", &[]);
     assert!(problem(shared, "admin.listen").contains("console.listen"));
+    let free = "[admin]\nlisten = \"127.0.0.1:0\"\n[console]\nlisten = \"127.0.0.1:0\"";
+    assert!(
+        from_text(free, &[]).is_ok(),
+        "free ports are different ones"
+    );
 }
 
 // covers: D-1-05

@@ -155,6 +155,7 @@ impl Arena {
             .current_dir(self.folder.path())
             .env("TRUNKLINE__DATABASE__URL", url.reveal())
             .env("TRUNKLINE__EDGE__LISTEN", address.to_string())
+            .env("TRUNKLINE__CONSOLE__LISTEN", "127.0.0.1:0")
             .env("TRUNKLINE__ADMIN__LISTEN", "127.0.0.1:0")
             .env("TRUNKLINE__EDGE__DRAIN_SECONDS", "2")
             .env("TRUNKLINE__KEYRING__FILE", "keyring.toml")

@@ -8,3 +8,5 @@ mod command_line;
 mod desk;
 #[cfg(test)]
 mod money;
+#[cfg(test)]
+mod workflows;

@@ -1,4 +1,6 @@
 //! The vendors' SDKs through the whole product.
 
 #[cfg(test)]
+mod console;
+#[cfg(test)]
 mod suites;

@@ -10,19 +10,41 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
-const PATIENCE: Duration = Duration::from_secs(180);
-const TRUNKLINE: &str = env!("CARGO_BIN_EXE_trunkline");
+pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
+pub(crate) const TRUNKLINE: &str = env!("CARGO_BIN_EXE_trunkline");
 
 /// A running `trunkline dev --ephemeral --json`.
-struct Dev {
+pub(crate) struct Dev {
     process: Child,
     ready: Value,
 }
 
 impl Dev {
-    async fn start() -> Self {
-        let mut process = Command::new(TRUNKLINE)
-            .args(["dev", "--ephemeral", "--json", "--config", "/dev/null"])
+    pub(crate) async fn start() -> Self {
+        let mut command = Command::new(TRUNKLINE);
+        command.args(["dev", "--ephemeral", "--json", "--config", "/dev/null"]);
+        Self::started(command).await
+    }
+
+    /// One that keeps its things in a folder, with edge and console on one address.
+    pub(crate) async fn start_sharing(folder: &Path) -> Self {
+        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = free.local_addr().unwrap().to_string();
+        drop(free);
+        // Its PostgreSQL may run as another user, who must get through.
+        let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(folder, open).unwrap();
+        let mut command = Command::new(TRUNKLINE);
+        command
+            .args(["dev", "--json", "--config", "/dev/null"])
+            .current_dir(folder)
+            .env("TRUNKLINE__EDGE__LISTEN", &address)
+            .env("TRUNKLINE__CONSOLE__LISTEN", &address);
+        Self::started(command).await
+    }
+
+    async fn started(mut command: Command) -> Self {
+        let mut process = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())
@@ -37,12 +59,12 @@ impl Dev {
         Self { process, ready }
     }
 
-    fn text(&self, name: &str) -> &str {
+    pub(crate) fn text(&self, name: &str) -> &str {
         self.ready[name].as_str().unwrap()
     }
 
     /// Closes its input, as a terminal that goes away does.
-    async fn end(mut self) {
+    pub(crate) async fn end(mut self) {
         drop(self.process.stdin.take());
         let status = timeout(PATIENCE, self.process.wait()).await;
         assert!(status.expect("it ends").unwrap().success());
@@ -65,7 +87,7 @@ async fn run(program: &Path, arguments: &[&str]) {
     println!("{said}");
 }
 
-fn sdk(name: &str) -> PathBuf {
+pub(crate) fn sdk(name: &str) -> PathBuf {
     #[expect(
         clippy::disallowed_methods,
         reason = "where the home is, is no configuration of ours"

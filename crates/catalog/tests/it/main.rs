@@ -10,3 +10,5 @@ mod oracle;
 mod properties;
 #[cfg(test)]
 mod tiers;
+#[cfg(test)]
+mod workflows;

@@ -12,3 +12,5 @@ mod house;
 mod keys;
 #[cfg(test)]
 mod roles;
+#[cfg(test)]
+mod workflows;

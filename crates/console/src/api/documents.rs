@@ -1,0 +1,131 @@
+//! Documents about the interface itself: OpenAPI, and the schema of workflow records.
+
+use axum::extract::State;
+use axum::response::Response;
+use bytes::Bytes;
+use http::HeaderMap;
+use serde_json::{Value, json};
+use trunkline_catalog::workflow::SCHEMA;
+use trunkline_terms::Face;
+use utoipa::OpenApi;
+
+use super::Shared;
+use crate::fault::{ErrorBody, Kind};
+use crate::reply;
+
+/// What a record of the catalog is.
+const RECORD: &str = include_str!("record.schema.json");
+
+/// The head of the document; the routes add themselves.
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Trunkline console",
+        description = "What is sold and what can be run. Every answer carries `x-request-id`; errors have one shape.",
+        license(name = "Apache-2.0", identifier = "Apache-2.0")
+    ),
+    components(schemas(ErrorBody)),
+    tags(
+        (name = "catalog", description = "What is sold and for how much"),
+        (name = "workflows", description = "Tasks and what they are bound to"),
+        (name = "service", description = "The interface itself")
+    )
+)]
+pub(super) struct Described;
+
+/// Tells what this interface is.
+#[utoipa::path(get, path = "/openapi.json", operation_id = "openapi", tag = "service",
+    responses(
+        (status = 200, description = "This document", body = Object,
+            headers(("etag" = String, description = "Names this version"))),
+        (status = 304, description = "The version of `If-None-Match`")
+    ))]
+pub(super) async fn openapi(State(shared): State<Shared>, headers: HeaderMap) -> Response {
+    reply::bytes(&headers, shared.document, "application/json")
+}
+
+/// Tells what a workflow record must be, as a JSON Schema.
+#[utoipa::path(get, path = "/schemas/workflow.json", operation_id = "workflow_schema", tag = "service",
+    responses(
+        (status = 200, description = "JSON Schema, draft 2020-12", body = Object,
+            content_type = "application/schema+json",
+            headers(("etag" = String, description = "Names this version"))),
+        (status = 304, description = "The version of `If-None-Match`")
+    ))]
+pub(super) async fn workflow_schema(headers: HeaderMap) -> Response {
+    let schema = Bytes::from_static(SCHEMA.as_bytes());
+    reply::bytes(&headers, schema, "application/schema+json")
+}
+
+/// The document as it is served: what the routes said of themselves, the schema of records, and the
+/// errors that every path has because the front makes them.
+pub(super) fn document(described: &utoipa::openapi::OpenApi) -> Bytes {
+    let mut document = serde_json::to_value(described).unwrap_or_default();
+    if let Some(Value::Object(schemas)) = document.pointer_mut("/components/schemas") {
+        let record = serde_json::from_str(RECORD).unwrap_or_default();
+        schemas.insert("ModelRecord".to_owned(), record);
+        let faces = Face::ALL.map(Face::name);
+        let words = [
+            "unverified",
+            "at_list",
+            "below_list",
+            "above_list",
+            "sources_disagree",
+        ];
+        schemas.insert(
+            "Face".to_owned(),
+            json!({ "type": "string", "enum": faces }),
+        );
+        schemas.insert(
+            "Verdict".to_owned(),
+            json!({ "type": "string", "enum": words }),
+        );
+        let prices = json!({
+            "type": "object",
+            "description": "Pico-USD for one unit, by face",
+            "propertyNames": { "$ref": "#/components/schemas/Face" },
+            "additionalProperties": { "type": "integer", "minimum": 0 },
+        });
+        schemas.insert("Faces".to_owned(), prices);
+    }
+    if let Ok(Value::Object(mut schema)) = serde_json::from_str(SCHEMA) {
+        schema.remove("$schema");
+        schema.remove("$id");
+        if let Some(Value::Object(schemas)) = document.pointer_mut("/components/schemas") {
+            schemas.insert("Workflow".to_owned(), Value::Object(schema));
+        }
+    }
+    if let Some(Value::Object(paths)) = document.get_mut("paths") {
+        let operations = paths.values_mut().filter_map(|path| path.get_mut("get"));
+        for responses in operations.filter_map(|operation| operation.get_mut("responses")) {
+            common_errors(responses);
+        }
+    }
+    Bytes::from(document.to_string())
+}
+
+fn common_errors(responses: &mut Value) {
+    let errors = [
+        (Kind::Invalid, "The query is wrong or too long"),
+        (
+            Kind::MethodNotAllowed,
+            "The path takes another method; see `allow`",
+        ),
+        (Kind::TooLarge, "The request has a large body; none is read"),
+        (
+            Kind::Unavailable,
+            "Try again after `retry-after`; it is our fault",
+        ),
+    ];
+    let Some(responses) = responses.as_object_mut() else {
+        return;
+    };
+    for (kind, description) in errors {
+        let response = json!({
+            "description": description,
+            "content": { "application/json": { "schema": { "$ref": "#/components/schemas/ErrorBody" } } },
+        });
+        let status = kind.status().as_u16().to_string();
+        responses.entry(status).or_insert(response);
+    }
+}

@@ -1,0 +1,24 @@
+//! Whether the console answers.
+
+use axum::response::Response;
+use http::HeaderMap;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::fault::Fault;
+use crate::reply;
+
+/// Whether the process lives. What it needs is asked at the admin listener.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Health {
+    /// Always `live`.
+    #[schema(example = "live")]
+    status: &'static str,
+}
+
+/// Tells that the process answers.
+#[utoipa::path(get, path = "/healthz", operation_id = "health", tag = "service",
+    responses((status = 200, description = "The console answers", body = Health)))]
+pub(super) async fn health() -> Result<Response, Fault> {
+    reply::json(&HeaderMap::new(), &Health { status: "live" })
+}

@@ -1,0 +1,231 @@
+//! `GET /api/pricing`: the catalog, every field of every record that a caller may see.
+#![expect(
+    unused_qualifications,
+    reason = "the OpenAPI attribute writes the whole path of `Filter`"
+)]
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use axum::response::Response;
+use bytes::Bytes;
+use http::HeaderMap;
+use serde::{Deserialize, Serialize};
+use trunkline_catalog::{Book, Entry, RecordView, View};
+use trunkline_terms::EndpointType;
+use utoipa::openapi::{ArrayBuilder, Ref};
+use utoipa::{IntoParams, ToSchema};
+
+use super::Shared;
+use crate::fault::{ErrorBody, Fault, Kind};
+use crate::reply;
+use crate::shop::{Shop, Viewer};
+
+/// Longest text of a filter.
+const MAX_FILTER: usize = 200;
+/// Answers that are kept; each is for one pair of eyes and one filter.
+const MAX_KEPT: usize = 32;
+/// Bytes of answers that are kept together.
+const MAX_KEPT_BYTES: usize = 256_000_000;
+
+/// Which records. What is left out does not narrow.
+#[derive(Debug, Clone, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Filter {
+    /// The record of this name.
+    #[param(max_length = 200, nullable = false)]
+    model: Option<String>,
+    /// Names or descriptions with this text, in any case.
+    #[param(max_length = 200, nullable = false)]
+    q: Option<String>,
+    /// `owner_by` is this.
+    #[param(max_length = 200, nullable = false)]
+    vendor: Option<String>,
+    /// `specs.type` is this, such as `llm`.
+    #[serde(rename = "type")]
+    #[param(rename = "type", max_length = 200, nullable = false)]
+    kind: Option<String>,
+    /// `tasks` has this.
+    #[param(max_length = 200, nullable = false)]
+    task: Option<String>,
+    /// `supported_endpoint_types` has this.
+    #[param(max_length = 200, nullable = false)]
+    endpoint_type: Option<String>,
+    /// `enable_groups` has this.
+    #[param(max_length = 200, nullable = false)]
+    group: Option<String>,
+}
+
+/// The catalog.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Pricing<'a> {
+    /// The groups tried in order for a key set to `auto`.
+    auto_groups: &'a [String],
+    /// The records, by name.
+    #[schema(schema_with = records_schema)]
+    data: Vec<RecordView<'a>>,
+}
+
+/// Answers that were made, as long as they are true.
+#[derive(Clone, Default)]
+pub(crate) struct Kept(Arc<Mutex<Shelf>>);
+
+#[derive(Default)]
+struct Shelf {
+    stamp: u64,
+    answers: HashMap<String, Bytes>,
+}
+
+/// Shows what is sold and for how much. No key is needed; with one, it is the view of its account.
+#[utoipa::path(get, path = "/api/pricing", operation_id = "pricing", tag = "catalog",
+    params(Filter),
+    responses(
+        (status = 200, description = "The catalog", body = Pricing,
+            headers(("etag" = String, description = "Names this version"))),
+        (status = 304, description = "The version of `If-None-Match`"),
+        (status = 400, description = "A parameter is wrong", body = ErrorBody),
+        (status = 401, description = "The key that was sent is not known", body = ErrorBody)
+    ))]
+pub(super) async fn pricing(
+    State(shared): State<Shared>,
+    filter: Result<Query<Filter>, QueryRejection>,
+    headers: HeaderMap,
+) -> Result<Response, Fault> {
+    let Query(filter) = filter.map_err(|wrong| Fault::new(Kind::Invalid, wrong.body_text()))?;
+    filter.check()?;
+    let viewer = shared.shop.viewer(&headers);
+    if viewer == Viewer::Unknown {
+        let text = "this API key is not known; leave it out to see what strangers see";
+        return Err(Fault::new(Kind::UnknownKey, text));
+    }
+    let name = format!("{} {filter:?}", viewer.name());
+    let stamp = shared.shop.stamp();
+    let body = match shared.kept.get(stamp, &name) {
+        Some(body) => body,
+        None => {
+            // Ten thousand records are written in a good part of a second; nobody waits for that here.
+            let shop = Arc::clone(&shared.shop);
+            let written =
+                tokio::task::spawn_blocking(move || write(shop.as_ref(), &viewer, &filter));
+            let body = written.await.map_err(|_| Fault::unavailable())??;
+            shared.kept.keep(stamp, name, &body);
+            body
+        }
+    };
+    Ok(reply::bytes(&headers, body, "application/json"))
+}
+
+fn write(shop: &dyn Shop, viewer: &Viewer, filter: &Filter) -> Result<Bytes, Fault> {
+    let book = shop.book();
+    let records = book
+        .models()
+        .filter(|name| filter.takes(&book, name))
+        .filter_map(|name| {
+            let group = viewer.group(&book, name)?;
+            let view = View { book: &book, group };
+            view.record(name, shop.routes(name))
+        });
+    let pricing = Pricing {
+        auto_groups: book.auto_groups(),
+        data: records.collect(),
+    };
+    let body = serde_json::to_vec(&pricing).map_err(|error| {
+        tracing::error!(%error, "the catalog could not be written");
+        Fault::unavailable()
+    })?;
+    Ok(Bytes::from(body))
+}
+
+// === impl Filter ===
+
+impl Filter {
+    fn check(&self) -> Result<(), Fault> {
+        let texts = [
+            ("model", &self.model),
+            ("q", &self.q),
+            ("vendor", &self.vendor),
+            ("type", &self.kind),
+            ("task", &self.task),
+            ("endpoint_type", &self.endpoint_type),
+            ("group", &self.group),
+        ];
+        for (name, text) in texts {
+            let long = |text: &String| text.chars().count() > MAX_FILTER;
+            if text.as_ref().is_some_and(long) {
+                let text = format!("must have at most {MAX_FILTER} characters");
+                return Err(Fault::at(name, text));
+            }
+        }
+        Ok(())
+    }
+
+    fn takes(&self, book: &Book, name: &str) -> bool {
+        let Some(model) = book.model(name) else {
+            return false;
+        };
+        let entry = model.entry();
+        let is =
+            |wanted: &Option<String>, has: &dyn Fn(&str) -> bool| wanted.as_deref().is_none_or(has);
+        is(&self.model, &|wanted| wanted == name)
+            && is(&self.q, &|text| mentions(name, entry, text))
+            && is(&self.vendor, &|wanted| {
+                entry.vendor.as_deref() == Some(wanted)
+            })
+            && is(&self.kind, &|wanted| {
+                kind_of(entry).as_deref() == Some(wanted)
+            })
+            && is(&self.task, &|wanted| {
+                entry.tasks.iter().any(|task| task == wanted)
+            })
+            && is(&self.endpoint_type, &|wanted| {
+                let wanted = wanted.parse::<EndpointType>();
+                wanted.is_ok_and(|wanted| entry.serves(wanted))
+            })
+            && is(&self.group, &|wanted| {
+                model.groups().iter().any(|group| group == wanted)
+            })
+    }
+}
+
+fn mentions(name: &str, entry: &Entry, text: &str) -> bool {
+    let text = text.to_lowercase();
+    let description = entry.description.as_deref().unwrap_or_default();
+    name.to_lowercase().contains(&text) || description.to_lowercase().contains(&text)
+}
+
+/// The word that `specs` has for it.
+fn kind_of(entry: &Entry) -> Option<String> {
+    let kind = serde_json::to_value(entry.specs.kind?).ok()?;
+    kind.as_str().map(str::to_owned)
+}
+
+// === impl Kept ===
+
+impl Kept {
+    fn get(&self, stamp: u64, name: &str) -> Option<Bytes> {
+        let shelf = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = shelf.answers.get(name);
+        known.filter(|_| shelf.stamp == stamp).cloned()
+    }
+
+    /// An older stamp makes room: its answers are not true any more.
+    fn keep(&self, stamp: u64, name: String, body: &Bytes) {
+        let mut shelf = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if shelf.stamp != stamp {
+            shelf.answers.clear();
+            shelf.stamp = stamp;
+        }
+        let held: usize = shelf.answers.values().map(Bytes::len).sum();
+        if shelf.answers.len() < MAX_KEPT && held.saturating_add(body.len()) <= MAX_KEPT_BYTES {
+            shelf.answers.insert(name, body.clone());
+        }
+    }
+}
+
+fn records_schema() -> utoipa::openapi::schema::Array {
+    let record = Ref::from_schema_name("ModelRecord");
+    ArrayBuilder::new().items(record).build()
+}

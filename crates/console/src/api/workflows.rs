@@ -1,0 +1,210 @@
+//! Workflows: a list to look through, and one whole record.
+#![expect(
+    unused_qualifications,
+    reason = "the OpenAPI attribute writes the whole path of `Page`"
+)]
+
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::{Path, Query, State};
+use axum::response::Response;
+use http::HeaderMap;
+use serde::{Deserialize, Serialize};
+use trunkline_catalog::workflow::{Workflow, is_name, may_run};
+use trunkline_store::workflows::{self, Version};
+use utoipa::openapi::Ref;
+use utoipa::{IntoParams, ToSchema};
+
+use super::Shared;
+use crate::fault::{ErrorBody, Fault, Kind};
+use crate::reply;
+
+/// Largest page; one more is asked for, to know whether there is a next one.
+const MAX_PAGE: u32 = 100;
+/// Workflows on a page when nobody says how many.
+const DEFAULT_PAGE: u32 = 50;
+
+/// Which page.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Page {
+    /// Workflows after this slug: `next` of the page before.
+    #[param(
+        pattern = "^[a-z0-9]+(?:-[a-z0-9]+)*$",
+        max_length = 200,
+        nullable = false
+    )]
+    after: Option<String>,
+    /// So many at most; 50 if it is left out.
+    #[param(minimum = 1, maximum = 100)]
+    limit: Option<u32>,
+}
+
+/// A page of workflows.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct WorkflowPage {
+    /// In the order of their slugs.
+    #[schema(max_items = 100)]
+    data: Vec<WorkflowSummary>,
+    /// What to give as `after` for the next page; null on the last one.
+    #[schema(required)]
+    next: Option<String>,
+}
+
+/// What a list shows of a workflow.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct WorkflowSummary {
+    /// Names it in addresses.
+    slug: String,
+    /// Names it for programs.
+    workflow_id: String,
+    /// Names it for people.
+    title: String,
+    /// What it is for.
+    summary: String,
+    /// The day of the last change, as its author wrote it.
+    #[schema(format = Date)]
+    last_modified: String,
+    /// How far its contract is.
+    #[schema(example = "draft_unverified")]
+    contract_status: &'static str,
+    /// Whether it is bound to something that can run it.
+    #[schema(example = "contract_only_not_executable")]
+    binding_status: &'static str,
+    /// Whether it may be run.
+    runnable: bool,
+    /// The number of this version.
+    revision: i64,
+}
+
+/// A workflow and what follows from it.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct WorkflowDetail {
+    /// The number of this version.
+    revision: i64,
+    /// The hash of what gives it its meaning.
+    #[schema(pattern = "^[0-9a-f]{64}$")]
+    semantic_digest_sha256: String,
+    /// Whether it may be run.
+    runnable: bool,
+    /// Why not; null if it may.
+    #[schema(required)]
+    not_runnable_because: Option<String>,
+    /// The record, as `/schemas/workflow.json` describes it.
+    #[schema(schema_with = record_schema)]
+    workflow: Workflow,
+}
+
+/// Lists workflows.
+#[utoipa::path(get, path = "/api/workflows", operation_id = "list_workflows", tag = "workflows",
+    params(Page),
+    responses(
+        (status = 200, description = "A page of workflows", body = WorkflowPage,
+            headers(("etag" = String, description = "Names this version"))),
+        (status = 304, description = "The version of `If-None-Match`"),
+        (status = 400, description = "A parameter is wrong", body = ErrorBody)
+    ))]
+pub(super) async fn list(
+    State(shared): State<Shared>,
+    page: Result<Query<Page>, QueryRejection>,
+    headers: HeaderMap,
+) -> Result<Response, Fault> {
+    let Query(page) = page.map_err(|wrong| Fault::new(Kind::Invalid, wrong.body_text()))?;
+    let (after, limit) = page.checked()?;
+    let mut session = shared.data.session().await?;
+    let mut versions = workflows::page(&mut session, &after, limit.saturating_add(1)).await?;
+    drop(session);
+    let most = usize::try_from(limit).unwrap_or(usize::MAX);
+    let more = versions.len() > most;
+    versions.truncate(most);
+    let data: Vec<WorkflowSummary> = versions.iter().map(WorkflowSummary::of).collect();
+    let last = data.last().map(|summary| summary.slug.clone());
+    let next = last.filter(|_| more);
+    reply::json(&headers, &WorkflowPage { data, next })
+}
+
+/// Shows one workflow.
+#[utoipa::path(get, path = "/api/workflows/{slug}", operation_id = "show_workflow", tag = "workflows",
+    params(("slug" = String, Path, description = "Its name in addresses", max_length = 200,
+        pattern = "^[a-z0-9]+(?:-[a-z0-9]+)*$")),
+    responses(
+        (status = 200, description = "The workflow", body = WorkflowDetail,
+            headers(("etag" = String, description = "Names this version"))),
+        (status = 304, description = "The version of `If-None-Match`"),
+        (status = 400, description = "A slug is never written so", body = ErrorBody),
+        (status = 404, description = "There is no such workflow", body = ErrorBody)
+    ))]
+pub(super) async fn one(
+    State(shared): State<Shared>,
+    slug: Result<Path<String>, PathRejection>,
+    headers: HeaderMap,
+) -> Result<Response, Fault> {
+    let slug = slug.map(|Path(slug)| slug).unwrap_or_default();
+    check_slug("slug", &slug)?;
+    let mut session = shared.data.session().await?;
+    let found = workflows::find(&mut session, &slug).await?;
+    let version = found.ok_or_else(|| {
+        let text = format!("there is no workflow {slug:?}; see GET /api/workflows");
+        Fault::new(Kind::NotFound, text)
+    })?;
+    reply::json(&headers, &WorkflowDetail::of(version))
+}
+
+// === impl Page ===
+
+impl Page {
+    fn checked(self) -> Result<(String, u32), Fault> {
+        let limit = self.limit.unwrap_or(DEFAULT_PAGE);
+        if !(1..=MAX_PAGE).contains(&limit) {
+            return Err(Fault::at("limit", format!("must be from 1 to {MAX_PAGE}")));
+        }
+        if let Some(after) = &self.after {
+            check_slug("after", after)?;
+        }
+        Ok((self.after.unwrap_or_default(), limit))
+    }
+}
+
+fn check_slug(param: &'static str, slug: &str) -> Result<(), Fault> {
+    if is_name(slug) {
+        return Ok(());
+    }
+    let text = "must be a slug: lower-case letters and digits in groups joined by one -";
+    Err(Fault::at(param, text))
+}
+
+// === impl WorkflowSummary, WorkflowDetail ===
+
+impl WorkflowSummary {
+    fn of(version: &Version) -> Self {
+        let record = version.workflow.record();
+        Self {
+            slug: record.slug.clone(),
+            workflow_id: record.workflow_id.clone(),
+            title: record.title.clone(),
+            summary: record.summary.clone(),
+            last_modified: record.last_modified.clone(),
+            contract_status: record.contract_status.word(),
+            binding_status: record.runtime_binding.status.word(),
+            runnable: may_run(&version.workflow).is_ok(),
+            revision: version.revision,
+        }
+    }
+}
+
+impl WorkflowDetail {
+    fn of(version: Version) -> Self {
+        let standing = may_run(&version.workflow);
+        Self {
+            revision: version.revision,
+            semantic_digest_sha256: version.workflow.digest().to_string(),
+            runnable: standing.is_ok(),
+            not_runnable_because: standing.err().map(|reason| reason.to_string()),
+            workflow: version.workflow,
+        }
+    }
+}
+
+fn record_schema() -> Ref {
+    Ref::from_schema_name("Workflow")
+}

@@ -1,0 +1,14 @@
+//! The console over a real PostgreSQL, asked as a browser or a program asks it.
+
+#[cfg(test)]
+mod desk;
+#[cfg(test)]
+mod document;
+#[cfg(test)]
+mod manners;
+#[cfg(test)]
+mod pricing;
+#[cfg(test)]
+mod stall;
+#[cfg(test)]
+mod workflows;

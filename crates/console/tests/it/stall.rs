@@ -1,0 +1,117 @@
+//! A shop whose goods a test puts out.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use http::HeaderMap;
+use trunkline_catalog::{Book, Number, RouteHealth, Routes};
+use trunkline_console::{Shop, Viewer};
+
+pub(crate) const CATALOG: &str = r#"
+auto_groups = ["default"]
+[groups.default]
+rate = "1"
+[groups.vip]
+rate = "0.5"
+[vendors.acme]
+id = 7
+icon = "acme"
+[models.open-chat]
+groups = ["default", "vip"]
+vendor = "acme"
+description = "Talks about Everything."
+tags = ["chat", "cheap"]
+tasks = ["chat", "reasoning"]
+capabilities = ["text-multimodal"]
+specs = { type = "llm", context_window = 128000, reasoning_efforts = ["low"] }
+[models.open-chat.prices]
+billing_unit = "tokens"
+standard = { input = 2000000, output = 8000000, cache_read = 200000 }
+paid = { input = 1500000, output = 6000000, cache_read = 150000 }
+[[models.open-chat.prices.tiers]]
+tier = "long_context"
+standard = { input = 4000000, output = 16000000, cache_read = 400000 }
+when = [{ dim = "context_len", context_len_gt = 200000 }]
+[[models.open-chat.list]]
+source = "https://acme.example/prices"
+read_on = "2026-11-15"
+unit = "1M tokens"
+per = 1000000
+faces = { input = "2.50", output = "10" }
+[models.painter]
+groups = ["default"]
+endpoints = ["image-generation"]
+tasks = ["text-to-image"]
+specs = { type = "image" }
+[models.painter.prices]
+billing_unit = "per_call"
+standard = { per_call = 20000000000 }
+[models.members-only]
+groups = ["default"]
+login_required = true
+[models.members-only.prices]
+billing_unit = "tokens"
+standard = { input = 1, output = 1 }
+[models.vip-only]
+groups = ["vip"]
+[models.vip-only.prices]
+billing_unit = "tokens"
+standard = { input = 1, output = 1 }
+"#;
+
+pub(crate) struct Stall {
+    book: Mutex<Arc<Book>>,
+    stamp: AtomicU64,
+}
+
+impl Stall {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self {
+            book: Mutex::new(Arc::new(Book::from_toml(CATALOG).unwrap())),
+            stamp: AtomicU64::new(1),
+        })
+    }
+
+    pub(crate) fn sell(&self, catalog: &str) {
+        *self.book.lock().unwrap() = Arc::new(Book::from_toml(catalog).unwrap());
+        self.stamp.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Shop for Stall {
+    fn book(&self) -> Arc<Book> {
+        Arc::clone(&self.book.lock().unwrap())
+    }
+
+    fn routes(&self, model: &str) -> Routes {
+        let health = (model == "open-chat").then(|| RouteHealth {
+            window_hours: 24,
+            sample_size: 200,
+            success_ratio: Number::fraction(199, 200, 4),
+            last_checked_at: Some("2026-11-15T12:00:00Z".to_owned()),
+        });
+        Routes { count: 3, health }
+    }
+
+    fn stamp(&self) -> u64 {
+        self.stamp.load(Ordering::Relaxed)
+    }
+
+    fn viewer(&self, headers: &HeaderMap) -> Viewer {
+        let key = headers
+            .get("authorization")
+            .and_then(|value| value.to_str().ok());
+        match key {
+            None => Viewer::Stranger,
+            Some("Bearer vip") => Viewer::Customer {
+                group: Some("vip".to_owned()),
+                models: None,
+            },
+            Some("Bearer one") => Viewer::Customer {
+                group: Some("default".to_owned()),
+                models: Some(vec!["members-only".to_owned()]),
+            },
+            Some(_) => Viewer::Unknown,
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Workflow records and their versions. A version is never changed: what comes next is another one.
+//!
+//! Which version may follow which is [`trunkline_catalog::workflow::next`]'s matter; it is asked here
+//! because only the one who holds the topic's number knows what the version before is.
+
+use sqlx::postgres::PgRow;
+use sqlx::{PgConnection, Row as _};
+use trunkline_catalog::workflow::{Move, Workflow, WrongMove, next};
+use trunkline_db::{DbError, Tx, from_sql_time, revision};
+use trunkline_terms::Moment;
+
+/// The topic whose numbers the versions carry.
+pub const TOPIC: &str = "workflows";
+/// Most workflows: a list of them is still something a person can look through.
+pub const MAX_WORKFLOWS: usize = 10_000;
+/// Most versions that are read at once: the largest page that is shown and one more, by which a reader
+/// knows that there is a next one.
+pub const MAX_PAGE: u32 = 101;
+
+/// A version of a workflow.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Version {
+    /// The record.
+    pub workflow: Workflow,
+    /// Its number.
+    pub revision: i64,
+    /// When it was written, by the database's clock.
+    pub created_at: Moment,
+}
+
+/// What became of a record that was imported.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Imported {
+    /// The newest version, which is this record or, if it is the same, the one before.
+    pub version: Version,
+    /// How it came about.
+    pub how: Move,
+}
+
+/// Why a record was not kept.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum ImportError {
+    /// Its states may not follow those it had.
+    #[error(transparent)]
+    Move(#[from] WrongMove),
+    /// Another slug has the workflow.
+    #[error(
+        "the workflow {workflow_id:?} is kept under the slug {slug:?}; a workflow has one slug"
+    )]
+    OtherSlug {
+        /// The workflow.
+        workflow_id: String,
+        /// Its slug.
+        slug: String,
+    },
+    /// No room.
+    #[error("there are {MAX_WORKFLOWS} workflows, which is the most")]
+    TooMany,
+    /// The database said no, or nothing.
+    #[error(transparent)]
+    Db(#[from] DbError),
+}
+
+/// Keeps a record as the next version of its slug. The same record twice is one version, and takes
+/// one number.
+///
+/// The number is taken before the version that it follows is read: whoever imports at the same time
+/// waits, and then sees this one.
+pub async fn import(tx: &mut Tx, came: Workflow) -> Result<Imported, ImportError> {
+    let kept = find(tx, &came.record().slug).await?;
+    if let Some(version) = kept.filter(|version| version.workflow == came) {
+        let how = Move::Same;
+        return Ok(Imported { version, how });
+    }
+    let number = revision::bump(tx, TOPIC).await?;
+    let before = find(tx, &came.record().slug).await?;
+    let step = next(before.as_ref().map(|version| &version.workflow), came)?;
+    if let (Move::Same, Some(version)) = (step.how, before) {
+        let how = Move::Same;
+        return Ok(Imported { version, how });
+    }
+    let record = step.workflow.record();
+    if let Some(slug) = other_slug(tx, &record.workflow_id, &record.slug).await? {
+        let workflow_id = record.workflow_id.clone();
+        return Err(ImportError::OtherSlug { workflow_id, slug });
+    }
+    if step.how == Move::First && count(tx).await? >= MAX_WORKFLOWS {
+        return Err(ImportError::TooMany);
+    }
+    let created_at = insert(tx, &step.workflow, number).await?;
+    let version = Version {
+        workflow: step.workflow,
+        revision: number,
+        created_at,
+    };
+    Ok(Imported {
+        version,
+        how: step.how,
+    })
+}
+
+/// The newest version of a workflow, none if there is no such one.
+pub async fn find(connection: &mut PgConnection, slug: &str) -> Result<Option<Version>, DbError> {
+    let row = sqlx::query(
+        "SELECT record::text AS record, revision, created_at FROM app.workflow_version
+         WHERE slug = $1 ORDER BY revision DESC LIMIT 1",
+    )
+    .bind(slug)
+    .fetch_optional(connection)
+    .await?;
+    row.as_ref().map(Version::of_row).transpose()
+}
+
+/// The newest versions of the workflows after a slug, in the order of their slugs; at most `limit`,
+/// and at most [`MAX_PAGE`]. The empty slug is before all others.
+pub async fn page(
+    connection: &mut PgConnection,
+    after: &str,
+    limit: u32,
+) -> Result<Vec<Version>, DbError> {
+    let rows = sqlx::query(
+        "SELECT DISTINCT ON (slug) record::text AS record, revision, created_at
+         FROM app.workflow_version WHERE slug > $1
+         ORDER BY slug, revision DESC LIMIT $2",
+    )
+    .bind(after)
+    .bind(i64::from(limit.min(MAX_PAGE)))
+    .fetch_all(connection)
+    .await?;
+    rows.iter().map(Version::of_row).collect()
+}
+
+// === impl Version ===
+
+impl Version {
+    fn of_row(row: &PgRow) -> Result<Self, DbError> {
+        let text: String = row.try_get("record")?;
+        let wrong = |what: String| DbError::from(sqlx::Error::Decode(what.into()));
+        let workflow = Workflow::read(&text).map_err(|found| {
+            let first = found.first().map(ToString::to_string).unwrap_or_default();
+            wrong(format!("a stored workflow record is not valid: {first}"))
+        })?;
+        Ok(Self {
+            workflow,
+            revision: row.try_get("revision")?,
+            created_at: from_sql_time(row.try_get("created_at")?),
+        })
+    }
+}
+
+async fn other_slug(tx: &mut Tx, workflow_id: &str, slug: &str) -> Result<Option<String>, DbError> {
+    let other = sqlx::query_scalar(
+        "SELECT slug FROM app.workflow_version WHERE workflow_id = $1 AND slug <> $2 LIMIT 1",
+    )
+    .bind(workflow_id)
+    .bind(slug)
+    .fetch_optional(&mut **tx)
+    .await?;
+    Ok(other)
+}
+
+async fn count(tx: &mut Tx) -> Result<usize, DbError> {
+    let count: i64 = sqlx::query_scalar("SELECT count(DISTINCT slug) FROM app.workflow_version")
+        .fetch_one(&mut **tx)
+        .await?;
+    Ok(usize::try_from(count).unwrap_or(usize::MAX))
+}
+
+async fn insert(tx: &mut Tx, workflow: &Workflow, number: i64) -> Result<Moment, DbError> {
+    let record = workflow.record();
+    let created_at = sqlx::query_scalar(
+        "INSERT INTO app.workflow_version
+             (slug, revision, workflow_id, contract_status, binding_status, semantic_digest, record)
+         VALUES ($1, $2, $3, $4, $5, $6, $7::json) RETURNING created_at",
+    )
+    .bind(&record.slug)
+    .bind(number)
+    .bind(&record.workflow_id)
+    .bind(record.contract_status.word())
+    .bind(record.runtime_binding.status.word())
+    .bind(&workflow.digest().bytes()[..])
+    .bind(workflow.to_text())
+    .fetch_one(&mut **tx)
+    .await?;
+    Ok(from_sql_time(created_at))
+}

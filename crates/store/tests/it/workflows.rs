@@ -1,0 +1,308 @@
+//! Workflow records: versions that follow one another, and who may write them.
+
+use serde_json::{Value, json};
+use trunkline_catalog::workflow::{MAX_NAME_CHARACTERS, MAX_WORKFLOW_BYTES, Move, Workflow};
+use trunkline_db::{Database, DbError, Role, revision};
+use trunkline_store::workflows::{self, ImportError, Imported, Version};
+
+use crate::house::House;
+
+const BASE: &str = include_str!("../../../catalog/tests/fixtures/workflows/base.json");
+
+/// A record under a name of its own.
+fn record(name: &str) -> Value {
+    let mut record: Value = serde_json::from_str(BASE).unwrap();
+    record["slug"] = json!(name);
+    record["workflow_id"] = json!(name);
+    record
+}
+
+async fn import(house: &House, record: &Value) -> Result<Imported, ImportError> {
+    let workflow = Workflow::read(&record.to_string()).unwrap();
+    let mut tx = house.console.begin().await.unwrap();
+    let done = workflows::import(&mut tx, workflow).await;
+    tx.finish(done).await
+}
+
+async fn page(database: &Database, after: &str, limit: u32) -> Vec<Version> {
+    let mut session = database.session().await.unwrap();
+    workflows::page(&mut session, after, limit).await.unwrap()
+}
+
+fn slugs(versions: &[Version]) -> Vec<&str> {
+    versions
+        .iter()
+        .map(|version| version.workflow.record().slug.as_str())
+        .collect()
+}
+
+#[tokio::test]
+async fn versions_follow_one_another_and_the_newest_one_counts() {
+    let house = House::new().await;
+    let mut text = record("clip");
+    let first = import(&house, &text).await.unwrap();
+    assert_eq!((first.how, first.version.revision), (Move::First, 1));
+    text["title"] = json!("Another \u{1} title");
+    text["contract_status"] = json!("contract_locked_not_executable");
+    let second = import(&house, &text).await.unwrap();
+    assert_eq!((second.how, second.version.revision), (Move::Kept, 2));
+
+    let data = house.db.connect(Role::Data).await;
+    let mut session = data.session().await.unwrap();
+    let found = workflows::find(&mut session, "clip").await.unwrap();
+    assert_eq!(found.as_ref(), Some(&second.version));
+    assert_eq!(workflows::find(&mut session, "none").await, Ok(None));
+    assert_eq!(
+        page(&data, "", 10).await,
+        std::slice::from_ref(&second.version)
+    );
+
+    let again = import(&house, &text).await.unwrap();
+    assert_eq!((again.how, again.version), (Move::Same, second.version));
+    assert_eq!(versions(&house).await, 2);
+    text["executor_query"]["selection_policy"] = json!("fastest");
+    let fallen = import(&house, &text).await.unwrap();
+    assert_eq!(fallen.how, Move::FellBack);
+    let stored = page(&data, "", 10).await;
+    let stored = stored[0].workflow.record();
+    assert_eq!(stored.contract_status.word(), "draft_unverified");
+    assert_eq!(
+        stored.runtime_binding.status.word(),
+        "contract_only_not_executable"
+    );
+}
+
+async fn versions(house: &House) -> i64 {
+    let mut session = house.console.session().await.unwrap();
+    sqlx::query_scalar("SELECT count(*) FROM app.workflow_version")
+        .fetch_one(&mut *session)
+        .await
+        .unwrap()
+}
+
+#[tokio::test]
+async fn a_wrong_move_keeps_nothing_and_takes_no_number() {
+    let house = House::new().await;
+    import(&house, &record("clip")).await.unwrap();
+    let mut jumped = record("clip");
+    jumped["contract_status"] = json!("verified");
+    let refused = import(&house, &jumped).await.unwrap_err();
+    assert!(matches!(refused, ImportError::Move(_)), "{refused}");
+    let mut moved = record("clip");
+    moved["slug"] = json!("other");
+    let refused = import(&house, &moved).await.unwrap_err();
+    assert!(
+        matches!(refused, ImportError::OtherSlug { .. }),
+        "{refused}"
+    );
+    assert_eq!(versions(&house).await, 1);
+    let mut session = house.console.session().await.unwrap();
+    let number = revision::current(&mut session, workflows::TOPIC).await;
+    assert_eq!(number, Ok(1));
+}
+
+#[tokio::test]
+async fn pages_go_through_the_slugs_in_the_order_of_their_bytes() {
+    let house = House::new().await;
+    for name in ["b", "a1", "a-b", "a", "ab"] {
+        import(&house, &record(name)).await.unwrap();
+    }
+    let data = house.db.connect(Role::Data).await;
+    assert_eq!(slugs(&page(&data, "", 3).await), ["a", "a-b", "a1"]);
+    assert_eq!(slugs(&page(&data, "a1", 3).await), ["ab", "b"]);
+    assert_eq!(slugs(&page(&data, "b", 3).await), [""; 0]);
+}
+
+#[tokio::test]
+async fn two_imports_at_once_take_turns() {
+    let house = House::new().await;
+    import(&house, &record("clip")).await.unwrap();
+    let mut locked = record("clip");
+    locked["contract_status"] = json!("contract_locked_not_executable");
+    let mut other = locked.clone();
+    other["title"] = json!("Other");
+    let (one, two) = tokio::join!(import(&house, &locked), import(&house, &other));
+    let mut numbers = [one.unwrap().version.revision, two.unwrap().version.revision];
+    numbers.sort_unstable();
+    assert_eq!(numbers, [2, 3]);
+}
+
+/// Writes a row with a column of it changed.
+async fn insert(house: &House, columns: [&str; 4], record: &Value) -> Result<(), DbError> {
+    let [slug, contract, binding, digest] = columns;
+    let text = record.to_string().replace('\'', "''");
+    let statement = format!(
+        "INSERT INTO app.workflow_version
+             (slug, revision, workflow_id, contract_status, binding_status, semantic_digest, record)
+         VALUES ('{slug}', 1, '{slug}', '{contract}', '{binding}', decode('{digest}', 'hex'), '{text}')"
+    );
+    house.say(&house.console, &statement).await
+}
+
+// covers: G-3.3-01, G-3.3-02
+#[tokio::test]
+async fn the_table_refuses_what_no_record_may_say() {
+    let house = House::new().await;
+    let digest = "00".repeat(32);
+    let with = |contract: &str, binding: &str| {
+        let mut record = record("clip");
+        record["contract_status"] = json!(contract);
+        record["runtime_binding"]["status"] = json!(binding);
+        record
+    };
+    let (draft, only) = ("draft_unverified", "contract_only_not_executable");
+    let mut large = with(draft, only);
+    large["title"] = json!("x".repeat(MAX_WORKFLOW_BYTES));
+    for (columns, record, constraint) in [
+        (
+            ["clip", "approved", only, &digest],
+            with("approved", only),
+            "contract_known",
+        ),
+        (
+            ["clip", draft, "ready", &digest],
+            with(draft, "ready"),
+            "binding_known",
+        ),
+        (
+            ["clip", draft, "verified", &digest],
+            with(draft, "verified"),
+            "verified_under_verified",
+        ),
+        (["Clip", draft, only, &digest], with(draft, only), "formed"),
+        (
+            ["other", draft, only, &digest],
+            with(draft, only),
+            "record_agrees",
+        ),
+        (
+            ["clip", "verified", only, &digest],
+            with(draft, only),
+            "record_agrees",
+        ),
+        (
+            ["clip", draft, only, "00"],
+            with(draft, only),
+            "digest_is_sha256",
+        ),
+        (["clip", draft, only, &digest], large, "record_bounded"),
+    ] {
+        let refused = insert(&house, columns, &record).await.unwrap_err();
+        let DbError::Refused {
+            constraint: name, ..
+        } = &refused
+        else {
+            panic!("{refused}");
+        };
+        let name = name.as_deref().unwrap_or_default();
+        assert!(name.contains(constraint), "{constraint}: {refused:?}");
+    }
+    // What the schema and the checker know is what the table knows.
+    for contract in [
+        "draft_unverified",
+        "contract_locked_not_executable",
+        "verified",
+    ] {
+        for binding in ["unavailable", "contract_only_not_executable", "verified"] {
+            assert!(Workflow::read(&with(contract, binding).to_string()).is_ok());
+            let written = insert(
+                &house,
+                ["clip", contract, binding, &digest],
+                &with(contract, binding),
+            )
+            .await;
+            let contradiction = binding == "verified" && contract != "verified";
+            assert_eq!(
+                written.is_err(),
+                contradiction,
+                "{contract} {binding}: {written:?}"
+            );
+            delete_all(&house);
+        }
+    }
+    for fourth in [with("approved", only), with(draft, "ready")] {
+        assert!(Workflow::read(&fourth.to_string()).is_err());
+    }
+}
+
+#[tokio::test]
+async fn the_bounds_of_the_table_are_those_of_the_reader() {
+    let house = House::new().await;
+    let digest = "00".repeat(32);
+    let write = async |record: &Value| {
+        let slug = record["slug"].as_str().unwrap();
+        let columns = ["draft_unverified", "contract_only_not_executable"];
+        let written = insert(&house, [slug, columns[0], columns[1], &digest], record).await;
+        delete_all(&house);
+        let read = Workflow::read(&record.to_string());
+        (written.is_ok(), read.is_ok())
+    };
+    let name = |characters: usize| record(&"a".repeat(characters));
+    assert_eq!(write(&name(MAX_NAME_CHARACTERS)).await, (true, true));
+    assert_eq!(write(&name(MAX_NAME_CHARACTERS + 1)).await, (false, false));
+    let long = |bytes: usize| {
+        let mut record = record("clip");
+        record["title"] = json!("");
+        let rest = bytes - record.to_string().len();
+        record["title"] = json!("x".repeat(rest));
+        record
+    };
+    assert_eq!(write(&long(MAX_WORKFLOW_BYTES)).await, (true, true));
+    assert_eq!(write(&long(MAX_WORKFLOW_BYTES + 1)).await, (false, false));
+}
+
+/// Nobody may; a superuser who takes the trigger away can.
+fn delete_all(house: &House) {
+    let url = house.db.superuser_url();
+    let text = "ALTER TABLE app.workflow_version DISABLE TRIGGER workflow_version_is_append_only;
+         DELETE FROM app.workflow_version;
+         ALTER TABLE app.workflow_version ENABLE TRIGGER workflow_version_is_append_only;";
+    let done = std::process::Command::new("psql")
+        .args(["-q", "-v", "ON_ERROR_STOP=1", "-c", text, url.reveal()])
+        .output()
+        .unwrap();
+    assert!(done.status.success(), "{done:?}");
+}
+
+#[tokio::test]
+async fn a_version_is_written_by_the_console_alone_and_changed_by_nobody() {
+    let house = House::new().await;
+    import(&house, &record("clip")).await.unwrap();
+    let data = house.db.connect(Role::Data).await;
+    let change = "UPDATE app.workflow_version SET contract_status = 'verified'";
+    let copy = "INSERT INTO app.workflow_version (slug, revision, workflow_id, contract_status,
+             binding_status, semantic_digest, record)
+         SELECT slug, 9, workflow_id, contract_status, binding_status, semantic_digest, record
+         FROM app.workflow_version";
+    for (database, statement) in [
+        (&data, copy),
+        (&data, change),
+        (&house.console, change),
+        (&house.console, "DELETE FROM app.workflow_version"),
+        (&house.console, "TRUNCATE app.workflow_version"),
+    ] {
+        let refused = house.say(database, statement).await.unwrap_err();
+        let DbError::Refused { cause, .. } = &refused else {
+            panic!("{refused}");
+        };
+        assert_eq!(cause.code.as_deref(), Some("42501"), "{statement}");
+    }
+    house
+        .say(&data, "SELECT record FROM app.workflow_version")
+        .await
+        .unwrap();
+
+    let audit = house.db.connect(Role::Audit).await;
+    let broken = async || {
+        let mut session = audit.session().await.unwrap();
+        let rows =
+            sqlx::query("SELECT FROM app.audit_number_never_given WHERE topic = 'workflows'")
+                .fetch_all(&mut *session)
+                .await
+                .unwrap();
+        rows.len()
+    };
+    assert_eq!(broken().await, 0);
+    house.say(&house.console, copy).await.unwrap();
+    assert_eq!(broken().await, 1, "nobody gave the number 9");
+}
