@@ -70,7 +70,7 @@ fn the_executable_is_trunkline_and_its_help_has_examples() {
     let directory = tempfile::tempdir().unwrap();
     let version = trunkline(directory.path(), &["--version"], &[]);
     assert!(stdout(&version).starts_with("trunkline "), "{version:?}");
-    let commands: [&[&str]; 20] = [
+    let commands: [&[&str]; 22] = [
         &["--help"],
         &["account", "create", "--help"],
         &["account", "show", "--help"],
@@ -85,6 +85,8 @@ fn the_executable_is_trunkline_and_its_help_has_examples() {
         &["channel", "test", "--help"],
         &["channel", "drain", "--help"],
         &["channel", "providers", "--help"],
+        &["catalog", "lint", "--help"],
+        &["catalog", "stale", "--help"],
         &["audit", "--help"],
         &["migrate", "--help"],
         &["config", "check", "--help"],
