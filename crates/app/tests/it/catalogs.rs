@@ -5,6 +5,8 @@ use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 
+use crate::desk::Desk;
+
 fn trunkline(directory: &Path, words: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_trunkline"))
         .args(words)
@@ -164,4 +166,17 @@ fn stale_lists_old_prices_with_their_age_and_succeeds() {
             .status
             .success()
     );
+}
+
+#[tokio::test]
+async fn the_starter_catalog_can_be_sold_from_as_it_is() {
+    let desk = Desk::new().await;
+    let done = desk.json(&["catalog", "import", "--starter"]);
+    let starter = trunkline_catalog::starter().unwrap();
+    assert_eq!(done["models"], json!(starter.models.len()));
+    // What was put in comes out again, every source and rule of it.
+    let exported = desk.run(&["catalog", "export"]);
+    assert_eq!(exported.code, Some(0), "{exported:?}");
+    let exported = trunkline_catalog::Document::from_toml(&exported.out).unwrap();
+    assert_eq!(exported, starter);
 }
