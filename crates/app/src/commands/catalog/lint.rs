@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use serde_json::json;
 use trunkline_catalog::{LintFinding, Severity};
 use trunkline_terms::EndpointType;
+use trunkline_upstream::Providers;
 
 use super::source;
 use crate::output::Output;
@@ -13,6 +15,8 @@ use crate::output::Output;
 /// Lints a catalog; exits 1 if there is an error.
 pub(super) fn run(files: &[PathBuf], output: &Output) -> anyhow::Result<ExitCode> {
     let read = source::files_or_starter(files)?;
+    let providers = Providers::builtin().context("the built-in providers cannot be read")?;
+    let spoken = |endpoint: EndpointType| providers.any_serves(endpoint);
     let findings = trunkline_catalog::lint(&read.document, &spoken);
     let count = |severity: Severity| {
         let same = findings.iter().filter(|one| one.severity == severity);
@@ -52,21 +56,4 @@ fn line(finding: &LintFinding) -> String {
     let line = format!("{severity} {} {model}: {}", finding.code, finding.text);
     // A name from a file could otherwise move the cursor of a terminal.
     line.replace(char::is_control, "\u{fffd}")
-}
-
-/// Whether some provider can serve what is sold under an endpoint type. Every type with a path is
-/// in the format of a built-in provider.
-fn spoken(endpoint: EndpointType) -> bool {
-    match endpoint {
-        EndpointType::Openai
-        | EndpointType::Anthropic
-        | EndpointType::OpenaiResponse
-        | EndpointType::OpenaiVideo
-        | EndpointType::ImageGeneration
-        | EndpointType::AudioSpeech
-        | EndpointType::AudioTranscription
-        | EndpointType::Realtime
-        | EndpointType::Gemini => true,
-        EndpointType::MusicGeneration | EndpointType::SystemOne => false,
-    }
 }
