@@ -14,7 +14,9 @@ use clap::{Parser, Subcommand};
 
 pub(crate) use account::{AccountCommand, CreateAccount, Kind, TopUpArguments};
 pub(crate) use budget::{BudgetCommand, PeriodWord, SetBudget};
-pub(crate) use catalog::{CatalogCommand, ImportCatalog, SetPrice, Source};
+pub(crate) use catalog::{
+    CatalogCommand, CatalogDesk, CatalogFiles, ImportCatalog, SetPrice, Source,
+};
 pub(crate) use channel::{AddChannel, ChannelCommand};
 pub(crate) use key::{CreateKey, KeyCommand};
 pub(crate) use values::{Expiry, Labelled, Limit, Pair};
@@ -93,7 +95,7 @@ Examples:
     #[command(subcommand)]
     Channel(ChannelCommand),
 
-    /// Change, compare and export what is sold and for how much.
+    /// Change, compare, check and export what is sold and for how much.
     #[command(subcommand)]
     Catalog(CatalogCommand),
 

@@ -21,8 +21,8 @@ use std::process::ExitCode;
 use trunkline_db::{Database, Role};
 
 use crate::cli::{
-    AccountCommand, BudgetCommand, Cli, Command, ConfigCommand, KeyCommand, KeyringCommand,
-    TopUpArguments, WorkflowCommand,
+    AccountCommand, BudgetCommand, CatalogCommand, Cli, Command, ConfigCommand, KeyCommand,
+    KeyringCommand, TopUpArguments, WorkflowCommand,
 };
 use crate::config::{Config, environment, load};
 use crate::output::Output;
@@ -49,7 +49,10 @@ pub(crate) async fn run(cli: Cli, output: &Output) -> anyhow::Result<ExitCode> {
         Command::Channel(command) => {
             return channel::run(&configuration()?, command, output).await;
         }
-        Command::Catalog(command) => {
+        Command::Catalog(CatalogCommand::Files(command)) => {
+            return catalog::on_files(command, output);
+        }
+        Command::Catalog(CatalogCommand::Desk(command)) => {
             return catalog::run(&configuration()?, command, output).await;
         }
         Command::Workflow(WorkflowCommand::Validate { file }) => {

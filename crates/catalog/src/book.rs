@@ -272,7 +272,7 @@ impl Sale {
     }
 }
 
-fn check_name(name: &str, say: &mut impl FnMut(String)) {
+pub(crate) fn check_name(name: &str, say: &mut impl FnMut(String)) {
     if name.is_empty() || name.len() > MAX_NAME || name.chars().any(char::is_control) {
         say(format!(
             "name {name:?} must have 1 to {MAX_NAME} printable characters"

@@ -24,7 +24,11 @@ const MAX_TIER_NAME: usize = 64;
 
 /// One thing that is wrong with a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding(String);
+pub struct Finding {
+    text: String,
+    /// It is about a tier that no call can ever reach.
+    is_unreachable: bool,
+}
 
 /// Checks a list and puts its tiers in order, narrow before wide.
 pub(crate) fn list(raw: RawList) -> Result<PriceList, Vec<Finding>> {
@@ -52,15 +56,24 @@ struct Findings(Vec<Finding>);
 
 // === impl Finding ===
 
+impl Finding {
+    pub(crate) const fn is_unreachable(&self) -> bool {
+        self.is_unreachable
+    }
+}
+
 impl fmt::Display for Finding {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
+        formatter.write_str(&self.text)
     }
 }
 
 impl From<String> for Finding {
     fn from(text: String) -> Self {
-        Self(text)
+        Self {
+            text,
+            is_unreachable: false,
+        }
     }
 }
 
@@ -68,7 +81,14 @@ impl From<String> for Finding {
 
 impl Findings {
     fn say(&mut self, text: String) {
-        self.0.push(Finding(text));
+        self.0.push(Finding::from(text));
+    }
+
+    fn say_unreachable(&mut self, text: String) {
+        self.0.push(Finding {
+            text,
+            is_unreachable: true,
+        });
     }
 
     fn any(&self) -> bool {
@@ -155,7 +175,7 @@ impl Findings {
                 }
                 let by_context = matches!(condition, Condition::ContextLen { .. });
                 if by_context && unit != BillingUnit::Tokens {
-                    self.say(format!(
+                    self.say_unreachable(format!(
                         "tier {:?}: context_len never holds on a model billed by {unit}",
                         tier.tier
                     ));
@@ -202,7 +222,7 @@ impl Findings {
         } in tiers
         {
             let Some(region) = Region::of(&when) else {
-                self.say(format!(
+                self.say_unreachable(format!(
                     "tier {tier:?} is unreachable: its conditions contradict each other"
                 ));
                 continue;
@@ -274,7 +294,7 @@ impl Findings {
             .iter()
             .filter(|tier| !reached.contains(tier.tier.as_str()))
         {
-            self.say(format!(
+            self.say_unreachable(format!(
                 "tier {:?} is unreachable: narrower tiers cover all of it",
                 tier.tier
             ));

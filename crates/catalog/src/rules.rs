@@ -37,7 +37,7 @@ pub struct Rule {
 pub struct Test {
     /// The field's name.
     pub field: String,
-    /// It is one of these words.
+    /// It is one of these words; an object is known by its `type`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub one_of: Option<Vec<String>>,
     /// It is there and not empty; or it is not.
@@ -143,14 +143,20 @@ impl Test {
             return self.or_absent || self.present == Some(false);
         };
         match (&self.one_of, self.present) {
-            (Some(words), _) => match &value {
-                Value::String(text) => words.contains(text),
-                other @ (Value::Bool(_) | Value::Number(_)) => words.contains(&other.to_string()),
-                Value::Null | Value::Array(_) | Value::Object(_) => false,
-            },
+            (Some(words), _) => word_of(&value).is_some_and(|word| words.contains(&word)),
             (None, Some(wanted)) => is_something(&value) == wanted,
             (None, None) => true,
         }
+    }
+}
+
+/// The word a value stands for. An object is known by its `type`: `{"type":"auto"}` is `auto`.
+fn word_of(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Bool(_) | Value::Number(_) => Some(value.to_string()),
+        Value::Object(map) => map.get("type")?.as_str().map(str::to_owned),
+        Value::Null | Value::Array(_) => None,
     }
 }
 

@@ -56,6 +56,21 @@ pub struct Specs {
     /// The longest video.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_duration_seconds: Option<u64>,
+    /// The shortest video.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_duration_seconds: Option<u64>,
+    /// References of one video, whatever they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_references: Option<u64>,
+    /// Reference images of one video.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_reference_images: Option<u64>,
+    /// Reference clips of one video.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_reference_videos: Option<u64>,
+    /// Reference recordings of one video.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_reference_audios: Option<u64>,
     /// Images of one call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_images: Option<u64>,

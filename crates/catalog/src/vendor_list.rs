@@ -9,14 +9,17 @@ use crate::list::Faces;
 use crate::number::Number;
 use crate::unique::unique_keys;
 
-/// Most sources of one model.
-pub const MAX_SOURCES: usize = 8;
+/// Most list prices of one model: some sources for each of its tiers.
+pub const MAX_SOURCES: usize = 64;
 const USD: &str = "USD";
 
 /// Prices that one source names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ListPrice {
+    /// The tier they are the vendor's prices of; none for the default one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tier: Option<String>,
     /// Where they stand.
     pub source: String,
     /// The day they were read.
@@ -151,9 +154,17 @@ impl ListPrice {
     }
 }
 
-/// Puts our prices beside the vendor's.
+/// Puts the prices of our default tier beside the vendor's.
 #[must_use]
 pub fn compare(list: &[ListPrice], sold: &Faces) -> VendorList {
+    compare_tier(list, None, sold)
+}
+
+/// Puts the prices of a tier beside the vendor's for the same tier.
+pub(crate) fn compare_tier(list: &[ListPrice], tier: Option<&str>, sold: &Faces) -> VendorList {
+    let of_tier = |price: &&ListPrice| price.tier.as_deref() == tier;
+    let list: Vec<&ListPrice> = list.iter().filter(of_tier).collect();
+    let list = list.as_slice();
     let faces: Vec<FaceVerdict> = Face::ALL
         .into_iter()
         .filter_map(|face| compare_face(list, sold, face))
@@ -163,7 +174,7 @@ pub fn compare(list: &[ListPrice], sold: &Faces) -> VendorList {
         .filter(|face| !faces.iter().any(|listed| listed.face == **face))
         .copied()
         .collect();
-    let first = list.first();
+    let first = list.first().copied();
     let leading = faces.first();
     let mut sources: Vec<&str> = list.iter().map(|price| price.source.as_str()).collect();
     sources.dedup();
@@ -183,7 +194,7 @@ pub fn compare(list: &[ListPrice], sold: &Faces) -> VendorList {
     }
 }
 
-fn compare_face(list: &[ListPrice], sold: &Faces, face: Face) -> Option<FaceVerdict> {
+fn compare_face(list: &[&ListPrice], sold: &Faces, face: Face) -> Option<FaceVerdict> {
     let said: Vec<(Number, u64)> = list
         .iter()
         .filter_map(|price| Some((price.in_usd(face)?, price.per)))

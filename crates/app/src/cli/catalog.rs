@@ -3,10 +3,59 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use trunkline_catalog::DEFAULT_MAX_AGE_DAYS;
 use trunkline_terms::Face;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CatalogCommand {
+    #[command(flatten)]
+    Desk(CatalogDesk),
+    #[command(flatten)]
+    Files(CatalogFiles),
+}
+
+/// What is done with files alone: neither a configuration nor a database is needed.
+#[derive(Debug, Subcommand)]
+pub(crate) enum CatalogFiles {
+    /// Say what is wrong or doubtful in a catalog.
+    #[command(
+        after_help = "Files are TOML; a folder means all .toml files in it. Several are read as one catalog. Without any
+it is the starter catalog that is built in. Exits 1 when there is an error; warnings alone do not
+fail. docs/catalog.md explains every code.
+
+Examples:
+  trunkline catalog lint
+  trunkline catalog lint /etc/trunkline/catalog
+  trunkline catalog lint groups.toml acme.toml --json | jq '.findings[] | select(.severity == \"error\")'"
+    )]
+    Lint {
+        /// Files, or folders of .toml files.
+        #[arg(value_name = "FILE")]
+        files: Vec<PathBuf>,
+    },
+
+    /// List the vendors' prices that nobody has read for long, the oldest first.
+    #[command(
+        after_help = "Files are read as by lint. To mend a price, read its source again and change the day in
+read_on, and the number if it is another.
+
+Examples:
+  trunkline catalog stale
+  trunkline catalog stale --days 30 /etc/trunkline/catalog --json | jq '.prices[].model'"
+    )]
+    Stale {
+        /// The age in days up to which a price is young enough.
+        #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_AGE_DAYS)]
+        days: u32,
+        /// Files, or folders of .toml files.
+        #[arg(value_name = "FILE")]
+        files: Vec<PathBuf>,
+    },
+}
+
+/// What is done in the database.
+#[derive(Debug, Subcommand)]
+pub(crate) enum CatalogDesk {
     /// Add what files say to the catalog, or make it exactly that.
     #[command(
         after_help = "Files are TOML; a folder means all .toml files in it. Everything is checked before anything is

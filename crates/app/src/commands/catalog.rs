@@ -1,8 +1,10 @@
 //! `trunkline catalog`: what is sold, changed as a whole or one price at a time.
 
 mod diff;
+mod lint;
 mod reprice;
 mod source;
+mod stale;
 
 use std::process::ExitCode;
 
@@ -15,14 +17,22 @@ use trunkline_store::catalog;
 use trunkline_terms::UnitPrice;
 
 use super::database;
-use crate::cli::{CatalogCommand, ImportCatalog, SetPrice};
+use crate::cli::{CatalogDesk, CatalogFiles, ImportCatalog, SetPrice};
 use crate::config::Config;
 use crate::output::Output;
 
-/// Runs one of its words.
+/// Runs a word that files are enough for.
+pub(super) fn on_files(command: CatalogFiles, output: &Output) -> anyhow::Result<ExitCode> {
+    match command {
+        CatalogFiles::Lint { files } => lint::run(&files, output),
+        CatalogFiles::Stale { days, files } => stale::run(&files, days, output),
+    }
+}
+
+/// Runs a word that is for the database.
 pub(super) async fn run(
     config: &Config,
-    command: CatalogCommand,
+    command: CatalogDesk,
     output: &Output,
 ) -> anyhow::Result<ExitCode> {
     let console = database::open(config, Role::Console).await?;
@@ -33,15 +43,15 @@ pub(super) async fn run(
 
 async fn at_desk(
     console: &Database,
-    command: CatalogCommand,
+    command: CatalogDesk,
     output: &Output,
 ) -> anyhow::Result<ExitCode> {
     match command {
-        CatalogCommand::Import(wish) => import(console, &wish, output).await?,
-        CatalogCommand::Export => export(console, output).await?,
-        CatalogCommand::Diff(wish) => return diff::run(console, &wish, output).await,
-        CatalogCommand::SetPrice(wish) => set_price(console, &wish, output).await?,
-        CatalogCommand::History { limit } => history(console, limit, output).await?,
+        CatalogDesk::Import(wish) => import(console, &wish, output).await?,
+        CatalogDesk::Export => export(console, output).await?,
+        CatalogDesk::Diff(wish) => return diff::run(console, &wish, output).await,
+        CatalogDesk::SetPrice(wish) => set_price(console, &wish, output).await?,
+        CatalogDesk::History { limit } => history(console, limit, output).await?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -70,7 +70,7 @@ fn the_executable_is_trunkline_and_its_help_has_examples() {
     let directory = tempfile::tempdir().unwrap();
     let version = trunkline(directory.path(), &["--version"], &[]);
     assert!(stdout(&version).starts_with("trunkline "), "{version:?}");
-    let commands: [&[&str]; 28] = [
+    let commands: [&[&str]; 30] = [
         &["--help"],
         &["account", "create", "--help"],
         &["account", "show", "--help"],
@@ -93,6 +93,8 @@ fn the_executable_is_trunkline_and_its_help_has_examples() {
         &["catalog", "diff", "--help"],
         &["catalog", "set-price", "--help"],
         &["catalog", "history", "--help"],
+        &["catalog", "lint", "--help"],
+        &["catalog", "stale", "--help"],
         &["audit", "--help"],
         &["migrate", "--help"],
         &["config", "check", "--help"],

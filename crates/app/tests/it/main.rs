@@ -1,6 +1,8 @@
 //! The executable, run as an operator runs it.
 
 #[cfg(test)]
+mod catalogs;
+#[cfg(test)]
 mod channels;
 #[cfg(test)]
 mod command_line;

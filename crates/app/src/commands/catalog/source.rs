@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-use trunkline_catalog::{Book, Document, MAX_BOOK_BYTES};
+use trunkline_catalog::{Book, Document, MAX_BOOK_BYTES, starter};
 use trunkline_gateway::Change;
 
 use crate::cli::Source;
@@ -12,13 +12,41 @@ use crate::files::read_bounded;
 /// Most files of one catalog.
 const MAX_FILES: usize = 10_000;
 
-/// Reads all files into one catalog; nothing in it is checked yet.
+/// A catalog to be looked at, and what to call it.
+pub(super) struct Named {
+    pub(super) name: String,
+    pub(super) document: Document,
+}
+
+/// The catalog of files, or the starter catalog if there is none.
+pub(super) fn files_or_starter(files: &[PathBuf]) -> anyhow::Result<Named> {
+    if files.is_empty() {
+        return Ok(Named {
+            name: "the starter catalog".to_owned(),
+            document: starter()?,
+        });
+    }
+    let names: Vec<String> = files
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
+    Ok(Named {
+        name: names.join(", "),
+        document: read_files(files)?,
+    })
+}
+
+/// Reads a catalog; nothing in it is checked yet.
 pub(super) fn read(source: &Source) -> anyhow::Result<Document> {
     if source.starter {
-        bail!("the starter catalog is not built in yet");
+        return Ok(starter()?);
     }
+    read_files(&source.files)
+}
+
+fn read_files(named: &[PathBuf]) -> anyhow::Result<Document> {
     let mut whole = Document::default();
-    for path in files(&source.files)? {
+    for path in files(named)? {
         let most = u64::try_from(MAX_BOOK_BYTES).unwrap_or(u64::MAX);
         let shown = path.display();
         let text = read_bounded(&path, most).with_context(|| format!("cannot read {shown}"))?;
