@@ -255,7 +255,8 @@ fn side_lines(
         });
         match extreme {
             Extreme::Cheapest => priced.min_by_key(|line| line.price),
-            Extreme::Dearest => priced.max_by_key(|line| line.price),
+            // Among equals the plainest: it is what most calls use.
+            Extreme::Dearest => priced.min_by_key(|line| std::cmp::Reverse(line.price)),
         }
     };
     for (side, units) in [(Side::Input, limits.input), (Side::Output, limits.output)] {

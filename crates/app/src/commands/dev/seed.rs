@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Context as _;
-use trunkline_catalog::Document;
+use trunkline_catalog::{Document, Entry, ModelKind, starter};
 use trunkline_db::{Database, SystemClock};
 use trunkline_gateway::{Change, Signed, publish};
 use trunkline_keyring::{Binding, Keyring, Purpose};
@@ -13,13 +13,15 @@ use trunkline_store::accounts::{self, DEFAULT_GROUP, NewAccount};
 use trunkline_store::channels::{self, NewChannel, NewCredential, credential_context};
 use trunkline_store::keys::{self, NewKey, SECRET_BYTES};
 use trunkline_store::{Policy, PolicyFields};
-use trunkline_terms::{AccountId, Clock as _, Money};
+use trunkline_terms::{AccountId, Clock as _, EndpointType, Money};
 
 use crate::chance;
 
 /// Ten USD of play money.
 const CREDIT: Money = Money::from_nanos(10_000_000_000);
-const MODELS: [&str; 3] = ["sim-fast", "sim-large", "sim-reason"];
+/// The simulator's models that stand in for those of vendors.
+const PLAIN: &str = "sim-fast";
+const THINKING: &str = "sim-reason";
 const CATALOG: &str = include_str!("catalog.toml");
 /// The simulator takes any.
 const SIMULATOR_KEY: &str = "sk-simulator-development";
@@ -76,7 +78,8 @@ async fn plant_in(
     };
     let made = keys::create(tx, &new, &chance::bytes::<SECRET_BYTES>()?).await?;
     desk::register_key(tx, account, made.key.id, None).await?;
-    let catalog = Document::from_toml(CATALOG).map_err(anyhow::Error::msg)?;
+    let catalog = catalog()?;
+    let models = served(&catalog);
     let signed = Signed {
         author: "trunkline dev",
         note: "what dev sells",
@@ -87,24 +90,47 @@ async fn plant_in(
         channels::set_state(tx, old.id, channels::ChannelState::Off).await?;
     }
     let name = format!("simulator-{}", made.key.id);
-    add_channel(tx, keyring, &name, simulator).await?;
+    add_channel(tx, keyring, (&name, simulator), &models).await?;
     Ok(Seeded {
         account,
         key: made.plain.reveal().to_owned(),
     })
 }
 
+/// What vendors sell, at their list prices, and the simulator's own models.
+fn catalog() -> anyhow::Result<Document> {
+    let mut catalog = starter().context("the starter catalog cannot be read")?;
+    let own = Document::from_toml(CATALOG).map_err(anyhow::Error::msg)?;
+    let merged = catalog.merge(own);
+    merged.map_err(|twice| anyhow::anyhow!("said twice: {}", twice.join(", ")))?;
+    Ok(catalog)
+}
+
+/// Every model that takes chat completions is served: its own name at the simulator, or a stand-in.
+fn served(catalog: &Document) -> BTreeMap<String, String> {
+    let chats = catalog.models.iter().filter(|(_, entry)| {
+        entry.serves(EndpointType::Openai) && entry.specs.kind == Some(ModelKind::Llm)
+    });
+    let stand_in = |(name, entry): (&String, &Entry)| {
+        let theirs = match entry.vendor.as_deref() {
+            Some("simulator") => name.clone(),
+            Some(_) | None if entry.reasons() => THINKING.to_owned(),
+            Some(_) | None => PLAIN.to_owned(),
+        };
+        (name.clone(), theirs)
+    };
+    chats.map(stand_in).collect()
+}
+
 async fn add_channel(
     tx: &mut trunkline_db::Tx,
     keyring: &Keyring,
-    name: &str,
-    simulator: &str,
+    (name, simulator): (&str, &str),
+    models: &BTreeMap<String, String>,
 ) -> anyhow::Result<()> {
     let context = credential_context(name, "main");
     let binding = Binding::of_operator(&context);
     let sealed = keyring.seal(Purpose::Credentials, &binding, SIMULATOR_KEY.as_bytes())?;
-    let own = |model: &&str| ((*model).to_owned(), (*model).to_owned());
-    let models: BTreeMap<String, String> = MODELS.iter().map(own).collect();
     let new = NewChannel {
         name,
         provider: "simulator",
@@ -112,7 +138,7 @@ async fn add_channel(
         priority: 0,
         weight: 1,
         region: None,
-        models: &models,
+        models,
         groups: &[],
         extra_headers: &BTreeMap::new(),
         proxy: None,
