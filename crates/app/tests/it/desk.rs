@@ -149,7 +149,7 @@ impl Desk {
     }
 }
 
-fn reserve(request: RequestId, account: AccountId, key: i64, amount: Money) -> Reserve {
+pub(crate) fn reserve(request: RequestId, account: AccountId, key: i64, amount: Money) -> Reserve {
     Reserve {
         request,
         account,

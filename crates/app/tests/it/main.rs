@@ -11,4 +11,6 @@ mod desk;
 #[cfg(test)]
 mod money;
 #[cfg(test)]
+mod prices;
+#[cfg(test)]
 mod workflows;

@@ -22,7 +22,20 @@ pub(super) fn metrics(gateway: &Gateway) -> String {
     channels(&mut page, gateway);
     engines(&mut page, gateway);
     traces(&mut page, gateway);
+    catalog(&mut page, gateway);
     page.0
+}
+
+fn catalog(page: &mut Page, gateway: &Gateway) {
+    let shelf = gateway.shelf();
+    page.gauge("catalog_models", "Models that are sold.");
+    page.value("catalog_models", &[], shelf.book.count());
+    page.gauge("catalog_revision", "The number of the catalog in use.");
+    page.value("catalog_revision", &[], shelf.revision);
+    let refused = gateway.inner.refused_catalog.load(Ordering::Relaxed);
+    let help = "The number of a newer catalog that cannot be used; 0 if there is none.";
+    page.gauge("catalog_refused_revision", help);
+    page.value("catalog_refused_revision", &[], refused);
 }
 
 fn node(page: &mut Page, gateway: &Gateway) {

@@ -1,0 +1,225 @@
+//! `trunkline catalog import`, `diff`, `set-price`, `export` and `history`, against calls that were
+//! really charged.
+
+use serde_json::{Value, json};
+use trunkline_db::{Role, SystemClock};
+use trunkline_ledger::{Detail, Ledger, LedgerSettings, Outcome, Settle, Unheard};
+use trunkline_terms::{AccountId, Clock as _, Face, Money, NodeId, RequestId, Units};
+use trunkline_testkit::random_bytes;
+
+use crate::desk::{Desk, reserve};
+
+/// 2 USD a million input tokens, 8 USD a million output tokens, twice that in long contexts.
+const CATALOG: &str = r#"
+auto_groups = ["default"]
+[groups.default]
+rate = "1"
+[models.model]
+groups = ["default"]
+[models.model.prices]
+billing_unit = "tokens"
+standard = { input = 2000000, output = 8000000 }
+[[models.model.prices.tiers]]
+tier = "long_context"
+standard = { input = 4000000, output = 16000000 }
+when = [{ dim = "context_len", context_len_gt = 1000 }]
+[models.other]
+groups = ["default"]
+[models.other.prices]
+billing_unit = "per_call"
+standard = { per_call = 20000000000 }
+"#;
+
+/// A call of `model` that used so many tokens, was charged so much and cost us so much.
+async fn sold(desk: &Desk, account: i64, (input, output): (u64, u64), nanos: (i64, i64)) {
+    let data = desk.db.connect(Role::Data).await;
+    let node = NodeId::new("n1").unwrap();
+    let opened = Ledger::open(data, &node, LedgerSettings::default()).await;
+    let (ledger, _tasks) = opened.unwrap();
+    let request = RequestId::new(SystemClock.now(), random_bytes());
+    let (charged, cost) = (Money::from_nanos(nanos.0), Money::from_nanos(nanos.1));
+    let account = AccountId::new(account);
+    let (key, _) = desk.key(account.number(), &[]);
+    ledger
+        .reserve(reserve(request, account, key, charged))
+        .await
+        .unwrap();
+    let units = Units::none().plus(Face::Input, input).unwrap();
+    let detail = Detail {
+        units: units.plus(Face::Output, output).unwrap(),
+        tier: Some("standard".to_owned()),
+        cost: Some(cost),
+        ..Detail::nothing(Outcome::Complete)
+    };
+    let settle = Settle {
+        request,
+        account,
+        amount: charged,
+        detail,
+        unheard: Unheard::TakeBack,
+    };
+    ledger.settle(settle).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_diff_shows_each_changed_price_and_what_last_weeks_calls_would_have_cost() {
+    let desk = Desk::new().await;
+    desk.write("catalog.toml", CATALOG);
+    let first = desk.json(&["catalog", "import", "catalog.toml"]);
+    assert_eq!(
+        (&first["revision"], &first["models"]),
+        (&json!(1), &json!(2))
+    );
+    let account = desk.account("Ada");
+    desk.json(&["topup", &account.to_string(), "10"]);
+    // 100 in and 10 out at 2 and 8 USD a million are 280,000 nano-USD.
+    sold(&desk, account, (100, 10), (280_000, 100_000)).await;
+    // Beyond a thousand tokens both cost twice as much.
+    sold(&desk, account, (2_000, 10), (8_160_000, 100_000)).await;
+    let same = desk.json(&["catalog", "diff", "catalog.toml"]);
+    assert_eq!((&same["models"], &same["prices"]), (&json!([]), &json!([])));
+    let dearer = CATALOG.replace("input = 2000000", "input = 3000000");
+    desk.write("dearer.toml", &dearer);
+    let diff = desk.json(&["catalog", "diff", "dearer.toml"]);
+    assert_eq!(
+        diff["prices"],
+        json!([{ "model": "model", "tier": "standard", "column": "standard", "face": "input",
+            "before": 2_000_000, "after": 3_000_000 }])
+    );
+    let week = &diff["last_week"][0];
+    assert_eq!(
+        (&week["model"], &week["calls"]),
+        (&json!("model"), &json!(2))
+    );
+    assert_eq!(week["was_usd"], "0.00844");
+    assert_eq!(
+        week["would_be_usd"], "0.00854",
+        "the long one is in its own tier"
+    );
+    assert_eq!(week["below_cost"], false);
+    let shown = desk.run(&["catalog", "diff", "dearer.toml"]).out;
+    assert!(
+        shown.contains("model standard standard input: 2000000 -> 3000000"),
+        "{shown}"
+    );
+    let unchanged = desk.json(&["catalog", "export"]);
+    assert_eq!(
+        unchanged["models"]["model"]["prices"]["standard"]["input"],
+        2_000_000
+    );
+}
+
+#[tokio::test]
+async fn a_diff_fails_where_a_model_would_sell_below_its_cost() {
+    let desk = Desk::new().await;
+    desk.write("catalog.toml", CATALOG);
+    desk.json(&["catalog", "import", "catalog.toml"]);
+    let account = desk.account("Ada");
+    desk.json(&["topup", &account.to_string(), "10"]);
+    sold(&desk, account, (100, 10), (280_000, 100_000)).await;
+    let cheap = CATALOG.replace("input = 2000000, output = 8000000", "input = 1, output = 1");
+    desk.write("cheap.toml", &cheap);
+    let said = desk.run(&["catalog", "diff", "cheap.toml", "--json"]);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    let diff = said.json();
+    assert_eq!(diff["ok"], false);
+    assert_eq!(diff["last_week"][0]["below_cost"], true);
+    assert_eq!(diff["last_week"][0]["known_cost_usd"], "0.0001");
+    // And by what a channel says it takes, before anything was sold.
+    let cost = r#"{"currency":"USD","rate":{"numerator":1,"denominator":1,"as_of":"2026-11-15"},
+        "models":{"theirs":{"input":1500000,"output":6000000}}}"#;
+    desk.as_superuser(&format!(
+        "INSERT INTO app.channel (name, provider, priority, weight, models, groups, extra_headers, cost, revision)
+         VALUES ('c', 'openai', 0, 1, '{{\"model\":\"theirs\"}}', '{{}}', '{{}}', '{cost}', 1);
+         INSERT INTO app.revision (topic, value) VALUES ('channels', 1)"
+    ));
+    let diff = desk
+        .run(&["catalog", "diff", "cheap.toml", "--json"])
+        .json();
+    let below = diff["below_cost"].as_array().unwrap();
+    assert_eq!(below.len(), 2, "{below:?}");
+    assert_eq!(below[0]["channel"], "c");
+    assert_eq!(below[0]["cost_usd_per_million"], "1.5");
+}
+
+#[tokio::test]
+async fn a_price_is_set_by_one_command_and_a_bad_one_is_refused_whole() {
+    let desk = Desk::new().await;
+    desk.write("catalog.toml", CATALOG);
+    desk.json(&["catalog", "import", "catalog.toml", "--note", "first"]);
+    let set = [
+        "catalog",
+        "set-price",
+        "model",
+        "input=2500000",
+        "--note",
+        "dearer",
+    ];
+    let done = desk.json(&set);
+    assert_eq!(
+        (&done["revision"], &done["changed"]),
+        (&json!(2), &json!(1))
+    );
+    let tier = [
+        "catalog",
+        "set-price",
+        "model",
+        "--tier",
+        "long_context",
+        "input=5000000",
+    ];
+    desk.json(&tier);
+    let paid = ["catalog", "set-price", "model", "--paid", "output=7000000"];
+    desk.json(&paid);
+    let prices = desk.json(&["catalog", "export"])["models"]["model"]["prices"].clone();
+    assert_eq!(
+        prices["standard"],
+        json!({ "input": 2_500_000, "output": 8_000_000 })
+    );
+    assert_eq!(
+        prices["paid"],
+        json!({ "input": 2_500_000, "output": 7_000_000 })
+    );
+    assert_eq!(prices["tiers"][0]["standard"]["input"], 5_000_000);
+    let before = desk.json(&["catalog", "history"]);
+    for wrong in [
+        &["catalog", "set-price", "model", "per_call=1"][..],
+        &["catalog", "set-price", "nobody", "input=1"],
+        &["catalog", "set-price", "model", "--tier", "none", "input=1"],
+        &["catalog", "set-price", "model", "input=-1"],
+        &[
+            "catalog",
+            "set-price",
+            "model",
+            "--tier",
+            "long_context",
+            "input=1",
+        ],
+    ] {
+        assert!(!desk.refused(wrong).is_empty(), "{wrong:?}");
+    }
+    desk.write(
+        "bad.toml",
+        &CATALOG.replace("per_call = 2", "per_meter = 2"),
+    );
+    assert!(
+        desk.refused(&["catalog", "import", "bad.toml"])
+            .contains("per_meter")
+    );
+    assert_eq!(
+        desk.json(&["catalog", "history"]),
+        before,
+        "nothing of it was written"
+    );
+    let changes = before["changes"].as_array().unwrap();
+    let notes: Vec<&Value> = changes.iter().map(|change| &change["note"]).collect();
+    assert_eq!(notes, ["", "", "dearer", "first"]);
+    let again = desk.json(&["catalog", "set-price", "model", "input=2500000"]);
+    assert_eq!(again["revision"], 4, "the same price is no change");
+    desk.write("one.toml", "[groups.default]\nrate = \"1\"\n[models.other]\ngroups = [\"default\"]\nprices = { billing_unit = \"per_call\", standard = { per_call = 1 } }\n");
+    let replaced = desk.json(&["catalog", "import", "one.toml", "--replace"]);
+    assert_eq!(
+        (&replaced["changed"], &replaced["models"]),
+        (&json!(2), &json!(1))
+    );
+}
