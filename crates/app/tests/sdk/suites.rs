@@ -135,6 +135,14 @@ async fn the_python_sdk_works_and_is_charged_exactly() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn three_vendors_sdks_page_through_the_models() {
+    let dev = Dev::start().await;
+    let arguments = [&script("models.py"), dev.text("base_url"), dev.text("key")];
+    run(&sdk("venv/bin/python"), &arguments).await;
+    dev.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_node_sdk_works_and_is_charged_exactly() {
     let dev = Dev::start().await;
     let folder = sdk("node");
