@@ -13,8 +13,6 @@ use crate::batch::{BatchError, give_back_in, run_in};
 use crate::recovery::Author;
 use crate::verbs::{Answer, Op, Unheard};
 
-/// How often a batch is said again at once when another transaction was in the way.
-const CONFLICT_TRIES: u32 = 3;
 /// Pause before the database is asked again, and its growth.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
@@ -118,6 +116,8 @@ impl Lane {
                     self.counts.repeat();
                     jobs.iter_mut().for_each(Job::may_have_happened);
                 }
+                // A conflict was waited for already (a lock, a deadlock), so it too is said again only
+                // after a look at who still waits: one locked account must not keep its lane longer.
                 self.wait_for_database().await;
                 vec![jobs]
             }
@@ -157,25 +157,15 @@ impl Lane {
 
     async fn commit(&self, jobs: &[Job], line: &mut Line) -> Result<Vec<Answer>, BatchError> {
         let ops: Vec<&Op> = jobs.iter().map(|job| &job.op).collect();
-        let mut tries: u32 = 0;
-        loop {
-            tries = tries.saturating_add(1);
-            let mut tx = line.begin(&self.database).await?;
-            let limit = self.database.settings().answer_timeout;
-            let said = match tokio::time::timeout(limit, run_in(&mut tx, &self.author, &ops)).await
-            {
-                Ok(said) => said,
-                Err(_) => return Err(BatchError::Db(silent())),
-            };
-            match tx.finish_and_keep(said).await {
-                Err(BatchError::Db(DbError::Conflict(_))) if tries < CONFLICT_TRIES => {}
-                Err(error) => return Err(error),
-                Ok((answers, session)) => {
-                    line.keep(session);
-                    return Ok(answers);
-                }
-            }
-        }
+        let mut tx = line.begin(&self.database).await?;
+        let limit = self.database.settings().answer_timeout;
+        let said = match tokio::time::timeout(limit, run_in(&mut tx, &self.author, &ops)).await {
+            Ok(said) => said,
+            Err(_) => return Err(BatchError::Db(silent())),
+        };
+        let (answers, session) = tx.finish_and_keep(said).await?;
+        line.keep(session);
+        Ok(answers)
     }
 
     /// Pauses until a connection can be had, longer each time.
@@ -324,3 +314,6 @@ fn silent() -> DbError {
         "no answer to a statement",
     )))
 }
+
+#[cfg(test)]
+mod tests;

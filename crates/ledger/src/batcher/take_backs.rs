@@ -192,3 +192,6 @@ impl Drop for Listener {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,8 +11,12 @@ mod desk;
 #[cfg(test)]
 mod house;
 #[cfg(test)]
+mod lanes;
+#[cfg(test)]
 mod recovery;
 #[cfg(test)]
 mod unheard;
 #[cfg(test)]
 mod verbs;
+#[cfg(test)]
+mod waiting;

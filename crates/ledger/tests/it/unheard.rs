@@ -1,11 +1,7 @@
 //! Callers who stop waiting: what was done for them is undone, unless it must stand.
 
-use std::future::poll_fn;
-use std::pin::Pin;
-use std::task::Poll;
 use std::time::Duration;
 
-use trunkline_db::Tx;
 use trunkline_ledger::{
     CapacityTake, Idempotency, Ledger, LedgerError, LedgerSettings, LedgerTasks, Owner, Reserve,
     Unheard,
@@ -13,9 +9,9 @@ use trunkline_ledger::{
 use trunkline_terms::{AccountId, NodeId, RequestId};
 
 use crate::house::{House, done, held, patient, request, reserve, settle};
+use crate::waiting::{begins, in_the_way, transfers, until_wallets};
 
 const SHORT: Duration = Duration::from_millis(60);
-const LONGEST: Duration = Duration::from_secs(10);
 
 /// A ledger whose callers lose their patience at once.
 async fn impatient(house: &House) -> (Ledger, LedgerTasks) {
@@ -24,41 +20,6 @@ async fn impatient(house: &House) -> (Ledger, LedgerTasks) {
         ..patient()
     };
     Ledger::open(house.data.clone(), &NodeId::new("n1").unwrap(), settings)
-        .await
-        .unwrap()
-}
-
-/// Stands in the way of everything the account does until it is rolled back.
-async fn in_the_way(house: &House, account: AccountId) -> Tx {
-    let mut tx = house.console.begin().await.unwrap();
-    sqlx::query("SELECT FROM ledger.account WHERE id = $1 FOR NO KEY UPDATE")
-        .bind(account.number())
-        .execute(&mut *tx)
-        .await
-        .unwrap();
-    tx
-}
-
-async fn until_wallets(house: &House, account: AccountId, wanted: [i64; 4]) {
-    let look = async {
-        while house.wallets(account).await != wanted {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    let found = tokio::time::timeout(LONGEST, look).await;
-    assert!(found.is_ok(), "{:?}", house.wallets(account).await);
-}
-
-/// Lets a caller speak, and says whether it waits.
-async fn begins<T>(caller: &mut Pin<Box<impl Future<Output = T>>>) -> bool {
-    poll_fn(|context| Poll::Ready(caller.as_mut().poll(context).is_pending())).await
-}
-
-async fn transfers(house: &House, request: RequestId) -> Vec<String> {
-    let mut session = house.data.session().await.unwrap();
-    sqlx::query_scalar("SELECT kind FROM ledger.transfer WHERE request_id = $1 ORDER BY kind")
-        .bind(request.uuid())
-        .fetch_all(&mut *session)
         .await
         .unwrap()
 }

@@ -1,9 +1,11 @@
 //! Reserve, extend, settle, void, refund, write off: each once, twice, too late, and too much.
 
+use trunkline_ledger::recovery::register;
 use trunkline_ledger::{
-    ExtendAnswer, RefundAnswer, RefundKind, ReserveAnswer, SettleAnswer, Shortage, Wallets,
+    Answer, ExtendAnswer, Op, RefundAnswer, RefundKind, ReserveAnswer, SettleAnswer, Shortage,
+    Wallets, run_in,
 };
-use trunkline_terms::AccountId;
+use trunkline_terms::{AccountId, NodeId};
 
 use crate::house::{House, done, extend, held, nanos, refund, request, reserve, settle, void};
 
@@ -279,6 +281,17 @@ async fn more_used_than_held_is_charged_as_held_and_the_rest_written_off() {
     .await
     .unwrap();
     assert_eq!(lost, 30);
+    let exact = request();
+    ledger.reserve(reserve(exact, account, 50)).await.unwrap();
+    assert_eq!(
+        ledger.settle(settle(exact, account, 50)).await,
+        Ok(done(50, 0))
+    );
+    let losses: i64 = sqlx::query_scalar("SELECT count(*) FROM ledger.write_off")
+        .fetch_one(&mut *session)
+        .await
+        .unwrap();
+    assert_eq!(losses, 1, "all that was held is no loss");
     house.audit().await;
 }
 
@@ -304,11 +317,36 @@ async fn another_accounts_word_changes_nothing() {
     );
     ledger.settle(settle(call, owner, 50)).await.unwrap();
     assert_eq!(
+        ledger.settle(settle(call, stranger, 50)).await,
+        Ok(SettleAnswer::NoHold),
+        "what another account paid is not told"
+    );
+    assert_eq!(
         ledger.refund(refund(call, stranger)).await,
         Ok(RefundAnswer::NothingCharged)
     );
     assert_eq!(house.wallets(stranger).await, [100, 0, 0, 0]);
     assert_eq!(house.wallets(owner).await, [50, 0, 0, 0]);
+    house.audit().await;
+}
+
+#[tokio::test]
+async fn an_id_said_twice_in_one_batch_is_held_once_and_only_for_its_own_account() {
+    let house = House::new().await;
+    let owner = house.account(100, 0).await;
+    let stranger = house.account(100, 0).await;
+    let node = NodeId::new("n1").unwrap();
+    let (author, _) = register(&house.data, &node).await.unwrap();
+    let call = request();
+    let words =
+        [owner, owner, stranger].map(|payer| Op::Reserve(Box::new(reserve(call, payer, 50))));
+    let mut tx = house.data.begin().await.unwrap();
+    let answers = run_in(&mut tx, &author, &words.each_ref()).await.unwrap();
+    tx.commit().await.unwrap();
+    let told = [held(50, 0), held(50, 0), ReserveAnswer::UnknownPayer].map(Answer::Reserve);
+    assert_eq!(answers, told);
+    assert_eq!(house.wallets(owner).await, [100, 50, 0, 0]);
+    assert_eq!(house.wallets(stranger).await, [100, 0, 0, 0]);
     house.audit().await;
 }
 

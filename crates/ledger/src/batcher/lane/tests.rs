@@ -1,0 +1,218 @@
+//! Callers who have gone, a process that was replaced, a database that is away, a kept connection.
+
+use trunkline_db::{PoolSettings, Role, connect_lazily};
+use trunkline_terms::{AccountId, Moment, Money, NodeId, RequestId, Secret};
+use trunkline_testkit::Db;
+
+use super::*;
+use crate::verbs::{
+    Detail, Outcome, Owner, Refund, RefundKind, Reserve, ReserveAnswer, Settle, SettleAnswer,
+    Wallets,
+};
+
+type Caller = oneshot::Receiver<Result<Answer, LedgerError>>;
+
+const ACCOUNT: AccountId = AccountId::new(1_000);
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn call() -> RequestId {
+    RequestId::new(Moment::from_micros(1), [0; 10])
+}
+
+fn settle(unheard: Unheard) -> Op {
+    Op::Settle(Box::new(Settle {
+        request: call(),
+        account: ACCOUNT,
+        amount: Money::from_nanos(5),
+        detail: Detail::nothing(Outcome::Complete),
+        unheard,
+    }))
+}
+
+fn refund() -> Op {
+    Op::Refund(Refund {
+        request: call(),
+        account: ACCOUNT,
+        kind: RefundKind::Refund,
+        amount: None,
+    })
+}
+
+fn reserve() -> Op {
+    Op::Reserve(Box::new(Reserve {
+        request: call(),
+        account: ACCOUNT,
+        key: None,
+        owner: Owner::Request,
+        amount: Money::from_nanos(5),
+        wallets: Wallets::TrialFirst,
+        model: "model".to_owned(),
+        endpoint: "chat".to_owned(),
+        group: "default".to_owned(),
+        price_version: [7; 32],
+        lifetime: PATIENCE,
+        capacity: None,
+        idempotency: None,
+    }))
+}
+
+/// A word, and its caller, who waits that much longer.
+fn asked(op: Op, patience: Duration) -> (Job, Caller) {
+    let (reply, caller) = oneshot::channel();
+    let job = Job {
+        op,
+        reply: Some(reply),
+        expires: Instant::now().checked_add(patience),
+        unsure: false,
+    };
+    (job, caller)
+}
+
+fn words(take_backs: &mut TakeBacks) -> Vec<&'static str> {
+    let word = |job: Job| {
+        assert!(job.reply.is_none(), "of our own accord");
+        match job.op {
+            Op::Reserve(_) => "reserve",
+            Op::Extend(_) => "extend",
+            Op::Settle(_) => "settle",
+            Op::Void(_) => "void",
+            Op::Refund(_) => "refund",
+            Op::WriteOff(_) => "write off",
+        }
+    };
+    take_backs.next(usize::MAX).into_iter().map(word).collect()
+}
+
+#[test]
+fn a_caller_has_given_up_when_it_has_gone_or_when_its_time_is_over() {
+    let now = Instant::now();
+    let (waits, _caller) = asked(reserve(), PATIENCE);
+    assert!(!waits.given_up(now));
+    assert!(
+        waits.given_up(now + PATIENCE + PATIENCE),
+        "its time is over"
+    );
+    let (gone, caller) = asked(reserve(), PATIENCE);
+    drop(caller);
+    assert!(gone.given_up(now), "it has gone before its time");
+    assert!(!Job::of_our_own(refund()).given_up(now), "nobody waits");
+}
+
+#[test]
+fn a_charge_not_yet_made_is_let_go_for_a_caller_who_has_gone_and_one_that_stands_is_still_made() {
+    let mut take_backs = TakeBacks::default();
+    let (late, mut told) = asked(settle(Unheard::TakeBack), Duration::ZERO);
+    let (waits, _caller) = asked(settle(Unheard::TakeBack), PATIENCE);
+    let waiting = forget_expired(vec![late, waits], &mut take_backs);
+    assert_eq!(waiting.len(), 1);
+    assert_eq!(told.try_recv(), Ok(Err(LedgerError::Unavailable)));
+    assert_eq!(words(&mut take_backs), ["void", "refund", "write off"]);
+    for (op, said) in [
+        (settle(Unheard::Stands), vec!["settle"]),
+        (refund(), vec!["refund"]),
+        (reserve(), vec![]),
+    ] {
+        let (job, caller) = asked(op, PATIENCE);
+        drop(caller);
+        assert!(forget_expired(vec![job], &mut take_backs).is_empty());
+        assert_eq!(words(&mut take_backs), said);
+    }
+}
+
+#[test]
+fn a_word_that_may_have_happened_is_not_forgotten_when_its_caller_goes_and_is_undone_once_known() {
+    let mut take_backs = TakeBacks::default();
+    let (paid, trial) = (Money::ZERO, Money::ZERO);
+    let held = Answer::Reserve(ReserveAnswer::Held { paid, trial });
+    let charged = Answer::Settle(SettleAnswer::Before {
+        charged: true,
+        paid,
+        trial,
+    });
+    let charge = settle(Unheard::TakeBack);
+    for (op, answered, undone) in [
+        (reserve(), held, vec!["void"]),
+        (charge, charged, vec!["void", "refund", "write off"]),
+    ] {
+        let (mut job, caller) = asked(op, Duration::ZERO);
+        job.may_have_happened();
+        drop(caller);
+        let still = forget_expired(vec![job], &mut take_backs);
+        assert_eq!((still.len(), words(&mut take_backs)), (1, vec![]));
+        answer(still, vec![answered], &mut take_backs);
+        assert_eq!(words(&mut take_backs), undone);
+    }
+}
+
+#[test]
+fn a_replaced_process_gives_back_what_it_may_have_charged_unheard_and_nothing_else() {
+    let retired = |mut job: Job, unsure| {
+        job.unsure = unsure;
+        let mut take_backs = TakeBacks::default();
+        job.retire(&mut take_backs);
+        take_backs.refunds().len()
+    };
+    let told = |op: Op, unsure| {
+        let (job, mut caller) = asked(op, PATIENCE);
+        let owed = retired(job, unsure);
+        assert_eq!(caller.try_recv(), Ok(Err(LedgerError::StaleEpoch)));
+        owed
+    };
+    assert_eq!(told(settle(Unheard::TakeBack), true), 1);
+    assert_eq!(
+        told(settle(Unheard::TakeBack), false),
+        0,
+        "it was not charged by this word; whoever was told of a charge keeps it"
+    );
+    assert_eq!(told(settle(Unheard::Stands), true), 0);
+    assert_eq!(
+        retired(Job::of_our_own(refund()), false),
+        1,
+        "a debt of ours"
+    );
+    assert_eq!(
+        told(refund(), false),
+        0,
+        "who was told no finds nothing done"
+    );
+}
+
+#[tokio::test]
+async fn an_absent_database_is_asked_ever_more_rarely_and_then_the_callers_patience_decides() {
+    let nowhere = Secret::new("postgres://nobody@127.0.0.1:1/nothing".to_owned());
+    let database = connect_lazily(&nowhere, Role::Data, PoolSettings::named("absent")).unwrap();
+    // A closed pool says no at once, so all the time that passes is pauses.
+    database.close().await.unwrap();
+    let lane = Lane {
+        database,
+        author: Author {
+            node: NodeId::new("n1").unwrap(),
+            epoch: 1,
+        },
+        max_batch: 1,
+        counts: Arc::new(Counters::default()),
+    };
+    let began = Instant::now();
+    let ended = tokio::time::timeout(PATIENCE, lane.wait_for_database()).await;
+    assert!(ended.is_ok(), "the callers are looked after again");
+    assert!(began.elapsed() >= LONGEST_PAUSE, "{:?}", began.elapsed());
+}
+
+#[tokio::test]
+async fn a_busy_lane_keeps_its_connection_for_a_second_and_an_idle_one_gives_it_back() {
+    let db = Db::fresh().await;
+    let database = db.connect(Role::Data).await;
+    let mut line = Line::default();
+    let tx = line.begin(&database).await.unwrap();
+    line.keep(tx.commit_and_keep().await.unwrap());
+    assert!(line.session.is_some(), "for the next batch");
+    let tx = line.begin(&database).await.unwrap();
+    line.since = line.since.and_then(|since| since.checked_sub(KEPT_AT_MOST));
+    line.keep(tx.commit_and_keep().await.unwrap());
+    assert!(line.session.is_none(), "the pool may replace it now");
+    let tx = line.begin(&database).await.unwrap();
+    line.keep(tx.commit_and_keep().await.unwrap());
+    assert!(line.session.is_some(), "a new second");
+    line.give_back();
+    assert!(line.session.is_none());
+}

@@ -1,0 +1,66 @@
+//! What is remembered, and what is undone at all.
+
+use trunkline_terms::Moment;
+
+use super::*;
+
+const ACCOUNT: AccountId = AccountId::new(1_000);
+
+fn call() -> RequestId {
+    RequestId::new(Moment::from_micros(1), [0; 10])
+}
+
+#[test]
+fn a_refund_is_remembered_however_many_holds_are_and_there_are_only_so_many_of_those() {
+    let mut take_backs = TakeBacks::default();
+    for _ in 0..=MAX_TAKE_BACKS {
+        take_backs.push(void(call(), ACCOUNT, Outcome::Cancelled));
+    }
+    assert_eq!(take_backs.0.len(), MAX_TAKE_BACKS);
+    take_backs.push(Op::Refund(Refund {
+        request: call(),
+        account: ACCOUNT,
+        kind: RefundKind::Undelivered,
+        amount: None,
+    }));
+    assert_eq!(take_backs.0.len(), MAX_TAKE_BACKS + 1);
+    assert_eq!(take_backs.refunds().len(), 1, "a charge nobody else finds");
+}
+
+#[test]
+fn only_what_was_done_by_the_very_word_that_nobody_heard_is_undone() {
+    let before = |charged| {
+        Ok(Answer::Settle(SettleAnswer::Before {
+            charged,
+            paid: Money::ZERO,
+            trial: Money::ZERO,
+        }))
+    };
+    assert!(moved(&before(true), true), "it may have been this word");
+    assert!(
+        !moved(&before(true), false),
+        "another word, and it was heard"
+    );
+    assert!(!moved(&before(false), true), "nothing was charged");
+    assert!(!moved(&before(false), false));
+    let held = ReserveAnswer::Held {
+        paid: Money::ZERO,
+        trial: Money::ZERO,
+    };
+    let done = SettleAnswer::Done {
+        paid: Money::ZERO,
+        trial: Money::ZERO,
+    };
+    for unsure in [false, true] {
+        assert!(moved(&Ok(Answer::Reserve(held.clone())), unsure));
+        assert!(moved(&Ok(Answer::Settle(done.clone())), unsure));
+        for nothing in [
+            Ok(Answer::Reserve(ReserveAnswer::AlreadyResolved)),
+            Ok(Answer::Settle(SettleAnswer::NoHold)),
+            Ok(Answer::WriteOff),
+            Err(LedgerError::Unavailable),
+        ] {
+            assert!(!moved(&nothing, unsure), "{nothing:?}");
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! Lanes between callers who leave and a database that is slow, away or keeps its answers back.
+
+use std::time::Duration;
+
+use trunkline_db::{Database, PoolSettings, Role, connect, connect_lazily};
+use trunkline_ledger::{Ledger, LedgerError, LedgerSettings, LedgerTasks, Owner, Unheard};
+use trunkline_terms::{AccountId, NodeId, RequestId};
+
+use crate::house::{House, done, held, patient, request, reserve, settle};
+use crate::waiting::{LONGEST, begins, in_the_way, transfers, until_blocked, until_wallets};
+
+const SHORT: Duration = Duration::from_millis(100);
+
+/// A pool that waits for locks as long as a test may take.
+fn unhurried() -> PoolSettings {
+    PoolSettings {
+        lock_timeout: LONGEST,
+        ..PoolSettings::named("lane")
+    }
+}
+
+/// A ledger that says everything in one lane.
+async fn one_lane(data: Database, settings: LedgerSettings) -> (Ledger, LedgerTasks) {
+    let settings = LedgerSettings {
+        lanes: 1,
+        ..settings
+    };
+    let node = NodeId::new("n1").unwrap();
+    Ledger::open(data, &node, settings).await.unwrap()
+}
+
+async fn outcome(house: &House, request: RequestId) -> String {
+    let mut session = house.data.session().await.unwrap();
+    sqlx::query_scalar("SELECT outcome FROM ledger.usage WHERE request_id = $1")
+        .bind(request.uuid())
+        .fetch_one(&mut *session)
+        .await
+        .unwrap()
+}
+
+async fn losses(house: &House) -> i64 {
+    let mut session = house.data.session().await.unwrap();
+    sqlx::query_scalar("SELECT count(*) FROM ledger.write_off")
+        .fetch_one(&mut *session)
+        .await
+        .unwrap()
+}
+
+/// Two words one after the other: whatever the lane owed before the first is paid by the second.
+async fn let_it_settle_down(ledger: &Ledger, account: AccountId) {
+    for _ in 0..2 {
+        let call = request();
+        ledger.reserve(reserve(call, account, 1)).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_charge_whose_caller_left_before_it_was_said_is_never_made_unless_it_stands() {
+    let house = House::new().await;
+    let (account, other) = (house.account(100, 0).await, house.account(100, 0).await);
+    let (ledger, _tasks) = one_lane(house.data.clone(), patient()).await;
+    let (call, job) = (request(), request());
+    ledger.reserve(reserve(call, account, 10)).await.unwrap();
+    let mut task = reserve(job, account, 20);
+    task.owner = Owner::Task(job.uuid());
+    ledger.reserve(task).await.unwrap();
+    let barrier = in_the_way(&house, other).await;
+    let mut busy = Box::pin(ledger.reserve(reserve(request(), other, 1)));
+    assert!(begins(&mut busy).await, "it waits");
+    until_blocked(&house).await;
+    let mut leaves = Box::pin(ledger.settle(settle(call, account, 10)));
+    let mut charge = settle(job, account, 20);
+    charge.unheard = Unheard::Stands;
+    let mut leaves_a_task = Box::pin(ledger.settle(charge));
+    assert!(begins(&mut leaves).await && begins(&mut leaves_a_task).await);
+    drop((leaves, leaves_a_task));
+    barrier.rollback().await.unwrap();
+    assert_eq!(busy.await, Ok(held(1, 0)));
+    until_wallets(&house, account, [80, 0, 0, 0]).await;
+    assert_eq!(transfers(&house, call).await, [""; 0], "never charged");
+    assert_eq!(outcome(&house, call).await, "database_away");
+    assert_eq!(transfers(&house, job).await, ["charge"]);
+    assert_eq!(outcome(&house, job).await, "complete");
+    house.audit().await;
+}
+
+#[tokio::test]
+async fn what_an_unknown_commit_did_goes_back_when_its_caller_has_gone() {
+    let house = House::new().await;
+    let account = house.account(100, 0).await;
+    let wire = house.db.wire();
+    let url = house.db.url_through(&wire, Role::Data);
+    let data = connect(&url, Role::Data, unhurried()).await.unwrap();
+    let (ledger, _tasks) = one_lane(data, patient()).await;
+    let (dropped, call) = (request(), request());
+    let barrier = in_the_way(&house, account).await;
+    let mut caller = Box::pin(ledger.reserve(reserve(dropped, account, 30)));
+    assert!(begins(&mut caller).await, "it waits");
+    until_blocked(&house).await;
+    drop(caller);
+    wire.cut_after_commit();
+    barrier.rollback().await.unwrap();
+    // Its answer comes after that of the lost word, and what is taken back comes before the next.
+    let_it_settle_down(&ledger, account).await;
+    assert_eq!(wire.strikes(), 1);
+    until_wallets(&house, account, [100, 2, 0, 0]).await;
+    assert_eq!(outcome(&house, dropped).await, "cancelled");
+
+    ledger.reserve(reserve(call, account, 10)).await.unwrap();
+    let barrier = in_the_way(&house, account).await;
+    let mut caller = Box::pin(ledger.settle(settle(call, account, 10)));
+    assert!(begins(&mut caller).await, "it waits");
+    until_blocked(&house).await;
+    drop(caller);
+    wire.cut_after_commit();
+    barrier.rollback().await.unwrap();
+    let_it_settle_down(&ledger, account).await;
+    assert_eq!(wire.strikes(), 2);
+    until_wallets(&house, account, [100, 4, 0, 0]).await;
+    assert_eq!(transfers(&house, call).await, ["charge", "undelivered"]);
+    house.audit().await;
+}
+
+#[tokio::test]
+async fn a_charge_that_was_heard_stays_when_it_is_said_again_and_nobody_listens() {
+    let house = House::new().await;
+    let account = house.account(100, 0).await;
+    let (ledger, _tasks) = one_lane(house.data.clone(), patient()).await;
+    let call = request();
+    ledger.reserve(reserve(call, account, 10)).await.unwrap();
+    let charge = settle(call, account, 10);
+    assert_eq!(ledger.settle(charge.clone()).await, Ok(done(10, 0)));
+    let barrier = in_the_way(&house, account).await;
+    let mut again = Box::pin(ledger.settle(charge));
+    assert!(begins(&mut again).await, "it waits");
+    until_blocked(&house).await;
+    drop(again);
+    barrier.rollback().await.unwrap();
+    let_it_settle_down(&ledger, account).await;
+    assert_eq!(house.wallets(account).await, [90, 2, 0, 0]);
+    assert_eq!(transfers(&house, call).await, ["charge"]);
+    assert_eq!(losses(&house).await, 0);
+    house.audit().await;
+}
+
+#[tokio::test]
+async fn a_lane_whose_callers_have_gone_ends_though_the_database_is_away() {
+    let house = House::new().await;
+    let account = house.account(100, 0).await;
+    let (elsewhere, _tasks) = one_lane(house.data.clone(), patient()).await;
+    let wire = house.db.wire();
+    wire.refuse();
+    let brief = PoolSettings {
+        acquire_timeout: SHORT,
+        ..unhurried()
+    };
+    let url = house.db.url_through(&wire, Role::Data);
+    let away = connect_lazily(&url, Role::Data, brief).unwrap();
+    let settings = LedgerSettings {
+        admission_wait: SHORT,
+        ..patient()
+    };
+    let (ledger, tasks) = Ledger::with_author(away, elsewhere.author().clone(), settings);
+    assert_eq!(
+        ledger.reserve(reserve(request(), account, 10)).await,
+        Err(LedgerError::Unavailable)
+    );
+    drop(ledger);
+    let ended = tokio::time::timeout(LONGEST, tasks.finish()).await;
+    assert!(
+        ended.is_ok(),
+        "a process can stop while the database is away"
+    );
+    assert_eq!(house.wallets(account).await, [100, 0, 0, 0]);
+    house.audit().await;
+}
+
+#[tokio::test]
+async fn a_locked_account_keeps_its_lane_only_as_long_as_its_callers_wait() {
+    let house = House::new().await;
+    let (locked, free) = (house.account(100, 0).await, house.account(100, 0).await);
+    let call = request();
+    let (calm, _calm_tasks) = one_lane(house.data.clone(), patient()).await;
+    calm.reserve(reserve(call, free, 10)).await.unwrap();
+    let hasty = PoolSettings {
+        lock_timeout: SHORT,
+        ..unhurried()
+    };
+    let data = house.db.connect_with(Role::Data, hasty).await;
+    let settings = LedgerSettings {
+        lanes: 1,
+        admission_wait: 3 * SHORT,
+        ..patient()
+    };
+    let (ledger, _tasks) = Ledger::with_author(data, calm.author().clone(), settings);
+    let barrier = in_the_way(&house, locked).await;
+    let both = async {
+        tokio::join!(
+            ledger.reserve(reserve(request(), locked, 10)),
+            ledger.settle(settle(call, free, 10)),
+        )
+    };
+    let told = tokio::time::timeout(LONGEST, both).await;
+    assert_eq!(
+        told,
+        Ok((Err(LedgerError::Unavailable), Ok(done(10, 0)))),
+        "the other account's charge goes through while the lock is held"
+    );
+    barrier.rollback().await.unwrap();
+    assert_eq!(house.wallets(locked).await, [100, 0, 0, 0]);
+    house.audit().await;
+}
+
+#[tokio::test]
+async fn an_idle_lane_leaves_its_connection_to_others() {
+    let house = House::new().await;
+    let account = house.account(100, 0).await;
+    let only_one = PoolSettings {
+        max_connections: 1,
+        acquire_timeout: LONGEST,
+        ..unhurried()
+    };
+    let data = house.db.connect_with(Role::Data, only_one).await;
+    let (ledger, _tasks) = one_lane(data.clone(), patient()).await;
+    for _ in 0..2 {
+        let told = ledger.reserve(reserve(request(), account, 10)).await;
+        assert_eq!(told, Ok(held(10, 0)));
+        let tx = data.begin().await;
+        tx.expect("the only connection is free")
+            .rollback()
+            .await
+            .unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_transaction_has_no_more_words_than_it_may() {
+    let house = House::new().await;
+    let account = house.account(100, 0).await;
+    let alone = LedgerSettings {
+        max_batch: 1,
+        ..patient()
+    };
+    let (ledger, _tasks) = one_lane(house.data.clone(), alone).await;
+    let one = || ledger.reserve(reserve(request(), account, 10));
+    let told = tokio::join!(one(), one(), one());
+    assert_eq!(told, (Ok(held(10, 0)), Ok(held(10, 0)), Ok(held(10, 0))));
+    let counts = ledger.counts();
+    assert_eq!((counts.words, counts.batches), (3, 3));
+}
