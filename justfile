@@ -71,6 +71,10 @@ storm calls="50000":
 streams count="1000" seconds="300":
     TRUNKLINE_STREAMS={{ count }} TRUNKLINE_STREAMS_SECONDS={{ seconds }} cargo nextest run --profile long --locked -p trunkline-app --test faults --no-capture -E 'test(streams::)'
 
+# Random models and requests, each quoted and then called: long form, ten thousand pairs.
+quotes pairs="10000":
+    TRUNKLINE_QUOTES={{ pairs }} cargo nextest run --profile long --locked -p trunkline-gateway --test it --no-capture -E 'test(pairs::)'
+
 # Words a second of the ledger beside its bare statements and beside one UPDATE per call.
 ledger-speed:
     cargo nextest run --cargo-profile release --profile long --locked -p trunkline-ledger --test speed --run-ignored all --no-capture

@@ -38,6 +38,15 @@ fn node(page: &mut Page, gateway: &Gateway) {
         page.gauge("keys_age_seconds", help);
         page.value("keys_age_seconds", &[], age.as_secs());
     }
+    let shelf = gateway.shelf();
+    page.gauge("catalog_revision", "The number of the catalog in use.");
+    page.value("catalog_revision", &[], shelf.revision);
+    page.gauge("catalog_models", "Models in it.");
+    page.value("catalog_models", &[], shelf.book.count());
+    let help = "The number of a newer catalog that cannot be used; 0 if there is none.";
+    page.gauge("catalog_refused_revision", help);
+    let refused = gateway.inner.refused_catalog.load(Ordering::Relaxed);
+    page.value("catalog_refused_revision", &[], refused);
 }
 
 fn calls(page: &mut Page, gateway: &Gateway) {
