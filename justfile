@@ -67,6 +67,10 @@ chaos rounds="20":
 storm calls="50000":
     TRUNKLINE_STORM_CALLS={{ calls }} cargo nextest run --profile long --locked -p trunkline-app --test faults --no-capture -E 'test(storm::)'
 
+# Prices that change under load on two nodes: long form, a hundred changes.
+reload changes="100":
+    TRUNKLINE_RELOAD={{ changes }} cargo nextest run --profile long --locked -p trunkline-app --test faults --no-capture -E 'test(reload::)'
+
 # Slow streams at once, and the memory they take: long form, a thousand for five minutes.
 streams count="1000" seconds="300":
     TRUNKLINE_STREAMS={{ count }} TRUNKLINE_STREAMS_SECONDS={{ seconds }} cargo nextest run --profile long --locked -p trunkline-app --test faults --no-capture -E 'test(streams::)'
