@@ -87,6 +87,10 @@ ledger-speed:
 ledger-growth:
     cargo nextest run --profile long --locked -p trunkline-ledger --test growth --run-ignored all --no-capture
 
+# Ten thousand models: time to build, load and change, memory, and the cost of a lookup beside ten.
+catalog-scale:
+    cargo nextest run --profile long --locked --config profile.dev.package.trunkline-catalog.opt-level=3 -p trunkline-gateway --test it --run-ignored all --no-capture -E 'test(scale::)'
+
 # A real vendor beside the simulator, if its key is in the environment; spends at most LIVE_MAX_USD (0.05).
 live provider:
     cargo run --quiet --locked -p trunkline-live -- {{ provider }}

@@ -53,6 +53,8 @@ mod rows;
 #[cfg(test)]
 mod rules;
 #[cfg(test)]
+mod scale;
+#[cfg(test)]
 mod spoilt;
 #[cfg(test)]
 mod tls;

@@ -161,12 +161,7 @@ impl Dice {
         };
         // Three lengths, three words and two kinds of hours would be more tiers than a list may have.
         let has_room = (thresholds.len() + 1) * (service_tiers.len() + 1) < 9;
-        let window = (self.percent(40) && has_room).then(|| {
-            let zone = self.pick(&["UTC", "Asia/Shanghai", "America/New_York"]);
-            let first = self.below(12);
-            let hours: Vec<u64> = (first..first + 8).collect();
-            json!({ "dim": "wall_clock", "timezone": zone, "weekdays": [1, 2, 3, 4, 5], "hours": hours })
-        });
+        let window = (self.percent(40) && has_room).then(|| self.window());
         let columns = |factor: u64| {
             let all = |up: u64, down: u64| -> Map<String, Value> {
                 let each = base.iter();
@@ -210,6 +205,14 @@ impl Dice {
         let (standard, paid) = columns(1);
         let unit = if per_call { "per_call" } else { "tokens" };
         json!({ "billing_unit": unit, "standard": standard, "paid": paid, "tiers": tiers })
+    }
+
+    /// Eight hours of working days somewhere.
+    fn window(&mut self) -> Value {
+        let zone = self.pick(&["UTC", "Asia/Shanghai", "America/New_York"]);
+        let first = self.below(12);
+        let hours: Vec<u64> = (first..first + 8).collect();
+        json!({ "dim": "wall_clock", "timezone": zone, "weekdays": [1, 2, 3, 4, 5], "hours": hours })
     }
 
     /// A request to a model.
