@@ -228,7 +228,7 @@ async fn spoilt(arena: &Arena, second: &crate::arena::SecondNode) -> Vec<Duratio
         assert_eq!(told["pricing_version"], before["pricing_version"]);
         assert_eq!(told["maximum_usd"], before["maximum_usd"]);
     }
-    let log = std::fs::read_to_string(&second.log).unwrap();
+    let log = String::from_utf8(std::fs::read(&second.log).unwrap()).unwrap();
     let line = log
         .lines()
         .find(|line| line.contains("a catalog is not used"));

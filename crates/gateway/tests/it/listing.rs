@@ -28,7 +28,7 @@ standard = { per_call = 1 }
 const LLAMA: &str = "meta/llama-3.1:70b";
 
 async fn house() -> House {
-    let house = House::new().await;
+    let house = Box::pin(House::new()).await;
     house.sell(MORE).await;
     house
 }

@@ -70,7 +70,7 @@ const NAMES: [&str; 5] = [
 ];
 
 async fn house(wishes: Wishes) -> House {
-    let house = House::build(wishes).await;
+    let house = Box::pin(House::build(wishes)).await;
     house.sell(TIERS).await;
     let base = house.simulator.base_url();
     let models = NAMES.map(|name| (name, name));

@@ -168,10 +168,8 @@ impl Dice {
                 each.map(|(face, price)| ((*face).to_owned(), json!(price * factor * up / down)))
                     .collect()
             };
-            (
-                json!(all(1, 1)),
-                has_paid.then(|| json!(all(3, 4))).unwrap_or(Value::Null),
-            )
+            let paid = has_paid.then(|| all(3, 4));
+            (json!(all(1, 1)), json!(paid))
         };
         let mut tiers = Vec::new();
         for context in 0..=thresholds.len() {
