@@ -71,9 +71,17 @@ chaos rounds="20":
 storm calls="50000":
     TRUNKLINE_STORM_CALLS={{ calls }} cargo nextest run --profile long --locked -p trunkline-app --test faults --no-capture -E 'test(storm::)'
 
+# Prices that change under load on two nodes: long form, a hundred changes.
+reload changes="100":
+    TRUNKLINE_RELOAD={{ changes }} cargo nextest run --profile long --locked -p trunkline-app --test faults --no-capture -E 'test(reload::)'
+
 # Slow streams at once, and the memory they take: long form, a thousand for five minutes.
 streams count="1000" seconds="300":
     TRUNKLINE_STREAMS={{ count }} TRUNKLINE_STREAMS_SECONDS={{ seconds }} cargo nextest run --profile long --locked -p trunkline-app --test faults --no-capture -E 'test(streams::)'
+
+# Random models and requests, each quoted and then called: long form, ten thousand pairs.
+quotes pairs="10000":
+    TRUNKLINE_QUOTES={{ pairs }} cargo nextest run --profile long --locked -p trunkline-gateway --test it --no-capture -E 'test(pairs::)'
 
 # Words a second of the ledger beside its bare statements and beside one UPDATE per call.
 ledger-speed:
@@ -82,6 +90,10 @@ ledger-speed:
 # Buffers that a settlement, a lookup and a list touch at 2 and at 20 million usage rows.
 ledger-growth:
     cargo nextest run --profile long --locked -p trunkline-ledger --test growth --run-ignored all --no-capture
+
+# Ten thousand models: time to build, load and change, memory, and the cost of a lookup beside ten.
+catalog-scale:
+    cargo nextest run --profile long --locked --config profile.dev.package.trunkline-catalog.opt-level=3 -p trunkline-gateway --test it --run-ignored all --no-capture -E 'test(scale::)'
 
 # A real vendor beside the simulator, if its key is in the environment; spends at most LIVE_MAX_USD (0.05).
 live provider:

@@ -46,6 +46,15 @@ pub(crate) fn read(sale: &Sale, request: &ChatRequest) -> Result<Reading, Fault>
     Ok(reading)
 }
 
+/// Whether a length is written for a caller who gave none. An answer that comes whole cannot be
+/// stopped, so it must say how long it may become. A stream is paid for as it goes, and ends where the
+/// model's own limit is; where the record does not know that one, nothing would keep the call below
+/// what was quoted.
+pub(crate) fn is_capped(entry: &Entry, request: &ChatRequest) -> bool {
+    let known = entry.specs.max_output_tokens.is_some();
+    request.max_output.is_none() && !(request.stream && known)
+}
+
 /// What strict mode says of a field that would not do what it seems to.
 pub(crate) fn trapped(note: &Note) -> Fault {
     let what = match note.fate {
@@ -164,9 +173,14 @@ impl Reading {
                 let text = format!("{:?} writes at most {most} tokens", request.model);
                 Err(invalid(CAP, text))
             }
-            None if !request.stream => {
-                let why = "an answer that comes whole cannot be stopped, so its longest length is \
-                           written out and reserved";
+            None if is_capped(entry, request) => {
+                let why = if request.stream {
+                    "nobody knows how long answers of this model become, so a longest length is \
+                     written out"
+                } else {
+                    "an answer that comes whole cannot be stopped, so its longest length is \
+                     written out and reserved"
+                };
                 let code = "max_tokens_defaulted";
                 let note = Note::told(CAP, Fate::Defaulted, code, why).with_value(most.to_string());
                 self.report.say(note);

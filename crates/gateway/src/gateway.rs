@@ -169,6 +169,13 @@ impl Gateway {
             Err(error @ (ShelfError::Book(_) | ShelfError::Unreadable { .. })) => {
                 tracing::error!(%error, catalog.revision = newest, "a catalog is not used");
                 refused.store(newest, Ordering::Relaxed);
+                // A node that has just started has none yet; the others sell what was good.
+                if before.revision == 0 {
+                    let usable = |changes| Shelf::of_changes(changes).ok();
+                    let good = catalog::newest_usable(session, newest, usable).await?;
+                    good.into_iter()
+                        .for_each(|shelf| self.inner.shelf.set(shelf));
+                }
                 Ok(())
             }
         }

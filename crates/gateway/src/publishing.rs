@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use trunkline_catalog::{Book, BookError, Document, Entry, Frame};
 use trunkline_db::{DbError, Tx};
-use trunkline_store::catalog::{self, NewChange};
+use trunkline_store::catalog::{self, Changes, NewChange};
 
 use crate::shelf::{Shelf, ShelfError};
 
@@ -88,15 +88,19 @@ impl Change {
 
 /// Changes the catalog. Two of these take turns; the second one sees what the first one wrote.
 ///
-/// The change is made of the catalog as it is then.
+/// The change is made of the catalog as it is then. If somebody has written one that does not pass its
+/// checks, it is made of the last good one, and takes back what was written since.
 pub async fn publish(
     tx: &mut Tx,
     signed: Signed<'_>,
     change: impl FnOnce(&Book) -> Change,
 ) -> Result<Published, PublishError> {
     let number = catalog::next_number(tx).await?;
-    let before = stored(tx).await?;
-    let change = without_sames(change(&before.book), &before.book);
+    let (before, spoilt) = stored(tx).await?;
+    let mut change = without_sames(change(&before.book), &before.book);
+    if let Some(spoilt) = spoilt {
+        restore(&mut change, spoilt, &before.book);
+    }
     if change.frame.is_none() && change.models.is_empty() {
         return Ok(Published {
             after: before.clone(),
@@ -135,11 +139,32 @@ pub async fn publish(
     })
 }
 
-/// The catalog as this transaction sees it.
-async fn stored(tx: &mut Tx) -> Result<Shelf, PublishError> {
+/// The catalog as this transaction sees it. If it cannot be used, then the last one that can, and what
+/// was written since.
+async fn stored(tx: &mut Tx) -> Result<(Shelf, Option<Changes>), PublishError> {
     let newest = catalog::newest(tx).await?;
     let changes = catalog::changes_between(tx, (0, newest)).await?;
-    Shelf::of_changes(changes).map_err(PublishError::Stored)
+    let error = match Shelf::of_changes(changes) {
+        Ok(shelf) => return Ok((shelf, None)),
+        Err(error) => error,
+    };
+    let usable = |changes| Shelf::of_changes(changes).ok();
+    let Some(good) = catalog::newest_usable(tx, newest, usable).await? else {
+        return Err(PublishError::Stored(error));
+    };
+    let spoilt = catalog::changes_between(tx, (good.revision, newest)).await?;
+    Ok((good, Some(spoilt)))
+}
+
+/// Whatever was written since the last good catalog, and is not changed now, is as it was then.
+fn restore(change: &mut Change, spoilt: Changes, good: &Book) {
+    if spoilt.frame.is_some() && change.frame.is_none() {
+        change.frame = Some(good.frame().clone());
+    }
+    for (name, _) in spoilt.models {
+        let entry = good.model(&name).map(|model| model.entry().clone());
+        change.models.entry(name).or_insert(entry);
+    }
 }
 
 fn without_sames(mut change: Change, before: &Book) -> Change {

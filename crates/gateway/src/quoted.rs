@@ -15,8 +15,6 @@ use crate::fields::{self, Reading};
 
 /// The endpoint's word in policies and usage rows.
 pub(crate) const ENDPOINT: &str = "chat";
-/// The least that a token can be: longer ones are rare in what people and programs write.
-const BYTES_PER_TOKEN_AT_MOST: u64 = 128;
 
 /// What is asked of a price.
 pub(crate) struct Asked {
@@ -87,12 +85,9 @@ impl Quoted {
             return Err(fields::trapped(note));
         }
         let most = sale.model.entry().specs.max_output();
-        // A call that cannot be stopped must say how long it may become.
-        let cap = match (request.max_output, request.stream) {
-            (Some(asked), _) => Some(asked),
-            (None, false) => Some(most),
-            (None, true) => None,
-        };
+        let cap = request
+            .max_output
+            .or_else(|| fields::is_capped(sale.model.entry(), &request).then_some(most));
         let all = cap.unwrap_or(most).saturating_mul(request.choices);
         let covered = if request.stream {
             all.min(tranche)
@@ -140,10 +135,8 @@ impl Quoted {
 
     /// The least that the call can cost if it is answered at all.
     pub(crate) fn floor(&self) -> Result<Money, Fault> {
-        let bytes = u64::try_from(self.request.body().len()).unwrap_or(u64::MAX);
-        let least = bytes.checked_div(BYTES_PER_TOKEN_AT_MOST).unwrap_or(0);
         let limits = Limits {
-            input: least.min(self.request.input_tokens).max(1),
+            input: self.request.input_least,
             output: 0,
             calls: 1,
             video_seconds: 0,

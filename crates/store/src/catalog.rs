@@ -18,6 +18,8 @@ pub const NOTE_MAX_CHARACTERS: usize = 500;
 pub const AUTHOR_MAX_CHARACTERS: usize = 100;
 /// Changes that a list shows at most.
 pub const HISTORY_MAX_ROWS: i64 = 1_000;
+/// Changes that are tried for one that can be used.
+pub const HISTORY_MAX_USED: i64 = 100;
 
 /// A change to write.
 #[derive(Debug, Clone)]
@@ -153,6 +155,29 @@ pub async fn changes_between(
             models.push((row.try_get("name")?, entry.map(|Json(entry)| entry)));
         }
     }
+}
+
+/// The newest of the latest catalogs before a number that somebody can use, as they see it. Looks at
+/// no more than [`HISTORY_MAX_USED`] of them.
+pub async fn newest_usable<T>(
+    connection: &mut PgConnection,
+    before: i64,
+    usable: impl Fn(Changes) -> Option<T>,
+) -> Result<Option<T>, DbError> {
+    let numbers: Vec<i64> = sqlx::query_scalar(
+        "SELECT revision FROM app.catalog_change WHERE revision < $1 ORDER BY revision DESC LIMIT $2",
+    )
+    .bind(before)
+    .bind(HISTORY_MAX_USED)
+    .fetch_all(&mut *connection)
+    .await?;
+    for number in numbers {
+        let changes = changes_between(connection, (0, number)).await?;
+        if let Some(found) = usable(changes) {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
 }
 
 /// One model, the frame and the version of the prices as they were at a number. None if it was not

@@ -56,12 +56,24 @@ pub(crate) struct Arena {
     pub(crate) key: String,
     pub(crate) account: AccountId,
     pub(crate) data: Database,
-    folder: tempfile::TempDir,
+    pub(crate) console: Database,
+    pub(crate) keyring: Keyring,
+    pub(crate) folder: tempfile::TempDir,
+    /// Where the gateway tells its numbers.
+    pub(crate) admin: Option<SocketAddr>,
     gateway: Option<Child>,
     /// Whether the gateway reaches its database through the wire.
     wired: bool,
     /// The line to the upstream.
     pub(crate) road: Wire,
+}
+
+/// A second process on the same database.
+pub(crate) struct SecondNode {
+    pub(crate) address: SocketAddr,
+    pub(crate) admin: SocketAddr,
+    pub(crate) log: std::path::PathBuf,
+    _gateway: Child,
 }
 
 impl Arena {
@@ -114,7 +126,10 @@ impl Arena {
             key,
             account,
             data,
+            console,
+            keyring,
             folder,
+            admin: None,
             gateway: None,
             wired,
             road,
@@ -129,8 +144,9 @@ impl Arena {
         loop {
             let mut gateway = self.command(self.address).spawn().unwrap();
             let line = first_line(&mut gateway).await;
-            if line.contains("\"listen\"") {
+            if let Some(admin) = admin_of(&line) {
                 self.gateway = Some(gateway);
+                self.admin = Some(admin);
                 return;
             }
             assert!(
@@ -165,6 +181,26 @@ impl Arena {
             .stderr(Stdio::null())
             .kill_on_drop(true);
         command
+    }
+
+    /// A process of another name beside it, which writes its log into a file.
+    pub(crate) async fn second_node(&self) -> SecondNode {
+        let address = free_address();
+        let log = self.folder.path().join("second.log");
+        let mut gateway = self
+            .command(address)
+            .env("TRUNKLINE__NODE__NAME", "node-2")
+            .stderr(std::fs::File::create(&log).unwrap())
+            .spawn()
+            .unwrap();
+        let line = first_line(&mut gateway).await;
+        let admin = admin_of(&line).expect("the second node starts");
+        SecondNode {
+            address,
+            admin,
+            log,
+            _gateway: gateway,
+        }
     }
 
     /// Puts another process of the same name in its place, on an address of its own. The one before
@@ -226,6 +262,13 @@ pub(crate) async fn audit_of(postgres: &Postgres) {
 fn free_address() -> SocketAddr {
     let port = TcpListener::bind("127.0.0.1:0").unwrap();
     port.local_addr().unwrap()
+}
+
+/// Where a gateway that listens tells its numbers, by the line it says so in.
+fn admin_of(line: &str) -> Option<SocketAddr> {
+    let said: serde_json::Value = serde_json::from_str(line).ok()?;
+    said["listen"].as_str()?;
+    said["admin"].as_str()?.parse().ok()
 }
 
 async fn first_line(gateway: &mut Child) -> String {

@@ -6,6 +6,10 @@ mod arena;
 #[cfg(test)]
 mod load;
 #[cfg(test)]
+mod prices;
+#[cfg(test)]
+mod reload;
+#[cfg(test)]
 mod rows;
 #[cfg(test)]
 mod storm;

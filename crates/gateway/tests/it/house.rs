@@ -52,8 +52,9 @@ pub(crate) struct House {
     pub(crate) wire: Option<Wire>,
     pub(crate) admin: SocketAddr,
     pub(crate) stop_traces: watch::Sender<bool>,
+    pub(crate) document: Document,
+    pub(crate) client: Client,
     keyring: Keyring,
-    client: Client,
     stop: watch::Sender<bool>,
     _tasks: LedgerTasks,
 }
@@ -109,7 +110,7 @@ impl House {
             providers: Providers::builtin().unwrap(),
             keyring: keyring(),
             client: client.clone(),
-            clock: Arc::new(SystemClock),
+            clock: wishes.clock,
             random: Arc::new(SystemRandom),
             telemetry,
         });
@@ -137,6 +138,7 @@ impl House {
             admin,
             stop_traces,
             keyring: keyring(),
+            document,
             client,
             stop,
             _tasks: tasks,
@@ -154,7 +156,11 @@ impl House {
 
     /// Changes what is sold: adds what a catalog says, and lets the gateway see it.
     pub(crate) async fn sell(&self, catalog: &str) {
-        let document = Catalog::from_toml(catalog).unwrap();
+        self.sell_document(Catalog::from_toml(catalog).unwrap())
+            .await;
+    }
+
+    pub(crate) async fn sell_document(&self, document: Catalog) {
         let mut tx = self.console.begin().await.unwrap();
         let signed = Signed {
             author: "house",
@@ -176,7 +182,7 @@ impl House {
         self.key_of(other, PolicyFields::default()).await
     }
 
-    async fn key_of(&self, account: AccountId, fields: PolicyFields) -> String {
+    pub(crate) async fn key_of(&self, account: AccountId, fields: PolicyFields) -> String {
         let mut tx = self.console.begin().await.unwrap();
         let new = NewKey {
             account,
@@ -272,8 +278,21 @@ impl House {
         body: Bytes,
         extra: &[(&'static str, &str)],
     ) -> Answer {
+        self.send_as((self.address, &self.key), method, path, body, extra)
+            .await
+    }
+
+    /// To this node, with this key.
+    pub(crate) async fn send_as(
+        &self,
+        (address, key): (SocketAddr, &str),
+        method: Method,
+        path: &str,
+        body: Bytes,
+        extra: &[(&'static str, &str)],
+    ) -> Answer {
         let mut headers = HeaderMap::new();
-        let bearer = format!("Bearer {}", self.key);
+        let bearer = format!("Bearer {key}");
         headers.insert(AUTHORIZATION, HeaderValue::from_str(&bearer).unwrap());
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         for (name, value) in extra {
@@ -282,7 +301,7 @@ impl House {
         let minute = Duration::from_secs(60);
         let call = Outgoing {
             method,
-            uri: format!("http://{}{path}", self.address).parse().unwrap(),
+            uri: format!("http://{address}{path}").parse().unwrap(),
             headers,
             body,
             deadlines: Deadlines {
@@ -425,7 +444,7 @@ pub(crate) fn ask_streaming(prompt: &str) -> Value {
     body
 }
 
-async fn account(console: &Database, paid: i64, trial: i64) -> AccountId {
+pub(crate) async fn account(console: &Database, paid: i64, trial: i64) -> AccountId {
     let mut tx = console.begin().await.unwrap();
     let id = desk::create_account(&mut tx, AccountKind::Live)
         .await
@@ -434,7 +453,7 @@ async fn account(console: &Database, paid: i64, trial: i64) -> AccountId {
         id,
         name: "Ada",
         group: "default",
-        allowed_groups: &["vip".to_owned()],
+        allowed_groups: &["vip", "odd", "third"].map(str::to_owned),
         shard: Shard::new(1).unwrap(),
     };
     accounts::create(&mut tx, &new).await.unwrap();

@@ -27,19 +27,35 @@ mod house;
 #[cfg(test)]
 mod leaving;
 #[cfg(test)]
+mod listing;
+#[cfg(test)]
 mod log;
 #[cfg(test)]
 mod metrics;
 #[cfg(test)]
 mod money;
 #[cfg(test)]
+mod nodes;
+#[cfg(test)]
+mod pairs;
+#[cfg(test)]
 mod played;
 #[cfg(test)]
+mod prices;
+#[cfg(test)]
 mod providers;
+#[cfg(test)]
+mod quotes;
+#[cfg(test)]
+mod random;
 #[cfg(test)]
 mod rows;
 #[cfg(test)]
 mod rules;
+#[cfg(test)]
+mod scale;
+#[cfg(test)]
+mod spoilt;
 #[cfg(test)]
 mod tls;
 #[cfg(test)]

@@ -1,6 +1,10 @@
 //! What a test wants of its house and its channels.
 
+use std::sync::Arc;
+
+use trunkline_db::SystemClock;
 use trunkline_gateway::{EdgeSettings, Settings};
+use trunkline_terms::Clock;
 
 /// What a house is to be like.
 pub(crate) struct Wishes {
@@ -13,6 +17,8 @@ pub(crate) struct Wishes {
     pub(crate) edge: EdgeSettings,
     /// Where traces go, and how many of a thousand.
     pub(crate) traces: Option<(String, u64)>,
+    /// The gateway's clock.
+    pub(crate) clock: Arc<dyn Clock>,
 }
 
 /// What a channel is to be like.
@@ -34,6 +40,7 @@ impl Default for Wishes {
             breakable: false,
             edge: EdgeSettings::default(),
             traces: None,
+            clock: Arc::new(SystemClock),
         }
     }
 }

@@ -22,6 +22,8 @@ const MAX_MESSAGES: usize = 100_000;
 pub(super) struct Media {
     pub(super) bytes: u64,
     pub(super) tokens: u64,
+    /// Bytes of what is said, as it is read: no escapes, no spaces between values.
+    pub(super) said: u64,
 }
 
 #[derive(Deserialize)]
@@ -40,8 +42,8 @@ struct Message<'a> {
 
 enum Content<'a> {
     Parts(Vec<Part<'a>>),
-    /// Its words are counted by the bytes of the whole.
-    Text,
+    /// Its words are counted by the bytes of the whole; here is how many it has.
+    Text(u64),
 }
 
 /// Takes content as it comes. To try one kind after the other would copy it and write out why it is
@@ -50,6 +52,8 @@ struct ContentVisitor;
 
 #[derive(Deserialize)]
 struct Part<'a> {
+    #[serde(default)]
+    text: Option<Said>,
     #[serde(borrow, default)]
     image_url: Option<Image<'a>>,
     #[serde(borrow, default)]
@@ -57,6 +61,11 @@ struct Part<'a> {
     #[serde(borrow, default)]
     file: Option<File<'a>>,
 }
+
+/// How many bytes a text has. It is not kept.
+struct Said(u64);
+
+struct SaidVisitor;
 
 #[derive(Deserialize)]
 #[serde(untagged)]
@@ -114,10 +123,14 @@ pub(super) fn read_messages(bytes: &[u8]) -> Result<Media, Refusal> {
                 "every message needs `content`, except an assistant's with tool calls",
             ));
         }
-        if let Some(Content::Parts(parts)) = &message.content {
-            for (number, part) in parts.iter().enumerate() {
-                media.add(part, &format!("messages[{place}].content[{number}]"))?;
+        match &message.content {
+            Some(Content::Parts(parts)) => {
+                for (number, part) in parts.iter().enumerate() {
+                    media.add(part, &format!("messages[{place}].content[{number}]"))?;
+                }
             }
+            Some(Content::Text(bytes)) => media.said = media.said.saturating_add(*bytes),
+            None => {}
         }
     }
     Ok(media)
@@ -136,8 +149,8 @@ impl<'de> Visitor<'de> for ContentVisitor {
         formatter.write_str("a text or a list of parts")
     }
 
-    fn visit_str<E: Error>(self, _: &str) -> Result<Self::Value, E> {
-        Ok(Content::Text)
+    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Content::Text(length(text)))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Self::Value, A::Error> {
@@ -146,6 +159,24 @@ impl<'de> Visitor<'de> for ContentVisitor {
             all.push(part);
         }
         Ok(Content::Parts(all))
+    }
+}
+
+impl<'de> Deserialize<'de> for Said {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(SaidVisitor)
+    }
+}
+
+impl Visitor<'_> for SaidVisitor {
+    type Value = Said;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a text")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Said, E> {
+        Ok(Said(length(text)))
     }
 }
 
@@ -159,6 +190,9 @@ impl Message<'_> {
 
 impl Media {
     fn add(&mut self, part: &Part<'_>, place: &str) -> Result<(), Refusal> {
+        if let Some(Said(bytes)) = part.text {
+            self.said = self.said.saturating_add(bytes);
+        }
         if let Some(image) = &part.image_url {
             let (Image::Address { url } | Image::Bare(url)) = image;
             self.more(url, IMAGE_TOKENS);

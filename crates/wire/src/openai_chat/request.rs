@@ -21,6 +21,8 @@ const FRAME_TOKENS: u64 = 64;
 const ASCII_BYTES_PER_TOKEN: u64 = 2;
 /// The same as a fair guess.
 const FAIR_BYTES_PER_TOKEN: u64 = 4;
+/// Bytes of what is said for one token, at most: longer ones are rare in any language.
+const MOST_BYTES_PER_TOKEN: u64 = 128;
 /// Tokens of one character outside ASCII, at most, in what people write.
 const TOKENS_PER_WIDE_CHARACTER: u64 = 2;
 
@@ -54,6 +56,9 @@ pub struct ChatRequest {
     pub input_tokens: u64,
     /// Input tokens as a fair guess, for when nobody tells.
     pub input_estimate: u64,
+    /// Input tokens, not more than there must be: of what is said alone, since an image of a
+    /// megabyte may be a hundred tokens, and spaces between values are none.
+    pub input_least: u64,
     /// The word for how hard to think.
     pub reasoning_effort: Option<String>,
     /// It names an earlier response, which means nothing here.
@@ -106,6 +111,7 @@ impl ChatRequest {
             .value(PREVIOUS_RESPONSE)
             .is_some_and(|value| value != b"null");
         let reasoning_effort = typed(&object, "reasoning_effort", "a word")?;
+        let input_least = media.said.div_euclid(MOST_BYTES_PER_TOKEN).max(1);
         let (input_tokens, input_estimate) = input_tokens(&object, media);
         let layout = object.layout();
         drop(object);
@@ -119,6 +125,7 @@ impl ChatRequest {
             choices,
             input_tokens,
             input_estimate,
+            input_least,
             reasoning_effort,
             names_a_response,
             layout,

@@ -1,0 +1,134 @@
+//! A second gateway on the same database, a clock that is set by hand, and quotes.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use bytes::Bytes;
+use http::Method;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use trunkline_db::Role;
+use trunkline_gateway::{Door, EdgeSettings, Gateway, Parts, Settings};
+use trunkline_keyring::{Keyring, SystemRandom};
+use trunkline_ledger::{Ledger, LedgerSettings, LedgerTasks, audit, partitions};
+use trunkline_terms::{Clock, Moment, NodeId};
+use trunkline_upstream::Providers;
+
+use crate::house::{Got, House};
+
+/// A clock that stands where it is put.
+#[derive(Debug, Clone)]
+pub(crate) struct Hands(Arc<AtomicI64>);
+
+impl Hands {
+    pub(crate) fn at(seconds: i64) -> Self {
+        Self(Arc::new(AtomicI64::new(seconds * 1_000_000)))
+    }
+
+    pub(crate) fn put(&self, seconds: i64) {
+        self.0.store(seconds * 1_000_000, Ordering::SeqCst);
+    }
+}
+
+impl Clock for Hands {
+    fn now(&self) -> Moment {
+        Moment::from_micros(self.0.load(Ordering::SeqCst))
+    }
+}
+
+/// Another node.
+pub(crate) struct Node {
+    pub(crate) gateway: Gateway,
+    pub(crate) address: SocketAddr,
+    stop: watch::Sender<bool>,
+    _tasks: LedgerTasks,
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        self.stop.send_replace(true);
+    }
+}
+
+impl House {
+    /// A second node beside the house's own, with the same keys and books.
+    pub(crate) async fn second_node(&self, clock: Arc<dyn Clock>) -> Node {
+        let name = NodeId::new("n2").unwrap();
+        let (ledger, tasks) = Ledger::open(self.data.clone(), &name, LedgerSettings::default())
+            .await
+            .unwrap();
+        let gateway = Gateway::new(Parts {
+            settings: Settings::default(),
+            ledger,
+            data: self.data.clone(),
+            providers: Providers::builtin().unwrap(),
+            keyring: Keyring::new(&self.document, Arc::new(SystemRandom)).unwrap(),
+            client: self.client.clone(),
+            clock,
+            random: Arc::new(SystemRandom),
+            telemetry: None,
+        });
+        gateway.refresh().await.unwrap();
+        let any = SocketAddr::from(([127, 0, 0, 1], 0));
+        let door = Door::bind(any, EdgeSettings::default()).await.unwrap();
+        let address = door.address().unwrap();
+        let edge = door.open(gateway.clone());
+        let (stop, stopped) = watch::channel(false);
+        #[expect(clippy::disallowed_methods, reason = "it ends with the test's runtime")]
+        tokio::spawn(edge.serve(stopped));
+        Node {
+            gateway,
+            address,
+            stop,
+            _tasks: tasks,
+        }
+    }
+
+    /// Makes room in the books for calls of the next fourteen days: a call's id says when it was made.
+    pub(crate) async fn two_weeks_ahead(&self) {
+        const WEEK: i64 = 7 * 24 * 3_600;
+        self.db.shift_clock(WEEK).await;
+        partitions::ensure(&self.data).await.unwrap();
+        self.db.shift_clock(-WEEK).await;
+    }
+
+    /// The books hold, but for their clock, which was moved.
+    pub(crate) async fn audit_but_for_the_clock(&self) {
+        let auditor = self.db.connect(Role::Audit).await;
+        let report = audit::run(&auditor).await.unwrap();
+        let views: Vec<&str> = report
+            .violations
+            .iter()
+            .map(|one| one.view.as_ref())
+            .collect();
+        assert_eq!(
+            views,
+            ["app.audit_clock_shifted"],
+            "{:#?}",
+            report.violations
+        );
+    }
+
+    /// What a call would cost.
+    pub(crate) async fn quote(&self, body: &Value) -> Got {
+        self.quote_with(body, &[]).await
+    }
+
+    pub(crate) async fn quote_with(&self, body: &Value, extra: &[(&'static str, &str)]) -> Got {
+        let ask = json!({ "endpoint": "/v1/chat/completions", "body": body });
+        let bytes = Bytes::from(ask.to_string());
+        Got::read(
+            self.send_with(Method::POST, "/v1/quotes", bytes, extra)
+                .await,
+        )
+        .await
+    }
+}
+
+/// An amount in USD as nano-USD; it must have no more digits than that.
+pub(crate) fn nanos(text: &Value) -> i64 {
+    let text = text.as_str().unwrap();
+    let amount: trunkline_terms::Money = text.parse().unwrap();
+    amount.nanos()
+}

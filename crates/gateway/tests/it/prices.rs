@@ -1,0 +1,340 @@
+//! What is charged where prices depend on something: the context, a field, the hour, the account, the
+//! group.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use trunkline_db::SystemClock;
+use trunkline_ledger::desk::{self, TopUp, Wallet};
+use trunkline_ledger::usage;
+use trunkline_store::keys::{self, CreateKeyError, NewKey};
+use trunkline_store::{KeyGroup, Policy, PolicyFields};
+use trunkline_terms::{Clock as _, Money, RequestId};
+use trunkline_testkit::random_bytes;
+
+use crate::house::{Got, House, Wishes};
+use crate::nodes::Hands;
+
+const TIERS: &str = r#"
+[models.sim-long]
+groups = ["default"]
+[models.sim-long.prices]
+billing_unit = "tokens"
+standard = { input = 1000000, output = 2000000 }
+paid = { input = 900000, output = 1800000 }
+[[models.sim-long.prices.tiers]]
+tier = "long"
+standard = { input = 3000000, output = 5000000 }
+paid = { input = 2700000, output = 4500000 }
+when = [{ dim = "context_len", context_len_gt = 100 }]
+
+[models.sim-tiers]
+groups = ["default"]
+[models.sim-tiers.prices]
+billing_unit = "tokens"
+standard = { input = 1000000, output = 2000000 }
+[[models.sim-tiers.prices.tiers]]
+tier = "priority"
+standard = { input = 7000000, output = 9000000 }
+when = [{ dim = "request_attr", path = "service_tier", equals = "priority" }]
+
+[models.sim-clock]
+groups = ["default"]
+[models.sim-clock.prices]
+billing_unit = "tokens"
+standard = { input = 1000000, output = 2000000 }
+[[models.sim-clock.prices.tiers]]
+tier = "day"
+standard = { input = 4000000, output = 6000000 }
+when = [{ dim = "wall_clock", timezone = "Asia/Shanghai", weekdays = [1, 2, 3, 4, 5], hours = [9, 10, 11] }]
+
+[models.sim-call]
+groups = ["default"]
+[models.sim-call.prices]
+billing_unit = "per_call"
+standard = { per_call = 20000000000 }
+
+[models.sim-columns]
+groups = ["default"]
+[models.sim-columns.prices]
+billing_unit = "tokens"
+standard = { input = 4000000, output = 8000000 }
+paid = { input = 3000000, output = 6000000 }
+"#;
+const NAMES: [&str; 5] = [
+    "sim-long",
+    "sim-tiers",
+    "sim-clock",
+    "sim-call",
+    "sim-columns",
+];
+
+async fn house(wishes: Wishes) -> House {
+    let house = Box::pin(House::build(wishes)).await;
+    house.sell(TIERS).await;
+    let base = house.simulator.base_url();
+    let models = NAMES.map(|name| (name, name));
+    house.channel("tiers", &base, 10, &models).await;
+    house
+}
+
+fn ask(model: &str, prompt: &str) -> Value {
+    json!({ "model": model, "messages": [{ "role": "user", "content": prompt }] })
+}
+
+/// What a call was charged, and under which tier.
+async fn charged(house: &House, got: &Got) -> (i64, String) {
+    assert_eq!(got.status, 200, "{}", got.text());
+    let usage = house.get(&format!("/v1/usage/{}", got.id())).await.json();
+    let (_, nanos, _, _) = house.usage(&got.id()).await;
+    (nanos, usage["tier"].as_str().unwrap().to_owned())
+}
+
+/// A prompt of so many tokens that asks for ten: three go to the message, each other is four bytes.
+fn prompt_of(tokens: usize) -> String {
+    let end = "[[tokens:10]]";
+    format!("{}{end}", "x".repeat((tokens - 3) * 4 - end.len()))
+}
+
+// covers: G-2.6-80, G-2.6-82
+#[tokio::test]
+async fn a_context_at_the_threshold_pays_the_lower_tier_and_one_token_more_the_higher() {
+    let house = house(Wishes {
+        paid: 0,
+        trial: 10_000_000_000,
+        ..Wishes::default()
+    })
+    .await;
+    for (tokens, input, output, tier) in [
+        (99, 1_000, 2_000, "standard"),
+        (100, 1_000, 2_000, "standard"),
+        (101, 3_000, 5_000, "long"),
+    ] {
+        let got = house.chat(&ask("sim-long", &prompt_of(tokens))).await;
+        assert_eq!(got.json()["usage"]["prompt_tokens"], tokens);
+        let price = tokens as i64 * input + 10 * output;
+        assert_eq!(charged(&house, &got).await, (price, tier.to_owned()));
+    }
+    // What is read from a cache is context all the same.
+    let cached = prompt_of(101).replace("xxxxxxxxxxxxx", "[[cached:90]]");
+    let got = house.chat(&ask("sim-long", &cached)).await;
+    assert_eq!(charged(&house, &got).await.1, "long");
+    house.audit().await;
+}
+
+// covers: G-2.6-83
+#[tokio::test]
+async fn a_field_that_a_tier_names_is_charged_by_it_and_its_absence_is_written_out() {
+    let house = house(Wishes::default()).await;
+    let mut body = ask("sim-tiers", &prompt_of(20));
+    for (word, input, output, tier, sent) in [
+        (None, 1_000, 2_000, "standard", "default"),
+        (Some("default"), 1_000, 2_000, "standard", "default"),
+        (Some("auto"), 1_000, 2_000, "standard", "default"),
+        (Some("priority"), 7_000, 9_000, "priority", "priority"),
+    ] {
+        if let Some(word) = word {
+            body["service_tier"] = word.into();
+        }
+        let got = house.chat(&body).await;
+        let price = 20 * input + 10 * output;
+        assert_eq!(charged(&house, &got).await, (price, tier.to_owned()));
+        let served = house.simulator.truth().pop().unwrap();
+        let seen: Value = serde_json::from_slice(&served.body).unwrap();
+        assert_eq!(
+            seen["service_tier"], sent,
+            "the price is not left to a default"
+        );
+    }
+    body["service_tier"] = "flex".into();
+    let got = house.chat(&body).await;
+    assert_eq!(got.status, 400, "a tier that is not sold has no price");
+    assert_eq!(got.json()["error"]["param"], "service_tier");
+    body["service_tier"] = "priority".into();
+    body["model"] = "sim-long".into();
+    assert_eq!(house.chat(&body).await.status, 400, "nor on another model");
+    house.audit().await;
+}
+
+// covers: G-2.6-84
+#[tokio::test]
+async fn a_window_of_hours_is_charged_inside_and_not_outside_by_the_clock_of_its_zone() {
+    // The next Monday, 00:00 in UTC, which is 08:00 in Shanghai; the first day of all was a Thursday.
+    let days = SystemClock.now().seconds() / (24 * 3_600);
+    let monday = (days + 7 - (days + 3) % 7) * 24 * 3_600;
+    let hands = Hands::at(monday);
+    let house = house(Wishes {
+        clock: Arc::new(hands.clone()),
+        ..Wishes::default()
+    })
+    .await;
+    house.two_weeks_ahead().await;
+    let (night, day) = ((20 * 1_000 + 10 * 2_000), (20 * 4_000 + 10 * 6_000));
+    let hour = 3_600;
+    for (after, price) in [
+        (0, night),
+        (hour - 1, night),
+        (hour, day),
+        (4 * hour - 1, day),
+        (4 * hour, night),
+        // 09:00 in UTC is 17:00 there.
+        (9 * hour, night),
+        // 01:00 of Friday in UTC is 09:00 of Friday there; a day later it is Saturday.
+        ((4 * 24 + 1) * hour, day),
+        ((5 * 24 + 1) * hour, night),
+        // 23:30 of Sunday in UTC is 07:30 of Monday there, 01:30 of Monday is 09:30.
+        ((6 * 24 + 23) * hour + 1_800, night),
+        ((7 * 24 + 1) * hour + 1_800, day),
+    ] {
+        hands.put(monday + after);
+        let got = house.chat(&ask("sim-clock", &prompt_of(20))).await;
+        assert_eq!(charged(&house, &got).await.0, price, "{after}");
+    }
+    house.audit_but_for_the_clock().await;
+}
+
+// covers: G-2.6-49, G-2.6-51
+#[tokio::test]
+async fn tokens_are_charged_one_by_one_and_a_call_once_however_long() {
+    let house = house(Wishes::default()).await;
+    for tokens in [1, 2, 400] {
+        let prompt = format!("Say [[tokens:{tokens}]]");
+        let got = house.chat(&crate::house::ask(&prompt)).await;
+        let prompt = got.json()["usage"]["prompt_tokens"].as_i64().unwrap();
+        let price = prompt * crate::house::INPUT + tokens * crate::house::OUTPUT;
+        assert_eq!(charged(&house, &got).await.0, price);
+    }
+    for (tokens, stream) in [(1, false), (900, false), (900, true)] {
+        let mut body = ask("sim-call", &format!("Say [[tokens:{tokens}]]"));
+        body["stream"] = stream.into();
+        let got = house.chat(&body).await;
+        assert_eq!(charged(&house, &got).await.0, 20_000_000);
+        let usage = house.get(&format!("/v1/usage/{}", got.id())).await.json();
+        assert_eq!(usage["units"], json!({ "per_call": 1 }));
+    }
+    house.audit().await;
+}
+
+// covers: D-2-16, D-2-17, D-2-18
+#[tokio::test]
+async fn the_first_top_up_moves_an_account_to_the_paid_column() {
+    let house = house(Wishes {
+        paid: 0,
+        trial: 10_000_000_000,
+        ..Wishes::default()
+    })
+    .await;
+    let body = ask("sim-columns", &prompt_of(20));
+    let plain = ask("sim-tiers", &prompt_of(20));
+    let quoted = house.quote(&body).await.json();
+    assert_eq!(quoted["prices"], "standard");
+    let first = house.chat(&body).await;
+    assert_eq!(charged(&house, &first).await.0, 20 * 4_000 + 10 * 8_000);
+    let mut tx = house.console.begin().await.unwrap();
+    let top_up = TopUp {
+        request: RequestId::new(SystemClock.now(), random_bytes()),
+        account: house.account,
+        wallet: Wallet::Paid,
+        amount: Money::from_nanos(1_000_000_000),
+        provider: "test".to_owned(),
+        event: "first".to_owned(),
+    };
+    desk::top_up(&mut tx, &top_up).await.unwrap();
+    tx.commit().await.unwrap();
+    house.gateway.refresh().await.unwrap();
+    assert_eq!(house.quote(&body).await.json()["prices"], "paid");
+    let second = house.chat(&body).await;
+    assert_eq!(charged(&house, &second).await.0, 20 * 3_000 + 10 * 6_000);
+    let got = house.chat(&plain).await;
+    let same = 20 * 1_000 + 10 * 2_000;
+    assert_eq!(
+        charged(&house, &got).await.0,
+        same,
+        "no column of its own: the standard one"
+    );
+    house.audit().await;
+}
+
+// covers: D-2-25, D-2-27, D-2-28, D-2-29, D-2-30, D-2-31
+#[tokio::test]
+async fn a_group_has_its_own_price_and_auto_takes_the_first_group_that_sells_the_model() {
+    let mut house = house(Wishes::default()).await;
+    house
+        .sell(
+            r#"
+auto_groups = ["odd", "third", "default"]
+[groups.odd]
+rate = "1.33"
+[groups.third]
+rate = "1/3"
+[models.sim-both]
+groups = ["odd", "third"]
+[models.sim-both.prices]
+billing_unit = "tokens"
+standard = { input = 1000000, output = 2000000 }
+[models.sim-second]
+groups = ["third"]
+[models.sim-second.prices]
+billing_unit = "tokens"
+standard = { input = 1000000, output = 2000000 }
+"#,
+        )
+        .await;
+    let base = house.simulator.base_url();
+    let models = ["sim-both", "sim-second"].map(|name| (name, name));
+    house.channel("groups", &base, 10, &models).await;
+    let (both, second) = (
+        ask("sim-both", &prompt_of(20)),
+        ask("sim-second", &prompt_of(20)),
+    );
+    let refused = house.chat(&both).await;
+    assert_eq!(
+        (refused.status.as_u16(), refused.code().as_str()),
+        (403, "model_not_allowed"),
+        "sold in other groups alone"
+    );
+    let key = async |house: &House, group| {
+        house
+            .make_key(PolicyFields {
+                group,
+                ..PolicyFields::default()
+            })
+            .await
+    };
+    let whole = 20 * 1_000 + 10 * 2_000;
+    let dear = (whole * 133 + 50) / 100;
+    let thirds = (2 * whole + 3) / 6;
+    for (group, body, price, used) in [
+        (KeyGroup::Named("odd".to_owned()), &both, dear, "odd"),
+        (KeyGroup::Named("third".to_owned()), &both, thirds, "third"),
+        (KeyGroup::Auto, &both, dear, "odd"),
+        (KeyGroup::Auto, &second, thirds, "third"),
+    ] {
+        house.key = key(&house, group).await;
+        let got = house.chat(body).await;
+        assert_eq!(charged(&house, &got).await.0, price);
+        let id: RequestId = got.id().parse().unwrap();
+        let row = usage::find(&house.data, house.account, id).await.unwrap();
+        assert_eq!(row.unwrap().group, used);
+        let told = house.get(&format!("/v1/usage/{}", got.id())).await.json();
+        assert_eq!(told["group"], used);
+    }
+    let fields = PolicyFields {
+        group: KeyGroup::Named("strangers".to_owned()),
+        ..PolicyFields::default()
+    };
+    let new = NewKey {
+        account: house.account,
+        parent: None,
+        name: "key",
+        policy: Policy::new(fields).unwrap(),
+    };
+    let mut tx = house.console.begin().await.unwrap();
+    let refused = keys::create(&mut tx, &new, &random_bytes()).await;
+    assert!(matches!(
+        refused,
+        Err(CreateKeyError::GroupNotAllowed { .. })
+    ));
+    tx.rollback().await.unwrap();
+    house.audit().await;
+}
