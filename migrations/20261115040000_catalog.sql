@@ -48,8 +48,8 @@ GRANT SELECT ON app.catalog_change, app.catalog_frame, app.catalog_model TO trun
 GRANT INSERT ON app.catalog_change, app.catalog_frame, app.catalog_model TO trunkline_console;
 
 -- How the routes of each model do, by the minute and over all nodes: each node adds what it has seen since
--- it last did. This is for people and for guesses, not for money: a node that dies takes some seconds of
--- it along, and nobody tries a lost addition again.
+-- it last did. This is for people and for guesses, not for money: a node that dies takes its last half
+-- minute along, and nobody tries a lost addition again.
 CREATE TABLE app.route_minute (
     model         text        NOT NULL,
     minute        timestamptz NOT NULL,

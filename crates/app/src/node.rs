@@ -14,6 +14,7 @@ use trunkline_db::{Database, SystemClock};
 use trunkline_gateway::{EdgeSettings, Gateway, Parts, Settings, Telemetry, TelemetrySettings};
 use trunkline_keyring::{Keyring, SystemRandom};
 use trunkline_ledger::{Author, Ledger, LedgerSettings, LedgerTasks, partitions, recovery};
+use trunkline_store::routes;
 use trunkline_terms::NodeId;
 use trunkline_upstream::{Client, Providers, Roots};
 
@@ -175,8 +176,13 @@ async fn keep_house(data: Database, author: Author, mut stop: watch::Receiver<bo
                 Ok(holds) => tracing::warn!(holds_count = holds, "holds of nobody were let go"),
                 Err(error) => tracing::warn!(%error, "nothing could be swept"),
             },
-            _ = partition.tick() => if let Err(error) = partitions::ensure(&data).await {
-                tracing::error!(%error, "partitions could not be made ahead");
+            _ = partition.tick() => {
+                if let Err(error) = partitions::ensure(&data).await {
+                    tracing::error!(%error, "partitions could not be made ahead");
+                }
+                if let Err(error) = routes::forget(&data).await {
+                    tracing::warn!(%error, "old minutes of routes could not be forgotten");
+                }
             },
         }
     }

@@ -127,31 +127,9 @@ pub fn bound<'a>(
     limits: &Limits,
     situation: Situation<'_>,
 ) -> Result<Quote<'a>, QuoteError> {
-    let unit = offer.list.billing_unit();
-    let mut dearest: Option<Quote<'a>> = None;
-    for context_len in offer
-        .list
-        .context_steps()
-        .filter(|step| *step <= limits.input)
-    {
-        let tier = offer
-            .list
-            .tier_at(context_len, situation)
-            .ok_or(QuoteError::OutsideCalendar)?;
-        let lines = side_lines(tier, class, unit, limits, Extreme::Dearest)?;
-        let total = exact_total(&lines, unit, offer.rate)?.round_up()?;
-        if dearest.as_ref().is_none_or(|known| known.total < total) {
-            let why = Why(tier.when());
-            dearest = Some(Quote {
-                lines,
-                total,
-                rate: offer.rate,
-                tier: tier.name(),
-                why,
-            });
-        }
-    }
-    dearest.ok_or(QuoteError::OutsideCalendar)
+    let steps = offer.list.context_steps();
+    let reached = steps.filter(|step| *step <= limits.input);
+    extreme(offer, class, limits, situation, (Extreme::Dearest, reached))
 }
 
 /// The least that any usage of at least this much can cost: the cheapest tier the call can still
@@ -162,18 +140,38 @@ pub fn floor<'a>(
     least: &Limits,
     situation: Situation<'_>,
 ) -> Result<Quote<'a>, QuoteError> {
+    let steps = offer.list.context_steps();
+    let reached = steps.map(|step| step.max(least.input));
+    extreme(offer, class, least, situation, (Extreme::Cheapest, reached))
+}
+
+/// The dearest or the cheapest of the tiers that hold at some lengths of the context.
+fn extreme<'a>(
+    offer: Offer<'a>,
+    class: PriceClass,
+    limits: &Limits,
+    situation: Situation<'_>,
+    (wanted, lengths): (Extreme, impl Iterator<Item = u64>),
+) -> Result<Quote<'a>, QuoteError> {
     let unit = offer.list.billing_unit();
-    let mut cheapest: Option<Quote<'a>> = None;
-    let reachable = |step: u64| step.max(least.input);
-    for context_len in offer.list.context_steps().map(reachable) {
+    let mut found: Option<Quote<'a>> = None;
+    for context_len in lengths {
         let tier = offer
             .list
             .tier_at(context_len, situation)
             .ok_or(QuoteError::OutsideCalendar)?;
-        let lines = side_lines(tier, class, unit, least, Extreme::Cheapest)?;
-        let total = exact_total(&lines, unit, offer.rate)?.round_half_up()?;
-        if cheapest.as_ref().is_none_or(|known| known.total > total) {
-            cheapest = Some(Quote {
+        let lines = side_lines(tier, class, unit, limits, wanted)?;
+        let exact = exact_total(&lines, unit, offer.rate)?;
+        let total = match wanted {
+            Extreme::Cheapest => exact.round_half_up()?,
+            Extreme::Dearest => exact.round_up()?,
+        };
+        let is_further = found.as_ref().is_none_or(|known| match wanted {
+            Extreme::Cheapest => total < known.total,
+            Extreme::Dearest => total > known.total,
+        });
+        if is_further {
+            found = Some(Quote {
                 lines,
                 total,
                 rate: offer.rate,
@@ -182,7 +180,7 @@ pub fn floor<'a>(
             });
         }
     }
-    cheapest.ok_or(QuoteError::OutsideCalendar)
+    found.ok_or(QuoteError::OutsideCalendar)
 }
 
 /// The tokens shown for seconds of uploaded audio: a thousand a minute, rounded up.

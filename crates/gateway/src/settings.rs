@@ -56,7 +56,7 @@ impl Default for Settings {
             max_attempts: 3,
             hold_lifetime: Duration::from_secs(3_600),
             refresh: Duration::from_secs(1),
-            health: Duration::from_secs(10),
+            health: Duration::from_secs(30),
             stale_after: Duration::from_secs(120),
         }
     }

@@ -135,6 +135,21 @@ async fn the_python_sdk_works_and_is_charged_exactly() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_page_about_quotes_says_what_is_true() {
+    let dev = Dev::start().await;
+    let page = script("../../../../docs/quotes.md");
+    let arguments = [
+        &script("quotes.py"),
+        &page,
+        dev.text("base_url"),
+        dev.text("key"),
+    ];
+    run(&sdk("venv/bin/python"), &arguments).await;
+    audit(&dev).await;
+    dev.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn three_vendors_sdks_page_through_the_models() {
     let dev = Dev::start().await;
     let arguments = [&script("models.py"), dev.text("base_url"), dev.text("key")];
