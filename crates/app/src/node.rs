@@ -113,6 +113,7 @@ impl Node {
             fresh.await;
             told.send_replace(true);
         });
+        tasks.spawn(gateway.clone().keep_counting(jobs.clone()));
         tasks.spawn(keep_house(data.clone(), author, jobs));
         Ok(Self {
             gateway,

@@ -218,41 +218,42 @@ impl Book {
         model: &str,
         choice: GroupChoice<'a>,
     ) -> Result<(&'a str, Offer<'a>), NotSold> {
-        let prices = self
-            .model(model)
-            .ok_or_else(|| NotSold::UnknownModel(model.to_owned()))?;
-        let in_group = |name: &'a str| {
-            let sold = prices.groups().iter().any(|group| group == name);
+        let model = self.known(model)?;
+        let (group, rate) = self.group_of(model, choice)?;
+        let list = model.list();
+        Ok((group, Offer { list, rate }))
+    }
+
+    fn known(&self, model: &str) -> Result<&Arc<Model>, NotSold> {
+        self.model(model)
+            .ok_or_else(|| NotSold::UnknownModel(model.to_owned()))
+    }
+
+    /// The group in which a model is sold to whoever chooses so, and its multiplier.
+    fn group_of<'a>(
+        &'a self,
+        model: &Model,
+        choice: GroupChoice<'a>,
+    ) -> Result<(&'a str, Ratio), NotSold> {
+        let rate_in = |name: &'a str| {
+            let sold = model.groups().iter().any(|group| group == name);
             let group = self.frame.groups.get(name).filter(|_| sold)?;
-            Some((
-                name,
-                Offer {
-                    list: prices.list(),
-                    rate: group.rate,
-                },
-            ))
+            Some((name, group.rate))
         };
         let found = match choice {
-            GroupChoice::Named(name) => in_group(name),
-            GroupChoice::Auto => self
-                .frame
-                .auto_groups
-                .iter()
-                .find_map(|name| in_group(name)),
+            GroupChoice::Named(name) => rate_in(name),
+            GroupChoice::Auto => self.auto_groups().iter().find_map(|name| rate_in(name)),
         };
         found.ok_or(NotSold::OtherGroups)
     }
 
     /// The same, to keep.
     pub fn sale(&self, model: &str, choice: GroupChoice<'_>) -> Result<Sale, NotSold> {
-        let (group, offer) = self.offer(model, choice)?;
-        let (group, rate) = (group.to_owned(), offer.rate);
-        let model = self
-            .model(model)
-            .ok_or_else(|| NotSold::UnknownModel(model.to_owned()))?;
+        let model = self.known(model)?;
+        let (group, rate) = self.group_of(model, choice)?;
         Ok(Sale {
             model: Arc::clone(model),
-            group,
+            group: group.to_owned(),
             rate,
             version: self.version,
         })

@@ -16,9 +16,6 @@ use crate::front::Front;
 use crate::listener;
 use crate::shop::Shop;
 
-/// Largest answer: a page of the largest records.
-const MAX_ANSWER_BYTES: usize = 64_000_000;
-
 /// Where the ids of requests come from.
 pub type RequestIds = Arc<dyn Fn() -> RequestId + Send + Sync>;
 
@@ -74,8 +71,9 @@ impl Console {
         B::Error: Into<axum::BoxError>,
     {
         let (head, body) = self.answer(request).await.into_parts();
-        // Bodies are whole from the beginning; there is nothing that could fail or be cut.
-        let body = axum::body::to_bytes(body, MAX_ANSWER_BYTES).await;
+        // Bodies are whole and in memory from the beginning, so nothing can fail, and a limit here could
+        // only turn a long answer into an empty one.
+        let body = axum::body::to_bytes(body, usize::MAX).await;
         Response::from_parts(head, body.unwrap_or_default())
     }
 

@@ -36,7 +36,9 @@ pub(crate) fn read(sale: &Sale, request: &ChatRequest) -> Result<Reading, Fault>
     let entry = sale.model.entry();
     check_endpoint(entry, request)?;
     let mut reading = Reading::default();
-    for name in request.fields() {
+    // Null says as much as nothing.
+    let said = |name: &&str| request.field(name) != Some(b"null");
+    for name in request.fields().filter(said) {
         reading.policy(entry, name)?;
     }
     reading.effort(entry, request)?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::HeaderMap;
-use tokio::sync::{broadcast, oneshot};
+use tokio::sync::{broadcast, oneshot, watch};
 use tokio_util::task::TaskTracker;
 use trunkline_catalog::{Routes, Sale};
 use trunkline_db::{Database, DbError, Session, revision};
@@ -24,6 +24,7 @@ use crate::calling::call;
 use crate::doors::Doors;
 use crate::fault::{Fault, Kind};
 use crate::health::Rounds;
+use crate::locking::QUOTE_HEADER;
 use crate::numbers::Numbers;
 use crate::places::{Flight, Place};
 use crate::quoted::{Asked, ENDPOINT, Quoted};
@@ -216,18 +217,10 @@ impl Gateway {
     /// was replaced: then nothing it says would count.
     pub async fn keep_fresh(self, mut stop: oneshot::Receiver<()>) {
         let mut pause = tokio::time::interval(self.inner.settings.refresh);
-        let mut health = tokio::time::interval(self.inner.settings.health);
-        health.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         pause.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 _ = pause.tick() => {}
-                _ = health.tick() => {
-                    if let Err(error) = self.exchange_health().await {
-                        tracing::warn!(%error, "how routes do could not be exchanged");
-                    }
-                    continue;
-                }
                 _ = &mut stop => return,
             }
             if let Err(error) = self.refresh().await {
@@ -241,6 +234,25 @@ impl Gateway {
                     return;
                 }
                 Err(error) => tracing::warn!(%error, "the heartbeat could not be written"),
+            }
+        }
+    }
+
+    /// Exchanges how routes do until it is told to stop. Beside [`Gateway::keep_fresh`] and not in it:
+    /// it sums up a day, and neither keys nor the heartbeat may wait for that.
+    pub async fn keep_counting(self, mut stop: watch::Receiver<bool>) {
+        let mut pause = tokio::time::interval(self.inner.settings.health);
+        pause.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            let stopped = tokio::select! {
+                _ = pause.tick() => false,
+                _ = stop.changed() => true,
+            };
+            if let Err(error) = self.exchange_health().await {
+                tracing::warn!(%error, "how routes do could not be exchanged");
+            }
+            if stopped {
+                return;
             }
         }
     }
@@ -322,11 +334,12 @@ impl Gateway {
         place.shrink_to(body.len());
         story.came(body.len());
         let request = ChatRequest::read(body)?;
-        let what = (ENDPOINT, request.model.as_str(), request.body().as_ref());
-        // In a box: few calls bring a quote.
-        let locked = Box::pin(self.locked(headers, &caller, what)).await?;
-        let offered = match locked {
-            Some(offered) => offered,
+        let offered = match headers.get(QUOTE_HEADER) {
+            Some(quote) => {
+                let what = (ENDPOINT, request.model.as_str(), request.body().as_ref());
+                // In a box: few calls bring one.
+                Box::pin(self.locked(quote, &caller, what)).await?
+            }
             None => {
                 let book = &self.inner.shelf.get().book;
                 (caller.sale(book, &request.model)?, self.inner.now())

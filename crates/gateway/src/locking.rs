@@ -1,7 +1,7 @@
 //! A quote that is kept: a sealed text that names the prices and the clock it was made under. Any
 //! node can open it, nobody else can make or change one, and there is no table of them.
 
-use http::HeaderMap;
+use http::HeaderValue;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use trunkline_catalog::{GroupChoice, PricingVersion, Sale};
@@ -16,7 +16,8 @@ use crate::shelf::model_at;
 /// How long the prices of a quote are kept.
 pub(crate) const QUOTE_SECONDS: i64 = 600;
 const PREFIX: &str = "tlq_";
-const HEADER: &str = "trunkline-quote";
+/// Brings a quote along.
+pub(crate) const QUOTE_HEADER: &str = "trunkline-quote";
 
 /// What a quote locks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,17 +62,14 @@ impl Gateway {
         })
     }
 
-    /// The quote that a call brings along, if it does, with its price.
+    /// What a quote that a call brings along has locked.
     pub(crate) async fn locked(
         &self,
-        headers: &HeaderMap,
+        quote: &HeaderValue,
         caller: &Caller,
         (endpoint, model, body): (&str, &str, &[u8]),
-    ) -> Result<Option<(Sale, Moment)>, Fault> {
-        let Some(value) = headers.get(HEADER) else {
-            return Ok(None);
-        };
-        let text = value.to_str().unwrap_or_default();
+    ) -> Result<(Sale, Moment), Fault> {
+        let text = quote.to_str().unwrap_or_default();
         let binding = Binding::of_account(caller.account.id, endpoint.as_bytes());
         let opened = self
             .keyring()
@@ -83,14 +81,14 @@ impl Gateway {
         if self.inner.now() > lock.ends() {
             let text =
                 format!("this quote was kept for {QUOTE_SECONDS} seconds; ask for a new one");
-            return Err(Fault::new(Kind::QuoteExpired, text).at(HEADER));
+            return Err(Fault::new(Kind::QuoteExpired, text).at(QUOTE_HEADER));
         }
         if body_hash(body) != Some(lock.body) {
             let text = "this quote was made for another body; send the body that was quoted";
             return Err(other_quote(text));
         }
         let sale = self.sale_at(model, &lock).await?;
-        Ok(Some((sale, Moment::from_micros(lock.at))))
+        Ok((sale, Moment::from_micros(lock.at)))
     }
 
     /// The price as it was. Seldom is it not the present one, so there is no memory of others.
@@ -120,5 +118,5 @@ pub(crate) fn body_hash(body: &[u8]) -> Option<[u8; 32]> {
 }
 
 fn other_quote(text: &str) -> Fault {
-    Fault::new(Kind::QuoteMismatch, text.to_owned()).at(HEADER)
+    Fault::new(Kind::QuoteMismatch, text.to_owned()).at(QUOTE_HEADER)
 }

@@ -68,7 +68,6 @@ impl Gateway {
             .models()
             .filter(|name| caller.can_call(book, name))
             .collect();
-        let page = Page::read(shape, query.unwrap_or_default())?;
         let all = |names: &[&str]| -> Vec<Value> {
             let one = |name: &&str| Some(shape.one(name, book.model(name)?));
             names.iter().filter_map(one).collect()
@@ -76,6 +75,8 @@ impl Gateway {
         let body = match shape {
             Shape::OpenAi => json!({ "object": "list", "data": all(&usable) }),
             Shape::Anthropic => {
+                let words = ("limit", "after_id", "before_id");
+                let page = Page::read(words, ANTHROPIC_PAGE, query)?;
                 let (names, more) = page.cut(&usable);
                 json!({
                     "data": all(names),
@@ -85,6 +86,7 @@ impl Gateway {
                 })
             }
             Shape::Gemini => {
+                let page = Page::read(("pageSize", "pageToken", ""), GEMINI_PAGE, query)?;
                 let (names, more) = page.cut(&usable);
                 let mut body = Map::from_iter([("models".to_owned(), json!(all(names)))]);
                 if let Some(last) = names.last().filter(|_| more) {
@@ -128,18 +130,19 @@ impl Caller {
 // === impl Page ===
 
 impl Page {
-    fn read(shape: Shape, query: &str) -> Result<Self, Fault> {
-        let (size, after, before, usual) = match shape {
-            Shape::OpenAi => ("limit", "after", "before", MAX_PAGE),
-            Shape::Anthropic => ("limit", "after_id", "before_id", ANTHROPIC_PAGE),
-            Shape::Gemini => ("pageSize", "pageToken", "", GEMINI_PAGE),
-        };
+    /// Reads a query by the client's words for the length of a page, what is before it and what is
+    /// after it.
+    fn read(
+        (size, after, before): (&str, &str, &str),
+        usual: usize,
+        query: Option<&str>,
+    ) -> Result<Self, Fault> {
         let mut page = Self {
             size: usual,
             after: None,
             before: None,
         };
-        for (key, value) in form(query) {
+        for (key, value) in form(query.unwrap_or_default()) {
             if key == size {
                 let number: Option<usize> = value.parse().ok();
                 let number = number.filter(|number| (1..=MAX_PAGE).contains(number));

@@ -72,9 +72,25 @@ impl Change {
         change
     }
 
-    /// What adds a catalog's groups and models to another one.
+    /// What adds a catalog's groups, vendors and models to another one, in place of those of the same
+    /// names.
     #[must_use]
-    pub fn with(document: Document) -> Self {
+    pub fn adding(document: Document, before: &Book) -> Self {
+        let mut change = Self::with(document);
+        let mut frame = before.frame().clone();
+        if let Some(added) = change.frame.take() {
+            frame.groups.extend(added.groups);
+            frame.vendors.extend(added.vendors);
+            if !added.auto_groups.is_empty() {
+                frame.auto_groups = added.auto_groups;
+            }
+        }
+        change.frame = Some(frame);
+        change
+    }
+
+    /// What makes a catalog's frame the whole frame, and adds its models.
+    fn with(document: Document) -> Self {
         let (frame, models) = document.into_parts();
         Self {
             frame: Some(frame),

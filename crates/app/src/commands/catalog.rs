@@ -8,7 +8,7 @@ mod stale;
 
 use std::process::ExitCode;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use serde_json::json;
 use trunkline_catalog::{Book, Entry, Faces};
 use trunkline_db::{Database, Role};
@@ -117,28 +117,28 @@ async fn set_price(console: &Database, wish: &SetPrice, output: &Output) -> anyh
     for (face, pico) in &wish.prices {
         prices.insert(*face, UnitPrice::from_pico(*pico)?);
     }
-    let shelf = Shelf::load(&mut console.session().await?).await?;
-    let Some(model) = shelf.book.model(&wish.model) else {
-        bail!("there is no model {:?}", wish.model);
-    };
-    // Tried on what is there, to tell what is wrong with it; done on what is there then.
-    repriced(model.entry(), wish, &prices)?;
+    // What is wrong with it shows on the catalog as it is then; in that case nothing is changed.
+    let mut wrong = None;
     let done = write(console, &wish.note, |before| {
-        let now = before.model(&wish.model);
-        let entry = now.and_then(|model| repriced(model.entry(), wish, &prices).ok());
-        let models = entry.map(|entry| (wish.model.clone(), Some(entry)));
-        Change {
-            frame: None,
-            models: models.into_iter().collect(),
+        let mut change = Change::default();
+        match repriced(before, wish, &prices) {
+            Ok(entry) => drop(change.models.insert(wish.model.clone(), Some(entry))),
+            Err(error) => wrong = Some(error),
         }
+        change
     })
     .await?;
+    if let Some(wrong) = wrong {
+        return Err(wrong);
+    }
     tell(&done, output);
     Ok(())
 }
 
-fn repriced(entry: &Entry, wish: &SetPrice, prices: &Faces) -> anyhow::Result<Entry> {
-    let mut entry = entry.clone();
+fn repriced(before: &Book, wish: &SetPrice, prices: &Faces) -> anyhow::Result<Entry> {
+    let model = before.model(&wish.model);
+    let model = model.with_context(|| format!("there is no model {:?}", wish.model))?;
+    let mut entry = model.entry().clone();
     let list = &mut entry.prices;
     let (standard, paid) = match &wish.tier {
         None => (&mut list.standard, &mut list.paid),

@@ -356,6 +356,6 @@ async fn sell(console: &Database) {
         note: "",
     };
     let mut tx = console.begin().await.unwrap();
-    let done = publish(&mut tx, signed, |_| Change::with(catalog)).await;
+    let done = publish(&mut tx, signed, |before| Change::adding(catalog, before)).await;
     tx.finish(done).await.unwrap();
 }

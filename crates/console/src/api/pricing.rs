@@ -25,13 +25,13 @@ use crate::shop::{Shop, Viewer};
 
 /// Longest text of a filter.
 const MAX_FILTER: usize = 200;
-/// Answers that are kept; each is for one pair of eyes and one filter.
+/// Answers that are kept; each is the whole catalog for one pair of eyes.
 const MAX_KEPT: usize = 32;
 /// Bytes of answers that are kept together.
 const MAX_KEPT_BYTES: usize = 256_000_000;
 
 /// Which records. What is left out does not narrow.
-#[derive(Debug, Clone, Default, Deserialize, IntoParams)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct Filter {
@@ -101,9 +101,11 @@ pub(super) async fn pricing(
         let text = "this API key is not known; leave it out to see what strangers see";
         return Err(Fault::new(Kind::UnknownKey, text));
     }
-    let name = format!("{} {filter:?}", viewer.name());
-    let stamp = shared.shop.stamp();
-    let body = match shared.kept.get(stamp, &name) {
+    let (name, stamp) = (viewer.name(), shared.shop.stamp());
+    // Only the whole is kept: strangers could fill any room with filters.
+    let is_whole = filter == Filter::default();
+    let known = shared.kept.get(stamp, &name).filter(|_| is_whole);
+    let body = match known {
         Some(body) => body,
         None => {
             // Ten thousand records are written in a good part of a second; nobody waits for that here.
@@ -111,7 +113,9 @@ pub(super) async fn pricing(
             let written =
                 tokio::task::spawn_blocking(move || write(shop.as_ref(), &viewer, &filter));
             let body = written.await.map_err(|_| Fault::unavailable())??;
-            shared.kept.keep(stamp, name, &body);
+            if is_whole {
+                shared.kept.keep(stamp, name, &body);
+            }
             body
         }
     };

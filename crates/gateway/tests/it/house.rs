@@ -11,7 +11,7 @@ use http::{HeaderMap, HeaderValue, Method};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
-use trunkline_catalog::{Book, Document as Catalog};
+use trunkline_catalog::Document as Catalog;
 use trunkline_db::{Database, PoolSettings, Role, SystemClock, connect};
 use trunkline_gateway::{
     Admin, Change, Door, Gateway, Parts, Settings, Signed, Telemetry, TelemetrySettings, publish,
@@ -166,7 +166,7 @@ impl House {
             author: "house",
             note: "",
         };
-        let done = publish(&mut tx, signed, |before| added(before, document)).await;
+        let done = publish(&mut tx, signed, |before| Change::adding(document, before)).await;
         tx.finish(done).await.unwrap();
         self.gateway.refresh().await.unwrap();
     }
@@ -473,16 +473,4 @@ pub(crate) async fn account(console: &Database, paid: i64, trial: i64) -> Accoun
     }
     tx.commit().await.unwrap();
     id
-}
-
-/// What a catalog adds to another one, whose groups and vendors stay.
-fn added(before: &Book, document: Catalog) -> Change {
-    let mut all = before.document();
-    all.groups.extend(document.groups);
-    all.vendors.extend(document.vendors);
-    all.models.extend(document.models);
-    if !document.auto_groups.is_empty() {
-        all.auto_groups = document.auto_groups;
-    }
-    Change::with(all)
 }

@@ -61,8 +61,6 @@ pub struct ChatRequest {
     pub input_least: u64,
     /// The word for how hard to think.
     pub reasoning_effort: Option<String>,
-    /// It names an earlier response, which means nothing here.
-    pub names_a_response: bool,
     /// Where its fields stand in the body.
     layout: Layout,
 }
@@ -107,9 +105,6 @@ impl ChatRequest {
         for number in ["temperature", "top_p"] {
             typed::<serde_json::Number>(&object, number, "a number")?;
         }
-        let names_a_response = object
-            .value(PREVIOUS_RESPONSE)
-            .is_some_and(|value| value != b"null");
         let reasoning_effort = typed(&object, "reasoning_effort", "a word")?;
         let input_least = media.said.div_euclid(MOST_BYTES_PER_TOKEN).max(1);
         let (input_tokens, input_estimate) = input_tokens(&object, media);
@@ -127,7 +122,6 @@ impl ChatRequest {
             input_estimate,
             input_least,
             reasoning_effort,
-            names_a_response,
             layout,
         })
     }

@@ -68,14 +68,7 @@ pub(super) fn change(document: Document, before: &Book, replace: bool) -> Change
     if replace {
         return Change::to(document, before);
     }
-    let mut all = before.document();
-    all.groups.extend(document.groups);
-    all.vendors.extend(document.vendors);
-    if !document.auto_groups.is_empty() {
-        all.auto_groups = document.auto_groups;
-    }
-    all.models.extend(document.models);
-    Change::with(all)
+    Change::adding(document, before)
 }
 
 /// The files themselves, sorted, so that a folder reads the same everywhere.

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Context as _;
-use trunkline_catalog::{Document, Entry, ModelKind, starter};
+use trunkline_catalog::{Book, Document, Entry, ModelKind, starter};
 use trunkline_db::{Database, SystemClock};
 use trunkline_gateway::{Change, Signed, publish};
 use trunkline_keyring::{Binding, Keyring, Purpose};
@@ -84,7 +84,7 @@ async fn plant_in(
         author: "trunkline dev",
         note: "what dev sells",
     };
-    publish(tx, signed, |_| Change::with(catalog)).await?;
+    publish(tx, signed, |before| missing(catalog, before)).await?;
     // Channels of earlier starts lead to simulators that are gone.
     for old in channels::list(tx).await? {
         channels::set_state(tx, old.id, channels::ChannelState::Off).await?;
@@ -104,6 +104,24 @@ fn catalog() -> anyhow::Result<Document> {
     let merged = catalog.merge(own);
     merged.map_err(|twice| anyhow::anyhow!("said twice: {}", twice.join(", ")))?;
     Ok(catalog)
+}
+
+/// What is not there yet: a lasting database keeps what its owner has changed.
+fn missing(mut catalog: Document, before: &Book) -> Change {
+    let frame = before.frame();
+    catalog
+        .models
+        .retain(|name, _| before.model(name).is_none());
+    catalog
+        .groups
+        .retain(|name, _| !frame.groups.contains_key(name));
+    catalog
+        .vendors
+        .retain(|name, _| !frame.vendors.contains_key(name));
+    if !frame.auto_groups.is_empty() {
+        catalog.auto_groups.clear();
+    }
+    Change::adding(catalog, before)
 }
 
 /// Every model that takes chat completions is served: its own name at the simulator, or a stand-in.
