@@ -36,10 +36,12 @@ pub(crate) fn read(sale: &Sale, request: &ChatRequest) -> Result<Reading, Fault>
     let entry = sale.model.entry();
     check_endpoint(entry, request)?;
     let mut reading = Reading::default();
-    // Null says as much as nothing.
-    let said = |name: &&str| request.field(name) != Some(b"null");
-    for name in request.fields().filter(said) {
-        reading.policy(entry, name)?;
+    for name in request.fields() {
+        if request.field(name) == Some(b"null") {
+            reading.nothing(entry, name);
+        } else {
+            reading.policy(entry, name)?;
+        }
     }
     reading.effort(entry, request)?;
     reading.cap(entry, request)?;
@@ -110,6 +112,18 @@ fn invalid(field: &str, text: String) -> Fault {
 }
 
 impl Reading {
+    /// Null says as much as nothing: nobody is told of it, but who does not know the field gets none.
+    fn nothing(&mut self, entry: &Entry, name: &str) {
+        let refused = match entry.parameters.get(name) {
+            Some(ParameterPolicy::Drop | ParameterPolicy::Refuse) => true,
+            Some(ParameterPolicy::Pass) => false,
+            None => name == PREVIOUS_RESPONSE,
+        };
+        if refused {
+            self.without.push(name.to_owned());
+        }
+    }
+
     /// What the model's record, or the format, says of a field by its name.
     fn policy(&mut self, entry: &Entry, name: &str) -> Result<(), Fault> {
         match entry.parameters.get(name) {

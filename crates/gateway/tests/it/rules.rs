@@ -95,6 +95,17 @@ async fn strict_mode_refuses_what_would_be_ignored_and_without_it_that_is_named(
     );
     let got = house.chat_with(&earlier, &strict).await;
     assert_eq!(got.json()["error"]["param"], "previous_response_id");
+    let mut nothing = ask("Hello");
+    nothing["max_tokens"] = 9.into();
+    nothing["previous_response_id"] = serde_json::Value::Null;
+    let got = house.chat_with(&nothing, &strict).await;
+    assert_eq!(
+        got.status,
+        200,
+        "null says as much as nothing: {}",
+        got.text()
+    );
+    assert_eq!(got.header("trunkline-warnings"), None);
     for served in house.simulator.truth() {
         let text = String::from_utf8(served.body.to_vec()).unwrap();
         assert!(!text.contains("reasoning_effort") && !text.contains("previous_response_id"));
