@@ -47,6 +47,23 @@ test *words:
 prices cases="1000000":
     PROPTEST_CASES={{ cases }} cargo nextest run --locked -p trunkline-catalog -E 'test(properties::)'
 
+# Every case of the golden corpus in every format, written anew beside it: read the diff before you commit it.
+corpus-update:
+    UPDATE=1 cargo nextest run --locked -p trunkline-wire --test pairs -E 'test(snapshots::)'
+    git status --short crates/wire/tests/corpus
+
+# The matrix of what survives a translation, written into docs/formats.md.
+formats:
+    UPDATE=1 cargo nextest run --locked -p trunkline-wire --test pairs -E 'test(the_page_holds)'
+
+# Coverage-guided fuzzing of formats and streams: long form, ten million executions over all targets.
+fuzz runs="10000000":
+    ./scripts/fuzz runs {{ runs }}
+
+# The same for a minute in all, and the stored corpus.
+fuzz-short:
+    ./scripts/fuzz seconds 60
+
 # Sealing: rotation, other purposes and accounts, flipped bits.
 sealing:
     cargo nextest run --locked -p trunkline-keyring
@@ -94,6 +111,10 @@ ledger-growth:
 # Ten thousand models: time to build, load and change, memory, and the cost of a lookup beside ten.
 catalog-scale:
     cargo nextest run --profile long --locked --config profile.dev.package.trunkline-catalog.opt-level=3 -p trunkline-gateway --test it --run-ignored all --no-capture -E 'test(scale::)'
+
+# CPU-ns of a request and of a piece of a stream, of every format into every other, without a network.
+translation-speed:
+    cargo nextest run --cargo-profile release --profile long --locked -p trunkline-wire --test speed --run-ignored all --no-capture
 
 # A real vendor beside the simulator, if its key is in the environment; spends at most LIVE_MAX_USD (0.05).
 live provider:

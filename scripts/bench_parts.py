@@ -16,24 +16,29 @@ import time
 import urllib.request
 from pathlib import Path
 
+from bench_bodies import teach, write_answers, write_bodies
+
 MODEL = "gpt-4o-mini"
+# Served by the mock that speaks Anthropic's format.
+CLAUDE = "claude-bench"
 GATEWAY_CORE, OTHER_CORE = "0", "1"
 READY_SECONDS = 60
 # Two sockets for each of a thousand streams, and room.
 OPEN_FILES = 16_384
 
-PRICES = f"""
+PRICES = """
 auto_groups = ["default"]
 [groups.default]
 rate = "1"
-[models.{MODEL}]
+""" + "".join(f"""
+[models.{model}]
 groups = ["default"]
 created = 1700000000
 specs = {{ type = "llm", max_output_tokens = 16384 }}
-[models.{MODEL}.prices]
+[models.{model}.prices]
 billing_unit = "tokens"
 standard = {{ input = 150000, output = 600000, cache_read = 75000 }}
-"""
+""" for model in (MODEL, CLAUDE))
 
 
 def say(text):
@@ -72,8 +77,9 @@ def build_harness(source, scratch):
     # Times are kept, so that a second run builds nothing.
     shutil.copytree(source, home, dirs_exist_ok=True, ignore=shutil.ignore_patterns("target", "run", "Cargo.lock"))
     (home / "run").mkdir(exist_ok=True)
+    teach(home)
     say("building the harness")
-    bins = [word for name in ("mock", "load", "hyper_proxy") for word in ("--bin", name)]
+    bins = [word for name in ("mock_any", "load_any", "hyper_proxy") for word in ("--bin", name)]
     subprocess.run(
         ["cargo", "build", "--release", "--quiet", "--manifest-path", home / "Cargo.toml", *bins],
         env={**os.environ, "CARGO_TARGET_DIR": str(scratch / "target")}, check=True,
@@ -146,9 +152,14 @@ class Parts:
         return process
 
     def start_mock(self):
-        self.mock_port = free_port()
-        self.start("mock", OTHER_CORE, [self.programs / "mock", f"127.0.0.1:{self.mock_port}"])
+        """The upstream of all, and beside it one that speaks Anthropic's format."""
+        self.mock_port, self.claude_port = free_port(), free_port()
+        self.bodies = write_bodies(self.folder / "bodies")
+        answers, self.claude_events = write_answers(self.folder / "answers")
+        self.start("mock", OTHER_CORE, [self.programs / "mock_any", f"127.0.0.1:{self.mock_port}"])
+        self.start("claude", OTHER_CORE, [self.programs / "mock_any", f"127.0.0.1:{self.claude_port}", answers])
         wait_for_port(self.mock_port, "the mock")
+        wait_for_port(self.claude_port, "the mock of Anthropic")
         return f"127.0.0.1:{self.mock_port}"
 
     def start_hyper(self):
@@ -207,7 +218,7 @@ class Parts:
         return json.loads(said.strip().splitlines()[-1])
 
     def start_trunkline(self):
-        """A node with a customer who has money, a key, and one channel that leads to the mock."""
+        """A node with a customer who has money, a key, and a channel that leads to each mock."""
         port, admin = free_port(), free_port()
         self.environment = {
             "TRUNKLINE__DATABASE__URL": self.database,
@@ -224,9 +235,11 @@ class Parts:
         account = self.command("account", "create", "--name", "Bench")["account"]["id"]
         self.command("topup", str(account), "1000000")
         key = self.command("key", "create", str(account), "--name", "bench")["key"]
-        self.command("channel", "add", "--name", "mock", "--provider", "openai_compatible",
-                     "--base-url", f"http://127.0.0.1:{self.mock_port}/v1", "--key-env", "BENCH_CREDENTIAL",
-                     "--model", MODEL, BENCH_CREDENTIAL="sk-bench")
+        for name, provider, mock, model in (("mock", "openai_compatible", self.mock_port, MODEL),
+                                            ("claude", "anthropic", self.claude_port, CLAUDE)):
+            self.command("channel", "add", "--name", name, "--provider", provider,
+                         "--base-url", f"http://127.0.0.1:{mock}/v1", "--key-env", "BENCH_CREDENTIAL",
+                         "--model", model, BENCH_CREDENTIAL="sk-bench")
         self.account, self.admin = account, f"http://127.0.0.1:{admin}"
         self.access_log = self.folder / "trunkline.log"
         process = self.start(
@@ -236,6 +249,17 @@ class Parts:
         self.wait_ready()
         return {"name": "trunkline", "pid": process.pid, "addr": f"127.0.0.1:{port}", "key": key, "model": MODEL,
                 "extra_pid": self.postgres.pid}
+
+    def translated(self, target):
+        """The same node, asked in other formats. Each is called by the caller's format and the upstream's."""
+        version = ["anthropic-version: 2023-06-01"]
+        return [
+            {**target, "name": "messages>chat", "path": "/v1/messages", "headers": version},
+            {**target, "name": "responses>chat", "path": "/v1/responses"},
+            {**target, "name": "chat>messages", "model": CLAUDE, "upstream_events": self.claude_events},
+            {**target, "name": "messages>messages", "path": "/v1/messages", "headers": version, "model": CLAUDE,
+             "upstream_events": self.claude_events},
+        ]
 
     def wait_ready(self):
         ends = time.monotonic() + READY_SECONDS

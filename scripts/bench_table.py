@@ -2,8 +2,10 @@
 
 import statistics
 
-# Events of one stream, as the mock sends them.
 NGINX, HYPER, OURS = "nginx", "hyper-bare", "trunkline"
+# The caller's format and the upstream's; the last of them is passed through.
+TRANSLATED = ("messages>chat", "responses>chat", "chat>messages")
+PASSED = "messages>messages"
 
 
 def lines(seen):
@@ -12,6 +14,7 @@ def lines(seen):
     cpu = seen.get("cpu", [])
     latency = seen.get("latency", [])
     found += cpu_lines(cpu)
+    found += translation_lines(seen.get("translation", []))
     found += latency_lines(latency)
     found += memory_lines(seen)
     return found
@@ -30,9 +33,9 @@ def by_round(rows, kind, name):
     return {row["round"]: row for row in rows if row["kind"] == kind and row["name"] == name and not row["err"]}
 
 
-def ratios(rows, kind, ours, theirs, against):
+def ratios(rows, kind, ours, theirs, against, name=OURS):
     """One ratio for each round in which both were measured."""
-    mine, other = by_round(rows, kind, OURS), by_round(rows, kind, against)
+    mine, other = by_round(rows, kind, name), by_round(rows, kind, against)
     return [ours(mine[turn]) / theirs(other[turn]) for turn in sorted(mine.keys() & other.keys()) if theirs(other[turn]) > 0]
 
 
@@ -50,6 +53,24 @@ def cpu_lines(rows):
             found += line(f"  {kind} {name}", None, [row[key] for row in by_round(rows, kind, name).values()], unit)
     for name in (NGINX, HYPER, OURS):
         found += line(f"  sat128 {name}", None, [row["rps"] for row in by_round(rows, "sat128", name).values()], "calls/s")
+    return found
+
+
+def translation_lines(rows):
+    """Streams are compared for each event of the upstream: one format says in 72 what another says in 67."""
+    call, event = (lambda row: row["cpu_us"]), (lambda row: row["cpu_us"] / row["upstream_events"])
+    found = []
+    for name in TRANSLATED:
+        found += line(f"CPU per event, {name} / chat passed through", 3.0, ratios(rows, "sse_burst", event, event, OURS, name))
+    for name in TRANSLATED:
+        found += line(f"CPU per call, {name} / nginx", 3.0, ratios(rows, "sat128", call, call, NGINX, name))
+    for name in (OURS, *TRANSLATED, PASSED):
+        found += line(f"  CPU per call, {name} / bare hyper", None, ratios(rows, "sat128", call, call, HYPER, name))
+    for name in (*TRANSLATED, PASSED):
+        found += line(f"  CPU per call, {name} / chat passed through", None, ratios(rows, "sat128", call, call, OURS, name))
+    for kind, value in (("sat128", call), ("sse_burst", event)):
+        for name in (NGINX, HYPER, OURS, *TRANSLATED, PASSED):
+            found += line(f"  {kind} {name}", None, [value(row) for row in by_round(rows, kind, name).values()], "CPU-us")
     return found
 
 

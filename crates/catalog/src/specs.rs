@@ -101,6 +101,13 @@ impl Specs {
         self.max_output_tokens.unwrap_or(DEFAULT_MAX_OUTPUT)
     }
 
+    /// Whether the record lists words for effort, so that the model is told one instead of a budget.
+    #[must_use]
+    pub fn thinks_by_effort(&self) -> bool {
+        let said = self.reasoning_efforts.as_deref();
+        said.is_some_and(|words| !words.is_empty())
+    }
+
     /// The words for how hard it may think.
     pub fn efforts(&self) -> impl Iterator<Item = &str> {
         let said = self.reasoning_efforts.as_deref().unwrap_or_default();

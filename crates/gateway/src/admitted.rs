@@ -14,7 +14,7 @@ use trunkline_terms::{AccountId, Money, RequestId};
 
 use crate::fault::{Fault, Kind};
 use crate::gateway::Gateway;
-use crate::quoted::{ENDPOINT, Quoted};
+use crate::quoted::Quoted;
 
 /// Fewer tokens than this are no answer: the caller is told instead.
 const LEAST_FITTED: u64 = 16;
@@ -46,20 +46,36 @@ impl Admitted {
     pub(crate) async fn hold(gateway: &Gateway, quoted: &mut Quoted) -> Result<Self, Fault> {
         let wanted = quoted.bound(quoted.covered)?;
         let began = Instant::now();
-        let (fits, reserved, by) = match reserve(gateway, quoted, wanted).await? {
+        let (mut fits, mut reserved, mut by) = match reserve(gateway, quoted, wanted).await? {
             Held::Yes => return Ok(Self::new(gateway, quoted, wanted, began)),
             Held::TooLittle { fits, reserved, by } => (fits, reserved, by),
         };
+        // Agents send much and have little: a stream is stopped where its money ends, so the fair guess
+        // at its input is enough to begin with.
+        if quoted.request.facts.stream {
+            quoted.lean = true;
+            let lean = quoted.bound(quoted.covered)?;
+            match reserve(gateway, quoted, lean).await? {
+                Held::Yes => return Ok(Self::new(gateway, quoted, lean, began)),
+                Held::TooLittle {
+                    fits: now,
+                    reserved: others,
+                    by: what,
+                } => (fits, reserved, by) = (now, others, what),
+            }
+        }
         let affordable = quoted.affordable(fits);
         let enough = affordable.filter(|tokens| {
             *tokens
                 >= LEAST_FITTED
-                    .saturating_mul(quoted.request.choices)
+                    .saturating_mul(quoted.request.facts.choices)
                     .min(quoted.covered)
         });
-        // Strict mode changes nothing that was asked for.
-        if let Some(tokens) = enough.filter(|_| !quoted.strict)
-            && Box::pin(may_fit(gateway, quoted)).await
+        // A stream is paid for as it goes: a smaller first tranche changes nothing that was asked for.
+        // Strict mode changes nothing else either.
+        let stream = quoted.request.facts.stream;
+        if let Some(tokens) = enough.filter(|_| stream || !quoted.strict)
+            && (stream || Box::pin(may_fit(gateway, quoted)).await)
         {
             let less = quoted.bound(tokens)?;
             if let Held::Yes = reserve(gateway, quoted, less).await? {
@@ -189,8 +205,8 @@ async fn reserve(gateway: &Gateway, quoted: &Quoted, amount: Money) -> Result<He
         owner: Owner::Request,
         amount,
         wallets: Wallets::TrialFirst,
-        model: quoted.request.model.clone(),
-        endpoint: ENDPOINT.to_owned(),
+        model: quoted.request.model().to_owned(),
+        endpoint: quoted.entrance.word.to_owned(),
         group: quoted.sale.group.clone(),
         price_version: quoted.sale.version.bytes(),
         lifetime: gateway.inner.settings.hold_lifetime,
@@ -233,17 +249,15 @@ async fn may_fit(gateway: &Gateway, quoted: &Quoted) -> bool {
 
 fn fit(quoted: &mut Quoted, tokens: u64) {
     quoted.covered = tokens;
-    if !quoted.request.stream {
-        let each = tokens.checked_div(quoted.request.choices).unwrap_or(tokens);
+    if !quoted.request.facts.stream {
+        let each = tokens
+            .checked_div(quoted.request.facts.choices)
+            .unwrap_or(tokens);
         let each = each.max(1);
         quoted.cap = Some(each);
         let why = "the balance covers no longer answer";
-        let note = Note::told(
-            "max_completion_tokens",
-            Fate::Rewritten,
-            "max_tokens_fitted",
-            why,
-        );
+        let field = quoted.request.path_of("max_completion_tokens").to_owned();
+        let note = Note::told(field, Fate::Rewritten, "max_tokens_fitted", why);
         quoted.report.say(note.with_value(each.to_string()));
     }
 }

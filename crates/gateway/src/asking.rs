@@ -4,26 +4,34 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use bytes::Bytes;
+use http::header::RETRY_AFTER;
+use http::{HeaderMap, StatusCode};
 use serde::Serialize;
+use tokio::time::Instant;
 use trunkline_ledger::Outcome;
 use trunkline_store::channels;
-use trunkline_upstream::{Answer, Outgoing as Sent, Quirk, SendError};
-use trunkline_wire::openai_chat::{CapField, Outgoing, UpstreamError, read_error};
+use trunkline_upstream::{Answer, SendError};
+use trunkline_wire::canon::{Notes, Thread};
+use trunkline_wire::gemini::retry_delay;
+use trunkline_wire::openai_chat::read_error;
+use trunkline_wire::openai_responses::previous_not_found;
+use trunkline_wire::{Format, Frames, Seen, Tap, UpstreamError};
 
+use crate::continuing::{YOUNG_SECONDS, not_found};
 use crate::fault::{Fault, Kind};
 use crate::gateway::Gateway;
+use crate::preparing::{Prepared, Preparing};
 use crate::quoted::Quoted;
-use crate::roster::{Live, LiveCredential};
+use crate::roster::{Live, LiveCredential, Roster};
 use crate::scrub::without_secrets;
+use crate::sending::send;
 use crate::story::Story;
 
 /// Bytes of an error that are read.
 const MAX_ERROR_BYTES: usize = 65_536;
 /// A cool-down where the upstream names none.
 const DEFAULT_COOL_SECONDS: u64 = 5;
-const AGENT: &str = concat!("trunkline/", env!("CARGO_PKG_VERSION"));
 
 /// One attempt. The usage row gets what is not skipped; times count from the call's beginning.
 #[derive(Debug, Clone, Serialize)]
@@ -48,11 +56,29 @@ pub(crate) struct NoAnswer {
     pub(crate) outcome: Outcome,
 }
 
+/// An upstream that answers.
+pub(crate) struct Answering {
+    pub(crate) live: Arc<Live>,
+    /// The number of the credential that was used.
+    pub(crate) credential: i64,
+    pub(crate) answer: Answer,
+    /// What of the answer was read already.
+    pub(crate) early: Vec<Bytes>,
+    /// What it is spoken to in.
+    pub(crate) to: Format,
+    /// What its answer needs to be understood.
+    pub(crate) thread: Thread,
+    /// What could not be said to it.
+    pub(crate) notes: Notes,
+}
+
 /// What one attempt came to.
 enum Tried {
-    Answer(Answer),
+    Answer(Answer, Vec<Bytes>),
     /// Another channel may do better.
     Next(Why),
+    /// It does not have the response that is continued, yet.
+    NotThere(NoAnswer),
     /// The caller is told.
     Stop(NoAnswer),
 }
@@ -64,34 +90,136 @@ enum Why {
     Failed,
 }
 
+/// What a stream begins with before it says anything.
+const OPENINGS: [&str; 3] = [
+    "response.created",
+    "response.in_progress",
+    "response.queued",
+];
+/// Bytes of a stream that are read before it is passed on.
+const MAX_EARLY_BYTES: usize = 65_536;
+/// How long a response that an upstream does not know yet is asked for.
+const HEAL_FOR: Duration = Duration::from_secs(20);
+const HEAL_PAUSE: Duration = Duration::from_millis(250);
+const HEAL_PAUSE_MAX: Duration = Duration::from_secs(2);
+
 /// Asks until somebody answers.
 pub(crate) async fn ask(
     gateway: &Gateway,
     quoted: &Quoted,
     story: &Story,
-) -> Result<(Arc<Live>, Answer), NoAnswer> {
+) -> Result<Answering, NoAnswer> {
     let inner = &gateway.inner;
     let seed = seed_of(quoted);
     let roster = inner.roster.get();
-    let order = roster.order(&quoted.request.model, &quoted.sale.group, inner.now(), seed);
-    let mut worst = None;
+    let mut preparing = Preparing::new(quoted);
+    let order = gateway.order(&roster, &preparing, quoted);
+    let (mut worst, mut unsaid) = (None, None);
     for live in order.into_iter().take(inner.settings.max_attempts) {
-        let Some(credential) = live.credential(inner.now(), seed) else {
+        let Some(credential) = credential_of(quoted, &live, inner.now(), seed) else {
             continue;
         };
-        story.tries(Attempt::begin(Arc::clone(&live), story.elapsed()));
-        let sent = send(gateway, quoted, &live, credential).await;
+        let prepared = match preparing.for_channel(&live) {
+            Some(Ok(prepared)) => prepared,
+            // Another channel may speak a format in which it can be said.
+            Some(Err(fault)) => {
+                unsaid.get_or_insert(fault);
+                continue;
+            }
+            None => continue,
+        };
+        match attempt(gateway, (quoted, &prepared), (&live, credential), story).await {
+            Tried::Answer(answer, early) => {
+                return Ok(Answering {
+                    credential: credential.id.number(),
+                    live: Arc::clone(&live),
+                    answer,
+                    early,
+                    to: prepared.to,
+                    thread: prepared.thread,
+                    notes: prepared.notes,
+                });
+            }
+            Tried::Stop(reason) | Tried::NotThere(reason) => return Err(reason),
+            Tried::Next(why) => worst = Some(why),
+        }
+    }
+    match (worst, unsaid) {
+        (None, Some(fault)) => Err(NoAnswer {
+            fault,
+            outcome: Outcome::Refused,
+        }),
+        (worst, _) => Err(nobody(quoted, worst)),
+    }
+}
+
+/// One channel, asked once, or as often as a response that it does not know yet is worth.
+async fn attempt(
+    gateway: &Gateway,
+    (quoted, prepared): (&Quoted, &Prepared),
+    (live, credential): (&Arc<Live>, &LiveCredential),
+    story: &Story,
+) -> Tried {
+    let began = Instant::now();
+    let mut pause = HEAL_PAUSE;
+    loop {
+        story.tries(Attempt::begin(Arc::clone(live), story.elapsed()));
+        let sent = send(gateway, (quoted, prepared), live, credential).await;
         let status = sent.as_ref().ok().map(|answer| answer.status.as_u16());
         let error = sent.as_ref().err().map(word);
         let now = story.elapsed();
         story.tried(|attempt| attempt.answered(status, error, now));
-        match judge(gateway, &live, credential, sent).await {
-            Tried::Answer(answer) => return Ok((live, answer)),
-            Tried::Stop(reason) => return Err(reason),
-            Tried::Next(why) => worst = Some(why),
+        let tried = judge(gateway, quoted, (live, credential), sent).await;
+        let young = quoted.continues.as_ref().is_some_and(|kept| {
+            let now = gateway.inner.now().seconds();
+            now.saturating_sub(kept.minted) <= YOUNG_SECONDS
+        });
+        if !matches!(tried, Tried::NotThere(_)) || !young || began.elapsed() > HEAL_FOR {
+            return tried;
         }
+        tokio::time::sleep(pause).await;
+        pause = pause.saturating_mul(2).min(HEAL_PAUSE_MAX);
     }
-    Err(nobody(quoted, worst))
+}
+
+/// The credential to use: for a response that is continued, the one that it was made with.
+fn credential_of<'a>(
+    quoted: &Quoted,
+    live: &'a Live,
+    now: trunkline_terms::Moment,
+    seed: u64,
+) -> Option<&'a LiveCredential> {
+    match &quoted.continues {
+        Some(kept) => live.credential_by(kept.credential, now),
+        None => live.credential(now, seed),
+    }
+}
+
+impl Gateway {
+    /// The channels to ask, in their order: one alone for a response that is continued; otherwise those
+    /// that serve the model, and before all others the one whose thoughts the conversation holds.
+    pub(crate) fn order(
+        &self,
+        roster: &Roster,
+        preparing: &Preparing<'_>,
+        quoted: &Quoted,
+    ) -> Vec<Arc<Live>> {
+        let (now, model) = (self.inner.now(), quoted.request.model());
+        if let Some(kept) = &quoted.continues {
+            let live = roster.channel(kept.channel).into_iter();
+            return live
+                .filter(|live| live.row.models.contains_key(model))
+                .collect();
+        }
+        let mut order = roster.order(model, &quoted.sale.group, now, seed_of(quoted));
+        let home = preparing.home();
+        let place = home.and_then(|home| order.iter().position(|live| live.mark == home));
+        if let Some(place) = place {
+            let first = order.remove(place);
+            order.insert(0, first);
+        }
+        order
+    }
 }
 
 // === impl Attempt ===
@@ -143,65 +271,10 @@ impl Attempt {
     }
 }
 
-async fn send(
-    gateway: &Gateway,
-    quoted: &Quoted,
-    live: &Live,
-    credential: &LiveCredential,
-) -> Result<Answer, SendError> {
-    let request = &quoted.request;
-    let quirk = |quirk| live.provider.has(quirk);
-    let older = quirk(Quirk::MaxTokensOnly).then_some(CapField::MaxTokens);
-    let out = Outgoing {
-        model: live.upstream_model(&request.model),
-        max_output: quoted.cap.map(|tokens| (tokens, older)),
-        no_stream_options: quirk(Quirk::NoStreamOptions),
-        without: &quoted.without,
-        with: &quoted.with,
-    };
-    let settings = &gateway.inner.settings;
-    let total = if request.stream {
-        Duration::from_millis(live.provider.total_ms)
-    } else {
-        settings.whole_wait
-    };
-    let call = Sent {
-        method: Method::POST,
-        uri: live.chat.clone(),
-        headers: headers(live, credential, request.stream),
-        body: request.outgoing(&out),
-        deadlines: live.deadlines(total, settings.stream_idle),
-        proxy: live.proxy.as_ref(),
-        protocol: live.provider.protocol(request.stream),
-    };
-    gateway.inner.client.send(call).await
-}
-
-fn headers(live: &Live, credential: &LiveCredential, stream: bool) -> HeaderMap {
-    let mut headers = HeaderMap::new();
-    for (name, value) in &live.row.extra_headers {
-        let name = HeaderName::from_bytes(name.as_bytes());
-        if let (Ok(name), Ok(value)) = (name, HeaderValue::from_str(value)) {
-            headers.insert(name, value);
-        }
-    }
-    let accept = if stream {
-        "text/event-stream"
-    } else {
-        "application/json"
-    };
-    headers.insert(ACCEPT, HeaderValue::from_static(accept));
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
-    let (name, value) = credential.header.clone();
-    headers.insert(name, value);
-    headers
-}
-
 async fn judge(
     gateway: &Gateway,
-    live: &Live,
-    credential: &LiveCredential,
+    quoted: &Quoted,
+    (live, credential): (&Live, &LiveCredential),
     sent: Result<Answer, SendError>,
 ) -> Tried {
     let now = gateway.inner.now();
@@ -216,9 +289,14 @@ async fn judge(
         }
     };
     match answer.status.as_u16() {
-        200..=299 => Tried::Answer(answer),
+        200..=299 => begun(quoted, answer).await,
         429 => {
-            let seconds = retry_after(&answer.headers).unwrap_or(DEFAULT_COOL_SECONDS);
+            let mut seconds = retry_after(&answer.headers);
+            if seconds.is_none() {
+                let body = answer.whole(MAX_ERROR_BYTES).await.unwrap_or_default();
+                seconds = retry_delay(&body);
+            }
+            let seconds = seconds.unwrap_or(DEFAULT_COOL_SECONDS);
             credential.cool(now, seconds);
             Tried::Next(Why::Limited(seconds))
         }
@@ -237,12 +315,53 @@ async fn judge(
             }
             Tried::Next(Why::Failed)
         }
-        400..=499 => Tried::Stop(refused(gateway, &mut answer).await),
+        400..=499 => refused(gateway, quoted, &mut answer).await,
         _ => {
             live.failed(now);
             Tried::Next(Why::Failed)
         }
     }
+}
+
+/// An answer has begun. A stream that continues a response may still say that it is not there, before it
+/// says anything else; that is looked at while nothing has been sent on.
+async fn begun(quoted: &Quoted, mut answer: Answer) -> Tried {
+    if quoted.continues.is_none() || !quoted.request.facts.stream {
+        return Tried::Answer(answer, Vec::new());
+    }
+    let (mut frames, mut tap) = (Frames::default(), Tap::new(Format::OpenaiResponses));
+    let (mut early, mut bytes) = (Vec::new(), 0_usize);
+    while bytes < MAX_EARLY_BYTES {
+        let Ok(Some(piece)) = answer.piece().await else {
+            break;
+        };
+        bytes = bytes.saturating_add(piece.len());
+        frames.push(&piece);
+        early.push(piece);
+        while let Ok(Some(frame)) = frames.take() {
+            let seen = tap.see(&frame);
+            if let Seen::Failed(said) = &seen
+                && previous_not_found(said)
+            {
+                return not_there();
+            }
+            let opening = frame
+                .event
+                .as_deref()
+                .is_some_and(|it| OPENINGS.contains(&it));
+            if !opening && seen != Seen::Nothing {
+                return Tried::Answer(answer, early);
+            }
+        }
+    }
+    Tried::Answer(answer, early)
+}
+
+fn not_there() -> Tried {
+    Tried::NotThere(NoAnswer {
+        fault: not_found("the upstream does not have this response any more, or not yet"),
+        outcome: Outcome::Refused,
+    })
 }
 
 /// Other nodes should not try it either.
@@ -262,12 +381,15 @@ fn remember_pause(gateway: &Gateway, credential: &LiveCredential, status: Status
 }
 
 /// The upstream's own words about the request.
-async fn refused(gateway: &Gateway, answer: &mut Answer) -> NoAnswer {
+async fn refused(gateway: &Gateway, quoted: &Quoted, answer: &mut Answer) -> Tried {
     let body = answer.whole(MAX_ERROR_BYTES).await.unwrap_or_default();
-    NoAnswer {
-        fault: in_its_words(gateway, answer.status, &read_error(&body)),
-        outcome: Outcome::Refused,
+    let said = read_error(&body);
+    let outcome = Outcome::Refused;
+    if quoted.continues.is_some() && previous_not_found(&said) {
+        return not_there();
     }
+    let fault = in_its_words(gateway, answer.status, &said);
+    Tried::Stop(NoAnswer { fault, outcome })
 }
 
 /// What the caller is told when an upstream blames the request under a good status; none if it
@@ -279,9 +401,9 @@ pub(crate) fn blamed(gateway: &Gateway, said: &UpstreamError) -> Option<Fault> {
 
 /// A refusal as the upstream put it, without secrets: those of every channel, since an upstream may
 /// sit behind several and repeat what another one was sent.
-fn in_its_words(gateway: &Gateway, status: StatusCode, said: &UpstreamError) -> Fault {
-    let roster = gateway.inner.roster.get();
-    let clean = |text: &str| without_secrets(text, roster.secrets());
+pub(crate) fn in_its_words(gateway: &Gateway, status: StatusCode, said: &UpstreamError) -> Fault {
+    let secrets = gateway.inner.roster.get().secrets();
+    let clean = |text: &str| without_secrets(text, &secrets);
     let status = if said.blames_the_request() {
         StatusCode::BAD_REQUEST
     } else {
@@ -301,7 +423,7 @@ fn in_its_words(gateway: &Gateway, status: StatusCode, said: &UpstreamError) -> 
 }
 
 fn nobody(quoted: &Quoted, worst: Option<Why>) -> NoAnswer {
-    let model = &quoted.request.model;
+    let model = quoted.request.model();
     let (kind, text, outcome) = match worst {
         None => (
             Kind::NoRoute,
@@ -349,7 +471,7 @@ fn seed_of(quoted: &Quoted) -> u64 {
     const PRIME: u64 = 0x0000_0100_0000_01b3;
     const BEGINNING: usize = 1_024;
     let account = quoted.caller.account.id.number().to_be_bytes();
-    let model = quoted.request.model.as_bytes();
+    let model = quoted.request.model().as_bytes();
     let opening = quoted.request.opening(BEGINNING);
     // Eight bytes at a time: every call is drawn for.
     let words = [account.as_slice(), model, opening];

@@ -1,6 +1,7 @@
-//! One chat call, from money to answer. The order of the steps is this page. It runs in a task of its
+//! One call, from money to answer. The order of the steps is this page. It runs in a task of its
 //! own, because a client that leaves drops its handler, and what a call owns must outlive that.
 
+mod follow;
 mod relay;
 mod streaming;
 mod whole;
@@ -12,12 +13,16 @@ use tokio::sync::oneshot;
 use trunkline_ledger::{Detail, Outcome};
 use trunkline_terms::{Money, Side, Usage};
 use trunkline_upstream::BodyError;
+use trunkline_wire::canon::{Counted, Thread};
 use trunkline_wire::openai_chat::Told;
+use trunkline_wire::{Format, Rewrite, Shown};
 
 use crate::admitted::Admitted;
-use crate::asking::{NoAnswer, ask};
+use crate::asking::{Answering, NoAnswer, ask};
+use crate::continuing::{Kept, PREFIX};
 use crate::fault::{Fault, Kind};
 use crate::gateway::Gateway;
+use crate::preparing::told;
 use crate::quoted::{Price, Quoted};
 use crate::reply::Answered;
 use crate::roster::Live;
@@ -40,8 +45,8 @@ pub(crate) async fn call(gateway: Gateway, mut quoted: Quoted, story: Arc<Story>
         asked = ask(&gateway, &quoted, &story) => Some(asked),
         () = head.closed() => None,
     };
-    let (live, answer) = match asked {
-        Some(Ok(answered)) => answered,
+    let answering = match asked {
+        Some(Ok(answering)) => answering,
         Some(Err(NoAnswer { fault, outcome })) => {
             // Let go before the caller is told that nothing was charged.
             admitted.void(nothing(&story, outcome)).await;
@@ -54,16 +59,32 @@ pub(crate) async fn call(gateway: Gateway, mut quoted: Quoted, story: Arc<Story>
         }
     };
     // Then the answer; each way meters and settles before its last byte leaves.
+    let Answering {
+        live,
+        credential,
+        answer,
+        early,
+        to,
+        thread,
+        notes,
+    } = answering;
+    notes
+        .all()
+        .iter()
+        .for_each(|note| quoted.report.say(told(note)));
     let call = Call {
         gateway,
         quoted,
         admitted,
         live,
+        credential,
+        to,
+        thread,
         story,
     };
-    if call.quoted.request.stream {
+    if call.quoted.request.facts.stream {
         // In a box: a stream needs more room than a whole answer, and lives long.
-        Box::pin(call.stream(answer, head)).await;
+        Box::pin(call.stream(answer, early, head)).await;
     } else {
         call.whole(answer, head).await;
     }
@@ -75,12 +96,18 @@ struct Call {
     quoted: Quoted,
     admitted: Admitted,
     live: Arc<Live>,
+    /// The number of the credential that was used.
+    credential: i64,
+    /// What the upstream speaks.
+    to: Format,
+    /// What its answer needs to be understood.
+    thread: Thread,
     story: Arc<Story>,
 }
 
 /// Usage with its price and where it came from.
 struct Metered {
-    usage: Usage,
+    counted: Counted,
     price: Price,
     estimated: bool,
 }
@@ -89,12 +116,15 @@ struct Metered {
 
 impl Call {
     /// Prices what the upstream told, or what we counted where it told nothing.
-    fn meter(&self, told: Option<Usage>, counted: Usage) -> Result<Metered, Fault> {
+    fn meter(&self, told: Option<Counted>, counted: Usage) -> Result<Metered, Fault> {
         let estimated = told.is_none();
-        let usage = told.unwrap_or(counted);
-        let price = self.quoted.exact(&usage)?;
+        let counted = told.unwrap_or(Counted {
+            usage: counted,
+            reasoning: None,
+        });
+        let price = self.quoted.exact(&counted.usage)?;
         Ok(Metered {
-            usage,
+            counted,
             price,
             estimated,
         })
@@ -102,12 +132,12 @@ impl Call {
 
     /// Charges what was metered. Returns what was charged.
     async fn settle(self, metered: Metered, outcome: Outcome) -> Result<Money, Fault> {
-        let upstream_model = self.live.upstream_model(&self.quoted.request.model);
+        let upstream_model = self.live.upstream_model(self.quoted.request.model());
         let cost = self.live.cost.as_ref();
         let cost = cost.and_then(|book| book.cost_usd(upstream_model, &metered.price.units));
         let detail = Detail {
             units: metered.price.units,
-            measured: metered.usage,
+            measured: metered.counted.usage,
             estimated: metered.estimated,
             tier: Some(metered.price.tier),
             cost,
@@ -145,15 +175,66 @@ impl Call {
 
     /// Notes what the answer says about itself, for the trace alone.
     fn note_told(&self, told: Told) {
-        let roster = self.gateway.inner.roster.get();
-        let model = without_secrets(&told.model, roster.secrets());
+        let secrets = self.gateway.inner.roster.get().secrets();
+        let model = without_secrets(&told.model, &secrets);
         self.story.told(model, told.finishes);
     }
 
-    /// The public name, where the upstream's is another.
-    fn rename(&self) -> Option<String> {
-        let public = &self.quoted.request.model;
-        (self.live.upstream_model(public) != public).then(|| public.clone())
+    /// Whether the upstream speaks the caller's format.
+    fn is_same(&self) -> bool {
+        self.to == self.quoted.format()
+    }
+
+    /// What is changed in an answer of the caller's own format. The id is known when the upstream's is.
+    fn rewrite(&self) -> Rewrite {
+        let public = self.quoted.request.model();
+        let renamed = self.live.upstream_model(public) != public;
+        Rewrite {
+            model: renamed.then(|| public.to_owned()),
+            id: None,
+            previous: self.quoted.request.facts.previous.clone(),
+            channel: Some(self.live.mark.clone()),
+        }
+    }
+
+    /// The id that the caller gets for an answer, in the format that can be continued by it.
+    fn sealed_id(&self, upstream: &str, stored: bool) -> Option<String> {
+        if self.quoted.format() != Format::OpenaiResponses {
+            return None;
+        }
+        let kept = Kept {
+            channel: self.live.row.id.number(),
+            credential: self.credential,
+            upstream: upstream.to_owned(),
+            minted: self.gateway.inner.now().seconds(),
+            // What it was given and the longest answer to that.
+            tokens: self
+                .quoted
+                .most_input()
+                .saturating_add(self.quoted.most_output()),
+            stored,
+        };
+        let account = self.quoted.caller.account.id;
+        self.gateway.seal_response(account, &kept)
+    }
+
+    /// What an answer that is translated is written with.
+    fn shown(&self) -> Shown {
+        let request = self.quoted.id.to_string();
+        let sealed = self.sealed_id(&request, false);
+        let id = sealed.as_deref().and_then(|id| id.strip_prefix(PREFIX));
+        let asked = match self.quoted.format() {
+            Format::OpenaiResponses => serde_json::from_slice(self.quoted.request.body()).ok(),
+            Format::OpenaiChat | Format::ClaudeMessages | Format::Gemini => None,
+        };
+        Shown {
+            model: self.quoted.request.model().to_owned(),
+            id: id.unwrap_or(&request).to_owned(),
+            created: self.gateway.inner.now().seconds(),
+            wants_usage: self.quoted.request.facts.wants_usage,
+            channel: Some(self.live.mark.clone()),
+            asked,
+        }
     }
 }
 

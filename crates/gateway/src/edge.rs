@@ -263,13 +263,14 @@ impl Shared {
         let proxies = &self.settings.trusted_proxies;
         let address = caller_address(request.headers(), peer.ip(), proxies);
         let story = Story::begin(&self.gateway, &request, address);
+        let format = paths::format_of(request.uri().path());
         let answered = if request.method() == Method::OPTIONS {
             preflight()
         } else {
             let answered = paths::answer(&self.gateway, &story, request).await;
             answered.unwrap_or_else(|fault| {
                 story.faulted(&fault);
-                reply::fault(&fault, story.id)
+                reply::fault(&fault, story.id, format)
             })
         };
         let answered = with_ids(answered, story.id);

@@ -2,9 +2,9 @@
 //! may it be tried again, was anything charged. The status is chosen here and nowhere else.
 
 use http::StatusCode;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use trunkline_terms::{Money, RequestId};
-use trunkline_wire::Refusal;
+use trunkline_wire::{Refusal, Trouble};
 
 /// Where the words of the table are explained.
 const DOC_URL: &str = "docs/errors.md";
@@ -36,6 +36,8 @@ pub enum Kind {
     NotFound,
     /// The path exists, the method does not.
     MethodNotAllowed,
+    /// The path is not spoken to over a WebSocket.
+    NoWebSocket,
     /// The model does not take this format.
     EndpointNotSupported,
     /// The request itself is wrong; the code of the rule.
@@ -101,6 +103,7 @@ impl Kind {
             }
             Self::ModelNotFound | Self::NotFound => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+            Self::NoWebSocket => StatusCode::UPGRADE_REQUIRED,
             Self::EndpointNotSupported | Self::Invalid(_) | Self::Rule(_) => {
                 StatusCode::BAD_REQUEST
             }
@@ -146,6 +149,7 @@ impl Kind {
             Self::ModelNotFound => "model_not_found",
             Self::NotFound => "not_found",
             Self::MethodNotAllowed => "method_not_allowed",
+            Self::NoWebSocket => "websocket_not_supported",
             Self::EndpointNotSupported => "endpoint_not_supported",
             Self::Invalid(code) => code,
             Self::Rule(_) => "invalid_request",
@@ -177,6 +181,7 @@ impl Kind {
             }
             Self::ModelNotFound | Self::NotFound => "not_found_error",
             Self::MethodNotAllowed
+            | Self::NoWebSocket
             | Self::EndpointNotSupported
             | Self::Invalid(_)
             | Self::Rule(_)
@@ -216,6 +221,7 @@ impl Kind {
             | Self::ModelNotFound
             | Self::NotFound
             | Self::MethodNotAllowed
+            | Self::NoWebSocket
             | Self::EndpointNotSupported
             | Self::Invalid(_)
             | Self::Rule(_)
@@ -278,23 +284,21 @@ impl Fault {
         )
     }
 
-    /// The error as OpenAI's clients read it. Whoever gets a fault was not charged.
+    /// The facts that every format's error is written from. Whoever gets a fault was not charged.
     #[must_use]
-    pub fn openai_body(&self, request: RequestId) -> Value {
-        let mut error = json!({
-            "message": self.message,
-            "type": self.kind.family(),
-            "param": self.param,
-            "code": self.kind.code(),
-            "request_id": request.to_string(),
-            "charged": false,
-            "retryable": self.kind.is_retryable(),
-            "doc_url": format!("{DOC_URL}#{}", self.kind.code()),
-        });
-        if let Some(error) = error.as_object_mut() {
-            error.extend(self.extras.clone());
+    pub fn trouble(&self, request: RequestId) -> Trouble {
+        Trouble {
+            status: self.kind.status().as_u16(),
+            code: self.kind.code().to_owned(),
+            family: self.kind.family(),
+            message: self.message.clone(),
+            param: self.param.clone(),
+            request_id: request.to_string(),
+            retryable: self.kind.is_retryable(),
+            doc_url: format!("{DOC_URL}#{}", self.kind.code()),
+            retry_after: self.retry_after,
+            extras: self.extras.clone(),
         }
-        json!({ "error": error })
     }
 }
 
@@ -326,6 +330,9 @@ mod tests {
             Kind::ModelNotFound,
             Kind::NotFound,
             Kind::MethodNotAllowed,
+            Kind::NoWebSocket,
+            Kind::Invalid("previous_response_not_found"),
+            Kind::Rule("translation_refused".to_owned()),
             Kind::EndpointNotSupported,
             Kind::Invalid("invalid_request"),
             Kind::Invalid("reference_not_supported"),

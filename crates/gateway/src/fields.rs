@@ -7,14 +7,21 @@ use trunkline_catalog::{
     first_breach, nearest,
 };
 use trunkline_terms::EndpointType;
-use trunkline_wire::openai_chat::{ChatRequest, KNOWN, PREVIOUS_RESPONSE, SERVICE_TIER};
+use trunkline_wire::openai_chat::{PREVIOUS_RESPONSE, SERVICE_TIER};
+use trunkline_wire::openai_responses::without_server_tools;
+use trunkline_wire::{Format, Request, Small};
 
+use crate::entrance::Entrance;
 use crate::fault::{Fault, Kind};
 
 const EFFORT: &str = "reasoning_effort";
 const CAP: &str = "max_completion_tokens";
 /// The tier that everybody has.
 const DEFAULT_TIER: &str = "default";
+/// Anthropic's word for it.
+const STANDARD_TIER: &str = "standard_only";
+/// How the names begin of models that may have Gemini's door.
+const GEMINI_NAMES: &str = "gemini-";
 /// Lets a vendor's account decide, which has a price nobody knows.
 const AUTO_TIER: &str = "auto";
 
@@ -32,16 +39,19 @@ pub(crate) struct Reading {
 }
 
 /// Reads the fields, or says which one cannot be.
-pub(crate) fn read(sale: &Sale, request: &ChatRequest) -> Result<Reading, Fault> {
+pub(crate) fn read(sale: &Sale, entrance: Entrance, request: &Request) -> Result<Reading, Fault> {
     let entry = sale.model.entry();
-    check_endpoint(entry, request)?;
+    check_endpoint(entry, entrance, request)?;
     let mut reading = Reading::default();
     for name in request.fields() {
         if request.field(name) == Some(b"null") {
-            reading.nothing(entry, name);
+            reading.nothing(entry, request, name);
         } else {
-            reading.policy(entry, name)?;
+            reading.policy(entry, request, name)?;
         }
+    }
+    if request.format == Format::OpenaiResponses {
+        reading.server_tools(request);
     }
     reading.effort(entry, request)?;
     reading.cap(entry, request)?;
@@ -54,9 +64,10 @@ pub(crate) fn read(sale: &Sale, request: &ChatRequest) -> Result<Reading, Fault>
 /// stopped, so it must say how long it may become. A stream is paid for as it goes, and ends where the
 /// model's own limit is; where the record does not know that one, nothing would keep the call below
 /// what was quoted.
-pub(crate) fn is_capped(entry: &Entry, request: &ChatRequest) -> bool {
+pub(crate) fn is_capped(entry: &Entry, request: &Request) -> bool {
     let known = entry.specs.max_output_tokens.is_some();
-    request.max_output.is_none() && !(request.stream && known)
+    let facts = &request.facts;
+    facts.max_output.is_none() && !(facts.stream && known)
 }
 
 /// What strict mode says of a field that would not do what it seems to.
@@ -77,23 +88,36 @@ pub(crate) fn trapped(note: &Note) -> Fault {
     Fault::new(Kind::Rule(code.to_owned()), text).at(&note.field)
 }
 
-fn check_endpoint(entry: &Entry, request: &ChatRequest) -> Result<(), Fault> {
-    if entry.serves(EndpointType::Openai) {
+fn check_endpoint(entry: &Entry, entrance: Entrance, request: &Request) -> Result<(), Fault> {
+    let task = entrance.small.and_then(Small::task);
+    let fits = task.is_none_or(|word| entry.tasks.iter().any(|task| task == word));
+    let model = request.model();
+    let may_have =
+        |door: EndpointType| door != EndpointType::Gemini || model.starts_with(GEMINI_NAMES);
+    if entry.serves(entrance.endpoint) && may_have(entrance.endpoint) && fits {
         return Ok(());
     }
-    let others: Vec<&str> = entry.endpoints.iter().map(|other| other.name()).collect();
+    if let Some(word) = task {
+        let text = format!(
+            "{model:?} does not take {}; models for {word} do",
+            entrance.path
+        );
+        return Err(Fault::new(Kind::EndpointNotSupported, text).at("model"));
+    }
+    let others = entry.endpoints.iter().filter(|door| may_have(**door));
+    let others: Vec<&str> = others.map(|other| other.name()).collect();
+    let door = entrance.path;
     let text = match others.as_slice() {
-        [] => format!("{:?} cannot be called", request.model),
+        [] => format!("{model:?} cannot be called"),
         others => format!(
-            "{:?} does not take chat completions; it takes {}",
-            request.model,
+            "{model:?} does not take {door}; it takes {}",
             others.join(", ")
         ),
     };
     Err(Fault::new(Kind::EndpointNotSupported, text).at("model"))
 }
 
-fn check_rules(entry: &Entry, request: &ChatRequest) -> Result<(), Fault> {
+fn check_rules(entry: &Entry, request: &Request) -> Result<(), Fault> {
     let field = |name: &str| request.field(name);
     let Some(breach) = first_breach(&entry.rules, &field) else {
         return Ok(());
@@ -102,7 +126,8 @@ fn check_rules(entry: &Entry, request: &ChatRequest) -> Result<(), Fault> {
     let code = rule.error_code.as_ref().unwrap_or(&rule.code);
     let text = format!(
         "{:?} does not take this: {}; nothing was charged",
-        request.model, rule.fix
+        request.model(),
+        rule.fix
     );
     Err(Fault::new(Kind::Rule(code.clone()), text).at(&breach.param))
 }
@@ -113,11 +138,11 @@ fn invalid(field: &str, text: String) -> Fault {
 
 impl Reading {
     /// Null says as much as nothing: nobody is told of it, but who does not know the field gets none.
-    fn nothing(&mut self, entry: &Entry, name: &str) {
-        let refused = match entry.parameters.get(name) {
+    fn nothing(&mut self, entry: &Entry, request: &Request, name: &str) {
+        let refused = match entry.parameters.get(request.word_of(name)) {
             Some(ParameterPolicy::Drop | ParameterPolicy::Refuse) => true,
             Some(ParameterPolicy::Pass) => false,
-            None => name == PREVIOUS_RESPONSE,
+            None => name == PREVIOUS_RESPONSE && request.format == Format::OpenaiChat,
         };
         if refused {
             self.without.push(name.to_owned());
@@ -125,8 +150,9 @@ impl Reading {
     }
 
     /// What the model's record, or the format, says of a field by its name.
-    fn policy(&mut self, entry: &Entry, name: &str) -> Result<(), Fault> {
-        match entry.parameters.get(name) {
+    fn policy(&mut self, entry: &Entry, request: &Request, name: &str) -> Result<(), Fault> {
+        let known = request.table().known;
+        match entry.parameters.get(request.word_of(name)) {
             Some(ParameterPolicy::Pass) => return Ok(()),
             Some(ParameterPolicy::Drop) => {
                 let why = "this model does not read it, so it is not sent";
@@ -141,17 +167,17 @@ impl Reading {
             }
             None => {}
         }
-        if name == PREVIOUS_RESPONSE {
+        if name == PREVIOUS_RESPONSE && request.format == Format::OpenaiChat {
             let why = "it belongs to the Responses format and has no effect here";
             let code = "previous_response_id_ignored";
             let note = Note::told(name, Fate::Ignored, code, why);
             self.ignore(note.with_fix("send the whole conversation in `messages`"));
-        } else if !KNOWN.contains(&name) {
+        } else if !known.contains(&name) && request.word_of(name) == name {
             let why = "the format has no such field; it is passed on as it is, and no upstream \
                        promises to read it";
             let shown: String = name.chars().take(64).collect();
             let note = Note::told(shown, Fate::Read, UNKNOWN_FIELD, why);
-            let meant = nearest(name, KNOWN.iter().copied());
+            let meant = nearest(name, known.iter().copied());
             self.report.say(match meant {
                 Some(meant) => note.with_fix(format!("did you mean `{meant}`?")),
                 None => note.with_fix("leave it out if it is not meant for the model's vendor"),
@@ -160,15 +186,30 @@ impl Reading {
         Ok(())
     }
 
-    fn effort(&mut self, entry: &Entry, request: &ChatRequest) -> Result<(), Fault> {
-        let Some(word) = &request.reasoning_effort else {
+    /// Tools that a vendor runs and bills by the call have no price here. Clients send some by default,
+    /// so the call goes on without them.
+    fn server_tools(&mut self, request: &Request) {
+        let Some((json, dropped)) = without_server_tools(request) else {
+            return;
+        };
+        let why = format!(
+            "{} is billed by the call and has no price here",
+            dropped.join(", ")
+        );
+        let note = Note::told("tools", Fate::Rewritten, "server_tool_dropped", why);
+        self.report.say(note.with_fix("leave it out"));
+        self.with.push(("tools".to_owned(), json));
+    }
+
+    fn effort(&mut self, entry: &Entry, request: &Request) -> Result<(), Fault> {
+        let Some(word) = &request.facts.effort else {
             return Ok(());
         };
-        let model = &request.model;
+        let (model, field) = (request.model(), request.path_of(EFFORT));
         if !entry.reasons() {
             let why = format!("{model:?} does not reason, so it is not sent");
             let code = "reasoning_effort_ignored";
-            let note = Note::told(EFFORT, Fate::Ignored, code, why);
+            let note = Note::told(field, Fate::Ignored, code, why);
             self.ignore(note.with_fix("leave it out, or choose a model that reasons"));
             return Ok(());
         }
@@ -179,18 +220,25 @@ impl Reading {
         let known: Vec<&str> = entry.specs.efforts().collect();
         let known = known.join(", ");
         let text = format!("{model:?} knows the efforts {known}, not {word:?}");
-        Err(invalid(EFFORT, text))
+        Err(invalid(field, text))
     }
 
-    fn cap(&mut self, entry: &Entry, request: &ChatRequest) -> Result<(), Fault> {
+    fn cap(&mut self, entry: &Entry, request: &Request) -> Result<(), Fault> {
         let most = entry.specs.max_output();
-        match request.max_output {
+        let facts = &request.facts;
+        let field = match request.format {
+            Format::OpenaiChat => CAP,
+            Format::ClaudeMessages | Format::OpenaiResponses | Format::Gemini => {
+                request.table().cap
+            }
+        };
+        match facts.max_output {
             Some(asked) if asked > most => {
-                let text = format!("{:?} writes at most {most} tokens", request.model);
-                Err(invalid(CAP, text))
+                let text = format!("{:?} writes at most {most} tokens", request.model());
+                Err(invalid(field, text))
             }
             None if is_capped(entry, request) => {
-                let why = if request.stream {
+                let why = if facts.stream {
                     "nobody knows how long answers of this model become, so a longest length is \
                      written out"
                 } else {
@@ -198,7 +246,8 @@ impl Reading {
                      written out and reserved"
                 };
                 let code = "max_tokens_defaulted";
-                let note = Note::told(CAP, Fate::Defaulted, code, why).with_value(most.to_string());
+                let note =
+                    Note::told(field, Fate::Defaulted, code, why).with_value(most.to_string());
                 self.report.say(note);
                 Ok(())
             }
@@ -207,7 +256,7 @@ impl Reading {
     }
 
     /// What the price depends on is read as it is sent, and sent as it is read.
-    fn tier(&mut self, sale: &Sale, request: &ChatRequest) -> Result<(), Fault> {
+    fn tier(&mut self, sale: &Sale, request: &Request) -> Result<(), Fault> {
         let list = sale.model.list();
         for path in list.request_paths() {
             if let Some(value) = request.at(path).and_then(scalar) {
@@ -228,21 +277,23 @@ impl Reading {
         };
         match word {
             Some(word) if list.sells(SERVICE_TIER, &Scalar::from(word)) => Ok(()),
-            Some(DEFAULT_TIER) => Ok(()),
+            Some(DEFAULT_TIER | STANDARD_TIER) => Ok(()),
             // Its price would be an account's setting at the vendor; so it is said.
             Some(AUTO_TIER) if sells_tiers => {
                 let why = "a vendor's account would choose the tier and with it the price";
                 let note = Note::told(SERVICE_TIER, Fate::Rewritten, "service_tier_fixed", why);
-                self.report.say(note.with_value(DEFAULT_TIER));
-                self.write(SERVICE_TIER, DEFAULT_TIER);
+                let word = default_tier(request.format);
+                self.report.say(note.with_value(word));
+                self.write(SERVICE_TIER, word);
                 Ok(())
             }
             Some(AUTO_TIER) => Ok(()),
             None if sells_tiers => {
                 let why = "tiers have different prices, so the one that is meant is written out";
                 let note = Note::told(SERVICE_TIER, Fate::Defaulted, "service_tier_defaulted", why);
-                self.report.say(note.with_value(DEFAULT_TIER));
-                self.write(SERVICE_TIER, DEFAULT_TIER);
+                let word = default_tier(request.format);
+                self.report.say(note.with_value(word));
+                self.write(SERVICE_TIER, word);
                 Ok(())
             }
             None => Ok(()),
@@ -262,6 +313,14 @@ impl Reading {
     fn write(&mut self, field: &str, word: &str) {
         let json = Value::String(word.to_owned()).to_string();
         self.with.push((field.to_owned(), json));
+    }
+}
+
+/// The tier that everybody has, in the words of a format.
+const fn default_tier(format: Format) -> &'static str {
+    match format {
+        Format::OpenaiChat | Format::OpenaiResponses | Format::Gemini => DEFAULT_TIER,
+        Format::ClaudeMessages => STANDARD_TIER,
     }
 }
 

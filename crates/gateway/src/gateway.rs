@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
 use tokio::sync::{broadcast, oneshot, watch};
 use tokio_util::task::TaskTracker;
 use trunkline_catalog::{Routes, Sale};
@@ -17,17 +17,19 @@ use trunkline_ledger::{Ledger, Outcome, recovery};
 use trunkline_store::{catalog, channels};
 use trunkline_terms::{Clock, Moment, Money, RANDOM_BYTES, RequestId};
 use trunkline_upstream::{Client, Providers};
-use trunkline_wire::openai_chat::ChatRequest;
+use trunkline_wire::{Format, InPath, Request};
 
 use crate::caller::Caller;
 use crate::calling::call;
+use crate::continuing::PREVIOUS;
 use crate::doors::Doors;
+use crate::entrance::Entrance;
 use crate::fault::{Fault, Kind};
 use crate::health::Rounds;
 use crate::locking::QUOTE_HEADER;
 use crate::numbers::Numbers;
 use crate::places::{Flight, Place};
-use crate::quoted::{Asked, ENDPOINT, Quoted};
+use crate::quoted::{Asked, Quoted};
 use crate::reply::Answered;
 use crate::roster::Roster;
 use crate::settings::Settings;
@@ -321,35 +323,37 @@ impl Gateway {
         Caller::known(&inner.doors, &inner.settings, sent, address, inner.now())
     }
 
-    /// A chat completion: read, priced, then handed to a task of its own.
-    pub(crate) async fn chat(
+    /// A turn of a conversation: read, priced, then handed to a task of its own.
+    pub(crate) async fn talk(
         &self,
         story: &Arc<Story>,
         caller: Caller,
+        (entrance, path, in_a_list): (Entrance, InPath<'_>, bool),
         headers: &HeaderMap,
         body: Bytes,
         mut place: Place,
     ) -> Result<Answered, Fault> {
-        caller.check_endpoint(ENDPOINT)?;
+        caller.check_endpoint(entrance.word)?;
         place.shrink_to(body.len());
         story.came(body.len());
-        let request = ChatRequest::read(body)?;
+        let request = entrance.read(body, path)?;
         let offered = match headers.get(QUOTE_HEADER) {
             Some(quote) => {
-                let what = (ENDPOINT, request.model.as_str(), request.body().as_ref());
+                let what = (entrance.word, request.model(), request.body().as_ref());
                 // In a box: few calls bring one.
                 Box::pin(self.locked(quote, &caller, what)).await?
             }
             None => {
                 let book = &self.inner.shelf.get().book;
-                (caller.sale(book, &request.model)?, self.inner.now())
+                (caller.sale(book, request.model())?, self.inner.now())
             }
         };
-        let quoted = self.price(story.id, caller, headers, request, offered)?;
-        story.asks_for(&quoted.request.model, quoted.request.stream);
+        let mut quoted = self.price((story.id, entrance), caller, headers, request, offered)?;
+        quoted.in_a_list = in_a_list;
+        story.asks_for(quoted.request.model(), quoted.request.facts.stream);
         check_max_cost(headers, &quoted)?;
-        if !self.inner.roster.get().knows(&quoted.request.model) {
-            let text = format!("nobody serves {:?} right now", quoted.request.model);
+        if !self.inner.roster.get().knows(quoted.request.model()) {
+            let text = format!("nobody serves {:?} right now", quoted.request.model());
             return Err(Fault::new(Kind::NoRoute, text));
         }
         let (head, answer) = oneshot::channel();
@@ -366,22 +370,33 @@ impl Gateway {
     /// Prices a request under the prices and the clock that it was offered.
     pub(crate) fn price(
         &self,
-        id: RequestId,
+        (id, entrance): (RequestId, Entrance),
         caller: Caller,
         headers: &HeaderMap,
-        request: ChatRequest,
+        request: Request,
         (sale, at): (Sale, Moment),
     ) -> Result<Quoted, Fault> {
         let strict = headers.get("trunkline-strict");
-        Quoted::price(Asked {
+        let previous = request.facts.previous.as_deref();
+        let account = caller.account.id;
+        let continues = previous.map(|id| self.continued(account, id)).transpose()?;
+        let mut quoted = Quoted::price(Asked {
             id,
             caller,
+            entrance,
             request,
+            continues,
             sale,
             at,
             strict: strict.is_some_and(|value| value == "true"),
             tranche: self.inner.settings.tranche_tokens,
-        })
+        })?;
+        quoted.forwarded = forwarded(entrance.format, headers);
+        if let Some(kept) = &quoted.continues {
+            let theirs = serde_json::Value::String(kept.upstream.clone()).to_string();
+            quoted.with.push((PREVIOUS.to_owned(), theirs));
+        }
+        Ok(quoted)
     }
 }
 
@@ -409,6 +424,23 @@ impl Inner {
     pub(crate) fn now(&self) -> Moment {
         self.clock.now()
     }
+}
+
+/// What of a caller's headers concerns the format: versions and flags of it.
+fn forwarded(format: Format, headers: &HeaderMap) -> HeaderMap {
+    let names: &[&str] = match format {
+        Format::ClaudeMessages => &["anthropic-version", "anthropic-beta"],
+        Format::OpenaiChat | Format::OpenaiResponses | Format::Gemini => &[],
+    };
+    let mut kept = HeaderMap::new();
+    for name in names {
+        if let (Some(value), Ok(name)) =
+            (headers.get(*name), HeaderName::from_bytes(name.as_bytes()))
+        {
+            kept.insert(name, value.clone());
+        }
+    }
+    kept
 }
 
 /// The caller's own limit for this call.

@@ -3,24 +3,31 @@
 
 use std::borrow::Cow;
 
+use http::HeaderMap;
 use trunkline_catalog::{
     Attributes, Limits, PriceClass, Quote, Report, Sale, Situation, bound, floor, quote,
 };
 use trunkline_terms::{Bucket, Moment, Money, RequestId, Units, Usage};
-use trunkline_wire::openai_chat::ChatRequest;
+use trunkline_wire::{Format, Request};
 
 use crate::caller::Caller;
+use crate::continuing::Kept;
+use crate::entrance::Entrance;
 use crate::fault::{Fault, Kind};
 use crate::fields::{self, Reading};
 
-/// The endpoint's word in policies and usage rows.
-pub(crate) const ENDPOINT: &str = "chat";
+/// A lean hold has a quarter more than the fair guess at the input, and what stands around it.
+const LEAN_MARGIN: u64 = 4;
+const FRAME_TOKENS: u64 = 64;
 
 /// What is asked of a price.
 pub(crate) struct Asked {
     pub(crate) id: RequestId,
     pub(crate) caller: Caller,
-    pub(crate) request: ChatRequest,
+    pub(crate) entrance: Entrance,
+    pub(crate) request: Request,
+    /// The response that it continues.
+    pub(crate) continues: Option<Kept>,
     pub(crate) sale: Sale,
     /// The clock that tiers look at: now, or that of a locked quote.
     pub(crate) at: Moment,
@@ -34,7 +41,14 @@ pub(crate) struct Asked {
 pub(crate) struct Quoted {
     pub(crate) id: RequestId,
     pub(crate) caller: Caller,
-    pub(crate) request: ChatRequest,
+    pub(crate) entrance: Entrance,
+    pub(crate) request: Request,
+    /// The response that it continues.
+    pub(crate) continues: Option<Kept>,
+    /// What of the caller's headers an upstream of the same format is told.
+    pub(crate) forwarded: HeaderMap,
+    /// Gemini: a stream is one list in pieces, and not events.
+    pub(crate) in_a_list: bool,
     pub(crate) sale: Sale,
     pub(crate) at: Moment,
     pub(crate) strict: bool,
@@ -48,6 +62,8 @@ pub(crate) struct Quoted {
     pub(crate) without: Vec<String>,
     /// Fields that are written, each with its JSON.
     pub(crate) with: Vec<(String, String)>,
+    /// Money is short, and a stream is held for by the fair guess at its input instead of the bound.
+    pub(crate) lean: bool,
     /// Codes of what happened later.
     pub(crate) later: Vec<&'static str>,
     attributes: Attributes,
@@ -68,7 +84,9 @@ impl Quoted {
         let Asked {
             id,
             caller,
+            entrance,
             request,
+            continues,
             sale,
             at,
             strict,
@@ -80,16 +98,17 @@ impl Quoted {
             attributes,
             without,
             with,
-        } = fields::read(&sale, &request)?;
+        } = fields::read(&sale, entrance, &request)?;
         if strict && let Some(note) = report.first_trap() {
             return Err(fields::trapped(note));
         }
         let most = sale.model.entry().specs.max_output();
         let cap = request
+            .facts
             .max_output
             .or_else(|| fields::is_capped(sale.model.entry(), &request).then_some(most));
-        let all = cap.unwrap_or(most).saturating_mul(request.choices);
-        let covered = if request.stream {
+        let all = cap.unwrap_or(most).saturating_mul(request.facts.choices);
+        let covered = if request.facts.stream {
             all.min(tranche)
         } else {
             all
@@ -101,7 +120,11 @@ impl Quoted {
         Ok(Self {
             id,
             caller,
+            entrance,
             request,
+            continues,
+            forwarded: HeaderMap::new(),
+            in_a_list: false,
             sale,
             at,
             strict,
@@ -110,6 +133,7 @@ impl Quoted {
             report,
             without,
             with,
+            lean: false,
             later: Vec::new(),
             attributes,
             class,
@@ -124,7 +148,7 @@ impl Quoted {
     /// The same with its lines.
     pub(crate) fn bound_quote(&self, output: u64) -> Result<Quote<'_>, Fault> {
         let limits = Limits {
-            input: self.request.input_tokens,
+            input: self.most_input(),
             output,
             calls: 1,
             video_seconds: 0,
@@ -202,7 +226,25 @@ impl Quoted {
         let most = self.sale.model.entry().specs.max_output();
         self.cap
             .unwrap_or(most)
-            .saturating_mul(self.request.choices)
+            .saturating_mul(self.request.facts.choices)
+    }
+
+    /// Input tokens at most, those of a response that is continued included.
+    pub(crate) fn most_input(&self) -> u64 {
+        let before = self.continues.as_ref().map_or(0, |kept| kept.tokens);
+        let fair = self.request.input_estimate;
+        let own = if self.lean {
+            let margin = fair.div_euclid(LEAN_MARGIN).saturating_add(FRAME_TOKENS);
+            self.request.input_tokens.min(fair.saturating_add(margin))
+        } else {
+            self.request.input_tokens
+        };
+        own.saturating_add(before)
+    }
+
+    /// What the caller speaks.
+    pub(crate) const fn format(&self) -> Format {
+        self.entrance.format
     }
 
     /// Which column of the prices the account pays.
@@ -224,8 +266,8 @@ impl Quoted {
     }
 
     fn unpriceable(&self, why: &str) -> Fault {
-        tracing::error!(model = self.request.model, why, "a call has no price");
-        let text = format!("{:?} has no price for this call", self.request.model);
+        tracing::error!(model = self.request.model(), why, "a call has no price");
+        let text = format!("{:?} has no price for this call", self.request.model());
         Fault::new(Kind::EndpointNotSupported, text).at("model")
     }
 }

@@ -7,14 +7,14 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use trunkline_catalog::{Number, PriceClass, Quote};
 use trunkline_terms::{BillingUnit, Bucket, Money, Usage};
-use trunkline_wire::openai_chat::ChatRequest;
-use trunkline_wire::scan;
+use trunkline_wire::{InPath, scan};
 
 use crate::caller::Caller;
+use crate::entrance::{ENTRANCES, entrance_of};
 use crate::fault::{Fault, Kind};
 use crate::gateway::Gateway;
 use crate::locking::{Lock, QUOTE_SECONDS, body_hash};
-use crate::quoted::{ENDPOINT, Quoted};
+use crate::quoted::Quoted;
 use crate::reply::{Answered, json as answer};
 
 /// Output tokens of an answer of which nothing is known.
@@ -28,6 +28,11 @@ struct Ask<'a> {
     endpoint: String,
     #[serde(borrow)]
     body: &'a RawValue,
+    /// Gemini's address says these, and its body does not.
+    #[serde(default)]
+    model: Option<String>,
+    #[serde(default)]
+    stream: bool,
 }
 
 impl Gateway {
@@ -47,35 +52,38 @@ impl Gateway {
             let text = format!("send {{\"endpoint\": …, \"body\": {{…}}}}: {error}");
             invalid("endpoint", text)
         })?;
-        let name = ask
-            .endpoint
-            .trim_start_matches('/')
-            .trim_start_matches("v1/");
-        if !matches!(name, "chat" | "chat/completions") {
-            let text = "quotes are given for /v1/chat/completions".to_owned();
-            return Err(invalid("endpoint", text));
-        }
-        caller.check_endpoint(ENDPOINT)?;
+        let entrance = entrance_of(&ask.endpoint).ok_or_else(|| {
+            let known: Vec<&str> = ENTRANCES.iter().map(|door| door.word).collect();
+            let text = format!("quotes are given for {}", known.join(", "));
+            invalid("endpoint", text)
+        })?;
+        caller.check_endpoint(entrance.word)?;
         let wanted = Bytes::copy_from_slice(ask.body.get().as_bytes());
         let hash = body_hash(&wanted).ok_or_else(|| invalid("body", "not JSON".to_owned()))?;
-        let request = ChatRequest::read(wanted)?;
+        let path = InPath {
+            model: ask.model.as_deref(),
+            stream: ask.stream,
+        };
+        let request = entrance.read(wanted, path)?;
         let shelf = self.inner.shelf.get();
-        let sale = caller.sale(&shelf.book, &request.model)?;
-        let quoted = self.price(
-            self.request_id(),
+        let sale = caller.sale(&shelf.book, request.model())?;
+        let offered = (sale, self.inner.now());
+        let mut quoted = self.price(
+            (self.request_id(), entrance),
             caller,
             headers,
             request,
-            (sale, self.inner.now()),
+            offered,
         )?;
+        self.foresee(&mut quoted)?;
         let lock = Lock {
             revision: shelf.revision,
             at: quoted.at.micros(),
             group: quoted.sale.group.clone(),
             body: hash,
         };
-        let id = self.seal_quote(quoted.caller.account.id, ENDPOINT, &lock)?;
-        let usual = self.inner.rounds.usual_output(&quoted.request.model);
+        let id = self.seal_quote(quoted.caller.account.id, entrance.word, &lock)?;
+        let usual = self.inner.rounds.usual_output(quoted.request.model());
         let ends = lock.ends().seconds();
         let body = shown(&quoted, usual, (&id, ends))?;
         Ok(answer(StatusCode::OK, &body))
@@ -120,8 +128,8 @@ fn shown(quoted: &Quoted, usual: Option<u64>, (id, ends): (&str, i64)) -> Result
         "object": "quote",
         "expires_at": ends,
         "valid_seconds": QUOTE_SECONDS,
-        "endpoint": ENDPOINT,
-        "model": quoted.request.model,
+        "endpoint": quoted.entrance.word,
+        "model": quoted.request.model(),
         "group": quoted.sale.group,
         "prices": match quoted.class() {
             PriceClass::Standard => "standard",

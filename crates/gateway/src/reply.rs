@@ -15,6 +15,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use trunkline_catalog::Entry;
 use trunkline_terms::{Money, RequestId};
+use trunkline_wire::{Format, error_body};
 
 use crate::fault::Fault;
 
@@ -91,19 +92,24 @@ pub(crate) fn bytes_of(status: StatusCode, bytes: Bytes, content_type: &'static 
 
 /// A stream of events.
 pub(crate) fn events(pieces: mpsc::Receiver<Bytes>) -> Answered {
+    self::pieces(pieces, "text/event-stream; charset=utf-8")
+}
+
+/// A body that comes in pieces.
+pub(crate) fn pieces(pieces: mpsc::Receiver<Bytes>, content_type: &'static str) -> Answered {
     let mut answer = Response::new(Reply::Pieces(pieces));
     let headers = answer.headers_mut();
-    let event_stream = HeaderValue::from_static("text/event-stream; charset=utf-8");
-    headers.insert(CONTENT_TYPE, event_stream);
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     let buffering = HeaderName::from_static("x-accel-buffering");
     headers.insert(buffering, HeaderValue::from_static("no"));
     answer
 }
 
-/// A fault in the shape of OpenAI's interfaces.
-pub(crate) fn fault(fault: &Fault, request: RequestId) -> Answered {
-    let mut answer = json(fault.kind.status(), &fault.openai_body(request));
+/// A fault in the shape of the interface that was called.
+pub(crate) fn fault(fault: &Fault, request: RequestId, format: Format) -> Answered {
+    let body = error_body(format, &fault.trouble(request));
+    let mut answer = json(fault.kind.status(), &body);
     if let Some(seconds) = fault.retry_after {
         let headers = answer.headers_mut();
         headers.insert(RETRY_AFTER, HeaderValue::from(seconds));

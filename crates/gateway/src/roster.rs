@@ -5,15 +5,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
 use std::time::Duration;
 
-use http::{HeaderName, HeaderValue, Uri, header};
 use trunkline_keyring::{Binding, Keyring, Purpose};
 use trunkline_store::channels::{
     Channel, ChannelId, ChannelState, CostBook, Credential, CredentialId, credential_context,
     proxy_context,
 };
 use trunkline_terms::{Moment, Secret};
-use trunkline_upstream::{Auth, Deadlines, Format, Provider, Providers, Proxy};
+use trunkline_upstream::{Deadlines, Opened, Provider, Providers, Proxy};
+use trunkline_wire::Format;
 
+use crate::choose::spoken_as;
 use crate::numbers::{Histogram, Words};
 
 /// Faults in a row after which a channel is left alone.
@@ -38,7 +39,10 @@ pub(crate) struct Roster {
 pub(crate) struct Live {
     pub(crate) row: Channel,
     pub(crate) provider: Provider,
-    pub(crate) chat: Uri,
+    /// Where it is, without a slash at the end.
+    pub(crate) base: String,
+    /// Its number as a text, by which seals of its upstream are told apart.
+    pub(crate) mark: String,
     pub(crate) proxy: Option<Proxy>,
     pub(crate) cost: Option<CostBook>,
     pub(crate) credentials: Vec<LiveCredential>,
@@ -51,8 +55,9 @@ pub(crate) struct Live {
 #[derive(Debug)]
 pub(crate) struct LiveCredential {
     pub(crate) id: CredentialId,
-    pub(crate) header: (HeaderName, HeaderValue),
-    secret: Secret,
+    pub(crate) opened: Arc<Opened>,
+    /// As it stands in the database: the same text opens to the same.
+    sealed: Vec<u8>,
     cool_until_millis: AtomicI64,
     paused: AtomicBool,
 }
@@ -119,8 +124,19 @@ impl Roster {
     }
 
     /// What no text that leaves the house may hold.
-    pub(crate) fn secrets(&self) -> &[Secret] {
-        &self.secrets
+    pub(crate) fn secrets(&self) -> Vec<Secret> {
+        let fixed = self.secrets.iter().cloned();
+        let lives = self.all.values();
+        // Tokens come and go, so they are asked for when they are needed.
+        let opened = lives.flat_map(|live| &live.credentials);
+        let opened = opened.flat_map(|one| one.opened.secrets());
+        fixed.chain(opened).collect()
+    }
+
+    /// A channel by its number, if it is used.
+    pub(crate) fn channel(&self, number: i64) -> Option<Arc<Live>> {
+        let known = self.all.get(&ChannelId::new(number))?;
+        (known.row.state == ChannelState::Active).then(|| Arc::clone(known))
     }
 
     /// How many channels serve a model.
@@ -195,14 +211,16 @@ impl Live {
             .get(&row.provider)
             .ok_or("its provider is unknown")?
             .clone();
-        if !provider.speaks(Format::OpenaiChat) {
-            return Err("its provider speaks no chat completions");
+        let talks = |format: &Format| provider.speaks(spoken_as(*format));
+        if !Format::ALL.iter().any(talks) {
+            return Err("its provider holds no conversations");
         }
         let base = row.base_url.as_deref().or(provider.base_url.as_deref());
         let base = base.ok_or("it has no address")?.trim_end_matches('/');
-        let chat: Uri = format!("{base}/chat/completions")
-            .parse()
-            .map_err(|_| "its address is not one")?;
+        let base = base.to_owned();
+        if base.parse::<http::Uri>().is_err() {
+            return Err("its address is not one");
+        }
         let known = before.all.get(&row.id);
         let credentials: Vec<LiveCredential> = row
             .credentials
@@ -215,7 +233,6 @@ impl Live {
             .collect();
         let headers = row.extra_headers.values().cloned();
         let mut secrets: Vec<Secret> = headers.map(Secret::new).collect();
-        secrets.extend(credentials.iter().map(|one| one.secret.clone()));
         let proxy = match &row.proxy {
             None => None,
             Some(sealed) => {
@@ -231,9 +248,10 @@ impl Live {
         };
         let health = known.map_or_else(Arc::default, |live| Arc::clone(&live.health));
         Ok(Self {
+            mark: row.id.number().to_string(),
             row,
             provider,
-            chat,
+            base,
             proxy,
             cost,
             credentials,
@@ -292,6 +310,15 @@ impl Live {
         usable.get(place).copied()
     }
 
+    /// One credential by its number, if it may be used now.
+    pub(crate) fn credential_by(&self, number: i64, now: Moment) -> Option<&LiveCredential> {
+        let known = self
+            .credentials
+            .iter()
+            .find(|one| one.id.number() == number);
+        known.filter(|credential| credential.is_usable(now))
+    }
+
     /// Whether it may be asked at all, its faults considered.
     pub(crate) fn is_open(&self, now: Moment) -> bool {
         self.health.open_until_millis.load(Ordering::Relaxed) <= now.millis()
@@ -335,25 +362,22 @@ impl LiveCredential {
     ) -> Option<Self> {
         let context = credential_context(channel, &credential.label);
         let secret = opened(keyring, &context, &credential.sealed)?;
-        let (name, text) = match &provider.auth {
-            Auth::Bearer => (header::AUTHORIZATION, format!("Bearer {}", secret.reveal())),
-            Auth::Header(name) => (
-                HeaderName::from_bytes(name.as_bytes()).ok()?,
-                secret.reveal().to_owned(),
-            ),
-        };
-        let mut value = HeaderValue::from_str(&text).ok()?;
-        value.set_sensitive(true);
+        let opened = Opened::new(&provider.auth, &secret);
+        if let Err(error) = &opened {
+            tracing::warn!(channel.name = channel, %error, "a credential cannot be used");
+        }
+        let opened = opened.ok()?;
         Some(Self {
             id: credential.id,
-            header: (name, value),
-            secret,
+            opened: Arc::new(opened),
+            sealed: credential.sealed.clone(),
             cool_until_millis: AtomicI64::new(credential.cool_until.map_or(0, Moment::millis)),
             paused: AtomicBool::new(credential.paused_reason.is_some()),
         })
     }
 
-    fn with_memory_of(self, before: Option<&Live>) -> Self {
+    /// Takes over what was learnt: how long to leave it alone, and a token that it has fetched.
+    fn with_memory_of(mut self, before: Option<&Live>) -> Self {
         let known = before
             .into_iter()
             .flat_map(|live| &live.credentials)
@@ -361,6 +385,9 @@ impl LiveCredential {
         if let Some(known) = known {
             let until = known.cool_until_millis.load(Ordering::Relaxed);
             self.cool_until_millis.fetch_max(until, Ordering::Relaxed);
+            if known.sealed == self.sealed {
+                self.opened = Arc::clone(&known.opened);
+            }
         }
         self
     }

@@ -83,6 +83,9 @@ impl Side<'_> {
         let (name, text) = match &self.provider.auth {
             Auth::Bearer => (AUTHORIZATION, format!("Bearer {key}")),
             Auth::Header(name) => (HeaderName::from_bytes(name.as_bytes())?, key.to_owned()),
+            Auth::SigV4(_) | Auth::GoogleServiceAccount => {
+                anyhow::bail!("a vendor that wants a signature cannot be asked yet")
+            }
         };
         // The error of this would quote nothing; the context says what to mend.
         let mut value = HeaderValue::from_str(&text).context("the key cannot stand in a header")?;

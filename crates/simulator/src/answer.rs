@@ -1,9 +1,11 @@
 //! What the model says: decided once from a checked request, before a byte is sent. Faults change
 //! how it is told, not what is decided here.
 
+use crate::calls::{self, Called};
 use crate::fault::Fault;
 use crate::models;
 use crate::request::{ChatRequest, Format, Tool, ToolChoice};
+use crate::responses::Filter;
 use crate::schema;
 use crate::text::{count, tokens_of};
 
@@ -19,6 +21,8 @@ pub(crate) struct Answer {
     pub(crate) says: Says,
     pub(crate) finish: Finish,
     pub(crate) usage: Usage,
+    /// Whether it tells what Azure's filters found.
+    pub(crate) is_filtered: bool,
 }
 
 /// The content of a choice.
@@ -28,11 +32,32 @@ pub(crate) enum Says {
     Words(u64),
     /// A document, cut into tokens.
     Document(Vec<String>),
-    /// A call of a tool, its arguments cut into tokens.
-    Call {
-        id: String,
-        name: String,
-        arguments: Vec<String>,
+    /// So many numbered words of a refusal.
+    Refusal(u64),
+    /// Calls of tools, and the tokens behind the first one's name.
+    Calls {
+        calls: Vec<SaidCall>,
+        pieces: Vec<CallPiece>,
+    },
+}
+
+/// A call: what is told when it begins.
+#[derive(Debug)]
+pub(crate) struct SaidCall {
+    pub(crate) id: String,
+    pub(crate) name: String,
+}
+
+/// A token of the calls; `call` counts from 0.
+#[derive(Debug)]
+pub(crate) enum CallPiece {
+    /// The name of a further call. The first one's comes before every piece.
+    Name {
+        call: usize,
+    },
+    Arguments {
+        call: usize,
+        text: String,
     },
 }
 
@@ -42,6 +67,7 @@ pub(crate) enum Finish {
     Stop,
     Length,
     ToolCalls,
+    ContentFilter,
 }
 
 /// The true counts.
@@ -86,12 +112,15 @@ impl Answer {
         let room = limit.saturating_sub(reasoning);
         let (says, spoken, is_cut) = content(request, fault, &id, room);
         let mut finish = match says {
-            Says::Call { .. } => Finish::ToolCalls,
-            Says::Words(_) | Says::Document(_) => Finish::Stop,
+            Says::Calls { .. } => Finish::ToolCalls,
+            Says::Words(_) | Says::Document(_) | Says::Refusal(_) => Finish::Stop,
         };
         // The vendor tells of a cut before it tells of a call.
         if is_cut || wanted_reasoning > reasoning {
             finish = Finish::Length;
+        }
+        if request.directives.openai.filter == Some(Filter::Output) {
+            finish = Finish::ContentFilter;
         }
         let prompt = request.prompt.tokens();
         let each = reasoning.saturating_add(spoken);
@@ -113,6 +142,7 @@ impl Answer {
                 completion: each.saturating_mul(choices),
                 reasoning: reasoning.saturating_mul(choices),
             },
+            is_filtered: request.is_filtered,
         }
     }
 
@@ -132,6 +162,7 @@ impl Finish {
             Self::Stop => "stop",
             Self::Length => "length",
             Self::ToolCalls => "tool_calls",
+            Self::ContentFilter => "content_filter",
         }
     }
 }
@@ -160,11 +191,37 @@ impl Says {
     /// How many tokens there are to tell, one in each frame.
     pub(crate) fn pieces(&self) -> u64 {
         match self {
-            Self::Words(words) => *words,
+            Self::Words(words) | Self::Refusal(words) => *words,
             Self::Document(tokens) => count(tokens.len()),
-            Self::Call { arguments, .. } => count(arguments.len()),
+            Self::Calls { pieces, .. } => count(pieces.len()),
         }
     }
+}
+
+/// The calls that a whole answer tells, each with its arguments. One whose name was cut off is not
+/// among them.
+pub(crate) fn told_calls<'a>(
+    calls: &'a [SaidCall],
+    pieces: &[CallPiece],
+) -> Vec<(&'a SaidCall, String)> {
+    let mut told: Vec<(&SaidCall, String)> = calls
+        .first()
+        .map(|call| (call, String::new()))
+        .into_iter()
+        .collect();
+    for piece in pieces {
+        match piece {
+            CallPiece::Name { call } => {
+                told.extend(calls.get(*call).map(|call| (call, String::new())));
+            }
+            CallPiece::Arguments { text, .. } => {
+                if let Some((_, arguments)) = told.last_mut() {
+                    arguments.push_str(text);
+                }
+            }
+        }
+    }
+    told
 }
 
 /// How many filler words make a gigantic answer.
@@ -179,20 +236,13 @@ fn content(request: &ChatRequest, fault: Option<Fault>, id: &str, room: u64) -> 
         let words = filler_words(bytes);
         return (Says::Words(words), words, false);
     }
-    if let Some(tool) = called_tool(request) {
-        let mut arguments = match &tool.parameters {
-            Some(parameters) => tokens_of(&schema::document(parameters)),
-            None => vec!["{}".to_owned()],
-        };
-        // The name is a token of its own, and the first to be said.
-        let is_cut = cut(&mut arguments, room.saturating_sub(1));
-        let spoken = count(arguments.len()).saturating_add(1).min(room);
-        let says = Says::Call {
-            id: format!("call_{}", id.trim_start_matches("chatcmpl-")),
-            name: tool.name.clone(),
-            arguments,
-        };
-        return (says, spoken, is_cut);
+    if let Some(wanted) = request.directives.refusal_tokens {
+        let words = wanted.min(room);
+        return (Says::Refusal(words), words, wanted > words);
+    }
+    let called = called_tools(request);
+    if !called.is_empty() {
+        return said_calls(&called, id, room);
     }
     let mut document = match &request.format {
         Format::Text => {
@@ -208,24 +258,58 @@ fn content(request: &ChatRequest, fault: Option<Fault>, id: &str, room: u64) -> 
     (Says::Document(document), spoken, is_cut)
 }
 
-/// The tool to call. A tool named in the prompt is not called again once its result came, or a
-/// client that loops over calls would never end.
-fn called_tool(request: &ChatRequest) -> Option<&Tool> {
-    let find = |name: &str| request.tools.iter().find(|tool| tool.name == name);
-    match &request.tool_choice {
-        ToolChoice::None => None,
-        ToolChoice::Named(name) => find(name),
-        ToolChoice::Required => {
-            let asked = request.directives.tool.as_deref().and_then(find);
-            asked.or(request.tools.first())
-        }
-        ToolChoice::Free if request.ends_with_tool => None,
-        ToolChoice::Free => request.directives.tool.as_deref().and_then(find),
+/// The calls, their tokens, and whether the limit cut them.
+fn said_calls(called: &[Called<'_, Tool>], id: &str, room: u64) -> (Says, u64, bool) {
+    let id = id.trim_start_matches("chatcmpl-");
+    let mut said = Vec::new();
+    let mut pieces = Vec::new();
+    for (call, one) in called.iter().enumerate() {
+        let id = if call == 0 {
+            format!("call_{id}")
+        } else {
+            pieces.push(CallPiece::Name { call });
+            format!("call_{id}_{call}")
+        };
+        let name = one.tool.name.clone();
+        said.push(SaidCall { id, name });
+        let tokens = tokens_of(&one.arguments(one.tool.parameters.as_ref()));
+        let arguments = |text| CallPiece::Arguments { call, text };
+        pieces.extend(tokens.into_iter().map(arguments));
     }
+    // The first name is a token of its own, and the first to be said.
+    let is_cut = cut(&mut pieces, room.saturating_sub(1));
+    let spoken = count(pieces.len()).saturating_add(1).min(room);
+    let says = Says::Calls {
+        calls: said,
+        pieces,
+    };
+    (says, spoken, is_cut)
+}
+
+/// The tools to call. Those named in the prompt are not called again once a result came, or a
+/// client that loops over calls would never end.
+fn called_tools(request: &ChatRequest) -> Vec<Called<'_, Tool>> {
+    let find = |name: &str| request.tools.iter().find(|tool| tool.name == name);
+    let wanted = || calls::wanted(&request.directives.calls, find);
+    let mut called = match &request.tool_choice {
+        ToolChoice::None => Vec::new(),
+        ToolChoice::Named(name) => {
+            let mut asked = wanted();
+            asked.retain(|call| call.tool.name == *name);
+            calls::or_made_up(asked, find(name))
+        }
+        ToolChoice::Required => calls::or_made_up(wanted(), request.tools.first()),
+        ToolChoice::Free if request.answers_tool => Vec::new(),
+        ToolChoice::Free => wanted(),
+    };
+    if !request.parallel_calls {
+        called.truncate(1);
+    }
+    called
 }
 
 /// Shortens the list to so many tokens and says whether that took something away.
-fn cut(tokens: &mut Vec<String>, room: u64) -> bool {
+fn cut<Token>(tokens: &mut Vec<Token>, room: u64) -> bool {
     let room = usize::try_from(room).unwrap_or(usize::MAX);
     let is_cut = tokens.len() > room;
     tokens.truncate(room);

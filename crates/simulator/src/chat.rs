@@ -7,6 +7,7 @@ use http::header::CONTENT_TYPE;
 use serde_json::Value;
 
 use crate::answer::Answer;
+use crate::azure;
 use crate::clock;
 use crate::fault::Fault;
 use crate::played::{Cut, MAX_HANG, Played};
@@ -16,7 +17,14 @@ use crate::script::Script;
 use crate::server::Read;
 
 /// Longest time a whole answer is held back by the pace of its prompt.
-const MAX_WHOLE_WAIT: Duration = Duration::from_secs(600);
+pub(crate) const MAX_WHOLE_WAIT: Duration = Duration::from_secs(600);
+
+/// Whether a request goes on to its answer.
+pub(crate) enum Met {
+    Goes(Box<Read>),
+    /// It met a fault that comes instead of an answer.
+    Ends(Box<Result<Response<Played>, Cut>>),
+}
 
 /// A fault that comes instead of an answer.
 enum Early {
@@ -27,22 +35,27 @@ enum Early {
 }
 
 /// Answers a request for a completion. An error closes the connection without an answer.
-pub(crate) async fn complete(mut read: Read) -> Result<Response<Played>, Cut> {
+pub(crate) async fn complete(read: Read) -> Result<Response<Played>, Cut> {
     // What was asked is noted even if it is refused.
-    let body = match parse(&read) {
+    let mut body = match parse(&read) {
         Ok(body) => body,
         Err(refusal) => return Ok(read.refuse(&refusal)),
     };
+    azure::name_deployment(&read, &mut body);
     let glimpse = Glimpse::of(&body);
     read.watch.entry().note(|served| {
         served.model = glimpse.model;
         served.stream = glimpse.stream;
     });
-    let request = match ChatRequest::read(&body) {
+    let mut request = match ChatRequest::read(&body) {
         Ok(request) => request,
         Err(refusal) => return Ok(read.refuse(&refusal)),
     };
     drop(body);
+    if let Some(refusal) = azure::refused(&read, &request.directives, &request.model) {
+        return Ok(read.refuse(&refusal));
+    }
+    request.is_filtered = read.azure.is_some();
     // Only an acceptable request meets a fault, so a rule is never spent on a bad one. The prompt
     // goes before the rules: it speaks of this request alone.
     let fault = match request.directives.fault {
@@ -54,25 +67,20 @@ pub(crate) async fn complete(mut read: Read) -> Result<Response<Played>, Cut> {
         served.marker.clone_from(&request.directives.marker);
         served.fault = fault;
     });
-    match fault.and_then(|fault| early(fault, &request.model)) {
-        Some(Early::Close { after }) => {
-            pause(after).await;
-            read.watch.end(false);
-            return Err(Cut);
-        }
-        Some(Early::Refuse(refusal)) => {
-            // Only a refusal for a limit tells of limits.
-            let limits = refusal.retry_after_secs.map(|_| prompt_tokens);
-            return Ok(read.play(Script::refusal(&refusal), limits));
-        }
-        None => {}
-    }
+    let read = match meet(read, fault, &request.model, prompt_tokens).await {
+        Met::Goes(read) => *read,
+        Met::Ends(end) => return *end,
+    };
     let id = read.house.id("chatcmpl-", read.number);
     let created = clock::seconds(read.received_at_micros);
     let answer = Answer::decide(&request, fault, id, created);
-    read.watch
-        .entry()
-        .note(|served| served.prompt_tokens = prompt_tokens);
+    read.watch.entry().note(|served| {
+        served.prompt_tokens = prompt_tokens;
+        served.cache_read_tokens = answer.usage.cached;
+    });
+    if let Some(Fault::SlowFirstByte { millis }) = fault {
+        pause(Duration::from_millis(millis.into())).await;
+    }
     if !request.stream {
         // A whole answer takes as long as its tokens; if the client leaves meanwhile, this future
         // is dropped and the watch sees it.
@@ -89,6 +97,29 @@ pub(crate) async fn complete(mut read: Read) -> Result<Response<Played>, Cut> {
     Ok(read.play(script, Some(prompt_tokens)))
 }
 
+/// Carries out a fault that comes instead of an answer, if this is one.
+pub(crate) async fn meet(
+    mut read: Read,
+    fault: Option<Fault>,
+    model: &str,
+    prompt_tokens: u64,
+) -> Met {
+    match fault.and_then(|fault| early(fault, model)) {
+        Some(Early::Close { after }) => {
+            pause(after).await;
+            read.watch.end(false);
+            Met::Ends(Box::new(Err(Cut)))
+        }
+        Some(Early::Refuse(refusal)) => {
+            // Only a refusal for a limit tells of limits.
+            let limits = refusal.retry_after_secs.map(|_| prompt_tokens);
+            let script = read.refusal(&refusal);
+            Met::Ends(Box::new(Ok(read.play(script, limits))))
+        }
+        None => Met::Goes(Box::new(read)),
+    }
+}
+
 /// What a fault does before an answer is thought of, if it is one of those.
 fn early(fault: Fault, model: &str) -> Option<Early> {
     match fault {
@@ -101,7 +132,8 @@ fn early(fault: Fault, model: &str) -> Option<Early> {
             retry_after_secs,
         ))),
         Fault::Status(status) => Some(Early::Refuse(Refusal::with_status(status, model))),
-        Fault::HangMidStream { .. }
+        Fault::SlowFirstByte { .. }
+        | Fault::HangMidStream { .. }
         | Fault::CloseMidStream { .. }
         | Fault::GarbageFrame { .. }
         | Fault::TruncatedJson
@@ -118,11 +150,13 @@ fn early(fault: Fault, model: &str) -> Option<Early> {
         | Fault::NoDone
         | Fault::NoFinishReason
         | Fault::SplitBytes { .. }
-        | Fault::CrLf => None,
+        | Fault::CrLf
+        | Fault::NotReady { .. } => None,
     }
 }
 
-fn parse(read: &Read) -> Result<Object, Refusal> {
+/// The body as an object, if it is JSON.
+pub(crate) fn parse(read: &Read) -> Result<Object, Refusal> {
     let kind = read.parts.headers.get(CONTENT_TYPE);
     let kind = kind.map(|value| String::from_utf8_lossy(value.as_bytes()));
     let essence = kind.as_deref().unwrap_or("").split(';').next();
@@ -144,13 +178,17 @@ fn parse(read: &Read) -> Result<Object, Refusal> {
 }
 
 /// Even an empty sleep waits for the next tick of the timer, which a load test would see.
-async fn pause(time: Duration) {
+pub(crate) async fn pause(time: Duration) {
     if !time.is_zero() {
         tokio::time::sleep(time).await;
     }
 }
 
 fn whole_wait(request: &ChatRequest, answer: &Answer) -> Duration {
-    let pace = request.directives.pace_millis;
-    Duration::from_millis(pace.saturating_mul(answer.says.pieces())).min(MAX_WHOLE_WAIT)
+    wait(request.directives.pace_millis, answer.says.pieces())
+}
+
+/// How long a whole answer of so many tokens takes.
+pub(crate) fn wait(pace_millis: u64, tokens: u64) -> Duration {
+    Duration::from_millis(pace_millis.saturating_mul(tokens)).min(MAX_WHOLE_WAIT)
 }

@@ -4,14 +4,18 @@
 //! reasons. A bad value behind one of our names is refused, since a test that misspells a fault
 //! would otherwise pass.
 
+use crate::anthropic::ClaudeDirectives;
+use crate::calls::{self, WantedCall};
 use crate::fault::{Fault, FaultTextError};
+use crate::gemini::GeminiDirectives;
+use crate::responses::Wishes;
 
 /// The longest marker and tool name that is kept.
 const MAX_NAME_BYTES: usize = 200;
 /// The longest directive, name and brackets included.
 const MAX_DIRECTIVE_BYTES: usize = 256;
 /// Most tokens a prompt may ask for; the model's own limit is below.
-const MAX_TOKENS: u64 = 1_000_000_000;
+pub(crate) const MAX_TOKENS: u64 = 1_000_000_000;
 /// Longest pause between two frames.
 const MAX_PACE_MILLIS: u64 = 60_000;
 
@@ -22,9 +26,18 @@ pub(crate) struct Directives {
     pub(crate) tokens: Option<u64>,
     pub(crate) pace_millis: u64,
     pub(crate) fault: Option<Fault>,
-    pub(crate) tool: Option<String>,
+    /// Every call that is asked for, in order.
+    pub(crate) calls: Vec<WantedCall>,
     pub(crate) cached_tokens: u64,
     pub(crate) reasoning_tokens: u64,
+    /// The model says no, in so many words.
+    pub(crate) refusal_tokens: Option<u64>,
+    /// Those that only Anthropic's models understand.
+    pub(crate) claude: ClaudeDirectives,
+    /// What only the APIs of OpenAI's family understand.
+    pub(crate) openai: Wishes,
+    /// What only Google's models understand.
+    pub(crate) gemini: GeminiDirectives,
     /// Words of the prompt that are not directives.
     pub(crate) words: u64,
 }
@@ -42,6 +55,12 @@ impl Directives {
         let mut plain = String::new();
         while let Some((before, after)) = rest.split_once("[[") {
             plain.push_str(before);
+            if let Some((call, behind)) = calls::read(after)? {
+                calls::add(&mut directives.calls, call)?;
+                plain.push(' ');
+                rest = behind;
+                continue;
+            }
             let taken = match bracketed(after) {
                 Some((inside, behind)) if directives.take(inside)? => Some(behind),
                 Some(_) | None => None,
@@ -62,6 +81,15 @@ impl Directives {
         Ok(directives)
     }
 
+    /// Asks for a call with made-up arguments; `directive` is how.
+    fn want(&mut self, tool: &str, directive: &str) -> Result<(), DirectiveError> {
+        let call = WantedCall {
+            name: short(directive, tool)?,
+            arguments: None,
+        };
+        calls::add(&mut self.calls, call)
+    }
+
     /// Whether the inside of a pair of brackets was a directive.
     fn take(&mut self, inside: &str) -> Result<bool, DirectiveError> {
         let Some((name, value)) = inside.split_once(':') else {
@@ -69,13 +97,23 @@ impl Directives {
         };
         match name {
             "id" => self.marker = Some(short(name, value)?),
-            "tool" => self.tool = Some(short(name, value)?),
+            "tool" => self.want(value, name)?,
+            "tools" => {
+                for one in value.split(',') {
+                    self.want(one, name)?;
+                }
+            }
             "tokens" => self.tokens = Some(number(name, value, MAX_TOKENS)?),
             "pace" => self.pace_millis = number(name, value, MAX_PACE_MILLIS)?,
             "cached" => self.cached_tokens = number(name, value, MAX_TOKENS)?,
             "reasoning" => self.reasoning_tokens = number(name, value, MAX_TOKENS)?,
+            "refusal" => self.refusal_tokens = Some(number(name, value, MAX_TOKENS)?.max(1)),
             "fault" => self.fault = Some(fault(value)?),
-            _ => return Ok(false),
+            _ => {
+                return Ok(self.claude.take(name, value)?
+                    || self.openai.take(name, value)?
+                    || self.gemini.take(name, value)?);
+            }
         }
         Ok(true)
     }
@@ -90,7 +128,7 @@ fn bracketed(after: &str) -> Option<(&str, &str)> {
     Some((inside, behind))
 }
 
-fn short(name: &str, value: &str) -> Result<String, DirectiveError> {
+pub(crate) fn short(name: &str, value: &str) -> Result<String, DirectiveError> {
     if value.is_empty() || value.len() > MAX_NAME_BYTES {
         return Err(DirectiveError(format!(
             "[[{name}:…]] takes 1 to {MAX_NAME_BYTES} bytes"
@@ -99,7 +137,7 @@ fn short(name: &str, value: &str) -> Result<String, DirectiveError> {
     Ok(value.to_owned())
 }
 
-fn number(name: &str, value: &str, limit: u64) -> Result<u64, DirectiveError> {
+pub(crate) fn number(name: &str, value: &str, limit: u64) -> Result<u64, DirectiveError> {
     match value.parse() {
         Ok(number) if number <= limit => Ok(number),
         Ok(_) | Err(_) => Err(DirectiveError(format!(
@@ -128,7 +166,7 @@ mod tests {
     fn every_directive_is_read_and_the_other_words_are_counted() {
         let read = Directives::read(
             "one [[id:abc]][[tokens:200]] two [[pace:20]] [[fault:status:503]] \
-             [[tool:get_weather]] [[cached:7]] [[reasoning:9]] three",
+             [[tool:get_weather]] [[cached:7]] [[call:Read {\"a\": [[1]]}]] [[reasoning:9]] [[refusal:0]] three",
         );
         assert_eq!(
             read,
@@ -137,9 +175,22 @@ mod tests {
                 tokens: Some(200),
                 pace_millis: 20,
                 fault: Some(Fault::Status(503)),
-                tool: Some("get_weather".to_owned()),
+                calls: vec![
+                    WantedCall {
+                        name: "get_weather".to_owned(),
+                        arguments: None,
+                    },
+                    WantedCall {
+                        name: "Read".to_owned(),
+                        arguments: Some("{\"a\": [[1]]}".to_owned()),
+                    },
+                ],
                 cached_tokens: 7,
                 reasoning_tokens: 9,
+                refusal_tokens: Some(1),
+                claude: ClaudeDirectives::default(),
+                openai: Wishes::default(),
+                gemini: GeminiDirectives::default(),
                 words: 3,
             })
         );
@@ -163,8 +214,12 @@ mod tests {
     fn a_bad_value_behind_our_name_is_refused() {
         for prompt in [
             "[[id:]]",
+            "[[call:Read]]",
+            "[[tools:]]",
+            "[[tools:a,,b]]",
             "[[tokens:many]]",
             "[[tokens:-1]]",
+            "[[refusal:no]]",
             "[[pace:60001]]",
             "[[fault:nonsense]]",
             "[[fault:no_usage:1]]",

@@ -5,6 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::responses::Spelling;
+
 /// One way of failing. In JSON a fault is written as `"no_usage"`, `{"status": 503}` or
 /// `{"hang_mid_stream": {"after_frames": 3}}`; in a prompt as `[[fault:hang_mid_stream:3]]`.
 ///
@@ -17,6 +19,11 @@ pub enum Fault {
     CloseBeforeHeaders,
     /// No byte of an answer comes, the connection stays open.
     HangBeforeHeaders,
+    /// A good answer, whose first byte comes only after this time.
+    SlowFirstByte {
+        /// Length of the wait.
+        millis: u32,
+    },
     /// After so many frames nothing more comes, the connection stays open.
     HangMidStream {
         /// Frames that still arrive.
@@ -87,6 +94,15 @@ pub enum Fault {
     },
     /// Lines end with CRLF, and comments stand between the frames.
     CrLf,
+    /// The answer is good, but for so many seconds nobody can continue it by its id. It concerns
+    /// the Responses API alone.
+    NotReady {
+        /// How long the id is unknown.
+        secs: u32,
+        /// How a request that comes too early is told so.
+        #[serde(default)]
+        spelling: Spelling,
+    },
 }
 
 /// When a fault strikes. It concerns requests for a completion that are otherwise acceptable.
@@ -101,7 +117,7 @@ pub struct Rule {
     /// Only for this model.
     #[serde(default)]
     pub model: Option<String>,
-    /// Only for this bearer key, given in full.
+    /// Only for this key, given in full; for Bedrock it is the access key id.
     #[serde(default)]
     pub key: Option<String>,
     /// Every how many matching requests: 1 is each, 3 is the third, the sixth and so on. Zero is
@@ -136,9 +152,11 @@ const DEFAULT_AFTER_FRAMES: u32 = 2;
 const DEFAULT_RETRY_AFTER_SECS: u32 = 1;
 const DEFAULT_STATUS: u16 = 500;
 const DEFAULT_DRIP_MILLIS: u32 = 50;
+const DEFAULT_FIRST_BYTE_MILLIS: u32 = 1000;
 const DEFAULT_GIGANTIC_BYTES: u64 = 64 * 1024 * 1024;
 const DEFAULT_FACTOR: u32 = 10;
 const DEFAULT_CHUNK: u32 = 1;
+const DEFAULT_NOT_READY_SECS: u32 = 10;
 /// MiniMax's code for bad parameters.
 const DEFAULT_BASE_CODE: u32 = 2013;
 
@@ -165,6 +183,9 @@ impl Fault {
         match name {
             "close_before_headers" => plain(Self::CloseBeforeHeaders),
             "hang_before_headers" => plain(Self::HangBeforeHeaders),
+            "slow_first_byte" => {
+                small(DEFAULT_FIRST_BYTE_MILLIS).map(|millis| Self::SlowFirstByte { millis })
+            }
             "hang_mid_stream" => {
                 small(DEFAULT_AFTER_FRAMES).map(|after_frames| Self::HangMidStream { after_frames })
             }
@@ -196,6 +217,10 @@ impl Fault {
             "no_finish_reason" => plain(Self::NoFinishReason),
             "split_bytes" => small(DEFAULT_CHUNK).map(|chunk| Self::SplitBytes { chunk }),
             "cr_lf" => plain(Self::CrLf),
+            "not_ready" => small(DEFAULT_NOT_READY_SECS).map(|secs| Self::NotReady {
+                secs,
+                spelling: Spelling::default(),
+            }),
             _ => Err(FaultTextError::UnknownName),
         }
     }
@@ -330,6 +355,7 @@ mod tests {
         for text in [
             "close_before_headers",
             "hang_before_headers",
+            "slow_first_byte:20",
             "hang_mid_stream:3",
             "close_mid_stream",
             "garbage_frame",
@@ -350,6 +376,7 @@ mod tests {
             "no_finish_reason",
             "split_bytes",
             "cr_lf",
+            "not_ready:12",
         ] {
             let fault = Fault::from_text(text).expect(text);
             let json = serde_json::to_string(&fault).unwrap();
@@ -357,6 +384,10 @@ mod tests {
             assert!(json.contains(&format!("\"{name}\"")), "{text} is {json}");
             assert_eq!(serde_json::from_str::<Fault>(&json).unwrap(), fault);
         }
+        assert_eq!(
+            serde_json::from_str::<Fault>(r#"{"not_ready":{"secs":10}}"#).unwrap(),
+            Fault::from_text("not_ready").unwrap()
+        );
         assert_eq!(
             Fault::from_text("nonsense"),
             Err(FaultTextError::UnknownName)

@@ -16,12 +16,14 @@ pub(crate) struct Telltale {
 }
 
 /// Headers whose value is a secret or contains one.
-const SECRET: [&str; 5] = [
+const SECRET: [&str; 7] = [
     "authorization",
     "proxy-authorization",
     "x-api-key",
     "api-key",
+    "x-amz-security-token",
     "cookie",
+    "x-goog-api-key",
 ];
 /// Longest value that is kept.
 const MAX_VALUE_BYTES: usize = 1024;

@@ -5,20 +5,32 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use sha2::{Digest, Sha256};
 
+use crate::anthropic::PromptCache;
 use crate::clock;
 use crate::fault::Plans;
-use crate::simulator::Settings;
+use crate::gemini::Memory;
+use crate::responses::Shelf;
+use crate::simulator::{AwsKey, Settings};
 use crate::text::hex;
 use crate::truth::Truth;
+use crate::vertex::Tokens;
 
 /// The shared state of one simulator.
 #[derive(Debug)]
 pub(crate) struct House {
     pub(crate) keys: Vec<String>,
+    pub(crate) aws_keys: Vec<AwsKey>,
     pub(crate) truth: Truth,
+    /// Prefixes of prompts that Anthropic's models were asked to remember.
+    pub(crate) prompts: PromptCache,
+    /// Prompts that Google saw before.
+    pub(crate) gemini: Memory,
+    /// Access tokens of Vertex AI.
+    pub(crate) vertex: Tokens,
     /// Set before connections are ended, so that nobody is said to have left.
     pub(crate) is_closing: AtomicBool,
     plans: Mutex<Plans>,
+    shelf: Mutex<Shelf>,
     numbers: AtomicU64,
     started_micros: u64,
 }
@@ -30,19 +42,30 @@ const ID_DIGITS: usize = 29;
 
 impl House {
     pub(crate) fn new(settings: Settings) -> Self {
+        let started_micros = clock::now_micros();
         Self {
             keys: settings.keys,
+            aws_keys: settings.aws_keys,
+            prompts: PromptCache::default(),
             truth: Truth::new(settings.max_truth),
+            gemini: Memory::default(),
+            vertex: Tokens::new(settings.vertex, started_micros),
             is_closing: AtomicBool::new(false),
             plans: Mutex::default(),
+            shelf: Mutex::default(),
             numbers: AtomicU64::new(0),
-            started_micros: clock::now_micros(),
+            started_micros,
         }
     }
 
     pub(crate) fn plans(&self) -> MutexGuard<'_, Plans> {
         // Rules are plain data: after a thread died they are still the rules.
         self.plans.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The responses that are kept to be continued.
+    pub(crate) fn shelf(&self) -> MutexGuard<'_, Shelf> {
+        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn next_number(&self) -> u64 {

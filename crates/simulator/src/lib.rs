@@ -1,5 +1,7 @@
-//! An upstream for tests and for the product's test mode: it speaks chat completions as the
-//! vendor does, fails on demand, and keeps the truth of what it served.
+//! An upstream for tests and for the product's test mode: it speaks OpenAI's chat completions and
+//! Responses, Azure's doors and the small endpoints beside them, Anthropic's messages, AWS Bedrock,
+//! Google's Gemini API and Vertex AI as the vendors do, fails on demand, and keeps the truth of what
+//! it served.
 //!
 //! It stands for another house, so it knows nothing of ours: no prices, no accounts, no clock of
 //! ours, no crate of this workspace. What it sends and why is in `docs/upstreams.md`; every place
@@ -10,25 +12,36 @@
 //! - [`Simulator::truth`] gives one [`Served`] for each request, the running ones included.
 
 mod answer;
+mod anthropic;
+mod azure;
+mod bedrock;
+mod calls;
 mod chat;
 mod clock;
 mod desk;
 mod directives;
 mod fault;
+mod gemini;
 mod headers;
 mod house;
 mod models;
 mod played;
 mod refusal;
 mod request;
+mod responses;
 mod schema;
 mod script;
 mod server;
 mod shapes;
 mod simulator;
+mod small;
 mod text;
 mod truth;
+mod vertex;
+mod written;
 
 pub use fault::{Fault, Rule};
-pub use simulator::{Settings, Simulator};
+pub use responses::Spelling;
+pub use simulator::{AwsKey, Settings, Simulator};
 pub use truth::Served;
+pub use vertex::{ServiceAccount, VertexSettings};

@@ -20,7 +20,7 @@ struct List<'a> {
 const FAMILY: &str = "sim-";
 /// Models that tell their reasoning and refuse what reasoning models refuse.
 const REASONING_FAMILY: &str = "sim-reason";
-const LISTED: [&str; 4] = ["sim-small", "sim-large", "sim-vision", "sim-reason"];
+pub(crate) const LISTED: [&str; 4] = ["sim-small", "sim-large", "sim-vision", "sim-reason"];
 /// A moment in 2025; a constant, so that two lists are equal.
 const CREATED: u64 = 1_750_000_000;
 

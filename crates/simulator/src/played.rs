@@ -53,7 +53,7 @@ pub(crate) const MAX_HANG: Duration = Duration::from_secs(3600);
 const MAX_PIECE_BYTES: usize = 16 * 1024;
 
 /// Filler: a power of two of words, so that pieces are whole words.
-static FILLER: &[u8; MAX_PIECE_BYTES] = &filler();
+pub(crate) static FILLER: &[u8; MAX_PIECE_BYTES] = &filler();
 
 // === impl Played ===
 
@@ -138,6 +138,14 @@ impl Played {
                 self.script.steps.push_front(Step::Send(Piece::new(after)));
                 self.script.steps.push_front(Step::Filler { words });
                 self.script.steps.push_front(Step::Send(Piece::new(before)));
+            }
+            Step::More(later) => {
+                if let Some((step, rest)) = later.take() {
+                    if let Some(rest) = rest {
+                        self.script.steps.push_front(Step::More(Box::new(rest)));
+                    }
+                    self.script.steps.push_front(step);
+                }
             }
             Step::Hang => {
                 self.sleep = Some(Box::pin(tokio::time::sleep(MAX_HANG)));

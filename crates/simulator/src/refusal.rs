@@ -105,6 +105,53 @@ impl Refusal {
         refusal
     }
 
+    /// An item of an earlier response that is not kept.
+    pub(crate) fn no_such_item(id: &str) -> Self {
+        let message = format!(
+            "Item with id '{}' not found. Items are not persisted when `store` is set to false. \
+             Try again with `store` set to true, or remove this item from your input.",
+            shown(id)
+        );
+        Self::new(404, INVALID, None, message).about("input")
+    }
+
+    /// Encrypted reasoning of somebody else. Seen in public reports of clients.
+    pub(crate) fn strange_seal(shown: &str) -> Self {
+        let message = format!(
+            "The encrypted content {shown} could not be verified. Reason: Encrypted content could \
+             not be decrypted or parsed."
+        );
+        Self::new(400, INVALID, Some("invalid_encrypted_content"), message)
+    }
+
+    /// A response that is not kept for this key.
+    pub(crate) fn no_such_response(id: &str) -> Self {
+        let message = format!("Response with id '{}' not found.", shown(id));
+        Self::new(404, INVALID, None, message)
+    }
+
+    /// A response that cannot be continued, with this status and with or without its code.
+    pub(crate) fn previous_not_found(id: &str, status: u16, has_code: bool) -> Self {
+        let message = format!("Previous response with id '{}' not found.", shown(id));
+        let code = has_code.then_some("previous_response_not_found");
+        Self::new(status, INVALID, code, message).about("previous_response_id")
+    }
+
+    /// A prompt that a filter stopped; Azure says it in its own words.
+    pub(crate) fn filtered_prompt(is_azure: bool) -> Self {
+        if is_azure {
+            let message = "The response was filtered due to the prompt triggering Azure OpenAI's \
+                           content management policy. Please modify your prompt and retry. To \
+                           learn more about our content filtering policies please read our \
+                           documentation: https://go.microsoft.com/fwlink/?linkid=2198766";
+            let code = Some("content_filter");
+            return Self::new(400, INVALID, code, message.to_owned()).about("prompt");
+        }
+        let message = "Invalid prompt: your prompt was flagged as potentially violating our usage \
+                       policy. Please try again with a different prompt.";
+        Self::new(400, INVALID, Some("invalid_prompt"), message.to_owned())
+    }
+
     /// What stands in a body or a frame that fails after a good status.
     pub(crate) fn after_ok() -> Self {
         Self::with_status(500, "")

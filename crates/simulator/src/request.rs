@@ -1,10 +1,10 @@
 //! A request for a completion, checked as the vendor checks it. What comes out of
 //! [`ChatRequest::read`] is acceptable; nothing behind it refuses again.
 
-mod fields;
+pub(crate) mod fields;
 mod format;
 mod messages;
-mod tools;
+pub(crate) mod tools;
 
 use serde_json::Value;
 
@@ -32,8 +32,13 @@ pub(crate) struct ChatRequest {
     pub(crate) directives: Directives,
     pub(crate) tools: Vec<Tool>,
     pub(crate) tool_choice: ToolChoice,
-    pub(crate) ends_with_tool: bool,
+    /// Whether several calls may come at once.
+    pub(crate) parallel_calls: bool,
+    /// Whether results of tools came since the user spoke.
+    pub(crate) answers_tool: bool,
     pub(crate) format: Format,
+    /// Whether answers tell what Azure's content filters found.
+    pub(crate) is_filtered: bool,
 }
 
 /// What can be known of a body before it is found acceptable, for the record.
@@ -85,8 +90,10 @@ impl ChatRequest {
             directives,
             tools,
             tool_choice,
-            ends_with_tool: messages.ends_with_tool,
+            parallel_calls: body.get("parallel_tool_calls") != Some(&Value::Bool(false)),
+            answers_tool: messages.answers_tool,
             format,
+            is_filtered: false,
         })
     }
 }

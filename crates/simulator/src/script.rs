@@ -2,10 +2,13 @@
 //! body. Everything that can be decided is decided here; `played` only carries it out.
 
 mod frames;
+mod lazy;
 mod stream;
 mod whole;
 
 use std::collections::VecDeque;
+use std::fmt;
+use std::iter::Peekable;
 
 use bytes::Bytes;
 
@@ -14,7 +17,10 @@ use crate::fault::Fault;
 use crate::refusal::Refusal;
 use crate::text::count;
 
-pub(crate) use frames::{Frame, Telling};
+pub(crate) use frames::{Frame, GAP, GARBAGE, Telling};
+pub(crate) use lazy::{filler, streamed};
+pub(crate) use stream::{FILLER_WORDS_PER_FRAME, WRONG_STREAM_LENGTH};
+pub(crate) use whole::document;
 
 /// What will be sent.
 #[derive(Debug)]
@@ -54,11 +60,16 @@ pub(crate) enum Step {
         left: u64,
         each: u64,
     },
+    /// Steps that are made when their turn comes.
+    More(Box<Later>),
     /// Nothing more, connection open.
     Hang,
     /// Nothing more, connection closed in the middle of the body.
     Abort,
 }
+
+/// Steps in waiting: a long stream is not held as bytes.
+pub(crate) struct Later(Peekable<Box<dyn Iterator<Item = Step> + Send>>);
 
 /// Bytes and what they mean for the record once they are handed over.
 #[derive(Clone, Debug)]
@@ -95,17 +106,7 @@ impl Script {
         pace_millis: u64,
         fault: Option<Fault>,
     ) -> Self {
-        if fault == Some(Fault::ErrorInside200)
-            || (!stream && matches!(fault, Some(Fault::ErrorFrameMidStream { .. })))
-        {
-            let mut script = Self::json(200, None, Refusal::after_ok().body());
-            script.is_complete = false;
-            return script;
-        }
-        if let Some(Fault::BaseResp(code)) = fault {
-            let body = Refusal::base_resp(code);
-            let mut script = Self::json(200, None, body);
-            script.is_complete = false;
+        if let Some(script) = Self::error_under_ok(fault, stream) {
             return script;
         }
         let mut told = answer.usage;
@@ -125,19 +126,37 @@ impl Script {
             whole::script(&telling, fault)
         };
         script.telling = Some(telling);
-        if stream {
-            script.pause_millis = pace_millis;
-        }
-        if let Some(Fault::SlowDrip { millis }) = fault {
-            script.pause_millis = pace_millis.max(millis.into());
-        }
-        if let Some(Fault::SplitBytes { chunk }) = fault {
-            script.split = Some(usize::try_from(chunk).unwrap_or(usize::MAX).max(1));
-        }
-        script
+        script.paced(stream, pace_millis, fault)
     }
 
-    fn new(head: Head, steps: Vec<Step>) -> Self {
+    /// Sets the pauses and the size of the pieces.
+    pub(crate) fn paced(mut self, stream: bool, pace_millis: u64, fault: Option<Fault>) -> Self {
+        if stream {
+            self.pause_millis = pace_millis;
+        }
+        if let Some(Fault::SlowDrip { millis }) = fault {
+            self.pause_millis = pace_millis.max(millis.into());
+        }
+        if let Some(Fault::SplitBytes { chunk }) = fault {
+            self.split = Some(usize::try_from(chunk).unwrap_or(usize::MAX).max(1));
+        }
+        self
+    }
+
+    /// The script of a fault that hides an error under a good status, if it is one of those.
+    pub(crate) fn error_under_ok(fault: Option<Fault>, stream: bool) -> Option<Self> {
+        let body = match fault {
+            Some(Fault::ErrorInside200) => Refusal::after_ok().body(),
+            Some(Fault::ErrorFrameMidStream { .. }) if !stream => Refusal::after_ok().body(),
+            Some(Fault::BaseResp(code)) => Refusal::base_resp(code),
+            Some(_) | None => return None,
+        };
+        let mut script = Self::json(200, None, body);
+        script.is_complete = false;
+        Some(script)
+    }
+
+    pub(crate) fn new(head: Head, steps: Vec<Step>) -> Self {
         Self {
             head,
             steps: steps.into(),
@@ -146,6 +165,42 @@ impl Script {
             split: None,
             is_complete: true,
         }
+    }
+}
+
+// === impl Step ===
+
+impl Step {
+    /// Steps that are made when their turn comes.
+    pub(crate) fn later(steps: impl Iterator<Item = Self> + Send + 'static) -> Self {
+        Self::More(Box::new(Later::new(steps)))
+    }
+
+    /// Pieces that are made one by one, as they are sent.
+    pub(crate) fn pieces(pieces: impl Iterator<Item = Piece> + Send + 'static) -> Self {
+        Self::later(pieces.map(Self::Send))
+    }
+}
+
+// === impl Later ===
+
+impl Later {
+    fn new(steps: impl Iterator<Item = Step> + Send + 'static) -> Self {
+        let steps: Box<dyn Iterator<Item = Step> + Send> = Box::new(steps);
+        Self(steps.peekable())
+    }
+
+    /// The next step, and the rest if there is one.
+    pub(crate) fn take(mut self) -> Option<(Step, Option<Self>)> {
+        let step = self.0.next()?;
+        let has_more = self.0.peek().is_some();
+        Some((step, has_more.then_some(self)))
+    }
+}
+
+impl fmt::Debug for Later {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Later")
     }
 }
 

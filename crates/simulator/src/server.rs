@@ -10,16 +10,23 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::{Body as _, Incoming};
 use sha2::{Digest, Sha256};
 
+use crate::anthropic;
+use crate::azure::{self, Door};
+use crate::bedrock;
 use crate::chat;
 use crate::clock;
 use crate::desk;
+use crate::gemini;
 use crate::headers::{self, Telltale};
 use crate::house::House;
 use crate::models;
 use crate::played::{Cut, Played, Watch};
 use crate::refusal::Refusal;
+use crate::responses;
 use crate::script::Script;
+use crate::small;
 use crate::truth::Served;
+use crate::vertex;
 
 /// A request that was read and is on record.
 pub(crate) struct Read {
@@ -27,6 +34,8 @@ pub(crate) struct Read {
     pub(crate) parts: Parts,
     pub(crate) body: Bytes,
     pub(crate) key: String,
+    /// Set if it came through a door of Azure.
+    pub(crate) azure: Option<Door>,
     pub(crate) number: u64,
     pub(crate) received_at_micros: u64,
     pub(crate) watch: Watch,
@@ -60,6 +69,19 @@ pub(crate) async fn serve(
         Err(refusal) => (Bytes::new(), Some(refusal)),
     };
     let read = Read::open(house, parts, body);
+    // These vendors say everything in their own words, from the key on.
+    if anthropic::owns(read.parts.uri.path()) {
+        return anthropic::serve(read, too_large.is_some()).await;
+    }
+    if bedrock::owns(read.parts.uri.path()) {
+        return bedrock::serve(read, too_large.is_some()).await;
+    }
+    if gemini::owns(&read.parts) {
+        return gemini::serve(read, too_large.is_some()).await;
+    }
+    if vertex::owns(&read.parts) {
+        return vertex::serve(read, too_large.is_some()).await;
+    }
     if let Some(refusal) = too_large {
         return Ok(read.refuse(&refusal));
     }
@@ -77,13 +99,29 @@ pub(crate) async fn serve(
 // === impl Read ===
 
 impl Read {
+    /// Another key than a bearer's; the record shows its end.
+    pub(crate) fn keyed(&mut self, key: &str) {
+        key.clone_into(&mut self.key);
+        let shown = headers::last_four(key);
+        self.watch.entry().note(|served| served.key = shown);
+    }
+
     fn open(house: Arc<House>, parts: Parts, body: Bytes) -> Self {
         let number = house.next_number();
         let received_at_micros = clock::now_micros();
-        let key = headers::bearer(&parts.headers)
-            .unwrap_or_default()
-            .to_owned();
+        let azure = azure::door(parts.uri.path(), parts.uri.query());
+        let key = match &azure {
+            Some(_) => azure::key(&parts.headers),
+            None => headers::bearer(&parts.headers),
+        };
+        let key = key.unwrap_or_default().to_owned();
         let path = parts.uri.path();
+        // An assertion could be traded for a token by whoever reads it.
+        let kept_body = if path == vertex::TOKEN_PATH {
+            Bytes::new()
+        } else {
+            body.clone()
+        };
         let entry = house.truth.open(Served {
             number,
             marker: None,
@@ -91,7 +129,7 @@ impl Read {
             model: String::new(),
             stream: false,
             body_sha256: Sha256::digest(&body).into(),
-            body: body.clone(),
+            body: kept_body,
             headers: headers::kept(&parts.headers),
             path: path
                 .get(..path.floor_char_boundary(MAX_PATH_BYTES))
@@ -100,6 +138,9 @@ impl Read {
             fault: None,
             status: 0,
             prompt_tokens: 0,
+            cache_read_tokens: 0,
+            cache_written_5m_tokens: 0,
+            cache_written_1h_tokens: 0,
             completion_tokens: 0,
             told_usage: None,
             finished: false,
@@ -112,13 +153,25 @@ impl Read {
             parts,
             body,
             key,
+            azure,
             number,
             received_at_micros,
         }
     }
 
     pub(crate) fn refuse(self, refusal: &Refusal) -> Response<Played> {
-        self.play(Script::refusal(refusal), None)
+        let script = self.refusal(refusal);
+        self.play(script, None)
+    }
+
+    /// A refusal in the words of the house that was asked.
+    pub(crate) fn refusal(&self, refusal: &Refusal) -> Script {
+        let path = self.parts.uri.path();
+        match (&self.azure, small::refusal_body(path, refusal)) {
+            (Some(_), _) => azure::refusal(refusal),
+            (None, Some(body)) => Script::json(refusal.status, refusal.retry_after_secs, body),
+            (None, None) => Script::refusal(refusal),
+        }
     }
 
     /// Sends a script and leaves the record to it.
@@ -160,6 +213,15 @@ async fn route(read: Read) -> Result<Response<Played>, Cut> {
     let method = read.parts.method.clone();
     let path = read.parts.uri.path().to_owned();
     let refused = |refusal: Refusal, read: Read| Ok(read.refuse(&refusal));
+    if read.azure.is_some() {
+        return azure::route(read).await;
+    }
+    if let Some(rest) = path.strip_prefix("/v1/responses") {
+        return responses::serve(read, rest).await;
+    }
+    if let Some(endpoint) = small::Endpoint::at(&path) {
+        return small::serve(read, endpoint).await;
+    }
     match path.as_str() {
         "/v1/chat/completions" if method == Method::POST => chat::complete(read).await,
         "/v1/models" if method == Method::GET => {

@@ -1,9 +1,12 @@
 //! The documents of the wire, field by field in the vendor's order. The order, and that
 //! `obfuscation` is left out, are [unverified].
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 
-use crate::answer::{Answer, Says, Usage};
+use crate::answer::{Answer, Finish, SaidCall, Says, Usage, told_calls};
+use crate::azure::{Found, PromptFound};
 
 /// Tells which build answered; a constant, as nothing changes here.
 const FINGERPRINT: &str = "fp_simulator";
@@ -17,6 +20,9 @@ pub(crate) struct Completion<'a> {
     created: u64,
     model: &'a str,
     choices: Vec<Choice<'a>>,
+    /// Azure alone tells of its filters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompt_filter_results: Option<[PromptFound; 1]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     usage: Option<UsageShape>,
     service_tier: &'static str,
@@ -29,6 +35,8 @@ struct Choice<'a> {
     message: Message<'a>,
     logprobs: Option<()>,
     finish_reason: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content_filter_results: Option<Found>,
 }
 
 #[derive(Clone, Serialize)]
@@ -38,8 +46,8 @@ struct Message<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_content: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tool_calls: Option<[Call<'a>; 1]>,
-    refusal: Option<()>,
+    tool_calls: Option<Vec<Call<'a>>>,
+    refusal: Option<&'a str>,
     annotations: [(); 0],
 }
 
@@ -58,7 +66,7 @@ struct Call<'a> {
 struct Function<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'a str>,
-    arguments: &'a str,
+    arguments: Cow<'a, str>,
 }
 
 /// One frame of a stream.
@@ -83,6 +91,8 @@ pub(crate) struct ChunkChoice<'a> {
     pub(crate) delta: Delta<'a>,
     pub(crate) logprobs: Option<()>,
     pub(crate) finish_reason: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) content_filter_results: Option<Found>,
 }
 
 /// What a frame adds.
@@ -91,6 +101,7 @@ pub(crate) struct ChunkChoice<'a> {
 pub(crate) enum Delta<'a> {
     Opening(Opening<'a>),
     Content { content: &'a str },
+    Refusal { refusal: &'a str },
     Reasoning { reasoning_content: &'a str },
     Arguments(CallDelta<'a>),
     Empty {},
@@ -144,27 +155,21 @@ struct CompletionDetails {
 // === impl Completion ===
 
 impl<'a> Completion<'a> {
-    /// `content` is the text of the content or of the arguments.
+    /// `text` is the content or the refusal; calls tell their own.
     pub(crate) fn new(
         answer: &'a Answer,
-        content: &'a str,
+        text: &'a str,
         reasoning: Option<&'a str>,
         finish_reason: Option<&'static str>,
         usage: Option<Usage>,
     ) -> Self {
-        let (content, tool_calls) = match &answer.says {
-            Says::Words(_) | Says::Document(_) => (Some(content), None),
-            Says::Call { id, name, .. } => {
-                let call = Call {
-                    index: None,
-                    id: Some(id),
-                    kind: Some("function"),
-                    function: Function {
-                        name: Some(name),
-                        arguments: content,
-                    },
-                };
-                (None, Some([call]))
+        let (content, refusal, tool_calls) = match &answer.says {
+            Says::Words(_) | Says::Document(_) => (Some(text), None, None),
+            Says::Refusal(_) => (None, Some(text), None),
+            Says::Calls { calls, pieces } => {
+                let told = told_calls(calls, pieces).into_iter();
+                let calls = told.map(|(call, arguments)| Call::whole(call, arguments));
+                (None, None, Some(calls.collect()))
             }
         };
         let message = Message {
@@ -172,15 +177,18 @@ impl<'a> Completion<'a> {
             content,
             reasoning_content: reasoning,
             tool_calls,
-            refusal: None,
+            refusal,
             annotations: [],
         };
+        let is_stopped = answer.finish == Finish::ContentFilter;
+        let found = answer.is_filtered.then(|| Found::content(is_stopped));
         let choices = (0..answer.choices)
             .map(|index| Choice {
                 index,
                 message: message.clone(),
                 logprobs: None,
                 finish_reason,
+                content_filter_results: found,
             })
             .collect();
         Self {
@@ -189,9 +197,35 @@ impl<'a> Completion<'a> {
             created: answer.created,
             model: &answer.model,
             choices,
+            prompt_filter_results: answer.is_filtered.then(|| [PromptFound::nothing()]),
             usage: usage.map(UsageShape::whole),
             service_tier: SERVICE_TIER,
             system_fingerprint: FINGERPRINT,
+        }
+    }
+}
+
+// === impl Call ===
+
+impl<'a> Call<'a> {
+    /// A call of a whole answer.
+    fn whole(call: &'a SaidCall, arguments: String) -> Self {
+        Self {
+            index: None,
+            id: Some(&call.id),
+            kind: Some("function"),
+            function: Function {
+                name: Some(&call.name),
+                arguments: Cow::Owned(arguments),
+            },
+        }
+    }
+
+    /// The first frame of a call.
+    fn begun(index: u64, call: &'a SaidCall) -> Self {
+        Self {
+            index: Some(index),
+            ..Self::whole(call, String::new())
         }
     }
 }
@@ -223,17 +257,10 @@ impl<'a> Delta<'a> {
     pub(crate) fn opening(says: &'a Says) -> Self {
         let (content, tool_calls) = match says {
             Says::Words(_) | Says::Document(_) => (Some(""), None),
-            Says::Call { id, name, .. } => {
-                let call = Call {
-                    index: Some(0),
-                    id: Some(id),
-                    kind: Some("function"),
-                    function: Function {
-                        name: Some(name),
-                        arguments: "",
-                    },
-                };
-                (None, Some([call]))
+            Says::Refusal(_) => (None, None),
+            Says::Calls { calls, .. } => {
+                let first = calls.first().map(|call| [Call::begun(0, call)]);
+                (None, first)
             }
         };
         Self::Opening(Opening {
@@ -244,14 +271,20 @@ impl<'a> Delta<'a> {
         })
     }
 
-    pub(crate) fn arguments(piece: &'a str) -> Self {
+    /// The name of a further call.
+    pub(crate) fn call(index: u64, call: &'a SaidCall) -> Self {
+        let tool_calls = [Call::begun(index, call)];
+        Self::Arguments(CallDelta { tool_calls })
+    }
+
+    pub(crate) fn arguments(index: u64, piece: &'a str) -> Self {
         let call = Call {
-            index: Some(0),
+            index: Some(index),
             id: None,
             kind: None,
             function: Function {
                 name: None,
-                arguments: piece,
+                arguments: Cow::Borrowed(piece),
             },
         };
         Self::Arguments(CallDelta { tool_calls: [call] })

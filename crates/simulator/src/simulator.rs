@@ -1,5 +1,6 @@
 //! The handle: opens the port, owns every task behind it, and closes both.
 
+use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::Ordering;
@@ -17,6 +18,7 @@ use crate::fault::Rule;
 use crate::house::House;
 use crate::server;
 use crate::truth::Served;
+use crate::vertex::VertexSettings;
 
 /// How a simulator is set up.
 #[derive(Clone, Debug)]
@@ -25,8 +27,21 @@ pub struct Settings {
     pub bind: SocketAddr,
     /// Bearer keys that are accepted; none means any key that is not empty.
     pub keys: Vec<String>,
+    /// Who may sign calls of the Bedrock paths; nobody if there are none.
+    pub aws_keys: Vec<AwsKey>,
     /// How many records are kept; beyond it the oldest give way.
     pub max_truth: usize,
+    /// How Vertex AI lets clients in.
+    pub vertex: VertexSettings,
+}
+
+/// A pair of AWS credentials.
+#[derive(Clone, PartialEq, Eq)]
+pub struct AwsKey {
+    /// The access key id, which stands in every call.
+    pub id: String,
+    /// The secret access key, which only signs.
+    pub secret: String,
 }
 
 /// A running upstream. Clones are handles to the same one; it ends when it is stopped or when the
@@ -62,8 +77,33 @@ impl Default for Settings {
         Self {
             bind: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             keys: Vec::new(),
+            aws_keys: vec![AwsKey::simulators()],
             max_truth: 200_000,
+            vertex: VertexSettings::default(),
         }
+    }
+}
+
+// === impl AwsKey ===
+
+impl AwsKey {
+    /// The pair that a simulator knows if nobody sets another.
+    #[must_use]
+    pub fn simulators() -> Self {
+        Self {
+            id: "AKIASIMULATOR0000001".to_owned(),
+            secret: "simulator/secret+access/key".to_owned(),
+        }
+    }
+}
+
+impl fmt::Debug for AwsKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A secret of a test is a secret too: nobody should get used to seeing one.
+        formatter
+            .debug_struct("AwsKey")
+            .field("id", &self.id)
+            .finish_non_exhaustive()
     }
 }
 

@@ -19,7 +19,7 @@ pub struct Served {
     pub number: u64,
     /// The name the prompt gave the request with `[[id:…]]`.
     pub marker: Option<String>,
-    /// The last four characters of the bearer key.
+    /// The last four characters of the key, or of the access key id that signed.
     pub key: String,
     /// The model as it was sent, cut to 256 bytes.
     pub model: String,
@@ -37,8 +37,15 @@ pub struct Served {
     pub fault: Option<Fault>,
     /// Status that was sent; 0 if none was.
     pub status: u16,
-    /// True size of the prompt; 0 for a request that was refused.
+    /// True size of the prompt, with what a cache held of it; 0 for a request that was refused.
     pub prompt_tokens: u64,
+    /// How much of the prompt came from a cache.
+    pub cache_read_tokens: u64,
+    /// How much of it was written to one, for five minutes or for as long as a vendor without a
+    /// choice keeps it.
+    pub cache_written_5m_tokens: u64,
+    /// The same, for an hour.
+    pub cache_written_1h_tokens: u64,
     /// Tokens that were generated and handed to the socket. A whole answer counts when its last
     /// byte was handed over, a streamed one frame by frame.
     pub completion_tokens: u64,
@@ -97,6 +104,9 @@ pub(crate) struct Shown<'a> {
     fault: Option<Fault>,
     status: u16,
     prompt_tokens: u64,
+    cache_read_tokens: u64,
+    cache_written_5m_tokens: u64,
+    cache_written_1h_tokens: u64,
     completion_tokens: u64,
     told_usage: Option<(u64, u64)>,
     finished: bool,
@@ -201,6 +211,9 @@ impl Served {
             fault: self.fault,
             status: self.status,
             prompt_tokens: self.prompt_tokens,
+            cache_read_tokens: self.cache_read_tokens,
+            cache_written_5m_tokens: self.cache_written_5m_tokens,
+            cache_written_1h_tokens: self.cache_written_1h_tokens,
             completion_tokens: self.completion_tokens,
             told_usage: self.told_usage,
             finished: self.finished,
@@ -234,6 +247,9 @@ mod tests {
             fault: None,
             status: 0,
             prompt_tokens: 0,
+            cache_read_tokens: 0,
+            cache_written_5m_tokens: 0,
+            cache_written_1h_tokens: 0,
             completion_tokens: 0,
             told_usage: None,
             finished: false,

@@ -99,6 +99,11 @@ impl Usage {
         self
     }
 
+    /// Takes over what another one tells; the last word for each bucket wins.
+    pub fn tell(&mut self, later: &Self) {
+        self.0.extend(&later.0);
+    }
+
     /// What was told about a bucket.
     #[must_use]
     pub fn told(&self, bucket: Bucket) -> Option<u64> {

@@ -26,8 +26,8 @@ pub use roots::{MAX_EXTRA_ROOTS, Roots, RootsError};
 
 /// Causes of an error that are told.
 const MAX_CAUSES: usize = 4;
-/// Different egress proxies that have pools of their own.
-const MAX_PROXIES: usize = 64;
+/// Different ways out, by proxy and time for a connection, that have pools of their own.
+const MAX_WAYS: usize = 64;
 
 /// How long each part of a call may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,8 +98,11 @@ pub struct Client {
     direct: Pools,
     connect_timeout: Duration,
     tls: rustls::ClientConfig,
-    proxied: Arc<Mutex<HashMap<String, Pools>>>,
+    shelf: Arc<Mutex<HashMap<Way, Pools>>>,
 }
+
+/// The time for a connection, and the proxy's text; none for the direct way.
+type Way = (Duration, Option<String>);
 
 // === impl Client ===
 
@@ -121,8 +124,20 @@ impl Client {
             direct: Pools::new(&tls, None, connect_timeout),
             connect_timeout,
             tls,
-            proxied: Arc::default(),
+            shelf: Arc::default(),
         })
+    }
+
+    /// The same client with another time for a whole connection. All who ask for the same time share
+    /// pools.
+    #[must_use]
+    pub fn connecting_within(&self, connect_timeout: Duration) -> Self {
+        let mut other = self.clone();
+        if connect_timeout != self.connect_timeout {
+            other.connect_timeout = connect_timeout;
+            other.direct = other.shelved(None);
+        }
+        other
     }
 
     /// Sends a call and waits for the head of its answer.
@@ -131,7 +146,7 @@ impl Client {
         let deadlines = call.deadlines;
         let pools = match call.proxy {
             None => self.direct.clone(),
-            Some(proxy) => self.proxied(proxy),
+            Some(proxy) => self.shelved(Some(proxy)),
         };
         let (pool, place) = pools.choose(call.protocol);
         let mut request = request_of(call)?;
@@ -149,18 +164,22 @@ impl Client {
         }
     }
 
-    /// The pools of an egress, made when it is first needed. A full shelf begins anew: connections
+    /// The pools of a way out, made when it is first needed. A full shelf begins anew: connections
     /// under way keep their own pool alive.
-    fn proxied(&self, proxy: &Proxy) -> Pools {
-        let mut shelf = self.proxied.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = shelf.get(proxy.text()) {
+    fn shelved(&self, proxy: Option<&Proxy>) -> Pools {
+        let way = (
+            self.connect_timeout,
+            proxy.map(|proxy| proxy.text().to_owned()),
+        );
+        let mut shelf = self.shelf.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = shelf.get(&way) {
             return known.clone();
         }
-        if shelf.len() >= MAX_PROXIES {
+        if shelf.len() >= MAX_WAYS {
             shelf.clear();
         }
-        let made = Pools::new(&self.tls, Some(proxy), self.connect_timeout);
-        shelf.insert(proxy.text().to_owned(), made.clone());
+        let made = Pools::new(&self.tls, proxy, self.connect_timeout);
+        shelf.insert(way, made.clone());
         made
     }
 }

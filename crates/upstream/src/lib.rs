@@ -1,5 +1,5 @@
 //! All HTTP that goes out. It knows addresses, credentials and deadlines; it does not know what a
-//! call costs or what the bytes mean.
+//! call costs or what the bytes mean. The one exception is AWS's frames, which it unwraps.
 #![cfg_attr(
     not(test),
     deny(
@@ -12,12 +12,17 @@
 )]
 
 mod client;
+mod eventstream;
+mod opened;
 mod providers;
 
 pub use client::{
     Answer, BodyError, Client, ClientError, Deadlines, MAX_EXTRA_ROOTS, Outgoing, Overdue,
     Protocol, Proxy, ProxyError, Roots, RootsError, SendError,
 };
+pub use eventstream::{EventStream, EventStreamError, MAX_FRAME_BYTES, Message};
+pub use opened::{OpenError, Opened};
 pub use providers::{
-    Auth, Format, MAX_PROVIDER_BYTES, MAX_PROVIDERS, Provider, Providers, ProvidersError, Quirk,
+    AddressError, Addressing, Ask, Auth, BodyRules, Format, MAX_PROVIDER_BYTES, MAX_PROVIDERS,
+    Provider, Providers, ProvidersError, Quirk, Task,
 };

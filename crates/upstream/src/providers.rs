@@ -3,7 +3,9 @@
 //!
 //! A new provider that speaks a known format is a new file. Only what no file can say is code.
 
+mod address;
 mod format;
+mod manners;
 mod read;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +13,9 @@ use std::path::Path;
 
 use trunkline_terms::EndpointType;
 
+pub use self::address::{AddressError, Addressing, Ask, Task};
 pub use self::format::Format;
+pub use self::manners::BodyRules;
 use crate::client::Protocol;
 
 /// Most providers, the built-in ones included.
@@ -31,6 +35,8 @@ pub struct Provider {
     pub base_url: Option<String>,
     /// How a credential is shown.
     pub auth: Auth,
+    /// How it builds its paths.
+    pub addressing: Addressing,
     /// What it speaks, the one to prefer first.
     pub formats: Vec<Format>,
     /// Where it is odd.
@@ -52,6 +58,10 @@ pub enum Auth {
     Bearer,
     /// Alone in a header of this name, which is in lower case.
     Header(String),
+    /// As an AWS signature (version 4) for this service.
+    SigV4(String),
+    /// As a bearer token that a Google service account is given for its signature.
+    GoogleServiceAccount,
 }
 
 /// An oddity that code knows how to meet.
@@ -183,6 +193,21 @@ impl Provider {
     #[must_use]
     pub fn speaks(&self, format: Format) -> bool {
         self.formats.contains(&format)
+    }
+}
+
+// === impl Auth ===
+
+impl Auth {
+    /// The words for it in files.
+    #[must_use]
+    pub fn words(&self) -> String {
+        match self {
+            Self::Bearer => "bearer".to_owned(),
+            Self::Header(name) => format!("header:{name}"),
+            Self::SigV4(service) => format!("sigv4:{service}"),
+            Self::GoogleServiceAccount => "google_service_account".to_owned(),
+        }
     }
 }
 

@@ -104,6 +104,15 @@ impl<'a> Object<'a> {
         self.bytes.get(member.value.clone())
     }
 
+    /// The bytes of a value by its dotted path.
+    #[must_use]
+    pub fn at(&self, path: &str) -> Option<&'a [u8]> {
+        let Some((first, rest)) = path.split_once('.') else {
+            return self.value(path);
+        };
+        scan(self.value(first)?).ok()?.at(rest)
+    }
+
     /// A member by its key.
     #[must_use]
     pub fn member(&self, key: &str) -> Option<&Member<'a>> {

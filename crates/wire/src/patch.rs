@@ -1,7 +1,7 @@
 //! Changes to named members of an object; every other byte, the order of keys and all white space
 //! stay as they were.
 
-use crate::json::Object;
+use crate::json::{Object, scan};
 
 /// One change.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,6 +69,47 @@ pub fn patch(object: &Object<'_>, edits: &[Edit<'_>]) -> Vec<u8> {
     kept
 }
 
+/// The bytes with changes by dotted paths: a JSON value to write, or nothing to take the member out.
+/// Objects on the way are made where they are missing. The last change to a path wins.
+#[must_use]
+pub fn patch_at(object: &Object<'_>, changes: &[(String, Option<Vec<u8>>)]) -> Vec<u8> {
+    let mut edits: Vec<Edit<'_>> = Vec::new();
+    let mut done: Vec<&str> = Vec::new();
+    for (path, value) in changes {
+        let Some((first, _)) = path.split_once('.') else {
+            edits.retain(|known| known.key() != path);
+            edits.push(match value {
+                Some(json) => Edit::Set(path, json.clone()),
+                None => Edit::Remove(path),
+            });
+            continue;
+        };
+        if done.contains(&first) {
+            continue;
+        }
+        done.push(first);
+        let inside: Vec<(String, Option<Vec<u8>>)> = changes
+            .iter()
+            .filter_map(|(path, value)| {
+                let rest = path.strip_prefix(first)?.strip_prefix('.')?;
+                Some((rest.to_owned(), value.clone()))
+            })
+            .collect();
+        let known = object.value(first).and_then(|value| scan(value).ok());
+        let inner = match &known {
+            Some(inner) => patch_at(inner, &inside),
+            None if inside.iter().all(|(_, value)| value.is_none()) => continue,
+            None => match scan(b"{}") {
+                Ok(empty) => patch_at(&empty, &inside),
+                Err(_) => continue,
+            },
+        };
+        edits.retain(|known| known.key() != first);
+        edits.push(Edit::Set(first, inner));
+    }
+    patch(object, &edits)
+}
+
 impl Edit<'_> {
     fn key(&self) -> &str {
         match self {
@@ -96,7 +137,6 @@ fn quoted(key: &str) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json::scan;
 
     fn set<'a>(key: &'a str, value: &str) -> Edit<'a> {
         Edit::Set(key, value.as_bytes().to_vec())
@@ -123,6 +163,30 @@ mod tests {
             done("{ }", &[set("a", "1"), set("b", "2")]),
             "{ \"a\":1,\"b\":2}"
         );
+    }
+
+    #[test]
+    fn members_inside_members_change_by_their_paths() {
+        let at = |text: &str, changes: &[(&str, Option<&str>)]| {
+            let changes: Vec<_> = changes
+                .iter()
+                .map(|(path, value)| {
+                    let value = value.map(|json| json.as_bytes().to_vec());
+                    ((*path).to_owned(), value)
+                })
+                .collect();
+            String::from_utf8(patch_at(&scan(text.as_bytes()).unwrap(), &changes)).unwrap()
+        };
+        let text = r#"{"a":{"b":1, "c":2},"d":3}"#;
+        assert_eq!(
+            at(text, &[("a.b", Some("9")), ("a.c", None), ("d", None)]),
+            r#"{"a":{"b":9}}"#
+        );
+        assert_eq!(
+            at(text, &[("e.f.g", Some("1"))]),
+            r#"{"a":{"b":1, "c":2},"d":3,"e":{"f":{"g":1}}}"#
+        );
+        assert_eq!(at(text, &[("e.f", None), ("x", None)]), text);
     }
 
     #[test]

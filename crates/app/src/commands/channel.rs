@@ -72,7 +72,7 @@ async fn add(
     }
     let cost = wish.cost_file.as_deref().map(cost_of).transpose()?;
     let keyring = keyring::open(config)?;
-    let sealed = credentials::read(&keyring, wish)?;
+    let sealed = credentials::read(&keyring, wish, &provider.auth)?;
     let proxy = match &wish.proxy_file {
         Some(file) => Some(credentials::read_proxy(&keyring, &wish.name, file)?),
         None => None,

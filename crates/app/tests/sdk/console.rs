@@ -1,6 +1,7 @@
 //! The console of a running node: its own address, or the edge's, and what schemathesis makes of the
 //! document that it serves.
 
+use std::path::Path;
 use std::process::Stdio;
 
 use serde_json::{Value, json};
@@ -9,7 +10,8 @@ use tokio::net::TcpStream;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use crate::suites::{Dev, PATIENCE, TRUNKLINE, sdk};
+use crate::dev::{Dev, PATIENCE, TRUNKLINE};
+use crate::suites::sdk;
 
 const WORKFLOW: &str = include_str!("../../../catalog/tests/fixtures/workflows/base.json");
 
@@ -24,6 +26,23 @@ async fn get(url: &str, path: &str) -> (u16, String) {
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
     let status = head.split(' ').nth(1).unwrap().parse().unwrap();
     (status, body.to_owned())
+}
+
+/// One that keeps its things in a folder, with edge and console on one address.
+async fn start_sharing(folder: &Path) -> Dev {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = free.local_addr().unwrap().to_string();
+    drop(free);
+    // Its PostgreSQL may run as another user, who must get through.
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(folder, open).unwrap();
+    let mut command = Command::new(TRUNKLINE);
+    command
+        .args(["dev", "--json", "--config", "/dev/null"])
+        .current_dir(folder)
+        .env("TRUNKLINE__EDGE__LISTEN", &address)
+        .env("TRUNKLINE__CONSOLE__LISTEN", &address);
+    Dev::started(command).await
 }
 
 /// Workflows in the database of a running node, so that there is something to look at.
@@ -75,7 +94,7 @@ async fn the_console_has_an_address_of_its_own_and_metrics_are_on_neither() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn edge_and_console_answer_at_one_address_if_they_are_told_to() {
     let folder = tempfile::tempdir().unwrap();
-    let dev = Dev::start_sharing(folder.path()).await;
+    let dev = start_sharing(folder.path()).await;
     import(&dev, &["clip"]).await;
     let (dash, edge) = (dev.text("dash_url"), edge(&dev));
     assert_eq!(dash, edge);

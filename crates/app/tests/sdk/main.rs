@@ -3,4 +3,6 @@
 #[cfg(test)]
 mod console;
 #[cfg(test)]
+mod dev;
+#[cfg(test)]
 mod suites;

@@ -8,22 +8,21 @@ use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
-use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Sleep, sleep_until};
 use trunkline_ledger::Outcome;
-use trunkline_terms::Usage;
+use trunkline_terms::RequestId;
 use trunkline_upstream::{Answer, BodyError, Overdue};
-use trunkline_wire::openai_chat::{Cost, Tap};
-use trunkline_wire::{Frame, Frames};
+use trunkline_wire::gemini::ArrayFrames;
+use trunkline_wire::{Ending, Frame, Frames, error_frame};
 
 use super::fault_of;
+use super::follow::Follow;
 use crate::fault::{Fault, Kind};
 use crate::story::Story;
 
 /// A sign of life while the upstream thinks.
 const HEARTBEAT: Duration = Duration::from_secs(15);
-pub(super) const WAITING: &[u8] = b": waiting\n\n";
 
 /// Why the reading of a stream ended.
 pub(super) enum End {
@@ -44,14 +43,14 @@ pub(super) struct Relay {
     pub(super) pieces: mpsc::Sender<Bytes>,
     pub(super) story: Arc<Story>,
     pub(super) reader_wait: Duration,
-    pub(super) tap: Tap,
-    pub(super) rename: Option<String>,
+    pub(super) follow: Follow,
+    pub(super) request: RequestId,
+    /// Gemini: what goes out is one list, and not events.
+    pub(super) list: Option<ArrayFrames>,
     /// Pieces that go out together, and their bytes.
     pub(super) gathered: Vec<Bytes>,
     pub(super) gathered_bytes: usize,
     pub(super) patience: Patience,
-    /// The frame with usage, for those who asked.
-    pub(super) usage_frame: Option<Frame>,
 }
 
 /// What a silence asks for.
@@ -122,17 +121,8 @@ impl Patience {
 // === impl Relay ===
 
 impl Relay {
-    /// Keeps a frame for the next flush.
-    pub(super) fn gather(&mut self, frame: &Frame) {
-        let bytes = match &self.rename {
-            Some(model) => frame.with_model(model),
-            None => frame.raw.clone(),
-        };
-        self.gather_bytes(bytes);
-    }
-
-    /// The same for bytes of ours.
-    pub(super) fn gather_bytes(&mut self, bytes: Bytes) {
+    /// Keeps bytes for the next flush.
+    pub(super) fn gather(&mut self, bytes: Bytes) {
         self.gathered_bytes = self.gathered_bytes.saturating_add(bytes.len());
         self.gathered.push(bytes);
     }
@@ -161,7 +151,31 @@ impl Relay {
     }
 
     /// False when the reader has gone, or takes nothing for too long.
-    pub(super) async fn send(&self, bytes: Bytes) -> bool {
+    pub(super) async fn send(&mut self, bytes: Bytes) -> bool {
+        let bytes = match &mut self.list {
+            None => bytes,
+            Some(list) => {
+                let mut members = Vec::new();
+                list.write(&bytes, &mut members);
+                Bytes::from(members)
+            }
+        };
+        self.write(bytes).await
+    }
+
+    /// The end of a list, where there is one.
+    async fn close(&mut self) {
+        if let Some(list) = &mut self.list {
+            let mut end = Vec::new();
+            list.finish(&mut end);
+            self.write(Bytes::from(end)).await;
+        }
+    }
+
+    async fn write(&self, bytes: Bytes) -> bool {
+        if bytes.is_empty() {
+            return true;
+        }
         let length = u64::try_from(bytes.len()).unwrap_or(0);
         let sent = self.pieces.send_timeout(bytes, self.reader_wait).await;
         if sent.is_ok() {
@@ -173,41 +187,17 @@ impl Relay {
     /// The format's own error, then the end.
     pub(super) async fn break_off(&mut self, fault: &Fault) {
         self.story.faulted(fault);
-        let body = json!({
-            "error": {
-                "message": fault.message,
-                "type": fault.kind.family(),
-                "param": fault.param,
-                "code": fault.kind.code(),
-                "charged": false,
-                "retryable": fault.kind.is_retryable(),
-            }
-        });
-        self.send(Frame::of_data(body.to_string().as_bytes()).raw)
-            .await;
+        let trouble = fault.trouble(self.request);
+        let frame = error_frame(self.follow.caller(), &trouble);
+        self.send(Bytes::from(frame)).await;
+        self.close().await;
     }
 
     /// Everything after the last piece, now that the charge is durable.
-    pub(super) async fn say_goodbye(
-        &mut self,
-        model: &str,
-        exhausted: bool,
-        usage: Option<Usage>,
-        cost: &Cost,
-    ) {
-        let mut last = Vec::new();
-        if exhausted {
-            last.extend_from_slice(&self.tap.length_frame(model));
-        }
-        if let Some(usage) = usage {
-            let frame = self
-                .tap
-                .usage_frame(self.usage_frame.as_ref(), model, &usage, cost);
-            last.extend_from_slice(&frame);
-        }
-        last.extend_from_slice(format!(": trunkline-cost-usd={}\n\n", cost.total).as_bytes());
-        last.extend_from_slice(b"data: [DONE]\n\n");
+    pub(super) async fn say_goodbye(&mut self, ending: &Ending) {
+        let last = self.follow.goodbye(ending);
         self.send(Bytes::from(last)).await;
+        self.close().await;
     }
 }
 

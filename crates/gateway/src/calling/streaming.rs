@@ -10,10 +10,10 @@ use tokio::time::Instant;
 use trunkline_ledger::Outcome;
 use trunkline_terms::Money;
 use trunkline_upstream::{Answer, BodyError};
-use trunkline_wire::openai_chat::{Cost, Seen, Tap, Told, UpstreamError};
-use trunkline_wire::{Frame, Frames};
+use trunkline_wire::gemini::ArrayFrames;
+use trunkline_wire::{Cost, Ending, Frame, Frames, Seen, UpstreamError, heartbeat};
 
-use super::relay::{End, Patience, Relay, Silence, WAITING, end_of, next_frame, ready_frame};
+use super::relay::{End, Patience, Relay, Silence, end_of, next_frame, ready_frame};
 use super::{Call, FAILED, Head, fault_of, tell};
 use crate::admitted::Extended;
 use crate::asking::blamed;
@@ -29,19 +29,20 @@ const BOOKS_WAIT: Duration = Duration::from_secs(10);
 const BOOKS_PAUSE: Duration = Duration::from_millis(200);
 
 impl Call {
-    pub(super) async fn stream(mut self, mut answer: Answer, mut head: Head) {
+    pub(super) async fn stream(mut self, mut answer: Answer, early: Vec<Bytes>, mut head: Head) {
         let mut frames = Frames::default();
+        early.iter().for_each(|piece| frames.push(piece));
         let (pieces, receiver) = mpsc::channel(WAITING_PIECES);
         let mut relay = Relay {
             pieces,
             story: Arc::clone(&self.story),
             reader_wait: self.gateway.inner.settings.reader_wait,
-            tap: Tap::default(),
-            rename: self.rename(),
+            follow: self.follow(),
+            request: self.quoted.id,
+            list: self.quoted.in_a_list.then(ArrayFrames::default),
             gathered: Vec::new(),
             gathered_bytes: 0,
             patience: Patience::with(&answer),
-            usage_frame: None,
         };
         // The first frame decides whether this is an answer at all; until then a failure still has a
         // status of its own.
@@ -51,14 +52,18 @@ impl Call {
                 drop(answer);
                 return self.void(Outcome::Cancelled).await;
             }
-            Some(Ok(Some(frame))) => (relay.tap.see(&frame), frame),
+            Some(Ok(Some(frame))) => (relay.follow.see(&frame), frame),
             Some(Ok(None)) => return self.fail_early(head, FAILED, None).await,
             Some(Err(error)) => return self.fail_early(head, fault_of(&error), None).await,
         };
         if let (Seen::Failed(_) | Seen::Garbage, _) = &first {
             return self.fail_early(head, FAILED, first.0.said()).await;
         }
-        let mut reply = reply::events(receiver);
+        let mut reply = if self.quoted.in_a_list {
+            reply::pieces(receiver, "application/json; charset=utf-8")
+        } else {
+            reply::events(receiver)
+        };
         set_warnings(reply.headers_mut(), &self.quoted.warnings());
         set_ending(reply.headers_mut(), self.quoted.sale.model.entry());
         if head.send(Ok(reply)).is_err() {
@@ -72,10 +77,7 @@ impl Call {
         drop(answer);
         self.story.upstream_ended();
         if self.story.is_traced() {
-            self.note_told(Told {
-                model: relay.tap.model().to_owned(),
-                finishes: relay.tap.finishes().to_vec(),
-            });
+            self.note_told(relay.follow.about());
         }
         self.finish(relay, end).await;
     }
@@ -107,18 +109,22 @@ impl Call {
     ) -> End {
         let (mut seen, mut frame) = first;
         loop {
+            self.give_name(relay);
+            let out = relay.follow.out(&frame, &seen);
+            out.into_iter().for_each(|bytes| relay.gather(bytes));
             match seen {
-                Seen::Done => return relay.end(End::Done).await,
+                Seen::Done | Seen::Last => return relay.end(End::Done).await,
                 Seen::Failed(_) | Seen::Garbage => {
                     let end = End::Failed(Kind::UpstreamFailed, Outcome::UpstreamFailed);
                     return relay.end(end).await;
                 }
-                Seen::UsageOnly => relay.usage_frame = Some(frame),
-                // What stands in a comment is the upstream's own business; that it lives is not.
-                Seen::Nothing => relay.gather_bytes(Bytes::from_static(WAITING)),
-                Seen::Piece => relay.gather(&frame),
+                Seen::Held if relay.follow.is_overfull() => {
+                    let end = End::Failed(Kind::UpstreamFailed, Outcome::UpstreamFailed);
+                    return relay.end(end).await;
+                }
+                Seen::Held | Seen::Nothing | Seen::Piece => {}
             }
-            let written = relay.tap.written();
+            let written = relay.follow.written();
             if relay.gathered_bytes >= GATHERED_BYTES || self.must_hold_more(written) {
                 if !relay.flush().await {
                     return End::ClientGone;
@@ -130,16 +136,30 @@ impl Call {
             let next = self.gather_or_wait(answer, frames, relay).await;
             frame = match next {
                 Ok(Some(frame)) => frame,
-                // Some upstreams end without a word; a reason to stop is as good.
-                Ok(None) if relay.tap.finished() => return relay.end(End::Done).await,
                 Ok(None) => {
-                    let end = End::Failed(Kind::UpstreamFailed, Outcome::UpstreamFailed);
+                    // Some upstreams end without a word; a reason to stop is as good.
+                    let (fine, rest) = relay.follow.may_end();
+                    relay.gather(rest);
+                    let failed = End::Failed(Kind::UpstreamFailed, Outcome::UpstreamFailed);
+                    let end = if fine { End::Done } else { failed };
                     return relay.end(end).await;
                 }
                 Err(end) => return end,
             };
-            seen = relay.tap.see(&frame);
+            seen = relay.follow.see(&frame);
         }
+    }
+
+    /// The caller's id of the answer, as soon as the upstream's is known.
+    fn give_name(&self, relay: &mut Relay) {
+        if self.to != trunkline_wire::Format::OpenaiResponses {
+            return;
+        }
+        let Some(upstream) = relay.follow.unnamed() else {
+            return;
+        };
+        let id = self.sealed_id(upstream, self.quoted.request.facts.stores);
+        relay.follow.name(id);
     }
 
     /// The next frame. What was gathered goes out before anything is waited for; what is ready, or
@@ -182,7 +202,10 @@ impl Call {
                 Ok(next) => return next.map_err(|error| end_of(&error)),
                 Err(Silence::Overdue) => return Err(end_of(&BodyError::Stalled)),
                 Err(Silence::Heartbeat) => {
-                    if !relay.send(Bytes::from_static(WAITING)).await {
+                    if !relay
+                        .send(Bytes::from_static(heartbeat(relay.follow.caller())))
+                        .await
+                    {
                         return Err(End::ClientGone);
                     }
                 }
@@ -268,26 +291,27 @@ impl Call {
             }
         };
         self.live.went_well();
-        let counted = self
-            .quoted
-            .estimate(relay.tap.told_input(), relay.tap.written());
-        let metered = match self.meter(relay.tap.told(), counted) {
+        let follow = &relay.follow;
+        let counted = self.quoted.estimate(follow.told_input(), follow.written());
+        let metered = match self.meter(follow.told(), counted) {
             Ok(metered) => metered,
             Err(fault) => {
                 self.void(Outcome::UpstreamFailed).await;
                 return relay.break_off(&fault).await;
             }
         };
-        let wants_usage = self.quoted.request.wants_usage;
-        let model = self.quoted.request.model.clone();
-        let usage = metered.usage.clone();
+        let wants_usage = self.quoted.request.facts.wants_usage;
+        let counted = metered.counted.clone();
         let (tier, units) = (metered.price.tier.clone(), metered.price.units.clone());
         match self.settle(metered, outcome).await {
             Ok(total) => {
-                let exhausted = outcome == Outcome::BalanceExhausted;
-                let usage = wants_usage.then_some(usage);
-                let cost = Cost { total, tier, units };
-                relay.say_goodbye(&model, exhausted, usage, &cost).await;
+                let ending = Ending {
+                    counted,
+                    cost: Cost { total, tier, units },
+                    exhausted: outcome == Outcome::BalanceExhausted,
+                    wants_usage,
+                };
+                relay.say_goodbye(&ending).await;
             }
             Err(fault) => relay.break_off(&fault).await,
         }

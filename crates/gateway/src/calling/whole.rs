@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use http::StatusCode;
 use tokio::time::Instant;
 use trunkline_ledger::Outcome;
 use trunkline_upstream::Answer;
-use trunkline_wire::openai_chat::{
-    AnswerError, UpstreamError, read_answer, read_told, rename_model,
+use trunkline_wire::canon::{Answer as Canon, Counted, Meter};
+use trunkline_wire::openai_chat::read_told;
+use trunkline_wire::{
+    AnswerError, Format, UpstreamError, read_answer, read_whole, rewrite_whole, write_answer,
 };
 
 use super::{Call, Head, fault_of, tell};
@@ -35,27 +38,30 @@ impl Call {
                 return tell(head, Err(broke_off(kind)));
             }
         };
-        let read = match read_answer(&body) {
-            Ok(read) => read,
+        let said = match self.read(&body) {
+            Ok(said) => said,
             Err(AnswerError::Failed(said)) => return self.failed_inside(head, Some(&said)).await,
             Err(AnswerError::Garbage) => return self.failed_inside(head, None).await,
         };
         self.live.went_well();
-        if self.story.is_traced() {
+        if self.story.is_traced() && self.to == Format::OpenaiChat {
             self.note_told(read_told(&body));
         }
-        let counted = self.quoted.estimate(None, read.written);
-        let metered = match self.meter(read.usage, counted) {
+        let (told, written) = match &said {
+            Said::Same {
+                counted, written, ..
+            } => (counted.clone(), *written),
+            Said::Canon(answer) => (answer.counted.clone(), Meter::of_answer(answer).written()),
+        };
+        let counted = self.quoted.estimate(None, written);
+        let metered = match self.meter(told, counted) {
             Ok(metered) => metered,
             Err(fault) => {
                 self.void(Outcome::UpstreamFailed).await;
                 return tell(head, Err(fault));
             }
         };
-        let public = self.rename();
-        let body = public
-            .and_then(|name| rename_model(&body, &name))
-            .unwrap_or(body);
+        let body = self.shown_body(said, body, &metered.counted);
         let mut call = self;
         if metered.estimated {
             call.quoted.later.push("usage_estimated");
@@ -79,7 +85,57 @@ impl Call {
     }
 }
 
+/// What an answer says.
+enum Said {
+    /// In the caller's own format: only what money needs.
+    Same {
+        counted: Option<Counted>,
+        written: u64,
+        id: String,
+    },
+    /// In another one: all of it.
+    Canon(Canon),
+}
+
 impl Call {
+    fn read(&self, body: &Bytes) -> Result<Said, AnswerError> {
+        if self.is_same() {
+            let whole = match self.quoted.entrance.small {
+                Some(kind) => kind.read_whole(body)?,
+                None => read_whole(self.to, body)?,
+            };
+            let written = match (&whole.counted, self.quoted.entrance.small) {
+                (Some(_), _) | (None, Some(_)) => whole.written,
+                // Nobody told what it used: its words are counted, as a stream's would be.
+                (None, None) => read_answer(self.to, body)
+                    .map_or(whole.written, |answer| Meter::of_answer(&answer).written()),
+            };
+            return Ok(Said::Same {
+                counted: whole.counted,
+                written,
+                id: whole.id,
+            });
+        }
+        let answer = read_answer(self.to, body)?;
+        Ok(Said::Canon(self.thread.restore(answer)))
+    }
+
+    /// The answer as the caller gets it.
+    fn shown_body(&self, said: Said, body: Bytes, counted: &Counted) -> Bytes {
+        match said {
+            Said::Same { id, .. } => {
+                let mut rewrite = self.rewrite();
+                rewrite.id = self.sealed_id(&id, self.quoted.request.facts.stores);
+                rewrite_whole(self.to, &body, &rewrite).unwrap_or(body)
+            }
+            Said::Canon(mut answer) => {
+                // Where nobody told, the caller sees what it pays for.
+                answer.counted.get_or_insert_with(|| counted.clone());
+                Bytes::from(write_answer(self.quoted.format(), &answer, &self.shown()))
+            }
+        }
+    }
+
     /// A good status, and no answer behind it.
     async fn failed_inside(self, head: Head, said: Option<&UpstreamError>) {
         if let Some(fault) = said.and_then(|said| blamed(&self.gateway, said)) {

@@ -8,9 +8,15 @@ use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use hyper::body::Incoming;
 use serde_json::json;
 use trunkline_terms::RequestId;
+use trunkline_upstream::Task;
+use trunkline_wire::gemini::StreamShape;
+use trunkline_wire::{Format, InPath};
 
 use super::body;
 use crate::caller::Caller;
+use crate::entrance::{
+    CHAT, COMPLETIONS, EMBEDDINGS, Entrance, GEMINI, MESSAGES, MODERATIONS, RERANK, RESPONSES,
+};
 use crate::fault::{Fault, Kind};
 use crate::gateway::Gateway;
 use crate::models::{Shape, plain};
@@ -23,7 +29,12 @@ enum Place<'a> {
     Root,
     Live,
     Ready,
-    Chat,
+    /// A turn of a conversation, and what the path says of it.
+    Talk(Entrance, InPath<'a>),
+    /// How many tokens a request has.
+    Count(Entrance, InPath<'a>),
+    /// A response that an upstream keeps, and what is asked of it.
+    Stored(Task, &'a str),
     Quotes,
     /// Under Gemini's own version, or ours.
     Models {
@@ -49,17 +60,17 @@ pub(super) async fn answer(
 ) -> Result<Answered, Fault> {
     let uri = request.uri().clone();
     let place = place_of(uri.path());
+    let upgrades = request.headers().contains_key(http::header::UPGRADE);
+    if upgrades && uri.path() == "/v1/responses" {
+        let text = "responses are not spoken over a WebSocket here; send POST /v1/responses";
+        return Err(Fault::new(Kind::NoWebSocket, text));
+    }
+    let place = place.with_method(request.method());
     if let Some(allowed) = place.methods()
         && !allowed.contains(request.method())
     {
-        return Ok(wrong_method(story.id, allowed));
+        return Ok(wrong_method(story.id, allowed, format_of(uri.path())));
     }
-    let headers = request.headers();
-    let known = || {
-        let caller = gateway.caller((headers, request.uri().query()), story.address)?;
-        story.called_by(&caller);
-        Ok::<_, Fault>(caller)
-    };
     match place {
         Place::Root => Ok(reply::json(
             StatusCode::OK,
@@ -67,45 +78,100 @@ pub(super) async fn answer(
         )),
         Place::Live => Ok(reply::json(StatusCode::OK, &json!({ "status": "live" }))),
         Place::Ready => Ok(ready(gateway)),
-        Place::Chat => {
-            story.is_call(&request);
-            // The key before the body: strangers make us read nothing.
-            let caller = known()?;
-            let (headers, body, place) = with_body(gateway, &caller, request).await?;
-            gateway.chat(story, caller, &headers, body, place).await
-        }
-        Place::Quotes => {
-            let caller = known()?;
-            let (headers, body, _place) = with_body(gateway, &caller, request).await?;
-            gateway.quote(caller, &headers, &body)
-        }
-        Place::Models { beta } => {
-            let caller = known()?;
-            gateway.models(&caller, Shape::of(headers, beta), uri.query())
-        }
-        Place::Model { beta, name } => {
-            let caller = known()?;
-            gateway.model(&caller, Shape::of(headers, beta), &plain(name))
-        }
-        Place::Usage(request) => {
-            let caller = known()?;
-            // What asks the database is large and rare; in a box it costs other requests nothing.
-            Box::pin(gateway.usage(&caller, request)).await
-        }
-        Place::Balance => {
-            let caller = known()?;
-            Box::pin(gateway.balance(&caller)).await
-        }
-        Place::Key => Ok(gateway.key(&known()?)),
         Place::Doubled(rest) => {
             let text = format!("the path has `/v1` twice; call `/v1/{rest}`");
             Err(Fault::new(Kind::NotFound, text))
         }
         Place::Unknown => {
-            let text = "there is nothing here; see POST /v1/chat/completions, POST /v1/quotes, \
+            let text = "there is nothing here; see POST /v1/chat/completions, /v1/messages, \
+                        /v1/responses, /v1beta/models/{model}:generateContent, /v1/quotes, \
                         GET /v1/models, GET /v1/usage/{request_id}, GET /v1/balance, GET /v1/key";
             Err(Fault::new(Kind::NotFound, text))
         }
+        Place::Talk(..) | Place::Count(..) | Place::Quotes => {
+            posted(gateway, story, request, &place).await
+        }
+        Place::Stored(..)
+        | Place::Models { .. }
+        | Place::Model { .. }
+        | Place::Usage(_)
+        | Place::Balance
+        | Place::Key => asked(gateway, story, &request, &place).await,
+    }
+}
+
+/// Who calls.
+fn known(gateway: &Gateway, story: &Story, request: &Request<Incoming>) -> Result<Caller, Fault> {
+    let sent = (request.headers(), request.uri().query());
+    let caller = gateway.caller(sent, story.address)?;
+    story.called_by(&caller);
+    Ok(caller)
+}
+
+/// What brings a body. The key comes before it: strangers make us read nothing.
+async fn posted(
+    gateway: &Gateway,
+    story: &Arc<Story>,
+    request: Request<Incoming>,
+    place: &Place<'_>,
+) -> Result<Answered, Fault> {
+    if let Place::Talk(..) = place {
+        story.is_call(&request);
+    }
+    let caller = known(gateway, story, &request)?;
+    let query = request.uri().query().unwrap_or_default().to_owned();
+    let (headers, body, room) = with_body(gateway, &caller, request).await?;
+    match place {
+        Place::Talk(entrance, path) => {
+            let list = path.stream && StreamShape::of_query(&query) == StreamShape::Array;
+            let door = (*entrance, *path, list);
+            gateway
+                .talk(story, caller, door, &headers, body, room)
+                .await
+        }
+        Place::Count(entrance, path) => gateway.count_tokens(&caller, *entrance, *path, body),
+        Place::Quotes
+        | Place::Root
+        | Place::Live
+        | Place::Ready
+        | Place::Stored(..)
+        | Place::Models { .. }
+        | Place::Model { .. }
+        | Place::Usage(_)
+        | Place::Balance
+        | Place::Key
+        | Place::Doubled(_)
+        | Place::Unknown => gateway.quote(caller, &headers, &body),
+    }
+}
+
+/// What is only asked.
+async fn asked(
+    gateway: &Gateway,
+    story: &Story,
+    request: &Request<Incoming>,
+    place: &Place<'_>,
+) -> Result<Answered, Fault> {
+    let caller = known(gateway, story, request)?;
+    let (headers, query) = (request.headers(), request.uri().query());
+    match place {
+        Place::Stored(task, id) => Box::pin(gateway.stored(&caller, *task, id, query)).await,
+        Place::Models { beta } => gateway.models(&caller, Shape::of(headers, *beta), query),
+        Place::Model { beta, name } => {
+            gateway.model(&caller, Shape::of(headers, *beta), &plain(name))
+        }
+        // What asks the database is large and rare; in a box it costs other requests nothing.
+        Place::Usage(request) => Box::pin(gateway.usage(&caller, request)).await,
+        Place::Balance => Box::pin(gateway.balance(&caller)).await,
+        Place::Key
+        | Place::Root
+        | Place::Live
+        | Place::Ready
+        | Place::Talk(..)
+        | Place::Count(..)
+        | Place::Quotes
+        | Place::Doubled(_)
+        | Place::Unknown => Ok(gateway.key(&caller)),
     }
 }
 
@@ -129,7 +195,14 @@ fn place_of(path: &str) -> Place<'_> {
         "/" => Place::Root,
         "/healthz" => Place::Live,
         "/readyz" => Place::Ready,
-        "/v1/chat/completions" => Place::Chat,
+        "/v1/chat/completions" => Place::Talk(CHAT, InPath::default()),
+        "/v1/messages" => Place::Talk(MESSAGES, InPath::default()),
+        "/v1/messages/count_tokens" => Place::Count(MESSAGES, InPath::default()),
+        "/v1/responses" => Place::Talk(RESPONSES, InPath::default()),
+        "/v1/embeddings" => Place::Talk(EMBEDDINGS, InPath::default()),
+        "/v1/rerank" => Place::Talk(RERANK, InPath::default()),
+        "/v1/moderations" => Place::Talk(MODERATIONS, InPath::default()),
+        "/v1/completions" => Place::Talk(COMPLETIONS, InPath::default()),
         "/v1/quotes" => Place::Quotes,
         "/v1/models" => Place::Models { beta: false },
         "/v1beta/models" => Place::Models { beta: true },
@@ -144,9 +217,11 @@ fn place_of(path: &str) -> Place<'_> {
             if let Some(rest) = below("/v1/v1/") {
                 Place::Doubled(rest)
             } else if let Some(name) = below("/v1/models/") {
-                Place::Model { beta: false, name }
+                verb(name).unwrap_or(Place::Model { beta: false, name })
             } else if let Some(name) = below("/v1beta/models/") {
-                Place::Model { beta: true, name }
+                verb(name).unwrap_or(Place::Model { beta: true, name })
+            } else if let Some(rest) = below("/v1/responses/") {
+                stored(rest)
             } else if let Some(request) = below("/v1/usage/") {
                 Place::Usage(request)
             } else {
@@ -156,10 +231,66 @@ fn place_of(path: &str) -> Place<'_> {
     }
 }
 
+/// A stored response, and what stands behind its id.
+fn stored(rest: &str) -> Place<'_> {
+    match rest.split_once('/') {
+        None => Place::Stored(Task::ReadResponse, rest),
+        Some((id, "cancel")) => Place::Stored(Task::CancelResponse, id),
+        Some((id, "input_items")) => Place::Stored(Task::ResponseItems, id),
+        Some(_) => Place::Unknown,
+    }
+}
+
+/// Gemini's verbs stand behind a colon.
+fn verb(rest: &str) -> Option<Place<'_>> {
+    let (model, verb) = rest.rsplit_once(':')?;
+    let path = |stream| InPath {
+        model: Some(model),
+        stream,
+    };
+    match verb {
+        "generateContent" => Some(Place::Talk(GEMINI, path(false))),
+        "streamGenerateContent" => Some(Place::Talk(GEMINI, path(true))),
+        "countTokens" => Some(Place::Count(GEMINI, path(false))),
+        _ => None,
+    }
+}
+
+/// The shape that errors have under a path.
+pub(super) fn format_of(path: &str) -> Format {
+    match place_of(path) {
+        Place::Talk(entrance, _) | Place::Count(entrance, _) => entrance.format,
+        Place::Models { beta: true } | Place::Model { beta: true, .. } => Format::Gemini,
+        Place::Root
+        | Place::Live
+        | Place::Ready
+        | Place::Stored(..)
+        | Place::Quotes
+        | Place::Models { beta: false }
+        | Place::Model { beta: false, .. }
+        | Place::Usage(_)
+        | Place::Balance
+        | Place::Key
+        | Place::Doubled(_)
+        | Place::Unknown => Format::OpenaiChat,
+    }
+}
+
 impl Place<'_> {
+    /// What is read under one method is forgotten under another.
+    fn with_method(self, method: &Method) -> Self {
+        if let Self::Stored(Task::ReadResponse, id) = self
+            && method == Method::DELETE
+        {
+            return Self::Stored(Task::DeleteResponse, id);
+        }
+        self
+    }
+
     fn methods(&self) -> Option<&'static [Method]> {
         const READ: &[Method] = &[Method::GET, Method::HEAD];
         const WRITE: &[Method] = &[Method::POST];
+        const KEPT: &[Method] = &[Method::GET, Method::HEAD, Method::DELETE];
         match self {
             Self::Root
             | Self::Live
@@ -169,17 +300,19 @@ impl Place<'_> {
             | Self::Usage(_)
             | Self::Balance
             | Self::Key => Some(READ),
-            Self::Chat | Self::Quotes => Some(WRITE),
+            Self::Stored(Task::ReadResponse | Task::DeleteResponse, _) => Some(KEPT),
+            Self::Stored(Task::ResponseItems, _) => Some(READ),
+            Self::Talk(..) | Self::Count(..) | Self::Quotes | Self::Stored(..) => Some(WRITE),
             Self::Doubled(_) | Self::Unknown => None,
         }
     }
 }
 
-fn wrong_method(id: RequestId, allowed: &[Method]) -> Answered {
+fn wrong_method(id: RequestId, allowed: &[Method], format: Format) -> Answered {
     let words: Vec<&str> = allowed.iter().map(Method::as_str).collect();
     let words = words.join(", ");
     let fault = Fault::new(Kind::MethodNotAllowed, format!("this path takes {words}"));
-    let mut answered = reply::fault(&fault, id);
+    let mut answered = reply::fault(&fault, id, format);
     if let Ok(value) = HeaderValue::from_str(&words) {
         answered.headers_mut().insert(ALLOW, value);
     }

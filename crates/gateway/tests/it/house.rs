@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -61,7 +62,7 @@ pub(crate) struct House {
 
 impl House {
     pub(crate) async fn new() -> Self {
-        Self::build(Wishes::default()).await
+        Box::pin(Self::build(Wishes::default())).await
     }
 
     /// With settings and money in the wallets, in nano-USD.
@@ -72,20 +73,25 @@ impl House {
             trial,
             ..Wishes::default()
         };
-        Self::build(wishes).await
+        Box::pin(Self::build(wishes)).await
     }
 
     /// The gateway's own way to the database goes through a line that can be broken.
     pub(crate) async fn through_a_wire() -> Self {
         let breakable = true;
-        Self::build(Wishes {
+        Box::pin(Self::build(Wishes {
             breakable,
             ..Wishes::default()
-        })
+        }))
         .await
     }
 
     pub(crate) async fn build(wishes: Wishes) -> Self {
+        // In a box: whoever waits for a house would carry its whole scaffold.
+        Box::pin(Self::built(wishes)).await
+    }
+
+    async fn built(wishes: Wishes) -> Self {
         let db = Db::fresh().await;
         let wire = wishes.breakable.then(|| db.wire());
         let console = db.connect(Role::Console).await;
@@ -107,7 +113,7 @@ impl House {
             settings: wishes.settings,
             ledger,
             data: data.clone(),
-            providers: Providers::builtin().unwrap(),
+            providers: providers(),
             keyring: keyring(),
             client: client.clone(),
             clock: wishes.clock,
@@ -407,6 +413,12 @@ impl Drop for House {
     }
 }
 
+/// Those built in, and the simulator in the clothes of single formats.
+fn providers() -> Providers {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/upstreams");
+    Providers::with_folder(&folder).unwrap()
+}
+
 /// The gateway's way to a collector.
 fn trace_to(
     (collector, sample_per_thousand): (String, u64),
@@ -465,7 +477,7 @@ pub(crate) async fn account(console: &Database, paid: i64, trial: i64) -> Accoun
                 wallet,
                 amount: Money::from_nanos(amount),
                 provider: "test".to_owned(),
-                event: wallet.word().to_owned(),
+                event: format!("{} of {}", wallet.word(), id.number()),
             };
             let done = desk::top_up(&mut tx, &top_up).await.unwrap();
             assert_eq!(done, TopUpAnswer::Done);

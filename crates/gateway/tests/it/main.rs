@@ -11,7 +11,11 @@ mod canary;
 #[cfg(test)]
 mod collector;
 #[cfg(test)]
+mod continuing;
+#[cfg(test)]
 mod contract;
+#[cfg(test)]
+mod couples;
 #[cfg(test)]
 mod desk;
 #[cfg(test)]
@@ -19,7 +23,25 @@ mod door;
 #[cfg(test)]
 mod fidelity;
 #[cfg(test)]
+mod formats;
+#[cfg(test)]
+mod formats_errors;
+#[cfg(test)]
+mod formats_faces;
+#[cfg(test)]
+mod formats_faults;
+#[cfg(test)]
+mod formats_headers;
+#[cfg(test)]
+mod formats_money;
+#[cfg(test)]
+mod formats_routes;
+#[cfg(test)]
+mod gathered;
+#[cfg(test)]
 mod got;
+#[cfg(test)]
+mod heard;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
@@ -30,6 +52,8 @@ mod leaving;
 mod listing;
 #[cfg(test)]
 mod log;
+#[cfg(test)]
+mod marks;
 #[cfg(test)]
 mod metrics;
 #[cfg(test)]
@@ -55,9 +79,13 @@ mod rules;
 #[cfg(test)]
 mod scale;
 #[cfg(test)]
+mod small;
+#[cfg(test)]
 mod spoilt;
 #[cfg(test)]
 mod tls;
+#[cfg(test)]
+mod tongue;
 #[cfg(test)]
 mod traces;
 #[cfg(test)]

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 use trunkline_ledger::usage::{self, UsageRow};
 use trunkline_store::channels::{self, ChannelState};
-use trunkline_upstream::{Auth, Format, Provider, Providers, Quirk};
+use trunkline_upstream::{Addressing, Auth, Format, Provider, Providers, Quirk};
 
 use crate::house::{CANARY, ChannelWishes, Got, House};
 use crate::played::{Asked, Case, Player, cases, folder};
@@ -104,14 +104,22 @@ async fn take_away(house: &House, channel: &str) {
 
 /// The vendor got its own credential and only fields it takes.
 fn was_asked_well(provider: &Provider, case: &Case, asked: &Asked) -> Result<(), String> {
-    same(
-        "asked",
-        asked.first_line.as_str(),
-        "POST /base/chat/completions HTTP/1.1",
-    )?;
+    let path = match &provider.addressing {
+        Addressing::Azure { api_version } => {
+            format!("/base/openai/deployments/theirs/chat/completions?api-version={api_version}")
+        }
+        Addressing::Plain | Addressing::Bedrock | Addressing::Vertex => {
+            "/base/chat/completions".to_owned()
+        }
+    };
+    let expected = format!("POST {path} HTTP/1.1");
+    same("asked", asked.first_line.as_str(), expected.as_str())?;
     let (header, value) = match &provider.auth {
         Auth::Bearer => ("authorization", format!("Bearer {CANARY}")),
         Auth::Header(name) => (name.as_str(), CANARY.to_owned()),
+        Auth::SigV4(_) | Auth::GoogleServiceAccount => {
+            return Err("its credential is made for each call".to_owned());
+        }
     };
     let shown = asked.headers.get(header).map(|it| it.to_str().unwrap());
     same(header, shown, Some(value.as_str()))?;

@@ -12,7 +12,7 @@ pub(crate) type Object = Map<String, Value>;
 
 /// What a parameter must be.
 #[derive(Clone, Copy)]
-enum Kind {
+pub(crate) enum Kind {
     Boolean,
     Integer(i64, i64),
     Decimal(i32, i32),
@@ -24,14 +24,15 @@ enum Kind {
     TextOrArray,
 }
 
-struct Field {
-    name: &'static str,
+/// A parameter by itself.
+pub(crate) struct Field {
+    pub(crate) name: &'static str,
     kind: Kind,
     may_be_null: bool,
 }
 
 /// Far above any model, far below where 64 bits would end.
-const MAX_TOKENS: i64 = 1_000_000_000;
+pub(crate) const MAX_TOKENS: i64 = 1_000_000_000;
 /// The vendor's own bound for `n`.
 const MAX_CHOICES: i64 = 128;
 
@@ -100,7 +101,12 @@ pub(crate) fn check(body: &Object) -> Result<(), Refusal> {
             return Err(Refusal::unnamed(&message));
         }
     }
-    for field in FIELDS {
+    check_each(body, FIELDS)
+}
+
+/// Checks those parameters of a list that are there.
+pub(crate) fn check_each(body: &Object, fields: &[Field]) -> Result<(), Refusal> {
+    for field in fields {
         match body.get(field.name) {
             None => {}
             Some(Value::Null) if field.may_be_null => {}
@@ -171,7 +177,7 @@ pub(crate) fn wrong_value(param: &str, value: &str, words: &[&str]) -> Refusal {
     Refusal::invalid(param, Some("invalid_value"), message)
 }
 
-const fn nullable(name: &'static str, kind: Kind) -> Field {
+pub(crate) const fn nullable(name: &'static str, kind: Kind) -> Field {
     Field {
         name,
         kind,
@@ -179,7 +185,7 @@ const fn nullable(name: &'static str, kind: Kind) -> Field {
     }
 }
 
-const fn strict(name: &'static str, kind: Kind) -> Field {
+pub(crate) const fn strict(name: &'static str, kind: Kind) -> Field {
     Field {
         name,
         kind,

@@ -14,8 +14,9 @@ pub(crate) struct Messages {
     pub(crate) size: PromptSize,
     /// Text of the last user message, where the directives stand.
     pub(crate) last_user_text: String,
-    /// Whether the last message brings the result of a tool.
-    pub(crate) ends_with_tool: bool,
+    /// Whether results of tools came since the user spoke; agents put remarks of the system behind
+    /// them.
+    pub(crate) answers_tool: bool,
     /// Whether the word "json" stands in any text.
     pub(crate) mentions_json: bool,
 }
@@ -88,9 +89,13 @@ impl Messages {
         }
         fields::only(message, path, &names)?;
         self.size.messages = self.size.messages.saturating_add(1);
-        self.ends_with_tool = role == Role::Tool;
-        if role == Role::User {
-            self.last_user_text.clear();
+        match role {
+            Role::User => {
+                self.last_user_text.clear();
+                self.answers_tool = false;
+            }
+            Role::Tool => self.answers_tool = true,
+            Role::System | Role::Developer | Role::Assistant | Role::Function => {}
         }
         match message.get("content") {
             Some(Value::String(text)) => self.add_text(role, text),

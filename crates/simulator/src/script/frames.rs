@@ -2,9 +2,11 @@
 
 use bytes::Bytes;
 
-use crate::answer::{Answer, Says, Usage};
+use crate::answer::{Answer, CallPiece, Finish, Says, Usage};
+use crate::azure::{self, Found};
 use crate::refusal::Refusal;
 use crate::shapes::{Chunk, ChunkChoice, Delta, UsageShape};
+use crate::text::count;
 
 use super::Piece;
 
@@ -12,6 +14,8 @@ use super::Piece;
 /// when it is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Frame {
+    /// What Azure's filters found in the prompt, before everything else.
+    PromptFilter,
     /// Role, and for a call its name.
     Open { choice: u64 },
     /// A word of reasoning.
@@ -49,9 +53,9 @@ pub(crate) struct Telling {
 }
 
 /// Bytes no JSON parser and no UTF-8 decoder accepts.
-pub(super) const GARBAGE: &[u8] = b"{\"id\": \xff\xfe\x00 <html> not json";
+pub(crate) const GARBAGE: &[u8] = b"{\"id\": \xff\xfe\x00 <html> not json";
 /// Stands in a rendered frame where filler is to be put.
-pub(super) const GAP: &str = "@@";
+pub(crate) const GAP: &str = "@@";
 
 // === impl Telling ===
 
@@ -59,13 +63,26 @@ impl Telling {
     /// The frames before the content.
     pub(crate) fn opening(&self) -> Vec<Frame> {
         let choices = 0..self.answer.choices;
-        let mut frames: Vec<Frame> = choices
-            .clone()
-            .map(|choice| Frame::Open { choice })
-            .collect();
+        let mut frames = Vec::new();
+        if self.answer.is_filtered {
+            frames.push(Frame::PromptFilter);
+        }
+        let mut thoughts = Vec::new();
         for index in 0..self.answer.shown_reasoning {
             let all = choices.clone();
-            frames.extend(all.map(|choice| Frame::Reasoning { choice, index }));
+            thoughts.extend(all.map(|choice| Frame::Reasoning { choice, index }));
+        }
+        let opens = choices.map(|choice| Frame::Open { choice });
+        match &self.answer.says {
+            // The name of a call stands in its opening: nobody thinks between a name and its arguments.
+            Says::Calls { .. } => {
+                frames.extend(thoughts);
+                frames.extend(opens);
+            }
+            Says::Words(_) | Says::Document(_) | Says::Refusal(_) => {
+                frames.extend(opens);
+                frames.extend(thoughts);
+            }
         }
         frames
     }
@@ -88,11 +105,12 @@ impl Telling {
     /// The bytes of a frame and what they mean for the record.
     pub(crate) fn render(&self, frame: Frame) -> Piece {
         match frame {
+            Frame::PromptFilter => self.line(azure::prompt_chunk().as_bytes()),
             Frame::Open { choice } => {
                 let opening = Delta::opening(&self.answer.says);
                 let name = match &self.answer.says {
-                    Says::Call { .. } => self.name_tokens(),
-                    Says::Words(_) | Says::Document(_) => 0,
+                    Says::Calls { .. } => self.name_tokens(),
+                    Says::Words(_) | Says::Document(_) | Says::Refusal(_) => 0,
                 };
                 let tokens = self.answer.hidden_reasoning().saturating_add(name);
                 self.chunk(choice, opening, None).worth(tokens)
@@ -143,12 +161,14 @@ impl Telling {
         }
     }
 
-    /// All content or arguments in one text.
+    /// All that is said in one text, content or refusal; calls have none.
     pub(crate) fn content(&self) -> String {
         match &self.answer.says {
-            Says::Words(words) => (0..*words).map(|index| self.word(index)).collect(),
+            Says::Words(words) | Says::Refusal(words) => {
+                (0..*words).map(|index| self.word(index)).collect()
+            }
             Says::Document(tokens) => tokens.concat(),
-            Says::Call { arguments, .. } => arguments.concat(),
+            Says::Calls { .. } => String::new(),
         }
     }
 
@@ -169,18 +189,30 @@ impl Telling {
                 let word = self.word(index);
                 self.chunk(choice, Delta::Content { content: &word }, None)
             }
+            Says::Refusal(_) => {
+                let refusal = self.word(index);
+                self.chunk(choice, Delta::Refusal { refusal: &refusal }, None)
+            }
             Says::Document(tokens) => {
                 let content = tokens.get(at).map_or("", String::as_str);
                 self.chunk(choice, Delta::Content { content }, None)
             }
-            Says::Call { arguments, .. } => {
-                let piece = arguments.get(at).map_or("", String::as_str);
-                self.chunk(choice, Delta::arguments(piece), None)
+            Says::Calls { calls, pieces } => {
+                let delta = match pieces.get(at) {
+                    Some(CallPiece::Name { call }) => calls
+                        .get(*call)
+                        .map_or(Delta::Empty {}, |said| Delta::call(count(*call), said)),
+                    Some(CallPiece::Arguments { call, text }) => {
+                        Delta::arguments(count(*call), text)
+                    }
+                    None => Delta::Empty {},
+                };
+                self.chunk(choice, delta, None)
             }
         }
     }
 
-    /// The name of a call is a token, unless the limit left no room even for it.
+    /// The name of the first call is a token, unless the limit left no room even for it.
     fn name_tokens(&self) -> u64 {
         let each = self
             .answer
@@ -203,11 +235,17 @@ impl Telling {
     }
 
     fn chunk(&self, index: u64, delta: Delta<'_>, finish_reason: Option<&'static str>) -> Piece {
+        let found = match (&delta, finish_reason) {
+            (Delta::Content { .. }, _) => Found::content(false),
+            (_, Some(_)) if self.answer.finish == Finish::ContentFilter => Found::content(true),
+            (_, _) => Found::Nothing {},
+        };
         let choices = [ChunkChoice {
             index,
             delta,
             logprobs: None,
             finish_reason,
+            content_filter_results: self.answer.is_filtered.then_some(found),
         }];
         let usage = self.asks_usage.then_some(None);
         self.json(&Chunk::new(&self.answer, &choices, usage))

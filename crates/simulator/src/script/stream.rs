@@ -5,9 +5,9 @@ use crate::fault::Fault;
 use super::{Frame, Head, Script, Step, Telling};
 
 /// What a wrong content length promises for a stream, which has no length of its own.
-const WRONG_STREAM_LENGTH: u64 = 1 << 30;
+pub(crate) const WRONG_STREAM_LENGTH: u64 = 1 << 30;
 /// Filler words in each frame of a gigantic stream.
-const FILLER_WORDS_PER_FRAME: u64 = 1024;
+pub(crate) const FILLER_WORDS_PER_FRAME: u64 = 1024;
 
 /// The script of a stream.
 pub(super) fn script(telling: &Telling, fault: Option<Fault>) -> Script {
@@ -52,6 +52,7 @@ pub(super) fn script(telling: &Telling, fault: Option<Fault>) -> Script {
         Some(
             Fault::CloseBeforeHeaders
             | Fault::HangBeforeHeaders
+            | Fault::SlowFirstByte { .. }
             | Fault::RateLimited { .. }
             | Fault::Status(_)
             | Fault::ErrorInside200
@@ -64,7 +65,8 @@ pub(super) fn script(telling: &Telling, fault: Option<Fault>) -> Script {
             | Fault::SplitUsage
             | Fault::NoFinishReason
             | Fault::SplitBytes { .. }
-            | Fault::CrLf,
+            | Fault::CrLf
+            | Fault::NotReady { .. },
         )
         | None => {}
     }

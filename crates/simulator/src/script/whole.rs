@@ -19,11 +19,16 @@ pub(super) fn script(telling: &Telling, fault: Option<Fault>) -> Script {
     if let Some(Fault::GiganticBody { .. } | Fault::GiganticFrame { .. }) = fault {
         return gigantic(telling);
     }
-    let document = completion(telling, &telling.content(), fault);
-    let length = count(document.len());
-    let half = document.slice(..document.len() / 2);
-    let mut whole = Piece::new(document).worth(telling.answer.usage.completion);
+    let bytes = completion(telling, &telling.content(), fault);
+    let mut whole = Piece::new(bytes).worth(telling.answer.usage.completion);
     whole.tells = (fault != Some(Fault::NoUsage)).then(|| telling.told_pair());
+    document(whole, fault)
+}
+
+/// The script of one document of any vendor, and what a fault does to its bytes.
+pub(crate) fn document(whole: Piece, fault: Option<Fault>) -> Script {
+    let length = count(whole.bytes.len());
+    let half = whole.bytes.slice(..whole.bytes.len() / 2);
     let (length, steps, is_complete) = match fault {
         Some(Fault::HangMidStream { .. }) => (
             length,
@@ -52,6 +57,7 @@ pub(super) fn script(telling: &Telling, fault: Option<Fault>) -> Script {
         Some(
             Fault::CloseBeforeHeaders
             | Fault::HangBeforeHeaders
+            | Fault::SlowFirstByte { .. }
             | Fault::RateLimited { .. }
             | Fault::Status(_)
             | Fault::ErrorInside200
@@ -65,7 +71,8 @@ pub(super) fn script(telling: &Telling, fault: Option<Fault>) -> Script {
             | Fault::NoDone
             | Fault::NoFinishReason
             | Fault::SplitBytes { .. }
-            | Fault::CrLf,
+            | Fault::CrLf
+            | Fault::NotReady { .. },
         )
         | None => (length, vec![Step::Send(whole)], true),
     };

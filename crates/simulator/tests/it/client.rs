@@ -53,6 +53,22 @@ impl Got {
             .collect()
     }
 
+    /// The named events of a stream with their data, as far as it is JSON.
+    pub(crate) fn events(&self) -> Vec<(String, Value)> {
+        let text = String::from_utf8_lossy(&self.body).replace("\r\n", "\n");
+        let mut events = Vec::new();
+        for frame in text.split("\n\n") {
+            if let Some((name, data)) = frame
+                .strip_prefix("event: ")
+                .and_then(|rest| rest.split_once("\ndata: "))
+            {
+                let data = serde_json::from_str(data).unwrap_or(Value::Null);
+                events.push((name.to_owned(), data));
+            }
+        }
+        events
+    }
+
     /// The frames that are JSON.
     pub(crate) fn chunks(&self) -> Vec<Value> {
         let frames = self.frames();
@@ -105,10 +121,26 @@ pub(crate) async fn chat(simulator: &Simulator, body: &Value) -> Got {
     receive(&mut stream).await
 }
 
+/// Posts JSON to a path with a good key.
+pub(crate) async fn post(simulator: &Simulator, path: &str, body: &Value) -> Got {
+    post_as(simulator, "sk-test-1234", path, body).await
+}
+
+/// Posts JSON to a path with this key.
+pub(crate) async fn post_as(simulator: &Simulator, key: &str, path: &str, body: &Value) -> Got {
+    let head = format!("authorization: Bearer {key}\r\ncontent-type: application/json\r\n");
+    let body = body.to_string();
+    ask(simulator, "POST", path, &head, body.as_bytes()).await
+}
+
 /// Sends a request for a completion and leaves the answer on the wire.
 pub(crate) async fn send(simulator: &Simulator, body: &Value) -> TcpStream {
+    send_to(simulator, "/v1/chat/completions", body).await
+}
+
+/// Sends JSON to a path and leaves the answer on the wire.
+pub(crate) async fn send_to(simulator: &Simulator, path: &str, body: &Value) -> TcpStream {
     let head = "authorization: Bearer sk-test-1234\r\ncontent-type: application/json\r\n";
-    let path = "/v1/chat/completions";
     send_raw(simulator, "POST", path, head, body.to_string().as_bytes()).await
 }
 

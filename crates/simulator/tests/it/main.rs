@@ -1,6 +1,20 @@
 //! The simulator over a real socket, seen by a client that reads bytes and trusts nothing.
 
 #[cfg(test)]
+mod anthropic;
+#[cfg(test)]
+mod anthropic_faults;
+#[cfg(test)]
+mod anthropic_fixtures;
+#[cfg(test)]
+mod anthropic_refusals;
+#[cfg(test)]
+mod azure;
+#[cfg(test)]
+mod bedrock;
+#[cfg(test)]
+mod calls;
+#[cfg(test)]
 mod client;
 #[cfg(test)]
 mod completions;
@@ -13,6 +27,36 @@ mod faults_early;
 #[cfg(test)]
 mod fixtures;
 #[cfg(test)]
+mod gathered;
+#[cfg(test)]
+mod gemini;
+#[cfg(test)]
+mod gemini_faults;
+#[cfg(test)]
+mod gemini_fixtures;
+#[cfg(test)]
+mod gemini_refusals;
+#[cfg(test)]
+mod gemini_thoughts;
+#[cfg(test)]
 mod leaving;
 #[cfg(test)]
 mod refusals;
+#[cfg(test)]
+mod responses;
+#[cfg(test)]
+mod responses_faults;
+#[cfg(test)]
+mod responses_fixtures;
+#[cfg(test)]
+mod responses_state;
+#[cfg(test)]
+mod small;
+#[cfg(test)]
+mod tongues;
+#[cfg(test)]
+mod translated;
+#[cfg(test)]
+mod vendors;
+#[cfg(test)]
+mod vertex;

@@ -90,11 +90,11 @@ async fn unknown_paths_methods_models_and_bodies_are_refused() {
     for (method, path, head, body, status, piece) in [
         (
             "POST",
-            "/v1/embeddings",
+            "/v1/edits",
             json_key,
             "{}",
             404,
-            "Invalid URL (POST /v1/embeddings)",
+            "Invalid URL (POST /v1/edits)",
         ),
         (
             "POST",

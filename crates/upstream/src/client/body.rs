@@ -1,4 +1,5 @@
-//! The body of an answer, piece by piece, each within its time.
+//! The body of an answer, piece by piece, each within its time. AWS's frames are handed out as the
+//! server-sent events that are in them, and the head says so.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -6,11 +7,17 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, Response, StatusCode, Version};
-use http_body_util::BodyExt as _;
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, Response, StatusCode, Version};
 use hyper::body::{Body as _, Incoming};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
+
+use crate::eventstream::EventStreamError;
+use crate::eventstream::claude::Translation;
+
+/// What AWS calls its frames.
+const AWS_FRAMES: &str = "application/vnd.amazon.eventstream";
 
 /// An answer whose head is there and whose body is still to come. Dropping it closes the connection,
 /// or in HTTP/2 its stream, and with it the upstream's work.
@@ -23,6 +30,8 @@ pub struct Answer {
     /// What it was spoken in.
     pub version: Version,
     body: Incoming,
+    /// What turns frames into events, for an answer in frames.
+    translation: Option<Translation>,
     idle: Duration,
     ends: Option<Instant>,
     /// Its place on a shared connection, given back when it is dropped.
@@ -69,12 +78,19 @@ impl Answer {
         ends: Option<Instant>,
         place: Option<OwnedSemaphorePermit>,
     ) -> Self {
-        let (head, body) = response.into_parts();
+        let (mut head, body) = response.into_parts();
+        let translation = is_in_frames(&head.headers).then(Translation::default);
+        if translation.is_some() {
+            let events = HeaderValue::from_static("text/event-stream");
+            head.headers.insert(CONTENT_TYPE, events);
+            head.headers.remove(CONTENT_LENGTH);
+        }
         Self {
             status: head.status,
             headers: head.headers,
             version: head.version,
             body,
+            translation,
             idle,
             ends,
             _place: place,
@@ -85,14 +101,10 @@ impl Answer {
     pub async fn piece(&mut self) -> Result<Option<Bytes>, BodyError> {
         loop {
             let until = self.overdue().at(Instant::now());
-            let frame = match tokio::time::timeout_at(until, self.body.frame()).await {
-                Err(_) => return Err(BodyError::Stalled),
-                Ok(None) => return Ok(None),
-                Ok(Some(Err(error))) => return Err(BodyError::Broken(error.to_string())),
-                Ok(Some(Ok(frame))) => frame,
-            };
-            if let Ok(data) = frame.into_data() {
-                return Ok(Some(data));
+            let next = tokio::time::timeout_at(until, self.next_piece()).await;
+            match next.unwrap_or(Err(BodyError::Stalled))? {
+                Some(piece) if piece.is_empty() => {}
+                piece => return Ok(piece),
             }
         }
     }
@@ -108,12 +120,21 @@ impl Answer {
         &mut self,
         context: &mut Context<'_>,
     ) -> Poll<Result<Option<Bytes>, BodyError>> {
+        // What stood before a broken frame was handed out; now it is told that it broke.
+        if let Some(translation) = self.translation.as_ref().filter(|one| one.has_failed()) {
+            return Poll::Ready(translation.end().map(|()| None).map_err(broken));
+        }
         let polled = Pin::new(&mut self.body).poll_frame(context);
-        polled.map(|frame| match frame {
-            None => Ok(None),
-            Some(Err(error)) => Err(BodyError::Broken(error.to_string())),
+        polled.map(|frame| match (frame, &mut self.translation) {
+            (Some(Err(error)), _) => Err(BodyError::Broken(error.to_string())),
+            (None, None) => Ok(None),
+            (None, Some(translation)) => translation.end().map(|()| None).map_err(broken),
             // Trailers are nothing to us; an empty piece says only: look again.
-            Some(Ok(frame)) => Ok(Some(frame.into_data().unwrap_or_default())),
+            (Some(Ok(frame)), None) => Ok(Some(frame.into_data().unwrap_or_default())),
+            (Some(Ok(frame)), Some(translation)) => {
+                let data = frame.into_data().unwrap_or_default();
+                translation.push(&data).map(Some).map_err(broken)
+            }
         })
     }
 
@@ -129,13 +150,15 @@ impl Answer {
     /// All of it, up to a bound.
     pub async fn whole(&mut self, most: usize) -> Result<Bytes, BodyError> {
         let promised = self.body.size_hint().lower();
-        if usize::try_from(promised).unwrap_or(usize::MAX) > most {
+        // Frames are longer than what is in them.
+        let is_told = self.translation.is_none();
+        if is_told && usize::try_from(promised).unwrap_or(usize::MAX) > most {
             return Err(BodyError::TooLarge(most));
         }
         let Some(first) = self.piece().await? else {
             return Ok(Bytes::new());
         };
-        if self.body.is_end_stream() {
+        if is_told && self.body.is_end_stream() {
             return bounded(first, most);
         }
         let mut all = Vec::from(first);
@@ -147,6 +170,18 @@ impl Answer {
         }
         bounded(Bytes::from(all), most)
     }
+}
+
+fn is_in_frames(headers: &HeaderMap) -> bool {
+    let kind = headers
+        .get(CONTENT_TYPE)
+        .and_then(|kind| kind.to_str().ok());
+    let kind = kind.and_then(|kind| kind.split(';').next());
+    kind.is_some_and(|kind| kind.trim().eq_ignore_ascii_case(AWS_FRAMES))
+}
+
+fn broken(error: EventStreamError) -> BodyError {
+    BodyError::Broken(error.to_string())
 }
 
 fn bounded(bytes: Bytes, most: usize) -> Result<Bytes, BodyError> {

@@ -7,12 +7,16 @@ use std::path::{Path, PathBuf};
 
 use toml::{Table, Value};
 
-use super::{Auth, Format, MAX_PROVIDER_BYTES, MAX_PROVIDERS, Provider, ProvidersError, Quirk};
+use super::{
+    Addressing, Auth, Format, MAX_PROVIDER_BYTES, MAX_PROVIDERS, Provider, ProvidersError, Quirk,
+};
 
-const KEYS: [&str; 9] = [
+const KEYS: [&str; 11] = [
     "name",
     "base_url",
     "auth",
+    "addressing",
+    "api_version",
     "formats",
     "quirks",
     "connect_ms",
@@ -102,6 +106,7 @@ pub(super) fn provider(file: &str, name: &str, text: &str) -> Result<Provider, P
         name: name.to_owned(),
         base_url: reading.base_url()?,
         auth: reading.auth()?,
+        addressing: reading.addressing()?,
         formats: reading.formats()?,
         quirks: reading.quirks()?,
         connect_ms: reading.milliseconds("connect_ms")?,
@@ -201,15 +206,61 @@ impl Reading<'_> {
 
     fn auth(&self) -> Result<Auth, ProvidersError> {
         let text = self.text("auth")?;
+        let token = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+        let named = |prefix: &str| {
+            let name = text.strip_prefix(prefix)?;
+            let fits = !name.is_empty() && name.len() <= MAX_CHARACTERS;
+            (fits && name.bytes().all(token)).then(|| name.to_ascii_lowercase())
+        };
         if text == "bearer" {
             return Ok(Auth::Bearer);
         }
-        let token = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
-        let name = text.strip_prefix("header:").filter(|name| {
-            !name.is_empty() && name.len() <= MAX_CHARACTERS && name.bytes().all(token)
-        });
-        let header = name.map(|name| Auth::Header(name.to_ascii_lowercase()));
-        header.ok_or_else(|| self.wrong("auth", "must be \"bearer\" or \"header:NAME\""))
+        if text == "google_service_account" {
+            return Ok(Auth::GoogleServiceAccount);
+        }
+        if let Some(service) = named("sigv4:") {
+            return Ok(Auth::SigV4(service));
+        }
+        let problem = "must be \"bearer\" or \"header:NAME\", \"sigv4:SERVICE\", \
+                       \"google_service_account\"";
+        let header = named("header:").map(Auth::Header);
+        header.ok_or_else(|| self.wrong("auth", problem))
+    }
+
+    /// May be left out; so may the version that only one of them has.
+    fn addressing(&self) -> Result<Addressing, ProvidersError> {
+        let has_version = self.table.contains_key("api_version");
+        let word = match self.table.contains_key("addressing") {
+            false => "plain",
+            true => self.text("addressing")?,
+        };
+        let addressing = match word {
+            "plain" => Addressing::Plain,
+            "azure" => Addressing::Azure {
+                api_version: self.api_version()?,
+            },
+            "bedrock" => Addressing::Bedrock,
+            "vertex" => Addressing::Vertex,
+            other => {
+                let known = ["plain", "azure", "bedrock", "vertex"];
+                return Err(self.unknown_word("addressing", other, &known));
+            }
+        };
+        if has_version && !matches!(addressing, Addressing::Azure { .. }) {
+            return Err(self.wrong("api_version", "is a key of addressing \"azure\" only"));
+        }
+        Ok(addressing)
+    }
+
+    /// It stands in a query.
+    fn api_version(&self) -> Result<String, ProvidersError> {
+        let text = self.text("api_version")?;
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-.".contains(&byte);
+        if text.is_empty() || text.len() > MAX_CHARACTERS || !text.bytes().all(plain) {
+            let problem = "must be a version such as 2024-10-21";
+            return Err(self.wrong("api_version", problem));
+        }
+        Ok(text.to_owned())
     }
 
     fn formats(&self) -> Result<Vec<Format>, ProvidersError> {

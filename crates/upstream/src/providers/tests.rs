@@ -73,6 +73,7 @@ fn a_provider_is_read_key_by_key() {
         name: "mine".to_owned(),
         base_url: Some("https://llm.example.com/v1".to_owned()),
         auth: Auth::Header("x-api-key".to_owned()),
+        addressing: Addressing::Plain,
         formats: vec![Format::ClaudeMessages, Format::OpenaiChat],
         quirks: BTreeSet::from([Quirk::NoStreamOptions, Quirk::Http2]),
         connect_ms: 1,
@@ -81,6 +82,34 @@ fn a_provider_is_read_key_by_key() {
         total_ms: 86_400_000,
     };
     assert_eq!(read, expected);
+}
+
+#[test]
+fn ways_in_and_paths_are_read_by_their_words() {
+    for (auth, expected) in [
+        ("bearer", Auth::Bearer),
+        ("header:a-b", Auth::Header("a-b".to_owned())),
+        ("sigv4:bedrock", Auth::SigV4("bedrock".to_owned())),
+        ("google_service_account", Auth::GoogleServiceAccount),
+    ] {
+        let text = GOOD.replace("header:X-Api-Key", auth);
+        let read = read::provider("mine.toml", "mine", &text).unwrap();
+        assert_eq!((read.auth.words().as_str(), &read.auth), (auth, &expected));
+    }
+    let api_version = "2024-10-21".to_owned();
+    for (keys, expected) in [
+        ("addressing = \"plain\"", Addressing::Plain),
+        ("addressing = \"bedrock\"", Addressing::Bedrock),
+        ("addressing = \"vertex\"", Addressing::Vertex),
+        (
+            "addressing = \"azure\"\napi_version = \"2024-10-21\"",
+            Addressing::Azure { api_version },
+        ),
+    ] {
+        let text = format!("{keys}\n{GOOD}");
+        let read = read::provider("mine.toml", "mine", &text).unwrap();
+        assert_eq!(read.addressing, expected);
+    }
 }
 
 #[test]
@@ -114,6 +143,27 @@ fn what_is_wrong_is_named_by_file_and_key_with_what_there_is() {
             "header:X-Api-Key",
             "header:a b",
             "auth must be \"bearer\" or",
+        ),
+        ("header:X-Api-Key", "sigv4:", "auth must be \"bearer\" or"),
+        (
+            "quirks",
+            "addressing = \"mine\"\nquirks",
+            "addressing has \"mine\"; there are plain, azure, bedrock, vertex",
+        ),
+        (
+            "quirks",
+            "addressing = \"azure\"\nquirks",
+            "api_version is missing",
+        ),
+        (
+            "quirks",
+            "addressing = \"azure\"\napi_version = \"1&x=2\"\nquirks",
+            "api_version must be a version such as",
+        ),
+        (
+            "quirks",
+            "api_version = \"1\"\nquirks",
+            "api_version is a key of addressing \"azure\" only",
         ),
         (
             "claude_messages",

@@ -1,10 +1,13 @@
 //! HTTP/1.1: what left, and what did not.
 
+use std::time::Duration;
+
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use trunkline_upstream::{Client, Protocol, SendError};
 
-use crate::calls::{LONG, call, not_sent};
+use crate::calls::{LONG, call, not_sent, seen};
+use crate::servers::Server;
 
 #[tokio::test]
 async fn a_connection_that_closes_after_the_request_is_broken() {
@@ -43,7 +46,7 @@ async fn a_kept_connection_that_breaks_under_the_next_request_is_broken_and_not_
     };
     let ((), error) = tokio::join!(served, asked);
     assert!(matches!(error, SendError::Broken(_)), "{error:?}");
-    let more = tokio::time::timeout(std::time::Duration::from_millis(200), listener.accept());
+    let more = tokio::time::timeout(Duration::from_millis(200), listener.accept());
     assert!(
         more.await.is_err(),
         "a request that may have left goes out once"
@@ -62,4 +65,33 @@ async fn a_port_that_nobody_listens_on_and_a_name_that_nobody_has_got_nothing() 
         let words = not_sent(&client, call("http://nobody.invalid/", protocol)).await;
         assert!(words.contains("dns error"), "{words}");
     }
+}
+
+#[tokio::test]
+async fn a_connection_has_the_time_that_was_asked_for_and_clients_with_the_same_time_share_theirs()
+{
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let uri = format!("https://{}/", silent.local_addr().unwrap());
+    let patient = Client::new(LONG).unwrap();
+    let short = Duration::from_millis(50);
+    // TCP stands, and nobody answers the TLS handshake.
+    let hasty = patient.connecting_within(short);
+    let words = not_sent(&hasty, call(&uri, Protocol::Http1));
+    let words = tokio::time::timeout(LONG / 2, words).await.unwrap();
+    assert!(words.contains("timed out"), "{words}");
+
+    let server = Server::start(None).await;
+    let mut peers = Vec::new();
+    for client in [
+        patient.connecting_within(LONG / 2),
+        patient.connecting_within(LONG / 2),
+        patient.connecting_within(LONG),
+        patient.clone(),
+    ] {
+        let seen = seen(&client, call(&server.at("/"), Protocol::Http1)).await;
+        peers.push(seen.peer);
+    }
+    assert_eq!(peers[0], peers[1], "the connection is shared");
+    assert_eq!(peers[2], peers[3], "the client's own time is no other way");
+    assert_ne!(peers[1], peers[2]);
 }

@@ -1,29 +1,13 @@
-//! Every field that can change what a call costs, and what we do about it. A field that is not here
-//! is passed on as it is: it cannot change the bill of the models we sell.
+//! The fields of chat completions, and what is done about those that change what a call costs.
 
-/// What is done about a field.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Treatment {
-    /// Its tokens are counted and priced.
-    Priced,
-    /// It bounds the price, and is itself bounded.
-    Bounded,
-    /// It chooses a price: the models' price lists say which values are sold.
-    Tier,
-    /// It is taken with these values alone; the last part says why.
-    Only(&'static [&'static str], &'static str),
-    /// It is refused; the way out.
-    Refused(&'static str),
-    /// It names something stored at an upstream; the way out.
-    Reference(&'static str),
-}
+use crate::{CostTable, Fields, Treatment};
 
 /// How soon an answer must begin, at vendors who sell that.
 pub const SERVICE_TIER: &str = "service_tier";
 
 /// Every field that the format has. What is not here goes on as it is, and nobody promises that it is
 /// read.
-pub const KNOWN: &[&str] = &[
+const KNOWN: &[&str] = &[
     "audio",
     "background",
     "conversation",
@@ -66,7 +50,7 @@ pub const KNOWN: &[&str] = &[
 ];
 
 /// The cost table of chat completions.
-pub const FIELDS: &[(&str, Treatment)] = &[
+const COSTS: CostTable = &[
     ("messages", Treatment::Priced),
     ("tools", Treatment::Priced),
     ("functions", Treatment::Priced),
@@ -108,3 +92,11 @@ pub const FIELDS: &[(&str, Treatment)] = &[
         Treatment::Reference("containers live at an upstream and are not ours to name"),
     ),
 ];
+
+/// What the fields of chat completions are. Its words are those that records and rules use.
+pub const TABLE: Fields = Fields {
+    known: KNOWN,
+    costs: COSTS,
+    aliases: &[],
+    cap: super::request::MAX_COMPLETION_TOKENS,
+};

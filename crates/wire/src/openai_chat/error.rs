@@ -1,7 +1,9 @@
 //! Errors of upstreams: what the caller may be told of them.
 
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+
+use crate::{Frame, Trouble};
 
 /// Text of an upstream that is passed on at most.
 const MAX_MESSAGE_CHARACTERS: usize = 500;
@@ -106,11 +108,62 @@ fn in_object(error: &Map<String, Value>) -> UpstreamError {
     let told = message
         .ends_with("(2013)")
         .then(|| BAD_PARAMETERS.to_owned());
+    // Google's code is the status in numbers; its words say more.
+    let google = google_reason(error).or_else(|| word("status"));
+    let google = google.filter(|_| error.get("code").is_some_and(Value::is_number));
     UpstreamError {
-        code: word("code").or(told).or_else(|| word("type")),
-        param: word("param"),
+        code: google
+            .or_else(|| word("code"))
+            .or(told)
+            .or_else(|| word("type")),
+        param: word("param").or_else(|| google_field(error)),
         message,
     }
+}
+
+/// Google's details, each of its own type.
+fn google_details(error: &Map<String, Value>) -> impl Iterator<Item = &Value> {
+    let details = error.get("details").and_then(Value::as_array);
+    details.into_iter().flatten().take(MAX_COMPLAINTS)
+}
+
+fn google_reason(error: &Map<String, Value>) -> Option<String> {
+    let mut reasons = google_details(error).filter_map(|detail| detail.get("reason"));
+    let reason = words(reasons.next(), MAX_CODE_CHARACTERS);
+    (!reason.is_empty()).then_some(reason)
+}
+
+fn google_field(error: &Map<String, Value>) -> Option<String> {
+    let lists = google_details(error).filter_map(|detail| detail.get("fieldViolations"));
+    let mut fields = lists.filter_map(|list| list.get(0)?.get("field"));
+    let field = words(fields.next(), MAX_CODE_CHARACTERS);
+    (!field.is_empty()).then_some(field)
+}
+
+/// An error as OpenAI's clients read it. Whoever gets one was not charged.
+#[must_use]
+pub fn error_body(trouble: &Trouble) -> Value {
+    let mut error = json!({
+        "message": trouble.message,
+        "type": trouble.family,
+        "param": trouble.param,
+        "code": trouble.code,
+        "request_id": trouble.request_id,
+        "charged": false,
+        "retryable": trouble.retryable,
+        "doc_url": trouble.doc_url,
+    });
+    if let Some(error) = error.as_object_mut() {
+        error.extend(trouble.extras.clone());
+    }
+    json!({ "error": error })
+}
+
+/// The same inside a stream that has begun.
+#[must_use]
+pub fn error_frame(trouble: &Trouble) -> Vec<u8> {
+    let body = error_body(trouble).to_string();
+    Frame::of_data(body.as_bytes()).raw.to_vec()
 }
 
 /// A list of what is wrong where, as FastAPI writes it, in one line.
@@ -186,8 +239,17 @@ mod tests {
         let own = |code: &str, message: &str| (code.to_owned(), message.to_owned());
         assert_eq!(
             read(r#"[{"error":{"code":400,"message":"no","status":"INVALID_ARGUMENT"}}]"#),
-            own("400", "no")
+            own("INVALID_ARGUMENT", "no")
         );
+        assert_eq!(
+            read(
+                r#"{"error":{"code":400,"message":"no","status":"INVALID_ARGUMENT","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"API_KEY_INVALID"}]}}"#
+            ),
+            own("API_KEY_INVALID", "no")
+        );
+        let blamed = r#"{"error":{"code":400,"message":"no","status":"INVALID_ARGUMENT","details":[{"fieldViolations":[{"field":"contents"}]}]}}"#;
+        let blamed = read_error(blamed.as_bytes()).param;
+        assert_eq!(blamed.as_deref(), Some("contents"));
         assert_eq!(
             read(r#"{"object":"error","message":"no","type":"t","param":null,"code":"1300"}"#),
             own("1300", "no")

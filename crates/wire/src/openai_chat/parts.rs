@@ -7,7 +7,8 @@ use std::fmt;
 use serde::de::{Error, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use crate::Refusal;
+use crate::lent::lent;
+use crate::{Media, Refusal};
 
 /// Tokens of one image at most, on the models we know.
 const IMAGE_TOKENS: u64 = 2_000;
@@ -17,18 +18,9 @@ const AUDIO_BYTES_PER_TOKEN: u64 = 48;
 const FILE_BYTES_PER_TOKEN: u64 = 4;
 const MAX_MESSAGES: usize = 100_000;
 
-/// Bytes that are not text, and the tokens they may be instead.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Media {
-    pub(super) bytes: u64,
-    pub(super) tokens: u64,
-    /// Bytes of what is said, as it is read: no escapes, no spaces between values.
-    pub(super) said: u64,
-}
-
 #[derive(Deserialize)]
 struct Message<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "lent")]
     role: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     content: Option<Content<'a>>,
@@ -85,9 +77,9 @@ struct Sound<'a> {
 
 #[derive(Deserialize)]
 struct File<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "lent")]
     file_data: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "lent")]
     file_id: Option<Cow<'a, str>>,
 }
 

@@ -1,9 +1,14 @@
 //! Requests: what is read, what is refused, what is changed on the way out.
 
-use super::*;
+use bytes::Bytes;
 
-fn read(text: &str) -> Result<ChatRequest, Refusal> {
-    ChatRequest::read(Bytes::copy_from_slice(text.as_bytes()))
+use super::*;
+use crate::openai_chat::TABLE;
+use crate::{Format, InPath, Treatment};
+
+fn read(text: &str) -> Result<Request, Refusal> {
+    let body = Bytes::copy_from_slice(text.as_bytes());
+    Request::read(Format::OpenaiChat, body, InPath::default())
 }
 
 fn refused(text: &str) -> (String, Option<String>) {
@@ -21,15 +26,15 @@ fn a_request_is_read() {
         r#","stream":true,"stream_options":{"include_usage":true},"max_tokens":7,"n":2,"reasoning_effort":"low""#,
     ))
     .unwrap();
-    assert_eq!(request.model, "m");
-    assert!(request.stream && request.wants_usage);
-    assert_eq!(request.max_output, Some(7));
-    assert_eq!(request.cap_field, Some(CapField::MaxTokens));
-    assert_eq!(request.choices, 2);
-    assert_eq!(request.reasoning_effort.as_deref(), Some("low"));
+    assert_eq!(request.facts.model, "m");
+    assert!(request.facts.stream && request.facts.wants_usage);
+    assert_eq!(request.facts.max_output, Some(7));
+    assert_eq!(request.facts.cap_field, Some(MAX_TOKENS));
+    assert_eq!(request.facts.choices, 2);
+    assert_eq!(request.facts.effort.as_deref(), Some("low"));
     let plain = read(&with("")).unwrap();
-    assert!(!plain.stream && !plain.wants_usage && plain.max_output.is_none());
-    assert_eq!(plain.choices, 1);
+    assert!(!plain.facts.stream && !plain.facts.wants_usage && plain.facts.max_output.is_none());
+    assert_eq!(plain.facts.choices, 1);
 }
 
 #[test]
@@ -89,7 +94,7 @@ fn bad_fields_are_named() {
 
 #[test]
 fn every_field_of_the_cost_table_is_priced_bounded_or_refused() {
-    for (field, treatment) in FIELDS {
+    for (field, treatment) in TABLE.costs {
         let text = with(&format!(r#","{field}":{{"x":1}}"#));
         let null = with(&format!(r#","{field}":null"#));
         match treatment {
@@ -177,7 +182,7 @@ fn only_named_fields_change_on_the_way_out() {
     };
     assert_eq!(out(&asked, without), streaming);
     let capped = Outgoing {
-        max_output: Some((50, None)),
+        max_output: Some(50),
         ..same.clone()
     };
     assert_eq!(
@@ -189,7 +194,8 @@ fn only_named_fields_change_on_the_way_out() {
         with(r#","max_tokens":50"#)
     );
     let older = Outgoing {
-        max_output: Some((50, Some(CapField::MaxTokens))),
+        max_output: Some(50),
+        max_tokens_only: true,
         ..same.clone()
     };
     assert_eq!(

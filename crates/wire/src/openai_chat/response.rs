@@ -6,30 +6,12 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use trunkline_terms::{Bucket, Usage};
 
-use super::error::{UpstreamError, read_error};
-use super::stream::renamed;
-use crate::{Edit, Frame, patch, scan};
+use super::error::read_error;
+use crate::canon::Counted;
+use crate::{AnswerError, Edit, Rewrite, patch, scan};
 
 /// Letters of plain text for one token, as a fair guess.
 const ASCII_PER_TOKEN: u64 = 4;
-
-/// A whole answer that was read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
-    /// Usage, if the upstream told it.
-    pub usage: Option<Usage>,
-    /// Output tokens counted by us.
-    pub written: u64,
-}
-
-/// Why bytes are no answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AnswerError {
-    /// An error in the clothes of an answer.
-    Failed(UpstreamError),
-    /// Not what the format allows.
-    Garbage,
-}
 
 /// Usage as OpenAI and its kin write it. What is not a whole number from zero on was not told.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -56,8 +38,13 @@ pub(super) struct RawUsage {
 struct PromptDetails {
     #[serde(default, deserialize_with = "count")]
     cached_tokens: Option<u64>,
+    /// Written to a cache that lives minutes.
+    #[serde(default, alias = "cache_creation_tokens", deserialize_with = "count")]
+    cache_write_tokens: Option<u64>,
     #[serde(default, deserialize_with = "count")]
     audio_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
+    image_tokens: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -66,6 +53,8 @@ struct CompletionDetails {
     reasoning_tokens: Option<u64>,
     #[serde(default, deserialize_with = "count")]
     audio_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
+    image_tokens: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -78,8 +67,8 @@ struct Whole<'a> {
     error: Option<&'a RawValue>,
 }
 
-/// Reads a whole answer.
-pub fn read_answer(body: &[u8]) -> Result<Answer, AnswerError> {
+/// Looks at a whole answer for what it used.
+pub fn read_whole(body: &[u8]) -> Result<crate::Whole, AnswerError> {
     let whole: Whole<'_> = serde_json::from_slice(body).map_err(|_| AnswerError::Garbage)?;
     let choices = whole.choices.unwrap_or_default();
     if whole.error.is_some() || choices.is_empty() {
@@ -89,28 +78,20 @@ pub fn read_answer(body: &[u8]) -> Result<Answer, AnswerError> {
         .iter()
         .map(|choice| choice.get().len())
         .sum::<usize>();
-    Ok(Answer {
-        usage: whole.usage.and_then(|usage| usage.usage()),
+    Ok(crate::Whole {
+        counted: whole.usage.and_then(|usage| usage.counted()),
         written: estimated_tokens(u64::try_from(bytes).unwrap_or(u64::MAX), 0),
+        id: String::new(),
     })
 }
 
-/// An answer or a frame with its model called by another name; none if it names none.
+/// An answer or a frame with its model called by another name; none if it needs none.
 #[must_use]
-pub fn rename_model(body: &[u8], model: &str) -> Option<Bytes> {
+pub fn rewrite_whole(body: &[u8], rewrite: &Rewrite) -> Option<Bytes> {
     let object = scan(body).ok()?;
     object.member("model")?;
-    let name = serde_json::to_vec(model).ok()?;
+    let name = serde_json::to_vec(rewrite.model.as_ref()?).ok()?;
     Some(Bytes::from(patch(&object, &[Edit::Set("model", name)])))
-}
-
-/// The same for a frame of a stream.
-impl Frame {
-    /// The frame's bytes with its model called by another name.
-    #[must_use]
-    pub fn with_model(&self, model: &str) -> Bytes {
-        renamed(self, model).unwrap_or_else(|| self.raw.clone())
-    }
 }
 
 // === impl RawUsage ===
@@ -133,6 +114,15 @@ impl RawUsage {
             .or(self.completion_tokens_details);
     }
 
+    /// Disjoint buckets, and the thoughts among them; none unless input and output were told.
+    pub(super) fn counted(&self) -> Option<Counted> {
+        let details = self.completion_tokens_details;
+        Some(Counted {
+            usage: self.usage()?,
+            reasoning: details.and_then(|details| details.reasoning_tokens),
+        })
+    }
+
     /// Disjoint buckets; none unless input and output were told.
     pub(super) fn usage(&self) -> Option<Usage> {
         let prompt = self.prompt_tokens?;
@@ -143,17 +133,23 @@ impl RawUsage {
         let cached = cached.or(self.cached_tokens).unwrap_or(0).min(prompt);
         let heard = details.audio_tokens.unwrap_or(0);
         let heard = heard.min(prompt.saturating_sub(cached));
-        let spoken = self
-            .completion_tokens_details
-            .and_then(|details| details.audio_tokens);
-        let spoken = spoken.unwrap_or(0).min(completion);
-        let plain = prompt.saturating_sub(cached).saturating_sub(heard);
+        let rest = prompt.saturating_sub(cached).saturating_sub(heard);
+        let kept = details.cache_write_tokens.unwrap_or(0).min(rest);
+        let rest = rest.saturating_sub(kept);
+        let looked = details.image_tokens.unwrap_or(0).min(rest);
+        let output = self.completion_tokens_details.unwrap_or_default();
+        let spoken = output.audio_tokens.unwrap_or(0).min(completion);
+        let words = completion.saturating_sub(spoken);
+        let drawn = output.image_tokens.unwrap_or(0).min(words);
         let mut usage = Usage::unknown()
-            .with(Bucket::PlainInput, plain)
-            .with(Bucket::PlainOutput, completion.saturating_sub(spoken));
+            .with(Bucket::PlainInput, rest.saturating_sub(looked))
+            .with(Bucket::PlainOutput, words.saturating_sub(drawn));
         for (bucket, tokens) in [
             (Bucket::CacheRead, cached),
+            (Bucket::CacheWrite5m, kept),
+            (Bucket::ImageInput, looked),
             (Bucket::AudioInput, heard),
+            (Bucket::ImageOutput, drawn),
             (Bucket::AudioOutput, spoken),
         ] {
             if tokens > 0 {
@@ -178,8 +174,17 @@ impl RawUsage {
 }
 
 /// A guess at the tokens of a text, by its letters.
-pub(super) const fn estimated_tokens(ascii: u64, wide: u64) -> u64 {
+pub(crate) const fn estimated_tokens(ascii: u64, wide: u64) -> u64 {
     ascii.div_ceil(ASCII_PER_TOKEN).saturating_add(wide)
+}
+
+/// How many letters of a text are ASCII, and how many are not.
+pub(crate) fn letters(text: &str) -> (usize, usize) {
+    if text.is_ascii() {
+        return (text.len(), 0);
+    }
+    let ascii = text.bytes().filter(u8::is_ascii).count();
+    (ascii, text.chars().count().saturating_sub(ascii))
 }
 
 fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {

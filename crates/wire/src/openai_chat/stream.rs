@@ -6,51 +6,16 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use trunkline_terms::{Bucket, Money, Units, Usage};
 
-use super::error::{BaseResponse, UpstreamError, read_error};
-use super::response::{RawUsage, estimated_tokens};
+use super::answer::usage_of;
+use super::error::{BaseResponse, read_error};
+use super::response::{RawUsage, estimated_tokens, letters};
 use super::told::{MAX_FINISHES, cut_model, finish_word};
-use crate::{Edit, Frame, patch, scan};
-
-/// What a frame is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Seen {
-    /// A piece of the answer.
-    Piece,
-    /// Usage and nothing else: it is for us, and for callers who asked.
-    UsageOnly,
-    /// The end.
-    Done,
-    /// A comment, or an event without data.
-    Nothing,
-    /// The upstream says that it failed.
-    Failed(UpstreamError),
-    /// Not what the format allows.
-    Garbage,
-}
-
-impl Seen {
-    /// What the upstream says about its failure.
-    #[must_use]
-    pub const fn said(&self) -> Option<&UpstreamError> {
-        match self {
-            Self::Failed(said) => Some(said),
-            Self::Piece | Self::UsageOnly | Self::Done | Self::Nothing | Self::Garbage => None,
-        }
-    }
-}
-
-/// What a call cost, and why.
-#[derive(Debug, Clone)]
-pub struct Cost {
-    /// What was charged.
-    pub total: Money,
-    /// The price tier.
-    pub tier: String,
-    /// What was billed.
-    pub units: Units,
-}
+use crate::canon::Counted;
+use crate::lent::lent;
+use crate::{
+    Cost, Edit, Ending, Frame, Rewrite, Seen, cost_comment, patch, priced, scan, without_data,
+};
 
 /// Follows one stream.
 #[derive(Debug, Default)]
@@ -63,18 +28,19 @@ pub struct Tap {
     head: Option<Head>,
 }
 
+/// How a stream began.
 #[derive(Debug, Clone)]
-struct Head {
-    id: String,
-    model: String,
-    created: i64,
+pub(super) struct Head {
+    pub(super) id: String,
+    pub(super) model: String,
+    pub(super) created: i64,
 }
 
 #[derive(Deserialize)]
 struct Chunk<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "lent")]
     id: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "lent")]
     model: Option<Cow<'a, str>>,
     #[serde(default)]
     created: Option<i64>,
@@ -101,7 +67,10 @@ struct GroqPart {
 struct Choice<'a> {
     #[serde(borrow, default)]
     delta: Option<Delta<'a>>,
-    #[serde(borrow, default)]
+    /// Where completions of a prompt have their words.
+    #[serde(borrow, default, deserialize_with = "lent")]
+    text: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "lent")]
     finish_reason: Option<Cow<'a, str>>,
     /// Where Moonshot puts it.
     #[serde(default)]
@@ -110,11 +79,11 @@ struct Choice<'a> {
 
 #[derive(Deserialize)]
 struct Delta<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "lent")]
     content: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "lent")]
     reasoning_content: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "lent")]
     refusal: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     tool_calls: Option<&'a RawValue>,
@@ -151,7 +120,7 @@ impl Tap {
         }
         let choices = chunk.choices.unwrap_or_default();
         if choices.is_empty() {
-            return if told { Seen::UsageOnly } else { Seen::Piece };
+            return if told { Seen::Held } else { Seen::Piece };
         }
         choices.iter().for_each(|choice| self.count(choice));
         Seen::Piece
@@ -167,26 +136,37 @@ impl Tap {
         if let Some(usage) = choice.usage {
             self.usage.merge(usage);
         }
+        if let Some(text) = &choice.text {
+            self.count_text(text);
+        }
         let Some(delta) = &choice.delta else {
             return;
         };
         let texts = [&delta.content, &delta.reasoning_content, &delta.refusal];
         let texts = texts.into_iter().flatten().map(AsRef::as_ref);
         for text in texts.chain(delta.tool_calls.map(RawValue::get)) {
-            let wide = text.chars().filter(|letter| !letter.is_ascii()).count();
-            let ascii = text.bytes().filter(u8::is_ascii).count();
-            let more = |sum: u64, count: usize| {
-                sum.saturating_add(u64::try_from(count).unwrap_or(u64::MAX))
-            };
-            self.ascii_written = more(self.ascii_written, ascii);
-            self.wide_written = more(self.wide_written, wide);
+            self.count_text(text);
         }
+    }
+
+    fn count_text(&mut self, text: &str) {
+        let (ascii, wide) = letters(text);
+        let more =
+            |sum: u64, count: usize| sum.saturating_add(u64::try_from(count).unwrap_or(u64::MAX));
+        self.ascii_written = more(self.ascii_written, ascii);
+        self.wide_written = more(self.wide_written, wide);
     }
 
     /// The model that the upstream says it is; empty if it does not.
     #[must_use]
     pub fn model(&self) -> &str {
         self.head.as_ref().map_or("", |head| head.model.as_str())
+    }
+
+    /// The upstream's id of the answer; empty until it is known.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        self.head.as_ref().map_or("", |head| head.id.as_str())
     }
 
     /// Why each choice ended, in the words of the format.
@@ -203,8 +183,8 @@ impl Tap {
 
     /// Usage as far as the upstream told it; none if it told of no output.
     #[must_use]
-    pub fn told(&self) -> Option<Usage> {
-        self.usage.usage()
+    pub fn told(&self) -> Option<Counted> {
+        self.usage.counted()
     }
 
     /// Output tokens counted by us.
@@ -219,93 +199,61 @@ impl Tap {
         self.usage.prompt_tokens
     }
 
-    /// The frame with usage for a caller who asked for it: the upstream's own if it sent one, else one
-    /// of ours, and in either what the call cost.
+    /// Everything after the last piece, now that the charge is durable.
     #[must_use]
-    pub fn usage_frame(
-        &self,
-        theirs: Option<&Frame>,
-        model: &str,
-        usage: &Usage,
-        cost: &Cost,
-    ) -> Bytes {
-        let theirs = theirs.and_then(|frame| with_cost(frame.data.as_ref()?, model, cost));
-        theirs.unwrap_or_else(|| {
-            let head = self.head.as_ref();
-            let told = |bucket: Bucket| usage.told(bucket).unwrap_or(0);
-            let cached = told(Bucket::CacheRead);
-            let prompt = [Bucket::PlainInput, Bucket::CacheRead, Bucket::AudioInput];
-            let prompt = prompt
-                .into_iter()
-                .fold(0_u64, |sum, bucket| sum.saturating_add(told(bucket)));
-            let completion = told(Bucket::PlainOutput).saturating_add(told(Bucket::AudioOutput));
-            let chunk = serde_json::json!({
-                "id": head.map_or("", |head| head.id.as_str()),
-                "object": "chat.completion.chunk",
-                "created": head.map_or(0, |head| head.created),
-                "model": model,
-                "choices": [],
-                "usage": {
-                    "prompt_tokens": prompt,
-                    "completion_tokens": completion,
-                    "total_tokens": prompt.saturating_add(completion),
-                    "prompt_tokens_details": { "cached_tokens": cached },
-                },
-            });
-            let plain = chunk.to_string();
-            let priced = with_cost(plain.as_bytes(), model, cost);
-            priced.unwrap_or_else(|| Frame::of_data(plain.as_bytes()).raw)
-        })
-    }
-
-    /// The frame that ends an answer for want of money, as if it had reached its length.
-    #[must_use]
-    pub fn length_frame(&self, model: &str) -> Bytes {
-        let (id, created) = self
-            .head
-            .as_ref()
-            .map_or(("", 0), |head| (head.id.as_str(), head.created));
-        length_frame(id, created, model)
+    pub fn goodbye(&self, held: &[Frame], ending: &Ending, model: &str) -> Vec<u8> {
+        goodbye(self.head.as_ref(), held, ending, model)
     }
 }
 
-/// Comments and fields without data say nothing. Anything else is no stream at all, such as an error
-/// document where a stream was asked for.
-fn without_data(raw: &[u8]) -> Seen {
-    let mut lines = raw.split(|byte| *byte == b'\n' || *byte == b'\r');
-    let known: [&[u8]; 5] = [b":", b"event", b"id", b"retry", b"data"];
-    let is_known =
-        |line: &[u8]| line.is_empty() || known.iter().any(|field| line.starts_with(field));
-    if lines.all(is_known) {
-        Seen::Nothing
-    } else if raw.trim_ascii_start().starts_with(b"{") {
-        // A document where a stream was asked for; it may say why.
-        Seen::Failed(read_error(raw))
-    } else {
-        Seen::Garbage
+/// Everything after the last piece of a stream with this head.
+pub(super) fn goodbye(
+    head: Option<&Head>,
+    held: &[Frame],
+    ending: &Ending,
+    model: &str,
+) -> Vec<u8> {
+    let mut last = Vec::new();
+    let (id, created) = head.map_or(("", 0), |head| (head.id.as_str(), head.created));
+    if ending.exhausted {
+        last.extend_from_slice(&length_frame(id, created, model));
     }
+    if ending.wants_usage {
+        // The upstream's own frame if it sent one, else one of ours, and in either what it cost. Several
+        // each tell a part, and none of them is shown as all of it.
+        let theirs = match held {
+            [only] => only.data.as_ref(),
+            [] | [_, ..] => None,
+        };
+        let theirs = theirs.and_then(|data| with_cost(data, model, &ending.cost));
+        let frame = theirs.or_else(|| {
+            let chunk = serde_json::json!({
+                "id": id,
+                "object": "chat.completion.chunk",
+                "created": created,
+                "model": model,
+                "choices": [],
+                "usage": usage_of(&ending.counted),
+            });
+            with_cost(chunk.to_string().as_bytes(), model, &ending.cost)
+        });
+        last.extend_from_slice(&frame.unwrap_or_default());
+    }
+    last.extend_from_slice(cost_comment(&ending.cost).as_bytes());
+    last.extend_from_slice(b"data: [DONE]\n\n");
+    last
 }
 
 fn with_cost(data: &[u8], model: &str, cost: &Cost) -> Option<Bytes> {
     let object = scan(data).ok()?;
-    let usage = scan(object.value("usage")?).ok()?;
-    // A number of JSON, written digit by digit: no float comes near it.
-    let details = serde_json::json!({ "tier": cost.tier, "units": cost.units });
-    let usage = patch(
-        &usage,
-        &[
-            Edit::Set("cost", cost.total.to_string().into_bytes()),
-            Edit::Set("cost_details", details.to_string().into_bytes()),
-        ],
-    );
+    let usage = priced(object.value("usage")?, cost)?;
     let model = serde_json::to_vec(model).ok()?;
     let edits = [Edit::Set("usage", usage), Edit::Set("model", model)];
     Some(Frame::of_data(&patch(&object, &edits)).raw)
 }
 
 /// A last chunk with `finish_reason` `length`.
-#[must_use]
-pub fn length_frame(id: &str, created: i64, model: &str) -> Bytes {
+fn length_frame(id: &str, created: i64, model: &str) -> Bytes {
     let chunk = serde_json::json!({
         "id": id,
         "object": "chat.completion.chunk",
@@ -316,8 +264,17 @@ pub fn length_frame(id: &str, created: i64, model: &str) -> Bytes {
     Frame::of_data(chunk.to_string().as_bytes()).raw
 }
 
-/// The frame with its model called by another name, and all else as it was.
-pub(super) fn renamed(frame: &Frame, model: &str) -> Option<Bytes> {
+/// A frame with its model called by the caller's name for it, and all else as it was.
+#[must_use]
+pub fn rewrite_frame(frame: &Frame, rewrite: &Rewrite) -> Bytes {
+    let renamed = rewrite
+        .model
+        .as_ref()
+        .and_then(|model| renamed(frame, model));
+    renamed.unwrap_or_else(|| frame.raw.clone())
+}
+
+fn renamed(frame: &Frame, model: &str) -> Option<Bytes> {
     let data = frame.data.as_ref()?;
     let object = scan(data).ok()?;
     object.member("model")?;
@@ -328,7 +285,10 @@ pub(super) fn renamed(frame: &Frame, model: &str) -> Option<Bytes> {
 
 #[cfg(test)]
 mod tests {
+    use trunkline_terms::Bucket;
+
     use super::*;
+    use crate::UpstreamError;
 
     fn see(tap: &mut Tap, data: &str) -> Seen {
         tap.see(&Frame::of_data(data.as_bytes()))
@@ -342,19 +302,21 @@ mod tests {
         assert_eq!(tap.told(), None);
         assert!(!tap.finished());
         let split = r#"{"choices":[],"usage":{"prompt_tokens":10,"prompt_tokens_details":{"cached_tokens":4}}}"#;
-        assert_eq!(see(&mut tap, split), Seen::UsageOnly);
+        assert_eq!(see(&mut tap, split), Seen::Held);
         assert_eq!(tap.told(), None, "no output told yet");
         assert_eq!(tap.told_input(), Some(10));
         let last = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"completion_tokens":5}}"#;
         assert_eq!(see(&mut tap, last), Seen::Piece);
         assert!(tap.finished());
         assert_eq!(tap.finishes(), ["stop"]);
-        let usage = tap.told().unwrap();
+        let usage = tap.told().unwrap().usage;
         assert_eq!(usage.told(Bucket::PlainInput), Some(6));
         assert_eq!(usage.told(Bucket::CacheRead), Some(4));
         assert_eq!(usage.told(Bucket::PlainOutput), Some(5));
         assert_eq!(see(&mut tap, "[DONE]"), Seen::Done);
-        let end = String::from_utf8(tap.length_frame("m").to_vec()).unwrap();
+        let head = tap.head.as_ref().unwrap();
+        let end = length_frame(&head.id, head.created, "m");
+        let end = String::from_utf8(end.to_vec()).unwrap();
         assert!(end.contains(r#""id":"c""#) && end.contains(r#""finish_reason":"length""#));
     }
 
@@ -369,7 +331,7 @@ mod tests {
         ] {
             let mut tap = Tap::default();
             assert_eq!(see(&mut tap, &chunk), Seen::Piece, "{chunk}");
-            let told = tap.told().unwrap();
+            let told = tap.told().unwrap().usage;
             assert_eq!(told.told(Bucket::PlainInput), Some(19), "{chunk}");
             assert_eq!(told.told(Bucket::PlainOutput), Some(13), "{chunk}");
         }
@@ -437,7 +399,7 @@ mod tests {
             &mut tap,
             r#"{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":4,"prompt_tokens_details":{"cached_tokens":9}}}"#,
         );
-        let usage = tap.told().unwrap();
+        let usage = tap.told().unwrap().usage;
         assert_eq!(usage.told(Bucket::PlainInput), Some(0));
         assert_eq!(
             usage.told(Bucket::CacheRead),

@@ -5,6 +5,8 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 
+use crate::lent::lent;
+
 /// Choices whose end is remembered.
 pub(super) const MAX_FINISHES: usize = 16;
 /// Letters of a model's name that are remembered.
@@ -21,7 +23,7 @@ pub struct Told {
 
 #[derive(Deserialize)]
 struct Whole<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "lent")]
     model: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     choices: Vec<Choice<'a>>,
@@ -29,7 +31,7 @@ struct Whole<'a> {
 
 #[derive(Deserialize)]
 struct Choice<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "lent")]
     finish_reason: Option<Cow<'a, str>>,
 }
 

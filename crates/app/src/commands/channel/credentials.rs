@@ -8,7 +8,7 @@ use anyhow::{Context as _, bail};
 use trunkline_keyring::{Binding, Keyring, Purpose};
 use trunkline_store::channels::{Channel, Credential, credential_context, proxy_context};
 use trunkline_terms::Secret;
-use trunkline_upstream::Proxy;
+use trunkline_upstream::{Auth, Opened, Proxy};
 
 use crate::cli::{AddChannel, Labelled};
 use crate::config::variable;
@@ -30,21 +30,40 @@ pub(super) struct SealedCredential {
 }
 
 /// Reads and seals every credential the command line names.
-pub(super) fn read(keyring: &Keyring, wish: &AddChannel) -> anyhow::Result<Vec<SealedCredential>> {
+pub(super) fn read(
+    keyring: &Keyring,
+    wish: &AddChannel,
+    auth: &Auth,
+) -> anyhow::Result<Vec<SealedCredential>> {
     let mut all = Vec::new();
     for Labelled { label, place } in &wish.key_files {
         let text = read_file(Path::new(place), longest())
             .with_context(|| format!("the file of credential {label:?} cannot be read"))?;
-        all.push(seal(keyring, &wish.name, label, &text)?);
+        all.push(seal(
+            keyring,
+            &wish.name,
+            label,
+            &checked(auth, label, &text)?,
+        )?);
     }
     for Labelled { label, place } in &wish.key_variables {
         let text = variable(place)
             .with_context(|| format!("the variable of credential {label:?} is not set"))?;
-        all.push(seal(keyring, &wish.name, label, &text)?);
+        all.push(seal(
+            keyring,
+            &wish.name,
+            label,
+            &checked(auth, label, &text)?,
+        )?);
     }
     if let Some(label) = &wish.key_stdin {
         let text = read_stdin().context("the credential cannot be read from standard input")?;
-        all.push(seal(keyring, &wish.name, label, &text)?);
+        all.push(seal(
+            keyring,
+            &wish.name,
+            label,
+            &checked(auth, label, &text)?,
+        )?);
     }
     if all.is_empty() {
         bail!("a channel needs a credential: add --key-file, --key-env or --key-stdin");
@@ -94,19 +113,32 @@ fn open_text(keyring: &Keyring, context: &[u8], sealed: &[u8]) -> anyhow::Result
     Ok(Secret::new(text.to_owned()))
 }
 
+/// A credential that the provider's way in can use.
+fn checked(auth: &Auth, label: &str, text: &Secret) -> anyhow::Result<Secret> {
+    let text = text.reveal().trim();
+    if text.is_empty() || text.len() > CREDENTIAL_MAX_BYTES {
+        bail!("credential {label:?} must have 1 to {CREDENTIAL_MAX_BYTES} characters");
+    }
+    let is_line = text.bytes().all(|byte| byte.is_ascii_graphic());
+    match auth {
+        Auth::Bearer | Auth::Header(_) | Auth::SigV4(_) if !is_line => {
+            bail!("credential {label:?} must be one line of visible ASCII characters");
+        }
+        // A file of JSON has lines.
+        Auth::Bearer | Auth::Header(_) | Auth::SigV4(_) | Auth::GoogleServiceAccount => {}
+    }
+    let text = Secret::new(text.to_owned());
+    Opened::new(auth, &text).with_context(|| format!("credential {label:?} cannot be used"))?;
+    Ok(text)
+}
+
 fn seal(
     keyring: &Keyring,
     channel: &str,
     label: &str,
     text: &Secret,
 ) -> anyhow::Result<SealedCredential> {
-    let text = text.reveal().trim();
-    if text.is_empty() || text.len() > CREDENTIAL_MAX_BYTES {
-        bail!("credential {label:?} must have 1 to {CREDENTIAL_MAX_BYTES} characters");
-    }
-    if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
-        bail!("credential {label:?} must be one line of visible ASCII characters");
-    }
+    let text = text.reveal();
     let context = credential_context(channel, label);
     let binding = Binding::of_operator(&context);
     Ok(SealedCredential {
@@ -157,5 +189,33 @@ mod tests {
         assert_eq!(hint("sk-0123456789abc"), "…9abc");
         assert_eq!(hint("sk-0123456789ab"), "…");
         assert_eq!(hint(""), "…");
+    }
+
+    #[test]
+    fn a_credential_that_its_provider_cannot_use_is_refused_without_being_quoted() {
+        let aws = Auth::SigV4("bedrock".to_owned());
+        let check = |auth: &Auth, text: &str| {
+            let checked = checked(auth, "main", &Secret::new(text.to_owned()));
+            checked.map(|text| text.reveal().to_owned())
+        };
+        assert_eq!(check(&Auth::Bearer, " sk-1\n").unwrap(), "sk-1");
+        assert_eq!(
+            check(&aws, "AKID:secret@eu-west-1\n").unwrap(),
+            "AKID:secret@eu-west-1"
+        );
+        for (auth, text, words) in [
+            (&Auth::Bearer, "canary 1", "one line of visible ASCII"),
+            (&aws, "canary", "ACCESS_KEY_ID:SECRET"),
+            (&aws, "canary:1\n2", "one line of visible ASCII"),
+            (
+                &Auth::GoogleServiceAccount,
+                "{\n\"canary\": 1 }",
+                "must be JSON with type",
+            ),
+            (&Auth::GoogleServiceAccount, "", "must have 1 to"),
+        ] {
+            let said = format!("{:#}", check(auth, text).unwrap_err());
+            assert!(said.contains(words) && !said.contains("canary"), "{said}");
+        }
     }
 }

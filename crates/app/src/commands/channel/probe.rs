@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use bytes::Bytes;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
@@ -14,7 +14,7 @@ use trunkline_db::Database;
 use trunkline_keyring::Keyring;
 use trunkline_store::channels::{self, Channel, Credential};
 use trunkline_terms::Secret;
-use trunkline_upstream::{Auth, Client, Deadlines, Outgoing, Provider, Proxy};
+use trunkline_upstream::{Addressing, Auth, Client, Deadlines, Outgoing, Provider, Proxy};
 
 use super::{credentials, known_provider, providers, unknown};
 use crate::commands::keyring;
@@ -128,7 +128,10 @@ impl Place<'_> {
             anyhow::bail!("the upstream said {}", answer.status.as_u16());
         }
         let body = answer.whole(MAX_ANSWER_BYTES).await?;
-        found.models = names_in(&body);
+        // Azure lists what could be deployed, and a channel's models are deployments.
+        if self.provider.addressing == Addressing::Plain {
+            found.models = names_in(&body);
+        }
         Ok(())
     }
 
@@ -144,6 +147,9 @@ impl Place<'_> {
             Auth::Header(name) => {
                 let name = HeaderName::from_bytes(name.as_bytes()).context("the auth header")?;
                 (name, secret.reveal().to_owned())
+            }
+            Auth::SigV4(_) | Auth::GoogleServiceAccount => {
+                bail!("such a credential cannot be tried yet: it is made for each call")
             }
         };
         let mut value = HeaderValue::from_str(&text).context("the credential as a header")?;
@@ -165,7 +171,17 @@ fn models_address(channel: &Channel, provider: &Provider) -> anyhow::Result<Uri>
             provider.name
         )
     })?;
-    let address = format!("{base}/models").parse();
+    let list = match &provider.addressing {
+        Addressing::Plain => "/models".to_owned(),
+        Addressing::Azure { api_version } => format!("/openai/models?api-version={api_version}"),
+        Addressing::Bedrock | Addressing::Vertex => {
+            bail!(
+                "{} has no list of models that could be asked for",
+                provider.name
+            )
+        }
+    };
+    let address = format!("{base}{list}").parse();
     address.with_context(|| format!("{base} is not an address"))
 }
 

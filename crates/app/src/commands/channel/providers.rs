@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use trunkline_terms::EndpointType;
-use trunkline_upstream::{Auth, Format, Provider, Quirk};
+use trunkline_upstream::{Format, Provider, Quirk};
 
 use crate::config::Config;
 use crate::output::Output;
@@ -31,7 +31,7 @@ fn cells(provider: &Provider) -> Vec<String> {
     vec![
         provider.name.clone(),
         address.unwrap_or("(the channel says)").to_owned(),
-        auth(provider),
+        provider.auth.words(),
         formats(provider).join(" "),
         quirks(provider).join(" "),
     ]
@@ -44,7 +44,7 @@ fn object(provider: &Provider) -> Value {
     json!({
         "name": provider.name,
         "base_url": provider.base_url,
-        "auth": auth(provider),
+        "auth": provider.auth.words(),
         "formats": formats(provider),
         "quirks": quirks(provider),
         "endpoint_types": served.map(EndpointType::name).collect::<Vec<_>>(),
@@ -53,13 +53,6 @@ fn object(provider: &Provider) -> Value {
         "idle_ms": provider.idle_ms,
         "total_ms": provider.total_ms,
     })
-}
-
-fn auth(provider: &Provider) -> String {
-    match &provider.auth {
-        Auth::Bearer => "bearer".to_owned(),
-        Auth::Header(name) => format!("header:{name}"),
-    }
 }
 
 fn formats(provider: &Provider) -> Vec<&'static str> {

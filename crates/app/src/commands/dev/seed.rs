@@ -26,13 +26,62 @@ const CATALOG: &str = include_str!("catalog.toml");
 /// The simulator takes any.
 const SIMULATOR_KEY: &str = "sk-simulator-development";
 
+/// In which format the simulator is asked, so that each can be tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Way {
+    Chat,
+    Responses,
+    Claude,
+    Gemini,
+}
+
 /// What was made.
 pub(super) struct Seeded {
     pub(super) account: AccountId,
     pub(super) key: String,
 }
 
-/// Makes a customer and a channel. Each start makes new ones: a key is shown once, and the simulator
+// === impl Way ===
+
+impl Way {
+    fn of(name: &str, entry: &Entry) -> Self {
+        match (entry.vendor.as_deref(), name) {
+            (Some("anthropic"), _) | (_, "sim-claude" | "gemini-sim-claude") => Self::Claude,
+            (_, "sim-responses" | "gemini-sim-responses") => Self::Responses,
+            (Some("google"), _) | (_, "sim-gemini" | "gemini-sim") => Self::Gemini,
+            (Some(_) | None, _) => Self::Chat,
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Chat => "simulator",
+            Self::Responses => "simulator-responses",
+            Self::Claude => "simulator-claude",
+            Self::Gemini => "simulator-gemini",
+        }
+    }
+
+    /// A provider that speaks this format and no other.
+    fn provider(self) -> &'static str {
+        match self {
+            Self::Chat => "simulator",
+            Self::Responses => "simulator_responses",
+            Self::Claude => "anthropic",
+            Self::Gemini => "google",
+        }
+    }
+
+    /// Where the simulator hears it; `simulator` ends with `/v1`.
+    fn address(self, simulator: &str) -> String {
+        match self {
+            Self::Chat | Self::Responses | Self::Claude => simulator.to_owned(),
+            Self::Gemini => format!("{simulator}beta"),
+        }
+    }
+}
+
+/// Makes a customer and its channels. Each start makes new ones: a key is shown once, and the simulator
 /// has another address.
 pub(super) async fn plant(
     console: &Database,
@@ -79,7 +128,7 @@ async fn plant_in(
     let made = keys::create(tx, &new, &chance::bytes::<SECRET_BYTES>()?).await?;
     desk::register_key(tx, account, made.key.id, None).await?;
     let catalog = catalog()?;
-    let models = served(&catalog);
+    let ways = served(&catalog);
     let signed = Signed {
         author: "trunkline dev",
         note: "what dev sells",
@@ -89,8 +138,11 @@ async fn plant_in(
     for old in channels::list(tx).await? {
         channels::set_state(tx, old.id, channels::ChannelState::Off).await?;
     }
-    let name = format!("simulator-{}", made.key.id);
-    add_channel(tx, keyring, (&name, simulator), &models).await?;
+    for (way, models) in &ways {
+        let name = format!("{}-{}", way.word(), made.key.id);
+        let address = way.address(simulator);
+        add_channel(tx, keyring, (&name, way.provider(), &address), models).await?;
+    }
     Ok(Seeded {
         account,
         key: made.plain.reveal().to_owned(),
@@ -124,26 +176,29 @@ fn missing(mut catalog: Document, before: &Book) -> Change {
     Change::adding(catalog, before)
 }
 
-/// Every model that takes chat completions is served: its own name at the simulator, or a stand-in.
-fn served(catalog: &Document) -> BTreeMap<String, String> {
+/// Every model that takes chat completions is served: its own name at the simulator, or a stand-in,
+/// asked in the format of its vendor.
+fn served(catalog: &Document) -> BTreeMap<Way, BTreeMap<String, String>> {
     let chats = catalog.models.iter().filter(|(_, entry)| {
         entry.serves(EndpointType::Openai) && entry.specs.kind == Some(ModelKind::Llm)
     });
-    let stand_in = |(name, entry): (&String, &Entry)| {
+    let mut ways: BTreeMap<Way, BTreeMap<String, String>> = BTreeMap::new();
+    for (name, entry) in chats {
         let theirs = match entry.vendor.as_deref() {
+            _ if entry.reasons() => THINKING.to_owned(),
             Some("simulator") => name.clone(),
-            Some(_) | None if entry.reasons() => THINKING.to_owned(),
             Some(_) | None => PLAIN.to_owned(),
         };
-        (name.clone(), theirs)
-    };
-    chats.map(stand_in).collect()
+        let models = ways.entry(Way::of(name, entry)).or_default();
+        models.insert(name.clone(), theirs);
+    }
+    ways
 }
 
 async fn add_channel(
     tx: &mut trunkline_db::Tx,
     keyring: &Keyring,
-    (name, simulator): (&str, &str),
+    (name, provider, address): (&str, &str, &str),
     models: &BTreeMap<String, String>,
 ) -> anyhow::Result<()> {
     let context = credential_context(name, "main");
@@ -151,8 +206,8 @@ async fn add_channel(
     let sealed = keyring.seal(Purpose::Credentials, &binding, SIMULATOR_KEY.as_bytes())?;
     let new = NewChannel {
         name,
-        provider: "simulator",
-        base_url: Some(simulator),
+        provider,
+        base_url: Some(address),
         priority: 0,
         weight: 1,
         region: None,

@@ -1,0 +1,43 @@
+//! How many tokens a request has: free, and a guess unless an upstream is asked.
+
+use bytes::Bytes;
+use http::StatusCode;
+use trunkline_wire::gemini::count_request;
+use trunkline_wire::{Format, InPath, Request, claude_messages, gemini};
+
+use crate::caller::Caller;
+use crate::entrance::Entrance;
+use crate::fault::Fault;
+use crate::gateway::Gateway;
+use crate::reply::{self, Answered, set_warnings};
+
+impl Gateway {
+    /// Counts a request, in the shape of the interface that was called.
+    pub(crate) fn count_tokens(
+        &self,
+        caller: &Caller,
+        entrance: Entrance,
+        path: InPath<'_>,
+        body: Bytes,
+    ) -> Result<Answered, Fault> {
+        caller.check_endpoint(entrance.word)?;
+        let body = match entrance.format {
+            Format::Gemini => Bytes::from(count_request(&body)?),
+            Format::OpenaiChat | Format::ClaudeMessages | Format::OpenaiResponses => body,
+        };
+        let request = Request::read(entrance.format, body, path)?;
+        let book = &self.inner.shelf.get().book;
+        caller.sale(book, request.model())?;
+        let tokens = request.input_estimate.max(1);
+        let body = match entrance.format {
+            Format::Gemini => gemini::count_answer(tokens),
+            Format::OpenaiChat | Format::ClaudeMessages | Format::OpenaiResponses => {
+                claude_messages::count_answer(tokens)
+            }
+        };
+        let body = Bytes::from(body);
+        let mut answer = reply::bytes_of(StatusCode::OK, body, "application/json");
+        set_warnings(answer.headers_mut(), &["usage_estimated".into()]);
+        Ok(answer)
+    }
+}

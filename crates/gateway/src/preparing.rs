@@ -1,0 +1,220 @@
+//! What is sent to one channel: the caller's own bytes where it speaks the caller's format, otherwise
+//! the conversation written in the format it does speak, with notes of what could not be said.
+
+use bytes::Bytes;
+use trunkline_catalog::{Fate, Note as Told};
+use trunkline_upstream::{Addressing, BodyRules, Quirk, Task};
+use trunkline_wire::canon::{
+    Conversation, Loss, Note, Notes, Signature, Target, Thread, marks_in, without_marks,
+};
+use trunkline_wire::{Format, Outgoing, Refusal, patch_at, scan, write_request};
+
+use crate::choose::{choose, spoken_as};
+use crate::fault::{Fault, Kind};
+use crate::fields::trapped;
+use crate::gateway::Gateway;
+use crate::quoted::Quoted;
+use crate::roster::Live;
+
+/// A request as one channel gets it.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    pub(crate) body: Bytes,
+    /// What the channel is spoken to in.
+    pub(crate) to: Format,
+    /// What its answer needs to be understood.
+    pub(crate) thread: Thread,
+    /// What could not be said.
+    pub(crate) notes: Notes,
+}
+
+/// Prepares one request for channel after channel; the conversation is read once, and only if somebody
+/// needs it.
+pub(crate) struct Preparing<'a> {
+    quoted: &'a Quoted,
+    canon: Option<Result<Conversation, Refusal>>,
+    seals: Vec<Signature>,
+}
+
+impl<'a> Preparing<'a> {
+    pub(crate) fn new(quoted: &'a Quoted) -> Self {
+        Self {
+            quoted,
+            canon: None,
+            seals: marks_in(quoted.request.body()),
+        }
+    }
+
+    /// The channel whose thoughts are in the conversation, if it is one.
+    pub(crate) fn home(&self) -> Option<&str> {
+        self.seals.last()?.channel.as_deref()
+    }
+
+    /// What a channel gets; none if it speaks nothing that this could be said in.
+    pub(crate) fn for_channel(&mut self, live: &Live) -> Option<Result<Prepared, Fault>> {
+        let caller = self.quoted.format();
+        let to = choose(caller, &live.provider.formats)?;
+        // What is continued is only there, and only in this format; what is relayed is not translated.
+        let bound = self.quoted.continues.is_some() || self.quoted.entrance.small.is_some();
+        if bound && to != caller {
+            return None;
+        }
+        let prepared = if to == caller && !self.has_foreign_seals(to, live) {
+            Ok(self.same(to, live))
+        } else {
+            self.translated(to, live)
+        };
+        Some(prepared.and_then(|prepared| self.allowed(prepared)))
+    }
+
+    fn has_foreign_seals(&self, to: Format, live: &Live) -> bool {
+        let mut seals = self.seals.iter();
+        seals.any(|seal| !seal.belongs_to(to, Some(&live.mark)))
+    }
+
+    /// Refusals, and in strict mode every loss, are the caller's to decide about.
+    fn allowed(&self, prepared: Prepared) -> Result<Prepared, Fault> {
+        if let Some(note) = prepared.notes.first_refused() {
+            let text = format!(
+                "`{}` cannot be sent to this model's upstream: {}; nothing was charged",
+                note.field, note.why
+            );
+            let fault = Fault::new(Kind::Rule(note.loss.code().to_owned()), text);
+            return Err(fault.at(&note.field));
+        }
+        match prepared.notes.all().first() {
+            Some(note) if self.quoted.strict => Err(trapped(&told(note))),
+            Some(_) | None => Ok(prepared),
+        }
+    }
+
+    fn same(&self, to: Format, live: &Live) -> Prepared {
+        let quoted = self.quoted;
+        let rules = live.provider.body_rules(spoken_as(to), Task::Generate);
+        let mut without = quoted.without.clone();
+        without.extend(rules.without.iter().map(|field| (*field).to_owned()));
+        let mut with = quoted.with.clone();
+        let owned = |(field, json): &(&str, &str)| ((*field).to_owned(), (*json).to_owned());
+        with.extend(rules.set.iter().map(owned));
+        with.extend(self.flags(live));
+        let quirk = |quirk| live.provider.has(quirk);
+        let out = Outgoing {
+            model: live.upstream_model(quoted.request.model()),
+            max_output: self.cap(to),
+            max_tokens_only: quirk(Quirk::MaxTokensOnly),
+            no_stream_options: quirk(Quirk::NoStreamOptions),
+            without: &without,
+            with: &with,
+        };
+        let mut body = quoted.request.outgoing(&out);
+        if !self.seals.is_empty() {
+            body = Bytes::from(without_marks(&body, to, &live.mark));
+        }
+        Prepared {
+            body,
+            to,
+            thread: Thread::default(),
+            notes: Notes::default(),
+        }
+    }
+
+    /// Bedrock takes Anthropic's flags in the body, and no header.
+    fn flags(&self, live: &Live) -> Option<(String, String)> {
+        let sent = self.quoted.forwarded.get("anthropic-beta")?.to_str().ok()?;
+        let words = sent
+            .split(',')
+            .map(str::trim)
+            .filter(|word| !word.is_empty());
+        let words: Vec<&str> = words.collect();
+        let in_body = live.provider.addressing == Addressing::Bedrock;
+        in_body.then(|| {
+            (
+                "anthropic_beta".to_owned(),
+                serde_json::json!(words).to_string(),
+            )
+        })
+    }
+
+    /// The length that is written out. Anthropic wants one always.
+    fn cap(&self, to: Format) -> Option<u64> {
+        let most = || self.quoted.sale.model.entry().specs.max_output();
+        match to {
+            Format::ClaudeMessages => Some(self.quoted.cap.unwrap_or_else(most)),
+            Format::OpenaiChat | Format::OpenaiResponses | Format::Gemini => self.quoted.cap,
+        }
+    }
+
+    fn translated(&mut self, to: Format, live: &Live) -> Result<Prepared, Fault> {
+        let (quoted, cap) = (self.quoted, self.cap(to));
+        let read = self.canon.get_or_insert_with(|| {
+            let mut conversation = quoted.request.canon()?;
+            for path in &quoted.without {
+                conversation.leave_out(quoted.request.word_of(path));
+            }
+            Ok(conversation)
+        });
+        let conversation = read
+            .as_ref()
+            .map_err(|refusal| Fault::from(refusal.clone()))?;
+        let quirk = |quirk| live.provider.has(quirk);
+        let target = Target {
+            model: live.upstream_model(quoted.request.model()),
+            max_output: cap,
+            thinks_by_effort: quoted.sale.model.entry().specs.thinks_by_effort(),
+            channel: Some(&live.mark),
+            max_tokens_only: quirk(Quirk::MaxTokensOnly),
+            no_stream_options: quirk(Quirk::NoStreamOptions),
+        };
+        let written = write_request(to, conversation, &target);
+        let rules = live.provider.body_rules(spoken_as(to), Task::Generate);
+        Ok(Prepared {
+            body: Bytes::from(ruled(written.body, rules)),
+            to,
+            thread: written.thread,
+            notes: written.notes,
+        })
+    }
+}
+
+/// A body as a way in wants it.
+fn ruled(body: Vec<u8>, rules: BodyRules) -> Vec<u8> {
+    if rules == BodyRules::default() {
+        return body;
+    }
+    let Ok(object) = scan(&body) else {
+        return body;
+    };
+    let without = rules.without.iter();
+    let without = without.map(|field| ((*field).to_owned(), None));
+    let set = rules.set.iter();
+    let set = set.map(|(field, json)| ((*field).to_owned(), Some(json.as_bytes().to_vec())));
+    patch_at(&object, &without.chain(set).collect::<Vec<_>>())
+}
+
+/// A loss as the field report tells it.
+pub(crate) fn told(note: &Note) -> Told {
+    let fate = match note.loss {
+        Loss::Dropped | Loss::Refused => Fate::Ignored,
+        Loss::Approximated => Fate::Rewritten,
+    };
+    Told::told(note.field.clone(), fate, note.loss.code(), note.why.clone())
+}
+
+impl Gateway {
+    /// Adds to a quote what would be lost on the way to the channel that would be asked first.
+    pub(crate) fn foresee(&self, quoted: &mut Quoted) -> Result<(), Fault> {
+        let roster = self.inner.roster.get();
+        let mut preparing = Preparing::new(quoted);
+        let order = self.order(&roster, &preparing, quoted);
+        let first = order.iter().find_map(|live| preparing.for_channel(live));
+        let notes = match first {
+            Some(prepared) => prepared?.notes,
+            None => return Ok(()),
+        };
+        notes
+            .all()
+            .iter()
+            .for_each(|note| quoted.report.say(told(note)));
+        Ok(())
+    }
+}

@@ -1,0 +1,258 @@
+//! Every format to every model: what a caller of each sees of what an upstream of each says, streamed and
+//! whole, and that the charge is what the upstream made.
+
+use serde_json::{Value, json};
+
+use crate::couples::{Couple, house, in_each, quote, same, unit};
+use crate::house::Wishes;
+use crate::tongue::{TOOLS, Tongue, Wanted, Why};
+
+/// What the upstream got.
+fn sent(body: &[u8]) -> String {
+    String::from_utf8(body.to_vec()).unwrap()
+}
+
+fn is_loss(code: &str) -> bool {
+    code.starts_with("translation_")
+}
+
+fn words(text: &str) -> usize {
+    text.split_whitespace().count()
+}
+
+// covers: G-1-03, G-1-04, G-1-05, G-4-02, G-4-03, D-1-39, D-1-40
+#[tokio::test]
+async fn text_and_a_system_text_pass_between_all_formats() {
+    let house = house(Wishes::default()).await;
+    in_each(&house, Couple::all(), async |house, couple| {
+        let wanted = Wanted {
+            prompt: "Say hello [[tokens:7]]",
+            system: Some("You are a lighthouse keeper"),
+            ..Wanted::default()
+        };
+        let (got, heard) = couple.ask(house, wanted).await?;
+        same(
+            "text",
+            heard.text.trim(),
+            "sim1 sim2 sim3 sim4 sim5 sim6 sim7",
+        )?;
+        same("why", heard.why.as_str(), couple.caller.why(Why::End))?;
+        let (_, truth) = couple.billed(house, (&got, &heard)).await?;
+        same("words", truth.completion_tokens, 7)?;
+        let sent = sent(&truth.body);
+        same("system", sent.matches("lighthouse keeper").count(), 1)
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_call_of_a_tool_comes_back_and_its_result_is_understood() {
+    let house = house(Wishes::default()).await;
+    in_each(&house, Couple::all(), async |house, couple| {
+        let wanted = Wanted {
+            prompt: "How is the weather? [[tool:get_weather]]",
+            tools: true,
+            ..Wanted::default()
+        };
+        let (got, heard) = couple.ask(house, wanted).await?;
+        same("why", heard.why.as_str(), couple.caller.why(Why::Tools))?;
+        let names: Vec<&str> = heard.calls.iter().map(|call| call.name.as_str()).collect();
+        same("calls", names, vec![TOOLS[0]])?;
+        same(
+            "arguments",
+            &heard.calls[0].arguments,
+            &json!({ "city": "sim" }),
+        )?;
+        couple.billed(house, (&got, &heard)).await?;
+        let next = heard.sent_back(couple.caller, couple.body(wanted));
+        let (got, heard) = couple.ask_again(house, &couple.model(), &next).await?;
+        same("calls", heard.calls.len(), 0)?;
+        same("words", words(&heard.text) > 0, true)?;
+        same("why", heard.why.as_str(), couple.caller.why(Why::End))?;
+        let (_, truth) = couple.billed(house, (&got, &heard)).await?;
+        let sent = sent(&truth.body);
+        same("result", sent.contains("get_weather says 17"), true)
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn calls_at_once_come_back_in_order_and_each_result_finds_its_call() {
+    let house = house(Wishes::default()).await;
+    in_each(&house, Couple::all(), async |house, couple| {
+        let prompt = format!("Both, please {}", couple.upstream.calls_at_once());
+        let wanted = Wanted {
+            prompt: &prompt,
+            tools: true,
+            ..Wanted::default()
+        };
+        let (got, heard) = couple.ask(house, wanted).await?;
+        let names: Vec<&str> = heard.calls.iter().map(|call| call.name.as_str()).collect();
+        same("calls", names, TOOLS.to_vec())?;
+        same("why", heard.why.as_str(), couple.caller.why(Why::Tools))?;
+        couple.billed(house, (&got, &heard)).await?;
+        let next = heard.sent_back(couple.caller, couple.body(wanted));
+        let (got, heard) = couple.ask_again(house, &couple.model(), &next).await?;
+        same("why", heard.why.as_str(), couple.caller.why(Why::End))?;
+        let (_, truth) = couple.billed(house, (&got, &heard)).await?;
+        let sent = sent(&truth.body);
+        for name in TOOLS {
+            same(name, sent.contains(&format!("{name} says 17")), true)?;
+        }
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_thought_is_shown_and_its_seal_comes_home_in_the_next_turn() {
+    let house = house(Wishes::default()).await;
+    in_each(&house, Couple::all(), async |house, couple| {
+        let wanted = Wanted {
+            prompt: "Think about it [[reasoning:6]] [[tool:get_weather]]",
+            tools: true,
+            thinks: true,
+            ..Wanted::default()
+        };
+        let (got, heard) = couple.ask(house, wanted).await?;
+        let thought = match (couple.caller, couple.upstream) {
+            // Chat has no way to ask that these show what they think.
+            (Tongue::Chat, Tongue::Responses | Tongue::Gemini) => "",
+            _ => "sim1 sim2 sim3 sim4 sim5 sim6",
+        };
+        same("thought", heard.thought.trim(), thought)?;
+        same("thoughts told", heard.tokens.reasoning, 6)?;
+        same("calls", heard.calls.len(), 1)?;
+        couple.billed(house, (&got, &heard)).await?;
+        let next = heard.sent_back(couple.caller, couple.body(wanted));
+        // The simulator looks at its seals and refuses what it did not make.
+        let (got, heard) = couple.ask_again(house, &couple.thinker(), &next).await?;
+        same("calls", heard.calls.len(), 0)?;
+        let (row, truth) = couple.billed(house, (&got, &heard)).await?;
+        // Nothing of the thought is lost; what else is has no word over there.
+        let quoted = quote(house, couple, &couple.thinker(), &next).await.json();
+        let notes = quoted["fields"].as_array().ok_or("no notes")?.iter();
+        let lost = notes.filter(|note| note["code"].as_str().is_some_and(is_loss));
+        let lost: Vec<&str> = lost.filter_map(|note| note["field"].as_str()).collect();
+        let known = [
+            "thinking.budget_tokens",
+            "generationConfig.thinkingConfig.thinkingBudget",
+        ];
+        let other = lost.iter().any(|field| !known.contains(field));
+        same("other losses", other, false).map_err(|what| format!("{what}: {lost:?}"))?;
+        let warned = row.warnings.iter().any(|code| is_loss(code));
+        same("warned", warned, !lost.is_empty())?;
+        let sent = sent(&truth.body);
+        if let Some(seal) = couple.upstream.seal_field() {
+            same("seal", sent.contains(seal), true).map_err(|what| format!("{what}: {sent}"))?;
+        }
+        same("mark of ours", sent.contains("tlsig1"), false)
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_picture_reaches_every_upstream() {
+    let house = house(Wishes::default()).await;
+    in_each(&house, Couple::all(), async |house, couple| {
+        let wanted = Wanted {
+            prompt: "What is this? [[tokens:4]]",
+            image: true,
+            ..Wanted::default()
+        };
+        let (got, heard) = couple.ask(house, wanted).await?;
+        same("words", words(&heard.text), 4)?;
+        let (row, truth) = couple.billed(house, (&got, &heard)).await?;
+        let sent = sent(&truth.body);
+        same("picture", sent.contains(crate::tongue::PNG), true)?;
+        // Google alone tells the tokens of pictures apart.
+        let seen = match couple.upstream {
+            Tongue::Gemini => 258,
+            Tongue::Chat | Tongue::Messages | Tongue::Responses => 0,
+        };
+        same("image_input", unit(&row, "image_input"), seen)
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn structured_output_keeps_to_the_schema_in_every_pair() {
+    let house = house(Wishes::default()).await;
+    in_each(&house, Couple::all(), async |house, couple| {
+        let wanted = Wanted {
+            prompt: "Answer as JSON",
+            schema: true,
+            ..Wanted::default()
+        };
+        let (got, heard) = couple.ask(house, wanted).await?;
+        let read: Value = serde_json::from_str(&heard.text)
+            .map_err(|error| format!("{error}: {}", heard.text))?;
+        same("fields", read["answer"].is_string(), true)?;
+        same("why", heard.why.as_str(), couple.caller.why(Why::End))?;
+        couple.billed(house, (&got, &heard)).await?;
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_answer_that_reached_its_length_says_so_in_the_callers_words() {
+    let house = house(Wishes::default()).await;
+    in_each(&house, Couple::all(), async |house, couple| {
+        let wanted = Wanted {
+            prompt: "Go on [[tokens:100]]",
+            most: Some(20),
+            ..Wanted::default()
+        };
+        let (got, heard) = couple.ask(house, wanted).await?;
+        same("words", words(&heard.text), 20)?;
+        same("why", heard.why.as_str(), couple.caller.why(Why::Length))?;
+        couple.billed(house, (&got, &heard)).await?;
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_answer_that_was_withheld_says_so_in_the_callers_words() {
+    let house = house(Wishes::default()).await;
+    in_each(&house, Couple::all(), async |house, couple| {
+        let prompt = format!("Something bad {}", couple.upstream.filtered());
+        let wanted = Wanted {
+            prompt: &prompt,
+            ..Wanted::default()
+        };
+        let (got, heard) = couple.ask(house, wanted).await?;
+        same("why", heard.why.as_str(), couple.caller.why(Why::Filtered))?;
+        couple.billed(house, (&got, &heard)).await?;
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_model_that_says_no_is_heard_in_every_format() {
+    let house = house(Wishes::default()).await;
+    let openai = [Tongue::Chat, Tongue::Responses];
+    in_each(&house, Couple::all(), async |house, couple| {
+        let wanted = Wanted {
+            prompt: "Something bad [[refusal:3]]",
+            ..Wanted::default()
+        };
+        let (got, heard) = couple.ask(house, wanted).await?;
+        let said = format!("{}{}", heard.refusal, heard.text);
+        same("words", words(&said), 3)?;
+        // OpenAI's formats have words for it; the others say it by how they end.
+        if [couple.caller, couple.upstream]
+            .iter()
+            .all(|it| openai.contains(it))
+        {
+            same("refusal", words(&heard.refusal), 3)?;
+        } else {
+            same("why", heard.why.as_str(), couple.caller.why(Why::Filtered))?;
+        }
+        couple.billed(house, (&got, &heard)).await?;
+        Ok(())
+    })
+    .await;
+}

@@ -1,0 +1,352 @@
+//! Errors in the shape of the interface that was called: status, our code, the format's own word, the
+//! request's id, and that nothing was charged.
+
+use bytes::Bytes;
+use http::Method;
+use serde_json::{Value, json};
+use trunkline_store::PolicyFields;
+
+use crate::couples::{ALL, Couple, Rests, error_inside, house, in_each, is_ending, row_of, same};
+use crate::heard::{Sse, wrong};
+use crate::house::{CANARY, Got, House, Wishes};
+use crate::tongue::{Tongue, Wanted};
+
+/// One row of the error table.
+struct Row {
+    status: u16,
+    code: &'static str,
+    /// Anthropic's word, and Google's.
+    words: [&'static str; 2],
+    /// OpenAI's `type`.
+    family: &'static str,
+    param: Option<&'static str>,
+}
+
+fn ask(couple: Couple) -> Value {
+    couple.body(Wanted {
+        prompt: "Hello [[tokens:3]]",
+        ..Wanted::default()
+    })
+}
+
+fn callers() -> Vec<Couple> {
+    let all = Couple::all().into_iter();
+    all.filter(|couple| couple.caller == couple.upstream)
+        .collect()
+}
+
+/// Whether an answer is this error, in the caller's shape.
+fn is(couple: Couple, got: &Got, row: &Row) -> Result<(), String> {
+    let text = got.text();
+    let told = |what: String| format!("{what}: {text}");
+    same("status", got.status.as_u16(), row.status).map_err(told)?;
+    is_shaped(couple, got, &got.json(), row)?;
+    same("secret", text.contains(CANARY), false)
+}
+
+fn is_shaped(couple: Couple, got: &Got, body: &Value, row: &Row) -> Result<(), String> {
+    let error = wrong(couple.caller, body);
+    let told = |what: String| format!("{what}: {body}");
+    same("code", error.code.as_str(), row.code).map_err(told)?;
+    let word = match couple.caller {
+        Tongue::Chat | Tongue::Responses => row.family,
+        Tongue::Messages => row.words[0],
+        Tongue::Gemini => row.words[1],
+    };
+    same("word", error.kind.as_str(), word).map_err(told)?;
+    same("request_id", error.request_id, got.header("x-request-id")).map_err(told)?;
+    same("charged", error.charged.unwrap_or(false), false)?;
+    same("message", error.message.is_empty(), false)?;
+    let mut names: Vec<&str> = Vec::new();
+    names.extend(
+        body["error"]
+            .as_object()
+            .unwrap()
+            .keys()
+            .map(String::as_str),
+    );
+    let wants: &[&str] = match couple.caller {
+        Tongue::Chat | Tongue::Responses => {
+            if let Some(param) = row.param {
+                same("param", error.param.as_deref(), Some(param)).map_err(told)?;
+            }
+            &[
+                "message",
+                "type",
+                "param",
+                "code",
+                "request_id",
+                "charged",
+                "retryable",
+                "doc_url",
+            ]
+        }
+        Tongue::Messages => &["type", "message", "code"],
+        Tongue::Gemini => {
+            same("number", &body["error"]["code"], &json!(row.status)).map_err(told)?;
+            &["code", "message", "status", "details"]
+        }
+    };
+    for name in wants {
+        same(name, names.contains(name), true).map_err(told)?;
+    }
+    Ok(())
+}
+
+async fn cost_nothing(house: &House) -> Result<(), String> {
+    same("left", house.posted_at_rest().await, ALL)
+}
+
+// covers: D-3-03, D-3-04, D-7-ERR-04, D-7-ERR-05
+#[tokio::test]
+async fn a_refusal_before_an_upstream_is_asked_has_the_shape_of_its_interface() {
+    let house = house(Wishes::default()).await;
+    let poor = house.make_account_key().await;
+    in_each(&house, callers(), async |house, couple| {
+        let caller = couple.caller;
+        let body = ask(couple);
+        let post = async |path: String, key: &str, body: &Value| {
+            let bytes = Bytes::from(body.to_string());
+            let to = (house.address, key);
+            Got::read(house.send_as(to, Method::POST, &path, bytes, &[]).await).await
+        };
+        let path = caller.path(&couple.model(), couple.stream);
+        let got = post(path.clone(), "sk-tl-nobody", &body).await;
+        let row = Row {
+            status: 401,
+            code: "invalid_api_key",
+            words: ["authentication_error", "UNAUTHENTICATED"],
+            family: "authentication_error",
+            param: None,
+        };
+        is(couple, &got, &row)?;
+        let mut unknown = body.clone();
+        if caller != Tongue::Gemini {
+            unknown["model"] = json!("gemini-nobody");
+        }
+        let path_of_unknown = caller.path("gemini-nobody", couple.stream);
+        let got = post(path_of_unknown, &house.key, &unknown).await;
+        let row = Row {
+            status: 404,
+            code: "model_not_found",
+            words: ["not_found_error", "NOT_FOUND"],
+            family: "not_found_error",
+            param: Some("model"),
+        };
+        is(couple, &got, &row)?;
+        let (field, mut bad) = match caller {
+            Tongue::Chat | Tongue::Messages => ("messages", body.clone()),
+            Tongue::Responses => ("input", body.clone()),
+            Tongue::Gemini => ("contents", body.clone()),
+        };
+        bad.as_object_mut().unwrap().remove(field);
+        let got = post(path.clone(), &house.key, &bad).await;
+        let row = Row {
+            status: 400,
+            code: "invalid_request",
+            words: ["invalid_request_error", "INVALID_ARGUMENT"],
+            family: "invalid_request_error",
+            param: Some(field),
+        };
+        is(couple, &got, &row)?;
+        let twice = body
+            .to_string()
+            .replacen('{', "{\"stream\":false,\"stream\":false,", 1);
+        let bytes = Bytes::from(twice);
+        let got = Got::read(house.send(Method::POST, &path, bytes).await).await;
+        same("twice", got.status.as_u16(), 400)?;
+        let got = post(path.clone(), &poor, &body).await;
+        let row = Row {
+            status: 402,
+            code: "insufficient_balance",
+            words: ["billing_error", "FAILED_PRECONDITION"],
+            family: "insufficient_quota",
+            param: None,
+        };
+        is(couple, &got, &row)?;
+        let error = &got.json()["error"];
+        for extra in ["required_usd", "available_usd", "reserved_usd"] {
+            same(extra, error[extra].is_string(), true)?;
+        }
+        let mut routeless = body.clone();
+        if caller != Tongue::Gemini {
+            routeless["model"] = json!("gemini-to-many");
+        }
+        let got = post(
+            caller.path("gemini-to-many", couple.stream),
+            &house.key,
+            &routeless,
+        )
+        .await;
+        let row = Row {
+            status: 503,
+            code: "no_available_route",
+            words: ["overloaded_error", "UNAVAILABLE"],
+            family: "upstream_error",
+            param: None,
+        };
+        is(couple, &got, &row)?;
+        same("asked", house.simulator.truth().len(), 0)?;
+        cost_nothing(house).await
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_key_that_may_not_use_an_endpoint_or_model_is_told_in_the_callers_shape() {
+    let house = house(Wishes::default()).await;
+    let rules = |endpoint: bool| PolicyFields {
+        endpoints: endpoint.then(|| vec!["nothing".to_owned()]),
+        models: (!endpoint).then(|| vec!["sim-fast".to_owned()]),
+        ..PolicyFields::default()
+    };
+    let keys = [
+        (house.make_key(rules(true)).await, "endpoint_not_allowed"),
+        (house.make_key(rules(false)).await, "model_not_allowed"),
+    ];
+    in_each(&house, callers(), async |house, couple| {
+        for (key, code) in &keys {
+            let path = couple.caller.path(&couple.model(), couple.stream);
+            let bytes = Bytes::from(ask(couple).to_string());
+            let to = (house.address, key.as_str());
+            let got = Got::read(house.send_as(to, Method::POST, &path, bytes, &[]).await).await;
+            let row = Row {
+                status: 403,
+                code,
+                words: ["permission_error", "PERMISSION_DENIED"],
+                family: "permission_error",
+                param: None,
+            };
+            is(couple, &got, &row)?;
+        }
+        cost_nothing(house).await
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_an_upstream_answers_instead_is_told_in_the_callers_shape_and_is_free() {
+    let rests = Rests::new();
+    let house = house(Wishes {
+        clock: rests.clock(),
+        ..Wishes::default()
+    })
+    .await;
+    let failed = |code: &'static str, status: u16, words: [&'static str; 2]| Row {
+        status,
+        code,
+        words,
+        family: "upstream_error",
+        param: None,
+    };
+    in_each(&house, Couple::all(), async |house, couple| {
+        for (fault, row) in [
+            (
+                "rate_limited:7",
+                Row {
+                    status: 429,
+                    code: "upstream_rate_limited",
+                    words: ["rate_limit_error", "RESOURCE_EXHAUSTED"],
+                    family: "rate_limit_error",
+                    param: None,
+                },
+            ),
+            (
+                "status:500",
+                failed("upstream_error", 502, ["api_error", "UNAVAILABLE"]),
+            ),
+            (
+                "status:529",
+                failed("upstream_error", 502, ["api_error", "UNAVAILABLE"]),
+            ),
+            (
+                "error_inside200",
+                failed("upstream_error", 502, ["api_error", "UNAVAILABLE"]),
+            ),
+        ] {
+            let prompt = format!("Hello [[fault:{fault}]]");
+            let body = couple.body(Wanted {
+                prompt: &prompt,
+                ..Wanted::default()
+            });
+            let got = couple.call_model(house, &couple.model(), &body, &[]).await;
+            is(couple, &got, &row).map_err(|what| format!("{fault}: {what}"))?;
+            let usage = row_of(house, &got).await;
+            same("outcome", usage.outcome.as_str(), "upstream_failed")?;
+            if row.status == 429 {
+                let seconds = got.header("retry-after").ok_or("no retry-after")?;
+                same("retry-after", seconds.as_str(), "7")?;
+            }
+            // A channel that failed rests for a while.
+            rests.rest();
+        }
+        cost_nothing(house).await
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_an_upstream_says_about_the_request_goes_back_in_the_callers_shape() {
+    let house = house(Wishes::default()).await;
+    in_each(&house, Couple::all(), async |house, couple| {
+        let body = couple.body(Wanted {
+            prompt: "Hello [[fault:status:400]]",
+            ..Wanted::default()
+        });
+        let got = couple.call_model(house, &couple.model(), &body, &[]).await;
+        same("status", got.status.as_u16(), 400).map_err(|it| format!("{it}: {}", got.text()))?;
+        let error = wrong(couple.caller, &got.json());
+        let word = match couple.caller {
+            Tongue::Chat | Tongue::Responses | Tongue::Messages => "invalid_request_error",
+            Tongue::Gemini => "INVALID_ARGUMENT",
+        };
+        same("word", error.kind.as_str(), word)?;
+        same("request_id", error.request_id, got.header("x-request-id"))?;
+        same("charged", error.charged.unwrap_or(false), false)?;
+        same("words", error.message.is_empty(), false)?;
+        let usage = row_of(house, &got).await;
+        same("outcome", usage.outcome.as_str(), "refused")?;
+        cost_nothing(house).await
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_error_in_the_middle_of_a_stream_is_the_formats_own_event_and_the_end() {
+    let house = house(Wishes::default()).await;
+    in_each(&house, Couple::streamed(), async |house, couple| {
+        let before = house.posted_at_rest().await;
+        let body = couple.body(Wanted {
+            prompt: "Hello [[tokens:20]] [[fault:error_frame_mid_stream:9]]",
+            ..Wanted::default()
+        });
+        let got = couple.call_model(house, &couple.model(), &body, &[]).await;
+        same("status", got.status.as_u16(), 200).map_err(|it| format!("{it}: {}", got.text()))?;
+        let error = error_inside(&got).ok_or("no error inside")?;
+        let row = Row {
+            status: 502,
+            code: "upstream_error",
+            words: ["api_error", "UNAVAILABLE"],
+            family: "upstream_error",
+            param: None,
+        };
+        is_shaped(couple, &got, &error, &row)?;
+        let frames = Sse::all(&got.text());
+        let last = frames.last().unwrap();
+        match couple.caller {
+            Tongue::Chat | Tongue::Gemini => same("event", last.event.as_deref(), None)?,
+            Tongue::Messages => same("event", last.event.as_deref(), Some("error"))?,
+            // Codex looks for this one; the SDKs stop at the `error` before it.
+            Tongue::Responses => same("event", last.event.as_deref(), Some("response.failed"))?,
+        }
+        let ends = frames.iter().filter(|it| is_ending(couple.caller, it));
+        same("endings", ends.count(), 0)?;
+        let usage = row_of(house, &got).await;
+        same("outcome", usage.outcome.as_str(), "upstream_failed")?;
+        same("left", house.posted_at_rest().await, before)?;
+        // One good call, or the channel would rest after a few bad ones.
+        let after = couple.call(house, &ask(couple)).await;
+        same("after", after.status.as_u16(), 200)
+    })
+    .await;
+}

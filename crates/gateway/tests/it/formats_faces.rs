@@ -1,0 +1,112 @@
+//! Every kind of token that an upstream tells apart is billed at its own face's price, whoever asks.
+
+use crate::couples::{Couple, house, in_each, same, unit};
+use crate::house::Wishes;
+use crate::tongue::{Tongue, Wanted};
+
+/// Long enough that parts of it can come from a cache.
+fn long(directives: &str) -> String {
+    format!("{} {directives}", "word ".repeat(60))
+}
+
+fn of(upstream: Tongue) -> Vec<Couple> {
+    let all = Couple::all().into_iter();
+    all.filter(|couple| couple.upstream == upstream).collect()
+}
+
+#[tokio::test]
+async fn tokens_read_from_a_cache_have_their_own_price() {
+    let house = house(Wishes::default()).await;
+    in_each(&house, Couple::all(), async |house, couple| {
+        let prompt = long("[[tokens:5]] [[cached:20]]");
+        let wanted = Wanted {
+            prompt: &prompt,
+            ..Wanted::default()
+        };
+        let (got, heard) = couple.ask(house, wanted).await?;
+        let (row, _) = couple.billed(house, (&got, &heard)).await?;
+        same("cache_read", unit(&row, "cache_read"), 20)?;
+        same("shown cached", heard.tokens.cached, 20)
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn tokens_written_to_a_cache_have_a_price_for_five_minutes_and_one_for_an_hour() {
+    let house = house(Wishes::default()).await;
+    in_each(&house, of(Tongue::Messages), async |house, couple| {
+        let prompt = long("[[tokens:5]] [[cached:10]] [[written_5m:7]] [[written_1h:3]]");
+        let wanted = Wanted {
+            prompt: &prompt,
+            ..Wanted::default()
+        };
+        let (got, heard) = couple.ask(house, wanted).await?;
+        let (row, _) = couple.billed(house, (&got, &heard)).await?;
+        same("cache_read", unit(&row, "cache_read"), 10)?;
+        same("cache_write", unit(&row, "cache_write"), 7)?;
+        same("cache_write_1h", unit(&row, "cache_write_1h"), 3)
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn cache_writes_of_the_responses_format_are_billed_as_such() {
+    let house = house(Wishes::default()).await;
+    in_each(&house, of(Tongue::Responses), async |house, couple| {
+        let prompt = long("[[tokens:5]] [[cached:10]] [[cache_write:7]]");
+        let wanted = Wanted {
+            prompt: &prompt,
+            ..Wanted::default()
+        };
+        let (got, heard) = couple.ask(house, wanted).await?;
+        let (row, truth) = couple.billed(house, (&got, &heard)).await?;
+        same("cache_write", unit(&row, "cache_write"), 7)?;
+        same("input", unit(&row, "input"), truth.prompt_tokens - 17)
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn thoughts_are_output_and_shown_apart() {
+    let house = house(Wishes::default()).await;
+    in_each(&house, Couple::all(), async |house, couple| {
+        let wanted = Wanted {
+            prompt: "Think [[tokens:5]] [[reasoning:9]]",
+            thinks: true,
+            ..Wanted::default()
+        };
+        let (got, heard) = couple.ask(house, wanted).await?;
+        let (row, _) = couple.billed(house, (&got, &heard)).await?;
+        same("output", unit(&row, "output"), 14)?;
+        same("shown output", heard.tokens.output, 14)?;
+        same("shown thoughts", heard.tokens.reasoning, 9)
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn sound_and_pictures_that_google_tells_apart_have_their_own_prices() {
+    let house = house(Wishes::default()).await;
+    in_each(&house, of(Tongue::Gemini), async |house, couple| {
+        let details = "[[prompt_detail:IMAGE:258]] [[prompt_detail:AUDIO:32]] \
+                       [[answer_detail:IMAGE:6]] [[answer_detail:AUDIO:4]] [[tool_prompt:7]]";
+        let prompt = long(&format!("[[tokens:5]] {details}"));
+        let wanted = Wanted {
+            prompt: &prompt,
+            ..Wanted::default()
+        };
+        let (got, heard) = couple.ask(house, wanted).await?;
+        let (row, _) = couple.billed(house, (&got, &heard)).await?;
+        for (face, tokens) in [
+            ("image_input", 258),
+            ("audio_input", 32),
+            ("image_output", 6),
+            ("audio_output", 4),
+            ("output", 5),
+        ] {
+            same(face, unit(&row, face), tokens)?;
+        }
+        Ok(())
+    })
+    .await;
+}

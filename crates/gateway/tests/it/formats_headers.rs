@@ -1,0 +1,266 @@
+//! Headers and paths of the formats: what goes on to an upstream, what comes back, where a key may stand,
+//! and which doors a model has.
+
+use bytes::Bytes;
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::couples::{Couple, house, in_each, last_served, same};
+use crate::heard::wrong;
+use crate::house::{CANARY, Got, House, Wishes};
+use crate::tongue::{Tongue, Wanted};
+
+fn ask(couple: Couple) -> Value {
+    couple.body(Wanted {
+        prompt: "Hello [[tokens:2]]",
+        ..Wanted::default()
+    })
+}
+
+fn whole() -> Vec<Couple> {
+    Couple::all().into_iter().filter(|it| !it.stream).collect()
+}
+
+#[tokio::test]
+async fn versions_and_betas_go_on_in_their_own_format_alone() {
+    let house = house(Wishes::default()).await;
+    let flags = [
+        ("anthropic-version", "2024-01-02"),
+        ("anthropic-beta", "one-2025-01-01,two-2025-02-02"),
+        ("openai-beta", "assistants=v2"),
+        ("x-goog-api-client", "genai-py/1.0"),
+        ("cookie", "a=b"),
+    ];
+    in_each(&house, Couple::all(), async |house, couple| {
+        let got = couple.call_with(house, &ask(couple), &flags).await;
+        same("status", got.status.as_u16(), 200).map_err(|it| format!("{it}: {}", got.text()))?;
+        let truth = last_served(&house.simulator).await?;
+        let header = |name: &str| {
+            let mut all = truth.headers.iter();
+            all.find(|(key, _)| key == name)
+                .map(|(_, value)| value.as_str())
+        };
+        let own = couple.caller == Tongue::Messages && couple.upstream == Tongue::Messages;
+        let version = match (own, couple.upstream) {
+            (true, _) => Some("2024-01-02"),
+            (false, Tongue::Messages) => Some("2023-06-01"),
+            (false, Tongue::Chat | Tongue::Responses | Tongue::Gemini) => None,
+        };
+        same("version", header("anthropic-version"), version)?;
+        let betas = own.then_some("one-2025-01-01,two-2025-02-02");
+        same("betas", header("anthropic-beta"), betas)?;
+        for name in ["openai-beta", "x-goog-api-client", "cookie"] {
+            same(name, header(name), None)?;
+        }
+        // The upstream is shown its own credential, where its format has it.
+        let last_four = &CANARY[CANARY.len() - 4..];
+        same("key", truth.key.as_str(), last_four)?;
+        let agent = header("user-agent").unwrap_or_default();
+        same("agent", agent.starts_with("trunkline/"), true)
+    })
+    .await;
+}
+
+// covers: D-1-22, D-1-23
+#[tokio::test]
+async fn a_key_is_taken_in_every_format_wherever_a_client_puts_it() {
+    let house = house(Wishes::default()).await;
+    let own = whole();
+    let own = own.into_iter().filter(|it| it.caller == it.upstream);
+    in_each(&house, own.collect(), async |house, couple| {
+        let send = async |path: &str, name: &'static str, value: &str| {
+            let bytes = Bytes::from(ask(couple).to_string());
+            // An empty `authorization` stands for none.
+            let extra = [("authorization", ""), (name, value)];
+            Got::read(house.send_with(Method::POST, path, bytes, &extra).await).await
+        };
+        let path = couple.caller.path(&couple.model(), false);
+        let bearer = format!("Bearer {}", house.key);
+        for (name, value) in [
+            ("authorization", bearer.as_str()),
+            ("x-api-key", &house.key),
+            ("x-goog-api-key", &house.key),
+        ] {
+            let got = send(&path, name, value).await;
+            same(name, got.status.as_u16(), 200)?;
+        }
+        let named = format!("{path}?key={}", house.key);
+        same(
+            "?key=",
+            send(&named, "accept", "*/*").await.status.as_u16(),
+            200,
+        )?;
+        let none = send(&path, "accept", "*/*").await;
+        same("none", none.status.as_u16(), 401)?;
+        let error = wrong(couple.caller, &none.json());
+        same("code", error.code.as_str(), "invalid_api_key")?;
+        // Of several, `Authorization` counts.
+        let bytes = Bytes::from(ask(couple).to_string());
+        let both = [("x-api-key", "sk-tl-other")];
+        let got = Got::read(house.send_with(Method::POST, &path, bytes, &both).await).await;
+        same("several", got.status.as_u16(), 200)
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn every_answer_of_every_format_names_its_call_twice() {
+    let house = house(Wishes::default()).await;
+    in_each(&house, Couple::all(), async |house, couple| {
+        let good = couple.call(house, &ask(couple)).await;
+        let mut body = ask(couple);
+        body["messages"] = json!(7);
+        body["input"] = json!(7);
+        body["contents"] = json!(7);
+        let bad = couple.call(house, &body).await;
+        same("bad", bad.status.as_u16(), 400)?;
+        for got in [&good, &bad] {
+            let id = got.header("x-request-id").ok_or("no x-request-id")?;
+            same("request-id", got.header("request-id"), Some(id.clone()))?;
+            same("begins", id.starts_with("req_"), true)?;
+            let exposed = got.header("access-control-expose-headers");
+            let exposed = exposed.unwrap_or_default();
+            for name in ["x-request-id", "request-id", "trunkline-cost-usd"] {
+                same(name, exposed.contains(name), true)?;
+            }
+        }
+        let kind = good.header("content-type").unwrap_or_default();
+        let wanted = if couple.stream {
+            "text/event-stream; charset=utf-8"
+        } else {
+            "application/json"
+        };
+        same("content-type", kind.as_str(), wanted)
+    })
+    .await;
+}
+
+/// Sold without Gemini's door, and with it under a name that may not have it.
+const DOORS: &str = r#"
+[models.gemini-without]
+groups = ["default"]
+[models.gemini-without.prices]
+billing_unit = "tokens"
+standard = { input = 2000000, output = 8000000 }
+[models.other-with]
+groups = ["default"]
+endpoints = ["openai", "gemini"]
+[models.other-with.prices]
+billing_unit = "tokens"
+standard = { input = 2000000, output = 8000000 }
+"#;
+
+async fn post(house: &House, path: &str, body: &Value) -> Got {
+    let bytes = Bytes::from(body.to_string());
+    Got::read(house.send(Method::POST, path, bytes).await).await
+}
+
+// covers: G-1-07, G-1-08, D-7-CHAT-14
+#[tokio::test]
+async fn a_model_has_the_doors_of_its_record_and_geminis_only_under_its_name() {
+    let house = house(Wishes::default()).await;
+    house.sell(DOORS).await;
+    let base = house.simulator.base_url();
+    let models = [("gemini-without", "sim-fast"), ("other-with", "sim-fast")];
+    house.channel("doors", &base, 0, &models).await;
+    let wanted = Wanted {
+        prompt: "Hello [[tokens:2]]",
+        ..Wanted::default()
+    };
+    for (model, open) in [
+        (
+            "gemini-without",
+            vec![Tongue::Chat, Tongue::Messages, Tongue::Responses],
+        ),
+        ("other-with", vec![Tongue::Chat]),
+        ("gemini-to-chat", Tongue::ALL.to_vec()),
+    ] {
+        for tongue in Tongue::ALL {
+            let body = tongue.body(model, &wanted);
+            let got = post(&house, &tongue.path(model, false), &body).await;
+            if open.contains(&tongue) {
+                assert_eq!(got.status, 200, "{model} {tongue}: {}", got.text());
+                continue;
+            }
+            assert_eq!(got.status, 400, "{model} {tongue}: {}", got.text());
+            let error = wrong(tongue, &got.json());
+            assert_eq!(error.code, "endpoint_not_supported", "{model} {tongue}");
+        }
+    }
+    house.audit().await;
+}
+
+// covers: D-4-23, D-4-24, G-4-04, G-9-02
+#[tokio::test]
+async fn geminis_verbs_are_served_under_both_versions_as_events_and_as_an_array() {
+    let house = house(Wishes::default()).await;
+    let wanted = Wanted {
+        prompt: "Hello [[tokens:6]]",
+        ..Wanted::default()
+    };
+    for upstream in Tongue::ALL {
+        let model = format!("gemini-to-{upstream}");
+        let body = Tongue::Gemini.body(&model, &wanted);
+        for version in ["v1beta", "v1"] {
+            let path = format!("/{version}/models/{model}");
+            let whole = post(&house, &format!("{path}:generateContent"), &body).await;
+            assert_eq!(whole.status, 200, "{upstream}: {}", whole.text());
+            let stream = format!("{path}:streamGenerateContent");
+            let events = post(&house, &format!("{stream}?alt=sse"), &body).await;
+            assert!(events.text().starts_with("data: {"), "{}", events.text());
+            let array = post(&house, &stream, &body).await;
+            assert_eq!(array.status, 200, "{upstream}: {}", array.text());
+            let kind = array.header("content-type").unwrap();
+            assert!(kind.starts_with("application/json"), "{upstream}: {kind}");
+            let all = array.json();
+            let chunks = all.as_array().expect("one array").iter();
+            let text: String = chunks
+                .filter_map(|it| it["candidates"][0]["content"]["parts"][0]["text"].as_str())
+                .collect();
+            assert_eq!(text.split_whitespace().count(), 6, "{upstream}: {all}");
+            let last = all.as_array().unwrap().last().unwrap();
+            assert_eq!(last["candidates"][0]["finishReason"], "STOP");
+            assert!(last["usageMetadata"]["cost"].is_number(), "{last}");
+        }
+    }
+    house.posted_at_rest().await;
+    house.audit().await;
+}
+
+// covers: G-2.1-03, G-4.1-02, D-7-CHAT-01, D-7-CHAT-02
+#[tokio::test]
+async fn the_conversation_stands_in_the_formats_own_field_and_must_be_there() {
+    let house = house(Wishes::default()).await;
+    for (tongue, field) in [
+        (Tongue::Chat, "messages"),
+        (Tongue::Messages, "messages"),
+        (Tongue::Responses, "input"),
+        (Tongue::Gemini, "contents"),
+    ] {
+        let model = "gemini-to-chat";
+        let wanted = Wanted {
+            prompt: "Hello",
+            ..Wanted::default()
+        };
+        let whole = tongue.body(model, &wanted);
+        let mut without = whole.clone();
+        let told = without.as_object_mut().unwrap().remove(field).unwrap();
+        let mut elsewhere = without.clone();
+        let other = if field == "messages" {
+            "input"
+        } else {
+            "messages"
+        };
+        elsewhere[other] = told;
+        for body in [without, elsewhere] {
+            let got = post(&house, &tongue.path(model, false), &body).await;
+            assert_eq!(got.status, 400, "{tongue}: {}", got.text());
+            let error = wrong(tongue, &got.json());
+            assert!(error.message.contains(&format!("`{field}`")), "{error:?}");
+            if tongue != Tongue::Messages {
+                assert_eq!(error.param.as_deref(), Some(field), "{tongue}");
+            }
+        }
+    }
+    assert!(house.simulator.truth().is_empty());
+}

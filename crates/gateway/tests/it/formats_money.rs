@@ -1,0 +1,225 @@
+//! Money on the way of a stream, in every format and between all of them: readers who leave, wallets that
+//! run empty, books that cannot be reached, and that no end is told before its charge is durable.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Method;
+use tokio::time::timeout;
+use trunkline_gateway::Settings;
+use trunkline_ledger::usage;
+use trunkline_store::PolicyFields;
+use trunkline_terms::RequestId;
+use trunkline_upstream::Answer;
+
+use crate::couples::{
+    Couple, charged, cost_of, error_inside, house, in_each, is_ending, is_terminal, nanos, price,
+    row_of, same, unit,
+};
+use crate::heard::{Heard, Sse, wrong};
+use crate::house::{Got, House, Wishes, account};
+use crate::tongue::{Tongue, Wanted, Why};
+
+/// Long enough that all streams have begun before the first one ends.
+const LONG: &str = "Go on [[tokens:40]] [[pace:100]]";
+/// Longer than the last of them takes.
+const STREAMED: Duration = Duration::from_secs(6);
+
+async fn begin(house: &House, couple: Couple, prompt: &str) -> Answer {
+    let body = couple.body(Wanted {
+        prompt,
+        ..Wanted::default()
+    });
+    let path = couple.caller.path(&couple.model(), couple.stream);
+    let bytes = Bytes::from(body.to_string());
+    house.send(Method::POST, &path, bytes).await
+}
+
+/// What has come of an answer until nothing comes any more.
+async fn so_far(answer: &mut Answer, text: &mut String) {
+    let pause = Duration::from_millis(200);
+    while let Ok(piece) = timeout(pause, answer.piece()).await {
+        let Some(piece) = piece.unwrap() else {
+            return;
+        };
+        text.push_str(std::str::from_utf8(&piece).unwrap());
+    }
+}
+
+#[tokio::test]
+async fn a_reader_who_leaves_pays_for_what_had_come_in_every_pair() {
+    let house = house(Wishes::default()).await;
+    in_each(&house, Couple::streamed(), async |house, couple| {
+        let before = house.posted_at_rest().await;
+        let prompt = "Go on [[tokens:5000]] [[pace:5]]";
+        let mut answer = begin(house, couple, prompt).await;
+        let id = answer.headers["x-request-id"].to_str().unwrap().to_owned();
+        let mut seen = 0;
+        while seen < 4_000 {
+            seen += answer.piece().await.unwrap().unwrap().len();
+        }
+        drop(answer);
+        let left = house.posted_at_rest().await;
+        let request: RequestId = id.parse().unwrap();
+        let row = usage::find(&house.data, house.account, request).await;
+        let row = row.unwrap().expect("the call is over");
+        same("outcome", row.outcome.as_str(), "client_gone")?;
+        let output = unit(&row, "output");
+        same("some output", (1..5_000).contains(&output), true)?;
+        same("input", unit(&row, "input") > 0, true)?;
+        same("charge", charged(&row), price(&row))?;
+        same("left", left, before - charged(&row))?;
+        for _ in 0..300 {
+            if house.simulator.truth().last().unwrap().client_left {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        let truth = house.simulator.truth().pop().unwrap();
+        same("stopped", truth.client_left, true)?;
+        same("made", truth.completion_tokens < 5_000, true)
+    })
+    .await;
+}
+
+// covers: D-2-51, D-2-52, D-2-53
+#[tokio::test]
+async fn money_that_runs_out_ends_a_stream_in_the_callers_form_for_its_length() {
+    let settings = Settings {
+        tranche_tokens: 40,
+        ..Settings::default()
+    };
+    let house = house(Wishes {
+        settings,
+        ..Wishes::default()
+    })
+    .await;
+    in_each(&house, Couple::streamed(), async |house, couple| {
+        const WALLET: i64 = 4_000_000;
+        let poor = account(&house.console, WALLET, 0).await;
+        let key = house.key_of(poor, PolicyFields::default()).await;
+        let body = couple.body(Wanted {
+            prompt: "Go on [[tokens:5000]] [[pace:1]]",
+            most: Some(5_000),
+            ..Wanted::default()
+        });
+        let path = couple.caller.path(&couple.model(), true);
+        let to = (house.address, key.as_str());
+        let bytes = Bytes::from(body.to_string());
+        let got = Got::read(house.send_as(to, Method::POST, &path, bytes, &[]).await).await;
+        let told = |what: String| format!("{what}: {}", got.text());
+        same("status", got.status.as_u16(), 200).map_err(told)?;
+        same("error", error_inside(&got), None)?;
+        let heard = Heard::of(couple.caller, &got, true);
+        same("why", heard.why.as_str(), couple.caller.why(Why::Length)).map_err(told)?;
+        let frames = Sse::all(&got.text());
+        let last = frames.last().unwrap();
+        same("terminal", is_terminal(couple.caller, last), true).map_err(told)?;
+        let request: RequestId = got.id().parse().unwrap();
+        let row = usage::find(&house.data, poor, request).await.unwrap();
+        let row = row.expect("the call is over");
+        same("outcome", row.outcome.as_str(), "balance_exhausted")?;
+        let warned = row.warnings.iter().any(|code| code == "balance_exhausted");
+        same("warned", warned, true)?;
+        let paid = charged(&row);
+        same("paid", paid > 0 && paid <= WALLET, true)?;
+        let shown = heard.cost.ok_or("no cost in the usage")?;
+        same("shown cost", nanos(&format!("{shown:.9}")), paid)?;
+        for _ in 0..300 {
+            if house.simulator.truth().last().unwrap().client_left {
+                return Ok(());
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        Err("the upstream was not stopped".to_owned())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn no_end_of_a_stream_leaves_before_its_charge_is_durable() {
+    let house = house(Wishes {
+        breakable: true,
+        ..Wishes::default()
+    })
+    .await;
+    let wire = house.wire.as_ref().unwrap();
+    let mut streams = Vec::new();
+    for couple in Couple::streamed() {
+        let answer = begin(&house, couple, LONG).await;
+        assert_eq!(answer.status, 200, "{couple}");
+        streams.push((couple, answer, String::new()));
+    }
+    wire.black_hole();
+    tokio::time::sleep(STREAMED).await;
+    let served = house.simulator.truth();
+    assert_eq!(served.len(), 16);
+    assert!(served.iter().all(|it| it.completion_tokens == 40));
+    for (couple, answer, text) in &mut streams {
+        so_far(answer, text).await;
+        let whole = text.rsplit_once("\n\n").unwrap().0;
+        let frames = Sse::all(whole);
+        assert!(
+            frames.len() > 10,
+            "{couple}: the words themselves are there"
+        );
+        let ends = frames.iter().filter(|it| is_ending(couple.caller, it));
+        assert_eq!(ends.count(), 0, "{couple}: {text}");
+        assert!(!frames.iter().any(|it| cost_of(it).is_some()), "{couple}");
+    }
+    wire.pass();
+    let mut paid = 0;
+    for (couple, answer, text) in streams {
+        let mut got = Got::read(answer).await;
+        let all = format!("{text}{}", got.text());
+        got.body = Bytes::from(all);
+        let frames = Sse::all(&got.text());
+        let last = frames.last().unwrap();
+        assert!(is_terminal(couple.caller, last), "{couple}: {}", got.text());
+        let heard = Heard::of(couple.caller, &got, true);
+        assert_eq!(heard.text.split_whitespace().count(), 40, "{couple}");
+        let row = row_of(&house, &got).await;
+        assert_eq!(row.outcome, "complete", "{couple}");
+        assert_eq!(charged(&row), price(&row), "{couple}");
+        paid += charged(&row);
+    }
+    assert_eq!(house.posted_at_rest().await, crate::couples::ALL - paid);
+    house.audit().await;
+}
+
+#[tokio::test]
+async fn books_that_stay_away_end_a_stream_with_the_formats_error_and_cost_nothing() {
+    let house = house(Wishes {
+        breakable: true,
+        ..Wishes::default()
+    })
+    .await;
+    let wire = house.wire.as_ref().unwrap();
+    let mut streams = Vec::new();
+    for couple in Couple::streamed() {
+        let answer = begin(&house, couple, LONG).await;
+        assert_eq!(answer.status, 200, "{couple}");
+        streams.push((couple, answer));
+    }
+    wire.refuse();
+    for (couple, answer) in streams {
+        let got = Got::read(answer).await;
+        let error = error_inside(&got);
+        let error = error.unwrap_or_else(|| panic!("{couple}: {}", got.text()));
+        let error = wrong(couple.caller, &error);
+        assert_eq!(error.code, "temporarily_unavailable", "{couple}");
+        assert!(!error.charged.unwrap_or(false), "{couple}");
+        let word = match couple.caller {
+            Tongue::Chat | Tongue::Responses => "server_error",
+            Tongue::Messages => "overloaded_error",
+            Tongue::Gemini => "UNAVAILABLE",
+        };
+        assert_eq!(error.kind, word, "{couple}");
+        let frames = Sse::all(&got.text());
+        let ends = frames.iter().filter(|it| is_ending(couple.caller, it));
+        assert_eq!(ends.count(), 0, "{couple}");
+    }
+    wire.pass();
+    assert_eq!(house.posted_at_rest().await, crate::couples::ALL);
+    house.audit().await;
+}

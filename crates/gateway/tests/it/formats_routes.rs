@@ -1,0 +1,319 @@
+//! Several channels for one model: failover between formats, conversations that stay, seals that do not
+//! belong, what strict mode refuses, and quotes.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use trunkline_gateway::Settings;
+use trunkline_simulator::{Fault, Simulator};
+use trunkline_store::channels::{self, ChannelState};
+
+use crate::couples::{
+    Couple, channel_for, charged, house, in_each, last_served, nanos, price, quote, row_of, same,
+};
+use crate::heard::{Heard, and_says, wrong};
+use crate::house::{House, Wishes};
+use crate::tongue::{Tongue, Wanted};
+use crate::upstreams::always;
+
+const MANY: &str = "gemini-to-many";
+const THINKER: &str = "gemini-think-many";
+const MODELS: [(&str, &str); 2] = [(MANY, "sim-fast"), (THINKER, "sim-reason")];
+
+async fn simulator() -> Simulator {
+    Simulator::start(Default::default()).await.unwrap()
+}
+
+/// A request for a model that several channels serve.
+fn asking(couple: Couple, model: &str, wanted: Wanted<'_>) -> Value {
+    let stream = couple.stream;
+    couple.caller.body(model, &Wanted { stream, ..wanted })
+}
+
+/// Takes channels away again, however a try with them went.
+async fn without(house: &House, names: &[String], tried: Result<(), String>) -> Result<(), String> {
+    for name in names {
+        drain(house, name).await;
+    }
+    tried
+}
+
+async fn drain(house: &House, name: &str) {
+    let mut tx = house.console.begin().await.unwrap();
+    let Some(found) = channels::find(&mut tx, name).await.unwrap() else {
+        return;
+    };
+    let state = ChannelState::Draining;
+    channels::set_state(&mut tx, found.id, state).await.unwrap();
+    tx.commit().await.unwrap();
+    house.gateway.refresh().await.unwrap();
+}
+
+// covers: D-7-CHAT-15
+#[tokio::test]
+async fn a_call_fails_over_between_a_channel_of_its_format_and_one_of_another() {
+    for fault in [
+        Fault::Status(500),
+        Fault::RateLimited {
+            retry_after_secs: 1,
+        },
+        Fault::CloseBeforeHeaders,
+        Fault::HangBeforeHeaders,
+    ] {
+        let settings = Settings {
+            whole_wait: Duration::from_millis(1_500),
+            ..Settings::default()
+        };
+        let house = house(Wishes {
+            settings,
+            ..Wishes::default()
+        })
+        .await;
+        let mut couples = Couple::all();
+        couples.retain(|couple| couple.caller != couple.upstream);
+        // A stream waits for its first byte as long as the provider's file says; a whole answer less here.
+        couples.retain(|couple| !(couple.stream && fault == Fault::HangBeforeHeaders));
+        in_each(&house, couples, async |house, couple| {
+            // First the caller's own format fails over to another, then the other way round.
+            for (first, second) in [
+                (couple.caller, couple.upstream),
+                (couple.upstream, couple.caller),
+            ] {
+                let (bad, good) = (simulator().await, simulator().await);
+                bad.plan(always(fault));
+                let names = [
+                    format!("bad {couple} {first}"),
+                    format!("good {couple} {first}"),
+                ];
+                channel_for(house, &names[0], first, &bad, 0, &MODELS).await;
+                channel_for(house, &names[1], second, &good, 10, &MODELS).await;
+                let tried = async {
+                    let before = house.posted_at_rest().await;
+                    let body = asking(
+                        couple,
+                        MANY,
+                        Wanted {
+                            prompt: "Hello [[tokens:4]]",
+                            ..Wanted::default()
+                        },
+                    );
+                    let (got, heard) = couple.ask_again(house, MANY, &body).await?;
+                    same("words", heard.text.split_whitespace().count(), 4)?;
+                    let row = row_of(house, &got).await;
+                    let truth = last_served(&good).await?;
+                    same("asked first", bad.truth().len(), 1)?;
+                    same("asked then", good.truth().len(), 1)?;
+                    same("shown output", heard.tokens.output, truth.completion_tokens)?;
+                    same("charge", charged(&row), price(&row))?;
+                    let left = house.posted_at_rest().await;
+                    same("one charge", left, before - charged(&row))?;
+                    Ok(())
+                };
+                without(house, &names, tried.await).await?;
+            }
+            Ok(())
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn a_conversation_stays_with_its_channel_and_others_go_elsewhere() {
+    let house = house(Wishes::default()).await;
+    let own: Vec<Couple> = Couple::all().into_iter().filter(|it| !it.stream).collect();
+    in_each(&house, own, async |house, couple| {
+        let (one, two) = (simulator().await, simulator().await);
+        let names = [format!("one {couple}"), format!("two {couple}")];
+        channel_for(house, &names[0], couple.upstream, &one, 0, &MODELS).await;
+        channel_for(house, &names[1], couple.upstream, &two, 0, &MODELS).await;
+        let tried = async {
+            for number in 0..12 {
+                let before = (one.truth().len(), two.truth().len());
+                let prompt = format!("Talk {number} about ships [[tokens:3]]");
+                let mut body = asking(
+                    couple,
+                    MANY,
+                    Wanted {
+                        prompt: &prompt,
+                        ..Wanted::default()
+                    },
+                );
+                for turn in 0..3 {
+                    let (_, heard) = couple.ask_again(house, MANY, &body).await?;
+                    body = heard.sent_back(couple.caller, body);
+                    body = and_says(couple.caller, body, &format!("And then? {turn}"));
+                }
+                let went = (one.truth().len() - before.0, two.truth().len() - before.1);
+                same("stays", went == (3, 0) || went == (0, 3), true)
+                    .map_err(|what| format!("{what}: {went:?}"))?;
+            }
+            let spread = !one.truth().is_empty() && !two.truth().is_empty();
+            same("spread", spread, true)?;
+            Ok(())
+        };
+        without(house, &names, tried.await).await
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_thought_brings_its_conversation_home_and_is_left_out_elsewhere_with_a_warning() {
+    let house = house(Wishes::default()).await;
+    let mut couples = Couple::all();
+    couples.retain(|couple| couple.upstream != Tongue::Chat);
+    in_each(&house, couples, async |house, couple| {
+        let (one, two) = (simulator().await, simulator().await);
+        let names = [format!("one {couple}"), format!("two {couple}")];
+        channel_for(house, &names[0], couple.upstream, &one, 10, &MODELS).await;
+        let tried = async {
+            let wanted = Wanted {
+                prompt: "Think about it [[reasoning:6]] [[tool:get_weather]]",
+                tools: true,
+                thinks: true,
+                ..Wanted::default()
+            };
+            let body = asking(couple, THINKER, wanted);
+            let (_, heard) = couple.ask_again(house, THINKER, &body).await?;
+            let next = heard.sent_back(couple.caller, body);
+            // A channel that would be asked first, were there no thoughts of another.
+            channel_for(house, &names[1], couple.upstream, &two, 0, &MODELS).await;
+            let (got, _) = couple.ask_again(house, THINKER, &next).await?;
+            same(
+                "asked at home",
+                (one.truth().len(), two.truth().len()),
+                (2, 0),
+            )?;
+            let row = row_of(house, &got).await;
+            let dropped = row
+                .warnings
+                .iter()
+                .any(|code| code == "translation_dropped");
+            same("warned", dropped, false)?;
+            drain(house, &names[0]).await;
+            let (got, _) = couple.ask_again(house, THINKER, &next).await?;
+            same("asked elsewhere", two.truth().len(), 1)?;
+            let sent = String::from_utf8(two.truth()[0].body.to_vec()).unwrap();
+            same("mark", sent.contains("tlsig1"), false)?;
+            let warnings = got.header("trunkline-warnings").unwrap_or_default();
+            same("warned", warnings.contains("translation_dropped"), true)
+                .map_err(|what| format!("{what}: {warnings:?}"))?;
+            let strict = [("trunkline-strict", "true")];
+            let got = couple.call_model(house, THINKER, &next, &strict).await;
+            same("strict", got.status.as_u16(), 400)
+                .map_err(|it| format!("{it}: {}", got.text()))?;
+            same("asked", two.truth().len(), 1)?;
+            Ok(())
+        };
+        without(house, &names, tried.await).await
+    })
+    .await;
+}
+
+fn lost(warnings: &[String]) -> bool {
+    warnings.iter().any(|code| code.starts_with("translation_"))
+}
+
+/// A field of the caller's format that an upstream of another has no word for.
+fn unspeakable(couple: Couple) -> (&'static str, Value) {
+    match (couple.caller, couple.upstream) {
+        (Tongue::Chat, _) => ("logit_bias", json!({ "50256": -100 })),
+        (Tongue::Messages, Tongue::Gemini) => ("inference_geo", json!("global")),
+        (Tongue::Messages, _) => ("top_k", json!(5)),
+        (Tongue::Responses, _) => ("truncation", json!("auto")),
+        (Tongue::Gemini, _) => (
+            "safetySettings",
+            json!([{ "category": "HARM_CATEGORY_HARASSMENT", "threshold": "BLOCK_NONE" }]),
+        ),
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_said_is_warned_of_and_refused_in_strict_mode_with_its_field() {
+    let house = house(Wishes::default()).await;
+    let mut couples = Couple::all();
+    couples.retain(|couple| couple.caller != couple.upstream);
+    in_each(&house, couples, async |house, couple| {
+        let (field, value) = unspeakable(couple);
+        let mut body = couple.body(Wanted {
+            prompt: "Hello [[tokens:3]]",
+            most: Some(50),
+            ..Wanted::default()
+        });
+        body[field] = value;
+        let model = couple.model();
+        let got = couple.call_model(house, &model, &body, &[]).await;
+        same("status", got.status.as_u16(), 200).map_err(|it| format!("{it}: {}", got.text()))?;
+        let warnings = got.header("trunkline-warnings").unwrap_or_default();
+        same(
+            "warned",
+            warnings.contains("codes=translation_dropped"),
+            true,
+        )
+        .map_err(|what| format!("{what}: {warnings:?}"))?;
+        let row = row_of(house, &got).await;
+        same("row", lost(&row.warnings), true)?;
+        let quoted = quote(house, couple, &model, &body).await.json();
+        let noted = quoted["fields"].as_array().into_iter().flatten();
+        let noted = noted.filter(|note| note["field"] == field);
+        same("noted", noted.count(), 1).map_err(|what| format!("{what}: {quoted:#}"))?;
+        let asked = house.simulator.truth().len();
+        let before = house.posted_at_rest().await;
+        let strict = [("trunkline-strict", "true")];
+        let got = couple.call_model(house, &model, &body, &strict).await;
+        let told = |what: String| format!("{what}: {}", got.text());
+        same("status", got.status.as_u16(), 400).map_err(told)?;
+        let error = wrong(couple.caller, &got.json());
+        same("code", error.code.as_str(), "translation_dropped").map_err(told)?;
+        match couple.caller {
+            Tongue::Chat | Tongue::Responses | Tongue::Gemini => {
+                same("param", error.param.as_deref(), Some(field)).map_err(told)?;
+            }
+            Tongue::Messages => {
+                same("field", error.message.contains(&format!("`{field}`")), true).map_err(told)?;
+            }
+        }
+        same("asked", house.simulator.truth().len(), asked)?;
+        same("left", house.posted_at_rest().await, before)
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_charge_lies_within_the_quote_of_its_call_in_every_pair() {
+    let house = house(Wishes::default()).await;
+    in_each(&house, Couple::all(), async |house, couple| {
+        let body = couple.body(Wanted {
+            prompt: "Tell me about the harbour [[tokens:9]]",
+            system: Some("Be brief"),
+            tools: true,
+            most: Some(300),
+            ..Wanted::default()
+        });
+        let model = couple.model();
+        let before = house.posted_at_rest().await;
+        let quoted = quote(house, couple, &model, &body).await;
+        same("status", quoted.status.as_u16(), 200)
+            .map_err(|it| format!("{it}: {}", quoted.text()))?;
+        let quoted = quoted.json();
+        same("free", house.posted_at_rest().await, before)?;
+        let lines = quoted["lines"].as_array().ok_or("no lines")?;
+        same("lines", lines.len() >= 2, true)?;
+        same("codes", quoted["warnings"].is_array(), true)?;
+        let id = quoted["id"].as_str().ok_or("no id")?;
+        let locked = [("trunkline-quote", id)];
+        let got = couple.call_model(house, &model, &body, &locked).await;
+        same("status", got.status.as_u16(), 200).map_err(|it| format!("{it}: {}", got.text()))?;
+        let heard = Heard::of(couple.caller, &got, couple.stream);
+        let (row, _) = couple.billed(house, (&got, &heard)).await?;
+        let (least, most) = (&quoted["minimum_usd"], &quoted["maximum_usd"]);
+        let usd = |value: &Value| nanos(value.as_str().unwrap());
+        let bounds = usd(least)..=usd(most);
+        same("within", bounds.contains(&charged(&row)), true)
+            .map_err(|what| format!("{what}: {} {quoted:#}", charged(&row)))?;
+        let mut other = body.clone();
+        other["stop"] = json!("no");
+        let got = couple.call_model(house, &model, &other, &locked).await;
+        same("another body", got.status.as_u16(), 409)
+    })
+    .await;
+}

@@ -1,0 +1,209 @@
+//! The bytes of each event, as lines or as messages of an AWS event stream.
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use crate::bedrock::eventstream;
+use crate::script::{GAP, GARBAGE, Piece};
+
+use super::answer::{Block, Call, Text};
+use super::frames::{Frame, Telling, Tells, Wire};
+use super::refusal::Refusal;
+use super::shapes::{BlockShape, Citation, Delta, End, Event, Message, Metrics, UsageShape};
+use super::signature;
+
+// === impl Telling ===
+
+impl Telling {
+    /// The bytes of an event and what they mean for the record.
+    pub(super) fn render(&self, frame: Frame) -> Piece {
+        match frame {
+            Frame::MessageStart => {
+                let usage = (self.tells != Tells::Nothing).then(|| UsageShape::begun(self.told));
+                let end = End::default();
+                let message = Message::new(&self.answer, Vec::new(), end, usage);
+                self.event(&Event::MessageStart { message })
+                    .worth(self.answer.hidden)
+            }
+            Frame::BlockStart { block } => self.block_start(block),
+            Frame::Ping => self.event(&Event::Ping {}),
+            Frame::Piece { block, index } => self.piece(block, index).worth(1),
+            Frame::NoInput { block } => self.delta(block, Delta::InputJson { partial_json: "" }),
+            Frame::Signature { block } => {
+                let signature = signature::of_thought(&self.thought(block));
+                self.delta(
+                    block,
+                    Delta::Signature {
+                        signature: &signature,
+                    },
+                )
+                .worth(self.unseen(block))
+            }
+            Frame::Citation { block, index } => {
+                let citation = Citation::new(index);
+                self.delta(block, Delta::Citation { citation })
+            }
+            Frame::BlockStop { block } => self.event(&Event::ContentBlockStop { index: block }),
+            Frame::MessageDelta => self.message_delta(),
+            Frame::MessageStop => {
+                let metrics = (self.wire == Wire::Aws).then(|| Metrics::of(self.told));
+                self.event(&Event::MessageStop { metrics })
+            }
+            Frame::Garbage => self.garbage(),
+            Frame::Error => match self.wire {
+                Wire::Lines { .. } => {
+                    let body = Refusal::after_ok().body(None);
+                    self.line("error", body.as_bytes())
+                }
+                Wire::Aws => Piece::new(eventstream::stream_error()),
+            },
+            Frame::Throttled => Piece::new(eventstream::throttled()),
+            Frame::Cut { block } => self.cut(block),
+        }
+    }
+
+    /// The two ends of an event whose text is filler.
+    pub(super) fn around_filler(&self) -> (Bytes, Bytes) {
+        let whole = self.delta(0, Delta::Text { text: GAP }).bytes;
+        let text = String::from_utf8_lossy(&whole).into_owned();
+        let (before, after) = text.rsplit_once(GAP).unwrap_or((&text, ""));
+        (
+            Bytes::copy_from_slice(before.as_bytes()),
+            Bytes::copy_from_slice(after.as_bytes()),
+        )
+    }
+
+    /// One event with so many filler words, whole: a message of AWS knows its length and sums.
+    pub(super) fn filled(&self, words: u64) -> Piece {
+        let times = usize::try_from(words).unwrap_or_default();
+        let text = "sim ".repeat(times);
+        self.delta(0, Delta::Text { text: &text }).worth(words)
+    }
+
+    fn block_start(&self, block: usize) -> Piece {
+        let (content_block, tokens) = match self.answer.blocks.get(block) {
+            Some(Block::Thought { .. }) | None => (
+                BlockShape::Thinking {
+                    thinking: "",
+                    signature: "",
+                },
+                0,
+            ),
+            Some(Block::Redacted { data, tokens }) => {
+                (BlockShape::RedactedThinking { data }, *tokens)
+            }
+            Some(Block::Text { citations, .. }) => (
+                BlockShape::Text {
+                    citations: (*citations > 0).then(Vec::new),
+                    text: "",
+                },
+                0,
+            ),
+            Some(Block::Call(Call { id, name, .. })) => {
+                let input = Value::Object(serde_json::Map::new());
+                (BlockShape::ToolUse { id, name, input }, 1)
+            }
+        };
+        self.event(&Event::ContentBlockStart {
+            index: block,
+            content_block,
+        })
+        .worth(tokens)
+    }
+
+    fn piece(&self, block: usize, index: u64) -> Piece {
+        let at = usize::try_from(index).unwrap_or(usize::MAX);
+        match self.answer.blocks.get(block) {
+            Some(Block::Thought { .. }) => {
+                let word = self.word(index);
+                self.delta(block, Delta::Thinking { thinking: &word })
+            }
+            Some(Block::Text {
+                text: Text::Document(tokens),
+                ..
+            }) => {
+                let text = tokens.get(at).map_or("", String::as_str);
+                self.delta(block, Delta::Text { text })
+            }
+            Some(Block::Call(call)) => {
+                let partial_json = call.pieces.get(at).map_or("", String::as_str);
+                self.delta(block, Delta::InputJson { partial_json })
+            }
+            Some(Block::Text { .. } | Block::Redacted { .. }) | None => {
+                let word = self.word(index);
+                self.delta(block, Delta::Text { text: &word })
+            }
+        }
+    }
+
+    fn message_delta(&self) -> Piece {
+        let delta = if self.tells_stop {
+            End::of(&self.answer.stop)
+        } else {
+            End::default()
+        };
+        let usage = match self.tells {
+            Tells::Everything => Some(UsageShape::ended(self.told)),
+            Tells::Halves => Some(UsageShape::output(self.told)),
+            Tells::Nothing => None,
+        };
+        let is_told = usage.is_some();
+        let piece = self.event(&Event::MessageDelta { delta, usage });
+        if is_told {
+            return piece.telling(self.told_pair());
+        }
+        piece
+    }
+
+    /// A piece of which half is lost. What AWS frames is whole, and the JSON inside is not.
+    fn cut(&self, block: usize) -> Piece {
+        let delta = match self.answer.blocks.get(block) {
+            Some(Block::Call(_)) => Delta::InputJson { partial_json: "" },
+            Some(Block::Thought { .. }) => Delta::Thinking { thinking: "" },
+            Some(Block::Text { .. } | Block::Redacted { .. }) | None => Delta::Text { text: "" },
+        };
+        let index = block;
+        let event = Event::ContentBlockDelta { index, delta };
+        let json = Self::json(&event);
+        let half = json.get(..json.len() / 2).unwrap_or_default();
+        self.line(event.name(), half)
+    }
+
+    fn garbage(&self) -> Piece {
+        match self.wire {
+            Wire::Lines { .. } => self.line("content_block_delta", GARBAGE),
+            Wire::Aws => Piece::new(GARBAGE.to_vec()),
+        }
+    }
+
+    fn delta(&self, index: usize, delta: Delta<'_>) -> Piece {
+        self.event(&Event::ContentBlockDelta { index, delta })
+    }
+
+    fn event(&self, event: &Event<'_>) -> Piece {
+        self.line(event.name(), &Self::json(event))
+    }
+
+    fn json(event: &Event<'_>) -> Vec<u8> {
+        // A struct of texts and numbers always has a JSON form.
+        serde_json::to_vec(event).unwrap_or_default()
+    }
+
+    fn line(&self, name: &str, data: &[u8]) -> Piece {
+        let bytes = match self.wire {
+            Wire::Lines { is_cr_lf: false } => {
+                [b"event: ", name.as_bytes(), b"\ndata: ", data, b"\n\n"].concat()
+            }
+            Wire::Lines { is_cr_lf: true } => [
+                b": keep-alive\r\n\r\nevent: ",
+                name.as_bytes(),
+                b"\r\ndata: ",
+                data,
+                b"\r\n\r\n",
+            ]
+            .concat(),
+            Wire::Aws => eventstream::chunk(data),
+        };
+        Piece::new(bytes)
+    }
+}

@@ -1,0 +1,150 @@
+//! The head of a response: this vendor's headers around a script.
+
+use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use crate::clock;
+use crate::played::Played;
+use crate::script::{Head, Script};
+use crate::server::Read;
+
+use super::answer::Usage;
+
+/// The limits that answers tell of. Nobody enforces them: a fault does, on demand.
+const REQUEST_LIMIT: u64 = 4000;
+const INPUT_LIMIT: u64 = 2_000_000;
+const OUTPUT_LIMIT: u64 = 400_000;
+
+pub(super) fn request_id(read: &Read) -> String {
+    read.house.id("req_", read.number)
+}
+
+/// Sends a script and leaves the record to it. Only answers of a model, and a refusal for a limit,
+/// tell of limits.
+pub(super) fn play(read: Read, script: Script, usage: Option<Usage>) -> Response<Played> {
+    let head = script.head;
+    let id = request_id(&read);
+    let now = clock::seconds(read.received_at_micros);
+    let mut response = answered(read, script);
+    let headers = response.headers_mut();
+    let kind = if head.is_event_stream {
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+        "text/event-stream; charset=utf-8"
+    } else {
+        "application/json"
+    };
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    set(headers, "request-id", &id);
+    set(headers, "anthropic-organization-id", "org-simulator");
+    let is_limited = head.status == 429;
+    if usage.is_some() || is_limited {
+        let used = usage.unwrap_or_default();
+        set_limits(headers, used, is_limited, now, head.retry_after_secs);
+    }
+    response
+}
+
+/// Status, length and body, with every vendor's headers still to come.
+pub(crate) fn answered(mut read: Read, script: Script) -> Response<Played> {
+    let head: Head = script.head;
+    read.watch
+        .entry()
+        .note(|served| served.status = head.status);
+    if read.parts.method == Method::HEAD {
+        // The transport drops such a body unread, which must not look like a client leaving.
+        read.watch.end(true);
+    }
+    let mut response = Response::new(Played::new(script, Some(read.watch)));
+    // Statuses come from a closed range; were one wrong, the client should see a failure.
+    *response.status_mut() =
+        StatusCode::from_u16(head.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let headers = response.headers_mut();
+    if let Some(length) = head.content_length {
+        headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
+    }
+    if let Some(seconds) = head.retry_after_secs {
+        headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    response
+}
+
+pub(crate) fn set(headers: &mut HeaderMap, name: &'static str, value: &str) {
+    // All values are made of ASCII here; one that is not would be left out, not sent wrong.
+    if let Ok(value) = HeaderValue::from_str(value) {
+        headers.insert(HeaderName::from_static(name), value);
+    }
+}
+
+fn set_limits(
+    headers: &mut HeaderMap,
+    used: Usage,
+    is_limited: bool,
+    now_secs: u64,
+    retry_after_secs: Option<u32>,
+) {
+    let requests_left = if is_limited {
+        0
+    } else {
+        REQUEST_LIMIT.saturating_sub(1)
+    };
+    let input_left = INPUT_LIMIT.saturating_sub(used.prompt());
+    let output_left = OUTPUT_LIMIT.saturating_sub(used.output);
+    let reset = moment(now_secs.saturating_add(retry_after_secs.unwrap_or(1).into()));
+    for (limit, remaining, resets, most, left) in [
+        (
+            "anthropic-ratelimit-requests-limit",
+            "anthropic-ratelimit-requests-remaining",
+            "anthropic-ratelimit-requests-reset",
+            REQUEST_LIMIT,
+            requests_left,
+        ),
+        (
+            "anthropic-ratelimit-input-tokens-limit",
+            "anthropic-ratelimit-input-tokens-remaining",
+            "anthropic-ratelimit-input-tokens-reset",
+            INPUT_LIMIT,
+            input_left,
+        ),
+        (
+            "anthropic-ratelimit-output-tokens-limit",
+            "anthropic-ratelimit-output-tokens-remaining",
+            "anthropic-ratelimit-output-tokens-reset",
+            OUTPUT_LIMIT,
+            output_left,
+        ),
+        (
+            "anthropic-ratelimit-tokens-limit",
+            "anthropic-ratelimit-tokens-remaining",
+            "anthropic-ratelimit-tokens-reset",
+            INPUT_LIMIT.saturating_add(OUTPUT_LIMIT),
+            input_left.saturating_add(output_left),
+        ),
+    ] {
+        set(headers, limit, &most.to_string());
+        set(headers, remaining, &left.to_string());
+        set(headers, resets, &reset);
+    }
+}
+
+/// A moment as RFC 3339 writes it.
+fn moment(seconds: u64) -> String {
+    let moment = i64::try_from(seconds)
+        .ok()
+        .and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok());
+    // A clock beyond year 9999 would tell nothing.
+    moment
+        .and_then(|moment| moment.format(&Rfc3339).ok())
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reset_is_told_as_rfc_3339() {
+        assert_eq!(moment(1_750_000_000), "2025-06-15T15:06:40Z");
+    }
+}

@@ -1,0 +1,211 @@
+//! The tools of a request, and which of them the client wants called.
+
+use serde_json::Value;
+
+use crate::anthropic::refusal::Refusal;
+use crate::refusal::shown;
+use crate::request::Object;
+use crate::text::PromptSize;
+
+use super::blocks;
+use super::fields::{self, join};
+use super::options::Thinking;
+use super::prompt::{Prompt, json_size, text_size};
+
+/// A tool that may be called.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Tool {
+    pub(crate) name: String,
+    /// Schema of its input; a tool that the vendor knows has none here.
+    pub(crate) schema: Option<Value>,
+}
+
+/// What the client says about calling.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Choice {
+    /// The prompt decides.
+    Free,
+    /// No call.
+    None,
+    /// A call, whichever.
+    Any,
+    /// A call of this tool.
+    Named(String),
+}
+
+/// Longest name.
+const MAX_NAME_BYTES: usize = 128;
+const CUSTOM_FIELDS: &[&str] = &[
+    "type",
+    "name",
+    "description",
+    "input_schema",
+    "cache_control",
+    "strict",
+    "allowed_callers",
+    "defer_loading",
+    "eager_input_streaming",
+    "input_examples",
+];
+
+pub(super) fn read<'a>(body: &'a Object, prompt: &mut Prompt<'a>) -> Result<Vec<Tool>, Refusal> {
+    let Some(value) = fields::optional(body, "tools") else {
+        return Ok(Vec::new());
+    };
+    let mut tools: Vec<Tool> = Vec::new();
+    for (index, value) in fields::as_list(value, "tools")?.iter().enumerate() {
+        let path = format!("tools.{index}");
+        let object = fields::as_object(value, &path)?;
+        let kind = match fields::optional(object, "type") {
+            None => "custom",
+            Some(kind) => fields::as_text(kind, &join(&path, "type"))?,
+        };
+        let path = join(&path, shown(kind));
+        let tool = if kind == "custom" {
+            custom(object, &path)?
+        } else {
+            known(object, kind, &path)?
+        };
+        if tools.iter().any(|other| other.name == tool.name) {
+            return Err(Refusal::at("tools", "Tool names must be unique."));
+        }
+        let mark = blocks::optional_mark(object, &path)?;
+        prompt.add("tools", value, size(object), mark);
+        tools.push(tool);
+    }
+    Ok(tools)
+}
+
+/// What is to be called, and whether more than one at once.
+pub(super) fn choice(
+    body: &Object,
+    tools: &[Tool],
+    thinking: Thinking,
+) -> Result<(Choice, bool), Refusal> {
+    let Some(value) = fields::optional(body, "tool_choice") else {
+        return Ok((Choice::Free, true));
+    };
+    let object = fields::as_object(value, "tool_choice")?;
+    let tag = fields::tag(object, "tool_choice", &["any", "auto", "none", "tool"])?;
+    let path = join("tool_choice", tag);
+    let names: &[&str] = match tag {
+        "none" => &["type"],
+        "tool" => &["type", "disable_parallel_tool_use", "name"],
+        _ => &["type", "disable_parallel_tool_use"],
+    };
+    fields::only(object, &path, names)?;
+    let is_single = fields::boolean(object, &path, "disable_parallel_tool_use")?.unwrap_or(false);
+    let choice = match tag {
+        "none" => Choice::None,
+        "any" => Choice::Any,
+        "tool" => Choice::Named(fields::text(object, &path, "name")?.to_owned()),
+        _ => Choice::Free,
+    };
+    if tools.is_empty() && choice != Choice::None {
+        return Err(Refusal::at(
+            "tool_choice",
+            "may only be specified while providing tools",
+        ));
+    }
+    if let Choice::Named(name) = &choice
+        && !tools.iter().any(|tool| tool.name == *name)
+    {
+        return Err(Refusal::invalid(format!(
+            "Tool '{}' not found in provided tools",
+            shown(name)
+        )));
+    }
+    if thinking != Thinking::Off && matches!(choice, Choice::Any | Choice::Named(_)) {
+        return Err(Refusal::invalid(
+            "Thinking may not be enabled when tool_choice forces tool use.".to_owned(),
+        ));
+    }
+    Ok((choice, !is_single))
+}
+
+fn custom(object: &Object, path: &str) -> Result<Tool, Refusal> {
+    fields::only(object, path, CUSTOM_FIELDS)?;
+    let name = name(object, path)?;
+    if let Some(description) = object.get("description") {
+        fields::as_text(description, &join(path, "description"))?;
+    }
+    let value = fields::needed(object, path, "input_schema")?;
+    let path = join(path, "input_schema");
+    let schema = fields::as_object(value, &path)?;
+    match schema.get("type").and_then(Value::as_str) {
+        Some("object") => {}
+        Some(_) => {
+            return Err(Refusal::at(
+                &join(&path, "type"),
+                "Input should be 'object'",
+            ));
+        }
+        None => return Err(Refusal::at(&join(&path, "type"), "Field required")),
+    }
+    for name in ["oneOf", "allOf", "anyOf"] {
+        if schema.contains_key(name) {
+            return Err(Refusal::at(
+                &path,
+                "input_schema does not support oneOf, allOf, or anyOf at the top level",
+            ));
+        }
+    }
+    Ok(Tool {
+        name: name.to_owned(),
+        schema: Some(value.clone()),
+    })
+}
+
+/// A tool of the vendor's own: its type ends with a date. Its fields are not looked at.
+fn known(object: &Object, kind: &str, path: &str) -> Result<Tool, Refusal> {
+    let is_dated = kind.rsplit_once('_').is_some_and(|(before, date)| {
+        !before.is_empty() && date.len() == 8 && date.bytes().all(|byte| byte.is_ascii_digit())
+    });
+    if !is_dated {
+        let index = path.trim_end_matches(shown(kind)).trim_end_matches('.');
+        let says = format!(
+            "Input tag '{}' found using 'type' does not match any of the expected tags",
+            shown(kind)
+        );
+        return Err(Refusal::at(index, &says));
+    }
+    // A toolset has no name of its own.
+    let name = match object.get("name") {
+        Some(_) => name(object, path)?,
+        None => kind,
+    };
+    Ok(Tool {
+        name: name.to_owned(),
+        schema: None,
+    })
+}
+
+fn name<'a>(object: &'a Object, path: &str) -> Result<&'a str, Refusal> {
+    let name = fields::text(object, path, "name")?;
+    let is_good = !name.is_empty()
+        && name.len() <= MAX_NAME_BYTES
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
+    if is_good {
+        return Ok(name);
+    }
+    Err(Refusal::at(
+        &join(path, "name"),
+        "String should match pattern '^[a-zA-Z0-9_-]{1,128}$'",
+    ))
+}
+
+/// Name, description and schema.
+fn size(object: &Object) -> PromptSize {
+    let of_text = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or("");
+    let schema = object
+        .get("input_schema")
+        .map(json_size)
+        .unwrap_or_default();
+    let mut size = text_size(of_text("name"));
+    for more in [text_size(of_text("description")), schema] {
+        size.text_bytes = size.text_bytes.saturating_add(more.text_bytes);
+    }
+    size
+}

@@ -1,0 +1,203 @@
+//! AWS Bedrock in front of Anthropic's models: the same messages behind another door, with signed
+//! calls, AWS's errors, and its own framing of streams.
+
+pub(crate) mod eventstream;
+mod exception;
+mod sigv4;
+
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Method, Response};
+use percent_encoding::percent_decode_str;
+
+use crate::anthropic::reply::{answered, set};
+use crate::anthropic::{Asked, Face, Refusal, Usage, complete};
+use crate::clock;
+use crate::headers;
+use crate::models;
+use crate::played::{Cut, Played};
+use crate::script::Script;
+use crate::server::Read;
+
+use exception::Exception;
+
+const PREFIX: &str = "/model/";
+/// What stands before the name of each of this vendor's models.
+const VENDOR: &str = "anthropic.";
+
+/// Whether a path is this house's.
+pub(crate) fn owns(path: &str) -> bool {
+    path.starts_with(PREFIX)
+}
+
+/// Answers one request. An error closes the connection without an answer.
+pub(crate) async fn serve(mut read: Read, is_too_large: bool) -> Result<Response<Played>, Cut> {
+    if is_too_large {
+        return Ok(except(read, &Exception::too_large()));
+    }
+    let now_secs = clock::seconds(read.received_at_micros);
+    // The signature comes before the path: a stranger does not learn what there is.
+    let signer = match headers::bearer(&read.parts.headers) {
+        Some(key) if read.house.accepts(key) => Ok(key.to_owned()),
+        Some(_) => Err(Exception::wrong_bearer()),
+        None => sigv4::verify(&read.parts, &read.body, &read.house.aws_keys, now_secs),
+    };
+    match signer {
+        Ok(key) => read.keyed(&key),
+        Err(exception) => return Ok(except(read, &exception)),
+    }
+    let asked = match asked(&read) {
+        Ok(asked) => asked,
+        Err(exception) => return Ok(except(read, &exception)),
+    };
+    complete(read, asked, None).await
+}
+
+/// Sends an answer of a model.
+pub(crate) fn play(read: Read, script: Script, usage: Usage) -> Response<Played> {
+    let is_event_stream = script.head.is_event_stream;
+    let id = request_id(&read);
+    let mut response = answered(read, script);
+    let headers = response.headers_mut();
+    if is_event_stream {
+        let kind = HeaderValue::from_static("application/vnd.amazon.eventstream");
+        headers.insert(CONTENT_TYPE, kind);
+        set(headers, "x-amzn-bedrock-content-type", "application/json");
+    } else {
+        let kind = HeaderValue::from_static("application/json");
+        headers.insert(CONTENT_TYPE, kind);
+        let (input, output) = (usage.input.to_string(), usage.output.to_string());
+        set(headers, "x-amzn-bedrock-input-token-count", &input);
+        set(headers, "x-amzn-bedrock-output-token-count", &output);
+    }
+    set(headers, "x-amzn-requestid", &id);
+    response
+}
+
+/// Sends what the model's house refuses, in this house's clothes.
+pub(crate) fn refuse(read: Read, refusal: &Refusal) -> Response<Played> {
+    except(read, &Exception::of(refusal))
+}
+
+/// The body of such a refusal.
+pub(crate) fn body(refusal: &Refusal) -> String {
+    Exception::of(refusal).body()
+}
+
+/// The model's own name: without region, vendor and version.
+pub(crate) fn bare_model(id: &str) -> String {
+    let name = id.split_once(VENDOR).map_or(id, |(_, name)| name);
+    let name = name.split_once(':').map_or(name, |(name, _)| name);
+    let is_version =
+        |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    match name.rsplit_once("-v") {
+        Some((bare, version)) if is_version(version) => bare.to_owned(),
+        Some(_) | None => name.to_owned(),
+    }
+}
+
+fn except(read: Read, exception: &Exception) -> Response<Played> {
+    let id = request_id(&read);
+    let script = Script::json(exception.status, None, exception.body());
+    let mut response = answered(read, script);
+    let headers = response.headers_mut();
+    let kind = HeaderValue::from_static("application/json");
+    headers.insert(CONTENT_TYPE, kind);
+    set(headers, "x-amzn-errortype", &exception.header());
+    set(headers, "x-amzn-requestid", &id);
+    response
+}
+
+/// Model and wish for a stream, from the path.
+fn asked(read: &Read) -> Result<Asked, Exception> {
+    let path = read.parts.uri.path();
+    let split = path
+        .strip_prefix(PREFIX)
+        .and_then(|rest| rest.rsplit_once('/'));
+    let (id, stream) = match split {
+        Some((id, "invoke")) => (id, false),
+        Some((id, "invoke-with-response-stream")) => (id, true),
+        Some(_) | None => return Err(Exception::unknown_operation()),
+    };
+    if read.parts.method != Method::POST {
+        return Err(Exception::unknown_operation());
+    }
+    let id = percent_decode_str(id).decode_utf8_lossy().into_owned();
+    if !is_model(&id) {
+        return Err(Exception::invalid_model());
+    }
+    Ok(Asked {
+        face: Face::Bedrock,
+        model: Some(id),
+        stream: Some(stream),
+    })
+}
+
+/// `anthropic.sim-…`, with a region before it, or as the end of an ARN; a bare name of ours too,
+/// so that one name serves at every vendor.
+fn is_model(id: &str) -> bool {
+    let name = id.rsplit('/').next().unwrap_or(id);
+    let Some((region, name)) = name.split_once(VENDOR) else {
+        return models::is_known(id);
+    };
+    let is_region = region.is_empty()
+        || region
+            .strip_suffix('.')
+            .is_some_and(|region| region.bytes().all(|byte| byte.is_ascii_alphanumeric()));
+    is_region && models::is_known(name)
+}
+
+/// An id in the form of a UUID, which is how this house writes them.
+fn request_id(read: &Read) -> String {
+    let digits = [
+        read.house.id("", read.number),
+        read.house.id("", read.number),
+    ]
+    .concat();
+    let part = |from: usize, to: usize| digits.get(from..to).unwrap_or_default();
+    [
+        part(0, 8),
+        part(8, 12),
+        part(12, 16),
+        part(16, 20),
+        part(20, 32),
+    ]
+    .join("-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn models_are_known_by_name_region_and_arn() {
+        for (id, is_known) in [
+            ("anthropic.sim-small-v1:0", true),
+            ("us.anthropic.sim-large-20260101-v2:0", true),
+            (
+                "arn:aws:bedrock:us-east-1:123456789012:inference-profile/eu.anthropic.sim-a-v1:0",
+                true,
+            ),
+            ("sim-small", true),
+            ("small", false),
+            ("anthropic.claude-x-v1:0", false),
+            ("amazon.nova-lite-v1:0", false),
+            ("..anthropic.sim-a", false),
+        ] {
+            assert_eq!(is_model(id), is_known, "{id}");
+        }
+    }
+
+    #[test]
+    fn a_bare_name_has_neither_region_nor_version() {
+        for (id, name) in [
+            ("anthropic.sim-small-v1:0", "sim-small"),
+            (
+                "us.anthropic.sim-large-20260101-v12:0",
+                "sim-large-20260101",
+            ),
+            ("anthropic.sim-vision", "sim-vision"),
+        ] {
+            assert_eq!(bare_model(id), name);
+        }
+    }
+}

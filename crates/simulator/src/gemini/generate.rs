@@ -1,0 +1,248 @@
+//! A request for content from its body to its answer, on one page.
+
+use std::time::Duration;
+
+use http::Response;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::fault::Fault;
+use crate::models;
+use crate::played::{Cut, MAX_HANG, Played};
+use crate::refusal::shown;
+use crate::script::Script;
+use crate::server::Read;
+
+use super::answer::Answer;
+use super::errors::GoogleError;
+use super::fields::Object;
+use super::headers::send;
+use super::request::{GenerateRequest, Prompt};
+use super::script::{self, Form, Telling, refusal};
+use super::shape::Service;
+use super::wire::{self, Detail};
+
+/// What is asked of which model, and in which form.
+#[derive(Clone, Debug)]
+pub(crate) struct Ask {
+    pub(crate) service: Service,
+    pub(crate) version: String,
+    pub(crate) model: String,
+    /// How Vertex names the model, for its refusal.
+    pub(crate) full_name: Option<String>,
+    pub(crate) verb: Verb,
+    form: Form,
+}
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Verb {
+    Generate,
+    Stream,
+    Count,
+    /// A method that there is not.
+    Other(String),
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Counted {
+    total_tokens: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total_billable_characters: Option<u64>,
+    prompt_tokens_details: Vec<Detail>,
+}
+
+/// Longest time a whole answer is held back by the pace of its prompt.
+const MAX_WHOLE_WAIT: Duration = Duration::from_secs(600);
+
+// === impl Ask ===
+
+impl Ask {
+    pub(crate) fn new(
+        service: Service,
+        version: &str,
+        model: &str,
+        verb: &str,
+        query: &str,
+    ) -> Self {
+        let verb = match verb {
+            "generateContent" => Verb::Generate,
+            "streamGenerateContent" => Verb::Stream,
+            "countTokens" => Verb::Count,
+            other => Verb::Other(other.to_owned()),
+        };
+        let wants_events = query
+            .split('&')
+            .any(|pair| ["alt=sse", "$alt=sse", "%24alt=sse"].contains(&pair));
+        let form = match verb {
+            Verb::Stream if wants_events => Form::Events,
+            Verb::Stream => Form::Array,
+            Verb::Generate | Verb::Count | Verb::Other(_) => Form::Whole,
+        };
+        Self {
+            service,
+            version: version.to_owned(),
+            model: model.to_owned(),
+            full_name: None,
+            verb,
+            form,
+        }
+    }
+
+    /// Whether an error comes in a list of one: where a list was asked for, and on Vertex for
+    /// every stream.
+    pub(crate) fn wraps_errors(&self) -> bool {
+        match self.form {
+            Form::Whole => false,
+            Form::Events => self.service == Service::Vertex,
+            Form::Array => true,
+        }
+    }
+}
+
+/// Answers a request of an allowed client. An error closes the connection without an answer.
+pub(crate) async fn serve(read: Read, ask: Ask) -> Result<Response<Played>, Cut> {
+    let streams = ask.verb == Verb::Stream;
+    let model = shown(&ask.model).to_owned();
+    // What was asked is noted even if it is refused.
+    read.watch.entry().note(|served| {
+        served.model = model;
+        served.stream = streams;
+    });
+    let is_wrapped = ask.wraps_errors();
+    let refuse = |read: Read, error: &GoogleError| Ok(send(read, refusal(error, is_wrapped)));
+    let body = match parse(&read, &ask) {
+        Ok(body) => body,
+        Err(error) => return refuse(read, &error),
+    };
+    if ask.verb == Verb::Count {
+        return match count_tokens(&body, &ask) {
+            Ok(counted) => Ok(send(read, Script::json(200, None, counted))),
+            Err(error) => refuse(read, &error),
+        };
+    }
+    // Prompts are remembered for a key, or for a project, whose tokens come and go.
+    let owner = ask.full_name.as_deref().unwrap_or(&read.key);
+    match GenerateRequest::read(&body, &ask.model, owner, ask.service) {
+        Ok(request) => generate(read, &ask, &request).await,
+        Err(error) => refuse(read, &error),
+    }
+}
+
+async fn generate(
+    mut read: Read,
+    ask: &Ask,
+    request: &GenerateRequest,
+) -> Result<Response<Played>, Cut> {
+    let directives = &request.directives;
+    // Only an acceptable request meets a fault, so a rule is never spent on a bad one. The prompt
+    // goes before the rules: it speaks of this request alone.
+    let fault = match directives.fault {
+        Some(fault) => Some(fault),
+        None => read.house.plans().strike(&ask.model, &read.key),
+    };
+    read.watch.entry().note(|served| {
+        served.marker.clone_from(&directives.marker);
+        served.fault = fault;
+    });
+    if let Some(after) = closes_after(fault) {
+        pause(after).await;
+        read.watch.end(false);
+        return Err(Cut);
+    }
+    if let Some(error) = refuses(fault, &ask.model) {
+        return Ok(send(read, refusal(&error, ask.wraps_errors())));
+    }
+    let seen = read.house.gemini.recall(&request.prompt.prefix);
+    let id = read.house.id("", read.number);
+    let answer = Answer::decide(request, fault, &ask.model, id, seen, ask.service);
+    let prompt_tokens = request.prompt.tokens();
+    read.watch.entry().note(|served| {
+        // What tools read is told apart from the prompt and paid for like it.
+        served.prompt_tokens = prompt_tokens.saturating_add(answer.usage.tool_prompt);
+        served.cache_read_tokens = answer.usage.cached;
+    });
+    if let Some(Fault::SlowFirstByte { millis }) = fault {
+        pause(Duration::from_millis(millis.into())).await;
+    }
+    if ask.form == Form::Whole {
+        // A whole answer takes as long as its pieces; if the client leaves meanwhile, this future
+        // is dropped and the watch sees it.
+        let wait = directives.pace_millis.saturating_mul(answer.length());
+        pause(Duration::from_millis(wait).min(MAX_WHOLE_WAIT)).await;
+    }
+    let factor = match fault {
+        Some(Fault::LyingUsage { factor }) => factor.into(),
+        Some(_) | None => 1,
+    };
+    let telling = Telling {
+        answer: &answer,
+        service: ask.service,
+        form: ask.form,
+        fault,
+        factor,
+    };
+    let script = script::answer(&telling, directives.pace_millis);
+    Ok(send(read, script))
+}
+
+/// The body of a request for a model and a method that there are.
+fn parse(read: &Read, ask: &Ask) -> Result<Object, GoogleError> {
+    let method = match &ask.verb {
+        Verb::Generate => "generateContent",
+        Verb::Stream => "streamGenerateContent",
+        Verb::Count => "countTokens",
+        Verb::Other(verb) => verb,
+    };
+    if !models::is_known(&ask.model) || matches!(ask.verb, Verb::Other(_)) {
+        return Err(match &ask.full_name {
+            Some(name) => GoogleError::no_such_publisher_model(name),
+            None => GoogleError::no_such_model(&ask.model, &ask.version, method),
+        });
+    }
+    match serde_json::from_slice(&read.body) {
+        Ok(Value::Object(body)) => Ok(body),
+        Ok(_) | Err(_) => Err(GoogleError::not_json()),
+    }
+}
+
+fn count_tokens(body: &Object, ask: &Ask) -> Result<String, GoogleError> {
+    let prompt = Prompt::read_count(body, &ask.model, ask.service)?;
+    let counted = Counted {
+        total_tokens: prompt.tokens(),
+        total_billable_characters: (ask.service == Service::Vertex).then_some(prompt.text_bytes),
+        prompt_tokens_details: wire::details(&prompt.details),
+    };
+    // A struct of texts and numbers always has a JSON form.
+    let mut text = serde_json::to_string_pretty(&counted).unwrap_or_default();
+    text.push('\n');
+    Ok(text)
+}
+
+/// When a fault closes the connection without a byte.
+fn closes_after(fault: Option<Fault>) -> Option<Duration> {
+    match fault {
+        Some(Fault::CloseBeforeHeaders) => Some(Duration::ZERO),
+        Some(Fault::HangBeforeHeaders) => Some(MAX_HANG),
+        Some(_) | None => None,
+    }
+}
+
+/// The error that a fault puts in the place of an answer.
+fn refuses(fault: Option<Fault>, model: &str) -> Option<GoogleError> {
+    match fault {
+        Some(Fault::RateLimited { retry_after_secs }) => {
+            Some(GoogleError::rate_limited(model, retry_after_secs))
+        }
+        Some(Fault::Status(status)) => Some(GoogleError::with_code(status)),
+        Some(_) | None => None,
+    }
+}
+
+/// Even an empty sleep waits for the next tick of the timer, which a load test would see.
+async fn pause(time: Duration) {
+    if !time.is_zero() {
+        tokio::time::sleep(time).await;
+    }
+}

@@ -1,0 +1,331 @@
+//! A request for a response, checked as the vendor checks it. What comes out of [`Asked::read`] is
+//! acceptable; nothing behind it refuses again.
+
+use serde_json::{Value, json};
+
+use crate::directives::Directives;
+use crate::models;
+use crate::refusal::{Refusal, shown};
+use crate::request::fields::{
+    self, Field, Kind, MAX_TOKENS, missing, nullable, strict, wrong_type, wrong_value,
+};
+use crate::request::tools::read_name;
+use crate::request::{Format, Object};
+
+use super::context::{Context, Owner};
+use super::echo::Echo;
+use super::tools::{self, Choice, Tool};
+
+/// A checked request.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) model: String,
+    pub(crate) stream: bool,
+    pub(crate) background: bool,
+    pub(crate) store: bool,
+    /// Whether reasoning is wanted in sealed form.
+    pub(crate) wants_sealed: bool,
+    /// Whether a summary of the reasoning is wanted.
+    pub(crate) wants_summary: bool,
+    pub(crate) max_output_tokens: Option<u64>,
+    pub(crate) is_parallel: bool,
+    pub(crate) tools: Vec<Tool>,
+    pub(crate) choice: Choice,
+    pub(crate) format: Format,
+    pub(crate) directives: Directives,
+    /// The items, without the instructions, which a later response does not inherit.
+    pub(crate) context: Context,
+    pub(crate) prompt_tokens: u64,
+    pub(crate) echo: Echo,
+}
+
+/// The vendor's least limit.
+const MIN_OUTPUT_TOKENS: i64 = 16;
+const MAX_TOOL_CALLS: i64 = 1_000_000;
+const EFFORTS: &[&str] = &["none", "minimal", "low", "medium", "high", "xhigh", "max"];
+const SEALED_REASONING: &str = "reasoning.encrypted_content";
+const INCLUDES: &[&str] = &[
+    "file_search_call.results",
+    "web_search_call.results",
+    "web_search_call.action.sources",
+    "message.input_image.image_url",
+    "computer_call_output.output.image_url",
+    "code_interpreter_call.outputs",
+    SEALED_REASONING,
+    "message.output_text.logprobs",
+];
+
+/// The list and which of them may be `null` follow the vendor's SDK; `client_metadata` is what
+/// Codex sends beside it.
+const FIELDS: &[Field] = &[
+    strict("access_programs", Kind::Object),
+    nullable("background", Kind::Boolean),
+    nullable("client_metadata", Kind::Object),
+    nullable("context_management", Kind::Array),
+    nullable("conversation", Kind::TextOrObject),
+    strict("image", Kind::Object),
+    nullable("include", Kind::Array),
+    strict("input", Kind::TextOrArray),
+    nullable("instructions", Kind::Text),
+    nullable(
+        "max_output_tokens",
+        Kind::Integer(MIN_OUTPUT_TOKENS, MAX_TOKENS),
+    ),
+    nullable("max_tool_calls", Kind::Integer(1, MAX_TOOL_CALLS)),
+    nullable("metadata", Kind::Object),
+    strict("model", Kind::Text),
+    nullable("moderation", Kind::Object),
+    nullable("parallel_tool_calls", Kind::Boolean),
+    nullable("previous_response_id", Kind::Text),
+    nullable("prompt", Kind::Object),
+    nullable("prompt_cache_key", Kind::Text),
+    strict("prompt_cache_options", Kind::Object),
+    nullable("prompt_cache_retention", Kind::OneOf(&["in_memory", "24h"])),
+    nullable("reasoning", Kind::Object),
+    nullable("safety_identifier", Kind::Text),
+    nullable(
+        "service_tier",
+        Kind::OneOf(&["auto", "default", "flex", "scale", "priority", "fast"]),
+    ),
+    nullable("store", Kind::Boolean),
+    nullable("stream", Kind::Boolean),
+    nullable("stream_options", Kind::Object),
+    nullable("temperature", Kind::Decimal(0, 2)),
+    strict("text", Kind::Object),
+    strict("tool_choice", Kind::TextOrObject),
+    strict("tools", Kind::Array),
+    nullable("top_logprobs", Kind::Integer(0, 20)),
+    nullable("top_p", Kind::Decimal(0, 1)),
+    nullable("truncation", Kind::OneOf(&["auto", "disabled"])),
+    strict("user", Kind::Text),
+];
+
+/// What is checked before the earlier response is looked for.
+pub(crate) fn check(body: &Object) -> Result<(), Refusal> {
+    if let Some(name) = body
+        .keys()
+        .find(|name| !FIELDS.iter().any(|field| field.name == **name))
+    {
+        let name = shown(name);
+        let message = format!("Unknown parameter: '{name}'.");
+        return Err(Refusal::invalid(name, Some("unknown_parameter"), message));
+    }
+    fields::check_each(body, FIELDS)?;
+    let model = match text(body, "model") {
+        Some(model) if !model.is_empty() => model,
+        Some(_) | None => return Err(missing("model")),
+    };
+    if !models::is_known(model) {
+        let message = format!("The requested model '{}' does not exist.", shown(model));
+        return Err(Refusal::invalid("model", Some("model_not_found"), message));
+    }
+    if is_set(body, "conversation") {
+        return Err(conversation(body));
+    }
+    if !is_set(body, "input") && !is_set(body, "previous_response_id") {
+        let message = "One of \"input\" or \"previous_response_id\" or 'prompt' or \
+                       'conversation_id' must be provided."
+            .to_owned();
+        let code = Some("missing_required_parameter");
+        return Err(Refusal::invalid("input", code, message));
+    }
+    Ok(())
+}
+
+// === impl Asked ===
+
+impl Asked {
+    /// Reads a body that passed [`check`], on top of what came before.
+    pub(crate) fn read(
+        body: &Object,
+        before: Option<Context>,
+        owner: &Owner<'_>,
+    ) -> Result<Self, Refusal> {
+        let model = text(body, "model").unwrap_or_default();
+        let reasons = models::reasons(model);
+        let tools = tools::read_tools(body)?;
+        let choice = tools::read_choice(body, &tools)?;
+        let mut context = before.unwrap_or_default();
+        if let Some(input) = body.get("input") {
+            context.add_input(input, owner)?;
+        }
+        context.check_calls()?;
+        let mut prompt = context.clone();
+        if let Some(instructions) = text(body, "instructions") {
+            prompt.add_instructions(instructions);
+        }
+        let wants_sealed = read_include(body, reasons)?;
+        let wants_summary = read_reasoning(body, reasons)?;
+        let format = read_format(body, prompt.mentions_json)?;
+        check_together(body, reasons)?;
+        let directives = Directives::read(&context.last_user_text)
+            .map_err(|error| Refusal::directive(&error.0))?;
+        Ok(Self {
+            model: model.to_owned(),
+            stream: is_true(body, "stream"),
+            background: is_true(body, "background"),
+            store: body.get("store") != Some(&Value::Bool(false)),
+            wants_sealed,
+            wants_summary,
+            max_output_tokens: body.get("max_output_tokens").and_then(Value::as_u64),
+            is_parallel: body.get("parallel_tool_calls") != Some(&Value::Bool(false)),
+            tools,
+            choice,
+            format,
+            directives,
+            prompt_tokens: prompt.size.tokens(),
+            context,
+            echo: Echo::of(body, reasons),
+        })
+    }
+}
+
+/// Whether reasoning is to be sealed and sent along.
+fn read_include(body: &Object, reasons: bool) -> Result<bool, Refusal> {
+    let Some(Value::Array(list)) = body.get("include") else {
+        return Ok(false);
+    };
+    for (index, value) in list.iter().enumerate() {
+        let param = format!("include[{index}]");
+        match value {
+            Value::String(word) if INCLUDES.contains(&word.as_str()) => {}
+            Value::String(word) => return Err(wrong_value(&param, word, INCLUDES)),
+            Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::Array(_)
+            | Value::Object(_) => return Err(wrong_type(&param, "a string", value)),
+        }
+    }
+    let is_wanted = list
+        .iter()
+        .any(|word| word.as_str() == Some(SEALED_REASONING));
+    if is_wanted && !reasons {
+        let message = "Encrypted content is not supported with this model.".to_owned();
+        return Err(Refusal::invalid("include", None, message));
+    }
+    Ok(is_wanted)
+}
+
+/// Whether a summary is wanted.
+fn read_reasoning(body: &Object, reasons: bool) -> Result<bool, Refusal> {
+    let Some(Value::Object(reasoning)) = body.get("reasoning") else {
+        return Ok(false);
+    };
+    let names = ["effort", "summary", "generate_summary", "context", "mode"];
+    fields::only(reasoning, "reasoning", &names)?;
+    for (name, words) in [
+        ("effort", EFFORTS),
+        ("summary", &["auto", "concise", "detailed"][..]),
+    ] {
+        let param = format!("reasoning.{name}");
+        match reasoning.get(name) {
+            None | Some(Value::Null) => {}
+            Some(Value::String(word)) if words.contains(&word.as_str()) => {
+                if !reasons && word != "none" {
+                    let code = Some("unsupported_parameter");
+                    return Err(Refusal::invalid(&param, code, unsupported(&param)));
+                }
+            }
+            Some(Value::String(word)) => return Err(wrong_value(&param, word, words)),
+            Some(value) => return Err(wrong_type(&param, "a string", value)),
+        }
+    }
+    Ok(reasoning.get("summary").is_some_and(Value::is_string))
+}
+
+fn read_format(body: &Object, mentions_json: bool) -> Result<Format, Refusal> {
+    let Some(Value::Object(config)) = body.get("text") else {
+        return Ok(Format::Text);
+    };
+    fields::only(config, "text", &["format", "verbosity"])?;
+    let words = &["low", "medium", "high"];
+    match config.get("verbosity") {
+        None | Some(Value::Null) => {}
+        Some(Value::String(word)) if words.contains(&word.as_str()) => {}
+        Some(Value::String(word)) => return Err(wrong_value("text.verbosity", word, words)),
+        Some(value) => return Err(wrong_type("text.verbosity", "a string", value)),
+    }
+    if config.get("format").is_none_or(Value::is_null) {
+        return Ok(Format::Text);
+    }
+    let path = "text.format";
+    let format = fields::object(config, "text", "format")?;
+    match fields::text(format, path, "type")? {
+        "text" => fields::only(format, path, &["type"]).map(|()| Format::Text),
+        "json_object" if mentions_json => Ok(Format::JsonObject),
+        "json_object" => {
+            let message = "Response input messages must contain the word 'json' in some form to \
+                           use 'text.format' of type 'json_object'."
+                .to_owned();
+            Err(Refusal::invalid("input", None, message))
+        }
+        "json_schema" => {
+            read_name(format, path)?;
+            let names = ["type", "name", "schema", "strict", "description"];
+            fields::only(format, path, &names)?;
+            let schema = fields::object(format, path, "schema")?;
+            Ok(Format::JsonSchema(json!(schema)))
+        }
+        other => {
+            let words = &["text", "json_object", "json_schema"];
+            Err(wrong_value("text.format.type", other, words))
+        }
+    }
+}
+
+/// Parameters that are each fine and do not go together.
+fn check_together(body: &Object, reasons: bool) -> Result<(), Refusal> {
+    for name in ["temperature", "top_p"] {
+        let is_default = |value: &Value| value.is_null() || value.as_f64() == Some(1.0);
+        if reasons && body.get(name).is_some_and(|value| !is_default(value)) {
+            return Err(Refusal::invalid(name, None, unsupported(name)));
+        }
+    }
+    if is_true(body, "background") && body.get("store") == Some(&Value::Bool(false)) {
+        let message = "Background mode requires 'store' to be true.".to_owned();
+        return Err(Refusal::invalid("background", None, message));
+    }
+    if is_set(body, "stream_options") && !is_true(body, "stream") {
+        let message =
+            "The 'stream_options' parameter is only allowed when 'stream' is enabled.".to_owned();
+        return Err(Refusal::invalid("stream_options", None, message));
+    }
+    Ok(())
+}
+
+/// The simulator keeps no conversations, so every one is unknown.
+fn conversation(body: &Object) -> Refusal {
+    if is_set(body, "previous_response_id") {
+        let message = "Mutually exclusive parameters: Ensure you are only providing one of: \
+                       'previous_response_id' or 'conversation'."
+            .to_owned();
+        let code = Some("mutually_exclusive_parameters");
+        return Refusal::invalid("conversation", code, message);
+    }
+    let value = body.get("conversation");
+    let id = value.and_then(|value| value.as_str().or(value.get("id").and_then(Value::as_str)));
+    let message = format!(
+        "Conversation with id '{}' not found.",
+        shown(id.unwrap_or_default())
+    );
+    let mut refusal = Refusal::invalid("conversation", None, message);
+    refusal.status = 404;
+    refusal
+}
+
+fn unsupported(name: &str) -> String {
+    format!("Unsupported parameter: '{name}' is not supported with this model.")
+}
+
+pub(crate) fn text<'a>(body: &'a Object, name: &str) -> Option<&'a str> {
+    body.get(name).and_then(Value::as_str)
+}
+
+fn is_set(body: &Object, name: &str) -> bool {
+    body.get(name).is_some_and(|value| !value.is_null())
+}
+
+fn is_true(body: &Object, name: &str) -> bool {
+    body.get(name) == Some(&Value::Bool(true))
+}

@@ -1,0 +1,138 @@
+//! Vertex AI: Google's messages under a project and a place, behind an access token, and the
+//! endpoint where a service account gets such a token. Anthropic's models stand behind the same door.
+
+mod anthropic;
+mod jwt;
+mod token;
+
+use http::request::Parts;
+use http::{Method, Response};
+
+use crate::clock;
+use crate::gemini::{self, Ask, GoogleError, Service, refusal, send};
+use crate::played::{Cut, Played};
+use crate::script::Script;
+use crate::server::Read;
+
+pub use token::{ServiceAccount, VertexSettings};
+
+pub(crate) use anthropic::refuse;
+pub(crate) use token::Tokens;
+
+use token::Known;
+
+/// Where a service account trades its assertion for an access token.
+pub(crate) const TOKEN_PATH: &str = "/token";
+
+/// What a path names.
+struct Place<'a> {
+    version: &'a str,
+    publisher: &'a str,
+    model: &'a str,
+    verb: &'a str,
+    /// The model as the vendor names it.
+    full_name: String,
+}
+
+/// Whether a request is for this vendor.
+pub(crate) fn owns(parts: &Parts) -> bool {
+    let path = parts.uri.path();
+    path == TOKEN_PATH
+        || path.starts_with("/v1/projects/")
+        || path.starts_with("/v1beta1/projects/")
+}
+
+/// Answers one request of this vendor.
+pub(crate) async fn serve(read: Read, is_too_large: bool) -> Result<Response<Played>, Cut> {
+    let path = read.parts.uri.path().to_owned();
+    if path == TOKEN_PATH {
+        let (status, body) = token::answer(&read, is_too_large);
+        return Ok(send(read, Script::json(status, None, body)));
+    }
+    let place = Place::of(&path);
+    let query = read.parts.uri.query().unwrap_or("");
+    let ask = place.as_ref().map(|place| {
+        let mut ask = Ask::new(
+            Service::Vertex,
+            place.version,
+            place.model,
+            place.verb,
+            query,
+        );
+        ask.full_name = Some(place.full_name.clone());
+        ask
+    });
+    let is_wrapped = ask.as_ref().is_some_and(Ask::wraps_errors);
+    // The token comes before the path: a stranger does not learn what there is.
+    let refused = if is_too_large {
+        Some(GoogleError::too_large())
+    } else {
+        check_token(&read)
+    };
+    if let Some(error) = refused {
+        return Ok(send(read, refusal(&error, is_wrapped)));
+    }
+    let is_post = read.parts.method == Method::POST;
+    match (place, ask) {
+        (Some(place), Some(ask)) if is_post && place.publisher == "google" => {
+            gemini::generate(read, ask).await
+        }
+        (Some(place), _) if is_post && place.publisher == "anthropic" => {
+            let model = place.model.to_owned();
+            let verb = place.verb.to_owned();
+            let full_name = place.full_name.clone();
+            anthropic::serve(read, &model, &full_name, &verb).await
+        }
+        (Some(_) | None, _) => {
+            let error = GoogleError::no_such_path(&path);
+            Ok(send(read, refusal(&error, is_wrapped)))
+        }
+    }
+}
+
+// === impl Place ===
+
+impl<'a> Place<'a> {
+    fn of(path: &'a str) -> Option<Self> {
+        let (version, rest) = path.trim_start_matches('/').split_once('/')?;
+        let steps: Vec<&str> = rest.split('/').collect();
+        let [
+            "projects",
+            project,
+            "locations",
+            location,
+            "publishers",
+            publisher,
+            "models",
+            last,
+        ] = steps.as_slice()
+        else {
+            return None;
+        };
+        let (model, verb) = last.split_once(':')?;
+        Some(Self {
+            version,
+            publisher,
+            model,
+            verb,
+            full_name: format!(
+                "projects/{project}/locations/{location}/publishers/{publisher}/models/{model}"
+            ),
+        })
+    }
+}
+
+/// Why the access token does not open the door, if it does not. Without service accounts every
+/// token is taken that the house takes as a key.
+fn check_token(read: &Read) -> Option<GoogleError> {
+    if read.key.is_empty() {
+        return Some(GoogleError::no_token());
+    }
+    let tokens = &read.house.vertex;
+    match tokens.look_up(&read.key, clock::now_micros()) {
+        Known::Good => None,
+        Known::Expired => Some(GoogleError::expired_token()),
+        Known::Never if !tokens.has_accounts() && read.house.accepts(&read.key) => None,
+        Known::Never => Some(GoogleError::wrong_token()),
+    }
+}

@@ -1,0 +1,146 @@
+//! Bedrock's frames as the server-sent events of Claude's own door, so that whoever reads them needs
+//! to know one form only.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{EventStream, EventStreamError, Message};
+
+/// Characters of an exception's words that are passed on.
+const MAX_WORDS: usize = 2_000;
+/// Longest name of an event.
+const MAX_NAME: usize = 64;
+
+/// A reader of frames that writes events. An error is told after the events before it.
+#[derive(Debug, Default)]
+pub(crate) struct Translation {
+    frames: EventStream,
+    failed: Option<EventStreamError>,
+}
+
+/// The payload of a chunk. It has padding beside that, of a random length.
+#[derive(Deserialize)]
+struct Chunk<'a> {
+    bytes: &'a str,
+}
+
+#[derive(Deserialize)]
+struct Event {
+    #[serde(rename = "type")]
+    kind: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Exception {
+    #[serde(alias = "Message")]
+    message: Option<String>,
+}
+
+// === impl Translation ===
+
+impl Translation {
+    /// Takes bytes of frames and gives the events that they complete, maybe none.
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<Bytes, EventStreamError> {
+        if let Some(failed) = self.failed {
+            return Err(failed);
+        }
+        self.frames.push(bytes);
+        let mut written = Vec::new();
+        loop {
+            let read = match self.frames.next_message() {
+                Ok(None) => break,
+                Ok(Some(message)) => write(&message, &mut written),
+                Err(error) => Err(error),
+            };
+            if let Err(error) = read {
+                self.failed = Some(error);
+                if written.is_empty() {
+                    return Err(error);
+                }
+                break;
+            }
+        }
+        Ok(Bytes::from(written))
+    }
+
+    /// A failure that was held back, or an end in the middle.
+    pub(crate) fn end(&self) -> Result<(), EventStreamError> {
+        self.failed.map_or_else(|| self.frames.end(), Err)
+    }
+
+    pub(crate) const fn has_failed(&self) -> bool {
+        self.failed.is_some()
+    }
+}
+
+fn write(message: &Message, to: &mut Vec<u8>) -> Result<(), EventStreamError> {
+    match message.header(":message-type") {
+        Some("event") if message.header(":event-type") == Some("chunk") => chunk(message, to),
+        // A kind of event that is newer than we are.
+        Some("event") => Ok(()),
+        Some("exception") => {
+            let said: Option<Exception> = serde_json::from_slice(&message.payload).ok();
+            let said = said.and_then(|said| said.message).unwrap_or_default();
+            let kind = message.header(":exception-type").unwrap_or_default();
+            error(kind, &said, to);
+            Ok(())
+        }
+        Some("error") => {
+            let kind = message.header(":error-code").unwrap_or_default();
+            let said = message.header(":error-message").unwrap_or_default();
+            error(kind, said, to);
+            Ok(())
+        }
+        Some(_) | None => Err(EventStreamError::Shape),
+    }
+}
+
+fn chunk(message: &Message, to: &mut Vec<u8>) -> Result<(), EventStreamError> {
+    let shape = EventStreamError::Shape;
+    let outer: Chunk<'_> = serde_json::from_slice(&message.payload).map_err(|_| shape)?;
+    let mut inner = STANDARD.decode(outer.bytes).map_err(|_| shape)?;
+    let event: Event = serde_json::from_slice(&inner).map_err(|_| shape)?;
+    // Between two tokens of JSON a line end is as good as a space; inside a text there is none.
+    for byte in &mut inner {
+        if matches!(byte, b'\n' | b'\r') {
+            *byte = b' ';
+        }
+    }
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte == b'_';
+    let name = event.kind.filter(|name| name.len() <= MAX_NAME);
+    if let Some(name) = name.filter(|name| name.bytes().all(plain)) {
+        to.extend_from_slice(format!("event: {name}\n").as_bytes());
+    }
+    to.extend_from_slice(b"data: ");
+    to.extend_from_slice(&inner);
+    to.extend_from_slice(b"\n\n");
+    Ok(())
+}
+
+fn error(kind: &str, said: &str, to: &mut Vec<u8>) {
+    let words: String = match said {
+        "" => format!("the upstream failed: {kind}"),
+        said => said.to_owned(),
+    };
+    let words: String = words.chars().take(MAX_WORDS).collect();
+    let data = json!({ "type": "error", "error": { "type": error_type(kind), "message": words } });
+    to.extend_from_slice(format!("event: error\ndata: {data}\n\n").as_bytes());
+}
+
+/// Claude's word for an exception of Bedrock. Names are compared without their case: the model writes
+/// them with a small letter at the beginning, the headers of HTTP with a large one.
+fn error_type(kind: &str) -> &'static str {
+    match kind.to_ascii_lowercase().as_str() {
+        "throttlingexception" | "servicequotaexceededexception" => "rate_limit_error",
+        "validationexception" => "invalid_request_error",
+        "modeltimeoutexception" => "timeout_error",
+        "serviceunavailableexception" | "modelnotreadyexception" => "overloaded_error",
+        "accessdeniedexception" => "permission_error",
+        "resourcenotfoundexception" => "not_found_error",
+        // internalServerException, modelStreamErrorException, modelErrorException, and new ones.
+        _ => "api_error",
+    }
+}

@@ -1,0 +1,157 @@
+//! Where a call goes: the path behind a base address, by what is asked and how the provider builds
+//! its paths. Names are percent-encoded, so that none can leave its place in the path.
+
+mod paths;
+
+use http::Uri;
+
+use super::{Format, Provider};
+
+/// Longest name of a model, and longest id; ARNs of AWS have up to 2,048 characters.
+const MAX_NAME_BYTES: usize = 2_048;
+
+/// How a provider builds its paths.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Addressing {
+    /// Behind the base, as the format's inventor has them.
+    Plain,
+    /// Azure OpenAI: the model is a deployment in the path, and every call names a version.
+    Azure {
+        /// The version, such as `2024-10-21`.
+        api_version: String,
+    },
+    /// AWS Bedrock: `/model/{id}/invoke`.
+    Bedrock,
+    /// Vertex AI: `/publishers/{publisher}/models/{model}:{verb}` behind a base that names project
+    /// and region.
+    Vertex,
+}
+
+/// What is asked of an upstream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Task {
+    /// An answer of the model.
+    Generate,
+    /// How many tokens a request has.
+    CountTokens,
+    /// Vectors of texts.
+    Embeddings,
+    /// Documents put in order.
+    Rerank,
+    /// Whether a text is harmful.
+    Moderations,
+    /// An answer in the older form, from a prompt.
+    Completions,
+    /// A stored response.
+    ReadResponse,
+    /// A stored response is forgotten.
+    DeleteResponse,
+    /// A response that is still being made is stopped.
+    CancelResponse,
+    /// What was put into a stored response.
+    ResponseItems,
+}
+
+/// A call that needs an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ask<'a> {
+    /// What is spoken. Vectors, order, harm and older completions are always in OpenAI's form, and
+    /// it is not looked at for them.
+    pub format: Format,
+    /// What is asked.
+    pub task: Task,
+    /// The upstream's name of the model.
+    pub model: &'a str,
+    /// Whether the answer comes in pieces.
+    pub stream: bool,
+    /// The stored response, for tasks about one.
+    pub id: Option<&'a str>,
+}
+
+/// Why a call has no address.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AddressError {
+    /// The provider cannot be asked that.
+    #[error("{provider} has no address for {task} in {format}")]
+    NoWay {
+        /// Its name.
+        provider: String,
+        /// What was asked.
+        task: &'static str,
+        /// The word for the format.
+        format: &'static str,
+    },
+    /// A name that cannot stand in a path.
+    #[error(
+        "a {what} must have 1 to {MAX_NAME_BYTES} bytes, no control characters, and no empty, \".\" \
+         or \"..\" part between slashes"
+    )]
+    Name {
+        /// What it names.
+        what: &'static str,
+    },
+    /// A task about a stored response that does not say which.
+    #[error("the id of the response is missing")]
+    NoId,
+    /// The base is not an address.
+    #[error("the base address must be http:// or https:// with a host, and without a query")]
+    Base,
+    /// The base of Vertex does not end in project and region.
+    #[error("the base address must end in /projects/PROJECT/locations/REGION")]
+    VertexBase,
+}
+
+// === impl Provider ===
+
+impl Provider {
+    /// Where a call goes. The base is the channel's, or else the provider's own.
+    pub fn address(&self, base: &str, ask: &Ask<'_>) -> Result<Uri, AddressError> {
+        let base = base.trim_end_matches('/');
+        let behind = match &self.addressing {
+            Addressing::Plain => paths::plain(ask)?,
+            Addressing::Azure { api_version } => paths::azure(ask, api_version)?,
+            Addressing::Bedrock => paths::bedrock(ask)?,
+            Addressing::Vertex => paths::vertex(base, ask)?,
+        };
+        let behind = behind.ok_or_else(|| AddressError::NoWay {
+            provider: self.name.clone(),
+            task: ask.task.word(),
+            format: ask.format.word(),
+        })?;
+        if base.contains(['?', '#']) {
+            return Err(AddressError::Base);
+        }
+        let uri: Uri = format!("{base}{behind}")
+            .parse()
+            .map_err(|_| AddressError::Base)?;
+        let is_http = matches!(uri.scheme_str(), Some("http" | "https"));
+        if !is_http || uri.host().is_none_or(str::is_empty) {
+            return Err(AddressError::Base);
+        }
+        Ok(uri)
+    }
+}
+
+// === impl Task ===
+
+impl Task {
+    /// The word for it in messages.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Generate => "generate",
+            Self::CountTokens => "count_tokens",
+            Self::Embeddings => "embeddings",
+            Self::Rerank => "rerank",
+            Self::Moderations => "moderations",
+            Self::Completions => "completions",
+            Self::ReadResponse => "read_response",
+            Self::DeleteResponse => "delete_response",
+            Self::CancelResponse => "cancel_response",
+            Self::ResponseItems => "response_items",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,290 @@
+//! Addresses, as a table.
+
+use super::*;
+use crate::Providers;
+
+const AZURE: &str = "https://house.openai.azure.com";
+const BEDROCK: &str = "https://bedrock-runtime.us-east-1.amazonaws.com";
+const VERTEX: &str =
+    "https://us-east5-aiplatform.googleapis.com/v1/projects/p-1/locations/us-east5";
+
+fn ask(format: Format, task: Task) -> Ask<'static> {
+    Ask {
+        format,
+        task,
+        model: "m-1",
+        stream: false,
+        id: Some("resp_1"),
+    }
+}
+
+fn address(name: &str, base: &str, ask: &Ask<'_>) -> Result<String, AddressError> {
+    let all = Providers::builtin().unwrap();
+    let uri = all.get(name).unwrap().address(base, ask)?;
+    Ok(uri.to_string())
+}
+
+#[test]
+fn every_task_has_the_address_that_its_vendor_documents() {
+    use Format::{ClaudeMessages, Gemini, OpenaiChat, OpenaiResponses};
+    let chat = |task| ask(OpenaiChat, task);
+    let responses = |task| ask(OpenaiResponses, task);
+    let plain = [
+        (chat(Task::Generate), "/chat/completions"),
+        (chat(Task::Embeddings), "/embeddings"),
+        (chat(Task::Rerank), "/rerank"),
+        (chat(Task::Moderations), "/moderations"),
+        (chat(Task::Completions), "/completions"),
+        (responses(Task::Generate), "/responses"),
+        (responses(Task::CountTokens), "/responses/input_tokens"),
+        (responses(Task::ReadResponse), "/responses/resp_1"),
+        (responses(Task::DeleteResponse), "/responses/resp_1"),
+        (responses(Task::CancelResponse), "/responses/resp_1/cancel"),
+        (
+            responses(Task::ResponseItems),
+            "/responses/resp_1/input_items",
+        ),
+        (ask(ClaudeMessages, Task::Generate), "/messages"),
+        (
+            ask(ClaudeMessages, Task::CountTokens),
+            "/messages/count_tokens",
+        ),
+        (ask(Gemini, Task::Generate), "/models/m-1:generateContent"),
+        (ask(Gemini, Task::CountTokens), "/models/m-1:countTokens"),
+    ];
+    for (ask, behind) in plain {
+        for base in ["https://api.example.com/v1", "https://api.example.com/v1/"] {
+            let expected = format!("https://api.example.com/v1{behind}");
+            assert_eq!(address("openai_compatible", base, &ask), Ok(expected));
+        }
+    }
+    let rows = [
+        (
+            "azure",
+            AZURE,
+            chat(Task::Generate),
+            "/openai/deployments/m-1/chat/completions?api-version=2024-10-21",
+        ),
+        (
+            "azure",
+            AZURE,
+            chat(Task::Embeddings),
+            "/openai/deployments/m-1/embeddings?api-version=2024-10-21",
+        ),
+        (
+            "azure",
+            AZURE,
+            responses(Task::Generate),
+            "/openai/v1/responses?api-version=preview",
+        ),
+        (
+            "azure",
+            AZURE,
+            responses(Task::CancelResponse),
+            "/openai/v1/responses/resp_1/cancel?api-version=preview",
+        ),
+        (
+            "bedrock",
+            BEDROCK,
+            ask(ClaudeMessages, Task::Generate),
+            "/model/m-1/invoke",
+        ),
+        (
+            "vertex",
+            VERTEX,
+            ask(Gemini, Task::Generate),
+            "/publishers/google/models/m-1:generateContent",
+        ),
+        (
+            "vertex",
+            VERTEX,
+            ask(Gemini, Task::CountTokens),
+            "/publishers/google/models/m-1:countTokens",
+        ),
+        (
+            "vertex_anthropic",
+            VERTEX,
+            ask(ClaudeMessages, Task::Generate),
+            "/publishers/anthropic/models/m-1:rawPredict",
+        ),
+        (
+            "vertex_anthropic",
+            VERTEX,
+            ask(ClaudeMessages, Task::CountTokens),
+            "/publishers/anthropic/models/count-tokens:rawPredict",
+        ),
+    ];
+    for (name, base, ask, behind) in rows {
+        assert_eq!(address(name, base, &ask), Ok(format!("{base}{behind}")));
+    }
+}
+
+#[test]
+fn a_stream_has_another_address_where_the_vendor_says_so_by_the_path() {
+    let rows = [
+        (
+            "openai",
+            "https://a.example",
+            Format::OpenaiChat,
+            "/chat/completions",
+        ),
+        (
+            "google",
+            "https://a.example",
+            Format::Gemini,
+            "/models/m-1:streamGenerateContent?alt=sse",
+        ),
+        (
+            "bedrock",
+            BEDROCK,
+            Format::ClaudeMessages,
+            "/model/m-1/invoke-with-response-stream",
+        ),
+        (
+            "vertex",
+            VERTEX,
+            Format::Gemini,
+            "/publishers/google/models/m-1:streamGenerateContent?alt=sse",
+        ),
+        (
+            "vertex_anthropic",
+            VERTEX,
+            Format::ClaudeMessages,
+            "/publishers/anthropic/models/m-1:streamRawPredict",
+        ),
+    ];
+    for (name, base, format, behind) in rows {
+        let streamed = Ask {
+            stream: true,
+            ..ask(format, Task::Generate)
+        };
+        assert_eq!(
+            address(name, base, &streamed),
+            Ok(format!("{base}{behind}"))
+        );
+    }
+}
+
+#[test]
+fn no_name_leaves_its_place_in_the_path() {
+    let of = |model| {
+        let asked = Ask {
+            model,
+            ..ask(Format::Gemini, Task::Generate)
+        };
+        address("google", "https://a.example", &asked)
+    };
+    let wrapped = |inside: &str| Ok(format!("https://a.example/models/{inside}:generateContent"));
+    for (model, inside) in [
+        ("claude-x@20250514", "claude-x@20250514"),
+        ("a/b", "a%2Fb"),
+        ("a?b=c&d#e", "a%3Fb%3Dc%26d%23e"),
+        ("a%2e", "a%252e"),
+        ("a:streamGenerateContent", "a%3AstreamGenerateContent"),
+        ("ä b", "%C3%A4%20b"),
+        ("v1.5..x", "v1.5..x"),
+    ] {
+        assert_eq!(of(model), wrapped(inside), "{model}");
+    }
+    let arn = "arn:aws:bedrock:us-east-1:1:inference-profile/us.anthropic.x-v1:0";
+    let asked = Ask {
+        model: arn,
+        ..ask(Format::ClaudeMessages, Task::Generate)
+    };
+    let expected = "/model/arn%3Aaws%3Abedrock%3Aus-east-1%3A1%3Ainference-profile%2Fus.anthropic.x-v1%3A0/invoke";
+    assert_eq!(
+        address("bedrock", BEDROCK, &asked),
+        Ok(format!("{BEDROCK}{expected}"))
+    );
+
+    let longest = "x".repeat(MAX_NAME_BYTES);
+    assert!(of(&longest).is_ok());
+    let longer = format!("{longest}x");
+    for model in [
+        "", ".", "..", "../x", "a/../b", "a//b", "a\\..\\b", "/a", "a\nb", &longer,
+    ] {
+        assert_eq!(
+            of(model),
+            Err(AddressError::Name { what: "model" }),
+            "{model:?}"
+        );
+    }
+    let stored = |id| {
+        let asked = Ask {
+            id,
+            ..ask(Format::OpenaiResponses, Task::ReadResponse)
+        };
+        address("openai", "https://a.example", &asked)
+    };
+    assert_eq!(stored(None), Err(AddressError::NoId));
+    let what = "response id";
+    assert_eq!(stored(Some("..")), Err(AddressError::Name { what }));
+    assert_eq!(
+        stored(Some("a?b")).unwrap(),
+        "https://a.example/responses/a%3Fb"
+    );
+}
+
+#[test]
+fn what_a_provider_cannot_be_asked_is_said_and_not_guessed() {
+    let all = Providers::builtin().unwrap();
+    for (name, base, ask) in [
+        ("openai", AZURE, ask(Format::OpenaiChat, Task::CountTokens)),
+        ("openai", AZURE, ask(Format::OpenaiRealtime, Task::Generate)),
+        ("azure", AZURE, ask(Format::ClaudeMessages, Task::Generate)),
+        ("azure", AZURE, ask(Format::OpenaiChat, Task::Rerank)),
+        ("bedrock", BEDROCK, ask(Format::OpenaiChat, Task::Generate)),
+        (
+            "bedrock",
+            BEDROCK,
+            ask(Format::ClaudeMessages, Task::CountTokens),
+        ),
+        ("vertex", VERTEX, ask(Format::OpenaiChat, Task::Generate)),
+        ("vertex", VERTEX, ask(Format::OpenaiChat, Task::Embeddings)),
+    ] {
+        let said = all.get(name).unwrap().address(base, &ask).unwrap_err();
+        let words = (ask.task.word(), ask.format.word());
+        assert!(
+            matches!(said, AddressError::NoWay { task, format, .. } if (task, format) == words)
+        );
+    }
+    let said = address("openai", AZURE, &ask(Format::OpenaiChat, Task::CountTokens));
+    let said = said.unwrap_err().to_string();
+    assert_eq!(
+        said,
+        "openai has no address for count_tokens in openai_chat"
+    );
+}
+
+#[test]
+fn a_base_that_is_none_is_refused() {
+    let chat = ask(Format::OpenaiChat, Task::Generate);
+    for base in [
+        "",
+        "a.example",
+        "ftp://a.example",
+        "https://",
+        "https://a?b=c",
+        "/v1",
+        "https://a#b",
+    ] {
+        assert_eq!(
+            address("openai", base, &chat),
+            Err(AddressError::Base),
+            "{base}"
+        );
+    }
+    let gemini = ask(Format::Gemini, Task::Generate);
+    for base in [
+        "https://us-east5-aiplatform.googleapis.com",
+        "https://us-east5-aiplatform.googleapis.com/v1/projects/p",
+        "https://us-east5-aiplatform.googleapis.com/v1/projects//locations/r",
+        "https://us-east5-aiplatform.googleapis.com/v1/projects/p/regions/r",
+    ] {
+        assert_eq!(
+            address("vertex", base, &gemini),
+            Err(AddressError::VertexBase),
+            "{base}"
+        );
+    }
+}

@@ -1,0 +1,53 @@
+//! Base64 of text documents, which this format wants as plain words.
+
+/// The words inside base64; none if it is no base64, or no UTF-8 inside.
+pub(super) fn decoded_text(encoded: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(encoded.len());
+    let (mut bits, mut held) = (0_u32, 0_u32);
+    for letter in encoded.bytes().filter(|byte| !byte.is_ascii_whitespace()) {
+        if letter == b'=' {
+            continue;
+        }
+        let six = u32::from(six_bits(letter)?);
+        bits = bits.wrapping_shl(6) | six;
+        held = held.saturating_add(6);
+        if held >= 8 {
+            held = held.saturating_sub(8);
+            let byte = bits.wrapping_shr(held) & 0xff;
+            bytes.push(u8::try_from(byte).ok()?);
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+/// The place of a letter in either alphabet.
+fn six_bits(letter: u8) -> Option<u8> {
+    let from = |first: u8, place: u8| letter.checked_sub(first)?.checked_add(place);
+    match letter {
+        b'A'..=b'Z' => from(b'A', 0),
+        b'a'..=b'z' => from(b'a', 26),
+        b'0'..=b'9' => from(b'0', 52),
+        b'+' | b'-' => Some(62),
+        b'/' | b'_' => Some(63),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_come_out_of_base64_and_nothing_else_does() {
+        for (encoded, text) in [
+            ("", ""),
+            ("YQ==", "a"),
+            ("aGVsbG8gd8O2cmxk", "hello wörld"),
+            ("aGVs\nbG8", "hello"),
+        ] {
+            assert_eq!(decoded_text(encoded).as_deref(), Some(text), "{encoded}");
+        }
+        assert_eq!(decoded_text("a*b"), None);
+        assert_eq!(decoded_text("/w=="), None, "no UTF-8");
+    }
+}

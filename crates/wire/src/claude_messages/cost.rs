@@ -1,0 +1,106 @@
+//! The fields of Anthropic messages, and what is done about those that change what a call costs.
+
+use crate::{CostTable, Fields, Treatment};
+
+/// Where a request says how long its answer may be.
+pub(super) const MAX_TOKENS: &str = "max_tokens";
+
+/// Every field that the format has, in either of its versions. What is not here goes on as it is, and
+/// nobody promises that it is read.
+const KNOWN: &[&str] = &[
+    "anthropic_beta",
+    "anthropic_version",
+    "betas",
+    "cache_control",
+    "container",
+    "context_management",
+    "inference_geo",
+    "max_tokens",
+    "mcp_servers",
+    "messages",
+    "metadata",
+    "metadata.user_id",
+    "model",
+    "output_config",
+    "output_config.effort",
+    "output_config.format",
+    "output_format",
+    "service_tier",
+    "speed",
+    "stop_sequences",
+    "stream",
+    "system",
+    "temperature",
+    "thinking",
+    "thinking.budget_tokens",
+    "tool_choice",
+    "tool_choice.disable_parallel_tool_use",
+    "tools",
+    "top_k",
+    "top_p",
+    "user_profile_id",
+];
+
+/// The cost table of Anthropic messages. What stands inside lists is looked at by `parts`: files that
+/// are stored elsewhere, tools that are billed by the call, edits that call a model once more.
+const COSTS: CostTable = &[
+    ("messages", Treatment::Priced),
+    ("system", Treatment::Priced),
+    ("tools", Treatment::Priced),
+    ("output_config", Treatment::Priced),
+    ("output_format", Treatment::Priced),
+    (MAX_TOKENS, Treatment::Bounded),
+    // Thoughts are part of the output, which the cap bounds.
+    ("thinking", Treatment::Bounded),
+    // Cache writes have prices of their own; usage tells them apart.
+    ("cache_control", Treatment::Bounded),
+    ("context_management", Treatment::Bounded),
+    ("service_tier", Treatment::Tier),
+    (
+        "speed",
+        Treatment::Only(
+            &["standard"],
+            "faster answers have a price of their own; leave it out",
+        ),
+    ),
+    (
+        "inference_geo",
+        Treatment::Only(
+            &["global"],
+            "answers bound to a region have a price of their own; leave it out",
+        ),
+    ),
+    (
+        "mcp_servers",
+        Treatment::Refused(
+            "servers that the upstream calls bill elsewhere; call them yourself and send their \
+             tools in `tools`",
+        ),
+    ),
+    (
+        "container",
+        Treatment::Reference("containers live at an upstream and are not ours to name"),
+    ),
+    (
+        "user_profile_id",
+        Treatment::Reference("name who asks in `metadata.user_id`"),
+    ),
+];
+
+/// What the fields of Anthropic messages are.
+pub const TABLE: Fields = Fields {
+    known: KNOWN,
+    costs: COSTS,
+    aliases: &[
+        ("max_completion_tokens", MAX_TOKENS),
+        ("stop", "stop_sequences"),
+        ("reasoning_effort", "output_config.effort"),
+        ("response_format", "output_config.format"),
+        (
+            "parallel_tool_calls",
+            "tool_choice.disable_parallel_tool_use",
+        ),
+        ("user", "metadata.user_id"),
+    ],
+    cap: MAX_TOKENS,
+};

@@ -1,0 +1,128 @@
+//! The end of a stream: why it stopped, what was used and what that cost, once the charge is durable.
+
+use serde_json::{Value, json};
+
+use super::answer::{id_out, stop_out};
+use super::rewrite::rewrite_frame;
+use super::stream_in::Reader;
+use super::usage::written;
+use crate::canon::{Counted, Stop};
+use crate::{Edit, Ending, Frame, Rewrite, cost_comment, event_frame, patch, priced, scan};
+
+impl Reader {
+    /// The last words of a stream that was passed on.
+    pub(crate) fn goodbye(
+        &mut self,
+        held: &[Frame],
+        ending: &Ending,
+        rewrite: &Rewrite,
+    ) -> Vec<u8> {
+        let mut out = Vec::new();
+        let last = held.split_last().filter(|_| !ending.exhausted);
+        if let Some((last, before)) = last {
+            for frame in before {
+                out.extend_from_slice(&rewrite_frame(frame, rewrite));
+            }
+            out.extend_from_slice(&with_cost(last, ending));
+        } else {
+            self.end_ourselves(ending, rewrite, &mut out);
+        }
+        out.extend_from_slice(cost_comment(&ending.cost).as_bytes());
+        out.extend_from_slice(STOP_FRAME);
+        self.ended = true;
+        out
+    }
+
+    /// What the upstream did not come to say.
+    fn end_ourselves(&mut self, ending: &Ending, rewrite: &Rewrite, out: &mut Vec<u8>) {
+        if !self.begun {
+            self.begun = true;
+            let model = rewrite.model.as_deref().unwrap_or_default();
+            start_frame("", model, &ending.counted, out);
+        }
+        for index in std::mem::take(&mut self.open).into_keys() {
+            stop_block(index, out);
+        }
+        let stop = if ending.exhausted {
+            Stop::Length
+        } else {
+            self.stop.clone().unwrap_or_default()
+        };
+        end_frame(&stop, ending, out);
+    }
+}
+
+/// The frame behind which nothing comes.
+pub(super) const STOP_FRAME: &[u8] = b"event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n";
+
+/// The frame that an answer begins with.
+pub(super) fn start_frame(id: &str, model: &str, counted: &Counted, out: &mut Vec<u8>) {
+    let begin = json!({
+        "type": "message_start",
+        "message": {
+            "id": id_out(id),
+            "type": "message",
+            "role": "assistant",
+            "model": model,
+            "content": [],
+            "stop_reason": null,
+            "stop_sequence": null,
+            "usage": written(counted),
+        },
+    });
+    frame("message_start", &begin, out);
+}
+
+/// The frame that closes a block.
+pub(super) fn stop_block(index: u32, out: &mut Vec<u8>) {
+    let stop = json!({ "type": "content_block_stop", "index": index });
+    frame("content_block_stop", &stop, out);
+}
+
+/// The frame that says why it stopped, with usage and cost.
+pub(super) fn end_frame(stop: &Stop, ending: &Ending, out: &mut Vec<u8>) {
+    let (reason, sequence) = stop_out(stop);
+    let end = json!({
+        "type": "message_delta",
+        "delta": { "stop_reason": reason, "stop_sequence": sequence },
+        "usage": written(&ending.counted),
+    });
+    let plain = end.to_string();
+    let priced = priced_data(plain.as_bytes(), ending);
+    let data = priced.as_deref().unwrap_or(plain.as_bytes());
+    event_frame(Some("message_delta"), data, out);
+}
+
+/// One event.
+pub(super) fn frame(event: &str, data: &Value, out: &mut Vec<u8>) {
+    event_frame(Some(event), data.to_string().as_bytes(), out);
+}
+
+/// The upstream's own frame, with what it cost.
+fn with_cost(frame: &Frame, ending: &Ending) -> Vec<u8> {
+    let priced = frame
+        .data
+        .as_ref()
+        .and_then(|data| priced_data(data, ending));
+    match priced {
+        Some(data) => {
+            let mut out = Vec::new();
+            event_frame(frame.event.as_deref(), &data, &mut out);
+            out
+        }
+        None => frame.raw.to_vec(),
+    }
+}
+
+fn priced_data(data: &[u8], ending: &Ending) -> Option<Vec<u8>> {
+    let event = scan(data).ok()?;
+    let told = event.value("usage").filter(|value| *value != b"null");
+    let usage = match told {
+        Some(usage) => priced(usage, &ending.cost)?,
+        None => {
+            let ours = Value::Object(written(&ending.counted)).to_string();
+            priced(ours.as_bytes(), &ending.cost)?
+        }
+    };
+    Some(patch(&event, &[Edit::Set("usage", usage)]))
+}

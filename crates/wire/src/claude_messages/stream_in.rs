@@ -1,0 +1,388 @@
+//! A stream of this format, read into events.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use super::OWN;
+use super::answer::stop_in;
+use super::blocks_in::{Place, Reading};
+use super::usage::{RawUsage, Side};
+use crate::canon::{At, Event, Opening, Piece, Stop, ToolCall, What};
+use crate::lent::lent;
+use crate::openai_chat::read_error;
+use crate::{Frame, Seen, without_data};
+
+/// Blocks that are open at once; the format opens one after the other.
+const MAX_OPEN: usize = 256;
+/// Bytes of a block that is told only when it is whole.
+const MAX_HELD_BYTES: usize = 8_000_000;
+
+/// Reads a stream.
+#[derive(Debug, Default)]
+pub struct Reader {
+    pub(super) begun: bool,
+    /// Blocks that are open, by the upstream's numbers.
+    pub(super) open: BTreeMap<u32, Open>,
+    next: u32,
+    usage: RawUsage,
+    pub(super) stop: Option<Stop>,
+    pub(super) ended: bool,
+}
+
+/// A block that is open.
+#[derive(Debug)]
+pub(super) enum Open {
+    /// One that grows.
+    Growing(At),
+    /// A call of a tool; its arguments as they stood at its beginning, until others come.
+    Call(At, Option<String>),
+    /// One that only this format has, and the JSON of its input so far.
+    Foreign(Map<String, Value>, String),
+}
+
+#[derive(Deserialize)]
+struct Said<'a> {
+    #[serde(rename = "type", borrow, default, deserialize_with = "lent")]
+    kind: Option<Cow<'a, str>>,
+    #[serde(default)]
+    index: Option<u32>,
+    #[serde(borrow, default)]
+    message: Option<Message<'a>>,
+    #[serde(borrow, default)]
+    content_block: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    delta: Option<&'a RawValue>,
+    #[serde(default)]
+    usage: Option<RawUsage>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(borrow, default, deserialize_with = "lent")]
+    id: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "lent")]
+    model: Option<Cow<'a, str>>,
+    #[serde(default)]
+    usage: Option<RawUsage>,
+}
+
+#[derive(Deserialize)]
+struct Delta<'a> {
+    #[serde(rename = "type", borrow, default, deserialize_with = "lent")]
+    kind: Option<Cow<'a, str>>,
+    #[serde(default)]
+    text: Option<String>,
+    #[serde(default)]
+    partial_json: Option<String>,
+    #[serde(default)]
+    thinking: Option<String>,
+    #[serde(default)]
+    signature: Option<String>,
+    #[serde(default)]
+    citation: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct EndDelta<'a> {
+    #[serde(borrow, default, deserialize_with = "lent")]
+    stop_reason: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "lent")]
+    stop_sequence: Option<Cow<'a, str>>,
+}
+
+impl Reader {
+    /// Reads one frame.
+    pub(crate) fn read(&mut self, frame: &Frame, events: &mut Vec<Event>) -> Seen {
+        let Some(data) = &frame.data else {
+            return without_data(&frame.raw);
+        };
+        // Some who speak this format end as another one does.
+        if data.as_ref() == b"[DONE]" {
+            return Seen::Nothing;
+        }
+        let Ok(mut said) = serde_json::from_slice::<Said<'_>>(data) else {
+            return Seen::Garbage;
+        };
+        let kind = said.kind.take();
+        let kind = kind.as_deref().or(frame.event.as_deref());
+        let kind = kind.unwrap_or_default();
+        if kind == "error" || said.error.is_some() {
+            let error = read_error(data);
+            events.push(Event::Failed(error.clone()));
+            return Seen::Failed(error);
+        }
+        match kind {
+            "ping" => {
+                events.push(Event::Ping);
+                Seen::Nothing
+            }
+            "message_start" => self.begin(said.message, events),
+            "content_block_start" => self.open_block(&said, events),
+            "content_block_delta" => self.grow(&said, events),
+            "content_block_stop" => {
+                if let Some(index) = said.index {
+                    self.close(index, events);
+                }
+                Seen::Piece
+            }
+            "message_delta" => self.turn_to_end(said, events),
+            "message_stop" => {
+                self.stop_with(Stop::End, events);
+                self.ended = true;
+                Seen::Done
+            }
+            "" => Seen::Garbage,
+            // A word of tomorrow: whoever asked for it can read it.
+            _ => Seen::Piece,
+        }
+    }
+
+    /// The stream has ended.
+    pub(crate) fn end(&mut self, events: &mut Vec<Event>) -> bool {
+        self.close_all(events);
+        self.ended || self.stop.is_some()
+    }
+
+    fn begin(&mut self, message: Option<Message<'_>>, events: &mut Vec<Event>) -> Seen {
+        let Some(message) = message else {
+            return Seen::Garbage;
+        };
+        if self.begun {
+            return Seen::Piece;
+        }
+        self.begun = true;
+        events.push(Event::Begin {
+            id: message.id.unwrap_or_default().into_owned(),
+            model: message.model.unwrap_or_default().into_owned(),
+            created: None,
+        });
+        if let Some(usage) = message.usage {
+            self.usage.merge(usage);
+            // What it says of output here is no count: a stream that breaks off would seem short.
+            events.push(Event::Counted(self.usage.counted(Side::Input)));
+        }
+        Seen::Piece
+    }
+
+    fn ensure_begun(&mut self, events: &mut Vec<Event>) {
+        if !self.begun {
+            self.begun = true;
+            events.push(Event::Begin {
+                id: String::new(),
+                model: String::new(),
+                created: None,
+            });
+        }
+    }
+
+    fn open_block(&mut self, said: &Said<'_>, events: &mut Vec<Event>) -> Seen {
+        let (Some(index), Some(raw)) = (said.index, said.content_block) else {
+            return Seen::Garbage;
+        };
+        let raw = serde_json::from_str(raw.get()).unwrap_or_default();
+        let mut reading = Reading::of_upstream();
+        let number = usize::try_from(index).unwrap_or(usize::MAX);
+        let Ok(block) = reading.block(raw, &Place::of("content", &[number])) else {
+            return Seen::Garbage;
+        };
+        self.ensure_begun(events);
+        // A number that is used again closes what had it.
+        self.close(index, events);
+        if self.open.len() >= MAX_OPEN {
+            return Seen::Piece;
+        }
+        let seal = block.signature;
+        let (opening, words) = match block.what {
+            What::Text(text) => {
+                let at = self.announce(index, Opening::Text, events);
+                grow_text(at, text.text, events);
+                let cited = text.citations.into_iter();
+                events.extend(cited.map(|(of, raw)| Event::Grow(at, Piece::Citation(of, raw))));
+                return Seen::Piece;
+            }
+            What::Thinking(thinking) => (Opening::Thinking(None, false), thinking.texts.concat()),
+            What::Redacted(_) => match seal {
+                Some(seal) => {
+                    self.announce(index, Opening::Redacted(None, seal), events);
+                    return Seen::Piece;
+                }
+                None => return Seen::Piece,
+            },
+            What::ToolCall(call) => {
+                self.open_call(index, call, events);
+                return Seen::Piece;
+            }
+            What::Foreign(_, Value::Object(raw)) => {
+                self.open.insert(index, Open::Foreign(raw, String::new()));
+                return Seen::Piece;
+            }
+            What::Media(media) => (Opening::Media(media), String::new()),
+            // No answer has these.
+            What::ToolResult(_) | What::Refusal(_) | What::Foreign(..) => return Seen::Piece,
+        };
+        let at = self.announce(index, opening, events);
+        grow_text(at, words, events);
+        events.extend(seal.map(|seal| Event::Grow(at, Piece::Signature(seal))));
+        Seen::Piece
+    }
+
+    fn announce(&mut self, index: u32, opening: Opening, events: &mut Vec<Event>) -> At {
+        let at = self.next_place();
+        self.open.insert(index, Open::Growing(at));
+        events.push(Event::Open(at, opening));
+        at
+    }
+
+    const fn next_place(&mut self) -> At {
+        let at = At {
+            choice: 0,
+            block: self.next,
+        };
+        self.next = self.next.saturating_add(1);
+        at
+    }
+
+    fn open_call(&mut self, index: u32, mut call: ToolCall, events: &mut Vec<Event>) {
+        // Arguments come in pieces; those at the beginning count if none do.
+        let whole = std::mem::take(&mut call.arguments);
+        let at = self.next_place();
+        self.open.insert(index, Open::Call(at, Some(whole)));
+        events.push(Event::Open(at, Opening::ToolCall(call)));
+    }
+
+    fn grow(&mut self, said: &Said<'_>, events: &mut Vec<Event>) -> Seen {
+        let (Some(index), Some(raw)) = (said.index, said.delta) else {
+            return Seen::Garbage;
+        };
+        let Ok(delta) = serde_json::from_str::<Delta<'_>>(raw.get()) else {
+            return Seen::Garbage;
+        };
+        let at = match self.open.get_mut(&index) {
+            Some(Open::Foreign(block, input)) => {
+                grow_foreign(block, input, &delta, raw);
+                return Seen::Piece;
+            }
+            Some(Open::Call(at, whole)) => {
+                let at = *at;
+                if let Some(more) = delta.partial_json.filter(|more| !more.is_empty()) {
+                    *whole = None;
+                    events.push(Event::Grow(at, Piece::Arguments(more)));
+                }
+                return Seen::Piece;
+            }
+            Some(Open::Growing(at)) => *at,
+            None => return Seen::Piece,
+        };
+        match delta.kind.as_deref().unwrap_or_default() {
+            "text_delta" => grow_text(at, delta.text.unwrap_or_default(), events),
+            "thinking_delta" => grow_text(at, delta.thinking.unwrap_or_default(), events),
+            "signature_delta" => {
+                let seal = delta.signature.unwrap_or_default();
+                let seal = Reading::of_upstream().seal(&seal);
+                events.extend(seal.map(|seal| Event::Grow(at, Piece::Signature(seal))));
+            }
+            "citations_delta" => {
+                let cited = delta.citation.map(|raw| Piece::Citation(OWN, raw));
+                events.extend(cited.map(|piece| Event::Grow(at, piece)));
+            }
+            _ => {}
+        }
+        Seen::Piece
+    }
+
+    fn close(&mut self, index: u32, events: &mut Vec<Event>) {
+        match self.open.remove(&index) {
+            Some(Open::Growing(at)) => events.push(Event::Close(at)),
+            Some(Open::Call(at, whole)) => {
+                let whole = whole.map(Piece::Arguments);
+                events.extend(whole.map(|whole| Event::Grow(at, whole)));
+                events.push(Event::Close(at));
+            }
+            Some(Open::Foreign(mut block, input)) => {
+                if let Ok(input) = serde_json::from_str(&input) {
+                    block.insert("input".to_owned(), input);
+                }
+                let at = self.next_place();
+                let opening = Opening::Foreign(OWN, Value::Object(block));
+                events.push(Event::Open(at, opening));
+                events.push(Event::Close(at));
+            }
+            None => {}
+        }
+    }
+
+    fn close_all(&mut self, events: &mut Vec<Event>) {
+        while let Some(index) = self.open.keys().next().copied() {
+            self.close(index, events);
+        }
+    }
+
+    /// The frame that says why it stopped and what was used, in numbers of the whole.
+    fn turn_to_end(&mut self, said: Said<'_>, events: &mut Vec<Event>) -> Seen {
+        self.ensure_begun(events);
+        if let Some(usage) = said.usage {
+            self.usage.merge(usage);
+            events.push(Event::Counted(self.usage.counted(Side::Both)));
+        }
+        let delta = said.delta.map(RawValue::get).unwrap_or("{}");
+        let Ok(delta) = serde_json::from_str::<EndDelta<'_>>(delta) else {
+            return Seen::Garbage;
+        };
+        if let Some(reason) = &delta.stop_reason {
+            let stop = stop_in(Some(reason), delta.stop_sequence.as_deref());
+            self.stop_with(stop, events);
+        }
+        Seen::Held
+    }
+
+    fn stop_with(&mut self, stop: Stop, events: &mut Vec<Event>) {
+        self.ensure_begun(events);
+        self.close_all(events);
+        if self.stop.is_none() {
+            events.push(Event::Stop(0, stop.clone()));
+            self.stop = Some(stop);
+        }
+    }
+}
+
+fn grow_text(at: At, text: String, events: &mut Vec<Event>) {
+    if !text.is_empty() {
+        events.push(Event::Grow(at, Piece::Text(text)));
+    }
+}
+
+/// Pieces of a block that only this format has: its input, or a text of it.
+fn grow_foreign(
+    block: &mut Map<String, Value>,
+    input: &mut String,
+    delta: &Delta<'_>,
+    raw: &RawValue,
+) {
+    if let Some(more) = &delta.partial_json {
+        if input.len().saturating_add(more.len()) <= MAX_HELD_BYTES {
+            input.push_str(more);
+        }
+        return;
+    }
+    let Ok(Value::Object(delta)) = serde_json::from_str(raw.get()) else {
+        return;
+    };
+    for (key, more) in delta.into_iter().filter(|(key, _)| key != "type") {
+        match (block.get_mut(&key), more) {
+            (Some(Value::String(text)), Value::String(more)) => {
+                if text.len().saturating_add(more.len()) <= MAX_HELD_BYTES {
+                    text.push_str(&more);
+                }
+            }
+            (_, more) => {
+                block.insert(key, more);
+            }
+        }
+    }
+}

@@ -1,0 +1,388 @@
+//! Events, written as a stream of this format: one block after the other, each with its number. What
+//! belongs to the end waits until the charge is durable.
+
+use std::collections::VecDeque;
+
+use serde_json::{Map, Value, json};
+
+use super::OWN;
+use super::answer::{call_out, seal_block, seal_out};
+use super::blocks_out::BETWEEN_PARTS;
+use super::stream_end::{STOP_FRAME, end_frame, frame, start_frame, stop_block};
+use crate::canon::{
+    At, Counted, Event, Opening, Piece, Signature, Stop, ToolCall, object_of_arguments,
+};
+use crate::{Ending, Shown, cost_comment, put_number, put_text};
+
+/// Bytes of blocks that wait for the one before them to close.
+const MAX_WAITING_BYTES: usize = 8_000_000;
+/// Blocks that wait.
+const MAX_WAITING: usize = 1_024;
+/// A piece of a block, up to the block's number.
+const DELTA_HEAD: &[u8] =
+    b"event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":";
+
+/// Writes a stream.
+#[derive(Debug)]
+pub struct Writer {
+    shown: Shown,
+    begun: bool,
+    finished: bool,
+    /// The number of the next block.
+    next: u32,
+    current: Option<Current>,
+    waiting: VecDeque<Waiting>,
+    waiting_bytes: usize,
+    counted: Counted,
+    stop: Option<Stop>,
+}
+
+/// The block that is written now.
+#[derive(Debug)]
+struct Current {
+    at: At,
+    kind: Kind,
+    /// Its number, once there is something in it.
+    index: Option<u32>,
+    /// A seal that this kind of block has no place for.
+    seal: Option<Signature>,
+}
+
+#[derive(Debug)]
+enum Kind {
+    /// Words, of an answer or a refusal.
+    Text,
+    Thinking,
+    Call(ToolCall),
+    /// A tool that takes plain words, which are held until they can be written as JSON.
+    CustomCall(ToolCall),
+    /// Whole already, or nothing this format has a word for.
+    Whole(Option<Value>),
+}
+
+/// A block that began before the one before it ended.
+#[derive(Debug)]
+struct Waiting {
+    at: At,
+    opening: Opening,
+    pieces: Vec<Piece>,
+    closed: bool,
+}
+
+impl Writer {
+    pub(crate) fn new(shown: Shown) -> Self {
+        Self {
+            shown,
+            begun: false,
+            finished: false,
+            next: 0,
+            current: None,
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            counted: Counted::default(),
+            stop: None,
+        }
+    }
+
+    /// Writes one event.
+    pub(crate) fn write(&mut self, event: &Event, out: &mut Vec<u8>) {
+        if self.finished {
+            return;
+        }
+        match event {
+            Event::Open(at, opening) if at.choice == 0 => self.open(*at, opening, out),
+            Event::Grow(at, piece) => self.grow(*at, piece, out),
+            Event::Close(at) => self.close(*at, out),
+            Event::Counted(counted) => {
+                self.counted.usage.tell(&counted.usage);
+                self.counted.reasoning = counted.reasoning.or(self.counted.reasoning);
+            }
+            Event::Stop(0, stop) => self.stop = Some(stop.clone()),
+            Event::Ping => out.extend_from_slice(super::HEARTBEAT),
+            // The beginning waits for the first block, so that it can tell what the input was. Only
+            // one answer can be told. Whoever drives the stream writes its failure.
+            Event::Begin { .. } | Event::Open(..) | Event::Stop(..) | Event::Failed(_) => {}
+        }
+    }
+
+    /// Writes the end, now that the charge is durable.
+    pub(crate) fn finish(&mut self, ending: &Ending, out: &mut Vec<u8>) {
+        if self.finished {
+            return;
+        }
+        self.begin(out);
+        self.close_current(out);
+        self.write_waiting(true, out);
+        self.finished = true;
+        let stop = if ending.exhausted {
+            Stop::Length
+        } else {
+            self.stop.take().unwrap_or_default()
+        };
+        end_frame(&stop, ending, out);
+        out.extend_from_slice(cost_comment(&ending.cost).as_bytes());
+        out.extend_from_slice(STOP_FRAME);
+    }
+
+    fn begin(&mut self, out: &mut Vec<u8>) {
+        if !self.begun {
+            self.begun = true;
+            start_frame(&self.shown.id, &self.shown.model, &self.counted, out);
+        }
+    }
+
+    fn open(&mut self, at: At, opening: &Opening, out: &mut Vec<u8>) {
+        self.begin(out);
+        if self.current.is_none() {
+            self.begin_block(at, opening, out);
+            return;
+        }
+        if self.waiting.len() >= MAX_WAITING || self.waiting_bytes >= MAX_WAITING_BYTES {
+            // Nobody opens so many at once; what is open ends here.
+            self.close_current(out);
+            self.write_waiting(true, out);
+            self.begin_block(at, opening, out);
+            return;
+        }
+        self.waiting.push_back(Waiting {
+            at,
+            opening: opening.clone(),
+            pieces: Vec::new(),
+            closed: false,
+        });
+    }
+
+    fn grow(&mut self, at: At, piece: &Piece, out: &mut Vec<u8>) {
+        if self
+            .current
+            .as_ref()
+            .is_some_and(|current| current.at == at)
+        {
+            self.grow_current(piece, out);
+            return;
+        }
+        let Some(waiting) = self.waiting.iter_mut().find(|one| one.at == at) else {
+            return;
+        };
+        self.waiting_bytes = self.waiting_bytes.saturating_add(size_of(piece));
+        waiting.pieces.push(piece.clone());
+        if self.waiting_bytes > MAX_WAITING_BYTES {
+            self.close_current(out);
+            self.write_waiting(false, out);
+        }
+    }
+
+    fn close(&mut self, at: At, out: &mut Vec<u8>) {
+        if self
+            .current
+            .as_ref()
+            .is_some_and(|current| current.at == at)
+        {
+            self.close_current(out);
+            self.write_waiting(false, out);
+        } else if let Some(waiting) = self.waiting.iter_mut().find(|one| one.at == at) {
+            waiting.closed = true;
+        }
+    }
+
+    /// Writes blocks that waited: up to the first one that is still open, or all.
+    fn write_waiting(&mut self, all: bool, out: &mut Vec<u8>) {
+        while let Some(waiting) = self.waiting.pop_front() {
+            self.begin_block(waiting.at, &waiting.opening, out);
+            for piece in &waiting.pieces {
+                self.waiting_bytes = self.waiting_bytes.saturating_sub(size_of(piece));
+                self.grow_current(piece, out);
+            }
+            if !waiting.closed && !all {
+                return;
+            }
+            self.close_current(out);
+        }
+    }
+
+    fn begin_block(&mut self, at: At, opening: &Opening, out: &mut Vec<u8>) {
+        let channel = self.shown.channel.as_deref();
+        let kind = match opening {
+            Opening::Text | Opening::Refusal => Kind::Text,
+            Opening::Thinking(..) => Kind::Thinking,
+            Opening::Redacted(_, seal) => Kind::Whole(Some(seal_block(seal, channel))),
+            Opening::ToolCall(call) if call.custom => Kind::CustomCall(call.clone()),
+            Opening::ToolCall(call) => Kind::Call(call.clone()),
+            Opening::Foreign(OWN, raw) => Kind::Whole(Some(raw.clone())),
+            Opening::Foreign(..) | Opening::Media(_) => Kind::Whole(None),
+        };
+        let arguments = match &kind {
+            Kind::Call(call) => call.arguments.clone(),
+            Kind::Text | Kind::Thinking | Kind::CustomCall(_) | Kind::Whole(_) => String::new(),
+        };
+        let is_call = matches!(kind, Kind::Call(_));
+        self.current = Some(Current {
+            at,
+            kind,
+            index: None,
+            seal: None,
+        });
+        if is_call {
+            // A call is told at once; words only when there are any.
+            self.start_current(out);
+            self.delta("input_json_delta", "partial_json", &arguments, out);
+        }
+    }
+
+    /// Gives the current block its number and its first frame.
+    fn start_current(&mut self, out: &mut Vec<u8>) {
+        let Some(current) = &mut self.current else {
+            return;
+        };
+        if current.index.is_some() {
+            return;
+        }
+        let block = match &current.kind {
+            Kind::Text => json!({ "type": "text", "text": "" }),
+            Kind::Thinking => json!({ "type": "thinking", "thinking": "", "signature": "" }),
+            Kind::Call(call) | Kind::CustomCall(call) => {
+                call_out(&call.id, &call.tool.name, Map::new())
+            }
+            Kind::Whole(Some(raw)) => raw.clone(),
+            Kind::Whole(None) => return,
+        };
+        current.index = Some(self.next);
+        start_block(self.next, &block, out);
+        self.next = self.next.saturating_add(1);
+    }
+
+    fn grow_current(&mut self, piece: &Piece, out: &mut Vec<u8>) {
+        let Some(current) = &mut self.current else {
+            return;
+        };
+        match (&mut current.kind, piece) {
+            (Kind::Text, Piece::Text(text)) => self.delta("text_delta", "text", text, out),
+            (Kind::Thinking, Piece::Text(text)) => {
+                self.delta("thinking_delta", "thinking", text, out);
+            }
+            (Kind::Thinking, Piece::NextPart) if current.index.is_some() => {
+                self.delta("thinking_delta", "thinking", BETWEEN_PARTS, out);
+            }
+            (Kind::Thinking, Piece::Signature(seal)) => {
+                let seal = seal_out(seal, self.shown.channel.as_deref());
+                self.delta("signature_delta", "signature", &seal, out);
+            }
+            (Kind::Text, Piece::Citation(OWN, raw)) => {
+                let raw = raw.clone();
+                self.start_current(out);
+                self.raw_delta(&json!({ "type": "citations_delta", "citation": raw }), out);
+            }
+            (Kind::Call(_), Piece::Arguments(more)) => {
+                self.delta("input_json_delta", "partial_json", more, out);
+            }
+            (Kind::CustomCall(call), Piece::Arguments(more)) => {
+                if call.arguments.len().saturating_add(more.len()) <= MAX_WAITING_BYTES {
+                    call.arguments.push_str(more);
+                }
+            }
+            // Seals of words are asked back by nobody, and agents take the last block for the answer.
+            (Kind::Text, Piece::Signature(_)) => {}
+            (Kind::Call(_) | Kind::CustomCall(_) | Kind::Whole(_), Piece::Signature(seal)) => {
+                current.seal = Some(seal.clone());
+            }
+            // A piece that does not fit its block, or that this format has no word for.
+            (
+                Kind::Text | Kind::Thinking | Kind::Call(_) | Kind::CustomCall(_) | Kind::Whole(_),
+                Piece::Text(_) | Piece::NextPart | Piece::Arguments(_) | Piece::Citation(..),
+            ) => {}
+        }
+    }
+
+    fn close_current(&mut self, out: &mut Vec<u8>) {
+        let whole = match self.current.as_ref().map(|current| &current.kind) {
+            Some(Kind::CustomCall(call)) => {
+                let (input, _) = object_of_arguments(call);
+                Some(Value::Object(input).to_string())
+            }
+            Some(Kind::Whole(Some(raw))) => own_input(raw),
+            Some(Kind::Text | Kind::Thinking | Kind::Call(_) | Kind::Whole(None)) | None => None,
+        };
+        match self.current.as_mut().map(|current| &mut current.kind) {
+            Some(Kind::Whole(Some(raw))) => {
+                if whole.is_some()
+                    && let Some(raw) = raw.as_object_mut()
+                {
+                    raw.insert("input".to_owned(), json!({}));
+                }
+                self.start_current(out);
+            }
+            Some(Kind::CustomCall(_)) => self.start_current(out),
+            Some(Kind::Text | Kind::Thinking | Kind::Call(_) | Kind::Whole(None)) | None => {}
+        }
+        if let Some(whole) = whole {
+            self.delta("input_json_delta", "partial_json", &whole, out);
+        }
+        let Some(current) = self.current.take() else {
+            return;
+        };
+        if let Some(index) = current.index {
+            stop_block(index, out);
+        }
+        if let Some(seal) = current.seal {
+            let block = seal_block(&seal, self.shown.channel.as_deref());
+            start_block(self.next, &block, out);
+            stop_block(self.next, out);
+            self.next = self.next.saturating_add(1);
+        }
+    }
+
+    /// A piece of the current block.
+    fn delta(&mut self, kind: &str, key: &str, text: &str, out: &mut Vec<u8>) {
+        if text.is_empty() {
+            return;
+        }
+        self.start_current(out);
+        let index = self.current.as_ref().and_then(|current| current.index);
+        let Some(index) = index else {
+            return;
+        };
+        out.extend_from_slice(DELTA_HEAD);
+        put_number(index.into(), out);
+        out.extend_from_slice(b",\"delta\":{\"type\":\"");
+        out.extend_from_slice(kind.as_bytes());
+        out.extend_from_slice(b"\",\"");
+        out.extend_from_slice(key.as_bytes());
+        out.extend_from_slice(b"\":");
+        put_text(text, out);
+        out.extend_from_slice(b"}}\n\n");
+    }
+
+    fn raw_delta(&self, delta: &Value, out: &mut Vec<u8>) {
+        let index = self.current.as_ref().and_then(|current| current.index);
+        if let Some(index) = index {
+            let event = json!({ "type": "content_block_delta", "index": index, "delta": delta });
+            frame("content_block_delta", &event, out);
+        }
+    }
+}
+
+fn start_block(index: u32, block: &Value, out: &mut Vec<u8>) {
+    let event = json!({ "type": "content_block_start", "index": index, "content_block": block });
+    frame("content_block_start", &event, out);
+}
+
+/// The input of a tool of the vendor's own, which comes in pieces as any other.
+fn own_input(raw: &Value) -> Option<String> {
+    let is_call = raw
+        .get("type")
+        .and_then(Value::as_str)?
+        .ends_with("tool_use");
+    let input = raw
+        .get("input")
+        .filter(|input| is_call && input.is_object())?;
+    Some(input.to_string())
+}
+
+const fn size_of(piece: &Piece) -> usize {
+    match piece {
+        Piece::Text(text) | Piece::Arguments(text) => text.len(),
+        Piece::Signature(seal) => seal.data.len(),
+        // As large as a fair one is.
+        Piece::NextPart | Piece::Citation(..) => 512,
+    }
+}

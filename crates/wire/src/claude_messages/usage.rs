@@ -1,0 +1,200 @@
+//! What was used, as Anthropic tells it: input, cache reads and cache writes stand beside each other.
+
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value, json};
+use trunkline_terms::{Bucket, Usage};
+
+use crate::canon::Counted;
+
+/// Usage as it stands in an answer. What is not a whole number from zero on was not told.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+pub(super) struct RawUsage {
+    #[serde(default, deserialize_with = "count")]
+    input_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
+    output_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
+    cache_creation_input_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
+    cache_read_input_tokens: Option<u64>,
+    #[serde(default)]
+    cache_creation: Option<CacheWrites>,
+    #[serde(default)]
+    output_tokens_details: Option<OutputDetails>,
+    /// Calls behind this one, where a request was more than one. They are billed together, and the
+    /// fields above leave some of them out.
+    #[serde(default)]
+    iterations: Option<Vec<Iteration>>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+struct CacheWrites {
+    #[serde(default, deserialize_with = "count")]
+    ephemeral_5m_input_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
+    ephemeral_1h_input_tokens: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+struct OutputDetails {
+    #[serde(default, deserialize_with = "count")]
+    thinking_tokens: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+struct Iteration {
+    #[serde(default, deserialize_with = "count")]
+    input_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
+    output_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
+    cache_creation_input_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
+    cache_read_input_tokens: Option<u64>,
+    #[serde(default)]
+    cache_creation: Option<CacheWrites>,
+}
+
+/// Which side of usage is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    /// Input alone: a stream begins with a word about output that is no count of it.
+    Input,
+    /// Both.
+    Both,
+}
+
+impl RawUsage {
+    /// Takes over what a later one tells. Numbers grow along a stream, so a zero behind a number says
+    /// that it was not told again.
+    pub(super) fn merge(&mut self, later: Self) {
+        let over = |old: &mut Option<u64>, new: Option<u64>| {
+            *old = new.filter(|tokens| *tokens > 0).or(*old).or(new);
+        };
+        over(&mut self.input_tokens, later.input_tokens);
+        over(&mut self.output_tokens, later.output_tokens);
+        over(
+            &mut self.cache_creation_input_tokens,
+            later.cache_creation_input_tokens,
+        );
+        over(
+            &mut self.cache_read_input_tokens,
+            later.cache_read_input_tokens,
+        );
+        self.cache_creation = later.cache_creation.or(self.cache_creation);
+        self.output_tokens_details = later.output_tokens_details.or(self.output_tokens_details);
+        self.iterations = later.iterations.or_else(|| self.iterations.take());
+    }
+
+    /// Disjoint buckets of a whole answer; none unless input and output were told.
+    pub(super) fn whole(&self) -> Option<Counted> {
+        let both = self.input_tokens.is_some() && self.output_tokens.is_some();
+        both.then(|| self.counted(Side::Both))
+    }
+
+    /// Disjoint buckets, as far as they were told.
+    pub(super) fn counted(&self, side: Side) -> Counted {
+        let (one, more) = match self.iterations.as_deref() {
+            Some([first, rest @ ..]) => (*first, rest),
+            Some([]) | None => (self.as_one(), [].as_slice()),
+        };
+        let sum = more.iter().fold(one.buckets(), |sum, next| {
+            sum.into_iter()
+                .zip(next.buckets())
+                .map(|((bucket, old), (_, new))| (bucket, added(old, new)))
+                .collect()
+        });
+        let mut usage = Usage::unknown();
+        for (bucket, tokens) in sum {
+            let wanted = side == Side::Both || bucket != Bucket::PlainOutput;
+            if let Some(tokens) = tokens.filter(|_| wanted) {
+                usage = usage.with(bucket, tokens);
+            }
+        }
+        let details = self.output_tokens_details.filter(|_| side == Side::Both);
+        Counted {
+            usage,
+            reasoning: details.and_then(|details| details.thinking_tokens),
+        }
+    }
+
+    const fn as_one(&self) -> Iteration {
+        Iteration {
+            input_tokens: self.input_tokens,
+            output_tokens: self.output_tokens,
+            cache_creation_input_tokens: self.cache_creation_input_tokens,
+            cache_read_input_tokens: self.cache_read_input_tokens,
+            cache_creation: self.cache_creation,
+        }
+    }
+}
+
+impl Iteration {
+    fn buckets(&self) -> Vec<(Bucket, Option<u64>)> {
+        let (five_minutes, hour) = self.writes();
+        vec![
+            (Bucket::PlainInput, self.input_tokens),
+            (Bucket::CacheRead, self.cache_read_input_tokens),
+            (Bucket::CacheWrite5m, five_minutes),
+            (Bucket::CacheWrite1h, hour),
+            (Bucket::PlainOutput, self.output_tokens),
+        ]
+    }
+
+    /// Cache writes by how long they live. The sum is the upstream's; what it does not put to the hour
+    /// are the five minutes of its default.
+    fn writes(&self) -> (Option<u64>, Option<u64>) {
+        let split = self.cache_creation.unwrap_or_default();
+        let hour = split.ephemeral_1h_input_tokens;
+        match self.cache_creation_input_tokens {
+            Some(total) => {
+                let hour = hour.map(|hour| hour.min(total));
+                (Some(total.saturating_sub(hour.unwrap_or(0))), hour)
+            }
+            None => (split.ephemeral_5m_input_tokens, hour),
+        }
+    }
+}
+
+fn added(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.saturating_add(other)),
+        (one, other) => one.or(other),
+    }
+}
+
+/// Usage as Anthropic writes it.
+pub(super) fn written(counted: &Counted) -> Map<String, Value> {
+    let writes = counted.cache_writes();
+    let read = counted.of(Bucket::CacheRead);
+    let plain = counted.input().saturating_sub(writes).saturating_sub(read);
+    let mut usage = Map::new();
+    let mut put = |key: &str, value: Value| usage.insert(key.to_owned(), value);
+    put("input_tokens", json!(plain));
+    put("cache_creation_input_tokens", json!(writes));
+    put("cache_read_input_tokens", json!(read));
+    put(
+        "cache_creation",
+        json!({
+            "ephemeral_5m_input_tokens": counted.of(Bucket::CacheWrite5m),
+            "ephemeral_1h_input_tokens": counted.of(Bucket::CacheWrite1h),
+        }),
+    );
+    put("output_tokens", json!(counted.output()));
+    if let Some(thoughts) = counted.reasoning {
+        put(
+            "output_tokens_details",
+            json!({ "thinking_tokens": thoughts }),
+        );
+    }
+    usage
+}
+
+fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    Ok(value.as_u64())
+}
+
+#[cfg(test)]
+#[path = "usage_tests.rs"]
+mod tests;

@@ -1,0 +1,128 @@
+//! Google's generateContent: the request and what of it costs money, the answer and its usage, the
+//! stream, errors, counting.
+//!
+//! **What stands in a stream.** Nothing but frames of one `data:` line. Google's own clients do not read
+//! server-sent events as the standard has them. Each was run against a server that sent these streams:
+//!
+//! | client | a comment of its own | one before or behind the data of a frame |
+//! |---|---|---|
+//! | google-genai for Python 3.1.0 | exception: it is parsed as JSON | the same |
+//! | @google/genai for JS 1.0.0, 1.30.0 | all behind it is lost, then an error | the same |
+//! | @google/genai for JS 2.32.0 | passed over | the frame is lost, or an error |
+//!
+//! The code of google.golang.org/genai, which was read and not run, takes a block that does not begin
+//! with `data` for an error as well.
+//!
+//! So there is no comment with the cost here: it stands in `usageMetadata` of the last frame (`cost`,
+//! `cost_details`; these clients pass over members they do not know). A sign of life is a piece with an
+//! empty text. A frame without candidates is parsed too, but then the chat helpers of Python 3.1.0 and
+//! JS 2.32.0 take the turn for a failed one and forget it. JS 1.0.0 and 1.30.0 read an error in a `data:`
+//! line as an empty piece; the other two raise it.
+//!
+//! **Spelling.** Google takes `snake_case` for every `camelCase`. [`one_spelling`] turns the keys that
+//! records, rules and the cost table name; deeper ones are read in both.
+//!
+//! **Ids of calls.** Older models give none. Calls without one are numbered by their place (`call_0`, in
+//! answers with the answer's id between), and such ids are not sent back to Google.
+
+mod answer_out;
+mod array;
+mod chunk;
+mod config_in;
+mod config_out;
+mod cost;
+mod count;
+mod error;
+mod last;
+mod parts;
+mod parts_in;
+mod parts_out;
+mod pieces;
+mod request;
+mod request_in;
+mod request_out;
+mod response;
+mod rewrite;
+mod schema;
+mod spelling;
+mod stream_in;
+mod stream_out;
+mod tools_in;
+mod tools_out;
+mod usage;
+
+pub(crate) use answer_out::answer_from_canon;
+pub use array::{ArrayFrames, StreamShape};
+pub use cost::TABLE;
+pub use count::{count_answer, count_request, read_count};
+pub use error::retry_delay;
+pub(crate) use error::{error_body, error_frame};
+pub(crate) use request::read_facts;
+pub(crate) use request_in::request_to_canon;
+pub(crate) use request_out::request_from_canon;
+pub(crate) use response::{answer_to_canon, read_whole};
+pub use rewrite::seals_home;
+pub(crate) use rewrite::{rewrite_frame, rewrite_whole};
+pub(crate) use spelling::one_spelling;
+pub use stream_in::Reader;
+pub use stream_out::Writer;
+
+use crate::Format;
+use crate::canon::{NameRule, Signature};
+
+const FORMAT: Format = Format::Gemini;
+
+/// A sign of life inside a stream: a piece of no words.
+pub const HEARTBEAT: &[u8] =
+    b"data: {\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[{\"text\":\"\"}]},\"index\":0}]}\n\n";
+
+/// What Google takes as a function's name.
+const RULE: NameRule = NameRule {
+    max: 64,
+    also: ".:",
+    begins_with_letter: true,
+    native: false,
+};
+
+/// What Google takes in place of a seal for a call that its model did not make.
+const NO_SEAL: &str = "skip_thought_signature_validator";
+/// Before the number of a call that came without an id.
+const MADE_ID: &str = "call_";
+/// Letters of an answer's id inside the id of a call.
+const MAX_ANSWER_ID: usize = 40;
+
+/// An id for a call that came without one: by its place, and by the answer it stands in.
+fn made_id(answer: &str, place: usize) -> String {
+    let legal = |letter: &char| letter.is_ascii_alphanumeric() || *letter == '-';
+    let answer: String = answer.chars().filter(legal).take(MAX_ANSWER_ID).collect();
+    if answer.is_empty() {
+        return format!("{MADE_ID}{place}");
+    }
+    format!("{MADE_ID}{answer}_{place}")
+}
+
+/// Whether an id is one of ours: who gave none wants none back.
+fn is_made(id: &str) -> bool {
+    let number = id
+        .strip_prefix(MADE_ID)
+        .and_then(|rest| rest.rsplit('_').next());
+    number.is_some_and(|number| {
+        !number.is_empty() && number.len() < 6 && number.bytes().all(|byte| byte.is_ascii_digit())
+    })
+}
+
+/// A seal as it is shown to a caller.
+fn shown_seal(seal: &Signature, channel: Option<&str>) -> String {
+    if seal.format == FORMAT && seal.channel.is_none() && channel.is_none() {
+        return seal.data.clone();
+    }
+    // Whatever the upstream speaks, its seals are wanted back by the channel they came through.
+    let marked = Signature {
+        channel: seal
+            .channel
+            .clone()
+            .or_else(|| channel.map(ToOwned::to_owned)),
+        ..seal.clone()
+    };
+    marked.marked()
+}

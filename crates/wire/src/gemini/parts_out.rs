@@ -1,0 +1,245 @@
+//! Blocks of a conversation, written as Google's parts.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::parts_in::BESIDE;
+use super::{FORMAT, NO_SEAL, is_made, pieces};
+use crate::Format;
+use crate::canon::{
+    Block, Media, Notes, Signature, Source, Target, Text, Thread, ToolCall, ToolName, ToolResult,
+    What,
+};
+
+/// What blocks are written with.
+pub(super) struct Parts<'a> {
+    pub(super) from: Format,
+    pub(super) target: &'a Target<'a>,
+    pub(super) thread: &'a Thread,
+    /// The tool of each call, for results that do not say it.
+    pub(super) tools: BTreeMap<&'a str, &'a ToolName>,
+    pub(super) notes: Notes,
+}
+
+/// Parts of one content, and whether a call among them has its seal.
+#[derive(Default)]
+pub(super) struct Content {
+    pub(super) parts: Vec<Value>,
+    sealed: bool,
+}
+
+impl Parts<'_> {
+    /// Writes one block.
+    pub(super) fn write(&mut self, block: &Block, content: &mut Content) {
+        if block.cache.is_some() {
+            self.notes.dropped(
+                "cache_control",
+                "Google caches repeated beginnings by itself",
+            );
+        }
+        let own = self.own_seal(block.signature.as_ref());
+        match &block.what {
+            What::Text(words) => self.text(words, own, content),
+            What::Media(media) => {
+                self.about_media(media);
+                let part = pieces::media(media, self.from);
+                content.parts.push(pieces::sealed(part, own));
+            }
+            What::ToolCall(call) => self.call(call, block.signature.as_ref(), own, content),
+            What::ToolResult(result) => {
+                let part = self.result(result);
+                content.parts.push(part);
+            }
+            What::Thinking(thinking) => {
+                let keep = own.is_some() || (block.signature.is_none() && self.from == FORMAT);
+                if keep {
+                    let part = pieces::thought(&thinking.texts.join("\n\n"));
+                    // An empty one only says where the thoughts belong.
+                    let seal = own.filter(|seal| !seal.is_empty());
+                    content.parts.push(pieces::sealed(part, seal));
+                } else {
+                    self.no_thinking();
+                }
+            }
+            What::Redacted(_) => match own {
+                Some(seal) => content
+                    .parts
+                    .push(pieces::sealed(pieces::thought(""), Some(seal))),
+                None => self.no_thinking(),
+            },
+            What::Refusal(words) => {
+                self.notes
+                    .approximated("refusal", "it is sent as plain text");
+                content.parts.push(pieces::text(words));
+            }
+            What::Foreign(format, raw) => self.foreign(*format, raw, content),
+        }
+    }
+
+    fn no_thinking(&mut self) {
+        self.notes.dropped(
+            "thinking",
+            "only the model that had these thoughts can read them",
+        );
+    }
+
+    /// The bare seal, if the upstream made it.
+    fn own_seal(&self, seal: Option<&Signature>) -> Option<String> {
+        let seal = seal.filter(|seal| seal.belongs_to(FORMAT, self.target.channel));
+        seal.map(|seal| seal.data.clone())
+    }
+
+    fn text(&mut self, words: &Text, own: Option<String>, content: &mut Content) {
+        if !words.citations.is_empty() {
+            self.notes.dropped(
+                "citations",
+                "the format has no place for them in what was said before",
+            );
+        }
+        // Google refuses empty parts, but for those that carry a seal.
+        if words.text.is_empty() && own.is_none() && self.from != FORMAT {
+            return;
+        }
+        content
+            .parts
+            .push(pieces::sealed(pieces::text(&words.text), own));
+    }
+
+    fn about_media(&mut self, media: &Media) {
+        if self.from == FORMAT {
+            return;
+        }
+        let why = "the format has no place for it";
+        let in_words = matches!(media.source, Source::Words(_));
+        if media.name.is_some() && !in_words {
+            self.notes.dropped("filename", why);
+        }
+        if media
+            .detail
+            .as_deref()
+            .is_some_and(|detail| detail != "auto")
+        {
+            self.notes.dropped("image.detail", why);
+        }
+        for (key, _) in &media.extras {
+            self.notes.dropped(key.clone(), why);
+        }
+        if in_words {
+            self.notes
+                .approximated("document", "a document of plain words is sent as text");
+        }
+    }
+
+    /// The first call of a step needs a seal: its own, or the word that stands for none.
+    fn call(
+        &mut self,
+        call: &ToolCall,
+        seal: Option<&Signature>,
+        own: Option<String>,
+        content: &mut Content,
+    ) {
+        let (part, odd) = pieces::call(call, &self.thread.sent(&call.tool));
+        if odd {
+            let why = "arguments that are no JSON object are sent under one key";
+            self.notes.approximated("arguments", why);
+        }
+        if seal.is_some() && own.is_none() {
+            self.no_thinking();
+        }
+        let foreign = seal.is_some() || self.from != FORMAT;
+        let stand_in = (foreign && !content.sealed).then(|| NO_SEAL.to_owned());
+        content.sealed = true;
+        content.parts.push(pieces::sealed(part, own.or(stand_in)));
+    }
+
+    fn result(&mut self, result: &ToolResult) -> Value {
+        let known = self.tools.get(result.call.as_str()).copied();
+        let tool = result.tool.as_ref().or(known);
+        let name = match tool {
+            Some(tool) => self.thread.sent(tool),
+            None => self.thread.sent(&ToolName::plain(result.call.clone())),
+        };
+        let mut inside = Map::new();
+        if !is_made(&result.call) {
+            inside.insert("id".to_owned(), Value::String(result.call.clone()));
+        }
+        inside.insert("name".to_owned(), Value::String(name));
+        let mut texts: Vec<&str> = Vec::new();
+        let mut parts: Vec<Value> = Vec::new();
+        for block in &result.content {
+            match &block.what {
+                What::Text(words) => texts.push(&words.text),
+                What::Refusal(words) => texts.push(words),
+                What::Media(Media {
+                    source: Source::Words(words),
+                    ..
+                }) => texts.push(words),
+                What::Media(media) => {
+                    self.about_media(media);
+                    parts.push(pieces::media(media, self.from));
+                }
+                What::Foreign(FORMAT, Value::Object(rest)) if self.from == FORMAT => {
+                    inside.extend(rest.clone());
+                }
+                What::Foreign(format, raw) => self.drop_foreign(*format, raw),
+                What::Thinking(_) | What::Redacted(_) => self.no_thinking(),
+                What::ToolCall(_) | What::ToolResult(_) => {
+                    let why = "a result holds text and media alone";
+                    self.notes.dropped("tool_result.content", why);
+                }
+            }
+        }
+        let words = texts.join("\n");
+        inside.insert("response".to_owned(), self.response(&words, result.failed));
+        if !parts.is_empty() {
+            inside.insert("parts".to_owned(), Value::Array(parts));
+        }
+        json!({ "functionResponse": inside })
+    }
+
+    /// A response must be an object.
+    fn response(&self, words: &str, failed: bool) -> Value {
+        if self.from == FORMAT
+            && !failed
+            && let Ok(whole @ Value::Object(_)) = serde_json::from_str(words)
+        {
+            return whole;
+        }
+        let key = if failed { "error" } else { "output" };
+        json!({ key: words })
+    }
+
+    fn foreign(&mut self, format: Format, raw: &Value, content: &mut Content) {
+        let own = raw
+            .as_object()
+            .filter(|_| format == FORMAT && self.from == FORMAT);
+        let Some(own) = own else {
+            self.drop_foreign(format, raw);
+            return;
+        };
+        let before = content.parts.last_mut().and_then(Value::as_object_mut);
+        match (own.get(BESIDE).and_then(Value::as_object), before) {
+            // What a part said besides belongs to it.
+            (Some(beside), Some(before)) => before.extend(beside.clone()),
+            (Some(_), None) => {}
+            (None, _) => content.parts.push(self.unmarked(own)),
+        }
+    }
+
+    /// A part as it stands there, with its seal as its upstream knows it.
+    fn unmarked(&self, part: &Map<String, Value>) -> Value {
+        let mut part = part.clone();
+        let seal = super::spelling::take(&mut part, "thoughtSignature");
+        let seal = seal.as_ref().and_then(Value::as_str);
+        let seal = seal.map(|text| Signature::read(text, FORMAT));
+        pieces::sealed(Value::Object(part), self.own_seal(seal.as_ref()))
+    }
+
+    fn drop_foreign(&mut self, format: Format, raw: &Value) {
+        let kind = raw.get("type").and_then(Value::as_str);
+        let kind: String = kind.unwrap_or(format.word()).chars().take(64).collect();
+        self.notes
+            .dropped(kind, "only the format it came in has this");
+    }
+}

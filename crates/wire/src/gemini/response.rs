@@ -1,0 +1,86 @@
+//! A whole answer: its usage, that it is one, and what it says.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use trunkline_terms::Bucket;
+
+use super::chunk::{Chunk, Feedback};
+use super::stream_in::Reader;
+use super::usage::RawUsage;
+use crate::canon::{Answer, Collected, Event};
+use crate::openai_chat::{estimated_tokens, read_error};
+use crate::{AnswerError, Whole};
+
+/// What Google tells of.
+pub(super) const BUCKETS: [Bucket; 7] = [
+    Bucket::PlainInput,
+    Bucket::CacheRead,
+    Bucket::AudioInput,
+    Bucket::ImageInput,
+    Bucket::PlainOutput,
+    Bucket::AudioOutput,
+    Bucket::ImageOutput,
+];
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Shell<'a> {
+    #[serde(borrow, default)]
+    candidates: Option<Vec<&'a RawValue>>,
+    #[serde(default)]
+    prompt_feedback: Option<Feedback>,
+    #[serde(default)]
+    usage_metadata: Option<RawUsage>,
+    #[serde(default)]
+    response_id: Option<String>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+}
+
+/// Looks at a whole answer for what it used.
+pub(crate) fn read_whole(body: &[u8]) -> Result<Whole, AnswerError> {
+    let shell: Shell<'_> = match serde_json::from_slice(body) {
+        Ok(shell) => shell,
+        Err(_) => return Err(no_answer(body)),
+    };
+    let candidates = shell.candidates.unwrap_or_default();
+    let blocked = shell
+        .prompt_feedback
+        .is_some_and(|said| said.block_reason.is_some());
+    let told = shell.usage_metadata.is_some();
+    if shell.error.is_some() || (candidates.is_empty() && !blocked && !told) {
+        return Err(AnswerError::Failed(read_error(body)));
+    }
+    let bytes = candidates.iter().map(|one| one.get().len()).sum::<usize>();
+    Ok(Whole {
+        counted: shell.usage_metadata.and_then(|usage| usage.counted(true)),
+        written: estimated_tokens(u64::try_from(bytes).unwrap_or(u64::MAX), 0),
+        id: shell.response_id.unwrap_or_default(),
+    })
+}
+
+/// An error may come in a list of one; anything else is no answer.
+fn no_answer(body: &[u8]) -> AnswerError {
+    let said = read_error(body);
+    if said.code.is_some() || !said.message.is_empty() {
+        return AnswerError::Failed(said);
+    }
+    AnswerError::Garbage
+}
+
+/// Reads a whole answer: a stream of one piece.
+pub(crate) fn answer_to_canon(body: &[u8]) -> Result<Answer, AnswerError> {
+    let whole = read_whole(body)?;
+    let chunk: Chunk = serde_json::from_slice(body).map_err(|_| AnswerError::Garbage)?;
+    let mut reader = Reader::default();
+    let mut events: Vec<Event> = Vec::new();
+    reader.read_chunk(chunk, &mut events);
+    reader.end(&mut events);
+    let mut collected = Collected::default();
+    events.iter().for_each(|event| collected.see(event));
+    // A stream may still tell of its output; a whole answer has told all.
+    Ok(Answer {
+        counted: whole.counted,
+        ..collected.answer()
+    })
+}

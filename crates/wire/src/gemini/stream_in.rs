@@ -1,0 +1,357 @@
+//! Reads a stream: every piece is a whole GenerateContentResponse, and the end is where it closes.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use serde_json::json;
+
+use super::chunk::{Candidate, Chunk};
+use super::last::{last_candidate, last_chunk};
+use super::parts_in::read_part;
+use super::usage::RawUsage;
+use super::{FORMAT, made_id};
+use crate::canon::{At, Block, Counted, Event, Opening, Piece, Signature, Stop, What};
+use crate::openai_chat::read_error;
+use crate::{Ending, Frame, Rewrite, Seen, without_data};
+
+/// Answers of one stream that are followed.
+const MAX_CHOICES: usize = 64;
+
+/// Reads a stream.
+#[derive(Debug, Default)]
+pub struct Reader {
+    begun: bool,
+    id: String,
+    model: String,
+    choices: BTreeMap<u32, Following>,
+    /// The prompt was blocked, or an answer said why it ended.
+    ended: bool,
+    /// Something waits for the charge, so everything behind it does.
+    holding: bool,
+    counted: Option<Counted>,
+    /// The last of what was told of usage.
+    told: Option<RawUsage>,
+    calls: usize,
+}
+
+/// One answer of the stream.
+#[derive(Debug, Default)]
+struct Following {
+    next: u32,
+    open: Option<(At, Kind)>,
+    /// The last block of words, where sources belong.
+    words: Option<At>,
+    called: bool,
+    stopped: bool,
+}
+
+/// A block that can grow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Thinking,
+}
+
+// === impl Reader ===
+
+impl Reader {
+    /// Reads one frame.
+    pub(crate) fn read(&mut self, frame: &Frame, events: &mut Vec<Event>) -> Seen {
+        let Some(data) = &frame.data else {
+            return without_data(&frame.raw);
+        };
+        if data.as_ref() == b"[DONE]" {
+            return Seen::Done;
+        }
+        let Ok(chunk) = serde_json::from_slice::<Chunk>(data) else {
+            return self.no_chunk(data, events);
+        };
+        if chunk.error.is_some() {
+            return Self::failed(data, events);
+        }
+        if chunk.is_beat() {
+            events.push(Event::Ping);
+            return Seen::Nothing;
+        }
+        self.read_chunk(chunk, events);
+        let going = self.choices.values().any(|choice| !choice.stopped);
+        if self.ended && !going {
+            self.holding = true;
+        }
+        if self.holding {
+            Seen::Held
+        } else {
+            Seen::Piece
+        }
+    }
+
+    /// An error may come in a list of one.
+    fn no_chunk(&self, data: &[u8], events: &mut Vec<Event>) -> Seen {
+        let list: Option<Vec<Chunk>> = serde_json::from_slice(data).ok();
+        let is_error = |list: &Vec<Chunk>| list.first().is_some_and(|one| one.error.is_some());
+        if list.as_ref().is_some_and(is_error) {
+            return Self::failed(data, events);
+        }
+        Seen::Garbage
+    }
+
+    fn failed(data: &[u8], events: &mut Vec<Event>) -> Seen {
+        let said = read_error(data);
+        events.push(Event::Failed(said.clone()));
+        Seen::Failed(said)
+    }
+
+    /// Reads what is said, in a piece or in a whole answer.
+    pub(super) fn read_chunk(&mut self, chunk: Chunk, events: &mut Vec<Event>) {
+        let blocked = chunk.blocked().is_some();
+        self.begin(&chunk, events);
+        for candidate in chunk.candidates.unwrap_or_default() {
+            let index = candidate.index.unwrap_or(0);
+            if self.choices.contains_key(&index) || self.choices.len() < MAX_CHOICES {
+                self.read_candidate(index, candidate, events);
+            }
+        }
+        if blocked && !self.ended {
+            self.ended = true;
+            let choice = self.choices.entry(0).or_default();
+            choice.close(events);
+            choice.stopped = true;
+            events.push(Event::Stop(0, Stop::Filtered));
+        }
+        if let Some(usage) = chunk.usage_metadata {
+            let usage = usage.behind(self.told.as_ref());
+            self.told = Some(usage.clone());
+            let counted = usage.counted(self.ended);
+            if let Some(counted) = counted.map(|counted| self.whole_count(counted)) {
+                self.counted = Some(counted.clone());
+                events.push(Event::Counted(counted));
+            }
+        }
+    }
+
+    fn begin(&mut self, chunk: &Chunk, events: &mut Vec<Event>) {
+        if self.begun {
+            return;
+        }
+        self.begun = true;
+        self.id = chunk.response_id.clone().unwrap_or_default();
+        self.model = chunk.model_version.clone().unwrap_or_default();
+        events.push(Event::Begin {
+            id: self.id.clone(),
+            model: self.model.clone(),
+            created: None,
+        });
+    }
+
+    /// Each count is of all so far: a bucket that is not told any more is empty.
+    fn whole_count(&self, mut counted: Counted) -> Counted {
+        let before = self.counted.as_ref().map(|before| &before.usage);
+        for bucket in super::response::BUCKETS {
+            let was_told = before.is_some_and(|before| before.told(bucket).is_some());
+            if was_told && counted.usage.told(bucket).is_none() {
+                counted.usage = counted.usage.with(bucket, 0);
+            }
+        }
+        counted
+    }
+
+    fn read_candidate(&mut self, index: u32, mut candidate: Candidate, events: &mut Vec<Event>) {
+        let parts = candidate.content.take().and_then(|content| content.parts);
+        let choice = self.choices.entry(index).or_default();
+        for part in parts.unwrap_or_default() {
+            let place = self.calls;
+            let id = self.id.as_str();
+            let read = read_part(part, &mut |_| made_id(id, place));
+            let Some(read) = read else { continue };
+            if matches!(read.block.what, What::ToolCall(_)) {
+                self.calls = self.calls.saturating_add(1);
+            }
+            choice.read(index, read.block, events);
+        }
+        let cited = candidate.citation_metadata.take();
+        let cited = cited.and_then(|cited| cited.citations).unwrap_or_default();
+        let grounds = candidate.grounding_metadata.take();
+        let grounds =
+            grounds.filter(|grounds| grounds.as_object().is_some_and(|it| !it.is_empty()));
+        let grounds = grounds.map(|grounds| json!({ "groundingMetadata": grounds }));
+        if let Some(at) = choice.words {
+            for raw in cited.into_iter().chain(grounds) {
+                events.push(Event::Grow(at, Piece::Citation(FORMAT, raw)));
+            }
+        }
+        if let Some(stop) = candidate.stop(choice.called)
+            && !choice.stopped
+        {
+            choice.close(events);
+            choice.stopped = true;
+            self.ended = true;
+            events.push(Event::Stop(index, stop));
+        }
+    }
+
+    /// The stream has ended.
+    pub(crate) fn end(&mut self, events: &mut Vec<Event>) -> bool {
+        for choice in self.choices.values_mut() {
+            choice.close(events);
+        }
+        let all = self.choices.values().all(|choice| choice.stopped);
+        self.ended && all
+    }
+
+    /// The last words: what was held, with what it cost. No comment: see the room's first lines.
+    pub(crate) fn goodbye(
+        &mut self,
+        held: &[Frame],
+        ending: &Ending,
+        rewrite: &Rewrite,
+    ) -> Vec<u8> {
+        let mut out = Vec::new();
+        if ending.exhausted || held.is_empty() {
+            out.extend_from_slice(&self.last_frame(ending, rewrite));
+            return out;
+        }
+        let (last, before) = match held.split_last() {
+            Some((last, before)) => (Some(last), before),
+            None => (None, held),
+        };
+        for frame in before {
+            out.extend_from_slice(&super::rewrite::rewrite_frame(frame, rewrite));
+        }
+        if let Some(last) = last {
+            out.extend_from_slice(&super::rewrite::priced_frame(last, ending, rewrite));
+        }
+        out
+    }
+
+    /// A last frame of our own: for want of money, or because the upstream sent none.
+    fn last_frame(&self, ending: &Ending, rewrite: &Rewrite) -> Bytes {
+        let stop = if ending.exhausted {
+            Stop::Length
+        } else {
+            Stop::End
+        };
+        let open = self.choices.iter().filter(|(_, choice)| !choice.stopped);
+        let mut open: Vec<u32> = open.map(|(index, _)| *index).collect();
+        if open.is_empty() {
+            open.push(0);
+        }
+        let model = rewrite.model.as_deref().unwrap_or(&self.model);
+        let candidates = open.iter().map(|index| last_candidate(*index, &stop));
+        let frame = last_chunk(candidates.collect(), model, &self.id, ending);
+        Frame::of_data(&frame).raw
+    }
+}
+
+// === impl Following ===
+
+impl Following {
+    fn close(&mut self, events: &mut Vec<Event>) {
+        let Some((at, kind)) = self.open.take() else {
+            return;
+        };
+        let sealed =
+            matches!(events.last(), Some(Event::Grow(last, Piece::Signature(_))) if *last == at);
+        if kind == Kind::Thinking && !sealed {
+            // An empty seal: it only says where the thoughts belong.
+            let seal = Signature::of(FORMAT, String::new());
+            events.push(Event::Grow(at, Piece::Signature(seal)));
+        }
+        events.push(Event::Close(at));
+    }
+
+    fn open(&mut self, index: u32, opening: Opening, events: &mut Vec<Event>) -> At {
+        self.close(events);
+        let at = At {
+            choice: index,
+            block: self.next,
+        };
+        self.next = self.next.saturating_add(1);
+        events.push(Event::Open(at, opening));
+        at
+    }
+
+    fn read(&mut self, index: u32, block: Block, events: &mut Vec<Event>) {
+        let seal = block.signature;
+        let whole = match block.what {
+            What::Text(words) => {
+                // A piece without words or a seal is a sign of life.
+                if !words.text.is_empty() || seal.is_some() {
+                    let at = self.grow(index, Kind::Text, words.text, events);
+                    self.words = Some(at);
+                    self.seal_and_close(at, seal, events);
+                }
+                return;
+            }
+            What::Thinking(thinking) => {
+                let text = thinking.texts.concat();
+                if !text.is_empty() || seal.is_some() {
+                    let at = self.grow(index, Kind::Thinking, text, events);
+                    self.seal_and_close(at, seal, events);
+                }
+                return;
+            }
+            What::ToolCall(mut call) => {
+                self.called = true;
+                let arguments = std::mem::take(&mut call.arguments);
+                let at = self.open(index, Opening::ToolCall(call), events);
+                events.push(Event::Grow(at, Piece::Arguments(arguments)));
+                seal_with(at, seal, events);
+                events.push(Event::Close(at));
+                return;
+            }
+            // The seal of another format comes behind the thoughts it seals.
+            What::Redacted(_) if self.open.is_some_and(|(_, kind)| kind == Kind::Thinking) => {
+                let at = self.grow(index, Kind::Thinking, String::new(), events);
+                self.seal_and_close(at, seal, events);
+                return;
+            }
+            What::Redacted(redacted) => match seal.clone() {
+                Some(seal) => Opening::Redacted(redacted.item, seal),
+                None => return,
+            },
+            What::Media(media) => Opening::Media(media),
+            What::Foreign(format, raw) => Opening::Foreign(format, raw),
+            What::ToolResult(_) | What::Refusal(_) => return,
+        };
+        let is_media = matches!(whole, Opening::Media(_));
+        let at = self.open(index, whole, events);
+        if is_media {
+            seal_with(at, seal, events);
+        }
+        events.push(Event::Close(at));
+    }
+
+    /// The open block of this kind, or a new one, with more words.
+    fn grow(&mut self, index: u32, kind: Kind, text: String, events: &mut Vec<Event>) -> At {
+        let known = self.open.filter(|(_, open)| *open == kind);
+        let at = match known {
+            Some((at, _)) => at,
+            None => {
+                let opening = match kind {
+                    Kind::Text => Opening::Text,
+                    Kind::Thinking => Opening::Thinking(None, true),
+                };
+                let at = self.open(index, opening, events);
+                self.open = Some((at, kind));
+                at
+            }
+        };
+        if !text.is_empty() {
+            events.push(Event::Grow(at, Piece::Text(text)));
+        }
+        at
+    }
+
+    /// Behind its seal a block is whole: what is sealed is sent back as it came.
+    fn seal_and_close(&mut self, at: At, seal: Option<Signature>, events: &mut Vec<Event>) {
+        if seal.is_some() {
+            seal_with(at, seal, events);
+            self.close(events);
+        }
+    }
+}
+
+fn seal_with(at: At, seal: Option<Signature>, events: &mut Vec<Event>) {
+    let seal = seal.map(|seal| Event::Grow(at, Piece::Signature(seal)));
+    events.extend(seal);
+}

@@ -1,0 +1,113 @@
+//! Thoughts in chat messages: `reasoning_content` as DeepSeek and most others have it, and beside it
+//! `reasoning_details`, where seals of upstreams travel to the caller and back.
+
+use serde_json::{Map, Value, json};
+
+use super::shapes::{list, word};
+use crate::Format;
+use crate::canon::{Block, Redacted, Signature, Thinking, What};
+
+/// Where Google's own chat path puts the seal of a tool call.
+const CALL_SEAL: &str = "/extra_content/google/thought_signature";
+
+/// Thoughts of an assistant's message, or of an answer.
+pub(super) fn read(message: &Map<String, Value>) -> Vec<Block> {
+    let details: Vec<Block> = list(message, "reasoning_details")
+        .iter()
+        .filter_map(detail)
+        .collect();
+    if !details.is_empty() {
+        return details;
+    }
+    let text = word(message, "reasoning_content").or_else(|| word(message, "reasoning"));
+    let text = text.filter(|text| !text.is_empty());
+    text.map(|text| vec![thought(text)]).unwrap_or_default()
+}
+
+/// Thoughts of a chat upstream. Their seal is empty: it only says where they belong.
+fn thought(text: String) -> Block {
+    Block {
+        signature: Some(Signature::of(Format::OpenaiChat, String::new())),
+        ..Block::of(What::Thinking(Thinking {
+            texts: vec![text],
+            ..Thinking::default()
+        }))
+    }
+}
+
+fn detail(detail: &Value) -> Option<Block> {
+    let text = |name: &str| detail.get(name).and_then(Value::as_str);
+    let seal = |name: &str| text(name).map(|seal| Signature::read(seal, Format::OpenaiChat));
+    let item = text("id").map(str::to_owned);
+    match text("type")? {
+        "reasoning.encrypted" => Some(Block {
+            signature: Some(seal("data")?),
+            ..Block::of(What::Redacted(Redacted { item }))
+        }),
+        kind @ ("reasoning.text" | "reasoning.summary") => {
+            let summary = kind == "reasoning.summary";
+            let words = text("text").or_else(|| text("summary")).unwrap_or_default();
+            let seal = seal("signature");
+            Some(Block {
+                signature: seal.or_else(|| Some(Signature::of(Format::OpenaiChat, String::new()))),
+                ..Block::of(What::Thinking(Thinking {
+                    item,
+                    texts: vec![words.to_owned()],
+                    summary,
+                }))
+            })
+        }
+        _ => None,
+    }
+}
+
+/// The seal of a tool call.
+pub(super) fn call_seal(call: &Value) -> Option<Signature> {
+    let seal = call.pointer(CALL_SEAL)?.as_str()?;
+    Some(Signature::read(seal, Format::Gemini))
+}
+
+/// The member of a tool call that carries its seal.
+pub(super) fn sealed_call(seal: &Signature) -> Value {
+    json!({ "google": { "thought_signature": seal.marked() } })
+}
+
+/// A block of thoughts as a member of `reasoning_details`; none where `reasoning_content` says it all.
+pub(super) fn shown(block: &Block, channel: Option<&str>) -> Option<Value> {
+    let seal = block.signature.as_ref();
+    let marked = |seal: &Signature| {
+        let channel = seal.channel.clone().or_else(|| channel.map(str::to_owned));
+        Signature {
+            channel,
+            ..seal.clone()
+        }
+        .marked()
+    };
+    match &block.what {
+        What::Redacted(redacted) => Some(json!({
+            "type": "reasoning.encrypted",
+            "id": redacted.item,
+            "data": marked(seal?),
+        })),
+        What::Thinking(thinking) => {
+            let seal = seal.filter(|seal| !seal.data.is_empty())?;
+            let (kind, field) = if thinking.summary {
+                ("reasoning.summary", "summary")
+            } else {
+                ("reasoning.text", "text")
+            };
+            Some(json!({
+                "type": kind,
+                "id": thinking.item,
+                field: thinking.texts.join("\n\n"),
+                "signature": marked(seal),
+            }))
+        }
+        What::Text(_)
+        | What::Media(_)
+        | What::ToolCall(_)
+        | What::ToolResult(_)
+        | What::Refusal(_)
+        | What::Foreign(..) => None,
+    }
+}

@@ -1,0 +1,404 @@
+//! A chat stream into canon. Chat opens and closes nothing: a block begins with its first piece and ends
+//! where another kind begins. Tools of one answer are told apart by their number.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::answer::stop_of;
+use super::error::{BaseResponse, read_error};
+use super::reasoning::{self, call_seal};
+use super::response::RawUsage;
+use super::stream::{Head, goodbye};
+use super::told::cut_model;
+use crate::canon::{At, Event, Opening, Piece, Signature, ToolCall, ToolName, What};
+use crate::lent::lent;
+use crate::{Ending, Format, Frame, Rewrite, Seen, without_data};
+
+/// Answers of one stream at most.
+const MAX_CHOICES: u32 = 128;
+/// Tool calls of one answer at most.
+const MAX_CALLS: u64 = 1_024;
+
+/// Reads a stream of chat chunks.
+#[derive(Debug, Default)]
+pub struct Reader {
+    head: Option<Head>,
+    choices: BTreeMap<u32, Lane>,
+    usage: RawUsage,
+}
+
+/// One answer of the stream.
+#[derive(Debug, Default)]
+struct Lane {
+    next: u32,
+    open: Option<(Kind, At)>,
+    /// Tools that were called, by their numbers.
+    calls: BTreeSet<u64>,
+    /// The model said why it does not answer.
+    refuses: bool,
+    stopped: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Refusal,
+    Thinking,
+    Call(u64),
+}
+
+#[derive(Deserialize)]
+struct Chunk<'a> {
+    #[serde(borrow, default, deserialize_with = "lent")]
+    id: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "lent")]
+    model: Option<Cow<'a, str>>,
+    #[serde(default)]
+    created: Option<i64>,
+    #[serde(borrow, default)]
+    choices: Option<Vec<ChunkChoice<'a>>>,
+    #[serde(default)]
+    usage: Option<RawUsage>,
+    #[serde(default)]
+    x_groq: Option<GroqPart>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+    #[serde(default)]
+    base_resp: Option<BaseResponse>,
+}
+
+#[derive(Deserialize)]
+struct GroqPart {
+    #[serde(default)]
+    usage: Option<RawUsage>,
+}
+
+#[derive(Deserialize)]
+struct ChunkChoice<'a> {
+    #[serde(default)]
+    index: Option<u32>,
+    #[serde(borrow, default)]
+    delta: Option<Delta<'a>>,
+    #[serde(borrow, default, deserialize_with = "lent")]
+    finish_reason: Option<Cow<'a, str>>,
+    #[serde(default)]
+    usage: Option<RawUsage>,
+}
+
+#[derive(Deserialize)]
+struct Delta<'a> {
+    #[serde(borrow, default, deserialize_with = "lent")]
+    content: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "lent")]
+    reasoning_content: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "lent")]
+    reasoning: Option<Cow<'a, str>>,
+    #[serde(default)]
+    reasoning_details: Option<Vec<Value>>,
+    #[serde(borrow, default, deserialize_with = "lent")]
+    refusal: Option<Cow<'a, str>>,
+    #[serde(default)]
+    annotations: Option<Vec<Value>>,
+    #[serde(borrow, default)]
+    tool_calls: Option<&'a RawValue>,
+}
+
+/// More arguments of a call, and nothing besides.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct More<'a> {
+    index: u64,
+    #[serde(borrow)]
+    function: MoreArguments<'a>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MoreArguments<'a> {
+    #[serde(borrow)]
+    arguments: Cow<'a, str>,
+}
+
+impl Reader {
+    /// Reads one frame.
+    pub(crate) fn read(&mut self, frame: &Frame, events: &mut Vec<Event>) -> Seen {
+        let Some(data) = &frame.data else {
+            return without_data(&frame.raw);
+        };
+        if data.as_ref() == b"[DONE]" {
+            return Seen::Done;
+        }
+        let Ok(chunk) = serde_json::from_slice::<Chunk<'_>>(data) else {
+            return Seen::Garbage;
+        };
+        let failed = chunk.base_resp.is_some_and(|base| base.failed());
+        if failed || chunk.error.is_some_and(|error| error.get() != "null") {
+            return Seen::Failed(read_error(data));
+        }
+        if self.head.is_none() {
+            let head = Head {
+                id: chunk.id.unwrap_or_default().into_owned(),
+                model: cut_model(&chunk.model.unwrap_or_default()),
+                created: chunk.created.unwrap_or(0),
+            };
+            events.push(Event::Begin {
+                id: head.id.clone(),
+                model: head.model.clone(),
+                created: chunk.created,
+            });
+            self.head = Some(head);
+        }
+        let told = chunk.usage.is_some();
+        let groq = chunk.x_groq.and_then(|part| part.usage);
+        let choices = chunk.choices.unwrap_or_default();
+        let inside = choices.iter().find_map(|choice| choice.usage);
+        for choice in &choices {
+            if !self.choice(choice, events) {
+                return Seen::Garbage;
+            }
+        }
+        if let Some(usage) = chunk.usage.or(groq).or(inside) {
+            self.usage.merge(usage);
+            events.extend(self.usage.counted().map(Event::Counted));
+        }
+        if choices.is_empty() && told {
+            Seen::Held
+        } else {
+            Seen::Piece
+        }
+    }
+
+    /// False for what cannot be told in order.
+    fn choice(&mut self, choice: &ChunkChoice<'_>, events: &mut Vec<Event>) -> bool {
+        let number = choice.index.unwrap_or(0);
+        if number >= MAX_CHOICES {
+            return false;
+        }
+        let lane = self.choices.entry(number).or_default();
+        let mut lane = Telling {
+            lane,
+            number,
+            events,
+        };
+        let fine = choice.delta.as_ref().is_none_or(|delta| lane.delta(delta));
+        if let Some(reason) = &choice.finish_reason {
+            lane.close();
+            if !lane.lane.stopped {
+                lane.lane.stopped = true;
+                let calls = !lane.lane.calls.is_empty();
+                let stop = stop_of(reason, calls, lane.lane.refuses);
+                lane.events.push(Event::Stop(number, stop));
+            }
+        }
+        fine
+    }
+
+    /// The stream has ended. Some upstreams end without a word; a reason to stop is as good.
+    pub(crate) fn end(&mut self, events: &mut Vec<Event>) -> bool {
+        for (number, lane) in &mut self.choices {
+            let number = *number;
+            Telling {
+                lane,
+                number,
+                events,
+            }
+            .close();
+        }
+        self.choices.values().any(|lane| lane.stopped)
+    }
+
+    /// The last words of a stream that was passed on.
+    pub(crate) fn goodbye(&self, held: &[Frame], ending: &Ending, rewrite: &Rewrite) -> Vec<u8> {
+        let head = self.head.as_ref();
+        let model = rewrite.model.as_deref();
+        let model = model.or(head.map(|head| head.model.as_str()));
+        goodbye(head, held, ending, model.unwrap_or_default())
+    }
+}
+
+/// One answer while a chunk of it is told.
+struct Telling<'a> {
+    lane: &'a mut Lane,
+    number: u32,
+    events: &'a mut Vec<Event>,
+}
+
+impl Telling<'_> {
+    fn delta(&mut self, delta: &Delta<'_>) -> bool {
+        let details = delta.reasoning_details.as_deref().unwrap_or_default();
+        if details.is_empty() {
+            let thought = delta
+                .reasoning_content
+                .as_ref()
+                .or(delta.reasoning.as_ref());
+            self.words(Kind::Thinking, thought);
+        } else {
+            self.details(details);
+        }
+        self.words(Kind::Text, delta.content.as_ref());
+        self.words(Kind::Refusal, delta.refusal.as_ref());
+        if let Some((Kind::Text, at)) = self.lane.open {
+            for source in delta.annotations.iter().flatten() {
+                let piece = Piece::Citation(Format::OpenaiChat, source.clone());
+                self.events.push(Event::Grow(at, piece));
+            }
+        }
+        delta.tool_calls.is_none_or(|calls| self.calls(calls.get()))
+    }
+
+    fn calls(&mut self, calls: &str) -> bool {
+        // Nearly all pieces of a call are this, and are read without a tree.
+        if let Ok([More { index, function }]) = serde_json::from_str::<[More<'_>; 1]>(calls)
+            && let Some((Kind::Call(open), at)) = self.lane.open
+            && open == index
+        {
+            if !function.arguments.is_empty() {
+                let piece = Piece::Arguments(function.arguments.into_owned());
+                self.events.push(Event::Grow(at, piece));
+            }
+            return true;
+        }
+        let Ok(calls) = serde_json::from_str::<Vec<Value>>(calls) else {
+            return false;
+        };
+        let mut calls = calls.iter().enumerate();
+        calls.all(|(place, call)| self.call(call, place))
+    }
+
+    fn words(&mut self, kind: Kind, text: Option<&Cow<'_, str>>) {
+        let Some(text) = text.filter(|text| !text.is_empty()) else {
+            return;
+        };
+        let at = self.open(kind);
+        let piece = Piece::Text(text.as_ref().to_owned());
+        self.events.push(Event::Grow(at, piece));
+    }
+
+    /// Thoughts with the seals of whoever thought them, as gateways such as ours write them.
+    fn details(&mut self, details: &[Value]) {
+        let mut map = serde_json::Map::new();
+        map.insert(
+            "reasoning_details".to_owned(),
+            Value::Array(details.to_vec()),
+        );
+        for block in reasoning::read(&map) {
+            match block.what {
+                What::Redacted(redacted) => {
+                    self.close();
+                    let at = self.place();
+                    let seal = block.signature;
+                    let seal =
+                        seal.unwrap_or_else(|| Signature::of(Format::OpenaiChat, String::new()));
+                    let opening = Opening::Redacted(redacted.item, seal);
+                    self.events
+                        .extend([Event::Open(at, opening), Event::Close(at)]);
+                }
+                What::Thinking(thinking) => {
+                    let at = self.open(Kind::Thinking);
+                    let texts = thinking.texts.into_iter().filter(|text| !text.is_empty());
+                    let pieces = texts.map(|text| Event::Grow(at, Piece::Text(text)));
+                    self.events.extend(pieces);
+                    let seal = block.signature.filter(|seal| !seal.data.is_empty());
+                    let seal = seal.map(|seal| Event::Grow(at, Piece::Signature(seal)));
+                    self.events.extend(seal);
+                }
+                What::Text(_)
+                | What::Media(_)
+                | What::ToolCall(_)
+                | What::ToolResult(_)
+                | What::Refusal(_)
+                | What::Foreign(..) => {}
+            }
+        }
+    }
+
+    fn call(&mut self, call: &Value, place: usize) -> bool {
+        let place = u64::try_from(place).unwrap_or(MAX_CALLS);
+        let number = call.get("index").and_then(Value::as_u64).unwrap_or(place);
+        let text = |at: &str| call.pointer(at).and_then(Value::as_str);
+        let custom = text("/type") == Some("custom") || call.get("custom").is_some();
+        let (name, arguments) = if custom {
+            (text("/custom/name"), text("/custom/input"))
+        } else {
+            (text("/function/name"), text("/function/arguments"))
+        };
+        let at = match self.lane.open {
+            Some((Kind::Call(open), at)) if open == number => at,
+            // What was closed cannot grow: these pieces would belong to nobody.
+            Some(_) | None if self.lane.calls.contains(&number) => {
+                return arguments.is_none_or(str::is_empty);
+            }
+            Some(_) | None if number >= MAX_CALLS => return false,
+            Some(_) | None => {
+                self.close();
+                let at = self.place();
+                let id = text("/id").filter(|id| !id.is_empty()).map(str::to_owned);
+                let call = ToolCall {
+                    id: id.unwrap_or_else(|| format!("call_{}_{number}", self.number)),
+                    tool: ToolName::plain(name.unwrap_or_default()),
+                    custom,
+                    ..ToolCall::default()
+                };
+                self.lane.calls.insert(number);
+                self.lane.open = Some((Kind::Call(number), at));
+                self.events.push(Event::Open(at, Opening::ToolCall(call)));
+                at
+            }
+        };
+        let seal = call_seal(call).map(|seal| Event::Grow(at, Piece::Signature(seal)));
+        self.events.extend(seal);
+        if let Some(more) = arguments.filter(|more| !more.is_empty()) {
+            let piece = Piece::Arguments(more.to_owned());
+            self.events.push(Event::Grow(at, piece));
+        }
+        true
+    }
+
+    /// The open block of this kind; another one is closed for it.
+    fn open(&mut self, kind: Kind) -> At {
+        if let Some((open, at)) = self.lane.open
+            && open == kind
+        {
+            return at;
+        }
+        self.close();
+        let at = self.place();
+        self.lane.refuses |= kind == Kind::Refusal;
+        let opening = match kind {
+            Kind::Text | Kind::Call(_) => Opening::Text,
+            Kind::Refusal => Opening::Refusal,
+            Kind::Thinking => Opening::Thinking(None, false),
+        };
+        self.events.push(Event::Open(at, opening));
+        self.lane.open = Some((kind, at));
+        at
+    }
+
+    fn place(&mut self) -> At {
+        let block = self.lane.next;
+        self.lane.next = block.saturating_add(1);
+        At {
+            choice: self.number,
+            block,
+        }
+    }
+
+    fn close(&mut self) {
+        let Some((kind, at)) = self.lane.open.take() else {
+            return;
+        };
+        if kind == Kind::Thinking {
+            // An empty seal: it only says where the thoughts belong.
+            let seal = Signature::of(Format::OpenaiChat, String::new());
+            let has_one = matches!(self.events.last(), Some(Event::Grow(last, Piece::Signature(_))) if *last == at);
+            if !has_one {
+                self.events.push(Event::Grow(at, Piece::Signature(seal)));
+            }
+        }
+        self.events.push(Event::Close(at));
+    }
+}

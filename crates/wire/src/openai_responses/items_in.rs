@@ -1,0 +1,288 @@
+//! Items of a conversation, or of an answer, read into turns and blocks.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::labels::Labels;
+use super::parts_in::{read_part, take_list, take_text};
+use super::{FORMAT, seal};
+use crate::Format;
+use crate::canon::{
+    Block, Redacted, Role, Signature, Thinking, ToolCall, ToolName, ToolResult, Turn, What,
+};
+
+/// Turns under way.
+#[derive(Debug, Default)]
+pub(super) struct Turns {
+    turns: Vec<Turn>,
+    labels: Labels,
+    /// Items so far, as they will be written again.
+    items: usize,
+    /// The last turn has a message in it; another one begins another turn.
+    has_message: bool,
+    /// Tools by the calls that named them.
+    tools: BTreeMap<String, ToolName>,
+}
+
+/// What an item is, when it is one we know.
+enum Known {
+    Message(Role, Vec<Block>),
+    /// Something that stands beside messages in a turn.
+    Beside(Role, Vec<Block>),
+}
+
+// === impl Turns ===
+
+impl Turns {
+    /// Takes one item in.
+    pub(super) fn item(&mut self, item: Value) {
+        let place = format!("/{}", self.items);
+        self.items = self.items.saturating_add(1);
+        let Value::Object(mut map) = item else {
+            return self.beside(Role::User, vec![foreign(item)]);
+        };
+        let kind = match map.get("type").and_then(Value::as_str) {
+            Some(kind) => kind.to_owned(),
+            None => "message".to_owned(),
+        };
+        // What cannot be read as its kind stays as it is.
+        let known = match kind.as_str() {
+            "message" => self.message(&mut map, &place),
+            "function_call" => self.call(&mut map, false),
+            "custom_tool_call" => self.call(&mut map, true),
+            "function_call_output" => self.result(&mut map, &place, false),
+            "custom_tool_call_output" => self.result(&mut map, &place, true),
+            "reasoning" => self.reasoning(&mut map),
+            _ => None,
+        };
+        match known {
+            Some(known) => {
+                map.remove("type");
+                self.labels.keep(&place, map);
+                match known {
+                    Known::Message(role, blocks) => self.say(role, blocks),
+                    Known::Beside(role, blocks) => self.beside(role, blocks),
+                }
+            }
+            None => {
+                let theirs = kind.ends_with("_output") || kind.ends_with("_response");
+                let role = if theirs { Role::User } else { Role::Assistant };
+                self.beside(role, vec![foreign(Value::Object(map))]);
+            }
+        }
+    }
+
+    /// The turns, and what they say that canon has no place for.
+    pub(super) fn done(self) -> (Vec<Turn>, Labels) {
+        (self.turns, self.labels)
+    }
+
+    fn say(&mut self, role: Role, blocks: Vec<Block>) {
+        let joins = role == Role::Assistant && !self.has_message;
+        self.add(role, blocks, joins);
+        self.has_message = true;
+    }
+
+    fn beside(&mut self, role: Role, blocks: Vec<Block>) {
+        // What tools said stands in a turn of its own, all of it together.
+        let joins = role == Role::Assistant || !self.has_message;
+        if blocks.is_empty() {
+            return;
+        }
+        self.add(role, blocks, joins);
+    }
+
+    fn add(&mut self, role: Role, blocks: Vec<Block>, joins: bool) {
+        match self
+            .turns
+            .last_mut()
+            .filter(|last| joins && last.role == role)
+        {
+            Some(last) => last.blocks.extend(blocks),
+            None => {
+                self.turns.push(Turn::of(role, blocks));
+                self.has_message = false;
+            }
+        }
+    }
+
+    fn message(&mut self, map: &mut Map<String, Value>, place: &str) -> Option<Known> {
+        let role = match map.get("role")?.as_str()? {
+            "user" => Role::User,
+            "assistant" => Role::Assistant,
+            "system" | "developer" => Role::System,
+            other => Role::Other(other.to_owned()),
+        };
+        if let Some(text) = take_text(map, "content") {
+            forget_role(map);
+            return Some(Known::Message(role, vec![Block::text(text)]));
+        }
+        // A message without a word in it has no block to be said by.
+        if map.get("content")?.as_array()?.is_empty() {
+            return None;
+        }
+        let parts = take_list(map, "content")?;
+        forget_role(map);
+        let blocks = self.parts(parts, &format!("{place}/content"));
+        Some(Known::Message(role, blocks))
+    }
+
+    fn parts(&mut self, parts: Vec<Value>, place: &str) -> Vec<Block> {
+        let mut blocks = Vec::with_capacity(parts.len());
+        for (number, part) in parts.into_iter().enumerate() {
+            let (block, left) = read_part(part);
+            self.labels.keep(&format!("{place}/{number}"), left);
+            blocks.push(block);
+        }
+        blocks
+    }
+
+    fn call(&mut self, map: &mut Map<String, Value>, custom: bool) -> Option<Known> {
+        let call = read_call(map, custom)?;
+        self.tools.insert(call.id.clone(), call.tool.clone());
+        let block = Block::of(What::ToolCall(call));
+        Some(Known::Beside(Role::Assistant, vec![block]))
+    }
+
+    fn result(&mut self, map: &mut Map<String, Value>, place: &str, custom: bool) -> Option<Known> {
+        let call = take_text(map, "call_id")?;
+        let content = if let Some(text) = take_text(map, "output") {
+            vec![Block::text(text)]
+        } else if let Some(parts) = take_list(map, "output") {
+            self.parts(parts, &format!("{place}/output"))
+        } else {
+            let other = map.remove("output").filter(|other| !other.is_null());
+            other.map(foreign).into_iter().collect()
+        };
+        let result = ToolResult {
+            tool: self.tools.get(&call).cloned(),
+            call,
+            custom,
+            content,
+            failed: false,
+        };
+        Some(Known::Beside(
+            Role::User,
+            vec![Block::of(What::ToolResult(result))],
+        ))
+    }
+
+    fn reasoning(&mut self, map: &mut Map<String, Value>) -> Option<Known> {
+        let blocks = read_reasoning(map)?;
+        let lone = match blocks.as_slice() {
+            [
+                Block {
+                    what: What::Redacted(_),
+                    signature: Some(seal),
+                    ..
+                },
+            ] => Some(seal),
+            _ => None,
+        };
+        // Gemini seals calls and texts; its seal came to the caller as an item behind them.
+        if let Some(seal) = lone.filter(|seal| seal.format == Format::Gemini)
+            && self.sealed_before(seal)
+        {
+            self.items = self.items.saturating_sub(1);
+            map.clear();
+            return Some(Known::Beside(Role::Assistant, Vec::new()));
+        }
+        Some(Known::Beside(Role::Assistant, blocks))
+    }
+
+    fn sealed_before(&mut self, seal: &Signature) -> bool {
+        let last = self
+            .turns
+            .last_mut()
+            .filter(|turn| turn.role == Role::Assistant);
+        let before = last.and_then(|turn| turn.blocks.last_mut());
+        let Some(block) = before.filter(|block| takes_seal(block)) else {
+            return false;
+        };
+        block.signature = Some(seal.clone());
+        true
+    }
+}
+
+/// `developer` is what instructions are written as, so only the older word is worth keeping.
+fn forget_role(map: &mut Map<String, Value>) {
+    if map.get("role").and_then(Value::as_str) != Some("system") {
+        map.remove("role");
+    }
+}
+
+fn takes_seal(block: &Block) -> bool {
+    let fits = matches!(&block.what, What::ToolCall(_) | What::Text(_));
+    fits && block.signature.is_none()
+}
+
+fn foreign(raw: Value) -> Block {
+    Block::of(What::Foreign(FORMAT, raw))
+}
+
+/// A call of a tool, taken out of its item; nothing is taken if it is none.
+pub(super) fn read_call(map: &mut Map<String, Value>, custom: bool) -> Option<ToolCall> {
+    let input = if custom { "input" } else { "arguments" };
+    let text = |key: &str| map.get(key).and_then(Value::as_str);
+    (text("call_id").is_some() && text("name").is_some()).then_some(())?;
+    let arguments = take_text(map, input).unwrap_or_default();
+    Some(ToolCall {
+        id: take_text(map, "call_id")?,
+        tool: ToolName {
+            namespace: take_text(map, "namespace"),
+            name: take_text(map, "name")?,
+        },
+        custom,
+        arguments,
+        item: take_text(map, "id"),
+    })
+}
+
+/// Thoughts, taken out of their item: what is shown of them, and their seal on the last block. Nothing
+/// is taken if they are not as we know them.
+pub(super) fn read_reasoning(map: &mut Map<String, Value>) -> Option<Vec<Block>> {
+    let summary = texts_of(map.get("summary"))?;
+    let content = texts_of(map.get("content"))?;
+    map.remove("summary");
+    map.remove("content");
+    let item = take_text(map, "id");
+    let sealed = take_text(map, "encrypted_content").filter(|text| !text.is_empty());
+    let sealed = sealed.map(|text| seal::read(&text));
+    let thinking = |texts: Vec<String>, summary: bool| {
+        let item = item.clone();
+        Block::of(What::Thinking(Thinking {
+            item,
+            texts,
+            summary,
+        }))
+    };
+    let mut blocks = Vec::new();
+    if !summary.is_empty() {
+        blocks.push(thinking(summary, true));
+    }
+    if !content.is_empty() {
+        blocks.push(thinking(content, false));
+    }
+    match (blocks.last_mut(), sealed) {
+        (Some(last), Some((seal, _))) => last.signature = Some(seal),
+        (None, Some((seal, false))) => blocks.push(Block {
+            signature: Some(seal),
+            ..Block::of(What::Redacted(Redacted { item }))
+        }),
+        (None, None) => blocks.push(thinking(Vec::new(), true)),
+        // The words that the seal belongs to were not sent back; nobody can read it without them.
+        (None, Some((_, true))) => blocks.push(Block::of(What::Thinking(Thinking::default()))),
+        (Some(_), None) => {}
+    }
+    Some(blocks)
+}
+
+/// The texts of a list of thoughts; none if something else stands among them.
+fn texts_of(list: Option<&Value>) -> Option<Vec<String>> {
+    let Some(list) = list.filter(|list| !list.is_null()) else {
+        return Some(Vec::new());
+    };
+    let text = |part: &Value| Some(part.get("text")?.as_str()?.to_owned());
+    list.as_array()?.iter().map(text).collect()
+}

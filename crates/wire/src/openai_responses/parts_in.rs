@@ -1,0 +1,138 @@
+//! Parts of messages and of what tools say, read into blocks.
+
+use serde_json::{Map, Value};
+
+use super::FORMAT;
+use crate::canon::{Block, Media, MediaKind, Source, Text, What};
+
+/// A text, taken out of an object; what is no text stays there.
+pub(super) fn take_text(map: &mut Map<String, Value>, key: &str) -> Option<String> {
+    map.get(key)?.as_str()?;
+    let Some(Value::String(text)) = map.remove(key) else {
+        return None;
+    };
+    Some(text)
+}
+
+/// A list, taken out of an object; what is no list stays there.
+pub(super) fn take_list(map: &mut Map<String, Value>, key: &str) -> Option<Vec<Value>> {
+    map.get(key)?.as_array()?;
+    let Some(Value::Array(list)) = map.remove(key) else {
+        return None;
+    };
+    Some(list)
+}
+
+/// A part as a block, and what canon has no place for. What is no part we know stays as it is.
+pub(super) fn read_part(part: Value) -> (Block, Map<String, Value>) {
+    let Value::Object(mut map) = part else {
+        return (foreign(part), Map::new());
+    };
+    let kind = map.get("type").and_then(Value::as_str).unwrap_or_default();
+    let what = match kind {
+        "input_text" | "output_text" | "text" => read_text(&mut map),
+        "refusal" => take_text(&mut map, "refusal").map(What::Refusal),
+        "input_image" => read_image(&mut map),
+        "input_file" => read_file(&mut map),
+        "input_audio" => read_audio(&mut map),
+        _ => None,
+    };
+    let Some(mut what) = what else {
+        return (foreign(Value::Object(map)), Map::new());
+    };
+    map.remove("type");
+    if let What::Media(media) = &mut what {
+        media.extras = std::mem::take(&mut map).into_iter().collect();
+    }
+    (Block::of(what), map)
+}
+
+/// Where bytes are, by an address that may carry them.
+pub(super) fn source_of(url: String) -> Source {
+    let inline = || {
+        let (mime, data) = url.strip_prefix("data:")?.split_once(";base64,")?;
+        Some(Source::Inline {
+            mime: mime.to_owned(),
+            data: data.to_owned(),
+        })
+    };
+    inline().unwrap_or(Source::Link { url, mime: None })
+}
+
+/// Whether an object that only this format has stands inside a message, and is no item of its own.
+pub(super) fn is_part(raw: &Value) -> bool {
+    let kind = raw.get("type").and_then(Value::as_str).unwrap_or_default();
+    let inside = [
+        "refusal",
+        "text",
+        "summary_text",
+        "reasoning_text",
+        "computer_screenshot",
+    ];
+    kind.starts_with("input_") || kind.starts_with("output_") || inside.contains(&kind)
+}
+
+fn foreign(raw: Value) -> Block {
+    Block::of(What::Foreign(FORMAT, raw))
+}
+
+fn read_text(map: &mut Map<String, Value>) -> Option<What> {
+    let text = take_text(map, "text")?;
+    let cited = map.get("annotations").and_then(Value::as_array);
+    let citations = if cited.is_some_and(|list| !list.is_empty()) {
+        take_list(map, "annotations").unwrap_or_default()
+    } else {
+        Vec::new()
+    };
+    Some(What::Text(Text {
+        text,
+        citations: citations.into_iter().map(|raw| (FORMAT, raw)).collect(),
+    }))
+}
+
+fn read_image(map: &mut Map<String, Value>) -> Option<What> {
+    let url = take_text(map, "image_url")?;
+    let detail = take_text(map, "detail");
+    Some(media(MediaKind::Image, source_of(url), None, detail))
+}
+
+fn read_file(map: &mut Map<String, Value>) -> Option<What> {
+    let source = if let Some(data) = take_text(map, "file_data") {
+        match source_of(data) {
+            // Bare base64, without a word about its type.
+            Source::Link { url, .. } => Source::Inline {
+                mime: String::new(),
+                data: url,
+            },
+            known @ (Source::Inline { .. } | Source::Words(_)) => known,
+        }
+    } else {
+        let url = take_text(map, "file_url")?;
+        Source::Link { url, mime: None }
+    };
+    let name = take_text(map, "filename");
+    Some(media(MediaKind::File, source, name, None))
+}
+
+fn read_audio(map: &mut Map<String, Value>) -> Option<What> {
+    let sound = map.get("input_audio")?;
+    let format = sound.get("format")?.as_str()?;
+    let mime = match format {
+        "mp3" => "audio/mpeg".to_owned(),
+        other => format!("audio/{other}"),
+    };
+    let data = sound.get("data")?.as_str()?.to_owned();
+    map.remove("input_audio");
+    let source = Source::Inline { mime, data };
+    Some(media(MediaKind::Audio, source, None, None))
+}
+
+fn media(kind: MediaKind, source: Source, name: Option<String>, detail: Option<String>) -> What {
+    What::Media(Media {
+        kind,
+        source,
+        name,
+        detail,
+        extras: Vec::new(),
+    })
+}

@@ -1,0 +1,228 @@
+//! A stream, read: what each frame is to whoever passes it on, and what happens in it.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::echo::cut_by;
+use super::error::read_failure;
+use super::response::{Ended, seconds};
+use super::stream_items::Tracked;
+use crate::canon::{At, Event, Stop};
+use crate::lent::lent;
+use crate::{AnswerError, Frame, Seen, UpstreamError, without_data};
+
+/// Reads a stream.
+#[derive(Debug, Default)]
+pub struct Reader {
+    /// The response as it began, which its end repeats.
+    pub(super) first: Option<Box<RawValue>>,
+    pub(super) items: BTreeMap<u64, Tracked>,
+    /// The number that an event of ours would have.
+    pub(super) next_sequence: u64,
+    pub(super) kept: usize,
+    begun: bool,
+    pub(super) next_block: u32,
+    pub(super) last_index: u64,
+    pub(super) calls: bool,
+    pub(super) refuses: bool,
+    ended: bool,
+}
+
+/// A frame, as far as it is read.
+#[derive(Deserialize)]
+pub(super) struct Told<'a> {
+    #[serde(borrow, rename = "type", default, deserialize_with = "lent")]
+    kind: Option<Cow<'a, str>>,
+    #[serde(default)]
+    sequence_number: Option<u64>,
+    #[serde(default)]
+    pub(super) output_index: Option<u64>,
+    #[serde(default)]
+    pub(super) content_index: Option<u64>,
+    #[serde(default)]
+    pub(super) summary_index: Option<u64>,
+    #[serde(borrow, default)]
+    response: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(super) item: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(super) part: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(super) delta: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(super) text: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(super) refusal: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(super) arguments: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(super) input: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(super) annotation: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+}
+
+/// How a response begins.
+#[derive(Deserialize)]
+struct Head<'a> {
+    #[serde(borrow, default, deserialize_with = "lent")]
+    id: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "lent")]
+    model: Option<Cow<'a, str>>,
+    #[serde(default)]
+    created_at: Option<Value>,
+}
+
+/// What is at work on one item: its own state, and what all of them share.
+pub(super) struct Work<'a> {
+    pub(super) next_block: &'a mut u32,
+    pub(super) kept: &'a mut usize,
+    pub(super) events: &'a mut Vec<Event>,
+}
+
+impl Work<'_> {
+    /// The place of a block that opens.
+    pub(super) fn at(&mut self) -> At {
+        let block = *self.next_block;
+        *self.next_block = block.saturating_add(1);
+        At { choice: 0, block }
+    }
+}
+
+impl Reader {
+    pub(crate) fn read(&mut self, frame: &Frame, events: &mut Vec<Event>) -> Seen {
+        let Some(data) = &frame.data else {
+            return without_data(&frame.raw);
+        };
+        if data.as_ref() == b"[DONE]" {
+            return Seen::Done;
+        }
+        if self.ended {
+            return Seen::Nothing;
+        }
+        let Ok(told) = serde_json::from_slice::<Told<'_>>(data) else {
+            return Seen::Garbage;
+        };
+        if let Some(number) = told.sequence_number {
+            self.next_sequence = number.saturating_add(1);
+        }
+        let kind = told.kind.as_deref().or(frame.event.as_deref());
+        let kind = kind.unwrap_or_default();
+        match kind {
+            "error" => self.fail(read_failure(data), events),
+            "response.failed" | "response.cancelled" => {
+                self.fail(failure(told.response, data), events)
+            }
+            "response.completed" | "response.incomplete" => {
+                let response = told.response.map_or("{}", RawValue::get);
+                self.finish(response.as_bytes(), kind, events)
+            }
+            "keepalive" | "ping" => {
+                events.push(Event::Ping);
+                Seen::Nothing
+            }
+            "" if told.error.is_some() => self.fail(read_failure(data), events),
+            "" => Seen::Garbage,
+            kind => {
+                self.begin(told.response, events);
+                self.piece(kind, &told, events);
+                Seen::Piece
+            }
+        }
+    }
+
+    pub(crate) fn end(&mut self, events: &mut Vec<Event>) -> bool {
+        self.close_all(events);
+        self.ended
+    }
+
+    fn fail(&mut self, error: UpstreamError, events: &mut Vec<Event>) -> Seen {
+        self.ended = false;
+        events.push(Event::Failed(error.clone()));
+        Seen::Failed(error)
+    }
+
+    fn begin(&mut self, response: Option<&RawValue>, events: &mut Vec<Event>) {
+        if self.begun {
+            return;
+        }
+        self.begun = true;
+        let head = response.and_then(|raw| serde_json::from_str::<Head<'_>>(raw.get()).ok());
+        let head = head.as_ref();
+        let text = |text: Option<&Cow<'_, str>>| text.map(ToString::to_string).unwrap_or_default();
+        events.push(Event::Begin {
+            id: text(head.and_then(|head| head.id.as_ref())),
+            model: text(head.and_then(|head| head.model.as_ref())),
+            created: head.and_then(|head| seconds(head.created_at.as_ref()?)),
+        });
+        self.first = response.map(ToOwned::to_owned);
+    }
+
+    fn finish(&mut self, response: &[u8], kind: &str, events: &mut Vec<Event>) -> Seen {
+        let ended = match Ended::read(response) {
+            Ok(ended) => ended,
+            Err(AnswerError::Failed(error)) => return self.fail(error, events),
+            Err(AnswerError::Garbage) => return Seen::Garbage,
+        };
+        let raw: Option<&RawValue> = serde_json::from_slice(response).ok();
+        self.begin(raw, events);
+        for (index, item) in (0..).zip(ended.output.iter().flatten()) {
+            // Some upstreams tell items here that they never began.
+            if !self.items.contains_key(&index) {
+                self.item(index, item, true, events);
+            }
+        }
+        self.close_all(events);
+        if let Some(counted) = ended.usage.and_then(|usage| usage.counted()) {
+            events.push(Event::Counted(counted));
+        }
+        let stop = ended.stop(self.calls, self.refuses);
+        // The event's own name counts where the response does not say why.
+        let cut = kind == "response.incomplete" && cut_by(&stop).is_none();
+        let stop = match stop {
+            Stop::End | Stop::ToolUse | Stop::Refused if cut => Stop::Length,
+            told @ (Stop::End
+            | Stop::Length
+            | Stop::ToolUse
+            | Stop::Sequence(_)
+            | Stop::Filtered
+            | Stop::Refused
+            | Stop::Paused
+            | Stop::ContextFull
+            | Stop::Other(_)) => told,
+        };
+        events.push(Event::Stop(0, stop));
+        self.ended = true;
+        Seen::Last
+    }
+
+    fn close_all(&mut self, events: &mut Vec<Event>) {
+        for tracked in self.items.values_mut() {
+            tracked.close(&mut Work {
+                next_block: &mut self.next_block,
+                kept: &mut self.kept,
+                events,
+            });
+        }
+    }
+}
+
+/// What a response that failed says about it.
+fn failure(response: Option<&RawValue>, data: &[u8]) -> UpstreamError {
+    #[derive(Deserialize)]
+    struct Failed<'a> {
+        #[serde(borrow, default)]
+        error: Option<&'a RawValue>,
+    }
+    let failed: Option<Failed<'_>> = response.and_then(|raw| serde_json::from_str(raw.get()).ok());
+    let error = failed.and_then(|failed| failed.error);
+    error.map_or_else(
+        || read_failure(data),
+        |error| read_failure(error.get().as_bytes()),
+    )
+}

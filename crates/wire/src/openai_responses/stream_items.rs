@@ -1,0 +1,348 @@
+//! Items of a stream that is read: what was told of each, and the blocks it is in canon.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::item::{Body, DONE, Item, Part, PartKind, Parts};
+use super::items_in::{read_call, read_reasoning};
+use super::parts_in::read_part;
+use super::stream_grow::keep;
+use super::stream_in::Work;
+use super::{FORMAT, MAX_ITEMS, MAX_KEPT_BYTES};
+use crate::canon::{At, Event, Opening, Piece, Signature, ToolCall, What};
+
+/// One item.
+#[derive(Debug)]
+pub(super) struct Tracked {
+    pub(super) item: Item,
+    /// The item as its end told it.
+    pub(super) whole: Option<Value>,
+    /// Open blocks of parts of a message.
+    parts: BTreeMap<u64, At>,
+    /// The open block of a call, or of thoughts of one kind.
+    block: Option<(At, Option<PartKind>)>,
+    closed: bool,
+}
+
+impl Tracked {
+    /// An item that begins.
+    pub(super) fn new(index: u64, told: &Map<String, Value>, work: &mut Work<'_>) -> Self {
+        let text = |key: &str| told.get(key).and_then(Value::as_str).unwrap_or_default();
+        let id = text("id").to_owned();
+        let mut map = told.clone();
+        let body = match text("type") {
+            "message" => Body::Message(Parts::new()),
+            "reasoning" => Body::Reasoning(Parts::new(), Parts::new(), None),
+            kind @ ("function_call" | "custom_tool_call") => {
+                match read_call(&mut map, kind != "function_call") {
+                    Some(call) => Body::Call(ToolCall {
+                        arguments: String::new(),
+                        ..call
+                    }),
+                    None => Body::Whole(Value::Object(map)),
+                }
+            }
+            _ => Body::Whole(Value::Object(map)),
+        };
+        let mut tracked = Self::of(index, id, body);
+        if let Body::Call(call) = &tracked.item.body {
+            let at = work.at();
+            work.events
+                .push(Event::Open(at, Opening::ToolCall(call.clone())));
+            tracked.block = Some((at, None));
+        }
+        tracked
+    }
+
+    /// An item that nobody said begins, by what it has parts of.
+    pub(super) const fn untold(index: u64, kind: PartKind) -> Self {
+        let body = match kind {
+            PartKind::Text | PartKind::Refusal => Body::Message(Parts::new()),
+            PartKind::Summary | PartKind::Thought => {
+                Body::Reasoning(Parts::new(), Parts::new(), None)
+            }
+        };
+        Self::of(index, String::new(), body)
+    }
+
+    const fn of(index: u64, id: String, body: Body) -> Self {
+        Self {
+            item: Item {
+                index,
+                id,
+                body,
+                ended: None,
+            },
+            whole: None,
+            parts: BTreeMap::new(),
+            block: None,
+            closed: false,
+        }
+    }
+
+    pub(super) const fn is_call(&self) -> bool {
+        match self.item.body {
+            Body::Call(_) => true,
+            Body::Message(_) | Body::Reasoning(..) | Body::Whole(_) => false,
+        }
+    }
+
+    pub(super) fn refuses(&self) -> bool {
+        match &self.item.body {
+            Body::Message(parts) => parts.values().any(|part| part.kind == PartKind::Refusal),
+            Body::Call(_) | Body::Reasoning(..) | Body::Whole(_) => false,
+        }
+    }
+
+    /// A part begins.
+    pub(super) fn open_part(&mut self, number: u64, kind: PartKind, work: &mut Work<'_>) {
+        if self.closed {
+            return;
+        }
+        let Some(parts) = self.item.parts(kind) else {
+            return;
+        };
+        if parts.contains_key(&number) || parts.len() >= MAX_ITEMS {
+            return;
+        }
+        let before = parts.values().next_back().map(|part| part.text.is_empty());
+        parts.insert(number, Part::new(kind));
+        match kind {
+            PartKind::Text | PartKind::Refusal => {
+                let opening = if kind == PartKind::Text {
+                    Opening::Text
+                } else {
+                    Opening::Refusal
+                };
+                let at = work.at();
+                work.events.push(Event::Open(at, opening));
+                self.parts.insert(number, at);
+            }
+            PartKind::Summary | PartKind::Thought => self.open_thought(kind, before, work),
+        }
+    }
+
+    /// Thoughts are one block; a further part of it is said to begin.
+    fn open_thought(&mut self, kind: PartKind, before_is_empty: Option<bool>, work: &mut Work<'_>) {
+        let at = match self.block {
+            Some((at, Some(open))) if open == kind => at,
+            Some(_) | None => {
+                self.close_block(work);
+                let at = work.at();
+                let id = Some(self.item.id.clone()).filter(|id| !id.is_empty());
+                let opening = Opening::Thinking(id, kind == PartKind::Summary);
+                work.events.push(Event::Open(at, opening));
+                self.block = Some((at, Some(kind)));
+                return;
+            }
+        };
+        if before_is_empty == Some(true) {
+            work.events
+                .push(Event::Grow(at, Piece::Text(String::new())));
+        }
+        work.events.push(Event::Grow(at, Piece::NextPart));
+    }
+
+    /// A part grows.
+    pub(super) fn grow(&mut self, number: u64, kind: PartKind, more: &str, work: &mut Work<'_>) {
+        if self.closed {
+            return;
+        }
+        self.open_part(number, kind, work);
+        let at = match kind {
+            PartKind::Text | PartKind::Refusal => self.parts.get(&number).copied(),
+            PartKind::Summary | PartKind::Thought => self.block.map(|(at, _)| at),
+        };
+        let part = self
+            .item
+            .parts(kind)
+            .and_then(|parts| parts.get_mut(&number));
+        let (Some(at), Some(part)) = (at, part) else {
+            return;
+        };
+        keep(work.kept, &mut part.text, more);
+        work.events
+            .push(Event::Grow(at, Piece::Text(more.to_owned())));
+    }
+
+    /// The whole words of a part, if no piece of them was told.
+    pub(super) fn fill(&mut self, number: u64, kind: PartKind, whole: &str, work: &mut Work<'_>) {
+        if self.closed {
+            return;
+        }
+        self.open_part(number, kind, work);
+        let part = self.item.parts(kind).and_then(|parts| parts.get(&number));
+        if part.is_some_and(|part| part.text.is_empty()) && !whole.is_empty() {
+            self.grow(number, kind, whole, work);
+        }
+    }
+
+    /// A source of words.
+    pub(super) fn cite(&mut self, number: u64, raw: Value, work: &mut Work<'_>) {
+        if self.closed {
+            return;
+        }
+        self.open_part(number, PartKind::Text, work);
+        let parts = self.item.parts(PartKind::Text);
+        let part = parts.and_then(|parts| parts.get_mut(&number));
+        let part = part.filter(|part| part.annotations.len() < MAX_ITEMS);
+        if let (Some(part), Some(at)) = (part, self.parts.get(&number)) {
+            part.annotations.push(raw.clone());
+            work.events
+                .push(Event::Grow(*at, Piece::Citation(FORMAT, raw)));
+        }
+    }
+
+    /// A part is complete. That of a message is a block of its own, and one of thoughts is not.
+    pub(super) fn close_part(&mut self, number: u64, kind: PartKind, work: &mut Work<'_>) {
+        if kind == PartKind::Text
+            && let Some(at) = self.parts.remove(&number)
+        {
+            work.events.push(Event::Close(at));
+        }
+        let is_thought = matches!(self.item.body, Body::Reasoning(..)) && kind == PartKind::Text;
+        let kind = if is_thought { PartKind::Thought } else { kind };
+        let parts = self.item.parts(kind);
+        if let Some(part) = parts.and_then(|parts| parts.get_mut(&number)) {
+            part.open = false;
+        }
+    }
+
+    /// Arguments of a call: a piece of them, or all of them if no piece was told.
+    pub(super) fn arguments(&mut self, words: &str, whole: bool, work: &mut Work<'_>) {
+        let (Body::Call(call), Some((at, _))) = (&mut self.item.body, self.block) else {
+            return;
+        };
+        if words.is_empty() || (whole && !call.arguments.is_empty()) {
+            return;
+        }
+        keep(work.kept, &mut call.arguments, words);
+        let piece = Piece::Arguments(words.to_owned());
+        work.events.push(Event::Grow(at, piece));
+    }
+
+    /// The item is complete: says what was not said of it, and closes it.
+    pub(super) fn done(&mut self, told: Map<String, Value>, work: &mut Work<'_>) {
+        if self.closed {
+            return;
+        }
+        match &self.item.body {
+            Body::Message(_) => self.fill_message(&told, work),
+            Body::Call(_) => {
+                let text = |key: &str| told.get(key).and_then(Value::as_str);
+                let words = text("arguments").or_else(|| text("input"));
+                self.arguments(words.unwrap_or_default(), true, work);
+            }
+            Body::Reasoning(..) => self.fill_thoughts(told.clone(), work),
+            Body::Whole(_) => {
+                let at = work.at();
+                let raw = Value::Object(told.clone());
+                work.events
+                    .push(Event::Open(at, Opening::Foreign(FORMAT, raw)));
+                work.events.push(Event::Close(at));
+            }
+        }
+        self.close(work);
+        self.item.ended = Some(DONE);
+        let whole = Value::Object(told);
+        let size = whole.to_string().len();
+        let total = work.kept.saturating_add(size);
+        if total <= MAX_KEPT_BYTES {
+            *work.kept = total;
+            self.whole = Some(whole);
+        }
+    }
+
+    fn fill_message(&mut self, told: &Map<String, Value>, work: &mut Work<'_>) {
+        let parts = told.get("content").and_then(Value::as_array);
+        for (number, part) in (0..).zip(parts.into_iter().flatten()) {
+            match read_part(part.clone()).0.what {
+                What::Text(text) => {
+                    self.fill(number, PartKind::Text, &text.text, work);
+                    let known = self.item.parts(PartKind::Text);
+                    let known = known.and_then(|parts| parts.get(&number));
+                    let known = known.map_or(0, |part| part.annotations.len());
+                    for (_, raw) in text.citations.into_iter().skip(known) {
+                        self.cite(number, raw, work);
+                    }
+                }
+                What::Refusal(text) => self.fill(number, PartKind::Refusal, &text, work),
+                What::Foreign(_, raw) => {
+                    let at = work.at();
+                    work.events
+                        .push(Event::Open(at, Opening::Foreign(FORMAT, raw)));
+                    work.events.push(Event::Close(at));
+                }
+                // Answers hold no media in messages.
+                What::Media(_)
+                | What::ToolCall(_)
+                | What::ToolResult(_)
+                | What::Thinking(_)
+                | What::Redacted(_) => {}
+            }
+            self.close_part(number, PartKind::Text, work);
+        }
+    }
+
+    fn fill_thoughts(&mut self, mut told: Map<String, Value>, work: &mut Work<'_>) {
+        for block in read_reasoning(&mut told).unwrap_or_default() {
+            match block.what {
+                What::Thinking(thinking) => {
+                    let kind = if thinking.summary {
+                        PartKind::Summary
+                    } else {
+                        PartKind::Thought
+                    };
+                    for (number, text) in (0..).zip(&thinking.texts) {
+                        self.fill(number, kind, text, work);
+                    }
+                    if let Some(seal) = block.signature {
+                        self.seal(seal, work);
+                    }
+                }
+                What::Redacted(redacted) => {
+                    // Words may have been told that the end does not repeat.
+                    let Some(seal) = block.signature else {
+                        continue;
+                    };
+                    if self.block.is_some() {
+                        self.seal(seal, work);
+                        continue;
+                    }
+                    let at = work.at();
+                    let opening = Opening::Redacted(redacted.item, seal);
+                    work.events.push(Event::Open(at, opening));
+                    work.events.push(Event::Close(at));
+                }
+                What::Text(_)
+                | What::Media(_)
+                | What::ToolCall(_)
+                | What::ToolResult(_)
+                | What::Refusal(_)
+                | What::Foreign(..) => {}
+            }
+        }
+    }
+
+    fn seal(&self, seal: Signature, work: &mut Work<'_>) {
+        if let Some((at, _)) = self.block {
+            work.events.push(Event::Grow(at, Piece::Signature(seal)));
+        }
+    }
+
+    fn close_block(&mut self, work: &mut Work<'_>) {
+        if let Some((at, _)) = self.block.take() {
+            work.events.push(Event::Close(at));
+        }
+    }
+
+    /// Closes what is open.
+    pub(super) fn close(&mut self, work: &mut Work<'_>) {
+        self.closed = true;
+        for at in std::mem::take(&mut self.parts).into_values() {
+            work.events.push(Event::Close(at));
+        }
+        self.close_block(work);
+    }
+}

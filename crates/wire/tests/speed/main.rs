@@ -1,0 +1,12 @@
+//! What translation costs without a network: CPU-nanoseconds for a request and for a piece of a stream,
+//! of every format into every other, beside what passing on in the same format costs.
+//! `just translation-speed` runs it.
+
+#[cfg(test)]
+mod clock;
+#[cfg(test)]
+mod requests;
+#[cfg(test)]
+mod said;
+#[cfg(test)]
+mod streams;

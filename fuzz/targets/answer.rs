@@ -1,0 +1,52 @@
+//! Whole answers of every format: metered, renamed, and written for callers of every format.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use trunkline_fuzz::{assert_bounded, chosen, format_of, frames_of, shown, trouble};
+use trunkline_wire::canon::{Meter, Thread};
+use trunkline_wire::{
+    Format, Rewrite, error_body, error_frame, read_answer, read_whole, rewrite_whole, scan,
+    write_answer,
+};
+
+fuzz_target!(|data: &[u8]| {
+    let Some(([choice], body)) = chosen(data) else {
+        return;
+    };
+    let from = format_of(choice);
+    let rewrite = Rewrite {
+        model: Some("public".to_owned()),
+        id: Some("resp_sealed".to_owned()),
+        channel: Some("7".to_owned()),
+        ..Rewrite::default()
+    };
+    let trouble = trouble(body);
+    for to in Format::ALL {
+        let told = error_body(to, &trouble).to_string();
+        assert_bounded("error", body.len(), told.len());
+        let frames = frames_of(&[&error_frame(to, &trouble)]);
+        assert!(frames.iter().any(|frame| frame.data.is_some()));
+    }
+    let whole = read_whole(from, body);
+    if let Some(renamed) = rewrite_whole(from, body, &rewrite) {
+        assert_bounded("renamed", body.len(), renamed.len());
+        scan(&renamed).expect("a renamed answer is JSON");
+    }
+    let Ok(answer) = read_answer(from, body) else {
+        return;
+    };
+    if let Ok(whole) = whole {
+        assert_eq!(whole.counted, answer.counted, "one answer, two bills");
+    }
+    let answer = Thread::default().restore(answer);
+    let _ = Meter::of_answer(&answer).written();
+    for to in Format::ALL {
+        let written = write_answer(to, &answer, &shown());
+        assert_bounded(to.word(), body.len(), written.len());
+        assert!(
+            serde_json::from_slice::<&serde_json::value::RawValue>(&written).is_ok(),
+            "an answer of {} that is no JSON",
+            to.word()
+        );
+    }
+});

@@ -1,0 +1,56 @@
+//! Bodies of every format: read or refused, patched into JSON, and written in every format.
+#![no_main]
+
+use bytes::Bytes;
+use libfuzzer_sys::fuzz_target;
+use trunkline_fuzz::{assert_bounded, chosen, format_of};
+use trunkline_wire::canon::Target;
+use trunkline_wire::{Format, InPath, Outgoing, Request, scan, write_request};
+
+fuzz_target!(|data: &[u8]| {
+    let Some(([choice], body)) = chosen(data) else {
+        return;
+    };
+    let from = format_of(choice);
+    let path = InPath {
+        model: (from == Format::Gemini).then_some("public"),
+        stream: choice & 0x40 != 0,
+    };
+    let Ok(request) = Request::read(from, Bytes::copy_from_slice(body), path) else {
+        return;
+    };
+    let out = Outgoing {
+        model: "upstream",
+        max_output: Some(100),
+        max_tokens_only: choice & 0x20 != 0,
+        without: &["temperature".to_owned(), "metadata.user_id".to_owned()],
+        with: &[("service_tier".to_owned(), "\"flex\"".to_owned())],
+        ..Outgoing::default()
+    };
+    scan(&request.outgoing(&out)).expect("a patched body is JSON");
+    let Ok(conversation) = request.canon() else {
+        return;
+    };
+    let target = Target {
+        model: "upstream",
+        max_output: Some(4_000),
+        thinks_by_effort: choice & 0x80 != 0,
+        channel: Some("7"),
+        ..Target::default()
+    };
+    for to in Format::ALL {
+        let written = write_request(to, &conversation, &target);
+        assert_bounded(to.word(), body.len(), written.body.len());
+        if written.notes.first_refused().is_none() {
+            let path = InPath {
+                model: Some("upstream"),
+                stream: false,
+            };
+            let again = Request::read(to, Bytes::from(written.body), path);
+            // Only what is too deep, or beyond what the other format takes, may be refused there.
+            if let Ok(again) = again {
+                let _ = again.canon();
+            }
+        }
+    }
+});
