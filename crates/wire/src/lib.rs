@@ -42,7 +42,7 @@ pub use rooms::{
     rewrite_whole, write_answer, write_request,
 };
 pub use seen::{AnswerError, Cost, Ending, Rewrite, Seen, Shown, Whole, cost_comment};
-pub(crate) use seen::{event_frame, priced, put_number, put_text, without_data};
+pub(crate) use seen::{event_frame, json_bytes, priced, put_number, put_text, without_data};
 pub use small::Small;
 pub use sse::{Frame, Frames, MAX_FRAME_BYTES, SseError};
 pub use trouble::Trouble;

@@ -162,6 +162,17 @@ pub(crate) fn event_frame(event: Option<&str>, data: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(b"\n\n");
 }
 
+/// Room for a body or an event as most are.
+const JSON_BYTES: usize = 1_024;
+
+/// A tree as JSON. Its own way into a text checks each word once more and has no room to begin with.
+pub(crate) fn json_bytes(value: &serde_json::Value) -> Vec<u8> {
+    let mut out = Vec::with_capacity(JSON_BYTES);
+    // A tree of JSON cannot fail to be written into memory.
+    drop(serde_json::to_writer(&mut out, value));
+    out
+}
+
 /// A text as JSON. Pieces of a stream are written without a tree, which would cost as much as all the
 /// rest of them.
 pub(crate) fn put_text(text: &str, out: &mut Vec<u8>) {

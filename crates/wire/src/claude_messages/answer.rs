@@ -8,7 +8,7 @@ use super::blocks_out::{BETWEEN_PARTS, object};
 use super::usage::{RawUsage, written};
 use crate::canon::{Answer, Block, Choice, Counted, Signature, Stop, What, object_of_arguments};
 use crate::openai_chat::read_error;
-use crate::{AnswerError, Shown};
+use crate::{AnswerError, Shown, json_bytes};
 
 /// How the ids of answers begin.
 const ID_BEGINS: &str = "msg_";
@@ -68,7 +68,7 @@ pub(crate) fn answer_from_canon(answer: &Answer, shown: &Shown) -> Vec<u8> {
         "stop_sequence": sequence,
         "usage": written(counted),
     });
-    message.to_string().into_bytes()
+    json_bytes(&message)
 }
 
 /// An id with this format's beginning.

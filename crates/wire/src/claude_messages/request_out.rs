@@ -7,9 +7,9 @@ use super::blocks_out::{Side, Writing, content_of, place_of};
 use super::reasoning_out::{Thoughts, reasoning_out};
 use super::tools::{choice_out, rule, tools_out};
 use super::turns_out::{is_unsealed, messages_out};
-use crate::Format;
 use crate::canon::named;
 use crate::canon::{Conversation, Notes, OutputShape, Role, Target, Thread, Turn, Written};
+use crate::{Format, json_bytes};
 
 /// Asks for JSON where there is no schema that could ask for it.
 const ASK_FOR_JSON: &str = "Answer with one JSON object and nothing else.";
@@ -54,7 +54,7 @@ pub(crate) fn request_from_canon(conversation: &Conversation, target: &Target<'_
     rest_out(conversation, &mut body, &mut notes);
     extras_out(conversation, &mut body, &mut notes);
     Written {
-        body: Value::Object(body).to_string().into_bytes(),
+        body: json_bytes(&Value::Object(body)),
         notes,
         thread,
     }

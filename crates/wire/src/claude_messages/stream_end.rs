@@ -7,7 +7,9 @@ use super::rewrite::rewrite_frame;
 use super::stream_in::Reader;
 use super::usage::written;
 use crate::canon::{Counted, Stop};
-use crate::{Edit, Ending, Frame, Rewrite, cost_comment, event_frame, patch, priced, scan};
+use crate::{
+    Edit, Ending, Frame, Rewrite, cost_comment, event_frame, json_bytes, patch, priced, scan,
+};
 
 impl Reader {
     /// The last words of a stream that was passed on.
@@ -95,7 +97,7 @@ pub(super) fn end_frame(stop: &Stop, ending: &Ending, out: &mut Vec<u8>) {
 
 /// One event.
 pub(super) fn frame(event: &str, data: &Value, out: &mut Vec<u8>) {
-    event_frame(Some(event), data.to_string().as_bytes(), out);
+    event_frame(Some(event), &json_bytes(data), out);
 }
 
 /// The upstream's own frame, with what it cost.

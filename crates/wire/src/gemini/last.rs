@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::chunk::finish_word;
 use super::usage::priced_usage;
-use crate::Ending;
 use crate::canon::Stop;
+use crate::{Ending, json_bytes};
 
 /// An answer that ends here. Its empty text makes it a turn for clients that look for one.
 pub(super) fn last_candidate(index: u32, stop: &Stop) -> Value {
@@ -24,7 +24,7 @@ pub(super) fn last_chunk(
     ending: &Ending,
 ) -> Vec<u8> {
     let chunk = json!({ "candidates": candidates, "modelVersion": model, "responseId": id });
-    let plain = chunk.to_string().into_bytes();
+    let plain = json_bytes(&chunk);
     let usage = priced_usage(&ending.counted, &ending.cost);
     // Patched in, so that no digit of the cost passes through a float.
     let priced = crate::scan(&plain)

@@ -9,7 +9,7 @@ use super::answer_out::add_citations;
 use super::last::{last_candidate, last_chunk};
 use super::{FORMAT, pieces, shown_seal};
 use crate::canon::{At, Event, Opening, Piece, Signature, Stop, ToolCall};
-use crate::{Ending, Shown, event_frame, put_number, put_text};
+use crate::{Ending, Shown, event_frame, json_bytes, put_number, put_text};
 
 /// Blocks that are open at once; what is beyond is not written.
 const MAX_OPEN: usize = 4_096;
@@ -219,7 +219,7 @@ impl Writer {
             "modelVersion": self.shown.model,
             "responseId": self.shown.id,
         });
-        event_frame(None, chunk.to_string().as_bytes(), out);
+        event_frame(None, &json_bytes(&chunk), out);
     }
 
     /// Writes the end, now that the charge is durable. No comment: see the room's first lines.

@@ -10,7 +10,7 @@ use super::request_in::{legacy_call, read_call};
 use super::response::RawUsage;
 use super::shapes::{list, word};
 use crate::canon::{Answer, Block, Choice, Counted, Signature, Stop, ToolCall, What};
-use crate::{AnswerError, Format, Shown};
+use crate::{AnswerError, Format, Shown, json_bytes};
 
 /// Reads a whole answer.
 pub(crate) fn answer_to_canon(body: &[u8]) -> Result<Answer, AnswerError> {
@@ -124,7 +124,7 @@ pub(crate) fn answer_from_canon(answer: &Answer, shown: &Shown) -> Vec<u8> {
     if let (Some(counted), Some(map)) = (&answer.counted, whole.as_object_mut()) {
         map.insert("usage".to_owned(), usage_of(counted));
     }
-    whole.to_string().into_bytes()
+    json_bytes(&whole)
 }
 
 pub(super) fn id_of(shown: &Shown) -> String {

@@ -6,11 +6,11 @@ use super::reasoning::sealed_call;
 use super::request::{MAX_COMPLETION_TOKENS, MAX_TOKENS};
 use super::tools_out::{allowed, rule};
 use super::turns_out::answered;
-use crate::Format;
 use crate::canon::{
     Block, Conversation, Notes, OutputShape, Role, Target, Thread, ToolCall, ToolResult, Turn,
     What, Written, effort_of_budget,
 };
+use crate::{Format, json_bytes};
 
 /// Texts that end an answer; the vendor takes no more.
 const MAX_STOPS: usize = 4;
@@ -54,7 +54,7 @@ pub(crate) fn request_from_canon(conversation: &Conversation, target: &Target<'_
     writing.numbers(&mut body);
     writing.rest(&mut body);
     Written {
-        body: Value::Object(body).to_string().into_bytes(),
+        body: json_bytes(&Value::Object(body)),
         notes: writing.notes,
         thread: writing.thread,
     }

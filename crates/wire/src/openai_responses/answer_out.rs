@@ -5,10 +5,10 @@ use serde_json::Value;
 use super::echo::{begun, cut_of, end, item_id};
 use super::item::{Body, DONE, Item, Part, PartKind, Parts};
 use super::{FORMAT, citation, seal};
-use crate::Shown;
 use crate::canon::{
     Answer, Block, Choice, Media, MediaKind, Signature, Source, Stop, Thinking, What,
 };
+use crate::{Shown, json_bytes};
 
 /// Writes a whole answer.
 pub(crate) fn answer_from_canon(answer: &Answer, shown: &Shown) -> Vec<u8> {
@@ -28,7 +28,7 @@ pub(crate) fn answer_from_canon(answer: &Answer, shown: &Shown) -> Vec<u8> {
     let mut response = begun(shown);
     let cut = cut_of(&choice.stop, &items);
     end(&mut response, items, answer.counted.as_ref(), cut);
-    Value::Object(response).to_string().into_bytes()
+    json_bytes(&Value::Object(response))
 }
 
 /// Items of a whole answer under way.

@@ -9,7 +9,9 @@ use super::item_events::Scribe;
 use super::rewrite::{mark_value, rewrite_data, rewrite_frame};
 use super::stream_in::Reader;
 use super::usage::write_usage;
-use crate::{Edit, Ending, Frame, Rewrite, cost_comment, event_frame, patch, priced, scan};
+use crate::{
+    Edit, Ending, Frame, Rewrite, cost_comment, event_frame, json_bytes, patch, priced, scan,
+};
 
 /// A response with what it cost. The number is written digit by digit: no float comes near it.
 pub(super) fn with_cost(response: &[u8], ending: &Ending) -> Vec<u8> {
@@ -80,7 +82,7 @@ impl Reader {
                 response.insert(field.to_owned(), Value::String(name.clone()));
             }
         }
-        let response = with_cost(Value::Object(response).to_string().as_bytes(), ending);
+        let response = with_cost(&json_bytes(&Value::Object(response)), ending);
         out.extend_from_slice(cost_comment(&ending.cost).as_bytes());
         scribe.lifecycle(kind, &response, out);
         self.next_sequence = scribe.next;

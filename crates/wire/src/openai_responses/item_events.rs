@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::item::{Body, Item, Part, PartKind};
-use crate::{event_frame, put_number, put_text};
+use crate::{event_frame, json_bytes, put_number, put_text};
 
 /// Writes events and numbers them.
 #[derive(Debug, Clone, Copy, Default)]
@@ -71,8 +71,8 @@ impl Scribe {
         data.insert("type".to_owned(), json!(kind));
         data.insert("sequence_number".to_owned(), json!(self.next));
         self.next = self.next.saturating_add(1);
-        let data = Value::Object(data).to_string();
-        event_frame(Some(kind), data.as_bytes(), out);
+        let data = json_bytes(&Value::Object(data));
+        event_frame(Some(kind), &data, out);
     }
 
     /// Writes an event about the whole response, whose JSON is given.

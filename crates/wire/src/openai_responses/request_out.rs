@@ -7,11 +7,11 @@ use super::labels::{is_label, restore};
 use super::request_in::SEALED;
 use super::tools_out::Tools;
 use super::{FORMAT, cost};
-use crate::Format;
 use crate::canon::{
     Conversation, NameRule, Notes, OutputShape, Reasoning, Target, Thread, Written,
     effort_of_budget,
 };
+use crate::{Format, json_bytes};
 
 /// What the format takes as a tool's name.
 const RULE: NameRule = NameRule {
@@ -70,7 +70,7 @@ pub(crate) fn request_from_canon(conversation: &Conversation, target: &Target<'_
         }
     }
     Written {
-        body: Value::Object(body).to_string().into_bytes(),
+        body: json_bytes(&Value::Object(body)),
         notes,
         thread,
     }

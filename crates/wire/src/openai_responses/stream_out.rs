@@ -12,7 +12,7 @@ use super::item_events::Scribe;
 use super::parts_in::is_part;
 use super::{FORMAT, MAX_ITEMS, seal};
 use crate::canon::{At, Event, Opening, Signature, Stop, ToolCall};
-use crate::{Ending, Shown, cost_comment};
+use crate::{Ending, Shown, cost_comment, json_bytes};
 
 /// Writes a stream.
 #[derive(Debug)]
@@ -92,7 +92,7 @@ impl Writer {
         };
         let mut response = begun(&self.shown);
         let kind = end(&mut response, items, Some(&ending.counted), cut);
-        let response = with_cost(Value::Object(response).to_string().as_bytes(), ending);
+        let response = with_cost(&json_bytes(&Value::Object(response)), ending);
         out.extend_from_slice(cost_comment(&ending.cost).as_bytes());
         self.scribe.lifecycle(kind, &response, out);
     }
@@ -102,9 +102,9 @@ impl Writer {
             return;
         }
         self.begun = true;
-        let response = Value::Object(begun(&self.shown)).to_string();
+        let response = json_bytes(&Value::Object(begun(&self.shown)));
         for kind in ["response.created", "response.in_progress"] {
-            self.scribe.lifecycle(kind, response.as_bytes(), out);
+            self.scribe.lifecycle(kind, &response, out);
         }
     }
 
