@@ -30,6 +30,10 @@ pub(crate) fn cost_of(mut step: impl FnMut()) -> f64 {
 }
 
 /// CPU-nanoseconds that this thread has had.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "three numbers that the kernel writes"
+)]
 fn spent() -> u64 {
     let said = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     said.split(' ').next().unwrap().parse().unwrap()
