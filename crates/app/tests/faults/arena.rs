@@ -1,6 +1,7 @@
 //! A PostgreSQL, a simulator and a `trunkline serve` that can be broken one by one.
 
-use std::collections::BTreeMap;
+mod stock;
+
 use std::net::{SocketAddr, TcpListener};
 use std::process::Stdio;
 use std::sync::Arc;
@@ -9,16 +10,13 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 use trunkline_db::{Database, PoolSettings, Role, SystemClock, connect};
-use trunkline_gateway::{Change, Signed, publish};
-use trunkline_keyring::{Binding, Document, FileSource, Keyring, Purpose, SystemRandom};
-use trunkline_ledger::desk::{self, AccountKind, TopUp, Wallet};
+use trunkline_keyring::{Document, FileSource, Keyring, SystemRandom};
+use trunkline_ledger::desk;
 use trunkline_simulator::{Settings, Simulator};
-use trunkline_store::accounts::{self, NewAccount};
-use trunkline_store::channels::{self, NewChannel, NewCredential, credential_context};
-use trunkline_store::keys::{self, NewKey};
-use trunkline_store::{Policy, PolicyFields};
-use trunkline_terms::{AccountId, Clock as _, Money, RequestId, Shard};
-use trunkline_testkit::{OwnSettings, Postgres, Wire, random_bytes};
+use trunkline_terms::{AccountId, Clock as _};
+use trunkline_testkit::{OwnSettings, Postgres, Wire};
+
+use crate::formats::Format;
 
 pub(crate) const TRUNKLINE: &str = env!("CARGO_BIN_EXE_trunkline");
 /// What the account begins with, nano-USD.
@@ -26,27 +24,6 @@ pub(crate) const MONEY: i64 = 1_000_000_000_000;
 /// Nano-USD for one input and one output token.
 pub(crate) const INPUT: i64 = 2_000;
 pub(crate) const OUTPUT: i64 = 8_000;
-const PRICES: &str = r#"
-[groups.default]
-rate = "1"
-[models.sim-fast]
-groups = ["default"]
-[models.sim-fast.prices]
-billing_unit = "tokens"
-standard = { input = 2000000, output = 8000000 }
-"#;
-/// The simulator, with more patience than it is given by default: streams may last for minutes.
-const PROVIDER: &str = r#"
-name = "patient"
-base_url = ""
-auth = "bearer"
-formats = ["openai_chat"]
-quirks = []
-connect_ms = 1000
-first_byte_ms = 10000
-idle_ms = 10000
-total_ms = 900000
-"#;
 const READY: Duration = Duration::from_secs(30);
 
 pub(crate) struct Arena {
@@ -106,18 +83,23 @@ impl Arena {
         let document = Document::generate(SystemClock.now(), &SystemRandom).unwrap();
         FileSource::new(path).create(&document).unwrap();
         let keyring = Keyring::new(&document, Arc::new(SystemRandom)).unwrap();
-        sell(&console).await;
+        stock::sell(&console).await;
         let providers = folder.path().join("providers");
         std::fs::create_dir(&providers).unwrap();
-        std::fs::write(providers.join("patient.toml"), PROVIDER).unwrap();
-        let (account, key) = customer(&console).await;
+        for format in Format::ALL {
+            let file = format!("{}.toml", stock::provider_name(format));
+            std::fs::write(providers.join(file), stock::provider(format)).unwrap();
+        }
+        let (account, key) = stock::customer(&console).await;
         let road = Wire::to_anything(simulator.address());
-        let base_url = if wired {
-            format!("http://127.0.0.1:{}/v1", road.port())
+        let port = if wired {
+            road.port()
         } else {
-            simulator.base_url()
+            simulator.address().port()
         };
-        channel(&console, &keyring, &base_url).await;
+        for format in Format::ALL {
+            stock::channel(&console, &keyring, format, port).await;
+        }
         let address = free_address();
         let mut arena = Self {
             postgres,
@@ -279,83 +261,4 @@ async fn first_line(gateway: &mut Child) -> String {
 pub(crate) async fn signal(pid: u32, word: &str) {
     let status = Command::new("kill").args([word, &pid.to_string()]).status();
     assert!(status.await.unwrap().success());
-}
-
-async fn customer(console: &Database) -> (AccountId, String) {
-    let mut tx = console.begin().await.unwrap();
-    let account = desk::create_account(&mut tx, AccountKind::Live)
-        .await
-        .unwrap();
-    let new = NewAccount {
-        id: account,
-        name: "Ada",
-        group: "default",
-        allowed_groups: &[],
-        shard: Shard::new(1).unwrap(),
-    };
-    accounts::create(&mut tx, &new).await.unwrap();
-    let top_up = TopUp {
-        request: RequestId::new(SystemClock.now(), random_bytes()),
-        account,
-        wallet: Wallet::Paid,
-        amount: Money::from_nanos(MONEY),
-        provider: "test".to_owned(),
-        event: "first".to_owned(),
-    };
-    desk::top_up(&mut tx, &top_up).await.unwrap();
-    let new = NewKey {
-        account,
-        parent: None,
-        name: "key",
-        policy: Policy::new(PolicyFields::default()).unwrap(),
-    };
-    let made = keys::create(&mut tx, &new, &random_bytes()).await.unwrap();
-    desk::register_key(&mut tx, account, made.key.id, None)
-        .await
-        .unwrap();
-    tx.commit().await.unwrap();
-    (account, made.plain.reveal().to_owned())
-}
-
-async fn channel(console: &Database, keyring: &Keyring, base_url: &str) {
-    let context = credential_context("simulator", "main");
-    let binding = Binding::of_operator(&context);
-    let sealed = keyring
-        .seal(Purpose::Credentials, &binding, b"sk-simulator")
-        .unwrap();
-    let models = BTreeMap::from([("sim-fast".to_owned(), "sim-fast".to_owned())]);
-    let new = NewChannel {
-        name: "simulator",
-        provider: "patient",
-        base_url: Some(base_url),
-        priority: 0,
-        weight: 1,
-        region: None,
-        models: &models,
-        groups: &[],
-        extra_headers: &BTreeMap::new(),
-        proxy: None,
-        requests_per_minute: None,
-        concurrent_calls: None,
-        cost: None,
-        credentials: &[NewCredential {
-            label: "main",
-            sealed: &sealed,
-            hint: "ator",
-        }],
-    };
-    let mut tx = console.begin().await.unwrap();
-    let added = channels::add(&mut tx, &new).await;
-    tx.finish(added).await.unwrap();
-}
-
-async fn sell(console: &Database) {
-    let catalog = trunkline_catalog::Document::from_toml(PRICES).unwrap();
-    let signed = Signed {
-        author: "arena",
-        note: "",
-    };
-    let mut tx = console.begin().await.unwrap();
-    let done = publish(&mut tx, signed, |before| Change::adding(catalog, before)).await;
-    tx.finish(done).await.unwrap();
 }

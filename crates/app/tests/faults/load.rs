@@ -1,17 +1,16 @@
-//! Clients that call without a pause and write down what they were told.
+//! Clients that call without a pause, each time in another format, and write down what they were told.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::header::{AUTHORIZATION, CONTENT_TYPE};
-use http::{HeaderMap, HeaderValue, Method};
-use serde_json::json;
 use tokio::task::JoinSet;
 use trunkline_testkit::random_bytes;
-use trunkline_upstream::{Client, Deadlines, Outgoing, Protocol, SendError};
+use trunkline_upstream::{Client, SendError};
+
+use crate::formats::{Pair, Wanted};
+use crate::told::{Told, told, words};
 
 /// Upstream faults that a prompt may ask for; each must cost nothing.
 const FAULTS: [&str; 8] = [
@@ -31,23 +30,14 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(30);
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
     pub(crate) marker: String,
+    /// The format it speaks, and the one its upstream does.
+    pub(crate) pair: Pair,
+    pub(crate) stream: bool,
     /// The gateway's id, if its head arrived.
     pub(crate) id: Option<String>,
     pub(crate) told: Told,
     /// The most it could have cost, nano-USD.
     pub(crate) most: i64,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Told {
-    /// A whole answer.
-    Complete,
-    /// A fault of the gateway's, with its code: nothing was charged.
-    Failed(String),
-    /// The client left in the middle.
-    Left,
-    /// The connection broke.
-    Unknown,
 }
 
 pub(crate) struct Load {
@@ -105,7 +95,7 @@ impl Load {
     }
 
     async fn call(&self, client: &Client) -> Call {
-        let dice: [u8; 4] = random_bytes();
+        let dice: [u8; 5] = random_bytes();
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
         let marker = format!("m{number}");
         let tokens = u64::from(dice[0] % 60) + 1;
@@ -117,21 +107,25 @@ impl Load {
         let leaves = stream && dice[3] < 16;
         let pace = dice[3] % 4;
         let prompt = format!("[[id:{marker}]] [[tokens:{tokens}]] [[pace:{pace}]] {fault}");
-        let body = json!({
-            "model": "sim-fast",
-            "messages": [{ "role": "user", "content": prompt }],
-            "stream": stream,
-            "max_tokens": 64,
-        });
+        let wanted = Wanted {
+            prompt: &prompt,
+            stream,
+            most: 64,
+        };
+        let pair = Pair::numbered(usize::from(dice[4]));
         let mut call = Call {
             marker,
+            pair,
+            stream,
             id: None,
             told: Told::Unknown,
             most: 1_000_000,
         };
-        let body = body.to_string();
         let mut answer = loop {
-            match client.send(outgoing(self.address, &self.key, &body)).await {
+            match client
+                .send(pair.call((self.address, &self.key), wanted))
+                .await
+            {
                 Ok(answer) => break answer,
                 // Nobody is there: a real client would wait, and nothing has left it yet.
                 Err(SendError::NotSent(_)) => tokio::time::sleep(BETWEEN_TRIES).await,
@@ -148,54 +142,11 @@ impl Load {
         let Ok(bytes) = answer.whole(10_000_000).await else {
             return call;
         };
-        call.told = told(answer.status.as_u16(), stream, &bytes);
+        call.told = told(pair.caller, answer.status.as_u16(), stream, &bytes);
+        let words = words(pair.caller, stream, &bytes);
+        if call.told == Told::Complete && u64::try_from(words).unwrap() != tokens {
+            call.told = Told::Nonsense(format!("{words} words of {tokens} are called whole"));
+        }
         call
     }
-}
-
-/// A chat call with this key, as a client sends it.
-pub(crate) fn outgoing(address: SocketAddr, key: &str, body: &str) -> Outgoing<'static> {
-    let mut headers = HeaderMap::new();
-    let bearer = format!("Bearer {key}");
-    headers.insert(AUTHORIZATION, HeaderValue::from_str(&bearer).unwrap());
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    let long = Duration::from_secs(40);
-    Outgoing {
-        method: Method::POST,
-        uri: format!("http://{address}/v1/chat/completions")
-            .parse()
-            .unwrap(),
-        headers,
-        body: Bytes::from(body.to_owned()),
-        deadlines: Deadlines {
-            first_byte: long,
-            idle: long,
-            total: long,
-        },
-        proxy: None,
-        protocol: Protocol::Http1,
-    }
-}
-
-pub(crate) fn told(status: u16, stream: bool, bytes: &[u8]) -> Told {
-    let text = String::from_utf8_lossy(bytes);
-    if status == 200 && stream {
-        if text.ends_with("data: [DONE]\n\n") {
-            return Told::Complete;
-        }
-        let last = text
-            .lines()
-            .rev()
-            .find_map(|line| line.strip_prefix("data: "));
-        return code(last.unwrap_or_default()).map_or(Told::Unknown, Told::Failed);
-    }
-    if status == 200 {
-        return Told::Complete;
-    }
-    code(&text).map_or(Told::Unknown, Told::Failed)
-}
-
-fn code(text: &str) -> Option<String> {
-    let value: serde_json::Value = serde_json::from_str(text).ok()?;
-    Some(value["error"]["code"].as_str()?.to_owned())
 }

@@ -4,6 +4,8 @@
 #[cfg(test)]
 mod arena;
 #[cfg(test)]
+mod formats;
+#[cfg(test)]
 mod load;
 #[cfg(test)]
 mod prices;
@@ -15,5 +17,7 @@ mod rows;
 mod storm;
 #[cfg(test)]
 mod streams;
+#[cfg(test)]
+mod told;
 #[cfg(test)]
 mod verdict;

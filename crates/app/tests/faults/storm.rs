@@ -1,12 +1,14 @@
-//! Faults under load. Short in the gate; `just storm` runs the long form.
+//! Faults under load, of callers of every format to upstreams of every format. Short in the gate; `just
+//! storm` runs the long form.
 
 use std::time::Duration;
 
 use trunkline_testkit::random_bytes;
 
 use crate::arena::Arena;
+use crate::formats::{Format, Pair};
 use crate::load::Load;
-use crate::verdict::judge;
+use crate::verdict::{Counts, judge};
 
 const CALLS: &str = "TRUNKLINE_STORM_CALLS";
 const SHORT_CALLS: u64 = 2_000;
@@ -26,6 +28,7 @@ fn calls() -> u64 {
     asked.map_or(SHORT_CALLS, |text| text.parse().expect("a number of calls"))
 }
 
+// covers: D-2-58
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_answer_is_lost_doubled_or_charged_for_failure_while_everything_breaks() {
     let mut arena = Arena::new().await;
@@ -58,7 +61,32 @@ async fn no_answer_is_lost_doubled_or_charged_for_failure_while_everything_break
     load.end();
     let history = clients.await.unwrap();
     assert!(u64::try_from(history.len()).unwrap() >= calls);
-    let counts = judge(&arena, &history).await;
-    println!("{faults} faults, {counts:?}");
-    assert!(counts.complete > 0 && counts.failed > 0, "{counts:?}");
+    let results = judge(&arena, &history).await;
+    let all = sum(results.values());
+    println!("{faults} faults, {} calls: {all:?}", history.len());
+    for ((pair, stream), counts) in &results {
+        println!(
+            "{pair}, {}: {counts:?}",
+            if *stream { "streamed" } else { "whole" }
+        );
+        assert!(counts.complete > 0, "{pair} {counts:?}");
+    }
+    assert_eq!(results.len(), 2 * Pair::all().len());
+    for caller in Format::ALL {
+        let of_caller = results
+            .iter()
+            .filter(|((pair, _), _)| pair.caller == caller);
+        let counts = sum(of_caller.map(|(_, counts)| counts));
+        let kinds = [counts.complete, counts.failed, counts.left];
+        assert!(!kinds.contains(&0), "{caller:?}: {counts:?}");
+    }
+}
+
+fn sum<'a>(counts: impl Iterator<Item = &'a Counts>) -> Counts {
+    counts.fold(Counts::default(), |all, one| Counts {
+        complete: all.complete + one.complete,
+        failed: all.failed + one.failed,
+        left: all.left + one.left,
+        unknown: all.unknown + one.unknown,
+    })
 }

@@ -3,13 +3,13 @@
 
 use std::time::Duration;
 
-use serde_json::json;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use trunkline_upstream::Client;
 
 use crate::arena::{Arena, MONEY};
-use crate::load::{Told, outgoing, told};
+use crate::formats::{Pair, Wanted};
+use crate::told::{Told, told};
 
 const STREAMS: &str = "TRUNKLINE_STREAMS";
 const SECONDS: &str = "TRUNKLINE_STREAMS_SECONDS";
@@ -116,13 +116,14 @@ async fn wave(arena: &Arena, streams: u64, seconds: u64) {
         } else {
             format!("[[tokens:{frames}]] [[pace:{PACE_MS}]]")
         };
-        let body = json!({
-            "model": "sim-fast",
-            "messages": [{ "role": "user", "content": prompt }],
-            "stream": true,
-            "max_tokens": 3_000,
-        });
-        let mut call = outgoing(arena.address, &arena.key, &body.to_string());
+        let wanted = Wanted {
+            prompt: &prompt,
+            stream: true,
+            most: 3_000,
+        };
+        // Half of the numbers are slow readers; the pairs go round for both halves.
+        let pair = Pair::numbered(usize::try_from(number / 2).unwrap());
+        let mut call = pair.call((arena.address, &arena.key), wanted);
         call.deadlines.total = Duration::from_secs(seconds + 120);
         let client = client.clone();
         running.spawn(async move {
@@ -137,7 +138,7 @@ async fn wave(arena: &Arena, streams: u64, seconds: u64) {
                 tokio::time::sleep(Duration::from_millis(PACE_MS)).await;
             }
             text.extend_from_slice(&answer.whole(10_000_000).await.unwrap());
-            assert_eq!(told(200, true, &text), Told::Complete);
+            assert_eq!(told(pair.caller, 200, true, &text), Told::Complete);
         });
     }
     while let Some(ended) = running.join_next().await {

@@ -8,13 +8,15 @@ use trunkline_simulator::Served;
 use trunkline_terms::RequestId;
 
 use crate::arena::{Arena, INPUT, MONEY, OUTPUT};
-use crate::load::{Call, Told};
+use crate::formats::Pair;
+use crate::load::Call;
+use crate::told::Told;
 
 /// Nothing may be pending so long after the last fault.
 const HEAL: Duration = Duration::from_secs(60);
 
-/// What came out, for the log.
-#[derive(Debug, Default)]
+/// What came out of calls, for the log.
+#[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Counts {
     pub(crate) complete: usize,
     pub(crate) failed: usize,
@@ -22,8 +24,11 @@ pub(crate) struct Counts {
     pub(crate) unknown: usize,
 }
 
+/// The same of each pair of formats, streamed or not.
+pub(crate) type Results = BTreeMap<(Pair, bool), Counts>;
+
 /// Waits until nothing is pending, then judges every call.
-pub(crate) async fn judge(arena: &Arena, calls: &[Call]) -> Counts {
+pub(crate) async fn judge(arena: &Arena, calls: &[Call]) -> Results {
     settle_down(arena).await;
     let truth: BTreeMap<String, Vec<Served>> =
         arena
@@ -36,7 +41,7 @@ pub(crate) async fn judge(arena: &Arena, calls: &[Call]) -> Counts {
                 }
                 all
             });
-    let mut counts = Counts::default();
+    let mut results = Results::new();
     let (mut known, mut doubtful) = (0, 0);
     for call in calls {
         let row = find(arena, call).await;
@@ -45,11 +50,13 @@ pub(crate) async fn judge(arena: &Arena, calls: &[Call]) -> Counts {
         });
         let served = truth.get(&call.marker).map_or(&[][..], Vec::as_slice);
         check(call, row.as_ref(), net, served);
+        let counts = results.entry((call.pair, call.stream)).or_default();
         match &call.told {
             Told::Complete => counts.complete += 1,
             Told::Failed(_) => counts.failed += 1,
             Told::Left => counts.left += 1,
             Told::Unknown => counts.unknown += 1,
+            Told::Nonsense(_) => {}
         }
         known += net;
         if call.id.is_none() {
@@ -64,7 +71,7 @@ pub(crate) async fn judge(arena: &Arena, calls: &[Call]) -> Counts {
         "{of_nobody} nano-USD were charged for calls nobody knows of (at most {doubtful} could be)"
     );
     arena.audit().await;
-    counts
+    results
 }
 
 fn check(call: &Call, row: Option<&UsageRow>, net: i64, served: &[Served]) {
@@ -73,6 +80,7 @@ fn check(call: &Call, row: Option<&UsageRow>, net: i64, served: &[Served]) {
         Told::Complete => {
             let row = row.unwrap_or_else(|| panic!("a whole answer without a row: {call:?}"));
             assert_eq!(row.outcome, "complete", "{call:?}");
+            assert_eq!(row.endpoint, call.pair.caller.word(), "{call:?}");
             let served = finished
                 .last()
                 .unwrap_or_else(|| panic!("served by nobody: {call:?}"));
@@ -84,8 +92,21 @@ fn check(call: &Call, row: Option<&UsageRow>, net: i64, served: &[Served]) {
         Told::Failed(_) => assert_eq!(net, 0, "failed and charged: {call:?} {row:?}"),
         Told::Left | Told::Unknown => {
             assert!((0..=call.most).contains(&net), "{call:?} {row:?}");
+            // Who left pays for what had come, and who was cut off for what was written down whole.
+            if let Some(row) = row.filter(|_| net > 0) {
+                let left = call.told == Told::Left && row.outcome == "client_gone";
+                assert!(left || row.outcome == "complete", "{call:?} {row:?}");
+                assert_eq!(net, price_of(row), "{call:?} {row:?}");
+            }
         }
+        Told::Nonsense(what) => panic!("neither an answer nor an error: {call:?} {what}"),
     }
+}
+
+/// What the units of a row cost.
+fn price_of(row: &UsageRow) -> i64 {
+    let unit = |face: &str| row.units[face].as_i64().unwrap_or(0);
+    unit("input") * INPUT + unit("output") * OUTPUT
 }
 
 async fn find(arena: &Arena, call: &Call) -> Option<UsageRow> {
@@ -113,6 +134,8 @@ mod bites {
     fn call(told: Told) -> Call {
         Call {
             marker: "m".to_owned(),
+            pair: Pair::CHAT,
+            stream: true,
             id: None,
             told,
             most: 100_000,
@@ -122,9 +145,9 @@ mod bites {
     fn row(outcome: &str) -> UsageRow {
         UsageRow {
             model: String::new(),
-            endpoint: String::new(),
+            endpoint: "chat".to_owned(),
             group: String::new(),
-            units: serde_json::Value::Null,
+            units: serde_json::json!({ "input": 3, "output": 2 }),
             tier: None,
             estimated: false,
             paid: trunkline_terms::Money::ZERO,
@@ -178,6 +201,41 @@ mod bites {
             &[],
         );
         check(&call(Told::Unknown), None, 0, &[]);
+        check(&call(Told::Unknown), Some(&row("complete")), price, &[]);
+        check(&call(Told::Left), Some(&row("client_gone")), price, &[]);
+    }
+
+    #[test]
+    #[should_panic(expected = "neither an answer nor an error")]
+    fn an_end_that_is_none_of_its_format_is_found() {
+        check(&call(Told::Nonsense("data: {}".to_owned())), None, 0, &[]);
+    }
+
+    #[test]
+    #[should_panic(expected = "left == right")]
+    fn a_whole_answer_that_was_booked_as_another_formats_is_found() {
+        let mut wrong = row("complete");
+        wrong.endpoint = "gemini".to_owned();
+        let price = 3 * INPUT + 2 * OUTPUT;
+        check(&call(Told::Complete), Some(&wrong), price, &[served()]);
+    }
+
+    #[test]
+    #[should_panic(expected = "upstream_failed")]
+    fn a_call_that_broke_off_and_was_charged_for_a_failure_is_found() {
+        let price = 3 * INPUT + 2 * OUTPUT;
+        check(
+            &call(Told::Unknown),
+            Some(&row("upstream_failed")),
+            price,
+            &[],
+        );
+    }
+
+    #[test]
+    #[should_panic(expected = "left == right")]
+    fn a_client_that_left_and_paid_another_price_than_its_units_is_found() {
+        check(&call(Told::Left), Some(&row("client_gone")), 1, &[]);
     }
 
     #[test]

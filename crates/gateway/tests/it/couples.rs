@@ -250,10 +250,16 @@ pub(crate) async fn quote(house: &House, couple: Couple, model: &str, body: &Val
     Got::read(house.send(Method::POST, "/v1/quotes", bytes).await).await
 }
 
-/// A house with a channel for each format, and models that each of them alone serves.
-pub(crate) async fn house(wishes: Wishes) -> House {
+/// A house that sells such models, and has no channels for them.
+pub(crate) async fn shop(wishes: Wishes) -> House {
     let house = House::build(wishes).await;
     house.sell(&catalog()).await;
+    house
+}
+
+/// A house with a channel for each format, and models that each of them alone serves.
+pub(crate) async fn house(wishes: Wishes) -> House {
+    let house = shop(wishes).await;
     for tongue in Tongue::ALL {
         channel(&house, tongue.word(), tongue, &house.simulator, 10).await;
     }

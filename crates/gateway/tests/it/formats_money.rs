@@ -1,6 +1,7 @@
 //! Money on the way of a stream, in every format and between all of them: readers who leave, wallets that
 //! run empty, books that cannot be reached, and that no end is told before its charge is durable.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -10,6 +11,7 @@ use trunkline_gateway::Settings;
 use trunkline_ledger::usage;
 use trunkline_store::PolicyFields;
 use trunkline_terms::RequestId;
+use trunkline_testkit::all_at_once;
 use trunkline_upstream::Answer;
 
 use crate::couples::{
@@ -22,6 +24,8 @@ use crate::tongue::{Tongue, Wanted, Why};
 
 /// Long enough that all streams have begun before the first one ends.
 const LONG: &str = "Go on [[tokens:40]] [[pace:100]]";
+/// A whole answer that comes after all calls have been asked for.
+const LATE: &str = "Go on [[tokens:40]] [[fault:slow_first_byte:2500]]";
 /// Longer than the last of them takes.
 const STREAMED: Duration = Duration::from_secs(6);
 
@@ -43,6 +47,13 @@ async fn so_far(answer: &mut Answer, text: &mut String) {
             return;
         };
         text.push_str(std::str::from_utf8(&piece).unwrap());
+    }
+}
+
+/// Waits until the upstream has so many calls: money is held for each of them.
+async fn until_asked(house: &House, calls: usize) {
+    while house.simulator.truth().len() < calls {
+        tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
 
@@ -136,8 +147,13 @@ async fn money_that_runs_out_ends_a_stream_in_the_callers_form_for_its_length() 
     .await;
 }
 
+fn whole() -> Vec<Couple> {
+    Couple::all().into_iter().filter(|it| !it.stream).collect()
+}
+
+// covers: D-2-59
 #[tokio::test]
-async fn no_end_of_a_stream_leaves_before_its_charge_is_durable() {
+async fn no_end_of_an_answer_leaves_before_its_charge_is_durable() {
     let house = house(Wishes {
         breakable: true,
         ..Wishes::default()
@@ -150,10 +166,23 @@ async fn no_end_of_a_stream_leaves_before_its_charge_is_durable() {
         assert_eq!(answer.status, 200, "{couple}");
         streams.push((couple, answer, String::new()));
     }
+    // Whole answers are on their way when the database falls silent, and none has come.
+    let arrived = AtomicUsize::new(0);
+    let wholes = whole().into_iter().map(async |couple| {
+        let got = Got::read(begin(&house, couple, LATE).await).await;
+        arrived.fetch_add(1, Ordering::Relaxed);
+        (couple, got)
+    });
+    let mut wholes = Box::pin(all_at_once(wholes.collect()));
+    tokio::select! {
+        _ = &mut wholes => panic!("they come later"),
+        () = until_asked(&house, 32) => {}
+    }
     wire.black_hole();
-    tokio::time::sleep(STREAMED).await;
+    let early = timeout(STREAMED, &mut wholes).await;
+    assert!(early.is_err() && arrived.load(Ordering::Relaxed) == 0);
     let served = house.simulator.truth();
-    assert_eq!(served.len(), 16);
+    assert_eq!(served.len(), 32);
     assert!(served.iter().all(|it| it.completion_tokens == 40));
     for (couple, answer, text) in &mut streams {
         so_far(answer, text).await;
@@ -168,15 +197,19 @@ async fn no_end_of_a_stream_leaves_before_its_charge_is_durable() {
         assert!(!frames.iter().any(|it| cost_of(it).is_some()), "{couple}");
     }
     wire.pass();
-    let mut paid = 0;
+    let mut all = wholes.await;
     for (couple, answer, text) in streams {
         let mut got = Got::read(answer).await;
-        let all = format!("{text}{}", got.text());
-        got.body = Bytes::from(all);
+        got.body = Bytes::from(format!("{text}{}", got.text()));
         let frames = Sse::all(&got.text());
         let last = frames.last().unwrap();
         assert!(is_terminal(couple.caller, last), "{couple}: {}", got.text());
-        let heard = Heard::of(couple.caller, &got, true);
+        all.push((couple, got));
+    }
+    let mut paid = 0;
+    for (couple, got) in all {
+        assert_eq!(got.status, 200, "{couple}: {}", got.text());
+        let heard = Heard::of(couple.caller, &got, couple.stream);
         assert_eq!(heard.text.split_whitespace().count(), 40, "{couple}");
         let row = row_of(&house, &got).await;
         assert_eq!(row.outcome, "complete", "{couple}");
@@ -188,7 +221,7 @@ async fn no_end_of_a_stream_leaves_before_its_charge_is_durable() {
 }
 
 #[tokio::test]
-async fn books_that_stay_away_end_a_stream_with_the_formats_error_and_cost_nothing() {
+async fn books_that_stay_away_end_an_answer_with_the_formats_error_and_cost_nothing() {
     let house = house(Wishes {
         breakable: true,
         ..Wishes::default()
@@ -201,11 +234,30 @@ async fn books_that_stay_away_end_a_stream_with_the_formats_error_and_cost_nothi
         assert_eq!(answer.status, 200, "{couple}");
         streams.push((couple, answer));
     }
+    let wholes = whole()
+        .into_iter()
+        .map(async |couple| (couple, Got::read(begin(&house, couple, LATE).await).await));
+    let mut wholes = Box::pin(all_at_once(wholes.collect()));
+    tokio::select! {
+        _ = &mut wholes => panic!("they come later"),
+        () = until_asked(&house, 32) => {}
+    }
     wire.refuse();
-    for (couple, answer) in streams {
-        let got = Got::read(answer).await;
-        let error = error_inside(&got);
-        let error = error.unwrap_or_else(|| panic!("{couple}: {}", got.text()));
+    let streams = streams
+        .into_iter()
+        .map(async |(couple, answer)| (couple, Got::read(answer).await));
+    let (mut all, wholes) = tokio::join!(all_at_once(streams.collect()), wholes);
+    all.extend(wholes);
+    for (couple, got) in all {
+        let error = if couple.stream {
+            let frames = Sse::all(&got.text());
+            let ends = frames.iter().filter(|it| is_ending(couple.caller, it));
+            assert_eq!(ends.count(), 0, "{couple}");
+            error_inside(&got).unwrap_or_else(|| panic!("{couple}: {}", got.text()))
+        } else {
+            assert_eq!(got.status, 503, "{couple}: {}", got.text());
+            got.json()
+        };
         let error = wrong(couple.caller, &error);
         assert_eq!(error.code, "temporarily_unavailable", "{couple}");
         assert!(!error.charged.unwrap_or(false), "{couple}");
@@ -215,11 +267,11 @@ async fn books_that_stay_away_end_a_stream_with_the_formats_error_and_cost_nothi
             Tongue::Gemini => "UNAVAILABLE",
         };
         assert_eq!(error.kind, word, "{couple}");
-        let frames = Sse::all(&got.text());
-        let ends = frames.iter().filter(|it| is_ending(couple.caller, it));
-        assert_eq!(ends.count(), 0, "{couple}");
     }
     wire.pass();
     assert_eq!(house.posted_at_rest().await, crate::couples::ALL);
+    // What the upstream bills is the operator's loss, and written down once the books are back.
+    let lost = "SELECT reason FROM ledger.write_off";
+    assert_eq!(house.db.ask(lost).await, vec!["database_away"; 32]);
     house.audit().await;
 }

@@ -25,6 +25,8 @@ mod fidelity;
 #[cfg(test)]
 mod formats;
 #[cfg(test)]
+mod formats_clients;
+#[cfg(test)]
 mod formats_errors;
 #[cfg(test)]
 mod formats_faces;
@@ -36,6 +38,8 @@ mod formats_headers;
 mod formats_money;
 #[cfg(test)]
 mod formats_routes;
+#[cfg(test)]
+mod formats_upstreams;
 #[cfg(test)]
 mod gathered;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Rows P: PostgreSQL fails under a running gateway.
+//! Rows P: PostgreSQL fails under a running gateway, beneath calls of every format.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -7,9 +7,10 @@ use std::time::Duration;
 use tokio::time::Instant;
 use trunkline_testkit::{OwnSettings, Postgres, all_at_once};
 
-use super::{Scene, read_until, rest};
+use super::{Scene, all_end};
 use crate::arena::Arena;
-use crate::load::Told;
+use crate::formats::Pair;
+use crate::told::{Told, told};
 
 /// How long an answer that is done waits for its charge to be written, and a little more.
 const SETTLEMENT: Duration = Duration::from_secs(10);
@@ -21,16 +22,19 @@ const AWAY: &str = "temporarily_unavailable";
 impl Scene {
     /// New calls are refused, soon, and as what it is.
     async fn refuses(&self) {
-        for stream in [true, false] {
+        let ways = Pair::neighbours().map(|pair| [(pair, true), (pair, false)]);
+        let calls = ways.into_iter().flatten().map(|(pair, stream)| async move {
             let began = Instant::now();
-            let mut answer = self.call("[[id:refused]] hi", stream).await.unwrap();
-            assert!(began.elapsed() < REFUSED_WITHIN, "{:?}", began.elapsed());
-            assert_eq!(answer.status, 503);
-            assert!(answer.headers.contains_key("retry-after"));
+            let mut answer = self.call(pair, "[[id:refused]] hi", stream).await.unwrap();
+            let waited = began.elapsed();
+            assert!(waited < REFUSED_WITHIN, "{pair}: {waited:?}");
+            assert_eq!(answer.status, 503, "{pair}");
+            assert!(answer.headers.contains_key("retry-after"), "{pair}");
             let body = answer.whole(10_000).await.unwrap();
-            let text = String::from_utf8_lossy(&body);
-            assert!(text.contains(AWAY), "{text}");
-        }
+            let told = told(pair.caller, 503, stream, &body);
+            assert_eq!(told, Told::Failed(AWAY.to_owned()), "{pair}");
+        });
+        all_at_once(calls.collect()).await;
         assert!(self.served("refused").is_empty());
     }
 }
@@ -40,42 +44,33 @@ impl Scene {
 async fn a_database_that_dies_and_returns_at_once_costs_a_stream_nothing_but_time() {
     for kill in [true, false] {
         let scene = Scene::new(Arena::wired().await);
-        let mut answer = scene
-            .call("[[id:a]] [[tokens:20]] [[pace:20]]", true)
-            .await
-            .unwrap();
-        read_until(&mut answer, "delta").await;
+        let streams = scene.streams("[[tokens:60]] [[pace:20]]").await;
         if kill {
             scene.arena.postgres.kill_9_postmaster();
         } else {
             scene.arena.postgres.stop_immediate();
         }
-        scene.until_served("a").await;
+        scene.until_all_served().await;
         scene.arena.postgres.start();
-        assert_eq!(rest(answer, true).await, Told::Complete);
-        scene.spent(scene.price("a")).await;
-        assert_eq!(
-            scene.usage().await,
-            [format!("complete {}", scene.price("a"))]
-        );
+        all_end(streams, &Told::Complete).await;
+        scene.spent(scene.price_of_all()).await;
+        scene.all_are_charged().await;
     }
 }
 
 // row: P1
+// covers: D-2-60, D-2-61
 #[tokio::test]
 async fn a_database_that_stays_away_ends_streams_after_ten_seconds_uncharged_and_refuses_new_calls()
 {
     let scene = Scene::new(Arena::wired().await);
-    let mut answer = scene
-        .call("[[id:a]] [[tokens:20]] [[pace:20]]", true)
-        .await
-        .unwrap();
-    read_until(&mut answer, "delta").await;
+    let streams = scene.streams("[[tokens:60]] [[pace:20]]").await;
+    let calls = streams.len();
     scene.arena.postgres.stop_immediate();
-    scene.until_served("a").await;
+    scene.until_all_served().await;
     let done = Instant::now();
     scene.refuses().await;
-    assert_eq!(rest(answer, true).await, Told::Failed(AWAY.to_owned()));
+    all_end(streams, &Told::Failed(AWAY.to_owned())).await;
     let waited = done.elapsed();
     assert!(waited > SETTLEMENT - LITTLE, "{waited:?}");
     assert!(waited < SETTLEMENT + LITTLE, "{waited:?}");
@@ -83,8 +78,14 @@ async fn a_database_that_stays_away_ends_streams_after_ten_seconds_uncharged_and
     let spent = scene.serves_again("b").await;
     scene.spent(spent).await;
     let usage = scene.usage().await;
-    assert_eq!(usage.len(), 2, "{usage:?}");
-    assert!(usage[0].ends_with(" 0"), "{usage:?}");
+    let free = usage.iter().filter(|it| it.ends_with(" 0")).count();
+    assert_eq!((free, usage.len()), (calls, calls + 1), "{usage:?}");
+    // What the upstream will bill is ours to bear, and written down.
+    super::reached("the losses are noted", async || {
+        scene.losses().await.len() == calls
+    })
+    .await;
+    assert_eq!(scene.losses().await, vec!["database_away"; calls]);
 }
 
 // row: P4
@@ -114,9 +115,9 @@ async fn a_full_disk_refuses_calls_loses_nothing_and_heals_when_there_is_space()
     for number in 0..4_000 {
         let marker = format!("full{number}");
         let prompt = format!("[[id:{marker}]] [[tokens:3]]");
-        match scene.told(&prompt, true).await {
+        match scene.told(Pair::numbered(number), &prompt, true).await {
             Told::Complete => spent += scene.price(&marker),
-            other @ (Told::Failed(_) | Told::Left | Told::Unknown) => {
+            other @ (Told::Failed(_) | Told::Left | Told::Unknown | Told::Nonsense(_)) => {
                 failed = Some(other);
                 break;
             }
@@ -128,8 +129,8 @@ async fn a_full_disk_refuses_calls_loses_nothing_and_heals_when_there_is_space()
         scene.arena.postgres.start();
     }
     super::reached("it serves", async || {
-        scene.told("[[id:probe]] [[fault:status:500]]", false).await
-            == Told::Failed("upstream_error".to_owned())
+        let prompt = "[[id:probe]] [[fault:status:500]]";
+        scene.told(Pair::CHAT, prompt, false).await == Told::Failed("upstream_error".to_owned())
     })
     .await;
     spent += scene.serves_again("after").await;
@@ -139,19 +140,19 @@ async fn a_full_disk_refuses_calls_loses_nothing_and_heals_when_there_is_space()
 // row: P6
 #[tokio::test]
 async fn a_database_that_stands_still_for_a_while_delays_the_end_of_a_stream_and_nothing_else() {
+    const TOKENS: usize = 60;
     let scene = Scene::new(Arena::wired().await);
-    let mut answer = scene
-        .call("[[id:a]] [[tokens:20]] [[pace:20]]", true)
-        .await
-        .unwrap();
-    read_until(&mut answer, "delta").await;
+    let mut streams = scene.streams("[[tokens:60]] [[pace:20]]").await;
     scene.arena.postgres.pause();
     scene.refuses().await;
-    // Every piece of the answer comes while the database stands still.
-    read_until(&mut answer, "finish_reason\":\"stop\"").await;
+    // Every piece of an answer comes while the database stands still; the last word may come in one
+    // frame with the end.
+    for stream in &mut streams {
+        stream.read_words(TOKENS - 1).await;
+    }
     scene.arena.postgres.resume();
-    assert_eq!(rest(answer, true).await, Told::Complete);
-    let spent = scene.price("a") + scene.serves_again("b").await;
+    all_end(streams, &Told::Complete).await;
+    let spent = scene.price_of_all() + scene.serves_again("b").await;
     scene.spent(spent).await;
 }
 
@@ -174,14 +175,14 @@ async fn connections_that_others_have_taken_are_waited_for_and_the_pool_stays_wi
         .ask("ALTER ROLE test_data CONNECTION LIMIT -1")
         .await;
     super::reached("it serves", async || {
-        scene.told("[[id:probe]] [[fault:status:500]]", false).await
-            == Told::Failed("upstream_error".to_owned())
+        let prompt = "[[id:probe]] [[fault:status:500]]";
+        scene.told(Pair::CHAT, prompt, false).await == Told::Failed("upstream_error".to_owned())
     })
     .await;
     let calls = (0..64).map(|number| {
         let prompt = format!("[[id:many{number}]] [[tokens:3]]");
         let scene = &scene;
-        async move { scene.told(&prompt, true).await }
+        async move { scene.told(Pair::numbered(number), &prompt, true).await }
     });
     for told in all_at_once(calls.collect()).await {
         assert_eq!(told, Told::Complete);
@@ -198,13 +199,15 @@ async fn connections_that_others_have_taken_are_waited_for_and_the_pool_stays_wi
 // row: P8
 #[tokio::test]
 async fn a_commit_whose_answer_is_lost_is_said_again_and_charges_once() {
-    for lost_before in [true, false] {
-        let scene = Scene::new(Arena::wired().await);
-        let mut answer = scene
-            .call("[[id:a]] [[tokens:4]] [[pace:100]]", true)
-            .await
-            .unwrap();
-        read_until(&mut answer, "delta").await;
+    let scene = Scene::new(Arena::wired().await);
+    let mut spent = 0;
+    for (pair, lost_before) in Pair::neighbours()
+        .into_iter()
+        .flat_map(|pair| [(pair, true), (pair, false)])
+    {
+        let marker = format!("{pair}-{lost_before}");
+        let prompt = format!("[[id:{marker}]] [[tokens:4]] [[pace:100]]");
+        let stream = scene.stream(pair, &prompt).await;
         let wire = scene.arena.postgres.wire();
         let before = wire.strikes();
         if lost_before {
@@ -212,28 +215,27 @@ async fn a_commit_whose_answer_is_lost_is_said_again_and_charges_once() {
         } else {
             wire.cut_after_commit();
         }
-        assert_eq!(rest(answer, true).await, Told::Complete);
+        assert_eq!(stream.ends().await, (pair, Told::Complete));
         scene.until_struck(before).await;
-        scene.spent(scene.price("a")).await;
-        assert_eq!(
-            scene.usage().await,
-            [format!("complete {}", scene.price("a"))]
-        );
+        spent += scene.price(&marker);
+        scene.spent(spent).await;
+        let charged = format!("complete {}", scene.price(&marker));
+        assert_eq!(scene.usage().await.pop(), Some(charged));
     }
+    assert_eq!(scene.usage().await.len(), 8);
 }
 
 // row: P9
 #[tokio::test]
 async fn a_lock_that_somebody_holds_is_waited_for_and_the_charge_is_written_once() {
     let scene = Scene::new(Arena::wired().await);
-    let mut answer = scene
-        .call("[[id:a]] [[tokens:20]] [[pace:20]]", true)
-        .await
-        .unwrap();
-    read_until(&mut answer, "delta").await;
+    let streams = scene.streams("[[tokens:60]] [[pace:20]]").await;
     let locked = "BEGIN; SELECT 1::text FROM ledger.account FOR UPDATE; \
                   SELECT pg_sleep(3)::text; COMMIT";
-    let (told, _) = tokio::join!(rest(answer, true), scene.arena.postgres.ask(locked));
-    assert_eq!(told, Told::Complete);
-    scene.spent(scene.price("a")).await;
+    tokio::join!(
+        all_end(streams, &Told::Complete),
+        scene.arena.postgres.ask(locked)
+    );
+    scene.spent(scene.price_of_all()).await;
+    scene.all_are_charged().await;
 }

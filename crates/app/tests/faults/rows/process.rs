@@ -1,13 +1,16 @@
-//! Rows G: our process dies, at each step of a call.
+//! Rows G: our process dies, at each step of a call of every format.
 
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use super::{Scene, read_until, rest};
+use trunkline_testkit::all_at_once;
+
+use super::{Scene, all_end, rest};
 use crate::arena::{Arena, signal};
-use crate::load::Told;
+use crate::formats::{Format, Pair};
+use crate::told::Told;
 
 /// A heartbeat may step on a trap that was meant for a call; then the scene is played again.
 const TRIES: usize = 12;
@@ -19,14 +22,18 @@ const OPEN: &str = "SELECT query FROM pg_stat_activity
 /// A call that was not caught goes on within this.
 const GOES_ON: Duration = Duration::from_millis(300);
 
-/// A fresh scene in which a commit of a call's is caught, and the call under way.
+/// Above what sockets and buffers on the way take: the last byte cannot have left.
+const GIGANTIC: u64 = 12_000_000;
+
+/// On which side of its commit a charge is caught.
+#[derive(Debug, Clone, Copy)]
 enum Caught {
     Before,
     After,
 }
 
 impl Scene {
-    fn trap(&self, caught: &Caught) -> usize {
+    fn trap(&self, caught: Caught) -> usize {
         let wire = self.arena.postgres.wire();
         let before = wire.strikes();
         match caught {
@@ -52,23 +59,69 @@ impl Scene {
     }
 }
 
+/// Every pair, streamed and whole.
+fn both_ways() -> Vec<(Pair, bool)> {
+    let ways = |pair| [(pair, true), (pair, false)];
+    Pair::all().into_iter().flat_map(ways).collect()
+}
+
+fn marker((pair, stream): (Pair, bool)) -> String {
+    format!("{pair}-{stream}")
+}
+
+impl Scene {
+    /// Sends a call of every pair, streamed and whole, that nobody answers; waits until the step is
+    /// reached, and kills the gateway there. Every connection must be reset.
+    async fn killed_unanswered(&mut self, behaviour: &str, step: impl AsyncFn(&Self)) {
+        let scene = &*self;
+        let calls = both_ways().into_iter().map(|way| async move {
+            let prompt = format!("[[id:{}]] {behaviour}", marker(way));
+            scene.call(way.0, &prompt, way.1).await
+        });
+        let mut waiting = Box::pin(all_at_once(calls.collect()));
+        tokio::select! {
+            _ = &mut waiting => panic!("nobody can answer"),
+            () = step(scene) => {}
+        }
+        signal(scene.arena.pid(), "-KILL").await;
+        for answer in waiting.as_mut().await {
+            assert!(answer.is_err(), "the connection must be reset");
+        }
+        drop(waiting);
+        self.dies_and_returns().await;
+    }
+}
+
 // row: G1
 #[tokio::test]
 async fn killed_before_money_is_held_a_call_leaves_nothing() {
     let mut scene = Scene::new(Arena::wired().await);
-    let mut half = TcpStream::connect(scene.arena.address).await.unwrap();
-    let head = format!(
-        "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\
-         content-type: application/json\r\ncontent-length: 900\r\n\r\n{{\"model\":",
-        scene.arena.key
-    );
-    half.write_all(head.as_bytes()).await.unwrap();
+    let mut halves = Vec::new();
+    for (pair, stream) in Format::ALL.into_iter().flat_map(|caller| {
+        let pair = Pair {
+            caller,
+            ..Pair::CHAT
+        };
+        [(pair, true), (pair, false)]
+    }) {
+        let mut half = TcpStream::connect(scene.arena.address).await.unwrap();
+        let (name, key) = pair.caller.key(&scene.arena.key);
+        let path = pair.caller.path(&pair.model(), stream);
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nhost: x\r\n{name}: {key}\r\n\
+             content-type: application/json\r\ncontent-length: 900\r\n\r\n{{\"model\":"
+        );
+        half.write_all(head.as_bytes()).await.unwrap();
+        halves.push(half);
+    }
     scene.serves_again("first").await;
     let spent = scene.price("first");
     scene.dies_and_returns().await;
-    let mut answer = Vec::new();
-    drop(half.read_to_end(&mut answer).await);
-    assert!(answer.is_empty(), "{}", String::from_utf8_lossy(&answer));
+    for mut half in halves {
+        let mut answer = Vec::new();
+        drop(half.read_to_end(&mut answer).await);
+        assert!(answer.is_empty(), "{}", String::from_utf8_lossy(&answer));
+    }
     scene.spent(spent).await;
     assert_eq!(scene.usage().await.len(), 1);
     assert_eq!(scene.arena.simulator.truth().len(), 1);
@@ -77,89 +130,86 @@ async fn killed_before_money_is_held_a_call_leaves_nothing() {
 // row: G1
 #[tokio::test]
 async fn killed_while_money_is_being_held_a_call_leaves_nothing() {
-    for _ in 0..TRIES {
-        let mut scene = Scene::new(Arena::wired().await);
-        // The first heartbeat comes with the start; the next one is a second away.
-        let spent = scene.serves_again("first").await;
-        let before = scene.trap(&Caught::Before);
-        let told = tokio::select! {
-            told = scene.told("[[id:a]] [[tokens:3]]", true) => Some(told),
-            () = scene.until_struck(before) => None,
-        };
-        let open = scene.arena.postgres.ask(OPEN).await;
-        // Alone: beside another transaction that waits, it may be on its way.
-        let reserving = matches!(open.as_slice(), [only] if only.contains(RESERVE));
-        if told.is_some() || !reserving {
-            continue;
+    let mut scene = Scene::new(Arena::wired().await);
+    for pair in Pair::neighbours() {
+        let mut played = false;
+        for number in 0..TRIES {
+            // The first heartbeat comes with the start; the next one is a second away.
+            scene.serves_again(&format!("{pair}-first{number}")).await;
+            let (money, calls) = (scene.arena.balance().await, scene.usage().await.len());
+            let marker = format!("{pair}{number}");
+            let prompt = format!("[[id:{marker}]] [[tokens:3]]");
+            let before = scene.trap(Caught::Before);
+            let told = tokio::select! {
+                told = scene.told(pair, &prompt, true) => Some(told),
+                () = scene.until_struck(before) => None,
+            };
+            let open = scene.arena.postgres.ask(OPEN).await;
+            // Alone: beside another transaction that waits, it may be on its way.
+            let reserving = matches!(open.as_slice(), [only] if only.contains(RESERVE));
+            scene.dies_and_returns().await;
+            scene.until_free().await;
+            if told.is_some() || !reserving {
+                continue;
+            }
+            assert!(scene.served(&marker).is_empty(), "{pair}");
+            assert_eq!(scene.usage().await.len(), calls, "{pair}");
+            assert_eq!(scene.arena.balance().await, money, "{pair}");
+            played = true;
+            break;
         }
-        scene.dies_and_returns().await;
-        assert!(scene.served("a").is_empty());
-        assert_eq!(scene.usage().await.len(), 1);
-        scene.spent(spent).await;
-        return;
+        assert!(played, "{pair}: no reservation was caught");
     }
-    panic!("no reservation was caught");
+    scene.arena.audit().await;
 }
 
 // row: G2
 #[tokio::test]
 async fn killed_after_money_is_held_and_before_anybody_is_asked_the_money_comes_back() {
     let mut scene = Scene::new(Arena::wired().await);
+    let calls = both_ways().len();
     // The line to the upstream lets nothing through: it is held for, and not yet asked.
     scene.arena.road.black_hole();
-    let mut waiting = Box::pin(scene.call("[[id:a]] [[tokens:3]]", true));
-    tokio::select! {
-        _ = &mut waiting => panic!("nobody can answer"),
-        () = scene.until_held() => {}
-    }
-    signal(scene.arena.pid(), "-KILL").await;
-    assert!(waiting.as_mut().await.is_err(), "the connection is reset");
-    drop(waiting);
+    let held = async |scene: &Scene| scene.until_held(calls).await;
+    scene.killed_unanswered("[[tokens:3]]", held).await;
     scene.arena.road.cut();
     scene.arena.road.pass();
-    scene.dies_and_returns().await;
     scene.spent(0).await;
-    assert_eq!(scene.usage().await, ["interrupted 0"]);
-    assert!(scene.served("a").is_empty());
+    assert_eq!(scene.usage().await, vec!["interrupted 0"; calls]);
+    assert!(scene.arena.simulator.truth().is_empty());
 }
 
 // row: G3
 #[tokio::test]
 async fn killed_while_the_upstream_is_silent_the_money_comes_back_and_the_loss_is_noted() {
     let mut scene = Scene::new(Arena::wired().await);
-    let mut hanging = Box::pin(scene.call("[[id:a]] [[fault:hang_before_headers]]", true));
-    tokio::select! {
-        _ = &mut hanging => panic!("it hangs"),
-        () = scene.until_asked("a") => {}
-    }
-    assert!(scene.arena.balance().await.1 > 0);
-    signal(scene.arena.pid(), "-KILL").await;
-    assert!(
-        hanging.as_mut().await.is_err(),
-        "the connection must be reset"
-    );
-    drop(hanging);
-    scene.dies_and_returns().await;
+    let calls = both_ways().len();
+    let asked = async |scene: &Scene| {
+        for way in both_ways() {
+            scene.until_asked(&marker(way)).await;
+        }
+        scene.until_held(calls).await;
+    };
+    let silent = "[[fault:hang_before_headers]]";
+    scene.killed_unanswered(silent, asked).await;
     scene.spent(0).await;
-    assert_eq!(scene.usage().await, ["interrupted 0"]);
-    assert_eq!(scene.losses().await, ["crash"]);
+    assert_eq!(scene.usage().await, vec!["interrupted 0"; calls]);
+    assert_eq!(scene.losses().await, vec!["crash"; calls]);
 }
 
 // row: G4
+// covers: D-2-55, D-2-57
 #[tokio::test]
 async fn killed_in_the_middle_of_a_stream_nothing_is_charged_then_or_later() {
     let mut scene = Scene::new(Arena::wired().await);
-    let mut answer = scene
-        .call("[[id:a]] [[tokens:500]] [[pace:20]]", true)
-        .await
-        .unwrap();
-    read_until(&mut answer, "delta").await;
+    let streams = scene.streams("[[tokens:500]] [[pace:20]]").await;
+    let calls = streams.len();
     scene.arena.kill_gateway().await;
-    assert_eq!(rest(answer, true).await, Told::Unknown);
+    all_end(streams, &Told::Unknown).await;
     scene.arena.start_gateway().await;
     scene.spent(0).await;
-    assert_eq!(scene.usage().await, ["interrupted 0"]);
-    assert_eq!(scene.losses().await, ["crash"]);
+    assert_eq!(scene.usage().await, vec!["interrupted 0"; calls]);
+    assert_eq!(scene.losses().await, vec!["crash"; calls]);
     let spent = scene.serves_again("b").await;
     scene.spent(spent).await;
 }
@@ -167,63 +217,67 @@ async fn killed_in_the_middle_of_a_stream_nothing_is_charged_then_or_later() {
 // row: G5
 #[tokio::test]
 async fn killed_when_the_upstream_is_done_and_the_charge_is_not_written_nothing_is_charged() {
+    const TOKENS: usize = 60;
     let mut scene = Scene::new(Arena::wired().await);
-    let mut answer = scene
-        .call("[[id:a]] [[tokens:40]] [[pace:10]]", true)
-        .await
-        .unwrap();
-    read_until(&mut answer, "delta").await;
+    let mut streams = scene.streams("[[tokens:60]] [[pace:30]]").await;
+    let calls = streams.len();
     scene.arena.postgres.wire().black_hole();
-    scene.until_served("a").await;
-    read_until(&mut answer, "finish_reason\":\"stop\"").await;
+    scene.until_all_served().await;
+    for stream in &mut streams {
+        // The last word may come in one frame with the end.
+        stream.read_words(TOKENS - 1).await;
+    }
     scene.arena.kill_gateway().await;
-    assert_eq!(rest(answer, true).await, Told::Unknown);
+    all_end(streams, &Told::Unknown).await;
     scene.arena.postgres.wire().pass();
     scene.arena.start_gateway().await;
     scene.spent(0).await;
-    assert_eq!(scene.usage().await, ["interrupted 0"]);
+    assert_eq!(scene.usage().await, vec!["interrupted 0"; calls]);
 }
 
 // row: G6
 #[tokio::test]
 async fn killed_while_the_charge_is_written_it_is_written_whole_or_not_at_all() {
-    for caught in [Caught::Before, Caught::After] {
+    let mut scene = Scene::new(Arena::wired().await);
+    let mut spent = 0;
+    for (pair, caught) in Pair::neighbours()
+        .into_iter()
+        .flat_map(|pair| [(pair, Caught::Before), (pair, Caught::After)])
+    {
         let mut played = false;
-        for _ in 0..TRIES {
-            let mut scene = Scene::new(Arena::wired().await);
-            let mut answer = scene
-                .call("[[id:a]] [[tokens:4]] [[pace:30]]", true)
-                .await
-                .unwrap();
-            read_until(&mut answer, "delta").await;
-            let before = scene.trap(&caught);
+        for number in 0..TRIES {
+            let marker = format!("{pair}-{caught:?}{number}");
+            let prompt = format!("[[id:{marker}]] [[tokens:4]] [[pace:30]]");
+            let stream = scene.stream(pair, &prompt).await;
+            let before = scene.trap(caught);
             let told = tokio::select! {
-                told = rest(answer, true) => Some(told),
+                (_, told) = stream.ends() => Some(told),
                 () = async {
-                    scene.until_served("a").await;
+                    scene.until_served(&marker).await;
                     scene.caught(before).await;
                 } => None,
             };
+            scene.dies_and_returns().await;
+            let newest = scene.usage().await.pop();
+            let charged = format!("complete {}", scene.price(&marker));
             if told.is_some() {
                 assert_eq!(told, Some(Told::Complete), "only a heartbeat was caught");
+                assert_eq!(newest, Some(charged), "{pair}");
+                spent += scene.price(&marker);
                 continue;
             }
-            scene.dies_and_returns().await;
-            let (usage, price) = (scene.usage().await, scene.price("a"));
             match caught {
-                Caught::Before => {
-                    assert_eq!(usage, ["interrupted 0"]);
-                    scene.spent(0).await;
-                }
+                Caught::Before => assert_eq!(newest.as_deref(), Some("interrupted 0"), "{pair}"),
                 Caught::After => {
-                    assert_eq!(usage, [format!("complete {price}")]);
-                    scene.spent(price).await;
+                    assert_eq!(newest, Some(charged), "{pair}");
+                    spent += scene.price(&marker);
                 }
             }
+            scene.spent(spent).await;
             played = true;
             break;
         }
-        assert!(played, "no settlement was caught");
+        assert!(played, "{pair}: no settlement was caught");
     }
 }
 
@@ -231,18 +285,22 @@ async fn killed_while_the_charge_is_written_it_is_written_whole_or_not_at_all() 
 #[tokio::test]
 async fn killed_after_the_charge_and_before_the_last_byte_the_charge_stands_once() {
     let mut scene = Scene::new(Arena::wired().await);
-    let answer = scene
-        .call("[[id:a]] [[fault:gigantic_body:30000000]]", false)
-        .await
-        .unwrap();
-    assert_eq!(answer.status, 200);
+    let mut answers = Vec::new();
+    for pair in Pair::all() {
+        let prompt = format!("[[id:{pair}]] [[fault:gigantic_body:{GIGANTIC}]]");
+        let answer = scene.call(pair, &prompt, false).await.unwrap();
+        assert_eq!(answer.status, 200, "{pair}");
+        answers.push((pair, answer));
+    }
     let spent = scene.usage().await;
     scene.arena.kill_gateway().await;
-    assert_eq!(rest(answer, false).await, Told::Unknown);
+    for (pair, answer) in answers {
+        assert_eq!(rest(pair, answer, false).await, Told::Unknown, "{pair}");
+    }
     scene.arena.start_gateway().await;
     assert_eq!(scene.usage().await, spent);
-    assert_eq!(spent, [format!("complete {}", scene.price("a"))]);
-    scene.spent(scene.price("a")).await;
+    scene.all_are_charged().await;
+    scene.spent(scene.price_of_all()).await;
     assert!(scene.losses().await.is_empty());
 }
 
@@ -250,24 +308,23 @@ async fn killed_after_the_charge_and_before_the_last_byte_the_charge_stands_once
 #[tokio::test]
 async fn a_process_that_sleeps_through_its_replacement_charges_nothing_when_it_wakes() {
     let mut scene = Scene::new(Arena::wired().await);
-    let mut answer = scene
-        .call("[[id:a]] [[tokens:60]] [[pace:20]]", true)
-        .await
-        .unwrap();
-    read_until(&mut answer, "delta").await;
+    let streams = scene.streams("[[tokens:100]] [[pace:20]]").await;
+    let calls = streams.len();
     let old = scene.arena.pid();
     signal(old, "-STOP").await;
     let mut sleeper = scene.arena.replace_gateway().await;
     let spent = scene.serves_again("b").await;
     signal(old, "-CONT").await;
-    let told = rest(answer, true).await;
-    // Whether it first sees that it was replaced or how long it heard nothing: not charged.
-    assert!(matches!(told, Told::Failed(_)), "{told:?}");
+    let ends = streams.into_iter().map(super::Stream::ends);
+    for (pair, told) in all_at_once(ends.collect()).await {
+        // Whether it first sees that it was replaced or how long it heard nothing: not charged.
+        assert!(matches!(told, Told::Failed(_)), "{pair}: {told:?}");
+    }
     // It learns of its end, and ends.
     let ended = tokio::time::timeout(super::STEP, sleeper.wait());
     assert!(!ended.await.expect("it ends").unwrap().success());
     scene.spent(spent).await;
     let usage = scene.usage().await;
-    assert!(usage.contains(&"interrupted 0".to_owned()), "{usage:?}");
-    assert_eq!(usage.len(), 2);
+    let lost = usage.iter().filter(|it| *it == "interrupted 0").count();
+    assert_eq!((lost, usage.len()), (calls, calls + 1), "{usage:?}");
 }

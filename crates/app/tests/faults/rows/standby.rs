@@ -1,8 +1,9 @@
 //! Rows P2 and P3: the database fails over to a standby that is in step, and the old one returns.
 
-use super::{Scene, read_until, rest};
+use super::{Scene, all_end};
 use crate::arena::{Arena, MONEY, audit_of};
-use crate::load::Told;
+use crate::formats::Pair;
+use crate::told::Told;
 
 // row: P2
 // row: P3
@@ -14,20 +15,16 @@ async fn a_standby_takes_over_with_every_charge_and_the_old_server_can_acknowled
     for number in 0..20 {
         spent += scene.serves_again(&format!("before{number}")).await;
     }
-    // One stream is under way when its database dies, and ends on the new one.
-    let mut answer = scene
-        .call("[[id:during]] [[tokens:40]] [[pace:20]]", true)
-        .await
-        .unwrap();
-    read_until(&mut answer, "delta").await;
+    // Streams of every pair are under way when their database dies, and end on the new one.
+    let streams = scene.streams("[[tokens:100]] [[pace:20]]").await;
     scene.arena.postgres.kill_9_postmaster();
     standby.promote().await;
     scene.arena.postgres.wire().lead_to(standby.address());
     scene.arena.postgres.wire().cut();
-    assert_eq!(rest(answer, true).await, Told::Complete);
-    spent += scene.price("during");
+    all_end(streams, &Told::Complete).await;
+    spent += scene.price_of_all();
     let prompt = "[[id:after]] [[tokens:3]]";
-    assert_eq!(scene.told(prompt, true).await, Told::Complete);
+    assert_eq!(scene.told(Pair::CHAT, prompt, true).await, Told::Complete);
     spent += scene.price("after");
     // Everything that was acknowledged is on the new server, and nothing else.
     let balance = "SELECT paid_posted::text FROM ledger.account WHERE kind = 'live'";
@@ -35,7 +32,7 @@ async fn a_standby_takes_over_with_every_charge_and_the_old_server_can_acknowled
     assert_eq!(paid, MONEY - spent);
     assert_eq!(
         standby.ask("SELECT count(*)::text FROM ledger.usage").await,
-        ["22"]
+        ["37"]
     );
     // The old server returns. Without its standby it cannot acknowledge a commit, so a gateway that
     // finds its way to it serves nobody and charges nobody.
@@ -46,13 +43,18 @@ async fn a_standby_takes_over_with_every_charge_and_the_old_server_can_acknowled
         .wire()
         .lead_to(scene.arena.postgres.address());
     scene.arena.postgres.wire().cut();
-    let told = scene.told("[[id:stray]] [[tokens:3]]", true).await;
-    assert_eq!(told, Told::Failed("temporarily_unavailable".to_owned()));
+    for pair in Pair::neighbours() {
+        let told = scene.told(pair, "[[id:stray]] [[tokens:3]]", true).await;
+        let away = Told::Failed("temporarily_unavailable".to_owned());
+        assert_eq!(told, away, "{pair}");
+    }
     assert!(scene.served("stray").is_empty());
     scene.arena.postgres.wire().lead_to(standby.address());
     scene.arena.postgres.wire().cut();
     assert_eq!(
-        scene.told("[[id:home]] [[tokens:3]]", true).await,
+        scene
+            .told(Pair::CHAT, "[[id:home]] [[tokens:3]]", true)
+            .await,
         Told::Complete
     );
     let paid: i64 = standby.ask(balance).await[0].parse().unwrap();

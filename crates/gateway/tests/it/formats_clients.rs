@@ -1,0 +1,245 @@
+//! The faults of clients in every format and between all of them: who leaves, who does not read, who
+//! closes its half, who does not wait for an answer, who sends what is no request.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Method;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use trunkline_gateway::Settings;
+use trunkline_store::keys;
+use trunkline_terms::KeyId;
+use trunkline_testkit::all_at_once;
+
+use crate::couples::{ALL, Couple, house, in_each, is_terminal, same};
+use crate::heard::{Sse, wrong};
+use crate::house::{Got, House, Wishes};
+use crate::tongue::Wanted;
+
+/// A call as it stands on a connection.
+fn raw(house: &House, couple: Couple, prompt: &str) -> String {
+    let body = couple.body(Wanted {
+        prompt,
+        ..Wanted::default()
+    });
+    let (path, body) = (
+        couple.caller.path(&couple.model(), couple.stream),
+        body.to_string(),
+    );
+    format!(
+        "POST {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        house.key,
+        body.len()
+    )
+}
+
+fn ids(answers: &str) -> Vec<&str> {
+    let heads = answers.lines();
+    heads
+        .filter_map(|line| line.strip_prefix("x-request-id: "))
+        .collect()
+}
+
+// row: C1
+#[tokio::test]
+async fn a_client_that_leaves_before_the_answer_pays_nothing_in_every_pair() {
+    let house = house(Wishes::default()).await;
+    let calls = Couple::all().into_iter().map(|couple| {
+        let wanted = raw(&house, couple, "Wait [[fault:hang_before_headers]]");
+        let address = house.address;
+        async move {
+            let mut client = TcpStream::connect(address).await.unwrap();
+            client.write_all(wanted.as_bytes()).await.unwrap();
+            client
+        }
+    });
+    let clients = all_at_once(calls.collect()).await;
+    let count = clients.len();
+    for _ in 0..500 {
+        if house.simulator.truth().len() == count {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(house.simulator.truth().len(), count, "all are asked");
+    drop(clients);
+    assert_eq!(house.posted_at_rest().await, ALL);
+    for _ in 0..500 {
+        if house.simulator.truth().iter().all(|it| it.client_left) {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let truth = house.simulator.truth();
+    let stopped = truth.iter().filter(|it| it.client_left).count();
+    assert_eq!(stopped, count, "every upstream is stopped");
+    house.audit().await;
+}
+
+// row: C3
+#[tokio::test]
+async fn a_reader_who_takes_nothing_has_gone_and_pays_for_what_had_come_in_every_pair() {
+    let settings = Settings {
+        reader_wait: Duration::from_millis(400),
+        ..Settings::default()
+    };
+    let house = house(Wishes {
+        settings,
+        ..Wishes::default()
+    })
+    .await;
+    in_each(&house, Couple::streamed(), async |house, couple| {
+        let before = house.posted_at_rest().await;
+        let mut stalled = TcpStream::connect(house.address).await.unwrap();
+        let wanted = raw(house, couple, "Go on [[tokens:19000]]");
+        stalled.write_all(wanted.as_bytes()).await.unwrap();
+        let mut first = [0_u8; 200];
+        stalled.read_exact(&mut first).await.unwrap();
+        let head = String::from_utf8_lossy(&first).into_owned();
+        let id = *ids(&head).first().ok_or("no id in the head")?;
+        let left = house.posted_at_rest().await;
+        let (outcome, charged, _, _) = house.usage(id).await;
+        same("outcome", outcome.as_str(), "client_gone")?;
+        same("left", left, before - charged)?;
+        same("charged", charged > 0, true)
+    })
+    .await;
+}
+
+// row: C4
+#[tokio::test]
+async fn a_client_that_closes_its_half_is_still_served_in_every_pair() {
+    let house = house(Wishes::default()).await;
+    in_each(&house, Couple::all(), async |house, couple| {
+        let before = house.posted_at_rest().await;
+        let mut client = TcpStream::connect(house.address).await.unwrap();
+        let wanted = raw(house, couple, "Hello [[tokens:5]] [[pace:20]]");
+        client.write_all(wanted.as_bytes()).await.unwrap();
+        client.shutdown().await.unwrap();
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).await.unwrap();
+        let told = |what: String| format!("{what}: {answer}");
+        same("status", answer.starts_with("HTTP/1.1 200"), true).map_err(told)?;
+        let id = *ids(&answer).first().ok_or("no id in the head")?;
+        let (outcome, charged, _, _) = house.usage(id).await;
+        same("outcome", outcome.as_str(), "complete").map_err(told)?;
+        same("charged", charged > 0, true).map_err(told)?;
+        same("left", house.posted_at_rest().await, before - charged)
+    })
+    .await;
+}
+
+// row: C5
+#[tokio::test]
+async fn requests_of_all_formats_one_behind_the_other_are_answered_in_order_and_charged_once() {
+    let house = house(Wishes::default()).await;
+    let couples: Vec<Couple> = Couple::all().into_iter().filter(|it| !it.stream).collect();
+    let mut all = String::new();
+    for (number, couple) in couples.iter().enumerate() {
+        let prompt = format!("[[id:p{number}]] [[tokens:3]]");
+        all.push_str(&raw(&house, *couple, &prompt));
+    }
+    let mut client = TcpStream::connect(house.address).await.unwrap();
+    client.write_all(all.as_bytes()).await.unwrap();
+    client.shutdown().await.unwrap();
+    let mut answers = String::new();
+    client.read_to_string(&mut answers).await.unwrap();
+    let good = answers.matches("HTTP/1.1 200").count();
+    assert_eq!(good, couples.len(), "{answers}");
+    let truth = house.simulator.truth().into_iter();
+    let markers: Vec<String> = truth.filter_map(|served| served.marker).collect();
+    let expected = (0..couples.len()).map(|number| format!("p{number}"));
+    assert_eq!(markers, expected.collect::<Vec<String>>());
+    let mut charged = 0;
+    for id in ids(&answers) {
+        charged += house.usage(id).await.1;
+    }
+    assert_eq!(house.posted_at_rest().await, ALL - charged);
+    house.audit().await;
+}
+
+// row: C6
+#[tokio::test]
+async fn requests_that_are_none_are_refused_in_every_format_before_any_money_moves() {
+    let settings = Settings {
+        max_body_bytes: 100_000,
+        ..Settings::default()
+    };
+    let house = house(Wishes {
+        settings,
+        ..Wishes::default()
+    })
+    .await;
+    let own = |it: &Couple| it.caller == it.upstream;
+    let callers = Couple::all().into_iter().filter(own).collect();
+    let large = format!("{{\"a\":\"{}\"}}", "x".repeat(100_000));
+    in_each(&house, callers, async |house, couple| {
+        let cases = [
+            ("{", "application/json", 400, "invalid_request"),
+            ("[]", "application/json", 400, "invalid_request"),
+            ("\u{0}", "application/json", 400, "invalid_request"),
+            ("{}", "text/plain", 415, "unsupported_media_type"),
+            (large.as_str(), "application/json", 413, "request_too_large"),
+        ];
+        for (body, kind, status, code) in cases {
+            let path = couple.caller.path(&couple.model(), couple.stream);
+            let bytes = Bytes::copy_from_slice(body.as_bytes());
+            let sent = [("content-type", kind)];
+            let got = Got::read(house.send_with(Method::POST, &path, bytes, &sent).await).await;
+            let told = |what: String| format!("{what}: {}", got.text());
+            same("status", got.status.as_u16(), status).map_err(told)?;
+            let error = wrong(couple.caller, &got.json());
+            same("code", error.code.as_str(), code).map_err(told)?;
+        }
+        same("wallets", house.wallets().await, [ALL, 0, 0, 0])
+    })
+    .await;
+    assert!(house.simulator.truth().is_empty());
+}
+
+// row: C8
+#[tokio::test]
+async fn a_key_that_is_revoked_during_streams_of_every_pair_ends_none_and_opens_none() {
+    let house = house(Wishes::default()).await;
+    let id = house.get("/v1/key").await.json()["id"].as_i64().unwrap();
+    let send = async |couple: Couple, prompt: &str| {
+        let body = couple.body(Wanted {
+            prompt,
+            ..Wanted::default()
+        });
+        let path = couple.caller.path(&couple.model(), couple.stream);
+        let bytes = Bytes::from(body.to_string());
+        house.send(Method::POST, &path, bytes).await
+    };
+    let mut streams = Vec::new();
+    for couple in Couple::streamed() {
+        let answer = send(couple, "Go on [[tokens:60]] [[pace:60]]").await;
+        assert_eq!(answer.status, 200, "{couple}");
+        streams.push((couple, answer));
+    }
+    let mut tx = house.console.begin().await.unwrap();
+    keys::revoke(&mut tx, KeyId::new(id)).await.unwrap();
+    tx.commit().await.unwrap();
+    house.gateway.refresh().await.unwrap();
+    for couple in Couple::all() {
+        let got = Got::read(send(couple, "Hello").await).await;
+        let error = wrong(couple.caller, &got.json());
+        assert_eq!(error.code, "revoked_api_key", "{couple}");
+    }
+    let mut charged = 0;
+    for (couple, answer) in streams {
+        let got = timeout(Duration::from_secs(20), Got::read(answer)).await;
+        let got = got.expect("the stream ends");
+        let frames = Sse::all(&got.text());
+        let last = frames.last().unwrap();
+        assert!(is_terminal(couple.caller, last), "{couple}: {}", got.text());
+        let (outcome, paid, _, _) = house.usage(&got.id()).await;
+        assert_eq!(outcome, "complete", "{couple}");
+        charged += paid;
+    }
+    assert_eq!(house.posted_at_rest().await, ALL - charged);
+    house.audit().await;
+}

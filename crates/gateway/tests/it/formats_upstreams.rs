@@ -1,0 +1,145 @@
+//! Upstreams that cannot be reached, that have no measure and that lie about it, in every format and
+//! between all of them.
+
+use bytes::Bytes;
+use http::Method;
+use trunkline_gateway::Settings;
+use trunkline_ledger::usage;
+use trunkline_store::PolicyFields;
+use trunkline_terms::RequestId;
+
+use crate::couples::{
+    Couple, Rests, base, charged, error_inside, house, in_each, is_ending, provider, row_of, same,
+    shop,
+};
+use crate::heard::{Sse, wrong};
+use crate::house::{ChannelWishes, Got, Wishes, account};
+use crate::tongue::{Tongue, Wanted};
+
+fn asking(couple: Couple, prompt: &str) -> serde_json::Value {
+    couple.body(Wanted {
+        prompt,
+        ..Wanted::default()
+    })
+}
+
+// row: U1
+#[tokio::test]
+async fn an_upstream_that_cannot_be_reached_is_502_in_every_pair() {
+    for (what, wrong_address) in [
+        ("refused", "http://127.0.0.1:1"),
+        ("no such name", "http://upstream.invalid"),
+        ("no TLS there", "https://{}"),
+    ] {
+        let rests = Rests::new();
+        let house = shop(Wishes {
+            clock: rests.clock(),
+            ..Wishes::default()
+        })
+        .await;
+        let own = format!("http://{}", house.simulator.address());
+        let place = house.simulator.address().to_string();
+        let other = wrong_address.replace("{}", &place);
+        for speaks in Tongue::ALL {
+            let address = base(speaks, &house.simulator).replace(&own, &other);
+            let model = format!("gemini-to-{speaks}");
+            let wishes = ChannelWishes {
+                provider: Some(provider(speaks)),
+                ..ChannelWishes::default()
+            };
+            let models = [(model.as_str(), "sim-fast")];
+            house
+                .channel_with(speaks.word(), &address, &models, wishes)
+                .await;
+        }
+        in_each(&house, Couple::all(), async |house, couple| {
+            rests.rest();
+            let before = house.posted_at_rest().await;
+            let got = couple.call(house, &asking(couple, "Hello")).await;
+            let told = |wrong: String| format!("{what}: {wrong}: {}", got.text());
+            same("status", got.status.as_u16(), 502).map_err(told)?;
+            let error = wrong(couple.caller, &got.json());
+            same("code", error.code.as_str(), "upstream_error").map_err(told)?;
+            same("charged", error.charged.unwrap_or(false), false).map_err(told)?;
+            let row = row_of(house, &got).await;
+            same("outcome", row.outcome.as_str(), "upstream_failed").map_err(told)?;
+            same("left", house.posted_at_rest().await, before)
+        })
+        .await;
+        assert!(house.simulator.truth().is_empty(), "{what}");
+    }
+}
+
+// row: U11
+#[tokio::test]
+async fn an_answer_without_measure_is_cut_off_and_costs_nothing_in_every_pair() {
+    let rests = Rests::new();
+    let settings = Settings {
+        max_answer_bytes: 1_000_000,
+        ..Settings::default()
+    };
+    let house = house(Wishes {
+        settings,
+        clock: rests.clock(),
+        ..Wishes::default()
+    })
+    .await;
+    in_each(&house, Couple::all(), async |house, couple| {
+        rests.rest();
+        let before = house.posted_at_rest().await;
+        let fault = if couple.stream {
+            "gigantic_frame:9000000"
+        } else {
+            "gigantic_body:9000000"
+        };
+        let prompt = format!("Hello [[fault:{fault}]]");
+        let got = couple.call(house, &asking(couple, &prompt)).await;
+        let cut: String = got.text().chars().take(2_000).collect();
+        let told = |wrong: String| format!("{wrong}: {cut}");
+        let error = if got.status == 200 {
+            let frames = Sse::all(&got.text());
+            let ends = frames.iter().filter(|it| is_ending(couple.caller, it));
+            same("endings", ends.count(), 0).map_err(told)?;
+            error_inside(&got).ok_or_else(|| told("no error inside".to_owned()))?
+        } else {
+            same("status", got.status.as_u16(), 502).map_err(told)?;
+            got.json()
+        };
+        same("whole", got.status == 200 && !couple.stream, false).map_err(told)?;
+        let error = wrong(couple.caller, &error);
+        same("code", error.code.as_str(), "upstream_error").map_err(told)?;
+        same("charged", error.charged.unwrap_or(false), false).map_err(told)?;
+        same("left", house.posted_at_rest().await, before).map_err(told)
+    })
+    .await;
+}
+
+// row: U13
+#[tokio::test]
+async fn usage_that_lies_is_charged_no_further_than_the_wallet_goes_in_every_pair() {
+    const WALLET: i64 = 3_000_000;
+    let house = house(Wishes::default()).await;
+    in_each(&house, Couple::all(), async |house, couple| {
+        let poor = account(&house.console, WALLET, 0).await;
+        let key = house.key_of(poor, PolicyFields::default()).await;
+        let body = couple.body(Wanted {
+            prompt: "Hi [[tokens:10]] [[fault:lying_usage:1000000]]",
+            most: Some(20),
+            ..Wanted::default()
+        });
+        let path = couple.caller.path(&couple.model(), couple.stream);
+        let to = (house.address, key.as_str());
+        let bytes = Bytes::from(body.to_string());
+        let got = Got::read(house.send_as(to, Method::POST, &path, bytes, &[]).await).await;
+        let told = |wrong: String| format!("{wrong}: {}", got.text());
+        same("status", got.status.as_u16(), 200).map_err(told)?;
+        same("error", error_inside(&got), None).map_err(told)?;
+        let request: RequestId = got.id().parse().unwrap();
+        let row = usage::find(&house.data, poor, request).await.unwrap();
+        let row = row.ok_or_else(|| told("no row".to_owned()))?;
+        same("outcome", row.outcome.as_str(), "complete").map_err(told)?;
+        let paid = charged(&row);
+        same("paid", paid > 0 && paid <= WALLET, true).map_err(|it| told(format!("{it} {paid}")))
+    })
+    .await;
+}
