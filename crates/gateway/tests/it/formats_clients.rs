@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::Method;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 use trunkline_gateway::Settings;
 use trunkline_store::keys;
@@ -81,24 +81,31 @@ async fn a_client_that_leaves_before_the_answer_pays_nothing_in_every_pair() {
 
 // row: C3
 #[tokio::test]
-async fn a_reader_who_takes_nothing_has_gone_and_pays_for_what_had_come_in_every_pair() {
+async fn a_reader_who_takes_nothing_has_gone_and_pays_for_what_had_come_in_every_format() {
     let settings = Settings {
         reader_wait: Duration::from_millis(400),
         ..Settings::default()
     };
     let house = house(Wishes {
         settings,
+        paid: 1_000_000_000_000,
         ..Wishes::default()
     })
     .await;
-    in_each(&house, Couple::streamed(), async |house, couple| {
+    // Every caller and every upstream; all pairs would be many megabytes.
+    let some = Couple::streamed().into_iter().step_by(3).collect();
+    in_each(&house, some, async |house, couple| {
         let before = house.posted_at_rest().await;
-        let mut stalled = TcpStream::connect(house.address).await.unwrap();
-        let wanted = raw(house, couple, "Go on [[tokens:19000]]");
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(4_096).unwrap();
+        let mut stalled = socket.connect(house.address).await.unwrap();
+        // More than sockets take on their own.
+        let wanted = raw(house, couple, "Go on [[fault:gigantic_body:12000000]]");
         stalled.write_all(wanted.as_bytes()).await.unwrap();
         let mut first = [0_u8; 200];
         stalled.read_exact(&mut first).await.unwrap();
         let head = String::from_utf8_lossy(&first).into_owned();
+        same("status", head.starts_with("HTTP/1.1 200"), true)?;
         let id = *ids(&head).first().ok_or("no id in the head")?;
         let left = house.posted_at_rest().await;
         let (outcome, charged, _, _) = house.usage(id).await;

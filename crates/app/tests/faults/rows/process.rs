@@ -286,21 +286,30 @@ async fn killed_while_the_charge_is_written_it_is_written_whole_or_not_at_all() 
 async fn killed_after_the_charge_and_before_the_last_byte_the_charge_stands_once() {
     let mut scene = Scene::new(Arena::wired().await);
     let mut answers = Vec::new();
-    for pair in Pair::all() {
+    // Megabytes take their time: as they come, and translated once for every caller.
+    let own = Format::ALL.map(|caller| Pair {
+        caller,
+        upstream: caller,
+    });
+    for pair in own.into_iter().chain(Pair::neighbours()) {
         let prompt = format!("[[id:{pair}]] [[fault:gigantic_body:{GIGANTIC}]]");
         let answer = scene.call(pair, &prompt, false).await.unwrap();
         assert_eq!(answer.status, 200, "{pair}");
         answers.push((pair, answer));
     }
-    let spent = scene.usage().await;
+    let charged = scene.usage().await;
     scene.arena.kill_gateway().await;
+    let (mut spent, mut prices) = (0, Vec::new());
     for (pair, answer) in answers {
         assert_eq!(rest(pair, answer, false).await, Told::Unknown, "{pair}");
+        let price = scene.price(&pair.to_string());
+        prices.push(format!("complete {price}"));
+        spent += price;
     }
+    assert_eq!(charged, prices, "each before its first byte, in their order");
     scene.arena.start_gateway().await;
-    assert_eq!(scene.usage().await, spent);
-    scene.all_are_charged().await;
-    scene.spent(scene.price_of_all()).await;
+    assert_eq!(scene.usage().await, charged);
+    scene.spent(spent).await;
     assert!(scene.losses().await.is_empty());
 }
 
