@@ -306,7 +306,10 @@ async fn killed_after_the_charge_and_before_the_last_byte_the_charge_stands_once
         prices.push(format!("complete {price}"));
         spent += price;
     }
-    assert_eq!(charged, prices, "each before its first byte, in their order");
+    assert_eq!(
+        charged, prices,
+        "each before its first byte, in their order"
+    );
     scene.arena.start_gateway().await;
     assert_eq!(scene.usage().await, charged);
     scene.spent(spent).await;
