@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
 use trunkline_testkit::random_bytes;
@@ -38,6 +38,9 @@ pub(crate) struct Call {
     pub(crate) told: Told,
     /// The most it could have cost, nano-USD.
     pub(crate) most: i64,
+    /// From when to when its client was busy with it.
+    pub(crate) began: Instant,
+    pub(crate) ended: Instant,
 }
 
 pub(crate) struct Load {
@@ -89,7 +92,9 @@ impl Load {
             .is_ok()
             || self.goes_on.load(Ordering::Relaxed)
         {
-            history.push(self.call(&client).await);
+            let mut call = self.call(&client).await;
+            call.ended = Instant::now();
+            history.push(call);
         }
         history
     }
@@ -120,6 +125,8 @@ impl Load {
             id: None,
             told: Told::Unknown,
             most: 1_000_000,
+            began: Instant::now(),
+            ended: Instant::now(),
         };
         let mut answer = loop {
             match client

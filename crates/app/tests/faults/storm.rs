@@ -1,14 +1,14 @@
 //! Faults under load, of callers of every format to upstreams of every format. Short in the gate; `just
 //! storm` runs the long form.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use trunkline_testkit::random_bytes;
 
 use crate::arena::Arena;
 use crate::formats::{Format, Pair};
 use crate::load::Load;
-use crate::verdict::{Counts, judge};
+use crate::verdict::{Counts, check_broken, judge};
 
 const CALLS: &str = "TRUNKLINE_STORM_CALLS";
 const SHORT_CALLS: u64 = 2_000;
@@ -37,13 +37,15 @@ async fn no_answer_is_lost_doubled_or_charged_for_failure_while_everything_break
     #[expect(clippy::disallowed_methods, reason = "it is joined below")]
     let clients = tokio::spawn(std::sync::Arc::clone(&load).run(CLIENTS));
     let enough = LEAST_FAULTS.max(calls / CALLS_PER_FAULT);
-    let mut faults = 0;
+    let (mut faults, mut kills) = (0, Vec::new());
     while !load.is_over() || faults < enough {
         tokio::time::sleep(CALM).await;
         let [dice] = random_bytes::<1>();
         match dice % 4 {
             0 => {
+                let before = Instant::now();
                 arena.kill_gateway().await;
+                kills.push((before, Instant::now()));
                 arena.start_gateway().await;
             }
             1 => arena.freeze_gateway(Duration::from_millis(300)).await,
@@ -61,9 +63,14 @@ async fn no_answer_is_lost_doubled_or_charged_for_failure_while_everything_break
     load.end();
     let history = clients.await.unwrap();
     assert!(u64::try_from(history.len()).unwrap() >= calls);
+    check_broken(&history, &kills);
     let results = judge(&arena, &history).await;
     let all = sum(results.values());
-    println!("{faults} faults, {} calls: {all:?}", history.len());
+    println!(
+        "{faults} faults, {} of them kills, {} calls: {all:?}",
+        kills.len(),
+        history.len()
+    );
     for ((pair, stream), counts) in &results {
         println!(
             "{pair}, {}: {counts:?}",

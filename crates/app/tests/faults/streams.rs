@@ -121,9 +121,7 @@ async fn wave(arena: &Arena, streams: u64, seconds: u64) {
             stream: true,
             most: 3_000,
         };
-        // Half of the numbers are slow readers; the pairs go round for both halves.
-        let pair = Pair::numbered(usize::try_from(number / 2).unwrap());
-        let mut call = pair.call((arena.address, &arena.key), wanted);
+        let mut call = Pair::CHAT.call((arena.address, &arena.key), wanted);
         call.deadlines.total = Duration::from_secs(seconds + 120);
         let client = client.clone();
         running.spawn(async move {
@@ -138,7 +136,7 @@ async fn wave(arena: &Arena, streams: u64, seconds: u64) {
                 tokio::time::sleep(Duration::from_millis(PACE_MS)).await;
             }
             text.extend_from_slice(&answer.whole(10_000_000).await.unwrap());
-            assert_eq!(told(pair.caller, 200, true, &text), Told::Complete);
+            assert_eq!(told(Pair::CHAT.caller, 200, true, &text), Told::Complete);
         });
     }
     while let Some(ended) = running.join_next().await {

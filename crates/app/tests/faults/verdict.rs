@@ -1,7 +1,7 @@
 //! The checker: client histories, the upstream's truth and the books, joined.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use trunkline_ledger::usage::{self, UsageRow};
 use trunkline_simulator::Served;
@@ -103,6 +103,17 @@ fn check(call: &Call, row: Option<&UsageRow>, net: i64, served: &[Served]) {
     }
 }
 
+/// An answer that has begun breaks off only where the gateway was killed under it; whatever else fails
+/// has an error of its format. `kills` are the times from before each kill until it was done.
+pub(crate) fn check_broken(calls: &[Call], kills: &[(Instant, Instant)]) {
+    for call in calls {
+        let broken = call.told == Told::Unknown && call.id.is_some();
+        let killed =
+            |(before, after): &(Instant, Instant)| call.began <= *after && call.ended >= *before;
+        assert!(!broken || kills.iter().any(killed), "broken off: {call:?}");
+    }
+}
+
 /// What the units of a row cost.
 fn price_of(row: &UsageRow) -> i64 {
     let unit = |face: &str| row.units[face].as_i64().unwrap_or(0);
@@ -139,6 +150,8 @@ mod bites {
             id: None,
             told,
             most: 100_000,
+            began: Instant::now(),
+            ended: Instant::now(),
         }
     }
 
@@ -203,6 +216,17 @@ mod bites {
         check(&call(Told::Unknown), None, 0, &[]);
         check(&call(Told::Unknown), Some(&row("complete")), price, &[]);
         check(&call(Told::Left), Some(&row("client_gone")), price, &[]);
+    }
+
+    #[test]
+    #[should_panic(expected = "broken off")]
+    fn an_answer_that_breaks_off_under_a_living_gateway_is_found() {
+        let before = Instant::now();
+        let mut broken = call(Told::Unknown);
+        broken.id = Some("id".to_owned());
+        check_broken(&[broken.clone()], &[(before, Instant::now())]);
+        let later = broken.ended + Duration::from_secs(1);
+        check_broken(&[broken], &[(later, later)]);
     }
 
     #[test]
