@@ -88,6 +88,10 @@ chaos rounds="20":
 storm calls="50000":
     TRUNKLINE_STORM_CALLS={{ calls }} cargo nextest run --profile long --locked -p trunkline-app --test faults --no-capture -E 'test(storm::)'
 
+# Video tasks of two nodes while they, their database and their upstreams break: long form, 10,000 tasks.
+films tasks="10000":
+    TRUNKLINE_FILMS={{ trim_start_match(tasks, "tasks=") }} cargo nextest run --profile long --locked -p trunkline-app --test faults --no-capture -E 'test(films::)'
+
 # Prices that change under load on two nodes: long form, a hundred changes.
 reload changes="100":
     TRUNKLINE_RELOAD={{ changes }} cargo nextest run --profile long --locked -p trunkline-app --test faults --no-capture -E 'test(reload::)'
@@ -100,6 +104,10 @@ streams count="1000" seconds="300":
 quotes pairs="10000":
     TRUNKLINE_QUOTES={{ pairs }} cargo nextest run --profile long --locked -p trunkline-gateway --test it --no-capture -E 'test(pairs::)'
 
+# Random videos of every model, each quoted, made and priced again from what was sent: long form.
+video-quotes cases="10000":
+    TRUNKLINE_VIDEOS={{ cases }} cargo nextest run --profile long --locked -p trunkline-gateway --test it --no-capture -E 'test(videos_quotes::)'
+
 # Words a second of the ledger beside its bare statements and beside one UPDATE per call.
 ledger-speed:
     cargo nextest run --cargo-profile release --profile long --locked -p trunkline-ledger --test speed --run-ignored all --no-capture
@@ -107,6 +115,10 @@ ledger-speed:
 # Buffers that a settlement, a lookup and a list touch at 2 and at 20 million usage rows.
 ledger-growth:
     cargo nextest run --profile long --locked -p trunkline-ledger --test growth --run-ignored all --no-capture
+
+# 1,000, 10,000 and 100,000 video tasks in flight at 300 polls a second: buffers, statements, CPU and lag of a poll.
+video-growth:
+    cargo nextest run --profile long --locked -p trunkline-gateway --test growth --run-ignored only --no-capture
 
 # Ten thousand models: time to build, load and change, memory, and the cost of a lookup beside ten.
 catalog-scale:
@@ -124,7 +136,7 @@ live provider:
 bench *words:
     ./scripts/bench {{ words }}
 
-# Adding a provider is one file and one folder: done in a copy of the tree (`just drill provider long`: every test).
+# Adding a provider or a family of video models touches what its page says: done in a copy of the tree (`just drill provider long`: every test).
 drill thing form="short":
     ./scripts/drill {{ thing }} {{ form }}
 

@@ -4,6 +4,7 @@
 
 mod check;
 mod layers;
+mod media;
 mod raw;
 
 use std::fmt;
@@ -11,8 +12,11 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use trunkline_gateway::VideoSettings;
+use trunkline_media::MediaSettings;
 use trunkline_terms::{NodeId, Secret};
 use trunkline_upstream::Roots;
+use trunkline_upstream::guarded::GuardedSettings;
 
 pub(crate) use layers::{DEFAULTS, environment, variable};
 
@@ -34,6 +38,11 @@ pub(crate) struct Config {
     /// Trusted beside the public ones.
     pub(crate) extra_roots: Roots,
     pub(crate) telemetry: Telemetry,
+    pub(crate) media: MediaSettings,
+    /// How long files are kept.
+    pub(crate) keep_media: Duration,
+    pub(crate) fetch: GuardedSettings,
+    pub(crate) video: VideoSettings,
 }
 
 /// The data-plane listener.

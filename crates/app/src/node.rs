@@ -11,12 +11,17 @@ use anyhow::Context as _;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use trunkline_db::{Database, SystemClock};
-use trunkline_gateway::{EdgeSettings, Gateway, Parts, Settings, Telemetry, TelemetrySettings};
+use trunkline_gateway::{
+    EdgeSettings, Gateway, Parts, Settings, Telemetry, TelemetrySettings, VideoJob,
+};
 use trunkline_keyring::{Keyring, SystemRandom};
 use trunkline_ledger::{Author, Ledger, LedgerSettings, LedgerTasks, partitions, recovery};
+use trunkline_media::{Media, MediaSettings};
 use trunkline_store::routes;
 use trunkline_terms::NodeId;
+use trunkline_upstream::guarded::{Guarded, GuardedSettings};
 use trunkline_upstream::{Client, Providers, Roots};
+use trunkline_worker::{tidy, video};
 
 use self::listeners::{Addresses, Listeners};
 
@@ -35,6 +40,8 @@ pub(crate) struct Plan {
     pub(crate) keyring: Keyring,
     pub(crate) providers: Providers,
     pub(crate) extra_roots: Roots,
+    pub(crate) media: MediaSettings,
+    pub(crate) fetch: GuardedSettings,
     pub(crate) settings: Settings,
     pub(crate) edge: SocketAddr,
     pub(crate) edge_settings: EdgeSettings,
@@ -72,10 +79,10 @@ impl Node {
         };
         let listeners = Listeners::bind(wanted, plan.edge_settings).await?;
         let addresses = listeners.addresses()?;
+        let settings = with_port(plan.settings, plan.edge, addresses.edge);
         let data = plan.data;
-        partitions::ensure(&data)
-            .await
-            .context("cannot make the ledger's partitions")?;
+        let made = partitions::ensure(&data).await;
+        made.context("cannot make the ledger's partitions")?;
         let opened = Ledger::open(data.clone(), &plan.name, LedgerSettings::default());
         let (ledger, ledger_tasks) = opened.await.context("cannot register this node")?;
         let author = ledger.author().clone();
@@ -87,8 +94,12 @@ impl Node {
             traces.spawn(exporter.run(traces_stopped));
             telemetry
         });
+        let media = Media::open(&plan.media);
+        let media = media.await.context("cannot open the media store")?;
         let gateway = Gateway::new(Parts {
-            settings: plan.settings,
+            fetcher: Guarded::new(plan.fetch)?,
+            media,
+            settings,
             ledger,
             data: data.clone(),
             providers: plan.providers,
@@ -98,10 +109,8 @@ impl Node {
             random: Arc::new(SystemRandom),
             telemetry,
         });
-        gateway
-            .refresh()
-            .await
-            .context("cannot read keys, channels and the catalog")?;
+        let read = gateway.refresh().await;
+        read.context("cannot read keys, channels and the catalog")?;
         let (stop_listening, stopped) = watch::channel(false);
         let (stop_fresh, fresh) = oneshot::channel();
         let (stop_jobs, jobs) = watch::channel(false);
@@ -113,7 +122,7 @@ impl Node {
             fresh.await;
             told.send_replace(true);
         });
-        tasks.spawn(gateway.clone().keep_counting(jobs.clone()));
+        start_jobs(&mut tasks, &gateway, &jobs);
         tasks.spawn(keep_house(data.clone(), author, jobs));
         Ok(Self {
             gateway,
@@ -163,6 +172,23 @@ impl Node {
         }
         drop(self.data.close().await);
     }
+}
+
+/// Links are made of the address that is really listened on.
+fn with_port(mut settings: Settings, wanted: SocketAddr, is: SocketAddr) -> Settings {
+    if wanted.port() == 0 {
+        settings.public_url = format!("http://{is}");
+    }
+    settings
+}
+
+/// Loops that run until they are told to stop.
+fn start_jobs(tasks: &mut JoinSet<()>, gateway: &Gateway, stop: &watch::Receiver<bool>) {
+    tasks.spawn(gateway.clone().keep_counting(stop.clone()));
+    for job in VideoJob::ALL {
+        tasks.spawn(video::run(gateway.clone(), job, stop.clone()));
+    }
+    tasks.spawn(tidy::run(gateway.clone(), stop.clone()));
 }
 
 /// The jobs of every node: whoever comes first does them.

@@ -122,6 +122,7 @@ fn words_faults(entry: &Entry) -> Vec<String> {
         ("resolutions", specs.resolutions.as_ref()),
         ("voices", specs.voices.as_ref()),
         ("response_formats", specs.response_formats.as_ref()),
+        ("request_fields", specs.request_fields.as_ref()),
     ];
     for (name, words) in lists {
         let Some(words) = words else { continue };

@@ -71,6 +71,16 @@ pub struct Specs {
     /// Reference recordings of one video.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_reference_audios: Option<u64>,
+    /// Which family of video models it is of, and which of its variants, such as `a_text`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub video_family: Option<String>,
+    /// Lengths that a video can have in seconds, the usual one first, where they are few.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub durations: Option<Vec<u64>>,
+    /// Request fields of a video model outside the families beyond those all know: a name at the top,
+    /// or one in `metadata` with that before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_fields: Option<Vec<String>>,
     /// Images of one call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_images: Option<u64>,

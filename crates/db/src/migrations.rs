@@ -13,7 +13,7 @@ pub(crate) struct Migration {
 }
 
 /// All of them.
-pub(crate) const MIGRATIONS: [Migration; 9] = [
+pub(crate) const MIGRATIONS: [Migration; 10] = [
     Migration {
         version: 20261115000100,
         name: "house",
@@ -58,6 +58,11 @@ pub(crate) const MIGRATIONS: [Migration; 9] = [
         version: 20261115050000,
         name: "workflows",
         sql: include_str!("../../../migrations/20261115050000_workflows.sql"),
+    },
+    Migration {
+        version: 20261115060000,
+        name: "video_tasks",
+        sql: include_str!("../../../migrations/20261115060000_video_tasks.sql"),
     },
 ];
 

@@ -365,7 +365,7 @@ fn not_there() -> Tried {
 }
 
 /// Other nodes should not try it either.
-fn remember_pause(gateway: &Gateway, credential: &LiveCredential, status: StatusCode) {
+pub(crate) fn remember_pause(gateway: &Gateway, credential: &LiveCredential, status: StatusCode) {
     let (data, id) = (gateway.inner.data.clone(), credential.id);
     gateway.inner.tasks.spawn(async move {
         let written = async {

@@ -67,6 +67,11 @@ impl Doors {
         }
     }
 
+    /// An account, whoever asks.
+    pub(crate) fn account(&self, account: AccountId) -> Option<Arc<Account>> {
+        self.read(|inner| inner.accounts.get(&account).map(Arc::clone))
+    }
+
     /// Whether it was read at all, for readiness.
     pub(crate) fn is_read(&self) -> bool {
         let inner = self.inner.read().unwrap_or_else(PoisonError::into_inner);

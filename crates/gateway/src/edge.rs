@@ -264,13 +264,18 @@ impl Shared {
         let address = caller_address(request.headers(), peer.ip(), proxies);
         let story = Story::begin(&self.gateway, &request, address);
         let format = paths::format_of(request.uri().path());
+        let is_legacy = paths::is_legacy_poll(request.method(), request.uri().path());
         let answered = if request.method() == Method::OPTIONS {
             preflight()
         } else {
             let answered = paths::answer(&self.gateway, &story, request).await;
             answered.unwrap_or_else(|fault| {
                 story.faulted(&fault);
-                reply::fault(&fault, story.id, format)
+                if is_legacy {
+                    reply::legacy_fault(&fault)
+                } else {
+                    reply::fault(&fault, story.id, format)
+                }
             })
         };
         let answered = with_ids(answered, story.id);

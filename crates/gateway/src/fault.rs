@@ -34,6 +34,16 @@ pub enum Kind {
     ModelNotFound,
     /// No such path or thing.
     NotFound,
+    /// No such task of this account.
+    TaskNotFound,
+    /// A link that does not hold, or not any more.
+    LinkRefused,
+    /// The task cannot be stopped.
+    NotCancellable,
+    /// The key of this call named another one.
+    IdempotencyConflict,
+    /// A call with this key is under way.
+    IdempotencyInFlight,
     /// The path exists, the method does not.
     MethodNotAllowed,
     /// The path is not spoken to over a WebSocket.
@@ -101,7 +111,11 @@ impl Kind {
             Self::InsufficientBalance | Self::BudgetExceeded | Self::MaxCostExceeded => {
                 StatusCode::PAYMENT_REQUIRED
             }
-            Self::ModelNotFound | Self::NotFound => StatusCode::NOT_FOUND,
+            Self::ModelNotFound | Self::NotFound | Self::TaskNotFound => StatusCode::NOT_FOUND,
+            Self::LinkRefused => StatusCode::FORBIDDEN,
+            Self::NotCancellable | Self::IdempotencyConflict | Self::IdempotencyInFlight => {
+                StatusCode::CONFLICT
+            }
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::NoWebSocket => StatusCode::UPGRADE_REQUIRED,
             Self::EndpointNotSupported | Self::Invalid(_) | Self::Rule(_) => {
@@ -148,6 +162,11 @@ impl Kind {
             Self::MaxCostExceeded => "max_cost_exceeded",
             Self::ModelNotFound => "model_not_found",
             Self::NotFound => "not_found",
+            Self::TaskNotFound => "task_not_found",
+            Self::LinkRefused => "link_refused",
+            Self::NotCancellable => "not_cancellable",
+            Self::IdempotencyConflict => "idempotency_conflict",
+            Self::IdempotencyInFlight => "idempotency_in_flight",
             Self::MethodNotAllowed => "method_not_allowed",
             Self::NoWebSocket => "websocket_not_supported",
             Self::EndpointNotSupported => "endpoint_not_supported",
@@ -179,12 +198,16 @@ impl Kind {
             Self::InsufficientBalance | Self::BudgetExceeded | Self::MaxCostExceeded => {
                 "insufficient_quota"
             }
-            Self::ModelNotFound | Self::NotFound => "not_found_error",
+            Self::ModelNotFound | Self::NotFound | Self::TaskNotFound => "not_found_error",
+            Self::LinkRefused => "permission_error",
             Self::MethodNotAllowed
             | Self::NoWebSocket
             | Self::EndpointNotSupported
             | Self::Invalid(_)
             | Self::Rule(_)
+            | Self::NotCancellable
+            | Self::IdempotencyConflict
+            | Self::IdempotencyInFlight
             | Self::QuoteExpired
             | Self::QuoteMismatch
             | Self::TooLarge
@@ -208,6 +231,7 @@ impl Kind {
             | Self::Overloaded
             | Self::Unavailable
             | Self::Draining
+            | Self::IdempotencyInFlight
             | Self::SlowBody => true,
             Self::InvalidKey
             | Self::ExpiredKey
@@ -220,6 +244,10 @@ impl Kind {
             | Self::MaxCostExceeded
             | Self::ModelNotFound
             | Self::NotFound
+            | Self::TaskNotFound
+            | Self::LinkRefused
+            | Self::NotCancellable
+            | Self::IdempotencyConflict
             | Self::MethodNotAllowed
             | Self::NoWebSocket
             | Self::EndpointNotSupported
@@ -234,7 +262,10 @@ impl Kind {
     }
 
     fn retry_after(&self) -> Option<u64> {
-        let waits = matches!(self, Self::Overloaded | Self::Unavailable | Self::Draining);
+        let waits = matches!(
+            self,
+            Self::Overloaded | Self::Unavailable | Self::Draining | Self::IdempotencyInFlight
+        );
         waits.then_some(1)
     }
 }
@@ -329,6 +360,11 @@ mod tests {
             Kind::MaxCostExceeded,
             Kind::ModelNotFound,
             Kind::NotFound,
+            Kind::TaskNotFound,
+            Kind::LinkRefused,
+            Kind::NotCancellable,
+            Kind::IdempotencyConflict,
+            Kind::IdempotencyInFlight,
             Kind::MethodNotAllowed,
             Kind::NoWebSocket,
             Kind::Invalid("previous_response_not_found"),
@@ -348,7 +384,20 @@ mod tests {
             Kind::Unavailable,
             Kind::Draining,
         ];
-        for kind in kinds {
+        let of_videos = [
+            "size_separator",
+            "tier_unpriced",
+            "clip_range",
+            "ratio_required",
+            "reference_count",
+            "reference_required",
+            "role_missing",
+            "type_string",
+            "unpriceable",
+            "InvalidParameter.TaskTypeConstraint",
+        ];
+        let of_videos = of_videos.map(|code| Kind::Rule(code.to_owned()));
+        for kind in kinds.into_iter().chain(of_videos) {
             let row = format!(
                 "<a id=\"{code}\"></a>`{code}` | {} |",
                 kind.status().as_u16(),

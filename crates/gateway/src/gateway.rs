@@ -8,14 +8,16 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName};
-use tokio::sync::{broadcast, oneshot, watch};
+use tokio::sync::{Semaphore, broadcast, oneshot, watch};
 use tokio_util::task::TaskTracker;
 use trunkline_catalog::{Routes, Sale};
 use trunkline_db::{Database, DbError, Session, revision};
 use trunkline_keyring::{Keyring, RandomSource};
 use trunkline_ledger::{Ledger, Outcome, recovery};
+use trunkline_media::Media;
 use trunkline_store::{catalog, channels};
 use trunkline_terms::{Clock, Moment, Money, RANDOM_BYTES, RequestId};
+use trunkline_upstream::guarded::Guarded;
 use trunkline_upstream::{Client, Providers};
 use trunkline_wire::{Format, InPath, Request};
 
@@ -37,6 +39,7 @@ use crate::shelf::{Shelf, ShelfError};
 use crate::story::Story;
 use crate::swap::Swap;
 use crate::telemetry::Telemetry;
+use crate::video::Pace;
 
 /// Finished calls that a slow watcher may be behind.
 const WATCHED_CALLS: usize = 256;
@@ -55,6 +58,10 @@ pub struct Parts {
     pub keyring: Keyring,
     /// The way out.
     pub client: Client,
+    /// Fetches what callers and upstreams name.
+    pub fetcher: Guarded,
+    /// Finished files and uploads.
+    pub media: Media,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Random bytes for ids.
@@ -80,6 +87,12 @@ pub(crate) struct Inner {
     pub(crate) rounds: Rounds,
     pub(crate) roster: Swap<Roster>,
     pub(crate) client: Client,
+    pub(crate) fetcher: Guarded,
+    pub(crate) media: Media,
+    /// How often video vendors are asked.
+    pub(crate) pace: Pace,
+    /// Room for jobs of video tasks.
+    pub(crate) video_room: Arc<Semaphore>,
     pub(crate) tasks: TaskTracker,
     pub(crate) numbers: Numbers,
     pub(crate) telemetry: Option<Telemetry>,
@@ -114,7 +127,6 @@ impl Gateway {
     #[must_use]
     pub fn new(parts: Parts) -> Self {
         let inner = Inner {
-            settings: parts.settings,
             ledger: parts.ledger,
             data: parts.data,
             doors: Doors::new(),
@@ -123,6 +135,10 @@ impl Gateway {
             rounds: Rounds::new(),
             roster: Swap::new(Roster::default()),
             client: parts.client,
+            fetcher: parts.fetcher,
+            media: parts.media,
+            pace: Pace::default(),
+            video_room: Arc::new(Semaphore::new(parts.settings.video.at_once)),
             tasks: TaskTracker::new(),
             numbers: Numbers::default(),
             telemetry: parts.telemetry,
@@ -133,6 +149,7 @@ impl Gateway {
             flight: Flight::default(),
             draining: AtomicBool::new(false),
             calls: broadcast::channel(WATCHED_CALLS).0,
+            settings: parts.settings,
         };
         Self {
             inner: Arc::new(inner),
@@ -403,6 +420,11 @@ impl Gateway {
 // === impl Inner ===
 
 impl Inner {
+    /// Random bytes; none if the system has none.
+    pub(crate) fn fill_random(&self, bytes: &mut [u8]) -> Option<()> {
+        self.random.fill(bytes).ok()
+    }
+
     /// Tells of a call that ended.
     pub(crate) fn tell(&self, line: CallLine) {
         let numbers = &self.numbers;

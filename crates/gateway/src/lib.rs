@@ -45,6 +45,7 @@ mod stored;
 mod story;
 mod swap;
 mod telemetry;
+mod video;
 
 pub use admin::Admin;
 pub use caller::Holder;
@@ -56,3 +57,4 @@ pub use reply::{Answered, Reply};
 pub use settings::Settings;
 pub use shelf::{Shelf, ShelfError};
 pub use telemetry::{ALL_PER_THOUSAND, Exporter, Telemetry, TelemetrySettings};
+pub use video::{VideoJob, VideoSettings};

@@ -39,6 +39,8 @@ pub(crate) struct Numbers {
     pub(crate) first_byte: ByStream,
     /// From the request to the end.
     pub(crate) duration: ByStream,
+    /// How late jobs of video tasks are taken.
+    pub(crate) job_lag: Histogram,
     /// Calls that were refused or failed, by the word for why.
     pub(crate) faults: Words,
     models: Mutex<HashMap<String, ModelNumbers>>,

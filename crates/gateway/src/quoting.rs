@@ -16,6 +16,7 @@ use crate::gateway::Gateway;
 use crate::locking::{Lock, QUOTE_SECONDS, body_hash};
 use crate::quoted::Quoted;
 use crate::reply::{Answered, json as answer};
+use crate::video::{WORD as VIDEOS, is_video};
 
 /// Output tokens of an answer of which nothing is known.
 const USUAL_OUTPUT: u64 = 512;
@@ -37,7 +38,7 @@ struct Ask<'a> {
 
 impl Gateway {
     /// Quotes a call of any endpoint that has a price.
-    pub(crate) fn quote(
+    pub(crate) async fn quote(
         &self,
         caller: Caller,
         headers: &HeaderMap,
@@ -52,8 +53,13 @@ impl Gateway {
             let text = format!("send {{\"endpoint\": …, \"body\": {{…}}}}: {error}");
             invalid("endpoint", text)
         })?;
+        if is_video(&ask.endpoint) {
+            let wanted = Bytes::copy_from_slice(ask.body.get().as_bytes());
+            return self.quote_video(caller, headers, &wanted).await;
+        }
         let entrance = entrance_of(&ask.endpoint).ok_or_else(|| {
-            let known: Vec<&str> = ENTRANCES.iter().map(|door| door.word).collect();
+            let words = ENTRANCES.iter().map(|door| door.word);
+            let known: Vec<&str> = words.chain([VIDEOS]).collect();
             let text = format!("quotes are given for {}", known.join(", "));
             invalid("endpoint", text)
         })?;

@@ -15,9 +15,10 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use trunkline_catalog::Entry;
 use trunkline_terms::{Money, RequestId};
+use trunkline_video::shapes::legacy_error;
 use trunkline_wire::{Format, error_body};
 
-use crate::fault::Fault;
+use crate::fault::{Fault, Kind};
 
 /// The body of every answer.
 #[derive(Debug)]
@@ -108,11 +109,29 @@ pub(crate) fn pieces(pieces: mpsc::Receiver<Bytes>, content_type: &'static str) 
 
 /// A fault in the shape of the interface that was called.
 pub(crate) fn fault(fault: &Fault, request: RequestId, format: Format) -> Answered {
-    let body = error_body(format, &fault.trouble(request));
-    let mut answer = json(fault.kind.status(), &body);
+    faulted(fault, &error_body(format, &fault.trouble(request)))
+}
+
+/// The same for whoever polls a video by the older path.
+pub(crate) fn legacy_fault(fault: &Fault) -> Answered {
+    faulted(fault, &legacy_error(fault.kind.code(), &fault.message))
+}
+
+fn faulted(fault: &Fault, body: &Value) -> Answered {
+    let mut answer = json(fault.kind.status(), body);
     if let Some(seconds) = fault.retry_after {
         let headers = answer.headers_mut();
         headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    // Libraries of the vendors retry every 409 unless they are told.
+    if matches!(
+        fault.kind,
+        Kind::IdempotencyConflict | Kind::IdempotencyInFlight
+    ) {
+        let name = HeaderName::from_static("x-should-retry");
+        let may = fault.kind.is_retryable();
+        let word = HeaderValue::from_static(if may { "true" } else { "false" });
+        answer.headers_mut().insert(name, word);
     }
     answer
 }

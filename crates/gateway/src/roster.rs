@@ -10,7 +10,7 @@ use trunkline_store::channels::{
     Channel, ChannelId, ChannelState, CostBook, Credential, CredentialId, credential_context,
     proxy_context,
 };
-use trunkline_terms::{Moment, Secret};
+use trunkline_terms::{EndpointType, Moment, Secret};
 use trunkline_upstream::{Deadlines, Opened, Provider, Providers, Proxy};
 use trunkline_wire::Format;
 
@@ -212,8 +212,9 @@ impl Live {
             .ok_or("its provider is unknown")?
             .clone();
         let talks = |format: &Format| provider.speaks(spoken_as(*format));
-        if !Format::ALL.iter().any(talks) {
-            return Err("its provider holds no conversations");
+        let films = provider.serves(EndpointType::OpenaiVideo);
+        if !films && !Format::ALL.iter().any(talks) {
+            return Err("its provider holds no conversations and makes no videos");
         }
         let base = row.base_url.as_deref().or(provider.base_url.as_deref());
         let base = base.ok_or("it has no address")?.trim_end_matches('/');

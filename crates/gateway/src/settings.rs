@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::video::VideoSettings;
+
 /// How the gateway behaves.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -37,6 +39,14 @@ pub struct Settings {
     pub health: Duration,
     /// How long keys may be used without having been compared.
     pub stale_after: Duration,
+    /// What links are made of: scheme and host, without a slash at the end.
+    pub public_url: String,
+    /// How long files are kept.
+    pub keep_media: Duration,
+    /// Largest file of a finished task.
+    pub max_file_bytes: u64,
+    /// Video tasks.
+    pub video: VideoSettings,
 }
 
 impl Default for Settings {
@@ -58,6 +68,10 @@ impl Default for Settings {
             refresh: Duration::from_secs(1),
             health: Duration::from_secs(30),
             stale_after: Duration::from_secs(120),
+            public_url: "http://127.0.0.1:8080".to_owned(),
+            keep_media: Duration::from_secs(7 * 86_400),
+            max_file_bytes: 4_000_000_000,
+            video: VideoSettings::default(),
         }
     }
 }

@@ -36,6 +36,7 @@ pub(crate) struct GenerationKeys {
     media_links: PurposeKeys,
     cookies: PurposeKeys,
     idempotent_answers: PurposeKeys,
+    tasks: PurposeKeys,
 }
 
 /// The keys of one purpose. The bytes are kept and not the ciphers made of them, because only the
@@ -128,6 +129,7 @@ impl GenerationKeys {
             media_links: PurposeKeys::derive(&hkdf, Purpose::MediaLinks)?,
             cookies: PurposeKeys::derive(&hkdf, Purpose::Cookies)?,
             idempotent_answers: PurposeKeys::derive(&hkdf, Purpose::IdempotentAnswers)?,
+            tasks: PurposeKeys::derive(&hkdf, Purpose::Tasks)?,
         })
     }
 
@@ -139,6 +141,7 @@ impl GenerationKeys {
             Purpose::MediaLinks => &self.media_links,
             Purpose::Cookies => &self.cookies,
             Purpose::IdempotentAnswers => &self.idempotent_answers,
+            Purpose::Tasks => &self.tasks,
         }
     }
 }

@@ -17,19 +17,22 @@ pub enum Purpose {
     Cookies,
     /// Answers kept for an idempotency key.
     IdempotentAnswers,
+    /// Prompts and links of tasks.
+    Tasks,
 }
 
 // === impl Purpose ===
 
 impl Purpose {
     /// Every purpose.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Credentials,
         Self::SealedIds,
         Self::Quotes,
         Self::MediaLinks,
         Self::Cookies,
         Self::IdempotentAnswers,
+        Self::Tasks,
     ];
 
     /// The word that stands in derivations and seals. It never changes.
@@ -42,6 +45,7 @@ impl Purpose {
             Self::MediaLinks => "media-links",
             Self::Cookies => "cookies",
             Self::IdempotentAnswers => "idempotent-answers",
+            Self::Tasks => "tasks",
         }
     }
 }

@@ -83,7 +83,7 @@ impl Side<'_> {
         let (name, text) = match &self.provider.auth {
             Auth::Bearer => (AUTHORIZATION, format!("Bearer {key}")),
             Auth::Header(name) => (HeaderName::from_bytes(name.as_bytes())?, key.to_owned()),
-            Auth::SigV4(_) | Auth::GoogleServiceAccount => {
+            Auth::SigV4(_) | Auth::GoogleServiceAccount | Auth::KlingToken => {
                 anyhow::bail!("a vendor that wants a signature cannot be asked yet")
             }
         };

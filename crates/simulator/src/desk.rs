@@ -8,6 +8,7 @@ use crate::fault::{Fault, Rule};
 use crate::house::House;
 use crate::refusal::{Refusal, shown};
 use crate::truth::Shown;
+use crate::video::VideoJob;
 
 /// A status and a JSON document.
 pub(crate) struct DeskAnswer {
@@ -46,6 +47,10 @@ pub(crate) fn answer(
             house.truth.forget();
             done()
         }
+        ("/jobs", "GET") => DeskAnswer {
+            status: 200,
+            body: jobs(house),
+        },
         ("/rules", "POST") => match body {
             Ok(body) => add_rule(house, &body),
             Err(_) => complaint(413, "a rule is a small JSON document"),
@@ -54,9 +59,19 @@ pub(crate) fn answer(
             house.plans().clear();
             done()
         }
-        ("/truth" | "/rules", _) => complaint(405, "this path does not take that method"),
-        _ => complaint(404, "there is /_simulator/truth and /_simulator/rules"),
+        ("/truth" | "/rules" | "/jobs", _) => complaint(405, "this path does not take that method"),
+        _ => complaint(
+            404,
+            "there is /_simulator/truth, /_simulator/jobs and /_simulator/rules",
+        ),
     }
+}
+
+/// Every video job with how far it is.
+fn jobs(house: &House) -> String {
+    let shown = |job: &VideoJob| serde_json::json!({ "job": job, "phase": job.phase() });
+    let all: Vec<serde_json::Value> = house.jobs.all().iter().map(shown).collect();
+    serde_json::json!({ "jobs": all }).to_string()
 }
 
 /// `?after=NUMBER&limit=COUNT`; both may be left out.

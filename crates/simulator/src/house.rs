@@ -14,6 +14,7 @@ use crate::simulator::{AwsKey, Settings};
 use crate::text::hex;
 use crate::truth::Truth;
 use crate::vertex::Tokens;
+use crate::video::{Jobs, VideoSettings};
 
 /// The shared state of one simulator.
 #[derive(Debug)]
@@ -27,6 +28,9 @@ pub(crate) struct House {
     pub(crate) gemini: Memory,
     /// Access tokens of Vertex AI.
     pub(crate) vertex: Tokens,
+    /// Video jobs of all vendors.
+    pub(crate) jobs: Jobs,
+    pub(crate) video: VideoSettings,
     /// Set before connections are ended, so that nobody is said to have left.
     pub(crate) is_closing: AtomicBool,
     plans: Mutex<Plans>,
@@ -50,6 +54,8 @@ impl House {
             truth: Truth::new(settings.max_truth),
             gemini: Memory::default(),
             vertex: Tokens::new(settings.vertex, started_micros),
+            jobs: Jobs::default(),
+            video: settings.video,
             is_closing: AtomicBool::new(false),
             plans: Mutex::default(),
             shelf: Mutex::default(),

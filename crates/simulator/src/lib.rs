@@ -38,6 +38,7 @@ mod small;
 mod text;
 mod truth;
 mod vertex;
+mod video;
 mod written;
 
 pub use fault::{Fault, Rule};
@@ -45,3 +46,4 @@ pub use responses::Spelling;
 pub use simulator::{AwsKey, Settings, Simulator};
 pub use truth::Served;
 pub use vertex::{ServiceAccount, VertexSettings};
+pub use video::{Phase, VideoJob, VideoSettings};

@@ -27,6 +27,7 @@ use crate::script::Script;
 use crate::small;
 use crate::truth::Served;
 use crate::vertex;
+use crate::video::{self, Taken};
 
 /// A request that was read and is on record.
 pub(crate) struct Read {
@@ -85,6 +86,10 @@ pub(crate) async fn serve(
     if let Some(refusal) = too_large {
         return Ok(read.refuse(&refusal));
     }
+    let read = match video::serve(read).await {
+        Taken::Yes(answer) => return answer,
+        Taken::No(read) => read,
+    };
     // The key comes before the path: a stranger does not learn what there is.
     if read.key.is_empty() {
         return Ok(read.refuse(&Refusal::no_key()));

@@ -19,6 +19,7 @@ use crate::house::House;
 use crate::server;
 use crate::truth::Served;
 use crate::vertex::VertexSettings;
+use crate::video::{VideoJob, VideoSettings};
 
 /// How a simulator is set up.
 #[derive(Clone, Debug)]
@@ -33,6 +34,8 @@ pub struct Settings {
     pub max_truth: usize,
     /// How Vertex AI lets clients in.
     pub vertex: VertexSettings,
+    /// How long video jobs take.
+    pub video: VideoSettings,
 }
 
 /// A pair of AWS credentials.
@@ -80,6 +83,7 @@ impl Default for Settings {
             aws_keys: vec![AwsKey::simulators()],
             max_truth: 200_000,
             vertex: VertexSettings::default(),
+            video: VideoSettings::default(),
         }
     }
 }
@@ -159,6 +163,12 @@ impl Simulator {
     #[must_use]
     pub fn truth(&self) -> Vec<Served> {
         self.house.truth.all()
+    }
+
+    /// A copy of all video jobs, oldest first.
+    #[must_use]
+    pub fn video_jobs(&self) -> Vec<VideoJob> {
+        self.house.jobs.all()
     }
 
     /// Drops all records. Numbers go on.

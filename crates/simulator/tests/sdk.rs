@@ -2,7 +2,7 @@
 //! nearest thing to the vendors that a machine without their services has.
 
 use serde_json::json;
-use trunkline_simulator::AwsKey;
+use trunkline_simulator::{AwsKey, Settings, VideoSettings};
 
 use run::{EMAIL, GoogleKey, KEY, reads, started, started_with};
 
@@ -19,6 +19,14 @@ async fn the_vendors_sdk_is_content_with_responses() {
     let simulator = started().await;
     let base_url = simulator.base_url();
     reads(&simulator, "responses.py", &[&base_url, KEY]).await;
+    simulator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_vendors_sdk_is_content_with_videos() {
+    let simulator = started().await;
+    let base_url = simulator.base_url();
+    reads(&simulator, "openai_videos.py", &[&base_url, KEY]).await;
     simulator.stop().await;
 }
 
@@ -60,6 +68,32 @@ async fn googles_sdk_is_content_with_the_simulator_and_with_its_vertex() {
     let tokens = truth.iter().filter(|served| served.path == "/token");
     assert!(tokens.clone().any(|served| served.status == 200));
     assert!(tokens.clone().any(|served| served.status == 400));
+    simulator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn arks_sdk_is_content_with_the_simulators_video_jobs() {
+    let settings = Settings {
+        video: VideoSettings {
+            wait_millis: 300,
+            run_millis: 600,
+            ..VideoSettings::default()
+        },
+        ..Settings::default()
+    };
+    let simulator = started_with(settings).await;
+    let root = format!("http://{}", simulator.address());
+    reads(&simulator, "ark_video.py", &[&root, KEY]).await;
+    let made = simulator.video_jobs();
+    assert!(made.len() >= 3 && made.iter().all(|job| job.vendor == "ark"));
+    simulator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn alibabas_sdk_is_content_with_the_video_jobs_of_dashscope() {
+    let simulator = started().await;
+    let base_url = format!("http://{}/api/v1", simulator.address());
+    reads(&simulator, "dashscope_video.py", &[&base_url, KEY]).await;
     simulator.stop().await;
 }
 

@@ -1,7 +1,7 @@
 //! Tables that are not money: who the customers are, which keys they hold with which policy, and the
 //! channels to upstreams and workflow records.
 //!
-//! One file per family of tables: [`accounts`], [`keys`], [`channels`], [`workflows`]. What a key may do is a
+//! One file per family of tables: [`accounts`], [`keys`], [`channels`], [`workflows`], [`tasks`]. What a key may do is a
 //! [`Policy`], checked once, when it is made. Every change takes the next number of its topic, so that
 //! nodes which keep these tables in memory can follow them.
 //!
@@ -27,6 +27,7 @@ pub mod keys;
 mod network;
 mod policy;
 pub mod routes;
+pub mod tasks;
 pub mod workflows;
 pub mod zones;
 

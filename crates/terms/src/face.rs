@@ -15,7 +15,7 @@ pub enum Face {
     CacheWrite,
     /// Input tokens written to a prompt cache for one hour.
     CacheWrite1h,
-    /// Input tokens of images.
+    /// Input tokens of images, or pictures that a video is made with.
     ImageInput,
     /// Output tokens of images.
     ImageOutput,
@@ -162,7 +162,7 @@ impl BillingUnit {
     pub const fn may_price(self, face: Face) -> bool {
         match self {
             Self::Tokens => matches!(face.side(), Side::Input | Side::Output),
-            Self::PerSecond => matches!(face, Face::VideoSecond),
+            Self::PerSecond => matches!(face, Face::VideoSecond | Face::ImageInput),
             Self::PerCall => matches!(face, Face::PerCall),
             Self::Characters => matches!(face, Face::Input),
             Self::AudioDuration => matches!(face, Face::AudioInput),

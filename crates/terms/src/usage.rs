@@ -39,6 +39,8 @@ pub enum Bucket {
     VideoSeconds,
     /// Calls, or images.
     Calls,
+    /// Pictures that a video is made with, beyond those that are free.
+    ReferenceImages,
 }
 
 /// What was measured.
@@ -78,6 +80,7 @@ impl Bucket {
             Self::AudioSeconds => (BillingUnit::AudioDuration, Face::AudioInput),
             Self::VideoSeconds => (BillingUnit::PerSecond, Face::VideoSecond),
             Self::Calls => (BillingUnit::PerCall, Face::PerCall),
+            Self::ReferenceImages => (BillingUnit::PerSecond, Face::ImageInput),
         };
         (unit == billed_by).then_some(face)
     }
@@ -218,6 +221,10 @@ mod tests {
         assert_eq!(
             Bucket::VideoSeconds.face(BillingUnit::PerSecond),
             Some(Face::VideoSecond)
+        );
+        assert_eq!(
+            Bucket::ReferenceImages.face(BillingUnit::PerSecond),
+            Some(Face::ImageInput)
         );
         assert_eq!(Bucket::Characters.face(BillingUnit::Tokens), None);
     }

@@ -115,11 +115,7 @@ impl Client {
 
     /// A client that trusts the public roots and others.
     pub fn with_roots(connect_timeout: Duration, extra: &Roots) -> Result<Self, ClientError> {
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let tls = rustls::ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()?
-            .with_root_certificates(extra.store()?)
-            .with_no_client_auth();
+        let tls = tls(extra)?;
         Ok(Self {
             direct: Pools::new(&tls, None, connect_timeout),
             connect_timeout,
@@ -182,6 +178,15 @@ impl Client {
         shelf.insert(way, made.clone());
         made
     }
+}
+
+/// TLS that trusts the public roots and others.
+pub(crate) fn tls(extra: &Roots) -> Result<rustls::ClientConfig, ClientError> {
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    Ok(rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .with_root_certificates(extra.store()?)
+        .with_no_client_auth())
 }
 
 fn request_of(call: Outgoing<'_>) -> Result<Request<Full<Bytes>>, SendError> {

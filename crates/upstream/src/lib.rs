@@ -13,6 +13,7 @@
 
 mod client;
 mod eventstream;
+pub mod guarded;
 mod opened;
 mod providers;
 

@@ -2,6 +2,7 @@
 //! each call, or a token that is fetched and kept for a while. No secret is in any error or `Debug`.
 
 mod google;
+mod kling;
 mod sigv4;
 
 use std::fmt;
@@ -10,6 +11,7 @@ use http::{HeaderName, HeaderValue, header};
 use trunkline_terms::{Moment, Secret};
 
 use self::google::ServiceAccount;
+use self::kling::KeyPair;
 use self::sigv4::Keys;
 use crate::client::{Client, Outgoing, SendError};
 use crate::providers::Auth;
@@ -27,6 +29,7 @@ enum Kind {
     },
     SigV4(Keys),
     Google(Box<ServiceAccount>),
+    Kling(KeyPair),
 }
 
 /// Why a credential cannot be used.
@@ -57,6 +60,10 @@ impl Opened {
             }
             Auth::SigV4(service) => Kind::SigV4(Keys::read(service, secret)?),
             Auth::GoogleServiceAccount => Kind::Google(Box::new(ServiceAccount::read(secret)?)),
+            Auth::KlingToken => match KeyPair::read(secret) {
+                Some(keys) => Kind::Kling(keys),
+                None => fixed(header::AUTHORIZATION, bearer(secret)?, secret),
+            },
         }))
     }
 
@@ -79,6 +86,12 @@ impl Opened {
                 })?;
                 Ok(vec![(header::AUTHORIZATION, value)])
             }
+            Kind::Kling(keys) => {
+                let value = bearer(&keys.token(now)).map_err(|_| {
+                    SendError::NotSent("the token cannot stand in a header".to_owned())
+                })?;
+                Ok(vec![(header::AUTHORIZATION, value)])
+            }
         }
     }
 
@@ -89,6 +102,7 @@ impl Opened {
             Kind::Fixed { secret, .. } => vec![secret.clone()],
             Kind::SigV4(keys) => keys.secrets(),
             Kind::Google(account) => account.secrets(),
+            Kind::Kling(keys) => keys.secrets(),
         }
     }
 }
@@ -99,6 +113,7 @@ impl fmt::Debug for Opened {
             Kind::Fixed { .. } => "Opened(a header)",
             Kind::SigV4(_) => "Opened(an AWS key)",
             Kind::Google(_) => "Opened(a service account)",
+            Kind::Kling(_) => "Opened(a pair of keys)",
         })
     }
 }

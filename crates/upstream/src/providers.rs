@@ -62,6 +62,8 @@ pub enum Auth {
     SigV4(String),
     /// As a bearer token that a Google service account is given for its signature.
     GoogleServiceAccount,
+    /// As Kling wants it: a pair of keys signs a token for each call, an API key is a bearer.
+    KlingToken,
 }
 
 /// An oddity that code knows how to meet.
@@ -207,6 +209,7 @@ impl Auth {
             Self::Header(name) => format!("header:{name}"),
             Self::SigV4(service) => format!("sigv4:{service}"),
             Self::GoogleServiceAccount => "google_service_account".to_owned(),
+            Self::KlingToken => "kling_token".to_owned(),
         }
     }
 }

@@ -17,10 +17,12 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::oneshot;
 use trunkline_db::{PoolSettings, Role, SystemClock, connect};
-use trunkline_gateway::{CallLine, EdgeSettings, Gateway, Settings};
+use trunkline_gateway::{CallLine, EdgeSettings, Gateway, Settings, VideoSettings};
 use trunkline_keyring::{Document, FileSource, Keyring, SystemRandom};
+use trunkline_media::{MediaSettings, Place};
 use trunkline_simulator::{Settings as SimulatorSettings, Simulator};
 use trunkline_terms::{Clock as _, NodeId, Secret};
+use trunkline_upstream::guarded::GuardedSettings;
 
 use self::postgres::OwnPostgres;
 use crate::config::Config;
@@ -30,6 +32,10 @@ use crate::output::Output;
 /// Where a lasting one keeps its things, below the current directory.
 const FOLDER: &str = ".trunkline-dev";
 const DRAIN: Duration = Duration::from_secs(2);
+/// Files that a run may leave on the disk.
+const MEDIA_BYTES: u64 = 2_000_000_000;
+/// The simulator's videos are quick.
+const POLL: Duration = Duration::from_millis(500);
 
 /// What is wanted of it.
 #[derive(Debug, Clone, Copy)]
@@ -86,7 +92,9 @@ async fn serve(
         keyring,
         providers: super::channel::providers(config)?,
         extra_roots: config.extra_roots.clone(),
-        settings: Settings::default(),
+        media: media(folder),
+        fetch: fetch(config)?,
+        settings: settings(config),
         edge: listen(config.edge.listen),
         edge_settings: EdgeSettings::default(),
         console: listen(config.console_listen),
@@ -119,6 +127,35 @@ async fn serve(
     node.stop(DRAIN).await;
     simulator.stop().await;
     Ok(())
+}
+
+/// Files lie beside the rest.
+fn media(folder: &Folder) -> MediaSettings {
+    MediaSettings {
+        place: Place::Directory(folder.path.join("media")),
+        budget_bytes: Some(MEDIA_BYTES),
+    }
+}
+
+/// Everything here is on this machine, files of callers included.
+fn fetch(config: &Config) -> anyhow::Result<GuardedSettings> {
+    Ok(GuardedSettings {
+        allowed: vec!["127.0.0.0/8".parse()?, "::1/128".parse()?],
+        denied_suffixes: Vec::new(),
+        has_high_ports: true,
+        ..config.fetch.clone()
+    })
+}
+
+fn settings(config: &Config) -> Settings {
+    Settings {
+        public_url: config.edge.public_url.clone(),
+        video: VideoSettings {
+            poll_first: POLL,
+            ..config.video.clone()
+        },
+        ..Settings::default()
+    }
 }
 
 /// Until Ctrl-C, a polite kill, or the end of input.
@@ -187,6 +224,12 @@ Try it:
 
   node -e \"const O = require('openai'); new O({{baseURL: '{base_url}', apiKey: '{key}'}}).chat.completions.create(\\
     {{model: 'sim-fast', messages: [{{role: 'user', content: 'Hello'}}]}}).then(r => console.log(r.choices[0].message.content))\"
+
+  A video, paid when it is taken, refunded if it fails:
+
+  python -c \"from openai import OpenAI; c = OpenAI(base_url='{base_url}', api_key='{key}'); \\
+    v = c.videos.create_and_poll(model='sim-video', prompt='A cat', seconds='4'); \\
+    c.videos.download_content(v.id).write_to_file('cat.mp4'); print(v.status, v.metadata['cost_usd'], 'USD')\"
 
 Every call is shown here with what it cost. Ctrl-C stops everything.
 "

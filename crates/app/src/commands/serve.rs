@@ -22,7 +22,14 @@ pub(super) async fn run(config: &Config, output: &Output) -> anyhow::Result<Exit
         keyring: keyring::open(config)?,
         providers: channel::providers(config)?,
         extra_roots: config.extra_roots.clone(),
-        settings: Settings::default(),
+        media: config.media.clone(),
+        fetch: config.fetch.clone(),
+        settings: Settings {
+            public_url: config.edge.public_url.clone(),
+            keep_media: config.keep_media,
+            video: config.video.clone(),
+            ..Settings::default()
+        },
         edge: config.edge.listen,
         edge_settings: EdgeSettings {
             trusted_proxies: config.edge.trusted_proxies.clone(),

@@ -28,7 +28,7 @@ const MAX_TIMEOUT_MS: i64 = 3_600_000;
 /// Where a collector takes traces, below its address.
 const TRACES_PATH: &str = "/v1/traces";
 
-struct Check<'a> {
+pub(super) struct Check<'a> {
     layers: &'a Layers,
     findings: Vec<Finding>,
 }
@@ -66,10 +66,20 @@ pub(super) fn config(layers: &Layers) -> Result<Config, Vec<Finding>> {
     let folder = raw.providers.folder;
     let extra_roots = check.extra_roots(&raw.upstream.extra_roots);
     let telemetry = check.telemetry(&raw.telemetry);
+    let media = check.media(raw.media);
+    let fetch = extra_roots
+        .as_ref()
+        .and_then(|roots| check.fetch(&raw.fetch, roots));
+    let video = check.video(&raw.video);
     let drain = in_range(raw.edge.drain_seconds, 0, MAX_DRAIN_SECONDS);
     let drain = check.take("edge.drain_seconds", drain);
     let whole = (|| {
+        let (media, keep_media) = media?;
         Some(Config {
+            media,
+            keep_media,
+            fetch: fetch?,
+            video: video?,
             edge: edge?,
             console_listen: console_listen?,
             admin_listen: admin_listen?,
@@ -91,7 +101,7 @@ pub(super) fn config(layers: &Layers) -> Result<Config, Vec<Finding>> {
 // === impl Check ===
 
 impl Check<'_> {
-    fn say(&mut self, key: &str, problem: String) {
+    pub(super) fn say(&mut self, key: &str, problem: String) {
         let from = self.layers.origin(key).to_owned();
         self.findings.push(Finding {
             key: key.to_owned(),
@@ -100,7 +110,7 @@ impl Check<'_> {
         });
     }
 
-    fn take<T>(&mut self, key: &str, value: Result<T, String>) -> Option<T> {
+    pub(super) fn take<T>(&mut self, key: &str, value: Result<T, String>) -> Option<T> {
         value.map_err(|problem| self.say(key, problem)).ok()
     }
 
@@ -281,7 +291,7 @@ impl Check<'_> {
     }
 }
 
-fn in_range(value: i64, least: i64, most: i64) -> Result<u64, String> {
+pub(super) fn in_range(value: i64, least: i64, most: i64) -> Result<u64, String> {
     let legal = (least..=most).contains(&value);
     let number = u64::try_from(value).ok().filter(|_| legal);
     number.ok_or_else(|| format!("must be from {least} to {most}"))

@@ -16,6 +16,9 @@ pub(super) struct RawConfig {
     pub(super) providers: RawProviders,
     pub(super) upstream: RawUpstream,
     pub(super) telemetry: RawTelemetry,
+    pub(super) media: RawMedia,
+    pub(super) fetch: RawFetch,
+    pub(super) video: RawVideo,
 }
 
 #[derive(Debug, Deserialize)]
@@ -77,4 +80,36 @@ pub(super) struct RawUpstream {
 pub(super) struct RawTelemetry {
     pub(super) otlp_endpoint: String,
     pub(super) sample_per_thousand: i64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawMedia {
+    pub(super) directory: String,
+    pub(super) budget_gb: i64,
+    pub(super) keep_days: i64,
+    pub(super) s3_bucket: String,
+    pub(super) s3_endpoint: String,
+    pub(super) s3_region: String,
+    pub(super) s3_path_style: bool,
+    pub(super) s3_access_key: Secret,
+    pub(super) s3_secret_key: Secret,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawFetch {
+    pub(super) allowed_networks: Vec<String>,
+    pub(super) high_ports: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawVideo {
+    pub(super) poll_first_ms: i64,
+    pub(super) poll_most_ms: i64,
+    pub(super) deadline_seconds: i64,
+    pub(super) queue_seconds: i64,
+    pub(super) call_ms: i64,
+    pub(super) lease_ms: i64,
 }

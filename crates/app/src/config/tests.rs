@@ -4,6 +4,8 @@ use std::io::Write as _;
 use std::path::Path;
 
 use super::layers::Layers;
+use trunkline_media::Place;
+
 use super::*;
 
 fn from_text(text: &str, environment: &[(&str, &str)]) -> Result<Config, Vec<Finding>> {
@@ -91,7 +93,7 @@ fn every_key_can_be_overridden_by_the_environment() {
     let keys = Layers::read(Some(Path::new("/dev/null")), &[])
         .unwrap()
         .keys();
-    assert_eq!(keys.len(), 22, "{keys:?}");
+    assert_eq!(keys.len(), 39, "{keys:?}");
     // One good value for each key, so that a key without a row here fails the test.
     let good = [
         ("edge.listen", "127.0.0.1:1"),
@@ -116,6 +118,23 @@ fn every_key_can_be_overridden_by_the_environment() {
         ("edge.tls_key", "/etc/key.pem"),
         ("telemetry.otlp_endpoint", "http://collector:4318/"),
         ("telemetry.sample_per_thousand", "12"),
+        ("media.directory", "/srv/media"),
+        ("media.budget_gb", "13"),
+        ("media.keep_days", "14"),
+        ("media.s3_bucket", "films"),
+        ("media.s3_endpoint", "https://s3.example"),
+        ("media.s3_region", "eu-1"),
+        ("media.s3_path_style", "false"),
+        ("media.s3_access_key", "id"),
+        ("media.s3_secret_key", "secret"),
+        ("fetch.allowed_networks", "10.0.0.0/8, ::1/128"),
+        ("fetch.high_ports", "true"),
+        ("video.poll_first_ms", "15"),
+        ("video.poll_most_ms", "16"),
+        ("video.deadline_seconds", "17"),
+        ("video.queue_seconds", "18"),
+        ("video.call_ms", "19"),
+        ("video.lease_ms", "20"),
     ];
     for key in &keys {
         let (_, value) = good.iter().find(|(name, _)| name == key).unwrap();
@@ -157,6 +176,10 @@ fn every_key_can_be_overridden_by_the_environment() {
     let traces = config.telemetry.traces.unwrap().to_string();
     assert_eq!(traces, "http://collector:4318/v1/traces");
     assert_eq!(config.telemetry.sample_per_thousand, 12);
+    assert_eq!(config.fetch.allowed.len(), 2);
+    assert_eq!(config.video.lease.as_millis(), 20);
+    assert_eq!(config.keep_media.as_secs(), 14 * 86_400);
+    assert!(matches!(config.media.place, Place::S3(_)));
     assert_eq!(
         config.providers_folder.as_deref(),
         Some(Path::new("/etc/p"))

@@ -241,19 +241,19 @@ pub(crate) async fn audit_of(postgres: &Postgres) {
     assert!(output.status.success(), "{said}{complained}");
 }
 
-fn free_address() -> SocketAddr {
+pub(crate) fn free_address() -> SocketAddr {
     let port = TcpListener::bind("127.0.0.1:0").unwrap();
     port.local_addr().unwrap()
 }
 
 /// Where a gateway that listens tells its numbers, by the line it says so in.
-fn admin_of(line: &str) -> Option<SocketAddr> {
+pub(crate) fn admin_of(line: &str) -> Option<SocketAddr> {
     let said: serde_json::Value = serde_json::from_str(line).ok()?;
     said["listen"].as_str()?;
     said["admin"].as_str()?.parse().ok()
 }
 
-async fn first_line(gateway: &mut Child) -> String {
+pub(crate) async fn first_line(gateway: &mut Child) -> String {
     let mut lines = BufReader::new(gateway.stdout.take().unwrap()).lines();
     lines.next_line().await.unwrap().unwrap_or_default()
 }

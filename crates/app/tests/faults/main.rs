@@ -4,6 +4,8 @@
 #[cfg(test)]
 mod arena;
 #[cfg(test)]
+mod films;
+#[cfg(test)]
 mod formats;
 #[cfg(test)]
 mod load;

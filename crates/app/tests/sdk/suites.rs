@@ -94,6 +94,34 @@ async fn the_node_sdk_works_and_is_charged_exactly() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_python_sdk_makes_videos_of_every_family_and_is_charged_exactly() {
+    let dev = Dev::start().await;
+    let arguments = [
+        &script("openai_videos.py"),
+        dev.text("base_url"),
+        dev.text("key"),
+    ];
+    run(&sdk("venv/bin/python"), &arguments).await;
+    audit(&dev).await;
+    dev.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_node_sdk_makes_videos_of_every_family_and_is_charged_exactly() {
+    let dev = Dev::start().await;
+    let folder = sdk("node");
+    let arguments = [
+        &script("openai_videos.mjs"),
+        folder.to_str().unwrap(),
+        dev.text("base_url"),
+        dev.text("key"),
+    ];
+    run(Path::new("node"), &arguments).await;
+    audit(&dev).await;
+    dev.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn dev_leaves_nothing_behind_however_it_ends() {
     for killed in [false, true] {
         let mut dev = Dev::start().await;

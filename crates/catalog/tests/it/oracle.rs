@@ -246,9 +246,13 @@ impl Plan {
 
     /// Faces that this plan's unit bills.
     pub(crate) fn billed_faces(&self) -> Vec<Face> {
-        Face::ALL
-            .into_iter()
-            .filter(|face| self.unit.may_price(*face))
+        // What a list may price and does not has no price, and no call uses it: only tokens stand in
+        // for each other.
+        let faces = Face::ALL.into_iter();
+        let required = self.unit.required_faces();
+        let bills = |face: &Face| self.unit == BillingUnit::Tokens || required.contains(face);
+        faces
+            .filter(|face| self.unit.may_price(*face) && bills(face))
             .collect()
     }
 

@@ -116,6 +116,9 @@ fn calls(page: &mut Page, gateway: &Gateway) {
     let first_byte = "From a call to the first byte of its answer.";
     page.by_stream("first_byte_seconds", first_byte, &numbers.first_byte);
     page.by_stream("call_seconds", "From a call to its end.", &numbers.duration);
+    let late = "How late jobs of video tasks are taken.";
+    page.head("job_lag_seconds", "histogram", late);
+    page.histogram("job_lag_seconds", ("job", "video"), &numbers.job_lag);
 }
 
 fn channels(page: &mut Page, gateway: &Gateway) {

@@ -12,6 +12,17 @@ use crate::settings::Settings;
 /// Whether the head of a JSON request promises a body that we read, and how large it can become.
 pub(super) fn check(request: &Request<Incoming>, settings: &Settings) -> Result<usize, Fault> {
     check_type(request.headers())?;
+    check_size(request, settings)
+}
+
+/// What divides the parts of a form, if the body is one.
+pub(super) fn form_boundary(headers: &HeaderMap) -> Option<String> {
+    let value = headers.get(CONTENT_TYPE)?.to_str().ok()?;
+    multer::parse_boundary(value).ok()
+}
+
+/// How large a body can become; one that is too large by its own word is refused.
+pub(super) fn check_size(request: &Request<Incoming>, settings: &Settings) -> Result<usize, Fault> {
     let most = settings.max_body_bytes;
     let size = request.body().size_hint();
     if usize::try_from(size.lower()).unwrap_or(usize::MAX) > most {

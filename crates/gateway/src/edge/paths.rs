@@ -19,10 +19,11 @@ use crate::entrance::{
 };
 use crate::fault::{Fault, Kind};
 use crate::gateway::Gateway;
-use crate::models::{Shape, plain};
+use crate::models::{Shape as ModelShape, plain};
 use crate::places::Place as Room;
 use crate::reply::{self, Answered};
 use crate::story::Story;
+use crate::video::Shape;
 
 /// What a path is.
 enum Place<'a> {
@@ -47,6 +48,14 @@ enum Place<'a> {
     Usage(&'a str),
     Balance,
     Key,
+    /// Videos: make one, or list them.
+    Videos,
+    /// The older path to make one.
+    OlderVideos,
+    Video(&'a str, Shape),
+    VideoContent(&'a str),
+    /// A signed link.
+    Media,
     /// `/v1` stands twice, the commonest mistake in a base URL.
     Doubled(&'a str),
     Unknown,
@@ -84,14 +93,24 @@ pub(super) async fn answer(
         }
         Place::Unknown => {
             let text = "there is nothing here; see POST /v1/chat/completions, /v1/messages, \
-                        /v1/responses, /v1beta/models/{model}:generateContent, /v1/quotes, \
+                        /v1/responses, /v1beta/models/{model}:generateContent, /v1/videos, /v1/quotes, \
                         GET /v1/models, GET /v1/usage/{request_id}, GET /v1/balance, GET /v1/key";
             Err(Fault::new(Kind::NotFound, text))
         }
-        Place::Talk(..) | Place::Count(..) | Place::Quotes => {
+        Place::Talk(..) | Place::Count(..) | Place::Quotes | Place::OlderVideos => {
             posted(gateway, story, request, &place).await
         }
+        Place::Videos if request.method() == Method::POST => {
+            posted(gateway, story, request, &place).await
+        }
+        Place::Media => {
+            let whole = uri.path_and_query().map_or("", |whole| whole.as_str());
+            Box::pin(gateway.linked(whole, request.headers())).await
+        }
         Place::Stored(..)
+        | Place::Videos
+        | Place::Video(..)
+        | Place::VideoContent(_)
         | Place::Models { .. }
         | Place::Model { .. }
         | Place::Usage(_)
@@ -115,10 +134,13 @@ async fn posted(
     request: Request<Incoming>,
     place: &Place<'_>,
 ) -> Result<Answered, Fault> {
-    if let Place::Talk(..) = place {
+    if let Place::Talk(..) | Place::Videos | Place::OlderVideos = place {
         story.is_call(&request);
     }
     let caller = known(gateway, story, &request)?;
+    if let Place::Videos | Place::OlderVideos = place {
+        return Box::pin(filmed(gateway, story, caller, request)).await;
+    }
     let query = request.uri().query().unwrap_or_default().to_owned();
     let (headers, body, room) = with_body(gateway, &caller, request).await?;
     match place {
@@ -140,8 +162,13 @@ async fn posted(
         | Place::Usage(_)
         | Place::Balance
         | Place::Key
+        | Place::Videos
+        | Place::OlderVideos
+        | Place::Video(..)
+        | Place::VideoContent(_)
+        | Place::Media
         | Place::Doubled(_)
-        | Place::Unknown => gateway.quote(caller, &headers, &body),
+        | Place::Unknown => Box::pin(gateway.quote(caller, &headers, &body)).await,
     }
 }
 
@@ -156,14 +183,22 @@ async fn asked(
     let (headers, query) = (request.headers(), request.uri().query());
     match place {
         Place::Stored(task, id) => Box::pin(gateway.stored(&caller, *task, id, query)).await,
-        Place::Models { beta } => gateway.models(&caller, Shape::of(headers, *beta), query),
+        Place::Models { beta } => gateway.models(&caller, ModelShape::of(headers, *beta), query),
         Place::Model { beta, name } => {
-            gateway.model(&caller, Shape::of(headers, *beta), &plain(name))
+            gateway.model(&caller, ModelShape::of(headers, *beta), &plain(name))
         }
         // What asks the database is large and rare; in a box it costs other requests nothing.
         Place::Usage(request) => Box::pin(gateway.usage(&caller, request)).await,
         Place::Balance => Box::pin(gateway.balance(&caller)).await,
-        Place::Key
+        Place::Videos => Box::pin(gateway.videos(&caller, query)).await,
+        Place::Video(name, _) if request.method() == Method::DELETE => {
+            Box::pin(gateway.cancel_video(&caller, name)).await
+        }
+        Place::Video(name, shape) => Box::pin(gateway.video(&caller, (name, *shape), query)).await,
+        Place::VideoContent(name) => Box::pin(gateway.video_content(&caller, name, headers)).await,
+        Place::Media
+        | Place::OlderVideos
+        | Place::Key
         | Place::Root
         | Place::Live
         | Place::Ready
@@ -173,6 +208,37 @@ async fn asked(
         | Place::Doubled(_)
         | Place::Unknown => Ok(gateway.key(&caller)),
     }
+}
+
+/// A video: JSON, or a form as OpenAI's libraries send it.
+async fn filmed(
+    gateway: &Gateway,
+    story: &Arc<Story>,
+    caller: Caller,
+    request: Request<Incoming>,
+) -> Result<Answered, Fault> {
+    let settings = &gateway.inner.settings;
+    let boundary = body::form_boundary(request.headers());
+    let most = match boundary {
+        Some(_) => body::check_size(&request, settings)?,
+        None => body::check(&request, settings)?,
+    };
+    let room = gateway.place(caller.account.id, most)?;
+    let (head, incoming) = request.into_parts();
+    let bytes = body::read(incoming, settings).await?;
+    let made = match boundary {
+        Some(boundary) => {
+            let (ask, hashed) = gateway.read_video_form(&caller, &boundary, bytes).await?;
+            gateway.make_video(story, caller, &head.headers, (ask, hashed))
+        }
+        None => {
+            let ask = Gateway::read_video(&bytes)?;
+            gateway.make_video(story, caller, &head.headers, (ask, bytes))
+        }
+    };
+    let answered = made.await;
+    drop(room);
+    answered
 }
 
 /// The body, once there is room for it.
@@ -203,6 +269,8 @@ fn place_of(path: &str) -> Place<'_> {
         "/v1/rerank" => Place::Talk(RERANK, InPath::default()),
         "/v1/moderations" => Place::Talk(MODERATIONS, InPath::default()),
         "/v1/completions" => Place::Talk(COMPLETIONS, InPath::default()),
+        "/v1/videos" => Place::Videos,
+        "/v1/video/generations" => Place::OlderVideos,
         "/v1/quotes" => Place::Quotes,
         "/v1/models" => Place::Models { beta: false },
         "/v1beta/models" => Place::Models { beta: true },
@@ -222,6 +290,16 @@ fn place_of(path: &str) -> Place<'_> {
                 verb(name).unwrap_or(Place::Model { beta: true, name })
             } else if let Some(rest) = below("/v1/responses/") {
                 stored(rest)
+            } else if let Some(rest) = below("/v1/videos/") {
+                match rest.split_once('/') {
+                    None => Place::Video(rest, Shape::Openai),
+                    Some((name, "content")) => Place::VideoContent(name),
+                    Some(_) => Place::Unknown,
+                }
+            } else if let Some(name) = below("/v1/video/generations/") {
+                Place::Video(name, Shape::Legacy)
+            } else if below("/media/").is_some() {
+                Place::Media
             } else if let Some(request) = below("/v1/usage/") {
                 Place::Usage(request)
             } else {
@@ -271,9 +349,20 @@ pub(super) fn format_of(path: &str) -> Format {
         | Place::Usage(_)
         | Place::Balance
         | Place::Key
+        | Place::Videos
+        | Place::OlderVideos
+        | Place::Video(..)
+        | Place::VideoContent(_)
+        | Place::Media
         | Place::Doubled(_)
         | Place::Unknown => Format::OpenaiChat,
     }
+}
+
+/// Whether a task is asked for by the older path, whose errors have a shape of their own.
+pub(super) fn is_legacy_poll(method: &Method, path: &str) -> bool {
+    let reads = matches!(*method, Method::GET | Method::HEAD);
+    reads && matches!(place_of(path), Place::Video(_, Shape::Legacy))
 }
 
 impl Place<'_> {
@@ -290,6 +379,7 @@ impl Place<'_> {
     fn methods(&self) -> Option<&'static [Method]> {
         const READ: &[Method] = &[Method::GET, Method::HEAD];
         const WRITE: &[Method] = &[Method::POST];
+        const LISTED: &[Method] = &[Method::GET, Method::HEAD, Method::POST];
         const KEPT: &[Method] = &[Method::GET, Method::HEAD, Method::DELETE];
         match self {
             Self::Root
@@ -299,10 +389,19 @@ impl Place<'_> {
             | Self::Model { .. }
             | Self::Usage(_)
             | Self::Balance
+            | Self::VideoContent(_)
+            | Self::Video(_, Shape::Legacy)
+            | Self::Media
             | Self::Key => Some(READ),
+            Self::Videos => Some(LISTED),
+            Self::Video(_, Shape::Openai) => Some(KEPT),
             Self::Stored(Task::ReadResponse | Task::DeleteResponse, _) => Some(KEPT),
             Self::Stored(Task::ResponseItems, _) => Some(READ),
-            Self::Talk(..) | Self::Count(..) | Self::Quotes | Self::Stored(..) => Some(WRITE),
+            Self::Talk(..)
+            | Self::Count(..)
+            | Self::Quotes
+            | Self::OlderVideos
+            | Self::Stored(..) => Some(WRITE),
             Self::Doubled(_) | Self::Unknown => None,
         }
     }

@@ -31,6 +31,8 @@ use trunkline_terms::{AccountId, Clock as _, Money, NodeId, RequestId, Shard};
 use trunkline_testkit::{Db, Wire, random_bytes};
 use trunkline_upstream::{Answer, Client, Deadlines, Outgoing, Protocol, Providers};
 
+use crate::outside::{fetcher, media};
+
 pub(crate) use crate::got::Got;
 pub(crate) use crate::wishes::{ChannelWishes, Wishes};
 
@@ -55,6 +57,8 @@ pub(crate) struct House {
     pub(crate) stop_traces: watch::Sender<bool>,
     pub(crate) document: Document,
     pub(crate) client: Client,
+    /// Where its media lie.
+    pub(crate) files: tempfile::TempDir,
     keyring: Keyring,
     stop: watch::Sender<bool>,
     _tasks: LedgerTasks,
@@ -96,19 +100,18 @@ impl House {
         let wire = wishes.breakable.then(|| db.wire());
         let console = db.connect(Role::Console).await;
         let data = data_pool(&db, wire.as_ref()).await;
-        let simulator = Simulator::start(SimulatorSettings::default())
-            .await
-            .unwrap();
+        let simulator = Simulator::start(SimulatorSettings::default()).await;
+        let simulator = simulator.unwrap();
         let document = Document::generate(SystemClock.now(), &SystemRandom).unwrap();
         let keyring = || Keyring::new(&document, Arc::new(SystemRandom)).unwrap();
         let node = NodeId::new("n1").unwrap();
-        let (ledger, tasks) = Ledger::open(data.clone(), &node, LedgerSettings::default())
-            .await
-            .unwrap();
+        let opened = Ledger::open(data.clone(), &node, LedgerSettings::default());
+        let (ledger, tasks) = opened.await.unwrap();
         let client = Client::new(Duration::from_secs(2)).unwrap();
         let (stop_traces, traces_stopped) = watch::channel(false);
         let traces = wishes.traces;
         let telemetry = traces.map(|to| trace_to(to, client.clone(), traces_stopped));
+        let files = tempfile::tempdir().unwrap();
         let gateway = Gateway::new(Parts {
             settings: wishes.settings,
             ledger,
@@ -116,6 +119,8 @@ impl House {
             providers: providers(),
             keyring: keyring(),
             client: client.clone(),
+            fetcher: fetcher(),
+            media: media(files.path()).await,
             clock: wishes.clock,
             random: Arc::new(SystemRandom),
             telemetry,
@@ -146,6 +151,7 @@ impl House {
             keyring: keyring(),
             document,
             client,
+            files,
             stop,
             _tasks: tasks,
         };

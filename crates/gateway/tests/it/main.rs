@@ -65,6 +65,8 @@ mod money;
 #[cfg(test)]
 mod nodes;
 #[cfg(test)]
+mod outside;
+#[cfg(test)]
 mod pairs;
 #[cfg(test)]
 mod played;
@@ -94,5 +96,29 @@ mod tongue;
 mod traces;
 #[cfg(test)]
 mod upstreams;
+#[cfg(test)]
+mod videos;
+#[cfg(test)]
+mod videos_again;
+#[cfg(test)]
+mod videos_cancel;
+#[cfg(test)]
+mod videos_files;
+#[cfg(test)]
+mod videos_form;
+#[cfg(test)]
+mod videos_late;
+#[cfg(test)]
+mod videos_media;
+#[cfg(test)]
+mod videos_money;
+#[cfg(test)]
+mod videos_quotes;
+#[cfg(test)]
+mod videos_shapes;
+#[cfg(test)]
+mod videos_steps;
+#[cfg(test)]
+mod videos_torn;
 #[cfg(test)]
 mod wishes;

@@ -16,6 +16,7 @@ use trunkline_terms::{Clock, Moment, NodeId};
 use trunkline_upstream::Providers;
 
 use crate::house::{Got, House};
+use crate::outside::{fetcher, media};
 
 /// A clock that stands where it is put.
 #[derive(Debug, Clone)]
@@ -65,6 +66,8 @@ impl House {
             providers: Providers::builtin().unwrap(),
             keyring: Keyring::new(&self.document, Arc::new(SystemRandom)).unwrap(),
             client: self.client.clone(),
+            fetcher: fetcher(),
+            media: media(self.files.path()).await,
             clock,
             random: Arc::new(SystemRandom),
             telemetry: None,

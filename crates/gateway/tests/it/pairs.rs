@@ -59,7 +59,7 @@ struct Counts {
     free: u64,
 }
 
-fn number(name: &str, short: u64) -> u64 {
+pub(crate) fn number(name: &str, short: u64) -> u64 {
     #[expect(
         clippy::disallowed_methods,
         reason = "the one place that reads how many and from which seed; tests have no configuration"

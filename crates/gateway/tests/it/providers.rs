@@ -117,7 +117,7 @@ fn was_asked_well(provider: &Provider, case: &Case, asked: &Asked) -> Result<(),
     let (header, value) = match &provider.auth {
         Auth::Bearer => ("authorization", format!("Bearer {CANARY}")),
         Auth::Header(name) => (name.as_str(), CANARY.to_owned()),
-        Auth::SigV4(_) | Auth::GoogleServiceAccount => {
+        Auth::SigV4(_) | Auth::GoogleServiceAccount | Auth::KlingToken => {
             return Err("its credential is made for each call".to_owned());
         }
     };

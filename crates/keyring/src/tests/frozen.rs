@@ -58,6 +58,10 @@ fn a_frozen_row_of_every_purpose_opens() {
             Purpose::IdempotentAnswers,
             "AQACZGVmZ2hpamtsbW5vMQCkzWJq4vVmlQPgmdVVAWA",
         ),
+        (
+            Purpose::Tasks,
+            "AQACZGVmZ2hpamtsbW5vsOkuARUeGPbk4CFLuqQabY0",
+        ),
     ];
     assert_eq!(frozen_rows.map(|(purpose, _)| purpose), Purpose::ALL);
     for (purpose, token) in frozen_rows {

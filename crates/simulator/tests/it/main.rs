@@ -60,3 +60,17 @@ mod translated;
 mod vendors;
 #[cfg(test)]
 mod vertex;
+#[cfg(test)]
+mod video_ark;
+#[cfg(test)]
+mod video_dashscope;
+#[cfg(test)]
+mod video_kling;
+#[cfg(test)]
+mod video_kling_wishes;
+#[cfg(test)]
+mod video_media;
+#[cfg(test)]
+mod video_minimax;
+#[cfg(test)]
+mod video_openai;

@@ -12,11 +12,9 @@ fn secret(text: &str) -> Secret {
     Secret::new(text.to_owned())
 }
 
-#[tokio::test]
-async fn a_bearer_or_a_header_is_the_same_on_every_call_and_marked_sensitive() {
-    let client = Client::new(Duration::from_secs(1)).unwrap();
+fn call() -> Outgoing<'static> {
     let wait = Duration::from_secs(1);
-    let call = Outgoing {
+    Outgoing {
         method: Method::POST,
         uri: "https://a.example/".parse().unwrap(),
         headers: HeaderMap::new(),
@@ -28,10 +26,43 @@ async fn a_bearer_or_a_header_is_the_same_on_every_call_and_marked_sensitive() {
         },
         proxy: None,
         protocol: Protocol::Http1,
-    };
+    }
+}
+
+#[tokio::test]
+async fn a_pair_of_klings_keys_signs_each_call_and_neither_it_nor_the_token_is_printed() {
+    let client = Client::new(Duration::from_secs(1)).unwrap();
+    let opened = Opened::new(&Auth::KlingToken, &secret("canary-access:canary-secret")).unwrap();
+    let mut seen = Vec::new();
+    for second in [1, 2] {
+        let now = Moment::from_micros(second * 1_000_000);
+        let headers = opened.headers(&client, &call(), now).await.unwrap();
+        assert_eq!(headers.len(), 1);
+        assert_eq!(headers[0].0, "authorization");
+        assert!(headers[0].1.is_sensitive());
+        let shown = headers[0].1.to_str().unwrap().to_owned();
+        let token = shown.strip_prefix("Bearer ").unwrap().to_owned();
+        assert_eq!(token.split('.').count(), 3);
+        let secrets = opened.secrets();
+        assert!(secrets.iter().any(|known| known.reveal() == token));
+        let printed = format!("{opened:?} {headers:?}");
+        assert!(!printed.contains("canary") && !printed.contains(&token));
+        seen.push(token);
+    }
+    assert_ne!(seen[0], seen[1], "each call has its own");
+    let secrets = opened.secrets();
+    let is_kept = |text: &str| secrets.iter().any(|known| known.reveal() == text);
+    assert!(is_kept("canary-secret") && is_kept("canary-access"));
+}
+
+#[tokio::test]
+async fn a_bearer_or_a_header_is_the_same_on_every_call_and_marked_sensitive() {
+    let client = Client::new(Duration::from_secs(1)).unwrap();
+    let call = call();
     for (auth, name, value) in [
         (Auth::Bearer, "authorization", "Bearer sk-canary"),
         (Auth::Header("api-key".to_owned()), "api-key", "sk-canary"),
+        (Auth::KlingToken, "authorization", "Bearer sk-canary"),
     ] {
         let opened = Opened::new(&auth, &secret("sk-canary")).unwrap();
         let now = Moment::from_micros(0);
@@ -64,6 +95,11 @@ fn what_cannot_be_opened_is_refused_in_words_without_the_secret() {
         (
             Auth::Header("x".to_owned()),
             "canary\u{0}".to_owned(),
+            "cannot stand in a header",
+        ),
+        (
+            Auth::KlingToken,
+            "canary:1\n2".to_owned(),
             "cannot stand in a header",
         ),
         (

@@ -218,11 +218,14 @@ impl Reading<'_> {
         if text == "google_service_account" {
             return Ok(Auth::GoogleServiceAccount);
         }
+        if text == "kling_token" {
+            return Ok(Auth::KlingToken);
+        }
         if let Some(service) = named("sigv4:") {
             return Ok(Auth::SigV4(service));
         }
         let problem = "must be \"bearer\" or \"header:NAME\", \"sigv4:SERVICE\", \
-                       \"google_service_account\"";
+                       \"google_service_account\", \"kling_token\"";
         let header = named("header:").map(Auth::Header);
         header.ok_or_else(|| self.wrong("auth", problem))
     }

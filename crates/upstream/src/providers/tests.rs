@@ -91,6 +91,7 @@ fn ways_in_and_paths_are_read_by_their_words() {
         ("header:a-b", Auth::Header("a-b".to_owned())),
         ("sigv4:bedrock", Auth::SigV4("bedrock".to_owned())),
         ("google_service_account", Auth::GoogleServiceAccount),
+        ("kling_token", Auth::KlingToken),
     ] {
         let text = GOOD.replace("header:X-Api-Key", auth);
         let read = read::provider("mine.toml", "mine", &text).unwrap();

@@ -11,6 +11,8 @@ mod frames;
 #[cfg(test)]
 mod google;
 #[cfg(test)]
+mod guarded;
+#[cfg(test)]
 mod http2;
 #[cfg(test)]
 mod leaving;

@@ -121,11 +121,15 @@ fn checked(auth: &Auth, label: &str, text: &Secret) -> anyhow::Result<Secret> {
     }
     let is_line = text.bytes().all(|byte| byte.is_ascii_graphic());
     match auth {
-        Auth::Bearer | Auth::Header(_) | Auth::SigV4(_) if !is_line => {
+        Auth::Bearer | Auth::Header(_) | Auth::SigV4(_) | Auth::KlingToken if !is_line => {
             bail!("credential {label:?} must be one line of visible ASCII characters");
         }
         // A file of JSON has lines.
-        Auth::Bearer | Auth::Header(_) | Auth::SigV4(_) | Auth::GoogleServiceAccount => {}
+        Auth::Bearer
+        | Auth::Header(_)
+        | Auth::SigV4(_)
+        | Auth::KlingToken
+        | Auth::GoogleServiceAccount => {}
     }
     let text = Secret::new(text.to_owned());
     Opened::new(auth, &text).with_context(|| format!("credential {label:?} cannot be used"))?;

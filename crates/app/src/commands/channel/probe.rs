@@ -148,7 +148,7 @@ impl Place<'_> {
                 let name = HeaderName::from_bytes(name.as_bytes()).context("the auth header")?;
                 (name, secret.reveal().to_owned())
             }
-            Auth::SigV4(_) | Auth::GoogleServiceAccount => {
+            Auth::SigV4(_) | Auth::GoogleServiceAccount | Auth::KlingToken => {
                 bail!("such a credential cannot be tried yet: it is made for each call")
             }
         };

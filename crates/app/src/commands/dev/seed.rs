@@ -33,6 +33,12 @@ enum Way {
     Responses,
     Claude,
     Gemini,
+    /// Video vendors.
+    Dashscope,
+    Ark,
+    Kling,
+    Minimax,
+    OpenaiVideos,
 }
 
 /// What was made.
@@ -53,8 +59,25 @@ impl Way {
         }
     }
 
+    /// The video vendor of a family's word, such as `a_text`.
+    fn of_video(family: &str) -> Option<Self> {
+        match family.split('_').next()? {
+            "a" | "e" => Some(Self::Dashscope),
+            "b" => Some(Self::Ark),
+            "c" => Some(Self::Kling),
+            "d" => Some(Self::Minimax),
+            "openai" => Some(Self::OpenaiVideos),
+            _ => None,
+        }
+    }
+
     fn word(self) -> &'static str {
         match self {
+            Self::Dashscope => "simulator-dashscope",
+            Self::Ark => "simulator-ark",
+            Self::Kling => "simulator-kling",
+            Self::Minimax => "simulator-minimax",
+            Self::OpenaiVideos => "simulator-openai-videos",
             Self::Chat => "simulator",
             Self::Responses => "simulator-responses",
             Self::Claude => "simulator-claude",
@@ -65,6 +88,11 @@ impl Way {
     /// A provider that speaks this format and no other.
     fn provider(self) -> &'static str {
         match self {
+            Self::Dashscope => "dashscope_native",
+            Self::Ark => "ark",
+            Self::Kling => "kling",
+            Self::Minimax => "minimax",
+            Self::OpenaiVideos => "openai",
             Self::Chat => "simulator",
             Self::Responses => "simulator_responses",
             Self::Claude => "anthropic",
@@ -74,9 +102,15 @@ impl Way {
 
     /// Where the simulator hears it; `simulator` ends with `/v1`.
     fn address(self, simulator: &str) -> String {
+        let root = simulator.trim_end_matches("/v1");
         match self {
-            Self::Chat | Self::Responses | Self::Claude => simulator.to_owned(),
+            Self::Chat | Self::Responses | Self::Claude | Self::Minimax | Self::OpenaiVideos => {
+                simulator.to_owned()
+            }
             Self::Gemini => format!("{simulator}beta"),
+            Self::Dashscope => format!("{root}/api/v1"),
+            Self::Ark => format!("{root}/api/v3"),
+            Self::Kling => root.to_owned(),
         }
     }
 }
@@ -191,6 +225,14 @@ fn served(catalog: &Document) -> BTreeMap<Way, BTreeMap<String, String>> {
         };
         let models = ways.entry(Way::of(name, entry)).or_default();
         models.insert(name.clone(), theirs);
+    }
+    // Video vendors are simulated under the names of their own models.
+    for (name, entry) in &catalog.models {
+        let family = entry.specs.video_family.as_deref();
+        if let Some(way) = family.and_then(Way::of_video) {
+            let models = ways.entry(way).or_default();
+            models.insert(name.clone(), name.clone());
+        }
     }
     ways
 }

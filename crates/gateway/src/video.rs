@@ -1,0 +1,57 @@
+//! Video tasks: a request becomes a row with its money held, then a job at an upstream, then a verdict.
+//!
+//! The order: `wanted` (read, measured, priced) → `accepting` (task and hold in one transaction) →
+//! `submitting` (the one call that may start a job) → `polling` → `verdicts` (state and money in one
+//! transaction). The first three run in a task of their own beside the caller's request; whoever dies on
+//! the way is followed by a worker (`jobs`), which finds the row and goes on where it is safe to.
+
+mod accepting;
+mod calls;
+mod cancelling;
+mod fetching;
+mod files;
+mod form;
+mod handing;
+mod jobs;
+mod measure;
+mod pace;
+mod polling;
+mod prices;
+mod quoting;
+mod sealed;
+mod settings;
+mod showing;
+mod submitting;
+mod verdicts;
+mod wanted;
+
+use uuid::Uuid;
+
+pub use jobs::VideoJob;
+pub(crate) use pace::Pace;
+pub use settings::VideoSettings;
+pub(crate) use showing::Shape;
+
+/// The door's word in policies, quotes and usage rows.
+pub(crate) const WORD: &str = "videos";
+/// Whether quotes name this door.
+pub(crate) fn is_video(name: &str) -> bool {
+    let name = name.trim_start_matches('/').trim_start_matches("v1/");
+    name == WORD || name == "video/generations"
+}
+
+/// How the names of tasks begin.
+const PREFIX: &str = "task_";
+
+/// A task's name as customers see it.
+pub(crate) fn task_name(id: Uuid) -> String {
+    format!("{PREFIX}{}", id.simple())
+}
+
+/// The task of a name; none if it is no name of a task.
+pub(crate) fn task_of(name: &str) -> Option<Uuid> {
+    let hex = name.strip_prefix(PREFIX)?;
+    let legal = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    let id = (hex.len() == 32 && hex.bytes().all(legal)).then(|| Uuid::try_parse(hex).ok())?;
+    id.filter(|id| task_name(*id) == name)
+}

@@ -1,0 +1,241 @@
+//! From a priced request to a task: the row, its place on the list and the hold are one transaction,
+//! committed before anything is sent.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::Instant;
+use trunkline_catalog::Fate;
+use trunkline_db::DbError;
+use trunkline_ledger::{
+    Answer, BatchError, Idempotency, Op, Owner, Reserve, ReserveAnswer, Shortage, Wallets, run_in,
+};
+use trunkline_store::tasks::{self, NewTask, Task};
+use trunkline_terms::Money;
+use uuid::Uuid;
+
+use super::WORD;
+use super::wanted::Wanted;
+use crate::fault::{Fault, Kind};
+use crate::gateway::Gateway;
+
+/// A hold outlives its task's deadline, so that whoever ends the task still finds it.
+const HOLD_SLACK: Duration = Duration::from_secs(7_200);
+/// Between two tries to undo a task, or to see it.
+const UNDO_PAUSE: Duration = Duration::from_millis(200);
+
+/// A task whose money is held. Only a transaction makes one.
+#[derive(Debug)]
+pub(super) struct Accepted {
+    pub(super) task: Task,
+    /// Nobody was told of it yet: if it is refused, it never was.
+    pub(super) fresh: bool,
+}
+
+/// What became of a request.
+#[derive(Debug)]
+pub(super) enum Accepting {
+    /// A new task.
+    New(Accepted),
+    /// The task of an earlier request with the same key and body.
+    Same(Task),
+}
+
+impl Gateway {
+    /// Holds the money and writes the task.
+    pub(super) async fn accept(
+        &self,
+        wanted: &Wanted,
+        idempotency: Option<Idempotency>,
+    ) -> Result<Accepting, Fault> {
+        let away = |error: DbError| {
+            tracing::warn!(%error, "a task could not be written");
+            Fault::unavailable()
+        };
+        let new = self.new_task(wanted)?;
+        let mut tx = self.inner.data.begin().await.map_err(away)?;
+        let reserve = Op::Reserve(Box::new(self.reserve_for(wanted, idempotency)));
+        let answers = run_in(&mut tx, self.inner.ledger.author(), &[&reserve]).await;
+        let answer = match answers {
+            Ok(mut answers) => answers.pop(),
+            Err(BatchError::Db(error)) => return Err(away(error)),
+            Err(BatchError::StaleEpoch) => return Err(Fault::unavailable()),
+        };
+        match answer {
+            Some(Answer::Reserve(ReserveAnswer::Held { .. })) => {}
+            Some(Answer::Reserve(other)) => {
+                drop(tx.rollback().await);
+                return self.not_held(wanted, other).await;
+            }
+            Some(Answer::Extend(_) | Answer::Settle(_) | Answer::Refund(_) | Answer::WriteOff)
+            | None => return Err(Fault::unavailable()),
+        }
+        tasks::insert(&mut tx, &new).await.map_err(away)?;
+        match tx.commit().await {
+            Ok(()) => {}
+            Err(error @ DbError::UnknownCommit(_)) => {
+                tracing::warn!(%error, "nobody knows whether a task was written");
+            }
+            Err(error) => return Err(away(error)),
+        }
+        match self.written(new.id).await {
+            Ok(Some(task)) => Ok(Accepting::New(Accepted { task, fresh: true })),
+            Ok(None) => Err(Fault::unavailable()),
+            // It may be there. It is taken back before a worker would send it, because the caller is
+            // told that it failed.
+            Err(_) => {
+                self.take_back_later(new.id, wanted);
+                Err(Fault::unavailable())
+            }
+        }
+    }
+
+    fn new_task(&self, wanted: &Wanted) -> Result<NewTask, Fault> {
+        let settings = &self.inner.settings.video;
+        let (id, account) = (wanted.id.uuid(), wanted.caller.account.id);
+        let sent = self.seal_for_task((account, id), &wanted.plan.sent);
+        let prices = serde_json::to_value(&wanted.prices).map_err(|_| Fault::unavailable())?;
+        let notes = wanted.plan.report.notes().iter();
+        let told = notes.filter(|note| note.code.is_some() && note.fate != Fate::Defaulted);
+        let warnings: Vec<Value> = told.map(|note| json!(note)).collect();
+        let seconds = i32::try_from(wanted.plan.bill.output_seconds).ok();
+        Ok(NewTask {
+            id,
+            account,
+            key: wanted.caller.key.id,
+            model: wanted.model.clone(),
+            group: wanted.sale.group.clone(),
+            amount: wanted.amount,
+            exact: wanted.plan.bill.exact,
+            prices,
+            sent: sent.ok_or_else(Fault::unavailable)?,
+            body_hash: wanted.body_hash,
+            warnings: Value::Array(warnings),
+            size: wanted.plan.size.clone(),
+            seconds: seconds.filter(|seconds| *seconds > 0),
+            protocol: wanted.plan.sent.protocol.clone(),
+            door: wanted.plan.sent.door.clone(),
+            queue: settings.queue,
+            deadline: settings.deadline,
+            lease: settings.lease,
+        })
+    }
+
+    fn reserve_for(&self, wanted: &Wanted, idempotency: Option<Idempotency>) -> Reserve {
+        Reserve {
+            request: wanted.id,
+            account: wanted.caller.account.id,
+            key: Some(wanted.caller.key.id),
+            owner: Owner::Task(wanted.id.uuid()),
+            amount: wanted.amount,
+            wallets: Wallets::TrialFirst,
+            model: wanted.model.clone(),
+            endpoint: WORD.to_owned(),
+            group: wanted.sale.group.clone(),
+            price_version: wanted.sale.version.bytes(),
+            lifetime: self
+                .inner
+                .settings
+                .video
+                .deadline
+                .saturating_add(HOLD_SLACK),
+            capacity: None,
+            idempotency,
+        }
+    }
+
+    /// Why nothing was held.
+    async fn not_held(&self, wanted: &Wanted, answer: ReserveAnswer) -> Result<Accepting, Fault> {
+        match answer {
+            ReserveAnswer::TooLittle { by, fits, reserved } => {
+                Err(too_little(by, wanted.amount, fits, reserved))
+            }
+            ReserveAnswer::SameKey {
+                same_body: false, ..
+            } => {
+                let text = "this idempotency key was used with another body; nothing was charged";
+                Err(Fault::new(Kind::IdempotencyConflict, text).at("idempotency-key"))
+            }
+            ReserveAnswer::SameKey { request, .. } => {
+                let session = self.inner.data.session().await;
+                let mut session = session.map_err(|_| Fault::unavailable())?;
+                let account = wanted.caller.account.id;
+                let task = tasks::of_account(&mut session, account, request.uuid()).await;
+                match task {
+                    Ok(Some(task)) => Ok(Accepting::Same(task)),
+                    Ok(None) => {
+                        let text = "another call with this idempotency key is under way";
+                        Err(Fault::new(Kind::IdempotencyInFlight, text).at("idempotency-key"))
+                    }
+                    Err(_) => Err(Fault::unavailable()),
+                }
+            }
+            other @ (ReserveAnswer::NeverToppedUp
+            | ReserveAnswer::CapacityReached
+            | ReserveAnswer::AlreadyResolved
+            | ReserveAnswer::UnknownPayer
+            | ReserveAnswer::Held { .. }) => {
+                tracing::error!(answer = ?other, "a task's reservation was answered out of order");
+                Err(Fault::unavailable())
+            }
+        }
+    }
+
+    /// A task whose transaction has ended, if it is there; an error if nobody can say for half a lease.
+    pub(super) async fn written(&self, id: Uuid) -> Result<Option<Task>, DbError> {
+        let half = self.inner.settings.video.lease.checked_div(2);
+        let ends = half.and_then(|half| Instant::now().checked_add(half));
+        loop {
+            let found = async {
+                let mut session = self.inner.data.session().await?;
+                tasks::find(&mut session, id).await
+            };
+            match found.await {
+                Ok(found) => return Ok(found),
+                Err(error) if ends.is_none_or(|ends| Instant::now() > ends) => return Err(error),
+                Err(_) => tokio::time::sleep(UNDO_PAUSE).await,
+            }
+        }
+    }
+
+    /// Keeps trying to undo a task that may or may not be there, for as long as it may wait.
+    fn take_back_later(&self, id: Uuid, wanted: &Wanted) {
+        let (gateway, account) = (self.clone(), wanted.caller.account.id);
+        let patience = self.inner.settings.video.queue;
+        self.inner.tasks.spawn(async move {
+            let ends = Instant::now().checked_add(patience);
+            while gateway.undo(id, account).await.is_err() {
+                tokio::time::sleep(UNDO_PAUSE).await;
+                if ends.is_none_or(|ends| Instant::now() > ends) {
+                    return;
+                }
+            }
+        });
+    }
+
+    /// Undoes a task that nobody could be asked for. False if a worker goes on with it: then it is one.
+    pub(super) async fn is_undone(&self, task: &Task) -> bool {
+        match self.undo(task.id, task.account).await {
+            Ok(undone) => undone,
+            Err(error) => {
+                tracing::warn!(%error, "nobody knows whether a task was undone");
+                matches!(self.written(task.id).await, Ok(None))
+            }
+        }
+    }
+}
+
+fn too_little(by: Shortage, required: Money, fits: Money, reserved: Money) -> Fault {
+    let (kind, what) = match by {
+        Shortage::Wallet => (Kind::InsufficientBalance, "the balance"),
+        Shortage::Budget(_) => (Kind::BudgetExceeded, "a budget"),
+    };
+    let text = format!(
+        "this video costs up to {required} USD and {what} leaves {fits}; top up, wait for running \
+         calls, or ask for a shorter or smaller one; nothing was charged"
+    );
+    Fault::new(kind, text)
+        .with_money("required_usd", required)
+        .with_money("available_usd", fits)
+        .with_money("reserved_usd", reserved)
+}

@@ -1,0 +1,95 @@
+//! `DELETE /v1/videos/{id}`: stops a task where that is certain. Before it was sent it costs nothing;
+//! after, only an upstream that confirms that it will not bill gives the money back.
+
+use http::StatusCode;
+use trunkline_ledger::Outcome;
+use trunkline_store::tasks::{self, Task, TaskState};
+use trunkline_video::upstreams::{Cancelled, Handle};
+
+use super::showing::{Shape, no_task};
+use super::verdicts::Ending;
+use super::{WORD, task_of};
+use crate::caller::Caller;
+use crate::fault::{Fault, Kind};
+use crate::gateway::Gateway;
+use crate::reply::Answered;
+
+const ENDING: Ending<'static> = Ending {
+    code: "cancelled",
+    message: "the task was cancelled; nothing was charged",
+    outcome: Outcome::Cancelled,
+    write_off: None,
+};
+
+impl Gateway {
+    /// Stops a task, or says that it goes on.
+    pub(crate) async fn cancel_video(
+        &self,
+        caller: &Caller,
+        name: &str,
+    ) -> Result<Answered, Fault> {
+        caller.check_endpoint(WORD)?;
+        let task = self.task_of_caller(caller, name).await?;
+        let stopped = match task.state {
+            TaskState::Accepted => self.stop_waiting(&task).await?,
+            TaskState::Submitted | TaskState::Running => self.stop_running(&task).await?,
+            TaskState::Submitting
+            | TaskState::Unknown
+            | TaskState::Completed
+            | TaskState::Failed => false,
+        };
+        if !stopped {
+            let text = "this task cannot be cancelled any more; it goes on and stays as it is";
+            return Err(Fault::new(Kind::NotCancellable, text).at("task_id"));
+        }
+        let id = task_of(name).ok_or_else(|| no_task(name))?;
+        let mut session = self
+            .inner
+            .data
+            .session()
+            .await
+            .map_err(|_| Fault::unavailable())?;
+        let task = tasks::find(&mut session, id)
+            .await
+            .map_err(|_| Fault::unavailable())?;
+        drop(session);
+        let task = task.ok_or_else(|| no_task(name))?;
+        let mut answer = self.shown(&task, Shape::Openai, false).await?;
+        *answer.status_mut() = StatusCode::OK;
+        Ok(answer)
+    }
+
+    /// It waits: whoever locks its row first decides, so it is either stopped or sent.
+    async fn stop_waiting(&self, task: &Task) -> Result<bool, Fault> {
+        let failed = self.fail_if_still(task, ENDING).await;
+        failed.map_err(|_| Fault::unavailable())
+    }
+
+    async fn stop_running(&self, task: &Task) -> Result<bool, Fault> {
+        let (Some((protocol, live)), Some(upstream)) = (self.keeper_of(task), &task.upstream)
+        else {
+            return Ok(false);
+        };
+        let (Some(cancel), Some(credential)) = (protocol.cancel, self.credential_for(task, &live))
+        else {
+            return Ok(false);
+        };
+        let handle = Handle {
+            id: upstream.clone(),
+            door: task.door.clone(),
+        };
+        let heard = self.ask_vendor(&live, credential, &cancel(&handle)).await;
+        let said = match &heard {
+            Ok(heard) => (protocol.read_cancel)(&handle, &heard.said()),
+            Err(_) => Cancelled::Unknown,
+        };
+        match said {
+            Cancelled::Confirmed => {
+                let failed = self.fail_task(task, ENDING).await;
+                failed.map_err(|_| Fault::unavailable())
+            }
+            // If it was stopped after all, the next question about it says so.
+            Cancelled::GoesOn | Cancelled::Unknown => Ok(false),
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Media that a caller names, measured through the guarded fetcher by the bytes that are needed. What
+//! cannot be measured is left out; the price is then the most that the rule allows.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+use trunkline_upstream::guarded::{ByteRange, Guarded, GuardedAnswer, GuardedAsk, Served};
+use trunkline_video::probe::{Format, MAX_BYTES, Measured as Probed, Probe, Step};
+use trunkline_video::{Container, Measured, Measurements, Subject};
+
+use crate::gateway::Gateway;
+
+/// For one file, all of its questions together.
+const WITHIN: Duration = Duration::from_secs(10);
+/// Files of one request that are measured.
+const MAX_SUBJECTS: usize = 64;
+
+impl Gateway {
+    /// What is known of the media of a request.
+    pub(super) async fn measure(&self, subjects: &[Subject]) -> Measurements {
+        let mut all = Measurements::default();
+        let mut running = tokio::task::JoinSet::new();
+        for subject in subjects.iter().take(MAX_SUBJECTS) {
+            let (fetcher, url) = (self.inner.fetcher.clone(), subject.url.clone());
+            running.spawn(async move {
+                let measured = tokio::time::timeout(WITHIN, measured(&fetcher, &url)).await;
+                (url, measured.ok().flatten())
+            });
+        }
+        while let Some(done) = running.join_next().await {
+            if let Ok((url, Some(measured))) = done {
+                all = all.with(url, measured);
+            }
+        }
+        all
+    }
+}
+
+/// Measures one file.
+async fn measured(fetcher: &Guarded, url: &str) -> Option<Measured> {
+    let began = Instant::now();
+    let mut probe = Probe::new(None);
+    loop {
+        let need = match probe.step() {
+            Step::Known(probed) => return Some(seen(&probed)),
+            Step::Unknown(trunkline_video::probe::Reason::NotKnown) => {
+                // It was read and is none of the known kinds, which is worth knowing too.
+                return Some(Measured {
+                    container: Some(Container::Other),
+                    ..Measured::default()
+                });
+            }
+            Step::Unknown(_) => return None,
+            Step::Need(need) => need,
+        };
+        let ask = GuardedAsk {
+            range: ByteRange::new(need.start, need.length),
+            max_bytes: MAX_BYTES,
+            within: WITHIN.saturating_sub(began.elapsed()),
+        };
+        let mut answer = fetcher.get(url, ask).await.ok()?;
+        if !answer.status.is_success() {
+            return None;
+        }
+        match answer.served {
+            Served::Part { range, total } => {
+                total.into_iter().for_each(|total| probe.learn_total(total));
+                let bytes = answer.whole().await.ok()?;
+                probe.give(range.first(), &bytes);
+            }
+            Served::Whole { length } => {
+                length
+                    .into_iter()
+                    .for_each(|length| probe.learn_total(length));
+                return from_the_start(probe, &mut answer).await;
+            }
+        }
+    }
+}
+
+/// A server that knows no parts is read from the start, as far as it takes.
+async fn from_the_start(mut probe: Probe, answer: &mut GuardedAnswer) -> Option<Measured> {
+    let mut at = 0_u64;
+    loop {
+        let piece = answer.piece().await.ok()?;
+        let length = piece.as_ref().map_or(0, bytes::Bytes::len);
+        probe.give(at, piece.as_deref().unwrap_or_default());
+        at = at.saturating_add(u64::try_from(length).ok()?);
+        match probe.step() {
+            Step::Known(probed) => return Some(seen(&probed)),
+            Step::Unknown(_) => return None,
+            Step::Need(_) if piece.is_none() => return None,
+            Step::Need(_) => {}
+        }
+    }
+}
+
+fn seen(probed: &Probed) -> Measured {
+    let size = probed.size;
+    Measured {
+        // An edit list that hides most of a clip does not make it cheaper.
+        millis: probed.length_ms.max(probed.unedited_ms),
+        width: size.map(|size| u64::from(size.width)),
+        height: size.map(|size| u64::from(size.height)),
+        container: match probed.format {
+            Format::Mp4 => Some(Container::Mp4),
+            Format::Mov => Some(Container::Mov),
+            Format::Png
+            | Format::Jpeg
+            | Format::WebP
+            | Format::Gif
+            | Format::Bmp
+            | Format::Heif => None,
+        },
+    }
+}

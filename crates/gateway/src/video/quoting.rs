@@ -1,0 +1,95 @@
+//! A quote for a video: the same plan and the same price as the call, and nothing moves.
+
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode};
+use serde_json::{Value, json};
+use trunkline_catalog::PriceClass;
+
+use super::WORD;
+use super::wanted::Wanted;
+use crate::caller::Caller;
+use crate::fault::{Fault, Kind};
+use crate::gateway::Gateway;
+use crate::locking::{Lock, QUOTE_SECONDS, body_hash};
+use crate::reply::{Answered, json as answer};
+
+impl Gateway {
+    /// Quotes a video.
+    pub(crate) async fn quote_video(
+        &self,
+        caller: Caller,
+        headers: &HeaderMap,
+        body: &Bytes,
+    ) -> Result<Answered, Fault> {
+        caller.check_endpoint(WORD)?;
+        let ask = Self::read_video(body)?;
+        let hash = body_hash(body)
+            .ok_or_else(|| Fault::new(Kind::Invalid("invalid_request"), "not JSON").at("body"))?;
+        let shelf = self.inner.shelf.get();
+        let sale = caller.sale(&shelf.book, ask.model())?;
+        let at = self.inner.now();
+        let wanted = self.want(
+            (self.request_id(), caller),
+            headers,
+            (&ask, body),
+            (sale, at),
+        );
+        let wanted = Box::pin(wanted).await?;
+        let lock = Lock {
+            revision: shelf.revision,
+            at: at.micros(),
+            group: wanted.sale.group.clone(),
+            body: hash,
+        };
+        let id = self.seal_quote(wanted.caller.account.id, WORD, &lock)?;
+        let shown = shown(&wanted, (&id, lock.ends().seconds()));
+        Ok(answer(StatusCode::OK, &shown))
+    }
+}
+
+fn shown(wanted: &Wanted, (id, ends): (&str, i64)) -> Value {
+    let bill = &wanted.plan.bill;
+    let notes = wanted.plan.report.defaults();
+    let defaults: serde_json::Map<String, Value> = notes
+        .map(|note| (note.field.clone(), json!(note.value)))
+        .collect();
+    let units: serde_json::Map<String, Value> = wanted
+        .units
+        .iter()
+        .map(|(face, quantity)| (face.name().to_owned(), json!(quantity)))
+        .collect();
+    let amount = wanted.amount.to_string();
+    // A bound is never passed; what media that could not be measured come to is found at the end.
+    let least = bill.exact.then(|| amount.clone());
+    json!({
+        "id": id,
+        "object": "quote",
+        "expires_at": ends,
+        "valid_seconds": QUOTE_SECONDS,
+        "endpoint": WORD,
+        "model": wanted.model,
+        "group": wanted.sale.group,
+        "prices": match wanted.class {
+            PriceClass::Standard => "standard",
+            PriceClass::Paid => "paid",
+        },
+        "pricing_version": wanted.sale.version.to_string(),
+        "billing_unit": wanted.sale.model.list().billing_unit(),
+        "exact": bill.exact,
+        "price_usd": least,
+        "minimum_usd": least,
+        "expected_usd": amount,
+        "maximum_usd": amount,
+        "expected_basis": if bill.exact { "exact" } else { "maximum" },
+        "reserved_usd": amount,
+        "tier": wanted.prices.tier,
+        "rate": wanted.sale.rate.to_string(),
+        "units": units,
+        "output_seconds": bill.output_seconds,
+        "input_seconds": bill.input_seconds,
+        "extra_images": bill.extra_images,
+        "defaults": defaults,
+        "fields": wanted.plan.report,
+        "warnings": wanted.plan.report.codes().collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,392 @@
+//! What customers see: the answer to a request, a task in the shape that was asked for, a page of them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+use trunkline_ledger::{Idempotency, Outcome};
+use trunkline_store::tasks::{self, Task, TaskState};
+use trunkline_video::Ask;
+use trunkline_video::shapes::{Shown, State, legacy, openai, openai_list};
+
+use super::accepting::{Accepted, Accepting};
+use super::submitting::Sending;
+use super::wanted::Wanted;
+use super::{WORD, task_name, task_of};
+use crate::caller::Caller;
+use crate::fault::{Fault, Kind};
+use crate::gateway::Gateway;
+use crate::reply::{self, Answered, set_cost, set_warnings};
+use crate::story::Story;
+
+/// The shape of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// `/v1/videos`.
+    Openai,
+    /// `/v1/video/generations`.
+    Legacy,
+}
+
+const IDEMPOTENCY: &str = "idempotency-key";
+const MAX_IDEMPOTENCY: usize = 255;
+/// A client's library that tries again by itself says so.
+const RETRY_COUNT: &str = "x-stainless-retry-count";
+/// How long such a retry is taken for the same request.
+const RETRY_SECONDS: i32 = 120;
+/// How often a task is looked at for somebody who waits.
+const LOOK: Duration = Duration::from_millis(500);
+/// Progress that is only guessed never gets further.
+const MOST_GUESSED: i64 = 95;
+const MOST_PER_PAGE: i64 = 100;
+const USUAL_PER_PAGE: i64 = 20;
+
+impl Gateway {
+    /// `POST /v1/videos` and `POST /v1/video/generations`.
+    pub(crate) async fn make_video(
+        &self,
+        story: &Arc<Story>,
+        caller: Caller,
+        headers: &HeaderMap,
+        (ask, body): (Ask, Bytes),
+    ) -> Result<Answered, Fault> {
+        story.came(body.len());
+        let offered = self
+            .offered_video(&caller, headers, (ask.model(), &body))
+            .await?;
+        let wanted = self.want((story.id, caller), headers, (&ask, &body), offered);
+        let wanted = Box::pin(wanted).await?;
+        story.asks_for(&wanted.model, false);
+        Self::check_video_cost(headers, &wanted)?;
+        let idempotency = idempotency(headers, &wanted)?;
+        if idempotency.is_none()
+            && is_retry(headers)
+            && let Some(task) = self.asked_before(&wanted).await?
+            && let Some(task) = self.decided(task).await?
+        {
+            return self.shown(&task, Shape::Openai, true).await;
+        }
+        self.check_route(&wanted)?;
+        let (head, answer) = oneshot::channel();
+        let (gateway, story) = (self.clone(), Arc::clone(story));
+        // A task of its own, because a client that leaves drops its handler, and the job goes on.
+        self.inner.tasks.spawn(Box::pin(async move {
+            // Whoever has left needs no answer.
+            drop(head.send(gateway.begin_video(&wanted, idempotency, &story).await));
+        }));
+        answer.await.unwrap_or_else(|_| Err(Fault::unavailable()))
+    }
+
+    /// Money, then the upstream.
+    async fn begin_video(
+        &self,
+        wanted: &Wanted,
+        idempotency: Option<Idempotency>,
+        story: &Story,
+    ) -> Result<Answered, Fault> {
+        let accepted = match self.accept(wanted, idempotency).await? {
+            Accepting::New(accepted) => accepted,
+            Accepting::Same(task) => {
+                let task = self.decided(task).await?.ok_or_else(|| {
+                    let text = "the call with this idempotency key has just failed; send it again";
+                    Fault::new(Kind::IdempotencyInFlight, text).at(IDEMPOTENCY)
+                })?;
+                let mut answer = self.shown(&task, Shape::Openai, false).await?;
+                let replayed = HeaderName::from_static("idempotent-replayed");
+                answer
+                    .headers_mut()
+                    .insert(replayed, HeaderValue::from_static("true"));
+                return Ok(answer);
+            }
+        };
+        let sending = self.submit(&accepted).await;
+        // What is not charged yet is charged later, and told by the task.
+        let (outcome, charged) = match &sending {
+            Ok(Sending::Taken) => (Outcome::Accepted, Some(accepted.task.amount)),
+            Ok(Sending::Refused(_)) => (Outcome::Refused, None),
+            Ok(Sending::NotSent(_)) => (Outcome::UpstreamFailed, None),
+            Ok(Sending::Waits | Sending::Unknown | Sending::NotOurs) | Err(_) => {
+                (Outcome::Accepted, None)
+            }
+        };
+        story.ended(outcome, charged, (0, 0));
+        match sending {
+            Ok(Sending::Refused(fault)) => return Err(fault),
+            Ok(Sending::NotSent(fault)) => {
+                if self.is_undone(&accepted.task).await {
+                    return Err(fault);
+                }
+            }
+            Ok(Sending::Taken | Sending::Waits | Sending::Unknown | Sending::NotOurs) => {}
+            Err(error) => {
+                let name = task_name(accepted.task.id);
+                tracing::warn!(%error, task.id = name, "a task is left to a worker");
+            }
+        }
+        self.created(&accepted, wanted)
+    }
+
+    /// A task that somebody else asked for, once its sender knows whether it is one: until then a
+    /// refusal undoes it. None if that happened.
+    async fn decided(&self, task: Task) -> Result<Option<Task>, Fault> {
+        let ends = Instant::now().checked_add(self.inner.settings.video.most_wait);
+        let mut task = task;
+        loop {
+            let open = matches!(task.state, TaskState::Accepted | TaskState::Submitting);
+            if !open || ends.is_none_or(|ends| Instant::now() >= ends) {
+                return Ok(Some(task));
+            }
+            tokio::time::sleep(LOOK).await;
+            let found = self.written(task.id).await;
+            match found.map_err(|_| Fault::unavailable())? {
+                Some(found) => task = found,
+                None => return Ok(None),
+            }
+        }
+    }
+
+    /// The answer to a request that became a task: always the one of its beginning.
+    fn created(&self, accepted: &Accepted, wanted: &Wanted) -> Result<Answered, Fault> {
+        let task = &accepted.task;
+        let shown = self.shape(task, None)?;
+        let mut answer = reply::json(StatusCode::OK, &openai(&shown));
+        let headers = answer.headers_mut();
+        set_cost(headers, task.amount);
+        let codes: Vec<_> = wanted.plan.report.codes().cloned().collect();
+        set_warnings(headers, &codes);
+        Ok(answer)
+    }
+
+    /// `GET /v1/videos/{id}` and `GET /v1/video/generations/{id}`.
+    pub(crate) async fn video(
+        &self,
+        caller: &Caller,
+        (name, shape): (&str, Shape),
+        query: Option<&str>,
+    ) -> Result<Answered, Fault> {
+        caller.check_endpoint(WORD)?;
+        let wait = wait_of(query, self.inner.settings.video.most_wait)?;
+        let ends = Instant::now().checked_add(wait);
+        loop {
+            let task = self.task_of_caller(caller, name).await?;
+            let over = task.state.is_over() || ends.is_none_or(|ends| Instant::now() >= ends);
+            if over || self.is_draining() {
+                return self.shown(&task, shape, false).await;
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// `GET /v1/videos`.
+    pub(crate) async fn videos(
+        &self,
+        caller: &Caller,
+        query: Option<&str>,
+    ) -> Result<Answered, Fault> {
+        caller.check_endpoint(WORD)?;
+        let (mut limit, mut after, mut newest_first) = (USUAL_PER_PAGE, None, true);
+        for pair in query.unwrap_or_default().split('&') {
+            match pair.split_once('=') {
+                Some(("limit", text)) => {
+                    let number = text.parse().ok();
+                    let number = number.filter(|number| (1..=MOST_PER_PAGE).contains(number));
+                    limit =
+                        number.ok_or_else(|| invalid("limit", "`limit` must be from 1 to 100"))?;
+                }
+                Some(("after", name)) => {
+                    let id = task_of(name).ok_or_else(|| no_task(name))?;
+                    after = Some(id);
+                }
+                Some(("order", "asc")) => newest_first = false,
+                Some(_) | None => {}
+            }
+        }
+        let mut session = self
+            .inner
+            .data
+            .session()
+            .await
+            .map_err(|_| Fault::unavailable())?;
+        let account = caller.account.id;
+        let more = limit.saturating_add(1);
+        let found = tasks::page(&mut session, account, after, newest_first, more).await;
+        drop(session);
+        let mut found = found.map_err(|_| Fault::unavailable())?;
+        let most = usize::try_from(limit).unwrap_or(0);
+        let has_more = found.len() > most;
+        found.truncate(most);
+        let shown: Result<Vec<Shown>, Fault> =
+            found.iter().map(|task| self.shape(task, None)).collect();
+        Ok(reply::json(StatusCode::OK, &openai_list(&shown?, has_more)))
+    }
+
+    pub(super) async fn task_of_caller(&self, caller: &Caller, name: &str) -> Result<Task, Fault> {
+        let id = task_of(name).ok_or_else(|| no_task(name))?;
+        let mut session = self
+            .inner
+            .data
+            .session()
+            .await
+            .map_err(|_| Fault::unavailable())?;
+        let task = tasks::of_account(&mut session, caller.account.id, id).await;
+        let task = task.map_err(|_| Fault::unavailable())?;
+        task.ok_or_else(|| no_task(name))
+    }
+
+    /// A task as it is now. A retry of its request is shown how it began.
+    pub(super) async fn shown(
+        &self,
+        task: &Task,
+        shape: Shape,
+        as_begun: bool,
+    ) -> Result<Answered, Fault> {
+        let guess = if as_begun {
+            None
+        } else {
+            self.guess(task).await
+        };
+        let shown = self.shape(task, guess)?;
+        let body = match shape {
+            Shape::Openai => openai(&shown),
+            Shape::Legacy => legacy(&shown),
+        };
+        Ok(reply::json(StatusCode::OK, &body))
+    }
+
+    /// How far a task may be that nobody tells of: by how long others of its model took.
+    async fn guess(&self, task: &Task) -> Option<u8> {
+        let waits = matches!(task.state, TaskState::Submitted | TaskState::Running);
+        if !waits || task.progress_told {
+            return None;
+        }
+        let mut session = self.inner.data.session().await.ok()?;
+        let usual = tasks::usual_millis(&mut session, &task.model)
+            .await
+            .ok()??;
+        let since = task
+            .read_at
+            .millis()
+            .saturating_sub(task.submitted_at?.millis());
+        let part = since.saturating_mul(100).checked_div(usual.max(1))?;
+        u8::try_from(part.clamp(0, MOST_GUESSED)).ok()
+    }
+
+    fn shape(&self, task: &Task, guess: Option<u8>) -> Result<Shown, Fault> {
+        let (state, ends) = match task.state {
+            TaskState::Accepted => (State::Queued { submitted: false }, None),
+            TaskState::Submitting | TaskState::Unknown => (State::Sent, None),
+            TaskState::Submitted => (State::Queued { submitted: true }, None),
+            TaskState::Running => (State::InProgress, None),
+            TaskState::Completed => {
+                let (url, ends) = self.link_of(task)?;
+                (State::Completed { url }, Some(ends))
+            }
+            TaskState::Failed => {
+                let (code, message) = task.error.clone().unwrap_or_default();
+                (State::Failed { code, message }, None)
+            }
+        };
+        let told = u8::try_from(task.progress).unwrap_or(0);
+        let warnings = task.warnings.as_array().cloned().unwrap_or_default();
+        Ok(Shown {
+            id: task_name(task.id),
+            model: task.model.clone(),
+            state,
+            progress: guess.map_or(told, |guess| guess.max(told)),
+            estimated: guess.is_some(),
+            created_at: task.created_at.seconds(),
+            completed_at: task.ended_at.map(trunkline_terms::Moment::seconds),
+            expires_at: ends,
+            seconds: task.seconds.and_then(|seconds| u64::try_from(seconds).ok()),
+            size: task.size.clone(),
+            warnings,
+            cost_usd: (task.state != TaskState::Failed).then(|| task.amount.to_string()),
+        })
+    }
+
+    /// A task that a client's library asks for again by itself.
+    async fn asked_before(&self, wanted: &Wanted) -> Result<Option<Task>, Fault> {
+        let mut session = self
+            .inner
+            .data
+            .session()
+            .await
+            .map_err(|_| Fault::unavailable())?;
+        let account = wanted.caller.account.id;
+        let found = tasks::newest_like(&mut session, account, &wanted.body_hash, RETRY_SECONDS);
+        found.await.map_err(|_| Fault::unavailable())
+    }
+
+    /// Somebody who speaks the vendor's protocol must serve the model.
+    fn check_route(&self, wanted: &Wanted) -> Result<(), Fault> {
+        let roster = self.inner.roster.get();
+        let mut serving = roster
+            .channels()
+            .filter(|live| live.row.models.contains_key(&wanted.model));
+        let protocol = &wanted.plan.sent.protocol;
+        let speaks = serving.any(|live| {
+            let mut formats = live.provider.formats.iter();
+            formats.any(|format| format.word() == protocol)
+        });
+        if speaks && roster.knows(&wanted.model) {
+            return Ok(());
+        }
+        let text = format!(
+            "nobody serves {:?} right now; nothing was charged",
+            wanted.model
+        );
+        Err(Fault::new(Kind::NoRoute, text))
+    }
+}
+
+fn idempotency(headers: &HeaderMap, wanted: &Wanted) -> Result<Option<Idempotency>, Fault> {
+    let Some(value) = headers.get(IDEMPOTENCY) else {
+        return Ok(None);
+    };
+    let key = value.to_str().unwrap_or_default();
+    if key.is_empty() || key.len() > MAX_IDEMPOTENCY {
+        let text = format!("`{IDEMPOTENCY}` must have 1 to {MAX_IDEMPOTENCY} characters");
+        return Err(invalid(IDEMPOTENCY, &text));
+    }
+    Ok(Some(Idempotency {
+        key: key.to_owned(),
+        body_hash: wanted.body_hash,
+    }))
+}
+
+fn is_retry(headers: &HeaderMap) -> bool {
+    let count = headers
+        .get(RETRY_COUNT)
+        .and_then(|value| value.to_str().ok());
+    count
+        .and_then(|text| text.parse::<u32>().ok())
+        .is_some_and(|count| count > 0)
+}
+
+fn wait_of(query: Option<&str>, most: Duration) -> Result<Duration, Fault> {
+    let pairs = query.unwrap_or_default().split('&');
+    let mut waits = pairs.filter_map(|pair| pair.strip_prefix("wait="));
+    let Some(text) = waits.next() else {
+        return Ok(Duration::ZERO);
+    };
+    let seconds: u64 = text
+        .parse()
+        .map_err(|_| invalid("wait", "`wait` must be whole seconds"))?;
+    Ok(Duration::from_secs(seconds).min(most))
+}
+
+fn invalid(param: &str, text: &str) -> Fault {
+    Fault::new(Kind::Invalid("invalid_request"), text).at(param)
+}
+
+pub(super) fn no_task(name: &str) -> Fault {
+    let name: String = name.chars().take(64).collect();
+    Fault::new(
+        Kind::TaskNotFound,
+        format!("this account has no task {name:?}"),
+    )
+    .at("task_id")
+}

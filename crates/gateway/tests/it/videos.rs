@@ -1,0 +1,288 @@
+//! Video tasks through the real doors: made, polled in both shapes, fetched, failed, stopped, with the
+//! books beside each.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Method;
+use serde_json::{Value, json};
+use trunkline_catalog::starter;
+use trunkline_gateway::{Settings, VideoJob, VideoSettings};
+
+use crate::house::{ChannelWishes, Got, House, Wishes};
+
+/// A thousand USD.
+pub(crate) const MONEY: i64 = 1_000_000_000_000;
+
+/// Quick enough for a test, slow enough to be seen.
+pub(crate) fn quick() -> Settings {
+    Settings {
+        video: VideoSettings {
+            poll_first: Duration::from_millis(20),
+            poll_most: Duration::from_millis(100),
+            polls_per_second: 1_000,
+            queue_pause: Duration::from_millis(50),
+            call_wait: Duration::from_secs(2),
+            lease: Duration::from_secs(3),
+            ..VideoSettings::default()
+        },
+        ..Settings::default()
+    }
+}
+
+/// A house that sells the starter's videos, each served by its vendor's simulator.
+pub(crate) async fn studio(settings: Settings) -> House {
+    studio_with(Wishes {
+        settings,
+        paid: MONEY,
+        ..Wishes::default()
+    })
+    .await
+}
+
+pub(crate) async fn studio_with(wishes: Wishes) -> House {
+    furnished(House::build(wishes).await).await
+}
+
+/// Makes a studio of a house.
+pub(crate) async fn furnished(house: House) -> House {
+    let mut starter = starter().unwrap();
+    starter
+        .models
+        .retain(|_, entry| entry.specs.video_family.is_some());
+    let sold: BTreeSet<String> = starter
+        .models
+        .values()
+        .filter_map(|one| one.vendor.clone())
+        .collect();
+    starter.vendors.retain(|name, _| sold.contains(name));
+    starter.groups.retain(|name, _| name == "vip");
+    starter.auto_groups.clear();
+    // The house has a vendor of the same number.
+    starter
+        .vendors
+        .values_mut()
+        .for_each(|vendor| vendor.id += 100);
+    let mut by_vendor: BTreeMap<(&str, &str), Vec<String>> = BTreeMap::new();
+    for (name, entry) in &starter.models {
+        let Some(family) = entry.specs.video_family.as_deref() else {
+            continue;
+        };
+        let vendor = match family.split('_').next().unwrap() {
+            "a" | "e" => ("dashscope_native", "/api/v1"),
+            "b" => ("ark", "/api/v3"),
+            "c" => ("kling", ""),
+            "d" => ("minimax", "/v1"),
+            "openai" => ("openai", "/v1"),
+            other => panic!("no simulator of family {other}"),
+        };
+        by_vendor.entry(vendor).or_default().push(name.clone());
+    }
+    house.sell_document(starter).await;
+    for ((provider, path), models) in &by_vendor {
+        let base = format!("http://{}{path}", house.simulator.address());
+        let models: Vec<(&str, &str)> = models.iter().map(|name| (&**name, &**name)).collect();
+        let wishes = ChannelWishes {
+            provider: Some(provider),
+            // Behind a channel that a test adds.
+            priority: 1,
+            ..ChannelWishes::default()
+        };
+        house.channel_with(provider, &base, &models, wishes).await;
+    }
+    house
+}
+
+/// Does what is due until nothing is for a while.
+pub(crate) async fn work(house: &House) {
+    let mut idle = 0;
+    while idle < 8 {
+        let mut taken = 0;
+        for job in VideoJob::ALL {
+            taken += house.gateway.take_video_jobs(job).await.unwrap();
+        }
+        idle = if taken == 0 { idle + 1 } else { 0 };
+        tokio::time::sleep(Duration::from_millis(30)).await;
+    }
+}
+
+/// Works until a task has ended, and shows it.
+pub(crate) async fn ended(house: &House, id: &str) -> Value {
+    for _ in 0..600 {
+        for job in VideoJob::ALL {
+            house.gateway.take_video_jobs(job).await.unwrap();
+        }
+        let shown = house.get(&format!("/v1/videos/{id}")).await.json();
+        if matches!(shown["status"].as_str(), Some("completed" | "failed")) {
+            return shown;
+        }
+        tokio::time::sleep(Duration::from_millis(30)).await;
+    }
+    panic!("{id} never ended");
+}
+
+pub(crate) async fn make(house: &House, body: &Value) -> Got {
+    make_with(house, body, &[]).await
+}
+
+pub(crate) async fn make_with(house: &House, body: &Value, extra: &[(&'static str, &str)]) -> Got {
+    let body = Bytes::from(body.to_string());
+    Got::read(
+        house
+            .send_with(Method::POST, "/v1/videos", body, extra)
+            .await,
+    )
+    .await
+}
+
+/// What was spent of the house's money.
+pub(crate) async fn spent(house: &House) -> i64 {
+    let [paid, held, _, _] = house.wallets().await;
+    assert_eq!(held, 0, "nothing is held any more");
+    MONEY - paid
+}
+
+/// Five seconds at 0.1 USD.
+pub(crate) const CAT: i64 = 500_000_000;
+
+fn text_video() -> Value {
+    cat("")
+}
+
+/// A video of a cat with a wish.
+pub(crate) fn cat(wish: &str) -> Value {
+    json!({ "model": "wan2.7-t2v", "prompt": format!("a cat {wish}") })
+}
+
+/// Makes a task, and says its name.
+pub(crate) async fn made(house: &House, body: &Value) -> String {
+    let got = make(house, body).await;
+    assert_eq!(got.status, 200, "{body}: {}", got.text());
+    got.json()["id"].as_str().unwrap().to_owned()
+}
+
+/// A task as it is shown now.
+pub(crate) async fn shown(house: &House, id: &str) -> Value {
+    house.get(&format!("/v1/videos/{id}")).await.json()
+}
+
+/// Works until a task is at a status.
+pub(crate) async fn until(house: &House, id: &str, status: &str) -> Value {
+    for _ in 0..600 {
+        let task = shown(house, id).await;
+        if task["status"] == status {
+            return task;
+        }
+        for job in VideoJob::ALL {
+            house.gateway.take_video_jobs(job).await.unwrap();
+        }
+        tokio::time::sleep(Duration::from_millis(30)).await;
+    }
+    panic!("{id} was never {status}: {}", shown(house, id).await);
+}
+
+/// One value of a task's row.
+pub(crate) async fn column(house: &House, id: &str, what: &str) -> String {
+    let uuid = id.strip_prefix("task_").unwrap();
+    let query = format!("SELECT ({what})::text FROM app.video_task WHERE id = '{uuid}'");
+    house.db.ask(&query).await.swap_remove(0)
+}
+
+/// What was moved for a task, in nano-USD.
+pub(crate) async fn moved(house: &House, id: &str, kind: &str) -> i64 {
+    let uuid = id.strip_prefix("task_").unwrap();
+    let query = format!(
+        "SELECT COALESCE(sum(amount), 0)::text FROM ledger.transfer
+         WHERE request_id = '{uuid}' AND kind = '{kind}'"
+    );
+    house.db.ask(&query).await[0].parse().unwrap()
+}
+
+/// Why a task was written off, if it was.
+pub(crate) async fn written_off(house: &House, id: &str) -> Vec<String> {
+    let uuid = id.strip_prefix("task_").unwrap();
+    let query = format!("SELECT reason FROM ledger.write_off WHERE request_id = '{uuid}'");
+    house.db.ask(&query).await
+}
+
+// covers: G-2.2-01, G-2.2-02, G-2.2-03, G-2.2-04, G-2.2-05, G-2.2-06, G-2.2-07, G-2.2-08, G-2.2-09
+// covers: G-2.2-10, G-2.2-11, G-2.2-12, G-3.1-01, G-3.1-03, G-3.1-04, G-3.1-05, G-4.2-18
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_video_is_made_charged_once_and_fetched_by_a_signed_link() {
+    let house = studio(quick()).await;
+    let made = make(&house, &text_video()).await;
+    assert_eq!(made.status, 200, "{}", made.text());
+    assert_eq!(made.header("trunkline-cost-usd").as_deref(), Some("0.5"));
+    let created = made.json();
+    assert_eq!(created["object"], "video");
+    assert_eq!(created["task_id"], created["id"]);
+    assert_eq!(created["status"], "queued");
+    assert_eq!(created["progress"], json!(0));
+    assert_eq!(created["model"], "wan2.7-t2v");
+    assert_eq!(created["metadata"].get("url"), None);
+    let id = created["id"].as_str().unwrap();
+    assert!(id.starts_with("task_") && id.len() == 37, "{id}");
+    let done = ended(&house, id).await;
+    assert_eq!(done["status"], "completed", "{done}");
+    assert_eq!(done["progress"], json!(100));
+    let url = done["metadata"]["url"].as_str().unwrap();
+    assert!(url.contains("Expires="), "{url}");
+    let path = url.strip_prefix("http://127.0.0.1:8080").unwrap();
+    let file = house.get(path).await;
+    assert_eq!(file.status, 200);
+    assert!(file.body.len() > 100);
+    work(&house).await;
+    let part = [("range", "bytes=4-7")];
+    let kept = house
+        .send_with(Method::GET, path, Bytes::new(), &part)
+        .await;
+    let kept = Got::read(kept).await;
+    assert_eq!(
+        (kept.status.as_u16(), kept.text()),
+        (206, "ftyp".to_owned())
+    );
+    let altered = house.get(&path.replace("Expires=1", "Expires=2")).await;
+    assert_eq!(altered.status, 403);
+    assert_eq!(house.simulator.video_jobs().len(), 1);
+    assert_eq!(spent(&house).await, 500_000_000);
+    house.audit().await;
+}
+
+// covers: G-2.2-13, G-2.2-14, G-3.1-06, G-3.1-07, G-3.1-08, G-3.1-09, G-7-02
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_video_that_fails_is_refunded_in_the_words_of_its_upstream() {
+    let house = studio(quick()).await;
+    let body = json!({ "model": "wan2.7-t2v", "prompt": "a cat [[job:fail:InvalidParameter]]" });
+    let made = make(&house, &body).await.json();
+    let done = ended(&house, made["id"].as_str().unwrap()).await;
+    assert_eq!(done["status"], "failed", "{done}");
+    assert_eq!(done["error"]["code"], "InvalidParameter");
+    assert_eq!(
+        done["error"]["message"],
+        "the prompt asked for InvalidParameter"
+    );
+    assert_eq!(done["metadata"].get("url"), None);
+    assert_eq!(spent(&house).await, 0);
+    house.audit().await;
+}
+
+// covers: G-3.1-11
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_that_is_not_accepted_creates_no_task_and_costs_nothing() {
+    let house = studio(quick()).await;
+    let refused = [
+        json!({ "model": "wan2.7-t2v" }),
+        json!({ "model": "wan2.7-t2v", "prompt": "a cat", "size": "1280x720" }),
+        json!({ "model": "wan2.7-t2v", "prompt": "a cat [[job:refuse:InvalidParameter]]" }),
+    ];
+    for body in refused {
+        let got = make(&house, &body).await;
+        assert_eq!(got.status, 400, "{body}: {}", got.text());
+        assert_eq!(got.json()["error"]["charged"], json!(false));
+    }
+    let listed = house.get("/v1/videos").await.json();
+    assert_eq!(listed["data"], json!([]));
+    assert_eq!(spent(&house).await, 0);
+    house.audit().await;
+}

@@ -1,0 +1,254 @@
+//! Finished files: by the link and by `…/content`, in parts, before and after they are ours.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Method;
+use serde_json::json;
+use trunkline_gateway::VideoJob;
+use trunkline_testkit::test_clock;
+
+use crate::house::{Got, House, Wishes};
+use crate::videos::{
+    CAT, MONEY, cat, column, ended, made, moved, quick, shown, spent, studio, studio_with, work,
+};
+
+const HOST: &str = "http://127.0.0.1:8080";
+
+/// Works until a task is done, and leaves its file where it is.
+async fn done(house: &House, id: &str) -> String {
+    for _ in 0..200 {
+        house
+            .gateway
+            .take_video_jobs(VideoJob::Submit)
+            .await
+            .unwrap();
+        house.gateway.take_video_jobs(VideoJob::Poll).await.unwrap();
+        let task = shown(house, id).await;
+        if task["status"] == "completed" {
+            let url = task["metadata"]["url"].as_str().unwrap();
+            return url.strip_prefix(HOST).unwrap().to_owned();
+        }
+        tokio::time::sleep(Duration::from_millis(30)).await;
+    }
+    panic!("{id} was never done");
+}
+
+/// Without a key, as whoever was given the link.
+async fn follow(house: &House, path: &str, extra: &[(&'static str, &str)]) -> Got {
+    let nobody = (house.address, "");
+    let sent = house.send_as(nobody, Method::GET, path, Bytes::new(), extra);
+    Got::read(sent.await).await
+}
+
+async fn upstream_file(house: &House) -> Bytes {
+    let job = house.simulator.video_jobs().pop().unwrap();
+    let path = format!("/_media/{}.mp4", job.id);
+    let there = (house.simulator.address(), "x");
+    let sent = house.send_as(there, Method::GET, &path, Bytes::new(), &[]);
+    Got::read(sent.await).await.body
+}
+
+/// Tries to keep a file until it is kept, without waiting for its turn.
+async fn mirror(house: &House, id: &str) {
+    for _ in 0..100 {
+        house
+            .db
+            .ask("UPDATE app.video_schedule SET due_at = app.now() WHERE job = 'mirror' RETURNING ''")
+            .await;
+        house
+            .gateway
+            .take_video_jobs(VideoJob::Mirror)
+            .await
+            .unwrap();
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        if column(house, id, "media_path IS NOT NULL").await == "true" {
+            return;
+        }
+    }
+    panic!("the file of {id} was never kept");
+}
+
+// covers: D-4-08, D-4-09, D-4-10, D-4-11, D-4-12, D-4-13
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_is_served_whole_and_in_parts_before_it_is_ours_and_when_its_upstream_is_gone() {
+    let house = studio(quick()).await;
+    let id = made(&house, &cat("")).await;
+    let link = done(&house, &id).await;
+    let file = upstream_file(&house).await;
+    assert!(file.len() > 100);
+    let ends: i64 = link
+        .split("Expires=")
+        .nth(1)
+        .unwrap()
+        .split('&')
+        .next()
+        .unwrap()
+        .parse()
+        .unwrap();
+    let task = shown(&house, &id).await;
+    assert!((task["expires_at"].as_i64().unwrap() - ends).abs() <= 2);
+    let content = format!("/v1/videos/{id}/content");
+    for is_ours in [false, true] {
+        if is_ours {
+            mirror(&house, &id).await;
+            house.simulator.clone().stop().await;
+        }
+        assert_eq!(
+            column(&house, &id, "media_path IS NOT NULL").await,
+            is_ours.to_string()
+        );
+        let linked = follow(&house, &link, &[]).await;
+        assert_eq!((linked.status.as_u16(), &linked.body), (200, &file));
+        assert_eq!(linked.header("content-type").as_deref(), Some("video/mp4"));
+        let whole = house.get(&content).await;
+        assert_eq!((whole.status.as_u16(), &whole.body), (200, &file));
+        for path in [&content, &link] {
+            let head = house.send(Method::HEAD, path, Bytes::new()).await;
+            assert_eq!(head.status, 200);
+            assert_eq!(head.headers["content-length"], file.len().to_string());
+            assert!(Got::read(head).await.body.is_empty());
+            let part = [("range", "bytes=4-7")];
+            let part = house
+                .send_with(Method::GET, path, Bytes::new(), &part)
+                .await;
+            let part = Got::read(part).await;
+            assert_eq!((part.status.as_u16(), &part.body), (206, &file.slice(4..8)));
+            let told = format!("bytes 4-7/{}", file.len());
+            assert_eq!(part.header("content-range"), Some(told));
+        }
+    }
+    let last = follow(&house, &link, &[("range", "bytes=-4")]).await;
+    assert_eq!(last.body, file.slice(file.len() - 4..));
+    let beyond = follow(&house, &link, &[("range", "bytes=99999999-")]).await;
+    assert_eq!(beyond.status, 416);
+    let other = [("range", "bytes=4-7"), ("if-range", "\"another\"")];
+    assert_eq!(follow(&house, &link, &other).await.status, 200);
+}
+
+// covers: G-4.2-17
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_link_ends_with_its_time_and_an_altered_one_never_worked() {
+    let clock = test_clock();
+    let house = studio_with(Wishes {
+        settings: quick(),
+        paid: MONEY,
+        clock: Arc::new(clock.clone()),
+        ..Wishes::default()
+    })
+    .await;
+    let id = made(&house, &cat("")).await;
+    let link = done(&house, &id).await;
+    assert_eq!(follow(&house, &link, &[]).await.status, 200);
+    let account = format!("/{}/", house.account.number());
+    let (other, last) = ("/987654/", link.chars().last().unwrap());
+    let flipped = if last == 'A' { 'B' } else { 'A' };
+    // The last sign of a signature may carry bits that do not count; the first counts whole.
+    let signature = link.split("Signature=").nth(1).unwrap();
+    let first = signature.chars().nth(8).unwrap();
+    let changed = if first == 'x' { 'y' } else { 'x' };
+    let mut signs: Vec<char> = signature.chars().collect();
+    signs[8] = changed;
+    let forged: String = signs.into_iter().collect();
+    let altered = [
+        link.replace(signature, &forged),
+        link.replacen(&account, other, 1),
+        link.replace("Expires=1", "Expires=2"),
+        format!("{link}&more=1"),
+        format!("{link}{flipped}"),
+        link.split('?').next().unwrap().to_owned(),
+        link.replacen(&id, "task_00000000000000000000000000000000", 1),
+    ];
+    for wrong in altered {
+        assert_ne!(wrong, link);
+        let got = follow(&house, &wrong, &[]).await;
+        assert_eq!(
+            (got.status.as_u16(), got.code().as_str()),
+            (403, "link_refused"),
+            "{wrong}"
+        );
+    }
+    clock.shift_seconds(86_300);
+    house.gateway.refresh().await.unwrap();
+    assert_eq!(follow(&house, &link, &[]).await.status, 200);
+    clock.shift_seconds(110);
+    let got = follow(&house, &link, &[]).await;
+    assert_eq!(
+        (got.status.as_u16(), got.code().as_str()),
+        (403, "link_refused")
+    );
+    house.gateway.refresh().await.unwrap();
+    let fresh = shown(&house, &id).await;
+    let fresh = fresh["metadata"]["url"]
+        .as_str()
+        .unwrap()
+        .strip_prefix(HOST)
+        .unwrap();
+    assert_eq!(follow(&house, fresh, &[]).await.status, 200);
+}
+
+// covers: G-4.2-16
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_vendors_file_is_fetched_by_our_link() {
+    let house = studio(quick()).await;
+    let png = "https://example.com/a.png";
+    let bodies = [
+        cat(""),
+        json!({ "model": "doubao-seedance-2-5-260628", "prompt": "x" }),
+        json!({ "model": "kling-v3", "prompt": "x" }),
+        json!({ "model": "kling-3.0-turbo", "prompt": "x" }),
+        json!({ "model": "kling-v3-omni", "prompt": "x", "metadata": { "aspect_ratio": "1:1" } }),
+        json!({ "model": "MiniMax-H3", "prompt": "x", "metadata": { "ratio": "16:9" } }),
+        json!({ "model": "MiniMax-Hailuo-2.3", "prompt": "x" }),
+        json!({ "model": "happyhorse-1.1-i2v", "input_reference": png }),
+    ];
+    for body in bodies {
+        let id = made(&house, &body).await;
+        let link = done(&house, &id).await;
+        assert!(
+            link.starts_with("/media/") && link.contains("?Expires="),
+            "{link}"
+        );
+        let before = follow(&house, &link, &[]).await;
+        assert_eq!(before.status, 200, "{body}: {}", before.text());
+        mirror(&house, &id).await;
+        assert_eq!(follow(&house, &link, &[]).await.body, before.body, "{body}");
+    }
+    house.audit().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_that_comes_late_is_fetched_again_and_one_that_never_comes_fails_no_task() {
+    let house = studio(quick()).await;
+    let late = made(&house, &cat("[[job:file_later:2]]")).await;
+    let link = done(&house, &late).await;
+    mirror(&house, &late).await;
+    let files = house.simulator.truth();
+    let files = files
+        .iter()
+        .filter(|served| served.path.starts_with("/_media/"));
+    let statuses: Vec<u16> = files.map(|served| served.status).collect();
+    assert_eq!(statuses, [500, 500, 200]);
+    assert_eq!(follow(&house, &link, &[]).await.status, 200);
+    let never = made(&house, &cat("[[job:no_file]]")).await;
+    assert_eq!(ended(&house, &never).await["status"], "completed");
+    let link = done(&house, &never).await;
+    let got = follow(&house, &link, &[]).await;
+    assert_eq!(
+        (got.status.as_u16(), got.code().as_str()),
+        (502, "upstream_error")
+    );
+    work(&house).await;
+    assert_eq!(shown(&house, &never).await["status"], "completed");
+    assert_eq!(moved(&house, &never, "charge").await, CAT);
+    assert_eq!(moved(&house, &never, "refund").await, 0);
+    assert_eq!(spent(&house).await, 2 * CAT);
+    let unfinished = made(&house, &cat("[[job:stuck]]")).await;
+    let got = house.get(&format!("/v1/videos/{unfinished}/content")).await;
+    assert_eq!(
+        (got.status.as_u16(), got.code().as_str()),
+        (404, "not_found")
+    );
+    house.audit().await;
+}

@@ -1,0 +1,252 @@
+//! Media that move the price: measured it is exact, not measured it is the most it can be, and strict
+//! mode refuses that, and every trap.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Method;
+use serde_json::{Value, json};
+use trunkline_gateway::VideoJob;
+
+use crate::house::{Got, House};
+use crate::nodes::nanos;
+use crate::videos::{
+    CAT, column, ended, made, make, make_with, moved, quick, shown, spent, studio,
+};
+
+/// Nobody lets us in there.
+const PRIVATE: &str = "http://10.0.0.1";
+const STRICT: [(&str, &str); 1] = [("trunkline-strict", "true")];
+const PNG: &str = "https://example.com/a.png";
+
+fn clip(house: &House, name: &str) -> String {
+    format!("http://{}/_media/{name}", house.simulator.address())
+}
+
+fn reference(url: &str) -> Value {
+    json!({ "model": "wan2.7-r2v", "prompt": "x", "video_url": url })
+}
+
+fn content(model: &str, url: &str) -> Value {
+    let part =
+        json!({ "type": "video_url", "role": "reference_video", "video_url": { "url": url } });
+    json!({ "model": model, "prompt": "x", "metadata": { "content": [part] } })
+}
+
+async fn quoted(house: &House, body: &Value) -> Value {
+    let ask = json!({ "endpoint": "videos", "body": body }).to_string();
+    let sent = house.send(Method::POST, "/v1/quotes", Bytes::from(ask));
+    let got = Got::read(sent.await).await;
+    assert_eq!(got.status, 200, "{}", got.text());
+    got.json()
+}
+
+// covers: D-6-M-01, D-6-M-02, D-6-M-04, D-7-VID-10
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn media_that_can_be_measured_have_an_exact_price() {
+    let house = studio(quick()).await;
+    let seven = clip(&house, "clip-7s.mp4");
+    let edit = json!({ "model": "wan2.7-videoedit", "video_url": seven });
+    let native = json!({ "model": "MiniMax-H3", "prompt": "x", "video_url": seven, "duration": 4 });
+    let many = json!({ "model": "MiniMax-H3", "prompt": "x", "duration": 4, "images": [PNG, PNG, PNG, PNG, PNG, PNG, PNG] });
+    let cases = [
+        (reference(&seven), 1_200_000_000),
+        (reference(&clip(&house, "clip-3s.mov")), 800_000_000),
+        (edit, 493_850_000),
+        (content("doubao-seedance-2-5-260628", &seven), 2_592_000_000),
+        (native, 880_000_000),
+        (many, 400_000_000),
+    ];
+    let mut sum = 0;
+    for (body, price) in cases {
+        let quote = quoted(&house, &body).await;
+        assert_eq!(
+            (&quote["exact"], nanos(&quote["price_usd"])),
+            (&json!(true), price),
+            "{body}"
+        );
+        let id = made(&house, &body).await;
+        assert_eq!(moved(&house, &id, "charge").await, price, "{body}");
+        assert_eq!(ended(&house, &id).await["status"], "completed");
+        assert_eq!(moved(&house, &id, "settlement_adjustment").await, 0);
+        sum += price;
+    }
+    assert_eq!(spent(&house).await, sum);
+    house.audit().await;
+}
+
+// covers: D-2-65, D-2-66, D-2-67, D-6-M-05
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn media_that_cannot_be_measured_are_charged_at_the_most_and_the_difference_comes_back() {
+    let house = studio(quick()).await;
+    // One vendor reads the length from the name, another from the query.
+    let seven = format!("{PRIVATE}/clip-7s.mp4?ms=7000");
+    let edit = json!({ "model": "wan2.7-videoedit", "video_url": seven });
+    let native = json!({ "model": "MiniMax-H3", "prompt": "x", "video_url": seven, "duration": 4 });
+    // What is charged at first, and what it comes to.
+    let cases = [
+        (reference(&seven), 3_500_000_000, 1_200_000_000),
+        (edit, 705_500_000, 493_850_000),
+        // The upstream counts more than the most: never raised.
+        (
+            reference(&format!("{PRIVATE}/clip-40s.mp4")),
+            3_500_000_000,
+            3_500_000_000,
+        ),
+        // The upstream does not tell what went in: nobody knows better than the most.
+        (
+            content("doubao-seedance-2-5-260628", &seven),
+            7_560_000_000,
+            7_560_000_000,
+        ),
+        (native, 1_520_000_000, 880_000_000),
+    ];
+    let mut sum = 0;
+    for (body, most, price) in cases {
+        let quote = quoted(&house, &body).await;
+        assert_eq!(
+            (&quote["exact"], &quote["price_usd"]),
+            (&json!(false), &Value::Null)
+        );
+        assert_eq!(nanos(&quote["maximum_usd"]), most, "{body}");
+        let id = made(&house, &body).await;
+        assert_eq!(moved(&house, &id, "charge").await, most, "{body}");
+        while column(&house, &id, "state").await != "completed" {
+            house.gateway.take_video_jobs(VideoJob::Poll).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let adjusted = moved(&house, &id, "settlement_adjustment").await;
+        assert_eq!(adjusted, most - price, "{body}");
+        if adjusted > 0 {
+            let uuid = id.strip_prefix("task_").unwrap();
+            let query = format!(
+                "SELECT (t.xmin::text = r.xmin::text)::text FROM app.video_task AS t
+                 JOIN ledger.transfer AS r ON r.request_id = t.id
+                 WHERE t.id = '{uuid}' AND r.kind = 'settlement_adjustment'"
+            );
+            assert_eq!(house.db.ask(&query).await, ["true"], "one transaction");
+        }
+        sum += price;
+    }
+    assert_eq!(spent(&house).await, sum);
+    house.audit().await;
+}
+
+// covers: D-2-66
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_bound_that_fails_comes_back_whole() {
+    let house = studio(quick()).await;
+    let body = json!({ "model": "wan2.7-r2v", "prompt": "x [[job:fail:InternalError]]",
+        "video_url": format!("{PRIVATE}/clip-7s.mp4") });
+    let id = made(&house, &body).await;
+    assert_eq!(ended(&house, &id).await["status"], "failed");
+    assert_eq!(moved(&house, &id, "refund").await, 3_500_000_000);
+    assert_eq!(moved(&house, &id, "settlement_adjustment").await, 0);
+    assert_eq!(spent(&house).await, 0);
+    house.audit().await;
+}
+
+// covers: D-6-M-06
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn strict_mode_refuses_what_cannot_be_measured_and_takes_what_can() {
+    let house = studio(quick()).await;
+    for url in [
+        format!("{PRIVATE}/clip-7s.mp4"),
+        clip(&house, "nothing.mp4"),
+    ] {
+        let refused = make_with(&house, &reference(&url), &STRICT).await;
+        assert_eq!(
+            (refused.status.as_u16(), refused.code().as_str()),
+            (400, "unpriceable"),
+            "{url}"
+        );
+    }
+    assert_eq!(spent(&house).await, 0);
+    let measured = reference(&clip(&house, "clip-7s.mp4"));
+    let body = json!({ "model": "wan2.7-r2v", "prompt": "x", "video_url": measured["video_url"],
+        "size": "1280*720", "duration": 5 });
+    let taken = make_with(&house, &body, &STRICT).await;
+    assert_eq!(taken.status, 200, "{}", taken.text());
+    assert_eq!(spent(&house).await, 1_200_000_000);
+    house.audit().await;
+}
+
+// covers: D-6-A-12
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn strict_mode_refuses_every_trap_that_is_only_named_without_it() {
+    let house = studio(quick()).await;
+    let page = include_str!("../../../../docs/errors.md");
+    let traps = [
+        ("wan2.7-t2v", json!({ "size": "1000*1000" }), "size_folded"),
+        ("wan2.7-t2v", json!({ "seconds": "8" }), "field_ignored"),
+        (
+            "wan2.7-r2v",
+            json!({ "input_reference": PNG, "images": [PNG] }),
+            "reference_overridden",
+        ),
+        (
+            "happyhorse-1.1-t2v",
+            json!({ "images": [PNG] }),
+            "references_not_assembled",
+        ),
+        (
+            "doubao-seedance-2-5-260628",
+            json!({ "seconds": "5", "duration": 6 }),
+            "seconds_wins",
+        ),
+        (
+            "kling-v3",
+            json!({ "input_reference": PNG }),
+            "frame_field_unread",
+        ),
+        ("kling-v3", json!({ "size": "1280*720" }), "size_table_miss"),
+        (
+            "kling-3.0-turbo",
+            json!({ "metadata": { "sound": "off" } }),
+            "audio_forced",
+        ),
+        (
+            "kling-v3",
+            json!({ "metadata": { "stranger": 1 } }),
+            "metadata_ignored",
+        ),
+        (
+            "MiniMax-Hailuo-2.3",
+            json!({ "image": PNG }),
+            "media_dropped",
+        ),
+    ];
+    let mut made = 0;
+    for (model, fields, code) in traps {
+        let mut body = fields.clone();
+        body["model"] = json!(model);
+        body["prompt"] = json!("x");
+        let refused = make_with(&house, &body, &STRICT).await;
+        assert_eq!(
+            (refused.status.as_u16(), refused.code().as_str()),
+            (400, code),
+            "{body}"
+        );
+        assert_eq!(house.simulator.video_jobs().len(), made, "{body}");
+        let taken = make(&house, &body).await;
+        assert_eq!(taken.status, 200, "{body}: {}", taken.text());
+        let told = taken.header("trunkline-warnings").unwrap();
+        assert!(told.contains(code), "{told}");
+        let warnings = &taken.json()["metadata"]["warnings"];
+        let mut notes = warnings.as_array().unwrap().iter();
+        assert!(notes.any(|note| note["code"] == code), "{warnings}");
+        assert!(
+            page.contains(&format!("<a id=\"{code}\"></a>`{code}`")),
+            "{code} is not explained"
+        );
+        made += 1;
+        assert_eq!(house.simulator.video_jobs().len(), made);
+    }
+    let plain = json!({ "model": "wan2.7-t2v", "prompt": "x", "size": "1280*720", "duration": 5 });
+    let before = spent(&house).await;
+    let taken = make_with(&house, &plain, &STRICT).await;
+    assert_eq!(taken.status, 200, "{}", taken.text());
+    assert_eq!(spent(&house).await - before, CAT);
+    let id = taken.json()["id"].as_str().unwrap().to_owned();
+    assert_eq!(shown(&house, &id).await["metadata"].get("warnings"), None);
+}

@@ -1,0 +1,275 @@
+//! Both paths and both shapes of a task: the same row in every state, its errors, pages, waiting and
+//! progress.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::house::{ChannelWishes, Got, House};
+use crate::videos::{cat, ended, made, make, quick, shown, studio, until};
+
+const OLDER: &str = "/v1/video/generations";
+/// A model behind a relay that tells how far it is.
+const RELAYED: &str = r#"
+[models.sim-film]
+groups = ["default"]
+endpoints = ["openai-video"]
+specs = { type = "video", video_family = "openai_videos" }
+[models.sim-film.prices]
+billing_unit = "per_second"
+standard = { video_second = 100000000000 }
+"#;
+
+/// Sells it, from an address.
+pub(crate) async fn relay(house: &House, base: &str) {
+    house.sell(RELAYED).await;
+    let openai = ChannelWishes {
+        provider: Some("openai"),
+        ..ChannelWishes::default()
+    };
+    let models = [("sim-film", "sim-film")];
+    house.channel_with("relay", base, &models, openai).await;
+}
+
+async fn legacy(house: &House, id: &str) -> Value {
+    let got = house.get(&format!("{OLDER}/{id}")).await;
+    assert_eq!(got.status, 200, "{}", got.text());
+    let told = got.json();
+    assert_eq!(told["code"], "success");
+    told["data"].clone()
+}
+
+fn without_query(url: &Value) -> &str {
+    url.as_str().unwrap().split('?').next().unwrap()
+}
+
+// covers: D-4-01, D-4-02, D-4-03, D-4-04, D-4-05, D-7-VID-26, D-7-VID-27, G-2.3-01, G-2.3-02, G-2.3-03
+// covers: G-2.3-04, G-2.3-05, G-2.3-06, G-2.3-07, G-3.2-01, G-3.2-02, G-3.2-03, G-3.1-10
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn both_shapes_show_the_same_row_in_every_state() {
+    let house = studio(quick()).await;
+    let no_room =
+        json!({ "model": "doubao-seedance-2-5-260628", "prompt": "x [[id:w]][[job:full:1000]]" });
+    let lost = json!({ "model": "MiniMax-Hailuo-2.3", "prompt": "x [[job:lost]]" });
+    let at_once = "[[job:wait_ms:0]]";
+    let asked = [
+        (no_room, "queued", "NOT_START"),
+        (lost, "queued", "SUBMITTED"),
+        (cat("[[job:wait_ms:600000]]"), "queued", "QUEUED"),
+        (
+            cat(&format!("{at_once}[[job:stuck]]")),
+            "in_progress",
+            "IN_PROGRESS",
+        ),
+        (cat(""), "completed", "SUCCESS"),
+        (cat("[[job:wait_ms:0]][[job:ms:0]]"), "completed", "SUCCESS"),
+        (cat("[[job:fail:InvalidParameter]]"), "failed", "FAILURE"),
+        (
+            cat("[[job:wait_ms:0]][[job:ms:0]][[job:fail:Bad]]"),
+            "failed",
+            "FAILURE",
+        ),
+    ];
+    for (body, status, word) in asked {
+        let id = made(&house, &body).await;
+        let task = until(&house, &id, status).await;
+        let older = legacy(&house, &id).await;
+        assert_eq!(older["status"], word, "{body}");
+        assert_eq!((&task["id"], &task["task_id"]), (&json!(id), &json!(id)));
+        assert_eq!(older["task_id"], json!(id));
+        let told = older["progress"].as_str().unwrap().strip_suffix('%');
+        let told: u64 = told.unwrap().parse().unwrap();
+        assert!(told >= task["progress"].as_u64().unwrap());
+        let (reason, url) = (&older["fail_reason"], &older["result_url"]);
+        match status {
+            "completed" => {
+                assert_eq!((told, reason), (100, &json!("")));
+                assert_eq!(without_query(url), without_query(&task["metadata"]["url"]));
+            }
+            "failed" => {
+                assert_eq!(url, "");
+                assert_eq!(reason, &task["error"]["message"]);
+                assert_ne!(reason, "");
+            }
+            _ => {
+                assert_eq!((reason, url), (&json!(""), &json!("")));
+                assert_eq!(task.get("error"), None);
+            }
+        }
+    }
+}
+
+// covers: G-3.1-02, G-4.2-19, D-4-06
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn both_paths_make_the_same_task_and_neither_tells_the_upstreams_name_of_it() {
+    let house = studio(quick()).await;
+    let body = Bytes::from(cat("").to_string());
+    let got = Got::read(house.send(Method::POST, OLDER, body).await).await;
+    assert_eq!(got.status, 200, "{}", got.text());
+    assert_eq!(got.header("trunkline-cost-usd").as_deref(), Some("0.5"));
+    let older = got.json();
+    assert_eq!(
+        (&older["object"], &older["status"]),
+        (&json!("video"), &json!("queued"))
+    );
+    let newer = make(&house, &cat("")).await.json();
+    let keys = |task: &Value| {
+        let fields = task.as_object().unwrap().keys().cloned();
+        fields.collect::<Vec<String>>()
+    };
+    assert_eq!(keys(&older), keys(&newer));
+    let id = older["id"].as_str().unwrap();
+    let done = ended(&house, id).await;
+    let theirs = house.simulator.video_jobs().swap_remove(0).id;
+    let both = format!("{older}{done}{}", legacy(&house, id).await);
+    assert!(!both.contains(&theirs), "{both}");
+}
+
+// covers: D-3-05, D-3-23, D-3-24, D-7-ERR-09, D-7-ERR-10
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn errors_have_the_shape_of_the_path_and_a_foreign_task_is_an_unknown_one() {
+    let house = studio(quick()).await;
+    let id = made(&house, &cat("")).await;
+    let stranger = house.make_account_key().await;
+    let unknown = "task_00000000000000000000000000000000";
+    let ask = async |key: &str, method: Method, path: &str| {
+        let sent = house.send_as((house.address, key), method, path, Bytes::new(), &[]);
+        Got::read(sent.await).await
+    };
+    let all = [
+        (Method::GET, "/v1/videos/", ""),
+        (Method::DELETE, "/v1/videos/", ""),
+        (Method::GET, "/v1/videos/", "/content"),
+        (Method::GET, "/v1/video/generations/", ""),
+    ];
+    for (method, before, after) in all {
+        let path = |id: &str| format!("{before}{id}{after}");
+        let foreign = ask(&stranger, method.clone(), &path(&id)).await;
+        let absent = ask(&house.key, method, &path(unknown)).await;
+        assert_eq!(
+            (foreign.status.as_u16(), absent.status.as_u16()),
+            (404, 404)
+        );
+        let mended = foreign.text().replace(&id, unknown);
+        let mended = mended.replace(&foreign.id(), &absent.id());
+        assert_eq!(mended, absent.text());
+        let told = absent.json();
+        if before.contains("generations") {
+            assert_eq!(told["code"], "task_not_found");
+            assert_eq!(told["data"], Value::Null);
+            assert_eq!(told.as_object().unwrap().len(), 3, "{told}");
+        } else {
+            assert_eq!(absent.code(), "task_not_found");
+        }
+    }
+    let older = format!("{OLDER}/{id}");
+    let no_key = ask("sk-tl-nobody", Method::GET, &older).await;
+    assert_eq!(no_key.status, 401);
+    assert_eq!(no_key.json()["code"], "invalid_api_key");
+    let bad_wait = ask(&house.key, Method::GET, &format!("{older}?wait=soon")).await;
+    assert_eq!(bad_wait.status, 400);
+    assert_eq!(bad_wait.json()["code"], "invalid_request");
+    let wrong = ask(&house.key, Method::DELETE, &older).await;
+    assert_eq!(
+        (wrong.status.as_u16(), wrong.code().as_str()),
+        (405, "method_not_allowed")
+    );
+    let body = json!({ "model": "wan2.7-t2v", "prompt": "x", "size": "1280x720" });
+    let sent = house.send(Method::POST, OLDER, Bytes::from(body.to_string()));
+    let refused = Got::read(sent.await).await;
+    assert_eq!(refused.status, 400);
+    assert_eq!(refused.json()["error"]["param"], "size");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tasks_are_listed_page_by_page_in_either_order() {
+    let house = studio(quick()).await;
+    let mut ids = Vec::new();
+    for _ in 0..5 {
+        ids.push(made(&house, &cat("")).await);
+    }
+    let page = async |query: &str| {
+        let told = house.get(&format!("/v1/videos?{query}")).await.json();
+        let data = told["data"].as_array().unwrap().iter();
+        let names = data.map(|task| task["id"].as_str().unwrap().to_owned());
+        let names: Vec<String> = names.collect();
+        assert_eq!(told["first_id"], json!(names.first()));
+        assert_eq!(told["last_id"], json!(names.last()));
+        (names, told["has_more"].as_bool().unwrap())
+    };
+    let newest: Vec<String> = ids.iter().rev().cloned().collect();
+    assert_eq!(page("").await, (newest.clone(), false));
+    assert_eq!(page("order=asc&limit=5").await, (ids.clone(), false));
+    assert_eq!(page("limit=2").await, (newest[..2].to_vec(), true));
+    let after = format!("limit=2&after={}", newest[1]);
+    assert_eq!(page(&after).await, (newest[2..4].to_vec(), true));
+    let last = format!("limit=2&after={}", newest[3]);
+    assert_eq!(page(&last).await, (newest[4..].to_vec(), false));
+    let up = format!("order=asc&after={}", ids[3]);
+    assert_eq!(page(&up).await, (ids[4..].to_vec(), false));
+    for wrong in ["limit=0", "limit=101", "limit=x"] {
+        assert_eq!(house.get(&format!("/v1/videos?{wrong}")).await.status, 400);
+    }
+    assert_eq!(
+        house.get("/v1/videos?after=x").await.code(),
+        "task_not_found"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_asks_to_wait_is_told_when_it_ends_or_when_the_wait_does() {
+    let house = studio(quick()).await;
+    let id = made(&house, &cat("")).await;
+    let path = format!("/v1/videos/{id}?wait=30");
+    let began = Instant::now();
+    let (waited, _) = tokio::join!(house.get(&path), ended(&house, &id));
+    assert_eq!(waited.json()["status"], "completed");
+    assert!(began.elapsed() < Duration::from_secs(20));
+    let stuck = made(&house, &cat("[[job:stuck]]")).await;
+    let began = Instant::now();
+    let got = house.get(&format!("{OLDER}/{stuck}?wait=1")).await;
+    assert_eq!(got.json()["data"]["status"], "QUEUED");
+    assert!(began.elapsed() >= Duration::from_secs(1));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn progress_is_passed_on_where_it_is_told_and_guessed_and_marked_where_it_is_not() {
+    let house = studio(quick()).await;
+    let base = format!("http://{}/v1", house.simulator.address());
+    relay(&house, &base).await;
+    let body = json!({ "model": "sim-film", "prompt": "x [[job:wait_ms:0]][[job:ms:4000]]" });
+    let told = made(&house, &body).await;
+    let task = until(&house, &told, "in_progress").await;
+    assert_eq!(task["metadata"].get("progress_estimated"), None);
+    let mut seen = Vec::new();
+    while seen.last() != Some(&100) {
+        assert!(seen.len() < 400, "it never ended");
+        house
+            .gateway
+            .take_video_jobs(trunkline_gateway::VideoJob::Poll)
+            .await
+            .unwrap();
+        let task = shown(&house, &told).await;
+        assert_eq!(task["metadata"].get("progress_estimated"), None);
+        seen.push(task["progress"].as_u64().unwrap());
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert!(seen.is_sorted(), "{seen:?}");
+    assert!(seen.iter().any(|part| (1..100).contains(part)), "{seen:?}");
+    let first = made(&house, &cat("")).await;
+    assert_eq!(ended(&house, &first).await["status"], "completed");
+    let body = cat("[[job:wait_ms:0]][[job:stuck]]");
+    let stuck = made(&house, &body).await;
+    let mut task = until(&house, &stuck, "in_progress").await;
+    assert_eq!(task["metadata"]["progress_estimated"], true);
+    for _ in 0..200 {
+        task = shown(&house, &stuck).await;
+        if task["progress"] == 95 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(30)).await;
+    }
+    assert_eq!(task["progress"], 95, "a guess goes no further");
+}

@@ -1,0 +1,46 @@
+//! The place for finished videos, images and uploads: a directory or any S3, one handle over both.
+//!
+//! What is written is streamed, hashed and held to a limit; what is read comes as a stream, whole or
+//! in part. Names begin with the day, so that retention is a matter of whole days. Our own signed
+//! links stand beside it.
+//!
+//! This crate must not know: the environment, keys of the house (a link is signed by who implements
+//! [`LinkKeys`]), the database, HTTP as customers speak it, or what time it is.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::arithmetic_side_effects,
+        clippy::as_conversions,
+        clippy::float_arithmetic,
+        clippy::string_slice,
+        clippy::cast_possible_truncation
+    )
+)]
+
+mod budget;
+mod content_type;
+mod error;
+mod facts;
+mod http_client;
+mod leftovers;
+mod link;
+mod media;
+mod path;
+mod put;
+mod range;
+mod settings;
+mod shelf;
+mod sweep;
+mod upload;
+
+pub use content_type::{ContentType, ContentTypeError, MAX_CONTENT_TYPE_CHARACTERS};
+pub use error::{MediaError, PutError};
+pub use facts::Facts;
+pub use link::{LinkError, LinkKeys, MAX_LINK_CHARACTERS, SigningFailed, sign, verify};
+pub use media::{Fetched, Media, Source};
+pub use path::{MediaPath, TaskName};
+pub use path::{ObjectPath, PATH_RANDOM_BYTES, PathError, TASK_CHARACTERS, TaskPath};
+pub use put::PART_BYTES;
+pub use range::{MAX_RANGE_CHARACTERS, RangeAnswer, if_range_holds, read_range};
+pub use settings::{DEFAULT_KEPT, DEFAULT_TIME_LIMIT, MediaSettings, Place, S3Settings};
+pub use sweep::{MAX_SWEPT, Swept};

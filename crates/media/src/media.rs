@@ -1,0 +1,169 @@
+//! The one handle: open, read, look, delete. Writing is in `put.rs`, retention in `sweep.rs`.
+
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use futures_util::stream::{self, BoxStream};
+use object_store::GetOptions;
+use tokio::sync::Mutex;
+
+use crate::budget::Budget;
+use crate::shelf::{Shelf, location_of, sidecar_of};
+use crate::{Facts, MediaError, MediaSettings, ObjectPath};
+
+/// What is to be stored, as it comes.
+pub type Source<'a> = BoxStream<'a, io::Result<Bytes>>;
+
+/// The media of the house. Clones share everything.
+#[derive(Debug, Clone)]
+pub struct Media {
+    shelf: Arc<Shelf>,
+    budget: Budget,
+    /// Held while bytes are deleted and given back to the budget: two deletes of one object at once
+    /// would give them back twice.
+    deleting: Arc<Mutex<()>>,
+}
+
+/// An object that is being read.
+pub struct Fetched {
+    /// Length, hash and content type of the whole object, whatever part is read.
+    pub facts: Facts,
+    /// The bytes that come, the end not included.
+    pub range: Range<u64>,
+    /// The bytes. After an error nothing more comes.
+    pub stream: BoxStream<'static, Result<Bytes, MediaError>>,
+}
+
+// === impl Media ===
+
+impl Media {
+    /// Opens the store. A directory is made if it is not there; with a budget, what is there is
+    /// counted. S3 without a budget is not asked anything yet.
+    pub async fn open(settings: &MediaSettings) -> Result<Self, MediaError> {
+        let shelf = Shelf::open(&settings.place).await?;
+        let used = match settings.budget_bytes {
+            None => 0,
+            Some(_) => count(&shelf).await?,
+        };
+        Ok(Self {
+            shelf: Arc::new(shelf),
+            budget: Budget::new(settings.budget_bytes, used),
+            deleting: Arc::default(),
+        })
+    }
+
+    /// Length, hash and content type of an object.
+    pub async fn head(&self, path: &ObjectPath) -> Result<Facts, MediaError> {
+        let options = GetOptions::new().with_head(true);
+        let found = self.shelf.get(&location_of(path), options).await?;
+        let about = (found.meta.size, &found.attributes);
+        self.shelf.facts(path, about).await
+    }
+
+    /// An object, or a range of it as [`crate::read_range`] gives it.
+    pub async fn get(
+        &self,
+        path: &ObjectPath,
+        range: Option<Range<u64>>,
+    ) -> Result<Fetched, MediaError> {
+        if range.as_ref().is_some_and(Range::is_empty) {
+            return Err(MediaError::RangeOutside);
+        }
+        let options = GetOptions::new().with_range(range.clone());
+        let found = match self.shelf.get(&location_of(path), options).await {
+            Ok(found) => found,
+            Err(error) => return Err(self.told_better(path, range, error).await),
+        };
+        // Stores cut a range that goes beyond the end.
+        if range.is_some_and(|range| range != found.range) {
+            return Err(MediaError::RangeOutside);
+        }
+        let about = (found.meta.size, &found.attributes);
+        let facts = self.shelf.facts(path, about).await?;
+        Ok(Fetched {
+            facts,
+            range: found.range.clone(),
+            stream: paced(Arc::clone(&self.shelf), found.into_stream()),
+        })
+    }
+
+    /// Deletes an object and its facts; whether it was there.
+    pub async fn delete(&self, path: &ObjectPath) -> Result<bool, MediaError> {
+        let _deleting = self.deleting.lock().await;
+        let mut was_there = false;
+        // The object first: facts without an object are swept, an object without facts is damage.
+        for at in [location_of(path), sidecar_of(path)] {
+            if let Some(found) = self.shelf.find(&at).await? {
+                self.shelf.delete(&at).await?;
+                self.budget.give_back(found.size);
+                was_there |= at == location_of(path);
+            }
+        }
+        Ok(was_there)
+    }
+
+    /// Bytes in the store, those of puts under way included. None without a budget.
+    #[must_use]
+    pub fn used_bytes(&self) -> Option<u64> {
+        self.budget.used()
+    }
+
+    pub(crate) fn shelf(&self) -> &Shelf {
+        &self.shelf
+    }
+
+    pub(crate) const fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
+    pub(crate) fn deleting(&self) -> &Mutex<()> {
+        &self.deleting
+    }
+
+    /// S3 has no error of its own for a range that begins beyond the end.
+    async fn told_better(
+        &self,
+        path: &ObjectPath,
+        range: Option<Range<u64>>,
+        error: MediaError,
+    ) -> MediaError {
+        let (Some(range), MediaError::Store { .. }) = (range, &error) else {
+            return error;
+        };
+        match self.shelf.find(&location_of(path)).await {
+            Ok(Some(found)) if range.end > found.size => MediaError::RangeOutside,
+            Ok(_) | Err(_) => error,
+        }
+    }
+}
+
+/// A body that may pause no longer than the time limit.
+fn paced(
+    shelf: Arc<Shelf>,
+    body: BoxStream<'static, object_store::Result<Bytes>>,
+) -> BoxStream<'static, Result<Bytes, MediaError>> {
+    stream::unfold(Some((shelf, body)), |rest| async {
+        let (shelf, mut body) = rest?;
+        let next = shelf
+            .within(async { body.next().await.transpose() })
+            .await
+            .transpose()?;
+        let rest = next.is_ok().then_some((shelf, body));
+        Some((next, rest))
+    })
+    .fuse()
+    .boxed()
+}
+
+/// All bytes that lie in the store.
+async fn count(shelf: &Shelf) -> Result<u64, MediaError> {
+    let mut listing = shelf.list(None);
+    let mut bytes = 0_u64;
+    while let Some(found) = shelf.next_of(&mut listing).await? {
+        bytes = bytes.saturating_add(found.size);
+    }
+    Ok(bytes)
+}

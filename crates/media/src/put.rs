@@ -1,0 +1,188 @@
+//! Putting an object: streamed, hashed, held to its limit and to the budget, or not there at all.
+//!
+//! At most one part is in memory, and the source waits while it is written: what is put comes from
+//! an upstream or a customer, both slower than the store. What fits one part goes in one request.
+
+use bytes::{Bytes, BytesMut};
+use futures_util::{StreamExt as _, stream};
+use object_store::Attributes;
+use sha2::{Digest as _, Sha256};
+
+use crate::budget::Taken;
+use crate::shelf::{Shelf, location_of, sidecar_of};
+use crate::upload::Upload;
+use crate::{ContentType, Facts, Media, MediaError, ObjectPath, PutError, Source};
+
+/// Bytes of a part. S3 wants 5 MiB at least, some servers want all parts but the last equal.
+pub const PART_BYTES: usize = 8 * 1_024 * 1_024;
+
+/// What fits the 10,000 parts that an upload to S3 may have; no limit of a caller goes beyond.
+const MAX_OBJECT_BYTES: u64 = 10_000 * 8 * 1_024 * 1_024;
+
+/// A put under way, and what it has left in the store so far.
+struct Writing<'a> {
+    shelf: &'a Shelf,
+    path: &'a ObjectPath,
+    content_type: &'a ContentType,
+    upload: Option<Upload>,
+    has_sidecar: bool,
+    may_be_there: bool,
+}
+
+// === impl Media ===
+
+impl Media {
+    /// Stores a stream under a minted name, at most `limit_bytes` of it. If it fails, for whatever
+    /// reason, nothing stays behind. If it is dropped, or the store is away when it fails, the sweep
+    /// takes away what stayed.
+    pub async fn put(
+        &self,
+        path: &ObjectPath,
+        source: Source<'_>,
+        content_type: &ContentType,
+        limit_bytes: u64,
+    ) -> Result<Facts, PutError> {
+        let mut writing = Writing {
+            shelf: self.shelf(),
+            path,
+            content_type,
+            upload: None,
+            has_sidecar: false,
+            may_be_there: false,
+        };
+        let mut taken = self.budget().begin();
+        let limit_bytes = limit_bytes.min(MAX_OBJECT_BYTES);
+        match writing.take_in(source, limit_bytes, &mut taken).await {
+            Ok(facts) => {
+                taken.keep();
+                Ok(facts)
+            }
+            Err(error) => {
+                writing.undo().await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Stores what is in memory already.
+    pub async fn put_bytes(
+        &self,
+        path: &ObjectPath,
+        bytes: Bytes,
+        content_type: &ContentType,
+    ) -> Result<Facts, PutError> {
+        let source = stream::iter([Ok(bytes)]).boxed();
+        self.put(path, source, content_type, MAX_OBJECT_BYTES).await
+    }
+}
+
+// === impl Writing ===
+
+impl Writing<'_> {
+    async fn take_in(
+        &mut self,
+        mut source: Source<'_>,
+        limit_bytes: u64,
+        taken: &mut Taken,
+    ) -> Result<Facts, PutError> {
+        let mut hash = Sha256::new();
+        let mut bytes = 0_u64;
+        let mut part = BytesMut::new();
+        while let Some(chunk) = source.next().await {
+            let mut chunk = chunk.map_err(PutError::SourceBroke)?;
+            let more = u64::try_from(chunk.len()).unwrap_or(u64::MAX);
+            bytes = bytes.saturating_add(more);
+            if bytes > limit_bytes {
+                return Err(PutError::TooLarge { limit_bytes });
+            }
+            taken.more(more)?;
+            hash.update(&chunk);
+            while !chunk.is_empty() {
+                let room = PART_BYTES.saturating_sub(part.len());
+                part.extend_from_slice(&chunk.split_to(room.min(chunk.len())));
+                if part.len() >= PART_BYTES {
+                    self.add_part(part.split().freeze()).await?;
+                }
+            }
+        }
+        let facts = Facts {
+            bytes,
+            sha256: hash.finalize().into(),
+            content_type: self.content_type.clone(),
+        };
+        self.finish(&facts, part.freeze(), taken).await?;
+        Ok(facts)
+    }
+
+    async fn add_part(&mut self, part: Bytes) -> Result<(), MediaError> {
+        let mut upload = match self.upload.take() {
+            Some(upload) => upload,
+            None => Upload::begin(self.shelf, self.path, self.content_type).await?,
+        };
+        let added = upload.add_part(self.shelf, self.path, part).await;
+        self.upload = Some(upload);
+        added
+    }
+
+    async fn finish(
+        &mut self,
+        facts: &Facts,
+        last: Bytes,
+        taken: &mut Taken,
+    ) -> Result<(), PutError> {
+        if self.upload.is_some() && !last.is_empty() {
+            self.add_part(last.clone()).await?;
+        }
+        let in_parts = self.upload.is_some();
+        let attributes = if self.shelf.keeps_attributes() && !in_parts {
+            facts.attributes()
+        } else {
+            // Before the object: one that can be seen has its facts.
+            self.put_sidecar(facts, taken).await?;
+            Attributes::new()
+        };
+        self.may_be_there = true;
+        match &mut self.upload {
+            Some(upload) => upload.finish(self.shelf, self.path).await?,
+            None => {
+                let at = location_of(self.path);
+                self.shelf.put(&at, last, attributes).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn put_sidecar(&mut self, facts: &Facts, taken: &mut Taken) -> Result<(), PutError> {
+        let sidecar = facts.to_sidecar()?;
+        taken.more(u64::try_from(sidecar.len()).unwrap_or(u64::MAX))?;
+        self.has_sidecar = true;
+        let at = sidecar_of(self.path);
+        self.shelf
+            .put(&at, sidecar.into(), Attributes::new())
+            .await?;
+        Ok(())
+    }
+
+    /// Takes away what was left so far, within one more time limit. What fails here is not told: the
+    /// caller has the first error, and the sweep does it again.
+    async fn undo(mut self) {
+        let limit = self.shelf.time_limit();
+        let work = self.take_away();
+        match limit {
+            None => work.await,
+            Some(limit) => drop(tokio::time::timeout(limit, work).await),
+        }
+    }
+
+    async fn take_away(&mut self) {
+        if let Some(upload) = &mut self.upload {
+            drop(upload.abort(self.shelf, self.path).await);
+        }
+        if self.may_be_there {
+            drop(self.shelf.delete(&location_of(self.path)).await);
+        }
+        if self.has_sidecar {
+            drop(self.shelf.delete(&sidecar_of(self.path)).await);
+        }
+    }
+}

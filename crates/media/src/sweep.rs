@@ -1,0 +1,225 @@
+//! Retention by whole days, and what puts that were cut off left behind.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use futures_util::{StreamExt as _, stream};
+use object_store::ObjectMeta;
+use object_store::path::Path;
+use trunkline_terms::Moment;
+
+use crate::facts::FACTS_ENDING;
+use crate::leftovers::remove_staged;
+use crate::path::Day;
+use crate::shelf::{Shelf, location_of};
+use crate::upload::{MAX_UPLOAD_ID_BYTES, UNFINISHED, abort_noted, note_of};
+use crate::{Media, MediaError, ObjectPath};
+
+/// Most names that one call of [`Media::sweep`] deletes.
+pub const MAX_SWEPT: usize = 10_000;
+
+/// Names that are deleted between two looks at the listing.
+const BATCH: usize = 1_000;
+/// An unfinished put is given up this long after the end of the day it began on. No put takes a day.
+const UNFINISHED_KEPT: Duration = Duration::from_secs(86_400);
+
+/// What a sweep did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Swept {
+    /// Objects deleted.
+    pub objects: u64,
+    /// Bytes deleted, those of facts included.
+    pub bytes: u64,
+    /// Unfinished puts taken away.
+    pub unfinished: u64,
+    /// Whether there is more to do: call again.
+    pub more: bool,
+}
+
+// === impl Media ===
+
+impl Media {
+    /// Deletes the objects of days that ended `keep` ago or longer, and what unfinished puts left, at
+    /// most [`MAX_SWEPT`] names. So an object lives for `keep` at least, and for a day more at most.
+    pub async fn sweep(&self, now: Moment, keep: Duration) -> Result<Swept, MediaError> {
+        self.sweep_at_most(now, keep, MAX_SWEPT).await
+    }
+
+    /// The same with another bound.
+    pub async fn sweep_at_most(
+        &self,
+        now: Moment,
+        keep: Duration,
+        most: usize,
+    ) -> Result<Swept, MediaError> {
+        let mut swept = Swept::default();
+        let mut left = most;
+        for day in self.days().await? {
+            if is_over(day, keep, now) {
+                left = self.sweep_day(day, left, &mut swept).await?;
+            }
+        }
+        // After the objects, so that the folders of a day that is over are empty by now.
+        let unfinished = match self.shelf() {
+            Shelf::Directory { .. } => self.sweep_staged(now, left).await?,
+            Shelf::S3 { .. } => self.sweep_notes(now, left).await?,
+        };
+        swept.unfinished = u64::try_from(unfinished).unwrap_or(u64::MAX);
+        swept.more = left.saturating_sub(unfinished) == 0;
+        Ok(swept)
+    }
+
+    async fn days(&self) -> Result<Vec<Day>, MediaError> {
+        let top = self.shelf().store().list_with_delimiter(None);
+        let top = self.shelf().within(top).await?;
+        let names = top.common_prefixes.iter();
+        Ok(names.filter_map(|name| Day::parse(name.as_ref())).collect())
+    }
+
+    /// Deletes what is ours of a day, at most `left` names; how many are left then.
+    async fn sweep_day(
+        &self,
+        day: Day,
+        mut left: usize,
+        swept: &mut Swept,
+    ) -> Result<usize, MediaError> {
+        let shelf = self.shelf();
+        let mut listing = shelf.list(Some(&Path::from(day.to_string())));
+        loop {
+            let mut batch = Vec::new();
+            while batch.len() < left.min(BATCH) {
+                match shelf.next_of(&mut listing).await? {
+                    None => break,
+                    // Others' names are left alone, even in a bucket that should be ours.
+                    Some(found) if is_ours(&found.location) => batch.push(found),
+                    Some(_) => {}
+                }
+            }
+            if batch.is_empty() {
+                return Ok(left);
+            }
+            left = left.saturating_sub(batch.len());
+            self.delete_all(batch, swept).await?;
+        }
+    }
+
+    async fn delete_all(
+        &self,
+        batch: Vec<ObjectMeta>,
+        swept: &mut Swept,
+    ) -> Result<(), MediaError> {
+        let _deleting = self.deleting().lock().await;
+        let shelf = self.shelf();
+        let mut sizes: HashMap<Path, u64> = HashMap::new();
+        for found in batch {
+            // Another delete may have come between; its bytes were given back then.
+            let is_there =
+                !self.budget().is_counted() || shelf.find(&found.location).await?.is_some();
+            if is_there {
+                sizes.insert(found.location, found.size);
+            }
+        }
+        let names: Vec<_> = sizes.keys().cloned().map(Ok).collect();
+        let mut deleted = shelf.store().delete_stream(stream::iter(names).boxed());
+        loop {
+            match shelf
+                .within(async { deleted.next().await.transpose() })
+                .await
+            {
+                Ok(None) => return Ok(()),
+                Ok(Some(name)) => {
+                    let bytes = sizes.get(&name).copied().unwrap_or(0);
+                    let is_object = !name.as_ref().ends_with(FACTS_ENDING);
+                    swept.bytes = swept.bytes.saturating_add(bytes);
+                    swept.objects = swept.objects.saturating_add(u64::from(is_object));
+                    self.budget().give_back(bytes);
+                }
+                Err(MediaError::NotFound) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// A directory: files that were being written when the process ended.
+    async fn sweep_staged(&self, now: Moment, most: usize) -> Result<usize, MediaError> {
+        let Shelf::Directory { root, .. } = self.shelf() else {
+            return Ok(0);
+        };
+        let root = root.clone();
+        let is_old = move |day: Day| is_over(day, UNFINISHED_KEPT, now);
+        let walk = tokio::task::spawn_blocking(move || remove_staged(&root, &is_old, most));
+        let store_failed = |said: String| MediaError::Store { said };
+        let removed = walk
+            .await
+            .map_err(|error| store_failed(error.to_string()))?
+            .map_err(|error| store_failed(error.to_string()))?;
+        for path in &removed {
+            self.forget_lone_facts(path).await?;
+        }
+        Ok(removed.len())
+    }
+
+    /// S3: uploads whose note is old.
+    async fn sweep_notes(&self, now: Moment, most: usize) -> Result<usize, MediaError> {
+        let shelf = self.shelf();
+        let mut listing = shelf.list(Some(&Path::from(UNFINISHED)));
+        let mut taken_away = 0_usize;
+        while taken_away < most {
+            let Some(note) = shelf.next_of(&mut listing).await? else {
+                break;
+            };
+            let name = note.location.as_ref();
+            let name = name.strip_prefix(UNFINISHED).unwrap_or(name);
+            let Ok(path) = ObjectPath::parse(name.trim_start_matches('/')) else {
+                continue;
+            };
+            if is_over(path.day(), UNFINISHED_KEPT, now) {
+                self.give_up(&path).await?;
+                taken_away = taken_away.saturating_add(1);
+            }
+        }
+        Ok(taken_away)
+    }
+
+    /// Aborts the upload that a note names.
+    async fn give_up(&self, path: &ObjectPath) -> Result<(), MediaError> {
+        let Shelf::S3 { bucket, .. } = self.shelf() else {
+            return Ok(());
+        };
+        let shelf = self.shelf();
+        if shelf.find(&location_of(path)).await?.is_some() {
+            // It was finished; only its note stayed.
+            return shelf.delete(&note_of(path)).await;
+        }
+        let id = match shelf.read_small(&note_of(path), MAX_UPLOAD_ID_BYTES).await {
+            Ok(id) => String::from_utf8(id.into()),
+            // A note that says nothing would stop every sweep to come.
+            Err(MediaError::Damaged) => return shelf.delete(&note_of(path)).await,
+            Err(error) => return Err(error),
+        };
+        let Ok(id) = id else {
+            return shelf.delete(&note_of(path)).await;
+        };
+        abort_noted(shelf, bucket, path, &id).await?;
+        self.forget_lone_facts(path).await
+    }
+
+    /// Facts are written before their object: those of an unfinished put stand alone.
+    async fn forget_lone_facts(&self, path: &ObjectPath) -> Result<(), MediaError> {
+        if self.shelf().find(&location_of(path)).await?.is_some() {
+            return Ok(());
+        }
+        self.delete(path).await.map(drop)
+    }
+}
+
+/// Whether a day ended so long ago, or longer.
+fn is_over(day: Day, ago: Duration, now: Moment) -> bool {
+    let seconds = i64::try_from(ago.as_secs()).unwrap_or(i64::MAX);
+    now >= day.end().plus_seconds(seconds)
+}
+
+fn is_ours(name: &Path) -> bool {
+    let name = name.as_ref();
+    ObjectPath::parse(name.strip_suffix(FACTS_ENDING).unwrap_or(name)).is_ok()
+}

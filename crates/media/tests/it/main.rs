@@ -1,0 +1,19 @@
+//! The store as others use it: the same tests against a directory and against a real S3 server, then
+//! what only S3 can do wrong.
+
+#[cfg(test)]
+mod budget;
+#[cfg(test)]
+mod keeping;
+#[cfg(test)]
+mod reading;
+#[cfg(test)]
+mod s3;
+#[cfg(test)]
+mod server;
+#[cfg(test)]
+mod stage;
+#[cfg(test)]
+mod tls;
+#[cfg(test)]
+mod writing;

@@ -1,0 +1,72 @@
+//! Video jobs: what all vendors of them share. A job is taken, waits, runs and ends by the clock; a
+//! prompt can ask for another fate. How a vendor speaks of it is in that vendor's file.
+
+mod ark;
+mod dashscope;
+mod jobs;
+mod kling;
+mod media;
+mod minimax;
+mod mp4;
+mod openai;
+mod wishes;
+
+use http::Response;
+
+use crate::played::{Cut, Played};
+use crate::server::Read;
+
+pub(crate) use jobs::Jobs;
+pub use jobs::{Phase, VideoJob};
+
+/// How long jobs take, and how many a key may have at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VideoSettings {
+    /// How long a job waits before it begins.
+    pub wait_millis: u64,
+    /// How long it runs.
+    pub run_millis: u64,
+    /// Jobs of one key that wait or run at once; one more is refused as the vendor does.
+    pub lane: usize,
+}
+
+impl Default for VideoSettings {
+    fn default() -> Self {
+        Self {
+            wait_millis: 20,
+            run_millis: 100,
+            lane: 100_000,
+        }
+    }
+}
+
+/// Answers what a video vendor is asked; gives everything else back.
+pub(crate) enum Taken {
+    Yes(Result<Response<Played>, Cut>),
+    No(Read),
+}
+
+/// Asks each vendor whether a request is its own.
+pub(crate) async fn serve(read: Read) -> Taken {
+    let path = read.parts.uri.path();
+    // Files are asked for without a key, whoever made them.
+    if media::owns(path) {
+        return Taken::Yes(Ok(media::serve(read)));
+    }
+    if dashscope::owns(path) {
+        return Taken::Yes(dashscope::serve(read).await);
+    }
+    if ark::owns(path) {
+        return Taken::Yes(ark::serve(read).await);
+    }
+    if kling::owns(path) {
+        return Taken::Yes(kling::serve(read).await);
+    }
+    if minimax::owns(path) {
+        return Taken::Yes(minimax::serve(read).await);
+    }
+    if openai::owns(path) {
+        return Taken::Yes(openai::serve(read).await);
+    }
+    Taken::No(read)
+}

@@ -1,0 +1,257 @@
+//! Kling's video jobs, in both of its designs. The older one: `/v1/videos/text2video`, `image2video` and
+//! `omni-video`, with the model in the body, a job asked for at the path that took it. The newer one:
+//! `/text-to-video/{model}` and `/image-to-video/{model}`, jobs at `/tasks`. Written from the vendor's
+//! documentation as it stood in September 2026; what rests on others' clients is `[unverified]`.
+
+mod auth;
+mod checks;
+mod newer;
+mod older;
+mod wrong;
+
+use http::{Method, Response};
+use percent_encoding::percent_decode_str;
+use serde_json::{Map, Value};
+
+use self::auth::Shown;
+use self::wrong::Wrong;
+use super::jobs::{Jobs, NewJob, VideoJob};
+use super::wishes::JobWishes;
+use crate::headers::last_four;
+use crate::played::{Cut, MAX_HANG, Played};
+use crate::script::Script;
+use crate::server::Read;
+
+/// The name under which its jobs are kept.
+const VENDOR: &str = "kling";
+/// How long a link to a file counts: the vendor keeps files for thirty days.
+const LINK_SECONDS: u64 = 30 * 86_400;
+
+/// Where a job came in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Door {
+    OlderText,
+    OlderImage,
+    Omni,
+    NewerText,
+    NewerImage,
+}
+
+/// What a path asks for.
+enum Place<'a> {
+    /// A path of the older design, and what stands behind it.
+    Older(Door, Option<&'a str>),
+    /// A path of the newer design with a model.
+    Newer(Door, &'a str),
+    Tasks,
+}
+
+/// A request that can be taken as a job.
+struct Checked<'a> {
+    model: &'a str,
+    prompt: String,
+    reference: Option<String>,
+    seconds: u64,
+    fails: Option<(String, String)>,
+}
+
+pub(super) fn owns(path: &str) -> bool {
+    place(path).is_some()
+}
+
+pub(super) async fn serve(mut read: Read) -> Result<Response<Played>, Cut> {
+    let path = read.parts.uri.path().to_owned();
+    let Some(place) = place(&path) else {
+        return Ok(refuse(read, &Wrong::path()));
+    };
+    let is_newer = matches!(place, Place::Newer(..) | Place::Tasks);
+    let shown = Shown::read(&read.key, &read.house.keys, read.received_at_micros);
+    match shown {
+        Ok(Shown::ApiKey) => {}
+        Ok(Shown::Token { .. }) if is_newer => return Ok(refuse(read, &Wrong::token_here())),
+        Ok(Shown::Token { access_key }) => read.keyed(&access_key),
+        Err(wrong) => return Ok(refuse(read, &wrong)),
+    }
+    let method = read.parts.method.clone();
+    match (place, method) {
+        (Place::Older(door, None), Method::POST) => submit(read, door, None).await,
+        (Place::Newer(door, model), Method::POST) => submit(read, door, Some(model)).await,
+        (Place::Older(door, id), Method::GET) => Ok(older::ask(read, door, id)),
+        (Place::Tasks, Method::GET) => Ok(newer::ask(read)),
+        (Place::Older(..) | Place::Newer(..) | Place::Tasks, _) => Ok(refuse(read, &Wrong::path())),
+    }
+}
+
+fn place(path: &str) -> Option<Place<'_>> {
+    if path == "/tasks" {
+        return Some(Place::Tasks);
+    }
+    let newer = [
+        ("/text-to-video/", Door::NewerText),
+        ("/image-to-video/", Door::NewerImage),
+    ];
+    for (prefix, door) in newer {
+        if let Some(model) = path.strip_prefix(prefix) {
+            return Some(Place::Newer(door, model));
+        }
+    }
+    let rest = path.strip_prefix("/v1/videos/")?;
+    let (word, id) = match rest.split_once('/') {
+        Some((word, id)) => (word, Some(id)),
+        None => (rest, None),
+    };
+    let doors = [Door::OlderText, Door::OlderImage, Door::Omni];
+    let door = doors.into_iter().find(|door| door.word() == word)?;
+    Some(Place::Older(door, id))
+}
+
+/// Takes a job, or says why not.
+async fn submit(mut read: Read, door: Door, model: Option<&str>) -> Result<Response<Played>, Cut> {
+    let body = match serde_json::from_slice(&read.body) {
+        Ok(Value::Object(body)) => body,
+        Ok(_) | Err(_) => return Ok(refuse(read, &Wrong::parameter("invalid request body"))),
+    };
+    let checked = match model {
+        None => checks::older(door, &body),
+        Some(model) => checks::newer(door, model, &body),
+    };
+    let checked = match checked {
+        Ok(checked) => checked,
+        Err(wrong) => return Ok(refuse(read, &wrong)),
+    };
+    let wishes = JobWishes::read(&checked.prompt);
+    read.watch.entry().note(|served| {
+        served.marker.clone_from(&wishes.marker);
+        checked.model.clone_into(&mut served.model);
+    });
+    let key = last_four(&read.key);
+    if let Some(wrong) = unwilling(&read.house.jobs, &read, &checked, &wishes, &key) {
+        return Ok(refuse(read, &wrong));
+    }
+    let job = read.house.jobs.take(
+        NewJob {
+            id: id(&read, door),
+            vendor: VENDOR,
+            model: checked.model,
+            key,
+            reference: checked.reference,
+            body: Value::Object(body.clone()),
+            seconds: checked.seconds,
+            fails: checked.fails,
+        },
+        &wishes,
+        read.house.video,
+    );
+    if wishes.is_silent {
+        tokio::time::sleep(MAX_HANG).await;
+    }
+    if wishes.is_lost || wishes.is_silent {
+        read.watch.end(false);
+        return Err(Cut);
+    }
+    let answer = match door {
+        Door::OlderText | Door::OlderImage | Door::Omni => older::taken(&job),
+        Door::NewerText | Door::NewerImage => newer::taken(&job),
+    };
+    Ok(answer_with(read, answer))
+}
+
+/// Why a good request is not taken: a wish, a full lane, or a name that is in use.
+fn unwilling(
+    jobs: &Jobs,
+    read: &Read,
+    checked: &Checked<'_>,
+    wishes: &JobWishes,
+    key: &str,
+) -> Option<Wrong> {
+    if let Some(code) = &wishes.refuse {
+        return Some(Wrong::coded(code));
+    }
+    let reference = checked.reference.as_deref();
+    let known = reference.and_then(|reference| jobs.referred(reference));
+    if known.is_some_and(|job| job.vendor == VENDOR && job.key == key) {
+        return Some(Wrong::parameter("external_task_id already exists"));
+    }
+    let is_full = jobs.is_full(wishes, key, read.house.video);
+    is_full.then(Wrong::full)
+}
+
+/// The vendor's ids are long numbers. The door is in it: a job is known at the path that took it.
+fn id(read: &Read, door: Door) -> String {
+    let number = read.number % 1_000;
+    format!("{}{}{number:03}", door.digits(), read.received_at_micros)
+}
+
+/// A job of this vendor's that the key may see.
+fn seen(read: &Read, job: Option<VideoJob>) -> Option<VideoJob> {
+    let key = last_four(&read.key);
+    job.filter(|job| job.vendor == VENDOR && job.key == key)
+}
+
+/// A value of the query.
+fn query(read: &Read, name: &str) -> Option<String> {
+    let pairs = read.parts.uri.query()?.split('&');
+    let mut values = pairs.filter_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
+    let value = values.next()?;
+    Some(percent_decode_str(value).decode_utf8_lossy().into_owned())
+}
+
+/// Where a finished file is.
+fn link(read: &Read, job: &VideoJob) -> String {
+    let host = read.parts.headers.get(http::header::HOST);
+    let host = host.and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let ends = (job.created_micros / 1_000_000).saturating_add(LINK_SECONDS);
+    format!(
+        "http://{host}/_media/{}.mp4?Expires={ends}&Signature=x",
+        job.id
+    )
+}
+
+fn millis(micros: u64) -> u64 {
+    micros / 1_000
+}
+
+fn request_id(read: &Read) -> String {
+    read.house.id("", read.number)
+}
+
+/// What every good answer has around its data.
+fn answer_with(read: Read, data: Value) -> Response<Played> {
+    let mut body = Map::new();
+    body.insert("code".to_owned(), Value::from(0));
+    body.insert("message".to_owned(), Value::from("SUCCEED"));
+    body.insert("request_id".to_owned(), Value::from(request_id(&read)));
+    body.insert("data".to_owned(), data);
+    let script = Script::json(200, None, Value::Object(body).to_string());
+    read.play(script, None)
+}
+
+fn refuse(read: Read, wrong: &Wrong) -> Response<Played> {
+    let body = wrong.body(&request_id(&read));
+    let script = Script::json(wrong.status, None, body.to_string());
+    read.play(script, None)
+}
+
+// === impl Door ===
+
+impl Door {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::OlderText => "text2video",
+            Self::OlderImage => "image2video",
+            Self::Omni => "omni-video",
+            Self::NewerText => "text-to-video",
+            Self::NewerImage => "image-to-video",
+        }
+    }
+
+    const fn digits(self) -> &'static str {
+        match self {
+            Self::OlderText => "81",
+            Self::OlderImage => "82",
+            Self::Omni => "83",
+            Self::NewerText => "84",
+            Self::NewerImage => "85",
+        }
+    }
+}

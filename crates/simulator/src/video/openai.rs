@@ -1,0 +1,220 @@
+//! OpenAI's video jobs: `POST /v1/videos` (JSON or a form, as the vendor's SDK sends), `GET
+//! /v1/videos`, `GET` and `DELETE /v1/videos/{id}`, `GET /v1/videos/{id}/content`.
+//!
+//! Models whose names begin with `sora-2` take what the vendor's did. Names that begin with `sim-`
+//! stand for relays that speak this interface for models of their own: they take any size, any length
+//! up to a minute, and fields that the vendor does not know.
+
+mod form;
+mod wanted;
+
+use http::header::{CONTENT_TYPE, HeaderValue};
+use http::{Method, Response};
+use serde_json::{Value, json};
+
+use super::jobs::{NewJob, Phase, VideoJob};
+use super::media;
+use super::minimax::{asked, hand_over, is_mine, note};
+use super::wishes::JobWishes;
+use crate::headers::last_four;
+use crate::played::{Cut, Played};
+use crate::refusal::Refusal;
+use crate::script::Script;
+use crate::server::Read;
+
+const VENDOR: &str = "openai";
+const ALL: &str = "/v1/videos";
+const ONE: &str = "/v1/videos/";
+/// Jobs of one page, where nothing is asked for, and at most.
+const PAGE: usize = 20;
+const MAX_PAGE: usize = 100;
+/// Seconds that a file is kept.
+const KEPT_SECONDS: u64 = 86_400;
+/// Seconds after which one may ask again.
+const RETRY_SECONDS: u32 = 1;
+/// A picture that nobody looks at.
+const PICTURE: &str = "a picture";
+
+pub(super) fn owns(path: &str) -> bool {
+    path == ALL || path.starts_with(ONE)
+}
+
+pub(super) async fn serve(read: Read) -> Result<Response<Played>, Cut> {
+    if read.key.is_empty() {
+        return Ok(read.refuse(&Refusal::no_key()));
+    }
+    if !read.house.accepts(&read.key) {
+        let refusal = Refusal::wrong_key(&last_four(&read.key));
+        return Ok(read.refuse(&refusal));
+    }
+    let path = read.parts.uri.path().to_owned();
+    let method = read.parts.method.clone();
+    let Some(rest) = path.strip_prefix(ONE) else {
+        return match method {
+            Method::POST => create(read).await,
+            Method::GET => Ok(list(read)),
+            _ => wrong_method(read),
+        };
+    };
+    let (id, behind) = match rest.split_once('/') {
+        Some((id, behind)) => (id, Some(behind)),
+        None => (rest, None),
+    };
+    let job = read.house.jobs.polled(id);
+    let Some(job) = job.filter(|job| is_mine(&read, job, VENDOR)) else {
+        let text = format!("Video with id '{id}' not found.");
+        return Ok(refuse(read, 404, "invalid_request_error", None, &text));
+    };
+    match (method, behind) {
+        (Method::GET, None) => Ok(answer(read, &shown(&job))),
+        (Method::DELETE, None) => Ok(remove(read, &job)),
+        (Method::GET, Some("content")) => Ok(content(read, &job)),
+        (_, _) => wrong_method(read),
+    }
+}
+
+async fn create(read: Read) -> Result<Response<Played>, Cut> {
+    let body = match form::body(&read) {
+        Ok(body) => body,
+        Err(refusal) => return Ok(read.refuse(&refusal)),
+    };
+    let prompt = body.get("prompt").and_then(Value::as_str);
+    let wishes = JobWishes::read(prompt.unwrap_or_default());
+    let named = body.get("model").and_then(Value::as_str);
+    note(&read, named.unwrap_or_default(), &wishes);
+    let wanted = match wanted::read(&body) {
+        Ok(wanted) => wanted,
+        Err(refusal) => return Ok(read.refuse(&refusal)),
+    };
+    if let Some(code) = &wishes.refuse {
+        let text = "the prompt asked to be refused";
+        let code = Some(code.as_str());
+        return Ok(refuse(read, 400, "invalid_request_error", code, text));
+    }
+    let key = last_four(&read.key);
+    if read.house.jobs.is_full(&wishes, &key, read.house.video) {
+        let text = "Rate limit reached for videos in organization org-simulator.";
+        let code = Some("rate_limit_exceeded");
+        return Ok(refuse(read, 429, "requests", code, text));
+    }
+    let new = NewJob {
+        id: read.house.id("video_", read.number),
+        vendor: VENDOR,
+        model: &wanted.model,
+        key,
+        reference: None,
+        body: Value::Object(body),
+        seconds: wanted.seconds,
+        fails: None,
+    };
+    let job = read.house.jobs.take(new, &wishes, read.house.video);
+    let script = Script::json(200, None, shown(&job).to_string());
+    hand_over(read, &wishes, script).await
+}
+
+/// A page of the caller's jobs, newest first unless asked otherwise.
+fn list(read: Read) -> Response<Played> {
+    let mut jobs = read.house.jobs.all();
+    jobs.retain(|job| is_mine(&read, job, VENDOR) && read.house.jobs.knows(&job.id));
+    if asked(&read, "order") != Some("asc") {
+        jobs.reverse();
+    }
+    let after = asked(&read, "after");
+    let from = after.and_then(|id| jobs.iter().position(|job| job.id == id));
+    let limit = asked(&read, "limit").and_then(|text| text.parse().ok());
+    let limit = limit.unwrap_or(PAGE).clamp(1, MAX_PAGE);
+    let rest = jobs
+        .iter()
+        .skip(from.map_or(0, |place| place.saturating_add(1)));
+    let has_more = rest.clone().count() > limit;
+    let page: Vec<&VideoJob> = rest.take(limit).collect();
+    let told = json!({
+        "object": "list",
+        "data": page.iter().map(|job| shown(job)).collect::<Vec<_>>(),
+        "first_id": page.first().map(|job| &job.id),
+        "last_id": page.last().map(|job| &job.id),
+        "has_more": has_more,
+    });
+    answer(read, &told)
+}
+
+fn remove(read: Read, job: &VideoJob) -> Response<Played> {
+    if matches!(job.phase(), Phase::Waiting | Phase::Running) {
+        let text = "Video is still being processed and cannot be deleted.";
+        return refuse(read, 400, "invalid_request_error", None, text);
+    }
+    read.house.jobs.forget(&job.id);
+    let told = json!({ "id": job.id, "object": "video.deleted", "deleted": true });
+    answer(read, &told)
+}
+
+fn content(read: Read, job: &VideoJob) -> Response<Played> {
+    if job.phase() != Phase::Succeeded {
+        let text = "Video is not ready yet, use GET /v1/videos/{video_id} to check status.";
+        return refuse(read, 404, "invalid_request_error", None, text);
+    }
+    let kind = match asked(&read, "variant") {
+        None | Some("video") => return media::serve_job(read, job),
+        Some("thumbnail") => "image/webp",
+        Some("spritesheet") => "image/jpeg",
+        Some(_) => {
+            let text = "Invalid value for 'variant'.";
+            return refuse(read, 400, "invalid_request_error", None, text);
+        }
+    };
+    let mut response = read.play(Script::json(200, None, PICTURE.to_owned()), None);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+}
+
+fn shown(job: &VideoJob) -> Value {
+    let (status, progress) = match job.phase() {
+        Phase::Waiting => ("queued", 0),
+        Phase::Running if job.is_odd => ("polishing", job.progress()),
+        Phase::Running => ("in_progress", job.progress()),
+        Phase::Succeeded => ("completed", 100),
+        Phase::Failed { .. } | Phase::Cancelled => ("failed", 0),
+    };
+    let seconds = |micros: u64| micros / 1_000_000;
+    let error = match job.phase() {
+        Phase::Failed { code, message } => json!({ "code": code, "message": message }),
+        Phase::Waiting | Phase::Running | Phase::Succeeded | Phase::Cancelled => Value::Null,
+    };
+    let done = (status == "completed").then_some(job.ends_micros).flatten();
+    let expires = done.map(|micros| seconds(micros).saturating_add(KEPT_SECONDS));
+    let size = job.body.get("size").and_then(Value::as_str);
+    json!({
+        "id": job.id,
+        "object": "video",
+        "model": job.model,
+        "status": status,
+        "progress": progress,
+        "created_at": seconds(job.created_micros),
+        "completed_at": done.map(seconds),
+        "expires_at": expires,
+        "prompt": job.body.get("prompt"),
+        "seconds": job.seconds.to_string(),
+        "size": size.unwrap_or(wanted::DEFAULT_SIZE),
+        "remixed_from_video_id": null,
+        "error": error,
+    })
+}
+
+fn answer(read: Read, told: &Value) -> Response<Played> {
+    read.play(Script::json(200, None, told.to_string()), None)
+}
+
+fn wrong_method(read: Read) -> Result<Response<Played>, Cut> {
+    let refusal = Refusal::wrong_method(read.parts.method.as_str(), read.parts.uri.path());
+    Ok(read.refuse(&refusal))
+}
+
+fn refuse(read: Read, status: u16, kind: &str, code: Option<&str>, text: &str) -> Response<Played> {
+    let told = json!({
+        "error": { "message": text, "type": kind, "param": null, "code": code },
+    });
+    let retry_after = (status == 429).then_some(RETRY_SECONDS);
+    let script = Script::json(status, retry_after, told.to_string());
+    read.play(script, None)
+}

@@ -1,0 +1,145 @@
+//! What is due. Whoever takes a row moves it ahead by a lease; if they die, it is due again.
+
+use std::time::Duration;
+
+use sqlx::{PgConnection, Row as _};
+use trunkline_db::{Database, DbError, Tx};
+use trunkline_terms::AccountId;
+use uuid::Uuid;
+
+/// What is to be done for a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Job {
+    /// Send it, or find out what became of it.
+    Submit,
+    /// Ask how far it is.
+    Poll,
+    /// Fetch its file.
+    Mirror,
+}
+
+/// A task that is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Due {
+    /// The task.
+    pub task: Uuid,
+    /// How often it was taken for this job before.
+    pub tries: i32,
+    /// How late it is, in milliseconds.
+    pub late_millis: i64,
+}
+
+/// Rows that are looked at to be fair between accounts.
+const FAIR_WINDOW: i64 = 1_000;
+
+/// Puts a task on the list.
+pub async fn schedule(
+    tx: &mut Tx,
+    task: Uuid,
+    account: AccountId,
+    job: Job,
+    due_in: Duration,
+) -> Result<(), DbError> {
+    sqlx::query(
+        "INSERT INTO app.video_schedule (task_id, account_id, job, due_at)
+         VALUES ($1, $2, $3, app.now() + make_interval(secs => $4))
+         ON CONFLICT (task_id) DO UPDATE SET job = EXCLUDED.job, due_at = EXCLUDED.due_at, tries = 0",
+    )
+    .bind(task)
+    .bind(account.number())
+    .bind(job.word())
+    .bind(due_in.as_secs_f64())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Moves what is to be done next. Nothing happens if the task is off the list.
+pub async fn reschedule(
+    connection: &mut PgConnection,
+    task: Uuid,
+    due_in: Duration,
+) -> Result<(), DbError> {
+    sqlx::query(
+        "UPDATE app.video_schedule SET due_at = app.now() + make_interval(secs => $2) WHERE task_id = $1",
+    )
+    .bind(task)
+    .bind(due_in.as_secs_f64())
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Takes a task off the list.
+pub async fn unschedule(tx: &mut Tx, task: Uuid) -> Result<(), DbError> {
+    sqlx::query("DELETE FROM app.video_schedule WHERE task_id = $1")
+        .bind(task)
+        .execute(&mut **tx)
+        .await?;
+    Ok(())
+}
+
+/// Takes what is due, at most so many, for the length of a lease. Submissions are taken in turns
+/// between accounts: one with a thousand tasks does not keep another's first one waiting.
+pub async fn claim(
+    database: &Database,
+    job: Job,
+    limit: i64,
+    lease: Duration,
+) -> Result<Vec<Due>, DbError> {
+    let mut session = database.session().await?;
+    let text = match job {
+        Job::Submit => FAIRLY,
+        Job::Poll | Job::Mirror => IN_ORDER,
+    };
+    let mut query = sqlx::query(text)
+        .bind(job.word())
+        .bind(limit)
+        .bind(lease.as_secs_f64());
+    if job == Job::Submit {
+        query = query.bind(FAIR_WINDOW);
+    }
+    let rows = query.fetch_all(&mut *session).await?;
+    let read = |row: &sqlx::postgres::PgRow| {
+        Ok(Due {
+            task: row.try_get("task_id")?,
+            tries: row.try_get("tries")?,
+            late_millis: row.try_get("late_millis")?,
+        })
+    };
+    rows.iter().map(read).collect()
+}
+
+const IN_ORDER: &str = "WITH due AS MATERIALIZED (
+        SELECT task_id, due_at FROM app.video_schedule
+        WHERE job = $1 AND due_at <= app.now() ORDER BY due_at LIMIT $2 FOR UPDATE SKIP LOCKED)
+    UPDATE app.video_schedule AS s SET due_at = app.now() + make_interval(secs => $3), tries = s.tries + 1
+    FROM due WHERE s.task_id = due.task_id
+    RETURNING s.task_id, s.tries, (extract(epoch FROM app.now() - due.due_at) * 1000)::bigint AS late_millis";
+
+const FAIRLY: &str = "WITH waiting AS MATERIALIZED (
+        SELECT task_id, account_id, due_at FROM app.video_schedule
+        WHERE job = $1 AND due_at <= app.now() ORDER BY due_at LIMIT $4),
+    ranked AS MATERIALIZED (
+        SELECT task_id, row_number() OVER (PARTITION BY account_id ORDER BY task_id) AS turn FROM waiting
+        ORDER BY turn, task_id LIMIT $2),
+    due AS MATERIALIZED (
+        SELECT s.task_id, s.due_at FROM app.video_schedule AS s JOIN ranked USING (task_id)
+        WHERE s.job = $1 AND s.due_at <= app.now() FOR UPDATE OF s SKIP LOCKED)
+    UPDATE app.video_schedule AS s SET due_at = app.now() + make_interval(secs => $3), tries = s.tries + 1
+    FROM due WHERE s.task_id = due.task_id
+    RETURNING s.task_id, s.tries, (extract(epoch FROM app.now() - due.due_at) * 1000)::bigint AS late_millis";
+
+// === impl Job ===
+
+impl Job {
+    /// The word in the table.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Submit => "submit",
+            Self::Poll => "poll",
+            Self::Mirror => "mirror",
+        }
+    }
+}

@@ -1,0 +1,357 @@
+//! The steps of a task. Each names the states it may be taken from; false means that somebody else
+//! was faster, and then nothing else of the step may happen either.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use sqlx::{PgConnection, Row as _};
+use trunkline_db::{DbError, Tx};
+use trunkline_terms::{AccountId, KeyId, Money};
+use uuid::Uuid;
+
+use super::due::{Job, schedule, unschedule};
+use super::row::TaskState;
+
+/// Longest text of an error that is kept.
+const MAX_MESSAGE: usize = 2_000;
+const MAX_CODE: usize = 200;
+
+/// A task that is about to be.
+#[derive(Debug, Clone)]
+pub struct NewTask {
+    /// Its name, here and in the ledger.
+    pub id: Uuid,
+    /// Who pays.
+    pub account: AccountId,
+    /// With which key.
+    pub key: KeyId,
+    /// The public name of the model.
+    pub model: String,
+    /// The group whose prices apply.
+    pub group: String,
+    /// What is held.
+    pub amount: Money,
+    /// Whether that is the price, and not a bound.
+    pub exact: bool,
+    /// The prices it is sold at.
+    pub prices: Value,
+    /// What is sent, sealed.
+    pub sent: Vec<u8>,
+    /// SHA-256 of the request.
+    pub body_hash: [u8; 32],
+    /// What there is to say about its fields.
+    pub warnings: Value,
+    /// The size as it is shown.
+    pub size: Option<String>,
+    /// Seconds that are asked for.
+    pub seconds: Option<i32>,
+    /// The vendor's protocol.
+    pub protocol: String,
+    /// Which of its doors.
+    pub door: String,
+    /// How long it may wait for room.
+    pub queue: Duration,
+    /// When it ends whatever happens.
+    pub deadline: Duration,
+    /// After so long somebody else takes it over.
+    pub lease: Duration,
+}
+
+/// What a task was when it failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Failed {
+    /// It had been charged.
+    Charged,
+    /// Its money was only held.
+    Held,
+}
+
+/// Writes a task, to be sent by whoever wrote it, or by a worker if they die.
+pub async fn insert(tx: &mut Tx, new: &NewTask) -> Result<(), DbError> {
+    sqlx::query(
+        "INSERT INTO app.video_task (id, account_id, key_id, model, group_name, amount, exact, prices, sent,
+             body_hash, warnings, size, seconds, protocol, door, queue_until, deadline_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15,
+             app.now() + make_interval(secs => $16), app.now() + make_interval(secs => $17))",
+    )
+    .bind(new.id)
+    .bind(new.account.number())
+    .bind(new.key.number())
+    .bind(&new.model)
+    .bind(&new.group)
+    .bind(new.amount.nanos())
+    .bind(new.exact)
+    .bind(&new.prices)
+    .bind(&new.sent)
+    .bind(new.body_hash.as_slice())
+    .bind(&new.warnings)
+    .bind(&new.size)
+    .bind(new.seconds)
+    .bind(&new.protocol)
+    .bind(&new.door)
+    .bind(new.queue.as_secs_f64())
+    .bind(new.deadline.as_secs_f64())
+    .execute(&mut **tx)
+    .await?;
+    schedule(tx, new.id, new.account, Job::Submit, new.lease).await
+}
+
+/// It is about to be sent to a channel. To be committed before a byte leaves.
+pub async fn submitting(
+    tx: &mut Tx,
+    id: Uuid,
+    (channel, credential): (i64, i64),
+    lease: Duration,
+) -> Result<bool, DbError> {
+    let done = sqlx::query(
+        "UPDATE app.video_task SET state = 'submitting', channel_id = $2, credential_id = $3
+         WHERE id = $1 AND state = 'accepted'",
+    )
+    .bind(id)
+    .bind(channel)
+    .bind(credential)
+    .execute(&mut **tx)
+    .await?;
+    if done.rows_affected() == 0 {
+        return Ok(false);
+    }
+    super::due::reschedule(tx, id, lease).await?;
+    Ok(true)
+}
+
+/// It was surely not taken, and may be sent again after a while.
+pub async fn accepted_again(tx: &mut Tx, id: Uuid, due_in: Duration) -> Result<bool, DbError> {
+    let done = sqlx::query(
+        "UPDATE app.video_task SET state = 'accepted', channel_id = NULL, credential_id = NULL
+         WHERE id = $1 AND state = 'submitting'",
+    )
+    .bind(id)
+    .execute(&mut **tx)
+    .await?;
+    if done.rows_affected() == 0 {
+        return Ok(false);
+    }
+    super::due::reschedule(tx, id, due_in).await?;
+    Ok(true)
+}
+
+/// Nobody knows whether it was taken.
+pub async fn unknown(tx: &mut Tx, id: Uuid, due_in: Duration) -> Result<bool, DbError> {
+    let done = sqlx::query(
+        "UPDATE app.video_task SET state = 'unknown' WHERE id = $1 AND state = 'submitting'",
+    )
+    .bind(id)
+    .execute(&mut **tx)
+    .await?;
+    super::due::reschedule(tx, id, due_in).await?;
+    Ok(done.rows_affected() > 0)
+}
+
+/// What an upstream calls it, said by somebody who may not charge for it. Whoever looks after it next
+/// does.
+pub async fn heard(connection: &mut PgConnection, id: Uuid, upstream: &str) -> Result<(), DbError> {
+    sqlx::query(
+        "UPDATE app.video_task SET upstream_id = $2
+         WHERE id = $1 AND state IN ('submitting', 'unknown') AND upstream_id IS NULL",
+    )
+    .bind(id)
+    .bind(upstream)
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// An upstream has it. The charge goes with this.
+pub async fn submitted(
+    tx: &mut Tx,
+    id: Uuid,
+    account: AccountId,
+    upstream: &str,
+    due_in: Duration,
+) -> Result<bool, DbError> {
+    let done = sqlx::query(
+        "UPDATE app.video_task SET state = 'submitted', upstream_id = $2, submitted_at = app.now()
+         WHERE id = $1 AND state IN ('submitting', 'unknown')",
+    )
+    .bind(id)
+    .bind(upstream)
+    .execute(&mut **tx)
+    .await?;
+    if done.rows_affected() == 0 {
+        return Ok(false);
+    }
+    schedule(tx, id, account, Job::Poll, due_in).await?;
+    Ok(true)
+}
+
+/// What an upstream says of it while it goes on.
+pub async fn told(
+    connection: &mut PgConnection,
+    id: Uuid,
+    running: bool,
+    progress: Option<i16>,
+) -> Result<(), DbError> {
+    sqlx::query(
+        "UPDATE app.video_task SET state = CASE WHEN $2 THEN 'running' ELSE state END,
+             progress = greatest(progress, COALESCE($3, 0)), progress_told = progress_told OR $3 IS NOT NULL
+         WHERE id = $1 AND state IN ('submitted', 'running')
+             AND ((state <> 'running' AND $2) OR progress < COALESCE($3, 0))",
+    )
+    .bind(id)
+    .bind(running)
+    .bind(progress)
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// It is done. Its file is to be fetched.
+pub async fn complete(
+    tx: &mut Tx,
+    id: Uuid,
+    account: AccountId,
+    file: &[u8],
+) -> Result<bool, DbError> {
+    let row = sqlx::query(
+        "UPDATE app.video_task SET state = 'completed', progress = 100, file = $2, ended_at = app.now()
+         WHERE id = $1 AND state IN ('submitted', 'running')
+         RETURNING model, (extract(epoch FROM app.now() - submitted_at) * 1000)::bigint AS took",
+    )
+    .bind(id)
+    .bind(file)
+    .fetch_optional(&mut **tx)
+    .await?;
+    let Some(row) = row else { return Ok(false) };
+    let (model, took): (String, Option<i64>) = (row.try_get("model")?, row.try_get("took")?);
+    schedule(tx, id, account, Job::Mirror, Duration::ZERO).await?;
+    // The newer a task, the more it counts; the first ones count by their number.
+    sqlx::query(
+        "INSERT INTO app.video_duration AS d (model, tasks, mean_millis) VALUES ($1, 1, greatest($2, 0))
+         ON CONFLICT (model) DO UPDATE SET tasks = d.tasks + 1,
+             mean_millis = d.mean_millis + (EXCLUDED.mean_millis - d.mean_millis) / least(d.tasks + 1, 20)",
+    )
+    .bind(model)
+    .bind(took.unwrap_or_default())
+    .execute(&mut **tx)
+    .await?;
+    Ok(true)
+}
+
+/// It failed. What was taken for it is given back in the same transaction, by the answer: none if it
+/// had ended before.
+pub async fn fail(
+    tx: &mut Tx,
+    id: Uuid,
+    code: &str,
+    message: &str,
+) -> Result<Option<Failed>, DbError> {
+    let row = sqlx::query("SELECT state FROM app.video_task WHERE id = $1 FOR UPDATE")
+        .bind(id)
+        .fetch_optional(&mut **tx)
+        .await?;
+    let Some(row) = row else { return Ok(None) };
+    let word: String = row.try_get("state")?;
+    let state = TaskState::of(&word)?;
+    if state.is_over() {
+        return Ok(None);
+    }
+    sqlx::query(
+        "UPDATE app.video_task SET state = 'failed', error_code = $2, error_message = $3, ended_at = app.now()
+         WHERE id = $1",
+    )
+    .bind(id)
+    .bind(cut(code, MAX_CODE))
+    .bind(cut(message, MAX_MESSAGE))
+    .execute(&mut **tx)
+    .await?;
+    unschedule(tx, id).await?;
+    Ok(Some(if state.is_charged() {
+        Failed::Charged
+    } else {
+        Failed::Held
+    }))
+}
+
+/// Whether it is in this state; if so, it stays there until this transaction ends.
+pub async fn hold_in(tx: &mut Tx, id: Uuid, state: TaskState) -> Result<bool, DbError> {
+    let row = sqlx::query("SELECT 1 FROM app.video_task WHERE id = $1 AND state = $2 FOR UPDATE")
+        .bind(id)
+        .bind(state.word())
+        .fetch_optional(&mut **tx)
+        .await?;
+    Ok(row.is_some())
+}
+
+/// It never was. Only from the state in which whoever undoes it left it: a worker may have gone on.
+pub async fn remove(tx: &mut Tx, id: Uuid, from: TaskState) -> Result<bool, DbError> {
+    let done = sqlx::query("DELETE FROM app.video_task WHERE id = $1 AND state = $2")
+        .bind(id)
+        .bind(from.word())
+        .execute(&mut **tx)
+        .await?;
+    if done.rows_affected() == 0 {
+        return Ok(false);
+    }
+    unschedule(tx, id).await?;
+    Ok(true)
+}
+
+/// The upstream gave its file another address.
+pub async fn relinked(connection: &mut PgConnection, id: Uuid, file: &[u8]) -> Result<(), DbError> {
+    sqlx::query("UPDATE app.video_task SET file = $2 WHERE id = $1 AND state = 'completed'")
+        .bind(id)
+        .bind(file)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+/// Its file is ours.
+pub async fn mirrored(tx: &mut Tx, id: Uuid, path: &str, bytes: i64) -> Result<(), DbError> {
+    sqlx::query("UPDATE app.video_task SET media_path = $2, media_bytes = $3 WHERE id = $1")
+        .bind(id)
+        .bind(path)
+        .bind(bytes)
+        .execute(&mut **tx)
+        .await?;
+    unschedule(tx, id).await
+}
+
+/// Forgets what was sent for tasks that ended so long ago; returns how many.
+pub async fn forget_sent(
+    connection: &mut PgConnection,
+    after: Duration,
+    limit: i64,
+) -> Result<u64, DbError> {
+    let done = sqlx::query(
+        "UPDATE app.video_task SET sent = NULL WHERE id IN (
+             SELECT id FROM app.video_task
+             WHERE sent IS NOT NULL AND ended_at < app.now() - make_interval(secs => $1)
+             ORDER BY ended_at LIMIT $2)",
+    )
+    .bind(after.as_secs_f64())
+    .bind(limit)
+    .execute(connection)
+    .await?;
+    Ok(done.rows_affected())
+}
+
+/// How long videos of a model took lately; none if nobody knows.
+pub async fn usual_millis(
+    connection: &mut PgConnection,
+    model: &str,
+) -> Result<Option<i64>, DbError> {
+    let row = sqlx::query("SELECT mean_millis FROM app.video_duration WHERE model = $1")
+        .bind(model)
+        .fetch_optional(connection)
+        .await?;
+    Ok(row.map(|row| row.try_get("mean_millis")).transpose()?)
+}
+
+fn cut(text: &str, most: usize) -> String {
+    // PostgreSQL keeps no zero byte in a text.
+    text.chars()
+        .filter(|letter| *letter != '\0')
+        .take(most)
+        .collect()
+}

@@ -1,0 +1,188 @@
+//! What came of a fetch: the head, and a body that ends at its bounds of bytes and time.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+
+use bytes::Bytes;
+use http::header::CONTENT_RANGE;
+use http::{HeaderMap, StatusCode};
+use hyper::body::{Body as _, Incoming};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use super::error::GuardedError;
+use super::exchange::Exchange;
+use super::{ByteRange, GuardedAsk};
+
+/// An answer whose head is there. Dropping it closes the connection.
+#[derive(Debug)]
+pub struct GuardedAnswer {
+    /// The status; one that tells of no success is handed on.
+    pub status: StatusCode,
+    /// The headers. They are a stranger's: nothing of them is to be believed.
+    pub headers: HeaderMap,
+    /// Which part of the file the body is.
+    pub served: Served,
+    body: Incoming,
+    left: u64,
+    /// What it is called when more comes than may.
+    beyond: GuardedError,
+    ended: Option<GuardedError>,
+    ends: Instant,
+    _connection: JoinSet<()>,
+    _place: OwnedSemaphorePermit,
+}
+
+/// Which part of the file the body is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Served {
+    /// All of it, also where a part was asked for: the server knows no parts.
+    Whole {
+        /// How long the server says it is.
+        length: Option<u64>,
+    },
+    /// The part that was asked for, or less of it; it begins where it was asked to.
+    Part {
+        /// Which.
+        range: ByteRange,
+        /// How long the server says the file is.
+        total: Option<u64>,
+    },
+}
+
+impl GuardedAnswer {
+    pub(super) fn new(
+        exchanged: Exchange,
+        ask: GuardedAsk,
+        ends: Instant,
+        place: OwnedSemaphorePermit,
+    ) -> Result<Self, GuardedError> {
+        let (head, body) = exchanged.response.into_parts();
+        let length = body.size_hint().exact();
+        let too_large = GuardedError::TooLarge {
+            most: ask.max_bytes,
+        };
+        let (served, left, beyond) = if head.status == StatusCode::PARTIAL_CONTENT {
+            let asked = ask.range.ok_or(GuardedError::BadAnswer)?;
+            let (range, total) = part_of(&head.headers, asked).ok_or(GuardedError::BadAnswer)?;
+            let promised = range.last.saturating_sub(range.first).saturating_add(1);
+            if promised > ask.max_bytes {
+                return Err(too_large);
+            }
+            let served = Served::Part { range, total };
+            (served, promised, GuardedError::BadAnswer)
+        } else {
+            // Who asked for a part and got the whole may be content with its beginning.
+            if ask.range.is_none() && length.is_some_and(|length| length > ask.max_bytes) {
+                return Err(too_large);
+            }
+            (Served::Whole { length }, ask.max_bytes, too_large)
+        };
+        Ok(Self {
+            status: head.status,
+            headers: head.headers,
+            served,
+            body,
+            left,
+            beyond,
+            ended: None,
+            ends,
+            _connection: exchanged.connection,
+            _place: place,
+        })
+    }
+
+    /// The next piece; none at the end. An error is said again to who asks again.
+    pub async fn piece(&mut self) -> Result<Option<Bytes>, GuardedError> {
+        if let Some(error) = self.ended {
+            return Err(error);
+        }
+        let next = self.next_piece().await;
+        if let Err(error) = next {
+            self.ended = Some(error);
+        }
+        next
+    }
+
+    /// All of it.
+    pub async fn whole(&mut self) -> Result<Bytes, GuardedError> {
+        let mut all = Vec::new();
+        while let Some(piece) = self.piece().await? {
+            all.extend_from_slice(&piece);
+        }
+        Ok(Bytes::from(all))
+    }
+
+    async fn next_piece(&mut self) -> Result<Option<Bytes>, GuardedError> {
+        loop {
+            let body = &mut self.body;
+            let polled = poll_fn(|context| Pin::new(&mut *body).poll_frame(context));
+            let frame = tokio::time::timeout_at(self.ends, polled)
+                .await
+                .map_err(|_| GuardedError::Slow)?;
+            let Some(frame) = frame else {
+                return Ok(None);
+            };
+            let frame = frame.map_err(|_| GuardedError::BrokenOff)?;
+            // Trailers are nothing to us.
+            let data = frame.into_data().unwrap_or_default();
+            if data.is_empty() {
+                continue;
+            }
+            let length = u64::try_from(data.len()).map_err(|_| self.beyond)?;
+            self.left = self.left.checked_sub(length).ok_or(self.beyond)?;
+            return Ok(Some(data));
+        }
+    }
+}
+
+/// `bytes 0-499/1234`, if it is what was asked for or the beginning of that.
+fn part_of(headers: &HeaderMap, asked: ByteRange) -> Option<(ByteRange, Option<u64>)> {
+    let text = headers.get(CONTENT_RANGE)?.to_str().ok()?;
+    let (range, total) = text.strip_prefix("bytes ")?.split_once('/')?;
+    let (first, last) = range.split_once('-')?;
+    let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
+    let total = match total {
+        "*" => None,
+        total => Some(total.parse().ok()?),
+    };
+    let is_asked = first == asked.first && first <= last && last <= asked.last;
+    let is_inside = total.is_none_or(|total: u64| last < total);
+    (is_asked && is_inside).then_some((ByteRange { first, last }, total))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(text: &'static str) -> Option<(u64, u64, Option<u64>)> {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_RANGE, http::HeaderValue::from_static(text));
+        let (range, total) = part_of(&headers, ByteRange::new(10, 10)?)?;
+        Some((range.first(), range.last(), total))
+    }
+
+    #[test]
+    fn a_part_is_taken_only_if_it_begins_where_it_was_asked_to_and_ends_no_later() {
+        assert_eq!(part("bytes 10-19/100"), Some((10, 19, Some(100))));
+        assert_eq!(part("bytes 10-10/*"), Some((10, 10, None)));
+        for wrong in [
+            "bytes 10-20/100",
+            "bytes 9-19/100",
+            "bytes 11-19/100",
+            "bytes 10-9/100",
+            "bytes 10-19/19",
+            "bytes */100",
+            "bytes 10-19",
+            "items 10-19/100",
+            "bytes -1-19/100",
+            "bytes 10-99999999999999999999/*",
+        ] {
+            assert_eq!(part(wrong), None, "{wrong}");
+        }
+        assert_eq!(ByteRange::new(0, 0), None);
+        assert_eq!(ByteRange::new(u64::MAX, 2), None);
+        assert_eq!(ByteRange::new(u64::MAX, 1).unwrap().last(), u64::MAX);
+    }
+}

@@ -1,0 +1,62 @@
+//! Why nothing was fetched, in words for the customer who gave the address. None of them names an
+//! address that a name led to, and a name that does not exist sounds like one that is ours: whoever
+//! asks shall not learn what is in our networks.
+
+/// Why there is no answer, or no more of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum GuardedError {
+    /// The text cannot be read as an address.
+    #[error("this is not an address; it is written https://host/path")]
+    NotAnAddress,
+    /// Longer than [`super::MAX_URL_BYTES`].
+    #[error("the address is longer than {} bytes", super::MAX_URL_BYTES)]
+    AddressTooLong,
+    /// Another scheme.
+    #[error("only http and https addresses are fetched")]
+    Scheme,
+    /// A login stands in it.
+    #[error("the address must not carry a user name or a password")]
+    Credentials,
+    /// A port that is not served.
+    #[error("this port is not fetched from; use 80 or 443")]
+    Port,
+    /// The host is unknown, or not public.
+    #[error("the host of the address is unknown or not public")]
+    NotPublic,
+    /// Nobody listens there.
+    #[error("the host of the address could not be reached")]
+    Unreachable,
+    /// No certificate that holds.
+    #[error("the host of the address did not prove who it is: its TLS certificate does not hold")]
+    Untrusted,
+    /// The first byte or the last one came too late.
+    #[error("the host of the address did not send the file in time")]
+    Slow,
+    /// More than was asked for.
+    #[error("what the address leads to is larger than {most} bytes")]
+    TooLarge {
+        /// Most bytes that are read.
+        most: u64,
+    },
+    /// The head of the answer is beyond its bounds.
+    #[error("the headers of the answer are too large")]
+    HeadersTooLarge,
+    /// More than [`super::MAX_REDIRECTS`].
+    #[error("the address was redirected more than {} times", super::MAX_REDIRECTS)]
+    TooManyRedirects,
+    /// From https to http.
+    #[error("the address was redirected from https to http")]
+    Downgrade,
+    /// Not HTTP, or a part that was not asked for.
+    #[error("the host of the address sent an answer that makes no sense")]
+    BadAnswer,
+    /// The connection ended before the body did.
+    #[error("the host of the address broke off in the middle of its answer")]
+    BrokenOff,
+    /// A body to send that is larger than [`super::MAX_POST_BYTES`].
+    #[error("a body to send has at most {} bytes", super::MAX_POST_BYTES)]
+    PostTooLarge,
+    /// Too many fetches at one time.
+    #[error("too many files are being fetched at this moment; try again")]
+    Busy,
+}

@@ -1,0 +1,68 @@
+//! One request and the head of its answer, over a connection that is there and that ends with them.
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::client::conn::http1::Builder;
+use hyper::rt::{Read, Write};
+use hyper_util::rt::TokioIo;
+use tokio::task::JoinSet;
+
+use super::error::GuardedError;
+use super::reach::Road;
+
+/// Headers of an answer.
+const MAX_HEADERS: usize = 100;
+/// Bytes of the head of an answer, and of its body that wait for a reader.
+const MAX_BUFFER_BYTES: usize = 64 << 10;
+
+/// An answer whose head is there, and what drives its connection. Dropping it closes that.
+pub(super) struct Exchange {
+    pub(super) response: Response<Incoming>,
+    pub(super) connection: JoinSet<()>,
+}
+
+pub(super) async fn exchange(
+    road: Road,
+    request: Request<Full<Bytes>>,
+) -> Result<Exchange, GuardedError> {
+    match road {
+        Road::Plain(stream) => over(TokioIo::new(stream), request).await,
+        Road::Tls(stream) => over(TokioIo::new(*stream), request).await,
+    }
+}
+
+async fn over<T>(stream: T, request: Request<Full<Bytes>>) -> Result<Exchange, GuardedError>
+where
+    T: Read + Write + Unpin + Send + 'static,
+{
+    let (mut sender, driver) = Builder::new()
+        .max_headers(MAX_HEADERS)
+        .max_buf_size(MAX_BUFFER_BYTES)
+        .handshake(stream)
+        .await
+        .map_err(|error| told(&error))?;
+    let mut connection = JoinSet::new();
+    connection.spawn(async move {
+        // How it ends is told to whoever reads the answer.
+        drop(driver.await);
+    });
+    let asked = sender.send_request(request).await;
+    let response = asked.map_err(|error| told(&error))?;
+    Ok(Exchange {
+        response,
+        connection,
+    })
+}
+
+/// What a broken exchange means; hyper's own words could hold bytes of a server that is none.
+fn told(error: &hyper::Error) -> GuardedError {
+    if error.is_parse_too_large() {
+        GuardedError::HeadersTooLarge
+    } else if error.is_parse() {
+        GuardedError::BadAnswer
+    } else {
+        GuardedError::BrokenOff
+    }
+}

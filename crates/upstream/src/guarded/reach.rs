@@ -1,0 +1,92 @@
+//! The one place where the guarded fetcher opens a connection. It resolves, judges and connects in
+//! one go and hands out no address, so nobody can judge one answer of a name and connect to another.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use rustls::pki_types::ServerName;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use super::GuardedSettings;
+use super::error::GuardedError;
+use super::networks::may_reach;
+use super::resolve::Resolve;
+use super::target::{Place, Target};
+
+/// Addresses of one name; more is no server of files.
+const MAX_ADDRESSES: usize = 64;
+/// Of which so many are tried.
+const MAX_TRIED: usize = 4;
+
+/// A connection to an address that was judged.
+pub(super) enum Road {
+    Plain(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+/// Connects to a target.
+pub(super) async fn reach(
+    target: &Target,
+    settings: &GuardedSettings,
+    resolver: &dyn Resolve,
+    tls: &Arc<rustls::ClientConfig>,
+) -> Result<Road, GuardedError> {
+    let addresses = match &target.place {
+        Place::Address(address) => vec![*address],
+        Place::Name(name) => resolver
+            .resolve(name)
+            .await
+            .map_err(|_| GuardedError::NotPublic)?,
+    };
+    let stream = connect(&addresses, target.port, settings).await?;
+    if !target.is_tls {
+        return Ok(Road::Plain(stream));
+    }
+    let name = match &target.place {
+        Place::Address(address) => ServerName::IpAddress((*address).into()),
+        Place::Name(name) => {
+            ServerName::try_from(name.clone()).map_err(|_| GuardedError::NotAnAddress)?
+        }
+    };
+    let connector = TlsConnector::from(Arc::clone(tls));
+    match connector.connect(name, stream).await {
+        Ok(stream) => Ok(Road::Tls(Box::new(stream))),
+        Err(error) => Err(not_secured(&error)),
+    }
+}
+
+/// What is not rustls's own word is a connection that broke.
+fn not_secured(error: &std::io::Error) -> GuardedError {
+    if error
+        .get_ref()
+        .is_some_and(|inner| inner.is::<rustls::Error>())
+    {
+        GuardedError::Untrusted
+    } else {
+        GuardedError::Unreachable
+    }
+}
+
+async fn connect(
+    addresses: &[IpAddr],
+    port: u16,
+    settings: &GuardedSettings,
+) -> Result<TcpStream, GuardedError> {
+    // One bad address refuses the name. Nobody honest mixes public addresses with ours, and to pick
+    // the good ones would let an attacker try, over and over, which of the two a check misses.
+    let are_good = addresses
+        .iter()
+        .all(|address| may_reach(*address, &settings.allowed));
+    if addresses.is_empty() || addresses.len() > MAX_ADDRESSES || !are_good {
+        return Err(GuardedError::NotPublic);
+    }
+    for address in addresses.iter().take(MAX_TRIED) {
+        let connecting = TcpStream::connect(SocketAddr::new(*address, port));
+        if let Ok(Ok(stream)) = tokio::time::timeout(settings.connect_within, connecting).await {
+            return Ok(stream);
+        }
+    }
+    Err(GuardedError::Unreachable)
+}

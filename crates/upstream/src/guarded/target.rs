@@ -1,0 +1,200 @@
+//! An address that a customer gave, read and judged by all that can be known without a network. A
+//! [`Target`] is the only thing that is connected to, and what was judged is what is asked for: one
+//! parser, and its own writing of the address from there on.
+
+use std::net::IpAddr;
+
+use http::{HeaderValue, Uri};
+use url::{Host, Url};
+
+use super::error::GuardedError;
+use super::{GuardedSettings, MAX_URL_BYTES};
+
+/// Ports that are always served; those above [`LAST_SYSTEM_PORT`] by a setting.
+const PORTS: [u16; 4] = [80, 443, 8080, 8443];
+/// Below and here live the system's own services: mail, databases of names, remote shells.
+const LAST_SYSTEM_PORT: u16 = 1023;
+
+/// Where a request may go, if its addresses may.
+#[derive(Debug, Clone)]
+pub(super) struct Target {
+    url: Url,
+    pub(super) place: Place,
+    pub(super) port: u16,
+    pub(super) is_tls: bool,
+}
+
+/// A name to resolve, or an address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Place {
+    Name(String),
+    Address(IpAddr),
+}
+
+impl Target {
+    pub(super) fn read(text: &str, settings: &GuardedSettings) -> Result<Self, GuardedError> {
+        check_text(text)?;
+        let url = Url::parse(text).map_err(|_| GuardedError::NotAnAddress)?;
+        Self::of(url, settings)
+    }
+
+    /// Where an answer sends us, judged as if a customer had given it.
+    pub(super) fn follow(
+        &self,
+        location: &HeaderValue,
+        settings: &GuardedSettings,
+    ) -> Result<Self, GuardedError> {
+        let text = std::str::from_utf8(location.as_bytes()).map_err(|_| GuardedError::BadAnswer)?;
+        check_text(text)?;
+        let url = self.url.join(text).map_err(|_| GuardedError::BadAnswer)?;
+        let next = Self::of(url, settings)?;
+        if self.is_tls && !next.is_tls {
+            return Err(GuardedError::Downgrade);
+        }
+        Ok(next)
+    }
+
+    fn of(mut url: Url, settings: &GuardedSettings) -> Result<Self, GuardedError> {
+        let is_tls = match url.scheme() {
+            "http" => false,
+            "https" => true,
+            _ => return Err(GuardedError::Scheme),
+        };
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(GuardedError::Credentials);
+        }
+        // The parser may have made it longer by escaping.
+        if url.as_str().len() > MAX_URL_BYTES {
+            return Err(GuardedError::AddressTooLong);
+        }
+        let port = url
+            .port_or_known_default()
+            .ok_or(GuardedError::NotAnAddress)?;
+        let is_high = settings.has_high_ports && port > LAST_SYSTEM_PORT;
+        if !PORTS.contains(&port) && !is_high {
+            return Err(GuardedError::Port);
+        }
+        let place = match url.host().ok_or(GuardedError::NotAnAddress)? {
+            Host::Ipv4(address) => Place::Address(address.into()),
+            Host::Ipv6(address) => Place::Address(address.into()),
+            Host::Domain(name) => Place::Name(name_of(name, settings)?),
+        };
+        url.set_fragment(None);
+        Ok(Self {
+            url,
+            place,
+            port,
+            is_tls,
+        })
+    }
+
+    /// What stands in the first line of the request.
+    pub(super) fn path(&self) -> Result<Uri, GuardedError> {
+        let path = self.url.path();
+        let text = match self.url.query() {
+            Some(query) => format!("{path}?{query}"),
+            None => path.to_owned(),
+        };
+        text.parse().map_err(|_| GuardedError::NotAnAddress)
+    }
+
+    /// The header `host`.
+    pub(super) fn host_header(&self) -> Result<HeaderValue, GuardedError> {
+        let host = self.url.host_str().ok_or(GuardedError::NotAnAddress)?;
+        let text = match self.url.port() {
+            Some(port) => format!("{host}:{port}"),
+            None => host.to_owned(),
+        };
+        HeaderValue::try_from(text).map_err(|_| GuardedError::NotAnAddress)
+    }
+}
+
+/// Parsers differ in what they make of control characters and backslashes; ours would drop the one
+/// and turn the other. What cannot be read in one way only is not read.
+fn check_text(text: &str) -> Result<(), GuardedError> {
+    if text.len() > MAX_URL_BYTES {
+        return Err(GuardedError::AddressTooLong);
+    }
+    if text.chars().any(|one| one.is_control() || one == '\\') {
+        return Err(GuardedError::NotAnAddress);
+    }
+    Ok(())
+}
+
+/// A name without the dot that may stand behind it, unless it is one of those that are never public.
+fn name_of(name: &str, settings: &GuardedSettings) -> Result<String, GuardedError> {
+    let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
+    if name.is_empty() || name.ends_with('.') {
+        return Err(GuardedError::NotAnAddress);
+    }
+    let is_denied = settings.denied_suffixes.iter().any(|suffix| {
+        let suffix = suffix.trim_matches('.').to_ascii_lowercase();
+        let rest = name.strip_suffix(&suffix);
+        !suffix.is_empty() && rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    });
+    if is_denied {
+        return Err(GuardedError::NotPublic);
+    }
+    Ok(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Target, GuardedError> {
+        Target::read(text, &GuardedSettings::default())
+    }
+
+    #[test]
+    fn ports_are_the_four_of_the_web_and_high_ones_by_a_setting() {
+        let high = GuardedSettings {
+            has_high_ports: true,
+            ..GuardedSettings::default()
+        };
+        for (port, is_always, is_with_high) in [
+            (80, true, true),
+            (443, true, true),
+            (8080, true, true),
+            (8443, true, true),
+            (0, false, false),
+            (22, false, false),
+            (1023, false, false),
+            (1024, false, true),
+            (65535, false, true),
+        ] {
+            let text = format!("http://files.example:{port}/");
+            assert_eq!(read(&text).is_ok(), is_always, "{port}");
+            assert_eq!(Target::read(&text, &high).is_ok(), is_with_high, "{port}");
+        }
+    }
+
+    #[test]
+    fn the_length_of_an_address_has_its_edge_where_it_is_said() {
+        let stem = "https://files.example/";
+        let longest = format!("{stem}{}", "a".repeat(MAX_URL_BYTES - stem.len()));
+        assert!(read(&longest).is_ok());
+        let longer = format!("{longest}a");
+        assert_eq!(read(&longer).unwrap_err(), GuardedError::AddressTooLong);
+        // Each of these is written as nine bytes.
+        let grows = format!("{stem}{}", "語".repeat(MAX_URL_BYTES / 4));
+        assert_eq!(read(&grows).unwrap_err(), GuardedError::AddressTooLong);
+    }
+
+    #[test]
+    fn a_denied_suffix_is_whole_labels_and_a_name_of_another_script_is_written_in_ascii() {
+        for denied in [
+            "http://internal/",
+            "http://a.INTERNAL./",
+            "http://x.localhost/",
+        ] {
+            assert_eq!(read(denied).unwrap_err(), GuardedError::NotPublic);
+        }
+        let near = read("http://notinternal/").unwrap();
+        assert_eq!(near.place, Place::Name("notinternal".to_owned()));
+        let other = read("https://Bücher.example./a b?q=ü#part").unwrap();
+        assert_eq!(other.place, Place::Name("xn--bcher-kva.example".to_owned()));
+        assert_eq!(other.path().unwrap(), "/a%20b?q=%C3%BC");
+        assert_eq!(other.host_header().unwrap(), "xn--bcher-kva.example.");
+    }
+}

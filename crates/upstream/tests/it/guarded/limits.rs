@@ -1,0 +1,231 @@
+//! Bounds of bytes, time, headers and fetches.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+use trunkline_upstream::guarded::{ByteRange, Guarded, GuardedAsk, GuardedError};
+
+use crate::calls::LONG;
+use crate::guarded::world::{Front, Names, Reply, ask, fetcher, ok, raw, settings};
+
+const SHORT: Duration = Duration::from_millis(300);
+const CHUNKED: &str = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
+
+fn up_to(max_bytes: u64) -> GuardedAsk {
+    GuardedAsk { max_bytes, ..ask() }
+}
+
+#[tokio::test]
+async fn a_body_ends_at_its_bound_whether_its_length_is_told_or_not() {
+    let bytes = |text: &str| text.as_bytes().to_vec();
+    let chunk = format!("1000\r\n{}\r\n", "x".repeat(0x1000));
+    let front = Front::start(&[
+        ("/told", ok("0123456789")),
+        ("/untold", raw("HTTP/1.1 200 OK\r\n\r\n0123456789")),
+        ("/endless", Reply::Endless(bytes(CHUNKED), bytes(&chunk))),
+        (
+            "/flood",
+            Reply::Endless(bytes("HTTP/1.1 200 OK\r\n\r\n"), vec![0; 4096]),
+        ),
+    ])
+    .await;
+    let fetcher = fetcher(&Names::of(&[]));
+    for path in ["/told", "/untold"] {
+        let mut answer = fetcher.get(&front.at(path), up_to(10)).await.unwrap();
+        assert_eq!(answer.whole().await.unwrap(), "0123456789", "{path}");
+    }
+    let most = 9;
+    let refused = fetcher
+        .get(&front.at("/told"), up_to(most))
+        .await
+        .unwrap_err();
+    assert_eq!(
+        refused,
+        GuardedError::TooLarge { most },
+        "before a byte of it"
+    );
+    let mut answer = fetcher
+        .get(&front.at("/untold"), up_to(most))
+        .await
+        .unwrap();
+    assert_eq!(answer.whole().await, Err(GuardedError::TooLarge { most }));
+    assert_eq!(
+        answer.piece().await,
+        Err(GuardedError::TooLarge { most }),
+        "said again"
+    );
+    // A part was asked for, the whole comes: its beginning may be read.
+    let ask = GuardedAsk {
+        range: ByteRange::new(0, 4),
+        ..up_to(most)
+    };
+    let mut answer = fetcher.get(&front.at("/told"), ask).await.unwrap();
+    assert_eq!(answer.whole().await, Err(GuardedError::TooLarge { most }));
+    for path in ["/endless", "/flood"] {
+        let most = 100_000;
+        let mut answer = fetcher.get(&front.at(path), up_to(most)).await.unwrap();
+        assert_eq!(
+            answer.whole().await,
+            Err(GuardedError::TooLarge { most }),
+            "{path}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_length_that_is_not_kept_is_told() {
+    let front = Front::start(&[
+        (
+            "/less",
+            raw("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n0123456789"),
+        ),
+        (
+            "/more",
+            raw("HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\n0123456789"),
+        ),
+        (
+            "/two",
+            raw("HTTP/1.1 200 OK\r\ncontent-length: 4\r\ncontent-length: 5\r\n\r\n01234"),
+        ),
+        (
+            "/cut",
+            raw("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nff\r\nab"),
+        ),
+        ("/none", raw("")),
+        ("/half", raw("HTTP/1.1 200 OK\r\ncontent-")),
+        ("/garbage", raw("\u{1}\u{2}SSH-2.0-OpenSSH\r\n\r\n")),
+        (
+            "/nowhere",
+            raw("HTTP/1.1 302 Found\r\ncontent-length: 0\r\n\r\n"),
+        ),
+    ])
+    .await;
+    let fetcher = fetcher(&Names::of(&[]));
+    for path in ["/less", "/cut"] {
+        let mut answer = fetcher.get(&front.at(path), ask()).await.unwrap();
+        assert_eq!(answer.whole().await, Err(GuardedError::BrokenOff), "{path}");
+    }
+    let mut answer = fetcher.get(&front.at("/more"), ask()).await.unwrap();
+    assert_eq!(
+        answer.whole().await.unwrap(),
+        "0123",
+        "the rest is nobody's"
+    );
+    for (path, why) in [
+        ("/two", GuardedError::BadAnswer),
+        ("/none", GuardedError::BrokenOff),
+        ("/half", GuardedError::BrokenOff),
+        ("/garbage", GuardedError::BadAnswer),
+        ("/nowhere", GuardedError::BadAnswer),
+    ] {
+        let refused = fetcher.get(&front.at(path), ask()).await.unwrap_err();
+        assert_eq!(refused, why, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn headers_without_end_are_refused() {
+    let lines: String = (0..200).map(|line| format!("x-{line}: a\r\n")).collect();
+    let few: String = (0..90).map(|line| format!("x-{line}: a\r\n")).collect();
+    let long = "a".repeat(1 << 20);
+    let front = Front::start(&[
+        (
+            "/few",
+            raw(&format!(
+                "HTTP/1.1 200 OK\r\n{few}content-length: 0\r\n\r\n"
+            )),
+        ),
+        (
+            "/many",
+            raw(&format!(
+                "HTTP/1.1 200 OK\r\n{lines}content-length: 0\r\n\r\n"
+            )),
+        ),
+        (
+            "/long",
+            raw(&format!("HTTP/1.1 200 OK\r\nx-a: {long}\r\n\r\n")),
+        ),
+        (
+            "/endless",
+            Reply::Endless(
+                b"HTTP/1.1 200 OK\r\n".to_vec(),
+                b"x-a: aaaaaaaa\r\n".to_vec(),
+            ),
+        ),
+    ])
+    .await;
+    let fetcher = fetcher(&Names::of(&[]));
+    let few = fetcher.get(&front.at("/few"), ask()).await.unwrap();
+    assert_eq!(few.headers.len(), 91);
+    for path in ["/many", "/long", "/endless"] {
+        let refused = fetcher.get(&front.at(path), ask()).await.unwrap_err();
+        assert_eq!(refused, GuardedError::HeadersTooLarge, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn who_is_slow_is_left() {
+    let front = Front::start(&[
+        ("/silent", Reply::Hang(Vec::new())),
+        (
+            "/early",
+            Reply::Endless(Vec::new(), b"HTTP/1.1 103 Early Hints\r\n\r\n".to_vec()),
+        ),
+        (
+            "/stops",
+            Reply::Hang(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc".to_vec()),
+        ),
+        (
+            "/drips",
+            Reply::Drip(
+                b"HTTP/1.1 200 OK\r\n\r\n".to_vec(),
+                Duration::from_millis(20),
+            ),
+        ),
+    ])
+    .await;
+    let hasty = GuardedAsk {
+        within: SHORT,
+        ..ask()
+    };
+    let patient = fetcher(&Names::of(&[]));
+    for path in ["/silent", "/early"] {
+        let before = Instant::now();
+        let refused = patient.get(&front.at(path), hasty).await.unwrap_err();
+        assert_eq!(refused, GuardedError::Slow, "{path}");
+        assert!(before.elapsed() < LONG / 2, "{path}");
+    }
+    // The first byte has a time of its own.
+    let mut quick = settings(&["127.0.0.2/32"]);
+    quick.first_byte = SHORT;
+    let quick = Guarded::new(quick).unwrap();
+    let refused = quick.get(&front.at("/silent"), ask()).await.unwrap_err();
+    assert_eq!(refused, GuardedError::Slow);
+    // The head is there in time, on a busy machine too; the body is not.
+    let hasty = GuardedAsk {
+        within: Duration::from_secs(2),
+        ..ask()
+    };
+    for path in ["/stops", "/drips"] {
+        let mut answer = patient.get(&front.at(path), hasty).await.unwrap();
+        assert_eq!(answer.whole().await, Err(GuardedError::Slow), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn fetches_at_one_time_are_counted_until_their_answer_is_dropped() {
+    let front = Front::start(&[("/", ok("file"))]).await;
+    let mut one = settings(&["127.0.0.2/32"]);
+    one.max_at_once = 1;
+    let one = Guarded::new(one).unwrap();
+    let held = one.get(&front.at("/"), ask()).await.unwrap();
+    let hasty = GuardedAsk {
+        within: SHORT,
+        ..ask()
+    };
+    let refused = one.get(&front.at("/"), hasty).await.unwrap_err();
+    assert_eq!(refused, GuardedError::Busy);
+    assert_eq!(front.heads().len(), 1);
+    drop(held);
+    assert!(one.get(&front.at("/"), ask()).await.is_ok());
+}

@@ -1,0 +1,169 @@
+//! The bytes that are at hand: one stretch of the file, that is moved forward and never back.
+
+use super::{MAX_BYTES, MAX_NEED_BYTES, Need, Reason};
+
+/// What is asked for at the start: most headers of movies and pictures fit.
+const FIRST_BYTES: u64 = 64 << 10;
+/// What is asked for later on, if less is needed: the next header and a small table.
+const NEXT_BYTES: u64 = 16 << 10;
+
+/// A stretch of the file.
+#[derive(Debug)]
+pub(super) struct Window {
+    start: u64,
+    bytes: Vec<u8>,
+    total: Option<u64>,
+    taken: u64,
+    wanted: Option<Wanted>,
+}
+
+/// Bytes that are needed, and from where on those at hand are still of use.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wanted {
+    keep: u64,
+    need: Need,
+}
+
+/// Why reading does not go on.
+#[derive(Debug)]
+pub(super) enum Pause {
+    Need(Wanted),
+    Stop(Reason),
+}
+
+impl From<Reason> for Pause {
+    fn from(reason: Reason) -> Self {
+        Self::Stop(reason)
+    }
+}
+
+impl Window {
+    pub(super) const fn new(total: Option<u64>) -> Self {
+        Self {
+            start: 0,
+            bytes: Vec::new(),
+            total,
+            taken: 0,
+            wanted: None,
+        }
+    }
+
+    pub(super) const fn total(&self) -> Option<u64> {
+        self.total
+    }
+
+    pub(super) const fn taken(&self) -> u64 {
+        self.taken
+    }
+
+    /// The first who knows is believed: a length that changes under us is no help.
+    pub(super) const fn learn_total(&mut self, total: u64) {
+        if self.total.is_none() {
+            self.total = Some(total);
+        }
+    }
+
+    /// So many bytes from there, or what has to happen first.
+    pub(super) fn read(&self, at: u64, length: u64) -> Result<&[u8], Pause> {
+        self.read_of(at, at, length)
+    }
+
+    /// The same of a part that begins earlier and was read up to there: whoever is made to wait reads
+    /// the part again from its beginning, so that must still be at hand.
+    pub(super) fn read_of(&self, keep: u64, at: u64, length: u64) -> Result<&[u8], Pause> {
+        let end = at.checked_add(length).ok_or(Reason::Malformed)?;
+        if self.total.is_some_and(|total| end > total) {
+            return Err(Reason::Truncated.into());
+        }
+        if length > MAX_NEED_BYTES {
+            return Err(Reason::TooLarge.into());
+        }
+        if let Some(found) = self.at_hand(at, length) {
+            return Ok(found);
+        }
+        let is_inside = self.start <= keep && keep <= self.end();
+        let start = if is_inside { self.end() } else { keep };
+        let ahead = if start == 0 { FIRST_BYTES } else { NEXT_BYTES };
+        let least = end.saturating_sub(start);
+        let most = MAX_BYTES.saturating_sub(self.taken);
+        let most = match self.total {
+            Some(total) => most.min(total.saturating_sub(start)),
+            None => most,
+        };
+        let length = least.max(ahead).min(most);
+        let need = Need { start, length };
+        Err(Pause::Need(Wanted { keep, need }))
+    }
+
+    /// Says what is needed, and remembers it.
+    pub(super) const fn want(&mut self, wanted: Wanted) -> Need {
+        self.wanted = Some(wanted);
+        wanted.need
+    }
+
+    pub(super) fn give(&mut self, start: u64, bytes: &[u8]) {
+        let Some(wanted) = self.wanted else { return };
+        let need = wanted.need;
+        if bytes.is_empty() && start == need.start {
+            let known = self.total.unwrap_or(start);
+            self.total = Some(known.min(start));
+            self.wanted = None;
+            return;
+        }
+        let Some(fresh) = part(bytes, start, need.start, self.room(need)) else {
+            return;
+        };
+        self.keep_from(wanted.keep, need.start);
+        self.bytes.extend_from_slice(fresh);
+        let count = length_of(fresh);
+        self.taken = self.taken.saturating_add(count);
+        let left = need.length.saturating_sub(count);
+        let need = Need {
+            start: need.start.saturating_add(count),
+            length: left,
+        };
+        let keep = wanted.keep;
+        self.wanted = (left > 0).then_some(Wanted { keep, need });
+    }
+
+    /// How much is taken at once. More than is needed is welcome, up to a bound: who reads from the
+    /// start cannot go back for the rest of a piece.
+    fn room(&self, need: Need) -> u64 {
+        let left = MAX_BYTES.saturating_sub(self.taken);
+        need.length.max(MAX_NEED_BYTES).min(left)
+    }
+
+    /// Lets go of what lies before `keep`; the next bytes come at `next`.
+    fn keep_from(&mut self, keep: u64, next: u64) {
+        if next == self.end() && keep >= self.start {
+            let gone = usize::try_from(keep.saturating_sub(self.start)).unwrap_or(usize::MAX);
+            self.bytes.drain(..gone.min(self.bytes.len()));
+            self.start = keep;
+        } else {
+            self.bytes.clear();
+            self.start = next;
+        }
+    }
+
+    fn at_hand(&self, at: u64, length: u64) -> Option<&[u8]> {
+        let from = usize::try_from(at.checked_sub(self.start)?).ok()?;
+        let to = from.checked_add(usize::try_from(length).ok()?)?;
+        self.bytes.get(from..to)
+    }
+
+    fn end(&self) -> u64 {
+        self.start.saturating_add(length_of(&self.bytes))
+    }
+}
+
+/// What of some bytes begins at a place; none if they begin later or end before it.
+fn part(bytes: &[u8], start: u64, place: u64, most: u64) -> Option<&[u8]> {
+    let before = usize::try_from(place.checked_sub(start)?).ok()?;
+    let most = usize::try_from(most).ok()?;
+    let fresh = bytes.get(before..).filter(|fresh| !fresh.is_empty())?;
+    fresh.get(..most.min(fresh.len()))
+}
+
+fn length_of(bytes: &[u8]) -> u64 {
+    u64::try_from(bytes.len()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,55 @@
+//! Why a request for a video is refused before anything is asked or paid.
+
+/// A refusal: HTTP 400, and nothing was charged.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Refusal {
+    /// The word for programs.
+    pub code: &'static str,
+    /// The field, dotted inside objects.
+    pub param: String,
+    /// What is wrong.
+    pub message: String,
+    /// What to do about it; empty where the message says so.
+    pub fix: String,
+}
+
+/// The code of a refusal that has none of its own.
+pub(crate) const INVALID: &str = "invalid_request";
+
+// === impl Refusal ===
+
+impl Refusal {
+    /// A refusal with a code of its own.
+    pub fn new(code: &'static str, param: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            param: param.into(),
+            message: message.into(),
+            fix: String::new(),
+        }
+    }
+
+    /// A field with a value that it cannot have.
+    pub fn invalid(param: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::new(INVALID, param, message)
+    }
+
+    /// Something whose price cannot be known before the work is done.
+    pub fn unpriceable(param: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::new("unpriceable", param, message)
+    }
+
+    /// A field that must be there.
+    #[must_use]
+    pub fn missing(param: &str) -> Self {
+        Self::invalid(param, format!("`{param}` is required"))
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn with_fix(mut self, fix: impl Into<String>) -> Self {
+        self.fix = fix.into();
+        self
+    }
+}

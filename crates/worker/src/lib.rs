@@ -1,0 +1,18 @@
+//! Jobs that somebody must do, whoever comes first. Each is idempotent: what was done before is found
+//! done, and who dies in the middle is followed by another.
+//!
+//! - [`video`]: tasks that are to be sent, asked for, fetched.
+//! - [`tidy`]: what is kept for a while and no longer.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::arithmetic_side_effects,
+        clippy::as_conversions,
+        clippy::float_arithmetic,
+        clippy::string_slice,
+        clippy::cast_possible_truncation
+    )
+)]
+
+pub mod tidy;
+pub mod video;

@@ -1,0 +1,105 @@
+//! Lumen, a family that does not exist, for `just drill family`. Its upstream speaks OpenAI's videos
+//! interface and knows two qualities.
+//!
+//! - `prompt`: required.
+//! - `duration`: 5 or 10 seconds; left out, 5 is filled in.
+//! - `metadata.quality`: `draft` or `final`, which has its own price; left out, `draft` is filled in.
+//! - All other fields are ignored, and told.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use trunkline_catalog::{Attributes, Specs};
+
+use super::{Asked, Family};
+use crate::measured::Measurements;
+use crate::plan::{Bill, Plan, Sent};
+use crate::reader::Reader;
+use crate::refusal::Refusal;
+
+/// The family.
+pub(super) const FAMILY: Family = Family {
+    word: "lumen",
+    variants: &["clip"],
+    plan,
+    bill,
+};
+
+const PROTOCOL: &str = "openai_video";
+const DURATIONS: [i64; 2] = [5, 10];
+const QUALITIES: [&str; 2] = ["draft", "final"];
+
+/// What is sent.
+#[derive(Debug, Serialize)]
+struct Body<'a> {
+    prompt: &'a str,
+    seconds: String,
+    quality: &'a str,
+}
+
+fn plan(asked: &Asked<'_>) -> Result<Plan, Refusal> {
+    let mut reader = Reader::new(asked.ask);
+    let prompt = reader.filled("prompt")?;
+    let prompt = prompt.ok_or_else(|| Refusal::missing("prompt"))?;
+    let seconds = match reader.whole("duration")? {
+        Some(seconds) if DURATIONS.contains(&seconds) => seconds,
+        Some(_) => return Err(Refusal::invalid("duration", "`duration` must be 5 or 10")),
+        None => {
+            reader.defaulted("duration", "5", "no length was asked for");
+            5
+        }
+    };
+    let quality = match reader.filled("metadata.quality")? {
+        Some(quality) if QUALITIES.contains(&quality) => quality,
+        Some(_) => {
+            let text = "`metadata.quality` must be draft or final";
+            return Err(Refusal::invalid("metadata.quality", text));
+        }
+        None => {
+            reader.defaulted("metadata.quality", "draft", "no quality was asked for");
+            "draft"
+        }
+    };
+    let body = Body {
+        prompt,
+        seconds: seconds.to_string(),
+        quality,
+    };
+    let sent = Sent {
+        protocol: PROTOCOL.to_owned(),
+        door: String::new(),
+        body: match serde_json::to_value(&body) {
+            Ok(Value::Object(object)) => object,
+            // A struct of texts is an object.
+            Ok(_) | Err(_) => Map::new(),
+        },
+    };
+    Ok(Plan {
+        bill: bill("clip", &sent, asked.specs, asked.measured)?,
+        sent,
+        to_measure: Vec::new(),
+        size: None,
+        report: reader.finish(),
+    })
+}
+
+/// Prices a body: its length and its quality.
+fn bill(
+    _variant: &'static str,
+    sent: &Sent,
+    _specs: &Specs,
+    _measured: &Measurements,
+) -> Result<Bill, Refusal> {
+    let text = |name: &str| sent.body.get(name).and_then(Value::as_str);
+    let seconds = text("seconds").and_then(|text| text.parse().ok());
+    let (Some(seconds), Some(quality)) = (seconds, text("quality")) else {
+        let text = "the body has no length or no quality";
+        return Err(Refusal::unpriceable("seconds", text));
+    };
+    Ok(Bill {
+        output_seconds: seconds,
+        input_seconds: 0,
+        extra_images: 0,
+        attributes: Attributes::none().with("quality", quality),
+        exact: true,
+    })
+}
