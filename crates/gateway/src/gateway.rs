@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName};
-use tokio::sync::{Semaphore, broadcast, oneshot, watch};
+use tokio::sync::{broadcast, oneshot, watch};
 use tokio_util::task::TaskTracker;
 use trunkline_catalog::{Routes, Sale};
 use trunkline_db::{Database, DbError, Session, revision};
@@ -39,7 +39,7 @@ use crate::shelf::{Shelf, ShelfError};
 use crate::story::Story;
 use crate::swap::Swap;
 use crate::telemetry::Telemetry;
-use crate::video::Pace;
+use crate::video::{Pace, Rooms};
 
 /// Finished calls that a slow watcher may be behind.
 const WATCHED_CALLS: usize = 256;
@@ -92,7 +92,7 @@ pub(crate) struct Inner {
     /// How often video vendors are asked.
     pub(crate) pace: Pace,
     /// Room for jobs of video tasks.
-    pub(crate) video_room: Arc<Semaphore>,
+    pub(crate) video_rooms: Rooms,
     pub(crate) tasks: TaskTracker,
     pub(crate) numbers: Numbers,
     pub(crate) telemetry: Option<Telemetry>,
@@ -138,7 +138,7 @@ impl Gateway {
             fetcher: parts.fetcher,
             media: parts.media,
             pace: Pace::default(),
-            video_room: Arc::new(Semaphore::new(parts.settings.video.at_once)),
+            video_rooms: Rooms::new(parts.settings.video.at_once),
             tasks: TaskTracker::new(),
             numbers: Numbers::default(),
             telemetry: parts.telemetry,

@@ -135,8 +135,13 @@ impl Roster {
 
     /// A channel by its number, if it is used.
     pub(crate) fn channel(&self, number: i64) -> Option<Arc<Live>> {
-        let known = self.all.get(&ChannelId::new(number))?;
-        (known.row.state == ChannelState::Active).then(|| Arc::clone(known))
+        self.kept(number)
+            .filter(|known| known.row.state == ChannelState::Active)
+    }
+
+    /// A channel by its number, also one that takes nothing new: what it has is asked for to the end.
+    pub(crate) fn kept(&self, number: i64) -> Option<Arc<Live>> {
+        self.all.get(&ChannelId::new(number)).map(Arc::clone)
     }
 
     /// How many channels serve a model.
@@ -259,6 +264,12 @@ impl Live {
             secrets,
             health,
         })
+    }
+
+    /// Whether its provider speaks a format, by the word for it in files.
+    pub(crate) fn speaks(&self, word: &str) -> bool {
+        let mut formats = self.provider.formats.iter();
+        formats.any(|format| format.word() == word)
     }
 
     /// The upstream's name of a model.

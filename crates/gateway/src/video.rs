@@ -27,6 +27,7 @@ mod wanted;
 
 use uuid::Uuid;
 
+pub(crate) use jobs::Rooms;
 pub use jobs::VideoJob;
 pub(crate) use pace::Pace;
 pub use settings::VideoSettings;

@@ -10,5 +10,5 @@ pub use due::{Due, Job, claim, reschedule, schedule, unschedule};
 pub use row::{Task, TaskState, find, newest_like, of_account, page};
 pub use steps::{
     Failed, NewTask, accepted_again, complete, fail, forget_sent, heard, hold_in, insert, mirrored,
-    relinked, remove, submitted, submitting, told, unknown, usual_millis,
+    note_millis, relinked, remove, submitted, submitting, told, unknown, usual_millis,
 };

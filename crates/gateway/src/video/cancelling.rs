@@ -1,14 +1,13 @@
 //! `DELETE /v1/videos/{id}`: stops a task where that is certain. Before it was sent it costs nothing;
 //! after, only an upstream that confirms that it will not bill gives the money back.
 
-use http::StatusCode;
 use trunkline_ledger::Outcome;
-use trunkline_store::tasks::{self, Task, TaskState};
+use trunkline_store::tasks::{Task, TaskState};
 use trunkline_video::upstreams::{Cancelled, Handle};
 
-use super::showing::{Shape, no_task};
+use super::WORD;
+use super::showing::Shape;
 use super::verdicts::Ending;
-use super::{WORD, task_of};
 use crate::caller::Caller;
 use crate::fault::{Fault, Kind};
 use crate::gateway::Gateway;
@@ -42,21 +41,8 @@ impl Gateway {
             let text = "this task cannot be cancelled any more; it goes on and stays as it is";
             return Err(Fault::new(Kind::NotCancellable, text).at("task_id"));
         }
-        let id = task_of(name).ok_or_else(|| no_task(name))?;
-        let mut session = self
-            .inner
-            .data
-            .session()
-            .await
-            .map_err(|_| Fault::unavailable())?;
-        let task = tasks::find(&mut session, id)
-            .await
-            .map_err(|_| Fault::unavailable())?;
-        drop(session);
-        let task = task.ok_or_else(|| no_task(name))?;
-        let mut answer = self.shown(&task, Shape::Openai, false).await?;
-        *answer.status_mut() = StatusCode::OK;
-        Ok(answer)
+        let task = self.task_of_caller(caller, name).await?;
+        self.shown(&task, Shape::Openai).await
     }
 
     /// It waits: whoever locks its row first decides, so it is either stopped or sent.

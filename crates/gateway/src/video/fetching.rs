@@ -19,7 +19,7 @@ use super::polling::KeptFile;
 use crate::gateway::Gateway;
 
 /// Longest download.
-const WITHIN: Duration = Duration::from_secs(900);
+pub(super) const WITHIN: Duration = Duration::from_secs(900);
 
 /// An open download.
 pub(super) enum Fetching {

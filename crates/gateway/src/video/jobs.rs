@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::Semaphore;
 use trunkline_db::DbError;
 use trunkline_ledger::Outcome;
 use trunkline_store::tasks::{self, Due, Job, Task, TaskState};
@@ -15,6 +16,8 @@ use crate::gateway::Gateway;
 
 /// Rows taken at once.
 const BATCH: usize = 64;
+/// Nobody else fetches a file while its longest download may run.
+const MIRROR_LEASE: Duration = super::fetching::WITHIN.saturating_add(Duration::from_secs(60));
 
 /// What a worker does for tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,19 +43,50 @@ impl VideoJob {
     }
 }
 
+/// Places for jobs that run at once, of each kind its own: long downloads keep no question waiting.
+#[derive(Debug)]
+pub(crate) struct Rooms {
+    submit: Arc<Semaphore>,
+    poll: Arc<Semaphore>,
+    mirror: Arc<Semaphore>,
+}
+
+impl Rooms {
+    pub(crate) fn new(at_once: usize) -> Self {
+        let room = || Arc::new(Semaphore::new(at_once));
+        Self {
+            submit: room(),
+            poll: room(),
+            mirror: room(),
+        }
+    }
+
+    const fn of(&self, job: VideoJob) -> &Arc<Semaphore> {
+        match job {
+            VideoJob::Submit => &self.submit,
+            VideoJob::Poll => &self.poll,
+            VideoJob::Mirror => &self.mirror,
+        }
+    }
+}
+
 impl Gateway {
     /// Takes what is due of one kind and goes on with it in tasks of their own. Returns how many.
     pub async fn take_video_jobs(&self, job: VideoJob) -> Result<usize, DbError> {
-        let room = self.inner.video_room.available_permits().min(BATCH);
-        if room == 0 || self.is_draining() {
+        let room = self.inner.video_rooms.of(job);
+        let places = room.available_permits().min(BATCH);
+        if places == 0 || self.is_draining() {
             return Ok(0);
         }
-        let lease = self.inner.settings.video.lease;
-        let limit = i64::try_from(room).unwrap_or(1);
+        let lease = match job {
+            VideoJob::Submit | VideoJob::Poll => self.inner.settings.video.lease,
+            VideoJob::Mirror => MIRROR_LEASE,
+        };
+        let limit = i64::try_from(places).unwrap_or(1);
         let due = tasks::claim(&self.inner.data, job.stored(), limit, lease).await?;
         let taken = due.len();
         for due in due {
-            let Ok(permit) = Arc::clone(&self.inner.video_room).try_acquire_owned() else {
+            let Ok(permit) = Arc::clone(room).try_acquire_owned() else {
                 // Its lease ends, and it is due again.
                 break;
             };

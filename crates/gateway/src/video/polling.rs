@@ -267,11 +267,8 @@ impl Gateway {
     /// The protocol and the channel that has a task, also one that takes no new ones.
     pub(super) fn keeper_of(&self, task: &Task) -> Option<(&'static Protocol, Arc<Live>)> {
         let protocol = protocol_of(&task.protocol)?;
-        let roster = self.inner.roster.get();
-        let number = task.channel?;
-        let mut all = roster.channels();
-        let live = all.find(|live| live.row.id.number() == number)?;
-        Some((protocol, Arc::clone(live)))
+        let live = self.inner.roster.get().kept(task.channel?)?;
+        Some((protocol, live))
     }
 
     /// The credential that a task was sent with; only its account can see the job.

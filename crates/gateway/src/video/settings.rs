@@ -23,7 +23,7 @@ pub struct VideoSettings {
     pub lease: Duration,
     /// Longest wait of a caller who asks to be told.
     pub most_wait: Duration,
-    /// Jobs of a worker at once.
+    /// Jobs of a worker at once, of each kind.
     pub at_once: usize,
     /// How long a link to a file works.
     pub link_life: Duration,

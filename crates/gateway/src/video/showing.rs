@@ -67,7 +67,7 @@ impl Gateway {
             && let Some(task) = self.asked_before(&wanted).await?
             && let Some(task) = self.decided(task).await?
         {
-            return self.shown(&task, Shape::Openai, true).await;
+            return self.shown(&task, Shape::Openai).await;
         }
         self.check_route(&wanted)?;
         let (head, answer) = oneshot::channel();
@@ -94,7 +94,7 @@ impl Gateway {
                     let text = "the call with this idempotency key has just failed; send it again";
                     Fault::new(Kind::IdempotencyInFlight, text).at(IDEMPOTENCY)
                 })?;
-                let mut answer = self.shown(&task, Shape::Openai, false).await?;
+                let mut answer = self.shown(&task, Shape::Openai).await?;
                 let replayed = HeaderName::from_static("idempotent-replayed");
                 answer
                     .headers_mut()
@@ -174,7 +174,7 @@ impl Gateway {
             let task = self.task_of_caller(caller, name).await?;
             let over = task.state.is_over() || ends.is_none_or(|ends| Instant::now() >= ends);
             if over || self.is_draining() {
-                return self.shown(&task, shape, false).await;
+                return self.shown(&task, shape).await;
             }
             tokio::time::sleep(LOOK).await;
         }
@@ -236,18 +236,9 @@ impl Gateway {
         task.ok_or_else(|| no_task(name))
     }
 
-    /// A task as it is now. A retry of its request is shown how it began.
-    pub(super) async fn shown(
-        &self,
-        task: &Task,
-        shape: Shape,
-        as_begun: bool,
-    ) -> Result<Answered, Fault> {
-        let guess = if as_begun {
-            None
-        } else {
-            self.guess(task).await
-        };
+    /// A task as it is now.
+    pub(super) async fn shown(&self, task: &Task, shape: Shape) -> Result<Answered, Fault> {
+        let guess = self.guess(task).await;
         let shown = self.shape(task, guess)?;
         let body = match shape {
             Shape::Openai => openai(&shown),
@@ -326,11 +317,7 @@ impl Gateway {
         let mut serving = roster
             .channels()
             .filter(|live| live.row.models.contains_key(&wanted.model));
-        let protocol = &wanted.plan.sent.protocol;
-        let speaks = serving.any(|live| {
-            let mut formats = live.provider.formats.iter();
-            formats.any(|format| format.word() == protocol)
-        });
+        let speaks = serving.any(|live| live.speaks(&wanted.plan.sent.protocol));
         if speaks && roster.knows(&wanted.model) {
             return Ok(());
         }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 use tokio::time::Instant;
+use trunkline_db::DbError;
 use trunkline_ledger::Outcome;
 use trunkline_store::tasks::{self, Task};
 use trunkline_upstream::SendError;
@@ -68,10 +69,7 @@ impl Gateway {
         let roster = inner.roster.get();
         let seed = u64::try_from(task.id.as_u128() & u128::from(u64::MAX)).unwrap_or(0);
         let order = roster.order(&task.model, &task.group, inner.now(), seed);
-        let speaks = |live: &Arc<Live>| {
-            let mut formats = live.provider.formats.iter();
-            formats.any(|format| format.word() == protocol.format)
-        };
+        let speaks = |live: &Arc<Live>| live.speaks(protocol.format);
         let (mut full, mut timed_out) = (false, false);
         for live in order
             .into_iter()
@@ -139,13 +137,23 @@ impl Gateway {
         let task = &accepted.task;
         let settings = &self.inner.settings.video;
         let place = (live.row.id.number(), credential.id.number());
+        // Before the commit: who sleeps while that is answered may be taken for dead too.
+        let began = Instant::now();
         let mut tx = self.inner.data.begin().await?;
         let ours = tasks::submitting(&mut tx, task.id, place, settings.lease).await?;
-        tx.commit().await?;
+        match tx.commit().await {
+            Ok(()) => {}
+            // If it was written, nothing was sent all the same; without this it would wait for its
+            // deadline as one of which nobody knows.
+            Err(error @ DbError::UnknownCommit(_)) => {
+                self.not_taken(task, false, false).await?;
+                return Err(error.into());
+            }
+            Err(error) => return Err(error.into()),
+        }
         if !ours {
             return Ok(Tried::Ended(Sending::NotOurs));
         }
-        let began = Instant::now();
         let name = task_name(task.id);
         let naming = Naming {
             model: live.upstream_model(&task.model),
@@ -197,11 +205,7 @@ impl Gateway {
             Submitted::Refused(complaint) => {
                 let fault = self.complained(&complaint);
                 if accepted.fresh {
-                    // If that cannot be written it ends as one that was lost: there is no job.
-                    if let Err(error) = self.undo_refused(task.id, task.account).await {
-                        let name = task_name(task.id);
-                        tracing::warn!(%error, task.id = name, "a refused task is left to a worker");
-                    }
+                    self.forget_refused(task).await;
                 } else {
                     let ending = Ending {
                         code: fault.kind.code(),
@@ -276,15 +280,43 @@ impl Gateway {
         full: bool,
         timed_out: bool,
     ) -> Result<Tried, StepError> {
+        let ends = self.half_a_lease();
+        loop {
+            match self.wait_again(task).await {
+                Ok(true) => return Ok(Tried::Next { full, timed_out }),
+                Ok(false) => return Ok(Tried::Ended(Sending::NotOurs)),
+                Err(error) if ends.is_none_or(|ends| Instant::now() > ends) => return Err(error),
+                Err(_) => tokio::time::sleep(CHARGE_PAUSE).await,
+            }
+        }
+    }
+
+    async fn wait_again(&self, task: &Task) -> Result<bool, StepError> {
         let pause = self.inner.settings.video.queue_pause;
         let mut tx = self.inner.data.begin().await?;
         let ours = tasks::accepted_again(&mut tx, task.id, pause).await?;
         tx.commit().await?;
-        if ours {
-            Ok(Tried::Next { full, timed_out })
-        } else {
-            Ok(Tried::Ended(Sending::NotOurs))
+        Ok(ours)
+    }
+
+    /// Undoes a task that was refused before anybody was told of it. If the books stay away it ends as
+    /// one that was lost: there is no job.
+    async fn forget_refused(&self, task: &Task) {
+        let ends = self.half_a_lease();
+        while let Err(error) = self.undo_refused(task.id, task.account).await {
+            if ends.is_none_or(|ends| Instant::now() > ends) {
+                let name = task_name(task.id);
+                tracing::warn!(%error, task.id = name, "a refused task is left to a worker");
+                return;
+            }
+            tokio::time::sleep(CHARGE_PAUSE).await;
         }
+    }
+
+    /// Until when nobody else takes a task over that was just written.
+    fn half_a_lease(&self) -> Option<Instant> {
+        let half = self.inner.settings.video.lease.checked_div(2)?;
+        Instant::now().checked_add(half)
     }
 
     async fn lost(&self, task: &Task, why: &str) -> Result<Tried, StepError> {

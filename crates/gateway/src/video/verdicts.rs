@@ -97,10 +97,11 @@ impl Gateway {
     ) -> Result<bool, StepError> {
         let request = request_of(task.id)?;
         let mut tx = self.inner.data.begin().await?;
-        if !tasks::complete(&mut tx, task.id, task.account, file).await? {
+        let took = tasks::complete(&mut tx, task.id, task.account, file).await?;
+        let Some(took) = took else {
             tx.rollback().await?;
             return Ok(false);
-        }
+        };
         if let Some(difference) = difference(task, counted) {
             let refund = Op::Refund(Refund {
                 request,
@@ -110,7 +111,10 @@ impl Gateway {
             });
             run_in(&mut tx, self.inner.ledger.author(), &[&refund]).await?;
         }
-        tx.commit().await?;
+        let mut session = tx.commit_and_keep().await?;
+        if let Err(error) = tasks::note_millis(&mut session, &task.model, took).await {
+            tracing::warn!(%error, "how long a video took could not be noted");
+        }
         Ok(true)
     }
 

@@ -205,36 +205,47 @@ pub async fn told(
     Ok(())
 }
 
-/// It is done. Its file is to be fetched.
+/// It is done. Its file is to be fetched. Returns how long it took in milliseconds; none if it had ended
+/// before.
 pub async fn complete(
     tx: &mut Tx,
     id: Uuid,
     account: AccountId,
     file: &[u8],
-) -> Result<bool, DbError> {
+) -> Result<Option<i64>, DbError> {
     let row = sqlx::query(
         "UPDATE app.video_task SET state = 'completed', progress = 100, file = $2, ended_at = app.now()
          WHERE id = $1 AND state IN ('submitted', 'running')
-         RETURNING model, (extract(epoch FROM app.now() - submitted_at) * 1000)::bigint AS took",
+         RETURNING (extract(epoch FROM app.now() - submitted_at) * 1000)::bigint AS took",
     )
     .bind(id)
     .bind(file)
     .fetch_optional(&mut **tx)
     .await?;
-    let Some(row) = row else { return Ok(false) };
-    let (model, took): (String, Option<i64>) = (row.try_get("model")?, row.try_get("took")?);
+    let Some(row) = row else { return Ok(None) };
+    let took: Option<i64> = row.try_get("took")?;
     schedule(tx, id, account, Job::Mirror, Duration::ZERO).await?;
-    // The newer a task, the more it counts; the first ones count by their number.
+    Ok(Some(took.unwrap_or_default()))
+}
+
+/// Notes how long a video of a model took. Not in a task's own transaction: all of a model share this
+/// row, and nobody's verdict waits for another's. The newer a task, the more it counts; the first ones
+/// count by their number.
+pub async fn note_millis(
+    connection: &mut PgConnection,
+    model: &str,
+    millis: i64,
+) -> Result<(), DbError> {
     sqlx::query(
         "INSERT INTO app.video_duration AS d (model, tasks, mean_millis) VALUES ($1, 1, greatest($2, 0))
          ON CONFLICT (model) DO UPDATE SET tasks = d.tasks + 1,
              mean_millis = d.mean_millis + (EXCLUDED.mean_millis - d.mean_millis) / least(d.tasks + 1, 20)",
     )
     .bind(model)
-    .bind(took.unwrap_or_default())
-    .execute(&mut **tx)
+    .bind(millis)
+    .execute(connection)
     .await?;
-    Ok(true)
+    Ok(())
 }
 
 /// It failed. What was taken for it is given back in the same transaction, by the answer: none if it
