@@ -92,6 +92,10 @@ storm calls="50000":
 films tasks="10000":
     TRUNKLINE_FILMS={{ trim_start_match(tasks, "tasks=") }} cargo nextest run --profile long --locked -p trunkline-app --test faults --no-capture -E 'test(films::)'
 
+# Calls for social data while everything breaks, and the capacity of a day on two nodes: long form, 5,000 calls.
+social-storm calls="5000":
+    TRUNKLINE_SOCIAL_STORM={{ calls }} cargo nextest run --profile long --locked -p trunkline-app --test faults --no-capture -E 'test(social::)'
+
 # Prices that change under load on two nodes: long form, a hundred changes.
 reload changes="100":
     TRUNKLINE_RELOAD={{ changes }} cargo nextest run --profile long --locked -p trunkline-app --test faults --no-capture -E 'test(reload::)'
@@ -136,7 +140,7 @@ live provider:
 bench *words:
     ./scripts/bench {{ words }}
 
-# Adding a provider or a family of video models touches what its page says: done in a copy of the tree (`just drill provider long`: every test).
+# Adding a provider, a family of video models or a platform of social data touches what its page says: done in a copy of the tree (`just drill provider long`: every test).
 drill thing form="short":
     ./scripts/drill {{ thing }} {{ form }}
 

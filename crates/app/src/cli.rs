@@ -5,6 +5,7 @@ mod budget;
 mod catalog;
 mod channel;
 mod key;
+mod social;
 mod values;
 mod workflow;
 
@@ -19,6 +20,7 @@ pub(crate) use catalog::{
 };
 pub(crate) use channel::{AddChannel, ChannelCommand};
 pub(crate) use key::{CreateKey, KeyCommand};
+pub(crate) use social::{PauseCell, PriceCells, ResumeCell, SocialCommand};
 pub(crate) use values::{Expiry, Labelled, Limit, Pair};
 pub(crate) use workflow::WorkflowCommand;
 
@@ -98,6 +100,10 @@ Examples:
     /// Change, compare, check and export what is sold and for how much.
     #[command(subcommand)]
     Catalog(CatalogCommand),
+
+    /// List, pause, resume and price cells of social data.
+    #[command(subcommand)]
+    Social(SocialCommand),
 
     /// Check, keep and list workflow records.
     #[command(subcommand)]

@@ -13,6 +13,7 @@ mod keyring;
 mod migrate;
 mod serve;
 mod shown;
+mod social;
 mod topup;
 mod workflow;
 
@@ -54,6 +55,9 @@ pub(crate) async fn run(cli: Cli, output: &Output) -> anyhow::Result<ExitCode> {
         }
         Command::Catalog(CatalogCommand::Desk(command)) => {
             return catalog::run(&configuration()?, command, output).await;
+        }
+        Command::Social(command) => {
+            return social::run(&configuration()?, command, output).await;
         }
         Command::Workflow(WorkflowCommand::Validate { file }) => {
             return workflow::validate(&file, output);

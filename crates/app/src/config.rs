@@ -6,13 +6,14 @@ mod check;
 mod layers;
 mod media;
 mod raw;
+mod social;
 
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use trunkline_gateway::VideoSettings;
+use trunkline_gateway::{SocialSettings, VideoSettings};
 use trunkline_media::MediaSettings;
 use trunkline_terms::{NodeId, Secret};
 use trunkline_upstream::Roots;
@@ -43,6 +44,7 @@ pub(crate) struct Config {
     pub(crate) keep_media: Duration,
     pub(crate) fetch: GuardedSettings,
     pub(crate) video: VideoSettings,
+    pub(crate) social: SocialSettings,
 }
 
 /// The data-plane listener.

@@ -18,6 +18,7 @@ mod config;
 mod files;
 mod node;
 mod output;
+mod social;
 mod table;
 mod times;
 
@@ -66,6 +67,7 @@ fn logs(command: &Command) {
         | Command::Budget(_)
         | Command::Catalog(_)
         | Command::Channel(_)
+        | Command::Social(_)
         | Command::Workflow(_)
         | Command::Audit => LevelFilter::INFO,
     };

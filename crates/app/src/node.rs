@@ -17,6 +17,7 @@ use trunkline_gateway::{
 use trunkline_keyring::{Keyring, SystemRandom};
 use trunkline_ledger::{Author, Ledger, LedgerSettings, LedgerTasks, partitions, recovery};
 use trunkline_media::{Media, MediaSettings};
+use trunkline_social::Cells;
 use trunkline_store::routes;
 use trunkline_terms::NodeId;
 use trunkline_upstream::guarded::{Guarded, GuardedSettings};
@@ -39,6 +40,7 @@ pub(crate) struct Plan {
     pub(crate) data: Database,
     pub(crate) keyring: Keyring,
     pub(crate) providers: Providers,
+    pub(crate) cells: Cells,
     pub(crate) extra_roots: Roots,
     pub(crate) media: MediaSettings,
     pub(crate) fetch: GuardedSettings,
@@ -99,6 +101,7 @@ impl Node {
         let gateway = Gateway::new(Parts {
             fetcher: Guarded::new(plan.fetch)?,
             media,
+            cells: plan.cells,
             settings,
             ledger,
             data: data.clone(),

@@ -17,6 +17,11 @@ impl Output {
         Self { json }
     }
 
+    /// Whether a program reads it, whom nobody can ask anything.
+    pub(crate) const fn is_for_programs(&self) -> bool {
+        self.json
+    }
+
     /// Prints the result of a command that did what it was asked. A closed pipe is not an error of
     /// ours.
     pub(crate) fn success(&self, text: &str, object: &Value) {

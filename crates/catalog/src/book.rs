@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
-use trunkline_terms::Ratio;
+use trunkline_terms::{Exact, Face, Money, Ratio};
 
 use crate::check::Finding;
 use crate::document::{Document, Entry, Frame};
-use crate::list::PriceList;
+use crate::list::{PriceClass, PriceList};
 use crate::model::Model;
 use crate::version::PricingVersion;
 
@@ -257,6 +257,19 @@ impl Book {
             rate,
             version: self.version,
         })
+    }
+}
+
+// === impl Offer ===
+
+impl Offer<'_> {
+    /// What one call costs by the tier that always holds; none where calls have no price.
+    #[must_use]
+    pub fn call_price(&self, class: PriceClass) -> Option<Money> {
+        let tier = self.list.default_tier()?;
+        let (_, price) = tier.price(Face::PerCall, class)?;
+        let line = Exact::line(1, price).ok()?;
+        line.times(self.rate).ok()?.round_half_up().ok()
     }
 }
 

@@ -7,7 +7,9 @@
 
 mod documents;
 mod health;
+mod kept;
 mod pricing;
+mod social;
 mod workflows;
 
 use std::sync::Arc;
@@ -20,7 +22,7 @@ use utoipa::OpenApi as _;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use self::pricing::Kept;
+use self::kept::Kept;
 use crate::fault::{Fault, Kind};
 use crate::shop::Shop;
 
@@ -29,8 +31,10 @@ use crate::shop::Shop;
 pub(crate) struct Shared {
     pub(crate) data: Database,
     pub(crate) shop: Arc<dyn Shop>,
-    /// Answers about what is sold that are still true.
-    pub(crate) kept: Kept,
+    /// Catalogs of models that are still true.
+    pub(crate) prices: Kept,
+    /// Catalogs of social data that are still true.
+    pub(crate) cells: Kept,
     /// The OpenAPI document.
     pub(crate) document: Bytes,
 }
@@ -38,6 +42,7 @@ pub(crate) struct Shared {
 fn routes() -> OpenApiRouter<Shared> {
     OpenApiRouter::with_openapi(documents::Described::openapi())
         .routes(routes!(pricing::pricing))
+        .routes(routes!(social::catalog))
         .routes(routes!(workflows::list))
         .routes(routes!(workflows::one))
         .routes(routes!(documents::openapi))
@@ -53,7 +58,8 @@ pub(crate) fn router(data: Database, shop: Arc<dyn Shop>) -> Router {
     let shared = Shared {
         data,
         shop,
-        kept: Kept::default(),
+        prices: Kept::default(),
+        cells: Kept::default(),
         document: documents::document(&described),
     };
     router

@@ -23,4 +23,4 @@ mod reply;
 mod shop;
 
 pub use console::{Console, Parts, RequestIds};
-pub use shop::{Shop, Viewer};
+pub use shop::{Shop, SocialCell, Viewer};

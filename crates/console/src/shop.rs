@@ -3,7 +3,11 @@
 use std::sync::Arc;
 
 use http::HeaderMap;
-use trunkline_catalog::{Book, GroupChoice, Routes};
+use trunkline_catalog::{Book, GroupChoice, PriceClass, Routes};
+use trunkline_social::Cell;
+use trunkline_terms::Money;
+
+use crate::fault::{Fault, Kind};
 
 /// What is sold, now.
 pub trait Shop: Send + Sync {
@@ -13,11 +17,23 @@ pub trait Shop: Send + Sync {
     /// What is known of a model's routes.
     fn routes(&self, model: &str) -> Routes;
 
-    /// Changes whenever an answer made of the other two could.
+    /// Every cell of social data, in the order in which they are shown.
+    fn cells(&self) -> Vec<SocialCell>;
+
+    /// Changes whenever an answer made of the others could.
     fn stamp(&self) -> u64;
 
     /// Whose eyes a request has, by the key that it brings.
     fn viewer(&self, headers: &HeaderMap) -> Viewer;
+}
+
+/// A cell of social data as it stands.
+#[derive(Debug, Clone)]
+pub struct SocialCell {
+    /// The cell.
+    pub cell: Arc<Cell>,
+    /// Whether somebody has taken it off sale.
+    pub is_paused: bool,
 }
 
 /// Whose eyes.
@@ -37,6 +53,32 @@ pub enum Viewer {
 }
 
 impl Viewer {
+    /// Whose eyes a request has; a key that is not known is refused.
+    pub(crate) fn of(shop: &dyn Shop, headers: &HeaderMap) -> Result<Self, Fault> {
+        match shop.viewer(headers) {
+            Self::Unknown => {
+                let text = "this API key is not known; leave it out to see what strangers see";
+                Err(Fault::new(Kind::UnknownKey, text))
+            }
+            viewer @ (Self::Stranger | Self::Customer { .. }) => Ok(viewer),
+        }
+    }
+
+    /// What one call of a cell costs in the viewer's group; none where it has no price there. Which
+    /// models a key may use changes no price, and nobody calls a cell who has not paid in.
+    pub(crate) fn call_price(&self, book: &Book, model: &str) -> Option<Money> {
+        let choice = match self {
+            Self::Stranger if book.model(model)?.entry().login_required => return None,
+            Self::Stranger => GroupChoice::Auto,
+            Self::Customer { group, .. } => group
+                .as_deref()
+                .map_or(GroupChoice::Auto, GroupChoice::Named),
+            Self::Unknown => return None,
+        };
+        let (_, offer) = book.offer(model, choice).ok()?;
+        offer.call_price(PriceClass::Paid)
+    }
+
     /// The group whose price of a model is shown; none if it is not shown at all.
     pub(crate) fn group<'a>(&'a self, book: &'a Book, model: &str) -> Option<&'a str> {
         let entry = book.model(model)?.entry();

@@ -13,7 +13,7 @@ pub(crate) struct Migration {
 }
 
 /// All of them.
-pub(crate) const MIGRATIONS: [Migration; 10] = [
+pub(crate) const MIGRATIONS: [Migration; 12] = [
     Migration {
         version: 20261115000100,
         name: "house",
@@ -63,6 +63,16 @@ pub(crate) const MIGRATIONS: [Migration; 10] = [
         version: 20261115060000,
         name: "video_tasks",
         sql: include_str!("../../../migrations/20261115060000_video_tasks.sql"),
+    },
+    Migration {
+        version: 20261115065000,
+        name: "schedule_by_job",
+        sql: include_str!("../../../migrations/20261115065000_schedule_by_job.sql"),
+    },
+    Migration {
+        version: 20261115070000,
+        name: "social",
+        sql: include_str!("../../../migrations/20261115070000_social.sql"),
     },
 ];
 

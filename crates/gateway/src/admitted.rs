@@ -83,18 +83,30 @@ impl Admitted {
                 return Ok(Self::new(gateway, quoted, less, began));
             }
         }
-        Err(too_little(by, wanted, fits, reserved, affordable))
+        let fix = "top up, wait for running calls, or lower `max_tokens`";
+        let fault = too_little((by, "this call may cost", fix), wanted, fits, reserved);
+        Err(fault.with("max_tokens_affordable", affordable.unwrap_or(0)))
     }
 
     fn new(gateway: &Gateway, quoted: &Quoted, held: Money, began: Instant) -> Self {
+        let account = quoted.caller.account.id;
+        Self::of(gateway, (quoted.id, account, held), began.elapsed())
+    }
+
+    /// A call whose money the ledger has just held.
+    pub(crate) fn of(
+        gateway: &Gateway,
+        (request, account, held): (RequestId, AccountId, Money),
+        waited: Duration,
+    ) -> Self {
         let holds = &gateway.inner.numbers.holds;
         holds.fetch_add(1, Ordering::Relaxed);
         Self {
             gateway: gateway.clone(),
-            request: quoted.id,
-            account: quoted.caller.account.id,
+            request,
+            account,
             held,
-            waited: began.elapsed(),
+            waited,
             resolved: false,
         }
     }
@@ -262,24 +274,21 @@ fn fit(quoted: &mut Quoted, tokens: u64) {
     }
 }
 
-fn too_little(
-    by: Shortage,
+/// There is too little: of what, what it is that costs, and what to do.
+pub(crate) fn too_little(
+    (by, costs, fix): (Shortage, &str, &str),
     required: Money,
     fits: Money,
     reserved: Money,
-    affordable: Option<u64>,
 ) -> Fault {
     let (kind, what) = match by {
         Shortage::Wallet => (Kind::InsufficientBalance, "the balance"),
         Shortage::Budget(_) => (Kind::BudgetExceeded, "a budget"),
     };
-    let text = format!(
-        "this call may cost {required} USD and {what} leaves {fits}; \
-         top up, wait for running calls, or lower `max_tokens`; nothing was charged"
-    );
+    let text =
+        format!("{costs} {required} USD and {what} leaves {fits}; {fix}; nothing was charged");
     Fault::new(kind, text)
         .with_money("required_usd", required)
         .with_money("available_usd", fits)
         .with_money("reserved_usd", reserved)
-        .with("max_tokens_affordable", affordable.unwrap_or(0))
 }

@@ -226,7 +226,7 @@ impl Gateway {
 
 impl Attempt {
     /// Until something is known of it, it is one that its caller left.
-    fn begin(live: Arc<Live>, began: Duration) -> Self {
+    pub(crate) fn begin(live: Arc<Live>, began: Duration) -> Self {
         Self {
             channel: live.row.id.number(),
             status: None,
@@ -238,7 +238,12 @@ impl Attempt {
         }
     }
 
-    fn answered(&mut self, status: Option<u16>, error: Option<&'static str>, now: Duration) {
+    pub(crate) fn answered(
+        &mut self,
+        status: Option<u16>,
+        error: Option<&'static str>,
+        now: Duration,
+    ) {
         let took = now.saturating_sub(self.began);
         (self.status, self.error) = (status, error);
         self.ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
@@ -453,7 +458,7 @@ fn nobody(quoted: &Quoted, worst: Option<Why>) -> NoAnswer {
     NoAnswer { fault, outcome }
 }
 
-const fn word(error: &SendError) -> &'static str {
+pub(crate) const fn word(error: &SendError) -> &'static str {
     match error {
         SendError::NotSent(_) => "not_sent",
         SendError::Broken(_) => "broken",

@@ -238,7 +238,7 @@ impl Call {
     }
 }
 
-fn nothing(story: &Story, outcome: Outcome) -> Detail {
+pub(crate) fn nothing(story: &Story, outcome: Outcome) -> Detail {
     Detail {
         attempts: story.attempts_json(),
         ..Detail::nothing(outcome)
@@ -257,6 +257,6 @@ const fn fault_of(error: &BodyError) -> (Kind, Outcome) {
 }
 
 /// Whoever has left needs no answer; what they owned is let go elsewhere.
-fn tell(head: Head, answer: Result<Answered, Fault>) {
+pub(crate) fn tell(head: Head, answer: Result<Answered, Fault>) {
     drop(head.send(answer));
 }

@@ -4,6 +4,7 @@
 mod body;
 mod forwarded;
 mod guest;
+mod line;
 mod paths;
 mod tls;
 
@@ -24,12 +25,14 @@ use trunkline_store::Network;
 use trunkline_terms::RequestId;
 
 use self::forwarded::caller_address;
+use self::line::Line;
 use self::tls::Tls;
 use crate::gateway::Gateway;
 use crate::reply::{self, Answered};
 use crate::story::Story;
 
 pub use self::guest::Guest;
+pub(crate) use self::line::Watch;
 pub use self::tls::{TlsError, TlsFiles};
 
 /// Bytes of a request's head at most.
@@ -216,12 +219,14 @@ impl Shared {
         stop: watch::Receiver<bool>,
     ) {
         drop(stream.set_nodelay(true));
+        let line = Line::new(stream);
+        let from = (peer, line.watch());
         let Some(tls) = &self.tls else {
-            return self.connection(stream, peer, stop).await;
+            return self.connection(line, from, stop).await;
         };
-        let handshake = tls.acceptor().accept(stream);
+        let handshake = tls.acceptor().accept(line);
         match tokio::time::timeout(self.gateway.inner.settings.head_wait, handshake).await {
-            Ok(Ok(stream)) => self.connection(stream, peer, stop).await,
+            Ok(Ok(stream)) => self.connection(stream, from, stop).await,
             Ok(Err(error)) => tracing::debug!(%error, "a handshake failed"),
             Err(_) => tracing::debug!("a handshake took too long"),
         }
@@ -230,14 +235,15 @@ impl Shared {
     async fn connection<S>(
         self: Arc<Self>,
         stream: S,
-        peer: SocketAddr,
+        (peer, watch): (SocketAddr, Watch),
         mut stop: watch::Receiver<bool>,
     ) where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let shared = Arc::clone(&self);
-        let service = service_fn(move |request| {
+        let service = service_fn(move |mut request: Request<Incoming>| {
             let shared = Arc::clone(&shared);
+            request.extensions_mut().insert(watch.clone());
             async move { Ok::<_, std::convert::Infallible>(shared.answer(request, peer).await) }
         });
         let connection = self.builder.serve_connection(TokioIo::new(stream), service);

@@ -24,6 +24,14 @@ pub enum Kind {
     ModelNotAllowed,
     /// The endpoint is not on the key's list.
     EndpointNotAllowed,
+    /// Only accounts with a completed top-up may call this.
+    NeverToppedUp,
+    /// The platform found nothing.
+    SocialNoResult,
+    /// The capacity of the day is used up, or the platform is busy.
+    SocialCapacity,
+    /// The cell is paused.
+    SocialPaused,
     /// Too little money.
     InsufficientBalance,
     /// A budget is used up.
@@ -105,14 +113,17 @@ impl Kind {
     pub const fn status(&self) -> StatusCode {
         match self {
             Self::InvalidKey | Self::ExpiredKey | Self::RevokedKey => StatusCode::UNAUTHORIZED,
-            Self::AddressNotAllowed | Self::ModelNotAllowed | Self::EndpointNotAllowed => {
-                StatusCode::FORBIDDEN
-            }
+            Self::AddressNotAllowed
+            | Self::ModelNotAllowed
+            | Self::EndpointNotAllowed
+            | Self::NeverToppedUp
+            | Self::LinkRefused => StatusCode::FORBIDDEN,
             Self::InsufficientBalance | Self::BudgetExceeded | Self::MaxCostExceeded => {
                 StatusCode::PAYMENT_REQUIRED
             }
-            Self::ModelNotFound | Self::NotFound | Self::TaskNotFound => StatusCode::NOT_FOUND,
-            Self::LinkRefused => StatusCode::FORBIDDEN,
+            Self::ModelNotFound | Self::NotFound | Self::TaskNotFound | Self::SocialNoResult => {
+                StatusCode::NOT_FOUND
+            }
             Self::NotCancellable | Self::IdempotencyConflict | Self::IdempotencyInFlight => {
                 StatusCode::CONFLICT
             }
@@ -126,12 +137,14 @@ impl Kind {
             Self::UnsupportedMedia => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
             Self::UpstreamRefused(status, _) => *status,
-            Self::UpstreamRateLimited => StatusCode::TOO_MANY_REQUESTS,
+            Self::UpstreamRateLimited | Self::SocialCapacity => StatusCode::TOO_MANY_REQUESTS,
             Self::UpstreamFailed => StatusCode::BAD_GATEWAY,
             Self::UpstreamTimeout => StatusCode::GATEWAY_TIMEOUT,
-            Self::NoRoute | Self::Overloaded | Self::Unavailable | Self::Draining => {
-                StatusCode::SERVICE_UNAVAILABLE
-            }
+            Self::NoRoute
+            | Self::Overloaded
+            | Self::Unavailable
+            | Self::Draining
+            | Self::SocialPaused => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 
@@ -157,6 +170,10 @@ impl Kind {
             Self::AddressNotAllowed => "ip_not_allowed",
             Self::ModelNotAllowed => "model_not_allowed",
             Self::EndpointNotAllowed => "endpoint_not_allowed",
+            Self::NeverToppedUp => "model_requires_topup",
+            Self::SocialNoResult => "social_data_no_result",
+            Self::SocialCapacity => "social_data_capacity_reached",
+            Self::SocialPaused => "social_data_unavailable",
             Self::InsufficientBalance => "insufficient_balance",
             Self::BudgetExceeded => "budget_exceeded",
             Self::MaxCostExceeded => "max_cost_exceeded",
@@ -192,14 +209,17 @@ impl Kind {
     pub fn family(&self) -> &'static str {
         match self {
             Self::InvalidKey | Self::ExpiredKey | Self::RevokedKey => "authentication_error",
-            Self::AddressNotAllowed | Self::ModelNotAllowed | Self::EndpointNotAllowed => {
-                "permission_error"
-            }
+            Self::AddressNotAllowed
+            | Self::ModelNotAllowed
+            | Self::EndpointNotAllowed
+            | Self::NeverToppedUp
+            | Self::LinkRefused => "permission_error",
             Self::InsufficientBalance | Self::BudgetExceeded | Self::MaxCostExceeded => {
                 "insufficient_quota"
             }
-            Self::ModelNotFound | Self::NotFound | Self::TaskNotFound => "not_found_error",
-            Self::LinkRefused => "permission_error",
+            Self::ModelNotFound | Self::NotFound | Self::TaskNotFound | Self::SocialNoResult => {
+                "not_found_error"
+            }
             Self::MethodNotAllowed
             | Self::NoWebSocket
             | Self::EndpointNotSupported
@@ -214,9 +234,11 @@ impl Kind {
             | Self::UnsupportedMedia
             | Self::SlowBody
             | Self::UpstreamRefused(_, _) => "invalid_request_error",
-            Self::UpstreamRateLimited => "rate_limit_error",
+            Self::UpstreamRateLimited | Self::SocialCapacity => "rate_limit_error",
             Self::UpstreamFailed | Self::UpstreamTimeout | Self::NoRoute => "upstream_error",
-            Self::Overloaded | Self::Unavailable | Self::Draining => "server_error",
+            Self::Overloaded | Self::Unavailable | Self::Draining | Self::SocialPaused => {
+                "server_error"
+            }
         }
     }
 
@@ -232,6 +254,7 @@ impl Kind {
             | Self::Unavailable
             | Self::Draining
             | Self::IdempotencyInFlight
+            | Self::SocialCapacity
             | Self::SlowBody => true,
             Self::InvalidKey
             | Self::ExpiredKey
@@ -239,6 +262,9 @@ impl Kind {
             | Self::AddressNotAllowed
             | Self::ModelNotAllowed
             | Self::EndpointNotAllowed
+            | Self::NeverToppedUp
+            | Self::SocialNoResult
+            | Self::SocialPaused
             | Self::InsufficientBalance
             | Self::BudgetExceeded
             | Self::MaxCostExceeded
@@ -355,6 +381,16 @@ mod tests {
             Kind::AddressNotAllowed,
             Kind::ModelNotAllowed,
             Kind::EndpointNotAllowed,
+            Kind::NeverToppedUp,
+            Kind::SocialNoResult,
+            Kind::SocialCapacity,
+            Kind::SocialPaused,
+            Kind::Invalid("unknown_parameter"),
+            Kind::Invalid("missing_parameter"),
+            Kind::Invalid("repeated_parameter"),
+            Kind::Invalid("parameter_too_long"),
+            Kind::Invalid("invalid_parameter_type"),
+            Kind::Invalid("invalid_parameter_value"),
             Kind::InsufficientBalance,
             Kind::BudgetExceeded,
             Kind::MaxCostExceeded,

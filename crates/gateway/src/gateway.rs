@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName};
+use http::HeaderMap;
 use tokio::sync::{broadcast, oneshot, watch};
 use tokio_util::task::TaskTracker;
 use trunkline_catalog::{Routes, Sale};
@@ -15,11 +15,12 @@ use trunkline_db::{Database, DbError, Session, revision};
 use trunkline_keyring::{Keyring, RandomSource};
 use trunkline_ledger::{Ledger, Outcome, recovery};
 use trunkline_media::Media;
+use trunkline_social::Cells;
 use trunkline_store::{catalog, channels};
 use trunkline_terms::{Clock, Moment, Money, RANDOM_BYTES, RequestId};
 use trunkline_upstream::guarded::Guarded;
 use trunkline_upstream::{Client, Providers};
-use trunkline_wire::{Format, InPath, Request};
+use trunkline_wire::{InPath, Request};
 
 use crate::caller::Caller;
 use crate::calling::call;
@@ -27,6 +28,7 @@ use crate::continuing::PREVIOUS;
 use crate::doors::Doors;
 use crate::entrance::Entrance;
 use crate::fault::{Fault, Kind};
+use crate::headers::{MAX_COST_HEADER, forwarded, max_cost};
 use crate::health::Rounds;
 use crate::locking::QUOTE_HEADER;
 use crate::numbers::Numbers;
@@ -36,6 +38,7 @@ use crate::reply::Answered;
 use crate::roster::Roster;
 use crate::settings::Settings;
 use crate::shelf::{Shelf, ShelfError};
+use crate::social::{Counter, Crowds};
 use crate::story::Story;
 use crate::swap::Swap;
 use crate::telemetry::Telemetry;
@@ -62,6 +65,8 @@ pub struct Parts {
     pub fetcher: Guarded,
     /// Finished files and uploads.
     pub media: Media,
+    /// Social platforms, as data.
+    pub cells: Cells,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Random bytes for ids.
@@ -93,6 +98,12 @@ pub(crate) struct Inner {
     pub(crate) pace: Pace,
     /// Room for jobs of video tasks.
     pub(crate) video_rooms: Rooms,
+    /// What of social data is on the counter.
+    pub(crate) counter: Swap<Counter>,
+    /// What the operator's own platform files looked like when they were read.
+    pub(crate) cells_seen: Swap<crate::social::Look>,
+    /// Room for calls to each social platform.
+    pub(crate) crowds: Crowds,
     pub(crate) tasks: TaskTracker,
     pub(crate) numbers: Numbers,
     pub(crate) telemetry: Option<Telemetry>,
@@ -139,6 +150,9 @@ impl Gateway {
             media: parts.media,
             pace: Pace::default(),
             video_rooms: Rooms::new(parts.settings.video.at_once),
+            counter: Swap::new(Counter::new(parts.cells)),
+            cells_seen: Swap::new(Vec::new()),
+            crowds: Crowds::default(),
             tasks: TaskTracker::new(),
             numbers: Numbers::default(),
             telemetry: parts.telemetry,
@@ -168,7 +182,11 @@ impl Gateway {
             let roster = Roster::build(rows, newest, providers, &self.inner.keyring, &before);
             self.inner.roster.set(roster);
         }
-        self.follow_catalog(&mut session).await
+        self.follow_pauses(&mut session).await?;
+        self.follow_catalog(&mut session).await?;
+        drop(session);
+        self.follow_cells().await;
+        Ok(())
     }
 
     /// A catalog that cannot be used is told once and left; the last good one stays.
@@ -213,6 +231,7 @@ impl Gateway {
         let mut hash = DefaultHasher::new();
         let roster = self.inner.roster.get().revision;
         (self.shelf().revision, roster, self.inner.rounds.exchanges()).hash(&mut hash);
+        self.inner.counter.get().stamp().hash(&mut hash);
         hash.finish()
     }
 
@@ -448,37 +467,11 @@ impl Inner {
     }
 }
 
-/// What of a caller's headers concerns the format: versions and flags of it.
-fn forwarded(format: Format, headers: &HeaderMap) -> HeaderMap {
-    let names: &[&str] = match format {
-        Format::ClaudeMessages => &["anthropic-version", "anthropic-beta"],
-        Format::OpenaiChat | Format::OpenaiResponses | Format::Gemini => &[],
-    };
-    let mut kept = HeaderMap::new();
-    for name in names {
-        if let (Some(value), Ok(name)) =
-            (headers.get(*name), HeaderName::from_bytes(name.as_bytes()))
-        {
-            kept.insert(name, value.clone());
-        }
-    }
-    kept
-}
-
-/// The caller's own limit for this call.
 fn check_max_cost(headers: &HeaderMap, quoted: &Quoted) -> Result<(), Fault> {
-    const NAME: &str = "trunkline-max-cost-usd";
-    let Some(value) = headers.get(NAME) else {
+    const NAME: &str = MAX_COST_HEADER;
+    let Some(most) = max_cost(headers)? else {
         return Ok(());
     };
-    let most: Option<Money> = value
-        .to_str()
-        .ok()
-        .and_then(|text| text.trim().parse().ok());
-    let most = most.filter(|most| !most.is_negative()).ok_or_else(|| {
-        let text = format!("`{NAME}` must be an amount such as 0.05");
-        Fault::new(Kind::Invalid("invalid_request"), text).at(NAME)
-    })?;
     let bound = quoted.bound(quoted.most_output())?;
     if bound <= most {
         return Ok(());

@@ -16,6 +16,7 @@ use crate::gateway::Gateway;
 use crate::locking::{Lock, QUOTE_SECONDS, body_hash};
 use crate::quoted::Quoted;
 use crate::reply::{Answered, json as answer};
+use crate::social::pair_of;
 use crate::video::{WORD as VIDEOS, is_video};
 
 /// Output tokens of an answer of which nothing is known.
@@ -57,9 +58,14 @@ impl Gateway {
             let wanted = Bytes::copy_from_slice(ask.body.get().as_bytes());
             return self.quote_video(caller, headers, &wanted).await;
         }
+        if let Some(pair) = pair_of(&ask.endpoint) {
+            return self
+                .quote_social(caller, headers, pair, ask.body.get())
+                .await;
+        }
         let entrance = entrance_of(&ask.endpoint).ok_or_else(|| {
             let words = ENTRANCES.iter().map(|door| door.word);
-            let known: Vec<&str> = words.chain([VIDEOS]).collect();
+            let known: Vec<&str> = words.chain([VIDEOS, "/v1/social/…"]).collect();
             let text = format!("quotes are given for {}", known.join(", "));
             invalid("endpoint", text)
         })?;

@@ -12,7 +12,7 @@ use http_body::{Body, Frame, SizeHint};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use serde_json::Value;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use trunkline_catalog::Entry;
 use trunkline_terms::{Money, RequestId};
 use trunkline_video::shapes::legacy_error;
@@ -27,6 +27,52 @@ pub enum Reply {
     Whole(Option<Bytes>),
     /// Pieces as they come; the end of the channel is the end of the body.
     Pieces(mpsc::Receiver<Bytes>),
+    /// Pieces whose sender is told when they were taken.
+    Handed(HandedBody),
+}
+
+/// A piece that is charged for: its sender wants to know whether anybody took it.
+#[derive(Debug)]
+pub(crate) struct Handed {
+    pub(crate) bytes: Bytes,
+    /// Told when the connection takes the bytes; dropped if it never does.
+    pub(crate) taken: oneshot::Sender<()>,
+}
+
+/// A body of such pieces.
+#[derive(Debug)]
+pub struct HandedBody {
+    pieces: mpsc::Receiver<Handed>,
+    /// Bytes that are to come, where that is known.
+    left: Option<u64>,
+}
+
+// === impl HandedBody ===
+
+impl HandedBody {
+    /// A body of one piece of so many bytes.
+    pub(crate) fn whole(pieces: mpsc::Receiver<Handed>, bytes: u64) -> Self {
+        Self {
+            pieces,
+            left: Some(bytes),
+        }
+    }
+
+    /// A body of nobody knows how many pieces.
+    pub(crate) fn open(pieces: mpsc::Receiver<Handed>) -> Self {
+        Self { pieces, left: None }
+    }
+
+    fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        let handed = std::task::ready!(self.pieces.poll_recv(context));
+        Poll::Ready(handed.map(|Handed { bytes, taken }| {
+            let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+            self.left = self.left.map(|left| left.saturating_sub(length));
+            // Nobody may wait for that any more.
+            let _heard: Result<(), ()> = taken.send(());
+            bytes
+        }))
+    }
 }
 
 /// A finished answer.
@@ -55,6 +101,10 @@ impl Body for Reply {
                 let piece = pieces.poll_recv(context);
                 piece.map(|piece| piece.map(|bytes| Ok(Frame::data(bytes))))
             }
+            Self::Handed(body) => {
+                let piece = body.poll_piece(context);
+                piece.map(|piece| piece.map(|bytes| Ok(Frame::data(bytes))))
+            }
         }
     }
 
@@ -62,6 +112,7 @@ impl Body for Reply {
         match self {
             Self::Whole(bytes) => bytes.is_none(),
             Self::Pieces(_) => false,
+            Self::Handed(body) => body.left == Some(0),
         }
     }
 
@@ -71,7 +122,10 @@ impl Body for Reply {
                 let length = bytes.as_ref().map_or(0, Bytes::len);
                 SizeHint::with_exact(u64::try_from(length).unwrap_or(u64::MAX))
             }
-            Self::Pieces(_) => SizeHint::default(),
+            Self::Pieces(_) | Self::Handed(HandedBody { left: None, .. }) => SizeHint::default(),
+            Self::Handed(HandedBody {
+                left: Some(left), ..
+            }) => SizeHint::with_exact(*left),
         }
     }
 }

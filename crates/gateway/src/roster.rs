@@ -16,6 +16,7 @@ use trunkline_wire::Format;
 
 use crate::choose::spoken_as;
 use crate::numbers::{Histogram, Words};
+use crate::social::FORMAT as SOCIAL;
 
 /// Faults in a row after which a channel is left alone.
 const OPEN_AFTER: u32 = 5;
@@ -218,8 +219,9 @@ impl Live {
             .clone();
         let talks = |format: &Format| provider.speaks(spoken_as(*format));
         let films = provider.serves(EndpointType::OpenaiVideo);
-        if !films && !Format::ALL.iter().any(talks) {
-            return Err("its provider holds no conversations and makes no videos");
+        let looks = provider.formats.iter().any(|one| one.word() == SOCIAL);
+        if !films && !looks && !Format::ALL.iter().any(talks) {
+            return Err("its provider does nothing that is sold here");
         }
         let base = row.base_url.as_deref().or(provider.base_url.as_deref());
         let base = base.ok_or("it has no address")?.trim_end_matches('/');

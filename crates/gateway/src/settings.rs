@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::social::SocialSettings;
 use crate::video::VideoSettings;
 
 /// How the gateway behaves.
@@ -47,6 +48,8 @@ pub struct Settings {
     pub max_file_bytes: u64,
     /// Video tasks.
     pub video: VideoSettings,
+    /// Social data.
+    pub social: SocialSettings,
 }
 
 impl Default for Settings {
@@ -72,6 +75,7 @@ impl Default for Settings {
             keep_media: Duration::from_secs(7 * 86_400),
             max_file_bytes: 4_000_000_000,
             video: VideoSettings::default(),
+            social: SocialSettings::default(),
         }
     }
 }

@@ -90,6 +90,27 @@ impl Story {
         facts.traced = traced;
     }
 
+    /// One page of a request for many: a call of its own, with its own id and its own line.
+    pub(crate) fn page(&self, id: RequestId, model: &str) -> Self {
+        let facts = Facts {
+            is_call: true,
+            caller: self.facts().caller.clone(),
+            model: Some(model.to_owned()),
+            ..Facts::default()
+        };
+        Self {
+            gateway: self.gateway.clone(),
+            id,
+            address: self.address,
+            method: self.method.clone(),
+            uri: self.uri.clone(),
+            began: Instant::now(),
+            began_at: self.gateway.inner.now(),
+            out_bytes: AtomicU64::new(0),
+            facts: Mutex::new(facts),
+        }
+    }
+
     pub(crate) fn is_traced(&self) -> bool {
         self.facts().traced.is_some()
     }

@@ -1,5 +1,7 @@
 //! The desk: what people and payment providers do with money and accounts, one transaction each.
 
+use std::time::Duration;
+
 use sqlx::Row as _;
 use trunkline_db::{Database, DbError, Tx};
 use trunkline_terms::{AccountId, KeyId, Money, RequestId};
@@ -145,6 +147,19 @@ pub async fn balance(database: &Database, account: AccountId) -> Result<Option<B
         kind: AccountKind::of(column(&row, "kind")?),
         topped_up: column(&row, "topped_up")?,
     }))
+}
+
+/// How long the day of the daily numbers still is, by the database's clock.
+pub async fn until_midnight(database: &Database) -> Result<Duration, DbError> {
+    let mut session = database.session().await?;
+    let row = sqlx::query(
+        "SELECT ceil(extract(epoch FROM date_trunc('day', now) + interval '1 day' - now))::bigint AS seconds
+         FROM (SELECT app.now() AT TIME ZONE 'UTC' AS now) AS clock",
+    )
+    .fetch_one(&mut *session)
+    .await?;
+    let seconds: i64 = column(&row, "seconds")?;
+    Ok(Duration::from_secs(u64::try_from(seconds).unwrap_or(0)))
 }
 
 /// Tells the ledger of a key, under its parent where it has one. The parent must be of the same

@@ -30,6 +30,8 @@ struct Complaint<'a> {
 
 /// Most rules at a time from outside.
 const MAX_RULES: usize = 1000;
+/// Longest path that can be taken away.
+const MAX_PATH_BYTES: usize = 1024;
 /// Most records of one page.
 const MAX_PAGE: usize = 10_000;
 
@@ -45,6 +47,22 @@ pub(crate) fn answer(
         ("/truth", "GET") => truth(house, query),
         ("/truth", "DELETE") => {
             house.truth.forget();
+            house.social.forget();
+            done()
+        }
+        ("/social", "GET") => DeskAnswer {
+            status: 200,
+            body: serde_json::json!({ "calls": house.social.calls() }).to_string(),
+        },
+        ("/retired", "POST") => match body.ok().as_deref().map(std::str::from_utf8) {
+            Some(Ok(path)) if path.starts_with('/') && path.len() <= MAX_PATH_BYTES => {
+                house.social.retire(path);
+                done()
+            }
+            Some(_) | None => complaint(400, "the body is a path of social data"),
+        },
+        ("/retired", "DELETE") => {
+            house.social.restore();
             done()
         }
         ("/jobs", "GET") => DeskAnswer {
@@ -59,10 +77,12 @@ pub(crate) fn answer(
             house.plans().clear();
             done()
         }
-        ("/truth" | "/rules" | "/jobs", _) => complaint(405, "this path does not take that method"),
+        ("/truth" | "/rules" | "/jobs" | "/social" | "/retired", _) => {
+            complaint(405, "this path does not take that method")
+        }
         _ => complaint(
             404,
-            "there is /_simulator/truth, /_simulator/jobs and /_simulator/rules",
+            "below /_simulator there is truth, jobs, social, rules and retired",
         ),
     }
 }

@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::responses::Spelling;
+use crate::social::SocialFault;
 
 /// One way of failing. In JSON a fault is written as `"no_usage"`, `{"status": 503}` or
 /// `{"hang_mid_stream": {"after_frames": 3}}`; in a prompt as `[[fault:hang_mid_stream:3]]`.
@@ -103,6 +104,9 @@ pub enum Fault {
         #[serde(default)]
         spelling: Spelling,
     },
+    /// A fault of the source of social data, `{"social": "empty"}`. Its rules strike its requests and
+    /// no others, and `model` is the path there.
+    Social(SocialFault),
 }
 
 /// When a fault strikes. It concerns requests for a completion that are otherwise acceptable.
@@ -114,7 +118,7 @@ pub struct Rule {
     /// How often it happens before the rule is spent; `None` is until the rules are cleared.
     #[serde(default)]
     pub times: Option<u32>,
-    /// Only for this model.
+    /// Only for this model; for social data, this path.
     #[serde(default)]
     pub model: Option<String>,
     /// Only for this key, given in full; for Bedrock it is the access key id.
@@ -248,7 +252,24 @@ impl Plans {
     /// The fault for this request. The first rule that strikes wins, and the later ones do not
     /// count this request, so that two rules never share one.
     pub(crate) fn strike(&mut self, model: &str, key: &str) -> Option<Fault> {
+        let is_ours = |fault: Fault| !matches!(fault, Fault::Social(_));
+        self.struck(model, key, is_ours)
+    }
+
+    /// The same for a request for social data.
+    pub(crate) fn strike_social(&mut self, path: &str, key: &str) -> Option<SocialFault> {
+        let is_ours = |fault: Fault| matches!(fault, Fault::Social(_));
+        match self.struck(path, key, is_ours) {
+            Some(Fault::Social(fault)) => Some(fault),
+            Some(_) | None => None,
+        }
+    }
+
+    fn struck(&mut self, model: &str, key: &str, is_ours: fn(Fault) -> bool) -> Option<Fault> {
         for planned in &mut self.rules {
+            if !is_ours(planned.rule.fault) {
+                continue;
+            }
             if let Some(fault) = planned.strike(model, key) {
                 let spent = planned.rule.times == Some(planned.struck);
                 if spent {
@@ -348,6 +369,23 @@ mod tests {
         assert_eq!(plans.strike("sim-b", "k"), None);
         assert_eq!(plans.strike("sim-a", "other"), None);
         assert_eq!(plans.strike("sim-a", "k"), Some(Fault::NoDone));
+    }
+
+    #[test]
+    fn a_rule_of_social_data_leaves_models_alone_and_theirs_leave_it_alone() {
+        let mut plans = Plans::default();
+        plans.add(Rule {
+            times: Some(1),
+            model: Some("/api/v1/a".to_owned()),
+            ..rule(Fault::Social(SocialFault::Empty))
+        });
+        plans.add(rule(Fault::NoUsage));
+        assert_eq!(plans.strike("/api/v1/a", "k"), Some(Fault::NoUsage));
+        assert_eq!(plans.strike_social("/api/v1/b", "k"), None);
+        let struck = plans.strike_social("/api/v1/a", "k");
+        assert_eq!((struck, plans.len()), (Some(SocialFault::Empty), 1));
+        let written = serde_json::to_string(&Fault::Social(SocialFault::Slow { millis: 9 }));
+        assert_eq!(written.unwrap(), r#"{"social":"slow:9"}"#);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::fault::Plans;
 use crate::gemini::Memory;
 use crate::responses::Shelf;
 use crate::simulator::{AwsKey, Settings};
+use crate::social::Social;
 use crate::text::hex;
 use crate::truth::Truth;
 use crate::vertex::Tokens;
@@ -31,6 +32,8 @@ pub(crate) struct House {
     /// Video jobs of all vendors.
     pub(crate) jobs: Jobs,
     pub(crate) video: VideoSettings,
+    /// What the source of social data remembers.
+    pub(crate) social: Social,
     /// Set before connections are ended, so that nobody is said to have left.
     pub(crate) is_closing: AtomicBool,
     plans: Mutex<Plans>,
@@ -56,6 +59,7 @@ impl House {
             vertex: Tokens::new(settings.vertex, started_micros),
             jobs: Jobs::default(),
             video: settings.video,
+            social: Social::new(settings.social, settings.max_truth),
             is_closing: AtomicBool::new(false),
             plans: Mutex::default(),
             shelf: Mutex::default(),
@@ -86,6 +90,21 @@ impl House {
         let digits = hex(&Sha256::digest(text));
         let digits = digits.get(..ID_DIGITS).unwrap_or_default();
         format!("{kind}{digits}")
+    }
+
+    /// The same in the form of a UUID.
+    pub(crate) fn uuid(&self, kind: &str, number: u64) -> String {
+        let long = self.id(kind, number);
+        let digits = long.strip_prefix(kind).unwrap_or_default();
+        let part = |from: usize, to: usize| digits.get(from..to).unwrap_or_default();
+        format!(
+            "{}-{}-4{}-8{}-{}0",
+            part(0, 8),
+            part(8, 12),
+            part(12, 15),
+            part(15, 18),
+            part(18, 29),
+        )
     }
 
     /// No keys set means that every key is welcome.

@@ -1,7 +1,7 @@
 //! An upstream for tests and for the product's test mode: it speaks OpenAI's chat completions and
 //! Responses, Azure's doors and the small endpoints beside them, Anthropic's messages, AWS Bedrock,
-//! Google's Gemini API and Vertex AI as the vendors do, fails on demand, and keeps the truth of what
-//! it served.
+//! Google's Gemini API and Vertex AI as the vendors do, makes videos and gives social data, fails on
+//! demand, and keeps the truth of what it served.
 //!
 //! It stands for another house, so it knows nothing of ours: no prices, no accounts, no clock of
 //! ours, no crate of this workspace. What it sends and why is in `docs/upstreams.md`; every place
@@ -35,6 +35,7 @@ mod server;
 mod shapes;
 mod simulator;
 mod small;
+mod social;
 mod text;
 mod truth;
 mod vertex;
@@ -44,6 +45,7 @@ mod written;
 pub use fault::{Fault, Rule};
 pub use responses::Spelling;
 pub use simulator::{AwsKey, Settings, Simulator};
+pub use social::{SocialCall, SocialFault, SocialSettings};
 pub use truth::Served;
 pub use vertex::{ServiceAccount, VertexSettings};
 pub use video::{Phase, VideoJob, VideoSettings};

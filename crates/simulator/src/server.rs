@@ -25,6 +25,7 @@ use crate::refusal::Refusal;
 use crate::responses;
 use crate::script::Script;
 use crate::small;
+use crate::social;
 use crate::truth::Served;
 use crate::vertex;
 use crate::video::{self, Taken};
@@ -90,6 +91,9 @@ pub(crate) async fn serve(
         Taken::Yes(answer) => return answer,
         Taken::No(read) => read,
     };
+    if social::owns(read.parts.uri.path()) {
+        return social::serve(read).await;
+    }
     // The key comes before the path: a stranger does not learn what there is.
     if read.key.is_empty() {
         return Ok(read.refuse(&Refusal::no_key()));

@@ -17,6 +17,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use crate::fault::Rule;
 use crate::house::House;
 use crate::server;
+use crate::social::{SocialCall, SocialSettings};
 use crate::truth::Served;
 use crate::vertex::VertexSettings;
 use crate::video::{VideoJob, VideoSettings};
@@ -36,6 +37,8 @@ pub struct Settings {
     pub vertex: VertexSettings,
     /// How long video jobs take.
     pub video: VideoSettings,
+    /// How often the source of social data may be asked.
+    pub social: SocialSettings,
 }
 
 /// A pair of AWS credentials.
@@ -84,6 +87,7 @@ impl Default for Settings {
             max_truth: 200_000,
             vertex: VertexSettings::default(),
             video: VideoSettings::default(),
+            social: SocialSettings::default(),
         }
     }
 }
@@ -171,9 +175,27 @@ impl Simulator {
         self.house.jobs.all()
     }
 
+    /// A copy of all calls for social data, those that were refused included, oldest first.
+    #[must_use]
+    pub fn social_calls(&self) -> Vec<SocialCall> {
+        self.house.social.calls()
+    }
+
+    /// Takes a path of the source of social data away: from now on it is answered as one that never
+    /// was.
+    pub fn retire_social_path(&self, path: &str) {
+        self.house.social.retire(path);
+    }
+
+    /// Gives all of them back.
+    pub fn restore_social_paths(&self) {
+        self.house.social.restore();
+    }
+
     /// Drops all records. Numbers go on.
     pub fn forget_truth(&self) {
         self.house.truth.forget();
+        self.house.social.forget();
     }
 
     /// Closes the port and every connection, and waits until they are closed. The records stay

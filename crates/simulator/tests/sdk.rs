@@ -1,8 +1,10 @@
 //! The vendors' SDKs pointed at the simulator. What they accept and how they complain is the
 //! nearest thing to the vendors that a machine without their services has.
 
+use std::collections::BTreeSet;
+
 use serde_json::json;
-use trunkline_simulator::{AwsKey, Settings, VideoSettings};
+use trunkline_simulator::{AwsKey, Settings, SocialCall, VideoSettings};
 
 use run::{EMAIL, GoogleKey, KEY, reads, started, started_with};
 
@@ -94,6 +96,23 @@ async fn alibabas_sdk_is_content_with_the_video_jobs_of_dashscope() {
     let simulator = started().await;
     let base_url = format!("http://{}/api/v1", simulator.address());
     reads(&simulator, "dashscope_video.py", &[&base_url, KEY]).await;
+    simulator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tikhubs_sdk_calls_every_cell_of_social_data_and_meets_every_failure_by_its_name() {
+    let simulator = started().await;
+    let root = format!("http://{}", simulator.address());
+    reads(&simulator, "tikhub_social.py", &[&root, KEY]).await;
+    let calls = simulator.social_calls();
+    let billed = calls.iter().filter(|call| call.is_billed);
+    let paths: BTreeSet<&str> = billed.map(|call| call.path.as_str()).collect();
+    // Official accounts and everything else are searched at one path, so 101 cells are 100 paths.
+    assert_eq!(paths.len(), 100);
+    let is_charged_right = |call: &&SocialCall| call.is_billed == (call.status == 200);
+    assert!(calls.iter().all(|call| is_charged_right(&call)));
+    let largest = ("cursor".to_owned(), "9223372036854775807".to_owned());
+    assert!(calls.iter().any(|call| call.params.contains(&largest)));
     simulator.stop().await;
 }
 

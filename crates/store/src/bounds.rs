@@ -10,6 +10,9 @@ pub const LIST_MAX_WORDS: usize = 200;
 /// Largest limit of a key: means "no limit" in practice, and stays far from where counters end.
 pub const LIMIT_MAX: i64 = 1_000_000_000_000;
 
+/// Longest reason of a pause.
+pub const REASON_MAX_CHARACTERS: usize = 200;
+
 /// Characters of a wrong value that are shown back.
 const SHOWN_CHARACTERS: usize = 40;
 
@@ -162,6 +165,20 @@ pub(crate) fn check_count(field: &'static str, count: usize) -> Result<(), Field
         return Err(FieldError::new(field, Problem::TooMany { most }));
     }
     Ok(())
+}
+
+/// A reason that fits its column: one line, cut with a mark.
+pub(crate) fn reason(text: &str) -> String {
+    let line = text.replace(char::is_control, " ");
+    let line = line.trim();
+    if line.is_empty() {
+        return "no reason was given".to_owned();
+    }
+    if line.chars().count() <= REASON_MAX_CHARACTERS {
+        return line.to_owned();
+    }
+    let most = REASON_MAX_CHARACTERS.saturating_sub(1);
+    line.chars().take(most).chain(['…']).collect()
 }
 
 /// What of a text from outside is shown back.

@@ -16,7 +16,7 @@ use sqlx::PgConnection;
 use trunkline_db::{DbError, Tx, revision};
 use trunkline_terms::Moment;
 
-use crate::bounds::FieldError;
+use crate::bounds::{self, FieldError};
 
 pub use cost::{COST_MAX_MODELS, CostBook};
 pub use words::{ChannelId, ChannelState, CredentialId};
@@ -45,8 +45,6 @@ pub const SEALED_CREDENTIAL_MAX_BYTES: usize = 16_384;
 pub const SEALED_PROXY_MAX_BYTES: usize = 4_096;
 /// Longest hint: it must not hold a credential.
 pub const HINT_MAX_CHARACTERS: usize = 8;
-/// Longest reason of a pause.
-pub const REASON_MAX_CHARACTERS: usize = 200;
 /// Longest cost book as text, in bytes.
 pub const COST_MAX_BYTES: usize = 262_144;
 
@@ -235,7 +233,7 @@ pub async fn pause(tx: &mut Tx, credential: CredentialId, reason: &str) -> Resul
         return Ok(false);
     }
     let number = revision::bump(tx, TOPIC).await?;
-    rows::pause(tx, credential, &check::reason(reason), number).await
+    rows::pause(tx, credential, &bounds::reason(reason), number).await
 }
 
 /// Takes a channel's paused credentials back into use and gives their labels; nodes notice by the

@@ -1,9 +1,9 @@
 //! Tables that are not money: who the customers are, which keys they hold with which policy, and the
-//! channels to upstreams and workflow records.
+//! channels to upstreams, workflow records and pauses of social data.
 //!
-//! One file per family of tables: [`accounts`], [`keys`], [`channels`], [`workflows`], [`tasks`]. What a key may do is a
-//! [`Policy`], checked once, when it is made. Every change takes the next number of its topic, so that
-//! nodes which keep these tables in memory can follow them.
+//! One file per family of tables: [`accounts`], [`keys`], [`channels`], [`workflows`], [`tasks`],
+//! [`social`]. What a key may do is a [`Policy`], checked once, when it is made. Every change takes the
+//! next number of its topic, so that nodes which keep these tables in memory can follow them.
 //!
 //! This crate must not know customers' money or prices, HTTP, or how a caller is let in: it keeps rows.
 //! The text of a key enters it, is hashed, and goes nowhere else; the text of an upstream's credential
@@ -27,6 +27,7 @@ pub mod keys;
 mod network;
 mod policy;
 pub mod routes;
+pub mod social;
 pub mod tasks;
 pub mod workflows;
 pub mod zones;

@@ -57,7 +57,7 @@ async fn at_desk(
 }
 
 /// Writes a change, or says why it is refused.
-async fn write(
+pub(super) async fn write(
     console: &Database,
     note: &str,
     change: impl FnOnce(&Book) -> Change,

@@ -1,10 +1,11 @@
 //! `trunkline config check` and `config default`.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::channel;
 use crate::config::{Config, DEFAULTS, Database, KeyringPlace};
 use crate::output::Output;
+use crate::social;
 
 /// Reaching this function means that every key is good; the files it names are looked at here, and
 /// then it says what is in force.
@@ -13,6 +14,7 @@ pub(super) fn check(config: &Config, output: &Output) -> anyhow::Result<()> {
         .names()
         .map(str::to_owned)
         .collect();
+    let cells = social::cells(config)?.all().count();
     let keyring = match &config.keyring {
         KeyringPlace::File(path) => path.display().to_string(),
         KeyringPlace::Text(_) => "keyring.text".to_owned(),
@@ -26,20 +28,18 @@ pub(super) fn check(config: &Config, output: &Output) -> anyhow::Result<()> {
         pgbouncer,
     } = &config.database;
     let database = if url.is_some() { "set" } else { "not set" };
-    let proxies: Vec<String> = config
-        .edge
-        .trusted_proxies
-        .iter()
-        .map(ToString::to_string)
-        .collect();
+    let proxies = config.edge.trusted_proxies.iter();
+    let proxies: Vec<String> = proxies.map(ToString::to_string).collect();
     let traces = config.telemetry.traces.as_ref();
     let traces = traces.map_or_else(|| "none".to_owned(), ToString::to_string);
     let text = format!(
         "The configuration is usable.\n  node        {node}\n  base_url    {base} (listening on {listen})\n  \
          dash_url    http://{console}\n  admin       http://{admin}\n  database    {database}, at most {max_connections} connections\n  \
-         keyring     {keyring}\n  proxies     {proxies:?}\n  providers   {providers}\n  extra roots {roots}\n  traces      {traces}",
+         keyring     {keyring}\n  proxies     {proxies:?}\n  providers   {providers}\n  extra roots {roots}\n  traces      {traces}\n  \
+         social      {cells} cells, at most {capacity} calls a day",
         providers = providers.join(", "),
         roots = config.extra_roots.count(),
+        capacity = config.social.daily_capacity,
         node = config.node.as_str(),
         base = config.edge.public_url,
         listen = config.edge.listen,
@@ -69,9 +69,19 @@ pub(super) fn check(config: &Config, output: &Output) -> anyhow::Result<()> {
             "endpoint": traces,
             "sample_per_thousand": config.telemetry.sample_per_thousand,
         },
+        "social": social_object(config, cells),
     });
     output.success(&text, &object);
     Ok(())
+}
+
+fn social_object(config: &Config, cells: usize) -> Value {
+    json!({
+        "cells": cells,
+        "daily_capacity": config.social.daily_capacity,
+        "at_once_per_platform": config.social.at_once_per_platform,
+        "wait_seconds": config.social.wait.as_secs(),
+    })
 }
 
 /// Every key, commented.

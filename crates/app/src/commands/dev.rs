@@ -83,7 +83,8 @@ async fn serve(
     let (data, console) = (pool(Role::Data).await?, pool(Role::Console).await?);
     let keyring = keyring(folder)?;
     let simulator = Simulator::start(SimulatorSettings::default()).await?;
-    let seeded = seed::plant(&console, &keyring, &simulator.base_url()).await?;
+    let cells = crate::social::cells(config)?;
+    let seeded = seed::plant(&console, &keyring, &simulator.base_url(), &cells).await?;
     let any = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
     let listen = |configured| if wish.ephemeral { any } else { configured };
     let node = Node::start(Plan {
@@ -91,6 +92,7 @@ async fn serve(
         data,
         keyring,
         providers: super::channel::providers(config)?,
+        cells,
         extra_roots: config.extra_roots.clone(),
         media: media(folder),
         fetch: fetch(config)?,
@@ -154,6 +156,7 @@ fn settings(config: &Config) -> Settings {
             poll_first: POLL,
             ..config.video.clone()
         },
+        social: config.social.clone(),
         ..Settings::default()
     }
 }
@@ -230,6 +233,11 @@ Try it:
   python -c \"from openai import OpenAI; c = OpenAI(base_url='{base_url}', api_key='{key}'); \\
     v = c.videos.create_and_poll(model='sim-video', prompt='A cat', seconds='4'); \\
     c.videos.download_content(v.id).write_to_file('cat.mp4'); print(v.status, v.metadata['cost_usd'], 'USD')\"
+
+  Public posts of a platform, paid by the page and only if there is a result. What else there is:
+  {dash_url}/api/social/catalog
+
+  curl -G {base_url}/social/douyin/search -H 'authorization: Bearer {key}' --data-urlencode 'keyword=coffee'
 
 Every call is shown here with what it cost. Ctrl-C stops everything.
 "

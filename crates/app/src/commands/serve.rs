@@ -21,6 +21,7 @@ pub(super) async fn run(config: &Config, output: &Output) -> anyhow::Result<Exit
         data,
         keyring: keyring::open(config)?,
         providers: channel::providers(config)?,
+        cells: crate::social::cells(config)?,
         extra_roots: config.extra_roots.clone(),
         media: config.media.clone(),
         fetch: config.fetch.clone(),
@@ -28,6 +29,7 @@ pub(super) async fn run(config: &Config, output: &Output) -> anyhow::Result<Exit
             public_url: config.edge.public_url.clone(),
             keep_media: config.keep_media,
             video: config.video.clone(),
+            social: config.social.clone(),
             ..Settings::default()
         },
         edge: config.edge.listen,

@@ -71,6 +71,7 @@ pub(super) fn config(layers: &Layers) -> Result<Config, Vec<Finding>> {
         .as_ref()
         .and_then(|roots| check.fetch(&raw.fetch, roots));
     let video = check.video(&raw.video);
+    let social = check.social(raw.social);
     let drain = in_range(raw.edge.drain_seconds, 0, MAX_DRAIN_SECONDS);
     let drain = check.take("edge.drain_seconds", drain);
     let whole = (|| {
@@ -80,6 +81,7 @@ pub(super) fn config(layers: &Layers) -> Result<Config, Vec<Finding>> {
             keep_media,
             fetch: fetch?,
             video: video?,
+            social: social?,
             edge: edge?,
             console_listen: console_listen?,
             admin_listen: admin_listen?,

@@ -19,6 +19,7 @@ pub(super) struct RawConfig {
     pub(super) media: RawMedia,
     pub(super) fetch: RawFetch,
     pub(super) video: RawVideo,
+    pub(super) social: RawSocial,
 }
 
 #[derive(Debug, Deserialize)]
@@ -112,4 +113,13 @@ pub(super) struct RawVideo {
     pub(super) queue_seconds: i64,
     pub(super) call_ms: i64,
     pub(super) lease_ms: i64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawSocial {
+    pub(super) daily_capacity: i64,
+    pub(super) at_once_per_platform: i64,
+    pub(super) cells: String,
+    pub(super) wait_seconds: i64,
 }

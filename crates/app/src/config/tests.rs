@@ -93,7 +93,7 @@ fn every_key_can_be_overridden_by_the_environment() {
     let keys = Layers::read(Some(Path::new("/dev/null")), &[])
         .unwrap()
         .keys();
-    assert_eq!(keys.len(), 39, "{keys:?}");
+    assert_eq!(keys.len(), 43, "{keys:?}");
     // One good value for each key, so that a key without a row here fails the test.
     let good = [
         ("edge.listen", "127.0.0.1:1"),
@@ -135,6 +135,10 @@ fn every_key_can_be_overridden_by_the_environment() {
         ("video.queue_seconds", "18"),
         ("video.call_ms", "19"),
         ("video.lease_ms", "20"),
+        ("social.daily_capacity", "21"),
+        ("social.at_once_per_platform", "22"),
+        ("social.cells", "/etc/cells"),
+        ("social.wait_seconds", "23"),
     ];
     for key in &keys {
         let (_, value) = good.iter().find(|(name, _)| name == key).unwrap();
@@ -362,4 +366,35 @@ fn a_named_file_must_exist_and_be_toml() {
     assert!(problem(missing, "file").contains("No such file"));
     let said = problem(from_text("[edge]\nlisten = ", &[]), "file");
     assert!(said.contains("line 2 is not TOML"), "{said}");
+}
+
+#[test]
+fn social_data_has_a_daily_capacity_and_bounds_that_can_be_set() {
+    let social = from_text("", &[]).unwrap().social;
+    assert_eq!(
+        (social.daily_capacity, social.at_once_per_platform),
+        (1_000_000, 64)
+    );
+    assert_eq!((social.cells, social.wait.as_secs()), (None, 60));
+    let set = from_text(
+        "[social]\ndaily_capacity = 0\nat_once_per_platform = 1\ncells = \"mine\"\nwait_seconds = 600",
+        &[],
+    );
+    let set = set.unwrap().social;
+    assert_eq!((set.daily_capacity, set.at_once_per_platform), (0, 1));
+    assert_eq!(set.cells.as_deref(), Some(Path::new("mine")));
+    assert_eq!(set.wait, Duration::from_secs(600));
+    for (key, last, first) in [
+        ("daily_capacity", 1_000_000_000_000_i64, 1_000_000_000_001),
+        ("daily_capacity", 0, -1),
+        ("at_once_per_platform", 10_000, 10_001),
+        ("at_once_per_platform", 1, 0),
+        ("wait_seconds", 600, 601),
+        ("wait_seconds", 1, 0),
+    ] {
+        let with = |value: i64| from_text(&format!("[social]\n{key} = {value}"), &[]);
+        assert!(with(last).is_ok(), "{key} {last}");
+        let said = problem(with(first), &format!("social.{key}"));
+        assert!(said.contains("must be from"), "{said}");
+    }
 }

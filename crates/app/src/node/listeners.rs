@@ -8,7 +8,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use trunkline_catalog::{Book, Routes};
-use trunkline_console::{Console, Parts, Shop, Viewer};
+use trunkline_console::{Console, Parts, Shop, SocialCell, Viewer};
 use trunkline_db::Database;
 use trunkline_gateway::{Admin, Door, EdgeSettings, Gateway, Guest, Holder};
 
@@ -93,6 +93,13 @@ impl Shop for Front {
 
     fn routes(&self, model: &str) -> Routes {
         self.0.routes(model)
+    }
+
+    fn cells(&self) -> Vec<SocialCell> {
+        let cells = self.0.cells().into_iter();
+        cells
+            .map(|(cell, is_paused)| SocialCell { cell, is_paused })
+            .collect()
     }
 
     fn stamp(&self) -> u64 {

@@ -99,30 +99,36 @@ impl Customer {
 }
 
 /// Asserts that so many calls of this model were served, whole and charged, that each of them asked an
-/// upstream of this format once, and that the books hold.
+/// upstream of this format once, and that the books hold. Calls that the agent itself left cost nothing.
 pub(crate) async fn assert_served(
     dev: &Dev,
     customer: &Customer,
     upstream: Upstream,
     count: usize,
 ) {
-    let calls: Vec<Call> = customer
-        .calls(dev)
-        .await
-        .into_iter()
-        .filter(|call| call.model == upstream.model)
-        .collect();
+    let all = customer.calls(dev).await.into_iter();
+    let own = all.filter(|call| call.model == upstream.model);
+    // An agent that finds an answer slow leaves it and asks again; what it left was free.
+    let (left, calls): (Vec<Call>, Vec<Call>) = own.partition(|call| call.outcome == "cancelled");
     assert_eq!(calls.len(), count, "{calls:#?}");
     for call in &calls {
         assert_eq!(call.outcome, "complete", "{call:?}");
         assert!(call.nanos > 0, "{call:?}");
+    }
+    for call in &left {
+        assert_eq!(call.nanos, 0, "{call:?}");
     }
     let records = truth(dev).await;
     let asked = records.iter().filter(|record| {
         let path = record["path"].as_str().unwrap();
         path.ends_with(upstream.path)
     });
-    assert_eq!(asked.count(), count, "{upstream:?}: {records:#?}");
+    let asked = asked.count();
+    let most = count + left.len();
+    assert!(
+        (count..=most).contains(&asked),
+        "{upstream:?}: {asked} {records:#?}"
+    );
     for record in &records {
         assert_eq!(record["status"], 200, "{record:#}");
     }

@@ -24,6 +24,8 @@ pub(crate) const MONEY: i64 = 1_000_000_000_000;
 /// Nano-USD for one input and one output token.
 pub(crate) const INPUT: i64 = 2_000;
 pub(crate) const OUTPUT: i64 = 8_000;
+/// Nano-USD for one call for social data.
+pub(crate) const LOOK: i64 = 20_000_000;
 const READY: Duration = Duration::from_secs(30);
 
 pub(crate) struct Arena {
@@ -41,6 +43,7 @@ pub(crate) struct Arena {
     gateway: Option<Child>,
     /// Whether the gateway reaches its database through the wire.
     wired: bool,
+    environment: Vec<(&'static str, &'static str)>,
     /// The line to the upstream.
     pub(crate) road: Wire,
 }
@@ -64,6 +67,21 @@ impl Arena {
     }
 
     pub(crate) async fn with(settings: OwnSettings, wired: bool) -> Self {
+        Self::set(settings, wired, &[]).await
+    }
+
+    /// One that sells social data, with these settings in the environment.
+    pub(crate) async fn of_social(environment: &[(&'static str, &'static str)]) -> Self {
+        let arena = Self::set(OwnSettings::default(), false, environment).await;
+        stock::social(&arena.console, &arena.keyring, arena.simulator.address()).await;
+        arena
+    }
+
+    async fn set(
+        settings: OwnSettings,
+        wired: bool,
+        environment: &[(&'static str, &'static str)],
+    ) -> Self {
         let postgres = Postgres::own(OwnSettings {
             durable: true,
             max_connections: 60,
@@ -114,6 +132,7 @@ impl Arena {
             admin: None,
             gateway: None,
             wired,
+            environment: environment.to_vec(),
             road,
         };
         arena.start_gateway().await;
@@ -158,6 +177,7 @@ impl Arena {
             .env("TRUNKLINE__EDGE__DRAIN_SECONDS", "2")
             .env("TRUNKLINE__KEYRING__FILE", "keyring.toml")
             .env("TRUNKLINE__PROVIDERS__FOLDER", "providers")
+            .envs(self.environment.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

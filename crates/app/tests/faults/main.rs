@@ -16,6 +16,8 @@ mod reload;
 #[cfg(test)]
 mod rows;
 #[cfg(test)]
+mod social;
+#[cfg(test)]
 mod storm;
 #[cfg(test)]
 mod streams;

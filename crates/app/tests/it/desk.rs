@@ -57,7 +57,7 @@ impl Desk {
         Said::of(&child.wait_with_output().unwrap())
     }
 
-    fn command(&self, role: Role, words: &[&str]) -> Command {
+    pub(crate) fn command(&self, role: Role, words: &[&str]) -> Command {
         let url = self.db.url(role);
         let mut command = Command::new(env!("CARGO_BIN_EXE_trunkline"));
         command

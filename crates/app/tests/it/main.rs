@@ -11,6 +11,10 @@ mod desk;
 #[cfg(test)]
 mod money;
 #[cfg(test)]
+mod platforms;
+#[cfg(test)]
 mod prices;
+#[cfg(test)]
+mod social;
 #[cfg(test)]
 mod workflows;

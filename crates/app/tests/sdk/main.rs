@@ -5,4 +5,6 @@ mod console;
 #[cfg(test)]
 mod dev;
 #[cfg(test)]
+mod social;
+#[cfg(test)]
 mod suites;

@@ -71,6 +71,21 @@ async fn the_page_about_quotes_says_what_is_true() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_example_pages_three_platforms_into_a_file_and_keeps_its_cap() {
+    let dev = Dev::start().await;
+    let example = script("../../../../docs/examples/social_csv.py");
+    let arguments = [
+        &script("social_csv.py"),
+        &example,
+        dev.text("base_url"),
+        dev.text("key"),
+    ];
+    run(&sdk("venv/bin/python"), &arguments).await;
+    audit(&dev).await;
+    dev.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn three_vendors_sdks_page_through_the_models() {
     let dev = Dev::start().await;
     let arguments = [&script("models.py"), dev.text("base_url"), dev.text("key")];

@@ -325,7 +325,7 @@ fn a_record_without_words_is_warned_about() {
 
 #[test]
 fn cells_of_social_data_need_no_vendor_no_kind_and_no_endpoint() {
-    let mut document = clean("social/douyin/search", "endpoints = []");
+    let mut document = clean("social-douyin-search", "endpoints = []");
     let entry = document.models.values_mut().next().unwrap();
     entry.tasks = vec!["social-data".to_owned()];
     entry.vendor = None;

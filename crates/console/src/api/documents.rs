@@ -15,6 +15,8 @@ use crate::reply;
 
 /// What a record of the catalog is.
 const RECORD: &str = include_str!("record.schema.json");
+/// What a cell of social data is.
+const CELL: &str = include_str!("cell.schema.json");
 
 /// The head of the document; the routes add themselves.
 #[derive(OpenApi)]
@@ -64,6 +66,8 @@ pub(super) fn document(described: &utoipa::openapi::OpenApi) -> Bytes {
     if let Some(Value::Object(schemas)) = document.pointer_mut("/components/schemas") {
         let record = serde_json::from_str(RECORD).unwrap_or_default();
         schemas.insert("ModelRecord".to_owned(), record);
+        let cell = serde_json::from_str(CELL).unwrap_or_default();
+        schemas.insert("SocialCell".to_owned(), cell);
         let faces = Face::ALL.map(Face::name);
         let words = [
             "unverified",

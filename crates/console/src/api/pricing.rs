@@ -4,8 +4,7 @@
     reason = "the OpenAPI attribute writes the whole path of `Filter`"
 )]
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
@@ -19,17 +18,13 @@ use utoipa::openapi::{ArrayBuilder, Ref};
 use utoipa::{IntoParams, ToSchema};
 
 use super::Shared;
+use super::kept::Place;
 use crate::fault::{ErrorBody, Fault, Kind};
 use crate::reply;
 use crate::shop::{Shop, Viewer};
 
 /// Longest text of a filter.
 const MAX_FILTER: usize = 200;
-/// Answers that are kept; each is the whole catalog for one pair of eyes.
-const MAX_KEPT: usize = 32;
-/// Bytes of answers that are kept together.
-const MAX_KEPT_BYTES: usize = 256_000_000;
-
 /// Which records. What is left out does not narrow.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -69,16 +64,6 @@ pub(crate) struct Pricing<'a> {
     data: Vec<RecordView<'a>>,
 }
 
-/// Answers that were made, as long as they are true.
-#[derive(Clone, Default)]
-pub(crate) struct Kept(Arc<Mutex<Shelf>>);
-
-#[derive(Default)]
-struct Shelf {
-    stamp: u64,
-    answers: HashMap<String, Bytes>,
-}
-
 /// Shows what is sold and for how much. No key is needed; with one, it is the view of its account.
 #[utoipa::path(get, path = "/api/pricing", operation_id = "pricing", tag = "catalog",
     params(Filter),
@@ -96,29 +81,15 @@ pub(super) async fn pricing(
 ) -> Result<Response, Fault> {
     let Query(filter) = filter.map_err(|wrong| Fault::new(Kind::Invalid, wrong.body_text()))?;
     filter.check()?;
-    let viewer = shared.shop.viewer(&headers);
-    if viewer == Viewer::Unknown {
-        let text = "this API key is not known; leave it out to see what strangers see";
-        return Err(Fault::new(Kind::UnknownKey, text));
-    }
-    let (name, stamp) = (viewer.name(), shared.shop.stamp());
+    let viewer = Viewer::of(shared.shop.as_ref(), &headers)?;
     // Only the whole is kept: strangers could fill any room with filters.
-    let is_whole = filter == Filter::default();
-    let known = shared.kept.get(stamp, &name).filter(|_| is_whole);
-    let body = match known {
-        Some(body) => body,
-        None => {
-            // Ten thousand records are written in a good part of a second; nobody waits for that here.
-            let shop = Arc::clone(&shared.shop);
-            let written =
-                tokio::task::spawn_blocking(move || write(shop.as_ref(), &viewer, &filter));
-            let body = written.await.map_err(|_| Fault::unavailable())??;
-            if is_whole {
-                shared.kept.keep(stamp, name, &body);
-            }
-            body
-        }
+    let place = Place {
+        stamp: shared.shop.stamp(),
+        name: (filter == Filter::default()).then(|| viewer.name()),
     };
+    let shop = Arc::clone(&shared.shop);
+    let make = move || write(shop.as_ref(), &viewer, &filter);
+    let body = shared.prices.kept_or_made(place, make).await?;
     Ok(reply::bytes(&headers, body, "application/json"))
 }
 
@@ -204,29 +175,6 @@ fn mentions(name: &str, entry: &Entry, text: &str) -> bool {
 fn kind_of(entry: &Entry) -> Option<String> {
     let kind = serde_json::to_value(entry.specs.kind?).ok()?;
     kind.as_str().map(str::to_owned)
-}
-
-// === impl Kept ===
-
-impl Kept {
-    fn get(&self, stamp: u64, name: &str) -> Option<Bytes> {
-        let shelf = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = shelf.answers.get(name);
-        known.filter(|_| shelf.stamp == stamp).cloned()
-    }
-
-    /// An older stamp makes room: its answers are not true any more.
-    fn keep(&self, stamp: u64, name: String, body: &Bytes) {
-        let mut shelf = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if shelf.stamp != stamp {
-            shelf.answers.clear();
-            shelf.stamp = stamp;
-        }
-        let held: usize = shelf.answers.values().map(Bytes::len).sum();
-        if shelf.answers.len() < MAX_KEPT && held.saturating_add(body.len()) <= MAX_KEPT_BYTES {
-            shelf.answers.insert(name, body.clone());
-        }
-    }
 }
 
 fn records_schema() -> utoipa::openapi::schema::Array {

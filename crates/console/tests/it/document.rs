@@ -17,6 +17,7 @@ async fn the_document_describes_every_answer_and_every_error_of_every_path() {
     let names: Vec<&String> = paths.keys().collect();
     let expected = [
         "/api/pricing",
+        "/api/social/catalog",
         "/api/workflows",
         "/api/workflows/{slug}",
         "/healthz",

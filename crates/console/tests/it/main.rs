@@ -9,6 +9,8 @@ mod manners;
 #[cfg(test)]
 mod pricing;
 #[cfg(test)]
+mod social;
+#[cfg(test)]
 mod stall;
 #[cfg(test)]
 mod workflows;

@@ -14,7 +14,8 @@ use trunkline_terms::Secret;
 
 use crate::desk::{Desk, ask, ids, record, request};
 
-const PATHS: [&str; 5] = [
+const PATHS: [&str; 6] = [
+    "/api/social/catalog",
     "/api/workflows",
     "/api/workflows/clip",
     "/openapi.json",

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use http::HeaderMap;
 use trunkline_catalog::{Book, Number, RouteHealth, Routes};
-use trunkline_console::{Shop, Viewer};
+use trunkline_console::{Shop, SocialCell, Viewer};
+use trunkline_social::Cells;
 
 pub(crate) const CATALOG: &str = r#"
 auto_groups = ["default"]
@@ -59,14 +60,58 @@ billing_unit = "tokens"
 standard = { input = 1, output = 1 }
 "#;
 
+/// A platform of which nothing but this is known.
+const PLATFORM: &str = r#"
+label = "P99"
+key = "plaza"
+name = "Plaza"
+[cells.search]
+method = "GET"
+path = "/api/v1/plaza/search"
+on_400 = "try_again"
+cost = { usd = "0.001", source = "a test", read_on = "2026-11-15" }
+result = { some_of = ["/items"] }
+paging = { carry = [{ param = "cursor", from = ["/cursor"] }] }
+require_one_of = [["keyword", "topic"]]
+[[cells.search.params]]
+name = "keyword"
+type = "string"
+example = "tea"
+description = "What to look for. / 关键词。"
+[[cells.search.params]]
+name = "topic"
+type = "string"
+example = "food"
+description = "Where to look. / 话题。"
+[[cells.search.params]]
+name = "cursor"
+type = "integer"
+default = 0
+example = 20
+description = "Of the page before. / 上一页的游标。"
+[cells.trending]
+method = "GET"
+path = "/api/v1/plaza/trending"
+on_400 = "try_again"
+cost = { usd = "0.001", source = "a test", read_on = "2026-11-15" }
+result = { some_of = ["/items"] }
+"#;
+
 pub(crate) struct Stall {
     book: Mutex<Arc<Book>>,
+    /// Names of cells that are paused.
+    paused: Mutex<Vec<String>>,
+    cells: Cells,
     stamp: AtomicU64,
 }
 
 impl Stall {
     pub(crate) fn new() -> Arc<Self> {
+        let mut cells = Cells::builtin().unwrap();
+        cells.add("plaza", PLATFORM).unwrap();
         Arc::new(Self {
+            paused: Mutex::default(),
+            cells,
             book: Mutex::new(Arc::new(Book::from_toml(CATALOG).unwrap())),
             stamp: AtomicU64::new(1),
         })
@@ -74,6 +119,14 @@ impl Stall {
 
     pub(crate) fn sell(&self, catalog: &str) {
         *self.book.lock().unwrap() = Arc::new(Book::from_toml(catalog).unwrap());
+        self.stamp.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Stall {
+    /// Takes these cells off sale, and no others.
+    pub(crate) fn pause(&self, models: &[&str]) {
+        *self.paused.lock().unwrap() = models.iter().map(|name| (*name).to_owned()).collect();
         self.stamp.fetch_add(1, Ordering::Relaxed);
     }
 }
@@ -91,6 +144,15 @@ impl Shop for Stall {
             last_checked_at: Some("2026-11-15T12:00:00Z".to_owned()),
         });
         Routes { count: 3, health }
+    }
+
+    fn cells(&self) -> Vec<SocialCell> {
+        let paused = self.paused.lock().unwrap();
+        let shown = self.cells.all().map(|cell| SocialCell {
+            cell: Arc::clone(cell),
+            is_paused: paused.contains(&cell.model),
+        });
+        shown.collect()
     }
 
     fn stamp(&self) -> u64 {

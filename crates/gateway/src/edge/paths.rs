@@ -12,7 +12,7 @@ use trunkline_upstream::Task;
 use trunkline_wire::gemini::StreamShape;
 use trunkline_wire::{Format, InPath};
 
-use super::body;
+use super::{Watch, body};
 use crate::caller::Caller;
 use crate::entrance::{
     CHAT, COMPLETIONS, EMBEDDINGS, Entrance, GEMINI, MESSAGES, MODERATIONS, RERANK, RESPONSES,
@@ -54,6 +54,8 @@ enum Place<'a> {
     OlderVideos,
     Video(&'a str, Shape),
     VideoContent(&'a str),
+    /// Social data: a platform, a capability, and whether all pages are wanted.
+    Social(&'a str, &'a str, bool),
     /// A signed link.
     Media,
     /// `/v1` stands twice, the commonest mistake in a base URL.
@@ -94,6 +96,7 @@ pub(super) async fn answer(
         Place::Unknown => {
             let text = "there is nothing here; see POST /v1/chat/completions, /v1/messages, \
                         /v1/responses, /v1beta/models/{model}:generateContent, /v1/videos, /v1/quotes, \
+                        GET /v1/social/{platform}/{capability}, \
                         GET /v1/models, GET /v1/usage/{request_id}, GET /v1/balance, GET /v1/key";
             Err(Fault::new(Kind::NotFound, text))
         }
@@ -106,6 +109,15 @@ pub(super) async fn answer(
         Place::Media => {
             let whole = uri.path_and_query().map_or("", |whole| whole.as_str());
             Box::pin(gateway.linked(whole, request.headers())).await
+        }
+        Place::Social(platform, capability, pages) => {
+            Box::pin(looked_up(
+                gateway,
+                story,
+                &request,
+                (platform, capability, pages),
+            ))
+            .await
         }
         Place::Stored(..)
         | Place::Videos
@@ -167,6 +179,7 @@ async fn posted(
         | Place::Video(..)
         | Place::VideoContent(_)
         | Place::Media
+        | Place::Social(..)
         | Place::Doubled(_)
         | Place::Unknown => Box::pin(gateway.quote(caller, &headers, &body)).await,
     }
@@ -197,6 +210,7 @@ async fn asked(
         Place::Video(name, shape) => Box::pin(gateway.video(&caller, (name, *shape), query)).await,
         Place::VideoContent(name) => Box::pin(gateway.video_content(&caller, name, headers)).await,
         Place::Media
+        | Place::Social(..)
         | Place::OlderVideos
         | Place::Key
         | Place::Root
@@ -207,6 +221,32 @@ async fn asked(
         | Place::Quotes
         | Place::Doubled(_)
         | Place::Unknown => Ok(gateway.key(&caller)),
+    }
+}
+
+/// Social data.
+async fn looked_up(
+    gateway: &Gateway,
+    story: &Arc<Story>,
+    request: &Request<Incoming>,
+    (platform, capability, pages): (&str, &str, bool),
+) -> Result<Answered, Fault> {
+    // Many pages are many calls, each with a story of its own.
+    if !pages {
+        story.is_call(request);
+    }
+    let caller = known(gateway, story, request)?;
+    let query = request.uri().query().unwrap_or_default();
+    let asked = (query, request.headers());
+    let watch = request.extensions().get::<Watch>();
+    let watch = watch.cloned().ok_or_else(Fault::unavailable)?;
+    let pair = (platform, capability);
+    if pages {
+        gateway
+            .social_pages(story, caller, pair, asked, watch)
+            .await
+    } else {
+        gateway.social(story, caller, pair, asked, watch).await
     }
 }
 
@@ -298,6 +338,8 @@ fn place_of(path: &str) -> Place<'_> {
                 }
             } else if let Some(name) = below("/v1/video/generations/") {
                 Place::Video(name, Shape::Legacy)
+            } else if let Some(rest) = below("/v1/social/") {
+                social(rest)
             } else if below("/media/").is_some() {
                 Place::Media
             } else if let Some(request) = below("/v1/usage/") {
@@ -306,6 +348,20 @@ fn place_of(path: &str) -> Place<'_> {
                 Place::Unknown
             }
         }
+    }
+}
+
+/// A platform and a capability, and perhaps all pages.
+fn social(rest: &str) -> Place<'_> {
+    let mut parts = rest.split('/');
+    match (parts.next(), parts.next(), parts.next(), parts.next()) {
+        (Some(platform), Some(capability), None, None) => {
+            Place::Social(platform, capability, false)
+        }
+        (Some(platform), Some(capability), Some("pages"), None) => {
+            Place::Social(platform, capability, true)
+        }
+        _ => Place::Unknown,
     }
 }
 
@@ -354,6 +410,7 @@ pub(super) fn format_of(path: &str) -> Format {
         | Place::Video(..)
         | Place::VideoContent(_)
         | Place::Media
+        | Place::Social(..)
         | Place::Doubled(_)
         | Place::Unknown => Format::OpenaiChat,
     }
@@ -378,6 +435,7 @@ impl Place<'_> {
 
     fn methods(&self) -> Option<&'static [Method]> {
         const READ: &[Method] = &[Method::GET, Method::HEAD];
+        const GET: &[Method] = &[Method::GET];
         const WRITE: &[Method] = &[Method::POST];
         const LISTED: &[Method] = &[Method::GET, Method::HEAD, Method::POST];
         const KEPT: &[Method] = &[Method::GET, Method::HEAD, Method::DELETE];
@@ -393,6 +451,7 @@ impl Place<'_> {
             | Self::Video(_, Shape::Legacy)
             | Self::Media
             | Self::Key => Some(READ),
+            Self::Social(..) => Some(GET),
             Self::Videos => Some(LISTED),
             Self::Video(_, Shape::Openai) => Some(KEPT),
             Self::Stored(Task::ReadResponse | Task::DeleteResponse, _) => Some(KEPT),

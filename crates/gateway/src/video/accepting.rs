@@ -8,14 +8,14 @@ use tokio::time::Instant;
 use trunkline_catalog::Fate;
 use trunkline_db::DbError;
 use trunkline_ledger::{
-    Answer, BatchError, Idempotency, Op, Owner, Reserve, ReserveAnswer, Shortage, Wallets, run_in,
+    Answer, BatchError, Idempotency, Op, Owner, Reserve, ReserveAnswer, Wallets, run_in,
 };
 use trunkline_store::tasks::{self, NewTask, Task};
-use trunkline_terms::Money;
 use uuid::Uuid;
 
 use super::WORD;
 use super::wanted::Wanted;
+use crate::admitted::too_little;
 use crate::fault::{Fault, Kind};
 use crate::gateway::Gateway;
 
@@ -148,7 +148,9 @@ impl Gateway {
     async fn not_held(&self, wanted: &Wanted, answer: ReserveAnswer) -> Result<Accepting, Fault> {
         match answer {
             ReserveAnswer::TooLittle { by, fits, reserved } => {
-                Err(too_little(by, wanted.amount, fits, reserved))
+                let fix = "top up, wait for running calls, or ask for a shorter or smaller one";
+                let costs = (by, "this video costs up to", fix);
+                Err(too_little(costs, wanted.amount, fits, reserved))
             }
             ReserveAnswer::SameKey {
                 same_body: false, ..
@@ -223,19 +225,4 @@ impl Gateway {
             }
         }
     }
-}
-
-fn too_little(by: Shortage, required: Money, fits: Money, reserved: Money) -> Fault {
-    let (kind, what) = match by {
-        Shortage::Wallet => (Kind::InsufficientBalance, "the balance"),
-        Shortage::Budget(_) => (Kind::BudgetExceeded, "a budget"),
-    };
-    let text = format!(
-        "this video costs up to {required} USD and {what} leaves {fits}; top up, wait for running \
-         calls, or ask for a shorter or smaller one; nothing was charged"
-    );
-    Fault::new(kind, text)
-        .with_money("required_usd", required)
-        .with_money("available_usd", fits)
-        .with_money("reserved_usd", reserved)
 }

@@ -14,6 +14,7 @@ use crate::caller::Caller;
 use crate::fault::{Fault, Kind};
 use crate::fields::trapped;
 use crate::gateway::Gateway;
+use crate::headers::{MAX_COST_HEADER, max_cost};
 
 /// A video with its price.
 #[derive(Debug)]
@@ -115,16 +116,10 @@ impl Gateway {
 
     /// Refuses a task that costs more than its caller allows.
     pub(super) fn check_video_cost(headers: &HeaderMap, wanted: &Wanted) -> Result<(), Fault> {
-        const NAME: &str = "trunkline-max-cost-usd";
-        let Some(value) = headers.get(NAME) else {
+        const NAME: &str = MAX_COST_HEADER;
+        let Some(most) = max_cost(headers)? else {
             return Ok(());
         };
-        let text = value.to_str().ok().map(str::trim);
-        let most: Option<Money> = text.and_then(|text| text.parse().ok());
-        let most = most.filter(|most| !most.is_negative()).ok_or_else(|| {
-            let text = format!("`{NAME}` must be an amount such as 0.05");
-            Fault::new(Kind::Invalid("invalid_request"), text).at(NAME)
-        })?;
         if wanted.amount <= most {
             return Ok(());
         }

@@ -21,6 +21,7 @@ use trunkline_keyring::{Binding, Document, Keyring, Purpose, SystemRandom};
 use trunkline_ledger::desk::{self, AccountKind, TopUp, TopUpAnswer, Wallet};
 use trunkline_ledger::{Ledger, LedgerSettings, LedgerTasks, audit, usage};
 use trunkline_simulator::{Settings as SimulatorSettings, Simulator};
+use trunkline_social::Cells;
 use trunkline_store::accounts::{self, NewAccount};
 use trunkline_store::channels::{
     self, NewChannel, NewCredential, credential_context, proxy_context,
@@ -66,7 +67,7 @@ pub(crate) struct House {
 
 impl House {
     pub(crate) async fn new() -> Self {
-        Box::pin(Self::build(Wishes::default())).await
+        Self::build(Wishes::default()).await
     }
 
     /// With settings and money in the wallets, in nano-USD.
@@ -77,21 +78,20 @@ impl House {
             trial,
             ..Wishes::default()
         };
-        Box::pin(Self::build(wishes)).await
+        Self::build(wishes).await
     }
 
     /// The gateway's own way to the database goes through a line that can be broken.
     pub(crate) async fn through_a_wire() -> Self {
-        let breakable = true;
-        Box::pin(Self::build(Wishes {
-            breakable,
+        let wishes = Wishes {
+            breakable: true,
             ..Wishes::default()
-        }))
-        .await
+        };
+        Self::build(wishes).await
     }
 
+    /// In a box: whoever waits for a house would carry its whole scaffold.
     pub(crate) async fn build(wishes: Wishes) -> Self {
-        // In a box: whoever waits for a house would carry its whole scaffold.
         Box::pin(Self::built(wishes)).await
     }
 
@@ -100,8 +100,9 @@ impl House {
         let wire = wishes.breakable.then(|| db.wire());
         let console = db.connect(Role::Console).await;
         let data = data_pool(&db, wire.as_ref()).await;
-        let simulator = Simulator::start(SimulatorSettings::default()).await;
-        let simulator = simulator.unwrap();
+        let simulator = Simulator::start(SimulatorSettings::default())
+            .await
+            .unwrap();
         let document = Document::generate(SystemClock.now(), &SystemRandom).unwrap();
         let keyring = || Keyring::new(&document, Arc::new(SystemRandom)).unwrap();
         let node = NodeId::new("n1").unwrap();
@@ -121,6 +122,7 @@ impl House {
             client: client.clone(),
             fetcher: fetcher(),
             media: media(files.path()).await,
+            cells: Cells::builtin().unwrap(),
             clock: wishes.clock,
             random: Arc::new(SystemRandom),
             telemetry,
@@ -155,15 +157,19 @@ impl House {
             stop,
             _tasks: tasks,
         };
-        house.sell(CATALOG).await;
         house.key = house.make_key(PolicyFields::default()).await;
-        let base = house.simulator.base_url();
-        let own = ["sim-fast", "sim-reason", "sim-picky"].map(|name| (name, name));
-        house.channel("first", &base, 10, &own).await;
-        let renamed = [("public-name", "sim-fast")];
-        house.channel("renamed", &base, 10, &renamed).await;
-        house.gateway.refresh().await.unwrap();
+        house.stock().await;
         house
+    }
+
+    /// What it sells, and channels that serve that.
+    async fn stock(&self) {
+        self.sell(CATALOG).await;
+        let base = self.simulator.base_url();
+        let own = ["sim-fast", "sim-reason", "sim-picky"].map(|name| (name, name));
+        self.channel("first", &base, 10, &own).await;
+        let renamed = [("public-name", "sim-fast")];
+        self.channel("renamed", &base, 10, &renamed).await;
     }
 
     /// Changes what is sold: adds what a catalog says, and lets the gateway see it.

@@ -12,6 +12,7 @@ use trunkline_db::Role;
 use trunkline_gateway::{Door, EdgeSettings, Gateway, Parts, Settings};
 use trunkline_keyring::{Keyring, SystemRandom};
 use trunkline_ledger::{Ledger, LedgerSettings, LedgerTasks, audit, partitions};
+use trunkline_social::Cells;
 use trunkline_terms::{Clock, Moment, NodeId};
 use trunkline_upstream::Providers;
 
@@ -68,6 +69,7 @@ impl House {
             client: self.client.clone(),
             fetcher: fetcher(),
             media: media(self.files.path()).await,
+            cells: Cells::builtin().unwrap(),
             clock,
             random: Arc::new(SystemRandom),
             telemetry: None,

@@ -1,11 +1,14 @@
 //! Media that move the price: measured it is exact, not measured it is the most it can be, and strict
 //! mode refuses that, and every trap.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::Method;
 use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt as _;
 use trunkline_gateway::VideoJob;
 
 use crate::house::{Got, House};
@@ -73,6 +76,56 @@ async fn media_that_can_be_measured_have_an_exact_price() {
     }
     assert_eq!(spent(&house).await, sum);
     house.audit().await;
+}
+
+/// A server that knows no parts and sends a film whose end never comes, at a pace; how much it has sent.
+async fn endless(pause: Duration, piece: usize) -> (String, Arc<AtomicU64>) {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/film.mp4", listener.local_addr().unwrap());
+    let sent = Arc::new(AtomicU64::new(0));
+    let count = Arc::clone(&sent);
+    #[expect(clippy::disallowed_methods, reason = "it ends with the test's runtime")]
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let head =
+                b"HTTP/1.1 200 OK\r\ncontent-type: video/mp4\r\ncontent-length: 9000000000\r\n\r\n";
+            // Its kind, and then its pictures: what tells its length would stand behind them.
+            let mut film = b"\0\0\0\x18ftypisom\0\0\0\0isommp42\0\0\0\x01mdat".to_vec();
+            film.extend(8_999_999_000_u64.to_be_bytes());
+            let zeros = vec![0; piece];
+            let begun = [head.as_slice(), &film].concat();
+            let mut going = stream.write_all(&begun).await.is_ok();
+            while going {
+                tokio::time::sleep(pause).await;
+                going = stream.write_all(&zeros).await.is_ok();
+                count.fetch_add(piece as u64, Ordering::Relaxed);
+            }
+        }
+    });
+    (url, sent)
+}
+
+// covers: D-6-M-03
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_that_is_slow_or_large_is_given_up_after_ten_seconds_or_64_megabytes() {
+    let house = studio(quick()).await;
+    let (slow, _) = endless(Duration::from_millis(100), 100).await;
+    let began = std::time::Instant::now();
+    let quote = quoted(&house, &reference(&slow)).await;
+    let took = began.elapsed().as_secs_f64();
+    assert_eq!(quote["exact"], json!(false), "{quote}");
+    assert!((9.0..16.0).contains(&took), "{took}");
+    let (large, sent) = endless(Duration::ZERO, 1_000_000).await;
+    let began = std::time::Instant::now();
+    let quote = quoted(&house, &reference(&large)).await;
+    assert_eq!(quote["exact"], json!(false), "{quote}");
+    let megabytes = sent.load(Ordering::Relaxed) / 1_000_000;
+    // Beside what was read, some lies in the buffers between us. A slow machine gives up by the clock.
+    let by_the_clock = began.elapsed().as_secs() >= 9;
+    assert!(
+        megabytes < 80 && (megabytes >= 63 || by_the_clock),
+        "{megabytes}"
+    );
 }
 
 // covers: D-2-65, D-2-66, D-2-67, D-6-M-05

@@ -240,7 +240,8 @@ fn early(fault: Fault, model: &str) -> Option<Early> {
         | Fault::NoFinishReason
         | Fault::SplitBytes { .. }
         | Fault::CrLf
-        | Fault::NotReady { .. } => None,
+        | Fault::NotReady { .. }
+        | Fault::Social(_) => None,
     }
 }
 

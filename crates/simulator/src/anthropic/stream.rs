@@ -134,7 +134,8 @@ fn streamed(telling: Telling, fault: Option<Fault>) -> Script {
             | Fault::NoFinishReason
             | Fault::SplitBytes { .. }
             | Fault::CrLf
-            | Fault::NotReady { .. },
+            | Fault::NotReady { .. }
+            | Fault::Social(_),
         )
         | None => {}
     }

@@ -183,7 +183,8 @@ fn strike(telling: &Telling<'_>, all: &mut Vec<Unit>) -> End {
             | Fault::NoFinishReason
             | Fault::SplitBytes { .. }
             | Fault::CrLf
-            | Fault::NotReady { .. },
+            | Fault::NotReady { .. }
+            | Fault::Social(_),
         )
         | None => End::Well,
     }
@@ -241,7 +242,8 @@ fn whole(telling: &Telling<'_>) -> Script {
             | Fault::NoFinishReason
             | Fault::SplitBytes { .. }
             | Fault::CrLf
-            | Fault::NotReady { .. },
+            | Fault::NotReady { .. }
+            | Fault::Social(_),
         )
         | None => (length, vec![Step::Send(piece)], true),
     };

@@ -67,7 +67,8 @@ pub(crate) fn streamed<E: Send + 'static>(
             | Fault::NoFinishReason
             | Fault::SplitBytes { .. }
             | Fault::CrLf
-            | Fault::NotReady { .. },
+            | Fault::NotReady { .. }
+            | Fault::Social(_),
         )
         | None => {}
     }

@@ -66,7 +66,8 @@ pub(super) fn script(telling: &Telling, fault: Option<Fault>) -> Script {
             | Fault::NoFinishReason
             | Fault::SplitBytes { .. }
             | Fault::CrLf
-            | Fault::NotReady { .. },
+            | Fault::NotReady { .. }
+            | Fault::Social(_),
         )
         | None => {}
     }

@@ -72,7 +72,8 @@ pub(crate) fn document(whole: Piece, fault: Option<Fault>) -> Script {
             | Fault::NoFinishReason
             | Fault::SplitBytes { .. }
             | Fault::CrLf
-            | Fault::NotReady { .. },
+            | Fault::NotReady { .. }
+            | Fault::Social(_),
         )
         | None => (length, vec![Step::Send(whole)], true),
     };

@@ -196,17 +196,7 @@ fn say(read: Read, status: u16, answer: &Value) -> Response<Played> {
 
 /// An id as the vendor writes them.
 fn uuid(read: &Read, kind: &str) -> String {
-    let long = read.house.id(kind, read.number);
-    let digits = long.strip_prefix(kind).unwrap_or_default();
-    let part = |from: usize, to: usize| digits.get(from..to).unwrap_or_default();
-    format!(
-        "{}-{}-4{}-8{}-{}0",
-        part(0, 8),
-        part(8, 12),
-        part(12, 15),
-        part(15, 18),
-        part(18, 29),
-    )
+    read.house.uuid(kind, read.number)
 }
 
 /// A moment as the vendor writes it: Beijing's time.

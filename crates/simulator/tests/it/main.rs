@@ -53,6 +53,12 @@ mod responses_state;
 #[cfg(test)]
 mod small;
 #[cfg(test)]
+mod social;
+#[cfg(test)]
+mod social_faults;
+#[cfg(test)]
+mod social_pages;
+#[cfg(test)]
 mod tongues;
 #[cfg(test)]
 mod translated;

@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{
     BASE_URL_MAX_CHARACTERS, COST_MAX_BYTES, CostBook, HEADER_VALUE_MAX_CHARACTERS,
     HINT_MAX_CHARACTERS, MAX_CREDENTIALS, MAX_HEADERS, MAX_MODELS, NewChannel, NewCredential,
-    PRIORITY_MAX, REASON_MAX_CHARACTERS, SEALED_CREDENTIAL_MAX_BYTES, SEALED_PROXY_MAX_BYTES,
-    WEIGHT_MAX,
+    PRIORITY_MAX, SEALED_CREDENTIAL_MAX_BYTES, SEALED_PROXY_MAX_BYTES, WEIGHT_MAX,
 };
 use crate::bounds::{FieldError, LIMIT_MAX, Problem, check_name, check_word, check_words, cut};
 use crate::policy::AUTO_GROUP;
@@ -78,20 +77,6 @@ pub(super) fn channel(new: &NewChannel<'_>) -> Result<Checked, FieldError> {
         groups,
         extra_headers: headers(new.extra_headers)?,
     })
-}
-
-/// A reason that fits its column: one line, cut with a mark.
-pub(super) fn reason(text: &str) -> String {
-    let line = text.replace(char::is_control, " ");
-    let line = line.trim();
-    if line.is_empty() {
-        return "no reason was given".to_owned();
-    }
-    if line.chars().count() <= REASON_MAX_CHARACTERS {
-        return line.to_owned();
-    }
-    let most = REASON_MAX_CHARACTERS.saturating_sub(1);
-    line.chars().take(most).chain(['…']).collect()
 }
 
 fn base_url(text: &str) -> Result<String, FieldError> {

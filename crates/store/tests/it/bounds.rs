@@ -2,7 +2,7 @@
 
 use trunkline_store::accounts::{self, CreateAccountError, NewAccount};
 use trunkline_store::bounds::{
-    LIMIT_MAX, LIST_MAX_WORDS, NAME_MAX_CHARACTERS, WORD_MAX_CHARACTERS,
+    LIMIT_MAX, LIST_MAX_WORDS, NAME_MAX_CHARACTERS, REASON_MAX_CHARACTERS, WORD_MAX_CHARACTERS,
 };
 use trunkline_store::{channels, zones};
 use trunkline_terms::{SHARDS, Shard};
@@ -326,7 +326,7 @@ async fn the_channel_tables_end_where_the_code_says() {
             below,
             "paused_reason",
             "channel_credential_reason_bounded",
-            channels::REASON_MAX_CHARACTERS,
+            REASON_MAX_CHARACTERS,
         ),
     ];
     hold(&house, all).await;

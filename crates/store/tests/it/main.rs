@@ -13,4 +13,6 @@ mod keys;
 #[cfg(test)]
 mod roles;
 #[cfg(test)]
+mod social;
+#[cfg(test)]
 mod workflows;

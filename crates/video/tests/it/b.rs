@@ -27,6 +27,7 @@ fn specs(variant: &str) -> Specs {
     found.map(|(_, entry)| entry.specs).unwrap()
 }
 
+// covers: D-6-11
 // covers: D-6-16, D-6-22, D-6-24, D-6-25, D-6-26, D-6-27, D-6-28, D-6-29, D-6-B-01, D-6-B-02, D-6-B-03
 // covers: D-6-B-04, D-6-B-05, D-6-B-06, D-6-B-07, D-6-B-08, D-6-B-09, D-6-B-10, D-6-B-11, D-6-B-12
 // covers: D-6-B-13, D-6-B-14, D-6-B-15, D-6-B-16, D-6-M-01, D-6-M-04, D-6-M-05, D-7-VID-01, D-7-VID-02

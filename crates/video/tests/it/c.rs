@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use trunkline_catalog::{
-    Book, Document, GroupChoice, PriceClass, Situation, Specs, quote, starter,
+    Book, Document, Fate, GroupChoice, PriceClass, Situation, Specs, quote, starter,
 };
 use trunkline_terms::{Face, Moment, Units};
 use trunkline_video::{Measurements, family_of};
@@ -61,6 +61,112 @@ fn every_case_of_family_c_comes_out_as_written() {
     let walked = walk::folder("c", specs);
     assert!(walked.cases > 150, "{} cases", walked.cases);
     assert!(walked.refused > 50 && walked.refused < walked.cases);
+}
+
+// covers: D-6-03, D-6-05, D-6-06, D-6-09, D-6-14, D-6-17, D-6-19, D-6-30
+#[test]
+fn strict_mode_finds_each_trap_of_family_c_and_plain_mode_takes_it() {
+    for (variant, extra, field, fate) in [
+        (
+            "standard",
+            json!({ "input_reference": CLIP }),
+            "input_reference",
+            Fate::Ignored,
+        ),
+        (
+            "standard",
+            json!({ "size": "640x480" }),
+            "size",
+            Fate::Rewritten,
+        ),
+        (
+            "standard",
+            json!({ "size": "1280*720" }),
+            "size",
+            Fate::Rewritten,
+        ),
+        (
+            "standard",
+            json!({ "seconds": "8", "duration": 5 }),
+            "seconds",
+            Fate::Ignored,
+        ),
+        (
+            "standard",
+            json!({ "seconds": "8" }),
+            "seconds",
+            Fate::Ignored,
+        ),
+        (
+            "value",
+            json!({ "seconds": "8", "duration": 5 }),
+            "seconds",
+            Fate::Ignored,
+        ),
+        (
+            "value",
+            json!({ "size": "1280x720" }),
+            "size",
+            Fate::Ignored,
+        ),
+        (
+            "multi",
+            json!({ "size": "1280x720" }),
+            "size",
+            Fate::Ignored,
+        ),
+        ("multi", json!({ "duration": 8 }), "duration", Fate::Ignored),
+        ("multi", json!({ "image": CLIP }), "image", Fate::Ignored),
+        ("multi", json!({ "seconds": "8" }), "seconds", Fate::Ignored),
+    ] {
+        let (_, model) = MODELS
+            .into_iter()
+            .find(|(known, _)| *known == variant)
+            .unwrap();
+        let mut request = json!({ "model": model, "prompt": "a cat" });
+        if variant == "multi" {
+            request["metadata"] = json!({ "aspect_ratio": "16:9" });
+        }
+        let plain = request.clone();
+        let fields = request.as_object_mut().unwrap();
+        fields.extend(extra.as_object().unwrap().clone());
+        let family = walk::family("c", variant);
+        let planned = |request: &Value| {
+            walk::planned(family, request, &specs(variant), &Measurements::default()).unwrap()
+        };
+        let plan = planned(&request);
+        let trap = plan.report.first_trap().unwrap();
+        assert_eq!(
+            (trap.field.as_str(), trap.fate),
+            (field, fate),
+            "{variant} {extra}"
+        );
+        assert!(trap.reason.is_some(), "{variant} {extra}");
+        assert_eq!(plan.bill.output_seconds, 5, "{variant} {extra}");
+        assert!(planned(&plain).report.first_trap().is_none(), "{variant}");
+    }
+    let listed = walk::planned(
+        walk::family("c", "standard"),
+        &json!({ "model": "kling-v3", "prompt": "a cat", "size": "1280x720" }),
+        &specs("standard"),
+        &Measurements::default(),
+    );
+    assert!(listed.unwrap().report.first_trap().is_none());
+}
+
+// covers: D-6-10
+#[test]
+fn the_report_shows_that_multi_image_is_pro_without_a_mode_and_what_that_costs() {
+    let request = json!({ "model": "kling-v3-omni", "prompt": "a cat", "metadata": { "aspect_ratio": "16:9" } });
+    let family = walk::family("c", "multi");
+    let plan = walk::planned(family, &request, &specs("multi"), &Measurements::default()).unwrap();
+    let mut notes = plan.report.notes().iter();
+    let note = notes.find(|note| note.field == "metadata.mode").unwrap();
+    assert_eq!(
+        (note.fate, note.value.as_deref()),
+        (Fate::Defaulted, Some("pro"))
+    );
+    assert!(note.reason.as_ref().unwrap().contains("1.33"), "{note:?}");
 }
 
 // covers: G-4.2-C-01

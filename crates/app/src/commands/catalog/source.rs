@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-use trunkline_catalog::{Book, Document, MAX_BOOK_BYTES, starter};
+use trunkline_catalog::{Book, Document, MAX_BOOK_BYTES};
 use trunkline_gateway::Change;
 
 use crate::cli::Source;
 use crate::files::read_bounded;
+use crate::social::starter;
 
 /// Most files of one catalog.
 const MAX_FILES: usize = 10_000;
@@ -39,7 +40,7 @@ pub(super) fn files_or_starter(files: &[PathBuf]) -> anyhow::Result<Named> {
 /// Reads a catalog; nothing in it is checked yet.
 pub(super) fn read(source: &Source) -> anyhow::Result<Document> {
     if source.starter {
-        return Ok(starter()?);
+        return starter();
     }
     read_files(&source.files)
 }

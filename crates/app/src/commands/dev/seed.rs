@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 
 use anyhow::Context as _;
-use trunkline_catalog::{Book, Document, Entry, ModelKind, starter};
+use trunkline_catalog::{Book, Document, Entry, ModelKind};
 use trunkline_db::{Database, SystemClock};
 use trunkline_gateway::{Change, Signed, publish};
 use trunkline_keyring::{Binding, Keyring, Purpose};
 use trunkline_ledger::desk::{self, AccountKind, TopUp, Wallet};
+use trunkline_social::Cells;
 use trunkline_store::accounts::{self, DEFAULT_GROUP, NewAccount};
 use trunkline_store::channels::{self, NewChannel, NewCredential, credential_context};
 use trunkline_store::keys::{self, NewKey, SECRET_BYTES};
@@ -16,6 +17,7 @@ use trunkline_store::{Policy, PolicyFields};
 use trunkline_terms::{AccountId, Clock as _, EndpointType, Money};
 
 use crate::chance;
+use crate::social::{add_records, starter};
 
 /// Ten USD of play money.
 const CREDIT: Money = Money::from_nanos(10_000_000_000);
@@ -39,6 +41,8 @@ enum Way {
     Kling,
     Minimax,
     OpenaiVideos,
+    /// The source of social data.
+    Social,
 }
 
 /// What was made.
@@ -78,6 +82,7 @@ impl Way {
             Self::Kling => "simulator-kling",
             Self::Minimax => "simulator-minimax",
             Self::OpenaiVideos => "simulator-openai-videos",
+            Self::Social => "simulator-social",
             Self::Chat => "simulator",
             Self::Responses => "simulator-responses",
             Self::Claude => "simulator-claude",
@@ -93,6 +98,7 @@ impl Way {
             Self::Kling => "kling",
             Self::Minimax => "minimax",
             Self::OpenaiVideos => "openai",
+            Self::Social => "tikhub",
             Self::Chat => "simulator",
             Self::Responses => "simulator_responses",
             Self::Claude => "anthropic",
@@ -110,7 +116,7 @@ impl Way {
             Self::Gemini => format!("{simulator}beta"),
             Self::Dashscope => format!("{root}/api/v1"),
             Self::Ark => format!("{root}/api/v3"),
-            Self::Kling => root.to_owned(),
+            Self::Kling | Self::Social => root.to_owned(),
         }
     }
 }
@@ -121,9 +127,10 @@ pub(super) async fn plant(
     console: &Database,
     keyring: &Keyring,
     simulator: &str,
+    cells: &Cells,
 ) -> anyhow::Result<Seeded> {
     let mut tx = console.begin().await?;
-    let done = plant_in(&mut tx, keyring, simulator).await;
+    let done = plant_in(&mut tx, keyring, simulator, cells).await;
     tx.finish(done)
         .await
         .context("cannot make a customer and a channel")
@@ -133,6 +140,7 @@ async fn plant_in(
     tx: &mut trunkline_db::Tx,
     keyring: &Keyring,
     simulator: &str,
+    cells: &Cells,
 ) -> anyhow::Result<Seeded> {
     let account = desk::create_account(tx, AccountKind::Test).await?;
     let new = NewAccount {
@@ -161,8 +169,8 @@ async fn plant_in(
     };
     let made = keys::create(tx, &new, &chance::bytes::<SECRET_BYTES>()?).await?;
     desk::register_key(tx, account, made.key.id, None).await?;
-    let catalog = catalog()?;
-    let ways = served(&catalog);
+    let catalog = catalog(cells)?;
+    let ways = served(&catalog, cells);
     let signed = Signed {
         author: "trunkline dev",
         note: "what dev sells",
@@ -183,9 +191,10 @@ async fn plant_in(
     })
 }
 
-/// What vendors sell, at their list prices, and the simulator's own models.
-fn catalog() -> anyhow::Result<Document> {
-    let mut catalog = starter().context("the starter catalog cannot be read")?;
+/// What vendors sell, at their list prices, every cell of social data, and the simulator's own models.
+fn catalog(cells: &Cells) -> anyhow::Result<Document> {
+    let mut catalog = starter()?;
+    add_records(&mut catalog, cells)?;
     let own = Document::from_toml(CATALOG).map_err(anyhow::Error::msg)?;
     let merged = catalog.merge(own);
     merged.map_err(|twice| anyhow::anyhow!("said twice: {}", twice.join(", ")))?;
@@ -212,7 +221,7 @@ fn missing(mut catalog: Document, before: &Book) -> Change {
 
 /// Every model that takes chat completions is served: its own name at the simulator, or a stand-in,
 /// asked in the format of its vendor.
-fn served(catalog: &Document) -> BTreeMap<Way, BTreeMap<String, String>> {
+fn served(catalog: &Document, cells: &Cells) -> BTreeMap<Way, BTreeMap<String, String>> {
     let chats = catalog.models.iter().filter(|(_, entry)| {
         entry.serves(EndpointType::Openai) && entry.specs.kind == Some(ModelKind::Llm)
     });
@@ -234,6 +243,11 @@ fn served(catalog: &Document) -> BTreeMap<Way, BTreeMap<String, String>> {
             models.insert(name.clone(), name.clone());
         }
     }
+    // Cells are asked for by their paths, so the source's name of one is ours.
+    let models = cells
+        .all()
+        .map(|cell| (cell.model.clone(), cell.model.clone()));
+    ways.insert(Way::Social, models.collect());
     ways
 }
 

@@ -1,11 +1,13 @@
 //! What an arena sells, to whom, and over which channels: each format of an upstream has one.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 use trunkline_db::{Database, SystemClock};
 use trunkline_gateway::{Change, Signed, publish};
 use trunkline_keyring::{Binding, Keyring, Purpose};
 use trunkline_ledger::desk::{self, AccountKind, TopUp, Wallet};
+use trunkline_social::Cells;
 use trunkline_store::accounts::{self, NewAccount};
 use trunkline_store::channels::{self, NewChannel, NewCredential, credential_context};
 use trunkline_store::keys::{self, NewKey};
@@ -13,7 +15,7 @@ use trunkline_store::{Policy, PolicyFields};
 use trunkline_terms::{AccountId, Clock as _, Money, RequestId, Shard};
 use trunkline_testkit::random_bytes;
 
-use super::{INPUT, MONEY, OUTPUT};
+use super::{INPUT, LOOK, MONEY, OUTPUT};
 use crate::formats::{Format, model_of};
 
 /// The model of tests that speak chat alone.
@@ -142,8 +144,57 @@ fn prices() -> String {
     )
 }
 
+/// Every cell of social data at one price, and a channel to its source.
+pub(super) async fn social(console: &Database, keyring: &Keyring, simulator: SocketAddr) {
+    let cells = Cells::builtin().unwrap();
+    let names: Vec<&str> = cells.all().map(|cell| cell.model.as_str()).collect();
+    let record = |name: &&str| {
+        format!(
+            "[models.{name:?}]\ngroups = [\"default\"]\nendpoints = []\ntasks = [\"social-data\"]\n\
+             [models.{name:?}.prices]\nbilling_unit = \"per_call\"\nstandard = {{ per_call = {LOOK}000 }}\n"
+        )
+    };
+    publish_text(console, &names.iter().map(record).collect::<String>()).await;
+    let context = credential_context("source", "main");
+    let binding = Binding::of_operator(&context);
+    let sealed = keyring
+        .seal(Purpose::Credentials, &binding, b"sk-simulator")
+        .unwrap();
+    let base_url = format!("http://{simulator}");
+    let models = names
+        .iter()
+        .map(|name| ((*name).to_owned(), (*name).to_owned()));
+    let new = NewChannel {
+        name: "source",
+        provider: "tikhub",
+        base_url: Some(&base_url),
+        priority: 0,
+        weight: 1,
+        region: None,
+        models: &models.collect(),
+        groups: &[],
+        extra_headers: &BTreeMap::new(),
+        proxy: None,
+        requests_per_minute: None,
+        concurrent_calls: None,
+        cost: None,
+        credentials: &[NewCredential {
+            label: "main",
+            sealed: &sealed,
+            hint: "ator",
+        }],
+    };
+    let mut tx = console.begin().await.unwrap();
+    let added = channels::add(&mut tx, &new).await;
+    tx.finish(added).await.unwrap();
+}
+
 pub(super) async fn sell(console: &Database) {
-    let catalog = trunkline_catalog::Document::from_toml(&prices()).unwrap();
+    publish_text(console, &prices()).await;
+}
+
+async fn publish_text(console: &Database, text: &str) {
+    let catalog = trunkline_catalog::Document::from_toml(text).unwrap();
     let signed = Signed {
         author: "arena",
         note: "",

@@ -1,0 +1,196 @@
+//! `trunkline social list | pause | resume | events | price`: the operator's side of social data.
+
+mod list;
+mod price;
+
+use std::process::ExitCode;
+
+use anyhow::bail;
+use serde_json::{Value, json};
+use trunkline_db::{Database, Role, Tx};
+use trunkline_social::{Capability, Cell, Cells};
+use trunkline_store::social::{self, By, Event};
+
+use super::database;
+use crate::cli::{PauseCell, ResumeCell, SocialCommand};
+use crate::config::Config;
+use crate::output::Output;
+use crate::{table, times};
+
+/// Characters of a wrong name that are shown back.
+const SHOWN_CHARACTERS: usize = 100;
+
+/// Does what is asked, in the database as `trunkline_console`.
+pub(super) async fn run(
+    config: &Config,
+    command: SocialCommand,
+    output: &Output,
+) -> anyhow::Result<ExitCode> {
+    let cells = crate::social::cells(config)?;
+    let console = database::open(config, Role::Console).await?;
+    let done = at_desk(&console, &cells, command, output).await;
+    database::close(&console).await;
+    done?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn at_desk(
+    console: &Database,
+    cells: &Cells,
+    command: SocialCommand,
+    output: &Output,
+) -> anyhow::Result<()> {
+    match command {
+        SocialCommand::List { platform } => {
+            list::run(console, cells, platform.as_deref(), output).await
+        }
+        SocialCommand::Pause(wish) => pause(console, cells, &wish, output).await,
+        SocialCommand::Resume(wish) => resume(console, cells, &wish, output).await,
+        SocialCommand::Events { limit } => events(console, limit, output).await,
+        SocialCommand::Price(wish) => price::run(console, cells, &wish, output).await,
+    }
+}
+
+async fn pause(
+    console: &Database,
+    cells: &Cells,
+    wish: &PauseCell,
+    output: &Output,
+) -> anyhow::Result<()> {
+    let PauseCell {
+        platform,
+        capability,
+        reason,
+    } = wish;
+    let cell = known(cells, platform, capability)?;
+    let mut tx = console.begin().await?;
+    let done = social::pause(&mut tx, platform, capability, reason, By::Operator).await;
+    let is_new = finish(tx, done).await?;
+    let text = if is_new {
+        format!("{} is paused: calls are answered 503.", cell.model)
+    } else {
+        format!(
+            "{} is paused already; its first reason stays and nothing was done.",
+            cell.model
+        )
+    };
+    output.success(&text, &told(cell.model.as_str(), "paused", is_new));
+    Ok(())
+}
+
+async fn resume(
+    console: &Database,
+    cells: &Cells,
+    wish: &ResumeCell,
+    output: &Output,
+) -> anyhow::Result<()> {
+    let ResumeCell {
+        platform,
+        capability,
+        reason,
+    } = wish;
+    let mut tx = console.begin().await?;
+    let done = social::resume(&mut tx, platform, capability, reason, By::Operator).await;
+    let is_new = finish(tx, done).await?;
+    // A pause may outlive the file of its platform, and is taken away all the same.
+    let model = match known(cells, platform, capability) {
+        Ok(cell) => cell.model.clone(),
+        Err(_) if is_new => format!("social-{platform}-{capability}"),
+        Err(unknown) => return Err(unknown),
+    };
+    let text = if is_new {
+        format!("{model} is not paused any more.")
+    } else {
+        format!("{model} is not paused; nothing was done.")
+    };
+    output.success(&text, &told(&model, "resumed", is_new));
+    Ok(())
+}
+
+fn told(model: &str, what: &str, is_new: bool) -> Value {
+    json!({ "ok": true, "model": model, "what": what, "done_now": is_new })
+}
+
+async fn finish(tx: Tx, done: Result<bool, trunkline_db::DbError>) -> anyhow::Result<bool> {
+    let advice = "`trunkline social events` shows what was done; it is safe to repeat this";
+    database::finish(tx, done.map_err(anyhow::Error::from), advice).await
+}
+
+async fn events(console: &Database, limit: i64, output: &Output) -> anyhow::Result<()> {
+    let mut session = console.session().await?;
+    let events = social::events(&mut session, limit).await?;
+    let row = |event: &Event| {
+        vec![
+            event.number.to_string(),
+            times::short(event.at),
+            event.platform.clone(),
+            event.capability.clone(),
+            event.what.word().to_owned(),
+            event.by.word().to_owned(),
+            event.reason.clone(),
+        ]
+    };
+    let object = |event: &Event| {
+        json!({
+            "number": event.number,
+            "at": times::rfc3339(event.at),
+            "platform": event.platform,
+            "capability": event.capability,
+            "what": event.what.word(),
+            "by": event.by.word(),
+            "reason": event.reason,
+        })
+    };
+    let text = if events.is_empty() {
+        "No cell was ever paused.".to_owned()
+    } else {
+        let heads = [
+            "number",
+            "at",
+            "platform",
+            "capability",
+            "what",
+            "by",
+            "reason",
+        ];
+        let rows: Vec<Vec<String>> = events.iter().map(row).collect();
+        table::aligned(&heads, &[0], &rows)
+    };
+    let objects: Vec<Value> = events.iter().map(object).collect();
+    output.success(&text, &json!({ "ok": true, "events": objects }));
+    Ok(())
+}
+
+/// A cell by its names, or the names there are.
+fn known<'a>(cells: &'a Cells, platform: &str, capability: &str) -> anyhow::Result<&'a Cell> {
+    check_platform(cells, platform)?;
+    if let Some(cell) = cells.get(platform, capability) {
+        return Ok(cell);
+    }
+    let has = Capability::ALL
+        .iter()
+        .map(|one| one.word())
+        .filter(|word| cells.get(platform, word).is_some());
+    bail!(
+        "{platform} has no capability {:?}; it has {}",
+        cut(capability),
+        has.collect::<Vec<_>>().join(", ")
+    )
+}
+
+fn check_platform(cells: &Cells, platform: &str) -> anyhow::Result<()> {
+    if cells.knows(platform) {
+        return Ok(());
+    }
+    let mut keys: Vec<&str> = cells.all().map(|cell| cell.platform.key.as_str()).collect();
+    keys.dedup();
+    bail!(
+        "there is no platform {:?}; there are {}, and a file in social.cells adds one",
+        cut(platform),
+        keys.join(", ")
+    )
+}
+
+fn cut(text: &str) -> String {
+    text.chars().take(SHOWN_CHARACTERS).collect()
+}

@@ -1,0 +1,261 @@
+//! `trunkline social`: cells listed, paused, resumed and priced, as an operator does it.
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+use trunkline_db::Role;
+
+use crate::desk::Desk;
+
+/// Cells that the specification names, and those of them with a published price.
+const CELLS: usize = 101;
+const PUBLISHED: usize = 75;
+
+fn cells(listed: &Value) -> &Vec<Value> {
+    listed["cells"].as_array().unwrap()
+}
+
+fn one<'a>(listed: &'a Value, model: &str) -> &'a Value {
+    let found = cells(listed).iter().find(|cell| cell["model"] == model);
+    found.unwrap_or_else(|| panic!("{model}: {listed}"))
+}
+
+fn number(value: &Value) -> usize {
+    usize::try_from(value.as_u64().unwrap()).unwrap()
+}
+
+#[tokio::test]
+async fn a_cell_is_sold_once_it_has_a_price_and_until_it_is_paused() {
+    let desk = Desk::new().await;
+    let bare = desk.json(&["social", "list"]);
+    assert!(cells(&bare).len() >= CELLS);
+    assert_eq!(bare["available"], 0, "nothing has a price yet");
+    assert_eq!(bare["cells"][0]["reason"], "it has no price");
+    desk.json(&["catalog", "import", "--starter"]);
+    let listed = desk.json(&["social", "list"]);
+    assert!(number(&listed["available"]) >= PUBLISHED);
+    let search = one(&listed, "social-douyin-search");
+    assert_eq!(
+        (&search["price_usd"], &search["status"], &search["reason"]),
+        (&json!("0.02"), &json!("available"), &Value::Null)
+    );
+    assert_eq!(search["margin_usd"], "0.01", "{search}");
+
+    let words = ["social", "pause", "douyin", "search"];
+    let paused = desk.json(&[&words[..], &["--reason", "a dispute"]].concat());
+    assert_eq!(paused["done_now"], true);
+    let again = desk.run(&[&words[..], &["--reason", "another"]].concat());
+    assert!(again.out.contains("its first reason stays"), "{again:?}");
+    let listed = desk.json(&["social", "list", "--platform", "douyin"]);
+    assert_eq!(cells(&listed).len(), 6);
+    let search = one(&listed, "social-douyin-search");
+    assert_eq!(
+        (&search["status"], &search["reason"], &search["paused_by"]),
+        (
+            &json!("paused"),
+            &json!("a dispute (operator)"),
+            &json!("operator")
+        )
+    );
+    assert_eq!(search["price_usd"], "0.02", "it keeps its price");
+    let text = desk.run(&["social", "list", "--platform", "douyin"]).out;
+    assert!(text.contains("6 cells, 5 available"), "{text}");
+    assert!(text.contains("a dispute (operator)"), "{text}");
+
+    let words = ["social", "resume", "douyin", "search"];
+    assert_eq!(desk.json(&words)["done_now"], true);
+    assert_eq!(desk.json(&words)["done_now"], false);
+    let events = desk.json(&["social", "events"]);
+    let told: Vec<(&Value, &Value, &Value)> = events["events"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|event| (&event["number"], &event["what"], &event["reason"]))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (&json!(2), &json!("resumed"), &json!("no reason was given")),
+            (&json!(1), &json!("paused"), &json!("a dispute")),
+        ]
+    );
+    let text = desk.run(&["social", "events", "--limit", "1"]).out;
+    assert!(
+        text.contains("resumed") && !text.contains("a dispute"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn names_that_are_none_are_refused_with_those_there_are_and_the_role_is_needed() {
+    let desk = Desk::new().await;
+    let said = desk.refused(&["social", "pause", "myspace", "search", "--reason", "x"]);
+    assert!(said.contains("there is no platform \"myspace\""), "{said}");
+    assert!(said.contains("douyin, xiaohongshu"), "{said}");
+    let said = desk.refused(&["social", "pause", "zhihu", "user-posts", "--reason", "x"]);
+    assert!(
+        said.contains("it has search, post, user, comments, trending"),
+        "{said}"
+    );
+    let said = desk.refused(&["social", "list", "--platform", "myspace"]);
+    assert!(said.contains("there is no platform"), "{said}");
+    let said = desk.refused(&["social", "resume", "myspace", "search"]);
+    assert!(said.contains("there is no platform"), "{said}");
+    assert!(
+        desk.run(&["social", "events"])
+            .out
+            .contains("No cell was ever paused")
+    );
+    let data = desk.run_as(Role::Data, &["social", "list"]);
+    assert_eq!(data.code, Some(1), "{data:?}");
+    for wrong in [
+        &["social", "price"][..],
+        &["social", "pause", "douyin", "search"],
+    ] {
+        assert_eq!(desk.run(wrong).code, Some(2), "{wrong:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_pause_outlives_the_file_of_its_platform_and_can_be_ended() {
+    let desk = Desk::new().await;
+    let platform = "label = \"P99\"\nkey = \"plaza\"\nname = \"Plaza\"\n[cells.trending]\nmethod = \"GET\"\n\
+        path = \"/api/v1/plaza\"\non_400 = \"try_again\"\nresult = { some_of = [\"/items\"] }\n\
+        cost = { usd = \"0.003\", source = \"a test\", read_on = \"2026-11-15\" }\n";
+    desk.write("mine/plaza.toml", platform);
+    desk.write("trunkline.toml", "[social]\ncells = \"mine\"\n");
+    let listed = desk.json(&["social", "list", "--platform", "plaza"]);
+    assert_eq!(one(&listed, "social-plaza-trending")["cost_usd"], "0.003");
+    desk.json(&["social", "pause", "plaza", "trending", "--reason", "x"]);
+    desk.write("trunkline.toml", "");
+    let done = desk.json(&["social", "resume", "plaza", "trending"]);
+    assert_eq!(
+        (&done["done_now"], &done["model"]),
+        (&json!(true), &json!("social-plaza-trending"))
+    );
+    desk.refused(&["social", "resume", "plaza", "trending"]);
+    desk.write("mine/broken.toml", "label = 7");
+    desk.write("trunkline.toml", "[social]\ncells = \"mine\"\n");
+    let said = desk.refused(&["config", "check"]);
+    assert!(
+        said.contains("social.cells") && said.contains("broken.toml"),
+        "{said}"
+    );
+}
+
+#[tokio::test]
+async fn prices_are_proposed_with_their_source_and_written_after_one_yes() {
+    let desk = Desk::new().await;
+    desk.json(&["catalog", "import", "--starter"]);
+    let before = desk.json(&["catalog", "history"]);
+    let words = ["social", "price", "--suggest"];
+    let shown = desk.json(&words);
+    let proposals = shown["proposals"].as_array().unwrap();
+    let twice: Vec<&Value> = proposals
+        .iter()
+        .filter(|one| one["basis"] == "2 × the source's price")
+        .collect();
+    assert_eq!(
+        twice.len(),
+        proposals.len(),
+        "published prices are there already"
+    );
+    assert!(twice.len() >= CELLS - PUBLISHED);
+    let nano = |text: &Value| {
+        let money: trunkline_terms::Money = text.as_str().unwrap().parse().unwrap();
+        money.nanos()
+    };
+    for one in &twice {
+        assert_eq!(
+            nano(&one["price_usd"]),
+            2 * nano(&one["source_usd"]),
+            "{one}"
+        );
+        let told = |name: &str| !one[name].as_str().unwrap().is_empty();
+        assert!(told("source") && told("read_on"), "{one}");
+    }
+    assert_eq!(
+        (&shown["written"], &shown["revision"]),
+        (&json!(0), &Value::Null)
+    );
+    let text = desk.run(&words).out;
+    assert!(
+        text.contains("lemon8") && text.contains("2 × the source's price"),
+        "{text}"
+    );
+    assert!(
+        text.ends_with("Nothing was written; --yes writes these prices.\n"),
+        "{text}"
+    );
+    assert_eq!(
+        desk.json(&["catalog", "history"]),
+        before,
+        "nobody said yes"
+    );
+
+    let done = desk.json(&["social", "price", "--suggest", "--yes"]);
+    assert_eq!(number(&done["written"]), twice.len());
+    let after = desk.json(&["catalog", "history"]);
+    let changes = |history: &Value| history["changes"].as_array().unwrap().len();
+    assert_eq!(changes(&after), changes(&before) + 1, "one change for all");
+    let listed = desk.json(&["social", "list"]);
+    assert_eq!(number(&listed["available"]), cells(&listed).len());
+    let lemon = one(&listed, "social-lemon8-search");
+    assert_eq!(nano(&lemon["price_usd"]), 2 * nano(&lemon["cost_usd"]));
+    let again = desk.run(&["social", "price", "--suggest", "--yes"]);
+    assert_eq!(again.out, "Every cell has a price.\n");
+    let exported = desk.run(&["catalog", "export"]);
+    desk.write("all.toml", &exported.out);
+    let linted = desk.json(&["catalog", "lint", "all.toml"]);
+    assert_eq!(linted["errors"], 0, "{linted}");
+}
+
+#[tokio::test]
+async fn an_empty_catalog_is_told_to_import_one_and_keeps_empty() {
+    let desk = Desk::new().await;
+    let said = desk.refused(&["social", "price", "--suggest", "--yes"]);
+    assert!(
+        said.contains("trunkline catalog import --starter"),
+        "{said}"
+    );
+    assert_eq!(desk.json(&["catalog", "history"])["changes"], json!([]));
+}
+
+/// Runs `social price --suggest` at a terminal and types an answer.
+fn at_a_terminal(desk: &Desk, typed: &str) -> String {
+    let line = format!("{} social price --suggest", env!("CARGO_BIN_EXE_trunkline"));
+    let url = desk.db.url(Role::Console);
+    let directory = tempfile::tempdir().unwrap();
+    let mut child = Command::new("script")
+        .args(["--quiet", "--return", "--command", &line, "/dev/null"])
+        .current_dir(directory.path())
+        .env("TRUNKLINE__DATABASE__URL", url.reveal())
+        .env("TRUNKLINE__DATABASE__ACQUIRE_TIMEOUT_MS", "30000")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut keyboard = child.stdin.take().unwrap();
+    keyboard.write_all(typed.as_bytes()).unwrap();
+    let done = child.wait_with_output().unwrap();
+    drop(keyboard);
+    assert!(done.status.success(), "{done:?}");
+    String::from_utf8(done.stdout).unwrap()
+}
+
+#[tokio::test]
+async fn a_person_is_asked_once_and_anything_but_yes_writes_nothing() {
+    let desk = Desk::new().await;
+    desk.json(&["catalog", "import", "--starter"]);
+    for no in ["n\n", "\n", "maybe\n"] {
+        let screen = at_a_terminal(&desk, no);
+        assert_eq!(screen.matches("[y/N]").count(), 1, "{screen}");
+        assert!(screen.contains("Nothing was written"), "{no:?}: {screen}");
+    }
+    let screen = at_a_terminal(&desk, "y\n");
+    assert_eq!(screen.matches("where that stands").count(), 1, "{screen}");
+    assert!(screen.contains("cells have a price now"), "{screen}");
+    let listed = desk.json(&["social", "list"]);
+    assert_eq!(number(&listed["available"]), cells(&listed).len());
+}

@@ -1,0 +1,115 @@
+//! `GET /api/social/catalog`: every cell of social data with its parameters, its price and whether it
+//! is sold just now.
+#![expect(
+    unused_qualifications,
+    reason = "the OpenAPI attribute writes the whole path of `Filter`"
+)]
+
+use std::sync::Arc;
+
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use axum::response::Response;
+use bytes::Bytes;
+use http::HeaderMap;
+use serde::Deserialize;
+use trunkline_social::catalog_cell;
+use utoipa::openapi::{ArrayBuilder, Ref};
+use utoipa::{IntoParams, ToSchema};
+
+use super::Shared;
+use super::kept::Place;
+use crate::fault::{ErrorBody, Fault, Kind};
+use crate::reply;
+use crate::shop::{Shop, SocialCell, Viewer};
+
+/// Longest text of a filter.
+const MAX_FILTER: usize = 200;
+
+/// Which cells. What is left out does not narrow.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Filter {
+    /// Cells of the platform with this key, such as `douyin`.
+    #[param(max_length = 200, nullable = false)]
+    platform: Option<String>,
+}
+
+/// The cells of social data. The body is written of texts, each of which is a cell; this describes it.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "it is the shape of a text")]
+pub(crate) struct SocialCatalog {
+    /// Always `list`.
+    #[schema(example = "list")]
+    object: String,
+    /// In the order of platforms and capabilities.
+    #[schema(schema_with = cells_schema)]
+    cells: Vec<String>,
+}
+
+/// Shows which social data is sold and for how much. No key is needed; with one, prices are those of
+/// its account's group.
+#[utoipa::path(get, path = "/api/social/catalog", operation_id = "social_catalog", tag = "catalog",
+    params(Filter),
+    responses(
+        (status = 200, description = "The cells", body = SocialCatalog,
+            headers(("etag" = String, description = "Names this version"))),
+        (status = 304, description = "The version of `If-None-Match`"),
+        (status = 400, description = "A parameter is wrong", body = ErrorBody),
+        (status = 401, description = "The key that was sent is not known", body = ErrorBody)
+    ))]
+pub(super) async fn catalog(
+    State(shared): State<Shared>,
+    filter: Result<Query<Filter>, QueryRejection>,
+    headers: HeaderMap,
+) -> Result<Response, Fault> {
+    let Query(filter) = filter.map_err(|wrong| Fault::new(Kind::Invalid, wrong.body_text()))?;
+    filter.check()?;
+    let viewer = Viewer::of(shared.shop.as_ref(), &headers)?;
+    // Only the whole is kept: strangers could fill any room with filters.
+    let place = Place {
+        stamp: shared.shop.stamp(),
+        name: (filter == Filter::default()).then(|| viewer.name()),
+    };
+    let shop = Arc::clone(&shared.shop);
+    let make = move || Ok(write(shop.as_ref(), &viewer, &filter));
+    let body = shared.cells.kept_or_made(place, make).await?;
+    Ok(reply::bytes(&headers, body, "application/json"))
+}
+
+fn write(shop: &dyn Shop, viewer: &Viewer, filter: &Filter) -> Bytes {
+    let book = shop.book();
+    let cells = shop.cells();
+    let wanted = cells.iter().filter(|one| filter.takes(one));
+    let texts: Vec<String> = wanted
+        .map(|SocialCell { cell, is_paused }| {
+            catalog_cell(cell, viewer.call_price(&book, &cell.model), *is_paused)
+        })
+        .collect();
+    let list = texts.join(",");
+    Bytes::from(format!(r#"{{"object":"list","cells":[{list}]}}"#))
+}
+
+// === impl Filter ===
+
+impl Filter {
+    fn check(&self) -> Result<(), Fault> {
+        let long = |text: &String| text.chars().count() > MAX_FILTER;
+        if self.platform.as_ref().is_some_and(long) {
+            let text = format!("must have at most {MAX_FILTER} characters");
+            return Err(Fault::at("platform", text));
+        }
+        Ok(())
+    }
+
+    fn takes(&self, one: &SocialCell) -> bool {
+        let wanted = self.platform.as_ref();
+        wanted.is_none_or(|wanted| *wanted == one.cell.platform.key)
+    }
+}
+
+fn cells_schema() -> utoipa::openapi::schema::Array {
+    let cell = Ref::from_schema_name("SocialCell");
+    ArrayBuilder::new().items(cell).build()
+}

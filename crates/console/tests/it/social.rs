@@ -1,0 +1,219 @@
+//! `GET /api/social/catalog`.
+
+use http::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::desk::{Desk, Got, request};
+use crate::stall::CATALOG;
+
+const PATH: &str = "/api/social/catalog";
+const PLAZA: &str = "/api/social/catalog?platform=plaza";
+
+/// The catalog of models with prices for both cells of the test's platform.
+fn priced() -> String {
+    format!(
+        r#"{CATALOG}
+[models.social-plaza-search]
+groups = ["default", "vip"]
+endpoints = []
+tasks = ["social-data"]
+prices = {{ billing_unit = "per_call", standard = {{ per_call = 20000000000 }}, paid = {{ per_call = 18000000000 }} }}
+[models.social-plaza-trending]
+groups = ["vip"]
+endpoints = []
+tasks = ["social-data"]
+prices = {{ billing_unit = "per_call", standard = {{ per_call = 3000 }} }}
+"#
+    )
+}
+
+fn cells(got: &Got) -> Vec<Value> {
+    assert_eq!(got.status, StatusCode::OK, "{:?}", got.body);
+    let body = got.json();
+    assert_eq!(body["object"], "list");
+    body["cells"].as_array().unwrap().clone()
+}
+
+async fn seen_with(desk: &Desk, key: &str) -> Got {
+    let mut asked = request(Method::GET, PLAZA);
+    let value = format!("Bearer {key}").parse().unwrap();
+    asked.headers_mut().insert("authorization", value);
+    desk.ask(asked).await
+}
+
+fn prices_and_states(got: &Got) -> Vec<(Value, String)> {
+    let of = |cell: &Value| {
+        let status = cell["status"].as_str().unwrap().to_owned();
+        (cell["price_usd"].clone(), status)
+    };
+    cells(got).iter().map(of).collect()
+}
+
+// covers: S-2.2-01, S-4.1-04, S-4.1-05, S-5-05
+#[tokio::test]
+async fn the_catalog_is_an_object_of_cells_with_every_field_and_needs_no_key() {
+    let desk = Desk::new().await;
+    desk.stall.sell(&priced());
+    let got = desk.get(PLAZA).await;
+    assert_eq!(got.header("content-type"), "application/json");
+    let expected = json!({
+        "platform": "plaza",
+        "label": "P99",
+        "name": "Plaza",
+        "capability": "search",
+        "model": "social-plaza-search",
+        "method": "GET",
+        "path": "/v1/social/plaza/search",
+        "params": [
+            { "name": "keyword", "type": "string", "required": false, "example": "tea",
+              "description": "What to look for. / 关键词。" },
+            { "name": "topic", "type": "string", "required": false, "example": "food",
+              "description": "Where to look. / 话题。" },
+            { "name": "cursor", "type": "integer", "required": false, "default": 0, "example": 20,
+              "description": "Of the page before. / 上一页的游标。" },
+        ],
+        "require_one_of": [["keyword", "topic"]],
+        "price_usd": 0.018,
+        "unit": "call",
+        "status": "available",
+        "pages": true,
+    });
+    assert_eq!(cells(&got)[0], expected, "at the price of who has paid in");
+    let trending = &cells(&got)[1];
+    assert_eq!(trending["params"], json!([]));
+    assert_eq!(trending.get("require_one_of"), None);
+    let all = cells(&desk.get(PATH).await);
+    assert_eq!(all.last(), Some(trending), "P99 comes after P20");
+    let labels: Vec<&Value> = all.iter().map(|cell| &cell["label"]).collect();
+    assert!(labels.is_sorted_by_key(|label| label.as_str().unwrap()[1..].parse::<u32>().unwrap()));
+}
+
+// covers: S-2.2-19, S-3-01, S-3-03
+#[tokio::test]
+async fn a_cell_without_a_price_is_paused_and_so_is_one_that_somebody_paused() {
+    let desk = Desk::new().await;
+    let bare = desk.get(PLAZA).await;
+    let paused = |price: Value| (price, "paused".to_owned());
+    let available = |price: Value| (price, "available".to_owned());
+    assert_eq!(
+        prices_and_states(&bare),
+        [paused(Value::Null), paused(Value::Null)]
+    );
+    desk.stall.sell(&priced());
+    let sold = [available(json!(0.018)), paused(Value::Null)];
+    assert_eq!(prices_and_states(&desk.get(PLAZA).await), sold);
+    desk.stall.pause(&["social-plaza-search"]);
+    let held = [paused(json!(0.018)), paused(Value::Null)];
+    assert_eq!(prices_and_states(&desk.get(PLAZA).await), held);
+    desk.stall.pause(&[]);
+    assert_eq!(prices_and_states(&desk.get(PLAZA).await), sold);
+}
+
+#[tokio::test]
+async fn a_key_sees_the_prices_of_its_group_whatever_models_it_may_use() {
+    let desk = Desk::new().await;
+    desk.stall.sell(&priced());
+    let vip = seen_with(&desk, "vip").await;
+    let available = |price: Value| (price, "available".to_owned());
+    // Half of 3,000 pico-USD is 1.5 nano-USD, and a charge is rounded half up.
+    assert_eq!(
+        prices_and_states(&vip),
+        [available(json!(0.009)), available(json!(0.000_000_002))]
+    );
+    let narrow = seen_with(&desk, "one").await;
+    assert_eq!(prices_and_states(&narrow)[0], available(json!(0.018)));
+    seen_with(&desk, "nobody")
+        .await
+        .error(401, "invalid_api_key");
+}
+
+#[tokio::test]
+async fn an_answer_is_not_sent_again_until_a_price_or_a_pause_is_other() {
+    let desk = Desk::new().await;
+    desk.stall.sell(&priced());
+    let mut tag = desk.get(PATH).await.headers["etag"].clone();
+    let changes: [&dyn Fn(); 3] = [
+        &|| desk.stall.pause(&["social-plaza-search"]),
+        &|| desk.stall.pause(&[]),
+        &|| {
+            let dearer = priced().replace("18000000000", "19000000000");
+            desk.stall.sell(&dearer);
+        },
+    ];
+    for change in changes {
+        let known = |tag: &http::HeaderValue| {
+            let mut asked = request(Method::GET, PATH);
+            asked.headers_mut().insert("if-none-match", tag.clone());
+            asked
+        };
+        let same = desk.ask(known(&tag)).await;
+        assert_eq!((same.status.as_u16(), same.body.len()), (304, 0));
+        change();
+        let other = desk.ask(known(&tag)).await;
+        assert_eq!(other.status, StatusCode::OK);
+        tag = other.headers["etag"].clone();
+    }
+}
+
+#[tokio::test]
+async fn a_platform_narrows_and_an_unknown_parameter_is_refused() {
+    let desk = Desk::new().await;
+    let none = desk.get("/api/social/catalog?platform=none-such").await;
+    assert_eq!(cells(&none), [Value::Null; 0]);
+    let long = "x".repeat(201);
+    for wrong in ["colour=red".to_owned(), format!("platform={long}")] {
+        let got = desk.get(&format!("{PATH}?{wrong}")).await;
+        got.error(400, "invalid_request");
+    }
+}
+
+/// The document says of a cell exactly what cells have.
+#[tokio::test]
+async fn every_cell_is_as_the_document_says() {
+    let desk = Desk::new().await;
+    desk.stall.sell(&priced());
+    let document = desk.get("/openapi.json").await.json();
+    let schema = &document["components"]["schemas"]["SocialCell"];
+    let all = cells(&desk.get(PATH).await);
+    assert!(all.len() > 2);
+    for cell in &all {
+        fits(cell, schema);
+        for param in cell["params"].as_array().unwrap() {
+            fits(param, &schema["properties"]["params"]["items"]);
+        }
+    }
+}
+
+fn fits(value: &Value, schema: &Value) {
+    let object = value.as_object().unwrap();
+    let properties = schema["properties"].as_object().unwrap();
+    for name in schema["required"].as_array().unwrap() {
+        assert!(
+            object.contains_key(name.as_str().unwrap()),
+            "{value} lacks {name}"
+        );
+    }
+    for (name, part) in object {
+        let known = properties
+            .get(name)
+            .unwrap_or_else(|| panic!("{name}: {value}"));
+        let word = match part {
+            Value::Null => "null",
+            Value::Bool(_) => "boolean",
+            Value::Number(number) if known["type"] == "number" || number.is_f64() => "number",
+            Value::Number(_) if known["type"] == json!(["number", "null"]) => "number",
+            Value::Number(_) => "integer",
+            Value::String(_) => "string",
+            Value::Array(_) => "array",
+            Value::Object(_) => "object",
+        };
+        let types = &known["type"];
+        let listed = types
+            .as_array()
+            .is_some_and(|list| list.contains(&json!(word)));
+        assert!(listed || *types == word, "{name} is {word}: {types}");
+        if let Some(words) = known["enum"].as_array() {
+            assert!(words.contains(part), "{name}: {part}");
+        }
+    }
+}

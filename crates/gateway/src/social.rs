@@ -1,0 +1,24 @@
+//! Social data: one question to one platform, charged when it is answered with data.
+//!
+//! The order of a call is `calling.rs`; what may be asked and what an answer means is crate `social`.
+
+mod calling;
+mod counter;
+mod delivering;
+mod folder;
+mod pages;
+mod quoting;
+mod settings;
+mod source;
+mod wanted;
+
+pub(crate) use self::counter::Counter;
+pub(crate) use self::folder::Look;
+pub(crate) use self::quoting::pair_of;
+pub(crate) use self::settings::Crowds;
+pub use self::settings::SocialSettings;
+
+/// The word of these endpoints in a key's list and in the usage log.
+pub(crate) const WORD: &str = "social";
+/// What channels of a data source speak.
+pub(crate) const FORMAT: &str = "social_data";

@@ -1,0 +1,344 @@
+//! Many pages by one request: `GET …/{capability}/pages`. Every page is a call of its own, with its own
+//! id and its own charge; the cursor of each platform is carried from one to the next. The first page
+//! decides how the request is answered, and a last line says why there are no more.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use http::{HeaderMap, HeaderName, HeaderValue, Response};
+use serde_json::{Map, Value, json};
+use tokio::sync::{mpsc, oneshot};
+use trunkline_social::{Asked, Found, Next, fingerprint, next, page_line};
+use trunkline_terms::Money;
+
+use super::calling::Bought;
+use super::delivering::Out;
+use super::wanted::Wanted;
+use crate::caller::Caller;
+use crate::calling::Head;
+use crate::edge::Watch;
+use crate::fault::{Fault, Kind};
+use crate::gateway::Gateway;
+use crate::reply::{Answered, Handed, HandedBody, Reply, set_warnings};
+use crate::story::Story;
+
+/// Pages of one request at most.
+const MAX_PAGES: u64 = 1_000;
+/// Pages where nothing is said.
+const DEFAULT_PAGES: u64 = 10;
+/// How often one page is asked for while its platform is busy, and the longest wait before that.
+const BUSY_TRIES: u32 = 3;
+const BUSY_WAIT: Duration = Duration::from_secs(10);
+const MAX_PAGES_PARAM: &str = "max_pages";
+const MAX_USD_PARAM: &str = "max_usd";
+
+/// How far it goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Bounds {
+    pages: u64,
+    usd: Option<Money>,
+}
+
+/// What has been delivered.
+#[derive(Debug, Default)]
+struct Sofar {
+    pages: u64,
+    charged: Money,
+    seen: Vec<[u8; 32]>,
+}
+
+/// Why there are no more pages.
+enum Stop {
+    /// The platform has no more.
+    End,
+    /// The platform repeats itself.
+    Repeated,
+    MaxPages,
+    MaxUsd,
+    /// The next page could not be had.
+    Failed(Fault),
+}
+
+impl Gateway {
+    /// Answers `GET /v1/social/{platform}/{capability}/pages`.
+    pub(crate) async fn social_pages(
+        &self,
+        story: &Arc<Story>,
+        caller: Caller,
+        pair: (&str, &str),
+        (query, headers): (&str, &HeaderMap),
+        watch: Watch,
+    ) -> Result<Answered, Fault> {
+        let account = caller.account.id;
+        let (bounds, query) = bounds(query)?;
+        let asked = (story.id, caller);
+        let wanted = self.want_social(asked, pair, &query, headers).await?;
+        if !wanted.asked.cell.has_pages() {
+            let route = wanted.asked.cell.route();
+            let text = format!("{route} has one page; call it without /pages");
+            return Err(Fault::new(Kind::NotFound, text));
+        }
+        wanted.check_max_cost(bounds.usd, MAX_USD_PARAM)?;
+        let place = self.place(account, 0)?;
+        let (head, answer) = oneshot::channel();
+        let (gateway, story) = (self.clone(), Arc::clone(story));
+        self.inner.tasks.spawn(Box::pin(async move {
+            gateway
+                .turn_pages(wanted, bounds, &story, head, watch)
+                .await;
+            drop(place);
+        }));
+        answer.await.unwrap_or_else(|_| Err(Fault::unavailable()))
+    }
+
+    async fn turn_pages(
+        &self,
+        mut wanted: Wanted,
+        bounds: Bounds,
+        story: &Story,
+        head: Head,
+        watch: Watch,
+    ) {
+        let (pieces, coming) = mpsc::channel(1);
+        let out = Out {
+            pieces,
+            watch,
+            patience: self.inner.settings.reader_wait,
+        };
+        let mut head = Some((head, coming));
+        let mut sofar = Sofar::default();
+        loop {
+            let (bought, page) = match self.page(&mut wanted, story, &out.watch).await {
+                Ok(Some(bought)) => bought,
+                Ok(None) => return,
+                Err(fault) => match head.take() {
+                    Some((head, _)) => return drop(head.send(Err(fault))),
+                    None => return broken(&out, &sofar, fault, &wanted.asked).await,
+                },
+            };
+            let print = fingerprint(&wanted.asked, &bought.found);
+            let line = line(&wanted, &bought, &sofar);
+            let opened = match head.take() {
+                Some((head, coming)) => head.send(Ok(opened(&wanted, coming))).is_ok(),
+                None => true,
+            };
+            let handed = opened && out.hand(line).await;
+            self.close(&wanted, &page, bought.charged, handed).await;
+            if !handed {
+                return;
+            }
+            sofar.pages = sofar.pages.saturating_add(1);
+            sofar.charged = sofar
+                .charged
+                .checked_add(bought.charged)
+                .unwrap_or(Money::MAX);
+            let repeated = sofar.seen.contains(&print);
+            sofar.seen.push(print);
+            let (stop, following) = follows(&wanted, &bought.found, &sofar, (repeated, bounds));
+            if let Some(stop) = stop {
+                return end(&out, &sofar, stop, following.as_ref()).await;
+            }
+            let Some(following) = following else { return };
+            wanted.asked = following;
+            wanted.id = self.request_id();
+        }
+    }
+
+    /// One page. A busy platform is waited for, a little; each try is a call of its own.
+    async fn page(
+        &self,
+        wanted: &mut Wanted,
+        story: &Story,
+        watch: &Watch,
+    ) -> Result<Option<(Bought, Story)>, Fault> {
+        let mut tries = 0_u32;
+        loop {
+            tries = tries.saturating_add(1);
+            let page = story.page(wanted.id, &wanted.asked.cell.model);
+            let wait = match self.buy(wanted, &page, watch).await {
+                Ok(bought) => return Ok(bought.map(|bought| (bought, page))),
+                Err(fault) if is_busy(&fault) && tries < BUSY_TRIES => {
+                    Duration::from_secs(fault.retry_after.unwrap_or(1)).min(BUSY_WAIT)
+                }
+                Err(fault) => return Err(fault),
+            };
+            tokio::time::sleep(wait).await;
+            if watch.is_gone() {
+                return Ok(None);
+            }
+            wanted.id = self.request_id();
+        }
+    }
+}
+
+fn is_busy(fault: &Fault) -> bool {
+    fault
+        .extras
+        .get("reason")
+        .is_some_and(|reason| reason == "busy")
+}
+
+/// Why it stops behind a page, if it does, and the question that would follow.
+fn follows(
+    wanted: &Wanted,
+    found: &Found,
+    sofar: &Sofar,
+    (repeated, bounds): (bool, Bounds),
+) -> (Option<Stop>, Option<Asked>) {
+    let following = match next(&wanted.asked, found) {
+        Next::End => return (Some(Stop::End), None),
+        Next::Again => return (Some(Stop::Repeated), None),
+        Next::Page(_) if repeated => return (Some(Stop::Repeated), None),
+        Next::Page(following) => following,
+    };
+    let after = sofar
+        .charged
+        .checked_add(wanted.price)
+        .unwrap_or(Money::MAX);
+    let stop = if sofar.pages >= bounds.pages {
+        Some(Stop::MaxPages)
+    } else if bounds.usd.is_some_and(|most| after > most) {
+        Some(Stop::MaxUsd)
+    } else {
+        None
+    };
+    (stop, Some(following))
+}
+
+/// One page as a line.
+fn line(wanted: &Wanted, bought: &Bought, sofar: &Sofar) -> Bytes {
+    let cell = &wanted.asked.cell;
+    let about = [
+        ("page", Value::from(sofar.pages.saturating_add(1))),
+        ("request_id", Value::from(wanted.id.to_string())),
+        ("cost_usd", Value::from(bought.charged.to_string())),
+    ];
+    Bytes::from(page_line(cell, &bought.found, &about))
+}
+
+/// A page behind the first could not be had. One that is empty is how platforms that count their pages
+/// say that there are no more.
+async fn broken(out: &Out, sofar: &Sofar, fault: Fault, asked: &Asked) {
+    let (stop, following) = if fault.kind == Kind::SocialNoResult {
+        (Stop::End, None)
+    } else {
+        (Stop::Failed(fault), Some(asked))
+    };
+    end(out, sofar, stop, following).await;
+}
+
+/// The last line: how many pages there were, what they cost, why there are no more, and how to go on.
+async fn end(out: &Out, sofar: &Sofar, stop: Stop, following: Option<&Asked>) {
+    let (reason, fault) = match stop {
+        Stop::End => ("end", None),
+        Stop::Repeated => ("repeated_page", None),
+        Stop::MaxPages => ("max_pages", None),
+        Stop::MaxUsd => ("max_usd", None),
+        Stop::Failed(fault) => ("error", Some(fault)),
+    };
+    let following = following.map(|asked| {
+        let given = asked.given();
+        let given = given.map(|(param, value)| (param.name.clone(), Value::from(value)));
+        given.collect::<Map<String, Value>>()
+    });
+    let error = fault.map(|fault| {
+        json!({
+            "code": fault.kind.code(),
+            "message": fault.message,
+            "retryable": fault.kind.is_retryable(),
+            "retry_after": fault.retry_after,
+            "charged": false,
+        })
+    });
+    let line = json!({
+        "object": "social.end",
+        "reason": reason,
+        "pages": sofar.pages,
+        "cost_usd": sofar.charged.to_string(),
+        "next": following,
+        "error": error,
+    });
+    out.hand(Bytes::from(format!("{line}\n"))).await;
+}
+
+fn opened(wanted: &Wanted, coming: mpsc::Receiver<Handed>) -> Answered {
+    let mut answer = Response::new(Reply::Handed(HandedBody::open(coming)));
+    let headers = answer.headers_mut();
+    let lines = HeaderValue::from_static("application/x-ndjson; charset=utf-8");
+    headers.insert(CONTENT_TYPE, lines);
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    let buffering = HeaderName::from_static("x-accel-buffering");
+    headers.insert(buffering, HeaderValue::from_static("no"));
+    set_warnings(headers, &wanted.warnings);
+    answer
+}
+
+/// The bounds of a query, and the rest of it.
+fn bounds(query: &str) -> Result<(Bounds, String), Fault> {
+    let mut bounds = Bounds {
+        pages: DEFAULT_PAGES,
+        usd: None,
+    };
+    let (mut rest, mut seen) = (Vec::new(), Vec::new());
+    for part in query.split('&') {
+        let (name, value) = part.split_once('=').unwrap_or((part, ""));
+        if name != MAX_PAGES_PARAM && name != MAX_USD_PARAM {
+            rest.push(part);
+            continue;
+        }
+        let wrong = |code, text: String| Err(Fault::new(Kind::Invalid(code), text).at(name));
+        if seen.contains(&name) {
+            return wrong("repeated_parameter", format!("`{name}` is given twice"));
+        }
+        seen.push(name);
+        if name == MAX_PAGES_PARAM {
+            let pages: Option<u64> = value.parse().ok();
+            match pages.filter(|pages| (1..=MAX_PAGES).contains(pages)) {
+                Some(pages) => bounds.pages = pages,
+                None => {
+                    let text = format!("`{name}` must be a number from 1 to {MAX_PAGES}");
+                    return wrong("invalid_parameter_value", text);
+                }
+            }
+        } else {
+            let usd: Option<Money> = value.parse().ok();
+            match usd.filter(|usd| !usd.is_negative()) {
+                Some(usd) => bounds.usd = Some(usd),
+                None => {
+                    let text = format!("`{name}` must be an amount such as 0.50");
+                    return wrong("invalid_parameter_value", text);
+                }
+            }
+        }
+    }
+    Ok((bounds, rest.join("&")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bounds_of_a_query_are_taken_out_of_it() {
+        let (found, rest) = bounds("keyword=a&max_pages=3&cursor=1&max_usd=0.5").unwrap();
+        let usd = Some("0.5".parse().unwrap());
+        assert_eq!(found, Bounds { pages: 3, usd });
+        assert_eq!(rest, "keyword=a&cursor=1");
+        let (found, rest) = bounds("").unwrap();
+        let pages = DEFAULT_PAGES;
+        assert_eq!(found, Bounds { pages, usd: None });
+        assert_eq!(rest, "");
+        for (query, code) in [
+            ("max_pages=0", "invalid_parameter_value"),
+            ("max_pages=1001", "invalid_parameter_value"),
+            ("max_pages=", "invalid_parameter_value"),
+            ("max_usd=-1", "invalid_parameter_value"),
+            ("max_usd=much", "invalid_parameter_value"),
+            ("max_usd=1&max_usd=1", "repeated_parameter"),
+        ] {
+            assert_eq!(bounds(query).unwrap_err().kind.code(), code, "{query}");
+        }
+    }
+}

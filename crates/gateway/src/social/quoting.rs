@@ -1,0 +1,112 @@
+//! A quote for a call: the same checks and the same price, and nothing moves.
+
+use http::{HeaderMap, StatusCode};
+use serde_json::{Value, json};
+use trunkline_catalog::PriceClass;
+
+use super::WORD;
+use super::wanted::{Wanted, quoted_body};
+use crate::caller::Caller;
+use crate::fault::{Fault, Kind};
+use crate::gateway::Gateway;
+use crate::locking::{Lock, QUOTE_SECONDS, body_hash};
+use crate::reply::{Answered, json as answer};
+
+/// Where the calls are.
+const PREFIX: &str = "/v1/social/";
+
+/// The platform and the capability of an endpoint, if it is one of these.
+pub(crate) fn pair_of(endpoint: &str) -> Option<(&str, &str)> {
+    let rest = endpoint.strip_prefix(PREFIX);
+    let rest = rest.or_else(|| endpoint.strip_prefix("social/"))?;
+    rest.split_once('/')
+}
+
+impl Gateway {
+    /// Quotes a call whose parameters stand in a JSON object.
+    pub(crate) async fn quote_social(
+        &self,
+        caller: Caller,
+        headers: &HeaderMap,
+        pair: (&str, &str),
+        params: &str,
+    ) -> Result<Answered, Fault> {
+        let query = query_of(params)?;
+        let (at, revision) = (self.inner.now(), self.inner.shelf.get().revision);
+        let asked = (self.request_id(), caller);
+        let wanted = Box::pin(self.want_social(asked, pair, &query, headers)).await?;
+        let hash = body_hash(quoted_body(&wanted.asked).as_bytes());
+        let lock = Lock {
+            revision,
+            at: at.micros(),
+            group: wanted.sale.group.clone(),
+            body: hash.ok_or_else(Fault::unavailable)?,
+        };
+        let id = self.seal_quote(wanted.caller.account.id, WORD, &lock)?;
+        Ok(answer(
+            StatusCode::OK,
+            &shown(&wanted, (&id, lock.ends().seconds())),
+        ))
+    }
+}
+
+/// The parameters as a query. A list gives its name several times, as a query would.
+fn query_of(params: &str) -> Result<String, Fault> {
+    let wrong =
+        |text: &str| Fault::new(Kind::Invalid("invalid_request"), text.to_owned()).at("body");
+    let params: Value = serde_json::from_str(params).map_err(|_| wrong("not JSON"))?;
+    let Value::Object(params) = params else {
+        return Err(wrong(
+            "write the parameters as a JSON object of names and values",
+        ));
+    };
+    let mut pairs = Vec::new();
+    for (name, value) in &params {
+        let text = match value {
+            Value::String(text) => text.clone(),
+            Value::Number(number) => number.to_string(),
+            Value::Bool(flag) => flag.to_string(),
+            Value::Null | Value::Array(_) | Value::Object(_) => {
+                let text = format!("`{name}` is no text, number or boolean");
+                return Err(Fault::new(Kind::Invalid("invalid_parameter_type"), text).at(name));
+            }
+        };
+        let escape = |text: &str| {
+            percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC)
+                .to_string()
+        };
+        pairs.push(format!("{}={}", escape(name), escape(&text)));
+    }
+    Ok(pairs.join("&"))
+}
+
+fn shown(wanted: &Wanted, (id, ends): (&str, i64)) -> Value {
+    let price = wanted.price.to_string();
+    json!({
+        "id": id,
+        "object": "quote",
+        "expires_at": ends,
+        "valid_seconds": QUOTE_SECONDS,
+        "endpoint": wanted.asked.cell.route(),
+        "model": wanted.asked.cell.model,
+        "group": wanted.sale.group,
+        "prices": match wanted.class {
+            PriceClass::Standard => "standard",
+            PriceClass::Paid => "paid",
+        },
+        "pricing_version": wanted.sale.version.to_string(),
+        "billing_unit": wanted.sale.model.list().billing_unit(),
+        "exact": true,
+        "price_usd": price,
+        "minimum_usd": "0",
+        "expected_usd": price,
+        "maximum_usd": price,
+        "expected_basis": "exact",
+        "reserved_usd": price,
+        "tier": wanted.tier,
+        "rate": wanted.sale.rate.to_string(),
+        "units": { "per_call": 1 },
+        "fields": wanted.report,
+        "warnings": wanted.warnings,
+    })
+}

@@ -1,0 +1,50 @@
+//! How much of social data is asked for at once, and in a day.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Limits of social data.
+#[derive(Debug, Clone)]
+pub struct SocialSettings {
+    /// Calls that are charged in a day (UTC), of all callers together.
+    pub daily_capacity: i64,
+    /// Calls to one platform that this node has under way.
+    pub at_once_per_platform: usize,
+    /// Longest wait for the source.
+    pub wait: Duration,
+    /// Largest answer of the source.
+    pub max_answer_bytes: usize,
+    /// The operator's own platform files, which add one or replace one.
+    pub cells: Option<PathBuf>,
+}
+
+impl Default for SocialSettings {
+    fn default() -> Self {
+        Self {
+            daily_capacity: 1_000_000,
+            at_once_per_platform: 64,
+            wait: Duration::from_secs(60),
+            max_answer_bytes: 16_000_000,
+            cells: None,
+        }
+    }
+}
+
+/// Room for calls to each platform. There are as many entries as platforms.
+#[derive(Debug, Default)]
+pub(crate) struct Crowds(Mutex<HashMap<String, Arc<Semaphore>>>);
+
+impl Crowds {
+    /// A place among the calls to a platform; none if it is crowded.
+    pub(crate) fn enter(&self, platform: &str, most: usize) -> Option<OwnedSemaphorePermit> {
+        let mut crowds = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let crowd = crowds
+            .entry(platform.to_owned())
+            .or_insert_with(|| Arc::new(Semaphore::new(most)));
+        Arc::clone(crowd).try_acquire_owned().ok()
+    }
+}

@@ -1,0 +1,192 @@
+//! A call that may be made: its key, its pair, its account, its cell, its parameters and its price were
+//! looked at, in this order. Nothing has moved yet.
+
+use http::HeaderMap;
+use serde_json::{Map, Value, json};
+use trunkline_catalog::{Attributes, PriceClass, Report, Sale, Situation, quote};
+use trunkline_ledger::desk;
+use trunkline_social::{Asked, Cell, Refusal, check};
+use trunkline_terms::{Bucket, Moment, Money, RequestId, Units, Usage};
+
+use super::WORD;
+use crate::caller::Caller;
+use crate::fault::{Fault, Kind};
+use crate::fields::trapped;
+use crate::gateway::Gateway;
+use crate::locking::QUOTE_HEADER;
+
+/// A call with its price.
+#[derive(Debug, Clone)]
+pub(super) struct Wanted {
+    pub(super) id: RequestId,
+    pub(super) caller: Caller,
+    pub(super) asked: Asked,
+    pub(super) sale: Sale,
+    pub(super) price: Money,
+    pub(super) units: Units,
+    pub(super) tier: String,
+    pub(super) class: PriceClass,
+    /// What becomes of the parameters.
+    pub(super) report: Report,
+    pub(super) warnings: Vec<std::borrow::Cow<'static, str>>,
+}
+
+impl Gateway {
+    /// Looks at everything that can be looked at before money moves.
+    pub(super) async fn want_social(
+        &self,
+        (id, caller): (RequestId, Caller),
+        (platform, capability): (&str, &str),
+        query: &str,
+        headers: &HeaderMap,
+    ) -> Result<Wanted, Fault> {
+        caller.check_endpoint(WORD)?;
+        check_platform(&caller, platform)?;
+        let model = format!("social-{platform}-{capability}");
+        if !caller.may_use(&model) {
+            let text = format!("this API key may not use {}", shown(&model));
+            return Err(Fault::new(Kind::ModelNotAllowed, text));
+        }
+        let counter = self.inner.counter.get();
+        let cell = counter.cells.get(platform, capability).ok_or_else(|| {
+            let pair = shown(&format!("{platform}/{capability}"));
+            let text = format!("there is no {pair}; the catalog lists every pair");
+            Fault::new(Kind::NotFound, text)
+        })?;
+        self.check_topped_up(&caller).await?;
+        // What has no price for this caller is listed as paused, and so answered as paused.
+        let shelf = self.inner.shelf.get();
+        let is_sold = shelf.book.sale(&cell.model, caller.group()).is_ok();
+        if counter.is_paused(cell) || !is_sold {
+            return Err(paused(cell));
+        }
+        let asked = check(cell, query).map_err(refused)?;
+        let mut report = Report::default();
+        asked.notes().into_iter().for_each(|note| report.say(note));
+        let strict = headers.get("trunkline-strict");
+        let strict = strict.is_some_and(|value| value == "true");
+        if (strict || caller.key.policy.fields().strict)
+            && let Some(note) = report.first_trap()
+        {
+            return Err(trapped(note));
+        }
+        // The key's rules hold whatever a quote says.
+        let mut offered = (caller.sale(&shelf.book, &cell.model)?, self.inner.now());
+        if let Some(quote) = headers.get(QUOTE_HEADER) {
+            let body = quoted_body(&asked);
+            let what = (WORD, cell.model.as_str(), body.as_bytes());
+            // In a box: few calls bring one.
+            offered = Box::pin(self.locked(quote, &caller, what)).await?;
+        }
+        price_social((id, caller), asked, offered, report)
+    }
+
+    /// An account that never topped up is refused. Memory may be a second behind; who has just topped
+    /// up is not sent away for that.
+    async fn check_topped_up(&self, caller: &Caller) -> Result<(), Fault> {
+        if caller.account.topped_up_at.is_some() {
+            return Ok(());
+        }
+        match desk::balance(&self.inner.data, caller.account.id).await {
+            Ok(Some(balance)) if balance.topped_up => Ok(()),
+            Ok(_) => Err(never_topped_up()),
+            Err(_) => Err(Fault::unavailable()),
+        }
+    }
+}
+
+/// Under the prices and the clock that it was offered.
+fn price_social(
+    (id, caller): (RequestId, Caller),
+    asked: Asked,
+    (sale, at): (Sale, Moment),
+    report: Report,
+) -> Result<Wanted, Fault> {
+    let unpriceable = |why: String| {
+        let text = format!("{:?} has no price for a call: {why}", asked.cell.model);
+        Fault::new(Kind::Rule("unpriceable".to_owned()), text)
+    };
+    let usage = Usage::unknown().with(Bucket::Calls, 1);
+    let unit = sale.model.list().billing_unit();
+    let units = usage
+        .billed(unit)
+        .map_err(|error| unpriceable(error.to_string()))?;
+    let class = match caller.account.topped_up_at {
+        Some(_) => PriceClass::Paid,
+        None => PriceClass::Standard,
+    };
+    let situation = Situation {
+        attributes: &Attributes::default(),
+        at,
+    };
+    let priced = quote(sale.offer(), class, &units, situation)
+        .map_err(|error| unpriceable(error.to_string()))?;
+    let (price, tier) = (priced.total, priced.tier.to_owned());
+    Ok(Wanted {
+        id,
+        caller,
+        warnings: report.codes().cloned().collect(),
+        report,
+        class,
+        price,
+        tier,
+        units,
+        sale,
+        asked,
+    })
+}
+
+/// What a quote is for, as JSON: the pair and what was given.
+pub(super) fn quoted_body(asked: &Asked) -> String {
+    let given = asked.given();
+    let given = given.map(|(param, value)| (param.name.clone(), Value::from(value)));
+    let given: Map<String, Value> = given.collect();
+    json!({ "model": asked.cell.model, "params": given }).to_string()
+}
+
+impl Wanted {
+    /// The caller's own limit for this call.
+    pub(super) fn check_max_cost(&self, most: Option<Money>, name: &str) -> Result<(), Fault> {
+        let Some(most) = most.filter(|most| self.price > *most) else {
+            return Ok(());
+        };
+        let price = self.price;
+        let text = format!("this call costs {price} USD, and `{name}` allows {most}");
+        Err(Fault::new(Kind::MaxCostExceeded, text).with_money("required_usd", price))
+    }
+}
+
+fn check_platform(caller: &Caller, platform: &str) -> Result<(), Fault> {
+    match &caller.key.policy.fields().platforms {
+        Some(allowed) if !allowed.iter().any(|word| word == platform) => Err(Fault::new(
+            Kind::EndpointNotAllowed,
+            format!("this API key may ask {}", allowed.join(", ")),
+        )),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// What a caller has written, as far as it is repeated to it.
+fn shown(text: &str) -> String {
+    text.chars().take(64).collect()
+}
+
+pub(super) fn never_topped_up() -> Fault {
+    let text = "social data is for accounts with a completed top-up, and trial credit does not pay \
+                for it; top up and try again; nothing was charged";
+    Fault::new(Kind::NeverToppedUp, text)
+}
+
+fn paused(cell: &Cell) -> Fault {
+    let text = format!(
+        "{} is paused, as the catalog says; nothing was charged",
+        cell.route()
+    );
+    Fault::new(Kind::SocialPaused, text)
+}
+
+fn refused(refusal: Refusal) -> Fault {
+    let mut fault = Fault::new(Kind::Invalid(refusal.code), refusal.message);
+    fault.param = refusal.param;
+    fault
+}

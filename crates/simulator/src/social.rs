@@ -1,0 +1,247 @@
+//! The source of social data, `TikHub`: a hundred paths below `/api/v1/` that give platforms' own
+//! answers in one envelope. What the paths are is data (`crates/simulator/social`); what is checked,
+//! in which order, and what can go wrong is here.
+
+mod account;
+mod answer;
+mod data;
+mod paging;
+mod params;
+mod rows;
+mod state;
+mod template;
+mod wishes;
+
+use std::time::Duration;
+
+use http::{Method, Response};
+use serde_json::{Value, json};
+
+use crate::clock;
+use crate::fault::Fault;
+use crate::headers;
+use crate::played::{Cut, MAX_HANG, Played};
+use crate::server::Read;
+use crate::truth::MAX_KEPT_BODY;
+use answer::{Context, Reply};
+use params::Asked;
+use rows::Row;
+use wishes::Wishes;
+
+pub(crate) use state::Social;
+pub use state::{SocialCall, SocialSettings};
+pub use wishes::SocialFault;
+
+const ROOT: &str = "/api/v1/";
+const RETRY: &str = "Request failed. Please retry.";
+
+/// What becomes of a request.
+enum Outcome {
+    Say(Reply),
+    Hang,
+    Close,
+}
+
+/// What was decided, and what the record says of it.
+struct Decided {
+    outcome: Outcome,
+    fault: Option<SocialFault>,
+    marker: Option<String>,
+    slow_millis: u32,
+}
+
+pub(crate) fn owns(path: &str) -> bool {
+    path.starts_with(ROOT)
+}
+
+pub(crate) async fn serve(mut read: Read) -> Result<Response<Played>, Cut> {
+    let path = read.parts.uri.path().to_owned();
+    let request_id = read.house.uuid("social", read.number);
+    if let Some(reply) = account::answer(&read, &path) {
+        return Ok(reply.send(read, &request_id));
+    }
+    let row = match rows::at(&path) {
+        Ok(row) => row.filter(|_| !read.house.social.is_retired(&path)),
+        Err(error) => {
+            return Ok(Reply::json(500, &json!({ "detail": error })).send(read, &request_id));
+        }
+    };
+    let Some(row) = row else {
+        return Ok(Reply::no_such_path().send(read, &request_id));
+    };
+    let query = read.parts.uri.query().unwrap_or("").to_owned();
+    let asked = if row.method == Method::POST {
+        Asked::from_body(&read.body, &row.params)
+    } else {
+        Asked::from_query(&query, &row.params)
+    };
+    let decided = decide(
+        &read,
+        row,
+        asked.as_ref().map_err(|(asked, why)| (asked, why)),
+    );
+    let asked = asked.unwrap_or_else(|(asked, _)| asked);
+    note(&read, row, query, asked, &decided);
+    if decided.slow_millis > 0 {
+        tokio::time::sleep(Duration::from_millis(decided.slow_millis.into())).await;
+    }
+    match decided.outcome {
+        Outcome::Say(reply) => Ok(reply.send(read, &request_id)),
+        Outcome::Hang => {
+            tokio::time::sleep(MAX_HANG).await;
+            read.watch.end(false);
+            Err(Cut)
+        }
+        Outcome::Close => {
+            read.watch.end(false);
+            Err(Cut)
+        }
+    }
+}
+
+/// The order is `FastAPI`'s: path and method, who asks, how often, the form of the parameters; then
+/// what they mean.
+fn decide(read: &Read, row: &Row, asked: Result<&Asked, (&Asked, &Value)>) -> Decided {
+    let received = asked.unwrap_or_else(|(asked, _)| asked);
+    let context = Context::new(read, &row.path, received);
+    if read.parts.method != row.method {
+        return Decided::refused(Reply::wrong_method());
+    }
+    if read.key.is_empty() || !read.house.accepts(&read.key) {
+        return Decided::refused(context.refused(401, "Invalid or missing API token."));
+    }
+    if !read.house.social.may_ask(&read.key, clock::now_micros()) {
+        return Decided::refused(context.limited(1));
+    }
+    if let Err((_, complaints)) = asked {
+        return Decided::refused(Reply::invalid(complaints));
+    }
+    let strange = |(name, value): &(&String, &String)| {
+        let mut params = row.params.iter();
+        params.any(|param| param.name == **name && !param.knows(value))
+    };
+    if let Some((name, _)) = received.values.iter().find(strange) {
+        let message = format!("{name} has no such value.");
+        return Decided::refused(context.refused(400, &message));
+    }
+    let is_given = |name: &String| !received.text(name).is_empty();
+    if !row.one_of.is_empty() && !row.one_of.iter().any(is_given) {
+        let message = format!("One of {} is needed.", row.one_of.join(", "));
+        return Decided::refused(context.refused(400, &message));
+    }
+    let texts = received.received.iter().map(|(_, value)| value.as_str());
+    let wishes = match Wishes::read(texts) {
+        Ok(wishes) => wishes,
+        Err(error) => {
+            let message = format!("simulator_directive: {}", error.0);
+            return Decided::refused(context.refused(400, &message));
+        }
+    };
+    wished(read, row, received, &context, wishes)
+}
+
+/// Carries the wish or the rule out, or answers well.
+fn wished(read: &Read, row: &Row, asked: &Asked, context: &Context<'_>, wishes: Wishes) -> Decided {
+    let planned = || read.house.plans().strike_social(&row.path, &read.key);
+    let fault = wishes.fault.or_else(planned);
+    let mut slow_millis = wishes.slow_millis;
+    if let Some(SocialFault::Slow { millis }) = fault {
+        slow_millis = millis;
+    }
+    if fault == Some(SocialFault::Retire) {
+        read.house.social.retire(&row.path);
+    }
+    let outcome = match fault {
+        Some(SocialFault::Hang) => Outcome::Hang,
+        Some(SocialFault::Close) => Outcome::Close,
+        Some(SocialFault::Status(422)) => {
+            let complaint = json!({ "type": "value_error", "loc": ["query", "wish"],
+                "msg": "Value error, as it was wished for", "input": null });
+            Outcome::Say(Reply::invalid(&json!([complaint])))
+        }
+        Some(SocialFault::Status(status)) => Outcome::Say(context.refused(status, RETRY)),
+        Some(SocialFault::Flat400) => Outcome::Say(context.refused_flat(400, RETRY)),
+        Some(SocialFault::NoItem) => Outcome::Say(context.refused(404, "There is no such item.")),
+        Some(SocialFault::NoPath | SocialFault::Retire) => Outcome::Say(Reply::no_such_path()),
+        Some(SocialFault::RateLimited { retry_after_secs }) => {
+            Outcome::Say(context.limited(retry_after_secs))
+        }
+        Some(SocialFault::Marker) => {
+            let message = "TikHub: the upstream at https://api.tikhub.io/api/v1 refused \
+                           Authorization: Bearer tikhub-secret-token-0123456789";
+            Outcome::Say(context.refused(502, message))
+        }
+        Some(SocialFault::Html) => Outcome::Say(Reply::page()),
+        Some(SocialFault::Code400In200) => Outcome::Say(context.bad_under_ok()),
+        Some(
+            SocialFault::Empty
+            | SocialFault::Null
+            | SocialFault::Inner
+            | SocialFault::NoCode
+            | SocialFault::NoData
+            | SocialFault::Scalar
+            | SocialFault::Array
+            | SocialFault::Cut
+            | SocialFault::Big
+            | SocialFault::SamePage
+            | SocialFault::Slow { .. },
+        )
+        | None => Outcome::Say(data::told(row, asked, context, fault)),
+    };
+    Decided {
+        outcome,
+        fault: fault.or((slow_millis > 0).then_some(SocialFault::Slow {
+            millis: slow_millis,
+        })),
+        marker: wishes.marker,
+        slow_millis,
+    }
+}
+
+/// Writes a call down, before anything is sent of it.
+fn note(read: &Read, row: &Row, query: String, asked: Asked, decided: &Decided) {
+    let status = match &decided.outcome {
+        Outcome::Say(reply) => reply.status,
+        Outcome::Hang | Outcome::Close => 0,
+    };
+    read.watch.entry().note(|served| {
+        served.model.clone_from(&row.path);
+        served.marker.clone_from(&decided.marker);
+        served.fault = decided.fault.map(Fault::Social);
+    });
+    let is_billed = status == 200;
+    read.house.social.keep(SocialCall {
+        number: read.number,
+        method: read.parts.method.to_string(),
+        path: row.path.clone(),
+        query,
+        body: if read.body.len() <= MAX_KEPT_BODY {
+            String::from_utf8_lossy(&read.body).into_owned()
+        } else {
+            String::new()
+        },
+        params: asked.received,
+        key: headers::last_four(&read.key),
+        marker: decided.marker.clone(),
+        fault: decided.fault,
+        status,
+        is_billed,
+        cost_micros: if is_billed { row.price_micros } else { 0 },
+    });
+}
+
+// === impl Decided ===
+
+impl Decided {
+    fn refused(reply: Reply) -> Self {
+        Self {
+            outcome: Outcome::Say(reply),
+            fault: None,
+            marker: None,
+            slow_millis: 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,103 @@
+//! `data` of an answer: the page that was asked for in the platform's own shape, as whole as a fault
+//! leaves it.
+
+use serde_json::{Value, json};
+
+use super::answer::{Context, Reply};
+use super::paging::{self, TOTAL, Turn};
+use super::params::Asked;
+use super::rows::{PAGE_ITEMS, Row};
+use super::template::Telling;
+use super::wishes::SocialFault;
+
+/// An answer with data, as whole as the fault leaves it.
+pub(super) fn told(
+    row: &Row,
+    asked: &Asked,
+    context: &Context<'_>,
+    fault: Option<SocialFault>,
+) -> Reply {
+    let turn = match paging::turn(row, asked) {
+        Ok(turn) => turn,
+        Err(why) => return context.refused(400, why.0),
+    };
+    let data = filled(row, asked, turn, fault);
+    match fault {
+        Some(SocialFault::NoCode) => {
+            let mut fields = context.envelope(data);
+            fields.remove("code");
+            Reply::json(200, &Value::Object(fields))
+        }
+        Some(SocialFault::NoData) => {
+            let mut fields = context.envelope(data);
+            fields.remove("data");
+            Reply::json(200, &Value::Object(fields))
+        }
+        Some(SocialFault::Big) => context.big(data),
+        Some(SocialFault::Cut) => context.good(data).cut(),
+        Some(_) | None => context.good(data),
+    }
+}
+
+/// `data`, with the platform's own fields.
+pub(super) fn filled(row: &Row, asked: &Asked, turn: Turn, fault: Option<SocialFault>) -> Value {
+    if fault == Some(SocialFault::Scalar) {
+        return json!(7);
+    }
+    let is_same = fault == Some(SocialFault::SamePage);
+    let turn = if is_same {
+        Turn {
+            page: 1,
+            from: 0,
+            ..turn
+        }
+    } else {
+        turn
+    };
+    let total = match (&row.page, fault) {
+        (_, Some(SocialFault::Empty | SocialFault::Null)) => 0,
+        (Some(_), _) => TOTAL,
+        (None, _) => row.size,
+    };
+    let end = turn.from.saturating_add(PAGE_ITEMS).min(total);
+    let has_more = (is_same && row.page.is_some()) || end < total;
+    let shape = row.shape(&asked.values);
+    let mut telling = Telling {
+        asked,
+        seed: turn.seed,
+        page: turn.page,
+        total,
+        count: end.saturating_sub(turn.from),
+        offset: end,
+        has_more,
+        next: match &row.page {
+            Some(paging) => paging.next(row, turn, has_more),
+            None => Value::from(""),
+        },
+        items: Value::Null,
+        item: Value::Null,
+        index: turn.from,
+    };
+    if fault == Some(SocialFault::Inner) {
+        return row.inner.fill(&telling);
+    }
+    let mut items = Vec::new();
+    for index in turn.from..end {
+        telling.index = index;
+        items.push(shape.item.fill(&telling));
+    }
+    telling.index = turn.from;
+    match fault {
+        Some(SocialFault::Array) => return Value::Array(items),
+        Some(SocialFault::Null) => {}
+        Some(SocialFault::Empty) => {
+            telling.items = json!([]);
+            telling.item = json!({});
+        }
+        Some(_) | None => {
+            telling.item = items.first().cloned().unwrap_or(Value::Null);
+            telling.items = Value::Array(items);
+        }
+    }
+    shape.data.fill(&telling)
+}

@@ -1,0 +1,142 @@
+//! What the source's answer means. A status alone says little: a good one may hold nothing, and a bad
+//! one may be about the item, about our account there, or about a path that is gone.
+
+use serde_json::Value;
+
+use crate::cell::{Cell, On400};
+use crate::json::{at, elements, is_empty, members, towards};
+
+/// The codes inside an envelope that mark a success.
+const SUCCESS: [i64; 2] = [200, 0];
+
+/// What an answer comes to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// Data, to be delivered and charged.
+    Data(Found),
+    /// The platform has nothing for these parameters.
+    Nothing,
+    /// The source failed, or answered without data; why, for the log.
+    Failed(&'static str),
+    /// The source wants a pause.
+    Busy,
+    /// The source minds the operator's account there: its status.
+    Account(u16),
+    /// The source does not have this path any more.
+    Gone,
+}
+
+/// Data of a platform: a JSON object, as the source sent it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    pub(crate) object: String,
+}
+
+// === impl Found ===
+
+impl Found {
+    /// The object, to the letter as it came.
+    #[must_use]
+    pub fn json(&self) -> &str {
+        &self.object
+    }
+}
+
+/// Reads an answer.
+#[must_use]
+pub fn read(cell: &Cell, status: u16, body: &[u8]) -> Verdict {
+    let text = std::str::from_utf8(body).unwrap_or_default();
+    match status {
+        200 => opened(cell, text),
+        401..=403 => Verdict::Account(status),
+        404 => not_there(text),
+        429 => Verdict::Busy,
+        400 | 410 => match cell.on_400 {
+            On400::NotFound => Verdict::Nothing,
+            On400::TryAgain => Verdict::Failed("refused"),
+        },
+        405..=499 => Verdict::Failed("misunderstood"),
+        500..=599 => Verdict::Failed("failed"),
+        _ => Verdict::Failed("strange"),
+    }
+}
+
+fn opened(cell: &Cell, text: &str) -> Verdict {
+    let Some(envelope) = members(text) else {
+        return Verdict::Failed("unreadable");
+    };
+    let code = envelope.get("code").map(|raw| raw.get());
+    let code: Option<i64> = code.and_then(|raw| serde_json::from_str(raw).ok());
+    if !code.is_some_and(|code| SUCCESS.contains(&code)) {
+        return Verdict::Failed("no success marker");
+    }
+    match envelope.get("data") {
+        None => Verdict::Failed("no data"),
+        Some(data) => found(cell, data.get()),
+    }
+}
+
+/// Data that are something, as an object.
+fn found(cell: &Cell, data: &str) -> Verdict {
+    if is_empty(data) {
+        return Verdict::Nothing;
+    }
+    let object = match data.as_bytes().first() {
+        Some(b'{') if has_something(cell, data) => data.to_owned(),
+        Some(b'{') => return Verdict::Nothing,
+        Some(b'[') => format!("{{\"items\":{data}}}"),
+        Some(_) | None => format!("{{\"value\":{data}}}"),
+    };
+    Verdict::Data(Found { object })
+}
+
+/// The cell's rule. Where the answer has none of the places that the rule names, it has a shape that we
+/// do not know, and is something if anything in it holds more than one value.
+fn has_something(cell: &Cell, data: &str) -> bool {
+    for inner in &cell.inner {
+        let Some(raw) = at(data, &inner.at) else {
+            continue;
+        };
+        let value: Option<Value> = serde_json::from_str(raw).ok();
+        if !value.is_some_and(|value| inner.is.contains(&value)) {
+            return false;
+        }
+    }
+    let pointers = cell.some_of.iter();
+    let places = pointers.filter_map(|pointer| towards(data, pointer));
+    let mut known = false;
+    for place in places {
+        known = true;
+        if !is_empty(place) {
+            return true;
+        }
+    }
+    if known {
+        return false;
+    }
+    let holds = |raw: &str| matches!(raw.as_bytes().first(), Some(b'{' | b'[')) && !is_empty(raw);
+    members(data).is_some_and(|members| members.values().any(|raw| holds(raw.get())))
+}
+
+/// An item that is not there is told as an object with its route; a path that is gone by two words.
+fn not_there(text: &str) -> Verdict {
+    let Some(body) = members(text) else {
+        return Verdict::Failed("not found by somebody on the way");
+    };
+    let detail = body.get("detail").map(|raw| raw.get());
+    match detail.map(serde_json::from_str::<Value>) {
+        Some(Ok(Value::String(words))) if words == "Not Found" => Verdict::Gone,
+        Some(Ok(Value::Object(_))) => Verdict::Nothing,
+        None if body.contains_key("router") => Verdict::Nothing,
+        Some(_) | None => Verdict::Failed("not found without a word"),
+    }
+}
+
+/// The list that a page consists of: the first place of the rule that is a list with something in it.
+pub(crate) fn items<'a>(cell: &Cell, data: &'a str) -> Option<Vec<&'a str>> {
+    let places = cell.some_of.iter().filter_map(|pointer| at(data, pointer));
+    let lists = places.chain(at(data, "/items")).filter_map(elements);
+    let mut filled = lists.filter(|list| !list.is_empty());
+    let list = filled.next()?;
+    Some(list.into_iter().map(|raw| raw.get()).collect())
+}

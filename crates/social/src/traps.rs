@@ -1,0 +1,88 @@
+//! Where a parameter does not do what its writer may think. What has no effect is a trap, which strict
+//! mode refuses; the rest is only told.
+
+use trunkline_catalog::{Fate, Note};
+
+use crate::cell::{Param, Step};
+use crate::check::Asked;
+
+/// The code of a parameter that does nothing.
+const NO_EFFECT: &str = "no_effect";
+/// The code of an offset that does not page.
+const CURSOR_NOT_OFFSET: &str = "cursor_not_offset";
+/// The code of a page that is asked for without all that names it.
+const PAGE_TOKEN_INCOMPLETE: &str = "page_token_incomplete";
+/// The code of an id that dies soon.
+const SHORT_LIVED: &str = "short_lived_id";
+
+pub(crate) fn notes(asked: &Asked) -> Vec<Note> {
+    let mut notes = Vec::new();
+    for (param, value) in asked.given() {
+        if value.is_empty() {
+            continue;
+        }
+        let note = without_effect(asked, param, value)
+            .or_else(|| not_all_of_a_page(asked, param, value))
+            .or_else(|| dies_soon(param));
+        notes.push(note.unwrap_or_else(|| Note::read(&param.name)));
+    }
+    notes
+}
+
+fn given<'a>(asked: &'a Asked, name: &str) -> Option<&'a str> {
+    asked.value(name).filter(|value| !value.is_empty())
+}
+
+fn without_effect(asked: &Asked, param: &Param, value: &str) -> Option<Note> {
+    let told = |code: &'static str, why: String| Note::told(&param.name, Fate::Ignored, code, why);
+    let traps = &param.traps;
+    if let Some(why) = &traps.no_effect {
+        let note = told(NO_EFFECT, why.clone());
+        return Some(note.with_fix(format!("leave `{}` out", param.name)));
+    }
+    if let Some(other) = traps
+        .beside
+        .iter()
+        .find(|name| given(asked, name).is_some())
+    {
+        let note = told(NO_EFFECT, format!("`{other}` is given and goes before it"));
+        return Some(note.with_fix(format!("leave out `{}` or `{other}`", param.name)));
+    }
+    let other = traps.without.as_deref()?;
+    let above = value.parse().is_ok_and(|number: i64| number > 0);
+    if !above || given(asked, other).is_some() {
+        return None;
+    }
+    let why = format!("alone it does not page: without `{other}` the first page comes again");
+    let fix = format!("pass `{other}` of the page before");
+    Some(told(CURSOR_NOT_OFFSET, why).with_fix(fix))
+}
+
+/// Paging by this parameter needs others too.
+fn not_all_of_a_page(asked: &Asked, param: &Param, value: &str) -> Option<Note> {
+    let mut others = param.traps.pages_with.iter();
+    let lacking = others.find(|name| given(asked, name).is_none())?;
+    let steps = asked
+        .cell
+        .paging
+        .as_ref()
+        .and_then(|paging| paging.step.as_ref());
+    let first = steps.filter(|step: &&Step| step.param == param.name);
+    let first = first.map_or(0, |step| step.first);
+    if value.parse().is_ok_and(|number: i64| number <= first) {
+        return None;
+    }
+    let why = format!("a further page also needs `{lacking}`; the first may come again");
+    let fix = format!(
+        "pass `{lacking}` of the first answer, or call {}/pages",
+        asked.cell.route()
+    );
+    Some(Note::told(&param.name, Fate::Read, PAGE_TOKEN_INCOMPLETE, why).with_fix(fix))
+}
+
+fn dies_soon(param: &Param) -> Option<Note> {
+    param.traps.short_lived.then(|| {
+        let why = "values of this kind are good for a short time after the search that gave them";
+        Note::told(&param.name, Fate::Read, SHORT_LIVED, why)
+    })
+}

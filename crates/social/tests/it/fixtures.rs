@@ -1,0 +1,124 @@
+//! Answers of the source, one file a cell: pages that follow each other, and one that is empty.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+use trunkline_social::{Asked, Cell, Cells, Next, Verdict, check, fingerprint, next, read};
+
+type Pages = BTreeMap<String, Box<RawValue>>;
+
+fn fixture(cell: &Cell) -> Pages {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let name = format!("{}.json", cell.capability.word());
+    let path = folder.join(&cell.platform.key).join(name);
+    #[expect(clippy::disallowed_methods, reason = "a fixture")]
+    let text = std::fs::read_to_string(&path)
+        .unwrap_or_else(|_| panic!("there is no file {}", path.display()));
+    serde_json::from_str(&text).unwrap()
+}
+
+/// The question that every required parameter's example makes.
+fn asked(cell: &Arc<Cell>) -> Asked {
+    let of_groups = cell.require_one_of.iter().filter_map(|group| group.first());
+    let required = cell.params.iter().filter(|param| param.required);
+    let names = required.map(|param| &param.name).chain(of_groups);
+    let pairs: Vec<String> = names
+        .map(|name| {
+            let example = cell.param(name).unwrap().example.as_ref().unwrap();
+            let text = example
+                .as_str()
+                .map_or_else(|| example.to_string(), str::to_owned);
+            let text = text
+                .replace('%', "%25")
+                .replace('&', "%26")
+                .replace('+', "%2B");
+            format!("{name}={}", text.replace('#', "%23"))
+        })
+        .collect();
+    check(cell, &pairs.join("&")).unwrap()
+}
+
+fn enveloped(data: &str) -> Vec<u8> {
+    format!(r#"{{"code":200,"router":"/x","data":{data}}}"#).into_bytes()
+}
+
+// covers: D-7-SOC-30, D-7-SOC-31
+#[test]
+fn every_cell_reads_its_pages_and_finds_nothing_in_an_empty_answer() {
+    let (mut cells, mut pages) = (0, 0);
+    for cell in Cells::builtin().unwrap().all() {
+        let fixture = fixture(cell);
+        let name = &cell.model;
+        let empty = fixture["empty"].get();
+        assert_eq!(
+            read(cell, 200, &enveloped(empty)),
+            Verdict::Nothing,
+            "{name}"
+        );
+        assert_eq!(
+            read(cell, 200, &enveloped("null")),
+            Verdict::Nothing,
+            "{name}"
+        );
+        let mut now = asked(cell);
+        let mut prints = Vec::new();
+        for number in 1..=3 {
+            let Some(data) = fixture.get(&format!("page_{number}")) else {
+                assert!(number > 1, "{name} has no first page");
+                assert!(
+                    !cell.has_pages(),
+                    "{name} has pages, and no fixture of them"
+                );
+                break;
+            };
+            let Verdict::Data(found) = read(cell, 200, &enveloped(data.get())) else {
+                panic!(
+                    "{name} page {number}: {:?}",
+                    read(cell, 200, &enveloped(data.get()))
+                );
+            };
+            // To the letter: large integers keep every digit.
+            assert_eq!(found.json(), data.get());
+            let print = fingerprint(&now, &found);
+            assert!(
+                !prints.contains(&print),
+                "{name} page {number} looks like another"
+            );
+            prints.push(print);
+            pages += 1;
+            match next(&now, &found) {
+                Next::Page(following) if number < 3 => now = following,
+                Next::End if number == 3 || !cell.has_pages() => {}
+                other @ (Next::Page(_) | Next::End | Next::Again) => {
+                    panic!("{name} page {number}: {other:?}")
+                }
+            }
+        }
+        cells += 1;
+    }
+    println!("{cells} cells, {pages} pages");
+    assert!(
+        cells >= 101,
+        "those of the specification, and whatever was added"
+    );
+}
+
+#[test]
+fn the_same_page_again_has_the_same_print_and_names_itself() {
+    let cells = Cells::builtin().unwrap();
+    let cell = cells.get("douyin", "search").unwrap();
+    let asked = check(cell, "keyword=a&cursor=10").unwrap();
+    let data = r#"{"status_code":0,"data":[{"id":1}],"cursor":10,"has_more":1,"extra":{"now":1}}"#;
+    let later = data.replace("\"now\":1", "\"now\":2");
+    let found = |data: &str| {
+        let Verdict::Data(found) = read(cell, 200, &enveloped(data)) else {
+            panic!("{data}");
+        };
+        found
+    };
+    let (one, other) = (found(data), found(&later));
+    assert_eq!(fingerprint(&asked, &one), fingerprint(&asked, &other));
+    assert_eq!(next(&asked, &one), Next::Again);
+}

@@ -1,0 +1,213 @@
+//! The files of `cells/` say what the specification says, cell by cell.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use trunkline_social::{Cell, Cells, Kind, Param, catalog_cell};
+use trunkline_terms::Money;
+
+const SPEC: &str = include_str!("../spec.tsv");
+/// Platforms that the specification names, P1 and those that follow.
+const PLATFORMS: u32 = 20;
+
+/// One parameter as the specification has it.
+#[derive(Debug, PartialEq)]
+struct Wanted {
+    name: String,
+    kind: char,
+    required: bool,
+    default: Option<String>,
+    max: Option<i64>,
+    chars: Option<(usize, usize)>,
+}
+
+fn rows() -> impl Iterator<Item = Vec<&'static str>> {
+    let lines = SPEC.lines().filter(|line| !line.starts_with('#'));
+    lines.map(|line| line.split('\t').collect())
+}
+
+fn wanted(text: &str) -> Wanted {
+    let (name, rest) = text.split_once(':').unwrap();
+    let after = |mark: char| {
+        let (_, behind) = rest.split_once(mark)?;
+        let ends = behind.find(['=', '<', '#']).unwrap_or(behind.len());
+        Some(behind[..ends].to_owned())
+    };
+    let chars = after('#').map(|text| {
+        let (least, most) = text.split_once('-').unwrap();
+        (least.parse().unwrap(), most.parse().unwrap())
+    });
+    Wanted {
+        name: name.to_owned(),
+        kind: rest.chars().next().unwrap(),
+        required: rest.contains('*'),
+        default: after('='),
+        max: after('<').map(|text| text.parse().unwrap()),
+        chars,
+    }
+}
+
+fn found(param: &Param) -> Wanted {
+    let text = |value: &Value| {
+        value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned)
+    };
+    let limits = param.limits;
+    Wanted {
+        name: param.name.clone(),
+        kind: match param.kind {
+            Kind::Text => 's',
+            Kind::Integer => 'i',
+            Kind::Boolean => 'b',
+            Kind::IntegerOrWord(_) => 'w',
+        },
+        required: param.required,
+        default: param.default.as_ref().map(text),
+        max: limits.max,
+        chars: limits.min_chars.zip(limits.max_chars),
+    }
+}
+
+fn by_label(cells: &Cells) -> BTreeMap<(String, String), &Cell> {
+    let named = |cell: &Cell| {
+        (
+            cell.platform.label.clone(),
+            cell.capability.word().to_owned(),
+        )
+    };
+    of_spec(cells).map(|cell| (named(cell), &**cell)).collect()
+}
+
+/// The cells of the platforms that the specification names; others may be added.
+fn of_spec(cells: &Cells) -> impl Iterator<Item = &Arc<Cell>> {
+    let number = |cell: &Cell| cell.platform.label.trim_start_matches('P').parse::<u32>();
+    cells
+        .all()
+        .filter(move |cell| number(cell).unwrap() <= PLATFORMS)
+}
+
+// covers: S-4-02, S-4-03, S-4-04, D-4-68, D-4-69, D-7-SOC-34, D-7-SOC-35, D-7-SOC-36
+// covers: D-7-SOC-37, D-7-SOC-38, D-7-SOC-39, D-7-SOC-40, D-7-SOC-41
+#[test]
+fn every_cell_is_what_the_specification_says_and_there_are_no_others() {
+    let cells = Cells::builtin().unwrap();
+    let found_cells = by_label(&cells);
+    let mut count = 0;
+    for row in rows() {
+        let [id, label, capability, price, params] = row.as_slice() else {
+            panic!("{row:?}");
+        };
+        let key = ((*label).to_owned(), (*capability).to_owned());
+        let cell = found_cells.get(&key).unwrap_or_else(|| panic!("{id}"));
+        let published: Option<Money> = (*price != "-").then(|| price.parse().unwrap());
+        assert_eq!(cell.price, published, "{id}");
+        let mut groups = Vec::new();
+        let mut all = Vec::new();
+        for part in params.split(' ').filter(|part| *part != "-") {
+            match part
+                .strip_prefix('[')
+                .and_then(|part| part.strip_suffix(']'))
+            {
+                Some(group) => {
+                    let members: Vec<Wanted> = group.split('|').map(wanted).collect();
+                    groups.push(
+                        members
+                            .iter()
+                            .map(|one| one.name.clone())
+                            .collect::<Vec<_>>(),
+                    );
+                    all.extend(members);
+                }
+                None => all.push(wanted(part)),
+            }
+        }
+        assert_eq!(cell.require_one_of, groups, "{id}");
+        let is: Vec<Wanted> = cell.params.iter().map(found).collect();
+        assert_eq!(is, all, "{id}");
+        count += 1;
+    }
+    println!("{count} cells");
+    assert_eq!(count, 101);
+    assert_eq!(found_cells.len(), count);
+    let unpriced = of_spec(&cells).filter(|cell| cell.price.is_none()).count();
+    assert_eq!(unpriced, 26);
+    let labels: Vec<String> = (1..=PLATFORMS).map(|number| format!("P{number}")).collect();
+    let mut seen: Vec<&str> = Vec::new();
+    for cell in of_spec(&cells) {
+        let lower = |letter: char| letter.is_ascii_lowercase() || "_0123456789".contains(letter);
+        assert!(
+            cell.platform.key.chars().all(lower),
+            "{}",
+            cell.platform.key
+        );
+        if seen.last() != Some(&cell.platform.label.as_str()) {
+            seen.push(&cell.platform.label);
+        }
+    }
+    assert_eq!(seen, labels);
+}
+
+/// Whether a text has Chinese in it.
+fn is_chinese(text: &str) -> bool {
+    text.chars()
+        .any(|letter| ('\u{4e00}'..='\u{9fff}').contains(&letter))
+}
+
+// covers: S-2.2-02, S-2.2-03, S-2.2-04, S-2.2-05, S-2.2-06, S-2.2-07, S-2.2-08, S-2.2-09, S-2.2-10
+// covers: S-2.2-11, S-2.2-12, S-2.2-13, S-2.2-14, S-2.2-15, S-2.2-16, S-2.2-17, S-2.2-18, S-2.2-19
+// covers: D-7-SOC-28
+#[test]
+fn a_cell_of_the_catalog_has_every_field_and_its_descriptions_are_in_two_languages() {
+    for cell in Cells::builtin().unwrap().all() {
+        let price = cell.price;
+        let shown: Value = serde_json::from_str(&catalog_cell(cell, price, false)).unwrap();
+        let (platform, capability) = (&cell.platform.key, cell.capability.word());
+        assert_eq!(shown["platform"], json!(platform));
+        assert_eq!(shown["capability"], json!(capability));
+        assert_eq!(
+            shown["model"],
+            json!(format!("social-{platform}-{capability}"))
+        );
+        assert_eq!(shown["method"], json!("GET"));
+        assert_eq!(
+            shown["path"],
+            json!(format!("/v1/social/{platform}/{capability}"))
+        );
+        assert_eq!(shown["unit"], json!("call"));
+        let text = price.map(|price| price.to_string());
+        let number = text.map_or(Value::Null, |text| serde_json::from_str(&text).unwrap());
+        assert_eq!(shown["price_usd"], number);
+        let status = if price.is_some() {
+            "available"
+        } else {
+            "paused"
+        };
+        assert_eq!(shown["status"], json!(status));
+        let has_groups = !cell.require_one_of.is_empty();
+        assert_eq!(shown.get("require_one_of").is_some(), has_groups);
+        if has_groups {
+            assert_eq!(shown["require_one_of"], json!(cell.require_one_of));
+        }
+        let params = shown["params"].as_array().unwrap();
+        assert_eq!(params.len(), cell.params.len());
+        for (shown, param) in params.iter().zip(&cell.params) {
+            assert_eq!(shown["name"], json!(param.name));
+            let word = shown["type"].as_str().unwrap();
+            assert!(["string", "integer", "boolean"].contains(&word));
+            assert!(!matches!(param.kind, Kind::IntegerOrWord(_)) || word == "string");
+            assert_eq!(shown["required"], json!(param.required));
+            assert_eq!(shown.get("default"), param.default.as_ref());
+            assert_eq!(shown.get("example"), param.example.as_ref());
+            let text = shown["description"].as_str().unwrap();
+            let english = text.chars().filter(char::is_ascii_alphabetic).count();
+            assert!(
+                is_chinese(text) && english > 5,
+                "{platform} {capability}: {text}"
+            );
+        }
+        let shown: Value = serde_json::from_str(&catalog_cell(cell, price, true)).unwrap();
+        assert_eq!(shown["status"], json!("paused"));
+    }
+}

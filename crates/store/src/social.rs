@@ -1,0 +1,277 @@
+//! Cells of social data that are not sold for now, and what happened to them. Which cells there are is
+//! not known here: a cell is named by its platform and its capability.
+
+use sqlx::postgres::PgRow;
+use sqlx::{PgConnection, Row as _};
+use trunkline_db::{DbError, Tx, from_sql_time, revision};
+use trunkline_terms::Moment;
+
+use crate::bounds;
+
+/// The topic whose numbers the events carry.
+pub const TOPIC: &str = "social";
+/// Most pauses that are read: far above what all platforms together can have.
+pub const MAX_PAUSES: i64 = 10_000;
+/// Events that a list shows at most.
+pub const EVENTS_MAX_ROWS: i64 = 1_000;
+
+/// Who says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// A person.
+    Operator,
+    /// A node that found the path of the data source gone.
+    Gateway,
+}
+
+/// What happened to a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    /// It is not sold any more.
+    Paused,
+    /// It is sold again.
+    Resumed,
+}
+
+/// A cell that is not sold for now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pause {
+    /// The platform's key.
+    pub platform: String,
+    /// The capability's word.
+    pub capability: String,
+    /// Why.
+    pub reason: String,
+    /// Who says so.
+    pub by: By,
+    /// Since when, by the database's clock.
+    pub paused_at: Moment,
+}
+
+/// Something that happened to a cell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// Its number in the topic.
+    pub number: i64,
+    /// When, by the database's clock.
+    pub at: Moment,
+    /// The platform's key.
+    pub platform: String,
+    /// The capability's word.
+    pub capability: String,
+    /// What.
+    pub what: What,
+    /// Why.
+    pub reason: String,
+    /// Who says so.
+    pub by: By,
+}
+
+/// All pauses, by platform and capability. At most [`MAX_PAUSES`].
+///
+/// Whoever follows them asks for the topic's number first and for this after, and so never has pauses
+/// that are older than their number.
+pub async fn paused(connection: &mut PgConnection) -> Result<Vec<Pause>, DbError> {
+    let rows = sqlx::query(
+        "SELECT platform, capability, reason, said_by, paused_at FROM app.social_pause
+         ORDER BY platform, capability LIMIT $1",
+    )
+    .bind(MAX_PAUSES)
+    .fetch_all(connection)
+    .await?;
+    rows.iter().map(Pause::of_row).collect()
+}
+
+/// Takes a cell off sale. The first reason stays: false, and nothing written, if it is paused already.
+/// A long reason is cut, with a mark. A node that knows it to be paused should not call this for every
+/// refusal: the writers of a topic take turns.
+pub async fn pause(
+    tx: &mut Tx,
+    platform: &str,
+    capability: &str,
+    reason: &str,
+    by: By,
+) -> Result<bool, DbError> {
+    if is_paused(tx, platform, capability).await? {
+        return Ok(false);
+    }
+    let number = revision::bump(tx, TOPIC).await?;
+    let reason = bounds::reason(reason);
+    // Somebody may have been first while we waited for the number.
+    let written = sqlx::query(
+        "INSERT INTO app.social_pause (platform, capability, reason, said_by, revision)
+         VALUES ($1, $2, $3, $4, $5) ON CONFLICT (platform, capability) DO NOTHING",
+    )
+    .bind(platform)
+    .bind(capability)
+    .bind(&reason)
+    .bind(by.word())
+    .bind(number)
+    .execute(&mut **tx)
+    .await?;
+    if written.rows_affected() == 0 {
+        return Ok(false);
+    }
+    note(
+        tx,
+        number,
+        (platform, capability),
+        What::Paused,
+        (&reason, by),
+    )
+    .await?;
+    Ok(true)
+}
+
+/// Sells a cell again. False, and nothing written, if it is not paused.
+pub async fn resume(
+    tx: &mut Tx,
+    platform: &str,
+    capability: &str,
+    reason: &str,
+    by: By,
+) -> Result<bool, DbError> {
+    if !is_paused(tx, platform, capability).await? {
+        return Ok(false);
+    }
+    let number = revision::bump(tx, TOPIC).await?;
+    let gone = sqlx::query("DELETE FROM app.social_pause WHERE platform = $1 AND capability = $2")
+        .bind(platform)
+        .bind(capability)
+        .execute(&mut **tx)
+        .await?;
+    if gone.rows_affected() == 0 {
+        return Ok(false);
+    }
+    let reason = bounds::reason(reason);
+    note(
+        tx,
+        number,
+        (platform, capability),
+        What::Resumed,
+        (&reason, by),
+    )
+    .await?;
+    Ok(true)
+}
+
+/// The latest events, newest first; at most [`EVENTS_MAX_ROWS`].
+pub async fn events(connection: &mut PgConnection, limit: i64) -> Result<Vec<Event>, DbError> {
+    let rows = sqlx::query(
+        "SELECT revision, at, platform, capability, what, reason, said_by FROM app.social_event
+         ORDER BY revision DESC LIMIT $1",
+    )
+    .bind(limit.clamp(1, EVENTS_MAX_ROWS))
+    .fetch_all(connection)
+    .await?;
+    rows.iter().map(Event::of_row).collect()
+}
+
+async fn is_paused(tx: &mut Tx, platform: &str, capability: &str) -> Result<bool, DbError> {
+    let is_paused = sqlx::query_scalar(
+        "SELECT EXISTS (SELECT FROM app.social_pause WHERE platform = $1 AND capability = $2)",
+    )
+    .bind(platform)
+    .bind(capability)
+    .fetch_one(&mut **tx)
+    .await?;
+    Ok(is_paused)
+}
+
+async fn note(
+    tx: &mut Tx,
+    number: i64,
+    (platform, capability): (&str, &str),
+    what: What,
+    (reason, by): (&str, By),
+) -> Result<(), DbError> {
+    sqlx::query(
+        "INSERT INTO app.social_event (revision, platform, capability, what, reason, said_by)
+         VALUES ($1, $2, $3, $4, $5, $6)",
+    )
+    .bind(number)
+    .bind(platform)
+    .bind(capability)
+    .bind(what.word())
+    .bind(reason)
+    .bind(by.word())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+// === impl By ===
+
+impl By {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Operator, Self::Gateway];
+
+    /// The word for it, the table's too.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Operator => "operator",
+            Self::Gateway => "gateway",
+        }
+    }
+
+    fn of_row(row: &PgRow) -> Result<Self, DbError> {
+        let word: &str = row.try_get("said_by")?;
+        let known = Self::ALL.into_iter().find(|by| by.word() == word);
+        known.ok_or_else(|| wrong("nobody knows who paused or resumed a cell"))
+    }
+}
+
+// === impl What ===
+
+impl What {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Paused, Self::Resumed];
+
+    /// The word for it, the table's too.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Paused => "paused",
+            Self::Resumed => "resumed",
+        }
+    }
+
+    fn of_row(row: &PgRow) -> Result<Self, DbError> {
+        let word: &str = row.try_get("what")?;
+        let known = Self::ALL.into_iter().find(|what| what.word() == word);
+        known.ok_or_else(|| wrong("nobody knows what happened to a cell"))
+    }
+}
+
+// === impl Pause, Event ===
+
+impl Pause {
+    fn of_row(row: &PgRow) -> Result<Self, DbError> {
+        Ok(Self {
+            platform: row.try_get("platform")?,
+            capability: row.try_get("capability")?,
+            reason: row.try_get("reason")?,
+            by: By::of_row(row)?,
+            paused_at: from_sql_time(row.try_get("paused_at")?),
+        })
+    }
+}
+
+impl Event {
+    fn of_row(row: &PgRow) -> Result<Self, DbError> {
+        Ok(Self {
+            number: row.try_get("revision")?,
+            at: from_sql_time(row.try_get("at")?),
+            platform: row.try_get("platform")?,
+            capability: row.try_get("capability")?,
+            what: What::of_row(row)?,
+            reason: row.try_get("reason")?,
+            by: By::of_row(row)?,
+        })
+    }
+}
+
+fn wrong(what: &str) -> DbError {
+    DbError::from(sqlx::Error::Decode(what.into()))
+}

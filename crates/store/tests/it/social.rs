@@ -1,0 +1,244 @@
+//! Pauses of social data: who may make them, what is noted, and how nodes find out.
+
+use trunkline_db::{Database, DbError, Role, revision};
+use trunkline_store::bounds::REASON_MAX_CHARACTERS;
+use trunkline_store::social::{self, By, EVENTS_MAX_ROWS, Event, Pause, What};
+
+use crate::house::House;
+
+async fn pause(database: &Database, capability: &str, reason: &str, by: By) -> bool {
+    let mut tx = database.begin().await.unwrap();
+    let done = social::pause(&mut tx, "douyin", capability, reason, by).await;
+    tx.finish(done).await.unwrap()
+}
+
+async fn resume(database: &Database, capability: &str, reason: &str) -> Result<bool, DbError> {
+    let mut tx = database.begin().await.unwrap();
+    let done = social::resume(&mut tx, "douyin", capability, reason, By::Operator).await;
+    tx.finish(done).await
+}
+
+async fn paused(database: &Database) -> Vec<Pause> {
+    let mut session = database.session().await.unwrap();
+    social::paused(&mut session).await.unwrap()
+}
+
+async fn events(database: &Database, limit: i64) -> Vec<Event> {
+    let mut session = database.session().await.unwrap();
+    social::events(&mut session, limit).await.unwrap()
+}
+
+async fn number(database: &Database) -> i64 {
+    let mut session = database.session().await.unwrap();
+    revision::current(&mut session, social::TOPIC)
+        .await
+        .unwrap()
+}
+
+/// Rows of a view that must have none.
+async fn found_by_audit(house: &House, view: &str) -> i64 {
+    let audit = house.db.connect(Role::Audit).await;
+    let mut session = audit.session().await.unwrap();
+    let text = sqlx::AssertSqlSafe(format!("SELECT count(*) FROM app.{view}"));
+    sqlx::query_scalar(text)
+        .fetch_one(&mut *session)
+        .await
+        .unwrap()
+}
+
+#[tokio::test]
+async fn a_pause_holds_until_a_person_ends_it_and_both_are_events_with_numbers() {
+    let house = House::new().await;
+    let data = house.db.connect(Role::Data).await;
+    assert!(pause(&data, "search", "its path is gone", By::Gateway).await);
+    assert!(pause(&house.console, "post", "a dispute", By::Operator).await);
+    let held = paused(&data).await;
+    let shown: Vec<_> = held
+        .iter()
+        .map(|one| (one.capability.as_str(), one.reason.as_str(), one.by))
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            ("post", "a dispute", By::Operator),
+            ("search", "its path is gone", By::Gateway)
+        ],
+        "in one order on every host"
+    );
+    assert!(
+        resume(&house.console, "search", "it is back")
+            .await
+            .unwrap()
+    );
+    assert_eq!(paused(&data).await, held[..1]);
+    let told = events(&data, 10).await;
+    let shown: Vec<_> = told
+        .iter()
+        .map(|one| (one.number, one.what, one.reason.as_str(), one.by))
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            (3, What::Resumed, "it is back", By::Operator),
+            (2, What::Paused, "a dispute", By::Operator),
+            (1, What::Paused, "its path is gone", By::Gateway),
+        ]
+    );
+    assert_eq!(told[1].at, held[0].paused_at);
+    assert_eq!(
+        (told[0].platform.as_str(), told[0].capability.as_str()),
+        ("douyin", "search")
+    );
+    assert_eq!(events(&data, 1).await, told[..1]);
+    assert_eq!(events(&data, 0).await, told[..1], "one at least");
+    assert_eq!(number(&data).await, 3);
+    assert_eq!(
+        found_by_audit(&house, "audit_pause_and_event_disagree").await,
+        0
+    );
+}
+
+#[tokio::test]
+async fn the_first_reason_stays_and_what_changes_nothing_takes_no_number() {
+    let house = House::new().await;
+    assert!(!resume(&house.console, "search", "").await.unwrap());
+    assert_eq!(number(&house.console).await, 0);
+    assert!(pause(&house.console, "search", "first", By::Operator).await);
+    assert!(!pause(&house.console, "search", "second", By::Gateway).await);
+    assert_eq!(paused(&house.console).await[0].reason, "first");
+    assert_eq!(number(&house.console).await, 1);
+    assert_eq!(events(&house.console, 10).await.len(), 1);
+    let long = "x".repeat(REASON_MAX_CHARACTERS + 1);
+    assert!(resume(&house.console, "search", &long).await.unwrap());
+    assert!(pause(&house.console, "search", " \n", By::Operator).await);
+    let told = events(&house.console, 2).await;
+    assert_eq!(told[0].reason, "no reason was given");
+    assert_eq!(told[1].reason.chars().count(), REASON_MAX_CHARACTERS);
+    assert!(told[1].reason.ends_with('…'));
+}
+
+#[tokio::test]
+async fn of_two_who_pause_at_once_one_does() {
+    let house = House::new().await;
+    let data = house.db.connect(Role::Data).await;
+    let (one, two) = tokio::join!(
+        pause(&data, "search", "one", By::Gateway),
+        pause(&house.console, "search", "two", By::Operator)
+    );
+    assert!(one != two, "{one} {two}");
+    assert_eq!(events(&data, 10).await.len(), 1);
+    assert_eq!(
+        found_by_audit(&house, "audit_pause_and_event_disagree").await,
+        0
+    );
+}
+
+#[tokio::test]
+async fn a_node_may_pause_and_not_resume_and_nobody_edits() {
+    let house = House::new().await;
+    let data = house.db.connect(Role::Data).await;
+    pause(&data, "search", "gone", By::Gateway).await;
+    let refused = resume(&data, "search", "").await.unwrap_err();
+    let DbError::Refused { cause, .. } = &refused else {
+        panic!("{refused}");
+    };
+    assert_eq!(cause.code.as_deref(), Some("42501"), "{refused}");
+    for (database, statement) in [
+        (&data, "DELETE FROM app.social_pause"),
+        (&data, "UPDATE app.social_pause SET reason = 'x'"),
+        (&house.console, "UPDATE app.social_pause SET reason = 'x'"),
+        (&house.console, "UPDATE app.social_event SET reason = 'x'"),
+        (&house.console, "DELETE FROM app.social_event"),
+        (&house.console, "TRUNCATE app.social_event"),
+    ] {
+        let refused = house.say(database, statement).await;
+        let Err(DbError::Refused { cause, .. }) = refused else {
+            panic!("{statement}: {refused:?}");
+        };
+        assert_eq!(cause.code.as_deref(), Some("42501"), "{statement}");
+    }
+    let owner = house.db.owner().await;
+    for statement in [
+        "UPDATE app.social_pause SET reason = 'x'",
+        "DELETE FROM app.social_event",
+    ] {
+        let refused = house.say(&owner, statement).await;
+        assert!(
+            refused.is_err(),
+            "the trigger stops the owner too: {statement}"
+        );
+    }
+    assert_eq!(paused(&data).await.len(), 1);
+}
+
+#[tokio::test]
+async fn the_audit_finds_a_pause_without_its_event_and_a_number_that_nobody_gave() {
+    let house = House::new().await;
+    let forged = "INSERT INTO app.social_pause (platform, capability, reason, said_by, revision)
+        VALUES ('douyin', 'search', 'x', 'operator', 7)";
+    house.say(&house.console, forged).await.unwrap();
+    for view in ["audit_pause_and_event_disagree", "audit_number_never_given"] {
+        assert_eq!(found_by_audit(&house, view).await, 1, "{view}");
+    }
+    let event =
+        "INSERT INTO app.social_event (revision, platform, capability, what, reason, said_by)
+        VALUES (8, 'zhihu', 'post', 'paused', 'x', 'gateway')";
+    house.say(&house.console, event).await.unwrap();
+    let disagree = found_by_audit(&house, "audit_pause_and_event_disagree").await;
+    assert_eq!(disagree, 2, "paused by its event, sold by its row");
+}
+
+#[tokio::test]
+async fn the_tables_end_where_the_code_says() {
+    let house = House::new().await;
+    let reason = |characters: usize| format!("repeat('ü', {characters})");
+    let [last, first] = [REASON_MAX_CHARACTERS, REASON_MAX_CHARACTERS + 1].map(reason);
+    let good = [
+        "'douyin'",
+        "'search'",
+        "'paused'",
+        last.as_str(),
+        "'gateway'",
+    ];
+    let wrong = [
+        ("platform_formed", 0, "'Dou yin'".to_owned()),
+        ("platform_formed", 0, "''".to_owned()),
+        ("capability_formed", 1, "'search/'".to_owned()),
+        ("what_known", 2, "'gone'".to_owned()),
+        ("reason_bounded", 3, first),
+        ("reason_bounded", 3, "''".to_owned()),
+        ("said_by_known", 4, "'nobody'".to_owned()),
+    ];
+    let mut broken = Vec::new();
+    for (constraint, place, value) in &wrong {
+        let mut values = good;
+        values[*place] = value;
+        let [platform, capability, what, reason, by] = values;
+        let event = format!(
+            "INSERT INTO app.social_event (revision, platform, capability, what, reason, said_by)
+             VALUES (1, {platform}, {capability}, {what}, {reason}, {by})"
+        );
+        let row = format!(
+            "INSERT INTO app.social_pause (platform, capability, reason, said_by, revision)
+             VALUES ({platform}, {capability}, {reason}, {by}, 1)"
+        );
+        for (table, statement) in [("social_event", event), ("social_pause", row)] {
+            if (*constraint, table) == ("what_known", "social_pause") {
+                continue;
+            }
+            let refused = house.say(&house.console, &statement).await.unwrap_err();
+            let expected = format!("{table}_{constraint}");
+            assert_eq!(refused.constraint(), Some(expected.as_str()), "{statement}");
+            broken.push(expected);
+        }
+    }
+    assert_eq!(broken.len(), 2 * wrong.len() - 1);
+    let [platform, capability, what, reason, by] = good;
+    let fits = format!(
+        "INSERT INTO app.social_event (revision, platform, capability, what, reason, said_by)
+         SELECT n, {platform}, {capability}, {what}, {reason}, {by} FROM generate_series(1, 1001) AS n"
+    );
+    house.say(&house.console, &fits).await.unwrap();
+    let most = usize::try_from(EVENTS_MAX_ROWS).unwrap();
+    assert_eq!(events(&house.console, i64::MAX).await.len(), most);
+}
