@@ -17,7 +17,7 @@ pub(crate) const DEADLINE: Duration = Duration::from_secs(2);
 /// Everything pending is resolved within three times the deadline after a fault is over.
 pub(crate) const HEAL_LIMIT: Duration = Duration::from_secs(6);
 /// Longest wait for anything that is not itself measured: a process to start, a step to be reached.
-pub(crate) const STEP_LIMIT: Duration = Duration::from_secs(20);
+pub(crate) const STEP_LIMIT: Duration = Duration::from_secs(60);
 /// Pause between two looks.
 pub(crate) const LOOK: Duration = Duration::from_millis(10);
 
