@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::Method;
 use serde_json::{Value, json};
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use trunkline_gateway::VideoJob;
 
 use crate::house::{Got, House};
@@ -87,6 +87,11 @@ async fn endless(pause: Duration, piece: usize) -> (String, Arc<AtomicU64>) {
     #[expect(clippy::disallowed_methods, reason = "it ends with the test's runtime")]
     tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
+            // An answer before the question is none to a client that minds the order.
+            let mut asked = [0; 4096];
+            if stream.read(&mut asked).await.is_err() {
+                continue;
+            }
             let head =
                 b"HTTP/1.1 200 OK\r\ncontent-type: video/mp4\r\ncontent-length: 9000000000\r\n\r\n";
             // Its kind, and then its pictures: what tells its length would stand behind them.
