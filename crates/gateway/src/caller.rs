@@ -38,16 +38,27 @@ impl Caller {
                 "no API key was sent; send it as `Authorization: Bearer sk-tl-…`",
             )
         })?;
-        let unknown = || {
-            Fault::new(
-                Kind::InvalidKey,
-                "this API key is not known; check that it was copied whole",
-            )
-        };
-        let key = ApiKey::parse(text).map_err(|_| unknown())?;
-        let (key, account) = match doors.find(&key, settings.stale_after) {
+        let key = ApiKey::parse(text).map_err(|_| unknown_key())?;
+        let caller = Self::live(doors.find(&key, settings.stale_after), now)?;
+        caller.check_address(address)?;
+        Ok(caller)
+    }
+
+    /// The same caller as it is known now, if its key still opens the door: long answers ask again.
+    pub(crate) fn again(
+        &self,
+        doors: &Doors,
+        settings: &Settings,
+        now: Moment,
+    ) -> Result<Self, Fault> {
+        let found = doors.find_hash(&self.key.hash, settings.stale_after);
+        Self::live(found, now)
+    }
+
+    fn live(found: Found, now: Moment) -> Result<Self, Fault> {
+        let (key, account) = match found {
             Found::Known(key, account) => (key, account),
-            Found::Unknown => return Err(unknown()),
+            Found::Unknown => return Err(unknown_key()),
             Found::TooOld => return Err(Fault::unavailable()),
         };
         match key.state(now) {
@@ -62,9 +73,7 @@ impl Caller {
         if account.closed_at.is_some() {
             return Err(Fault::new(Kind::RevokedKey, "this account is closed"));
         }
-        let caller = Self { key, account };
-        caller.check_address(address)?;
-        Ok(caller)
+        Ok(Self { key, account })
     }
 
     fn check_address(&self, address: IpAddr) -> Result<(), Fault> {
@@ -135,6 +144,13 @@ impl Caller {
             KeyGroup::Auto => GroupChoice::Auto,
         }
     }
+}
+
+fn unknown_key() -> Fault {
+    Fault::new(
+        Kind::InvalidKey,
+        "this API key is not known; check that it was copied whole",
+    )
 }
 
 /// What a key says about its holder to whoever only shows things.

@@ -54,11 +54,16 @@ impl Doors {
     }
 
     pub(crate) fn find(&self, key: &ApiKey, stale_after: Duration) -> Found {
+        self.find_hash(&KeyHash::of(key), stale_after)
+    }
+
+    /// What it says now of a key that was found before.
+    pub(crate) fn find_hash(&self, hash: &KeyHash, stale_after: Duration) -> Found {
         let inner = self.inner.read().unwrap_or_else(PoisonError::into_inner);
         if inner.compared.is_none_or(|at| at.elapsed() > stale_after) {
             return Found::TooOld;
         }
-        let Some(key) = inner.keys.get(&KeyHash::of(key)) else {
+        let Some(key) = inner.keys.get(hash) else {
             return Found::Unknown;
         };
         match inner.accounts.get(&key.account) {

@@ -27,6 +27,17 @@ pub(crate) struct Place {
 // === impl Gateway ===
 
 impl Gateway {
+    /// A node that is stopping begins nothing.
+    pub(crate) fn check_open(&self) -> Result<(), Fault> {
+        if !self.is_draining() {
+            return Ok(());
+        }
+        Err(Fault::new(
+            Kind::Draining,
+            "this node is stopping; try again; nothing was charged",
+        ))
+    }
+
     /// A place among the calls in flight for a body of at most so many bytes, or the word that there
     /// is none. It is taken before the body is read: what is in memory is what must be bounded.
     pub(crate) fn place(&self, account: AccountId, bytes: usize) -> Result<Place, Fault> {
@@ -37,12 +48,7 @@ impl Gateway {
                 format!("{what} at once; try again in a second; nothing was charged"),
             )
         };
-        if self.is_draining() {
-            return Err(Fault::new(
-                Kind::Draining,
-                "this node is stopping; try again; nothing was charged",
-            ));
-        }
+        self.check_open()?;
         let flight = &self.inner.flight;
         let place = Place::take(self.clone(), account, bytes);
         if flight.calls.load(Ordering::Relaxed) > settings.max_in_flight

@@ -146,7 +146,8 @@ impl Gateway {
         }
     }
 
-    /// One page. A busy platform is waited for, a little; each try is a call of its own.
+    /// One page. A busy platform is waited for, a little; each try is a call of its own, and none is
+    /// begun that would be refused by itself.
     async fn page(
         &self,
         wanted: &mut Wanted,
@@ -156,6 +157,7 @@ impl Gateway {
         let mut tries = 0_u32;
         loop {
             tries = tries.saturating_add(1);
+            self.check_going_on(wanted)?;
             let page = story.page(wanted.id, &wanted.asked.cell.model);
             let wait = match self.buy(wanted, &page, watch).await {
                 Ok(bought) => return Ok(bought.map(|bought| (bought, page))),

@@ -1,6 +1,8 @@
 //! A call that may be made: its key, its pair, its account, its cell, its parameters and its price were
 //! looked at, in this order. Nothing has moved yet.
 
+use std::sync::Arc;
+
 use http::HeaderMap;
 use serde_json::{Map, Value, json};
 use trunkline_catalog::{Attributes, PriceClass, Report, Sale, Situation, quote};
@@ -40,26 +42,9 @@ impl Gateway {
         query: &str,
         headers: &HeaderMap,
     ) -> Result<Wanted, Fault> {
-        caller.check_endpoint(WORD)?;
-        check_platform(&caller, platform)?;
-        let model = format!("social-{platform}-{capability}");
-        if !caller.may_use(&model) {
-            let text = format!("this API key may not use {}", shown(&model));
-            return Err(Fault::new(Kind::ModelNotAllowed, text));
-        }
-        let counter = self.inner.counter.get();
-        let cell = counter.cells.get(platform, capability).ok_or_else(|| {
-            let pair = shown(&format!("{platform}/{capability}"));
-            let text = format!("there is no {pair}; the catalog lists every pair");
-            Fault::new(Kind::NotFound, text)
-        })?;
+        let cell = &self.known_cell(&caller, platform, capability)?;
         self.check_topped_up(&caller).await?;
-        // What has no price for this caller is listed as paused, and so answered as paused.
-        let shelf = self.inner.shelf.get();
-        let is_sold = shelf.book.sale(&cell.model, caller.group()).is_ok();
-        if counter.is_paused(cell) || !is_sold {
-            return Err(paused(cell));
-        }
+        let sale = self.on_sale(&caller, cell)?;
         let asked = check(cell, query).map_err(refused)?;
         let mut report = Report::default();
         asked.notes().into_iter().for_each(|note| report.say(note));
@@ -71,7 +56,7 @@ impl Gateway {
             return Err(trapped(note));
         }
         // The key's rules hold whatever a quote says.
-        let mut offered = (caller.sale(&shelf.book, &cell.model)?, self.inner.now());
+        let mut offered = (sale, self.inner.now());
         if let Some(quote) = headers.get(QUOTE_HEADER) {
             let body = quoted_body(&asked);
             let what = (WORD, cell.model.as_str(), body.as_bytes());
@@ -79,6 +64,50 @@ impl Gateway {
             offered = Box::pin(self.locked(quote, &caller, what)).await?;
         }
         price_social((id, caller), asked, offered, report)
+    }
+
+    /// Whether a further page of a call may be asked for: much may have changed since the last one.
+    pub(super) fn check_going_on(&self, wanted: &Wanted) -> Result<(), Fault> {
+        let inner = &self.inner;
+        self.check_open()?;
+        let caller = wanted
+            .caller
+            .again(&inner.doors, &inner.settings, inner.now())?;
+        let cell = &wanted.asked.cell;
+        let cell = self.known_cell(&caller, &cell.platform.key, cell.capability.word())?;
+        self.on_sale(&caller, &cell).map(drop)
+    }
+
+    /// The cell of a pair, if the key may use it.
+    fn known_cell(
+        &self,
+        caller: &Caller,
+        platform: &str,
+        capability: &str,
+    ) -> Result<Arc<Cell>, Fault> {
+        caller.check_endpoint(WORD)?;
+        check_platform(caller, platform)?;
+        let model = format!("social-{platform}-{capability}");
+        if !caller.may_use(&model) {
+            let text = format!("this API key may not use {}", shown(&model));
+            return Err(Fault::new(Kind::ModelNotAllowed, text));
+        }
+        let counter = self.inner.counter.get();
+        let cell = counter.cells.get(platform, capability);
+        cell.cloned().ok_or_else(|| {
+            let pair = shown(&format!("{platform}/{capability}"));
+            let text = format!("there is no {pair}; the catalog lists every pair");
+            Fault::new(Kind::NotFound, text)
+        })
+    }
+
+    /// What a cell is sold for to this caller. What has no price for it is listed as paused, and so
+    /// answered as paused.
+    fn on_sale(&self, caller: &Caller, cell: &Cell) -> Result<Sale, Fault> {
+        let book = &self.inner.shelf.get().book;
+        let sale = book.sale(&cell.model, caller.group()).ok();
+        let is_paused = self.inner.counter.get().is_paused(cell);
+        sale.filter(|_| !is_paused).ok_or_else(|| paused(cell))
     }
 
     /// An account that never topped up is refused. Memory may be a second behind; who has just topped

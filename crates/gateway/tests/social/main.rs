@@ -36,6 +36,8 @@ mod quotes;
 #[cfg(test)]
 mod stall;
 #[cfg(test)]
+mod stopping;
+#[cfg(test)]
 mod values;
 #[cfg(test)]
 #[path = "../it/wishes.rs"]
