@@ -2,6 +2,7 @@
 //!
 //! The order of a call is `calling.rs`; what may be asked and what an answer means is crate `social`.
 
+mod bounds;
 mod calling;
 mod counter;
 mod delivering;

@@ -13,6 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 use trunkline_social::{Asked, Found, Next, fingerprint, next, page_line};
 use trunkline_terms::Money;
 
+use super::bounds::Bounds;
 use super::calling::Bought;
 use super::delivering::Out;
 use super::wanted::Wanted;
@@ -24,22 +25,9 @@ use crate::gateway::Gateway;
 use crate::reply::{Answered, Handed, HandedBody, Reply, set_warnings};
 use crate::story::Story;
 
-/// Pages of one request at most.
-const MAX_PAGES: u64 = 1_000;
-/// Pages where nothing is said.
-const DEFAULT_PAGES: u64 = 10;
 /// How often one page is asked for while its platform is busy, and the longest wait before that.
 const BUSY_TRIES: u32 = 3;
 const BUSY_WAIT: Duration = Duration::from_secs(10);
-const MAX_PAGES_PARAM: &str = "max_pages";
-const MAX_USD_PARAM: &str = "max_usd";
-
-/// How far it goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Bounds {
-    pages: u64,
-    usd: Option<Money>,
-}
 
 /// What has been delivered.
 #[derive(Debug, Default)]
@@ -72,7 +60,7 @@ impl Gateway {
         watch: Watch,
     ) -> Result<Answered, Fault> {
         let account = caller.account.id;
-        let (bounds, query) = bounds(query)?;
+        let (bounds, query) = Bounds::of(query, headers)?;
         let asked = (story.id, caller);
         let wanted = self.want_social(asked, pair, &query, headers).await?;
         if !wanted.asked.cell.has_pages() {
@@ -80,7 +68,7 @@ impl Gateway {
             let text = format!("{route} has one page; call it without /pages");
             return Err(Fault::new(Kind::NotFound, text));
         }
-        wanted.check_max_cost(bounds.usd, MAX_USD_PARAM)?;
+        bounds.check_first(&wanted)?;
         let place = self.place(account, 0)?;
         let (head, answer) = oneshot::channel();
         let (gateway, story) = (self.clone(), Arc::clone(story));
@@ -275,72 +263,4 @@ fn opened(wanted: &Wanted, coming: mpsc::Receiver<Handed>) -> Answered {
     headers.insert(buffering, HeaderValue::from_static("no"));
     set_warnings(headers, &wanted.warnings);
     answer
-}
-
-/// The bounds of a query, and the rest of it.
-fn bounds(query: &str) -> Result<(Bounds, String), Fault> {
-    let mut bounds = Bounds {
-        pages: DEFAULT_PAGES,
-        usd: None,
-    };
-    let (mut rest, mut seen) = (Vec::new(), Vec::new());
-    for part in query.split('&') {
-        let (name, value) = part.split_once('=').unwrap_or((part, ""));
-        if name != MAX_PAGES_PARAM && name != MAX_USD_PARAM {
-            rest.push(part);
-            continue;
-        }
-        let wrong = |code, text: String| Err(Fault::new(Kind::Invalid(code), text).at(name));
-        if seen.contains(&name) {
-            return wrong("repeated_parameter", format!("`{name}` is given twice"));
-        }
-        seen.push(name);
-        if name == MAX_PAGES_PARAM {
-            let pages: Option<u64> = value.parse().ok();
-            match pages.filter(|pages| (1..=MAX_PAGES).contains(pages)) {
-                Some(pages) => bounds.pages = pages,
-                None => {
-                    let text = format!("`{name}` must be a number from 1 to {MAX_PAGES}");
-                    return wrong("invalid_parameter_value", text);
-                }
-            }
-        } else {
-            let usd: Option<Money> = value.parse().ok();
-            match usd.filter(|usd| !usd.is_negative()) {
-                Some(usd) => bounds.usd = Some(usd),
-                None => {
-                    let text = format!("`{name}` must be an amount such as 0.50");
-                    return wrong("invalid_parameter_value", text);
-                }
-            }
-        }
-    }
-    Ok((bounds, rest.join("&")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_bounds_of_a_query_are_taken_out_of_it() {
-        let (found, rest) = bounds("keyword=a&max_pages=3&cursor=1&max_usd=0.5").unwrap();
-        let usd = Some("0.5".parse().unwrap());
-        assert_eq!(found, Bounds { pages: 3, usd });
-        assert_eq!(rest, "keyword=a&cursor=1");
-        let (found, rest) = bounds("").unwrap();
-        let pages = DEFAULT_PAGES;
-        assert_eq!(found, Bounds { pages, usd: None });
-        assert_eq!(rest, "");
-        for (query, code) in [
-            ("max_pages=0", "invalid_parameter_value"),
-            ("max_pages=1001", "invalid_parameter_value"),
-            ("max_pages=", "invalid_parameter_value"),
-            ("max_usd=-1", "invalid_parameter_value"),
-            ("max_usd=much", "invalid_parameter_value"),
-            ("max_usd=1&max_usd=1", "repeated_parameter"),
-        ] {
-            assert_eq!(bounds(query).unwrap_err().kind.code(), code, "{query}");
-        }
-    }
 }

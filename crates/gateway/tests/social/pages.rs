@@ -188,6 +188,43 @@ async fn a_cap_stops_it_and_says_how_to_go_on() {
 }
 
 #[tokio::test]
+async fn the_callers_limit_for_a_call_is_one_for_all_pages_together() {
+    let house = House::of_social().await;
+    let before = house.posted_at_rest().await;
+    let capped = async |query: &str, most: &str| {
+        let limit = [("trunkline-max-cost-usd", most)];
+        house
+            .look_with("kuaishou/search/pages", query, &limit)
+            .await
+    };
+    for (query, most) in [
+        ("keyword=a", "0.059"),
+        ("keyword=a&max_usd=1", "0.04"),
+        ("keyword=a&max_usd=0.04", "1"),
+    ] {
+        let (pages, end) = split(&capped(query, most).await);
+        assert_eq!((pages.len(), &end["reason"]), (2, &json!("max_usd")));
+        assert!(end["next"]["pcursor"].is_string(), "{end}");
+    }
+    let (pages, end) = split(&capped("keyword=a", "0.06").await);
+    assert_eq!((pages.len(), &end["reason"]), (PAGES, &json!("end")));
+    assert_eq!(house.posted_at_rest().await, before - 9 * 20_000_000);
+    // Below one page it is told before anything moves, by its own name.
+    let got = capped("keyword=a&max_usd=1", "0.019").await;
+    assert_eq!(
+        (got.status.as_u16(), got.code().as_str()),
+        (402, "max_cost_exceeded")
+    );
+    assert!(got.text().contains("trunkline-max-cost-usd"));
+    let got = capped("keyword=a", "much").await;
+    assert_eq!(
+        (got.status.as_u16(), got.code().as_str()),
+        (400, "invalid_request")
+    );
+    house.audit().await;
+}
+
+#[tokio::test]
 async fn a_first_page_that_fails_is_an_ordinary_error_and_a_later_one_ends_it() {
     let house = House::of_social().await;
     let before = house.posted_at_rest().await;
