@@ -18,4 +18,27 @@ impl<T> Swap<T> {
     pub(crate) fn set(&self, value: T) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(value);
     }
+
+    /// Replaces the value by one that is made of it. Of two changes at once neither is lost.
+    pub(crate) fn change(&self, make: impl FnOnce(&T) -> T) {
+        let mut value = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let made = make(value.as_ref());
+        *value = Arc::new(made);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_changes_at_once_none_is_lost() {
+        const CHANGES: u64 = 2_000;
+        let value = Swap::new((0_u64, 0_u64));
+        std::thread::scope(|scope| {
+            scope.spawn(|| (0..CHANGES).for_each(|_| value.change(|(a, b)| (a + 1, *b))));
+            scope.spawn(|| (0..CHANGES).for_each(|_| value.change(|(a, b)| (*a, b + 1))));
+        });
+        assert_eq!(*value.get(), (CHANGES, CHANGES));
+    }
 }

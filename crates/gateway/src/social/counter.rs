@@ -45,6 +45,18 @@ impl Counter {
         }
     }
 
+    /// The same with the pauses of a change, unless those of a newer one are there.
+    fn with_pauses(&self, paused: BTreeSet<(String, String)>, revision: i64) -> Self {
+        if self.revision.is_some_and(|known| known > revision) {
+            return self.clone();
+        }
+        Self {
+            paused: Arc::new(paused),
+            revision: Some(revision),
+            ..self.clone()
+        }
+    }
+
     /// Changes whenever what is told of a cell may have.
     pub(crate) fn stamp(&self) -> (Option<i64>, u64) {
         (self.revision, self.edition)
@@ -57,16 +69,15 @@ impl Gateway {
     /// Takes over what was paused or resumed.
     pub(crate) async fn follow_pauses(&self, session: &mut Session) -> Result<(), DbError> {
         let newest = revision::current(session, social::TOPIC).await?;
-        let before = self.inner.counter.get();
-        if before.revision == Some(newest) {
+        if self.inner.counter.get().revision == Some(newest) {
             return Ok(());
         }
         let rows = social::paused(session).await?;
         let paused = rows.into_iter().map(|row| (row.platform, row.capability));
-        let mut counter = Counter::clone(&before);
-        counter.paused = Arc::new(paused.collect());
-        counter.revision = Some(newest);
-        self.inner.counter.set(counter);
+        let paused = paused.collect();
+        // The cells may have been exchanged while the rows were read.
+        let counter = &self.inner.counter;
+        counter.change(|counter| counter.with_pauses(paused, newest));
         Ok(())
     }
 
@@ -78,5 +89,32 @@ impl Gateway {
         cells
             .map(|cell| (Arc::clone(cell), counter.is_paused(cell)))
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_and_pauses_are_exchanged_one_without_the_other() {
+        let paused = |capability: &str| {
+            let name = ("douyin".to_owned(), capability.to_owned());
+            BTreeSet::from([name])
+        };
+        let all = Cells::builtin().unwrap();
+        let search = Arc::clone(all.get("douyin", "search").unwrap());
+        let begun = Counter::new(Cells::default()).with_pauses(paused("search"), 7);
+        let counter = begun.with_cells(all.clone());
+        assert!(counter.is_paused(&search));
+        assert_eq!(counter.stamp(), (Some(7), 1));
+        let counter = counter.with_pauses(paused("post"), 8);
+        assert_eq!(*counter.cells, all);
+        assert!(!counter.is_paused(&search));
+        assert_eq!(counter.stamp(), (Some(8), 1));
+        // Whoever was slow to read an older state does not bring it back.
+        let counter = counter.with_pauses(paused("search"), 7);
+        assert!(!counter.is_paused(&search));
+        assert_eq!(counter.stamp(), (Some(8), 1));
     }
 }

@@ -25,8 +25,8 @@ impl Gateway {
         self.inner.cells_seen.set(seen);
         match cells {
             Ok(cells) => {
-                let counter = self.inner.counter.get().with_cells(cells);
-                self.inner.counter.set(counter);
+                let counter = &self.inner.counter;
+                counter.change(|counter| counter.with_cells(cells));
                 tracing::info!("the files of social platforms were read again");
             }
             Err(error) => tracing::error!(%error, "a file of a social platform is not used"),

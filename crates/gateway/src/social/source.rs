@@ -176,8 +176,8 @@ impl Gateway {
                 let mut tx = gateway.inner.data.begin().await?;
                 let by = social::By::Gateway;
                 let done = social::pause(&mut tx, &platform, capability, reason, by).await;
-                tx.finish(done).await?;
-                gateway.refresh().await
+                // This node takes it over as every other does, when it next compares.
+                tx.finish(done).await
             };
             if let Err(error) = written.await {
                 tracing::warn!(%error, "a paused cell could not be written down");

@@ -1,8 +1,10 @@
 //! Cells that are paused, by their operator or because the source has retired their path.
 
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::json;
+use trunkline_gateway::{Settings, SocialSettings};
 use trunkline_social::Cells;
 use trunkline_store::social::{self, By, What};
 
@@ -104,6 +106,7 @@ async fn a_path_that_is_gone_pauses_its_cell_with_an_event() {
         (502, "upstream_error")
     );
     for _ in 0..500 {
+        house.gateway.refresh().await.unwrap();
         if house.is_paused(&retired.model) {
             break;
         }
@@ -131,6 +134,16 @@ async fn a_path_that_is_gone_pauses_its_cell_with_an_event() {
     assert_eq!(house.look("douyin/trending", "").await.status, 200);
 }
 
+fn with_cells(folder: &Path) -> Settings {
+    Settings {
+        social: SocialSettings {
+            cells: Some(folder.to_owned()),
+            ..SocialSettings::default()
+        },
+        ..Settings::default()
+    }
+}
+
 const PLAZA: &str = r#"
 label = "P21"
 key = "plaza"
@@ -148,14 +161,7 @@ some_of = ["/data"]
 #[tokio::test]
 async fn a_platform_file_of_the_operator_adds_a_pair_and_takes_one_away_without_a_release() {
     let folder = tempfile::tempdir().unwrap();
-    let settings = trunkline_gateway::Settings {
-        social: trunkline_gateway::SocialSettings {
-            cells: Some(folder.path().to_owned()),
-            ..trunkline_gateway::SocialSettings::default()
-        },
-        ..trunkline_gateway::Settings::default()
-    };
-    let house = House::social_with(settings, 1_000_000_000, 0).await;
+    let house = House::social_with(with_cells(folder.path()), 1_000_000_000, 0).await;
     assert_eq!(house.look("plaza/trending", "").await.status, 404);
     std::fs::write(folder.path().join("plaza.toml"), PLAZA).unwrap();
     house.gateway.refresh().await.unwrap();
@@ -183,4 +189,25 @@ async fn a_platform_file_of_the_operator_adds_a_pair_and_takes_one_away_without_
     house.gateway.refresh().await.unwrap();
     assert_eq!(house.look("plaza/trending", "").await.status, 404);
     assert_eq!(house.gateway.cells().len(), cells().all().count());
+}
+
+// Looks at the database and at the folder side by side: what one of them sees, the other must not undo.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_pauses_and_platform_files_that_change_at_once_none_is_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let house = House::social_with(with_cells(folder.path()), 1_000_000_000, 0).await;
+    for _ in 0..20 {
+        std::fs::write(folder.path().join("plaza.toml"), PLAZA).unwrap();
+        let (file, pause) = (house.gateway.refresh(), house.pause("douyin", "search"));
+        let (read, ()) = tokio::join!(file, pause);
+        read.unwrap();
+        assert!(house.is_paused("social-douyin-search"));
+        assert!(!house.is_paused("social-plaza-trending"));
+        std::fs::remove_file(folder.path().join("plaza.toml")).unwrap();
+        let (file, resume) = (house.gateway.refresh(), house.resume("douyin", "search"));
+        let (read, ()) = tokio::join!(file, resume);
+        read.unwrap();
+        assert!(!house.is_paused("social-douyin-search"));
+        assert_eq!(house.gateway.cells().len(), cells().all().count());
+    }
 }
