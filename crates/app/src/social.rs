@@ -1,15 +1,13 @@
 //! Cells of social data and their records: which cells this installation knows, and what the catalog
 //! says of one. Prices come from the cells' files and are the operator's to change.
 
-use std::path::Path;
-
 use anyhow::{Context as _, anyhow, bail};
 use trunkline_catalog::{Book, Document, Entry, Faces, ListPrice, PriceClass, RawList, Specs};
-use trunkline_social::{Cell, Cells, MAX_CELL_FILE_BYTES, MAX_PLATFORMS};
+use trunkline_gateway::cells_with_folder;
+use trunkline_social::{Cell, Cells};
 use trunkline_terms::{BillingUnit, Face, Money, UnitPrice};
 
 use crate::config::Config;
-use crate::files::read_bounded;
 
 /// The task of every record of a cell.
 const TASK: &str = "social-data";
@@ -52,40 +50,14 @@ impl Basis {
 
 /// The cells in force: those built in and those of `social.cells`.
 pub(crate) fn cells(config: &Config) -> anyhow::Result<Cells> {
-    let mut cells = builtin()?;
-    if let Some(folder) = &config.social.cells {
-        let added = add_folder(&mut cells, folder);
-        added.context("the platforms of social.cells cannot be used")?;
-    }
-    Ok(cells)
+    let Some(folder) = &config.social.cells else {
+        return builtin();
+    };
+    cells_with_folder(folder).context("the platforms of social.cells cannot be used")
 }
 
 fn builtin() -> anyhow::Result<Cells> {
     Cells::builtin().context("the built-in platforms of social data cannot be read")
-}
-
-fn add_folder(cells: &mut Cells, folder: &Path) -> anyhow::Result<()> {
-    let mut paths = Vec::new();
-    let shown = folder.display();
-    for entry in std::fs::read_dir(folder).with_context(|| format!("cannot read {shown}"))? {
-        let path = entry?.path();
-        if path.extension().is_some_and(|ending| ending == "toml") {
-            paths.push(path);
-        }
-        if paths.len() > MAX_PLATFORMS {
-            bail!("{shown} has more than {MAX_PLATFORMS} platforms");
-        }
-    }
-    // The same message on every machine if two of them are wrong.
-    paths.sort();
-    for path in paths {
-        let name = path.file_stem().and_then(|name| name.to_str());
-        let name = name.with_context(|| format!("{} has a strange name", path.display()))?;
-        let text = read_bounded(&path, MAX_CELL_FILE_BYTES)
-            .with_context(|| format!("cannot read {}", path.display()))?;
-        cells.add(name, &text)?;
-    }
-    Ok(())
 }
 
 /// The starter catalog: what vendors sell, and every cell with a published price.

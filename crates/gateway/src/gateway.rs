@@ -100,8 +100,6 @@ pub(crate) struct Inner {
     pub(crate) video_rooms: Rooms,
     /// What of social data is on the counter.
     pub(crate) counter: Swap<Counter>,
-    /// What the operator's own platform files looked like when they were read.
-    pub(crate) cells_seen: Swap<crate::social::Look>,
     /// Room for calls to each social platform.
     pub(crate) crowds: Crowds,
     pub(crate) tasks: TaskTracker,
@@ -151,7 +149,6 @@ impl Gateway {
             pace: Pace::default(),
             video_rooms: Rooms::new(parts.settings.video.at_once),
             counter: Swap::new(Counter::new(parts.cells)),
-            cells_seen: Swap::new(Vec::new()),
             crowds: Crowds::default(),
             tasks: TaskTracker::new(),
             numbers: Numbers::default(),

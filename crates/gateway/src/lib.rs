@@ -58,6 +58,6 @@ pub use publishing::{Change, PublishError, Published, Signed, publish};
 pub use reply::{Answered, Reply};
 pub use settings::Settings;
 pub use shelf::{Shelf, ShelfError};
-pub use social::SocialSettings;
+pub use social::{FolderError, SocialSettings, cells_with_folder};
 pub use telemetry::{ALL_PER_THOUSAND, Exporter, Telemetry, TelemetrySettings};
 pub use video::{VideoJob, VideoSettings};

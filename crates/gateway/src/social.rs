@@ -14,7 +14,7 @@ mod source;
 mod wanted;
 
 pub(crate) use self::counter::Counter;
-pub(crate) use self::folder::Look;
+pub use self::folder::{FolderError, cells_with_folder};
 pub(crate) use self::quoting::pair_of;
 pub(crate) use self::settings::Crowds;
 pub use self::settings::SocialSettings;

@@ -109,34 +109,3 @@ prices = { billing_unit = "tokens", standard = { input = 1, output = 1 } }
     let refused = priced(&new, proposal(&new).unwrap(), &Book::empty()).unwrap_err();
     assert!(refused.to_string().contains("catalog import --starter"));
 }
-
-#[test]
-fn a_folder_adds_platforms_and_replaces_those_of_its_names() {
-    let directory = tempfile::tempdir().unwrap();
-    let put = |name: &str, text: &str| std::fs::write(directory.path().join(name), text).unwrap();
-    let platform = |key: &str| {
-        format!(
-            "label = \"P99\"\nkey = \"{key}\"\nname = \"Plaza\"\n[cells.trending]\nmethod = \"GET\"\n\
-             path = \"/api/v1/plaza\"\non_400 = \"try_again\"\nresult = {{ some_of = [\"/items\"] }}\n\
-             cost = {{ usd = \"0.001\", source = \"a test\", read_on = \"2026-11-15\" }}\n"
-        )
-    };
-    put("plaza.toml", &platform("plaza"));
-    put("douyin.toml", &platform("douyin"));
-    put("notes.txt", "not a platform");
-    let mut cells = builtin().unwrap();
-    let before = cells.all().count();
-    let replaced = cells.all().filter(|cell| cell.platform.key == "douyin");
-    let replaced = replaced.count();
-    add_folder(&mut cells, directory.path()).unwrap();
-    assert_eq!(cells.all().count(), before - replaced + 2);
-    assert_eq!(
-        cells.get("douyin", "trending").unwrap().platform.name,
-        "Plaza"
-    );
-    put("other.toml", &platform("plaza"));
-    let refused = add_folder(&mut cells, directory.path()).unwrap_err();
-    assert!(format!("{refused:#}").contains("other.toml"), "{refused:#}");
-    let absent = add_folder(&mut cells, &directory.path().join("none")).unwrap_err();
-    assert!(format!("{absent:#}").contains("cannot read"), "{absent:#}");
-}

@@ -8,6 +8,7 @@ use trunkline_db::{DbError, Session, revision};
 use trunkline_social::{Cell, Cells};
 use trunkline_store::social;
 
+use super::folder::Look;
 use crate::gateway::Gateway;
 
 /// Cells and pauses.
@@ -18,7 +19,11 @@ pub(crate) struct Counter {
     /// The number of the newest change of the pauses; none before they were read.
     revision: Option<i64>,
     /// Counts exchanges of the cells.
-    pub(super) edition: u64,
+    edition: u64,
+    /// What the operator's folder looked like when it was dealt with.
+    pub(super) seen: Look,
+    /// What was wrong with the folder when it was last looked at, and was told.
+    pub(super) told: Option<String>,
 }
 
 // === impl Counter ===
@@ -36,11 +41,22 @@ impl Counter {
         self.paused.contains(&name)
     }
 
-    /// The same with other cells.
-    pub(super) fn with_cells(&self, cells: Cells) -> Self {
+    /// The same with other cells, those of the operator's folder as it was seen.
+    pub(super) fn with_cells(&self, cells: Cells, seen: Look) -> Self {
         Self {
             cells: Arc::new(cells),
             edition: self.edition.saturating_add(1),
+            seen,
+            told: None,
+            ..self.clone()
+        }
+    }
+
+    /// The same cells, and what was wrong with the folder; none if it is well again.
+    pub(super) fn with_trouble(&self, seen: Look, told: Option<String>) -> Self {
+        Self {
+            seen,
+            told,
             ..self.clone()
         }
     }
@@ -105,7 +121,7 @@ mod tests {
         let all = Cells::builtin().unwrap();
         let search = Arc::clone(all.get("douyin", "search").unwrap());
         let begun = Counter::new(Cells::default()).with_pauses(paused("search"), 7);
-        let counter = begun.with_cells(all.clone());
+        let counter = begun.with_cells(all.clone(), Look::new());
         assert!(counter.is_paused(&search));
         assert_eq!(counter.stamp(), (Some(7), 1));
         let counter = counter.with_pauses(paused("post"), 8);

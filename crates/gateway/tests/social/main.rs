@@ -9,6 +9,8 @@ mod doors;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
+mod folders;
+#[cfg(test)]
 mod forms;
 #[cfg(test)]
 #[path = "../it/got.rs"]
@@ -20,6 +22,9 @@ mod got;
 mod house;
 #[cfg(test)]
 mod leaving;
+#[cfg(test)]
+#[path = "../it/log.rs"]
+mod log;
 #[cfg(test)]
 #[path = "../it/nodes.rs"]
 #[expect(dead_code, reason = "the other test binary uses the rest of it")]

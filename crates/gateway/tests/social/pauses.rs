@@ -1,15 +1,11 @@
 //! Cells that are paused, by their operator or because the source has retired their path.
 
-use std::path::Path;
 use std::time::Duration;
 
-use serde_json::json;
-use trunkline_gateway::{Settings, SocialSettings};
-use trunkline_social::Cells;
 use trunkline_store::social::{self, By, What};
 
 use crate::house::House;
-use crate::stall::{cell, cells, records};
+use crate::stall::{cell, records};
 
 impl House {
     pub(crate) async fn pause(&self, platform: &str, capability: &str) {
@@ -19,14 +15,14 @@ impl House {
         self.gateway.refresh().await.unwrap();
     }
 
-    async fn resume(&self, platform: &str, capability: &str) {
+    pub(crate) async fn resume(&self, platform: &str, capability: &str) {
         let mut tx = self.console.begin().await.unwrap();
         let done = social::resume(&mut tx, platform, capability, "a test", By::Operator).await;
         tx.finish(done).await.unwrap();
         self.gateway.refresh().await.unwrap();
     }
 
-    fn is_paused(&self, model: &str) -> bool {
+    pub(crate) fn is_paused(&self, model: &str) -> bool {
         let cells = self.gateway.cells();
         let found = cells.iter().find(|(cell, _)| cell.model == model);
         found.unwrap().1
@@ -132,82 +128,4 @@ async fn a_path_that_is_gone_pauses_its_cell_with_an_event() {
     house.simulator.restore_social_paths();
     house.resume("douyin", "trending").await;
     assert_eq!(house.look("douyin/trending", "").await.status, 200);
-}
-
-fn with_cells(folder: &Path) -> Settings {
-    Settings {
-        social: SocialSettings {
-            cells: Some(folder.to_owned()),
-            ..SocialSettings::default()
-        },
-        ..Settings::default()
-    }
-}
-
-const PLAZA: &str = r#"
-label = "P21"
-key = "plaza"
-name = "Plaza"
-[cells.trending]
-method = "GET"
-path = "/api/v1/douyin/web/fetch_hot_search_result"
-on_400 = "try_again"
-cost = { usd = "0.005", source = "invented", read_on = "2026-11-15" }
-[cells.trending.result]
-some_of = ["/data"]
-"#;
-
-// covers: S-4.1-06, S-9-02
-#[tokio::test]
-async fn a_platform_file_of_the_operator_adds_a_pair_and_takes_one_away_without_a_release() {
-    let folder = tempfile::tempdir().unwrap();
-    let house = House::social_with(with_cells(folder.path()), 1_000_000_000, 0).await;
-    assert_eq!(house.look("plaza/trending", "").await.status, 404);
-    std::fs::write(folder.path().join("plaza.toml"), PLAZA).unwrap();
-    house.gateway.refresh().await.unwrap();
-    assert_eq!(house.gateway.cells().len(), 102);
-    assert_eq!(house.look("plaza/trending", "").await.status, 503);
-    let mut all = Cells::builtin().unwrap();
-    all.add("plaza", PLAZA).unwrap();
-    let plaza = all.get("plaza", "trending").unwrap();
-    house.sell(&records([plaza])).await;
-    let base = format!("http://{}", house.simulator.address());
-    let models = [("social-plaza-trending", "social-plaza-trending")];
-    let wishes = crate::house::ChannelWishes {
-        provider: Some("tikhub"),
-        ..crate::house::ChannelWishes::default()
-    };
-    house.channel_with("plaza", &base, &models, wishes).await;
-    let got = house.look("plaza/trending", "").await;
-    assert_eq!(got.status, 200, "{}", got.text());
-    assert_eq!(got.json()["platform"], json!("plaza"));
-    // One that is wrong changes nothing.
-    std::fs::write(folder.path().join("plaza.toml"), "key = 1").unwrap();
-    house.gateway.refresh().await.unwrap();
-    assert_eq!(house.look("plaza/trending", "").await.status, 200);
-    std::fs::remove_file(folder.path().join("plaza.toml")).unwrap();
-    house.gateway.refresh().await.unwrap();
-    assert_eq!(house.look("plaza/trending", "").await.status, 404);
-    assert_eq!(house.gateway.cells().len(), cells().all().count());
-}
-
-// Looks at the database and at the folder side by side: what one of them sees, the other must not undo.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_pauses_and_platform_files_that_change_at_once_none_is_lost() {
-    let folder = tempfile::tempdir().unwrap();
-    let house = House::social_with(with_cells(folder.path()), 1_000_000_000, 0).await;
-    for _ in 0..20 {
-        std::fs::write(folder.path().join("plaza.toml"), PLAZA).unwrap();
-        let (file, pause) = (house.gateway.refresh(), house.pause("douyin", "search"));
-        let (read, ()) = tokio::join!(file, pause);
-        read.unwrap();
-        assert!(house.is_paused("social-douyin-search"));
-        assert!(!house.is_paused("social-plaza-trending"));
-        std::fs::remove_file(folder.path().join("plaza.toml")).unwrap();
-        let (file, resume) = (house.gateway.refresh(), house.resume("douyin", "search"));
-        let (read, ()) = tokio::join!(file, resume);
-        read.unwrap();
-        assert!(!house.is_paused("social-douyin-search"));
-        assert_eq!(house.gateway.cells().len(), cells().all().count());
-    }
 }
