@@ -235,16 +235,15 @@ impl Shared {
     async fn connection<S>(
         self: Arc<Self>,
         stream: S,
-        (peer, watch): (SocketAddr, Watch),
+        from: (SocketAddr, Watch),
         mut stop: watch::Receiver<bool>,
     ) where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let shared = Arc::clone(&self);
-        let service = service_fn(move |mut request: Request<Incoming>| {
-            let shared = Arc::clone(&shared);
-            request.extensions_mut().insert(watch.clone());
-            async move { Ok::<_, std::convert::Infallible>(shared.answer(request, peer).await) }
+        let service = service_fn(move |request: Request<Incoming>| {
+            let (shared, from) = (Arc::clone(&shared), from.clone());
+            async move { Ok::<_, std::convert::Infallible>(shared.answer(request, from).await) }
         });
         let connection = self.builder.serve_connection(TokioIo::new(stream), service);
         tokio::pin!(connection);
@@ -261,14 +260,18 @@ impl Shared {
     }
 
     /// One request: an id, an answer, and a story that ends with one line in the log.
-    async fn answer(&self, request: Request<Incoming>, peer: SocketAddr) -> Answered {
+    async fn answer(
+        &self,
+        request: Request<Incoming>,
+        (peer, watch): (SocketAddr, Watch),
+    ) -> Answered {
         let guest = self.guest.as_ref();
         if let Some(guest) = guest.filter(|guest| (guest.owns)(request.uri().path())) {
             return guest.answered(request).await;
         }
         let proxies = &self.settings.trusted_proxies;
         let address = caller_address(request.headers(), peer.ip(), proxies);
-        let story = Story::begin(&self.gateway, &request, address);
+        let story = Story::begin(&self.gateway, &request, (address, watch));
         let format = paths::format_of(request.uri().path());
         let is_legacy = paths::is_legacy_poll(request.method(), request.uri().path());
         let answered = if request.method() == Method::OPTIONS {

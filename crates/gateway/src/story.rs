@@ -16,6 +16,7 @@ use trunkline_terms::{Moment, Money, RequestId};
 
 use crate::asking::Attempt;
 use crate::caller::Caller;
+use crate::edge::Watch;
 use crate::fault::Fault;
 use crate::gateway::{CallLine, Gateway};
 use crate::reply::{Answered, InLedger, micros};
@@ -31,6 +32,8 @@ pub(crate) struct Story {
     gateway: Gateway,
     pub(crate) id: RequestId,
     pub(crate) address: IpAddr,
+    /// A look at the connection that the answer goes to.
+    pub(crate) watch: Watch,
     method: Method,
     uri: Uri,
     began: Instant,
@@ -66,11 +69,12 @@ impl Story {
     pub(crate) fn begin(
         gateway: &Gateway,
         request: &Request<Incoming>,
-        address: IpAddr,
+        (address, watch): (IpAddr, Watch),
     ) -> Arc<Self> {
         Arc::new(Self {
             id: gateway.request_id(),
             address,
+            watch,
             method: request.method().clone(),
             uri: request.uri().clone(),
             began: Instant::now(),
@@ -102,6 +106,7 @@ impl Story {
             gateway: self.gateway.clone(),
             id,
             address: self.address,
+            watch: self.watch.clone(),
             method: self.method.clone(),
             uri: self.uri.clone(),
             began: Instant::now(),

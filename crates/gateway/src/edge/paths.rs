@@ -12,7 +12,7 @@ use trunkline_upstream::Task;
 use trunkline_wire::gemini::StreamShape;
 use trunkline_wire::{Format, InPath};
 
-use super::{Watch, body};
+use super::body;
 use crate::caller::Caller;
 use crate::entrance::{
     CHAT, COMPLETIONS, EMBEDDINGS, Entrance, GEMINI, MESSAGES, MODERATIONS, RERANK, RESPONSES,
@@ -238,15 +238,11 @@ async fn looked_up(
     let caller = known(gateway, story, request)?;
     let query = request.uri().query().unwrap_or_default();
     let asked = (query, request.headers());
-    let watch = request.extensions().get::<Watch>();
-    let watch = watch.cloned().ok_or_else(Fault::unavailable)?;
     let pair = (platform, capability);
     if pages {
-        gateway
-            .social_pages(story, caller, pair, asked, watch)
-            .await
+        gateway.social_pages(story, caller, pair, asked).await
     } else {
-        gateway.social(story, caller, pair, asked, watch).await
+        gateway.social(story, caller, pair, asked).await
     }
 }
 

@@ -22,7 +22,6 @@ use crate::admitted::{Admitted, too_little};
 use crate::asking::NoAnswer;
 use crate::caller::Caller;
 use crate::calling::{Head, nothing, tell};
-use crate::edge::Watch;
 use crate::fault::{Fault, Kind};
 use crate::gateway::Gateway;
 use crate::headers::{MAX_COST_HEADER, max_cost};
@@ -48,7 +47,6 @@ impl Gateway {
         caller: Caller,
         pair: (&str, &str),
         (query, headers): (&str, &HeaderMap),
-        watch: Watch,
     ) -> Result<Answered, Fault> {
         let account = caller.account.id;
         let asked = (story.id, caller);
@@ -59,15 +57,15 @@ impl Gateway {
         let (head, answer) = oneshot::channel();
         let (gateway, story) = (self.clone(), Arc::clone(story));
         self.inner.tasks.spawn(Box::pin(async move {
-            gateway.social_call(&wanted, &story, head, watch).await;
+            gateway.social_call(&wanted, &story, head).await;
             drop(place);
         }));
         answer.await.unwrap_or_else(|_| Err(Fault::unavailable()))
     }
 
-    async fn social_call(&self, wanted: &Wanted, story: &Story, head: Head, watch: Watch) {
+    async fn social_call(&self, wanted: &Wanted, story: &Story, head: Head) {
         // Money, the source, the charge; then, and not before, the first byte.
-        let bought = match self.buy(wanted, story, &watch).await {
+        let bought = match self.buy(wanted, story).await {
             Ok(Some(bought)) => bought,
             Ok(None) => return,
             Err(fault) => return tell(head, Err(fault)),
@@ -79,7 +77,7 @@ impl Gateway {
         set_warnings(answer.headers_mut(), &wanted.warnings);
         let out = Out {
             pieces,
-            watch,
+            watch: story.watch.clone(),
             patience: self.inner.settings.reader_wait,
         };
         let handed = head.send(Ok(answer)).is_ok() && out.hand(body).await;
@@ -102,7 +100,6 @@ impl Gateway {
         &self,
         wanted: &Wanted,
         story: &Story,
-        watch: &Watch,
     ) -> Result<Option<Bought>, Fault> {
         let admitted = self.hold_social(wanted).await?;
         let settings = &self.inner.settings.social;
@@ -129,7 +126,7 @@ impl Gateway {
                 return Err(fault);
             }
         };
-        if watch.is_gone() {
+        if story.watch.is_gone() {
             admitted.void(nothing(story, Outcome::Cancelled)).await;
             story.ended(Outcome::Cancelled, None, (0, 0));
             return Ok(None);

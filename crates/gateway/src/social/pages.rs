@@ -19,7 +19,6 @@ use super::delivering::Out;
 use super::wanted::Wanted;
 use crate::caller::Caller;
 use crate::calling::Head;
-use crate::edge::Watch;
 use crate::fault::{Fault, Kind};
 use crate::gateway::Gateway;
 use crate::reply::{Answered, Handed, HandedBody, Reply, set_warnings};
@@ -57,7 +56,6 @@ impl Gateway {
         caller: Caller,
         pair: (&str, &str),
         (query, headers): (&str, &HeaderMap),
-        watch: Watch,
     ) -> Result<Answered, Fault> {
         let account = caller.account.id;
         let (bounds, query) = Bounds::of(query, headers)?;
@@ -73,32 +71,23 @@ impl Gateway {
         let (head, answer) = oneshot::channel();
         let (gateway, story) = (self.clone(), Arc::clone(story));
         self.inner.tasks.spawn(Box::pin(async move {
-            gateway
-                .turn_pages(wanted, bounds, &story, head, watch)
-                .await;
+            gateway.turn_pages(wanted, bounds, &story, head).await;
             drop(place);
         }));
         answer.await.unwrap_or_else(|_| Err(Fault::unavailable()))
     }
 
-    async fn turn_pages(
-        &self,
-        mut wanted: Wanted,
-        bounds: Bounds,
-        story: &Story,
-        head: Head,
-        watch: Watch,
-    ) {
+    async fn turn_pages(&self, mut wanted: Wanted, bounds: Bounds, story: &Story, head: Head) {
         let (pieces, coming) = mpsc::channel(1);
         let out = Out {
             pieces,
-            watch,
+            watch: story.watch.clone(),
             patience: self.inner.settings.reader_wait,
         };
         let mut head = Some((head, coming));
         let mut sofar = Sofar::default();
         loop {
-            let (bought, page) = match self.page(&mut wanted, story, &out.watch).await {
+            let (bought, page) = match self.page(&mut wanted, story).await {
                 Ok(Some(bought)) => bought,
                 Ok(None) => return,
                 Err(fault) => match head.take() {
@@ -140,14 +129,13 @@ impl Gateway {
         &self,
         wanted: &mut Wanted,
         story: &Story,
-        watch: &Watch,
     ) -> Result<Option<(Bought, Story)>, Fault> {
         let mut tries = 0_u32;
         loop {
             tries = tries.saturating_add(1);
             self.check_going_on(wanted)?;
             let page = story.page(wanted.id, &wanted.asked.cell.model);
-            let wait = match self.buy(wanted, &page, watch).await {
+            let wait = match self.buy(wanted, &page).await {
                 Ok(bought) => return Ok(bought.map(|bought| (bought, page))),
                 Err(fault) if is_busy(&fault) && tries < BUSY_TRIES => {
                     Duration::from_secs(fault.retry_after.unwrap_or(1)).min(BUSY_WAIT)
@@ -155,7 +143,7 @@ impl Gateway {
                 Err(fault) => return Err(fault),
             };
             tokio::time::sleep(wait).await;
-            if watch.is_gone() {
+            if story.watch.is_gone() {
                 return Ok(None);
             }
             wanted.id = self.request_id();
