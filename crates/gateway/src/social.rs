@@ -23,3 +23,8 @@ pub use self::settings::SocialSettings;
 pub(crate) const WORD: &str = "social";
 /// What channels of a data source speak.
 pub(crate) const FORMAT: &str = "social_data";
+
+/// What a pair would be called as a cell, whether there is one or not.
+fn model_name(platform: &str, capability: &str) -> String {
+    format!("{WORD}-{platform}-{capability}")
+}

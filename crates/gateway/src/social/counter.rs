@@ -9,13 +9,15 @@ use trunkline_social::{Cell, Cells};
 use trunkline_store::social;
 
 use super::folder::Look;
+use super::model_name;
 use crate::gateway::Gateway;
 
 /// Cells and pauses.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Counter {
     pub(crate) cells: Arc<Cells>,
-    paused: Arc<BTreeSet<(String, String)>>,
+    /// The names of those that are paused, as the usage log has them.
+    paused: Arc<BTreeSet<String>>,
     /// The number of the newest change of the pauses; none before they were read.
     revision: Option<i64>,
     /// Counts exchanges of the cells.
@@ -37,8 +39,7 @@ impl Counter {
     }
 
     pub(crate) fn is_paused(&self, cell: &Cell) -> bool {
-        let name = (cell.platform.key.clone(), cell.capability.word().to_owned());
-        self.paused.contains(&name)
+        self.paused.contains(&cell.model)
     }
 
     /// The same with other cells, those of the operator's folder as it was seen.
@@ -62,7 +63,7 @@ impl Counter {
     }
 
     /// The same with the pauses of a change, unless those of a newer one are there.
-    fn with_pauses(&self, paused: BTreeSet<(String, String)>, revision: i64) -> Self {
+    fn with_pauses(&self, paused: BTreeSet<String>, revision: i64) -> Self {
         if self.revision.is_some_and(|known| known > revision) {
             return self.clone();
         }
@@ -89,7 +90,8 @@ impl Gateway {
             return Ok(());
         }
         let rows = social::paused(session).await?;
-        let paused = rows.into_iter().map(|row| (row.platform, row.capability));
+        let paused = rows.iter();
+        let paused = paused.map(|row| model_name(&row.platform, &row.capability));
         let paused = paused.collect();
         // The cells may have been exchanged while the rows were read.
         let counter = &self.inner.counter;
@@ -114,10 +116,7 @@ mod tests {
 
     #[test]
     fn cells_and_pauses_are_exchanged_one_without_the_other() {
-        let paused = |capability: &str| {
-            let name = ("douyin".to_owned(), capability.to_owned());
-            BTreeSet::from([name])
-        };
+        let paused = |capability: &str| BTreeSet::from([model_name("douyin", capability)]);
         let all = Cells::builtin().unwrap();
         let search = Arc::clone(all.get("douyin", "search").unwrap());
         let begun = Counter::new(Cells::default()).with_pauses(paused("search"), 7);

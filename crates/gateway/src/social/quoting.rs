@@ -2,7 +2,6 @@
 
 use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
-use trunkline_catalog::PriceClass;
 
 use super::WORD;
 use super::wanted::{Wanted, quoted_body};
@@ -90,10 +89,8 @@ fn shown(wanted: &Wanted, (id, ends): (&str, i64)) -> Value {
         "endpoint": wanted.asked.cell.route(),
         "model": wanted.asked.cell.model,
         "group": wanted.sale.group,
-        "prices": match wanted.class {
-            PriceClass::Standard => "standard",
-            PriceClass::Paid => "paid",
-        },
+        // Nobody else gets one.
+        "prices": "paid",
         "pricing_version": wanted.sale.version.to_string(),
         "billing_unit": wanted.sale.model.list().billing_unit(),
         "exact": true,

@@ -10,7 +10,7 @@ use trunkline_ledger::desk;
 use trunkline_social::{Asked, Cell, Refusal, check};
 use trunkline_terms::{Bucket, Moment, Money, RequestId, Units, Usage};
 
-use super::WORD;
+use super::{WORD, model_name};
 use crate::caller::Caller;
 use crate::fault::{Fault, Kind};
 use crate::fields::trapped;
@@ -27,7 +27,6 @@ pub(super) struct Wanted {
     pub(super) price: Money,
     pub(super) units: Units,
     pub(super) tier: String,
-    pub(super) class: PriceClass,
     /// What becomes of the parameters.
     pub(super) report: Report,
     pub(super) warnings: Vec<std::borrow::Cow<'static, str>>,
@@ -55,7 +54,7 @@ impl Gateway {
         {
             return Err(trapped(note));
         }
-        // The key's rules hold whatever a quote says.
+        // The key's rules, looked at above, hold whatever a quote says.
         let mut offered = (sale, self.inner.now());
         if let Some(quote) = headers.get(QUOTE_HEADER) {
             let body = quoted_body(&asked);
@@ -87,7 +86,7 @@ impl Gateway {
     ) -> Result<Arc<Cell>, Fault> {
         caller.check_endpoint(WORD)?;
         check_platform(caller, platform)?;
-        let model = format!("social-{platform}-{capability}");
+        let model = model_name(platform, capability);
         if !caller.may_use(&model) {
             let text = format!("this API key may not use {}", shown(&model));
             return Err(Fault::new(Kind::ModelNotAllowed, text));
@@ -140,15 +139,12 @@ fn price_social(
     let units = usage
         .billed(unit)
         .map_err(|error| unpriceable(error.to_string()))?;
-    let class = match caller.account.topped_up_at {
-        Some(_) => PriceClass::Paid,
-        None => PriceClass::Standard,
-    };
     let situation = Situation {
         attributes: &Attributes::default(),
         at,
     };
-    let priced = quote(sale.offer(), class, &units, situation)
+    // Whoever comes so far has topped up, even if memory does not know it yet.
+    let priced = quote(sale.offer(), PriceClass::Paid, &units, situation)
         .map_err(|error| unpriceable(error.to_string()))?;
     let (price, tier) = (priced.total, priced.tier.to_owned());
     Ok(Wanted {
@@ -156,7 +152,6 @@ fn price_social(
         caller,
         warnings: report.codes().cloned().collect(),
         report,
-        class,
         price,
         tier,
         units,
