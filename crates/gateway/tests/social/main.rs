@@ -33,6 +33,8 @@ mod nodes;
 #[path = "../it/outside.rs"]
 mod outside;
 #[cfg(test)]
+mod paged_cells;
+#[cfg(test)]
 mod pages;
 #[cfg(test)]
 mod pauses;

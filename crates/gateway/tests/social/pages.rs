@@ -14,7 +14,7 @@ use crate::house::House;
 use crate::stall::{cells, escaped, needed, pair, path, price, query};
 
 /// Pages that the source has of everything.
-const PAGES: usize = 3;
+pub(crate) const PAGES: usize = 3;
 
 fn lines(got: &Got) -> Vec<Value> {
     assert_eq!(got.status, 200, "{}", got.text());
@@ -29,7 +29,7 @@ fn lines(got: &Got) -> Vec<Value> {
 }
 
 /// The pages and the last line.
-fn split(got: &Got) -> (Vec<Value>, Value) {
+pub(crate) fn split(got: &Got) -> (Vec<Value>, Value) {
     let mut all = lines(got);
     let end = all.pop().unwrap();
     assert_eq!(end["object"], json!("social.end"));
@@ -42,8 +42,18 @@ fn split(got: &Got) -> (Vec<Value>, Value) {
     (all, end)
 }
 
+/// The query that a last line says to go on with.
+pub(crate) fn going_on(end: &Value) -> String {
+    let next = end["next"].as_object().unwrap();
+    let pairs: Vec<String> = next
+        .iter()
+        .map(|(name, value)| format!("{name}={}", escaped(value.as_str().unwrap())))
+        .collect();
+    pairs.join("&")
+}
+
 impl House {
-    async fn pages(&self, cell: &Cell, query: &str) -> Got {
+    pub(crate) async fn pages(&self, cell: &Cell, query: &str) -> Got {
         self.look(&format!("{}/pages", pair(cell)), query).await
     }
 
@@ -105,29 +115,6 @@ async fn the_pages_of_every_cell_advance_to_their_end_and_each_is_paid_for() {
     house.audit().await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_repeated_page_is_found_and_stops_it() {
-    let house = House::of_social().await;
-    let wish = escaped("[[social:same_page]]");
-    for (pair, query) in [
-        ("douyin/search", format!("keyword={wish}")),
-        ("kuaishou/search", format!("keyword={wish}")),
-        ("instagram/search", format!("keyword={wish}")),
-        ("bilibili/comments", format!("bv_id={wish}")),
-        ("reddit/search", format!("query={wish}")),
-        ("tiktok/comments", format!("aweme_id={wish}")),
-        ("wechat_search/search", format!("keyword={wish}")),
-    ] {
-        let got = house.look(&format!("{pair}/pages"), &query).await;
-        let (pages, end) = split(&got);
-        assert_eq!(end["reason"], json!("repeated_page"), "{pair}: {end}");
-        assert_eq!(pages.len(), 2, "{pair}");
-        assert_eq!(end["next"], Value::Null);
-    }
-    house.posted_at_rest().await;
-    house.audit().await;
-}
-
 #[tokio::test]
 async fn a_cap_stops_it_and_says_how_to_go_on() {
     let house = House::of_social().await;
@@ -140,12 +127,7 @@ async fn a_cap_stops_it_and_says_how_to_go_on() {
     assert_eq!(end["cost_usd"], json!("0.04"));
     assert_eq!(house.posted_at_rest().await, before - 40_000_000);
     // What it says is the third page.
-    let next = end["next"].as_object().unwrap();
-    let rest: Vec<String> = next
-        .iter()
-        .map(|(name, value)| format!("{name}={}", escaped(value.as_str().unwrap())))
-        .collect();
-    let got = house.look("kuaishou/search/pages", &rest.join("&")).await;
+    let got = house.look("kuaishou/search/pages", &going_on(&end)).await;
     let (third, end) = split(&got);
     assert_eq!((third.len(), &end["reason"]), (1, &json!("end")));
     assert!(!pages.iter().any(|page| page["data"] == third[0]["data"]));
