@@ -1,40 +1,8 @@
 //! Collects the files of `providers/` into one list, so that a new provider needs no line of code.
 
-use std::error::Error;
-use std::fmt::Write as _;
-use std::path::Path;
-use std::{env, fs};
+#[path = "../../build/collect.rs"]
+mod collect;
 
-fn main() -> Result<(), Box<dyn Error>> {
-    println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed=providers");
-    let mut names = Vec::new();
-    for entry in fs::read_dir("providers")? {
-        let path = entry?.path();
-        if path.extension().is_some_and(|ending| ending == "toml") {
-            let name = path.file_stem().and_then(|name| name.to_str());
-            names.push(
-                name.ok_or("a provider's file has a strange name")?
-                    .to_owned(),
-            );
-        }
-    }
-    // The same list on every machine.
-    names.sort();
-    let mut list = String::from("&[\n");
-    for name in names {
-        let path = format!("/providers/{name}.toml");
-        writeln!(
-            list,
-            "({name:?}, include_str!(concat!(env!(\"CARGO_MANIFEST_DIR\"), {path:?}))),"
-        )?;
-    }
-    list.push(']');
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "it is how cargo says where to write"
-    )]
-    let folder = env::var_os("OUT_DIR").ok_or("cargo gave no OUT_DIR")?;
-    fs::write(Path::new(&folder).join("builtin.rs"), list)?;
-    Ok(())
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    collect::toml_files("providers", "builtin.rs")
 }
