@@ -104,6 +104,14 @@ reload changes="100":
 streams count="1000" seconds="300":
     TRUNKLINE_STREAMS={{ count }} TRUNKLINE_STREAMS_SECONDS={{ seconds }} cargo nextest run --profile long --locked -p trunkline-app --test faults --no-capture -E 'test(streams::)'
 
+# Uploads in little memory: long form, two gigabytes of silence and a short sound in two gigabytes.
+upload bytes="2000000000":
+    TRUNKLINE_UPLOAD_BYTES={{ bytes }} cargo nextest run --profile long --locked -p trunkline-app --test faults --no-capture -E 'test(media::upload::)'
+
+# Streams of speech at once, asked for again and again: long form, five hundred for two minutes.
+speech-storm streams="500" seconds="120":
+    TRUNKLINE_SPEECH_STREAMS={{ streams }} TRUNKLINE_SPEECH_SECONDS={{ seconds }} cargo nextest run --profile long --locked -p trunkline-app --test faults --no-capture -E 'test(media::storm::)'
+
 # Random models and requests, each quoted and then called: long form, ten thousand pairs.
 quotes pairs="10000":
     TRUNKLINE_QUOTES={{ pairs }} cargo nextest run --profile long --locked -p trunkline-gateway --test it --no-capture -E 'test(pairs::)'

@@ -7,13 +7,14 @@ mod layers;
 mod media;
 mod raw;
 mod social;
+mod uploads;
 
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use trunkline_gateway::{SocialSettings, VideoSettings};
+use trunkline_gateway::{SocialSettings, StudioSettings, VideoSettings};
 use trunkline_media::MediaSettings;
 use trunkline_terms::{NodeId, Secret};
 use trunkline_upstream::Roots;
@@ -45,6 +46,8 @@ pub(crate) struct Config {
     pub(crate) fetch: GuardedSettings,
     pub(crate) video: VideoSettings,
     pub(crate) social: SocialSettings,
+    /// Images, speech and transcripts.
+    pub(crate) studio: StudioSettings,
 }
 
 /// The data-plane listener.

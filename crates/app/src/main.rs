@@ -43,7 +43,8 @@ async fn main() -> ExitCode {
     let cli = Cli::parse();
     let output = Output::new(cli.json);
     logs(&cli.command);
-    match commands::run(cli, &output).await {
+    // In a box: what a command needs is large, and waits only once.
+    match Box::pin(commands::run(cli, &output)).await {
         Ok(code) => code,
         Err(error) => {
             output.failure(&error);

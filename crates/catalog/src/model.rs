@@ -120,6 +120,7 @@ fn words_faults(entry: &Entry) -> Vec<String> {
         ("output_modalities", specs.output_modalities.as_ref()),
         ("reasoning_efforts", specs.reasoning_efforts.as_ref()),
         ("resolutions", specs.resolutions.as_ref()),
+        ("qualities", specs.qualities.as_ref()),
         ("voices", specs.voices.as_ref()),
         ("response_formats", specs.response_formats.as_ref()),
         ("request_fields", specs.request_fields.as_ref()),

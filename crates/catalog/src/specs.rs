@@ -84,6 +84,15 @@ pub struct Specs {
     /// Images of one call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_images: Option<u64>,
+    /// The size of a picture when nobody asks for one, where prices depend on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_size: Option<String>,
+    /// Words for how good a picture is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub qualities: Option<Vec<String>>,
+    /// The quality of a picture when nobody asks for one, where prices depend on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_quality: Option<String>,
     /// Names of voices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub voices: Option<Vec<String>>,
@@ -99,6 +108,12 @@ pub struct Specs {
     /// The largest upload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_upload_bytes: Option<u64>,
+    /// Bits of a sample that an uploaded wav file must have as plain PCM.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upload_pcm_bits: Option<u64>,
+    /// Which of its vendor's ways of recognition it takes, where there are several, such as `file`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recognition: Option<String>,
     /// What there is to say about its prices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pricing_notes: Option<String>,

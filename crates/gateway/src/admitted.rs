@@ -111,6 +111,23 @@ impl Admitted {
         }
     }
 
+    /// Holds an amount, all of it or nothing.
+    pub(crate) async fn whole(
+        gateway: &Gateway,
+        reserve: Reserve,
+        fix: &str,
+    ) -> Result<Self, Fault> {
+        let began = Instant::now();
+        let owned = (reserve.request, reserve.account, reserve.amount);
+        match held(gateway, reserve).await? {
+            Held::Yes => Ok(Self::of(gateway, owned, began.elapsed())),
+            Held::TooLittle { fits, reserved, by } => {
+                let costs = (by, "this call may cost", fix);
+                Err(too_little(costs, owned.2, fits, reserved))
+            }
+        }
+    }
+
     /// Raises the hold to a total.
     pub(crate) async fn extend(&mut self, total: Money) -> Extended {
         let extend = Extend {
@@ -225,6 +242,10 @@ async fn reserve(gateway: &Gateway, quoted: &Quoted, amount: Money) -> Result<He
         capacity: None,
         idempotency: None,
     };
+    held(gateway, reserve).await
+}
+
+async fn held(gateway: &Gateway, reserve: Reserve) -> Result<Held, Fault> {
     match gateway.inner.ledger.reserve(reserve).await {
         Ok(ReserveAnswer::Held { .. }) => Ok(Held::Yes),
         Ok(ReserveAnswer::TooLittle { by, fits, reserved }) => {

@@ -31,7 +31,7 @@ use crate::story::Story;
 /// Bytes of an error that are read.
 const MAX_ERROR_BYTES: usize = 65_536;
 /// A cool-down where the upstream names none.
-const DEFAULT_COOL_SECONDS: u64 = 5;
+pub(crate) const DEFAULT_COOL_SECONDS: u64 = 5;
 
 /// One attempt. The usage row gets what is not skipped; times count from the call's beginning.
 #[derive(Debug, Clone, Serialize)]
@@ -83,8 +83,9 @@ enum Tried {
     Stop(NoAnswer),
 }
 
+/// Why another channel was asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Why {
+pub(crate) enum Why {
     Limited(u64),
     Silent,
     Failed,
@@ -149,7 +150,7 @@ pub(crate) async fn ask(
             fault,
             outcome: Outcome::Refused,
         }),
-        (worst, _) => Err(nobody(quoted, worst)),
+        (worst, _) => Err(nobody(quoted.request.model(), worst)),
     }
 }
 
@@ -427,8 +428,8 @@ pub(crate) fn in_its_words(gateway: &Gateway, status: StatusCode, said: &Upstrea
     fault
 }
 
-fn nobody(quoted: &Quoted, worst: Option<Why>) -> NoAnswer {
-    let model = quoted.request.model();
+/// Nobody answered.
+pub(crate) fn nobody(model: &str, worst: Option<Why>) -> NoAnswer {
     let (kind, text, outcome) = match worst {
         None => (
             Kind::NoRoute,

@@ -29,6 +29,8 @@ use crate::roster::Live;
 use crate::scrub::without_secrets;
 use crate::story::Story;
 
+pub(crate) use self::relay::next_frame;
+
 /// Where the head of the answer goes.
 pub(crate) type Head = oneshot::Sender<Result<Answered, Fault>>;
 
@@ -43,7 +45,7 @@ pub(crate) async fn call(gateway: Gateway, mut quoted: Quoted, story: Arc<Story>
     // its connection, and with it the upstream's work.
     let asked = tokio::select! {
         asked = ask(&gateway, &quoted, &story) => Some(asked),
-        () = head.closed() => None,
+        () = left(&story, &mut head) => None,
     };
     let answering = match asked {
         Some(Ok(answering)) => answering,
@@ -253,6 +255,14 @@ const fn fault_of(error: &BodyError) -> (Kind, Outcome) {
     match error {
         BodyError::Stalled => (Kind::UpstreamTimeout, Outcome::UpstreamTimeout),
         BodyError::Broken(_) | BodyError::TooLarge(_) => FAILED,
+    }
+}
+
+/// Waits until the caller has left: its handler is gone, or its connection was reset.
+pub(crate) async fn left(story: &Story, head: &mut Head) {
+    tokio::select! {
+        () = head.closed() => {}
+        () = story.watch.gone() => {}
     }
 }
 

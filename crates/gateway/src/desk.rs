@@ -2,8 +2,9 @@
 
 use http::StatusCode;
 use serde_json::json;
+use trunkline_catalog::audio_tokens_shown;
 use trunkline_ledger::{desk, usage};
-use trunkline_terms::{Money, RequestId};
+use trunkline_terms::{Bucket, Money, RequestId, Usage};
 
 use crate::caller::Caller;
 use crate::fault::{Fault, Kind};
@@ -75,6 +76,8 @@ impl Gateway {
             "trial_usd": row.trial.to_string(),
             "refunded_usd": row.refunded.to_string(),
             "units": row.units,
+            "prompt_tokens": prompt_tokens(&row.measured),
+            "completion_tokens": completion_tokens(&row.measured),
             "tier": row.tier,
             "estimated": row.estimated,
             "pricing_version": row.price_version,
@@ -86,4 +89,35 @@ impl Gateway {
 
 fn sum(one: Money, other: Money) -> String {
     one.checked_add(other).unwrap_or(one).to_string()
+}
+
+/// What went in as tokens: those that were counted, a character of speech as one, a minute of a recording
+/// as a thousand.
+fn prompt_tokens(measured: &Usage) -> u64 {
+    let tokens = [
+        Bucket::PlainInput,
+        Bucket::CacheRead,
+        Bucket::CacheWrite5m,
+        Bucket::CacheWrite1h,
+        Bucket::ImageInput,
+        Bucket::AudioInput,
+        Bucket::Characters,
+    ];
+    let seconds = measured.told(Bucket::AudioSeconds).unwrap_or(0);
+    total(measured, &tokens).saturating_add(audio_tokens_shown(seconds))
+}
+
+/// What came out as tokens.
+fn completion_tokens(measured: &Usage) -> u64 {
+    let tokens = [
+        Bucket::PlainOutput,
+        Bucket::ImageOutput,
+        Bucket::AudioOutput,
+    ];
+    total(measured, &tokens)
+}
+
+fn total(measured: &Usage, buckets: &[Bucket]) -> u64 {
+    let told = buckets.iter().filter_map(|bucket| measured.told(*bucket));
+    told.fold(0, u64::saturating_add)
 }

@@ -1,6 +1,7 @@
 //! The listener: connections in, requests bounded in size and time, every answer with its id. Which
 //! path is which step stands in one table.
 
+mod bodies;
 mod body;
 mod forwarded;
 mod guest;

@@ -359,6 +359,21 @@ impl Fault {
     }
 }
 
+/// A refusal of a room that reads requests, as a fault.
+pub(crate) fn refused(refusal: trunkline_catalog::Refusal) -> Fault {
+    let text = if refusal.fix.is_empty() {
+        refusal.message
+    } else {
+        format!("{}; {}", refusal.message, refusal.fix)
+    };
+    let fault = Fault::new(Kind::Rule(refusal.code.to_owned()), text);
+    if refusal.param.is_empty() {
+        fault
+    } else {
+        fault.at(&refusal.param)
+    }
+}
+
 impl From<Refusal> for Fault {
     fn from(refusal: Refusal) -> Self {
         let mut fault = Self::new(Kind::Invalid(refusal.code), refusal.message);
@@ -405,6 +420,7 @@ mod tests {
             Kind::NoWebSocket,
             Kind::Invalid("previous_response_not_found"),
             Kind::Rule("translation_refused".to_owned()),
+            Kind::Rule("audio_unreadable".to_owned()),
             Kind::EndpointNotSupported,
             Kind::Invalid("invalid_request"),
             Kind::Invalid("reference_not_supported"),

@@ -40,6 +40,7 @@ use crate::settings::Settings;
 use crate::shelf::{Shelf, ShelfError};
 use crate::social::{Counter, Crowds};
 use crate::story::Story;
+use crate::studio::Disk;
 use crate::swap::Swap;
 use crate::telemetry::Telemetry;
 use crate::video::{Pace, Rooms};
@@ -98,6 +99,8 @@ pub(crate) struct Inner {
     pub(crate) pace: Pace,
     /// Room for jobs of video tasks.
     pub(crate) video_rooms: Rooms,
+    /// Uploads on the disk.
+    pub(crate) disk: Disk,
     /// What of social data is on the counter.
     pub(crate) counter: Swap<Counter>,
     /// Room for calls to each social platform.
@@ -148,6 +151,7 @@ impl Gateway {
             media: parts.media,
             pace: Pace::default(),
             video_rooms: Rooms::new(parts.settings.video.at_once),
+            disk: Disk::default(),
             counter: Swap::new(Counter::new(parts.cells)),
             crowds: Crowds::default(),
             tasks: TaskTracker::new(),

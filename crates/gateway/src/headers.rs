@@ -42,3 +42,22 @@ pub(crate) fn max_cost(headers: &HeaderMap) -> Result<Option<Money>, Fault> {
         }
     }
 }
+
+/// Refuses what costs more than its caller allows.
+pub(crate) fn check_cost(headers: &HeaderMap, what: &str, amount: Money) -> Result<(), Fault> {
+    const NAME: &str = MAX_COST_HEADER;
+    match max_cost(headers)? {
+        Some(most) if amount > most => {
+            let text = format!("{what} may cost {amount} USD, and `{NAME}` allows {most}");
+            Err(Fault::new(Kind::MaxCostExceeded, text).with_money("required_usd", amount))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Whether strict mode is asked for.
+pub(crate) fn is_strict(headers: &HeaderMap) -> bool {
+    headers
+        .get("trunkline-strict")
+        .is_some_and(|value| value == "true")
+}

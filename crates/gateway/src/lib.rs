@@ -45,8 +45,10 @@ mod shelf;
 mod social;
 mod stored;
 mod story;
+mod studio;
 mod swap;
 mod telemetry;
+mod vendors;
 mod video;
 
 pub use admin::Admin;
@@ -59,5 +61,6 @@ pub use reply::{Answered, Reply};
 pub use settings::Settings;
 pub use shelf::{Shelf, ShelfError};
 pub use social::{FolderError, SocialSettings, cells_with_folder};
+pub use studio::StudioSettings;
 pub use telemetry::{ALL_PER_THOUSAND, Exporter, Telemetry, TelemetrySettings};
 pub use video::{VideoJob, VideoSettings};

@@ -1,7 +1,7 @@
 //! A quote that is kept: a sealed text that names the prices and the clock it was made under. Any
 //! node can open it, nobody else can make or change one, and there is no table of them.
 
-use http::HeaderValue;
+use http::{HeaderMap, HeaderValue};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use trunkline_catalog::{GroupChoice, PricingVersion, Sale};
@@ -60,6 +60,23 @@ impl Gateway {
             tracing::error!(%error, "a quote could not be sealed");
             Fault::unavailable()
         })
+    }
+
+    /// The price of a model for a caller, as offered now or by a quote that comes along.
+    pub(crate) async fn offered(
+        &self,
+        caller: &Caller,
+        headers: &HeaderMap,
+        (endpoint, model, body): (&str, &str, &[u8]),
+    ) -> Result<(Sale, Moment), Fault> {
+        caller.check_endpoint(endpoint)?;
+        match headers.get(QUOTE_HEADER) {
+            Some(quote) => self.locked(quote, caller, (endpoint, model, body)).await,
+            None => {
+                let book = &self.inner.shelf.get().book;
+                Ok((caller.sale(book, model)?, self.inner.now()))
+            }
+        }
     }
 
     /// What a quote that a call brings along has locked.

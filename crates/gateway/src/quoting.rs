@@ -17,6 +17,7 @@ use crate::locking::{Lock, QUOTE_SECONDS, body_hash};
 use crate::quoted::Quoted;
 use crate::reply::{Answered, json as answer};
 use crate::social::pair_of;
+use crate::studio::{IMAGES, SPEECH, TRANSCRIPTIONS, TRANSLATIONS, quoted_door};
 use crate::video::{WORD as VIDEOS, is_video};
 
 /// Output tokens of an answer of which nothing is known.
@@ -63,9 +64,13 @@ impl Gateway {
                 .quote_social(caller, headers, pair, ask.body.get())
                 .await;
         }
+        if let Some(door) = quoted_door(&ask.endpoint) {
+            return self.quote_studio(caller, headers, (door, ask.body.get()));
+        }
         let entrance = entrance_of(&ask.endpoint).ok_or_else(|| {
             let words = ENTRANCES.iter().map(|door| door.word);
-            let known: Vec<&str> = words.chain([VIDEOS, "/v1/social/…"]).collect();
+            let made = [VIDEOS, IMAGES, SPEECH, TRANSCRIPTIONS, TRANSLATIONS];
+            let known: Vec<&str> = words.chain(made).chain(["/v1/social/…"]).collect();
             let text = format!("quotes are given for {}", known.join(", "));
             invalid("endpoint", text)
         })?;
@@ -171,7 +176,7 @@ fn usd(amount: Money) -> String {
 }
 
 /// Each face with its units at most, its price and what that comes to before the group's rate.
-fn lines_of(quote: &Quote<'_>, exact: bool) -> Vec<Value> {
+pub(crate) fn lines_of(quote: &Quote<'_>, exact: bool) -> Vec<Value> {
     let line = |line: &trunkline_catalog::Line| {
         let pico = i128::from(line.price.pico());
         let million = pico.checked_mul(MILLION).map(Number::from_pico);

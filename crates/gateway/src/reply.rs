@@ -27,9 +27,26 @@ pub enum Reply {
     Whole(Option<Bytes>),
     /// Pieces as they come; the end of the channel is the end of the body.
     Pieces(mpsc::Receiver<Bytes>),
+    /// Pieces of something that must be whole: without the sender's word that it is, the connection
+    /// breaks off, so that nobody takes a part for all of it.
+    File(mpsc::Receiver<FilePiece>),
     /// Pieces whose sender is told when they were taken.
     Handed(HandedBody),
 }
+
+/// A piece of a body that must be whole.
+#[derive(Debug)]
+pub enum FilePiece {
+    /// The next bytes.
+    Bytes(Bytes),
+    /// That was all.
+    End,
+}
+
+/// A body that is not whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the body broke off")]
+pub struct BrokenOff;
 
 /// A piece that is charged for: its sender wants to know whether anybody took it.
 #[derive(Debug)]
@@ -89,7 +106,7 @@ pub(crate) fn micros(time: Duration) -> u64 {
 
 impl Body for Reply {
     type Data = Bytes;
-    type Error = std::convert::Infallible;
+    type Error = BrokenOff;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
@@ -101,6 +118,11 @@ impl Body for Reply {
                 let piece = pieces.poll_recv(context);
                 piece.map(|piece| piece.map(|bytes| Ok(Frame::data(bytes))))
             }
+            Self::File(pieces) => match std::task::ready!(pieces.poll_recv(context)) {
+                Some(FilePiece::Bytes(bytes)) => Poll::Ready(Some(Ok(Frame::data(bytes)))),
+                Some(FilePiece::End) => Poll::Ready(None),
+                None => Poll::Ready(Some(Err(BrokenOff))),
+            },
             Self::Handed(body) => {
                 let piece = body.poll_piece(context);
                 piece.map(|piece| piece.map(|bytes| Ok(Frame::data(bytes))))
@@ -111,7 +133,7 @@ impl Body for Reply {
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Whole(bytes) => bytes.is_none(),
-            Self::Pieces(_) => false,
+            Self::Pieces(_) | Self::File(_) => false,
             Self::Handed(body) => body.left == Some(0),
         }
     }
@@ -122,7 +144,9 @@ impl Body for Reply {
                 let length = bytes.as_ref().map_or(0, Bytes::len);
                 SizeHint::with_exact(u64::try_from(length).unwrap_or(u64::MAX))
             }
-            Self::Pieces(_) | Self::Handed(HandedBody { left: None, .. }) => SizeHint::default(),
+            Self::Pieces(_) | Self::File(_) | Self::Handed(HandedBody { left: None, .. }) => {
+                SizeHint::default()
+            }
             Self::Handed(HandedBody {
                 left: Some(left), ..
             }) => SizeHint::with_exact(*left),

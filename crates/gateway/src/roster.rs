@@ -25,6 +25,14 @@ const OPEN_FOR_MILLIS: i64 = 10_000;
 /// A cool-down that an upstream may ask for at most.
 const MAX_COOL_SECONDS: u64 = 600;
 
+/// What is sold here beside conversations.
+const MADE: [EndpointType; 4] = [
+    EndpointType::OpenaiVideo,
+    EndpointType::ImageGeneration,
+    EndpointType::AudioSpeech,
+    EndpointType::AudioTranscription,
+];
+
 /// All channels that can be used.
 #[derive(Debug, Default)]
 pub(crate) struct Roster {
@@ -218,9 +226,9 @@ impl Live {
             .ok_or("its provider is unknown")?
             .clone();
         let talks = |format: &Format| provider.speaks(spoken_as(*format));
-        let films = provider.serves(EndpointType::OpenaiVideo);
+        let makes = MADE.iter().any(|endpoint| provider.serves(*endpoint));
         let looks = provider.formats.iter().any(|one| one.word() == SOCIAL);
-        if !films && !looks && !Format::ALL.iter().any(talks) {
+        if !makes && !looks && !Format::ALL.iter().any(talks) {
             return Err("its provider does nothing that is sold here");
         }
         let base = row.base_url.as_deref().or(provider.base_url.as_deref());

@@ -46,7 +46,7 @@ pub(crate) async fn send(
         method: Method::POST,
         uri,
         headers,
-        body: prepared.body.clone(),
+        body: prepared.body.clone().into(),
         deadlines: live.deadlines(total, settings.stream_idle),
         proxy: live.proxy.as_ref(),
         protocol: live.provider.protocol(facts.stream),

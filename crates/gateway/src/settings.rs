@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::social::SocialSettings;
+use crate::studio::StudioSettings;
 use crate::video::VideoSettings;
 
 /// How the gateway behaves.
@@ -48,6 +49,8 @@ pub struct Settings {
     pub max_file_bytes: u64,
     /// Video tasks.
     pub video: VideoSettings,
+    /// Images, speech and transcripts.
+    pub studio: StudioSettings,
     /// Social data.
     pub social: SocialSettings,
 }
@@ -75,6 +78,7 @@ impl Default for Settings {
             keep_media: Duration::from_secs(7 * 86_400),
             max_file_bytes: 4_000_000_000,
             video: VideoSettings::default(),
+            studio: StudioSettings::default(),
             social: SocialSettings::default(),
         }
     }

@@ -96,7 +96,7 @@ impl Gateway {
             },
             uri: with_query(uri, query),
             headers: headers(live, Format::OpenaiResponses, false),
-            body: Bytes::new(),
+            body: Bytes::new().into(),
             deadlines: live.deadlines(settings.whole_wait, settings.stream_idle),
             proxy: live.proxy.as_ref(),
             protocol: Protocol::Http1,

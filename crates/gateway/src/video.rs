@@ -6,7 +6,6 @@
 //! the way is followed by a worker (`jobs`), which finds the row and goes on where it is safe to.
 
 mod accepting;
-mod calls;
 mod cancelling;
 mod fetching;
 mod files;
@@ -27,6 +26,7 @@ mod wanted;
 
 use uuid::Uuid;
 
+pub(crate) use files::Keys;
 pub(crate) use jobs::Rooms;
 pub use jobs::VideoJob;
 pub(crate) use pace::Pace;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use trunkline_db::{Database, DbError, from_sql_time};
-use trunkline_terms::{AccountId, Moment, Money, RequestId, Units};
+use trunkline_terms::{AccountId, Moment, Money, RequestId, Units, Usage};
 
 use crate::rows::{column, request_of};
 
@@ -17,6 +17,8 @@ pub struct UsageRow {
     pub group: String,
     /// Billed units per face.
     pub units: Value,
+    /// All that was measured, billed or not.
+    pub measured: Usage,
     /// The price tier.
     pub tier: Option<String>,
     /// We counted because the upstream did not tell.
@@ -45,8 +47,8 @@ pub async fn find(
 ) -> Result<Option<UsageRow>, DbError> {
     let mut session = database.session().await?;
     let row = sqlx::query(
-        "SELECT u.model, u.endpoint, u.group_name, u.units, u.tier, u.estimated, u.paid, u.trial, u.cost,
-             u.outcome, encode(u.price_version, 'hex') AS price_version, u.warnings,
+        "SELECT u.model, u.endpoint, u.group_name, u.units, u.measured, u.tier, u.estimated, u.paid, u.trial,
+             u.cost, u.outcome, encode(u.price_version, 'hex') AS price_version, u.warnings,
              COALESCE((SELECT sum(t.amount) FROM ledger.transfer AS t
                  WHERE t.request_id = u.request_id
                      AND t.kind IN ('refund', 'settlement_adjustment', 'undelivered')), 0)::bigint
@@ -67,6 +69,8 @@ pub async fn find(
         endpoint: column(&row, "endpoint")?,
         group: column(&row, "group_name")?,
         units: column(&row, "units")?,
+        // What cannot be read was written by a later version of us.
+        measured: serde_json::from_value(column(&row, "measured")?).unwrap_or_default(),
         tier: column(&row, "tier")?,
         estimated: column(&row, "estimated")?,
         paid: money("paid")?,

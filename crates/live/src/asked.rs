@@ -60,7 +60,7 @@ impl Side<'_> {
             method: case.method(),
             uri,
             headers: self.headers(case)?,
-            body: Bytes::from(case.body(self.provider, self.model)),
+            body: Bytes::from(case.body(self.provider, self.model)).into(),
             deadlines: Deadlines {
                 first_byte: deadline(self.provider.first_byte_ms),
                 idle: deadline(self.provider.idle_ms),

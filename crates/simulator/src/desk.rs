@@ -47,12 +47,22 @@ pub(crate) fn answer(
         ("/truth", "GET") => truth(house, query),
         ("/truth", "DELETE") => {
             house.truth.forget();
+            house.audio.forget();
+            house.gallery.forget();
             house.social.forget();
             done()
         }
+        ("/images", "GET") => DeskAnswer {
+            status: 200,
+            body: serde_json::json!({ "calls": house.gallery.calls() }).to_string(),
+        },
         ("/social", "GET") => DeskAnswer {
             status: 200,
             body: serde_json::json!({ "calls": house.social.calls() }).to_string(),
+        },
+        ("/audio", "GET") => DeskAnswer {
+            status: 200,
+            body: serde_json::json!({ "calls": house.audio.calls() }).to_string(),
         },
         ("/retired", "POST") => match body.ok().as_deref().map(std::str::from_utf8) {
             Some(Ok(path)) if path.starts_with('/') && path.len() <= MAX_PATH_BYTES => {
@@ -77,12 +87,12 @@ pub(crate) fn answer(
             house.plans().clear();
             done()
         }
-        ("/truth" | "/rules" | "/jobs" | "/social" | "/retired", _) => {
+        ("/truth" | "/rules" | "/jobs" | "/audio" | "/images" | "/social" | "/retired", _) => {
             complaint(405, "this path does not take that method")
         }
         _ => complaint(
             404,
-            "below /_simulator there is truth, jobs, social, rules and retired",
+            "below /_simulator there is truth, jobs, audio, images, social, rules and retired",
         ),
     }
 }

@@ -5,6 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::audio::AudioFault;
+use crate::images::ImageFault;
 use crate::responses::Spelling;
 use crate::social::SocialFault;
 
@@ -104,9 +106,15 @@ pub enum Fault {
         #[serde(default)]
         spelling: Spelling,
     },
+    /// A fault of speech and recognition, `{"audio": "dead_file"}`; in a prompt `[[fault:dead_file]]`.
+    /// Its rules strike requests for either and no others.
+    Audio(AudioFault),
     /// A fault of the source of social data, `{"social": "empty"}`. Its rules strike its requests and
     /// no others, and `model` is the path there.
     Social(SocialFault),
+    /// A fault of makers of pictures, `{"image": "fail_some:2"}`. Its rules strike their requests and
+    /// no others; they meet the rules of the other faults too.
+    Image(ImageFault),
 }
 
 /// When a fault strikes. It concerns requests for a completion that are otherwise acceptable.
@@ -225,7 +233,7 @@ impl Fault {
                 secs,
                 spelling: Spelling::default(),
             }),
-            _ => Err(FaultTextError::UnknownName),
+            _ => AudioFault::from_text(text).map(Self::Audio),
         }
     }
 }
@@ -252,7 +260,20 @@ impl Plans {
     /// The fault for this request. The first rule that strikes wins, and the later ones do not
     /// count this request, so that two rules never share one.
     pub(crate) fn strike(&mut self, model: &str, key: &str) -> Option<Fault> {
-        let is_ours = |fault: Fault| !matches!(fault, Fault::Social(_));
+        let is_ours =
+            |fault: Fault| !matches!(fault, Fault::Social(_) | Fault::Audio(_) | Fault::Image(_));
+        self.struck(model, key, is_ours)
+    }
+
+    /// The same for a request for speech or recognition, which knows the common faults and its own.
+    pub(crate) fn strike_audio(&mut self, model: &str, key: &str) -> Option<Fault> {
+        let is_ours = |fault: Fault| !matches!(fault, Fault::Social(_) | Fault::Image(_));
+        self.struck(model, key, is_ours)
+    }
+
+    /// The same for a request for pictures.
+    pub(crate) fn strike_image(&mut self, model: &str, key: &str) -> Option<Fault> {
+        let is_ours = |fault: Fault| !matches!(fault, Fault::Social(_) | Fault::Audio(_));
         self.struck(model, key, is_ours)
     }
 
@@ -386,6 +407,20 @@ mod tests {
         assert_eq!((struck, plans.len()), (Some(SocialFault::Empty), 1));
         let written = serde_json::to_string(&Fault::Social(SocialFault::Slow { millis: 9 }));
         assert_eq!(written.unwrap(), r#"{"social":"slow:9"}"#);
+    }
+
+    #[test]
+    fn a_rule_of_pictures_leaves_models_alone_and_theirs_strike_pictures_too() {
+        let mut plans = Plans::default();
+        let refused = Fault::Image(ImageFault::Refused);
+        plans.add(Rule {
+            times: Some(1),
+            ..rule(refused)
+        });
+        plans.add(rule(Fault::NoUsage));
+        assert_eq!(plans.strike("sim-a", "k"), Some(Fault::NoUsage));
+        assert_eq!(plans.strike_image("sim-a", "k"), Some(refused));
+        assert_eq!(plans.strike_image("sim-a", "k"), Some(Fault::NoUsage));
     }
 
     #[test]

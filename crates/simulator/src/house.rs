@@ -6,9 +6,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use sha2::{Digest, Sha256};
 
 use crate::anthropic::PromptCache;
+use crate::audio::Audio;
 use crate::clock;
 use crate::fault::Plans;
 use crate::gemini::Memory;
+use crate::images::Gallery;
 use crate::responses::Shelf;
 use crate::simulator::{AwsKey, Settings};
 use crate::social::Social;
@@ -32,6 +34,10 @@ pub(crate) struct House {
     /// Video jobs of all vendors.
     pub(crate) jobs: Jobs,
     pub(crate) video: VideoSettings,
+    /// What was said and heard.
+    pub(crate) audio: Audio,
+    /// Orders for pictures, and the pictures behind links.
+    pub(crate) gallery: Gallery,
     /// What the source of social data remembers.
     pub(crate) social: Social,
     /// Set before connections are ended, so that nobody is said to have left.
@@ -59,6 +65,8 @@ impl House {
             vertex: Tokens::new(settings.vertex, started_micros),
             jobs: Jobs::default(),
             video: settings.video,
+            audio: Audio::new(settings.audio, settings.max_truth),
+            gallery: Gallery::new(settings.max_truth),
             social: Social::new(settings.social, settings.max_truth),
             is_closing: AtomicBool::new(false),
             plans: Mutex::default(),

@@ -1,7 +1,7 @@
 //! An upstream for tests and for the product's test mode: it speaks OpenAI's chat completions and
 //! Responses, Azure's doors and the small endpoints beside them, Anthropic's messages, AWS Bedrock,
-//! Google's Gemini API and Vertex AI as the vendors do, makes videos and gives social data, fails on
-//! demand, and keeps the truth of what it served.
+//! Google's Gemini API and Vertex AI as the vendors do, makes pictures, videos and speech, hears,
+//! gives social data, fails on demand, and keeps the truth of what it served.
 //!
 //! It stands for another house, so it knows nothing of ours: no prices, no accounts, no clock of
 //! ours, no crate of this workspace. What it sends and why is in `docs/upstreams.md`; every place
@@ -13,6 +13,7 @@
 
 mod answer;
 mod anthropic;
+mod audio;
 mod azure;
 mod bedrock;
 mod calls;
@@ -24,6 +25,7 @@ mod fault;
 mod gemini;
 mod headers;
 mod house;
+mod images;
 mod models;
 mod played;
 mod refusal;
@@ -42,7 +44,11 @@ mod vertex;
 mod video;
 mod written;
 
+pub use audio::{
+    AudioCall, AudioFault, AudioSettings, AudioWork, speech_millis, transcript, translation,
+};
 pub use fault::{Fault, Rule};
+pub use images::{ImageCall, ImageFault};
 pub use responses::Spelling;
 pub use simulator::{AwsKey, Settings, Simulator};
 pub use social::{SocialCall, SocialFault, SocialSettings};

@@ -11,6 +11,7 @@ use hyper::body::{Body as _, Incoming};
 use sha2::{Digest, Sha256};
 
 use crate::anthropic;
+use crate::audio;
 use crate::azure::{self, Door};
 use crate::bedrock;
 use crate::chat;
@@ -19,6 +20,7 @@ use crate::desk;
 use crate::gemini;
 use crate::headers::{self, Telltale};
 use crate::house::House;
+use crate::images;
 use crate::models;
 use crate::played::{Cut, Played, Watch};
 use crate::refusal::Refusal;
@@ -54,6 +56,9 @@ pub(crate) async fn serve(
     request: Request<Incoming>,
 ) -> Result<Response<Played>, Cut> {
     let (parts, incoming) = request.into_parts();
+    if audio::is_upload(&parts) {
+        return audio::serve_upload(house, parts, incoming).await;
+    }
     // The body is read before anything is decided: the record wants its hash, and a connection
     // with unread bytes could not be used again.
     let body = read_body(incoming).await?;
@@ -87,6 +92,15 @@ pub(crate) async fn serve(
     if let Some(refusal) = too_large {
         return Ok(read.refuse(&refusal));
     }
+    let read = match audio::serve(read).await {
+        Taken::Yes(answer) => return answer,
+        Taken::No(read) => read,
+    };
+    // Before the videos, since one vendor makes both below one folder.
+    let read = match images::serve(read).await {
+        Taken::Yes(answer) => return answer,
+        Taken::No(read) => read,
+    };
     let read = match video::serve(read).await {
         Taken::Yes(answer) => return answer,
         Taken::No(read) => read,
@@ -115,7 +129,7 @@ impl Read {
         self.watch.entry().note(|served| served.key = shown);
     }
 
-    fn open(house: Arc<House>, parts: Parts, body: Bytes) -> Self {
+    pub(crate) fn open(house: Arc<House>, parts: Parts, body: Bytes) -> Self {
         let number = house.next_number();
         let received_at_micros = clock::now_micros();
         let azure = azure::door(parts.uri.path(), parts.uri.query());

@@ -14,8 +14,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
+use crate::audio::{AudioCall, AudioSettings};
 use crate::fault::Rule;
 use crate::house::House;
+use crate::images::ImageCall;
 use crate::server;
 use crate::social::{SocialCall, SocialSettings};
 use crate::truth::Served;
@@ -37,6 +39,8 @@ pub struct Settings {
     pub vertex: VertexSettings,
     /// How long video jobs take.
     pub video: VideoSettings,
+    /// How fast speech is sent and how long recognition takes.
+    pub audio: AudioSettings,
     /// How often the source of social data may be asked.
     pub social: SocialSettings,
 }
@@ -87,6 +91,7 @@ impl Default for Settings {
             max_truth: 200_000,
             vertex: VertexSettings::default(),
             video: VideoSettings::default(),
+            audio: AudioSettings::default(),
             social: SocialSettings::default(),
         }
     }
@@ -175,6 +180,18 @@ impl Simulator {
         self.house.jobs.all()
     }
 
+    /// A copy of all speech that was made and all that was heard, oldest first.
+    #[must_use]
+    pub fn audio_calls(&self) -> Vec<AudioCall> {
+        self.house.audio.calls()
+    }
+
+    /// A copy of all orders for pictures that were taken, oldest first.
+    #[must_use]
+    pub fn image_calls(&self) -> Vec<ImageCall> {
+        self.house.gallery.calls()
+    }
+
     /// A copy of all calls for social data, those that were refused included, oldest first.
     #[must_use]
     pub fn social_calls(&self) -> Vec<SocialCall> {
@@ -195,6 +212,8 @@ impl Simulator {
     /// Drops all records. Numbers go on.
     pub fn forget_truth(&self) {
         self.house.truth.forget();
+        self.house.audio.forget();
+        self.house.gallery.forget();
         self.house.social.forget();
     }
 

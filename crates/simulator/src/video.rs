@@ -5,7 +5,7 @@ mod ark;
 mod dashscope;
 mod jobs;
 mod kling;
-mod media;
+pub(crate) mod media;
 mod minimax;
 mod mp4;
 mod openai;
@@ -16,6 +16,7 @@ use http::Response;
 use crate::played::{Cut, Played};
 use crate::server::Read;
 
+pub(crate) use dashscope::written;
 pub(crate) use jobs::Jobs;
 pub use jobs::{Phase, VideoJob};
 

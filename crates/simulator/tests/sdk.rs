@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::json;
-use trunkline_simulator::{AwsKey, Settings, SocialCall, VideoSettings};
+use trunkline_simulator::{AudioWork, AwsKey, Settings, SocialCall, VideoSettings};
 
 use run::{EMAIL, GoogleKey, KEY, reads, started, started_with};
 
@@ -29,6 +29,17 @@ async fn the_vendors_sdk_is_content_with_videos() {
     let simulator = started().await;
     let base_url = simulator.base_url();
     reads(&simulator, "openai_videos.py", &[&base_url, KEY]).await;
+    simulator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_vendors_sdk_is_content_with_pictures() {
+    let simulator = started().await;
+    let base_url = simulator.base_url();
+    reads(&simulator, "openai_images.py", &[&base_url, KEY]).await;
+    let calls = simulator.image_calls();
+    assert!(calls.iter().any(|call| call.has_mask && call.sources == 2));
+    assert!(calls.iter().all(|call| call.vendor == "openai"));
     simulator.stop().await;
 }
 
@@ -96,6 +107,53 @@ async fn alibabas_sdk_is_content_with_the_video_jobs_of_dashscope() {
     let simulator = started().await;
     let base_url = format!("http://{}/api/v1", simulator.address());
     reads(&simulator, "dashscope_video.py", &[&base_url, KEY]).await;
+    simulator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_vendors_sdk_is_content_with_speech_and_recognition() {
+    let simulator = started().await;
+    let base_url = simulator.base_url();
+    reads(&simulator, "openai_audio.py", &[&base_url, KEY]).await;
+    let calls = simulator.audio_calls();
+    for work in [
+        AudioWork::Speech,
+        AudioWork::Transcription,
+        AudioWork::Translation,
+    ] {
+        assert!(calls.iter().any(|call| call.work == work), "{work:?}");
+    }
+    simulator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn arks_sdk_is_content_with_the_simulators_pictures() {
+    let simulator = started().await;
+    let root = format!("http://{}", simulator.address());
+    reads(&simulator, "ark_images.py", &[&root, KEY]).await;
+    let calls = simulator.image_calls();
+    assert!(calls.iter().any(|call| call.asked == 3 && call.made == 2));
+    simulator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn alibabas_sdk_is_content_with_the_speech_and_recognition_of_dashscope() {
+    let simulator = started().await;
+    let base_url = format!("http://{}/api/v1", simulator.address());
+    reads(&simulator, "dashscope_audio.py", &[&base_url, KEY]).await;
+    let calls = simulator.audio_calls();
+    let mut tasks = calls.iter().filter(|call| call.work == AudioWork::Task);
+    assert!(tasks.any(|call| call.millis == 1_200 && call.text.is_some()));
+    simulator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn alibabas_sdk_is_content_with_the_pictures_of_dashscope() {
+    let simulator = started().await;
+    let base_url = format!("http://{}/api/v1", simulator.address());
+    reads(&simulator, "dashscope_images.py", &[&base_url, KEY]).await;
+    let calls = simulator.image_calls();
+    assert!(calls.iter().any(|call| call.is_edit && call.made == 3));
     simulator.stop().await;
 }
 
@@ -201,6 +259,8 @@ mod run {
             .arg(folder.join(script))
             .args(words)
             .env("NO_PROXY", "*")
+            // What scripts share must leave nothing behind in the tree.
+            .env("PYTHONDONTWRITEBYTECODE", "1")
             .kill_on_drop(true)
             .output();
         let output = timeout(PATIENCE, run)

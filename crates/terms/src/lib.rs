@@ -25,6 +25,7 @@ mod price;
 mod secret;
 mod units;
 mod usage;
+pub mod vendor;
 mod words;
 
 pub use endpoint_type::EndpointType;

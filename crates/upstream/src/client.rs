@@ -3,6 +3,7 @@
 //! was not sent is told apart from one of which nobody knows.
 
 mod body;
+mod payload;
 mod pools;
 mod proxy;
 mod road;
@@ -13,13 +14,12 @@ use std::error::Error as _;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Uri};
-use http_body_util::Full;
 use hyper_util::client::legacy::connect::{CaptureConnection, capture_connection};
 use tokio::time::Instant;
 
 pub use body::{Answer, BodyError, Overdue};
+pub use payload::Payload;
 use pools::Pools;
 pub use proxy::{Proxy, ProxyError};
 pub use roots::{MAX_EXTRA_ROOTS, Roots, RootsError};
@@ -60,7 +60,7 @@ pub struct Outgoing<'a> {
     /// All headers but `host` and `content-length`. Credentials must be marked sensitive.
     pub headers: HeaderMap,
     /// The body.
-    pub body: Bytes,
+    pub body: Payload,
     /// How long it may take.
     pub deadlines: Deadlines,
     /// The way out; none for the direct one.
@@ -189,8 +189,8 @@ pub(crate) fn tls(extra: &Roots) -> Result<rustls::ClientConfig, ClientError> {
         .with_no_client_auth())
 }
 
-fn request_of(call: Outgoing<'_>) -> Result<Request<Full<Bytes>>, SendError> {
-    let mut request = Request::new(Full::new(call.body));
+fn request_of(call: Outgoing<'_>) -> Result<Request<Payload>, SendError> {
+    let mut request = Request::new(call.body);
     *request.method_mut() = call.method;
     *request.uri_mut() = call.uri;
     *request.headers_mut() = call.headers;

@@ -18,7 +18,7 @@ mod opened;
 mod providers;
 
 pub use client::{
-    Answer, BodyError, Client, ClientError, Deadlines, MAX_EXTRA_ROOTS, Outgoing, Overdue,
+    Answer, BodyError, Client, ClientError, Deadlines, MAX_EXTRA_ROOTS, Outgoing, Overdue, Payload,
     Protocol, Proxy, ProxyError, Roots, RootsError, SendError,
 };
 pub use eventstream::{EventStream, EventStreamError, MAX_FRAME_BYTES, Message};

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::refusal::Refusal;
+use crate::Refusal;
 
 /// A request whose well-known fields have the types of the specification. A field that is `null` is
 /// not there.

@@ -12,10 +12,10 @@ mod openai;
 
 use trunkline_catalog::Specs;
 
+use crate::Refusal;
 use crate::ask::Ask;
 use crate::measured::Measurements;
 use crate::plan::{Bill, Plan, Sent};
-use crate::refusal::Refusal;
 
 /// A request beside what a family needs to read it.
 #[derive(Debug, Clone, Copy)]

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 use trunkline_catalog::{Fate, Note, Report};
 
+use crate::Refusal;
 use crate::ask::Ask;
-use crate::refusal::Refusal;
 
 /// A field that the family does not read.
 pub(crate) const FIELD_IGNORED: &str = "field_ignored";

@@ -157,6 +157,7 @@ fn settings(config: &Config) -> Settings {
             ..config.video.clone()
         },
         social: config.social.clone(),
+        studio: config.studio.clone(),
         ..Settings::default()
     }
 }
@@ -233,6 +234,13 @@ Try it:
   python -c \"from openai import OpenAI; c = OpenAI(base_url='{base_url}', api_key='{key}'); \\
     v = c.videos.create_and_poll(model='sim-video', prompt='A cat', seconds='4'); \\
     c.videos.download_content(v.id).write_to_file('cat.mp4'); print(v.status, v.metadata['cost_usd'], 'USD')\"
+
+  A picture and a voice, paid by the picture and by the character, and what the voice said, by the second:
+
+  python -c \"from openai import OpenAI; c = OpenAI(base_url='{base_url}', api_key='{key}'); \\
+    print(c.images.generate(model='gpt-image-1.5', prompt='A cat', size='1024x1024', quality='low').data[0].url); \\
+    c.audio.speech.create(model='tts-1', voice='alloy', input='Good morning.').write_to_file('morning.mp3'); \\
+    print(c.audio.transcriptions.create(model='whisper-1', file=open('morning.mp3', 'rb')).text)\"
 
   Public posts of a platform, paid by the page and only if there is a result. What else there is:
   {dash_url}/api/social/catalog

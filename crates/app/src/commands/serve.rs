@@ -30,6 +30,7 @@ pub(super) async fn run(config: &Config, output: &Output) -> anyhow::Result<Exit
             keep_media: config.keep_media,
             video: config.video.clone(),
             social: config.social.clone(),
+            studio: config.studio.clone(),
             ..Settings::default()
         },
         edge: config.edge.listen,

@@ -72,6 +72,7 @@ pub(super) fn config(layers: &Layers) -> Result<Config, Vec<Finding>> {
         .and_then(|roots| check.fetch(&raw.fetch, roots));
     let video = check.video(&raw.video);
     let social = check.social(raw.social);
+    let studio = check.uploads(raw.uploads);
     let drain = in_range(raw.edge.drain_seconds, 0, MAX_DRAIN_SECONDS);
     let drain = check.take("edge.drain_seconds", drain);
     let whole = (|| {
@@ -82,6 +83,7 @@ pub(super) fn config(layers: &Layers) -> Result<Config, Vec<Finding>> {
             fetch: fetch?,
             video: video?,
             social: social?,
+            studio: studio?,
             edge: edge?,
             console_listen: console_listen?,
             admin_listen: admin_listen?,

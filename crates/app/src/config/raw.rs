@@ -20,6 +20,7 @@ pub(super) struct RawConfig {
     pub(super) fetch: RawFetch,
     pub(super) video: RawVideo,
     pub(super) social: RawSocial,
+    pub(super) uploads: RawUploads,
 }
 
 #[derive(Debug, Deserialize)]
@@ -122,4 +123,12 @@ pub(super) struct RawSocial {
     pub(super) at_once_per_platform: i64,
     pub(super) cells: String,
     pub(super) wait_seconds: i64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawUploads {
+    pub(super) folder: String,
+    pub(super) max_bytes: i64,
+    pub(super) max_on_disk_bytes: i64,
 }

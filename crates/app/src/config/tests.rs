@@ -139,6 +139,9 @@ fn every_key_can_be_overridden_by_the_environment() {
         ("social.at_once_per_platform", "22"),
         ("social.cells", "/etc/cells"),
         ("social.wait_seconds", "23"),
+        ("uploads.folder", "/tmp"),
+        ("uploads.max_bytes", "24"),
+        ("uploads.max_on_disk_bytes", "25"),
     ];
     for key in &keys {
         let (_, value) = good.iter().find(|(name, _)| name == key).unwrap();
@@ -182,6 +185,11 @@ fn every_key_can_be_overridden_by_the_environment() {
     assert_eq!(config.telemetry.sample_per_thousand, 12);
     assert_eq!(config.fetch.allowed.len(), 2);
     assert_eq!(config.video.lease.as_millis(), 20);
+    let studio = &config.studio;
+    assert_eq!(
+        (studio.max_upload_bytes, studio.max_uploads_on_disk),
+        (24, 25)
+    );
     assert_eq!(config.keep_media.as_secs(), 14 * 86_400);
     assert!(matches!(config.media.place, Place::S3(_)));
     assert_eq!(
@@ -366,6 +374,26 @@ fn a_named_file_must_exist_and_be_toml() {
     assert!(problem(missing, "file").contains("No such file"));
     let said = problem(from_text("[edge]\nlisten = ", &[]), "file");
     assert!(said.contains("line 2 is not TOML"), "{said}");
+}
+
+// covers: D-5-04
+#[test]
+fn an_upload_may_have_two_gigabytes_and_its_folder_must_be_there() {
+    let studio = from_text("", &[]).unwrap().studio;
+    assert_eq!(studio.max_upload_bytes, 2_000_000_000);
+    assert!(studio.upload_folder.is_dir());
+    let said = problem(
+        from_text("[uploads]\nfolder = \"/nowhere/at/all\"", &[]),
+        "uploads.folder",
+    );
+    assert!(said.contains("no folder"), "{said}");
+    for key in ["max_bytes", "max_on_disk_bytes"] {
+        let said = problem(
+            from_text(&format!("[uploads]\n{key} = 0"), &[]),
+            &format!("uploads.{key}"),
+        );
+        assert!(said.contains("must be from"), "{said}");
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! A PostgreSQL, a simulator and a `trunkline serve` that can be broken one by one.
 
 mod stock;
+mod studio;
 
 use std::net::{SocketAddr, TcpListener};
 use std::process::Stdio;
@@ -17,6 +18,7 @@ use trunkline_terms::{AccountId, Clock as _};
 use trunkline_testkit::{OwnSettings, Postgres, Wire};
 
 use crate::formats::Format;
+pub(crate) use studio::{CHARACTER, PICTURE, SECOND};
 
 pub(crate) const TRUNKLINE: &str = env!("CARGO_BIN_EXE_trunkline");
 /// What the account begins with, nano-USD.
@@ -77,7 +79,30 @@ impl Arena {
         arena
     }
 
+    /// One that sells pictures, speech and transcripts, with these settings in the environment.
+    pub(crate) async fn of_media(
+        wired: bool,
+        environment: &[(&'static str, &'static str)],
+    ) -> Self {
+        let mut arena = Self::furnished(OwnSettings::default(), wired, environment).await;
+        let port = arena.upstream_port();
+        studio::sell(&arena.console, &arena.keyring, port).await;
+        arena.start_gateway().await;
+        arena
+    }
+
     async fn set(
+        settings: OwnSettings,
+        wired: bool,
+        environment: &[(&'static str, &'static str)],
+    ) -> Self {
+        let mut arena = Self::furnished(settings, wired, environment).await;
+        arena.start_gateway().await;
+        arena
+    }
+
+    /// Everything but the gateway.
+    async fn furnished(
         settings: OwnSettings,
         wired: bool,
         environment: &[(&'static str, &'static str)],
@@ -108,21 +133,15 @@ impl Arena {
             let file = format!("{}.toml", stock::provider_name(format));
             std::fs::write(providers.join(file), stock::provider(format)).unwrap();
         }
+        for (name, text) in studio::providers() {
+            std::fs::write(providers.join(format!("{name}.toml")), text).unwrap();
+        }
         let (account, key) = stock::customer(&console).await;
         let road = Wire::to_anything(simulator.address());
-        let port = if wired {
-            road.port()
-        } else {
-            simulator.address().port()
-        };
-        for format in Format::ALL {
-            stock::channel(&console, &keyring, format, port).await;
-        }
-        let address = free_address();
-        let mut arena = Self {
+        let arena = Self {
             postgres,
             simulator,
-            address,
+            address: free_address(),
             key,
             account,
             data,
@@ -135,8 +154,19 @@ impl Arena {
             environment: environment.to_vec(),
             road,
         };
-        arena.start_gateway().await;
+        let port = arena.upstream_port();
+        for format in Format::ALL {
+            stock::channel(&arena.console, &arena.keyring, format, port).await;
+        }
         arena
+    }
+
+    fn upstream_port(&self) -> u16 {
+        if self.wired {
+            self.road.port()
+        } else {
+            self.simulator.address().port()
+        }
     }
 
     /// Starts the gateway, as often as it takes while its database comes back.

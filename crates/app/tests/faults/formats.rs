@@ -111,7 +111,7 @@ impl Format {
             method: Method::POST,
             uri: format!("http://{address}{path}").parse().unwrap(),
             headers,
-            body: Bytes::from(self.body(model, wanted).to_string()),
+            body: Bytes::from(self.body(model, wanted).to_string()).into(),
             deadlines: Deadlines {
                 first_byte: LONG,
                 idle: LONG,

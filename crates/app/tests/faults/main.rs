@@ -10,6 +10,8 @@ mod formats;
 #[cfg(test)]
 mod load;
 #[cfg(test)]
+mod media;
+#[cfg(test)]
 mod prices;
 #[cfg(test)]
 mod reload;

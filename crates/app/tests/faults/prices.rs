@@ -53,7 +53,9 @@ pub(crate) async fn send(
         method: body.map_or(Method::GET, |_| Method::POST),
         uri: format!("http://{address}{path}").parse().unwrap(),
         headers,
-        body: body.map_or_else(Bytes::new, |body| Bytes::from(body.to_string())),
+        body: body
+            .map_or_else(Bytes::new, |body| Bytes::from(body.to_string()))
+            .into(),
         deadlines: Deadlines {
             first_byte: long,
             idle: long,

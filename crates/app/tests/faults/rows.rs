@@ -7,6 +7,7 @@
 
 mod database;
 mod index;
+mod leaving;
 mod process;
 mod standby;
 

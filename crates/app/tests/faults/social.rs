@@ -65,7 +65,7 @@ impl Caller {
             method: Method::GET,
             uri: format!("http://{node}{path}").parse().unwrap(),
             headers,
-            body: Bytes::new(),
+            body: Bytes::new().into(),
             deadlines: Deadlines {
                 first_byte: long,
                 idle: long,

@@ -160,6 +160,7 @@ mod bites {
             model: String::new(),
             endpoint: "chat".to_owned(),
             group: String::new(),
+            measured: trunkline_terms::Usage::unknown(),
             units: serde_json::json!({ "input": 3, "output": 2 }),
             tier: None,
             estimated: false,

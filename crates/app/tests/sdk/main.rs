@@ -1,6 +1,8 @@
 //! The vendors' SDKs through the whole product.
 
 #[cfg(test)]
+mod commands;
+#[cfg(test)]
 mod console;
 #[cfg(test)]
 mod dev;

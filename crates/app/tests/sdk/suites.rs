@@ -8,9 +8,28 @@ use tokio::time::timeout;
 
 use crate::dev::{Dev, PATIENCE, audit};
 
-async fn run(program: &Path, arguments: &[&str]) {
+/// What a script is written in.
+#[derive(Debug, Clone, Copy)]
+enum Language {
+    Python,
+    Node,
+}
+
+/// Runs a script of this folder against a new `trunkline dev`, and looks into the books afterwards.
+/// Something it reads, such as a page of our documents, may be named too.
+async fn passes(language: Language, name: &str, reads: Option<&str>) {
+    let dev = Dev::start().await;
+    let (program, libraries) = match language {
+        Language::Python => (sdk("venv/bin/python"), None),
+        Language::Node => (PathBuf::from("node"), Some(sdk("node"))),
+    };
     let run = Command::new(program)
-        .args(arguments)
+        .arg(beside(name))
+        .args(libraries)
+        .args(reads.map(beside))
+        .args([dev.text("base_url"), dev.text("key")])
+        .env("SIMULATOR_URL", dev.text("simulator_url"))
+        .env("PYTHONDONTWRITEBYTECODE", "1")
         .env("NO_PROXY", "*")
         .kill_on_drop(true)
         .output();
@@ -22,6 +41,8 @@ async fn run(program: &Path, arguments: &[&str]) {
     let complained = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}\n{complained}");
     println!("{said}");
+    audit(&dev).await;
+    dev.end().await;
 }
 
 pub(crate) fn sdk(name: &str) -> PathBuf {
@@ -35,105 +56,58 @@ pub(crate) fn sdk(name: &str) -> PathBuf {
     path
 }
 
-fn script(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+/// A file by its place seen from this folder.
+fn beside(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/sdk")
-        .join(name);
-    path.to_str().unwrap().to_owned()
+        .join(name)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_python_sdk_works_and_is_charged_exactly() {
-    let dev = Dev::start().await;
-    let arguments = [
-        &script("openai_chat.py"),
-        dev.text("base_url"),
-        dev.text("key"),
-    ];
-    run(&sdk("venv/bin/python"), &arguments).await;
-    audit(&dev).await;
-    dev.end().await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_page_about_quotes_says_what_is_true() {
-    let dev = Dev::start().await;
-    let page = script("../../../../docs/quotes.md");
-    let arguments = [
-        &script("quotes.py"),
-        &page,
-        dev.text("base_url"),
-        dev.text("key"),
-    ];
-    run(&sdk("venv/bin/python"), &arguments).await;
-    audit(&dev).await;
-    dev.end().await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_example_pages_three_platforms_into_a_file_and_keeps_its_cap() {
-    let dev = Dev::start().await;
-    let example = script("../../../../docs/examples/social_csv.py");
-    let arguments = [
-        &script("social_csv.py"),
-        &example,
-        dev.text("base_url"),
-        dev.text("key"),
-    ];
-    run(&sdk("venv/bin/python"), &arguments).await;
-    audit(&dev).await;
-    dev.end().await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn three_vendors_sdks_page_through_the_models() {
-    let dev = Dev::start().await;
-    let arguments = [&script("models.py"), dev.text("base_url"), dev.text("key")];
-    run(&sdk("venv/bin/python"), &arguments).await;
-    dev.end().await;
+    passes(Language::Python, "openai_chat.py", None).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_node_sdk_works_and_is_charged_exactly() {
-    let dev = Dev::start().await;
-    let folder = sdk("node");
-    let arguments = [
-        &script("openai_chat.mjs"),
-        folder.to_str().unwrap(),
-        dev.text("base_url"),
-        dev.text("key"),
-    ];
-    run(Path::new("node"), &arguments).await;
-    audit(&dev).await;
-    dev.end().await;
+    passes(Language::Node, "openai_chat.mjs", None).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_page_about_quotes_says_what_is_true() {
+    let page = Some("../../../../docs/quotes.md");
+    passes(Language::Python, "quotes.py", page).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_example_pages_three_platforms_into_a_file_and_keeps_its_cap() {
+    let example = Some("../../../../docs/examples/social_csv.py");
+    passes(Language::Python, "social_csv.py", example).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn three_vendors_sdks_page_through_the_models() {
+    passes(Language::Python, "models.py", None).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_python_sdk_makes_videos_of_every_family_and_is_charged_exactly() {
-    let dev = Dev::start().await;
-    let arguments = [
-        &script("openai_videos.py"),
-        dev.text("base_url"),
-        dev.text("key"),
-    ];
-    run(&sdk("venv/bin/python"), &arguments).await;
-    audit(&dev).await;
-    dev.end().await;
+    passes(Language::Python, "openai_videos.py", None).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_node_sdk_makes_videos_of_every_family_and_is_charged_exactly() {
-    let dev = Dev::start().await;
-    let folder = sdk("node");
-    let arguments = [
-        &script("openai_videos.mjs"),
-        folder.to_str().unwrap(),
-        dev.text("base_url"),
-        dev.text("key"),
-    ];
-    run(Path::new("node"), &arguments).await;
-    audit(&dev).await;
-    dev.end().await;
+    passes(Language::Node, "openai_videos.mjs", None).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_python_sdk_draws_speaks_and_listens_and_is_charged_exactly() {
+    passes(Language::Python, "openai_media.py", None).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_node_sdk_draws_speaks_and_listens_and_is_charged_exactly() {
+    passes(Language::Node, "openai_media.mjs", None).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -201,7 +201,7 @@ impl Relay {
     }
 }
 
-pub(super) async fn next_frame(
+pub(crate) async fn next_frame(
     answer: &mut Answer,
     frames: &mut Frames,
 ) -> Result<Option<Frame>, BodyError> {

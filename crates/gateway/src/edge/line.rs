@@ -16,6 +16,8 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 /// How long somebody who has closed its half is given to say that it has closed both.
 const HALF_WAIT: Duration = Duration::from_millis(250);
 const HALF_LOOK: Duration = Duration::from_millis(10);
+/// Between two looks for somebody who waits for an answer that takes its time.
+const GONE_LOOK: Duration = Duration::from_millis(250);
 
 /// A socket that can be looked at while it is used.
 pub(super) struct Line {
@@ -117,6 +119,14 @@ impl Watch {
         self.peer() == Peer::Gone
     }
 
+    /// Waits until a reset tells that nobody is there any more. The server does not look at a connection
+    /// while it waits for its answer, since who has closed its half is still served.
+    pub(crate) async fn gone(&self) {
+        while !self.is_gone() {
+            tokio::time::sleep(GONE_LOOK).await;
+        }
+    }
+
     /// Whether nobody is there any more. Who has closed its half is told apart from who has left by
     /// what comes back when something was sent: the head of the answer must be on its way.
     pub(crate) async fn has_left(&self) -> bool {
@@ -178,6 +188,32 @@ mod tests {
         line.write_all(b"a head").await.unwrap();
         assert!(watch.has_left().await);
         assert!(watch.is_gone());
+    }
+
+    #[tokio::test]
+    async fn a_reset_is_seen_without_a_word_sent_and_a_closed_half_is_none() {
+        let (line, theirs) = pair().await;
+        let watch = line.watch();
+        assert!(
+            tokio::time::timeout(GONE_LOOK * 2, watch.gone())
+                .await
+                .is_err()
+        );
+        theirs.set_zero_linger().unwrap();
+        drop(theirs);
+        assert!(
+            tokio::time::timeout(GONE_LOOK * 8, watch.gone())
+                .await
+                .is_ok()
+        );
+        let (line, mut theirs) = pair().await;
+        theirs.shutdown().await.unwrap();
+        let watch = line.watch();
+        assert!(
+            tokio::time::timeout(GONE_LOOK * 2, watch.gone())
+                .await
+                .is_err()
+        );
     }
 
     #[tokio::test]

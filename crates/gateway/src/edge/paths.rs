@@ -7,11 +7,14 @@ use http::header::ALLOW;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use hyper::body::Incoming;
 use serde_json::json;
+use trunkline_studio::images::Door as Drawing;
+use trunkline_studio::transcription::Door as Listening;
 use trunkline_terms::RequestId;
 use trunkline_upstream::Task;
 use trunkline_wire::gemini::StreamShape;
 use trunkline_wire::{Format, InPath};
 
+use super::bodies::{Made, filmed, made};
 use super::body;
 use crate::caller::Caller;
 use crate::entrance::{
@@ -54,6 +57,8 @@ enum Place<'a> {
     OlderVideos,
     Video(&'a str, Shape),
     VideoContent(&'a str),
+    /// Something is made while the caller waits.
+    Make(Made),
     /// Social data: a platform, a capability, and whether all pages are wanted.
     Social(&'a str, &'a str, bool),
     /// A signed link.
@@ -95,14 +100,18 @@ pub(super) async fn answer(
         }
         Place::Unknown => {
             let text = "there is nothing here; see POST /v1/chat/completions, /v1/messages, \
-                        /v1/responses, /v1beta/models/{model}:generateContent, /v1/videos, /v1/quotes, \
+                        /v1/responses, /v1beta/models/{model}:generateContent, /v1/videos, \
+                        /v1/images/generations, /v1/images/edits, /v1/audio/speech, \
+                        /v1/audio/transcriptions, /v1/audio/translations, /v1/quotes, \
                         GET /v1/social/{platform}/{capability}, \
                         GET /v1/models, GET /v1/usage/{request_id}, GET /v1/balance, GET /v1/key";
             Err(Fault::new(Kind::NotFound, text))
         }
-        Place::Talk(..) | Place::Count(..) | Place::Quotes | Place::OlderVideos => {
-            posted(gateway, story, request, &place).await
-        }
+        Place::Talk(..)
+        | Place::Count(..)
+        | Place::Quotes
+        | Place::OlderVideos
+        | Place::Make(_) => posted(gateway, story, request, &place).await,
         Place::Videos if request.method() == Method::POST => {
             posted(gateway, story, request, &place).await
         }
@@ -146,12 +155,16 @@ async fn posted(
     request: Request<Incoming>,
     place: &Place<'_>,
 ) -> Result<Answered, Fault> {
-    if let Place::Talk(..) | Place::Videos | Place::OlderVideos = place {
+    if !matches!(place, Place::Count(..) | Place::Quotes) {
         story.is_call(&request);
     }
     let caller = known(gateway, story, &request)?;
     if let Place::Videos | Place::OlderVideos = place {
         return Box::pin(filmed(gateway, story, caller, request)).await;
+    }
+    if let Place::Make(what) = place {
+        // Large and rarer than talk; in a box it costs talk nothing.
+        return Box::pin(made(gateway, story, caller, (*what, request))).await;
     }
     let query = request.uri().query().unwrap_or_default().to_owned();
     let (headers, body, room) = with_body(gateway, &caller, request).await?;
@@ -178,6 +191,7 @@ async fn posted(
         | Place::OlderVideos
         | Place::Video(..)
         | Place::VideoContent(_)
+        | Place::Make(_)
         | Place::Media
         | Place::Social(..)
         | Place::Doubled(_)
@@ -212,6 +226,7 @@ async fn asked(
         Place::Media
         | Place::Social(..)
         | Place::OlderVideos
+        | Place::Make(_)
         | Place::Key
         | Place::Root
         | Place::Live
@@ -246,39 +261,8 @@ async fn looked_up(
     }
 }
 
-/// A video: JSON, or a form as OpenAI's libraries send it.
-async fn filmed(
-    gateway: &Gateway,
-    story: &Arc<Story>,
-    caller: Caller,
-    request: Request<Incoming>,
-) -> Result<Answered, Fault> {
-    let settings = &gateway.inner.settings;
-    let boundary = body::form_boundary(request.headers());
-    let most = match boundary {
-        Some(_) => body::check_size(&request, settings)?,
-        None => body::check(&request, settings)?,
-    };
-    let room = gateway.place(caller.account.id, most)?;
-    let (head, incoming) = request.into_parts();
-    let bytes = body::read(incoming, settings).await?;
-    let made = match boundary {
-        Some(boundary) => {
-            let (ask, hashed) = gateway.read_video_form(&caller, &boundary, bytes).await?;
-            gateway.make_video(story, caller, &head.headers, (ask, hashed))
-        }
-        None => {
-            let ask = Gateway::read_video(&bytes)?;
-            gateway.make_video(story, caller, &head.headers, (ask, bytes))
-        }
-    };
-    let answered = made.await;
-    drop(room);
-    answered
-}
-
 /// The body, once there is room for it.
-async fn with_body(
+pub(super) async fn with_body(
     gateway: &Gateway,
     caller: &Caller,
     request: Request<Incoming>,
@@ -307,6 +291,11 @@ fn place_of(path: &str) -> Place<'_> {
         "/v1/completions" => Place::Talk(COMPLETIONS, InPath::default()),
         "/v1/videos" => Place::Videos,
         "/v1/video/generations" => Place::OlderVideos,
+        "/v1/images/generations" => Place::Make(Made::Images(Drawing::Generations)),
+        "/v1/images/edits" => Place::Make(Made::Images(Drawing::Edits)),
+        "/v1/audio/speech" => Place::Make(Made::Speech),
+        "/v1/audio/transcriptions" => Place::Make(Made::Transcript(Listening::Transcriptions)),
+        "/v1/audio/translations" => Place::Make(Made::Transcript(Listening::Translations)),
         "/v1/quotes" => Place::Quotes,
         "/v1/models" => Place::Models { beta: false },
         "/v1beta/models" => Place::Models { beta: true },
@@ -405,6 +394,7 @@ pub(super) fn format_of(path: &str) -> Format {
         | Place::OlderVideos
         | Place::Video(..)
         | Place::VideoContent(_)
+        | Place::Make(_)
         | Place::Media
         | Place::Social(..)
         | Place::Doubled(_)
@@ -456,6 +446,7 @@ impl Place<'_> {
             | Self::Count(..)
             | Self::Quotes
             | Self::OlderVideos
+            | Self::Make(_)
             | Self::Stored(..) => Some(WRITE),
             Self::Doubled(_) | Self::Unknown => None,
         }

@@ -96,7 +96,11 @@ impl Gateway {
             },
             uri,
             headers: sent,
-            body: errand.body.clone().map_or_else(Bytes::new, Bytes::from),
+            body: errand
+                .body
+                .clone()
+                .map_or_else(Bytes::new, Bytes::from)
+                .into(),
             deadlines: live.deadlines(wait, wait),
             proxy: live.proxy.as_ref(),
             protocol: Protocol::Http1,

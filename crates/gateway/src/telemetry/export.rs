@@ -170,7 +170,7 @@ impl Exporter {
             method: Method::POST,
             uri: self.settings.endpoint.clone(),
             headers,
-            body,
+            body: body.into(),
             deadlines: Deadlines {
                 first_byte: COLLECTOR_WAIT,
                 idle: COLLECTOR_WAIT,

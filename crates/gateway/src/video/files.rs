@@ -36,7 +36,7 @@ const PIECES: usize = 8;
 const VIDEO: &str = "video/mp4";
 
 /// Signs links with the house's keys.
-pub(super) struct Keys<'a>(pub(super) &'a Keyring);
+pub(crate) struct Keys<'a>(pub(crate) &'a Keyring);
 
 impl LinkKeys for Keys<'_> {
     fn sign(&self, account: AccountId, parts: &[&[u8]]) -> Result<String, SigningFailed> {

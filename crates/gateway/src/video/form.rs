@@ -15,9 +15,8 @@ use trunkline_video::Ask;
 
 use self::brackets::Misplaced;
 use super::files::Keys;
-use super::wanted::refused;
 use crate::caller::Caller;
-use crate::fault::{Fault, Kind};
+use crate::fault::{Fault, Kind, refused};
 use crate::gateway::Gateway;
 
 /// Parts of one form.

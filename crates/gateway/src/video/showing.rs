@@ -19,6 +19,7 @@ use super::{WORD, task_name, task_of};
 use crate::caller::Caller;
 use crate::fault::{Fault, Kind};
 use crate::gateway::Gateway;
+use crate::headers::check_cost;
 use crate::reply::{self, Answered, set_cost, set_warnings};
 use crate::story::Story;
 
@@ -55,12 +56,12 @@ impl Gateway {
     ) -> Result<Answered, Fault> {
         story.came(body.len());
         let offered = self
-            .offered_video(&caller, headers, (ask.model(), &body))
+            .offered(&caller, headers, (WORD, ask.model(), &body))
             .await?;
         let wanted = self.want((story.id, caller), headers, (&ask, &body), offered);
         let wanted = Box::pin(wanted).await?;
         story.asks_for(&wanted.model, false);
-        Self::check_video_cost(headers, &wanted)?;
+        check_cost(headers, "this video", wanted.amount)?;
         let idempotency = idempotency(headers, &wanted)?;
         if idempotency.is_none()
             && is_retry(headers)

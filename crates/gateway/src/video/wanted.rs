@@ -5,16 +5,15 @@ use http::HeaderMap;
 use sha2::{Digest as _, Sha256};
 use trunkline_catalog::{PriceClass, Sale, Situation, quote};
 use trunkline_terms::{EndpointType, Moment, Money, RequestId, Units};
-use trunkline_video::{Ask, Asked, Measurements, Plan, Refusal, family_of};
+use trunkline_video::{Ask, Asked, Measurements, Plan, family_of};
 use trunkline_wire::scan;
 
-use super::WORD;
 use super::prices::Prices;
 use crate::caller::Caller;
-use crate::fault::{Fault, Kind};
+use crate::fault::{Fault, Kind, refused};
 use crate::fields::trapped;
 use crate::gateway::Gateway;
-use crate::headers::{MAX_COST_HEADER, max_cost};
+use crate::headers::is_strict;
 
 /// A video with its price.
 #[derive(Debug)]
@@ -50,9 +49,7 @@ impl Gateway {
         (ask, body): (&Ask, &[u8]),
         (sale, at): (Sale, Moment),
     ) -> Result<Wanted, Fault> {
-        let strict = headers
-            .get("trunkline-strict")
-            .is_some_and(|value| value == "true");
+        let strict = is_strict(headers);
         let specs = &sale.model.entry().specs;
         let family = specs.video_family.as_deref().and_then(family_of);
         let serves = sale.model.entry().serves(EndpointType::OpenaiVideo);
@@ -112,51 +109,5 @@ impl Gateway {
             body_hash: Sha256::digest(body).into(),
             sale,
         })
-    }
-
-    /// Refuses a task that costs more than its caller allows.
-    pub(super) fn check_video_cost(headers: &HeaderMap, wanted: &Wanted) -> Result<(), Fault> {
-        const NAME: &str = MAX_COST_HEADER;
-        let Some(most) = max_cost(headers)? else {
-            return Ok(());
-        };
-        if wanted.amount <= most {
-            return Ok(());
-        }
-        let amount = wanted.amount;
-        let text = format!("this video may cost {amount} USD, and `{NAME}` allows {most}");
-        Err(Fault::new(Kind::MaxCostExceeded, text).with_money("required_usd", amount))
-    }
-
-    /// The price of a model for a caller, as offered now or by a quote that comes along.
-    pub(super) async fn offered_video(
-        &self,
-        caller: &Caller,
-        headers: &HeaderMap,
-        (model, body): (&str, &[u8]),
-    ) -> Result<(Sale, Moment), Fault> {
-        caller.check_endpoint(WORD)?;
-        match headers.get(crate::locking::QUOTE_HEADER) {
-            Some(quote) => self.locked(quote, caller, (WORD, model, body)).await,
-            None => {
-                let book = &self.inner.shelf.get().book;
-                Ok((caller.sale(book, model)?, self.inner.now()))
-            }
-        }
-    }
-}
-
-/// A family's refusal as a fault.
-pub(super) fn refused(refusal: Refusal) -> Fault {
-    let text = if refusal.fix.is_empty() {
-        refusal.message
-    } else {
-        format!("{}; {}", refusal.message, refusal.fix)
-    };
-    let fault = Fault::new(Kind::Rule(refusal.code.to_owned()), text);
-    if refusal.param.is_empty() {
-        fault
-    } else {
-        fault.at(&refusal.param)
     }
 }

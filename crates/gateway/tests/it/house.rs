@@ -110,11 +110,14 @@ impl House {
         let (ledger, tasks) = opened.await.unwrap();
         let client = Client::new(Duration::from_secs(2)).unwrap();
         let (stop_traces, traces_stopped) = watch::channel(false);
-        let traces = wishes.traces;
+        let traces = wishes.traces.clone();
         let telemetry = traces.map(|to| trace_to(to, client.clone(), traces_stopped));
         let files = tempfile::tempdir().unwrap();
+        let any = SocketAddr::from(([127, 0, 0, 1], 0));
+        let door = Door::bind(any, wishes.edge.clone()).await.unwrap();
+        let address = door.address().unwrap();
         let gateway = Gateway::new(Parts {
-            settings: wishes.settings,
+            settings: wishes.settings_at(address),
             ledger,
             data: data.clone(),
             providers: providers(),
@@ -127,9 +130,6 @@ impl House {
             random: Arc::new(SystemRandom),
             telemetry,
         });
-        let any = SocketAddr::from(([127, 0, 0, 1], 0));
-        let door = Door::bind(any, wishes.edge).await.unwrap();
-        let address = door.address().unwrap();
         let edge = door.open(gateway.clone());
         let (stop, stopped) = watch::channel(false);
         let listener = TcpListener::bind(any).await.unwrap();
@@ -321,7 +321,7 @@ impl House {
             method,
             uri: format!("http://{address}{path}").parse().unwrap(),
             headers,
-            body,
+            body: body.into(),
             deadlines: Deadlines {
                 first_byte: minute,
                 idle: minute,
@@ -340,7 +340,7 @@ impl House {
             method: Method::GET,
             uri: format!("http://{}/metrics", self.admin).parse().unwrap(),
             headers: HeaderMap::new(),
-            body: Bytes::new(),
+            body: Bytes::new().into(),
             deadlines: Deadlines {
                 first_byte: minute,
                 idle: minute,

@@ -1,5 +1,6 @@
 //! What a test wants of its house and its channels.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use trunkline_db::SystemClock;
@@ -14,6 +15,8 @@ pub(crate) struct Wishes {
     pub(crate) trial: i64,
     /// The gateway's own way to the database goes through a line that can be broken.
     pub(crate) breakable: bool,
+    /// Links lead to the house itself, so that upstreams can fetch what is lent to them.
+    pub(crate) own_links: bool,
     pub(crate) edge: EdgeSettings,
     /// Where traces go, and how many of a thousand.
     pub(crate) traces: Option<(String, u64)>,
@@ -31,6 +34,17 @@ pub(crate) struct ChannelWishes<'a> {
     pub(crate) proxy: Option<&'a str>,
 }
 
+impl Wishes {
+    /// The settings of a house that listens there.
+    pub(crate) fn settings_at(&self, address: SocketAddr) -> Settings {
+        let mut settings = self.settings.clone();
+        if self.own_links {
+            settings.public_url = format!("http://{address}");
+        }
+        settings
+    }
+}
+
 impl Default for Wishes {
     fn default() -> Self {
         Self {
@@ -38,6 +52,7 @@ impl Default for Wishes {
             paid: 10_000_000_000,
             trial: 0,
             breakable: false,
+            own_links: false,
             edge: EdgeSettings::default(),
             traces: None,
             clock: Arc::new(SystemClock),

@@ -241,6 +241,8 @@ fn early(fault: Fault, model: &str) -> Option<Early> {
         | Fault::SplitBytes { .. }
         | Fault::CrLf
         | Fault::NotReady { .. }
+        | Fault::Audio(_)
+        | Fault::Image(_)
         | Fault::Social(_) => None,
     }
 }

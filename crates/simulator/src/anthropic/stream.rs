@@ -135,6 +135,8 @@ fn streamed(telling: Telling, fault: Option<Fault>) -> Script {
             | Fault::SplitBytes { .. }
             | Fault::CrLf
             | Fault::NotReady { .. }
+            | Fault::Audio(_)
+            | Fault::Image(_)
             | Fault::Social(_),
         )
         | None => {}

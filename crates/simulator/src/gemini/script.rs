@@ -184,6 +184,8 @@ fn strike(telling: &Telling<'_>, all: &mut Vec<Unit>) -> End {
             | Fault::SplitBytes { .. }
             | Fault::CrLf
             | Fault::NotReady { .. }
+            | Fault::Audio(_)
+            | Fault::Image(_)
             | Fault::Social(_),
         )
         | None => End::Well,
@@ -243,6 +245,8 @@ fn whole(telling: &Telling<'_>) -> Script {
             | Fault::SplitBytes { .. }
             | Fault::CrLf
             | Fault::NotReady { .. }
+            | Fault::Audio(_)
+            | Fault::Image(_)
             | Fault::Social(_),
         )
         | None => (length, vec![Step::Send(piece)], true),

@@ -25,8 +25,7 @@ pub(crate) fn streamed<E: Send + 'static>(
         content_length: None,
         retry_after_secs: None,
     };
-    let mut is_complete = true;
-    let mut then = None;
+    let (mut is_complete, mut then) = (true, None);
     match fault {
         Some(Fault::HangMidStream { after_frames }) => {
             events.truncate(place(after_frames, events.len()));
@@ -68,6 +67,8 @@ pub(crate) fn streamed<E: Send + 'static>(
             | Fault::SplitBytes { .. }
             | Fault::CrLf
             | Fault::NotReady { .. }
+            | Fault::Audio(_)
+            | Fault::Image(_)
             | Fault::Social(_),
         )
         | None => {}

@@ -67,6 +67,8 @@ pub(super) fn script(telling: &Telling, fault: Option<Fault>) -> Script {
             | Fault::SplitBytes { .. }
             | Fault::CrLf
             | Fault::NotReady { .. }
+            | Fault::Audio(_)
+            | Fault::Image(_)
             | Fault::Social(_),
         )
         | None => {}

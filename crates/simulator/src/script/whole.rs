@@ -73,6 +73,8 @@ pub(crate) fn document(whole: Piece, fault: Option<Fault>) -> Script {
             | Fault::SplitBytes { .. }
             | Fault::CrLf
             | Fault::NotReady { .. }
+            | Fault::Audio(_)
+            | Fault::Image(_)
             | Fault::Social(_),
         )
         | None => (length, vec![Step::Send(whole)], true),

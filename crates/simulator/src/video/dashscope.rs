@@ -200,7 +200,7 @@ fn uuid(read: &Read, kind: &str) -> String {
 }
 
 /// A moment as the vendor writes it: Beijing's time.
-fn written(micros: u64) -> String {
+pub(crate) fn written(micros: u64) -> String {
     let seconds = i64::try_from(clock::seconds(micros)).unwrap_or(0);
     let moment = OffsetDateTime::from_unix_timestamp(seconds.saturating_add(ZONE_SECONDS));
     let moment = moment.unwrap_or(OffsetDateTime::UNIX_EPOCH);

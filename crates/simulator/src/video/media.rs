@@ -92,6 +92,16 @@ pub(super) fn serve_job(read: Read, job: &VideoJob) -> Response<Played> {
     hand_out(read, found)
 }
 
+/// Bytes of any kind, or the part of them that was asked for.
+pub(crate) fn serve_bytes(read: Read, bytes: Vec<u8>, kind: &'static str) -> Response<Played> {
+    hand_out(read, Found::File(bytes, kind))
+}
+
+/// A file that is not there.
+pub(crate) fn serve_nothing(read: Read) -> Response<Played> {
+    hand_out(read, Found::Refused(404, "NoSuchKey"))
+}
+
 fn hand_out(read: Read, found: Found) -> Response<Played> {
     let (bytes, kind) = match found {
         Found::File(bytes, kind) => (bytes, kind),

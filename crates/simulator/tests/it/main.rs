@@ -9,6 +9,16 @@ mod anthropic_fixtures;
 #[cfg(test)]
 mod anthropic_refusals;
 #[cfg(test)]
+mod audio;
+#[cfg(test)]
+mod audio_dashscope;
+#[cfg(test)]
+mod audio_minimax;
+#[cfg(test)]
+mod audio_openai;
+#[cfg(test)]
+mod audio_zhipu;
+#[cfg(test)]
 mod azure;
 #[cfg(test)]
 mod bedrock;
@@ -39,7 +49,19 @@ mod gemini_refusals;
 #[cfg(test)]
 mod gemini_thoughts;
 #[cfg(test)]
+mod images_ark;
+#[cfg(test)]
+mod images_dashscope;
+#[cfg(test)]
+mod images_faults;
+#[cfg(test)]
+mod images_minimax;
+#[cfg(test)]
+mod images_openai;
+#[cfg(test)]
 mod leaving;
+#[cfg(test)]
+mod pictures;
 #[cfg(test)]
 mod refusals;
 #[cfg(test)]

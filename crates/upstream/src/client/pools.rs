@@ -4,18 +4,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http_body_util::Full;
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::Protocol;
+use super::payload::Payload;
 use super::proxy::Proxy;
 use super::road::Road;
 
 /// Connections with keep-alive.
-pub(super) type Pool = Client<Road, Full<Bytes>>;
+pub(super) type Pool = Client<Road, Payload>;
 
 /// Idle connections kept for one host.
 const MAX_IDLE_PER_HOST: usize = 256;

@@ -210,7 +210,7 @@ impl ServiceAccount {
             uri: self.token_uri.clone(),
             headers,
             // Its three parts are base64url with dots between: nothing that a form would encode.
-            body: Bytes::from(format!("grant_type={GRANT}&assertion={assertion}")),
+            body: Bytes::from(format!("grant_type={GRANT}&assertion={assertion}")).into(),
             deadlines: Deadlines {
                 first_byte: wait,
                 idle: wait,

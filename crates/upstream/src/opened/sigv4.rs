@@ -127,7 +127,7 @@ impl Keys {
             path: call.uri.path(),
             query: call.uri.query().unwrap_or_default(),
             headers: merged(headers),
-            body: &call.body,
+            body: call.body.whole(),
         };
         let scope = Scope {
             stamp: &stamp,

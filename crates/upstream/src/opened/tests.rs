@@ -18,7 +18,7 @@ fn call() -> Outgoing<'static> {
         method: Method::POST,
         uri: "https://a.example/".parse().unwrap(),
         headers: HeaderMap::new(),
-        body: Bytes::new(),
+        body: Bytes::new().into(),
         deadlines: Deadlines {
             first_byte: wait,
             idle: wait,

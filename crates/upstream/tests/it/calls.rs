@@ -18,7 +18,7 @@ pub(crate) fn call(uri: &str, protocol: Protocol) -> Outgoing<'static> {
         method: Method::POST,
         uri: uri.parse().unwrap(),
         headers: HeaderMap::new(),
-        body: Bytes::from_static(b"{}"),
+        body: Bytes::from_static(b"{}").into(),
         deadlines: Deadlines {
             first_byte: LONG,
             idle: LONG,

@@ -26,10 +26,10 @@ use trunkline_catalog::Specs;
 
 use super::dashscope::{self, Body, Input, Measures, Media, Parameters, Role};
 use super::{Asked, Family};
+use crate::Refusal;
 use crate::measured::{Container, Measured, Measurements, MediaKind, Subject};
 use crate::plan::{Bill, Plan, Sent};
 use crate::reader::Reader;
-use crate::refusal::Refusal;
 use crate::sizes::Frame;
 use size::{any_size, sold_size};
 

@@ -44,9 +44,9 @@ use serde_json::{Map, Value};
 use trunkline_catalog::{Fate, Note, Specs};
 
 use super::{Asked, Family};
+use crate::Refusal;
 use crate::plan::{Plan, Sent};
 use crate::reader::{METADATA_IGNORED, Reader};
-use crate::refusal::Refusal;
 
 /// The family.
 pub(super) const FAMILY: Family = Family {

@@ -32,10 +32,10 @@ mod native;
 use trunkline_catalog::Specs;
 
 use super::{Asked, Family};
+use crate::Refusal;
 use crate::measured::Measurements;
 use crate::plan::{Bill, Plan, Sent};
 use crate::reader::{FIELD_IGNORED, Reader};
-use crate::refusal::Refusal;
 
 /// The family.
 pub(super) const FAMILY: Family = Family {

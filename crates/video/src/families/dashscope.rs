@@ -9,9 +9,9 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use trunkline_catalog::{Attributes, Fate, Note, Specs};
 
+use crate::Refusal;
 use crate::plan::{Bill, Sent};
 use crate::reader::{FIELD_IGNORED, Reader};
-use crate::refusal::Refusal;
 use crate::sizes::{FRAMES, Frame, Tier};
 
 pub(super) use bill::{Measures, bill};

@@ -23,10 +23,10 @@ use super::dashscope::{
     self, Body, DEFAULT_FRAME, DEFAULT_SIZE, Input, Measures, Media, Parameters, Role,
 };
 use super::{Asked, Family};
+use crate::Refusal;
 use crate::measured::Measurements;
 use crate::plan::{Bill, Plan, Sent};
 use crate::reader::{METADATA_IGNORED, Reader};
-use crate::refusal::Refusal;
 use crate::sizes::{Frame, Tier, frame_of};
 
 /// The family.

@@ -22,10 +22,10 @@ use serde_json::{Map, Value};
 use trunkline_catalog::{Attributes, Scalar, Specs};
 
 use super::{Asked, Family};
+use crate::Refusal;
 use crate::measured::Measurements;
 use crate::plan::{Bill, Plan, Sent};
 use crate::reader::{FIELD_IGNORED, Reader};
-use crate::refusal::Refusal;
 
 /// The family.
 pub(super) const FAMILY: Family = Family {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Call, Cancelled, Complaint, Counted, File, Found, Handle, MediaForm, Naming, Polled, Protocol,
-    Said, Submitted, path_part, seconds_at, text_at,
+    Said, Submitted, path_part, seconds_at, text_at, unclear,
 };
 use crate::plan::Sent;
 
@@ -65,10 +65,10 @@ fn poll(handle: &Handle) -> Call {
 fn read_poll(_handle: &Handle, said: &Said<'_>) -> Polled {
     let answer = said.json();
     if !(200..300).contains(&said.status) {
-        return said.unclear(&complaint(said, &answer).code);
+        return unclear(said, &complaint(said, &answer).code);
     }
     let Some(status) = text_at(&answer, "/status") else {
-        return said.unclear("the answer names no status");
+        return unclear(said, "the answer names no status");
     };
     match status.to_ascii_lowercase().as_str() {
         "queued" | "pending" => running(true),
@@ -80,7 +80,7 @@ fn read_poll(_handle: &Handle, said: &Said<'_>) -> Polled {
                     ..Counted::default()
                 },
             },
-            None => said.unclear("succeeded, and names no file"),
+            None => unclear(said, "succeeded, and names no file"),
         },
         word @ ("failed" | "cancelled" | "canceled" | "expired") => {
             let code = text_at(&answer, "/error/code").unwrap_or_else(|| word.to_owned());
@@ -108,7 +108,7 @@ fn file(answer: &Value) -> Option<String> {
 }
 
 fn read_file(said: &Said<'_>) -> Polled {
-    said.unclear("this vendor names its file in the answer to a poll")
+    unclear(said, "this vendor names its file in the answer to a poll")
 }
 
 fn cancel(handle: &Handle) -> Call {

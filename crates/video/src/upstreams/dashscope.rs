@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{
     Call, Cancelled, Complaint, Counted, File, Found, Handle, MediaForm, Method, Naming, Polled,
-    Protocol, Said, Submitted, path_part, seconds_at, text_at,
+    Protocol, Said, Submitted, path_part, seconds_at, text_at, unclear,
 };
 use crate::plan::Sent;
 
@@ -77,7 +77,7 @@ fn read_poll(_handle: &Handle, said: &Said<'_>) -> Polled {
     let answer = said.json();
     let Some(state) = text_at(&answer, "/output/task_status").filter(|_| said.status == 200) else {
         let code = text_at(&answer, "/code").unwrap_or_default();
-        return said.unclear(&format!("no state {}", cut(&code)));
+        return unclear(said, &format!("no state {}", cut(&code)));
     };
     let running = |queued| Polled::Running {
         queued,
@@ -92,7 +92,7 @@ fn read_poll(_handle: &Handle, said: &Said<'_>) -> Polled {
             Polled::Failed(Complaint::new(said.status, "Canceled", text))
         }
         // So it answers for ids that it has forgotten or not yet learnt: no verdict.
-        "UNKNOWN" => said.unclear("state UNKNOWN"),
+        "UNKNOWN" => unclear(said, "state UNKNOWN"),
         _ => running(false),
     }
 }
@@ -105,7 +105,7 @@ fn done(said: &Said<'_>, answer: &Value) -> Polled {
             file: File::Link(link),
             counted: counted(answer),
         },
-        None => said.unclear("SUCCEEDED without a file"),
+        None => unclear(said, "SUCCEEDED without a file"),
     }
 }
 
@@ -126,7 +126,7 @@ fn counted(answer: &Value) -> Counted {
 }
 
 fn read_file(said: &Said<'_>) -> Polled {
-    said.unclear("files are never asked for apart")
+    unclear(said, "files are never asked for apart")
 }
 
 fn cancel(handle: &Handle) -> Call {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{
     Call, Cancelled, Complaint, Counted, File, Found, Handle, MediaForm, Naming, Polled, Protocol,
-    Said, Submitted, path_part, text_at,
+    Said, Submitted, path_part, text_at, unclear,
 };
 use crate::plan::Sent;
 
@@ -114,10 +114,10 @@ fn read_poll(handle: &Handle, said: &Said<'_>) -> Polled {
     let is_good = code(&body).is_none_or(|code| code == "0");
     if !(200..=299).contains(&said.status) || !is_good {
         let told = complaint(said, &body);
-        return said.unclear(&format!("{} {}", told.code, told.message));
+        return unclear(said, &format!("{} {}", told.code, told.message));
     }
     let Some(job) = job_in(&body, &handle.id) else {
-        return said.unclear("the answer does not speak of the job");
+        return unclear(said, "the answer does not speak of the job");
     };
     let word = text_at(job, "/task_status").or_else(|| text_at(job, "/status"));
     match word.as_deref() {
@@ -129,19 +129,19 @@ fn read_poll(handle: &Handle, said: &Said<'_>) -> Polled {
                 // asked for and billed: no count.
                 counted: Counted::default(),
             },
-            None => said.unclear("the job is done and has no file"),
+            None => unclear(said, "the job is done and has no file"),
         },
         Some("failed") => {
             let text = text_at(job, "/task_status_msg").or_else(|| text_at(job, "/message"));
             Polled::Failed(Complaint::new(400, FAILED, cut(&text.unwrap_or_default())))
         }
         Some(_) => running(false),
-        None => said.unclear("the job has no state"),
+        None => unclear(said, "the job has no state"),
     }
 }
 
 fn read_file(said: &Said<'_>) -> Polled {
-    said.unclear("this vendor tells where a file is with the job")
+    unclear(said, "this vendor tells where a file is with the job")
 }
 
 /// There is no such call; a job that was taken goes on.

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     Call, Cancelled, Complaint, Counted, File, Found, Handle, MediaForm, Naming, Polled, Protocol,
-    Said, Submitted, path_part, seconds_at, text_at,
+    Said, Submitted, path_part, seconds_at, text_at, unclear,
 };
 use crate::plan::Sent;
 
@@ -92,7 +92,7 @@ fn poll(handle: &Handle) -> Call {
 fn read_poll(handle: &Handle, said: &Said<'_>) -> Polled {
     let body = said.json();
     if !(200..300).contains(&said.status) {
-        return said.unclear(&complaint(said, &body).message);
+        return unclear(said, &complaint(said, &body).message);
     }
     if handle.door == SECOND {
         second_state(said, &body)
@@ -107,15 +107,15 @@ fn first_state(said: &Said<'_>, body: &Value) -> Polled {
     match status.as_str() {
         // A verdict carries its reason in the place of an error.
         "Fail" | "Failed" => Polled::Failed(reason(why)),
-        _ if base_code(body).is_some() => said.unclear(&why.message),
-        "" => said.unclear("no status"),
+        _ if base_code(body).is_some() => unclear(said, &why.message),
+        "" => unclear(said, "no status"),
         "Preparing" | "Queueing" => running(true),
         "Success" => match text_at(body, "/file_id").filter(|id| !id.is_empty() && id != "0") {
             Some(id) => {
                 let path = format!("/files/retrieve?file_id={}", path_part(&id));
                 Polled::FileAt(Call::get(path))
             }
-            None => said.unclear("a finished job without a file"),
+            None => unclear(said, "a finished job without a file"),
         },
         // `Processing`, and words that nobody knows.
         _ => running(false),
@@ -128,7 +128,7 @@ fn second_state(said: &Said<'_>, body: &Value) -> Polled {
         Some(_) | None => body,
     };
     let Some(status) = text_at(task, "/status") else {
-        return said.unclear(&complaint(said, body).message);
+        return unclear(said, &complaint(said, body).message);
     };
     match status.as_str() {
         "queued" => running(true),
@@ -141,7 +141,7 @@ fn second_state(said: &Said<'_>, body: &Value) -> Polled {
                     images: seconds_at(task, "/usage/input_image_count"),
                 },
             },
-            None => said.unclear("a finished job without a file"),
+            None => unclear(said, "a finished job without a file"),
         },
         "failed" | "cancelled" | "expired" => {
             let code = text_at(task, "/error/code").filter(|code| !code.is_empty());
@@ -169,7 +169,7 @@ fn read_file(said: &Said<'_>) -> Polled {
             file: File::Link(url),
             counted: Counted::default(),
         },
-        None => said.unclear(&complaint(said, &body).message),
+        None => unclear(said, &complaint(said, &body).message),
     }
 }
 

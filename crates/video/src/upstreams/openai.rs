@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{
     Call, Cancelled, Complaint, Counted, File, Found, Handle, MediaForm, Naming, Polled, Protocol,
-    Said, Submitted, path_part, seconds_at, text_at,
+    Said, Submitted, path_part, seconds_at, text_at, unclear,
 };
 use crate::plan::Sent;
 
@@ -56,7 +56,7 @@ fn poll(handle: &Handle) -> Call {
 fn read_poll(handle: &Handle, said: &Said<'_>) -> Polled {
     let body = said.json();
     let Some(status) = text_at(&body, "/status").filter(|_| is_success(said)) else {
-        return said.unclear(&complaint(said.status, &body).message);
+        return unclear(said, &complaint(said.status, &body).message);
     };
     match status.as_str() {
         "queued" => Polled::Running {
@@ -83,7 +83,7 @@ fn read_poll(handle: &Handle, said: &Said<'_>) -> Polled {
 }
 
 fn read_file(said: &Said<'_>) -> Polled {
-    said.unclear("the file is behind a door, not at an address")
+    unclear(said, "the file is behind a door, not at an address")
 }
 
 fn read_cancel(_handle: &Handle, _said: &Said<'_>) -> Cancelled {

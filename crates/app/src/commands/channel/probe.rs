@@ -113,7 +113,7 @@ impl Place<'_> {
             method: Method::GET,
             uri: self.uri.clone(),
             headers: self.headers(&secret)?,
-            body: Bytes::new(),
+            body: Bytes::new().into(),
             deadlines: Deadlines {
                 first_byte: patient(self.provider.first_byte_ms),
                 idle: patient(self.provider.idle_ms),

@@ -28,6 +28,13 @@ const CATALOG: &str = include_str!("catalog.toml");
 /// The simulator takes any.
 const SIMULATOR_KEY: &str = "sk-simulator-development";
 
+/// What is made while the caller waits.
+const MADE: [EndpointType; 3] = [
+    EndpointType::ImageGeneration,
+    EndpointType::AudioSpeech,
+    EndpointType::AudioTranscription,
+];
+
 /// In which format the simulator is asked, so that each can be tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Way {
@@ -35,12 +42,13 @@ enum Way {
     Responses,
     Claude,
     Gemini,
-    /// Video vendors.
+    /// Vendors of videos, pictures and audio.
     Dashscope,
     Ark,
     Kling,
     Minimax,
-    OpenaiVideos,
+    OpenaiMade,
+    Zhipu,
     /// The source of social data.
     Social,
 }
@@ -70,9 +78,24 @@ impl Way {
             "b" => Some(Self::Ark),
             "c" => Some(Self::Kling),
             "d" => Some(Self::Minimax),
-            "openai" => Some(Self::OpenaiVideos),
+            "openai" => Some(Self::OpenaiMade),
             _ => None,
         }
+    }
+
+    /// The vendor of pictures, speech or transcripts that stands in for a model's own; none if it makes
+    /// no such thing.
+    fn of_made(entry: &Entry) -> Option<Self> {
+        if !MADE.iter().any(|endpoint| entry.serves(*endpoint)) {
+            return None;
+        }
+        Some(match entry.vendor.as_deref() {
+            Some("alibaba") => Self::Dashscope,
+            Some("bytedance") => Self::Ark,
+            Some("minimax") => Self::Minimax,
+            Some("zhipu") => Self::Zhipu,
+            Some(_) | None => Self::OpenaiMade,
+        })
     }
 
     fn word(self) -> &'static str {
@@ -81,7 +104,8 @@ impl Way {
             Self::Ark => "simulator-ark",
             Self::Kling => "simulator-kling",
             Self::Minimax => "simulator-minimax",
-            Self::OpenaiVideos => "simulator-openai-videos",
+            Self::OpenaiMade => "simulator-openai",
+            Self::Zhipu => "simulator-zhipu",
             Self::Social => "simulator-social",
             Self::Chat => "simulator",
             Self::Responses => "simulator-responses",
@@ -97,7 +121,8 @@ impl Way {
             Self::Ark => "ark",
             Self::Kling => "kling",
             Self::Minimax => "minimax",
-            Self::OpenaiVideos => "openai",
+            Self::OpenaiMade => "openai",
+            Self::Zhipu => "zhipu",
             Self::Social => "tikhub",
             Self::Chat => "simulator",
             Self::Responses => "simulator_responses",
@@ -110,12 +135,13 @@ impl Way {
     fn address(self, simulator: &str) -> String {
         let root = simulator.trim_end_matches("/v1");
         match self {
-            Self::Chat | Self::Responses | Self::Claude | Self::Minimax | Self::OpenaiVideos => {
+            Self::Chat | Self::Responses | Self::Claude | Self::Minimax | Self::OpenaiMade => {
                 simulator.to_owned()
             }
             Self::Gemini => format!("{simulator}beta"),
             Self::Dashscope => format!("{root}/api/v1"),
             Self::Ark => format!("{root}/api/v3"),
+            Self::Zhipu => format!("{root}/api/paas/v4"),
             Self::Kling | Self::Social => root.to_owned(),
         }
     }
@@ -241,6 +267,22 @@ fn served(catalog: &Document, cells: &Cells) -> BTreeMap<Way, BTreeMap<String, S
         if let Some(way) = family.and_then(Way::of_video) {
             let models = ways.entry(way).or_default();
             models.insert(name.clone(), name.clone());
+        }
+    }
+    for (name, entry) in &catalog.models {
+        if let Some(way) = Way::of_made(entry) {
+            let theirs = match (way, entry.vendor.as_deref()) {
+                // A vendor that is not simulated is stood in for by a model that is.
+                (Way::OpenaiMade, Some("openai" | "simulator")) => name.as_str(),
+                (Way::OpenaiMade, _) if entry.serves(EndpointType::ImageGeneration) => {
+                    "gpt-image-2"
+                }
+                (Way::OpenaiMade, _) if entry.serves(EndpointType::AudioSpeech) => "tts-1",
+                (Way::OpenaiMade, _) => "whisper-1",
+                (_, _) => name.as_str(),
+            };
+            let models = ways.entry(way).or_default();
+            models.insert(name.clone(), theirs.to_owned());
         }
     }
     // Cells are asked for by their paths, so the source's name of one is ours.

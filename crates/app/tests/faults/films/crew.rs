@@ -125,7 +125,7 @@ impl Ask<'_> {
             method: self.method.clone(),
             uri: self.url.parse().unwrap(),
             headers,
-            body: Bytes::from(self.body.clone()),
+            body: Bytes::from(self.body.clone()).into(),
             deadlines: Deadlines {
                 first_byte: self.patience,
                 idle: self.patience,

@@ -44,7 +44,7 @@ fn call(uri: &str) -> Outgoing<'static> {
         method: Method::POST,
         uri: uri.parse().unwrap(),
         headers,
-        body: Bytes::from_static(br#"{"max_tokens":1}"#),
+        body: Bytes::from_static(br#"{"max_tokens":1}"#).into(),
         deadlines: Deadlines {
             first_byte: Duration::MAX,
             idle: Duration::MAX,

@@ -3,8 +3,8 @@
 use trunkline_catalog::{Fate, Note};
 
 use super::super::dashscope::{self, DEFAULT_FRAME, DEFAULT_SIZE, SIZE_FOLDED};
+use crate::Refusal;
 use crate::reader::Reader;
-use crate::refusal::Refusal;
 use crate::sizes::{Frame, Tier, frame_of};
 
 /// A text-to-video's size: any that is well formed.

@@ -4,9 +4,9 @@ use serde_json::Value;
 use trunkline_catalog::{Attributes, Scalar, Specs};
 
 use super::limits::Limits;
+use crate::Refusal;
 use crate::measured::Measurements;
 use crate::plan::{Bill, Sent};
-use crate::refusal::Refusal;
 
 pub(super) fn bill(
     variant: &'static str,

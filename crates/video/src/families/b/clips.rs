@@ -2,8 +2,8 @@
 
 use super::limits::Limits;
 use super::parts::{Part, Placed};
+use crate::Refusal;
 use crate::measured::{Container, Measured, Measurements, MediaKind, Subject};
-use crate::refusal::Refusal;
 
 /// A clip that goes in is at least so long, at most as long as a video, and so many pixels large.
 const LEAST_CLIP_MILLIS: u64 = 2_000;

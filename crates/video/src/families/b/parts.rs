@@ -5,8 +5,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use trunkline_catalog::{Fate, Note};
 
+use crate::Refusal;
 use crate::reader::{METADATA_IGNORED, Reader};
-use crate::refusal::Refusal;
 
 /// A part as it is sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

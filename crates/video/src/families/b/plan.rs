@@ -8,11 +8,11 @@ use super::PROTOCOL;
 use super::clips::{clip_seconds, clips, to_measure};
 use super::limits::{Limits, NEWEST};
 use super::parts::{self, Part, Placed};
+use crate::Refusal;
 use crate::ask::Ask;
 use crate::families::Asked;
 use crate::plan::{Bill, Plan, Sent};
 use crate::reader::{FIELD_IGNORED, METADATA_IGNORED, Reader};
-use crate::refusal::Refusal;
 
 /// The body but for the model. What moves the price is never left to the vendor's defaults.
 #[derive(Debug, Serialize)]

@@ -4,9 +4,9 @@
 use serde_json::Value;
 use trunkline_catalog::{Attributes, Scalar, Specs};
 
+use crate::Refusal;
 use crate::measured::Measurements;
 use crate::plan::{Bill, Sent};
-use crate::refusal::Refusal;
 
 /// Seconds of a body that names none.
 const UNSAID_SECONDS: u64 = 5;

@@ -8,11 +8,11 @@ use trunkline_catalog::{Attributes, Fate, Note, Scalar};
 
 use self::lists::{CLIPS, Clip, IMAGES, Picture, check_clip, clips, pictures, warn_of_small};
 use super::{MODES, RATIOS, Watermark, lengths, overruled, sent, sound, watermark};
+use crate::Refusal;
 use crate::families::Asked;
 use crate::measured::{MediaKind, Subject};
 use crate::plan::{Bill, Plan};
 use crate::reader::{FIELD_IGNORED, METADATA_IGNORED, Reader};
-use crate::refusal::Refusal;
 
 /// Pictures where the record names no number.
 const MAX_IMAGES: u64 = 7;

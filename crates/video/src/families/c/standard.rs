@@ -8,10 +8,10 @@ use super::{
     DEFAULT_SECONDS, MODES, RATIOS, Watermark, lengths, overruled, sent, sound, strangers,
     watermark,
 };
+use crate::Refusal;
 use crate::families::Asked;
 use crate::plan::{Bill, Plan};
 use crate::reader::{FIELD_IGNORED, METADATA_IGNORED, Reader};
-use crate::refusal::Refusal;
 
 /// Sizes that are known, and the ratio that each stands for.
 const SIZES: [(&str, &str); 6] = [

@@ -5,10 +5,10 @@ use serde_json::Value;
 use trunkline_catalog::Attributes;
 
 use super::{DEFAULT_SECONDS, RATIOS, Watermark, lengths, overruled, sent, strangers, watermark};
+use crate::Refusal;
 use crate::families::Asked;
 use crate::plan::{Bill, Plan};
 use crate::reader::{FIELD_IGNORED, METADATA_IGNORED, Reader};
-use crate::refusal::Refusal;
 
 const RESOLUTIONS: [&str; 2] = ["720p", "1080p"];
 /// Where people look for a switch of the sound.

@@ -5,10 +5,10 @@ use serde_json::{Map, Value};
 use trunkline_catalog::{Attributes, Scalar};
 
 use super::{Legacy, PROTOCOL, ignore_seconds, prompt, unreadable, watermark};
+use crate::Refusal;
 use crate::families::Asked;
 use crate::plan::{Bill, Plan, Sent};
 use crate::reader::Reader;
-use crate::refusal::Refusal;
 
 /// Longest prompt.
 const MAX_PROMPT: usize = 2_000;

@@ -5,11 +5,11 @@ use serde_json::{Map, Value};
 use trunkline_catalog::Attributes;
 
 use super::{PROTOCOL, ignore_seconds, prompt, unreadable, watermark};
+use crate::Refusal;
 use crate::families::Asked;
 use crate::measured::{Measurements, MediaKind, Subject};
 use crate::plan::{Bill, Plan, Sent};
 use crate::reader::Reader;
-use crate::refusal::Refusal;
 
 /// Longest prompt.
 const MAX_PROMPT: usize = 7_000;

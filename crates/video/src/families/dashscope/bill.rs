@@ -3,9 +3,9 @@
 use serde_json::{Map, Value};
 use trunkline_catalog::Attributes;
 
+use crate::Refusal;
 use crate::measured::Measurements;
 use crate::plan::{Bill, Sent};
-use crate::refusal::Refusal;
 
 /// How media move a price.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

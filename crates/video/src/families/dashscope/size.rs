@@ -1,6 +1,6 @@
 //! Sizes as they are written, and the entry of the table that covers one that is not in it.
 
-use crate::refusal::Refusal;
+use crate::Refusal;
 use crate::sizes::{FRAMES, Frame, Tier};
 
 /// The code of a size with another sign than the asterisk.

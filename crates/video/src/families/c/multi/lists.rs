@@ -5,9 +5,9 @@ use serde_json::{Map, Value};
 use trunkline_catalog::{Fate, Note};
 
 use super::super::strangers;
+use crate::Refusal;
 use crate::measured::{Container, Measured};
 use crate::reader::Reader;
-use crate::refusal::Refusal;
 
 pub(super) const IMAGES: &str = "metadata.image_list";
 pub(super) const CLIPS: &str = "metadata.video_list";

@@ -1,13 +1,12 @@
-//! One call to a video vendor: what its protocol wants, with the channel's address, headers and
-//! credential.
+//! One call to a vendor: what its protocol wants, with the channel's address, headers and credential.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderName, HeaderValue, Method, Uri};
-use trunkline_upstream::{Answer, Outgoing, Protocol as Spoken, SendError};
-use trunkline_video::upstreams::{At, Call, Method as Verb, Said};
+use trunkline_terms::vendor::{At, Call, Method as Verb, Said};
+use trunkline_upstream::{Answer, Deadlines, Outgoing, Payload, Protocol as Spoken, SendError};
 use trunkline_wire::Format;
 
 use crate::gateway::Gateway;
@@ -17,16 +16,37 @@ use crate::sending::headers;
 /// Largest answer of a vendor that is read.
 const MAX_ANSWER_BYTES: usize = 4_000_000;
 
+/// A body with its type.
+pub(crate) struct Sending {
+    pub(crate) payload: Payload,
+    pub(crate) content_type: Option<HeaderValue>,
+}
+
 /// An answer that was read whole.
 #[derive(Debug)]
-pub(super) struct Heard {
-    status: u16,
-    retry_after: Option<u64>,
-    body: Bytes,
+pub(crate) struct Heard {
+    pub(crate) status: u16,
+    pub(crate) retry_after: Option<u64>,
+    pub(crate) body: Bytes,
 }
 
 impl Heard {
-    pub(super) fn said(&self) -> Said<'_> {
+    /// Reads an answer whole.
+    pub(crate) async fn read(mut answer: Answer, most: usize) -> Result<Self, SendError> {
+        let seconds = answer.headers.get(RETRY_AFTER);
+        let seconds = seconds.and_then(|value| value.to_str().ok()?.trim().parse().ok());
+        let status = answer.status.as_u16();
+        let body = answer.whole(most).await;
+        // It arrived, and what became of it is not known.
+        let body = body.map_err(|error| SendError::Broken(error.to_string()))?;
+        Ok(Self {
+            status,
+            retry_after: seconds,
+            body,
+        })
+    }
+
+    pub(crate) fn said(&self) -> Said<'_> {
         Said {
             status: self.status,
             retry_after: self.retry_after,
@@ -37,41 +57,54 @@ impl Heard {
 
 impl Gateway {
     /// Asks, and reads the answer whole.
-    pub(super) async fn ask_vendor(
+    pub(crate) async fn ask_vendor(
         &self,
         live: &Live,
         credential: &LiveCredential,
         call: &Call,
     ) -> Result<Heard, SendError> {
         let wait = self.inner.settings.video.call_wait;
-        let mut answer = self.open_vendor(live, credential, call, wait).await?;
-        let seconds = answer.headers.get(RETRY_AFTER);
-        let seconds = seconds.and_then(|value| value.to_str().ok()?.trim().parse().ok());
-        let status = answer.status.as_u16();
-        let body = answer.whole(MAX_ANSWER_BYTES).await;
-        // It arrived, and what became of it is not known.
-        let body = body.map_err(|error| SendError::Broken(error.to_string()))?;
-        Ok(Heard {
-            status,
-            retry_after: seconds,
-            body,
-        })
+        let answer = self.open_vendor(live, credential, call, wait).await?;
+        Heard::read(answer, MAX_ANSWER_BYTES).await
     }
 
     /// Asks, and leaves the body to the caller.
-    pub(super) async fn open_vendor(
+    pub(crate) async fn open_vendor(
         &self,
         live: &Live,
         credential: &LiveCredential,
         call: &Call,
         wait: Duration,
     ) -> Result<Answer, SendError> {
+        let json = HeaderValue::from_static("application/json");
+        let sending = Sending {
+            payload: call
+                .body
+                .clone()
+                .map_or_else(Bytes::new, Bytes::from)
+                .into(),
+            content_type: call.body.is_some().then_some(json),
+        };
+        let deadlines = live.deadlines(wait, wait);
+        self.call_vendor((live, credential), call, sending, deadlines)
+            .await
+    }
+
+    /// Asks with any body, and leaves the answer's to the caller.
+    pub(crate) async fn call_vendor(
+        &self,
+        (live, credential): (&Live, &LiveCredential),
+        call: &Call,
+        sending: Sending,
+        deadlines: Deadlines,
+    ) -> Result<Answer, SendError> {
         let unsent = || SendError::NotSent("the address cannot be written".to_owned());
         let uri = address(&live.base, &call.at).ok_or_else(unsent)?;
         let mut sent = headers(live, Format::OpenaiChat, false);
-        if call.body.is_none() {
-            sent.remove(CONTENT_TYPE);
-        }
+        match sending.content_type {
+            Some(content_type) => sent.insert(CONTENT_TYPE, content_type),
+            None => sent.remove(CONTENT_TYPE),
+        };
         for (name, value) in &call.headers {
             let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| unsent())?;
             let value = HeaderValue::from_str(value).map_err(|_| unsent())?;
@@ -85,8 +118,8 @@ impl Gateway {
             },
             uri,
             headers: sent,
-            body: call.body.clone().map_or_else(Bytes::new, Bytes::from),
-            deadlines: live.deadlines(wait, wait),
+            body: sending.payload,
+            deadlines,
             proxy: live.proxy.as_ref(),
             protocol: Spoken::Http1,
         };

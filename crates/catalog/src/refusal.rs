@@ -1,4 +1,4 @@
-//! Why a request for a video is refused before anything is asked or paid.
+//! Why a request is refused before anything is asked or paid.
 
 /// A refusal: HTTP 400, and nothing was charged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -15,7 +15,7 @@ pub struct Refusal {
 }
 
 /// The code of a refusal that has none of its own.
-pub(crate) const INVALID: &str = "invalid_request";
+const INVALID: &str = "invalid_request";
 
 // === impl Refusal ===
 

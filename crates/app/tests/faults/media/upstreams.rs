@@ -1,0 +1,165 @@
+//! Rows U: who makes pictures, speech and transcripts fails in every way it can. Each model here has two
+//! channels, and every fault strikes on both: how often the upstream was asked tells who was asked again.
+
+use super::{Booth, Call, Kind, Told};
+
+/// A fault, what its caller is told, and how often each kind is asked for.
+struct Strike {
+    fault: &'static str,
+    status: u16,
+    code: &'static str,
+    pictures: usize,
+    others: usize,
+}
+
+const fn strike(
+    fault: &'static str,
+    (status, code): (u16, &'static str),
+    (pictures, others): (usize, usize),
+) -> Strike {
+    Strike {
+        fault,
+        status,
+        code,
+        pictures,
+        others,
+    }
+}
+
+const FAILED: (u16, &str) = (502, "upstream_error");
+const SILENT: (u16, &str) = (504, "upstream_timeout");
+
+/// Before an answer. What left for a maker of pictures is not sent again, unless that one refused it.
+const STRIKES: [Strike; 6] = [
+    strike("status:500", FAILED, (1, 2)),
+    strike("status:503", FAILED, (2, 2)),
+    strike("close_before_headers", FAILED, (1, 2)),
+    strike("hang_before_headers", SILENT, (1, 2)),
+    strike("garbage_frame:0", FAILED, (1, 2)),
+    strike("rate_limited:1", (429, "upstream_rate_limited"), (2, 2)),
+];
+
+/// In the middle of an answer that is read whole.
+const HALVES: [Strike; 3] = [
+    strike("close_mid_stream", FAILED, (1, 2)),
+    strike("truncated_json", FAILED, (1, 2)),
+    strike("wrong_content_length", FAILED, (1, 2)),
+];
+
+async fn struck(booth: &Booth, kind: Kind, strike: &Strike) -> Call {
+    let name: String = strike
+        .fault
+        .chars()
+        .filter(char::is_ascii_alphanumeric)
+        .collect();
+    let marker = format!("{}-{name}", kind.hasty());
+    let wish = format!("[[id:{marker}]] [[fault:{}]]", strike.fault);
+    let call = booth.ask(kind, kind.hasty(), &wish).await;
+    let told = Told::Failed(strike.status, strike.code.to_owned());
+    assert_eq!(call.told, told, "{call:?}");
+    let times = match kind {
+        Kind::Picture => strike.pictures,
+        Kind::Speech | Kind::Transcript => strike.others,
+    };
+    assert_eq!(
+        booth.served(&marker).len(),
+        times,
+        "{kind:?} {}",
+        strike.fault
+    );
+    call
+}
+
+/// A good call, which shows that the channel is there.
+async fn good(booth: &Booth, kind: Kind) -> Call {
+    let call = booth.ask(kind, kind.hasty(), "good").await;
+    assert!(matches!(call.told, Told::Whole(_)), "{call:?}");
+    call
+}
+
+async fn all_strikes(booth: &Booth, kind: Kind, strikes: &[Strike]) -> Vec<Call> {
+    let mut calls = Vec::new();
+    for strike in strikes {
+        calls.push(struck(booth, kind, strike).await);
+        // Bare bytes have no form that could be wrong.
+        if strike.code != "upstream_rate_limited" {
+            calls.push(good(booth, kind).await);
+        }
+    }
+    calls
+}
+
+// row: U2
+// row: U5
+// row: U6
+// row: U7
+#[tokio::test]
+async fn a_maker_of_pictures_that_fails_is_free_and_asked_again_only_if_it_refused() {
+    let booth = Booth::new(false).await;
+    let mut calls = all_strikes(&booth, Kind::Picture, &STRIKES[..4]).await;
+    booth.compare(&calls).await;
+    // Channels that fail five times in a row rest; a new life knows nothing of that.
+    let mut booth = booth;
+    booth.arena.kill_gateway().await;
+    booth.arena.start_gateway().await;
+    calls.extend(all_strikes(&booth, Kind::Picture, &HALVES).await);
+    calls.extend(all_strikes(&booth, Kind::Picture, &STRIKES[4..]).await);
+    booth.compare(&calls).await;
+}
+
+// row: U2
+// row: U6
+// row: U7
+#[tokio::test]
+async fn a_voice_that_fails_before_its_first_sound_is_free_and_another_one_is_asked() {
+    let booth = Booth::new(false).await;
+    let strikes = STRIKES
+        .iter()
+        .filter(|one| !one.fault.starts_with("garbage"));
+    let mut calls = Vec::new();
+    for strike in strikes {
+        calls.extend(all_strikes(&booth, Kind::Speech, std::slice::from_ref(strike)).await);
+    }
+    booth.compare(&calls).await;
+}
+
+// row: U3
+// row: U10
+#[tokio::test]
+async fn audio_that_is_cut_falls_silent_or_has_another_length_breaks_off_and_is_free() {
+    let booth = Booth::new(false).await;
+    let text = "A rather long sentence. ".repeat(8);
+    let mut calls = Vec::new();
+    for fault in [
+        "close_mid_stream:3",
+        "hang_mid_stream:3",
+        "wrong_content_length",
+    ] {
+        let wish = format!("{text}[[fault:{fault}]]");
+        let call = booth.ask(Kind::Speech, "hasty-voice", &wish).await;
+        assert_eq!(call.told, Told::Broken, "{fault}: a part looks whole");
+        calls.push(call);
+        calls.push(good(&booth, Kind::Speech).await);
+    }
+    // What is no audio between the sounds is passed on: bytes have no form that we could hold them to.
+    let wish = format!("{text}[[fault:garbage_frame:3]]");
+    let call = booth.ask(Kind::Speech, "hasty-voice", &wish).await;
+    assert!(matches!(call.told, Told::Whole(_)), "{call:?}");
+    calls.push(call);
+    booth.compare(&calls).await;
+}
+
+// row: U2
+// row: U5
+// row: U6
+// row: U7
+#[tokio::test]
+async fn a_listener_that_fails_is_free_and_another_one_is_asked() {
+    let mut booth = Booth::new(false).await;
+    let mut calls = all_strikes(&booth, Kind::Transcript, &STRIKES[..4]).await;
+    booth.arena.kill_gateway().await;
+    booth.arena.start_gateway().await;
+    calls.extend(all_strikes(&booth, Kind::Transcript, &HALVES).await);
+    calls.extend(all_strikes(&booth, Kind::Transcript, &STRIKES[4..]).await);
+    booth.compare(&calls).await;
+}

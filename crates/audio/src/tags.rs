@@ -1,0 +1,69 @@
+//! Tags that stand before the sound and may be large: ID3v2 with its pictures, and APE.
+
+use crate::fields::Fields;
+
+const ID3_HEAD_BYTES: u64 = 10;
+const APE_HEAD_BYTES: u64 = 32;
+/// The flag of ID3 for a copy of its head at its end.
+const HAS_FOOT: u8 = 0x10;
+
+/// What stands at the start of these bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tag {
+    No,
+    /// It may be one.
+    More,
+    /// One of so many bytes.
+    Yes(u64),
+}
+
+impl Tag {
+    pub(crate) fn at(bytes: &[u8]) -> Self {
+        let id3 = read(bytes, b"ID3", ID3_HEAD_BYTES, id3_bytes);
+        if id3 != Self::No {
+            return id3;
+        }
+        read(bytes, b"APETAGEX", APE_HEAD_BYTES, ape_bytes)
+    }
+}
+
+/// Whether one of the tags that stand behind the sound begins here.
+pub(crate) fn is_end_tag(bytes: &[u8]) -> bool {
+    let names: [&[u8]; 4] = [b"TAG", b"ID3", b"APETAGEX", b"LYRICSBEGIN"];
+    names.iter().any(|name| bytes.starts_with(name))
+}
+
+fn read(bytes: &[u8], name: &[u8], head: u64, size: fn(Fields<'_>) -> Option<u64>) -> Tag {
+    let there = bytes.len().min(name.len());
+    if bytes.get(..there) != name.get(..there) {
+        return Tag::No;
+    }
+    let has_head = u64::try_from(bytes.len()).is_ok_and(|there| there >= head);
+    if !has_head {
+        return Tag::More;
+    }
+    size(Fields::new(bytes)).map_or(Tag::No, Tag::Yes)
+}
+
+fn id3_bytes(mut fields: Fields<'_>) -> Option<u64> {
+    fields.skip(5)?;
+    let flags = fields.u8()?;
+    let mut size = 0_u64;
+    for byte in fields.bytes::<4>()? {
+        if byte & 0x80 != 0 {
+            return None;
+        }
+        size = size.wrapping_shl(7) | u64::from(byte);
+    }
+    let foot = if flags & HAS_FOOT == 0 {
+        0
+    } else {
+        ID3_HEAD_BYTES
+    };
+    Some(size.saturating_add(ID3_HEAD_BYTES).saturating_add(foot))
+}
+
+fn ape_bytes(mut fields: Fields<'_>) -> Option<u64> {
+    fields.skip(12)?;
+    Some(u64::from(fields.u32_le()?).saturating_add(APE_HEAD_BYTES))
+}

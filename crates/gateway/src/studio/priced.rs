@@ -1,0 +1,206 @@
+//! A call with its price. Nothing has moved yet.
+
+use std::borrow::Cow;
+
+use http::HeaderMap;
+use trunkline_catalog::{Attributes, Note, PriceClass, Quote, Report, Sale, Situation, quote};
+use trunkline_ledger::{Detail, Outcome, Owner, Reserve, Wallets};
+use trunkline_terms::{EndpointType, Moment, Money, RequestId, Units, Usage};
+
+use crate::admitted::Admitted;
+use crate::caller::Caller;
+use crate::fault::{Fault, Kind};
+use crate::fields::trapped;
+use crate::gateway::Gateway;
+use crate::headers::{check_cost, is_strict};
+use crate::roster::Live;
+use crate::story::Story;
+
+/// What is to be priced: the door, the model, what it is billed by at most and what of its fields.
+pub(super) struct Planned {
+    pub(super) word: &'static str,
+    pub(super) endpoint: EndpointType,
+    pub(super) model: String,
+    pub(super) usage: Usage,
+    pub(super) attributes: Attributes,
+    pub(super) report: Report,
+}
+
+/// A call with its price.
+#[derive(Debug)]
+pub(super) struct Priced {
+    pub(super) id: RequestId,
+    pub(super) caller: Caller,
+    pub(super) word: &'static str,
+    pub(super) endpoint: EndpointType,
+    pub(super) model: String,
+    pub(super) sale: Sale,
+    pub(super) report: Report,
+    pub(super) strict: bool,
+    /// What it comes to if all is made that was asked for.
+    pub(super) amount: Money,
+    pub(super) units: Units,
+    class: PriceClass,
+    attributes: Attributes,
+    at: Moment,
+}
+
+/// What something that was made costs.
+pub(super) struct Sum {
+    pub(super) amount: Money,
+    pub(super) units: Units,
+    pub(super) tier: String,
+}
+
+// === impl Priced ===
+
+impl Priced {
+    /// Prices a call under the prices and the clock that it is offered.
+    pub(super) fn new(
+        (id, caller): (RequestId, Caller),
+        headers: &HeaderMap,
+        planned: Planned,
+        (sale, at): (Sale, Moment),
+    ) -> Result<Self, Fault> {
+        let strict = is_strict(headers) || caller.key.policy.fields().strict;
+        if strict && let Some(note) = planned.report.first_trap() {
+            return Err(trapped(note));
+        }
+        let class = match caller.account.topped_up_at {
+            Some(_) => PriceClass::Paid,
+            None => PriceClass::Standard,
+        };
+        let mut priced = Self {
+            id,
+            caller,
+            word: planned.word,
+            endpoint: planned.endpoint,
+            model: planned.model,
+            sale,
+            report: planned.report,
+            strict,
+            amount: Money::ZERO,
+            units: Units::none(),
+            class,
+            attributes: planned.attributes,
+            at,
+        };
+        let sum = priced.sum(&planned.usage)?;
+        (priced.amount, priced.units) = (sum.amount, sum.units);
+        check_cost(headers, "this call", priced.amount)?;
+        Ok(priced)
+    }
+
+    /// What usage costs.
+    pub(super) fn sum(&self, usage: &Usage) -> Result<Sum, Fault> {
+        let units = self.billed(usage)?;
+        let priced = self.quote(&units)?;
+        Ok(Sum {
+            amount: priced.total,
+            tier: priced.tier.to_owned(),
+            units,
+        })
+    }
+
+    /// The same with its lines.
+    pub(super) fn quote(&self, units: &Units) -> Result<Quote<'_>, Fault> {
+        let situation = Situation {
+            attributes: &self.attributes,
+            at: self.at,
+        };
+        quote(self.sale.offer(), self.class, units, situation)
+            .map_err(|error| self.unpriceable(&error.to_string()))
+    }
+
+    fn billed(&self, usage: &Usage) -> Result<Units, Fault> {
+        let unit = self.sale.model.list().billing_unit();
+        usage
+            .billed(unit)
+            .map_err(|error| self.unpriceable(&error.to_string()))
+    }
+
+    fn unpriceable(&self, why: &str) -> Fault {
+        let text = format!("{:?} has no price for this call: {why}", self.model);
+        Fault::new(Kind::Rule("unpriceable".to_owned()), text)
+    }
+
+    /// Which column of the prices the account pays.
+    pub(super) const fn class(&self) -> PriceClass {
+        self.class
+    }
+
+    /// The clock that tiers look at.
+    pub(super) const fn at(&self) -> Moment {
+        self.at
+    }
+
+    /// The codes of everything the caller should know.
+    pub(super) fn warnings(&self) -> Vec<Cow<'static, str>> {
+        self.report.codes().cloned().collect()
+    }
+
+    /// What a vendor cannot be told; in strict mode that is the caller's to decide about.
+    pub(super) fn unsaid(&self, notes: &[Note]) -> Option<Fault> {
+        let trap = notes.iter().find(|note| self.strict && note.is_trap());
+        trap.map(trapped)
+    }
+
+    /// Holds the price.
+    pub(super) async fn hold(&self, gateway: &Gateway) -> Result<Admitted, Fault> {
+        let reserve = Reserve {
+            request: self.id,
+            account: self.caller.account.id,
+            key: Some(self.caller.key.id),
+            owner: Owner::Request,
+            amount: self.amount,
+            wallets: Wallets::TrialFirst,
+            model: self.model.clone(),
+            endpoint: self.word.to_owned(),
+            group: self.sale.group.clone(),
+            price_version: self.sale.version.bytes(),
+            lifetime: gateway.inner.settings.hold_lifetime,
+            capacity: None,
+            idempotency: None,
+        };
+        let fix = "top up, wait for running calls, or ask for less";
+        Admitted::whole(gateway, reserve, fix).await
+    }
+
+    /// What the usage row says of something that was made.
+    pub(super) fn detail(
+        &self,
+        (live, story): (&Live, &Story),
+        sum: &Sum,
+        measured: Usage,
+        outcome: Outcome,
+    ) -> Detail {
+        let cost = live.cost.as_ref();
+        let upstream = live.upstream_model(&self.model);
+        let warnings = self.warnings();
+        Detail {
+            units: sum.units.clone(),
+            measured,
+            estimated: false,
+            tier: Some(sum.tier.clone()),
+            cost: cost.and_then(|book| book.cost_usd(upstream, &sum.units)),
+            attempts: story.attempts_json(),
+            warnings: warnings.into_iter().map(Cow::into_owned).collect(),
+            outcome,
+        }
+    }
+}
+
+/// Whether a model is sold at a door at all.
+pub(super) fn check_door(sale: &Sale, model: &str, endpoint: EndpointType) -> Result<(), Fault> {
+    let entry = sale.model.entry();
+    if entry.serves(endpoint) {
+        return Ok(());
+    }
+    let others: Vec<&str> = entry.endpoints.iter().map(|other| other.name()).collect();
+    let text = format!(
+        "{model:?} does not take {}; it takes {}",
+        endpoint.name(),
+        others.join(", ")
+    );
+    Err(Fault::new(Kind::EndpointNotSupported, text).at("model"))
+}

@@ -1,0 +1,322 @@
+//! `POST /v1/audio/speech`: audio passed on as it is produced. Its length is measured on the way and stands
+//! in the usage row; what is billed is the text.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, Response};
+use tokio::sync::{mpsc, oneshot};
+use trunkline_audio::{Length, SpeechFormat, Walker};
+use trunkline_catalog::{Attributes, Sale};
+use trunkline_ledger::Outcome;
+use trunkline_studio::speech::{Ask, Manner, Protocol, plan, protocol_of};
+use trunkline_terms::{Bucket, EndpointType, Moment, RequestId, Usage};
+use trunkline_upstream::BodyError;
+
+use super::SPEECH;
+use super::errands::Waits;
+use super::priced::{Planned, Priced, check_door};
+use super::round::Round;
+use super::speaking::{Broke, Voice};
+use crate::admitted::Admitted;
+use crate::asking::NoAnswer;
+use crate::caller::Caller;
+use crate::calling::{Head, left, nothing, tell};
+use crate::fault::{Fault, refused};
+use crate::gateway::Gateway;
+use crate::places::Place;
+use crate::reply::{Answered, FilePiece, Reply, set_cost, set_ending, set_warnings};
+use crate::roster::{Live, LiveCredential};
+use crate::story::Story;
+use crate::vendors::Heard;
+
+/// Pieces of audio under way to a reader.
+const PIECES: usize = 8;
+/// Nanoseconds of generated audio that are shown as one token: a thousand a minute.
+const TOKEN_NANOS: u64 = 60_000_000;
+
+/// Speech that may be made.
+pub(super) struct Wanted {
+    pub(super) priced: Priced,
+    pub(super) ask: Ask,
+}
+
+/// A vendor that speaks.
+struct Speaking {
+    live: Arc<Live>,
+    voice: Voice,
+    /// The first of it.
+    first: Bytes,
+}
+
+/// How a stream of audio ended.
+enum End {
+    Done,
+    ClientGone,
+    Failed(Outcome),
+}
+
+impl Gateway {
+    /// Plans and prices a request.
+    pub(super) fn want_speech(
+        (id, caller): (RequestId, Caller),
+        headers: &HeaderMap,
+        ask: Ask,
+        offered: (Sale, Moment),
+    ) -> Result<Wanted, Fault> {
+        let endpoint = EndpointType::AudioSpeech;
+        check_door(&offered.0, &ask.model, endpoint)?;
+        let planned = plan(ask, offered.0.model.entry()).map_err(refused)?;
+        let what = Planned {
+            word: SPEECH,
+            endpoint,
+            model: planned.ask.model.clone(),
+            usage: Usage::of_text(&planned.ask.input),
+            attributes: Attributes::none(),
+            report: planned.report,
+        };
+        let priced = Priced::new((id, caller), headers, what, offered)?;
+        Ok(Wanted {
+            priced,
+            ask: planned.ask,
+        })
+    }
+
+    /// Speaks.
+    pub(crate) async fn speak(
+        &self,
+        story: &Arc<Story>,
+        caller: Caller,
+        headers: &HeaderMap,
+        (ask, body): (Ask, &[u8]),
+        place: Place,
+    ) -> Result<Answered, Fault> {
+        let what = (SPEECH, ask.model.as_str(), body);
+        let offered = self.offered(&caller, headers, what).await?;
+        let wanted = Self::want_speech((story.id, caller), headers, ask, offered)?;
+        story.asks_for(&wanted.priced.model, true);
+        self.has_route(&wanted.priced.model)?;
+        let (head, answer) = oneshot::channel();
+        let (gateway, story) = (self.clone(), Arc::clone(story));
+        self.inner.tasks.spawn(Box::pin(async move {
+            gateway.speech_call(wanted, &story, head).await;
+            drop(place);
+        }));
+        answer.await.unwrap_or_else(|_| Err(Fault::unavailable()))
+    }
+
+    /// Money, a vendor that speaks, the audio but for its last piece, the charge, the last piece.
+    async fn speech_call(&self, mut wanted: Wanted, story: &Story, mut head: Head) {
+        let admitted = match wanted.priced.hold(self).await {
+            Ok(admitted) => admitted,
+            Err(fault) => return tell(head, Err(fault)),
+        };
+        let asked = tokio::select! {
+            asked = self.ask_speakers(&mut wanted, story) => asked,
+            () = left(story, &mut head) => {
+                admitted.void(nothing(story, Outcome::Cancelled)).await;
+                return story.ended(Outcome::Cancelled, None, (0, 0));
+            }
+        };
+        let speaking = match asked {
+            Ok(speaking) => speaking,
+            Err(NoAnswer { fault, outcome }) => {
+                admitted.void(nothing(story, outcome)).await;
+                story.ended(outcome, None, (0, 0));
+                return tell(head, Err(fault));
+            }
+        };
+        let format = wanted.ask.format.unwrap_or(SpeechFormat::Mp3);
+        let (pieces, body) = mpsc::channel(PIECES);
+        let mut answer = Response::new(Reply::File(body));
+        let headers = answer.headers_mut();
+        headers.insert(
+            CONTENT_TYPE,
+            HeaderValue::from_static(format.content_type()),
+        );
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+        // The price is known before the first byte: it is the text's.
+        set_cost(headers, wanted.priced.amount);
+        set_warnings(headers, &wanted.priced.warnings());
+        set_ending(headers, wanted.priced.sale.model.entry());
+        // Whoever has left is found by the first piece.
+        tell(head, Ok(answer));
+        let mut walker = Walker::new(format);
+        let live = Arc::clone(&speaking.live);
+        let (end, last) = self.pass_on(speaking, &mut walker, (&pieces, story)).await;
+        story.upstream_ended();
+        let outcome = match end {
+            End::Done => Outcome::Complete,
+            End::ClientGone => Outcome::ClientGone,
+            End::Failed(outcome) => {
+                live.failed(self.inner.now());
+                story.tried(|attempt| attempt.error = Some("broke_off"));
+                admitted.void(nothing(story, outcome)).await;
+                // Dropping the way to the reader breaks the body off.
+                return story.ended(outcome, None, (0, 0));
+            }
+        };
+        live.went_well();
+        let length = walker.length();
+        let is_charged = charge_speech(&wanted, (&live, story), admitted, (outcome, length)).await;
+        if is_charged && matches!(end, End::Done) {
+            let bytes = u64::try_from(last.len()).unwrap_or(0);
+            let sent = pieces.send(FilePiece::Bytes(last)).await;
+            story.sent(if sent.is_ok() { bytes } else { 0 });
+            drop(pieces.send(FilePiece::End).await);
+        }
+    }
+
+    /// Passes audio on, and keeps its last piece back.
+    async fn pass_on(
+        &self,
+        mut speaking: Speaking,
+        walker: &mut Walker,
+        (pieces, story): (&mpsc::Sender<FilePiece>, &Story),
+    ) -> (End, Bytes) {
+        let wait = self.inner.settings.reader_wait;
+        let mut kept = speaking.first;
+        walker.give(&kept);
+        loop {
+            let next = tokio::select! {
+                next = speaking.voice.next(self) => next,
+                () = pieces.closed() => return (End::ClientGone, kept),
+            };
+            let piece = match next {
+                Ok(None) => return (End::Done, kept),
+                Ok(Some(piece)) => piece,
+                Err(Broke::Body(BodyError::Stalled)) => {
+                    return (End::Failed(Outcome::UpstreamTimeout), kept);
+                }
+                Err(
+                    Broke::Body(BodyError::Broken(_) | BodyError::TooLarge(_))
+                    | Broke::Trouble(_)
+                    | Broke::Unsent(_),
+                ) => return (End::Failed(Outcome::UpstreamFailed), kept),
+            };
+            walker.give(&piece);
+            let before = std::mem::replace(&mut kept, piece);
+            let bytes = u64::try_from(before.len()).unwrap_or(0);
+            let sent = pieces.send_timeout(FilePiece::Bytes(before), wait).await;
+            if sent.is_err() {
+                return (End::ClientGone, kept);
+            }
+            story.sent(bytes);
+        }
+    }
+
+    async fn ask_speakers(&self, wanted: &mut Wanted, story: &Story) -> Result<Speaking, NoAnswer> {
+        let (priced, ask) = (&mut wanted.priced, &wanted.ask);
+        let mut round = Round::new(self, priced, story, true);
+        let (speaking, notes) = loop {
+            let Some(live) = round.next() else {
+                return Err(round.nobody());
+            };
+            let formats = live.provider.formats.iter();
+            let protocol = formats
+                .filter_map(|format| protocol_of(format.word()))
+                .next();
+            let (Some(protocol), Some(credential)) = (protocol, round.credential(&live)) else {
+                continue;
+            };
+            let written = match (protocol.write)(ask, live.upstream_model(&ask.model)) {
+                Ok(written) => written,
+                Err(refusal) => {
+                    round.cannot_say(refused(refusal));
+                    continue;
+                }
+            };
+            if let Some(fault) = priced.unsaid(&written.notes) {
+                round.cannot_say(fault);
+                continue;
+            }
+            round.begins(&live);
+            let errand = (&written.errand, priced.id);
+            let voice = self
+                .voice(&round, (&live, credential), (protocol, ask), errand)
+                .await;
+            match voice {
+                Ok((voice, first)) => {
+                    break (Speaking { live, voice, first }, written.notes);
+                }
+                Err(broke) => {
+                    let stop = match broke.lost() {
+                        Ok(error) => round.lost(&live, &error),
+                        Err(trouble) => round.troubled((&live, credential), trouble),
+                    };
+                    if let Some(stop) = stop {
+                        return Err(stop);
+                    }
+                }
+            }
+        };
+        notes.into_iter().for_each(|note| priced.report.say(note));
+        Ok(speaking)
+    }
+
+    /// Asks one vendor, and waits for its first sound: an answer that is none is found before ours begins.
+    async fn voice(
+        &self,
+        round: &Round<'_>,
+        (live, credential): (&Arc<Live>, &LiveCredential),
+        (protocol, ask): (&Protocol, &Ask),
+        (errand, id): (&trunkline_studio::Errand, RequestId),
+    ) -> Result<(Voice, Bytes), Broke> {
+        let settings = &self.inner.settings;
+        let waits = Waits {
+            total: std::time::Duration::from_millis(live.provider.total_ms),
+            idle: settings.stream_idle,
+        };
+        let sent = self
+            .run_errand((live, credential), errand, None, (id, waits))
+            .await;
+        let answer = sent.map_err(Broke::Unsent)?;
+        round.heard(Some(answer.status.as_u16()), None);
+        // A body of JSON where audio or events should be is an error, whatever its status.
+        let manner = (protocol.manner)(ask);
+        let kind = answer.headers.get(CONTENT_TYPE);
+        let is_json = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
+        let is_told = is_json && !matches!(manner, Manner::Whole(_));
+        if is_told || !answer.status.is_success() {
+            let heard = Heard::read(answer, settings.max_answer_bytes).await;
+            let heard = heard.map_err(|error| BodyError::Broken(error.to_string()))?;
+            return Err(Broke::Trouble((protocol.read_error)(&heard.said())));
+        }
+        let mut voice = Voice::open(self, answer, manner).await?;
+        let Some(sound) = voice.next(self).await? else {
+            return Err(Broke::Body(BodyError::Broken("no audio came".to_owned())));
+        };
+        let opening = (protocol.opening)(ask);
+        let first = if opening.is_empty() {
+            sound
+        } else {
+            Bytes::from([opening, sound].concat())
+        };
+        Ok((voice, first))
+    }
+}
+
+/// Charges for the text. False if that could not be written: then the last piece is not sent.
+async fn charge_speech(
+    wanted: &Wanted,
+    (live, story): (&Live, &Story),
+    admitted: Admitted,
+    (outcome, length): (Outcome, Option<Length>),
+) -> bool {
+    let priced = &wanted.priced;
+    let spoken = Usage::of_text(&wanted.ask.input);
+    let Ok(sum) = priced.sum(&spoken) else {
+        admitted.void(nothing(story, Outcome::UpstreamFailed)).await;
+        story.ended(Outcome::UpstreamFailed, None, (0, 0));
+        return false;
+    };
+    let shown = length.map_or(0, |length| length.nanos().div_ceil(TOKEN_NANOS));
+    let measured = spoken.with(Bucket::AudioOutput, shown);
+    let detail = priced.detail((live, story), &sum, measured, outcome);
+    let settled = admitted.settle(sum.amount, detail).await;
+    let outcome = settled.as_ref().map_or(Outcome::DatabaseAway, |_| outcome);
+    let tokens = (wanted.ask.characters(), shown);
+    story.ended(outcome, settled.as_ref().ok().copied(), tokens);
+    settled.is_ok()
+}

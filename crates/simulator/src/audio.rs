@@ -1,0 +1,133 @@
+//! Speech and recognition: what all vendors of them share. Speech is a tone as long as its text says,
+//! what is heard is words chosen by the bytes of the file; how a vendor speaks is in that vendor's file.
+
+mod calls;
+mod dashscope;
+mod faults;
+mod fetch;
+mod frames;
+mod heard;
+mod meeting;
+mod minimax;
+mod openai;
+mod shelf;
+mod sound;
+mod tone;
+mod upload;
+mod words;
+mod zhipu;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::request::Parts;
+use http::{Method, Response};
+use hyper::body::Incoming;
+
+use crate::house::House;
+use crate::played::{Cut, Played};
+use crate::server::Read;
+use crate::video::Taken;
+use calls::Calls;
+use dashscope::Tasks;
+use shelf::Shelf;
+
+pub use calls::{AudioCall, AudioWork};
+pub use faults::AudioFault;
+pub use tone::speech_millis;
+pub use words::{transcript, translation};
+
+/// How fast speech is sent and how long recognition takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AudioSettings {
+    /// Pause between two pieces of speech, which are about a fifth of a second each.
+    pub pace_millis: u64,
+    /// How long a recognition task waits before it begins.
+    pub wait_millis: u64,
+    /// How long it runs at least; it may take longer to fetch its file.
+    pub run_millis: u64,
+}
+
+/// What was said and heard, and what can still be fetched.
+#[derive(Debug)]
+pub(crate) struct Audio {
+    settings: AudioSettings,
+    calls: Arc<Calls>,
+    shelf: Arc<Shelf>,
+    tasks: Tasks,
+}
+
+// === impl AudioSettings ===
+
+impl Default for AudioSettings {
+    fn default() -> Self {
+        Self {
+            pace_millis: 0,
+            wait_millis: 20,
+            run_millis: 100,
+        }
+    }
+}
+
+// === impl Audio ===
+
+impl Audio {
+    pub(crate) fn new(settings: AudioSettings, max_calls: usize) -> Self {
+        Self {
+            settings,
+            calls: Arc::new(Calls::new(max_calls)),
+            shelf: Arc::default(),
+            tasks: Tasks::default(),
+        }
+    }
+
+    pub(crate) fn calls(&self) -> Vec<AudioCall> {
+        self.calls.all()
+    }
+
+    pub(crate) fn forget(&self) {
+        self.calls.forget();
+    }
+}
+
+/// Whether a request brings a file that must not be held.
+pub(crate) fn is_upload(parts: &Parts) -> bool {
+    let path = parts.uri.path();
+    parts.method == Method::POST && (openai::takes_uploads(path) || path == zhipu::PATH)
+}
+
+/// Answers such a request. An error closes the connection without an answer.
+pub(crate) async fn serve_upload(
+    house: Arc<House>,
+    parts: Parts,
+    incoming: Incoming,
+) -> Result<Response<Played>, Cut> {
+    // It is read before anything is decided, as every body is; nothing of the file stays.
+    let upload = upload::read(&parts.headers, incoming).await?;
+    let read = Read::open(house, parts, Bytes::new());
+    let body_sha256 = upload.body_sha256;
+    read.watch
+        .entry()
+        .note(|served| served.body_sha256 = body_sha256);
+    if read.parts.uri.path() == zhipu::PATH {
+        zhipu::serve(read, upload).await
+    } else {
+        openai::hear(read, upload).await
+    }
+}
+
+/// Answers what a vendor of audio is asked; gives everything else back.
+pub(crate) async fn serve(read: Read) -> Taken {
+    let path = read.parts.uri.path();
+    // Files are asked for without a key, whoever made them.
+    if shelf::owns(path) {
+        return Taken::Yes(Ok(shelf::serve(read)));
+    }
+    if openai::owns(path) {
+        return Taken::Yes(openai::serve(read).await);
+    }
+    if minimax::owns(path) {
+        return Taken::Yes(minimax::serve(read).await);
+    }
+    dashscope::serve(read).await
+}

@@ -1,0 +1,207 @@
+//! Alibaba's `DashScope`: speech and short recognition on the path of everything multimodal, short
+//! recognition in OpenAI's dialect too, and recognition of files as tasks. What on these paths is no
+//! audio is given back.
+
+mod recognition;
+mod speech;
+mod tasks;
+
+use http::{Method, Response};
+use serde_json::{Value, json};
+
+use super::meeting::Trouble;
+use crate::played::Played;
+use crate::script::Script;
+use crate::server::Read;
+use crate::video::Taken;
+
+pub(super) use tasks::Tasks;
+
+pub(super) const VENDOR: &str = "dashscope";
+const MULTIMODAL: &str = "/api/v1/services/aigc/multimodal-generation/generation";
+const COMPATIBLE: &str = "/compatible-mode/v1/chat/completions";
+const FILES: &str = "/api/v1/services/audio/asr/transcription";
+const TASKS: &str = "/api/v1/tasks/";
+
+/// A refusal at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Refused {
+    status: u16,
+    code: &'static str,
+    message: String,
+}
+
+/// How refusals are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Dialect {
+    /// `code`, `message` and `request_id` side by side.
+    Native,
+    /// An `error` object, as OpenAI has it.
+    Compatible,
+}
+
+/// Answers what is ours; gives everything else back.
+pub(super) async fn serve(read: Read) -> Taken {
+    let method = read.parts.method.clone();
+    let path = read.parts.uri.path().to_owned();
+    if let Some(id) = path.strip_prefix(TASKS) {
+        let is_ours = read.house.audio.tasks.knows(id) && method == Method::GET;
+        if is_ours {
+            return Taken::Yes(Ok(tasks::poll(read, id)));
+        }
+        return Taken::No(read);
+    }
+    if method != Method::POST {
+        return Taken::No(read);
+    }
+    if path == FILES {
+        if stranger(&read) {
+            return Taken::Yes(Ok(refuse(read, Dialect::Native, &Refused::key())));
+        }
+        return Taken::Yes(tasks::submit(read).await);
+    }
+    if path != MULTIMODAL && path != COMPATIBLE {
+        return Taken::No(read);
+    }
+    let body: Value = serde_json::from_slice(&read.body).unwrap_or(Value::Null);
+    let dialect = if path == COMPATIBLE {
+        Dialect::Compatible
+    } else {
+        Dialect::Native
+    };
+    let is_speech = dialect == Dialect::Native && speech::is_asked(&body);
+    if !is_speech && !recognition::is_asked(&body, dialect) {
+        return Taken::No(read);
+    }
+    if stranger(&read) {
+        return Taken::Yes(Ok(refuse(read, dialect, &Refused::key())));
+    }
+    if is_speech {
+        return Taken::Yes(speech::serve(read, &body).await);
+    }
+    Taken::Yes(recognition::serve(read, &body, dialect).await)
+}
+
+/// Characters that are billed: one of Chinese, Japanese or Korean writing counts as two.
+pub(super) fn billed_characters(text: &str) -> u64 {
+    let weight = |character: char| match character {
+        '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' => 2,
+        '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}' => 2,
+        _ => 1u64,
+    };
+    text.chars().map(weight).sum()
+}
+
+// === impl Refused ===
+
+impl Refused {
+    fn new(status: u16, code: &'static str, message: &str) -> Self {
+        Self {
+            status,
+            code,
+            message: message.to_owned(),
+        }
+    }
+
+    fn invalid(message: &str) -> Self {
+        Self::new(400, "InvalidParameter", message)
+    }
+
+    fn key() -> Self {
+        Self::new(401, "InvalidApiKey", "Invalid API-key provided.")
+    }
+
+    fn model() -> Self {
+        Self::new(404, "ModelNotFound", "Model not exist.")
+    }
+
+    fn unreachable() -> Self {
+        let text = "Unable to download the media resource during the data inspection process.";
+        Self::new(400, "InvalidParameter.DataInspection", text)
+    }
+
+    fn script(&self, request_id: &str, dialect: Dialect, retry_after_secs: Option<u32>) -> Script {
+        let body = match dialect {
+            Dialect::Native => json!({
+                "code": self.code,
+                "message": self.message,
+                "request_id": request_id,
+            }),
+            Dialect::Compatible => json!({
+                "error": {
+                    "message": self.message,
+                    "type": self.kind(),
+                    "param": null,
+                    "code": self.compatible_code(),
+                },
+                "request_id": request_id,
+            }),
+        };
+        Script::json(self.status, retry_after_secs, body.to_string())
+    }
+
+    fn kind(&self) -> &'static str {
+        match self.status {
+            429 => "rate_limit_error",
+            500..600 => "server_error",
+            _ => "invalid_request_error",
+        }
+    }
+
+    fn compatible_code(&self) -> &'static str {
+        match self.code {
+            "InvalidApiKey" => "invalid_api_key",
+            "ModelNotFound" => "model_not_found",
+            "InvalidParameter" => "invalid_parameter_error",
+            other => other,
+        }
+    }
+}
+
+/// What comes instead of an answer.
+fn trouble(read: &Read, trouble: Trouble, dialect: Dialect) -> Script {
+    let id = request_id(read);
+    let limit = "Requests rate limit exceeded, please try again later.";
+    let broken =
+        "An internal error has occured, please try again later or contact service support.";
+    match trouble {
+        Trouble::RateLimited { retry_after_secs } => {
+            let refused = Refused::new(429, "Throttling.RateQuota", limit);
+            refused.script(&id, dialect, Some(retry_after_secs))
+        }
+        Trouble::Status(status) => {
+            let (code, text) = match status {
+                401 => ("InvalidApiKey", "Invalid API-key provided."),
+                403 => ("AccessDenied", "Access denied."),
+                404 => ("ModelNotFound", "Model not exist."),
+                429 => ("Throttling.AllocationQuota", limit),
+                503 => ("ServiceUnavailable", "Service is temporarily unavailable."),
+                400..500 => ("InvalidParameter", "The request was not accepted."),
+                _ => ("InternalError", broken),
+            };
+            Refused::new(status, code, text).script(&id, dialect, None)
+        }
+        Trouble::Inside200 { code: _ } => {
+            Refused::new(200, "InternalError", broken).script(&id, dialect, None)
+        }
+    }
+}
+
+fn refuse(read: Read, dialect: Dialect, refused: &Refused) -> Response<Played> {
+    let script = refused.script(&request_id(&read), dialect, None);
+    read.play(script, None)
+}
+
+fn request_id(read: &Read) -> String {
+    read.house.uuid("request", read.number)
+}
+
+fn stranger(read: &Read) -> bool {
+    read.key.is_empty() || !read.house.accepts(&read.key)
+}
+
+/// Whether a header switches something on.
+fn is_enabled(read: &Read, name: &str) -> bool {
+    let value = read.parts.headers.get(name);
+    value.is_some_and(|value| value.as_bytes() == b"enable")
+}

@@ -1,0 +1,215 @@
+//! A short file is written down at once, natively or in OpenAI's dialect. The file is an address, which
+//! the vendor fetches, or a data URI.
+
+mod telling;
+
+use http::Response;
+use serde_json::{Value, json};
+
+use super::{Dialect, Refused, VENDOR, is_enabled, refuse, request_id, trouble};
+use crate::audio::calls::{AudioCall, AudioWork};
+use crate::audio::fetch::fetch;
+use crate::audio::heard::{Container, Heard};
+use crate::audio::meeting;
+use crate::audio::words::Words;
+use crate::chat::Met;
+use crate::clock;
+use crate::directives::Directives;
+use crate::fault::Fault;
+use crate::models;
+use crate::played::{Cut, Played};
+use crate::server::Read;
+use telling::Telling;
+
+/// A checked request.
+struct Wanted {
+    model: String,
+    address: String,
+    language: Option<String>,
+    stream: bool,
+    directives: Directives,
+}
+
+const MAX_BYTES: u64 = 10 * 1024 * 1024;
+const MAX_MILLIS: u64 = 300_000;
+/// Tokens of a second of sound, as the vendor counts them.
+const TOKENS_PER_SECOND: u64 = 25;
+
+/// Whether a body asks for recognition.
+pub(super) fn is_asked(body: &Value, dialect: Dialect) -> bool {
+    let model = body.get("model").and_then(Value::as_str);
+    let is_named = model.is_some_and(|model| model.contains("-asr"));
+    match dialect {
+        Dialect::Native => is_named || address(body, dialect).is_some(),
+        // Other models hear too, as chats do: they are not ours.
+        Dialect::Compatible => is_named,
+    }
+}
+
+pub(super) async fn serve(
+    read: Read,
+    body: &Value,
+    dialect: Dialect,
+) -> Result<Response<Played>, Cut> {
+    let is_stream = match dialect {
+        Dialect::Native => is_enabled(&read, "x-dashscope-sse"),
+        Dialect::Compatible => body.get("stream") == Some(&Value::Bool(true)),
+    };
+    let model = body.get("model").and_then(Value::as_str);
+    meeting::note(&read, model.unwrap_or_default(), is_stream);
+    let wanted = match Wanted::read(body, dialect, is_stream) {
+        Ok(wanted) => wanted,
+        Err(refused) => return Ok(refuse(read, dialect, &refused)),
+    };
+    let heard = match heard(&wanted.address).await {
+        Ok(heard) => heard,
+        Err(refused) => return Ok(refuse(read, dialect, &refused)),
+    };
+    let fault = meeting::fault(&read, &wanted.model, &wanted.directives);
+    let say = |read: &Read, kind| trouble(read, kind, dialect);
+    let read = match meeting::meet(read, fault, is_stream, say).await {
+        Met::Goes(read) => *read,
+        Met::Ends(end) => return *end,
+    };
+    let words = Words::heard(&heard.sha256, wanted.language.as_deref());
+    let call = AudioCall::new(&read, VENDOR, AudioWork::Transcription, &wanted.model)
+        .heard(&heard, &words)
+        .marked(wanted.directives.marker.as_ref());
+    read.house.audio.calls.add(call);
+    let prompt_tokens = heard.seconds().saturating_mul(TOKENS_PER_SECOND);
+    read.watch
+        .entry()
+        .note(|served| served.prompt_tokens = prompt_tokens);
+    let telling = Telling {
+        dialect,
+        id: format!("chatcmpl-{}", request_id(&read)),
+        request_id: request_id(&read),
+        created: clock::seconds(read.received_at_micros),
+        usage: usage(&heard, &words, dialect, fault),
+        model: wanted.model.clone(),
+        words,
+    };
+    let script = if wanted.stream {
+        let pace = meeting::pace(&read, &wanted.directives);
+        telling.streamed(fault).paced(true, pace, fault)
+    } else {
+        let worth = telling.words.count();
+        meeting::whole(telling.whole().to_string(), worth, fault)
+    };
+    Ok(read.play(script, None))
+}
+
+async fn heard(address: &str) -> Result<Heard, Refused> {
+    let heard = fetch(address).await.map_err(|_| Refused::unreachable())?;
+    if heard.container == Container::Unknown {
+        let text = "The audio format is illegal and cannot be opened.";
+        return Err(Refused::invalid(text));
+    }
+    if heard.bytes > MAX_BYTES {
+        return Err(Refused::invalid("The audio file is larger than 10 MB."));
+    }
+    if heard.millis > MAX_MILLIS {
+        return Err(Refused::invalid("The audio is longer than 5 minutes."));
+    }
+    Ok(heard)
+}
+
+// === impl Wanted ===
+
+impl Wanted {
+    fn read(body: &Value, dialect: Dialect, stream: bool) -> Result<Self, Refused> {
+        let model = body.get("model").and_then(Value::as_str);
+        let model = model.unwrap_or_default();
+        let is_known = model.starts_with("qwen") && model.contains("-asr");
+        if !is_known && !models::is_known(model) {
+            return Err(Refused::model());
+        }
+        let address = address(body, dialect);
+        let address = address.ok_or_else(|| Refused::invalid("The audio is empty."))?;
+        let options = match dialect {
+            Dialect::Native => "/parameters/asr_options",
+            Dialect::Compatible => "/asr_options",
+        };
+        let null = Value::Null;
+        let options = body.pointer(options).unwrap_or(&null);
+        if !options.is_null() && !options.is_object() {
+            return Err(Refused::invalid("asr_options must be an object"));
+        }
+        for name in ["enable_itn", "enable_lid"] {
+            if options.get(name).is_some_and(|value| !value.is_boolean()) {
+                return Err(Refused::invalid(&format!("{name} must be a boolean")));
+            }
+        }
+        let language = options.get("language").and_then(Value::as_str);
+        let directives = Directives::read(&context(body));
+        let directives = directives.map_err(|error| Refused::invalid(&error.0))?;
+        Ok(Self {
+            model: model.to_owned(),
+            address: address.to_owned(),
+            language: language.map(str::to_owned),
+            stream,
+            directives,
+        })
+    }
+}
+
+fn messages(body: &Value) -> &[Value] {
+    let messages = body
+        .get("messages")
+        .or_else(|| body.pointer("/input/messages"));
+    let messages = messages.and_then(Value::as_array);
+    messages.map(Vec::as_slice).unwrap_or_default()
+}
+
+fn parts(message: &Value) -> &[Value] {
+    let parts = message.get("content").and_then(Value::as_array);
+    parts.map(Vec::as_slice).unwrap_or_default()
+}
+
+/// The audio of the last message that has one.
+fn address(body: &Value, dialect: Dialect) -> Option<&str> {
+    let place = match dialect {
+        Dialect::Native => "/audio",
+        Dialect::Compatible => "/input_audio/data",
+    };
+    let mut all = messages(body).iter().flat_map(parts).rev();
+    all.find_map(|part| part.pointer(place).and_then(Value::as_str))
+}
+
+/// The texts of a request, which are context to the vendor and directives to us.
+fn context(body: &Value) -> String {
+    let mut texts = String::new();
+    for message in messages(body) {
+        let plain = message.get("content").and_then(Value::as_str);
+        texts.extend(plain);
+        for part in parts(message) {
+            texts.extend(part.get("text").and_then(Value::as_str));
+        }
+    }
+    texts
+}
+
+fn usage(heard: &Heard, words: &Words, dialect: Dialect, fault: Option<Fault>) -> Value {
+    let audio = heard.seconds().saturating_mul(TOKENS_PER_SECOND);
+    let told = |count: u64| meeting::told(fault, count);
+    let (Some(input), Some(output), Some(seconds)) =
+        (told(audio), told(words.count()), told(heard.seconds()))
+    else {
+        return Value::Null;
+    };
+    match dialect {
+        Dialect::Native => json!({
+            "input_tokens_details": { "text_tokens": 0 },
+            "output_tokens_details": { "text_tokens": output },
+            "seconds": seconds,
+        }),
+        Dialect::Compatible => json!({
+            "prompt_tokens": input,
+            "completion_tokens": output,
+            "total_tokens": input.saturating_add(output),
+            "prompt_tokens_details": { "audio_tokens": input, "text_tokens": 0 },
+            "completion_tokens_details": { "text_tokens": output },
+            "seconds": seconds,
+        }),
+    }
+}

@@ -1,0 +1,254 @@
+//! A text is spoken: an address of a WAV file, or events with bare samples in base64 and the address in
+//! the last of them.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::Response;
+use serde_json::{Value, json};
+
+use super::{Dialect, Refused, VENDOR, billed_characters, is_enabled, refuse, request_id, trouble};
+use crate::audio::calls::{AudioCall, AudioWork};
+use crate::audio::faults::AudioFault;
+use crate::audio::meeting;
+use crate::audio::shelf;
+use crate::audio::sound::{Format, Sound};
+use crate::audio::tone::{Speed, Spoken};
+use crate::chat::Met;
+use crate::clock;
+use crate::directives::Directives;
+use crate::fault::Fault;
+use crate::models;
+use crate::played::{Cut, Played};
+use crate::script::{self, GARBAGE, Piece, Script};
+use crate::server::Read;
+
+/// A checked request.
+struct Wanted {
+    model: String,
+    text: String,
+    spoken: Spoken,
+    directives: Directives,
+}
+
+/// One event of a stream.
+enum Event {
+    Piece(u64),
+    Last,
+    Error,
+    Garbage,
+}
+
+/// The file that an answer names.
+struct File {
+    id: String,
+    url: String,
+    expires_at: u64,
+}
+
+const VOICES: [&str; 12] = [
+    "Cherry", "Ethan", "Chelsie", "Serena", "Jennifer", "Ryan", "Katerina", "Nofish", "Elias",
+    "Dylan", "Sunny", "Jada",
+];
+const LANGUAGES: [&str; 11] = [
+    "Auto",
+    "Chinese",
+    "English",
+    "German",
+    "Italian",
+    "Portuguese",
+    "Spanish",
+    "Japanese",
+    "Korean",
+    "French",
+    "Russian",
+];
+const MAX_CHARACTERS: usize = 600;
+const RATE: u32 = 24_000;
+/// What a stream sends instead of base64 when it is told to fail.
+const GARBAGE_BASE64: &str = "!!not base64!!";
+
+/// Whether a body of the multimodal path is a text to be spoken.
+pub(super) fn is_asked(body: &Value) -> bool {
+    let model = body.get("model").and_then(Value::as_str);
+    let is_named = model.is_some_and(|model| model.contains("-tts"));
+    is_named || body.pointer("/input/text").is_some()
+}
+
+pub(super) async fn serve(read: Read, body: &Value) -> Result<Response<Played>, Cut> {
+    let is_stream = is_enabled(&read, "x-dashscope-sse");
+    let model = body.get("model").and_then(Value::as_str);
+    meeting::note(&read, model.unwrap_or_default(), is_stream);
+    let wanted = match Wanted::read(body) {
+        Ok(wanted) => wanted,
+        Err(refused) => return Ok(refuse(read, Dialect::Native, &refused)),
+    };
+    let fault = meeting::fault(&read, &wanted.model, &wanted.directives);
+    let say = |read: &Read, kind| trouble(read, kind, Dialect::Native);
+    let read = match meeting::meet(read, fault, is_stream, say).await {
+        Met::Goes(read) => *read,
+        Met::Ends(end) => return *end,
+    };
+    let file = wanted.keep(&read, fault);
+    let characters = billed_characters(&wanted.text);
+    read.watch
+        .entry()
+        .note(|served| served.prompt_tokens = characters);
+    let usage = match meeting::told(fault, characters) {
+        Some(characters) => json!({ "characters": characters }),
+        None => Value::Null,
+    };
+    let script = if is_stream {
+        let pace = meeting::pace(&read, &wanted.directives);
+        let script = wanted.streamed(&request_id(&read), &file, usage, fault);
+        script.paced(true, pace, fault)
+    } else {
+        let told = last(&request_id(&read), &file, &usage);
+        meeting::whole(told.to_string(), wanted.spoken.millis(), fault)
+    };
+    Ok(read.play(script, None))
+}
+
+// === impl Wanted ===
+
+impl Wanted {
+    fn read(body: &Value) -> Result<Self, Refused> {
+        let text = |place: &str| body.pointer(place).and_then(Value::as_str);
+        let model = text("/model").unwrap_or_default();
+        let is_known = model.starts_with("qwen") && model.contains("-tts");
+        if !is_known && !models::is_known(model) {
+            return Err(Refused::model());
+        }
+        let input = text("/input/text").unwrap_or_default();
+        let length = input.chars().count();
+        if !(1..=MAX_CHARACTERS).contains(&length) {
+            let range = format!("[1, {MAX_CHARACTERS}]");
+            let message = format!("Range of input length should be {range}");
+            return Err(Refused::invalid(&message));
+        }
+        let voice = text("/input/voice").unwrap_or_default();
+        if !VOICES.contains(&voice) {
+            return Err(Refused::invalid(&format!(
+                "Voice '{}' is not supported.",
+                crate::refusal::shown(voice)
+            )));
+        }
+        let language = body.pointer("/input/language_type");
+        let is_spoken =
+            |value: &Value| value.as_str().is_some_and(|word| LANGUAGES.contains(&word));
+        if !language.is_none_or(is_spoken) {
+            return Err(Refused::invalid("language_type is not valid"));
+        }
+        let directives = Directives::read(input);
+        let directives = directives.map_err(|error| Refused::invalid(&error.0))?;
+        Ok(Self {
+            model: model.to_owned(),
+            text: input.to_owned(),
+            spoken: Spoken::new(input, Speed::ONE),
+            directives,
+        })
+    }
+
+    fn sound(&self, format: Format) -> Sound {
+        Sound::of(self.spoken, format, (RATE, 1, 0))
+    }
+
+    /// Writes the call down and keeps its file.
+    fn keep(&self, read: &Read, fault: Option<Fault>) -> File {
+        let sound = self.sound(Format::Wav);
+        let call = AudioCall::new(read, VENDOR, AudioWork::Speech, &self.model)
+            .spoken(&self.text, sound)
+            .marked(self.directives.marker.as_ref());
+        read.house.audio.calls.add(call);
+        let id = read.house.id("audio_", read.number);
+        read.house.audio.shelf.keep_sound(&id, sound, fault);
+        let url = shelf::link(&shelf::host(&read.parts.headers), &id, "wav");
+        let now = clock::seconds(clock::now_micros());
+        File {
+            id,
+            url,
+            expires_at: now.saturating_add(shelf::LINK_SECONDS),
+        }
+    }
+
+    fn streamed(
+        &self,
+        request_id: &str,
+        file: &File,
+        usage: Value,
+        fault: Option<Fault>,
+    ) -> Script {
+        let sound = self.sound(Format::Pcm);
+        let is_garbled = fault == Some(Fault::Audio(AudioFault::GarbageAudio));
+        let mut events: Vec<Event> = (0..sound.pieces()).map(Event::Piece).collect();
+        if !matches!(fault, Some(Fault::NoDone | Fault::TruncatedJson)) {
+            events.push(Event::Last);
+        }
+        let strangers = (Event::Error, Event::Garbage);
+        let end = last(request_id, file, &usage);
+        let (id, expires_at) = (file.id.clone(), file.expires_at);
+        let request_id = request_id.to_owned();
+        script::streamed(events, strangers, fault, move |at, event| match event {
+            Event::Piece(index) => {
+                let data = if is_garbled {
+                    GARBAGE_BASE64.to_owned()
+                } else {
+                    STANDARD.encode(sound.piece(index))
+                };
+                let audio = json!({
+                    "data": data,
+                    "url": "",
+                    "id": id,
+                    "expires_at": expires_at,
+                });
+                let told = json!({
+                    "output": { "audio": audio, "finish_reason": "null" },
+                    "request_id": request_id,
+                });
+                happened(at, "result", 200, &told).worth(sound.piece_millis(index))
+            }
+            Event::Last => happened(at, "result", 200, &end),
+            Event::Error => {
+                let told = json!({
+                    "code": "InternalError.Algo",
+                    "message": "An internal error has occured during execution.",
+                    "request_id": request_id,
+                });
+                happened(at, "error", 500, &told)
+            }
+            Event::Garbage => Piece::new([b"data:", GARBAGE, b"\n\n"].concat()),
+        })
+    }
+}
+
+/// The answer that names the file.
+fn last(request_id: &str, file: &File, usage: &Value) -> Value {
+    let audio = json!({
+        "data": "",
+        "url": file.url,
+        "id": file.id,
+        "expires_at": file.expires_at,
+    });
+    let mut told = json!({
+        "output": { "audio": audio, "finish_reason": "stop" },
+        "request_id": request_id,
+    });
+    if let Some(fields) = told.as_object_mut()
+        && !usage.is_null()
+    {
+        fields.insert("usage".to_owned(), usage.clone());
+    }
+    told
+}
+
+/// An event as the vendor writes them: a number, a name, the status as a comment.
+pub(in crate::audio::dashscope) fn happened(
+    at: u64,
+    name: &str,
+    status: u16,
+    told: &Value,
+) -> Piece {
+    let number = at.saturating_add(1);
+    Piece::new(format!(
+        "id:{number}\nevent:{name}\n:HTTP_STATUS/{status}\ndata:{told}\n\n"
+    ))
+}

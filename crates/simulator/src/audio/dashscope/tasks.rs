@@ -1,0 +1,328 @@
+//! Recognition of files as tasks: `POST …/audio/asr/transcription`, then `GET /api/v1/tasks/{id}`, then
+//! the file that the answer names. The vendor fetches what it is to hear when the task begins.
+
+mod told;
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use http::Response;
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+use super::{Dialect, Refused, VENDOR, is_enabled, refuse, request_id, trouble};
+use crate::audio::calls::{AudioCall, AudioWork, Calls};
+use crate::audio::faults::AudioFault;
+use crate::audio::fetch::fetch;
+use crate::audio::heard::{Container, Heard};
+use crate::audio::meeting;
+use crate::audio::shelf::{self, Kept, Shelf};
+use crate::audio::words::Words;
+use crate::chat::{Met, pause};
+use crate::clock;
+use crate::directives::Directives;
+use crate::fault::Fault;
+use crate::headers::last_four;
+use crate::models;
+use crate::played::{Cut, Played};
+use crate::script::Script;
+use crate::server::Read;
+
+/// All tasks, and the work on them.
+#[derive(Debug, Default)]
+pub(crate) struct Tasks {
+    known: Arc<Known>,
+    /// Ends with the simulator.
+    work: Mutex<JoinSet<()>>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    by_id: HashMap<String, Task>,
+    order: VecDeque<String>,
+}
+
+/// One task.
+#[derive(Clone, Debug)]
+struct Task {
+    key: String,
+    /// Whether one address was given, which the newest model wants, and not a list.
+    is_single: bool,
+    created_micros: u64,
+    begins_micros: u64,
+    /// None if it never ends.
+    ends_micros: Option<u64>,
+    fault: Option<AudioFault>,
+    /// What came of each file, once all were heard.
+    results: Option<Vec<Outcome>>,
+}
+
+/// What came of one file.
+#[derive(Clone, Debug)]
+struct Outcome {
+    address: String,
+    /// The address of what was heard, and its length.
+    heard: Result<(String, u64), (&'static str, &'static str)>,
+}
+
+/// A checked request.
+struct Wanted {
+    model: String,
+    addresses: Vec<String>,
+    is_single: bool,
+    language: Option<String>,
+}
+
+/// What the work on a task needs.
+struct Work {
+    id: String,
+    number: u64,
+    host: String,
+    wait: Duration,
+    wanted: Wanted,
+    is_dead: bool,
+    known: Arc<Known>,
+    shelf: Arc<Shelf>,
+    calls: Arc<Calls>,
+}
+
+const MODELS: [&str; 5] = [
+    "paraformer-v2",
+    "paraformer-v1",
+    "paraformer-8k-v2",
+    "fun-asr",
+    "qwen3-asr-flash-filetrans",
+];
+/// The model that takes one address and not a list.
+const SINGLE: &str = "-filetrans";
+const MAX_FILES: usize = 100;
+const MAX_FILE_BYTES: u64 = 2 * 1024 * 1024 * 1024;
+const MAX_TASKS: usize = 100_000;
+
+pub(super) async fn submit(read: Read) -> Result<Response<Played>, Cut> {
+    let body: Value = serde_json::from_slice(&read.body).unwrap_or(Value::Null);
+    let model = body.get("model").and_then(Value::as_str);
+    meeting::note(&read, model.unwrap_or_default(), false);
+    if !is_enabled(&read, "x-dashscope-async") {
+        let text = "current user api does not support synchronous calls.";
+        let refused = Refused::new(403, "AccessDenied", text);
+        return Ok(refuse(read, Dialect::Native, &refused));
+    }
+    let wanted = match Wanted::read(&body) {
+        Ok(wanted) => wanted,
+        Err(refused) => return Ok(refuse(read, Dialect::Native, &refused)),
+    };
+    let directives = Directives::default();
+    let fault = meeting::fault(&read, &wanted.model, &directives);
+    let say = |read: &Read, kind| trouble(read, kind, Dialect::Native);
+    let read = match meeting::meet(read, fault, false, say).await {
+        Met::Goes(read) => *read,
+        Met::Ends(end) => return *end,
+    };
+    let id = begin(&read, wanted, fault);
+    let told = json!({
+        "output": { "task_id": id, "task_status": "PENDING" },
+        "request_id": request_id(&read),
+    });
+    let script = meeting::whole(told.to_string(), 0, fault);
+    Ok(read.play(script, None))
+}
+
+/// Takes a task and begins to work on it.
+fn begin(read: &Read, wanted: Wanted, fault: Option<Fault>) -> String {
+    let audio = &read.house.audio;
+    let id = read.house.uuid("task", read.number);
+    let fault = match fault {
+        Some(Fault::Audio(fault)) => Some(fault),
+        Some(_) | None => None,
+    };
+    let wait = audio.settings.wait_millis;
+    let run = match fault {
+        Some(AudioFault::TaskSlow { millis }) => millis.into(),
+        Some(_) | None => audio.settings.run_millis,
+    };
+    let created_micros = clock::now_micros();
+    let begins_micros = created_micros.saturating_add(wait.saturating_mul(1_000));
+    let ends_micros = begins_micros.saturating_add(run.saturating_mul(1_000));
+    let is_stuck = fault == Some(AudioFault::TaskStuck);
+    let task = Task {
+        key: last_four(&read.key),
+        is_single: wanted.is_single,
+        created_micros,
+        begins_micros,
+        ends_micros: (!is_stuck).then_some(ends_micros),
+        fault,
+        results: None,
+    };
+    let mut call = AudioCall::new(read, VENDOR, AudioWork::Task, &wanted.model);
+    call.task = Some(id.clone());
+    audio.calls.add(call);
+    audio.tasks.known.add(&id, task);
+    audio.tasks.work(Work {
+        id: id.clone(),
+        number: read.number,
+        host: shelf::host(&read.parts.headers),
+        wait: Duration::from_millis(wait),
+        wanted,
+        is_dead: fault == Some(AudioFault::DeadTranscript),
+        known: Arc::clone(&audio.tasks.known),
+        shelf: Arc::clone(&audio.shelf),
+        calls: Arc::clone(&audio.calls),
+    });
+    id
+}
+
+pub(super) fn poll(read: Read, id: &str) -> Response<Played> {
+    if super::stranger(&read) {
+        return refuse(read, Dialect::Native, &Refused::key());
+    }
+    let task = read.house.audio.tasks.known.find(id);
+    // A task of another account is one that it does not know.
+    let mut answer = match task.filter(|task| task.key == last_four(&read.key)) {
+        Some(task) => told::told(id, &task),
+        None => json!({ "output": { "task_id": id, "task_status": "UNKNOWN" } }),
+    };
+    if let Some(fields) = answer.as_object_mut() {
+        fields.insert("request_id".to_owned(), json!(request_id(&read)));
+    }
+    read.play(Script::json(200, None, answer.to_string()), None)
+}
+
+// === impl Wanted ===
+
+impl Wanted {
+    fn read(body: &Value) -> Result<Self, Refused> {
+        let model = body.get("model").and_then(Value::as_str);
+        let model = model.unwrap_or_default();
+        if !MODELS.contains(&model) && !models::is_known(model) {
+            return Err(Refused::model());
+        }
+        let single = body.pointer("/input/file_url").and_then(Value::as_str);
+        let single = single.filter(|_| model.ends_with(SINGLE));
+        let list = body.pointer("/input/file_urls").and_then(Value::as_array);
+        let listed = list.into_iter().flatten().filter_map(Value::as_str);
+        let addresses: Vec<String> = single
+            .into_iter()
+            .chain(listed)
+            .map(str::to_owned)
+            .collect();
+        if !(1..=MAX_FILES).contains(&addresses.len()) {
+            return Err(Refused::invalid("file_urls must have 1 to 100 items"));
+        }
+        let is_address = |address: &String| {
+            let schemes = ["http://", "https://", "oss://"];
+            schemes.iter().any(|scheme| address.starts_with(scheme))
+        };
+        if !addresses.iter().all(is_address) {
+            return Err(Refused::new(400, "InvalidURL", "The url is not valid."));
+        }
+        let hint = body.pointer("/parameters/language_hints/0");
+        let language = hint.or_else(|| body.pointer("/parameters/language"));
+        let language = language.and_then(Value::as_str);
+        Ok(Self {
+            model: model.to_owned(),
+            addresses,
+            is_single: single.is_some(),
+            language: language.map(str::to_owned),
+        })
+    }
+}
+
+// === impl Tasks ===
+
+impl Tasks {
+    pub(super) fn knows(&self, id: &str) -> bool {
+        self.known.inner().by_id.contains_key(id)
+    }
+
+    fn work(&self, work: Work) {
+        let mut all = self.work.lock().unwrap_or_else(PoisonError::into_inner);
+        // What has ended is let go.
+        while all.try_join_next().is_some() {}
+        all.spawn(work.done());
+    }
+}
+
+// === impl Known ===
+
+impl Known {
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, id: &str, task: Task) {
+        let mut inner = self.inner();
+        inner.by_id.insert(id.to_owned(), task);
+        inner.order.push_back(id.to_owned());
+        while inner.order.len() > MAX_TASKS {
+            if let Some(oldest) = inner.order.pop_front() {
+                inner.by_id.remove(&oldest);
+            }
+        }
+    }
+
+    fn find(&self, id: &str) -> Option<Task> {
+        self.inner().by_id.get(id).cloned()
+    }
+}
+
+// === impl Work ===
+
+impl Work {
+    async fn done(self) {
+        pause(self.wait).await;
+        let mut results = Vec::new();
+        for (index, address) in (0u64..).zip(&self.wanted.addresses) {
+            let heard = match fetch(address).await {
+                Ok(heard) => self.write(index, address, &heard),
+                Err(_) => Err((
+                    "InvalidFile.DownloadFailed",
+                    "The audio file cannot be downloaded.",
+                )),
+            };
+            results.push(Outcome {
+                address: address.clone(),
+                heard,
+            });
+        }
+        let mut inner = self.known.inner();
+        if let Some(task) = inner.by_id.get_mut(&self.id) {
+            task.results = Some(results);
+        }
+    }
+
+    fn write(
+        &self,
+        index: u64,
+        address: &str,
+        heard: &Heard,
+    ) -> Result<(String, u64), (&'static str, &'static str)> {
+        if heard.container == Container::Unknown {
+            return Err((
+                "InvalidFile.FormatUnsupported",
+                "The format is not supported.",
+            ));
+        }
+        if heard.bytes > MAX_FILE_BYTES {
+            return Err(("InvalidFile.TooLarge", "The file is larger than 2 GB."));
+        }
+        let words = Words::heard(&heard.sha256, self.wanted.language.as_deref());
+        let file = format!("{}-{index}", self.id);
+        if !self.is_dead {
+            let transcript = told::transcript(address, heard, &words);
+            self.shelf
+                .keep(&file, Kept::Transcript(transcript.to_string()));
+        }
+        self.calls.note(self.number, |call| {
+            *call = call.clone().heard(heard, &words);
+        });
+        let link = shelf::link(&self.host, &file, "json");
+        Ok((link, heard.millis))
+    }
+}

@@ -1,0 +1,281 @@
+//! `MiniMax`'s speech: `POST /v1/t2a_v2`, whole or as events, and `/v1/get_voice`. Everything is said
+//! under status 200, failures in `base_resp`. Written after the vendor's documents and public clients;
+//! wordings are [unverified].
+
+mod wanted;
+
+use http::{Method, Response};
+use serde_json::{Value, json};
+
+use super::calls::{AudioCall, AudioWork};
+use super::faults::AudioFault;
+use super::meeting::{self, Trouble};
+use super::shelf;
+use super::sound::Sound;
+use crate::chat::Met;
+use crate::fault::Fault;
+use crate::played::{Cut, Played};
+use crate::script::{self, GARBAGE, Piece, Script};
+use crate::server::Read;
+use crate::text::{count, hex};
+use wanted::{VOICES, Wanted};
+
+const VENDOR: &str = "minimax";
+const SPEECH: &str = "/v1/t2a_v2";
+const GET_VOICE: &str = "/v1/get_voice";
+/// A text that is hexadecimal up to a point: then letters that are none, and an odd number of them.
+const GARBAGE_HEX: &str = "fffb90zz-not-hex";
+
+/// One event of a stream.
+enum Event {
+    Piece(u64),
+    Last,
+    Error,
+    Garbage,
+}
+
+/// What the events of a stream have in common.
+struct Telling {
+    sound: Sound,
+    trace_id: String,
+    extra: Value,
+    repeats_all: bool,
+    is_garbled: bool,
+}
+
+pub(super) fn owns(path: &str) -> bool {
+    path == SPEECH || path == GET_VOICE
+}
+
+pub(super) async fn serve(read: Read) -> Result<Response<Played>, Cut> {
+    if read.key.is_empty() {
+        let text = "login fail: Please carry the API secret key in the 'Authorization' field";
+        return Ok(refuse(read, 1004, text));
+    }
+    if !read.house.accepts(&read.key) {
+        return Ok(refuse(read, 2049, "invalid api key"));
+    }
+    let path = read.parts.uri.path();
+    match (read.parts.method.clone(), path) {
+        (Method::POST, SPEECH) => speak(read).await,
+        (Method::POST | Method::GET, GET_VOICE) => Ok(voices(read)),
+        (_, _) => {
+            let body = json!({ "error": "404 page not found" }).to_string();
+            Ok(read.play(Script::json(404, None, body), None))
+        }
+    }
+}
+
+async fn speak(read: Read) -> Result<Response<Played>, Cut> {
+    let body: Value = serde_json::from_slice(&read.body).unwrap_or(Value::Null);
+    let model = body.get("model").and_then(Value::as_str);
+    let is_stream = body.get("stream") == Some(&Value::Bool(true));
+    meeting::note(&read, model.unwrap_or_default(), is_stream);
+    let wanted = match Wanted::read(&body) {
+        Ok(wanted) => wanted,
+        Err((code, text)) => return Ok(refuse(read, code, &text)),
+    };
+    let fault = meeting::fault(&read, &wanted.model, &wanted.directives);
+    let read = match meeting::meet(read, fault, wanted.stream, trouble).await {
+        Met::Goes(read) => *read,
+        Met::Ends(end) => return *end,
+    };
+    let call = AudioCall::new(&read, VENDOR, AudioWork::Speech, &wanted.model)
+        .spoken(&wanted.text, wanted.sound)
+        .marked(wanted.directives.marker.as_ref());
+    read.house.audio.calls.add(call);
+    let characters = wanted.usage_characters();
+    read.watch
+        .entry()
+        .note(|served| served.prompt_tokens = characters);
+    let script = if wanted.stream {
+        let pace = meeting::pace(&read, &wanted.directives);
+        streamed(&read, &wanted, fault).paced(true, pace, fault)
+    } else {
+        whole(&read, &wanted, fault)
+    };
+    Ok(read.play(script, None))
+}
+
+fn whole(read: &Read, wanted: &Wanted, fault: Option<Fault>) -> Script {
+    let bytes = wanted.sound.bytes();
+    let audio = if is_garbled(fault) {
+        GARBAGE_HEX.to_owned()
+    } else if wanted.is_url {
+        let id = read.house.id("speech-", read.number);
+        let shelf = &read.house.audio.shelf;
+        shelf.keep_sound(&id, wanted.sound, fault);
+        let host = shelf::host(&read.parts.headers);
+        shelf::link(&host, &id, wanted.sound.format.name())
+    } else {
+        hex(&bytes)
+    };
+    let mut told = json!({
+        "data": { "audio": audio, "status": 2, "ced": "" },
+        "trace_id": trace_id(read),
+        "base_resp": well(),
+    });
+    if let Some(fields) = told.as_object_mut()
+        && fault != Some(Fault::NoUsage)
+    {
+        fields.insert(
+            "extra_info".to_owned(),
+            extra(wanted, count(bytes.len()), fault),
+        );
+    }
+    meeting::whole(told.to_string(), wanted.sound.millis, fault)
+}
+
+fn streamed(read: &Read, wanted: &Wanted, fault: Option<Fault>) -> Script {
+    let sound = wanted.sound;
+    let size = sound.iter().map(|piece| count(piece.len())).sum();
+    let telling = Telling {
+        sound,
+        trace_id: trace_id(read),
+        extra: if fault == Some(Fault::NoUsage) {
+            Value::Null
+        } else {
+            extra(wanted, size, fault)
+        },
+        repeats_all: !wanted.excludes_all,
+        is_garbled: is_garbled(fault),
+    };
+    let mut events: Vec<Event> = (0..sound.pieces()).map(Event::Piece).collect();
+    if !matches!(fault, Some(Fault::NoDone | Fault::TruncatedJson)) {
+        events.push(Event::Last);
+    }
+    let strangers = (Event::Error, Event::Garbage);
+    script::streamed(events, strangers, fault, move |_, event| {
+        telling.render(&event)
+    })
+}
+
+// === impl Telling ===
+
+impl Telling {
+    fn render(&self, event: &Event) -> Piece {
+        match event {
+            Event::Piece(index) => {
+                let audio = if self.is_garbled {
+                    GARBAGE_HEX.to_owned()
+                } else {
+                    hex(&self.sound.piece(*index))
+                };
+                let told = json!({
+                    "data": { "audio": audio, "status": 1, "ced": "" },
+                    "trace_id": self.trace_id,
+                    "base_resp": well(),
+                });
+                line(&told).worth(self.sound.piece_millis(*index))
+            }
+            Event::Last => {
+                let audio = match (self.repeats_all, self.is_garbled) {
+                    (false, _) => String::new(),
+                    (true, true) => GARBAGE_HEX.to_owned(),
+                    (true, false) => hex(&self.sound.bytes()),
+                };
+                let mut told = json!({
+                    "data": { "audio": audio, "status": 2, "ced": "" },
+                    "trace_id": self.trace_id,
+                    "base_resp": well(),
+                });
+                if let Some(fields) = told.as_object_mut()
+                    && !self.extra.is_null()
+                {
+                    fields.insert("extra_info".to_owned(), self.extra.clone());
+                }
+                line(&told)
+            }
+            Event::Error => line(&json!({
+                "data": null,
+                "trace_id": self.trace_id,
+                "base_resp": failed(1000, "unknown error"),
+            })),
+            Event::Garbage => Piece::new([b"data: ", GARBAGE, b"\n\n"].concat()),
+        }
+    }
+}
+
+/// The lengths of what was made. `audio_length` is in milliseconds.
+fn extra(wanted: &Wanted, size: u64, fault: Option<Fault>) -> Value {
+    let sound = wanted.sound;
+    let told = |number: u64| meeting::told(fault, number);
+    json!({
+        "audio_length": told(sound.millis),
+        "audio_sample_rate": sound.rate,
+        "audio_size": size,
+        "bitrate": sound.bits_per_second(),
+        "audio_format": sound.format.name(),
+        "audio_channel": sound.channels,
+        "word_count": wanted.word_count(),
+        "usage_characters": told(wanted.usage_characters()),
+        "invisible_character_ratio": 0,
+    })
+}
+
+fn voices(read: Read) -> Response<Played> {
+    let voice = |(id, name): &(&str, &str)| json!({ "voice_id": id, "voice_name": name, "description": ["a tone"] });
+    let told = json!({
+        "system_voice": VOICES.iter().map(voice).collect::<Vec<_>>(),
+        "voice_cloning": [],
+        "voice_generation": [],
+        "base_resp": well(),
+    });
+    read.play(Script::json(200, None, told.to_string()), None)
+}
+
+fn is_garbled(fault: Option<Fault>) -> bool {
+    fault == Some(Fault::Audio(AudioFault::GarbageAudio))
+}
+
+/// What comes instead of an answer. The vendor itself says almost everything under 200; a status comes
+/// from what stands before it, and carries the same body.
+fn trouble(read: &Read, trouble: Trouble) -> Script {
+    let (status, retry_after_secs, code, text) = match trouble {
+        Trouble::RateLimited { retry_after_secs } => (
+            429,
+            Some(retry_after_secs),
+            1002,
+            "rate limit exceeded(RPM)",
+        ),
+        Trouble::Status(status) => (status, None, 1000, "unknown error"),
+        Trouble::Inside200 { code } => {
+            let code = code.unwrap_or(1000);
+            let text = match code {
+                1001 => "timeout",
+                1002 => "rate limit exceeded(RPM)",
+                1004 => "login fail",
+                1008 => "insufficient balance",
+                1026 => "input new_sensitive",
+                1039 => "token limit",
+                2013 => "invalid params",
+                2054 => "voice id not exist",
+                _ => "unknown error",
+            };
+            (200, None, code, text)
+        }
+    };
+    let body = json!({ "trace_id": trace_id(read), "base_resp": failed(code, text) });
+    Script::json(status, retry_after_secs, body.to_string())
+}
+
+fn refuse(read: Read, code: u32, text: &str) -> Response<Played> {
+    let body = json!({ "trace_id": trace_id(&read), "base_resp": failed(code, text) });
+    read.play(Script::json(200, None, body.to_string()), None)
+}
+
+fn line(told: &Value) -> Piece {
+    Piece::new(format!("data: {told}\n\n"))
+}
+
+fn trace_id(read: &Read) -> String {
+    read.house.id("0", read.number)
+}
+
+fn well() -> Value {
+    failed(0, "success")
+}
+
+fn failed(code: u32, text: &str) -> Value {
+    json!({ "status_code": code, "status_msg": text })
+}

@@ -1,0 +1,251 @@
+//! A text is spoken: bytes in pieces, or events with the bytes in base64.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::Response;
+use serde_json::{Value, json};
+
+use super::{VENDOR, trouble};
+use crate::audio::calls::{AudioCall, AudioWork};
+use crate::audio::meeting;
+use crate::audio::sound::{Format, Sound};
+use crate::audio::tone::{Speed, Spoken};
+use crate::chat::{self, Met};
+use crate::directives::Directives;
+use crate::fault::Fault;
+use crate::models;
+use crate::played::{Cut, Played};
+use crate::refusal::Refusal;
+use crate::request::Object;
+use crate::request::fields::{missing, wrong_type, wrong_value};
+use crate::script::{self, GARBAGE, Piece, Script};
+use crate::server::Read;
+use crate::text::PromptSize;
+
+/// A checked request.
+struct Wanted {
+    model: String,
+    text: String,
+    sound: Sound,
+    is_events: bool,
+    directives: Directives,
+}
+
+/// One event of a stream.
+enum Event {
+    Delta(u64),
+    Done,
+    Error,
+    Garbage,
+}
+
+const FIELDS: [&str; 7] = [
+    "model",
+    "input",
+    "voice",
+    "instructions",
+    "response_format",
+    "speed",
+    "stream_format",
+];
+const VOICES: [&str; 13] = [
+    "alloy", "ash", "ballad", "coral", "echo", "fable", "onyx", "nova", "sage", "shimmer", "verse",
+    "marin", "cedar",
+];
+/// Voices that came with the newer models and that the older ones do not have.
+const NEWER_VOICES: [&str; 4] = ["ballad", "verse", "marin", "cedar"];
+const OLDER_MODELS: [&str; 2] = ["tts-1", "tts-1-hd"];
+const NEWER_MODEL: &str = "gpt-4o-mini-tts";
+const FORMATS: [&str; 6] = ["mp3", "opus", "aac", "flac", "wav", "pcm"];
+const MAX_CHARACTERS: usize = 4_096;
+const SLOWEST: Speed = Speed::hundredths(25);
+const FASTEST: Speed = Speed::hundredths(400);
+/// Rate, channels and bitrate of what this vendor sends.
+const SHAPE: (u32, u8, u32) = (24_000, 1, 128_000);
+/// Milliseconds of one token that is told.
+const MILLIS_PER_TOKEN: u64 = 50;
+
+pub(super) async fn serve(read: Read) -> Result<Response<Played>, Cut> {
+    let body = match chat::parse(&read) {
+        Ok(body) => body,
+        Err(refusal) => return Ok(read.refuse(&refusal)),
+    };
+    let named = body.get("model").and_then(Value::as_str);
+    let is_events = body.get("stream_format").and_then(Value::as_str) == Some("sse");
+    meeting::note(&read, named.unwrap_or_default(), is_events);
+    let wanted = match Wanted::read(&body) {
+        Ok(wanted) => wanted,
+        Err(refusal) => return Ok(read.refuse(&refusal)),
+    };
+    let fault = meeting::fault(&read, &wanted.model, &wanted.directives);
+    let say = |_: &Read, kind| trouble(kind, &wanted.model);
+    let read = match meeting::meet(read, fault, true, say).await {
+        Met::Goes(read) => *read,
+        Met::Ends(end) => return *end,
+    };
+    let call = AudioCall::new(&read, VENDOR, AudioWork::Speech, &wanted.model)
+        .spoken(&wanted.text, wanted.sound)
+        .marked(wanted.directives.marker.as_ref());
+    read.house.audio.calls.add(call);
+    let prompt_tokens = wanted.prompt_tokens();
+    read.watch
+        .entry()
+        .note(|served| served.prompt_tokens = prompt_tokens);
+    let pace = meeting::pace(&read, &wanted.directives);
+    if wanted.is_events {
+        return Ok(read.play(wanted.events(fault, pace), None));
+    }
+    let kind = wanted.sound.format.content_type();
+    let script = meeting::bare(wanted.sound, fault, pace);
+    Ok(meeting::typed(read, script, kind))
+}
+
+// === impl Wanted ===
+
+impl Wanted {
+    fn read(body: &Object) -> Result<Self, Refusal> {
+        if let Some(name) = body.keys().find(|name| !FIELDS.contains(&name.as_str())) {
+            let name = crate::refusal::shown(name);
+            let message = format!("Unrecognized request argument supplied: {name}");
+            return Err(Refusal::unnamed(&message));
+        }
+        let model = text(body, "model")?.ok_or_else(|| missing("model"))?;
+        let is_older = OLDER_MODELS.contains(&model);
+        let is_relay = models::is_known(model);
+        if !is_older && !is_relay && !model.starts_with(NEWER_MODEL) {
+            return Err(Refusal::no_such_model(model));
+        }
+        let input = text(body, "input")?.ok_or_else(|| missing("input"))?;
+        check_length(input)?;
+        check_voice(body, is_older, is_relay)?;
+        text(body, "instructions")?;
+        let format = text(body, "response_format")?.unwrap_or("mp3");
+        let format =
+            Format::read(format).ok_or_else(|| wrong_value("response_format", format, &FORMATS))?;
+        let is_events = match text(body, "stream_format")?.unwrap_or("audio") {
+            "audio" => false,
+            "sse" if !is_older => true,
+            "sse" => {
+                let message = format!("'stream_format' of 'sse' is not supported with '{model}'.");
+                let code = Some("unsupported_value");
+                return Err(Refusal::invalid("stream_format", code, message));
+            }
+            other => return Err(wrong_value("stream_format", other, &["sse", "audio"])),
+        };
+        let directives = Directives::read(input).map_err(|error| Refusal::directive(&error.0))?;
+        let spoken = Spoken::new(input, speed(body)?);
+        Ok(Self {
+            model: model.to_owned(),
+            text: input.to_owned(),
+            sound: Sound::of(spoken, format, SHAPE),
+            is_events,
+            directives,
+        })
+    }
+
+    fn prompt_tokens(&self) -> u64 {
+        let size = PromptSize {
+            text_bytes: crate::text::count(self.text.len()),
+            ..PromptSize::default()
+        };
+        size.tokens()
+    }
+
+    fn events(&self, fault: Option<Fault>, pace: u64) -> Script {
+        let sound = self.sound;
+        let mut events: Vec<Event> = (0..sound.pieces()).map(Event::Delta).collect();
+        if !matches!(fault, Some(Fault::NoDone | Fault::TruncatedJson)) {
+            events.push(Event::Done);
+        }
+        let input = meeting::told(fault, self.prompt_tokens());
+        let output = meeting::told(fault, sound.millis.div_ceil(MILLIS_PER_TOKEN));
+        let strangers = (Event::Error, Event::Garbage);
+        let script = script::streamed(events, strangers, fault, move |_, event| match event {
+            Event::Delta(index) => {
+                let audio = STANDARD.encode(sound.piece(index));
+                line(&json!({ "type": "speech.audio.delta", "audio": audio }))
+                    .worth(sound.piece_millis(index))
+            }
+            Event::Done => done(input.zip(output)),
+            Event::Error => Piece::new(format!("data: {}\n\n", Refusal::after_ok().body())),
+            Event::Garbage => Piece::new([b"data: ", GARBAGE, b"\n\n"].concat()),
+        });
+        script.paced(true, pace, fault)
+    }
+}
+
+fn done(usage: Option<(u64, u64)>) -> Piece {
+    let Some((input, output)) = usage else {
+        return line(&json!({ "type": "speech.audio.done" }));
+    };
+    let usage = json!({
+        "input_tokens": input,
+        "output_tokens": output,
+        "total_tokens": input.saturating_add(output),
+    });
+    line(&json!({ "type": "speech.audio.done", "usage": usage })).telling((input, output))
+}
+
+fn line(event: &Value) -> Piece {
+    Piece::new(format!("data: {event}\n\n"))
+}
+
+fn check_length(input: &str) -> Result<(), Refusal> {
+    let length = input.chars().count();
+    let (code, message) = match length {
+        0 => (
+            "string_below_min_length",
+            "Invalid 'input': empty string. Expected a string with minimum length 1, but got an \
+             empty string instead."
+                .to_owned(),
+        ),
+        1..=MAX_CHARACTERS => return Ok(()),
+        _ => (
+            "string_above_max_length",
+            format!(
+                "Invalid 'input': string too long. Expected a string with maximum length \
+                 {MAX_CHARACTERS}, but got a string with length {length} instead."
+            ),
+        ),
+    };
+    Err(Refusal::invalid("input", Some(code), message))
+}
+
+fn check_voice(body: &Object, is_older: bool, is_relay: bool) -> Result<(), Refusal> {
+    match body.get("voice") {
+        None | Some(Value::Null) => Err(missing("voice")),
+        Some(Value::String(voice)) => {
+            let is_newer = NEWER_VOICES.contains(&voice.as_str());
+            let is_known = VOICES.contains(&voice.as_str()) && !(is_older && is_newer);
+            if is_known || is_relay {
+                return Ok(());
+            }
+            let has = |voice: &&str| !(is_older && NEWER_VOICES.contains(voice));
+            let listed: Vec<&str> = VOICES.into_iter().filter(has).collect();
+            Err(wrong_value("voice", voice, &listed))
+        }
+        Some(Value::Object(voice)) if voice.get("id").is_some_and(Value::is_string) => Ok(()),
+        Some(value) => Err(wrong_type("voice", "a string or object", value)),
+    }
+}
+
+fn speed(body: &Object) -> Result<Speed, Refusal> {
+    let value = match body.get("speed") {
+        None | Some(Value::Null) => return Ok(Speed::ONE),
+        Some(value @ Value::Number(_)) => value,
+        Some(value) => return Err(wrong_type("speed", "a decimal number", value)),
+    };
+    let speed = Speed::read(value).filter(|speed| (SLOWEST..=FASTEST).contains(speed));
+    speed.ok_or_else(|| {
+        let message = format!("Invalid 'speed': {value} is not between 0.25 and 4.0.");
+        Refusal::invalid("speed", Some("decimal_out_of_range"), message)
+    })
+}
+
+fn text<'a>(body: &'a Object, name: &str) -> Result<Option<&'a str>, Refusal> {
+    match body.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(value) => Err(wrong_type(name, "a string", value)),
+    }
+}

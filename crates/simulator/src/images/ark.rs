@@ -1,0 +1,235 @@
+//! Ark's pictures: Seedream at `POST /api/v3/images/generations`. Refusals are `{"error": {"code",
+//! "message", "param", "type"}}`; a picture of a series that fails has an `error` in its place. Written
+//! after the vendor's SDK and documents, wordings are recalled: [unverified].
+
+mod models;
+mod refusal;
+
+use http::{Method, Response};
+use serde_json::{Map, Value, json};
+
+use super::making;
+use super::order::{Delivery, Item, Order, Tokens, Told, Trouble, Vendor, pixels};
+use super::sources::{self, Source};
+use super::wishes::Wishes;
+use super::{field, kept};
+use crate::clock;
+use crate::played::{Cut, Played};
+use crate::script::Script;
+use crate::server::Read;
+use models::Kind;
+use refusal::Refused;
+
+const PATH: &str = "/api/v3/images/generations";
+const LINK_SECONDS: u64 = 86_400;
+/// Pictures of a series, and with those that were sent.
+const MAX_SERIES: u64 = 15;
+/// Pictures that may be sent; one line of models takes fewer.
+const MAX_SOURCES: u32 = 14;
+/// Pixels of one token.
+const PIXELS_PER_TOKEN: u64 = 256;
+const MAX_SEED: i64 = 2_147_483_647;
+const BLOCKED_OUTPUT: &str = "OutputImageSensitiveContentDetected";
+const BLOCKED_TEXT: &str = "The request failed because the output image may contain sensitive \
+                            information.";
+
+pub(super) fn owns(path: &str) -> bool {
+    path == PATH
+}
+
+pub(super) async fn serve(read: Read) -> Result<Response<Played>, Cut> {
+    if read.key.is_empty() || !read.house.accepts(&read.key) {
+        let text = "The API key or AK/SK in the request is missing or invalid.";
+        return Ok(refuse(
+            read,
+            &Refused::new(401, "AuthenticationError", text),
+        ));
+    }
+    if read.parts.method != Method::POST {
+        let text = "The method is not allowed at this path.";
+        return Ok(refuse(read, &Refused::new(405, "InvalidAction", text)));
+    }
+    let Some(body) = super::object(&read) else {
+        let refused = Refused::invalid("body", "it is not JSON");
+        return Ok(refuse(read, &refused));
+    };
+    let prompt = body.get("prompt").and_then(Value::as_str);
+    super::note(&read, &body, prompt);
+    match order(&body) {
+        Ok(order) => making::make(read, order).await,
+        Err(refused) => Ok(refuse(read, &refused)),
+    }
+}
+
+pub(super) fn trouble(read: &Read, trouble: &Trouble) -> Script {
+    let mut retry_after = None;
+    let (status, code, text) = match trouble {
+        Trouble::Limited { retry_after_secs } => {
+            retry_after = Some(*retry_after_secs);
+            let text = "The requests per minute (RPM) limit of the model is exceeded.";
+            (429, "ModelAccountRpmRateLimitExceeded", text)
+        }
+        Trouble::Status(429) => (429, "QuotaExceeded", "The quota of the account is used up."),
+        Trouble::Status(403) => (
+            403,
+            "AccountOverdueError",
+            "The account has an overdue balance.",
+        ),
+        Trouble::Status(503) => (503, "ServerOverloaded", "The service is overloaded."),
+        Trouble::Status(status) => (
+            *status,
+            "InternalServiceError",
+            "The service encountered an unexpected internal error.",
+        ),
+        Trouble::Inside200 | Trouble::BaseResp(_) => (
+            200,
+            "InternalServiceError",
+            "The service encountered an unexpected internal error.",
+        ),
+        Trouble::Blocked => (
+            400,
+            "InputTextSensitiveContentDetected",
+            "The request failed because the input text may contain sensitive information.",
+        ),
+        Trouble::AllFailed => (400, BLOCKED_OUTPUT, BLOCKED_TEXT),
+    };
+    let refused = Refused::new(status, code, text);
+    Script::json(status, retry_after, refused.body(read))
+}
+
+pub(super) fn answer(read: &Read, order: &Order, items: &[Item], told: Told) -> String {
+    let name = match order.delivery {
+        Delivery::Link { .. } => "url",
+        Delivery::Base64 => "b64_json",
+    };
+    let data: Vec<Value> = items
+        .iter()
+        .map(|item| match item {
+            Item::Made(content) => json!({ name: content, "size": order.size_text() }),
+            Item::Failed => json!({ "error": { "code": BLOCKED_OUTPUT, "message": BLOCKED_TEXT } }),
+        })
+        .collect();
+    let mut answer = json!({
+        "model": order.model,
+        "created": clock::seconds(read.received_at_micros),
+        "data": data,
+    });
+    if let (Some(fields), Some(_)) = (answer.as_object_mut(), told.factor) {
+        let tokens = told.times(order.tokens.out.saturating_mul(told.made));
+        let usage = json!({
+            "generated_images": told.times(told.made),
+            "input_images": order.sources,
+            "output_tokens": tokens,
+            "total_tokens": tokens,
+        });
+        fields.insert("usage".to_owned(), usage);
+    }
+    answer.to_string()
+}
+
+/// Names that the vendor does not know are ignored, `n` among them.
+fn order(body: &Map<String, Value>) -> Result<Order, Refused> {
+    let text = |name: &'static str| match field(body, name) {
+        None => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.as_str())),
+        Some(_) => Err(Refused::invalid(name, "it must be a string")),
+    };
+    let model = text("model")?.ok_or_else(|| Refused::missing("model"))?;
+    let kind = Kind::named(model)?;
+    let prompt = text("prompt")?.ok_or_else(|| Refused::missing("prompt"))?;
+    if prompt.is_empty() {
+        return Err(Refused::invalid("prompt", "it is empty"));
+    }
+    let wishes = Wishes::read(prompt);
+    let wishes = wishes.map_err(|error| Refused::invalid("prompt", &error.0))?;
+    if field(body, "stream") == Some(&Value::Bool(true)) {
+        let why = "the simulator cannot do this: pictures are not streamed";
+        return Err(Refused::invalid("stream", why));
+    }
+    let mut order = Order::new(Vendor::Ark, model, prompt, wishes);
+    take_sources(body, &mut order)?;
+    order.count = series(body, &order)?;
+    order.size = kind.size(text("size")?)?;
+    order.format = kind.format(text("output_format")?)?;
+    order.delivery = match text("response_format")? {
+        None | Some("url") => Delivery::Link {
+            seconds: LINK_SECONDS,
+        },
+        Some("b64_json") => Delivery::Base64,
+        Some(_) => return Err(Refused::invalid("response_format", "url or b64_json")),
+    };
+    order.is_marked = match field(body, "watermark") {
+        None => true,
+        Some(Value::Bool(is_marked)) => *is_marked,
+        Some(_) => return Err(Refused::invalid("watermark", "it must be a boolean")),
+    };
+    order.seed = match field(body, "seed").map(Value::as_i64) {
+        None | Some(Some(-1)) => None,
+        Some(Some(seed @ 0..=MAX_SEED)) => u64::try_from(seed).ok(),
+        Some(_) => return Err(Refused::invalid("seed", "-1 to 2147483647")),
+    };
+    order.tokens = Tokens {
+        out: pixels(order.size) / PIXELS_PER_TOKEN,
+        ..Tokens::default()
+    };
+    order.fields = kept(&Value::Object(body.clone()));
+    Ok(order)
+}
+
+/// One address or several, or pictures themselves.
+fn take_sources(body: &Map<String, Value>, order: &mut Order) -> Result<(), Refused> {
+    let list = match field(body, "image") {
+        None => return Ok(()),
+        Some(Value::Array(list)) => list.as_slice(),
+        Some(one) => std::slice::from_ref(one),
+    };
+    let wrong = || {
+        let why = "each must be an address or a base64-encoded data URL of a picture";
+        Refused::invalid("image", why)
+    };
+    if list.is_empty() {
+        return Err(wrong());
+    }
+    for entry in list {
+        match entry.as_str().map(sources::read) {
+            Some(Source::Address) => {}
+            Some(Source::Bytes(bytes)) => order.files.push(sources::hash(&bytes)),
+            Some(Source::Wrong) | None => return Err(wrong()),
+        }
+        order.sources = order.sources.saturating_add(1);
+    }
+    if order.sources > MAX_SOURCES {
+        return Err(Refused::invalid("image", "there are more than 14"));
+    }
+    order.is_edit = true;
+    Ok(())
+}
+
+/// How many pictures: one, or of a series as many as the model likes, up to a bound.
+fn series(body: &Map<String, Value>, order: &Order) -> Result<u32, Refused> {
+    const MODE: &str = "sequential_image_generation";
+    const OPTIONS: &str = "sequential_image_generation_options.max_images";
+    match field(body, MODE).map(Value::as_str) {
+        None | Some(Some("disabled")) => return Ok(1),
+        Some(Some("auto")) => {}
+        Some(_) => return Err(Refused::invalid(MODE, "auto or disabled")),
+    }
+    let options = field(body, "sequential_image_generation_options");
+    let most = options.and_then(|options| options.get("max_images"));
+    let most = match most.map(Value::as_u64) {
+        None => MAX_SERIES.saturating_sub(order.sources.into()),
+        Some(Some(most @ 1..=MAX_SERIES)) => most,
+        Some(_) => return Err(Refused::invalid(OPTIONS, "1 to 15")),
+    };
+    if most.saturating_add(order.sources.into()) > MAX_SERIES {
+        let why = "together with the pictures that were sent there are more than 15";
+        return Err(Refused::invalid(OPTIONS, why));
+    }
+    let most = u32::try_from(most).unwrap_or(1);
+    Ok(order.wishes.count.unwrap_or(most).min(most))
+}
+
+fn refuse(read: Read, refused: &Refused) -> Response<Played> {
+    let script = Script::json(refused.status, None, refused.body(&read));
+    read.play(script, None)
+}

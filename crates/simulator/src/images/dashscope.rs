@@ -1,0 +1,281 @@
+//! Alibaba's pictures in one call: `POST /api/v1/services/aigc/multimodal-generation/generation`.
+//! Refusals are flat (`code`, `message`, `request_id`). The path is shared with models of speech,
+//! which are left to whoever simulates them. Written after the vendor's documents as they were read in
+//! stored form, wordings are recalled: [unverified].
+
+mod models;
+
+use http::{Method, Response};
+use serde_json::{Map, Value, json};
+
+use super::making;
+use super::order::{Delivery, Item, Order, Told, Trouble, Vendor};
+use super::sources::{self, Source};
+use super::wishes::Wishes;
+use super::{field, kept};
+use crate::played::{Cut, Played};
+use crate::script::Script;
+use crate::server::Read;
+use models::Kind;
+
+const PATH: &str = "/api/v1/services/aigc/multimodal-generation/generation";
+/// Words in the names of models that speak or listen.
+const SPEECH: [&str; 3] = ["tts", "asr", "audio"];
+const LINK_SECONDS: u64 = 86_400;
+const MAX_SEED: u64 = 2_147_483_647;
+/// Characters of a prompt; what is longer is cut without a word.
+const MAX_PROMPT: usize = 800;
+
+/// A refused request.
+#[derive(Debug, PartialEq, Eq)]
+struct Refused {
+    status: u16,
+    code: &'static str,
+    message: String,
+}
+
+/// What a message says.
+struct Said {
+    text: String,
+    sources: u32,
+    /// Hashes of those that came as bytes.
+    files: Vec<String>,
+}
+
+pub(super) fn owns(read: &Read) -> bool {
+    if read.parts.uri.path() != PATH {
+        return false;
+    }
+    let body = super::object(read).unwrap_or_default();
+    let model = body.get("model").and_then(Value::as_str);
+    let model = model.unwrap_or_default();
+    !SPEECH.iter().any(|word| model.contains(word))
+}
+
+pub(super) async fn serve(read: Read) -> Result<Response<Played>, Cut> {
+    if read.key.is_empty() || !read.house.accepts(&read.key) {
+        let refused = Refused::new(401, "InvalidApiKey", "Invalid API-key provided.");
+        return Ok(refuse(read, &refused));
+    }
+    if read.parts.method != Method::POST {
+        let refused = Refused::new(405, "InvalidURL", "url error, please check url!");
+        return Ok(refuse(read, &refused));
+    }
+    let Some(body) = super::object(&read) else {
+        let refused = Refused::invalid("Required body invalid, please check the request body.");
+        return Ok(refuse(read, &refused));
+    };
+    let said = said(body.get("input"));
+    let prompt = said.as_ref().ok().map(|said| said.text.as_str());
+    super::note(&read, &body, prompt);
+    let asynchronous = read.parts.headers.get("x-dashscope-async");
+    if asynchronous.is_some_and(|value| value.as_bytes() == b"enable") {
+        let text = "current user api does not support asynchronous calls.";
+        return Ok(refuse(read, &Refused::new(403, "AccessDenied", text)));
+    }
+    match order(&body, said) {
+        Ok(order) => making::make(read, order).await,
+        Err(refused) => Ok(refuse(read, &refused)),
+    }
+}
+
+pub(super) fn trouble(read: &Read, trouble: &Trouble) -> Script {
+    let mut retry_after = None;
+    let blocked = |what: &str| {
+        let text = format!("{what} data may contain inappropriate content.");
+        Refused::new(400, "DataInspectionFailed", &text)
+    };
+    let internal = "An internal error has occured, please try again later or contact service \
+                    support.";
+    let refused = match trouble {
+        Trouble::Limited { retry_after_secs } => {
+            retry_after = Some(*retry_after_secs);
+            let text = "Requests rate limit exceeded, please try again later.";
+            Refused::new(429, "Throttling.RateQuota", text)
+        }
+        Trouble::Status(429) => Refused::new(
+            429,
+            "Throttling.AllocationQuota",
+            "Allocated quota exceeded.",
+        ),
+        Trouble::Status(503) => {
+            Refused::new(503, "ServiceUnavailable", "The service is unavailable.")
+        }
+        Trouble::Status(status) => Refused::new(*status, "InternalError", internal),
+        Trouble::Inside200 | Trouble::BaseResp(_) => Refused::new(200, "InternalError", internal),
+        Trouble::Blocked => blocked("Input"),
+        Trouble::AllFailed => blocked("Output"),
+    };
+    Script::json(refused.status, retry_after, refused.body(read))
+}
+
+/// What fails is left out, and `image_count` is smaller. One line of models puts all pictures into one
+/// choice, another each into its own.
+pub(super) fn answer(read: &Read, order: &Order, items: &[Item], told: Told) -> String {
+    let made = items.iter().filter_map(|item| match item {
+        Item::Made(content) => Some(content),
+        Item::Failed => None,
+    });
+    let choice = |content: Vec<Value>| {
+        let message = json!({ "role": "assistant", "content": content });
+        json!({ "finish_reason": "stop", "message": message })
+    };
+    let is_split = Kind::named(&order.model) == Some(Kind::Wan);
+    let choices: Vec<Value> = if is_split {
+        made.map(|link| choice(vec![json!({ "type": "image", "image": link })]))
+            .collect()
+    } else {
+        vec![choice(made.map(|link| json!({ "image": link })).collect())]
+    };
+    let (width, height) = order.size;
+    let request_id = read.house.uuid("request", read.number);
+    let mut answer = json!({
+        "output": { "choices": choices },
+        "request_id": request_id,
+    });
+    if let (Some(fields), Some(_)) = (answer.as_object_mut(), told.factor) {
+        let count = told.times(told.made);
+        let usage = json!({ "image_count": count, "width": width, "height": height });
+        fields.insert("usage".to_owned(), usage);
+    }
+    answer.to_string()
+}
+
+fn order(body: &Map<String, Value>, said: Result<Said, Refused>) -> Result<Order, Refused> {
+    let Some(model) = field(body, "model").and_then(Value::as_str) else {
+        return Err(Refused::invalid(
+            "Required parameter(model) missing or invalid.",
+        ));
+    };
+    let Some(kind) = Kind::named(model) else {
+        return Err(Refused::new(
+            404,
+            "ModelNotFound",
+            "Model can not be found.",
+        ));
+    };
+    let said = said?;
+    let prompt: String = said.text.chars().take(MAX_PROMPT).collect();
+    let wishes = Wishes::read(&prompt).map_err(|error| Refused::invalid(&error.0))?;
+    let mut order = Order::new(Vendor::DashScope, model, &prompt, wishes);
+    if !kind.sources().contains(&said.sources) {
+        let text = "The number of images in the request does not fit the model.";
+        return Err(Refused::invalid(text));
+    }
+    order.sources = said.sources;
+    order.files = said.files;
+    order.fields = kept(&Value::Object(body.clone()));
+    order.is_edit = said.sources > 0;
+    order.delivery = Delivery::Link {
+        seconds: LINK_SECONDS,
+    };
+    let none = Map::new();
+    let parameters = match field(body, "parameters") {
+        None => &none,
+        Some(Value::Object(parameters)) => parameters,
+        Some(_) => return Err(Refused::invalid("parameters must be an object.")),
+    };
+    order.count = match field(parameters, "n").map(Value::as_u64) {
+        None => kind.usual_count(),
+        Some(Some(count)) => match u32::try_from(count) {
+            Ok(count) if (1..=kind.max_count()).contains(&count) => count,
+            Ok(_) | Err(_) => return Err(kind.wrong_count()),
+        },
+        Some(None) => return Err(kind.wrong_count()),
+    };
+    order.size = kind.size(field(parameters, "size"), order.is_edit)?;
+    for name in ["prompt_extend", "watermark"] {
+        if field(parameters, name).is_some_and(|value| !value.is_boolean()) {
+            return Err(Refused::invalid(&format!("{name} must be a boolean.")));
+        }
+    }
+    order.is_marked = field(parameters, "watermark") == Some(&Value::Bool(true));
+    if field(parameters, "negative_prompt").is_some_and(|value| !value.is_string()) {
+        return Err(Refused::invalid("negative_prompt must be a string."));
+    }
+    order.seed = match field(parameters, "seed").map(Value::as_u64) {
+        None => None,
+        Some(Some(seed @ 0..=MAX_SEED)) => Some(seed),
+        Some(_) => return Err(Refused::invalid("seed must be in [0, 2147483647].")),
+    };
+    Ok(order)
+}
+
+/// One message of the user with one text and perhaps pictures.
+fn said(input: Option<&Value>) -> Result<Said, Refused> {
+    let wrong = |text: &str| Err(Refused::invalid(text));
+    let messages = input.and_then(|input| input.get("messages"));
+    let [message] = messages
+        .and_then(Value::as_array)
+        .map_or(&[][..], Vec::as_slice)
+    else {
+        return wrong("input.messages must have exactly one message.");
+    };
+    if message.get("role").and_then(Value::as_str) != Some("user") {
+        return wrong("Role must be user.");
+    }
+    let Some(parts) = message.get("content").and_then(Value::as_array) else {
+        return wrong("content must be a list.");
+    };
+    let mut said = Said {
+        text: String::new(),
+        sources: 0,
+        files: Vec::new(),
+    };
+    let mut texts = 0u32;
+    for part in parts {
+        let word = |name: &str| part.get(name).and_then(Value::as_str);
+        match (word("text"), word("image")) {
+            (Some(text), None) => {
+                text.clone_into(&mut said.text);
+                texts = texts.saturating_add(1);
+            }
+            (None, Some(image)) => {
+                match sources::read(image) {
+                    Source::Address => {}
+                    Source::Bytes(bytes) => said.files.push(sources::hash(&bytes)),
+                    Source::Wrong => {
+                        let text = "The image url is invalid or the image cannot be decoded.";
+                        return Err(Refused::new(400, "InvalidURL", text));
+                    }
+                }
+                said.sources = said.sources.saturating_add(1);
+            }
+            (Some(_) | None, Some(_) | None) => return wrong("content must be text or image."),
+        }
+    }
+    if texts != 1 || said.text.is_empty() {
+        return wrong("content must have exactly one text, which is not empty.");
+    }
+    Ok(said)
+}
+
+fn refuse(read: Read, refused: &Refused) -> Response<Played> {
+    let script = Script::json(refused.status, None, refused.body(&read));
+    read.play(script, None)
+}
+
+// === impl Refused ===
+
+impl Refused {
+    fn new(status: u16, code: &'static str, message: &str) -> Self {
+        Self {
+            status,
+            code,
+            message: message.to_owned(),
+        }
+    }
+
+    fn invalid(message: &str) -> Self {
+        Self::new(400, "InvalidParameter", message)
+    }
+
+    fn body(&self, read: &Read) -> String {
+        json!({
+            "code": self.code,
+            "message": self.message,
+            "request_id": read.house.uuid("request", read.number),
+        })
+        .to_string()
+    }
+}

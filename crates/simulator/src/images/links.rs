@@ -1,0 +1,101 @@
+//! Files behind links: `GET /_images/NAME`, without a key, until the `Expires` of the link has
+//! passed. A name such as `cat-640x480.png` is a picture of that size for whoever needs a source.
+
+use http::header::{CONTENT_TYPE, HOST, HeaderValue};
+use http::{Method, Response};
+
+use super::gallery::Hung;
+use super::order::sides;
+use super::picture::{Format, Picture};
+use crate::clock;
+use crate::played::Played;
+use crate::script::{Head, Piece, Script, Step};
+use crate::server::Read;
+use crate::text::count;
+
+const FOLDER: &str = "/_images/";
+/// The longest side of a source that a name may ask for.
+const MAX_NAMED_SIDE: u32 = 8_192;
+/// Not a picture, whatever its head says.
+const GARBAGE: &[u8] = b"\x00\xffthese bytes are no picture\xfe\x00";
+
+/// What came of a question for a file.
+enum Found {
+    File(Vec<u8>, &'static str),
+    Refused(u16, &'static str),
+}
+
+pub(super) fn owns(path: &str) -> bool {
+    path.starts_with(FOLDER)
+}
+
+/// The link of a file at the host that was asked.
+pub(super) fn link(read: &Read, name: &str, seconds: u64) -> String {
+    let host = read.parts.headers.get(HOST);
+    let host = host.and_then(|host| host.to_str().ok());
+    let host = host.unwrap_or("localhost");
+    let expires = clock::seconds(read.received_at_micros).saturating_add(seconds);
+    format!("http://{host}{FOLDER}{name}?Expires={expires}&Signature=x")
+}
+
+pub(super) fn serve(read: Read) -> Response<Played> {
+    let found = match read.parts.method {
+        Method::GET | Method::HEAD => find(&read),
+        _ => Found::Refused(405, "MethodNotAllowed"),
+    };
+    let (status, bytes, kind) = match found {
+        Found::File(bytes, kind) => (200, bytes, kind),
+        // As the vendors' stores say it.
+        Found::Refused(status, code) => {
+            let text = format!("<?xml version=\"1.0\"?><Error><Code>{code}</Code></Error>");
+            (status, text.into_bytes(), "application/xml")
+        }
+    };
+    let head = Head {
+        status,
+        is_event_stream: false,
+        content_length: Some(count(bytes.len())),
+        retry_after_secs: None,
+    };
+    let script = Script::new(head, vec![Step::Send(Piece::new(bytes))]);
+    let mut response = read.play(script, None);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+}
+
+fn find(read: &Read) -> Found {
+    let uri = &read.parts.uri;
+    let query = uri.query().unwrap_or_default();
+    let mut fields = query.split('&');
+    let expires = fields.find_map(|field| field.strip_prefix("Expires="));
+    let now = clock::seconds(clock::now_micros());
+    if expires.is_some_and(|expires| expires.parse::<u64>().map_or(true, |ends| now >= ends)) {
+        return Found::Refused(403, "AccessDenied");
+    }
+    let name = uri.path().strip_prefix(FOLDER).unwrap_or_default();
+    let picture = match read.house.gallery.find(name) {
+        Some(Hung::Picture(picture)) => Some(picture),
+        Some(Hung::Garbage) => return Found::File(GARBAGE.to_vec(), Format::Png.kind()),
+        Some(Hung::Nothing) => None,
+        None => named(name),
+    };
+    match picture {
+        Some(picture) => Found::File(picture.bytes(), picture.format.kind()),
+        None => Found::Refused(404, "NoSuchKey"),
+    }
+}
+
+/// `NAME-WIDTHxHEIGHT.png` or `.jpg`.
+fn named(name: &str) -> Option<Picture> {
+    let (stem, ending) = name.rsplit_once('.')?;
+    let format = match ending {
+        "png" => Format::Png,
+        "jpg" | "jpeg" => Format::Jpeg,
+        _ => return None,
+    };
+    let (_, size) = stem.rsplit_once('-')?;
+    let (width, height) = sides(size, 'x')?;
+    let is_sane = width <= MAX_NAMED_SIDE && height <= MAX_NAMED_SIDE;
+    is_sane.then(|| Picture::new((width, height), format, stem))
+}

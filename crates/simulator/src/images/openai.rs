@@ -1,0 +1,147 @@
+//! OpenAI's pictures: `POST /v1/images/generations` (JSON) and `POST /v1/images/edits` (a form, or
+//! JSON with addresses). `gpt-image` models answer in base64 and tell tokens, `dall-e` models hand out
+//! links and tell nothing.
+
+mod body;
+mod models;
+mod request;
+
+use http::{Method, Response};
+use serde_json::{Map, Value, json};
+
+use super::making;
+use super::order::{Delivery, Item, Order, Told, Trouble};
+use crate::clock;
+use crate::headers::last_four;
+use crate::played::{Cut, Played};
+use crate::refusal::Refusal;
+use crate::script::Script;
+use crate::server::Read;
+
+const GENERATIONS: &str = "/v1/images/generations";
+const EDITS: &str = "/v1/images/edits";
+
+pub(super) fn owns(path: &str) -> bool {
+    path == GENERATIONS || path == EDITS
+}
+
+pub(super) async fn serve(read: Read) -> Result<Response<Played>, Cut> {
+    if read.key.is_empty() {
+        return Ok(read.refuse(&Refusal::no_key()));
+    }
+    if !read.house.accepts(&read.key) {
+        let refusal = Refusal::wrong_key(&last_four(&read.key));
+        return Ok(read.refuse(&refusal));
+    }
+    if read.parts.method != Method::POST {
+        let method = read.parts.method.as_str();
+        let refusal = Refusal::wrong_method(method, read.parts.uri.path());
+        return Ok(read.refuse(&refusal));
+    }
+    let is_edit = read.parts.uri.path() == EDITS;
+    let sent = match body::read(&read, is_edit) {
+        Ok(sent) => sent,
+        Err(refusal) => return Ok(read.refuse(&refusal)),
+    };
+    let prompt = sent.fields.get("prompt").and_then(Value::as_str);
+    super::note(&read, &sent.fields, prompt);
+    match request::order(&sent, is_edit) {
+        Ok(order) => making::make(read, order).await,
+        Err(refusal) => Ok(read.refuse(&refusal)),
+    }
+}
+
+pub(super) fn trouble(model: &str, trouble: &Trouble) -> Script {
+    let refusal = match trouble {
+        Trouble::Limited { retry_after_secs } => Refusal::rate_limited(model, *retry_after_secs),
+        Trouble::Status(status) => Refusal::with_status(*status, model),
+        Trouble::Blocked | Trouble::AllFailed => return blocked(model, trouble),
+        Trouble::Inside200 | Trouble::BaseResp(_) => {
+            return Script::json(200, None, Refusal::after_ok().body());
+        }
+    };
+    Script::refusal(&refusal)
+}
+
+/// The words of the newer models stand in public reports, those of the older too.
+fn blocked(model: &str, trouble: &Trouble) -> Script {
+    let (message, kind, code) = if models::is_dalle(model) {
+        let message = "Your request was rejected as a result of our safety system. Your prompt may \
+                       contain text that is not allowed by our safety system.";
+        (message, "invalid_request_error", "content_policy_violation")
+    } else {
+        let message = "Your request was rejected by the safety system. If you believe this is an \
+                       error, contact us at help.openai.com. safety_violations=[violence].";
+        (message, "image_generation_user_error", "moderation_blocked")
+    };
+    let mut error = json!({ "message": message, "type": kind, "param": null, "code": code });
+    if !models::is_dalle(model) {
+        let stage = if *trouble == Trouble::Blocked {
+            "input"
+        } else {
+            "output"
+        };
+        let details = json!({ "moderation_stage": stage, "categories": ["violence"] });
+        put(&mut error, "moderation_details", details);
+    }
+    Script::json(400, None, json!({ "error": error }).to_string())
+}
+
+/// What fails is left out of `data`.
+pub(super) fn answer(read: &Read, order: &Order, items: &[Item], told: Told) -> String {
+    let is_link = matches!(order.delivery, Delivery::Link { .. });
+    let name = if is_link { "url" } else { "b64_json" };
+    let data: Vec<Value> = items
+        .iter()
+        .filter_map(|item| match item {
+            Item::Failed => None,
+            Item::Made(content) => {
+                let mut entry = Map::new();
+                entry.insert(name.to_owned(), json!(content));
+                if models::rewrites(&order.model) {
+                    let revised = format!("{} (revised)", order.prompt);
+                    entry.insert("revised_prompt".to_owned(), json!(revised));
+                }
+                Some(Value::Object(entry))
+            }
+        })
+        .collect();
+    let created = clock::seconds(read.received_at_micros);
+    let mut answer = json!({ "created": created, "data": data });
+    if models::is_dalle(&order.model) {
+        return answer.to_string();
+    }
+    let background = if order.is_transparent {
+        "transparent"
+    } else {
+        "opaque"
+    };
+    put(&mut answer, "background", json!(background));
+    put(&mut answer, "output_format", json!(order.format.ending()));
+    put(&mut answer, "quality", json!(order.quality));
+    put(&mut answer, "size", json!(order.size_text()));
+    if told.factor.is_some() {
+        put(&mut answer, "usage", usage(order, told));
+    }
+    answer.to_string()
+}
+
+fn usage(order: &Order, told: Told) -> Value {
+    let text = told.times(order.tokens.text_in);
+    let images = told.times(order.tokens.images_in);
+    let out = told.times(order.tokens.out.saturating_mul(told.made));
+    let sent = text.saturating_add(images);
+    json!({
+        "input_tokens": sent,
+        "input_tokens_details": { "text_tokens": text, "image_tokens": images },
+        "output_tokens": out,
+        "output_tokens_details": { "text_tokens": 0, "image_tokens": out },
+        "total_tokens": sent.saturating_add(out),
+    })
+}
+
+fn put(object: &mut Value, name: &str, value: Value) {
+    if let Some(fields) = object.as_object_mut() {
+        fields.insert(name.to_owned(), value);
+    }
+}

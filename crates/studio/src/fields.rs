@@ -1,0 +1,170 @@
+//! The fields of a request, from JSON or from a form, and how they are read one by one.
+//!
+//! Null and empty text count as absent. Words that only we read (`n`, `stream`, …) are seen and stay among
+//! the others until the plan has noted them: what is planned no longer holds them.
+
+use serde_json::{Map, Number, Value};
+use trunkline_catalog::Refusal;
+
+/// The fields of a request. Of a form, all that are no file are texts: numbers are read from texts too.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Fields {
+    /// By name, in their order.
+    pub values: Map<String, Value>,
+    /// Whether they came in a form.
+    pub is_form: bool,
+}
+
+/// A request while it is read.
+#[derive(Debug)]
+pub(crate) struct Reading<'a> {
+    fields: &'a Fields,
+    taken: Vec<&'static str>,
+}
+
+// === impl Reading ===
+
+impl<'a> Reading<'a> {
+    pub(crate) const fn of(fields: &'a Fields) -> Self {
+        Self {
+            fields,
+            taken: Vec::new(),
+        }
+    }
+
+    /// A field that stays among the others.
+    pub(crate) fn see(&self, name: &str) -> Option<&'a Value> {
+        self.fields.values.get(name).filter(|value| is_there(value))
+    }
+
+    /// A field that is no longer among the others.
+    pub(crate) fn take(&mut self, name: &'static str) -> Option<&'a Value> {
+        self.taken.push(name);
+        self.see(name)
+    }
+
+    /// A text that must be there.
+    pub(crate) fn required(&mut self, name: &'static str) -> Result<String, Refusal> {
+        self.take_text(name)?.ok_or_else(|| Refusal::missing(name))
+    }
+
+    pub(crate) fn take_text(&mut self, name: &'static str) -> Result<Option<String>, Refusal> {
+        let value = self.take(name);
+        Ok(text(name, value)?.map(str::to_owned))
+    }
+
+    pub(crate) fn see_text(&self, name: &str) -> Result<Option<&'a str>, Refusal> {
+        text(name, self.see(name))
+    }
+
+    /// A number that is not negative and has no fraction.
+    pub(crate) fn see_whole(&self, name: &str) -> Result<Option<u64>, Refusal> {
+        let Some(value) = self.see(name) else {
+            return Ok(None);
+        };
+        let whole = match value {
+            Value::Number(number) => number.as_u64(),
+            Value::String(text) if self.fields.is_form => text.trim().parse().ok(),
+            Value::Null
+            | Value::Bool(_)
+            | Value::String(_)
+            | Value::Array(_)
+            | Value::Object(_) => None,
+        };
+        let refusal = || Refusal::invalid(name, format!("`{name}` must be a whole number"));
+        whole.map(Some).ok_or_else(refusal)
+    }
+
+    pub(crate) fn take_number(&mut self, name: &'static str) -> Result<Option<Number>, Refusal> {
+        let value = self.take(name);
+        number(name, value, self.fields.is_form)
+    }
+
+    pub(crate) fn see_number(&self, name: &str) -> Result<Option<Number>, Refusal> {
+        number(name, self.see(name), self.fields.is_form)
+    }
+
+    pub(crate) fn see_flag(&self, name: &str) -> Result<Option<bool>, Refusal> {
+        let Some(value) = self.see(name) else {
+            return Ok(None);
+        };
+        let flag = match value {
+            Value::Bool(flag) => Some(*flag),
+            Value::String(text) if self.fields.is_form => text.trim().parse().ok(),
+            Value::Null
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Array(_)
+            | Value::Object(_) => None,
+        };
+        let refusal = || Refusal::invalid(name, format!("`{name}` must be true or false"));
+        flag.map(Some).ok_or_else(refusal)
+    }
+
+    /// Everything that was not taken. In a form everything is a text: what is clearly a whole number or a
+    /// flag becomes one, since most vendors take JSON, and is the same text where it goes on in a form.
+    pub(crate) fn rest(self) -> Map<String, Value> {
+        let left = self.fields.values.iter();
+        let left =
+            left.filter(|(name, value)| is_there(value) && !self.taken.contains(&name.as_str()));
+        left.map(|(name, value)| {
+            let value = if self.fields.is_form {
+                typed(name, value)
+            } else {
+                value.clone()
+            };
+            (name.clone(), value)
+        })
+        .collect()
+    }
+}
+
+/// Names are texts, whatever they look like.
+const ALWAYS_TEXT: [&str; 2] = ["user", "style"];
+
+fn typed(name: &str, value: &Value) -> Value {
+    let Some(text) = value.as_str().filter(|_| !ALWAYS_TEXT.contains(&name)) else {
+        return value.clone();
+    };
+    let whole = text.parse::<i64>().ok();
+    match (text, whole) {
+        ("true", _) => Value::Bool(true),
+        ("false", _) => Value::Bool(false),
+        (text, Some(whole)) if whole.to_string() == text => Value::from(whole),
+        (_, _) => value.clone(),
+    }
+}
+
+fn is_there(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::String(text) => !text.is_empty(),
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => true,
+    }
+}
+
+fn text<'a>(name: &str, value: Option<&'a Value>) -> Result<Option<&'a str>, Refusal> {
+    match value {
+        None => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_),
+        ) => Err(Refusal::invalid(name, format!("`{name}` must be one text"))),
+    }
+}
+
+fn number(name: &str, value: Option<&Value>, is_form: bool) -> Result<Option<Number>, Refusal> {
+    let Some(value) = value else {
+        return Ok(None);
+    };
+    let found = match value {
+        Value::Number(number) => Some(number.clone()),
+        // What is no number of JSON, such as `NaN`, is none here either.
+        Value::String(text) if is_form => serde_json::from_str(text.trim()).ok(),
+        Value::Null | Value::Bool(_) | Value::String(_) | Value::Array(_) | Value::Object(_) => {
+            None
+        }
+    };
+    let refusal = || Refusal::invalid(name, format!("`{name}` must be a number"));
+    found.map(Some).ok_or_else(refusal)
+}

@@ -1,0 +1,211 @@
+//! A request for images by the model's record.
+
+use serde_json::{Map, Value};
+use trunkline_catalog::{Attributes, Entry, Fate, Note, PriceList, Refusal, Report, Scalar};
+
+use crate::policy;
+
+use super::{Ask, Door, Plan};
+
+/// The fields of the format.
+const KNOWN: [&str; 18] = [
+    "model",
+    "prompt",
+    "n",
+    "size",
+    "quality",
+    "response_format",
+    "image",
+    "images",
+    "mask",
+    "background",
+    "input_fidelity",
+    "moderation",
+    "output_compression",
+    "output_format",
+    "partial_images",
+    "stream",
+    "style",
+    "user",
+];
+/// Those that are ours alone.
+const OURS: [&str; 4] = ["n", "response_format", "stream", "partial_images"];
+/// Pictures that a caller brings; only edits have a use for them.
+const BROUGHT: [&str; 4] = ["image", "image[]", "images", "mask"];
+/// Leaves the choice to the vendor, and with it the price.
+const AUTO: &str = "auto";
+
+/// Checks a request by the model's record and writes in what moves its price.
+pub fn plan(mut ask: Ask, entry: &Entry, prices: &PriceList) -> Result<Plan, Refusal> {
+    let mut report = Report::default();
+    report.say(Note::read("model"));
+    report.say(Note::read("prompt"));
+    check_count(&ask, entry)?;
+    brought(&mut ask, &mut report);
+    for name in OURS {
+        policy::ours(&mut report, entry, &mut ask.extras, name)?;
+    }
+    policy::own(&mut report, entry, "size", &mut ask.size)?;
+    policy::own(&mut report, entry, "quality", &mut ask.quality)?;
+    policy::own(&mut report, entry, "mask", &mut ask.mask)?;
+    policy::extras(&mut report, entry, &mut ask.extras, &KNOWN)?;
+    let specs = &entry.specs;
+    ask.size = Choice {
+        name: "size",
+        listed: specs.resolutions.as_deref(),
+        usual: specs.default_size.as_deref(),
+        spellings: spellings_of_size,
+    }
+    .settle(ask.size, prices, &mut report)?;
+    ask.quality = Choice {
+        name: "quality",
+        listed: specs.qualities.as_deref(),
+        usual: specs.default_quality.as_deref(),
+        spellings: |word| vec![word.to_owned()],
+    }
+    .settle(ask.quality, prices, &mut report)?;
+    say_form(&mut ask, entry);
+    let attributes = attributes(&ask, prices);
+    Ok(Plan {
+        ask,
+        report,
+        attributes,
+    })
+}
+
+fn check_count(ask: &Ask, entry: &Entry) -> Result<(), Refusal> {
+    match entry.specs.max_images {
+        Some(most) if ask.count > most => {
+            let text = format!("this model makes at most {most} images in one call");
+            Err(Refusal::invalid("n", text))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Pictures are edited at their own door: elsewhere they would change what is made, or not, by vendor.
+fn brought(ask: &mut Ask, report: &mut Report) {
+    match ask.door {
+        Door::Edits => report.say(Note::read("image")),
+        Door::Generations => {
+            for name in BROUGHT {
+                if ask.extras.remove(name).is_some() {
+                    let why = "pictures are read at /v1/images/edits alone";
+                    let code = format!("{}_ignored", name.trim_end_matches("[]"));
+                    let note = Note::told(name, Fate::Ignored, code, why);
+                    report.say(note.with_fix("use /v1/images/edits"));
+                }
+            }
+        }
+    }
+}
+
+/// What is answered does not depend on what the vendor gives, an address or bytes: both are turned into
+/// what was asked for. So `response_format` is not sent, which newer models of its inventor would refuse,
+/// unless the record names it as a field that the model reads.
+fn say_form(ask: &mut Ask, entry: &Entry) {
+    if policy::is_named(entry, "response_format") {
+        let word = if ask.wants_base64 { "b64_json" } else { "url" };
+        let name = "response_format".to_owned();
+        ask.extras.insert(name, Value::from(word));
+    }
+}
+
+/// A word that a record may list and a price may depend on.
+struct Choice<'a> {
+    name: &'static str,
+    listed: Option<&'a [String]>,
+    usual: Option<&'a str>,
+    /// Ways to write the same word.
+    spellings: fn(&str) -> Vec<String>,
+}
+
+impl Choice<'_> {
+    fn settle(
+        &self,
+        asked: Option<String>,
+        prices: &PriceList,
+        report: &mut Report,
+    ) -> Result<Option<String>, Refusal> {
+        let is_priced = prices.request_paths().any(|path| path == self.name);
+        match (asked, self.usual().filter(|_| is_priced)) {
+            (None, Some(usual)) => {
+                let why = "its price depends on it, so the one that is meant is written out";
+                let code = format!("{}_defaulted", self.name);
+                let note = Note::told(self.name, Fate::Defaulted, code, why);
+                report.say(note.with_value(usual));
+                Ok(Some(usual.to_owned()))
+            }
+            (None, None) => Ok(None),
+            (Some(word), Some(usual)) if word == AUTO => {
+                let why = "the vendor would choose, and with it the price";
+                let code = format!("{}_fixed", self.name);
+                let note = Note::told(self.name, Fate::Rewritten, code, why).with_value(usual);
+                report.say(note.with_fix(format!("say `{}` outright", self.name)));
+                Ok(Some(usual.to_owned()))
+            }
+            (Some(word), None) if word == AUTO => Ok(Some(word)),
+            (Some(word), _) => self.spelled(&word, prices).map(Some),
+        }
+    }
+
+    fn usual(&self) -> Option<&str> {
+        let first = self.listed.and_then(<[String]>::first);
+        self.usual.or(first.map(String::as_str))
+    }
+
+    /// The word as the record writes it, or else as the prices do.
+    fn spelled(&self, word: &str, prices: &PriceList) -> Result<String, Refusal> {
+        let ways = (self.spellings)(word);
+        if let Some(listed) = self.listed {
+            let found = listed.iter().find(|known| ways.contains(known));
+            return found.cloned().ok_or_else(|| {
+                let (name, all) = (self.name, policy::listed(listed));
+                let text = format!("`{name}` of this model must be one of {all}");
+                Refusal::invalid(name, text)
+            });
+        }
+        let is_sold = |way: &&String| prices.sells(self.name, &Scalar::Text((*way).clone()));
+        let sold = ways.iter().find(is_sold);
+        Ok(sold.cloned().unwrap_or_else(|| word.to_owned()))
+    }
+}
+
+/// `1024x1024` and `1024*1024` are the same size.
+fn spellings_of_size(size: &str) -> Vec<String> {
+    vec![
+        size.to_owned(),
+        size.replace('*', "x"),
+        size.replace('x', "*"),
+    ]
+}
+
+/// What the price depends on, as it is sent.
+fn attributes(ask: &Ask, prices: &PriceList) -> Attributes {
+    let mut attributes = Attributes::none();
+    for path in prices.request_paths() {
+        if let Some(value) = at(&ask.extras, path) {
+            attributes = attributes.with(path, value);
+        }
+    }
+    for (name, word) in [("size", &ask.size), ("quality", &ask.quality)] {
+        if let Some(word) = word {
+            attributes = attributes.with(name, word.as_str());
+        }
+    }
+    attributes
+}
+
+fn at(extras: &Map<String, Value>, path: &str) -> Option<Scalar> {
+    let mut names = path.split('.');
+    let mut value = extras.get(names.next()?)?;
+    for name in names {
+        value = value.get(name)?;
+    }
+    match value {
+        Value::Bool(flag) => Some(Scalar::Bool(*flag)),
+        Value::Number(number) => number.as_i64().map(Scalar::Integer),
+        Value::String(text) => Some(Scalar::Text(text.clone())),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}

@@ -1,0 +1,142 @@
+//! What a model's record says of the fields of a request. No model is named here.
+
+use serde_json::{Map, Value};
+use trunkline_catalog::{
+    Entry, Fate, Note, ParameterPolicy, Refusal, Report, UNKNOWN_FIELD, nearest,
+};
+
+/// A field's name is shown up to here.
+const SHOWN_NAME: usize = 64;
+/// Words of a list in a message.
+const SHOWN_WORDS: usize = 40;
+
+/// A field that has a place of its own: it is read, or the record has it dropped or refused.
+pub(crate) fn own<T>(
+    report: &mut Report,
+    entry: &Entry,
+    name: &'static str,
+    value: &mut Option<T>,
+) -> Result<(), Refusal> {
+    if value.is_none() {
+        return Ok(());
+    }
+    match entry.parameters.get(name) {
+        Some(ParameterPolicy::Drop) => {
+            report.say(dropped(name));
+            *value = None;
+        }
+        Some(ParameterPolicy::Refuse) => return Err(refused(name)),
+        Some(ParameterPolicy::Pass) | None => report.say(Note::read(name)),
+    }
+    Ok(())
+}
+
+/// A field that we read ourselves and that goes no further: a record can only refuse it.
+pub(crate) fn ours(
+    report: &mut Report,
+    entry: &Entry,
+    extras: &mut Map<String, Value>,
+    name: &'static str,
+) -> Result<(), Refusal> {
+    if extras.remove(name).is_none() {
+        return Ok(());
+    }
+    if entry.parameters.get(name) == Some(&ParameterPolicy::Refuse) {
+        return Err(refused(name));
+    }
+    report.say(Note::read(name));
+    Ok(())
+}
+
+/// Everything else: what the format or the record knows is read, the rest goes on and is noted.
+pub(crate) fn extras(
+    report: &mut Report,
+    entry: &Entry,
+    extras: &mut Map<String, Value>,
+    known: &[&str],
+) -> Result<(), Refusal> {
+    let names: Vec<String> = extras.keys().cloned().collect();
+    for name in names {
+        match entry.parameters.get(&name) {
+            Some(ParameterPolicy::Pass) => report.say(Note::read(shown(&name))),
+            Some(ParameterPolicy::Drop) => {
+                report.say(dropped(&name));
+                extras.remove(&name);
+            }
+            Some(ParameterPolicy::Refuse) => return Err(refused(&name)),
+            None if known.contains(&name.as_str()) || is_named(entry, &name) => {
+                report.say(Note::read(name));
+            }
+            None => report.say(unknown(&name, known)),
+        }
+    }
+    Ok(())
+}
+
+/// Whether the record says that the model reads a field.
+pub(crate) fn is_named(entry: &Entry, name: &str) -> bool {
+    let listed = entry.specs.request_fields.as_deref().unwrap_or_default();
+    listed.iter().any(|field| field == name)
+        || entry.parameters.get(name) == Some(&ParameterPolicy::Pass)
+}
+
+/// What goes on to a vendor, but for the words that it does not have: those are noted.
+pub(crate) fn carried(
+    extras: &Map<String, Value>,
+    foreign: &[&str],
+    notes: &mut Vec<Note>,
+) -> Map<String, Value> {
+    let mut carried = Map::new();
+    for (name, value) in extras {
+        if foreign.contains(&name.as_str()) {
+            notes.push(not_sent(name));
+        } else {
+            carried.insert(name.clone(), value.clone());
+        }
+    }
+    carried
+}
+
+/// A field for which a vendor has no word.
+pub(crate) fn not_sent(name: &str) -> Note {
+    let why = "the vendor that makes this has no such setting, so it is not sent";
+    Note::told(name, Fate::Ignored, "field_not_sent", why).with_fix(format!("leave `{name}` out"))
+}
+
+/// Some words of a list, for a message.
+pub(crate) fn listed(words: &[String]) -> String {
+    let first: Vec<&str> = words.iter().take(SHOWN_WORDS).map(String::as_str).collect();
+    let more = if words.len() > first.len() {
+        ", …"
+    } else {
+        ""
+    };
+    format!("{}{more}", first.join(", "))
+}
+
+/// A text of the caller's, for a message.
+pub(crate) fn shown(text: &str) -> String {
+    text.chars().take(SHOWN_NAME).collect()
+}
+
+fn dropped(name: &str) -> Note {
+    let why = "this model does not read it, so it is not sent";
+    Note::told(shown(name), Fate::Ignored, "parameter_dropped", why)
+        .with_fix(format!("leave `{}` out", shown(name)))
+}
+
+fn refused(name: &str) -> Refusal {
+    let name = shown(name);
+    let text = format!("this model does not take `{name}`; leave it out");
+    Refusal::new("parameter_refused", name, text)
+}
+
+fn unknown(name: &str, known: &[&str]) -> Note {
+    let why = "the format has no such field; it is passed on as it is, and no upstream promises to \
+               read it";
+    let note = Note::told(shown(name), Fate::Read, UNKNOWN_FIELD, why);
+    match nearest(name, known.iter().copied()) {
+        Some(meant) => note.with_fix(format!("did you mean `{meant}`?")),
+        None => note.with_fix("leave it out if it is not meant for the model's vendor"),
+    }
+}

@@ -1,0 +1,123 @@
+//! A request for a transcript by the model's record. What an upload is was measured; its name and the type
+//! that the form gives it count for nothing.
+
+use trunkline_audio::{Codec, Container, Heard};
+use trunkline_catalog::{Entry, Fate, Note, Refusal, Report};
+
+use super::{Ask, Door, Plan};
+use crate::policy;
+
+/// The fields of the format.
+const KNOWN: [&str; 12] = [
+    "model",
+    "file",
+    "language",
+    "prompt",
+    "response_format",
+    "stream",
+    "temperature",
+    "timestamp_granularities",
+    "timestamp_granularities[]",
+    "include",
+    "include[]",
+    "chunking_strategy",
+];
+
+/// Checks a request by the model's record: length, size and form of the recording, and its fields.
+pub fn plan(mut ask: Ask, entry: &Entry) -> Result<Plan, Refusal> {
+    let mut report = Report::default();
+    report.say(Note::read("model"));
+    check_bytes(&ask, entry)?;
+    check_form(&ask.upload.heard, entry)?;
+    check_samples(&ask.upload.heard, entry)?;
+    check_length(&ask, entry)?;
+    report.say(Note::read("file"));
+    policy::own(&mut report, entry, "prompt", &mut ask.prompt)?;
+    policy::own(&mut report, entry, "language", &mut ask.language)?;
+    for name in ["response_format", "stream"] {
+        policy::ours(&mut report, entry, &mut ask.extras, name)?;
+    }
+    policy::extras(&mut report, entry, &mut ask.extras, &KNOWN)?;
+    if ask.door == Door::Translations && ask.language.take().is_some() {
+        let why = "a translation is English, and what is spoken is found out";
+        let note = Note::told("language", Fate::Ignored, "language_ignored", why);
+        report.say(note.with_fix("leave `language` out"));
+    }
+    Ok(Plan { ask, report })
+}
+
+fn check_bytes(ask: &Ask, entry: &Entry) -> Result<(), Refusal> {
+    match entry.specs.max_upload_bytes {
+        Some(most) if ask.upload.bytes > most => {
+            let has = ask.upload.bytes;
+            let text = format!("this model takes files of at most {most} bytes; this has {has}");
+            let refusal = Refusal::invalid("file", text);
+            Err(refusal.with_fix("send it compressed or in pieces"))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+fn check_length(ask: &Ask, entry: &Entry) -> Result<(), Refusal> {
+    match entry.specs.max_upload_seconds {
+        Some(most) if ask.seconds() > most => {
+            let has = ask.seconds();
+            let text =
+                format!("this model takes recordings of at most {most} seconds; this has {has}");
+            Err(Refusal::invalid("file", text).with_fix("send it in pieces"))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+fn check_form(heard: &Heard, entry: &Entry) -> Result<(), Refusal> {
+    let Some(accepted) = &entry.accepted_upload_formats else {
+        return Ok(());
+    };
+    let words = words_of(heard.container);
+    let fits = |word: &String| words.iter().any(|known| word.eq_ignore_ascii_case(known));
+    if accepted.iter().any(fits) {
+        return Ok(());
+    }
+    let is = words.first().copied().unwrap_or_default();
+    let all = policy::listed(accepted);
+    let text = format!("the file is {is}, whatever its name says; this model takes {all}");
+    Err(Refusal::invalid("file", text))
+}
+
+fn check_samples(heard: &Heard, entry: &Entry) -> Result<(), Refusal> {
+    let Some(wanted) = entry.specs.upload_pcm_bits else {
+        return Ok(());
+    };
+    let fits = match (heard.container, heard.codec) {
+        (Container::Wav, Codec::Pcm { bits, is_float }) => !is_float && u64::from(bits) == wanted,
+        (Container::Wav, _) => false,
+        (
+            Container::Mp3
+            | Container::Flac
+            | Container::Ogg
+            | Container::Mp4
+            | Container::WebM
+            | Container::Adts,
+            _,
+        ) => true,
+    };
+    if fits {
+        return Ok(());
+    }
+    let text = format!("a wav file for this model must be PCM of {wanted} bits");
+    Err(Refusal::invalid("file", text))
+}
+
+/// The words by which records call a container, its usual ending first.
+pub(super) const fn words_of(container: Container) -> &'static [&'static str] {
+    match container {
+        Container::Wav => &["wav"],
+        Container::Mp3 => &["mp3", "mpeg", "mpga"],
+        Container::Flac => &["flac"],
+        Container::Ogg => &["ogg", "opus", "oga"],
+        Container::Mp4 => &["m4a", "mp4", "mov"],
+        Container::WebM => &["webm"],
+        Container::Adts => &["aac"],
+    }
+}
