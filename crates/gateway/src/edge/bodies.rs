@@ -133,7 +133,10 @@ async fn listened(
         let text = "send the recording as `multipart/form-data`, in a part named `file`";
         return Err(Fault::new(Kind::UnsupportedMedia, text));
     };
-    gateway.check_upload(request.body().size_hint().lower())?;
+    if let Err(fault) = gateway.check_upload(request.body().size_hint().lower()) {
+        body::let_out(request.into_body()).await;
+        return Err(fault);
+    }
     // Of an upload nothing is in memory but a few pieces.
     let room = gateway.place(caller.account.id, 0)?;
     let (head, incoming) = request.into_parts();

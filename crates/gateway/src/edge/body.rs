@@ -1,5 +1,7 @@
 //! Reading a request's body: all of it, within its size and its time.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, Request};
@@ -8,6 +10,10 @@ use hyper::body::{Body as _, Incoming};
 
 use crate::fault::{Fault, Kind};
 use crate::settings::Settings;
+
+/// Bytes of a refused upload that are still read, and for how long.
+const REST_BYTES: usize = 64_000_000;
+const REST_WAIT: Duration = Duration::from_secs(5);
 
 /// Whether the head of a JSON request promises a body that we read, and how large it can become.
 pub(super) fn check(request: &Request<Incoming>, settings: &Settings) -> Result<usize, Fault> {
@@ -48,6 +54,23 @@ pub(super) async fn read(body: Incoming, settings: &Settings) -> Result<Bytes, F
         )),
         Ok(Ok(body)) => Ok(body.to_bytes()),
     }
+}
+
+/// Reads on for a while what is refused: who is still sending hears no answer from a connection that is
+/// closed under it.
+pub(super) async fn let_out(mut body: Incoming) {
+    let rest = async {
+        let mut left = REST_BYTES;
+        while left > 0 {
+            let Some(Ok(frame)) = body.frame().await else {
+                return;
+            };
+            left = left.saturating_sub(frame.data_ref().map_or(0, Bytes::len));
+        }
+    };
+    // Whoever sends more than that is cut off.
+    let _in_time: Result<(), tokio::time::error::Elapsed> =
+        tokio::time::timeout(REST_WAIT, rest).await;
 }
 
 fn too_large(most: usize) -> Fault {

@@ -151,8 +151,10 @@ impl Gateway {
                 let kept = Receiving::begin(&settings.upload_folder, disk, most).await;
                 let mut receiving = kept.map_err(|error| not_kept(error, most.0))?;
                 while let Some(piece) = part.chunk().await.map_err(|error| broken(&error))? {
-                    let taken = receiving.take(&piece).await;
-                    taken.map_err(|error| not_kept(error, most.0))?;
+                    if let Err(error) = receiving.take(&piece).await {
+                        let_out(&mut part).await;
+                        return Err(not_kept(error, most.0));
+                    }
                 }
                 let kept = receiving.finish().await;
                 file = Some((kept.map_err(|error| not_kept(error, most.0))?, about));
@@ -185,6 +187,18 @@ impl Gateway {
             return Err(not_kept(NotKept::TooLarge, most));
         }
         Ok(())
+    }
+}
+
+/// Reads on what is refused, as far as an honest form goes: who is still sending hears no answer from a
+/// connection that is closed under it.
+async fn let_out(part: &mut multer::Field<'_>) {
+    let mut left = AROUND;
+    while left > 0 {
+        let Ok(Some(piece)) = part.chunk().await else {
+            return;
+        };
+        left = left.saturating_sub(u64::try_from(piece.len()).unwrap_or(u64::MAX));
     }
 }
 
