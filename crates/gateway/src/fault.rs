@@ -420,7 +420,6 @@ mod tests {
             Kind::NoWebSocket,
             Kind::Invalid("previous_response_not_found"),
             Kind::Rule("translation_refused".to_owned()),
-            Kind::Rule("audio_unreadable".to_owned()),
             Kind::EndpointNotSupported,
             Kind::Invalid("invalid_request"),
             Kind::Invalid("reference_not_supported"),
@@ -448,8 +447,16 @@ mod tests {
             "unpriceable",
             "InvalidParameter.TaskTypeConstraint",
         ];
-        let of_videos = of_videos.map(|code| Kind::Rule(code.to_owned()));
-        for kind in kinds.into_iter().chain(of_videos) {
+        let made = [
+            "audio_unreadable",
+            "format_unsupported",
+            "size_unsupported",
+            "timestamps_unsupported",
+            "translation_unsupported",
+        ];
+        let rules = of_videos.into_iter().chain(made);
+        let rules = rules.map(|code| Kind::Rule(code.to_owned()));
+        for kind in kinds.into_iter().chain(rules) {
             let row = format!(
                 "<a id=\"{code}\"></a>`{code}` | {} |",
                 kind.status().as_u16(),
