@@ -19,6 +19,7 @@ mod calling;
 mod choose;
 mod continuing;
 mod counting;
+mod delivering;
 mod desk;
 mod doors;
 mod edge;

@@ -5,7 +5,6 @@
 mod bounds;
 mod calling;
 mod counter;
-mod delivering;
 mod folder;
 mod pages;
 mod quoting;

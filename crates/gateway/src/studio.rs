@@ -6,6 +6,7 @@
 
 mod errands;
 mod form;
+mod handing;
 mod hosting;
 mod images;
 mod priced;

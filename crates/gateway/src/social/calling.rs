@@ -5,9 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
-use http::{HeaderMap, HeaderValue, Response};
-use tokio::sync::{mpsc, oneshot};
+use http::{HeaderMap, StatusCode};
+use tokio::sync::oneshot;
 use trunkline_ledger::{
     CapacityTake, Detail, LedgerError, Outcome, Owner, Reserve, ReserveAnswer, Wallets, desk,
 };
@@ -15,7 +14,6 @@ use trunkline_social::{Found, envelope};
 use trunkline_terms::{Bucket, Money, Usage};
 
 use super::WORD;
-use super::delivering::Out;
 use super::source::{Answered as Sourced, busy};
 use super::wanted::{Wanted, never_topped_up};
 use crate::admitted::{Admitted, too_little};
@@ -25,7 +23,7 @@ use crate::calling::{Head, nothing, tell};
 use crate::fault::{Fault, Kind};
 use crate::gateway::Gateway;
 use crate::headers::{MAX_COST_HEADER, max_cost};
-use crate::reply::{Answered, Handed, HandedBody, Reply, set_cost, set_warnings};
+use crate::reply::{Answered, bytes_of, set_cost, set_warnings};
 use crate::story::Story;
 
 /// The name of the beta's daily number.
@@ -71,17 +69,15 @@ impl Gateway {
             Err(fault) => return tell(head, Err(fault)),
         };
         let body = Bytes::from(envelope(&wanted.asked.cell, &bought.found));
-        let (pieces, coming) = mpsc::channel(1);
-        let mut answer = whole_answer(coming, body.len());
+        let mut answer = bytes_of(StatusCode::OK, Bytes::new(), "application/json");
         set_cost(answer.headers_mut(), bought.charged);
         set_warnings(answer.headers_mut(), &wanted.warnings);
-        let out = Out {
-            pieces,
-            watch: story.watch.clone(),
-            patience: self.inner.settings.reader_wait,
-        };
-        let handed = head.send(Ok(answer)).is_ok() && out.hand(body).await;
-        self.close(wanted, story, bought.charged, handed).await;
+        let to = (story, wanted.caller.account.id);
+        if self.deliver((head, answer), to, body).await {
+            story.ended(Outcome::Complete, Some(bought.charged), (0, 0));
+        } else {
+            story.ended(Outcome::ClientGone, None, (0, 0));
+        }
     }
 
     /// Tells how a paid page ended, and gives its charge back if nobody took it.
@@ -209,15 +205,6 @@ impl Gateway {
         fault.retry_after = Some(left.max(Duration::from_secs(1)).as_secs());
         fault
     }
-}
-
-fn whole_answer(coming: mpsc::Receiver<Handed>, length: usize) -> Answered {
-    let body = HandedBody::whole(coming, u64::try_from(length).unwrap_or(u64::MAX));
-    let mut answer = Response::new(Reply::Handed(body));
-    let headers = answer.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
-    answer
 }
 
 fn sold(wanted: &Wanted, story: &Story, sourced: &Sourced) -> Detail {

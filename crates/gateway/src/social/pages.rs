@@ -15,10 +15,10 @@ use trunkline_terms::Money;
 
 use super::bounds::Bounds;
 use super::calling::Bought;
-use super::delivering::Out;
 use super::wanted::Wanted;
 use crate::caller::Caller;
 use crate::calling::Head;
+use crate::delivering::Out;
 use crate::fault::{Fault, Kind};
 use crate::gateway::Gateway;
 use crate::reply::{Answered, Handed, HandedBody, Reply, set_warnings};

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderMap, StatusCode};
+use http::HeaderMap;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use trunkline_ledger::Outcome;
@@ -14,6 +14,7 @@ use trunkline_terms::{Bucket, EndpointType, RequestId, Usage};
 
 use super::IMAGES;
 use super::errands::Waits;
+use super::handing::Whole;
 use super::priced::{Planned, Priced, check_door};
 use super::round::Round;
 use crate::asking::NoAnswer;
@@ -22,7 +23,7 @@ use crate::calling::{Head, left, nothing, tell};
 use crate::fault::{Fault, Kind, refused};
 use crate::gateway::Gateway;
 use crate::places::Place;
-use crate::reply::{self, Answered, set_cost, set_ending, set_warnings};
+use crate::reply::Answered;
 use crate::roster::Live;
 use crate::story::Story;
 use crate::vendors::Heard;
@@ -131,31 +132,23 @@ impl Gateway {
                 return tell(head, Err(fault));
             }
         };
-        let measured = made.with(Bucket::PlainInput, PROMPT_TOKENS);
-        let detail = priced.detail((&live, story), &sum, measured, Outcome::Complete);
-        let settled = admitted.settle(sum.amount, detail).await;
-        let outcome = settled
-            .as_ref()
-            .map_or(Outcome::DatabaseAway, |_| Outcome::Complete);
-        story.ended(outcome, settled.as_ref().ok().copied(), (PROMPT_TOKENS, 0));
-        tell(
-            head,
-            settled.map(|charged| {
-                let body = json!({
-                    "created": self.inner.now().seconds(),
-                    "data": entries,
-                    "metadata": {
-                        "success_count": count.to_string(),
-                        "failed_count": failed.to_string(),
-                    },
-                });
-                let mut answer = reply::json(StatusCode::OK, &body);
-                set_cost(answer.headers_mut(), charged);
-                set_warnings(answer.headers_mut(), &priced.warnings());
-                set_ending(answer.headers_mut(), priced.sale.model.entry());
-                answer
-            }),
-        );
+        let body = json!({
+            "created": self.inner.now().seconds(),
+            "data": entries,
+            "metadata": {
+                "success_count": count.to_string(),
+                "failed_count": failed.to_string(),
+            },
+        });
+        let whole = Whole {
+            sum,
+            measured: made.with(Bucket::PlainInput, PROMPT_TOKENS),
+            tokens: (PROMPT_TOKENS, 0),
+            content_type: "application/json",
+            body: Bytes::from(body.to_string()),
+        };
+        self.hand_over((priced, admitted), (&live, story), head, whole)
+            .await;
     }
 
     /// Pictures that are ours to hand over.

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use futures_util::stream;
-use http::StatusCode;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use trunkline_ledger::Outcome;
@@ -21,6 +20,7 @@ use trunkline_upstream::SendError;
 use trunkline_upstream::guarded::GuardedAsk;
 
 use super::errands::Waits;
+use super::handing::Whole;
 use super::round::Round;
 use super::speaking::Broke;
 use super::transcripts::Wanted;
@@ -29,7 +29,7 @@ use crate::calling::{Head, left, nothing, tell};
 use crate::fault::{Fault, refused};
 use crate::gateway::Gateway;
 use crate::places::Place;
-use crate::reply::{self, Answered, set_cost, set_ending, set_warnings};
+use crate::reply::Answered;
 use crate::roster::{Live, LiveCredential};
 use crate::story::Story;
 use crate::vendors::Heard;
@@ -100,23 +100,15 @@ impl Gateway {
                 return tell(head, Err(fault));
             }
         };
-        let detail = priced.detail((&live, story), &sum, heard, Outcome::Complete);
-        let settled = admitted.settle(sum.amount, detail).await;
-        let outcome = settled
-            .as_ref()
-            .map_or(Outcome::DatabaseAway, |_| Outcome::Complete);
-        let tokens = trunkline_catalog::audio_tokens_shown(seconds);
-        story.ended(outcome, settled.as_ref().ok().copied(), (tokens, 0));
-        tell(
-            head,
-            settled.map(|charged| {
-                let mut answer = reply::bytes_of(StatusCode::OK, body, content_type);
-                set_cost(answer.headers_mut(), charged);
-                set_warnings(answer.headers_mut(), &priced.warnings());
-                set_ending(answer.headers_mut(), priced.sale.model.entry());
-                answer
-            }),
-        );
+        let whole = Whole {
+            sum,
+            measured: heard,
+            tokens: (trunkline_catalog::audio_tokens_shown(seconds), 0),
+            content_type,
+            body,
+        };
+        self.hand_over((priced, admitted), (&live, story), head, whole)
+            .await;
     }
 
     async fn ask_listeners(

@@ -8,6 +8,10 @@ use crate::house::House;
 
 const BOUNDARY: &str = "----form-of-a-test";
 
+pub(crate) fn content_type() -> String {
+    format!("multipart/form-data; boundary={BOUNDARY}")
+}
+
 /// A form under way.
 #[derive(Default)]
 pub(crate) struct Form(Vec<u8>);
@@ -36,18 +40,23 @@ impl Form {
         self.send_with(house, path, &[]).await
     }
 
+    /// All of it, closed.
+    pub(crate) fn bytes(mut self) -> Bytes {
+        self.0
+            .extend_from_slice(format!("--{BOUNDARY}--\r\n").as_bytes());
+        Bytes::from(self.0)
+    }
+
     pub(crate) async fn send_with(
-        mut self,
+        self,
         house: &House,
         path: &str,
         extra: &[(&'static str, &str)],
     ) -> Got {
-        self.0
-            .extend_from_slice(format!("--{BOUNDARY}--\r\n").as_bytes());
-        let kind = format!("multipart/form-data; boundary={BOUNDARY}");
+        let kind = content_type();
         let mut headers = vec![("content-type", kind.as_str())];
         headers.extend_from_slice(extra);
-        let body = Bytes::from(self.0);
+        let body = self.bytes();
         Got::read(house.send_with(Method::POST, path, body, &headers).await).await
     }
 }

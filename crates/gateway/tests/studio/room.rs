@@ -1,10 +1,15 @@
 //! A house that sells pictures, speech and transcripts, each made by its vendor's simulator.
 
+use std::time::Duration;
+
 use bytes::Bytes;
-use http::Method;
+use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, Method};
 use serde_json::{Value, json};
 use trunkline_gateway::Settings;
+use trunkline_upstream::{Deadlines, Outgoing, Payload, Protocol};
 
+use crate::form::content_type;
 use crate::got::Got;
 use crate::house::{ChannelWishes, House, Wishes};
 
@@ -141,6 +146,30 @@ impl House {
         let fields = body.as_object_mut().unwrap();
         fields.extend(more.as_object().unwrap().clone());
         self.post("/v1/audio/speech", &body).await
+    }
+
+    /// A form that comes in pieces.
+    pub(crate) async fn upload(&self, path: &str, body: Payload) -> Got {
+        let minute = Duration::from_secs(60);
+        let mut headers = HeaderMap::new();
+        let bearer = format!("Bearer {}", self.key);
+        headers.insert(AUTHORIZATION, HeaderValue::from_str(&bearer).unwrap());
+        let kind = content_type();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_str(&kind).unwrap());
+        let call = Outgoing {
+            method: Method::POST,
+            uri: format!("http://{}{path}", self.address).parse().unwrap(),
+            headers,
+            body,
+            deadlines: Deadlines {
+                first_byte: minute,
+                idle: minute,
+                total: minute,
+            },
+            proxy: None,
+            protocol: Protocol::Http1,
+        };
+        Got::read(self.client.send(call).await.unwrap()).await
     }
 
     /// What was spent so far, in nano-USD, when nothing is under way.

@@ -1,8 +1,13 @@
 //! Recordings that are written down.
 
+use std::time::Duration;
+
+use bytes::Bytes;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
+use trunkline_gateway::Settings;
 use trunkline_simulator::{transcript, translation};
+use trunkline_upstream::Payload;
 
 use crate::form::{Form, wav, wav_of};
 use crate::house::House;
@@ -225,5 +230,42 @@ async fn length_and_size_of_a_recording_are_limits_of_its_model() {
     assert_eq!(got.json()["error"]["param"], "file", "{}", got.text());
     assert!(matches!(got.status.as_u16(), 400 | 413));
     assert_eq!(house.spent().await, paid);
+    house.audit().await;
+}
+
+// covers: D-5-09, D-7-MON-22
+#[tokio::test]
+async fn the_time_of_a_call_begins_when_its_upload_has_been_read() {
+    assert_eq!(Settings::default().whole_wait, Duration::from_secs(600));
+    let settings = Settings {
+        whole_wait: Duration::from_secs(2),
+        ..Settings::default()
+    };
+    let house = House::studio_with(settings).await;
+    // Longer on its way than a call may take.
+    let body = form("ears", &wav(8_000)).bytes();
+    let left = u64::try_from(body.len()).unwrap();
+    let (sender, pieces) = tokio::sync::mpsc::channel(1);
+    let sending = async {
+        for piece in body.chunks(body.len().div_ceil(6)) {
+            sender
+                .send(Ok(Bytes::copy_from_slice(piece)))
+                .await
+                .unwrap();
+            tokio::time::sleep(Duration::from_millis(500)).await;
+        }
+        drop(sender);
+    };
+    let began = std::time::Instant::now();
+    let call = house.upload(PATH, Payload::Pieces { pieces, left });
+    let (got, ()) = tokio::join!(call, sending);
+    assert_eq!(got.status.as_u16(), 200, "{}", got.text());
+    assert!(began.elapsed() > Duration::from_millis(2_500));
+    // And it ends when it must.
+    let prompt = "[[fault:hang_before_headers]]";
+    let got = form("ears", &wav(8_000)).text("prompt", prompt);
+    let got = got.send(&house, PATH).await;
+    assert_eq!(got.status.as_u16(), 504, "{}", got.text());
+    assert_eq!(house.spent().await, SECOND);
     house.audit().await;
 }

@@ -3,13 +3,17 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::HeaderValue;
+use http::header::CONTENT_LENGTH;
 use tokio::sync::{mpsc, oneshot};
 use trunkline_ledger::{Refund, RefundKind};
 use trunkline_terms::{AccountId, RequestId};
 
+use crate::calling::Head;
 use crate::edge::Watch;
 use crate::gateway::Gateway;
-use crate::reply::Handed;
+use crate::reply::{Answered, Handed, HandedBody, Reply};
+use crate::story::Story;
 
 /// Between two tries to give a charge back.
 const REFUND_PAUSE: Duration = Duration::from_millis(500);
@@ -17,16 +21,16 @@ const REFUND_PAUSE: Duration = Duration::from_millis(500);
 const REFUND_FOR: Duration = Duration::from_secs(600);
 
 /// The way to a body, and a look at the connection it goes to.
-pub(super) struct Out {
-    pub(super) pieces: mpsc::Sender<Handed>,
-    pub(super) watch: Watch,
+pub(crate) struct Out {
+    pub(crate) pieces: mpsc::Sender<Handed>,
+    pub(crate) watch: Watch,
     /// A reader who takes nothing for so long has gone.
-    pub(super) patience: Duration,
+    pub(crate) patience: Duration,
 }
 
 impl Out {
     /// Hands over one piece. False if nobody took its first byte.
-    pub(super) async fn hand(&self, bytes: Bytes) -> bool {
+    pub(crate) async fn hand(&self, bytes: Bytes) -> bool {
         if self.watch.has_left().await {
             return false;
         }
@@ -44,8 +48,37 @@ impl Out {
 }
 
 impl Gateway {
+    /// Hands over a whole answer that was charged. False if nobody took its first byte: then the charge
+    /// has gone back.
+    pub(crate) async fn deliver(
+        &self,
+        (head, mut answer): (Head, Answered),
+        (story, account): (&Story, AccountId),
+        body: Bytes,
+    ) -> bool {
+        // Nobody asks for the first byte of nothing.
+        if body.is_empty() {
+            return head.send(Ok(answer)).is_ok();
+        }
+        let (pieces, coming) = mpsc::channel(1);
+        let length = u64::try_from(body.len()).unwrap_or(u64::MAX);
+        *answer.body_mut() = Reply::Handed(HandedBody::whole(coming, length));
+        let sent = answer.headers_mut();
+        sent.insert(CONTENT_LENGTH, HeaderValue::from(length));
+        let out = Out {
+            pieces,
+            watch: story.watch.clone(),
+            patience: self.inner.settings.reader_wait,
+        };
+        let handed = head.send(Ok(answer)).is_ok() && out.hand(body).await;
+        if !handed {
+            self.undelivered(story.id, account).await;
+        }
+        handed
+    }
+
     /// Gives a charge back that nobody got anything for. Keeps trying while the books are away.
-    pub(super) async fn undelivered(&self, request: RequestId, account: AccountId) {
+    pub(crate) async fn undelivered(&self, request: RequestId, account: AccountId) {
         let refund = Refund {
             request,
             account,
