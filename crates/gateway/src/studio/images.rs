@@ -205,17 +205,10 @@ impl Gateway {
             let (Some(protocol), Some(credential)) = (protocol, round.credential(&live)) else {
                 continue;
             };
-            let written = match (protocol.write)(ask, live.upstream_model(&ask.model)) {
-                Ok(written) => written,
-                Err(refusal) => {
-                    round.cannot_say(refused(refusal));
-                    continue;
-                }
-            };
-            if let Some(fault) = priced.unsaid(&written.notes) {
-                round.cannot_say(fault);
+            let written = (protocol.write)(ask, live.upstream_model(&ask.model));
+            let Some(written) = round.sayable(priced, written) else {
                 continue;
-            }
+            };
             round.begins(&live);
             let errand = (&written.errand, None, (priced.id, waits));
             let sent = self.run_errand((&live, credential), errand.0, errand.1, errand.2);

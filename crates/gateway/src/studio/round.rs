@@ -6,14 +6,15 @@ use std::sync::Arc;
 use std::vec;
 
 use http::StatusCode;
+use trunkline_catalog::Refusal;
 use trunkline_ledger::Outcome;
-use trunkline_studio::Trouble;
+use trunkline_studio::{Trouble, Written};
 use trunkline_terms::vendor::Complaint;
 use trunkline_upstream::SendError;
 
 use super::priced::Priced;
 use crate::asking::{Attempt, DEFAULT_COOL_SECONDS, NoAnswer, Why, nobody, remember_pause, word};
-use crate::fault::{Fault, Kind};
+use crate::fault::{Fault, Kind, refused};
 use crate::gateway::Gateway;
 use crate::roster::{Live, LiveCredential};
 use crate::scrub::without_secrets;
@@ -67,9 +68,22 @@ impl<'a> Round<'a> {
         live.credential(self.gateway.inner.now(), self.seed)
     }
 
-    /// A channel cannot be told what was asked; another one may.
-    pub(super) fn cannot_say(&mut self, fault: Fault) {
+    /// What a channel is sent; none if it cannot be told what was asked, or in strict mode not all of
+    /// it. Another one may.
+    pub(super) fn sayable(
+        &mut self,
+        priced: &Priced,
+        written: Result<Written, Refusal>,
+    ) -> Option<Written> {
+        let fault = match written {
+            Ok(written) => match priced.unsaid(&written.notes) {
+                None => return Some(written),
+                Some(fault) => fault,
+            },
+            Err(refusal) => refused(refusal),
+        };
         self.unsaid.get_or_insert(fault);
+        None
     }
 
     /// A channel is asked.

@@ -26,7 +26,7 @@ use super::speaking::Broke;
 use super::transcripts::Wanted;
 use crate::asking::NoAnswer;
 use crate::calling::{Head, left, nothing, tell};
-use crate::fault::{Fault, refused};
+use crate::fault::Fault;
 use crate::gateway::Gateway;
 use crate::places::Place;
 use crate::reply::Answered;
@@ -136,17 +136,10 @@ impl Gateway {
             }
             let link = lent.as_ref().map(|lent| lent.link.as_str());
             let upstream = live.upstream_model(&wanted.ask.model);
-            let written = match (protocol.begin)(&wanted.ask, upstream, link) {
-                Ok(written) => written,
-                Err(refusal) => {
-                    round.cannot_say(refused(refusal));
-                    continue;
-                }
-            };
-            if let Some(fault) = wanted.priced.unsaid(&written.notes) {
-                round.cannot_say(fault);
+            let written = (protocol.begin)(&wanted.ask, upstream, link);
+            let Some(written) = round.sayable(&wanted.priced, written) else {
                 continue;
-            }
+            };
             round.begins(&live);
             let asked = (&*wanted, protocol, ends);
             let turned = self
