@@ -11,10 +11,10 @@ use serde_json::{Map, Value};
 use trunkline_catalog::{Attributes, Specs};
 
 use super::{Asked, Family};
+use crate::Refusal;
 use crate::measured::Measurements;
 use crate::plan::{Bill, Plan, Sent};
 use crate::reader::Reader;
-use crate::refusal::Refusal;
 
 /// The family.
 pub(super) const FAMILY: Family = Family {
