@@ -10,7 +10,7 @@ use trunkline_store::channels::{
     Channel, ChannelId, ChannelState, CostBook, Credential, CredentialId, credential_context,
     proxy_context,
 };
-use trunkline_terms::{EndpointType, Moment, Secret};
+use trunkline_terms::{EndpointType, Moment, RequestId, Secret};
 use trunkline_upstream::{Deadlines, Opened, Provider, Providers, Proxy};
 use trunkline_wire::Format;
 
@@ -186,6 +186,14 @@ impl Roster {
         }
         ordered
     }
+}
+
+/// What to draw by for a call that is no turn of a conversation. The end of an id is random, its beginning
+/// is the time.
+pub(crate) fn seed_of_id(id: RequestId) -> u64 {
+    let bytes = id.uuid().into_bytes();
+    let tail = bytes.iter().rev().take(8);
+    tail.fold(0, |seed, byte| (seed << 8) | u64::from(*byte))
 }
 
 /// A place, drawn by weight.

@@ -4,13 +4,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderName, HeaderValue, Method, Uri};
-use trunkline_terms::vendor::{At, Call, Method as Verb, Said};
+use http::{HeaderName, HeaderValue, Method, StatusCode, Uri};
+use trunkline_terms::vendor::{At, Call, Complaint, Method as Verb, Said};
 use trunkline_upstream::{Answer, Deadlines, Outgoing, Payload, Protocol as Spoken, SendError};
 use trunkline_wire::Format;
 
+use crate::fault::{Fault, Kind};
 use crate::gateway::Gateway;
 use crate::roster::{Live, LiveCredential};
+use crate::scrub::without_secrets;
 use crate::sending::headers;
 
 /// Largest answer of a vendor that is read.
@@ -56,6 +58,21 @@ impl Heard {
 }
 
 impl Gateway {
+    /// A refusal in a vendor's words, without secrets.
+    pub(crate) fn complained(&self, complaint: &Complaint) -> Fault {
+        let secrets = self.inner.roster.get().secrets();
+        let clean = |text: &str| without_secrets(text, &secrets);
+        let status = StatusCode::from_u16(complaint.status).unwrap_or(StatusCode::BAD_REQUEST);
+        let code = Some(clean(&complaint.code)).filter(|code| !code.is_empty());
+        let message = match clean(&complaint.message) {
+            words if words.is_empty() => "the upstream refused the request".to_owned(),
+            words => words,
+        };
+        let mut fault = Fault::new(Kind::UpstreamRefused(status, code), message);
+        fault.param = complaint.param.as_deref().map(clean);
+        fault
+    }
+
     /// Asks, and reads the answer whole.
     pub(crate) async fn ask_vendor(
         &self,

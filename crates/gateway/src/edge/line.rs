@@ -122,8 +122,12 @@ impl Watch {
     /// Waits until a reset tells that nobody is there any more. The server does not look at a connection
     /// while it waits for its answer, since who has closed its half is still served.
     pub(crate) async fn gone(&self) {
-        while !self.is_gone() {
+        // Not at once: most answers are there before the first look.
+        loop {
             tokio::time::sleep(GONE_LOOK).await;
+            if self.is_gone() {
+                return;
+            }
         }
     }
 

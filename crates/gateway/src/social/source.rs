@@ -17,7 +17,7 @@ use super::wanted::Wanted;
 use crate::asking::{Attempt, NoAnswer, remember_pause, word};
 use crate::fault::{Fault, Kind};
 use crate::gateway::Gateway;
-use crate::roster::{Live, LiveCredential};
+use crate::roster::{Live, LiveCredential, seed_of_id};
 use crate::sending::headers;
 use crate::story::Story;
 
@@ -44,7 +44,7 @@ impl Gateway {
         let cell = &wanted.asked.cell;
         let errand = wanted.asked.errand();
         let (now, group) = (self.inner.now(), &wanted.sale.group);
-        let seed = u64::from_be_bytes(first_eight(wanted.id.uuid().as_bytes()));
+        let seed = seed_of_id(wanted.id);
         let mut order = self.inner.roster.get().order(&cell.model, group, now, seed);
         order.retain(|live| live.speaks(FORMAT));
         // With one channel, it is the one that is tried again.
@@ -188,16 +188,6 @@ impl Gateway {
             }
         });
     }
-}
-
-fn first_eight(bytes: &[u8; 16]) -> [u8; 8] {
-    let mut eight = [0; 8];
-    // The end of an id is random, its beginning is the time.
-    eight
-        .iter_mut()
-        .zip(bytes.iter().rev())
-        .for_each(|(to, from)| *to = *from);
-    eight
 }
 
 fn busy_seconds(headers: &HeaderMap) -> u64 {

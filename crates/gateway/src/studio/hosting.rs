@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 use trunkline_media::{ContentType, MediaPath, ObjectPath, PATH_RANDOM_BYTES, sign};
 use trunkline_studio::images::{Image, Where};
 use trunkline_upstream::guarded::GuardedAsk;
@@ -20,16 +21,18 @@ const AT_ONCE: usize = 4;
 const TRIES: u32 = 3;
 
 impl Gateway {
-    /// The pictures as the answer shows them, in their order. One that cannot be had is left out: it is
-    /// not delivered, and so not charged.
+    /// The pictures as the answer shows them, in their order. One that cannot be had in time is left out:
+    /// it is not delivered, and so not charged.
     pub(super) async fn shown_pictures(
         &self,
         caller: &Caller,
-        images: Vec<Image>,
+        (images, ends): (Vec<Image>, Instant),
         wants_base64: bool,
     ) -> Vec<Value> {
         let shown = stream::iter(images).map(|image| async move {
-            match self.shown_picture(caller, image, wants_base64).await {
+            let showing = self.shown_picture(caller, image, wants_base64);
+            let shown = tokio::time::timeout_at(ends, showing).await;
+            match shown.unwrap_or_else(|_| Err("the call has no time left".to_owned())) {
                 Ok(entry) => Some(entry),
                 Err(why) => {
                     tracing::warn!(why, "a picture could not be handed over");

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use http::HeaderMap;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 use trunkline_ledger::Outcome;
 use trunkline_studio::images::{Ask, Made, plan, protocol_of};
 use trunkline_terms::{Bucket, EndpointType, RequestId, Usage};
@@ -153,15 +154,20 @@ impl Gateway {
 
     /// Pictures that are ours to hand over.
     async fn drawn(&self, wanted: &mut Wanted, story: &Story) -> Result<Drawn, NoAnswer> {
+        let (began, settings) = (Instant::now(), &self.inner.settings);
         let (live, made) = self.ask_painters(wanted, story).await?;
         story.upstream_ended();
+        // A slow vendor leaves its pictures the time of a body; together they never outlive the hold.
+        let left = settings.whole_wait.saturating_sub(began.elapsed());
+        let now = Instant::now();
+        let ends = now.checked_add(left.max(settings.body_wait)).unwrap_or(now);
         let asked = wanted.ask.count;
         let caller = &wanted.priced.caller;
         let mut images = made.pictures;
         // More than was asked for is the vendor's gift, and is not handed on: nobody pays for it.
         images.truncate(usize::try_from(asked).unwrap_or(usize::MAX));
         let entries = self
-            .shown_pictures(caller, images, wanted.ask.wants_base64)
+            .shown_pictures(caller, (images, ends), wanted.ask.wants_base64)
             .await;
         let count = u64::try_from(entries.len()).unwrap_or(u64::MAX);
         if let Some(why) = made.why {

@@ -9,15 +9,13 @@ use http::StatusCode;
 use trunkline_catalog::Refusal;
 use trunkline_ledger::Outcome;
 use trunkline_studio::{Trouble, Written};
-use trunkline_terms::vendor::Complaint;
 use trunkline_upstream::SendError;
 
 use super::priced::Priced;
 use crate::asking::{Attempt, DEFAULT_COOL_SECONDS, NoAnswer, Why, nobody, remember_pause, word};
-use crate::fault::{Fault, Kind, refused};
+use crate::fault::{Fault, refused};
 use crate::gateway::Gateway;
-use crate::roster::{Live, LiveCredential};
-use crate::scrub::without_secrets;
+use crate::roster::{Live, LiveCredential, seed_of_id};
 use crate::story::Story;
 
 /// One call's way through the channels.
@@ -41,7 +39,7 @@ impl<'a> Round<'a> {
         repeats: bool,
     ) -> Self {
         let inner = &gateway.inner;
-        let seed = u64::from_be_bytes(tail(priced.id.uuid().as_bytes()));
+        let seed = seed_of_id(priced.id);
         let (now, group) = (inner.now(), &priced.sale.group);
         let mut order = inner.roster.get().order(&priced.model, group, now, seed);
         order.retain(|live| live.provider.serves(priced.endpoint));
@@ -120,7 +118,7 @@ impl<'a> Round<'a> {
         let now = self.gateway.inner.now();
         match trouble {
             Trouble::Refused(complaint) => Some(NoAnswer {
-                fault: self.complained(&complaint),
+                fault: self.gateway.complained(&complaint),
                 outcome: Outcome::Refused,
             }),
             Trouble::Limited { retry_after } => {
@@ -176,31 +174,4 @@ impl<'a> Round<'a> {
             format!("{text}; the upstream may have taken it, so it was not sent to another one");
         unknown
     }
-
-    /// A refusal in the vendor's words, without secrets.
-    fn complained(&self, complaint: &Complaint) -> Fault {
-        let secrets = self.gateway.inner.roster.get().secrets();
-        let status = StatusCode::from_u16(complaint.status).unwrap_or(StatusCode::BAD_REQUEST);
-        let code = without_secrets(&complaint.code, &secrets);
-        let message = match without_secrets(&complaint.message, &secrets) {
-            words if words.is_empty() => "the upstream refused the request".to_owned(),
-            words => words,
-        };
-        let code = (!code.is_empty()).then_some(code);
-        let fault = Fault::new(Kind::UpstreamRefused(status, code), message);
-        match &complaint.param {
-            Some(param) => fault.at(&without_secrets(param, &secrets)),
-            None => fault,
-        }
-    }
-}
-
-/// The end of an id is random, its beginning is the time.
-fn tail(bytes: &[u8; 16]) -> [u8; 8] {
-    let mut eight = [0; 8];
-    eight
-        .iter_mut()
-        .zip(bytes.iter().rev())
-        .for_each(|(to, from)| *to = *from);
-    eight
 }

@@ -19,7 +19,6 @@ use super::verdicts::{Ending, StepError};
 use crate::fault::{Fault, Kind};
 use crate::gateway::Gateway;
 use crate::roster::{Live, LiveCredential};
-use crate::scrub::without_secrets;
 
 /// How long a charge is tried to be written for a job that an upstream took.
 const CHARGE_PATIENCE: Duration = Duration::from_secs(600);
@@ -330,19 +329,6 @@ impl Gateway {
         tasks::unknown(&mut tx, task.id, pause).await?;
         tx.commit().await?;
         Ok(Tried::Ended(Sending::Unknown))
-    }
-
-    /// A refusal in the upstream's words, without secrets.
-    pub(super) fn complained(&self, complaint: &Complaint) -> Fault {
-        let secrets = self.inner.roster.get().secrets();
-        let status = StatusCode::from_u16(complaint.status).unwrap_or(StatusCode::BAD_REQUEST);
-        let code = without_secrets(&complaint.code, &secrets);
-        let code = (!code.is_empty()).then_some(code);
-        let message = match without_secrets(&complaint.message, &secrets) {
-            words if words.is_empty() => "the upstream refused the request".to_owned(),
-            words => words,
-        };
-        Fault::new(Kind::UpstreamRefused(status, code), message)
     }
 
     fn rest(&self, live: &Live, credential: &LiveCredential, complaint: &Complaint) {
