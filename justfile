@@ -43,6 +43,14 @@ conformance-check:
 test *words:
     cargo nextest run --workspace --locked --no-fail-fast {{ words }}
 
+# The customer suite once more, every gateway with a Redis and a NATS of its own.
+engines *words:
+    TRUNKLINE_ENGINES=all cargo nextest run --workspace --locked --no-fail-fast -E 'package(trunkline-gateway) & (binary(it) | binary(social) | binary(studio) | binary(keys))' {{ words }}
+
+# A part of it, for the gate.
+engines-short:
+    TRUNKLINE_ENGINES=all cargo nextest run --workspace --locked --no-fail-fast -E 'package(trunkline-gateway) & binary(it) & (test(answers::) | test(door::) | test(money::) | test(callers::) | test(again::) | test(videos_money::) | test(limits::) | test(usage_report::))'
+
 # Prices against a big-rational oracle: long form, a million random cases of each property.
 prices cases="1000000":
     PROPTEST_CASES={{ cases }} cargo nextest run --locked -p trunkline-catalog -E 'test(properties::)'
@@ -96,6 +104,10 @@ films tasks="10000":
 social-storm calls="5000":
     TRUNKLINE_SOCIAL_STORM={{ calls }} cargo nextest run --profile long --locked -p trunkline-app --test faults --no-capture -E 'test(social::)'
 
+# Three gateways, two workers, Redis, three NATS servers and PostgreSQL with a standby, on networks of their own, while all of them break: long form, 100,000 events.
+town callers="200" events="100000" rounds="10":
+    TRUNKLINE_TOWN_CALLERS={{ callers }} TRUNKLINE_TOWN_EVENTS={{ events }} TRUNKLINE_TOWN_ROUNDS={{ rounds }} cargo nextest run --profile long --locked -p trunkline-app --test faults --no-capture -E 'test(town::)'
+
 # Prices that change under load on two nodes: long form, a hundred changes.
 reload changes="100":
     TRUNKLINE_RELOAD={{ changes }} cargo nextest run --profile long --locked -p trunkline-app --test faults --no-capture -E 'test(reload::)'
@@ -103,6 +115,10 @@ reload changes="100":
 # Slow streams at once, and the memory they take: long form, a thousand for five minutes.
 streams count="1000" seconds="300":
     TRUNKLINE_STREAMS={{ count }} TRUNKLINE_STREAMS_SECONDS={{ seconds }} cargo nextest run --profile long --locked -p trunkline-app --test faults --no-capture -E 'test(streams::)'
+
+# Connections that follow events on one node, the memory they take and how fast all hear: long form, ten thousand.
+events connections="10000":
+    ulimit -n $(ulimit -Hn); TRUNKLINE_EVENT_READERS={{ trim_start_match(connections, "connections=") }} cargo nextest run --profile long --locked -p trunkline-gateway --test events --no-capture -E 'test(many::)'
 
 # Uploads in little memory: long form, two gigabytes of silence and a short sound in two gigabytes.
 upload bytes="2000000000":
@@ -135,6 +151,10 @@ video-growth:
 # Ten thousand models: time to build, load and change, memory, and the cost of a lookup beside ten.
 catalog-scale:
     cargo nextest run --profile long --locked --config profile.dev.package.trunkline-catalog.opt-level=3 -p trunkline-gateway --test it --run-ignored all --no-capture -E 'test(scale::)'
+
+# A million keys over ten thousand policies: bytes a key, cold start, the cost of a lookup; and the lag of a revocation.
+keys-scale:
+    cargo nextest run --cargo-profile release --profile long --locked -p trunkline-gateway --test keys --run-ignored all --no-capture -E 'test(memory::)'
 
 # CPU-ns of a request and of a piece of a stream, of every format into every other, without a network.
 translation-speed:

@@ -226,6 +226,10 @@ class Parts:
             "TRUNKLINE__CONSOLE__LISTEN": "127.0.0.1:0",
             "TRUNKLINE__ADMIN__LISTEN": f"127.0.0.1:{admin}",
             "TRUNKLINE__EDGE__DRAIN_SECONDS": "2",
+            "TRUNKLINE__EDGE__NOTICE_SECONDS": "0",
+            # One key calls as fast as it can.
+            "TRUNKLINE__LIMITS__REQUESTS_PER_MINUTE": "1000000000",
+            "TRUNKLINE__LIMITS__CONCURRENT_CALLS": "1000000000",
             "TRUNKLINE__KEYRING__FILE": "keyring.toml",
         }
         (self.folder / "prices.toml").write_text(PRICES)

@@ -5,6 +5,7 @@ mod budget;
 mod catalog;
 mod channel;
 mod key;
+mod limit;
 mod social;
 mod values;
 mod workflow;
@@ -13,13 +14,16 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
-pub(crate) use account::{AccountCommand, CreateAccount, Kind, TopUpArguments};
+use crate::config::Role;
+
+pub(crate) use account::{AccountCommand, AliasCommand, CreateAccount, Kind, TopUpArguments};
 pub(crate) use budget::{BudgetCommand, PeriodWord, SetBudget};
 pub(crate) use catalog::{
     CatalogCommand, CatalogDesk, CatalogFiles, ImportCatalog, SetPrice, Source,
 };
 pub(crate) use channel::{AddChannel, ChannelCommand};
 pub(crate) use key::{CreateKey, KeyCommand};
+pub(crate) use limit::{AccountLimits, LimitCommand, LimitOf, RateArguments, ScopeWord, SetLimit};
 pub(crate) use social::{PauseCell, PriceCells, ResumeCell, SocialCommand};
 pub(crate) use values::{Expiry, Labelled, Limit, Pair};
 pub(crate) use workflow::WorkflowCommand;
@@ -93,6 +97,10 @@ Examples:
     #[command(subcommand)]
     Budget(BudgetCommand),
 
+    /// Limit what accounts may ask of single models and platforms in a minute and at once.
+    #[command(subcommand)]
+    Limit(LimitCommand),
+
     /// Add, list, test, drain and resume channels to upstreams.
     #[command(subcommand)]
     Channel(ChannelCommand),
@@ -115,10 +123,16 @@ Examples:
 The database login needs the role trunkline_data. SIGTERM lets running calls end
 within edge.drain_seconds.
 
-Example:
-  trunkline serve"
+Examples:
+  trunkline serve
+  trunkline serve --roles edge           one of several that answer calls
+  trunkline serve --roles worker         one that does the jobs"
     )]
-    Serve,
+    Serve {
+        /// What this process does; node.roles of the configuration if left out.
+        #[arg(long, value_enum, value_delimiter = ',', value_name = "ROLE,...")]
+        roles: Vec<Role>,
+    },
 
     /// Start everything on this machine and show each call with its cost. No vendor key is needed.
     #[command(

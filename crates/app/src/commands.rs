@@ -1,6 +1,7 @@
 //! One file per command. A command takes the configuration it needs and prints one result.
 
 mod account;
+mod alias;
 mod audit;
 mod budget;
 mod catalog;
@@ -10,6 +11,8 @@ mod database;
 mod dev;
 mod key;
 mod keyring;
+mod limit;
+mod lives;
 mod migrate;
 mod serve;
 mod shown;
@@ -23,7 +26,7 @@ use trunkline_db::{Database, Role};
 
 use crate::cli::{
     AccountCommand, BudgetCommand, CatalogCommand, Cli, Command, ConfigCommand, KeyCommand,
-    KeyringCommand, TopUpArguments, WorkflowCommand,
+    KeyringCommand, LimitCommand, TopUpArguments, WorkflowCommand,
 };
 use crate::config::{Config, environment, load};
 use crate::output::Output;
@@ -47,6 +50,7 @@ pub(crate) async fn run(cli: Cli, output: &Output) -> anyhow::Result<ExitCode> {
         Command::Topup(command) => desk(&configuration()?, Desk::Topup(command), output).await?,
         Command::Key(command) => desk(&configuration()?, Desk::Key(command), output).await?,
         Command::Budget(command) => desk(&configuration()?, Desk::Budget(command), output).await?,
+        Command::Limit(command) => desk(&configuration()?, Desk::Limit(command), output).await?,
         Command::Channel(command) => {
             return channel::run(&configuration()?, command, output).await;
         }
@@ -68,7 +72,7 @@ pub(crate) async fn run(cli: Cli, output: &Output) -> anyhow::Result<ExitCode> {
         Command::Workflow(WorkflowCommand::List { after, limit }) => {
             workflow::list(&configuration()?, (&after, limit), output).await?;
         }
-        Command::Serve => return serve::run(&configuration()?, output).await,
+        Command::Serve { roles } => return serve::run(&configuration()?, &roles, output).await,
         Command::Dev { ephemeral } => {
             let wish = dev::Wish {
                 ephemeral,
@@ -87,6 +91,7 @@ enum Desk {
     Topup(TopUpArguments),
     Key(KeyCommand),
     Budget(BudgetCommand),
+    Limit(LimitCommand),
 }
 
 async fn desk(config: &Config, command: Desk, output: &Output) -> anyhow::Result<()> {
@@ -103,14 +108,40 @@ async fn at_desk(database: &Database, command: Desk, output: &Output) -> anyhow:
         Desk::Account(AccountCommand::Statement { id, limit }) => {
             account::statement(database, id, limit, output).await
         }
+        Desk::Account(AccountCommand::Limits(wish)) => {
+            limit::of_account(database, &wish, output).await
+        }
+        Desk::Account(AccountCommand::Alias(command)) => {
+            alias::run(database, command, output).await
+        }
+        Desk::Account(AccountCommand::LowBalance { id, mark }) => {
+            account::low_balance(database, id, mark, output).await
+        }
         Desk::Topup(arguments) => topup::run(database, &arguments, output).await,
         Desk::Key(KeyCommand::Create(new)) => key::create(database, *new, output).await,
         Desk::Key(KeyCommand::Revoke { key }) => key::revoke(database, key, output).await,
+        Desk::Key(KeyCommand::Rotate {
+            key,
+            overlap_seconds,
+        }) => lives::rotate(database, (key, overlap_seconds), output).await,
+        Desk::Key(KeyCommand::Disable { key }) => {
+            lives::switch(database, (key, true), output).await
+        }
+        Desk::Key(KeyCommand::Enable { key }) => {
+            lives::switch(database, (key, false), output).await
+        }
+        Desk::Key(KeyCommand::Expire { key, at }) => {
+            lives::expire(database, (key, at), output).await
+        }
+        Desk::Key(KeyCommand::Delete { key }) => lives::delete(database, key, output).await,
         Desk::Key(KeyCommand::List {
             account,
             after,
             limit,
         }) => key::list(database, account, after, limit, output).await,
         Desk::Budget(BudgetCommand::Set(wish)) => budget::set(database, &wish, output).await,
+        Desk::Limit(LimitCommand::Set(wish)) => limit::set(database, &wish, output).await,
+        Desk::Limit(LimitCommand::Remove(of)) => limit::remove(database, &of, output).await,
+        Desk::Limit(LimitCommand::List) => limit::list(database, output).await,
     }
 }

@@ -3,24 +3,33 @@
 //! reads the environment.
 
 mod check;
+mod events;
 mod layers;
+mod limits;
 mod media;
 mod raw;
+mod roles;
 mod social;
 mod uploads;
+mod webhooks;
 
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use trunkline_gateway::{SocialSettings, StudioSettings, VideoSettings};
+use trunkline_gateway::{
+    EventSettings, LimitSettings, SocialSettings, StudioSettings, VideoSettings, WebhookSettings,
+};
 use trunkline_media::MediaSettings;
 use trunkline_terms::{NodeId, Secret};
 use trunkline_upstream::Roots;
 use trunkline_upstream::guarded::GuardedSettings;
 
 pub(crate) use layers::{DEFAULTS, environment, variable};
+pub(crate) use roles::{Role, Roles};
+
+use crate::node::Leave;
 
 /// File that is read when none is named, if it is there.
 pub(crate) const DEFAULT_FILE: &str = "trunkline.toml";
@@ -32,10 +41,11 @@ pub(crate) struct Config {
     pub(crate) console_listen: SocketAddr,
     pub(crate) admin_listen: SocketAddr,
     pub(crate) node: NodeId,
+    pub(crate) roles: Roles,
     pub(crate) database: Database,
     pub(crate) keyring: KeyringPlace,
-    /// How long running calls may take to end when the node is told to stop.
-    pub(crate) drain: Duration,
+    /// How long the node takes to go when it is told to stop.
+    pub(crate) leave: Leave,
     pub(crate) providers_folder: Option<PathBuf>,
     /// Trusted beside the public ones.
     pub(crate) extra_roots: Roots,
@@ -48,6 +58,34 @@ pub(crate) struct Config {
     pub(crate) social: SocialSettings,
     /// Images, speech and transcripts.
     pub(crate) studio: StudioSettings,
+    pub(crate) webhooks: WebhookSettings,
+    /// Where requests are counted over nodes; none to count in this process.
+    pub(crate) redis: Option<Redis>,
+    /// What keys may do where nobody says otherwise.
+    pub(crate) limits: LimitSettings,
+    pub(crate) events: Events,
+}
+
+/// Events as they happen.
+#[derive(Debug)]
+pub(crate) struct Events {
+    /// Their way between nodes; none to read their table alone.
+    pub(crate) nats: Option<Nats>,
+    pub(crate) settings: EventSettings,
+}
+
+/// Where NATS is, and how it keeps copies.
+#[derive(Debug, Clone)]
+pub(crate) struct Nats {
+    pub(crate) servers: trunkline_bus::Servers,
+    pub(crate) replicas: usize,
+}
+
+/// How Redis is reached.
+#[derive(Debug)]
+pub(crate) struct Redis {
+    pub(crate) url: Secret,
+    pub(crate) timeout: Duration,
 }
 
 /// The data-plane listener.

@@ -58,7 +58,7 @@ async fn main() -> ExitCode {
 fn logs(command: &Command) {
     let level = match command {
         Command::Dev { .. } => LevelFilter::WARN,
-        Command::Serve
+        Command::Serve { .. }
         | Command::Migrate
         | Command::Config(_)
         | Command::Keyring(_)
@@ -66,6 +66,7 @@ fn logs(command: &Command) {
         | Command::Topup(_)
         | Command::Key(_)
         | Command::Budget(_)
+        | Command::Limit(_)
         | Command::Catalog(_)
         | Command::Channel(_)
         | Command::Social(_)

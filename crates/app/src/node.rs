@@ -10,33 +10,35 @@ use std::time::Duration;
 use anyhow::Context as _;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
+use trunkline_bus::{Bus, NatsSettings};
 use trunkline_db::{Database, SystemClock};
 use trunkline_gateway::{
     EdgeSettings, Gateway, Parts, Settings, Telemetry, TelemetrySettings, VideoJob,
 };
 use trunkline_keyring::{Keyring, SystemRandom};
 use trunkline_ledger::{Author, Ledger, LedgerSettings, LedgerTasks, partitions, recovery};
+use trunkline_limits::{Keeper, Limits, RedisSettings};
 use trunkline_media::{Media, MediaSettings};
 use trunkline_social::Cells;
 use trunkline_store::routes;
 use trunkline_terms::NodeId;
 use trunkline_upstream::guarded::{Guarded, GuardedSettings};
 use trunkline_upstream::{Client, Providers, Roots};
-use trunkline_worker::{tidy, video};
+use trunkline_worker::{events, tidy, video, webhooks};
 
 use self::listeners::{Addresses, Listeners};
+use crate::config::Roles;
 
 /// A node that is silent for so long is buried by its peers.
 const DEAD_AFTER: Duration = Duration::from_secs(120);
 const SWEEP_EVERY: Duration = Duration::from_secs(15);
 const PARTITIONS_EVERY: Duration = Duration::from_secs(3_600);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// New calls are still taken for so long after the word to stop, until balancers have noticed.
-const NOTICE: Duration = Duration::from_secs(1);
 
 /// What a node is made of.
 pub(crate) struct Plan {
     pub(crate) name: NodeId,
+    pub(crate) roles: Roles,
     pub(crate) data: Database,
     pub(crate) keyring: Keyring,
     pub(crate) providers: Providers,
@@ -50,13 +52,28 @@ pub(crate) struct Plan {
     pub(crate) console: SocketAddr,
     pub(crate) admin: SocketAddr,
     pub(crate) telemetry: Option<TelemetrySettings>,
+    /// The way of events between nodes; none to read their table alone.
+    pub(crate) nats: Option<NatsSettings>,
+    /// Where limits are counted over nodes; none to count them here.
+    pub(crate) redis: Option<RedisSettings>,
+}
+
+/// How long a node takes to go.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Leave {
+    /// From the word that it is not ready any more to its last new call.
+    pub(crate) notice: Duration,
+    /// From then on, for calls that run.
+    pub(crate) drain: Duration,
 }
 
 /// A node that is running.
 pub(crate) struct Node {
     pub(crate) gateway: Gateway,
-    pub(crate) edge: SocketAddr,
-    pub(crate) console: SocketAddr,
+    /// None if it answers no calls.
+    pub(crate) edge: Option<SocketAddr>,
+    /// None if it serves no console.
+    pub(crate) console: Option<SocketAddr>,
     pub(crate) admin: SocketAddr,
     data: Database,
     ledger_tasks: LedgerTasks,
@@ -69,17 +86,23 @@ pub(crate) struct Node {
     traces: JoinSet<()>,
 }
 
+impl Plan {
+    /// Where it listens, by what it does.
+    fn addresses(&self) -> Addresses {
+        Addresses {
+            edge: self.roles.edge.then_some(self.edge),
+            console: self.roles.console.then_some(self.console),
+            admin: self.admin,
+        }
+    }
+}
+
 impl Node {
     /// Takes its addresses, registers, reads what it needs to know, and serves. In this order: to
     /// register ends the life of a process of the same name, which must not happen to one that runs
     /// because a second one was started by mistake.
     pub(crate) async fn start(plan: Plan) -> anyhow::Result<Self> {
-        let wanted = Addresses {
-            edge: plan.edge,
-            console: plan.console,
-            admin: plan.admin,
-        };
-        let listeners = Listeners::bind(wanted, plan.edge_settings).await?;
+        let listeners = Listeners::bind(plan.addresses(), plan.edge_settings).await?;
         let addresses = listeners.addresses()?;
         let settings = with_port(plan.settings, plan.edge, addresses.edge);
         let data = plan.data;
@@ -91,16 +114,16 @@ impl Node {
         let client = Client::with_roots(CONNECT_TIMEOUT, &plan.extra_roots)?;
         let (stop_traces, traces_stopped) = watch::channel(false);
         let mut traces = JoinSet::new();
-        let telemetry = plan.telemetry.map(|settings| {
-            let (telemetry, exporter) = Telemetry::open(settings, client.clone());
-            traces.spawn(exporter.run(traces_stopped));
-            telemetry
-        });
+        let telemetry = trace(plan.telemetry, &client, (traces_stopped, &mut traces));
         let media = Media::open(&plan.media);
         let media = media.await.context("cannot open the media store")?;
+        let bus = open_bus(plan.nats).await?;
+        let (limits, keeper) = open_limits(plan.redis)?;
         let gateway = Gateway::new(Parts {
             fetcher: Guarded::new(plan.fetch)?,
             media,
+            limits,
+            bus,
             cells: plan.cells,
             settings,
             ledger,
@@ -125,7 +148,10 @@ impl Node {
             fresh.await;
             told.send_replace(true);
         });
-        start_jobs(&mut tasks, &gateway, &jobs);
+        start_keeping(&mut tasks, &gateway, keeper, &jobs);
+        if plan.roles.worker {
+            start_jobs(&mut tasks, &gateway, &jobs);
+        }
         tasks.spawn(keep_house(data.clone(), author, jobs));
         Ok(Self {
             gateway,
@@ -151,10 +177,11 @@ impl Node {
         drop(replaced.wait_for(|over| *over).await);
     }
 
-    /// Takes no new calls, lets running ones end within the time given, and is gone.
-    pub(crate) async fn stop(mut self, drain: Duration) {
-        self.gateway.drain();
-        tokio::time::sleep(NOTICE.min(drain)).await;
+    /// Says that it leaves and serves on until balancers have noticed; then takes no new calls, lets
+    /// running ones end within the time given, and is gone.
+    pub(crate) async fn stop(mut self, Leave { notice, drain }: Leave) {
+        self.gateway.leave();
+        tokio::time::sleep(notice).await;
         self.stop_listening.send_replace(true);
         self.gateway.finish(drain).await;
         // Who waits for these may have ended by itself.
@@ -177,21 +204,65 @@ impl Node {
     }
 }
 
+/// The counters, and who keeps them together with Redis where there is one.
+fn open_limits(redis: Option<RedisSettings>) -> anyhow::Result<(Limits, Option<Keeper>)> {
+    let Some(settings) = redis else {
+        return Ok((Limits::local(), None));
+    };
+    let (limits, keeper) = Limits::redis(settings)?;
+    Ok((limits, Some(keeper)))
+}
+
+/// The way to the collector of traces, and what walks it.
+fn trace(
+    settings: Option<TelemetrySettings>,
+    client: &Client,
+    (stopped, traces): (watch::Receiver<bool>, &mut JoinSet<()>),
+) -> Option<Telemetry> {
+    let (telemetry, exporter) = Telemetry::open(settings?, client.clone());
+    traces.spawn(exporter.run(stopped));
+    Some(telemetry)
+}
+
+/// The way of events to other nodes.
+async fn open_bus(nats: Option<NatsSettings>) -> anyhow::Result<Bus> {
+    match nats {
+        None => Ok(Bus::local()),
+        Some(settings) => Bus::nats(settings).await.context("cannot use NATS"),
+    }
+}
+
 /// Links are made of the address that is really listened on.
-fn with_port(mut settings: Settings, wanted: SocketAddr, is: SocketAddr) -> Settings {
-    if wanted.port() == 0 {
+fn with_port(mut settings: Settings, wanted: SocketAddr, is: Option<SocketAddr>) -> Settings {
+    if let Some(is) = is.filter(|_| wanted.port() == 0) {
         settings.public_url = format!("http://{is}");
     }
     settings
 }
 
-/// Loops that run until they are told to stop.
-fn start_jobs(tasks: &mut JoinSet<()>, gateway: &Gateway, stop: &watch::Receiver<bool>) {
+/// Loops of every node, whatever its roles, until they are told to stop.
+fn start_keeping(
+    tasks: &mut JoinSet<()>,
+    gateway: &Gateway,
+    keeper: Option<Keeper>,
+    stop: &watch::Receiver<bool>,
+) {
     tasks.spawn(gateway.clone().keep_counting(stop.clone()));
+    tasks.spawn(gateway.clone().keep_events(stop.clone()));
+    if let Some(keeper) = keeper {
+        tasks.spawn(keeper.run(stop.clone()));
+    }
+}
+
+/// Loops of workers.
+fn start_jobs(tasks: &mut JoinSet<()>, gateway: &Gateway, stop: &watch::Receiver<bool>) {
+    tasks.spawn(events::run(gateway.clone(), stop.clone()));
     for job in VideoJob::ALL {
         tasks.spawn(video::run(gateway.clone(), job, stop.clone()));
     }
     tasks.spawn(tidy::run(gateway.clone(), stop.clone()));
+    tasks.spawn(webhooks::run(gateway.clone(), stop.clone()));
+    tasks.spawn(webhooks::keep(gateway.clone(), stop.clone()));
 }
 
 /// The jobs of every node: whoever comes first does them.

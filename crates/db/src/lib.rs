@@ -1,5 +1,5 @@
 //! The way to PostgreSQL: pools under a role, transactions that know whether they were committed,
-//! the clock in SQL, revisions, the outbox and the migrations.
+//! the clock in SQL, revisions, events, the outbox and the migrations.
 //!
 //! This crate knows how to talk to the database, not what is said: no table of the product except
 //! the ones in this list, no price, no HTTP status. It reads no environment of its own; the address
@@ -19,6 +19,7 @@ mod address;
 mod clock;
 mod database;
 mod error;
+pub mod events;
 mod lease;
 mod migrate;
 mod migrations;

@@ -13,7 +13,7 @@ pub(crate) struct Migration {
 }
 
 /// All of them.
-pub(crate) const MIGRATIONS: [Migration; 12] = [
+pub(crate) const MIGRATIONS: [Migration; 18] = [
     Migration {
         version: 20261115000100,
         name: "house",
@@ -73,6 +73,36 @@ pub(crate) const MIGRATIONS: [Migration; 12] = [
         version: 20261115070000,
         name: "social",
         sql: include_str!("../../../migrations/20261115070000_social.sql"),
+    },
+    Migration {
+        version: 20261116000000,
+        name: "events",
+        sql: include_str!("../../../migrations/20261116000000_events.sql"),
+    },
+    Migration {
+        version: 20261116010000,
+        name: "key_lives",
+        sql: include_str!("../../../migrations/20261116010000_key_lives.sql"),
+    },
+    Migration {
+        version: 20261116020000,
+        name: "limits",
+        sql: include_str!("../../../migrations/20261116020000_limits.sql"),
+    },
+    Migration {
+        version: 20261116030000,
+        name: "kept_answers",
+        sql: include_str!("../../../migrations/20261116030000_kept_answers.sql"),
+    },
+    Migration {
+        version: 20261116040000,
+        name: "webhooks",
+        sql: include_str!("../../../migrations/20261116040000_webhooks.sql"),
+    },
+    Migration {
+        version: 20261116050000,
+        name: "usage_days",
+        sql: include_str!("../../../migrations/20261116050000_usage_days.sql"),
     },
 ];
 

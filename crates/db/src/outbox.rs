@@ -4,6 +4,7 @@
 //! and never hold the same row; a carrier that dies gives its rows back by its transaction's end.
 
 use serde_json::Value;
+use sqlx::PgConnection;
 use sqlx::types::Json;
 use time::OffsetDateTime;
 use trunkline_terms::{AccountId, Moment};
@@ -110,6 +111,72 @@ pub async fn mark_published(tx: &mut Tx, ids: &[Uuid]) -> Result<u64, DbError> {
     .execute(&mut **tx)
     .await?;
     Ok(done.rows_affected())
+}
+
+/// Takes claimed events away that were carried, and tells how many.
+pub async fn remove(tx: &mut Tx, ids: &[Uuid]) -> Result<u64, DbError> {
+    let done = sqlx::query("DELETE FROM app.outbox WHERE id = ANY($1)")
+        .bind(ids)
+        .execute(&mut **tx)
+        .await?;
+    Ok(done.rows_affected())
+}
+
+/// Takes away events that nobody will carry, the oldest first, and tells how many.
+pub async fn discard(connection: &mut PgConnection, limit: u32) -> Result<u64, DbError> {
+    let done = sqlx::query(
+        "DELETE FROM app.outbox WHERE id IN (
+             SELECT id FROM app.outbox WHERE published_at IS NULL
+             ORDER BY id
+             LIMIT $1
+             FOR UPDATE SKIP LOCKED
+         )",
+    )
+    .bind(i64::from(limit.min(BATCH_MAX_ROWS)))
+    .execute(connection)
+    .await?;
+    Ok(done.rows_affected())
+}
+
+/// Takes away events that have waited for so many days, and tells how many: whoever was away for so
+/// long reads what the table of events has kept.
+pub async fn expire(connection: &mut PgConnection, days: i32, limit: u32) -> Result<u64, DbError> {
+    let done = sqlx::query(
+        "DELETE FROM app.outbox WHERE id IN (
+             SELECT id FROM app.outbox
+             WHERE created_at < app.now() - make_interval(days => $1)
+             ORDER BY id
+             LIMIT $2
+             FOR UPDATE SKIP LOCKED
+         )",
+    )
+    .bind(days)
+    .bind(i64::from(limit.min(BATCH_MAX_ROWS)))
+    .execute(connection)
+    .await?;
+    Ok(done.rows_affected())
+}
+
+/// What waits to be carried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Waiting {
+    /// How many, as far as they are counted.
+    pub rows: i64,
+    /// How long the oldest of these has waited, in seconds.
+    pub seconds: i64,
+}
+
+/// How many events wait, counted up to `most`, and for how long.
+pub async fn waiting(connection: &mut PgConnection, most: i64) -> Result<Waiting, DbError> {
+    let (rows, seconds) = sqlx::query_as(
+        "SELECT count(*), COALESCE(extract(epoch FROM app.now() - min(w.created_at)), 0)::bigint
+         FROM (SELECT created_at FROM app.outbox WHERE published_at IS NULL
+               ORDER BY id LIMIT $1) AS w",
+    )
+    .bind(most)
+    .fetch_one(connection)
+    .await?;
+    Ok(Waiting { rows, seconds })
 }
 
 /// Sweeps up events that were published before `older_than`, the oldest first, and tells how many.

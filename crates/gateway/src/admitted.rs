@@ -8,10 +8,11 @@ use tokio::time::Instant;
 use trunkline_catalog::{Fate, Note};
 use trunkline_ledger::{
     Detail, Extend, ExtendAnswer, Ledger, LedgerError, Outcome, Owner, Reserve, ReserveAnswer,
-    Settle, SettleAnswer, Shortage, Unheard, Void, Wallets, desk,
+    Settle, SettleAnswer, Shortage, Unheard, Void, Wallets, WriteOff, WriteOffReason, desk,
 };
 use trunkline_terms::{AccountId, Money, RequestId};
 
+use crate::again::{Named, Same};
 use crate::fault::{Fault, Kind};
 use crate::gateway::Gateway;
 use crate::quoted::Quoted;
@@ -27,6 +28,8 @@ pub(crate) struct Admitted {
     pub(crate) held: Money,
     /// How long the reservation took.
     pub(crate) waited: Duration,
+    /// What was used beyond the hold, which could not be raised.
+    beyond: Money,
     resolved: bool,
 }
 
@@ -107,6 +110,7 @@ impl Admitted {
             account,
             held,
             waited,
+            beyond: Money::ZERO,
             resolved: false,
         }
     }
@@ -146,6 +150,22 @@ impl Admitted {
         }
     }
 
+    /// Whose call it is.
+    pub(crate) const fn whose(&self) -> (RequestId, AccountId) {
+        (self.request, self.account)
+    }
+
+    /// What a call that used this much is charged, exactly: what is kept of its answer says so before
+    /// the charge is written. Settle this, and nothing else.
+    pub(crate) async fn certain(&mut self, used: Money) -> Money {
+        if used > self.held {
+            self.extend(used).await;
+        }
+        let sure = used.min(self.held);
+        self.beyond = used.checked_sub(sure).unwrap_or(Money::ZERO);
+        sure
+    }
+
     /// Charges the call and returns what was charged. An error means that nothing was.
     pub(crate) async fn settle(mut self, amount: Money, detail: Detail) -> Result<Money, Fault> {
         if amount > self.held {
@@ -153,6 +173,7 @@ impl Admitted {
             self.extend(amount).await;
         }
         self.resolved = true;
+        let loss = self.overrun(detail.cost);
         let settle = Settle {
             request: self.request,
             account: self.account,
@@ -162,6 +183,7 @@ impl Admitted {
         };
         match self.ledger().settle(settle).await {
             Ok(SettleAnswer::Done { paid, trial }) => {
+                self.note(loss).await;
                 paid.checked_add(trial).map_err(|_| Fault::unavailable())
             }
             Ok(SettleAnswer::Before {
@@ -190,6 +212,48 @@ impl Admitted {
         };
         if let Err(error) = self.ledger().void(void).await {
             tracing::warn!(request.id = %self.request, %error, "a hold is let go later");
+        }
+    }
+
+    /// Lets a call go whose answer could not be kept in time, and notes the loss. The books are away and
+    /// the caller has waited for them: the ledger keeps saying it, and nobody waits for that.
+    pub(crate) fn lose(mut self, sale: Money, detail: Detail) {
+        self.resolved = true;
+        let loss = WriteOff {
+            request: self.request,
+            account: self.account,
+            reason: WriteOffReason::DatabaseAway,
+            sale: Some(sale),
+            cost: detail.cost,
+        };
+        let void = Void {
+            request: self.request,
+            account: self.account,
+            detail: Detail {
+                attempts: detail.attempts,
+                ..Detail::nothing(Outcome::DatabaseAway)
+            },
+        };
+        let ledger = self.ledger().clone();
+        self.gateway.inner.tasks.spawn(async move {
+            drop(tokio::join!(ledger.void(void), ledger.write_off(loss)));
+        });
+    }
+
+    fn overrun(&self, cost: Option<Money>) -> Option<WriteOff> {
+        (self.beyond > Money::ZERO).then_some(WriteOff {
+            request: self.request,
+            account: self.account,
+            reason: WriteOffReason::Overrun,
+            sale: Some(self.beyond),
+            cost,
+        })
+    }
+
+    async fn note(&self, loss: Option<WriteOff>) {
+        let Some(loss) = loss else { return };
+        if let Err(error) = self.ledger().write_off(loss).await {
+            tracing::error!(request.id = %self.request, %error, "a loss could not be noted");
         }
     }
 
@@ -240,21 +304,25 @@ async fn reserve(gateway: &Gateway, quoted: &Quoted, amount: Money) -> Result<He
         price_version: quoted.sale.version.bytes(),
         lifetime: gateway.inner.settings.hold_lifetime,
         capacity: None,
-        idempotency: None,
+        idempotency: quoted.named.as_ref().map(Named::idempotency),
     };
     held(gateway, reserve).await
 }
 
 async fn held(gateway: &Gateway, reserve: Reserve) -> Result<Held, Fault> {
+    let named = reserve.idempotency.clone();
+    let named = named.map(|name| Same::of(reserve.account, name));
     match gateway.inner.ledger.reserve(reserve).await {
         Ok(ReserveAnswer::Held { .. }) => Ok(Held::Yes),
         Ok(ReserveAnswer::TooLittle { by, fits, reserved }) => {
             Ok(Held::TooLittle { fits, reserved, by })
         }
+        Ok(ReserveAnswer::SameKey { .. }) => {
+            Err(named.map_or_else(Fault::unavailable, Fault::same_call))
+        }
         Ok(
             other @ (ReserveAnswer::NeverToppedUp
             | ReserveAnswer::CapacityReached
-            | ReserveAnswer::SameKey { .. }
             | ReserveAnswer::AlreadyResolved
             | ReserveAnswer::UnknownPayer),
         ) => {

@@ -1,13 +1,14 @@
 //! Asking upstreams, one after the other, by the failover table: what was not sent or was refused
 //! goes to another channel, what an upstream says about the request itself goes back to the caller.
 
+mod attempt;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::RETRY_AFTER;
 use http::{HeaderMap, StatusCode};
-use serde::Serialize;
 use tokio::time::Instant;
 use trunkline_ledger::Outcome;
 use trunkline_store::channels;
@@ -21,6 +22,7 @@ use trunkline_wire::{Format, Frames, Seen, Tap, UpstreamError};
 use crate::continuing::{YOUNG_SECONDS, not_found};
 use crate::fault::{Fault, Kind};
 use crate::gateway::Gateway;
+use crate::limiting::Full;
 use crate::preparing::{Prepared, Preparing};
 use crate::quoted::Quoted;
 use crate::roster::{Live, LiveCredential, Roster};
@@ -28,26 +30,12 @@ use crate::scrub::without_secrets;
 use crate::sending::send;
 use crate::story::Story;
 
+pub(crate) use self::attempt::Attempt;
+
 /// Bytes of an error that are read.
 const MAX_ERROR_BYTES: usize = 65_536;
 /// A cool-down where the upstream names none.
 pub(crate) const DEFAULT_COOL_SECONDS: u64 = 5;
-
-/// One attempt. The usage row gets what is not skipped; times count from the call's beginning.
-#[derive(Debug, Clone, Serialize)]
-pub(crate) struct Attempt {
-    channel: i64,
-    pub(crate) status: Option<u16>,
-    pub(crate) error: Option<&'static str>,
-    ms: u64,
-    #[serde(skip)]
-    pub(crate) live: Arc<Live>,
-    #[serde(skip)]
-    pub(crate) began: Duration,
-    /// When the last of its answer had come; none as long as that is open.
-    #[serde(skip)]
-    pub(crate) ended: Option<Duration>,
-}
 
 /// Why there is no answer.
 #[derive(Debug)]
@@ -116,7 +104,8 @@ pub(crate) async fn ask(
     let mut preparing = Preparing::new(quoted);
     let order = gateway.order(&roster, &preparing, quoted);
     let (mut worst, mut unsaid) = (None, None);
-    for live in order.into_iter().take(inner.settings.max_attempts) {
+    let mut attempts = 0..inner.settings.max_attempts;
+    for live in order {
         let Some(credential) = credential_of(quoted, &live, inner.now(), seed) else {
             continue;
         };
@@ -129,6 +118,17 @@ pub(crate) async fn ask(
             }
             None => continue,
         };
+        match gateway.seat(&live).await {
+            Ok(seat) => story.sits(seat),
+            // Passed over like one that rests, and told of only if there is nobody else.
+            Err(Full(seconds)) => {
+                worst.get_or_insert(Why::Limited(seconds));
+                continue;
+            }
+        }
+        if attempts.next().is_none() {
+            break;
+        }
         match attempt(gateway, (quoted, &prepared), (&live, credential), story).await {
             Tried::Answer(answer, early) => {
                 return Ok(Answering {
@@ -210,9 +210,11 @@ impl Gateway {
             let live = roster.channel(kept.channel).into_iter();
             return live
                 .filter(|live| live.row.models.contains_key(model))
+                .filter(|live| quoted.caller.may_be_served_in(live.row.region.as_deref()))
                 .collect();
         }
         let mut order = roster.order(model, &quoted.sale.group, now, seed_of(quoted));
+        order.retain(|live| quoted.caller.may_be_served_in(live.row.region.as_deref()));
         let home = preparing.home();
         let place = home.and_then(|home| order.iter().position(|live| live.mark == home));
         if let Some(place) = place {
@@ -220,60 +222,6 @@ impl Gateway {
             order.insert(0, first);
         }
         order
-    }
-}
-
-// === impl Attempt ===
-
-impl Attempt {
-    /// Until something is known of it, it is one that its caller left.
-    pub(crate) fn begin(live: Arc<Live>, began: Duration) -> Self {
-        Self {
-            channel: live.row.id.number(),
-            status: None,
-            error: Some("left"),
-            ms: 0,
-            live,
-            began,
-            ended: None,
-        }
-    }
-
-    pub(crate) fn answered(
-        &mut self,
-        status: Option<u16>,
-        error: Option<&'static str>,
-        now: Duration,
-    ) {
-        let took = now.saturating_sub(self.began);
-        (self.status, self.error) = (status, error);
-        self.ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-        if !matches!(status, Some(200..=299)) {
-            self.ended = Some(now);
-        }
-    }
-
-    /// What it came to, as a word of a closed list.
-    pub(crate) const fn word(&self) -> &'static str {
-        match (self.error, self.status) {
-            (Some(word), _) => word,
-            (None, Some(200..=299)) => "answered",
-            (None, Some(429)) => "limited",
-            (None, Some(401..=403)) => "credential_refused",
-            (None, Some(400..=499)) => "refused",
-            (None, Some(_) | None) => "failed",
-        }
-    }
-
-    /// The same where it is a fault.
-    pub(crate) fn fault(&self) -> Option<&'static str> {
-        let answered = self.error.is_none() && matches!(self.status, Some(200..=299));
-        (!answered).then(|| self.word())
-    }
-
-    /// How long its head took; none if there was none.
-    pub(crate) fn head_took(&self) -> Option<Duration> {
-        self.status.map(|_| Duration::from_millis(self.ms))
     }
 }
 

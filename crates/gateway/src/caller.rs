@@ -7,11 +7,10 @@ use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use trunkline_catalog::{Book, GroupChoice, NotSold, Sale};
 use trunkline_store::accounts::Account;
-use trunkline_store::keys::{Key, KeyState};
-use trunkline_store::{KeyGroup, Network};
+use trunkline_store::{KeyGroup, Network, Policy};
 use trunkline_terms::{ApiKey, Moment};
 
-use crate::doors::{Doors, Found};
+use crate::doors::{Doors, Found, KnownKey, Standing};
 use crate::fault::{Fault, Kind};
 use crate::gateway::Gateway;
 use crate::settings::Settings;
@@ -19,7 +18,7 @@ use crate::settings::Settings;
 /// A caller whose key opens the door.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
-    pub(crate) key: Arc<Key>,
+    pub(crate) key: KnownKey,
     pub(crate) account: Arc<Account>,
 }
 
@@ -39,7 +38,7 @@ impl Caller {
             )
         })?;
         let key = ApiKey::parse(text).map_err(|_| unknown_key())?;
-        let caller = Self::live(doors.find(&key, settings.stale_after), now)?;
+        let caller = Self::live(doors.find(&key, settings.stale_after, now))?;
         caller.check_address(address)?;
         Ok(caller)
     }
@@ -51,24 +50,38 @@ impl Caller {
         settings: &Settings,
         now: Moment,
     ) -> Result<Self, Fault> {
-        let found = doors.find_hash(&self.key.hash, settings.stale_after);
-        Self::live(found, now)
+        Self::live(doors.find_hash(&self.key.hash, settings.stale_after, now))
     }
 
-    fn live(found: Found, now: Moment) -> Result<Self, Fault> {
-        let (key, account) = match found {
-            Found::Known(key, account) => (key, account),
+    fn live(found: Found) -> Result<Self, Fault> {
+        let (key, standing, account) = match found {
+            Found::Known(key, standing, account) => (key, standing, account),
             Found::Unknown => return Err(unknown_key()),
             Found::TooOld => return Err(Fault::unavailable()),
         };
-        match key.state(now) {
-            KeyState::Live => {}
-            KeyState::Expired => {
-                return Err(Fault::new(Kind::ExpiredKey, "this API key has expired"));
-            }
-            KeyState::Revoked | KeyState::Disabled => {
-                return Err(Fault::new(Kind::RevokedKey, "this API key was revoked"));
-            }
+        let (kind, text) = match standing {
+            Standing::Live => (None, ""),
+            Standing::Expired => (Some(Kind::ExpiredKey), "this API key has expired"),
+            Standing::ExpiredAbove => (
+                Some(Kind::ExpiredKey),
+                "the key above this API key has expired",
+            ),
+            Standing::Revoked => (Some(Kind::RevokedKey), "this API key was revoked"),
+            Standing::Disabled => (
+                Some(Kind::RevokedKey),
+                "this API key is switched off; whoever did that can switch it on again",
+            ),
+            Standing::DisabledAbove => (
+                Some(Kind::RevokedKey),
+                "the key above this API key is switched off",
+            ),
+            Standing::Replaced => (
+                Some(Kind::RevokedKey),
+                "this API key was replaced by a new one, and its overlap is over",
+            ),
+        };
+        if let Some(kind) = kind {
+            return Err(Fault::new(kind, text));
         }
         if account.closed_at.is_some() {
             return Err(Fault::new(Kind::RevokedKey, "this account is closed"));
@@ -123,10 +136,28 @@ impl Caller {
                 return refused(format!("{model:?} is not sold in this key's group"));
             }
         };
-        if !self.may_use(model) {
-            return refused(format!("this API key may not use {model:?}"));
-        }
+        self.check_model(model)?;
         Ok(sale)
+    }
+
+    /// Whether the key's list has a model. Asked of the model itself, not of an alias.
+    pub(crate) fn check_model(&self, model: &str) -> Result<(), Fault> {
+        if self.may_use(model) {
+            return Ok(());
+        }
+        let text = format!("this API key may not use {model:?}");
+        Err(Fault::new(Kind::ModelNotAllowed, text).at("model"))
+    }
+
+    /// Whether an upstream of a region may serve the key. One that says no region is in none.
+    pub(crate) fn may_be_served_in(&self, region: Option<&str>) -> bool {
+        allows_region(&self.key.policy, region)
+    }
+
+    /// The model that one of the account's own names stands for. A model of that name goes first.
+    pub(crate) fn meant(&self, book: &Book, name: &str) -> Option<String> {
+        let alias = || self.account.aliases.get(name).cloned();
+        book.model(name).is_none().then(alias).flatten()
     }
 
     /// What is said of a model that is not there.
@@ -144,6 +175,14 @@ impl Caller {
             KeyGroup::Auto => GroupChoice::Auto,
         }
     }
+}
+
+/// Whether a policy lets upstreams of a region serve.
+pub(crate) fn allows_region(policy: &Policy, region: Option<&str>) -> bool {
+    let regions = &policy.fields().regions;
+    regions.as_ref().is_none_or(|allowed| {
+        region.is_some_and(|region| allowed.iter().any(|word| word == region))
+    })
 }
 
 fn unknown_key() -> Fault {
@@ -177,13 +216,15 @@ impl Gateway {
             return Holder::Nobody;
         };
         let inner = &self.inner;
-        let found = ApiKey::parse(text)
-            .ok()
-            .map(|key| inner.doors.find(&key, inner.settings.stale_after));
-        let Some(Found::Known(key, account)) = found else {
+        let found = ApiKey::parse(text).ok().map(|key| {
+            inner
+                .doors
+                .find(&key, inner.settings.stale_after, inner.now())
+        });
+        let Some(Found::Known(key, Standing::Live, account)) = found else {
             return Holder::Stranger;
         };
-        if !matches!(key.state(inner.now()), KeyState::Live) || account.closed_at.is_some() {
+        if account.closed_at.is_some() {
             return Holder::Stranger;
         }
         let models = key.policy.fields().models.clone();

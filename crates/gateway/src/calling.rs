@@ -9,6 +9,7 @@ mod whole;
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use http::{HeaderMap, StatusCode};
 use tokio::sync::oneshot;
 use trunkline_ledger::{Detail, Outcome};
 use trunkline_terms::{Money, Side, Usage};
@@ -18,6 +19,7 @@ use trunkline_wire::openai_chat::Told;
 use trunkline_wire::{Format, Rewrite, Shown};
 
 use crate::admitted::Admitted;
+use crate::again::Record;
 use crate::asking::{Answering, NoAnswer, ask};
 use crate::continuing::{Kept, PREFIX};
 use crate::fault::{Fault, Kind};
@@ -42,10 +44,11 @@ pub(crate) async fn call(gateway: Gateway, mut quoted: Quoted, story: Arc<Story>
         Err(fault) => return tell(head, Err(fault)),
     };
     // Then an upstream. A caller who leaves meanwhile is not waited for; dropping the question closes
-    // its connection, and with it the upstream's work.
+    // its connection, and with it the upstream's work. A call with a name outlives its caller.
+    let outlives = quoted.named.is_some();
     let asked = tokio::select! {
         asked = ask(&gateway, &quoted, &story) => Some(asked),
-        () = left(&story, &mut head) => None,
+        () = left(&story, &mut head), if !outlives => None,
     };
     let answering = match asked {
         Some(Ok(answering)) => answering,
@@ -132,8 +135,28 @@ impl Call {
         })
     }
 
-    /// Charges what was metered. Returns what was charged.
-    async fn settle(self, metered: Metered, outcome: Outcome) -> Result<Money, Fault> {
+    /// Makes sure of what will be charged, if the answer is kept: it says so before the charge.
+    async fn make_certain(&mut self, metered: &mut Metered) {
+        if self.quoted.named.is_some() {
+            let used = metered.price.amount;
+            metered.price.amount = self.admitted.certain(used).await;
+        }
+    }
+
+    /// Where the answer is kept, if it is.
+    fn record(&self, (status, headers): (StatusCode, &HeaderMap)) -> Option<Record> {
+        self.quoted.named.as_ref()?;
+        let account = self.quoted.caller.account.id;
+        Some(Record::begin(&self.gateway, account, (status, headers)))
+    }
+
+    /// Charges what was metered, once its answer is kept if it has a name. Returns what was charged.
+    async fn settle(
+        self,
+        metered: Metered,
+        outcome: Outcome,
+        record: Option<Record>,
+    ) -> Result<Money, Fault> {
         let upstream_model = self.live.upstream_model(self.quoted.request.model());
         let cost = self.live.cost.as_ref();
         let cost = cost.and_then(|book| book.cost_usd(upstream_model, &metered.price.units));
@@ -154,7 +177,9 @@ impl Call {
         };
         let side = |side| detail.units.total_of(side);
         let tokens = (side(Side::Input), side(Side::Output));
-        let settled = self.admitted.settle(metered.price.amount, detail).await;
+        let price = (metered.price.amount, detail);
+        let kept = self.quoted.named.as_ref().zip(record.as_ref());
+        let settled = self.gateway.settle_kept(self.admitted, price, kept).await;
         let charged = settled.as_ref().ok().copied();
         // What was not charged in time is written off by the ledger.
         let outcome = charged.map_or(Outcome::DatabaseAway, |_| outcome);
@@ -189,10 +214,11 @@ impl Call {
 
     /// What is changed in an answer of the caller's own format. The id is known when the upstream's is.
     fn rewrite(&self) -> Rewrite {
-        let public = self.quoted.request.model();
-        let renamed = self.live.upstream_model(public) != public;
+        let request = &self.quoted.request;
+        let shown = request.asked_model();
+        let renamed = self.live.upstream_model(request.model()) != shown;
         Rewrite {
-            model: renamed.then(|| public.to_owned()),
+            model: renamed.then(|| shown.to_owned()),
             id: None,
             previous: self.quoted.request.facts.previous.clone(),
             channel: Some(self.live.mark.clone()),
@@ -230,7 +256,7 @@ impl Call {
             Format::OpenaiChat | Format::ClaudeMessages | Format::Gemini => None,
         };
         Shown {
-            model: self.quoted.request.model().to_owned(),
+            model: self.quoted.request.asked_model().to_owned(),
             id: id.unwrap_or(&request).to_owned(),
             created: self.gateway.inner.now().seconds(),
             wants_usage: self.quoted.request.facts.wants_usage,

@@ -25,9 +25,11 @@ impl Gateway {
             Format::Gemini => Bytes::from(count_request(&body)?),
             Format::OpenaiChat | Format::ClaudeMessages | Format::OpenaiResponses => body,
         };
-        let request = Request::read(entrance.format, body, path)?;
+        let mut request = Request::read(entrance.format, body, path)?;
+        self.resolve(caller, &mut request);
         let book = &self.inner.shelf.get().book;
         caller.sale(book, request.model())?;
+        self.check_regions(caller, request.model())?;
         let tokens = request.input_estimate.max(1);
         let body = match entrance.format {
             Format::Gemini => gemini::count_answer(tokens),

@@ -56,6 +56,7 @@ impl Gateway {
         (story, account): (&Story, AccountId),
         body: Bytes,
     ) -> bool {
+        story.leaves();
         // Nobody asks for the first byte of nothing.
         if body.is_empty() {
             return head.send(Ok(answer)).is_ok();

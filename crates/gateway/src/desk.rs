@@ -4,9 +4,11 @@ use http::StatusCode;
 use serde_json::json;
 use trunkline_catalog::audio_tokens_shown;
 use trunkline_ledger::{desk, usage};
+use trunkline_store::keys;
 use trunkline_terms::{Bucket, Money, RequestId, Usage};
 
 use crate::caller::Caller;
+use crate::desks::key_shown;
 use crate::fault::{Fault, Kind};
 use crate::gateway::Gateway;
 use crate::reply::{Answered, json as answer};
@@ -31,25 +33,16 @@ impl Gateway {
         Ok(answer(StatusCode::OK, &body))
     }
 
-    /// What the key is and may do.
-    pub(crate) fn key(&self, caller: &Caller) -> Answered {
-        let key = &caller.key;
-        let policy = key.policy.fields();
-        let body = json!({
-            "object": "key",
-            "id": key.id.number(),
-            "name": key.name,
-            "hint": key.hint,
-            "account": caller.account.id.number(),
-            "group": policy.group.word().unwrap_or(&caller.account.group),
-            "models": policy.models,
-            "endpoints": policy.endpoints,
-            "platforms": policy.platforms,
-            "strict": policy.strict,
-            "zero_retention": policy.zero_retention,
-            "expires_at": policy.expires_at.map(trunkline_terms::Moment::seconds),
-        });
-        answer(StatusCode::OK, &body)
+    /// What the key is and may do. Its name is not in memory.
+    pub(crate) async fn key(&self, caller: &Caller) -> Result<Answered, Fault> {
+        let session = self.inner.data.session().await;
+        let mut session = session.map_err(|_| Fault::unavailable())?;
+        let found = keys::find(&mut session, caller.key.id).await;
+        drop(session);
+        let key = found.map_err(|_| Fault::unavailable())?;
+        let key = key.ok_or_else(Fault::unavailable)?;
+        let body = key_shown(&key, &caller.account, self.inner.now());
+        Ok(answer(StatusCode::OK, &body))
     }
 
     /// What a call of this account cost.

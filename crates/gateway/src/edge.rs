@@ -3,6 +3,7 @@
 
 mod bodies;
 mod body;
+mod desk;
 mod forwarded;
 mod guest;
 mod line;
@@ -28,6 +29,7 @@ use trunkline_terms::RequestId;
 use self::forwarded::caller_address;
 use self::line::Line;
 use self::tls::Tls;
+use crate::again::OfCall;
 use crate::gateway::Gateway;
 use crate::reply::{self, Answered};
 use crate::story::Story;
@@ -52,6 +54,9 @@ const CERTIFICATE_LOOK: Duration = Duration::from_secs(2);
 const EXPOSED: &str = "x-request-id, request-id, trunkline-cost-usd, trunkline-warnings, retry-after, \
     x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, \
     x-ratelimit-limit-tokens, x-ratelimit-remaining-tokens, x-ratelimit-reset-tokens, \
+    anthropic-ratelimit-requests-limit, anthropic-ratelimit-requests-remaining, \
+    anthropic-ratelimit-requests-reset, anthropic-ratelimit-tokens-limit, \
+    anthropic-ratelimit-tokens-remaining, anthropic-ratelimit-tokens-reset, \
     idempotent-replayed, deprecation, sunset, *";
 
 /// How the listener behaves.
@@ -279,6 +284,8 @@ impl Shared {
             preflight()
         } else {
             let answered = paths::answer(&self.gateway, &story, request).await;
+            // A call that is known already has the first one's answer.
+            let answered = self.gateway.or_again(answered).await;
             answered.unwrap_or_else(|fault| {
                 story.faulted(&fault);
                 if is_legacy {
@@ -288,13 +295,16 @@ impl Shared {
                 }
             })
         };
-        let answered = with_ids(answered, story.id);
+        let mut answered = with_ids(answered, story.id);
+        story.show_limits(&mut answered, format);
         story.answered(&answered);
         answered
     }
 }
 
+/// The ids of its call: the first one's, where an answer is given again.
 fn with_ids(mut answered: Answered, id: RequestId) -> Answered {
+    let id = answered.extensions().get::<OfCall>().map_or(id, |of| of.0);
     let headers = answered.headers_mut();
     if let Ok(value) = HeaderValue::from_str(&id.to_string()) {
         headers.insert(HeaderName::from_static("x-request-id"), value.clone());

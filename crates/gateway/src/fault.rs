@@ -6,6 +6,8 @@ use serde_json::{Map, Value};
 use trunkline_terms::{Money, RequestId};
 use trunkline_wire::{Refusal, Trouble};
 
+use crate::again::Same;
+
 /// Where the words of the table are explained.
 const DOC_URL: &str = "docs/errors.md";
 
@@ -52,6 +54,12 @@ pub enum Kind {
     IdempotencyConflict,
     /// A call with this key is under way.
     IdempotencyInFlight,
+    /// The answer of the call with this key is larger than what is kept.
+    IdempotencyTooLarge,
+    /// The same call is known already. Never shown: the edge turns it into that call's answer.
+    SameCall(Box<Same>),
+    /// Over a rate limit of the key, the account, the model or the platform.
+    RateLimited,
     /// The path exists, the method does not.
     MethodNotAllowed,
     /// The path is not spoken to over a WebSocket.
@@ -124,9 +132,11 @@ impl Kind {
             Self::ModelNotFound | Self::NotFound | Self::TaskNotFound | Self::SocialNoResult => {
                 StatusCode::NOT_FOUND
             }
-            Self::NotCancellable | Self::IdempotencyConflict | Self::IdempotencyInFlight => {
-                StatusCode::CONFLICT
-            }
+            Self::NotCancellable
+            | Self::IdempotencyConflict
+            | Self::IdempotencyInFlight
+            | Self::IdempotencyTooLarge
+            | Self::SameCall(_) => StatusCode::CONFLICT,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::NoWebSocket => StatusCode::UPGRADE_REQUIRED,
             Self::EndpointNotSupported | Self::Invalid(_) | Self::Rule(_) => {
@@ -137,7 +147,9 @@ impl Kind {
             Self::UnsupportedMedia => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
             Self::UpstreamRefused(status, _) => *status,
-            Self::UpstreamRateLimited | Self::SocialCapacity => StatusCode::TOO_MANY_REQUESTS,
+            Self::RateLimited | Self::UpstreamRateLimited | Self::SocialCapacity => {
+                StatusCode::TOO_MANY_REQUESTS
+            }
             Self::UpstreamFailed => StatusCode::BAD_GATEWAY,
             Self::UpstreamTimeout => StatusCode::GATEWAY_TIMEOUT,
             Self::NoRoute
@@ -183,7 +195,9 @@ impl Kind {
             Self::LinkRefused => "link_refused",
             Self::NotCancellable => "not_cancellable",
             Self::IdempotencyConflict => "idempotency_conflict",
-            Self::IdempotencyInFlight => "idempotency_in_flight",
+            Self::IdempotencyInFlight | Self::SameCall(_) => "idempotency_in_flight",
+            Self::IdempotencyTooLarge => "idempotency_result_too_large",
+            Self::RateLimited => "rate_limit_exceeded",
             Self::MethodNotAllowed => "method_not_allowed",
             Self::NoWebSocket => "websocket_not_supported",
             Self::EndpointNotSupported => "endpoint_not_supported",
@@ -228,13 +242,17 @@ impl Kind {
             | Self::NotCancellable
             | Self::IdempotencyConflict
             | Self::IdempotencyInFlight
+            | Self::IdempotencyTooLarge
+            | Self::SameCall(_)
             | Self::QuoteExpired
             | Self::QuoteMismatch
             | Self::TooLarge
             | Self::UnsupportedMedia
             | Self::SlowBody
             | Self::UpstreamRefused(_, _) => "invalid_request_error",
-            Self::UpstreamRateLimited | Self::SocialCapacity => "rate_limit_error",
+            Self::RateLimited | Self::UpstreamRateLimited | Self::SocialCapacity => {
+                "rate_limit_error"
+            }
             Self::UpstreamFailed | Self::UpstreamTimeout | Self::NoRoute => "upstream_error",
             Self::Overloaded | Self::Unavailable | Self::Draining | Self::SocialPaused => {
                 "server_error"
@@ -246,7 +264,8 @@ impl Kind {
     #[must_use]
     pub const fn is_retryable(&self) -> bool {
         match self {
-            Self::UpstreamRateLimited
+            Self::RateLimited
+            | Self::UpstreamRateLimited
             | Self::UpstreamFailed
             | Self::UpstreamTimeout
             | Self::NoRoute
@@ -254,6 +273,7 @@ impl Kind {
             | Self::Unavailable
             | Self::Draining
             | Self::IdempotencyInFlight
+            | Self::SameCall(_)
             | Self::SocialCapacity
             | Self::SlowBody => true,
             Self::InvalidKey
@@ -274,6 +294,7 @@ impl Kind {
             | Self::LinkRefused
             | Self::NotCancellable
             | Self::IdempotencyConflict
+            | Self::IdempotencyTooLarge
             | Self::MethodNotAllowed
             | Self::NoWebSocket
             | Self::EndpointNotSupported
@@ -290,7 +311,11 @@ impl Kind {
     fn retry_after(&self) -> Option<u64> {
         let waits = matches!(
             self,
-            Self::Overloaded | Self::Unavailable | Self::Draining | Self::IdempotencyInFlight
+            Self::Overloaded
+                | Self::Unavailable
+                | Self::Draining
+                | Self::IdempotencyInFlight
+                | Self::SameCall(_)
         );
         waits.then_some(1)
     }
@@ -330,6 +355,12 @@ impl Fault {
     #[must_use]
     pub fn with_money(self, key: &str, amount: Money) -> Self {
         self.with(key, amount.to_string())
+    }
+
+    /// The same call is known already.
+    pub(crate) fn same_call(same: Same) -> Self {
+        let text = "a call with this idempotency key is under way; send it again";
+        Self::new(Kind::SameCall(Box::new(same)), text).at("idempotency-key")
     }
 
     /// Our database is away.
@@ -383,86 +414,4 @@ impl From<Refusal> for Fault {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_code_is_explained_where_errors_point_to() {
-        let page = include_str!("../../../docs/errors.md");
-        let kinds = [
-            Kind::InvalidKey,
-            Kind::ExpiredKey,
-            Kind::RevokedKey,
-            Kind::AddressNotAllowed,
-            Kind::ModelNotAllowed,
-            Kind::EndpointNotAllowed,
-            Kind::NeverToppedUp,
-            Kind::SocialNoResult,
-            Kind::SocialCapacity,
-            Kind::SocialPaused,
-            Kind::Invalid("unknown_parameter"),
-            Kind::Invalid("missing_parameter"),
-            Kind::Invalid("repeated_parameter"),
-            Kind::Invalid("parameter_too_long"),
-            Kind::Invalid("invalid_parameter_type"),
-            Kind::Invalid("invalid_parameter_value"),
-            Kind::InsufficientBalance,
-            Kind::BudgetExceeded,
-            Kind::MaxCostExceeded,
-            Kind::ModelNotFound,
-            Kind::NotFound,
-            Kind::TaskNotFound,
-            Kind::LinkRefused,
-            Kind::NotCancellable,
-            Kind::IdempotencyConflict,
-            Kind::IdempotencyInFlight,
-            Kind::MethodNotAllowed,
-            Kind::NoWebSocket,
-            Kind::Invalid("previous_response_not_found"),
-            Kind::Rule("translation_refused".to_owned()),
-            Kind::EndpointNotSupported,
-            Kind::Invalid("invalid_request"),
-            Kind::Invalid("reference_not_supported"),
-            Kind::TooLarge,
-            Kind::UnsupportedMedia,
-            Kind::SlowBody,
-            Kind::UpstreamRefused(StatusCode::BAD_REQUEST, None),
-            Kind::UpstreamRateLimited,
-            Kind::UpstreamFailed,
-            Kind::UpstreamTimeout,
-            Kind::NoRoute,
-            Kind::Overloaded,
-            Kind::Unavailable,
-            Kind::Draining,
-        ];
-        let of_videos = [
-            "size_separator",
-            "tier_unpriced",
-            "clip_range",
-            "ratio_required",
-            "reference_count",
-            "reference_required",
-            "role_missing",
-            "type_string",
-            "unpriceable",
-            "InvalidParameter.TaskTypeConstraint",
-        ];
-        let made = [
-            "audio_unreadable",
-            "format_unsupported",
-            "size_unsupported",
-            "timestamps_unsupported",
-            "translation_unsupported",
-        ];
-        let rules = of_videos.into_iter().chain(made);
-        let rules = rules.map(|code| Kind::Rule(code.to_owned()));
-        for kind in kinds.into_iter().chain(rules) {
-            let row = format!(
-                "<a id=\"{code}\"></a>`{code}` | {} |",
-                kind.status().as_u16(),
-                code = kind.code()
-            );
-            assert!(page.contains(&row), "{row}");
-        }
-    }
-}
+mod tests;

@@ -6,40 +6,35 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::HeaderMap;
 use tokio::sync::{broadcast, oneshot, watch};
 use tokio_util::task::TaskTracker;
-use trunkline_catalog::{Routes, Sale};
+use trunkline_bus::Bus;
+use trunkline_catalog::Routes;
 use trunkline_db::{Database, DbError, Session, revision};
 use trunkline_keyring::{Keyring, RandomSource};
 use trunkline_ledger::{Ledger, Outcome, recovery};
+use trunkline_limits::Limits;
 use trunkline_media::Media;
 use trunkline_social::Cells;
-use trunkline_store::{catalog, channels};
+use trunkline_store::{catalog, channels, limits};
 use trunkline_terms::{Clock, Moment, Money, RANDOM_BYTES, RequestId};
 use trunkline_upstream::guarded::Guarded;
 use trunkline_upstream::{Client, Providers};
-use trunkline_wire::{InPath, Request};
 
 use crate::caller::Caller;
-use crate::calling::call;
-use crate::continuing::PREVIOUS;
-use crate::doors::Doors;
-use crate::entrance::Entrance;
-use crate::fault::{Fault, Kind};
-use crate::headers::{MAX_COST_HEADER, forwarded, max_cost};
+use crate::doors::{Doors, KeyTable, Recount};
+use crate::events::Hub;
+use crate::fault::Fault;
 use crate::health::Rounds;
-use crate::locking::QUOTE_HEADER;
+use crate::hooks::Hooks;
+use crate::limiting::Rules;
 use crate::numbers::Numbers;
-use crate::places::{Flight, Place};
-use crate::quoted::{Asked, Quoted};
-use crate::reply::Answered;
+use crate::places::Flight;
 use crate::roster::Roster;
 use crate::settings::Settings;
 use crate::shelf::{Shelf, ShelfError};
 use crate::social::{Counter, Crowds};
-use crate::story::Story;
 use crate::studio::Disk;
 use crate::swap::Swap;
 use crate::telemetry::Telemetry;
@@ -47,6 +42,8 @@ use crate::video::{Pace, Rooms};
 
 /// Finished calls that a slow watcher may be behind.
 const WATCHED_CALLS: usize = 256;
+/// A node that was heard of so recently lives.
+const LIVE_WITHIN: Duration = Duration::from_secs(15);
 
 /// What a gateway is made of.
 pub struct Parts {
@@ -66,6 +63,10 @@ pub struct Parts {
     pub fetcher: Guarded,
     /// Finished files and uploads.
     pub media: Media,
+    /// Counters over nodes.
+    pub limits: Limits,
+    /// Copies of events between nodes.
+    pub bus: Bus,
     /// Social platforms, as data.
     pub cells: Cells,
     /// The time.
@@ -95,12 +96,20 @@ pub(crate) struct Inner {
     pub(crate) client: Client,
     pub(crate) fetcher: Guarded,
     pub(crate) media: Media,
+    pub(crate) limits: Limits,
+    /// Limits of accounts with single models and platforms.
+    pub(crate) rules: Swap<Rules>,
+    pub(crate) bus: Bus,
+    /// Who follows events.
+    pub(crate) hub: Arc<Hub>,
     /// How often video vendors are asked.
     pub(crate) pace: Pace,
     /// Room for jobs of video tasks.
     pub(crate) video_rooms: Rooms,
     /// Uploads on the disk.
     pub(crate) disk: Disk,
+    /// Messages to webhooks.
+    pub(crate) hooks: Hooks,
     /// What of social data is on the counter.
     pub(crate) counter: Swap<Counter>,
     /// Room for calls to each social platform.
@@ -113,6 +122,7 @@ pub(crate) struct Inner {
     clock: Arc<dyn Clock>,
     random: Arc<dyn RandomSource>,
     pub(crate) flight: Flight,
+    leaving: AtomicBool,
     draining: AtomicBool,
     calls: broadcast::Sender<CallLine>,
 }
@@ -147,8 +157,13 @@ impl Gateway {
             rounds: Rounds::new(),
             roster: Swap::new(Roster::default()),
             client: parts.client,
+            hooks: Hooks::new(&parts.settings.webhooks, &parts.fetcher),
             fetcher: parts.fetcher,
             media: parts.media,
+            limits: parts.limits,
+            rules: Swap::new(Rules::default()),
+            bus: parts.bus,
+            hub: Hub::new(),
             pace: Pace::default(),
             video_rooms: Rooms::new(parts.settings.video.at_once),
             disk: Disk::default(),
@@ -162,6 +177,7 @@ impl Gateway {
             clock: parts.clock,
             random: parts.random,
             flight: Flight::default(),
+            leaving: AtomicBool::new(false),
             draining: AtomicBool::new(false),
             calls: broadcast::channel(WATCHED_CALLS).0,
             settings: parts.settings,
@@ -183,10 +199,36 @@ impl Gateway {
             let roster = Roster::build(rows, newest, providers, &self.inner.keyring, &before);
             self.inner.roster.set(roster);
         }
+        self.follow_limits(&mut session).await?;
         self.follow_pauses(&mut session).await?;
         self.follow_catalog(&mut session).await?;
         drop(session);
         self.follow_cells().await;
+        Ok(())
+    }
+
+    /// Takes over what has changed of keys and accounts alone: cheap, for whoever hears of a change.
+    pub(crate) async fn refresh_keys(&self) -> Result<(), DbError> {
+        self.inner.doors.follow(&self.inner.data).await
+    }
+
+    /// Compares keys and accounts in memory with the tables; where they differ, reads all anew.
+    pub async fn recount(&self) -> Result<Recount, DbError> {
+        self.inner.doors.recount(&self.inner.data).await
+    }
+
+    /// What the key table takes.
+    #[must_use]
+    pub fn key_table(&self) -> KeyTable {
+        self.inner.doors.sizes()
+    }
+
+    async fn follow_limits(&self, session: &mut Session) -> Result<(), DbError> {
+        let newest = revision::current(session, limits::TOPIC).await?;
+        if newest != self.inner.rules.get().revision {
+            let rows = limits::list(session).await?;
+            self.inner.rules.set(Rules::new(rows, newest));
+        }
         Ok(())
     }
 
@@ -274,6 +316,11 @@ impl Gateway {
                 }
                 Err(error) => tracing::warn!(%error, "the heartbeat could not be written"),
             }
+            // Limits are shared among the nodes that live when Redis is away.
+            match recovery::live_nodes(&self.inner.data, LIVE_WITHIN).await {
+                Ok(nodes) => self.inner.limits.set_nodes(nodes),
+                Err(error) => tracing::warn!(%error, "living nodes could not be counted"),
+            }
         }
     }
 
@@ -290,6 +337,10 @@ impl Gateway {
             if let Err(error) = self.exchange_health().await {
                 tracing::warn!(%error, "how routes do could not be exchanged");
             }
+            let inner = &self.inner;
+            if let Err(error) = inner.doors.recount_in_time(&inner.data).await {
+                tracing::warn!(%error, "keys and accounts could not be counted");
+            }
             if stopped {
                 return;
             }
@@ -299,7 +350,13 @@ impl Gateway {
     /// Whether calls can be served.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        self.inner.doors.is_read() && !self.is_draining()
+        let leaving = self.inner.leaving.load(Ordering::Relaxed);
+        self.inner.doors.is_read() && !leaving && !self.is_draining()
+    }
+
+    /// Says that it goes away, so that balancers send their calls elsewhere. Whoever still comes is served.
+    pub fn leave(&self) {
+        self.inner.leaving.store(true, Ordering::Relaxed);
     }
 
     /// Takes no more calls.
@@ -359,82 +416,6 @@ impl Gateway {
         let inner = &self.inner;
         Caller::known(&inner.doors, &inner.settings, sent, address, inner.now())
     }
-
-    /// A turn of a conversation: read, priced, then handed to a task of its own.
-    pub(crate) async fn talk(
-        &self,
-        story: &Arc<Story>,
-        caller: Caller,
-        (entrance, path, in_a_list): (Entrance, InPath<'_>, bool),
-        headers: &HeaderMap,
-        body: Bytes,
-        mut place: Place,
-    ) -> Result<Answered, Fault> {
-        caller.check_endpoint(entrance.word)?;
-        place.shrink_to(body.len());
-        story.came(body.len());
-        let request = entrance.read(body, path)?;
-        let offered = match headers.get(QUOTE_HEADER) {
-            Some(quote) => {
-                let what = (entrance.word, request.model(), request.body().as_ref());
-                // In a box: few calls bring one.
-                Box::pin(self.locked(quote, &caller, what)).await?
-            }
-            None => {
-                let book = &self.inner.shelf.get().book;
-                (caller.sale(book, request.model())?, self.inner.now())
-            }
-        };
-        let mut quoted = self.price((story.id, entrance), caller, headers, request, offered)?;
-        quoted.in_a_list = in_a_list;
-        story.asks_for(quoted.request.model(), quoted.request.facts.stream);
-        check_max_cost(headers, &quoted)?;
-        if !self.inner.roster.get().knows(quoted.request.model()) {
-            let text = format!("nobody serves {:?} right now", quoted.request.model());
-            return Err(Fault::new(Kind::NoRoute, text));
-        }
-        let (head, answer) = oneshot::channel();
-        let (gateway, story) = (self.clone(), Arc::clone(story));
-        // In a box, because everybody who hands a task on copies it, and a call is large.
-        self.inner.tasks.spawn(Box::pin(async move {
-            call(gateway, quoted, story, head).await;
-            drop(place);
-        }));
-        // A task that ends without an answer has failed in a way we do not know.
-        answer.await.unwrap_or_else(|_| Err(Fault::unavailable()))
-    }
-
-    /// Prices a request under the prices and the clock that it was offered.
-    pub(crate) fn price(
-        &self,
-        (id, entrance): (RequestId, Entrance),
-        caller: Caller,
-        headers: &HeaderMap,
-        request: Request,
-        (sale, at): (Sale, Moment),
-    ) -> Result<Quoted, Fault> {
-        let strict = headers.get("trunkline-strict");
-        let previous = request.facts.previous.as_deref();
-        let account = caller.account.id;
-        let continues = previous.map(|id| self.continued(account, id)).transpose()?;
-        let mut quoted = Quoted::price(Asked {
-            id,
-            caller,
-            entrance,
-            request,
-            continues,
-            sale,
-            at,
-            strict: strict.is_some_and(|value| value == "true"),
-            tranche: self.inner.settings.tranche_tokens,
-        })?;
-        quoted.forwarded = forwarded(entrance.format, headers);
-        if let Some(kept) = &quoted.continues {
-            let theirs = serde_json::Value::String(kept.upstream.clone()).to_string();
-            quoted.with.push((PREVIOUS.to_owned(), theirs));
-        }
-        Ok(quoted)
-    }
 }
 
 // === impl Inner ===
@@ -466,20 +447,4 @@ impl Inner {
     pub(crate) fn now(&self) -> Moment {
         self.clock.now()
     }
-}
-
-fn check_max_cost(headers: &HeaderMap, quoted: &Quoted) -> Result<(), Fault> {
-    const NAME: &str = MAX_COST_HEADER;
-    let Some(most) = max_cost(headers)? else {
-        return Ok(());
-    };
-    let bound = quoted.bound(quoted.most_output())?;
-    if bound <= most {
-        return Ok(());
-    }
-    let text = format!("this call may cost {bound} USD, and `{NAME}` allows {most}");
-    let affordable = quoted.affordable(most).unwrap_or(0);
-    Err(Fault::new(Kind::MaxCostExceeded, text)
-        .with_money("required_usd", bound)
-        .with("max_tokens_affordable", affordable))
 }

@@ -31,6 +31,10 @@ pub(crate) struct Lock {
     /// The group whose price it is.
     #[serde(rename = "g")]
     pub(crate) group: String,
+    /// The model whose price it is: an alias may name another one meanwhile. Empty in quotes of an
+    /// older release.
+    #[serde(rename = "m", default)]
+    pub(crate) model: String,
     /// What was quoted.
     #[serde(rename = "b")]
     pub(crate) body: [u8; 32],
@@ -86,6 +90,8 @@ impl Gateway {
         caller: &Caller,
         (endpoint, model, body): (&str, &str, &[u8]),
     ) -> Result<(Sale, Moment), Fault> {
+        // A quote may be another key's of the account; what this key may use is this key's.
+        caller.check_model(model)?;
         let text = quote.to_str().unwrap_or_default();
         let binding = Binding::of_account(caller.account.id, endpoint.as_bytes());
         let opened = self
@@ -103,6 +109,14 @@ impl Gateway {
         if body_hash(body) != Some(lock.body) {
             let text = "this quote was made for another body; send the body that was quoted";
             return Err(other_quote(text));
+        }
+        if !lock.model.is_empty() && lock.model != model {
+            return Err(other_quote("this quote was made for another model"));
+        }
+        if let GroupChoice::Named(group) = caller.group()
+            && group != lock.group
+        {
+            return Err(other_quote("this quote was made in another price group"));
         }
         let sale = self.sale_at(model, &lock).await?;
         Ok((sale, Moment::from_micros(lock.at)))

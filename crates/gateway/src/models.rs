@@ -1,5 +1,7 @@
 //! The models a key may use, in the shape of the client that asks, paged as its SDK pages.
 
+use std::collections::BTreeMap;
+
 use http::{HeaderMap, StatusCode};
 use serde_json::{Map, Value, json};
 use trunkline_catalog::{Book, Model};
@@ -45,12 +47,19 @@ impl Shape {
         }
     }
 
-    fn one(self, name: &str, model: &Model) -> Value {
-        match self {
+    /// A model by a name: its own, or one that the account has for it.
+    fn one(self, name: &str, real: &str, model: &Model) -> Value {
+        let mut shown = match self {
             Self::OpenAi => openai(name, model),
             Self::Anthropic => anthropic(name, model),
             Self::Gemini => gemini(name, model),
+        };
+        if name != real
+            && let Some(fields) = shown.as_object_mut()
+        {
+            fields.insert("alias_of".to_owned(), json!(real));
         }
+        shown
     }
 }
 
@@ -64,12 +73,13 @@ impl Gateway {
     ) -> Result<Answered, Fault> {
         let shelf = self.inner.shelf.get();
         let book = &shelf.book;
-        let usable: Vec<&str> = book
-            .models()
-            .filter(|name| caller.can_call(book, name))
-            .collect();
+        let known = self.usable(caller, book);
+        let usable: Vec<&str> = known.keys().copied().collect();
         let all = |names: &[&str]| -> Vec<Value> {
-            let one = |name: &&str| Some(shape.one(name, book.model(name)?));
+            let one = |name: &&str| {
+                let real = known.get(name)?;
+                Some(shape.one(name, real, book.model(real)?))
+            };
             names.iter().filter_map(one).collect()
         };
         let body = match shape {
@@ -106,12 +116,32 @@ impl Gateway {
         name: &str,
     ) -> Result<Answered, Fault> {
         let shelf = self.inner.shelf.get();
-        let found = shelf.book.model(name);
-        let found = found.filter(|_| caller.can_call(&shelf.book, name));
+        let meant = caller.meant(&shelf.book, name);
+        let real = meant.as_deref().unwrap_or(name);
+        let found = shelf.book.model(real);
+        let found = found.filter(|_| self.can_call(caller, &shelf.book, real));
         let Some(model) = found else {
             return Err(Caller::unknown_model(name));
         };
-        Ok(answer(StatusCode::OK, &shape.one(name, model)))
+        Ok(answer(StatusCode::OK, &shape.one(name, real, model)))
+    }
+
+    /// What the key may call, by every name that it can be called by, sorted.
+    fn usable<'a>(&self, caller: &'a Caller, book: &'a Book) -> BTreeMap<&'a str, &'a str> {
+        let models = book.models().map(|name| (name, name));
+        let aliases = caller.account.aliases.iter();
+        let aliases = aliases.filter(|(alias, _)| book.model(alias).is_none());
+        let aliases = aliases.map(|(alias, model)| (alias.as_str(), model.as_str()));
+        let named = models.chain(aliases);
+        named
+            .filter(|(_, model)| self.can_call(caller, book, model))
+            .collect()
+    }
+
+    /// Whether the key may use a model, there is a door to call it through, and somebody where the key
+    /// may be served.
+    fn can_call(&self, caller: &Caller, book: &Book, name: &str) -> bool {
+        caller.can_call(book, name) && self.check_regions(caller, name).is_ok()
     }
 }
 

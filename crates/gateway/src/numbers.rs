@@ -41,6 +41,12 @@ pub(crate) struct Numbers {
     pub(crate) duration: ByStream,
     /// How late jobs of video tasks are taken.
     pub(crate) job_lag: Histogram,
+    /// Messages to webhooks, by what came of them.
+    pub(crate) webhooks: Words,
+    /// Tries that did not succeed, by the word for why.
+    pub(crate) webhook_troubles: Words,
+    /// How late messages to webhooks are taken.
+    pub(crate) webhook_lag: Histogram,
     /// Calls that were refused or failed, by the word for why.
     pub(crate) faults: Words,
     models: Mutex<HashMap<String, ModelNumbers>>,

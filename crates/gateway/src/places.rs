@@ -119,6 +119,43 @@ impl Drop for Place {
     }
 }
 
+/// Bytes of an answer that are kept while its call runs: they count as a body does. They refuse nobody:
+/// each is bounded, and whoever comes next finds less room.
+pub(crate) struct Copied {
+    gateway: Gateway,
+    account: AccountId,
+    bytes: usize,
+}
+
+// === impl Copied ===
+
+impl Copied {
+    pub(crate) fn none(gateway: &Gateway, account: AccountId) -> Self {
+        Self {
+            gateway: gateway.clone(),
+            account,
+            bytes: 0,
+        }
+    }
+
+    /// There are so many now.
+    pub(crate) fn count(&mut self, bytes: usize) {
+        let before = std::mem::replace(&mut self.bytes, bytes);
+        let flight = &self.gateway.inner.flight;
+        flight.bytes.fetch_add(bytes, Ordering::Relaxed);
+        flight.bytes.fetch_sub(before, Ordering::Relaxed);
+        if let Some((_, held)) = flight.lock().get_mut(&self.account) {
+            *held = held.saturating_add(bytes).saturating_sub(before);
+        }
+    }
+}
+
+impl Drop for Copied {
+    fn drop(&mut self) {
+        self.count(0);
+    }
+}
+
 // === impl Flight ===
 
 impl Flight {

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use trunkline_catalog::{Book, BookError, Document, Entry, Frame};
-use trunkline_db::{DbError, Tx};
+use trunkline_db::{DbError, Tx, events};
 use trunkline_store::catalog::{self, Changes, NewChange};
 
+use crate::events::{CatalogNews, catalog_events};
 use crate::shelf::{Shelf, ShelfError};
 
 /// What is to be other.
@@ -145,6 +146,9 @@ pub async fn publish(
         models: &models,
     };
     catalog::write(tx, number, &new).await?;
+    let news = CatalogNews::between(&before.book, &book);
+    let told = catalog_events(number, &book.version().to_string(), &news);
+    events::append(tx, &told).await?;
     Ok(Published {
         before,
         after: Shelf {

@@ -10,6 +10,7 @@ use trunkline_catalog::{
 use trunkline_terms::{Bucket, Moment, Money, RequestId, Units, Usage};
 use trunkline_wire::{Format, Request};
 
+use crate::again::Named;
 use crate::caller::Caller;
 use crate::continuing::Kept;
 use crate::entrance::Entrance;
@@ -66,6 +67,8 @@ pub(crate) struct Quoted {
     pub(crate) lean: bool,
     /// Codes of what happened later.
     pub(crate) later: Vec<&'static str>,
+    /// What it is known by when it comes again.
+    pub(crate) named: Option<Named>,
     attributes: Attributes,
     class: PriceClass,
 }
@@ -135,6 +138,7 @@ impl Quoted {
             with,
             lean: false,
             later: Vec::new(),
+            named: None,
             attributes,
             class,
         })

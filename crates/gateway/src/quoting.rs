@@ -81,9 +81,11 @@ impl Gateway {
             model: ask.model.as_deref(),
             stream: ask.stream,
         };
-        let request = entrance.read(wanted, path)?;
+        let mut request = entrance.read(wanted, path)?;
+        self.resolve(&caller, &mut request);
         let shelf = self.inner.shelf.get();
         let sale = caller.sale(&shelf.book, request.model())?;
+        self.check_regions(&caller, request.model())?;
         let offered = (sale, self.inner.now());
         let mut quoted = self.price(
             (self.request_id(), entrance),
@@ -97,6 +99,7 @@ impl Gateway {
             revision: shelf.revision,
             at: quoted.at.micros(),
             group: quoted.sale.group.clone(),
+            model: quoted.request.model().to_owned(),
             body: hash,
         };
         let id = self.seal_quote(quoted.caller.account.id, entrance.word, &lock)?;
@@ -146,7 +149,7 @@ fn shown(quoted: &Quoted, usual: Option<u64>, (id, ends): (&str, i64)) -> Result
         "expires_at": ends,
         "valid_seconds": QUOTE_SECONDS,
         "endpoint": quoted.entrance.word,
-        "model": quoted.request.model(),
+        "model": quoted.request.asked_model(),
         "group": quoted.sale.group,
         "prices": match quoted.class() {
             PriceClass::Standard => "standard",

@@ -204,7 +204,10 @@ fn faulted(fault: &Fault, body: &Value) -> Answered {
     // Libraries of the vendors retry every 409 unless they are told.
     if matches!(
         fault.kind,
-        Kind::IdempotencyConflict | Kind::IdempotencyInFlight
+        Kind::IdempotencyConflict
+            | Kind::IdempotencyInFlight
+            | Kind::IdempotencyTooLarge
+            | Kind::SameCall(_)
     ) {
         let name = HeaderName::from_static("x-should-retry");
         let may = fault.kind.is_retryable();

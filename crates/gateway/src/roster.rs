@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
 use std::time::Duration;
 
 use trunkline_keyring::{Binding, Keyring, Purpose};
+use trunkline_store::Policy;
 use trunkline_store::channels::{
     Channel, ChannelId, ChannelState, CostBook, Credential, CredentialId, credential_context,
     proxy_context,
@@ -14,6 +15,7 @@ use trunkline_terms::{EndpointType, Moment, RequestId, Secret};
 use trunkline_upstream::{Deadlines, Opened, Provider, Providers, Proxy};
 use trunkline_wire::Format;
 
+use crate::caller::allows_region;
 use crate::choose::spoken_as;
 use crate::numbers::{Histogram, Words};
 use crate::social::FORMAT as SOCIAL;
@@ -157,6 +159,12 @@ impl Roster {
     pub(crate) fn count(&self, model: &str) -> u64 {
         let serving = self.by_model.get(model).map_or(0, Vec::len);
         u64::try_from(serving).unwrap_or(u64::MAX)
+    }
+
+    /// Whether a channel of the model works where a policy lets it.
+    pub(crate) fn serves_under(&self, model: &str, policy: &Policy) -> bool {
+        let mut serving = self.by_model.get(model).into_iter().flatten();
+        serving.any(|live| allows_region(policy, live.row.region.as_deref()))
     }
 
     /// Whether any channel knows the model.

@@ -2,6 +2,10 @@
 
 use std::time::Duration;
 
+use crate::again::AgainSettings;
+use crate::events::EventSettings;
+use crate::hooks::WebhookSettings;
+use crate::limiting::LimitSettings;
 use crate::social::SocialSettings;
 use crate::studio::StudioSettings;
 use crate::video::VideoSettings;
@@ -47,12 +51,20 @@ pub struct Settings {
     pub keep_media: Duration,
     /// Largest file of a finished task.
     pub max_file_bytes: u64,
+    /// What keys may do where nobody says otherwise.
+    pub limits: LimitSettings,
     /// Video tasks.
     pub video: VideoSettings,
     /// Images, speech and transcripts.
     pub studio: StudioSettings,
     /// Social data.
     pub social: SocialSettings,
+    /// Calls that come again.
+    pub again: AgainSettings,
+    /// Events as they happen.
+    pub events: EventSettings,
+    /// Messages to addresses of customers.
+    pub webhooks: WebhookSettings,
 }
 
 impl Default for Settings {
@@ -77,9 +89,13 @@ impl Default for Settings {
             public_url: "http://127.0.0.1:8080".to_owned(),
             keep_media: Duration::from_secs(7 * 86_400),
             max_file_bytes: 4_000_000_000,
+            limits: LimitSettings::default(),
             video: VideoSettings::default(),
             studio: StudioSettings::default(),
             social: SocialSettings::default(),
+            again: AgainSettings::default(),
+            events: EventSettings::default(),
+            webhooks: WebhookSettings::default(),
         }
     }
 }

@@ -44,6 +44,10 @@ impl Gateway {
         let kept = kept.filter(|kept| kept.stored).ok_or_else(unknown)?;
         let live = self.inner.roster.get().channel(kept.channel);
         let live = live.ok_or_else(gone)?;
+        if !caller.may_be_served_in(live.row.region.as_deref()) {
+            let text = "this response is kept in a region that this API key may not use";
+            return Err(Fault::new(Kind::ModelNotAllowed, text).at("response_id"));
+        }
         let mut answer = self.ask_keeper(&live, &kept, task, query).await?;
         let most = self.inner.settings.max_answer_bytes;
         let status = answer.status;

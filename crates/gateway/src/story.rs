@@ -12,13 +12,16 @@ use hyper::body::{Body as _, Incoming};
 use serde_json::Value;
 use tokio::time::Instant;
 use trunkline_ledger::Outcome;
+use trunkline_limits::Grant;
 use trunkline_terms::{Moment, Money, RequestId};
+use trunkline_wire::Format;
 
 use crate::asking::Attempt;
 use crate::caller::Caller;
 use crate::edge::Watch;
 use crate::fault::Fault;
 use crate::gateway::{CallLine, Gateway};
+use crate::limiting::{Seat, Shown};
 use crate::reply::{Answered, InLedger, micros};
 use crate::telemetry::{CallSpan, Parent, TriedSpan};
 
@@ -63,6 +66,11 @@ struct Facts {
     in_ledger: Option<Duration>,
     response_model: String,
     finishes: Vec<&'static str>,
+    /// Its part of the limits, held as long as the request lives.
+    granted: Option<Grant>,
+    limits: Option<Shown>,
+    /// Its place at the channel that was asked last.
+    seat: Option<Seat>,
 }
 
 impl Story {
@@ -116,6 +124,11 @@ impl Story {
         }
     }
 
+    /// The path that was called.
+    pub(crate) fn path(&self) -> &str {
+        self.uri.path()
+    }
+
     pub(crate) fn is_traced(&self) -> bool {
         self.facts().traced.is_some()
     }
@@ -133,6 +146,38 @@ impl Story {
         let mut facts = self.facts();
         facts.model = Some(model.to_owned());
         facts.stream = stream;
+    }
+
+    /// What of its limits it got, and what is told of them.
+    pub(crate) fn limited(&self, shown: Shown, granted: Option<Grant>) {
+        let mut facts = self.facts();
+        facts.limits = Some(shown);
+        facts.granted = granted;
+    }
+
+    /// What is told of the limits of a page is told of the whole request.
+    pub(crate) fn limits_of(&self, whole: &Self) {
+        let shown = self.facts().limits;
+        whole.facts().limits = shown;
+    }
+
+    /// It has a place at a channel. The one it had at another is free.
+    pub(crate) fn sits(&self, seat: Seat) {
+        self.facts().seat = Some(seat);
+    }
+
+    /// Its places are free: the work is done, and what is left is to hand it over. A caller who has its
+    /// answer and asks again must not find its own last call in the way.
+    pub(crate) fn leaves(&self) {
+        self.facts().leave();
+    }
+
+    /// Tells the caller how its limits stand.
+    pub(crate) fn show_limits(&self, answer: &mut Answered, format: Format) {
+        let shown = self.facts().limits;
+        if let Some(shown) = shown {
+            shown.write(answer.headers_mut(), format, self.gateway.inner.now());
+        }
     }
 
     /// An attempt begins. Until it ends, it counts as one that was left.
@@ -166,6 +211,10 @@ impl Story {
         facts.outcome = Some(outcome);
         facts.charged = charged;
         facts.tokens = charged.map(|_| tokens);
+        if let Some(granted) = &mut facts.granted {
+            granted.used(tokens.0.saturating_add(tokens.1));
+        }
+        facts.leave();
         let model = facts.model.clone().unwrap_or_default();
         drop(facts);
         self.gateway.inner.tell(CallLine {
@@ -178,7 +227,9 @@ impl Story {
     }
 
     pub(crate) fn faulted(&self, fault: &Fault) {
-        self.facts().fault = Some(fault.kind.word());
+        let mut facts = self.facts();
+        facts.fault = Some(fault.kind.word());
+        facts.leave();
     }
 
     /// The head of the answer is ready, and a whole answer altogether.
@@ -212,10 +263,21 @@ impl Story {
     }
 }
 
+impl Facts {
+    fn leave(&mut self) {
+        self.seat = None;
+        self.granted.iter_mut().for_each(Grant::release);
+    }
+}
+
 impl Drop for Story {
     fn drop(&mut self) {
         let took = self.elapsed();
         let mut facts = std::mem::take(&mut *self.facts());
+        // What never became a call has used nothing.
+        if let Some(granted) = &mut facts.granted {
+            granted.used(0);
+        }
         // Without a word of its own, a streamed attempt is over with its call.
         let upstream_ended = facts.upstream_ended.unwrap_or(took);
         for attempt in &mut facts.attempts {

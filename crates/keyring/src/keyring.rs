@@ -37,6 +37,7 @@ pub(crate) struct GenerationKeys {
     cookies: PurposeKeys,
     idempotent_answers: PurposeKeys,
     tasks: PurposeKeys,
+    webhooks: PurposeKeys,
 }
 
 /// The keys of one purpose. The bytes are kept and not the ciphers made of them, because only the
@@ -130,6 +131,7 @@ impl GenerationKeys {
             cookies: PurposeKeys::derive(&hkdf, Purpose::Cookies)?,
             idempotent_answers: PurposeKeys::derive(&hkdf, Purpose::IdempotentAnswers)?,
             tasks: PurposeKeys::derive(&hkdf, Purpose::Tasks)?,
+            webhooks: PurposeKeys::derive(&hkdf, Purpose::Webhooks)?,
         })
     }
 
@@ -142,6 +144,7 @@ impl GenerationKeys {
             Purpose::Cookies => &self.cookies,
             Purpose::IdempotentAnswers => &self.idempotent_answers,
             Purpose::Tasks => &self.tasks,
+            Purpose::Webhooks => &self.webhooks,
         }
     }
 }

@@ -19,13 +19,15 @@ pub enum Purpose {
     IdempotentAnswers,
     /// Prompts and links of tasks.
     Tasks,
+    /// Secrets and addresses of webhooks.
+    Webhooks,
 }
 
 // === impl Purpose ===
 
 impl Purpose {
     /// Every purpose.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Credentials,
         Self::SealedIds,
         Self::Quotes,
@@ -33,6 +35,7 @@ impl Purpose {
         Self::Cookies,
         Self::IdempotentAnswers,
         Self::Tasks,
+        Self::Webhooks,
     ];
 
     /// The word that stands in derivations and seals. It never changes.
@@ -46,6 +49,7 @@ impl Purpose {
             Self::Cookies => "cookies",
             Self::IdempotentAnswers => "idempotent-answers",
             Self::Tasks => "tasks",
+            Self::Webhooks => "webhooks",
         }
     }
 }

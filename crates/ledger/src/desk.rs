@@ -1,122 +1,20 @@
 //! The desk: what people and payment providers do with money and accounts, one transaction each.
 
+mod moving;
+mod words;
+
 use std::time::Duration;
 
 use sqlx::Row as _;
-use trunkline_db::{Database, DbError, Tx};
-use trunkline_terms::{AccountId, KeyId, Money, RequestId};
-use uuid::Uuid;
+use trunkline_db::{Database, DbError, Tx, events};
+use trunkline_terms::{AccountId, KeyId, Money};
 
 use crate::batch::lock_accounts;
+use crate::batch::news::note_crossings;
 use crate::rows::column;
 
-/// Live money, or play money that never meets a live upstream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AccountKind {
-    /// A customer.
-    Live,
-    /// For trying things out.
-    Test,
-}
-
-/// One of an account's wallets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wallet {
-    /// Money that was paid.
-    Paid,
-    /// Money that was given.
-    Trial,
-}
-
-/// Money from outside: a payment, or credit for trying out.
-#[derive(Debug, Clone)]
-pub struct TopUp {
-    /// Names the movement.
-    pub request: RequestId,
-    /// Who gets it.
-    pub account: AccountId,
-    /// Into which wallet.
-    pub wallet: Wallet,
-    /// How much.
-    pub amount: Money,
-    /// Who says so.
-    pub provider: String,
-    /// Its name for the payment: told twice, applied once.
-    pub event: String,
-}
-
-/// What a top-up was answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TopUpAnswer {
-    /// Applied now.
-    Done,
-    /// This payment was applied before, with the same facts.
-    Before,
-    /// This payment was applied before, to another account, wallet or amount. Nothing was done.
-    Different,
-    /// No such account, or nothing to move.
-    Refused,
-}
-
-/// A correction by a person.
-#[derive(Debug, Clone)]
-pub struct Adjust {
-    /// Names the movement.
-    pub request: RequestId,
-    /// Whose balance.
-    pub account: AccountId,
-    /// Which wallet.
-    pub wallet: Wallet,
-    /// More, or less if negative.
-    pub amount: Money,
-    /// Why.
-    pub reason: String,
-    /// Who.
-    pub actor: String,
-}
-
-/// What a correction was answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AdjustAnswer {
-    /// Done now.
-    Done,
-    /// Done before.
-    Before,
-    /// There is less than that to take: this much.
-    TooLittle(Money),
-    /// No such account, or nothing to move.
-    Refused,
-}
-
-/// A stretch of time that repeats.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Period {
-    /// For ever.
-    Total,
-    /// A calendar day.
-    Daily,
-    /// Monday to Sunday.
-    Weekly,
-    /// A calendar month.
-    Monthly,
-}
-
-/// A balance as it is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Balance {
-    /// In the paid wallet.
-    pub paid: Money,
-    /// Of it, held by running calls.
-    pub paid_held: Money,
-    /// In the trial wallet.
-    pub trial: Money,
-    /// Of it, held by running calls.
-    pub trial_held: Money,
-    /// Live or test.
-    pub kind: AccountKind,
-    /// Topped up at least once.
-    pub topped_up: bool,
-}
+pub use moving::{adjust, top_up};
+pub use words::{AccountKind, Adjust, AdjustAnswer, Balance, Period, TopUp, TopUpAnswer, Wallet};
 
 /// Makes an account without money.
 pub async fn create_account(tx: &mut Tx, kind: AccountKind) -> Result<AccountId, DbError> {
@@ -147,6 +45,20 @@ pub async fn balance(database: &Database, account: AccountId) -> Result<Option<B
         kind: AccountKind::of(column(&row, "kind")?),
         topped_up: column(&row, "topped_up")?,
     }))
+}
+
+/// The balance below which an account is told so, none if it is not, or if there is no such account.
+pub async fn low_balance(
+    database: &Database,
+    account: AccountId,
+) -> Result<Option<Money>, DbError> {
+    let mut session = database.session().await?;
+    let mark: Option<Option<i64>> =
+        sqlx::query_scalar("SELECT low_balance_nanos FROM ledger.account WHERE id = $1")
+            .bind(account.number())
+            .fetch_optional(&mut *session)
+            .await?;
+    Ok(mark.flatten().map(Money::from_nanos))
 }
 
 /// How long the day of the daily numbers still is, by the database's clock.
@@ -185,6 +97,21 @@ pub async fn register_key(
     Ok(done.rows_affected() == 1)
 }
 
+/// Caps what a key that was told of in the same transaction may ever spend. It has no budget yet, so
+/// nothing is changed, and whoever may add one needs no right to change others.
+pub async fn cap_new_key(
+    tx: &mut Tx,
+    account: AccountId,
+    key: KeyId,
+    limit: Money,
+) -> Result<(), DbError> {
+    let text = "INSERT INTO ledger.budget (account_id, key_id, period, limit_nanos)
+                VALUES ($1, $2, 'total', $3)";
+    let insert = sqlx::query(text).bind(account.number()).bind(key.number());
+    insert.bind(limit.nanos()).execute(&mut **tx).await?;
+    Ok(())
+}
+
 /// Sets what an account (no key) or a key may spend in a period. None takes the limit away. The time
 /// zone counts from the next budget on: a running one keeps its own. False if there is no such
 /// account or key.
@@ -196,7 +123,7 @@ pub async fn set_budget(
     timezone: &str,
     limit: Option<Money>,
 ) -> Result<bool, DbError> {
-    let purses = lock_accounts(tx, vec![account]).await?;
+    let purses = lock_accounts(tx, vec![account]).await?.purses;
     let key_number = key.map(KeyId::number);
     let known = sqlx::query(
         "SELECT 1 WHERE $2::bigint IS NULL
@@ -245,239 +172,31 @@ pub async fn set_budget(
     Ok(true)
 }
 
-/// Puts money into a wallet, once per payment.
-pub async fn top_up(tx: &mut Tx, top_up: &TopUp) -> Result<TopUpAnswer, DbError> {
-    let purses = lock_accounts(tx, vec![top_up.account]).await?;
-    if purses.is_empty() || top_up.amount <= Money::ZERO {
-        return Ok(TopUpAnswer::Refused);
-    }
-    let inserted = sqlx::query(
-        "INSERT INTO ledger.top_up (provider, event_id, request_id, account_id, wallet, amount)
-         VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (provider, event_id) DO NOTHING",
-    )
-    .bind(&top_up.provider)
-    .bind(&top_up.event)
-    .bind(top_up.request.uuid())
-    .bind(top_up.account.number())
-    .bind(top_up.wallet.word())
-    .bind(top_up.amount.nanos())
-    .execute(&mut **tx)
-    .await?;
-    if inserted.rows_affected() == 0 {
-        return same_top_up(tx, top_up).await;
-    }
-    let (kind, from) = match top_up.wallet {
-        Wallet::Paid => ("top_up", Party::PAYMENTS),
-        Wallet::Trial => ("trial_grant", Party::GRANTS),
-    };
-    let to = Party::wallet(top_up.account, top_up.wallet);
-    let moved = Move {
-        request: top_up.request,
-        kind,
-        account: top_up.account,
-        wallet: top_up.wallet,
-    };
-    moved.send(tx, from, to, top_up.amount).await?;
-    sqlx::query(
-        "UPDATE ledger.account SET
-             paid_posted = paid_posted + CASE WHEN $2 = 'paid' THEN $3 ELSE 0 END,
-             trial_posted = trial_posted + CASE WHEN $2 = 'trial' THEN $3 ELSE 0 END,
-             topped_up_at = CASE WHEN $2 = 'paid' THEN COALESCE(topped_up_at, app.now()) ELSE topped_up_at END
-         WHERE id = $1",
-    )
-    .bind(top_up.account.number())
-    .bind(top_up.wallet.word())
-    .bind(top_up.amount.nanos())
-    .execute(&mut **tx)
-    .await?;
-    Ok(TopUpAnswer::Done)
-}
-
-async fn same_top_up(tx: &mut Tx, top_up: &TopUp) -> Result<TopUpAnswer, DbError> {
-    let same = sqlx::query(
-        "SELECT 1 FROM ledger.top_up
-         WHERE provider = $1 AND event_id = $2 AND account_id = $3 AND wallet = $4 AND amount = $5",
-    )
-    .bind(&top_up.provider)
-    .bind(&top_up.event)
-    .bind(top_up.account.number())
-    .bind(top_up.wallet.word())
-    .bind(top_up.amount.nanos())
-    .fetch_optional(&mut **tx)
-    .await?;
-    Ok(same.map_or(TopUpAnswer::Different, |_| TopUpAnswer::Before))
-}
-
-/// Corrects a balance, never below what is held.
-pub async fn adjust(tx: &mut Tx, adjust: &Adjust) -> Result<AdjustAnswer, DbError> {
-    let purses = lock_accounts(tx, vec![adjust.account]).await?;
-    let Some(purse) = purses
-        .get(&adjust.account)
-        .filter(|_| adjust.amount != Money::ZERO)
-    else {
-        return Ok(AdjustAnswer::Refused);
-    };
-    let free = match adjust.wallet {
-        Wallet::Paid => purse.paid_posted.saturating_sub(purse.paid_held),
-        Wallet::Trial => purse.trial_posted.saturating_sub(purse.trial_held),
-    };
-    let known = sqlx::query("SELECT 1 FROM ledger.adjustment WHERE request_id = $1")
-        .bind(adjust.request.uuid())
-        .fetch_optional(&mut **tx)
-        .await?;
-    if known.is_some() {
-        return Ok(AdjustAnswer::Before);
-    }
-    if adjust.amount.nanos().saturating_add(free) < 0 {
-        return Ok(AdjustAnswer::TooLittle(Money::from_nanos(free)));
-    }
-    sqlx::query(
-        "INSERT INTO ledger.adjustment (request_id, account_id, wallet, amount, reason, actor)
-         VALUES ($1, $2, $3, $4, $5, $6)",
-    )
-    .bind(adjust.request.uuid())
-    .bind(adjust.account.number())
-    .bind(adjust.wallet.word())
-    .bind(adjust.amount.nanos())
-    .bind(&adjust.reason)
-    .bind(&adjust.actor)
-    .execute(&mut **tx)
-    .await?;
-    let wallet = Party::wallet(adjust.account, adjust.wallet);
-    let (from, to) = if adjust.amount.is_negative() {
-        (wallet, Party::ADJUSTMENTS)
-    } else {
-        (Party::ADJUSTMENTS, wallet)
-    };
-    let size = Money::from_nanos(adjust.amount.nanos().saturating_abs());
-    let moved = Move {
-        request: adjust.request,
-        kind: "adjust",
-        account: adjust.account,
-        wallet: adjust.wallet,
-    };
-    moved.send(tx, from, to, size).await?;
-    sqlx::query(
-        "UPDATE ledger.account SET
-             paid_posted = paid_posted + CASE WHEN $2 = 'paid' THEN $3 ELSE 0 END,
-             trial_posted = trial_posted + CASE WHEN $2 = 'trial' THEN $3 ELSE 0 END
-         WHERE id = $1",
-    )
-    .bind(adjust.account.number())
-    .bind(adjust.wallet.word())
-    .bind(adjust.amount.nanos())
-    .execute(&mut **tx)
-    .await?;
-    Ok(AdjustAnswer::Done)
-}
-
-/// Who a transfer is from or to, as the table numbers them.
-#[derive(Debug, Clone, Copy)]
-struct Party(i64);
-
-struct Move {
-    request: RequestId,
-    kind: &'static str,
+/// Sets the balance below which an account is told so; none for never. An account that is below it
+/// already is told at once. False if there is no such account.
+pub async fn set_low_balance(
+    tx: &mut Tx,
     account: AccountId,
-    wallet: Wallet,
-}
-
-// === impl Party ===
-
-impl Party {
-    const PAYMENTS: Self = Self(-2);
-    const GRANTS: Self = Self(-3);
-    const ADJUSTMENTS: Self = Self(-4);
-
-    fn wallet(account: AccountId, wallet: Wallet) -> Self {
-        let twice = account.number().saturating_mul(2);
-        Self(twice.saturating_add(i64::from(wallet.leg())))
-    }
-}
-
-// === impl Move ===
-
-impl Move {
-    async fn send(
-        &self,
-        tx: &mut Tx,
-        from: Party,
-        to: Party,
-        amount: Money,
-    ) -> Result<(), DbError> {
-        let request: Uuid = self.request.uuid();
-        sqlx::query(
-            "INSERT INTO ledger.transfer (request_id, kind, leg, account_id, debit, credit, amount, at)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, app.now())",
-        )
-        .bind(request)
-        .bind(self.kind)
-        .bind(self.wallet.leg())
-        .bind(self.account.number())
-        .bind(from.0)
-        .bind(to.0)
-        .bind(amount.nanos())
-        .execute(&mut **tx)
-        .await?;
-        Ok(())
-    }
-}
-
-// === impl AccountKind ===
-
-impl AccountKind {
-    /// The word in the table.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Live => "live",
-            Self::Test => "test",
-        }
-    }
-
-    /// The table holds one of two words.
-    fn of(word: &str) -> Self {
-        if word == "test" {
-            Self::Test
-        } else {
-            Self::Live
-        }
-    }
-}
-
-// === impl Wallet ===
-
-impl Wallet {
-    /// The word in the table.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Paid => "paid",
-            Self::Trial => "trial",
-        }
-    }
-
-    /// The leg of a transfer that moves it.
-    #[must_use]
-    pub const fn leg(self) -> i16 {
-        match self {
-            Self::Paid => 0,
-            Self::Trial => 1,
-        }
-    }
-}
-
-// === impl Period ===
-
-impl Period {
-    /// The word in the table.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Total => "total",
-            Self::Daily => "daily",
-            Self::Weekly => "weekly",
-            Self::Monthly => "monthly",
-        }
-    }
+    mark: Option<Money>,
+) -> Result<bool, DbError> {
+    let locked = lock_accounts(tx, vec![account]).await?;
+    let Some(purse) = locked.purses.get(&account) else {
+        return Ok(false);
+    };
+    let posted = purse.paid_posted.saturating_add(purse.trial_posted);
+    let low = mark.is_some_and(|mark| posted < mark.nanos());
+    // The old mark's word counts for nothing under another mark, and none is owed without one.
+    sqlx::query(
+        "UPDATE ledger.account SET low_balance_nanos = $2,
+             balance_low = balance_low AND $3 AND low_balance_nanos IS NOT DISTINCT FROM $2
+         WHERE id = $1",
+    )
+    .bind(account.number())
+    .bind(mark.map(Money::nanos))
+    .bind(low)
+    .execute(&mut **tx)
+    .await?;
+    let told = note_crossings(tx, &[(account, low)]).await?;
+    events::append(tx, &told).await?;
+    Ok(true)
 }

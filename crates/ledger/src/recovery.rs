@@ -9,6 +9,7 @@ use trunkline_terms::{AccountId, NodeId, RequestId};
 
 use crate::batch::refund::insert_write_offs;
 use crate::batch::{BatchError, Resolution, check_author, lock_accounts, resolve};
+use crate::report;
 use crate::rows::{account_of, column, request_of};
 use crate::verbs::{Detail, Outcome, WriteOff, WriteOffReason};
 
@@ -62,8 +63,22 @@ pub async fn heartbeat(database: &Database, author: &Author) -> Result<bool, DbE
         .map(|result| result.rows_affected() == 1)
 }
 
+/// How many nodes have said so recently that they live.
+pub async fn live_nodes(database: &Database, within: Duration) -> Result<u64, DbError> {
+    let mut session = database.session().await?;
+    let millis = i64::try_from(within.as_millis()).unwrap_or(i64::MAX);
+    let count: i64 = sqlx::query_scalar(
+        "SELECT count(*) FROM ledger.node
+         WHERE heartbeat_at > app.now() - $1::bigint * interval '1 millisecond'",
+    )
+    .bind(millis)
+    .fetch_one(&mut *session)
+    .await?;
+    Ok(u64::try_from(count).unwrap_or(0))
+}
+
 /// Voids what is nobody's: open holds of nodes whose heart has stopped, and open holds past their
-/// deadline. Returns how many.
+/// deadline. Returns how many. Sums up calls that wait for it, too: that is as little anybody's.
 pub async fn sweep(
     database: &Database,
     sweeper: &Author,
@@ -71,7 +86,7 @@ pub async fn sweep(
 ) -> Result<u64, DbError> {
     let mut swept: u64 = 0;
     // One that cannot be buried now must not keep the others waiting; its error is told at the end.
-    let mut failed = None;
+    let mut failed = report::sum_up(database).await.err();
     for node in dead_nodes(database, dead_after).await? {
         match end_life(database, &node, dead_after).await {
             Ok(voided) => swept = swept.saturating_add(voided),
@@ -256,7 +271,8 @@ async fn void(
             detail: &detail,
         })
         .collect();
-    let voided = resolve(tx, author, &resolutions, true).await?;
+    // What is let go fills no budget, and moves nothing that is posted: there is nothing to tell.
+    let voided = resolve(tx, author, &resolutions, true).await?.done;
     let losses: Vec<WriteOff> = orphans
         .iter()
         .filter(|orphan| voided.contains_key(&orphan.request))

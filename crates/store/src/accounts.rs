@@ -1,18 +1,28 @@
 //! Customers: what is known of an account beside its money. Its number is the ledger's.
 
+use std::collections::BTreeMap;
+
 use sqlx::postgres::PgRow;
+use sqlx::types::Json;
 use sqlx::{PgConnection, Row as _};
 use time::OffsetDateTime;
 use trunkline_db::{DbError, Tx, from_sql_time, revision};
 use trunkline_terms::{AccountId, Moment, Shard};
 
 use crate::bounds::{FieldError, Problem, check_name, check_word, check_words};
+use crate::limits::Rates;
 use crate::policy::AUTO_GROUP;
+use crate::tally::Tally;
 
 /// The topic whose numbers the rows carry.
 pub const TOPIC: &str = "accounts";
 /// The group of an account that was given no other.
 pub const DEFAULT_GROUP: &str = "default";
+
+/// Most aliases of an account: every node keeps them all.
+pub const ALIASES_MAX: usize = 200;
+/// Characters that stand for something in an address, so that no alias has them.
+const NOT_IN_ALIASES: [char; 6] = ['/', ':', '?', '#', '%', '&'];
 
 /// An account to write.
 #[derive(Debug, Clone, Copy)]
@@ -48,6 +58,10 @@ pub struct Account {
     pub topped_up_at: Option<Moment>,
     /// When it was closed.
     pub closed_at: Option<Moment>,
+    /// Its own names for models.
+    pub aliases: BTreeMap<String, String>,
+    /// What it may use in a minute and at once, over all its keys.
+    pub rates: Rates,
     /// The number of its last change.
     pub revision: i64,
 }
@@ -55,6 +69,20 @@ pub struct Account {
 /// Why an account was not written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CreateAccountError {
+    /// A field is not as it should be.
+    #[error(transparent)]
+    Field(#[from] FieldError),
+    /// The database said no, or nothing.
+    #[error(transparent)]
+    Db(#[from] DbError),
+}
+
+/// Why an alias was not written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AliasError {
+    /// No such account.
+    #[error("there is no account {0}")]
+    UnknownAccount(AccountId),
     /// A field is not as it should be.
     #[error(transparent)]
     Field(#[from] FieldError),
@@ -97,7 +125,8 @@ pub async fn find(
     id: AccountId,
 ) -> Result<Option<Account>, DbError> {
     let row = sqlx::query(
-        "SELECT id, name, group_name, allowed_groups, shard, created_at, topped_up_at, closed_at, revision
+        "SELECT id, name, group_name, allowed_groups, shard, created_at, topped_up_at, closed_at, aliases,
+             requests_per_minute, tokens_per_minute, concurrent_calls, revision
          FROM app.account WHERE id = $1",
     )
     .bind(id.number())
@@ -115,7 +144,8 @@ pub async fn changed_since(
 ) -> Result<Vec<Account>, DbError> {
     let (revision, account) = seen;
     let rows = sqlx::query(
-        "SELECT id, name, group_name, allowed_groups, shard, created_at, topped_up_at, closed_at, revision
+        "SELECT id, name, group_name, allowed_groups, shard, created_at, topped_up_at, closed_at, aliases,
+             requests_per_minute, tokens_per_minute, concurrent_calls, revision
          FROM app.account WHERE (revision, id) > ($1, $2) ORDER BY revision, id LIMIT $3",
     )
     .bind(revision)
@@ -124,6 +154,60 @@ pub async fn changed_since(
     .fetch_all(connection)
     .await?;
     rows.iter().map(Account::of_row).collect()
+}
+
+/// Gives an account a name of its own for a model, or takes it away. Whether there is such a model is
+/// the caller's to know. True if anything is another than before.
+pub async fn set_alias(
+    tx: &mut Tx,
+    id: AccountId,
+    name: &str,
+    model: Option<&str>,
+) -> Result<bool, AliasError> {
+    check_alias(name)?;
+    if let Some(model) = model {
+        check_word("model", model)?;
+    }
+    // The number first: of two changes at once, neither writes over the other.
+    let number = revision::bump(tx, TOPIC).await?;
+    let account = find(tx, id).await?.ok_or(AliasError::UnknownAccount(id))?;
+    let mut aliases = account.aliases.clone();
+    match model {
+        Some(model) => drop(aliases.insert(name.to_owned(), model.to_owned())),
+        None => drop(aliases.remove(name)),
+    }
+    if aliases.len() > ALIASES_MAX {
+        let most = ALIASES_MAX;
+        return Err(FieldError::new("aliases", Problem::TooMany { most }).into());
+    }
+    sqlx::query("UPDATE app.account SET aliases = $2, revision = $3 WHERE id = $1")
+        .bind(id.number())
+        .bind(Json(&aliases))
+        .bind(number)
+        .execute(&mut **tx)
+        .await
+        .map_err(DbError::from)?;
+    Ok(aliases != account.aliases)
+}
+
+fn check_alias(name: &str) -> Result<(), FieldError> {
+    check_word("alias", name)?;
+    if name.contains(NOT_IN_ALIASES) {
+        let be = "a word without / : ? # % and &, which mean something in addresses";
+        return Err(FieldError::new("alias", Problem::Must { be }));
+    }
+    Ok(())
+}
+
+/// How many accounts there are, and the sum over their numbers and revisions.
+pub async fn tally(connection: &mut PgConnection) -> Result<Tally, DbError> {
+    Tally::of_table(
+        connection,
+        "SELECT count(*) AS count, COALESCE(max(revision), 0) AS newest,
+             COALESCE(sum((id % 2147483647 + 1) * (revision % 2147483647 + 7) % 2147483647), 0)::bigint AS sum
+         FROM app.account",
+    )
+    .await
 }
 
 // === impl Account ===
@@ -147,6 +231,8 @@ impl Account {
             created_at: from_sql_time(row.try_get("created_at")?),
             topped_up_at: topped_up_at.map(from_sql_time),
             closed_at: closed_at.map(from_sql_time),
+            aliases: row.try_get::<Json<_>, _>("aliases")?.0,
+            rates: Rates::of_row(row)?,
             revision: row.try_get("revision")?,
         })
     }

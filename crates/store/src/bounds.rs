@@ -59,6 +59,12 @@ pub enum Problem {
         /// The text, cut.
         shown: String,
     },
+    /// A word that names no endpoint.
+    #[error("has {shown:?}, which is no endpoint; the words are {}", crate::ENDPOINT_WORDS.join(", "))]
+    NotAnEndpoint {
+        /// The word, cut.
+        shown: String,
+    },
     /// A number outside its range.
     #[error("must be from {least} to {most}")]
     OutOfRange {

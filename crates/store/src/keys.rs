@@ -1,6 +1,9 @@
-//! API keys: made, found, listed, followed, revoked. A row holds the SHA-256 of a key and what lists
-//! show of it; the key itself is handed back to whoever made it and forgotten.
+//! API keys: made, found, listed, followed, rotated, switched off, revoked. A row holds the SHA-256 of a
+//! key and what lists show of it; the key itself is handed back to whoever made it and forgotten.
 
+mod door;
+mod family;
+mod lives;
 mod rows;
 
 use std::fmt;
@@ -13,6 +16,13 @@ use trunkline_terms::{AccountId, ApiKey, KeyId, Moment};
 use crate::accounts::{self, Account};
 use crate::bounds::{FieldError, Problem, check_name};
 use crate::policy::{KeyGroup, Policy};
+
+pub use self::door::{DoorRow, FOLLOW_MAX_ROWS, followed, tally};
+pub use self::family::{below, list_below};
+pub use self::lives::{
+    ChangeKeyError, OPERATOR, OVERLAP_DEFAULT_SECONDS, OVERLAP_MAX_SECONDS, RevokeAnswer, Rotated,
+    change, delete, revoke, rotate, set_disabled,
+};
 
 /// The topic whose numbers the rows carry.
 pub const TOPIC: &str = "keys";
@@ -70,6 +80,10 @@ pub struct Key {
     pub revoked_at: Option<Moment>,
     /// Since when it is switched off.
     pub disabled_at: Option<Moment>,
+    /// The secret before this one, and until when it opens the door.
+    pub previous: Option<(KeyHash, Moment)>,
+    /// Since when lists do not show it.
+    pub deleted_at: Option<Moment>,
     /// The number of its last change.
     pub revision: i64,
 }
@@ -140,20 +154,6 @@ pub enum CreateKeyError {
     Db(#[from] DbError),
 }
 
-/// What a revocation was answered.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RevokeAnswer {
-    /// Revoked now, the keys below included.
-    Done {
-        /// All that were revoked, lowest number first.
-        keys: Vec<KeyId>,
-    },
-    /// It was revoked before.
-    Before,
-    /// There is no such key.
-    UnknownKey,
-}
-
 /// Makes a key out of random bytes. Tell the ledger of it in the same transaction.
 ///
 /// The number is taken first: whoever revokes the parent takes one too and waits, so either it is
@@ -220,25 +220,13 @@ fn check_group(account: &Account, policy: &Policy) -> Result<(), CreateKeyError>
     }
 }
 
-/// Revokes a key and every key below it, for good.
-pub async fn revoke(tx: &mut Tx, key: KeyId) -> Result<RevokeAnswer, DbError> {
-    let number = revision::bump(tx, TOPIC).await?;
-    if find(tx, key).await?.is_none() {
-        return Ok(RevokeAnswer::UnknownKey);
-    }
-    let keys = rows::revoke_family(tx, key, number).await?;
-    if keys.is_empty() {
-        return Ok(RevokeAnswer::Before);
-    }
-    Ok(RevokeAnswer::Done { keys })
-}
-
 /// A key, none if there is no such one.
 pub async fn find(connection: &mut PgConnection, id: KeyId) -> Result<Option<Key>, DbError> {
     rows::find(connection, id).await
 }
 
-/// The keys of an account, oldest first, from after a given one. At most [`PAGE_MAX_ROWS`].
+/// The keys of an account that were not deleted, oldest first, from after a given one. At most
+/// [`PAGE_MAX_ROWS`].
 pub async fn list(
     connection: &mut PgConnection,
     account: AccountId,
@@ -246,16 +234,6 @@ pub async fn list(
     limit: u32,
 ) -> Result<Vec<Key>, DbError> {
     rows::list(connection, account, after, limit.min(PAGE_MAX_ROWS)).await
-}
-
-/// What has changed since a reader last looked, in the order in which it became visible. At most
-/// [`PAGE_MAX_ROWS`]: ask again from the last row until nothing comes.
-pub async fn changed_since(
-    connection: &mut PgConnection,
-    seen: Seen,
-    limit: u32,
-) -> Result<Vec<Key>, DbError> {
-    rows::changed_since(connection, seen, limit.min(PAGE_MAX_ROWS)).await
 }
 
 // === impl KeyHash ===

@@ -2,8 +2,9 @@
 //! channels to upstreams, workflow records and pauses of social data.
 //!
 //! One file per family of tables: [`accounts`], [`keys`], [`channels`], [`workflows`], [`tasks`],
-//! [`social`]. What a key may do is a [`Policy`], checked once, when it is made. Every change takes the
-//! next number of its topic, so that nodes which keep these tables in memory can follow them.
+//! [`social`], [`webhooks`], [`limits`]. What a key may do is a [`Policy`], checked once, when it is made.
+//! Every change takes the next number of its topic, so that nodes which keep these tables in memory can
+//! follow them.
 //!
 //! This crate must not know customers' money or prices, HTTP, or how a caller is let in: it keeps rows.
 //! The text of a key enters it, is hashed, and goes nowhere else; the text of an upstream's credential
@@ -24,14 +25,17 @@ pub mod bounds;
 pub mod catalog;
 pub mod channels;
 pub mod keys;
+pub mod limits;
 mod network;
 mod policy;
 pub mod routes;
 pub mod social;
+pub mod tally;
 pub mod tasks;
+pub mod webhooks;
 pub mod workflows;
 pub mod zones;
 
 pub use bounds::{FieldError, Problem};
 pub use network::Network;
-pub use policy::{AUTO_GROUP, KeyGroup, Policy, PolicyFields};
+pub use policy::{AUTO_GROUP, ENDPOINT_WORDS, KeyGroup, Policy, PolicyFields};

@@ -8,6 +8,30 @@ use crate::bounds::{FieldError, LIMIT_MAX, Problem, check_count, check_word, che
 /// The word that lets the price book choose the group.
 pub const AUTO_GROUP: &str = "auto";
 
+/// The words that a key's list of endpoints is made of: the doors of calls, then the desks where
+/// customers look after themselves.
+pub const ENDPOINT_WORDS: [&str; 19] = [
+    "chat",
+    "messages",
+    "responses",
+    "gemini",
+    "embeddings",
+    "rerank",
+    "moderations",
+    "completions",
+    "videos",
+    "images",
+    "speech",
+    "transcriptions",
+    "translations",
+    "social",
+    "keys",
+    "aliases",
+    "events",
+    "webhooks",
+    "usage",
+];
+
 /// In which group a key is priced.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub enum KeyGroup {
@@ -28,7 +52,7 @@ pub struct PolicyFields {
     pub group: KeyGroup,
     /// Public names of models.
     pub models: Option<Vec<String>>,
-    /// Interfaces.
+    /// Interfaces, by [`ENDPOINT_WORDS`].
     pub endpoints: Option<Vec<String>>,
     /// Platforms of social data.
     pub platforms: Option<Vec<String>>,
@@ -94,7 +118,7 @@ impl Policy {
         check_limit("concurrent_calls", asked.concurrent_calls)?;
         Ok(Self(PolicyFields {
             models: check_list("models", asked.models)?,
-            endpoints: check_list("endpoints", asked.endpoints)?,
+            endpoints: check_endpoints(asked.endpoints)?,
             platforms: check_list("platforms", asked.platforms)?,
             addresses: check_networks(asked.addresses)?,
             regions: check_list("regions", asked.regions)?,
@@ -171,6 +195,19 @@ fn check_list(
     check_words(field, words).map(Some)
 }
 
+fn check_endpoints(list: Option<Vec<String>>) -> Result<Option<Vec<String>>, FieldError> {
+    let field = "endpoints";
+    let words = check_list(field, list)?;
+    let unknown = |word: &&String| !ENDPOINT_WORDS.contains(&word.as_str());
+    match words.iter().flatten().find(unknown) {
+        Some(word) => Err(FieldError::new(
+            field,
+            Problem::NotAnEndpoint { shown: cut(word) },
+        )),
+        None => Ok(words),
+    }
+}
+
 fn check_networks(list: Option<Vec<String>>) -> Result<Option<Vec<String>>, FieldError> {
     let field = "addresses";
     let Some(texts) = list else { return Ok(None) };
@@ -224,7 +261,10 @@ fn lower(
     }
 }
 
-fn earlier(own: Option<Moment>, above: Option<Moment>) -> Result<Option<Moment>, FieldError> {
+pub(crate) fn earlier(
+    own: Option<Moment>,
+    above: Option<Moment>,
+) -> Result<Option<Moment>, FieldError> {
     match (own, above) {
         (Some(own), Some(above)) if own > above => Err(wider("expires_at", "a later end")),
         (own, above) => Ok(own.or(above)),

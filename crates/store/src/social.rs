@@ -1,10 +1,13 @@
 //! Cells of social data that are not sold for now, and what happened to them. Which cells there are is
 //! not known here: a cell is named by its platform and its capability.
 
+use serde_json::json;
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
+use trunkline_db::events::{self, HOUSE, NewEvent};
 use trunkline_db::{DbError, Tx, from_sql_time, revision};
-use trunkline_terms::Moment;
+use trunkline_terms::{Moment, Topic};
+use uuid::Uuid;
 
 use crate::bounds;
 
@@ -14,6 +17,9 @@ pub const TOPIC: &str = "social";
 pub const MAX_PAUSES: i64 = 10_000;
 /// Events that a list shows at most.
 pub const EVENTS_MAX_ROWS: i64 = 1_000;
+
+/// What the ids of events of cells begin with; the number of the change follows.
+const EVENT_MARK: u64 = 0x736f_6369_616c_0000;
 
 /// Who says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -197,7 +203,18 @@ async fn note(
     .bind(by.word())
     .execute(&mut **tx)
     .await?;
-    Ok(())
+    // Customers hear of it too. Why is the operator's own matter.
+    let told = NewEvent {
+        id: Uuid::from_u64_pair(EVENT_MARK, u64::try_from(number).unwrap_or_default()),
+        account: HOUSE,
+        topic: match what {
+            What::Paused => Topic::CellPaused,
+            What::Resumed => Topic::CellResumed,
+        },
+        task: None,
+        body: json!({ "platform": platform, "capability": capability }),
+    };
+    events::append(tx, &[told]).await
 }
 
 // === impl By ===

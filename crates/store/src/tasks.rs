@@ -9,6 +9,6 @@ mod steps;
 pub use due::{Due, Job, claim, reschedule, schedule, unschedule};
 pub use row::{Task, TaskState, find, newest_like, of_account, page};
 pub use steps::{
-    Failed, NewTask, accepted_again, complete, fail, forget_sent, heard, hold_in, insert, mirrored,
-    note_millis, relinked, remove, submitted, submitting, told, unknown, usual_millis,
+    Failed, NewTask, accepted_again, complete, fail, forget_sent, has_room, heard, hold_in, insert,
+    mirrored, note_millis, relinked, remove, submitted, submitting, told, unknown, usual_millis,
 };

@@ -7,7 +7,9 @@
 //! - [`Db::fresh`] gives one database per test, cloned from a migrated template on one server that
 //!   all tests of a run share. That server has no durability to speak of.
 //! - [`Postgres::own`] gives a test its own server to break, with a [`Wire`] in front of it.
-//! - [`Redis::start`] and [`Nats::start`] give a test its own of these.
+//! - [`Redis::start`] and [`Nats::start`] give a test its own of these, [`Nats::cluster`] three that know
+//!   each other.
+//! - [`Island`] is a network of its own for a process that is to be cut off from everything.
 #![expect(
     clippy::expect_used,
     clippy::panic,
@@ -18,6 +20,7 @@ mod clock;
 mod db;
 mod engine;
 mod install;
+mod island;
 mod nats;
 mod port;
 mod postgres;
@@ -30,6 +33,7 @@ mod wire;
 
 pub use clock::{random_bytes, test_clock};
 pub use db::Db;
+pub use island::{Island, Mainland};
 pub use nats::Nats;
 pub use postgres::{OwnSettings, Postgres};
 pub use redis::Redis;

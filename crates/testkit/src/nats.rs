@@ -49,10 +49,49 @@ impl Nats {
         panic!("NATS did not start; its log ends:\n{last_words}");
     }
 
+    /// Starts a cluster of three that store everything three times. It is ready when they have met.
+    pub async fn cluster() -> [Self; 3] {
+        let run = Run::current().await;
+        let mut last_words = String::new();
+        for _ in 0..PORT_TRIES {
+            let routes = [(); 3].map(|()| port::free());
+            let mut started = Vec::new();
+            for own in routes {
+                let folder = run.new_folder("nats");
+                let (port, name) = (port::free(), clock::random_word());
+                let mut command = command(port, &name);
+                let list = routes.map(|port| format!("nats://127.0.0.1:{port}"));
+                command
+                    .args(["--cluster_name", "test", "--routes", &list.join(",")])
+                    .args(["--cluster", &format!("nats://127.0.0.1:{own}")]);
+                let mut engine = Engine::new("nats", &command, &folder);
+                match engine.try_start(|_| is_ready(port, &name)) {
+                    Ok(()) => started.push(Self {
+                        port,
+                        name,
+                        engine: Mutex::new(engine),
+                        folder,
+                    }),
+                    Err(log) => last_words = log,
+                }
+            }
+            if let Ok(three) = <[Self; 3]>::try_from(started) {
+                return three;
+            }
+        }
+        panic!("a NATS cluster did not start; a log ends:\n{last_words}");
+    }
+
     /// Its address.
     #[must_use]
     pub fn url(&self) -> String {
         format!("nats://127.0.0.1:{}", self.port)
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> std::net::SocketAddr {
+        port::loopback(self.port)
     }
 
     /// Its address through a wire that [`Nats::wire`] has given.

@@ -83,6 +83,17 @@ impl Postgres {
     /// A standby of this server, in step with it from now on: no commit is acknowledged that the
     /// standby does not have. It serves reads until it is promoted.
     pub async fn standby(&self) -> Self {
+        let standby = self.standby_behind().await;
+        // Only after the copy, so that the standby waits for nobody once it leads.
+        self.ask("ALTER SYSTEM SET synchronous_standby_names = '*'")
+            .await;
+        self.ask("SELECT pg_reload_conf()::text").await;
+        self.follows_as("sync").await;
+        standby
+    }
+
+    /// A standby that follows this server as fast as it can, and that no commit waits for.
+    pub async fn standby_behind(&self) -> Self {
         let run = Run::current().await;
         let folder = Folder::new(run.new_folder("standby"), None);
         install::give_to_postgres(&folder.path);
@@ -98,25 +109,26 @@ impl Postgres {
                 .args(["--no-sync", "--host=127.0.0.1", "--port", &port])
                 .arg(format!("--username={SUPERUSER}")),
         );
-        let server = Server::start_on(&folder.path, &[]);
-        // Only after the copy, so that the standby waits for nobody once it leads.
-        self.ask("ALTER SYSTEM SET synchronous_standby_names = '*'")
-            .await;
-        self.ask("SELECT pg_reload_conf()::text").await;
-        let mut in_step = Vec::new();
-        for _ in 0..STANDBY_TRIES {
-            in_step = self.ask("SELECT sync_state FROM pg_stat_replication").await;
-            if in_step == ["sync"] {
-                break;
-            }
-            tokio::time::sleep(STANDBY_PAUSE).await;
-        }
-        assert_eq!(in_step, ["sync"], "the standby is not in step");
+        // A standby must have room for at least as many as the server it follows.
+        let server = Server::start_on(&folder.path, &[("max_connections", "500")]);
+        self.follows_as("async").await;
         Self {
             wire: Wire::to_postgres(port::loopback(server.port())),
             server,
             folder,
         }
+    }
+
+    async fn follows_as(&self, word: &str) {
+        let mut state = Vec::new();
+        for _ in 0..STANDBY_TRIES {
+            state = self.ask("SELECT sync_state FROM pg_stat_replication").await;
+            if state == [word] {
+                return;
+            }
+            tokio::time::sleep(STANDBY_PAUSE).await;
+        }
+        panic!("the standby does not follow as {word}: {state:?}");
     }
 
     /// Makes a standby the one that writes.

@@ -50,6 +50,12 @@ impl Redis {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> std::net::SocketAddr {
+        port::loopback(self.port)
+    }
+
     /// Its address through a wire that [`Redis::wire`] has given.
     #[must_use]
     pub fn url_through(&self, wire: &Wire) -> String {

@@ -6,7 +6,7 @@
 mod frames;
 mod line;
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -73,13 +73,20 @@ impl Wire {
     /// A line to a PostgreSQL, whose messages it can read.
     #[must_use]
     pub fn to_postgres(upstream: SocketAddr) -> Self {
-        Self::open(upstream, true)
+        Self::open(IpAddr::V4(Ipv4Addr::LOCALHOST), upstream, true)
     }
 
     /// A line to anything else.
     #[must_use]
     pub fn to_anything(upstream: SocketAddr) -> Self {
-        Self::open(upstream, false)
+        Self::open(IpAddr::V4(Ipv4Addr::LOCALHOST), upstream, false)
+    }
+
+    /// A line to anything that listens on another address of this machine than the loopback, for
+    /// processes of an [`Island`](crate::Island).
+    #[must_use]
+    pub fn on(host: IpAddr, upstream: SocketAddr) -> Self {
+        Self::open(host, upstream, false)
     }
 
     /// The port to connect to instead of the engine's.
@@ -162,7 +169,7 @@ impl Wire {
         self.shared.trap.store(trap, Ordering::SeqCst);
     }
 
-    fn open(upstream: SocketAddr, speaks_postgres: bool) -> Self {
+    fn open(host: IpAddr, upstream: SocketAddr, speaks_postgres: bool) -> Self {
         let shared = Arc::new(Shared {
             upstream: Mutex::new(upstream),
             speaks_postgres,
@@ -177,7 +184,7 @@ impl Wire {
                 .enable_all()
                 .build()
                 .expect("a runtime can be made");
-            runtime.block_on(serve(&of_thread, inbox, &told));
+            runtime.block_on(serve(host, &of_thread, inbox, &told));
         });
         let address = is_listening.recv().expect("the wire listens");
         Self {
@@ -234,9 +241,9 @@ impl Shared {
     }
 }
 
-async fn listen() -> (TcpListener, SocketAddr) {
+async fn listen(host: IpAddr) -> (TcpListener, SocketAddr) {
     loop {
-        let address = port::loopback(port::free());
+        let address = SocketAddr::new(host, port::free());
         if let Ok(listener) = TcpListener::bind(address).await {
             return (listener, address);
         }
@@ -244,11 +251,12 @@ async fn listen() -> (TcpListener, SocketAddr) {
 }
 
 async fn serve(
+    host: IpAddr,
     shared: &Arc<Shared>,
     mut inbox: mpsc::Receiver<(Order, SyncSender<()>)>,
     told: &SyncSender<SocketAddr>,
 ) {
-    let (first, address) = listen().await;
+    let (first, address) = listen(host).await;
     let mut listener = Some(first);
     told.send(address).expect("the wire's maker waits");
     let (signal, _) = watch::channel(Signal {

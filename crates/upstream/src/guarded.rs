@@ -179,8 +179,33 @@ impl Guarded {
         }
     }
 
+    /// The same fetcher with places of its own, so that what waits here keeps nothing else waiting, and
+    /// with another time to the head of an answer.
+    #[must_use]
+    pub fn apart(&self, max_at_once: usize, first_byte: Duration) -> Self {
+        let mut settings = GuardedSettings::clone(&self.settings);
+        settings.max_at_once = max_at_once;
+        settings.first_byte = first_byte;
+        Self {
+            settings: Arc::new(settings),
+            resolver: Arc::clone(&self.resolver),
+            tls: Arc::clone(&self.tls),
+            places: Arc::new(Semaphore::new(max_at_once.min(Semaphore::MAX_PERMITS))),
+        }
+    }
+
+    /// Whether an address would be reached as things stand now, without reaching for it. A kindness to
+    /// who gives it, and no permit: whoever sends there later is judged again.
+    pub async fn judge(&self, url: &str, within: Duration) -> Result<(), GuardedError> {
+        let target = Target::read(url, &self.settings)?;
+        let judging = reach::judge(&target, &self.settings, self.resolver.as_ref());
+        let judged = tokio::time::timeout_at(end_of(within), judging).await;
+        judged.unwrap_or(Err(GuardedError::Slow))
+    }
+
     /// Sends a small body, as to a customer's webhook. Redirects are not followed: a body that was
     /// signed for one place is not sent to another. Headers are the caller's own, never a customer's.
+    /// Who says that its answer is longer than may be read is heard all the same, up to there.
     pub async fn post(
         &self,
         url: &str,
@@ -195,7 +220,8 @@ impl Guarded {
         let target = Target::read(url, &self.settings)?;
         let place = self.place(ends).await?;
         let hop = self.hop(&target, Method::POST, headers, body, ends);
-        GuardedAnswer::new(hop.await?, GuardedAsk { range: None, ..ask }, ends, place)
+        let range = ByteRange::new(0, ask.max_bytes);
+        GuardedAnswer::new(hop.await?, GuardedAsk { range, ..ask }, ends, place)
     }
 
     /// One request and the head of its answer, within its time.

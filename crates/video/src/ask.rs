@@ -21,6 +21,8 @@ const TEXTS: [&str; 7] = [
     "size",
     "seconds",
 ];
+/// Where a task is told to a webhook of its own.
+pub(crate) const WEBHOOK_URL: &str = "metadata.webhook_url";
 /// Most images in one list: no family takes as many.
 const MAX_IMAGES: usize = 100;
 
@@ -65,6 +67,10 @@ impl Ask {
             Some(_) => return Err(Refusal::invalid("metadata", "`metadata` must be an object")),
         }
         let ask = Self { fields };
+        if ask.get(WEBHOOK_URL).is_some_and(|url| !url.is_string()) {
+            let text = format!("`{WEBHOOK_URL}` must be a text");
+            return Err(Refusal::invalid(WEBHOOK_URL, text));
+        }
         if ask.model().is_empty() {
             return Err(Refusal::missing("model"));
         }
@@ -75,6 +81,21 @@ impl Ask {
     #[must_use]
     pub fn model(&self) -> &str {
         self.text("model").unwrap_or_default()
+    }
+
+    /// Where the customer wants to be told of the end. The gateway's own: no family reads it, and it
+    /// goes to no upstream.
+    #[must_use]
+    pub fn webhook_url(&self) -> Option<&str> {
+        self.get(WEBHOOK_URL).and_then(Value::as_str)
+    }
+
+    /// The same for another model: the one that its name stands for.
+    #[must_use]
+    pub fn for_model(mut self, model: &str) -> Self {
+        self.fields
+            .insert("model".to_owned(), Value::String(model.to_owned()));
+        self
     }
 
     /// A text at the top.

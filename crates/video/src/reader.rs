@@ -7,7 +7,7 @@ use serde_json::Value;
 use trunkline_catalog::{Fate, Note, Report};
 
 use crate::Refusal;
-use crate::ask::Ask;
+use crate::ask::{Ask, WEBHOOK_URL};
 
 /// A field that the family does not read.
 pub(crate) const FIELD_IGNORED: &str = "field_ignored";
@@ -25,7 +25,7 @@ pub struct Reader<'a> {
 // === impl Reader ===
 
 impl<'a> Reader<'a> {
-    /// Nothing is read yet but the model.
+    /// Nothing is read yet but the model, and the address that the gateway itself tells.
     #[must_use]
     pub fn new(ask: &'a Ask) -> Self {
         let mut reader = Self {
@@ -34,6 +34,9 @@ impl<'a> Reader<'a> {
             report: Report::default(),
         };
         reader.mark("model");
+        if ask.webhook_url().is_some() {
+            reader.mark(WEBHOOK_URL);
+        }
         reader
     }
 

@@ -103,6 +103,8 @@ pub struct Request {
     /// Input tokens, not more than there must be: of what is said alone, since an image of a
     /// megabyte may be a hundred tokens, and spaces between values are none.
     pub input_least: u64,
+    /// What the caller calls the model, where that is a name of its own.
+    alias: Option<String>,
     body: Bytes,
     layout: Layout,
 }
@@ -176,6 +178,7 @@ impl Request {
             input_tokens,
             input_estimate,
             input_least,
+            alias: None,
             body,
             layout,
         })
@@ -185,6 +188,17 @@ impl Request {
     #[must_use]
     pub fn model(&self) -> &str {
         &self.facts.model
+    }
+
+    /// The name that was asked for: an alias, or the model's own.
+    #[must_use]
+    pub fn asked_model(&self) -> &str {
+        self.alias.as_deref().unwrap_or(&self.facts.model)
+    }
+
+    /// The name that was asked for stands for this model. The body goes on with that.
+    pub fn stands_for(&mut self, model: String) {
+        self.alias = Some(std::mem::replace(&mut self.facts.model, model));
     }
 
     /// The bytes as they came.
@@ -306,7 +320,7 @@ impl Request {
     }
 
     fn model_edit(&self, out: &Outgoing<'_>) -> Vec<PathEdit> {
-        if self.facts.model == out.model {
+        if self.asked_model() == out.model {
             return Vec::new();
         }
         vec![("model".to_owned(), Some(json(out.model)))]

@@ -1,7 +1,9 @@
 //! Jobs that somebody must do, whoever comes first. Each is idempotent: what was done before is found
 //! done, and who dies in the middle is followed by another.
 //!
+//! - [`events`]: copies that are to be carried to other nodes.
 //! - [`video`]: tasks that are to be sent, asked for, fetched.
+//! - [`webhooks`]: messages to addresses of customers.
 //! - [`tidy`]: what is kept for a while and no longer.
 #![cfg_attr(
     not(test),
@@ -14,5 +16,7 @@
     )
 )]
 
+pub mod events;
 pub mod tidy;
 pub mod video;
+pub mod webhooks;

@@ -1,4 +1,4 @@
-//! What is kept for a while: prompts of tasks that ended, and files.
+//! What is kept for a while: prompts of tasks that ended, events, files, and answers of calls with a name.
 
 use std::time::Duration;
 
@@ -7,20 +7,40 @@ use trunkline_gateway::Gateway;
 
 /// Between two rounds.
 const EVERY: Duration = Duration::from_secs(600);
+/// The same for answers, some of which live for two minutes.
+const ANSWERS_EVERY: Duration = Duration::from_secs(30);
 
 /// Forgets what is too old until it is told to stop.
 pub async fn run(gateway: Gateway, mut stop: watch::Receiver<bool>) {
     let mut pause = tokio::time::interval(EVERY);
+    let mut often = tokio::time::interval(ANSWERS_EVERY);
     loop {
         tokio::select! {
-            _ = pause.tick() => {}
+            _ = pause.tick() => tidy(&gateway).await,
+            _ = often.tick() => {
+                if let Err(error) = gateway.forget_answers().await {
+                    tracing::warn!(%error, "old answers could not be forgotten");
+                }
+            }
             _ = stop.changed() => return,
         }
-        match gateway.forget_prompts().await {
-            Ok(0) => {}
-            Ok(tasks) => tracing::info!(tasks_count = tasks, "prompts of old tasks were forgotten"),
-            Err(error) => tracing::warn!(%error, "old prompts could not be forgotten"),
-        }
-        gateway.sweep_media().await;
     }
+}
+
+async fn tidy(gateway: &Gateway) {
+    match gateway.forget_prompts().await {
+        Ok(0) => {}
+        Ok(tasks) => tracing::info!(tasks_count = tasks, "prompts of old tasks were forgotten"),
+        Err(error) => tracing::warn!(%error, "old prompts could not be forgotten"),
+    }
+    match gateway.forget_events().await {
+        Ok((0, 0)) => {}
+        Ok((days, copies)) => tracing::info!(
+            days_count = days,
+            copies_count = copies,
+            "old events were forgotten"
+        ),
+        Err(error) => tracing::warn!(%error, "old events could not be forgotten"),
+    }
+    gateway.sweep_media().await;
 }

@@ -4,7 +4,8 @@ use clap::{Args, Subcommand, ValueEnum};
 use trunkline_ledger::statement::MAX_ENTRIES;
 use trunkline_terms::Money;
 
-use super::values::{account_number, more_than_nothing};
+use super::limit::AccountLimits;
+use super::values::{Limit, account_number, more_than_nothing};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AccountCommand {
@@ -30,6 +31,21 @@ Examples:
         id: i64,
     },
 
+    /// Limit what an account may ask in a minute and at once, over all its keys.
+    #[command(
+        after_help = "What is not named has no limit any more. Keys have limits of their own beside this (trunkline key
+create), models and platforms too (trunkline limit set). Nodes take it over within seconds.
+
+Examples:
+  trunkline account limits 1000 --rpm 5000 --concurrent 200
+  trunkline account limits 1000                    no limits"
+    )]
+    Limits(AccountLimits),
+
+    /// The account's own names for models.
+    #[command(subcommand)]
+    Alias(AliasCommand),
+
     /// Show what happened to an account's money, newest first.
     #[command(
         after_help = "Calls, also those that cost nothing, refunds, top-ups and corrections, each with the balance
@@ -47,6 +63,59 @@ Examples:
         #[arg(long, value_name = "N", default_value_t = 50,
             value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_ENTRIES)))]
         limit: u32,
+    },
+
+    /// Set the balance below which an account is told so.
+    #[command(
+        after_help = "What is in both wallets counts; what running calls hold is not spent yet. The event is
+balance.low, once when the balance falls below the mark and again only after it was above. An account that
+is below a new mark already is told at once. The database login needs the role trunkline_console.
+
+Examples:
+  trunkline account low-balance 1000 5
+  trunkline account low-balance 1000 none"
+    )]
+    LowBalance {
+        /// The account's number.
+        #[arg(value_name = "ID", value_parser = account_number)]
+        id: i64,
+        /// The mark in USD, more than nothing; none to be told no more.
+        #[arg(value_name = "USD|none")]
+        mark: Limit,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AliasCommand {
+    /// Give a model a name of the account's own. A model that is sold under that name would win.
+    #[command(after_help = "Examples:
+  trunkline account alias set 1000 default gpt-5")]
+    Set {
+        /// The account's number.
+        #[arg(value_name = "ID", value_parser = account_number)]
+        id: i64,
+        /// The name.
+        name: String,
+        /// The model.
+        model: String,
+    },
+    /// Take a name away.
+    #[command(after_help = "Examples:
+  trunkline account alias remove 1000 default")]
+    Remove {
+        /// The account's number.
+        #[arg(value_name = "ID", value_parser = account_number)]
+        id: i64,
+        /// The name.
+        name: String,
+    },
+    /// List the names.
+    #[command(after_help = "Examples:
+  trunkline account alias list 1000 --json | jq .aliases")]
+    List {
+        /// The account's number.
+        #[arg(value_name = "ID", value_parser = account_number)]
+        id: i64,
     },
 }
 

@@ -1,7 +1,7 @@
 //! The words of `trunkline key`.
 
 use clap::{Args, Subcommand};
-use trunkline_store::keys::PAGE_MAX_ROWS;
+use trunkline_store::keys::{OVERLAP_DEFAULT_SECONDS, OVERLAP_MAX_SECONDS, PAGE_MAX_ROWS};
 
 use super::values::{Expiry, account_number, key_number};
 
@@ -26,6 +26,65 @@ Examples:
   trunkline key revoke 7
   trunkline key revoke 7 --json | jq .revoked")]
     Revoke {
+        /// The key's number, as `key list` shows it.
+        #[arg(value_name = "KEY_ID", value_parser = key_number)]
+        key: i64,
+    },
+
+    /// Give a key another secret and print it, this once. Its number, budgets and usage stay.
+    #[command(
+        after_help = "The secret it had opens the door until the overlap ends; one before that is over now.
+
+Examples:
+  trunkline key rotate 7
+  trunkline key rotate 7 --overlap-seconds 0 --json | jq -r .key"
+    )]
+    Rotate {
+        /// The key's number, as `key list` shows it.
+        #[arg(value_name = "KEY_ID", value_parser = key_number)]
+        key: i64,
+        /// How long the secret it had is good.
+        #[arg(long, value_name = "SECONDS", default_value_t = OVERLAP_DEFAULT_SECONDS,
+            value_parser = clap::value_parser!(u32).range(0..=i64::from(OVERLAP_MAX_SECONDS)))]
+        overlap_seconds: u32,
+    },
+
+    /// Switch a key off, and with it every key below it, until it is enabled.
+    #[command(after_help = "Examples:
+  trunkline key disable 7")]
+    Disable {
+        /// The key's number, as `key list` shows it.
+        #[arg(value_name = "KEY_ID", value_parser = key_number)]
+        key: i64,
+    },
+
+    /// Switch a key on again.
+    #[command(after_help = "Examples:
+  trunkline key enable 7")]
+    Enable {
+        /// The key's number, as `key list` shows it.
+        #[arg(value_name = "KEY_ID", value_parser = key_number)]
+        key: i64,
+    },
+
+    /// Change when a key ends.
+    #[command(after_help = "Examples:
+  trunkline key expire 7 --at 30
+  trunkline key expire 7 --at 2027-01-31T12:00:00Z
+  trunkline key expire 7")]
+    Expire {
+        /// The key's number, as `key list` shows it.
+        #[arg(value_name = "KEY_ID", value_parser = key_number)]
+        key: i64,
+        /// Good for so many days from now, or until a moment; without an end if left out.
+        #[arg(long, value_name = "DAYS|RFC3339")]
+        at: Option<Expiry>,
+    },
+
+    /// Revoke a key and every key below it, and hide them from lists. Usage still names them.
+    #[command(after_help = "Examples:
+  trunkline key delete 7")]
+    Delete {
         /// The key's number, as `key list` shows it.
         #[arg(value_name = "KEY_ID", value_parser = key_number)]
         key: i64,

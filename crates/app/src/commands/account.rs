@@ -1,15 +1,15 @@
-//! `trunkline account create | show | statement`.
+//! `trunkline account create | show | statement | low-balance`.
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
 use trunkline_db::{Database, Tx};
 use trunkline_ledger::desk::{self, AccountKind, Balance};
 use trunkline_ledger::statement;
 use trunkline_store::accounts::{self, Account, NewAccount};
-use trunkline_terms::AccountId;
+use trunkline_terms::{AccountId, Money};
 
 use super::{database, shown};
-use crate::cli::{CreateAccount, Kind};
+use crate::cli::{CreateAccount, Kind, Limit};
 use crate::output::Output;
 use crate::{chance, table};
 
@@ -86,6 +86,10 @@ pub(super) async fn show(database: &Database, id: i64, output: &Output) -> anyho
             account.allowed_groups.join(", ")
         ));
     }
+    let mark = desk::low_balance(database, id).await?;
+    if let Some(mark) = mark {
+        lines.push(format!("  told    of a balance below {mark} USD"));
+    }
     lines.extend(
         budgets
             .iter()
@@ -95,6 +99,7 @@ pub(super) async fn show(database: &Database, id: i64, output: &Output) -> anyho
         "ok": true,
         "account": shown::account(&account, &balance),
         "balance": shown::balance(&balance),
+        "low_balance_usd": mark.map(|mark| mark.to_string()),
         "budgets": budgets.iter().map(shown::budget).collect::<Vec<Value>>(),
     });
     output.success(&lines.join("\n"), &object);
@@ -135,6 +140,35 @@ pub(super) async fn statement(
         "paid_usd": shown::usd(statement.paid),
         "trial_usd": shown::usd(statement.trial),
         "entries": entries,
+    });
+    output.success(&text, &object);
+    Ok(())
+}
+
+/// Sets the balance below which an account is told so.
+pub(super) async fn low_balance(
+    database: &Database,
+    id: i64,
+    Limit(mark): Limit,
+    output: &Output,
+) -> anyhow::Result<()> {
+    let id = AccountId::new(id);
+    if mark.is_some_and(|mark| mark <= Money::ZERO) {
+        bail!("a mark is more than nothing; `none` takes it away");
+    }
+    let mut tx = database.begin().await?;
+    let done = desk::set_low_balance(&mut tx, id, mark).await;
+    if !tx.finish(done).await? {
+        bail!(unknown(id));
+    }
+    let text = match mark {
+        Some(mark) => format!("Account {id} is told when its balance is below {mark} USD."),
+        None => format!("Account {id} is not told of a low balance."),
+    };
+    let object = json!({
+        "ok": true,
+        "account": id,
+        "low_balance_usd": mark.map(|mark| mark.to_string()),
     });
     output.success(&text, &object);
     Ok(())

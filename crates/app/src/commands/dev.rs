@@ -25,13 +25,16 @@ use trunkline_terms::{Clock as _, NodeId, Secret};
 use trunkline_upstream::guarded::GuardedSettings;
 
 use self::postgres::OwnPostgres;
-use crate::config::Config;
-use crate::node::{Node, Plan};
+use crate::config::{Config, Roles};
+use crate::node::{Leave, Node, Plan};
 use crate::output::Output;
 
 /// Where a lasting one keeps its things, below the current directory.
 const FOLDER: &str = ".trunkline-dev";
-const DRAIN: Duration = Duration::from_secs(2);
+const LEAVE: Leave = Leave {
+    notice: Duration::ZERO,
+    drain: Duration::from_secs(2),
+};
 /// Files that a run may leave on the disk.
 const MEDIA_BYTES: u64 = 2_000_000_000;
 /// The simulator's videos are quick.
@@ -87,7 +90,8 @@ async fn serve(
     let seeded = seed::plant(&console, &keyring, &simulator.base_url(), &cells).await?;
     let any = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
     let listen = |configured| if wish.ephemeral { any } else { configured };
-    let node = Node::start(Plan {
+    let node = Box::pin(Node::start(Plan {
+        roles: Roles::ALL,
         name: NodeId::new("dev")?,
         data,
         keyring,
@@ -102,10 +106,13 @@ async fn serve(
         console: listen(config.console_listen),
         admin: any,
         telemetry: super::serve::telemetry(config),
-    })
+        nats: super::serve::nats(config),
+        redis: super::serve::redis(config),
+    }))
     .await?;
-    let base_url = format!("http://{}/v1", node.edge);
-    let dash_url = format!("http://{}", node.console);
+    let (edge, console) = node.edge.zip(node.console).context("this node listens")?;
+    let base_url = format!("http://{edge}/v1");
+    let dash_url = format!("http://{console}");
     let object = json!({
         "base_url": base_url,
         "dash_url": dash_url,
@@ -126,7 +133,7 @@ async fn serve(
         () = node.replaced() => {}
         () = show_calls(&node.gateway, shown) => {}
     }
-    node.stop(DRAIN).await;
+    node.stop(LEAVE).await;
     simulator.stop().await;
     Ok(())
 }
@@ -158,6 +165,9 @@ fn settings(config: &Config) -> Settings {
         },
         social: config.social.clone(),
         studio: config.studio.clone(),
+        events: config.events.settings.clone(),
+        webhooks: config.webhooks.clone(),
+        limits: config.limits.clone(),
         ..Settings::default()
     }
 }

@@ -14,7 +14,7 @@ use crate::cli::{CreateKey, Expiry};
 use crate::output::Output;
 use crate::{chance, table};
 
-const DAY_SECONDS: i64 = 86_400;
+pub(super) const DAY_SECONDS: i64 = 86_400;
 /// What a family of keys that is too deep breaks in the ledger.
 const DEPTH_CONSTRAINT: &str = "spender_chain_bounded";
 

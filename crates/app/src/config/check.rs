@@ -11,8 +11,9 @@ use trunkline_upstream::Roots;
 
 use super::layers::Layers;
 use super::raw::{RawDatabase, RawEdge, RawKeyring, RawTelemetry};
-use super::{Config, Database, Edge, Finding, KeyringPlace, Telemetry};
+use super::{Config, Database, Edge, Finding, KeyringPlace, Roles, Telemetry};
 use crate::files;
+use crate::node::Leave;
 
 /// Longest database address that is read from a file.
 const MAX_URL_BYTES: u64 = 4_096;
@@ -22,6 +23,8 @@ const MAX_ROOTS_BYTES: u64 = 1 << 20;
 const MAX_CONNECTIONS: i64 = 1_000;
 /// Longest drain that can be set, one day.
 const MAX_DRAIN_SECONDS: i64 = 86_400;
+/// Longest notice that can be set, ten minutes.
+const MAX_NOTICE_SECONDS: i64 = 600;
 /// Longest time that can be set, one hour.
 const MAX_TIMEOUT_MS: i64 = 3_600_000;
 
@@ -43,24 +46,19 @@ pub(super) fn config(layers: &Layers) -> Result<Config, Vec<Finding>> {
     let edge = check.edge(&raw.edge);
     let console_listen = check.address("console.listen", &raw.console.listen);
     let admin_listen = check.address("admin.listen", &raw.admin.listen);
-    for (key, other) in [
-        ("edge.listen", edge.as_ref().map(|edge| edge.listen)),
-        ("console.listen", console_listen),
-    ] {
-        // Port 0 is a free one, which no two ever share.
-        let fixed = admin_listen.filter(|address| address.port() != 0);
-        if fixed.is_some() && fixed == other {
-            check.say(
-                "admin.listen",
-                format!("must not be the address of {key}: metrics stay private"),
-            );
-        }
-    }
+    check.admin_apart(
+        admin_listen,
+        [
+            ("edge.listen", edge.as_ref().map(|edge| edge.listen)),
+            ("console.listen", console_listen),
+        ],
+    );
     let node = check.take(
         "node.name",
         NodeId::new(&raw.node.name)
             .map_err(|_| "must have 1 to 64 letters, digits, - _ .".to_owned()),
     );
+    let roles = check.take("node.roles", Roles::of_words(&raw.node.roles));
     let database = check.database(&raw.database);
     let keyring = check.keyring(raw.keyring);
     let folder = raw.providers.folder;
@@ -73,8 +71,10 @@ pub(super) fn config(layers: &Layers) -> Result<Config, Vec<Finding>> {
     let video = check.video(&raw.video);
     let social = check.social(raw.social);
     let studio = check.uploads(raw.uploads);
-    let drain = in_range(raw.edge.drain_seconds, 0, MAX_DRAIN_SECONDS);
-    let drain = check.take("edge.drain_seconds", drain);
+    let events = check.events(&raw.nats, &raw.events);
+    let webhooks = check.webhooks(&raw.webhooks);
+    let (redis, limits) = (check.redis(&raw.redis), check.limits(&raw.limits));
+    let leave = check.leave(&raw.edge);
     let whole = (|| {
         let (media, keep_media) = media?;
         Some(Config {
@@ -84,13 +84,18 @@ pub(super) fn config(layers: &Layers) -> Result<Config, Vec<Finding>> {
             video: video?,
             social: social?,
             studio: studio?,
+            events: events?,
+            webhooks: webhooks?,
+            redis: redis?,
+            limits: limits?,
             edge: edge?,
             console_listen: console_listen?,
             admin_listen: admin_listen?,
             node: node?,
+            roles: roles?,
             database: database?,
             keyring: keyring?,
-            drain: Duration::from_secs(drain?),
+            leave: leave?,
             providers_folder: (!folder.is_empty()).then(|| PathBuf::from(folder)),
             extra_roots: extra_roots?,
             telemetry: telemetry?,
@@ -116,6 +121,31 @@ impl Check<'_> {
 
     pub(super) fn take<T>(&mut self, key: &str, value: Result<T, String>) -> Option<T> {
         value.map_err(|problem| self.say(key, problem)).ok()
+    }
+
+    /// Metrics have an address of their own.
+    fn admin_apart(&mut self, admin: Option<SocketAddr>, others: [(&str, Option<SocketAddr>); 2]) {
+        // Port 0 is a free one, which no two ever share.
+        let fixed = admin.filter(|address| address.port() != 0);
+        for (key, other) in others {
+            if fixed.is_some() && fixed == other {
+                self.say(
+                    "admin.listen",
+                    format!("must not be the address of {key}: metrics stay private"),
+                );
+            }
+        }
+    }
+
+    fn leave(&mut self, raw: &RawEdge) -> Option<Leave> {
+        let drain = in_range(raw.drain_seconds, 0, MAX_DRAIN_SECONDS);
+        let drain = self.take("edge.drain_seconds", drain);
+        let notice = in_range(raw.notice_seconds, 0, MAX_NOTICE_SECONDS);
+        let notice = self.take("edge.notice_seconds", notice);
+        Some(Leave {
+            notice: Duration::from_secs(notice?),
+            drain: Duration::from_secs(drain?),
+        })
     }
 
     fn address(&mut self, key: &str, text: &str) -> Option<SocketAddr> {

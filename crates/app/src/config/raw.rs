@@ -21,6 +21,11 @@ pub(super) struct RawConfig {
     pub(super) video: RawVideo,
     pub(super) social: RawSocial,
     pub(super) uploads: RawUploads,
+    pub(super) nats: RawNats,
+    pub(super) events: RawEvents,
+    pub(super) webhooks: RawWebhooks,
+    pub(super) redis: RawRedis,
+    pub(super) limits: RawLimits,
 }
 
 #[derive(Debug, Deserialize)]
@@ -30,6 +35,7 @@ pub(super) struct RawEdge {
     pub(super) public_url: String,
     pub(super) trusted_proxies: Vec<String>,
     pub(super) drain_seconds: i64,
+    pub(super) notice_seconds: i64,
     pub(super) tls_certificate: String,
     pub(super) tls_key: String,
 }
@@ -44,6 +50,7 @@ pub(super) struct RawListen {
 #[serde(deny_unknown_fields)]
 pub(super) struct RawNode {
     pub(super) name: String,
+    pub(super) roles: Vec<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -131,4 +138,44 @@ pub(super) struct RawUploads {
     pub(super) folder: String,
     pub(super) max_bytes: i64,
     pub(super) max_on_disk_bytes: i64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawNats {
+    pub(super) url: Secret,
+    pub(super) replicas: i64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawEvents {
+    pub(super) max_connections: i64,
+    pub(super) max_connections_per_account: i64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawWebhooks {
+    pub(super) at_once: i64,
+    pub(super) at_once_per_webhook: i64,
+    pub(super) at_once_per_account: i64,
+    pub(super) wait_seconds: i64,
+    pub(super) per_account: i64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawRedis {
+    pub(super) url: Secret,
+    pub(super) timeout_ms: i64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawLimits {
+    pub(super) requests_per_minute: i64,
+    pub(super) concurrent_calls: i64,
+    pub(super) polls_per_minute: i64,
+    pub(super) reads_per_minute: i64,
 }

@@ -1,5 +1,7 @@
 //! The configuration as operators write it.
 
+mod engines;
+
 use std::io::Write as _;
 use std::path::Path;
 
@@ -93,7 +95,7 @@ fn every_key_can_be_overridden_by_the_environment() {
     let keys = Layers::read(Some(Path::new("/dev/null")), &[])
         .unwrap()
         .keys();
-    assert_eq!(keys.len(), 46, "{keys:?}");
+    assert_eq!(keys.len(), 63, "{keys:?}");
     // One good value for each key, so that a key without a row here fails the test.
     let good = [
         ("edge.listen", "127.0.0.1:1"),
@@ -102,6 +104,7 @@ fn every_key_can_be_overridden_by_the_environment() {
         ("console.listen", "127.0.0.1:2"),
         ("admin.listen", "127.0.0.1:3"),
         ("node.name", "eu-7"),
+        ("node.roles", "edge, worker"),
         ("database.url", "postgres://u@h/d"),
         ("database.url_file", "/nowhere"),
         ("database.max_connections", "7"),
@@ -114,6 +117,7 @@ fn every_key_can_be_overridden_by_the_environment() {
         ("providers.folder", "/etc/p"),
         ("upstream.extra_roots", "/nowhere"),
         ("edge.drain_seconds", "11"),
+        ("edge.notice_seconds", "26"),
         ("edge.tls_certificate", "/etc/cert.pem"),
         ("edge.tls_key", "/etc/key.pem"),
         ("telemetry.otlp_endpoint", "http://collector:4318/"),
@@ -142,6 +146,21 @@ fn every_key_can_be_overridden_by_the_environment() {
         ("uploads.folder", "/tmp"),
         ("uploads.max_bytes", "24"),
         ("uploads.max_on_disk_bytes", "25"),
+        ("webhooks.at_once", "26"),
+        ("webhooks.at_once_per_webhook", "5"),
+        ("webhooks.at_once_per_account", "6"),
+        ("webhooks.wait_seconds", "7"),
+        ("webhooks.per_account", "27"),
+        ("nats.url", "nats://u:p@h:4222"),
+        ("nats.replicas", "3"),
+        ("events.max_connections", "26"),
+        ("events.max_connections_per_account", "27"),
+        ("redis.url", "redis://:psst@cache:6379"),
+        ("redis.timeout_ms", "26"),
+        ("limits.requests_per_minute", "27"),
+        ("limits.concurrent_calls", "28"),
+        ("limits.polls_per_minute", "29"),
+        ("limits.reads_per_minute", "30"),
     ];
     for key in &keys {
         let (_, value) = good.iter().find(|(name, _)| name == key).unwrap();
@@ -176,7 +195,12 @@ fn every_key_can_be_overridden_by_the_environment() {
     assert_eq!(config.database.statement_timeout.as_millis(), 9);
     assert_eq!(config.database.lock_timeout.as_millis(), 10);
     assert!(config.database.pgbouncer);
-    assert_eq!(config.drain.as_secs(), 11);
+    assert_eq!(config.leave.drain.as_secs(), 11);
+    assert_eq!(config.leave.notice.as_secs(), 26);
+    let roles = (config.roles.edge, config.roles.worker, config.roles.console);
+    assert_eq!(roles, (true, true, false));
+    assert!(problem(from_text("[node]\nroles = []", &[]), "node.roles").contains("at least one"));
+    assert!(problem(from_text("[node]\nroles = [\"x\"]", &[]), "node.roles").contains("none of"));
     assert!(config.edge.tls.is_some());
     let half = from_text("[edge]\ntls_key = \"k.pem\"", &[]);
     assert!(problem(half, "edge.tls_certificate").contains("together"));
@@ -190,6 +214,20 @@ fn every_key_can_be_overridden_by_the_environment() {
         (studio.max_upload_bytes, studio.max_uploads_on_disk),
         (24, 25)
     );
+    let hooks = &config.webhooks;
+    let at_once = (hooks.at_once, hooks.per_webhook, hooks.per_account);
+    assert_eq!((at_once, hooks.most), ((26, 5, 6), 27));
+    assert_eq!(hooks.wait.as_secs(), 7);
+    assert_eq!(config.events.nats.map(|nats| nats.replicas), Some(3));
+    let events = &config.events.settings;
+    assert_eq!((events.max_connections, events.max_per_account), (26, 27));
+    assert_eq!(config.redis.unwrap().timeout.as_millis(), 26);
+    let limits = &config.limits;
+    assert_eq!(
+        (limits.requests_per_minute, limits.concurrent_calls),
+        (27, 28)
+    );
+    assert_eq!((limits.polls_per_minute, limits.reads_per_minute), (29, 30));
     assert_eq!(config.keep_media.as_secs(), 14 * 86_400);
     assert!(matches!(config.media.place, Place::S3(_)));
     assert_eq!(
@@ -335,6 +373,7 @@ fn a_secret_is_never_repeated_in_a_finding() {
             &format!("[database]\nurl = \"postgres://u:{secret}@h/d\"\nurl_file = \"x\""),
             &[],
         ),
+        from_text(&format!("[nats]\nurl = \"tls://u:{secret}@h:4222\""), &[]),
     ];
     for result in results {
         let findings = result.map(|_| ()).unwrap_err();
@@ -342,7 +381,10 @@ fn a_secret_is_never_repeated_in_a_finding() {
     }
     let config = from_text(
         "",
-        &[("TRUNKLINE__DATABASE__URL", "postgres://u:hunter2canary@h/d")],
+        &[
+            ("TRUNKLINE__DATABASE__URL", "postgres://u:hunter2canary@h/d"),
+            ("TRUNKLINE__NATS__URL", "nats://u:hunter2canary@h:4222"),
+        ],
     )
     .unwrap();
     assert!(!format!("{config:?}").contains(secret));
@@ -394,6 +436,27 @@ fn an_upload_may_have_two_gigabytes_and_its_folder_must_be_there() {
         );
         assert!(said.contains("must be from"), "{said}");
     }
+}
+
+#[test]
+fn webhooks_have_bounds_that_can_be_set_and_a_try_is_shorter_than_half_its_lease() {
+    let hooks = from_text("", &[]).unwrap().webhooks;
+    assert_eq!((hooks.most, hooks.wait.as_secs()), (20, 15));
+    for (key, beyond) in [
+        ("at_once", 10_001),
+        ("at_once_per_webhook", 10_001),
+        ("at_once_per_account", 10_001),
+        ("wait_seconds", 26),
+        ("per_account", 101),
+    ] {
+        for value in [0, beyond] {
+            let text = format!("[webhooks]\n{key} = {value}");
+            let said = problem(from_text(&text, &[]), &format!("webhooks.{key}"));
+            assert!(said.contains("must be from"), "{said}");
+        }
+    }
+    let longest = from_text("[webhooks]\nwait_seconds = 25", &[]).unwrap();
+    assert!(longest.webhooks.wait * 2 < longest.webhooks.lease);
 }
 
 #[test]

@@ -14,17 +14,27 @@ use trunkline_gateway::{Admin, Door, EdgeSettings, Gateway, Guest, Holder};
 
 /// Addresses that are ours, before anybody is served there.
 pub(super) struct Listeners {
-    door: Door,
-    /// None if the console answers at the edge's address.
-    console: Option<TcpListener>,
+    /// None if no calls are answered here.
+    door: Option<Door>,
+    console: ConsoleAt,
     admin: TcpListener,
 }
 
-/// Where they are.
+/// Where the console answers.
+enum ConsoleAt {
+    /// Nowhere.
+    Nowhere,
+    /// At the edge's address.
+    Edge,
+    /// At one of its own.
+    Own(TcpListener),
+}
+
+/// Where they are; none for what this node does not do.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Addresses {
-    pub(super) edge: SocketAddr,
-    pub(super) console: SocketAddr,
+    pub(super) edge: Option<SocketAddr>,
+    pub(super) console: Option<SocketAddr>,
     pub(super) admin: SocketAddr,
 }
 
@@ -32,13 +42,15 @@ pub(super) struct Addresses {
 
 impl Listeners {
     pub(super) async fn bind(wanted: Addresses, settings: EdgeSettings) -> anyhow::Result<Self> {
-        let door = Door::bind(wanted.edge, settings).await?;
-        // Port 0 is a free one, which no two ever share.
-        let is_shared = wanted.console == wanted.edge && wanted.console.port() != 0;
-        let console = if is_shared {
-            None
-        } else {
-            Some(bind(wanted.console).await?)
+        let door = match wanted.edge {
+            Some(address) => Some(Door::bind(address, settings).await?),
+            None => None,
+        };
+        let console = match wanted.console {
+            None => ConsoleAt::Nowhere,
+            // Port 0 is a free one, which no two ever share.
+            Some(address) if Some(address) == wanted.edge && address.port() != 0 => ConsoleAt::Edge,
+            Some(address) => ConsoleAt::Own(bind(address).await?),
         };
         Ok(Self {
             door,
@@ -48,11 +60,15 @@ impl Listeners {
     }
 
     pub(super) fn addresses(&self) -> anyhow::Result<Addresses> {
-        let edge = self.door.address()?;
-        let console = self.console.as_ref().map(TcpListener::local_addr);
+        let edge = self.door.as_ref().map(Door::address).transpose()?;
+        let console = match &self.console {
+            ConsoleAt::Nowhere => None,
+            ConsoleAt::Edge => edge,
+            ConsoleAt::Own(listener) => Some(listener.local_addr()?),
+        };
         Ok(Addresses {
             edge,
-            console: console.unwrap_or(Ok(edge))?,
+            console,
             admin: self.admin.local_addr()?,
         })
     }
@@ -72,13 +88,16 @@ impl Listeners {
             request_ids: Arc::new(move || ids.request_id()),
         });
         let door = match self.console {
-            Some(listener) => {
+            ConsoleAt::Nowhere => self.door,
+            ConsoleAt::Edge => self.door.map(|door| door.share(guest(console))),
+            ConsoleAt::Own(listener) => {
                 tasks.spawn(console.serve(listener, stop.clone()));
                 self.door
             }
-            None => self.door.share(guest(console)),
         };
-        tasks.spawn(door.open(gateway.clone()).serve(stop.clone()));
+        if let Some(door) = door {
+            tasks.spawn(door.open(gateway.clone()).serve(stop.clone()));
+        }
         tasks.spawn(Admin::new(gateway.clone(), self.admin).serve(stop.clone()));
     }
 }

@@ -18,6 +18,7 @@ use trunkline_terms::{AccountId, Clock as _};
 use trunkline_testkit::{OwnSettings, Postgres, Wire};
 
 use crate::formats::Format;
+pub(crate) use stock::publish_text;
 pub(crate) use studio::{CHARACTER, PICTURE, SECOND};
 
 pub(crate) const TRUNKLINE: &str = env!("CARGO_BIN_EXE_trunkline");
@@ -198,13 +199,27 @@ impl Arena {
         };
         let mut command = Command::new(TRUNKLINE);
         command
-            .args(["serve", "--json", "--config", "/dev/null"])
+            // Jobs commit all the time; a test that catches a commit means that of a call.
+            .args([
+                "serve",
+                "--json",
+                "--config",
+                "/dev/null",
+                "--roles",
+                "edge",
+            ])
             .current_dir(self.folder.path())
             .env("TRUNKLINE__DATABASE__URL", url.reveal())
             .env("TRUNKLINE__EDGE__LISTEN", address.to_string())
             .env("TRUNKLINE__CONSOLE__LISTEN", "127.0.0.1:0")
             .env("TRUNKLINE__ADMIN__LISTEN", "127.0.0.1:0")
             .env("TRUNKLINE__EDGE__DRAIN_SECONDS", "2")
+            .env("TRUNKLINE__EDGE__NOTICE_SECONDS", "1")
+            // One key calls as fast as it can; limits have tests of their own.
+            .env("TRUNKLINE__LIMITS__REQUESTS_PER_MINUTE", "1000000000")
+            .env("TRUNKLINE__LIMITS__CONCURRENT_CALLS", "1000000000")
+            .env("TRUNKLINE__LIMITS__POLLS_PER_MINUTE", "1000000000")
+            .env("TRUNKLINE__LIMITS__READS_PER_MINUTE", "1000000000")
             .env("TRUNKLINE__KEYRING__FILE", "keyring.toml")
             .env("TRUNKLINE__PROVIDERS__FOLDER", "providers")
             .envs(self.environment.iter().copied())

@@ -26,4 +26,6 @@ mod streams;
 #[cfg(test)]
 mod told;
 #[cfg(test)]
+mod town;
+#[cfg(test)]
 mod verdict;

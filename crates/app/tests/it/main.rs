@@ -9,6 +9,8 @@ mod command_line;
 #[cfg(test)]
 mod desk;
 #[cfg(test)]
+mod limits;
+#[cfg(test)]
 mod money;
 #[cfg(test)]
 mod platforms;

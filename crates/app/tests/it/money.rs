@@ -1,7 +1,7 @@
 //! Accounts, payments, keys, budgets and the audit, from the command line to the tables and back.
 
-use trunkline_db::Role;
-use trunkline_terms::{ApiKey, Money};
+use trunkline_db::{Role, events};
+use trunkline_terms::{AccountId, ApiKey, Money};
 
 use crate::desk::Desk;
 
@@ -58,6 +58,32 @@ async fn an_account_has_a_paid_and_a_trial_wallet_and_a_payment_is_booked_once()
     for wrong in ["0", "-1", "1.0000000001", "much"] {
         assert_eq!(desk.run(&["topup", &id, wrong]).code, Some(2), "{wrong}");
     }
+}
+
+#[tokio::test]
+async fn an_account_is_told_of_a_balance_below_its_mark() {
+    let desk = Desk::new().await;
+    let account = desk.account("Ada");
+    let id = account.to_string();
+    desk.json(&["topup", &id, "12.5", "--event", "invoice-1"]);
+    let set = desk.json(&["account", "low-balance", &id, "5"]);
+    assert_eq!(set["low_balance_usd"], "5");
+    let text = desk.run(&["account", "show", &id]).out;
+    assert!(text.contains("of a balance below 5 USD"), "{text}");
+    desk.json(&["account", "low-balance", &id, "20"]);
+    let console = desk.db.connect(Role::Console).await;
+    let mut session = console.session().await.unwrap();
+    let told = events::after(&mut session, AccountId::new(account), 0, 10).await;
+    let told = told.unwrap();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert_eq!(told[0].topic, "balance.low");
+    assert_eq!(told[0].body["mark_usd"], "20");
+    let gone = desk.json(&["account", "low-balance", &id, "none"]);
+    assert!(gone["low_balance_usd"].is_null(), "{gone}");
+    let nothing = desk.refused(&["account", "low-balance", &id, "0"]);
+    assert!(nothing.contains("more than nothing"), "{nothing}");
+    let nobody = desk.refused(&["account", "low-balance", "7", "1"]);
+    assert!(nobody.contains("there is no account 7"), "{nobody}");
 }
 
 // covers: D-1-13, D-1-18, D-1-19

@@ -4,6 +4,9 @@
 use std::fmt::{Display, Write as _};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use trunkline_bus::Health;
+use trunkline_limits::Mode;
+
 use crate::gateway::Gateway;
 use crate::numbers::{ByStream, Histogram};
 use crate::roster::Live;
@@ -21,8 +24,11 @@ pub(super) fn metrics(gateway: &Gateway) -> String {
     calls(&mut page, gateway);
     channels(&mut page, gateway);
     engines(&mut page, gateway);
+    limits(&mut page, gateway);
     traces(&mut page, gateway);
     catalog(&mut page, gateway);
+    events(&mut page, gateway);
+    webhooks(&mut page, gateway);
     page.0
 }
 
@@ -38,6 +44,70 @@ fn catalog(page: &mut Page, gateway: &Gateway) {
     page.value("catalog_refused_revision", &[], refused);
 }
 
+fn events(page: &mut Page, gateway: &Gateway) {
+    let hub = &gateway.inner.hub;
+    let counts = &hub.counts;
+    let (readers, accounts) = hub.size();
+    page.gauge("event_readers", "Open connections that follow events.");
+    page.value("event_readers", &[], readers);
+    page.gauge(
+        "event_accounts",
+        "Accounts that are followed, the house among them.",
+    );
+    page.value("event_accounts", &[], accounts);
+    let is_up = u8::from(gateway.inner.bus.health() != Health::Away);
+    let help = "Whether copies of events come, or none are expected; 0 while NATS is away.";
+    page.gauge("bus_up", help);
+    page.value("bus_up", &[], is_up);
+    let counted = [
+        (
+            "event_frames_total",
+            "Frames handed to event connections.",
+            &counts.told,
+        ),
+        (
+            "event_pages_total",
+            "Pages read from the table of events.",
+            &counts.pages,
+        ),
+        (
+            "event_readers_lagged_total",
+            "Times a reader was too slow for its queue.",
+            &counts.lagged,
+        ),
+        (
+            "event_copies_heard_total",
+            "Copies of events that came.",
+            &counts.copies,
+        ),
+        (
+            "event_copies_carried_total",
+            "Copies of events that were carried.",
+            &counts.carried,
+        ),
+        (
+            "event_copies_failed_total",
+            "Rounds in which copies were not taken.",
+            &counts.not_carried,
+        ),
+    ];
+    for (name, help, counter) in counted {
+        page.counted(name, help, counter);
+    }
+    let waiting = counts.waiting.load(Ordering::Relaxed);
+    page.gauge(
+        "outbox_rows",
+        "Copies of events that wait, counted up to 10000.",
+    );
+    page.value("outbox_rows", &[], waiting);
+    let seconds = counts.waiting_seconds.load(Ordering::Relaxed);
+    page.gauge(
+        "outbox_lag_seconds",
+        "How long the oldest of these has waited.",
+    );
+    page.value("outbox_lag_seconds", &[], seconds);
+}
+
 fn node(page: &mut Page, gateway: &Gateway) {
     page.gauge("build_info", "The version that runs.");
     page.value("build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
@@ -46,6 +116,18 @@ fn node(page: &mut Page, gateway: &Gateway) {
     let (age, keys) = gateway.inner.doors.age();
     page.gauge("keys", "API keys in memory.");
     page.value("keys", &[], keys);
+    let sizes = gateway.inner.doors.sizes();
+    page.gauge("keys_bytes", "Bytes of the key table, without policies.");
+    page.value("keys_bytes", &[], sizes.bytes);
+    page.gauge("keys_policies", "Policies that the keys share.");
+    page.value("keys_policies", &[], sizes.policies);
+    let (recounts, mended) = gateway.inner.doors.recounts();
+    let help = "Comparisons of keys and accounts in memory with the tables.";
+    page.counter("keys_recount_total", help);
+    page.value("keys_recount_total", &[], recounts);
+    let help = "Comparisons that found a difference, after which all was read anew.";
+    page.counter("keys_recount_mended_total", help);
+    page.value("keys_recount_mended_total", &[], mended);
     if let Some(age) = age {
         let help = "Since keys and accounts were last compared with the database.";
         page.gauge("keys_age_seconds", help);
@@ -119,6 +201,27 @@ fn calls(page: &mut Page, gateway: &Gateway) {
     let late = "How late jobs of video tasks are taken.";
     page.head("job_lag_seconds", "histogram", late);
     page.histogram("job_lag_seconds", ("job", "video"), &numbers.job_lag);
+}
+
+fn webhooks(page: &mut Page, gateway: &Gateway) {
+    let numbers = &gateway.inner.numbers;
+    let help = "Messages to webhooks, by what came of them.";
+    page.counter("webhook_messages_total", help);
+    for (word, count) in numbers.webhooks.all() {
+        page.value("webhook_messages_total", &[("outcome", word)], count);
+    }
+    let help = "Tries to reach webhooks that did not succeed, by the word for why.";
+    page.counter("webhook_failures_total", help);
+    for (word, count) in numbers.webhook_troubles.all() {
+        page.value("webhook_failures_total", &[("reason", word)], count);
+    }
+    let late = "How late messages to webhooks are taken.";
+    page.head("webhook_lag_seconds", "histogram", late);
+    page.histogram(
+        "webhook_lag_seconds",
+        ("job", "webhook"),
+        &numbers.webhook_lag,
+    );
 }
 
 fn channels(page: &mut Page, gateway: &Gateway) {
@@ -205,6 +308,32 @@ fn engines(page: &mut Page, gateway: &Gateway) {
     );
     let most = gateway.inner.data.settings().max_connections;
     page.value("database_connections_max", &[], most);
+}
+
+fn limits(page: &mut Page, gateway: &Gateway) {
+    let limits = &gateway.inner.limits;
+    let (mode, counts) = (limits.mode(), limits.counts());
+    let help = "How limits are counted: local, redis, or fallback while Redis is away.";
+    page.gauge("limits_mode", help);
+    for one in Mode::ALL {
+        let labels = [("mode", one.word())];
+        page.value("limits_mode", &labels, u8::from(one == mode));
+    }
+    page.counter("limits_redis_asked_total", "Questions to Redis.");
+    page.value("limits_redis_asked_total", &[], counts.asked);
+    let help = "Questions that Redis did not answer, or not in time.";
+    page.counter("limits_redis_errors_total", help);
+    page.value("limits_redis_errors_total", &[], counts.failed);
+    let help = "Decisions by this node's share of a limit, because Redis was away.";
+    page.counter("limits_fallback_total", help);
+    page.value("limits_fallback_total", &[], counts.decided_here);
+    page.gauge("limits_counters", "Counters in memory.");
+    page.value("limits_counters", &[], counts.counters);
+    page.gauge(
+        "limits_nodes",
+        "Nodes that share limits while Redis is away.",
+    );
+    page.value("limits_nodes", &[], counts.nodes);
 }
 
 fn traces(page: &mut Page, gateway: &Gateway) {

@@ -18,6 +18,7 @@ use trunkline_wire::{Ending, Frame, Frames, error_frame};
 
 use super::fault_of;
 use super::follow::Follow;
+use crate::again::Record;
 use crate::fault::{Fault, Kind};
 use crate::story::Story;
 
@@ -51,6 +52,10 @@ pub(super) struct Relay {
     pub(super) gathered: Vec<Bytes>,
     pub(super) gathered_bytes: usize,
     pub(super) patience: Patience,
+    /// What is kept of it for when its call comes again.
+    pub(super) record: Option<Record>,
+    /// The reader has gone, or takes nothing.
+    pub(super) gone: bool,
 }
 
 /// What a silence asks for.
@@ -172,16 +177,32 @@ impl Relay {
         }
     }
 
-    async fn write(&self, bytes: Bytes) -> bool {
+    async fn write(&mut self, bytes: Bytes) -> bool {
         if bytes.is_empty() {
             return true;
+        }
+        self.record.iter_mut().for_each(|record| record.add(&bytes));
+        self.pass(bytes).await
+    }
+
+    /// Gives bytes to the reader. A stream that is kept goes on without one.
+    pub(super) async fn pass(&mut self, bytes: Bytes) -> bool {
+        if self.gone {
+            return self.outlives();
         }
         let length = u64::try_from(bytes.len()).unwrap_or(0);
         let sent = self.pieces.send_timeout(bytes, self.reader_wait).await;
         if sent.is_ok() {
             self.story.sent(length);
+            return true;
         }
-        sent.is_ok()
+        self.gone = true;
+        self.outlives()
+    }
+
+    /// Whether it goes on though its reader leaves: all of it is kept so far.
+    pub(super) fn outlives(&self) -> bool {
+        self.record.as_ref().is_some_and(Record::is_whole)
     }
 
     /// The format's own error, then the end.
@@ -195,9 +216,20 @@ impl Relay {
 
     /// Everything after the last piece, now that the charge is durable.
     pub(super) async fn say_goodbye(&mut self, ending: &Ending) {
+        let last = self.last_words(ending);
+        self.pass(last).await;
+    }
+
+    /// Those words, to be kept before they are said.
+    pub(super) fn last_words(&mut self, ending: &Ending) -> Bytes {
         let last = self.follow.goodbye(ending);
-        self.send(Bytes::from(last)).await;
-        self.close().await;
+        let Some(list) = &mut self.list else {
+            return Bytes::from(last);
+        };
+        let mut end = Vec::new();
+        list.write(&last, &mut end);
+        list.finish(&mut end);
+        Bytes::from(end)
     }
 }
 

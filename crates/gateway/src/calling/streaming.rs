@@ -43,11 +43,14 @@ impl Call {
             gathered: Vec::new(),
             gathered_bytes: 0,
             patience: Patience::with(&answer),
+            record: None,
+            gone: false,
         };
+        let outlives = self.quoted.named.is_some();
         // The first frame decides whether this is an answer at all; until then a failure still has a
         // status of its own.
-        let patience = &mut relay.patience;
-        let first = match first_frame(&mut answer, &mut frames, patience, &mut head).await {
+        let waits = (&mut relay.patience, (!outlives).then_some(&mut head));
+        let first = match first_frame(&mut answer, &mut frames, waits).await {
             None => {
                 drop(answer);
                 return self.void(Outcome::Cancelled).await;
@@ -66,7 +69,9 @@ impl Call {
         };
         set_warnings(reply.headers_mut(), &self.quoted.warnings());
         set_ending(reply.headers_mut(), self.quoted.sale.model.entry());
-        if head.send(Ok(reply)).is_err() {
+        relay.record = self.record((reply.status(), reply.headers()));
+        relay.gone = head.send(Ok(reply)).is_err();
+        if relay.gone && !outlives {
             drop(answer);
             return self.void(Outcome::Cancelled).await;
         }
@@ -193,10 +198,11 @@ impl Call {
     ) -> Result<Option<Frame>, End> {
         relay.patience.hear();
         loop {
+            let outlives = relay.outlives();
             let next = tokio::select! {
                 next = next_frame(answer, frames) => Ok(next),
                 silence = relay.patience.end() => Err(silence),
-                () = relay.pieces.closed() => return Err(End::ClientGone),
+                () = relay.pieces.closed(), if !outlives => return Err(End::ClientGone),
             };
             match next {
                 Ok(next) => return next.map_err(|error| end_of(&error)),
@@ -293,7 +299,7 @@ impl Call {
         self.live.went_well();
         let follow = &relay.follow;
         let counted = self.quoted.estimate(follow.told_input(), follow.written());
-        let metered = match self.meter(follow.told(), counted) {
+        let mut metered = match self.meter(follow.told(), counted) {
             Ok(metered) => metered,
             Err(fault) => {
                 self.void(Outcome::UpstreamFailed).await;
@@ -303,17 +309,31 @@ impl Call {
         let wants_usage = self.quoted.request.facts.wants_usage;
         let counted = metered.counted.clone();
         let (tier, units) = (metered.price.tier.clone(), metered.price.units.clone());
-        match self.settle(metered, outcome).await {
-            Ok(total) => {
-                let ending = Ending {
-                    counted,
-                    cost: Cost { total, tier, units },
-                    exhausted: outcome == Outcome::BalanceExhausted,
-                    wants_usage,
-                };
+        self.make_certain(&mut metered).await;
+        let total = metered.price.amount;
+        let mut ending = Ending {
+            counted,
+            cost: Cost { total, tier, units },
+            exhausted: outcome == Outcome::BalanceExhausted,
+            wants_usage,
+        };
+        // What is kept has its last words before the charge; nobody hears them before it is durable.
+        let record = relay.record.take();
+        let last = record.map(|mut record| {
+            let last = relay.last_words(&ending);
+            record.add(&last);
+            (last, record)
+        });
+        let (last, record) = last.unzip();
+        match (self.settle(metered, outcome, record).await, last) {
+            (Ok(_), Some(last)) => {
+                relay.pass(last).await;
+            }
+            (Ok(total), None) => {
+                ending.cost.total = total;
                 relay.say_goodbye(&ending).await;
             }
-            Err(fault) => relay.break_off(&fault).await,
+            (Err(fault), _) => relay.break_off(&fault).await,
         }
     }
 }
@@ -322,10 +342,16 @@ impl Call {
 async fn first_frame(
     answer: &mut Answer,
     frames: &mut Frames,
-    patience: &mut Patience,
-    head: &mut Head,
+    (patience, mut head): (&mut Patience, Option<&mut Head>),
 ) -> Option<Result<Option<Frame>, BodyError>> {
     loop {
+        // Nobody is waited for whose call goes on without them.
+        let closed = async {
+            match &mut head {
+                Some(head) => head.closed().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             first = next_frame(answer, frames) => return Some(first),
             silence = patience.end() => match silence {
@@ -333,7 +359,7 @@ async fn first_frame(
                 // There is no stream yet that could show a sign of life.
                 Silence::Heartbeat => {}
             },
-            () = head.closed() => return None,
+            () = closed => return None,
         }
     }
 }

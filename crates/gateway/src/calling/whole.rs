@@ -1,7 +1,5 @@
 //! Answers that come in one piece: read, metered, charged, then handed over.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use http::StatusCode;
 use tokio::time::Instant;
@@ -23,7 +21,7 @@ impl Call {
         let most = self.gateway.inner.settings.max_answer_bytes;
         let read = tokio::select! {
             read = answer.whole(most) => read,
-            () = head.closed() => {
+            () = head.closed(), if self.quoted.named.is_none() => {
                 drop(answer);
                 return self.void(Outcome::Cancelled).await;
             }
@@ -54,7 +52,7 @@ impl Call {
             Said::Canon(answer) => (answer.counted.clone(), Meter::of_answer(answer).written()),
         };
         let counted = self.quoted.estimate(None, written);
-        let metered = match self.meter(told, counted) {
+        let mut metered = match self.meter(told, counted) {
             Ok(metered) => metered,
             Err(fault) => {
                 self.void(Outcome::UpstreamFailed).await;
@@ -66,17 +64,20 @@ impl Call {
         if metered.estimated {
             call.quoted.later.push("usage_estimated");
         }
-        let warnings = call.quoted.warnings();
-        let model = Arc::clone(&call.quoted.sale.model);
         let reserving = call.admitted.waited;
         let began = Instant::now();
-        match call.settle(metered, Outcome::Complete).await {
+        call.make_certain(&mut metered).await;
+        let mut answer = reply::bytes_of(StatusCode::OK, body.clone(), "application/json");
+        let headers = answer.headers_mut();
+        set_cost(headers, metered.price.amount);
+        set_warnings(headers, &call.quoted.warnings());
+        set_ending(headers, call.quoted.sale.model.entry());
+        let mut record = call.record((StatusCode::OK, headers));
+        record.iter_mut().for_each(|record| record.add(&body));
+        match call.settle(metered, Outcome::Complete, record).await {
             Ok(charged) => {
                 let in_ledger = InLedger(reserving.saturating_add(began.elapsed()));
-                let mut answer = reply::bytes_of(StatusCode::OK, body, "application/json");
                 set_cost(answer.headers_mut(), charged);
-                set_warnings(answer.headers_mut(), &warnings);
-                set_ending(answer.headers_mut(), model.entry());
                 answer.extensions_mut().insert(in_ledger);
                 tell(head, Ok(answer));
             }

@@ -16,12 +16,14 @@ use trunkline_wire::{Format, InPath};
 
 use super::bodies::{Made, filmed, made};
 use super::body;
+use super::desk::{self, Desk};
 use crate::caller::Caller;
 use crate::entrance::{
     CHAT, COMPLETIONS, EMBEDDINGS, Entrance, GEMINI, MESSAGES, MODERATIONS, RERANK, RESPONSES,
 };
 use crate::fault::{Fault, Kind};
 use crate::gateway::Gateway;
+use crate::limiting::Load;
 use crate::models::{Shape as ModelShape, plain};
 use crate::places::Place as Room;
 use crate::reply::{self, Answered};
@@ -51,6 +53,8 @@ enum Place<'a> {
     Usage(&'a str),
     Balance,
     Key,
+    /// Where customers look after themselves.
+    Desk(Desk<'a>),
     /// Videos: make one, or list them.
     Videos,
     /// The older path to make one.
@@ -98,15 +102,7 @@ pub(super) async fn answer(
             let text = format!("the path has `/v1` twice; call `/v1/{rest}`");
             Err(Fault::new(Kind::NotFound, text))
         }
-        Place::Unknown => {
-            let text = "there is nothing here; see POST /v1/chat/completions, /v1/messages, \
-                        /v1/responses, /v1beta/models/{model}:generateContent, /v1/videos, \
-                        /v1/images/generations, /v1/images/edits, /v1/audio/speech, \
-                        /v1/audio/transcriptions, /v1/audio/translations, /v1/quotes, \
-                        GET /v1/social/{platform}/{capability}, \
-                        GET /v1/models, GET /v1/usage/{request_id}, GET /v1/balance, GET /v1/key";
-            Err(Fault::new(Kind::NotFound, text))
-        }
+        Place::Unknown => Err(desk::nothing_there()),
         Place::Talk(..)
         | Place::Count(..)
         | Place::Quotes
@@ -127,6 +123,11 @@ pub(super) async fn answer(
                 (platform, capability, pages),
             ))
             .await
+        }
+        Place::Desk(desk) => {
+            let caller = known(gateway, story, &request)?;
+            gateway.limit(story, &caller, Load::Read).await?;
+            Box::pin(desk::answer(gateway, caller, (desk, request))).await
         }
         Place::Stored(..)
         | Place::Videos
@@ -166,6 +167,9 @@ async fn posted(
         // Large and rarer than talk; in a box it costs talk nothing.
         return Box::pin(made(gateway, story, caller, (*what, request))).await;
     }
+    if let Place::Count(..) | Place::Quotes = place {
+        gateway.limit(story, &caller, Load::Read).await?;
+    }
     let query = request.uri().query().unwrap_or_default().to_owned();
     let (headers, body, room) = with_body(gateway, &caller, request).await?;
     match place {
@@ -187,6 +191,7 @@ async fn posted(
         | Place::Usage(_)
         | Place::Balance
         | Place::Key
+        | Place::Desk(_)
         | Place::Videos
         | Place::OlderVideos
         | Place::Video(..)
@@ -207,6 +212,12 @@ async fn asked(
     place: &Place<'_>,
 ) -> Result<Answered, Fault> {
     let caller = known(gateway, story, request)?;
+    let of_tasks = matches!(
+        place,
+        Place::Videos | Place::Video(..) | Place::VideoContent(_)
+    );
+    let load = Load::question(of_tasks && request.method() != Method::DELETE);
+    gateway.limit(story, &caller, load).await?;
     let (headers, query) = (request.headers(), request.uri().query());
     match place {
         Place::Stored(task, id) => Box::pin(gateway.stored(&caller, *task, id, query)).await,
@@ -227,6 +238,7 @@ async fn asked(
         | Place::Social(..)
         | Place::OlderVideos
         | Place::Make(_)
+        | Place::Desk(_)
         | Place::Key
         | Place::Root
         | Place::Live
@@ -235,7 +247,7 @@ async fn asked(
         | Place::Count(..)
         | Place::Quotes
         | Place::Doubled(_)
-        | Place::Unknown => Ok(gateway.key(&caller)),
+        | Place::Unknown => Box::pin(gateway.key(&caller)).await,
     }
 }
 
@@ -329,6 +341,8 @@ fn place_of(path: &str) -> Place<'_> {
                 Place::Media
             } else if let Some(request) = below("/v1/usage/") {
                 Place::Usage(request)
+            } else if let Some(desk) = Desk::of(other) {
+                Place::Desk(desk)
             } else {
                 Place::Unknown
             }
@@ -390,6 +404,7 @@ pub(super) fn format_of(path: &str) -> Format {
         | Place::Usage(_)
         | Place::Balance
         | Place::Key
+        | Place::Desk(_)
         | Place::Videos
         | Place::OlderVideos
         | Place::Video(..)
@@ -437,6 +452,7 @@ impl Place<'_> {
             | Self::Video(_, Shape::Legacy)
             | Self::Media
             | Self::Key => Some(READ),
+            Self::Desk(desk) => desk.methods(),
             Self::Social(..) => Some(GET),
             Self::Videos => Some(LISTED),
             Self::Video(_, Shape::Openai) => Some(KEPT),

@@ -23,6 +23,7 @@ use crate::calling::{Head, nothing, tell};
 use crate::fault::{Fault, Kind};
 use crate::gateway::Gateway;
 use crate::headers::{MAX_COST_HEADER, max_cost};
+use crate::limiting::Load;
 use crate::reply::{Answered, bytes_of, set_cost, set_warnings};
 use crate::story::Story;
 
@@ -51,6 +52,8 @@ impl Gateway {
         let wanted = self.want_social(asked, pair, query, headers).await?;
         story.asks_for(&wanted.asked.cell.model, false);
         wanted.check_max_cost(max_cost(headers)?, MAX_COST_HEADER)?;
+        let load = Load::Platform(&wanted.asked.cell.platform.key);
+        self.limit(story, &wanted.caller, load).await?;
         let place = self.place(account, 0)?;
         let (head, answer) = oneshot::channel();
         let (gateway, story) = (self.clone(), Arc::clone(story));

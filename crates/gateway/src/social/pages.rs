@@ -21,6 +21,7 @@ use crate::calling::Head;
 use crate::delivering::Out;
 use crate::fault::{Fault, Kind};
 use crate::gateway::Gateway;
+use crate::limiting::Load;
 use crate::reply::{Answered, Handed, HandedBody, Reply, set_warnings};
 use crate::story::Story;
 
@@ -135,6 +136,13 @@ impl Gateway {
             tries = tries.saturating_add(1);
             self.check_going_on(wanted)?;
             let page = story.page(wanted.id, &wanted.asked.cell.model);
+            // Every page is a request. The first one's limits are told in the head of the answer.
+            let load = Load::Platform(&wanted.asked.cell.platform.key);
+            if let Err(fault) = self.limit(&page, &wanted.caller, load).await {
+                page.limits_of(story);
+                return Err(fault);
+            }
+            page.limits_of(story);
             let wait = match self.buy(wanted, &page).await {
                 Ok(bought) => return Ok(bought.map(|bought| (bought, page))),
                 Err(fault) if is_busy(&fault) && tries < BUSY_TRIES => {

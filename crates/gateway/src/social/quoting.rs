@@ -39,6 +39,7 @@ impl Gateway {
             revision,
             at: at.micros(),
             group: wanted.sale.group.clone(),
+            model: wanted.asked.cell.model.clone(),
             body: hash.ok_or_else(Fault::unavailable)?,
         };
         let id = self.seal_quote(wanted.caller.account.id, WORD, &lock)?;

@@ -17,6 +17,7 @@ use super::wanted::Wanted;
 use crate::asking::{Attempt, NoAnswer, remember_pause, word};
 use crate::fault::{Fault, Kind};
 use crate::gateway::Gateway;
+use crate::limiting::Full;
 use crate::roster::{Live, LiveCredential, seed_of_id};
 use crate::sending::headers;
 use crate::story::Story;
@@ -47,13 +48,22 @@ impl Gateway {
         let seed = seed_of_id(wanted.id);
         let mut order = self.inner.roster.get().order(&cell.model, group, now, seed);
         order.retain(|live| live.speaks(FORMAT));
+        order.retain(|live| wanted.caller.may_be_served_in(live.row.region.as_deref()));
         // With one channel, it is the one that is tried again.
         let again = order.first().map(Arc::clone);
         let mut last = SendError::NotSent("no channel".to_owned());
+        let mut full = None;
         for live in order.into_iter().chain(again).take(ATTEMPTS) {
             let Some(credential) = live.credential(now, seed) else {
                 continue;
             };
+            match self.seat(&live).await {
+                Ok(seat) => story.sits(seat),
+                Err(Full(seconds)) => {
+                    full = Some(seconds);
+                    continue;
+                }
+            }
             story.tries(Attempt::begin(Arc::clone(&live), story.elapsed()));
             let sent = self.send_errand(&live, credential, &errand).await;
             let status = sent.as_ref().ok().map(|answer| answer.status.as_u16());
@@ -72,7 +82,10 @@ impl Gateway {
                 }
             }
         }
-        Err(unanswered(&last))
+        match full {
+            Some(seconds) => Err(no_place(&cell.platform.name, seconds)),
+            None => Err(unanswered(&last)),
+        }
     }
 
     async fn send_errand(
@@ -213,6 +226,16 @@ fn unanswered(error: &SendError) -> NoAnswer {
             "the data source did not answer; nothing was charged",
         ),
         outcome,
+    }
+}
+
+/// Every channel has as many calls as it takes.
+fn no_place(platform: &str, seconds: u64) -> NoAnswer {
+    let text =
+        format!("{platform} is asked too much; try again in {seconds} s; nothing was charged");
+    NoAnswer {
+        fault: busy(text, seconds),
+        outcome: Outcome::UpstreamFailed,
     }
 }
 

@@ -93,11 +93,13 @@ impl Gateway {
         }
         let counter = self.inner.counter.get();
         let cell = counter.cells.get(platform, capability);
-        cell.cloned().ok_or_else(|| {
+        let cell = cell.cloned().ok_or_else(|| {
             let pair = shown(&format!("{platform}/{capability}"));
             let text = format!("there is no {pair}; the catalog lists every pair");
             Fault::new(Kind::NotFound, text)
-        })
+        })?;
+        self.check_regions(caller, &cell.model)?;
+        Ok(cell)
     }
 
     /// What a cell is sold for to this caller. What has no price for it is listed as paused, and so

@@ -7,9 +7,10 @@ use trunkline_terms::Usage;
 
 use super::priced::{Priced, Sum};
 use crate::admitted::Admitted;
+use crate::again::Record;
 use crate::calling::{Head, tell};
 use crate::gateway::Gateway;
-use crate::reply::{self, set_cost, set_ending, set_warnings};
+use crate::reply::{self, Reply, set_cost, set_ending, set_warnings};
 use crate::roster::Live;
 use crate::story::Story;
 
@@ -35,18 +36,37 @@ impl Gateway {
         let tokens = whole.tokens;
         let from = (live, story);
         let detail = priced.detail(from, &whole.sum, whole.measured, Outcome::Complete);
-        let charged = match admitted.settle(whole.sum.amount, detail).await {
+        let mut admitted = admitted;
+        let amount = match &priced.named {
+            Some(_) => admitted.certain(whole.sum.amount).await,
+            None => whole.sum.amount,
+        };
+        let mut answer = reply::bytes_of(StatusCode::OK, Bytes::new(), whole.content_type);
+        set_cost(answer.headers_mut(), amount);
+        set_warnings(answer.headers_mut(), &priced.warnings());
+        set_ending(answer.headers_mut(), priced.sale.model.entry());
+        let account = priced.caller.account.id;
+        let kept = priced.named.as_ref().map(|named| {
+            let mut record = Record::begin(self, account, (StatusCode::OK, answer.headers()));
+            record.add(&whole.body);
+            (named, record)
+        });
+        let lent = kept.as_ref().map(|(named, record)| (*named, record));
+        let charged = match self.settle_kept(admitted, (amount, detail), lent).await {
             Ok(charged) => charged,
             Err(fault) => {
                 story.ended(Outcome::DatabaseAway, None, tokens);
                 return tell(head, Err(fault));
             }
         };
-        let mut answer = reply::bytes_of(StatusCode::OK, Bytes::new(), whole.content_type);
         set_cost(answer.headers_mut(), charged);
-        set_warnings(answer.headers_mut(), &priced.warnings());
-        set_ending(answer.headers_mut(), priced.sale.model.entry());
-        let to = (story, priced.caller.account.id);
+        // What is kept is there for whoever comes back: nothing of it is given back.
+        if kept.is_some_and(|(_, record)| record.is_whole()) {
+            *answer.body_mut() = Reply::Whole(Some(whole.body));
+            story.ended(Outcome::Complete, Some(charged), tokens);
+            return tell(head, Ok(answer));
+        }
+        let to = (story, account);
         if self.deliver((head, answer), to, whole.body).await {
             story.ended(Outcome::Complete, Some(charged), tokens);
         } else {

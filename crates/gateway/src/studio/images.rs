@@ -18,6 +18,7 @@ use super::errands::Waits;
 use super::handing::Whole;
 use super::priced::{Planned, Priced, check_door};
 use super::round::Round;
+use crate::again::{Content, is_named, may_retry};
 use crate::asking::NoAnswer;
 use crate::caller::Caller;
 use crate::calling::{Head, left, nothing, tell};
@@ -71,14 +72,29 @@ impl Gateway {
         story: &Arc<Story>,
         caller: Caller,
         headers: &HeaderMap,
-        (ask, body): (Ask, Bytes),
+        (mut ask, body): (Ask, Bytes),
         place: Place,
     ) -> Result<Answered, Fault> {
+        let named = if is_named(headers) || may_retry(headers) {
+            let content = Content {
+                path: story.path(),
+                class: IMAGES,
+                body: &body,
+                task: false,
+            };
+            let who = (story.as_ref(), &caller);
+            Box::pin(self.named_or_retried(who, headers, content)).await?
+        } else {
+            None
+        };
+        self.rename(&caller, &mut ask.model);
         let what = (IMAGES, ask.model.as_str(), body.as_ref());
         let offered = self.offered(&caller, headers, what).await?;
-        let wanted = Self::want_images((story.id, caller), headers, ask, offered)?;
+        let mut wanted = Self::want_images((story.id, caller), headers, ask, offered)?;
+        wanted.priced.named = named;
         story.asks_for(&wanted.priced.model, false);
-        self.has_route(&wanted.priced.model)?;
+        self.has_route(&wanted.priced)?;
+        self.limit_made(story, &wanted.priced).await?;
         let (head, answer) = oneshot::channel();
         let (gateway, story) = (self.clone(), Arc::clone(story));
         self.inner.tasks.spawn(Box::pin(async move {
@@ -88,9 +104,10 @@ impl Gateway {
         answer.await.unwrap_or_else(|_| Err(Fault::unavailable()))
     }
 
-    pub(super) fn has_route(&self, model: &str) -> Result<(), Fault> {
+    pub(super) fn has_route(&self, priced: &Priced) -> Result<(), Fault> {
+        let model = &priced.model;
         if self.inner.roster.get().knows(model) {
-            return Ok(());
+            return self.check_regions(&priced.caller, model);
         }
         let text = format!("nobody serves {model:?} right now");
         Err(Fault::new(Kind::NoRoute, text))
@@ -102,9 +119,10 @@ impl Gateway {
             Ok(admitted) => admitted,
             Err(fault) => return tell(head, Err(fault)),
         };
+        let outlives = wanted.priced.named.is_some();
         let drawn = tokio::select! {
             drawn = self.drawn(&mut wanted, story) => drawn,
-            () = left(story, &mut head) => {
+            () = left(story, &mut head), if !outlives => {
                 admitted.void(nothing(story, Outcome::Cancelled)).await;
                 return story.ended(Outcome::Cancelled, None, (0, 0));
             }
@@ -215,6 +233,9 @@ impl Gateway {
             let Some(written) = round.sayable(priced, written) else {
                 continue;
             };
+            if !round.sits(&live).await {
+                continue;
+            }
             round.begins(&live);
             let errand = (&written.errand, None, (priced.id, waits));
             let sent = self.run_errand((&live, credential), errand.0, errand.1, errand.2);

@@ -8,6 +8,7 @@ use trunkline_ledger::{Detail, Outcome, Owner, Reserve, Wallets};
 use trunkline_terms::{EndpointType, Moment, Money, RequestId, Units, Usage};
 
 use crate::admitted::Admitted;
+use crate::again::Named;
 use crate::caller::Caller;
 use crate::fault::{Fault, Kind};
 use crate::fields::trapped;
@@ -40,6 +41,8 @@ pub(super) struct Priced {
     /// What it comes to if all is made that was asked for.
     pub(super) amount: Money,
     pub(super) units: Units,
+    /// What it is known by when it comes again.
+    pub(super) named: Option<Named>,
     class: PriceClass,
     attributes: Attributes,
     at: Moment,
@@ -81,6 +84,7 @@ impl Priced {
             strict,
             amount: Money::ZERO,
             units: Units::none(),
+            named: None,
             class,
             attributes: planned.attributes,
             at,
@@ -160,7 +164,7 @@ impl Priced {
             price_version: self.sale.version.bytes(),
             lifetime: gateway.inner.settings.hold_lifetime,
             capacity: None,
-            idempotency: None,
+            idempotency: self.named.as_ref().map(Named::idempotency),
         };
         let fix = "top up, wait for running calls, or ask for less";
         Admitted::whole(gateway, reserve, fix).await

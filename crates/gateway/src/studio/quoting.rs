@@ -74,6 +74,7 @@ impl Gateway {
         (door, body): (QuotedDoor, &str),
     ) -> Result<Answered, Fault> {
         let fields = fields_of(body.as_bytes())?;
+        let asked_model = fields.values.get("model").cloned();
         let revision = self.inner.shelf.get().revision;
         let asked = (self.request_id(), caller);
         let mut locked = body.to_owned();
@@ -92,10 +93,14 @@ impl Gateway {
             revision,
             at: priced.at().micros(),
             group: priced.sale.group.clone(),
+            model: priced.model.clone(),
             body: hash,
         };
         let id = self.seal_quote(priced.caller.account.id, priced.word, &lock)?;
-        let shown = shown(&priced, (&id, lock.ends().seconds()))?;
+        let mut shown = shown(&priced, (&id, lock.ends().seconds()))?;
+        if let (Some(model), Some(name)) = (shown.get_mut("model"), asked_model) {
+            *model = name;
+        }
         Ok(answer(StatusCode::OK, &shown))
     }
 
@@ -105,7 +110,8 @@ impl Gateway {
         headers: &HeaderMap,
         (door, fields): (images::Door, &Fields),
     ) -> Result<(Priced, Vec<Note>), Fault> {
-        let ask = images::Ask::read(door, fields, Vec::new()).map_err(refused)?;
+        let mut ask = images::Ask::read(door, fields, Vec::new()).map_err(refused)?;
+        self.rename(&caller, &mut ask.model);
         let offered = self.offered_now(&caller, IMAGES, &ask.model)?;
         let wanted = Self::want_images((id, caller), headers, ask, offered)?;
         let notes = self.foreseen(&wanted.priced, |live| {
@@ -123,7 +129,8 @@ impl Gateway {
         headers: &HeaderMap,
         fields: &Fields,
     ) -> Result<(Priced, Vec<Note>), Fault> {
-        let ask = speech::Ask::read(fields).map_err(refused)?;
+        let mut ask = speech::Ask::read(fields).map_err(refused)?;
+        self.rename(&caller, &mut ask.model);
         let offered = self.offered_now(&caller, SPEECH, &ask.model)?;
         let wanted = Self::want_speech((id, caller), headers, ask, offered)?;
         let notes = self.foreseen(&wanted.priced, |live| {
@@ -141,7 +148,8 @@ impl Gateway {
         headers: &HeaderMap,
         (door, form, upload): (Listening, &Fields, Upload),
     ) -> Result<(Priced, Vec<Note>), Fault> {
-        let ask = transcription::Ask::read(door, form, upload).map_err(refused)?;
+        let mut ask = transcription::Ask::read(door, form, upload).map_err(refused)?;
+        self.rename(&caller, &mut ask.model);
         let offered = self.offered_now(&caller, word_of(door), &ask.model)?;
         let (ask, priced) = Self::want_transcript((id, caller), headers, ask, offered)?;
         let way = priced.sale.model.entry().specs.recognition.as_deref();
@@ -164,7 +172,9 @@ impl Gateway {
     ) -> Result<(Sale, Moment), Fault> {
         caller.check_endpoint(word)?;
         let book = &self.inner.shelf.get().book;
-        Ok((caller.sale(book, model)?, self.inner.now()))
+        let sale = caller.sale(book, model)?;
+        self.check_regions(caller, model)?;
+        Ok((sale, self.inner.now()))
     }
 
     /// What would be lost on the way to the channel that would be asked first.
@@ -174,7 +184,8 @@ impl Gateway {
         write: impl Fn(&Live) -> Option<Result<Written, Refusal>>,
     ) -> Result<Vec<Note>, Fault> {
         let (now, group) = (self.inner.now(), &priced.sale.group);
-        let order = self.inner.roster.get().order(&priced.model, group, now, 0);
+        let mut order = self.inner.roster.get().order(&priced.model, group, now, 0);
+        order.retain(|live| priced.caller.may_be_served_in(live.row.region.as_deref()));
         let first = order.iter().find_map(|live| write(live));
         let notes = match first {
             Some(written) => written.map_err(refused)?.notes,

@@ -15,8 +15,17 @@ use super::priced::Priced;
 use crate::asking::{Attempt, DEFAULT_COOL_SECONDS, NoAnswer, Why, nobody, remember_pause, word};
 use crate::fault::{Fault, refused};
 use crate::gateway::Gateway;
+use crate::limiting::{Full, Load};
 use crate::roster::{Live, LiveCredential, seed_of_id};
 use crate::story::Story;
+
+impl Gateway {
+    /// The limits of a call that makes something.
+    pub(super) async fn limit_made(&self, story: &Story, priced: &Priced) -> Result<(), Fault> {
+        let load = Load::Model(&priced.model, None);
+        self.limit(story, &priced.caller, load).await
+    }
+}
 
 /// One call's way through the channels.
 pub(super) struct Round<'a> {
@@ -43,6 +52,7 @@ impl<'a> Round<'a> {
         let (now, group) = (inner.now(), &priced.sale.group);
         let mut order = inner.roster.get().order(&priced.model, group, now, seed);
         order.retain(|live| live.provider.serves(priced.endpoint));
+        order.retain(|live| priced.caller.may_be_served_in(live.row.region.as_deref()));
         order.truncate(inner.settings.max_attempts);
         Self {
             gateway,
@@ -82,6 +92,21 @@ impl<'a> Round<'a> {
         };
         self.unsaid.get_or_insert(fault);
         None
+    }
+
+    /// Whether a channel has a place for one more call. One that has none is passed over, and asked about
+    /// only by those who find nobody else.
+    pub(super) async fn sits(&mut self, live: &Live) -> bool {
+        match self.gateway.seat(live).await {
+            Ok(seat) => {
+                self.story.sits(seat);
+                true
+            }
+            Err(Full(seconds)) => {
+                self.worst.get_or_insert(Why::Limited(seconds));
+                false
+            }
+        }
     }
 
     /// A channel is asked.

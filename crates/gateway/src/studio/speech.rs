@@ -2,6 +2,7 @@
 //! in the usage row; what is billed is the text.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
@@ -20,6 +21,7 @@ use super::priced::{Planned, Priced, check_door};
 use super::round::Round;
 use super::speaking::{Broke, Voice};
 use crate::admitted::Admitted;
+use crate::again::{Content, Named, Record, is_named};
 use crate::asking::NoAnswer;
 use crate::caller::Caller;
 use crate::calling::{Head, left, nothing, tell};
@@ -57,6 +59,50 @@ enum End {
     Failed(Outcome),
 }
 
+/// The head of an answer. The price is known before the first byte: it is the text's.
+fn head_of(priced: &Priced, format: SpeechFormat, body: mpsc::Receiver<FilePiece>) -> Answered {
+    let mut answer = Response::new(Reply::File(body));
+    let headers = answer.headers_mut();
+    let kind = HeaderValue::from_static(format.content_type());
+    headers.insert(CONTENT_TYPE, kind);
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    set_cost(headers, priced.amount);
+    set_warnings(headers, &priced.warnings());
+    set_ending(headers, priced.sale.model.entry());
+    answer
+}
+
+/// The way to a reader, and what is kept for when the call comes again.
+struct Reader {
+    pieces: mpsc::Sender<FilePiece>,
+    record: Option<Record>,
+    /// It has gone, or takes nothing.
+    gone: bool,
+}
+
+impl Reader {
+    /// Gives it a piece. False when it has gone and nothing is kept.
+    async fn pass(&mut self, piece: Bytes, (wait, story): (Duration, &Story)) -> bool {
+        self.record.iter_mut().for_each(|record| record.add(&piece));
+        if self.gone {
+            return self.outlives();
+        }
+        let bytes = u64::try_from(piece.len()).unwrap_or(0);
+        let sent = self.pieces.send_timeout(FilePiece::Bytes(piece), wait);
+        if sent.await.is_ok() {
+            story.sent(bytes);
+            return true;
+        }
+        self.gone = true;
+        self.outlives()
+    }
+
+    /// Whether the audio is made to its end though nobody is there: all of it is kept so far.
+    fn outlives(&self) -> bool {
+        self.record.as_ref().is_some_and(Record::is_whole)
+    }
+}
+
 impl Gateway {
     /// Plans and prices a request.
     pub(super) fn want_speech(
@@ -89,14 +135,28 @@ impl Gateway {
         story: &Arc<Story>,
         caller: Caller,
         headers: &HeaderMap,
-        (ask, body): (Ask, &[u8]),
+        (mut ask, body): (Ask, &[u8]),
         place: Place,
     ) -> Result<Answered, Fault> {
+        let named = if is_named(headers) {
+            let content = Content {
+                path: story.path(),
+                class: "json",
+                body,
+                task: false,
+            };
+            Box::pin(self.named(&caller, headers, content)).await?
+        } else {
+            None
+        };
+        self.rename(&caller, &mut ask.model);
         let what = (SPEECH, ask.model.as_str(), body);
         let offered = self.offered(&caller, headers, what).await?;
-        let wanted = Self::want_speech((story.id, caller), headers, ask, offered)?;
+        let mut wanted = Self::want_speech((story.id, caller), headers, ask, offered)?;
+        wanted.priced.named = named;
         story.asks_for(&wanted.priced.model, true);
-        self.has_route(&wanted.priced.model)?;
+        self.has_route(&wanted.priced)?;
+        self.limit_made(story, &wanted.priced).await?;
         let (head, answer) = oneshot::channel();
         let (gateway, story) = (self.clone(), Arc::clone(story));
         self.inner.tasks.spawn(Box::pin(async move {
@@ -112,9 +172,10 @@ impl Gateway {
             Ok(admitted) => admitted,
             Err(fault) => return tell(head, Err(fault)),
         };
+        let outlives = wanted.priced.named.is_some();
         let asked = tokio::select! {
             asked = self.ask_speakers(&mut wanted, story) => asked,
-            () = left(story, &mut head) => {
+            () = left(story, &mut head), if !outlives => {
                 admitted.void(nothing(story, Outcome::Cancelled)).await;
                 return story.ended(Outcome::Cancelled, None, (0, 0));
             }
@@ -129,22 +190,19 @@ impl Gateway {
         };
         let format = wanted.ask.format.unwrap_or(SpeechFormat::Mp3);
         let (pieces, body) = mpsc::channel(PIECES);
-        let mut answer = Response::new(Reply::File(body));
-        let headers = answer.headers_mut();
-        headers.insert(
-            CONTENT_TYPE,
-            HeaderValue::from_static(format.content_type()),
-        );
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-        // The price is known before the first byte: it is the text's.
-        set_cost(headers, wanted.priced.amount);
-        set_warnings(headers, &wanted.priced.warnings());
-        set_ending(headers, wanted.priced.sale.model.entry());
+        let answer = head_of(&wanted.priced, format, body);
+        let begun = (answer.status(), answer.headers());
+        let account = wanted.priced.caller.account.id;
+        let mut out = Reader {
+            pieces,
+            record: outlives.then(|| Record::begin(self, account, begun)),
+            gone: false,
+        };
         // Whoever has left is found by the first piece.
         tell(head, Ok(answer));
         let mut walker = Walker::new(format);
         let live = Arc::clone(&speaking.live);
-        let (end, last) = self.pass_on(speaking, &mut walker, (&pieces, story)).await;
+        let (end, last) = self.pass_on(speaking, &mut walker, (&mut out, story)).await;
         story.upstream_ended();
         let outcome = match end {
             End::Done => Outcome::Complete,
@@ -159,12 +217,18 @@ impl Gateway {
         };
         live.went_well();
         let length = walker.length();
-        let is_charged = charge_speech(&wanted, (&live, story), admitted, (outcome, length)).await;
-        if is_charged && matches!(end, End::Done) {
+        let mut record = out.record.take();
+        record.iter_mut().for_each(|record| record.add(&last));
+        let kept = wanted.priced.named.as_ref().zip(record.as_ref());
+        let said = (outcome, length, kept);
+        let is_charged = self
+            .charge_speech(&wanted, (&live, story), admitted, said)
+            .await;
+        if is_charged && matches!(end, End::Done) && !out.gone {
             let bytes = u64::try_from(last.len()).unwrap_or(0);
-            let sent = pieces.send(FilePiece::Bytes(last)).await;
+            let sent = out.pieces.send(FilePiece::Bytes(last)).await;
             story.sent(if sent.is_ok() { bytes } else { 0 });
-            drop(pieces.send(FilePiece::End).await);
+            drop(out.pieces.send(FilePiece::End).await);
         }
     }
 
@@ -173,15 +237,16 @@ impl Gateway {
         &self,
         mut speaking: Speaking,
         walker: &mut Walker,
-        (pieces, story): (&mpsc::Sender<FilePiece>, &Story),
+        (out, story): (&mut Reader, &Story),
     ) -> (End, Bytes) {
         let wait = self.inner.settings.reader_wait;
         let mut kept = speaking.first;
         walker.give(&kept);
         loop {
+            let outlives = out.outlives();
             let next = tokio::select! {
                 next = speaking.voice.next(self) => next,
-                () = pieces.closed() => return (End::ClientGone, kept),
+                () = out.pieces.closed(), if !outlives => return (End::ClientGone, kept),
             };
             let piece = match next {
                 Ok(None) => return (End::Done, kept),
@@ -197,12 +262,9 @@ impl Gateway {
             };
             walker.give(&piece);
             let before = std::mem::replace(&mut kept, piece);
-            let bytes = u64::try_from(before.len()).unwrap_or(0);
-            let sent = pieces.send_timeout(FilePiece::Bytes(before), wait).await;
-            if sent.is_err() {
+            if !out.pass(before, (wait, story)).await {
                 return (End::ClientGone, kept);
             }
-            story.sent(bytes);
         }
     }
 
@@ -224,6 +286,9 @@ impl Gateway {
             let Some(written) = round.sayable(priced, written) else {
                 continue;
             };
+            if !round.sits(&live).await {
+                continue;
+            }
             round.begins(&live);
             let errand = (&written.errand, priced.id);
             let voice = self
@@ -258,7 +323,7 @@ impl Gateway {
     ) -> Result<(Voice, Bytes), Broke> {
         let settings = &self.inner.settings;
         let waits = Waits {
-            total: std::time::Duration::from_millis(live.provider.total_ms),
+            total: Duration::from_millis(live.provider.total_ms),
             idle: settings.stream_idle,
         };
         let sent = self
@@ -290,26 +355,30 @@ impl Gateway {
     }
 }
 
-/// Charges for the text. False if that could not be written: then the last piece is not sent.
-async fn charge_speech(
-    wanted: &Wanted,
-    (live, story): (&Live, &Story),
-    admitted: Admitted,
-    (outcome, length): (Outcome, Option<Length>),
-) -> bool {
-    let priced = &wanted.priced;
-    let spoken = Usage::of_text(&wanted.ask.input);
-    let Ok(sum) = priced.sum(&spoken) else {
-        admitted.void(nothing(story, Outcome::UpstreamFailed)).await;
-        story.ended(Outcome::UpstreamFailed, None, (0, 0));
-        return false;
-    };
-    let shown = length.map_or(0, |length| length.nanos().div_ceil(TOKEN_NANOS));
-    let measured = spoken.with(Bucket::AudioOutput, shown);
-    let detail = priced.detail((live, story), &sum, measured, outcome);
-    let settled = admitted.settle(sum.amount, detail).await;
-    let outcome = settled.as_ref().map_or(Outcome::DatabaseAway, |_| outcome);
-    let tokens = (wanted.ask.characters(), shown);
-    story.ended(outcome, settled.as_ref().ok().copied(), tokens);
-    settled.is_ok()
+impl Gateway {
+    /// Charges for the text. False if that could not be written: then the last piece is not sent.
+    async fn charge_speech(
+        &self,
+        wanted: &Wanted,
+        (live, story): (&Live, &Story),
+        admitted: Admitted,
+        (outcome, length, kept): (Outcome, Option<Length>, Option<(&Named, &Record)>),
+    ) -> bool {
+        let priced = &wanted.priced;
+        let spoken = Usage::of_text(&wanted.ask.input);
+        let Ok(sum) = priced.sum(&spoken) else {
+            admitted.void(nothing(story, Outcome::UpstreamFailed)).await;
+            story.ended(Outcome::UpstreamFailed, None, (0, 0));
+            return false;
+        };
+        let shown = length.map_or(0, |length| length.nanos().div_ceil(TOKEN_NANOS));
+        let measured = spoken.with(Bucket::AudioOutput, shown);
+        let detail = priced.detail((live, story), &sum, measured, outcome);
+        // The text's price is what was held: it is known before the first byte.
+        let settled = self.settle_kept(admitted, (sum.amount, detail), kept).await;
+        let outcome = settled.as_ref().map_or(Outcome::DatabaseAway, |_| outcome);
+        let tokens = (wanted.ask.characters(), shown);
+        story.ended(outcome, settled.as_ref().ok().copied(), tokens);
+        settled.is_ok()
+    }
 }

@@ -80,9 +80,10 @@ impl Gateway {
             Ok(admitted) => admitted,
             Err(fault) => return tell(head, Err(fault)),
         };
+        let outlives = wanted.priced.named.is_some();
         let written = tokio::select! {
             written = self.ask_listeners(&mut wanted, story) => written,
-            () = left(story, &mut head) => {
+            () = left(story, &mut head), if !outlives => {
                 admitted.void(nothing(story, Outcome::Cancelled)).await;
                 return story.ended(Outcome::Cancelled, None, (0, 0));
             }
@@ -140,6 +141,9 @@ impl Gateway {
             let Some(written) = round.sayable(&wanted.priced, written) else {
                 continue;
             };
+            if !round.sits(&live).await {
+                continue;
+            }
             round.begins(&live);
             let asked = (&*wanted, protocol, ends);
             let turned = self

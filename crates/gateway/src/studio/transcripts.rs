@@ -10,6 +10,7 @@ use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use multer::Multipart;
 use serde_json::json;
+use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 use trunkline_audio::Unheard;
 use trunkline_catalog::{Attributes, Sale};
@@ -21,6 +22,7 @@ use super::form::{MAX_FIELD_BYTES, MAX_PARTS, invalid, put, text_of, wrong};
 use super::priced::{Planned, Priced, check_door};
 use super::uploads::{NotKept, Receiving, Upload};
 use super::{TRANSCRIPTIONS, TRANSLATIONS};
+use crate::again::{Content, is_named};
 use crate::caller::Caller;
 use crate::fault::{Fault, Kind, refused};
 use crate::gateway::Gateway;
@@ -39,6 +41,8 @@ struct Came {
     upload: Upload,
     name: String,
     content_type: String,
+    /// What the file hashes to, if somebody wants to know.
+    hash: Option<String>,
 }
 
 /// A transcript that may be made.
@@ -68,7 +72,7 @@ impl Gateway {
         place: Place,
     ) -> Result<Answered, Fault> {
         caller.check_endpoint(word_of(door))?;
-        let came = self.receive(boundary, body).await?;
+        let came = self.receive(boundary, body, is_named(headers)).await?;
         story.came(usize::try_from(came.upload.bytes()).unwrap_or(usize::MAX));
         let heard = came.upload.heard().await.map_err(|error| unheard(&error))?;
         let recording = Recording {
@@ -77,16 +81,32 @@ impl Gateway {
             bytes: came.upload.bytes(),
             heard,
         };
-        let ask = Ask::read(door, &came.fields, recording).map_err(refused)?;
+        let mut ask = Ask::read(door, &came.fields, recording).map_err(refused)?;
+        self.rename(&caller, &mut ask.model);
         // A quote was for the fields and the length: those it names, whatever the bytes are.
         let mut body = came.fields.values.clone();
         body.insert(FILE.to_owned(), json!({ "seconds": ask.seconds() }));
         let body = serde_json::Value::Object(body).to_string();
+        let named = match &came.hash {
+            Some(hash) => {
+                let known_by = json!([came.fields.values, hash]).to_string();
+                let content = Content {
+                    path: story.path(),
+                    class: "form",
+                    body: known_by.as_bytes(),
+                    task: false,
+                };
+                Box::pin(self.named(&caller, headers, content)).await?
+            }
+            None => None,
+        };
         let what = (word_of(door), ask.model.as_str(), body.as_bytes());
         let offered = self.offered(&caller, headers, what).await?;
-        let (ask, priced) = Self::want_transcript((story.id, caller), headers, ask, offered)?;
+        let (ask, mut priced) = Self::want_transcript((story.id, caller), headers, ask, offered)?;
+        priced.named = named;
         story.asks_for(&priced.model, false);
-        self.has_route(&priced.model)?;
+        self.has_route(&priced)?;
+        self.limit_made(story, &priced).await?;
         let wanted = Wanted {
             priced,
             ask,
@@ -120,7 +140,7 @@ impl Gateway {
     }
 
     /// Streams a form: its file to the disk, its fields into memory.
-    async fn receive(&self, boundary: &str, body: Incoming) -> Result<Came, Fault> {
+    async fn receive(&self, boundary: &str, body: Incoming, hashes: bool) -> Result<Came, Fault> {
         let settings = &self.inner.settings.studio;
         let ends = Instant::now().checked_add(settings.upload_wait);
         let mut form = Multipart::new(paced(body, settings.upload_idle, ends), boundary);
@@ -129,6 +149,7 @@ impl Gateway {
             ..Fields::default()
         };
         let mut file = None;
+        let mut hash = hashes.then(Sha256::new);
         let (mut parts, mut around) = (0_usize, 0_u64);
         while let Some(mut part) = form.next_field().await.map_err(|error| broken(&error))? {
             parts = parts.saturating_add(1);
@@ -151,6 +172,7 @@ impl Gateway {
                 let kept = Receiving::begin(&settings.upload_folder, disk, most).await;
                 let mut receiving = kept.map_err(|error| not_kept(error, most.0))?;
                 while let Some(piece) = part.chunk().await.map_err(|error| broken(&error))? {
+                    hash.iter_mut().for_each(|hash| hash.update(&piece));
                     if let Err(error) = receiving.take(&piece).await {
                         let_out(&mut part).await;
                         return Err(not_kept(error, most.0));
@@ -177,6 +199,7 @@ impl Gateway {
             upload,
             name,
             content_type: content_type.unwrap_or_else(|| "application/octet-stream".to_owned()),
+            hash: hash.map(|hash| format!("{:x?}", hash.finalize().as_slice())),
         })
     }
 

@@ -7,17 +7,17 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use trunkline_catalog::Fate;
 use trunkline_db::DbError;
-use trunkline_ledger::{
-    Answer, BatchError, Idempotency, Op, Owner, Reserve, ReserveAnswer, Wallets, run_in,
-};
+use trunkline_ledger::{Answer, BatchError, Op, Owner, Reserve, ReserveAnswer, Wallets, run_in};
 use trunkline_store::tasks::{self, NewTask, Task};
 use uuid::Uuid;
 
 use super::WORD;
 use super::wanted::Wanted;
 use crate::admitted::too_little;
-use crate::fault::{Fault, Kind};
+use crate::again::Named;
+use crate::fault::Fault;
 use crate::gateway::Gateway;
+use crate::hooks::write_task_hook;
 
 /// A hold outlives its task's deadline, so that whoever ends the task still finds it.
 const HOLD_SLACK: Duration = Duration::from_secs(7_200);
@@ -32,29 +32,28 @@ pub(super) struct Accepted {
     pub(super) fresh: bool,
 }
 
-/// What became of a request.
-#[derive(Debug)]
-pub(super) enum Accepting {
-    /// A new task.
-    New(Accepted),
-    /// The task of an earlier request with the same key and body.
-    Same(Task),
-}
-
 impl Gateway {
     /// Holds the money and writes the task.
     pub(super) async fn accept(
         &self,
         wanted: &Wanted,
-        idempotency: Option<Idempotency>,
-    ) -> Result<Accepting, Fault> {
+        named: Option<&Named>,
+    ) -> Result<Accepted, Fault> {
         let away = |error: DbError| {
             tracing::warn!(%error, "a task could not be written");
             Fault::unavailable()
         };
         let new = self.new_task(wanted)?;
+        let place = (new.account, new.id);
+        let hook = match &wanted.webhook_url {
+            Some(url) => Some(
+                self.seal_task_hook(place, url)
+                    .ok_or_else(Fault::unavailable)?,
+            ),
+            None => None,
+        };
         let mut tx = self.inner.data.begin().await.map_err(away)?;
-        let reserve = Op::Reserve(Box::new(self.reserve_for(wanted, idempotency)));
+        let reserve = Op::Reserve(Box::new(self.reserve_for(wanted, named)));
         let answers = run_in(&mut tx, self.inner.ledger.author(), &[&reserve]).await;
         let answer = match answers {
             Ok(mut answers) => answers.pop(),
@@ -65,12 +64,16 @@ impl Gateway {
             Some(Answer::Reserve(ReserveAnswer::Held { .. })) => {}
             Some(Answer::Reserve(other)) => {
                 drop(tx.rollback().await);
-                return self.not_held(wanted, other).await;
+                return Err(not_held(wanted, named, other));
             }
             Some(Answer::Extend(_) | Answer::Settle(_) | Answer::Refund(_) | Answer::WriteOff)
             | None => return Err(Fault::unavailable()),
         }
         tasks::insert(&mut tx, &new).await.map_err(away)?;
+        if let Some(hook) = &hook {
+            let written = write_task_hook(&mut tx, place, hook).await;
+            written.map_err(away)?;
+        }
         match tx.commit().await {
             Ok(()) => {}
             Err(error @ DbError::UnknownCommit(_)) => {
@@ -79,7 +82,7 @@ impl Gateway {
             Err(error) => return Err(away(error)),
         }
         match self.written(new.id).await {
-            Ok(Some(task)) => Ok(Accepting::New(Accepted { task, fresh: true })),
+            Ok(Some(task)) => Ok(Accepted { task, fresh: true }),
             Ok(None) => Err(Fault::unavailable()),
             // It may be there. It is taken back before a worker would send it, because the caller is
             // told that it failed.
@@ -104,6 +107,7 @@ impl Gateway {
             account,
             key: wanted.caller.key.id,
             model: wanted.model.clone(),
+            asked: wanted.asked.clone(),
             group: wanted.sale.group.clone(),
             amount: wanted.amount,
             exact: wanted.plan.bill.exact,
@@ -121,7 +125,7 @@ impl Gateway {
         })
     }
 
-    fn reserve_for(&self, wanted: &Wanted, idempotency: Option<Idempotency>) -> Reserve {
+    fn reserve_for(&self, wanted: &Wanted, named: Option<&Named>) -> Reserve {
         Reserve {
             request: wanted.id,
             account: wanted.caller.account.id,
@@ -140,46 +144,7 @@ impl Gateway {
                 .deadline
                 .saturating_add(HOLD_SLACK),
             capacity: None,
-            idempotency,
-        }
-    }
-
-    /// Why nothing was held.
-    async fn not_held(&self, wanted: &Wanted, answer: ReserveAnswer) -> Result<Accepting, Fault> {
-        match answer {
-            ReserveAnswer::TooLittle { by, fits, reserved } => {
-                let fix = "top up, wait for running calls, or ask for a shorter or smaller one";
-                let costs = (by, "this video costs up to", fix);
-                Err(too_little(costs, wanted.amount, fits, reserved))
-            }
-            ReserveAnswer::SameKey {
-                same_body: false, ..
-            } => {
-                let text = "this idempotency key was used with another body; nothing was charged";
-                Err(Fault::new(Kind::IdempotencyConflict, text).at("idempotency-key"))
-            }
-            ReserveAnswer::SameKey { request, .. } => {
-                let session = self.inner.data.session().await;
-                let mut session = session.map_err(|_| Fault::unavailable())?;
-                let account = wanted.caller.account.id;
-                let task = tasks::of_account(&mut session, account, request.uuid()).await;
-                match task {
-                    Ok(Some(task)) => Ok(Accepting::Same(task)),
-                    Ok(None) => {
-                        let text = "another call with this idempotency key is under way";
-                        Err(Fault::new(Kind::IdempotencyInFlight, text).at("idempotency-key"))
-                    }
-                    Err(_) => Err(Fault::unavailable()),
-                }
-            }
-            other @ (ReserveAnswer::NeverToppedUp
-            | ReserveAnswer::CapacityReached
-            | ReserveAnswer::AlreadyResolved
-            | ReserveAnswer::UnknownPayer
-            | ReserveAnswer::Held { .. }) => {
-                tracing::error!(answer = ?other, "a task's reservation was answered out of order");
-                Err(Fault::unavailable())
-            }
+            idempotency: named.map(Named::idempotency),
         }
     }
 
@@ -223,6 +188,29 @@ impl Gateway {
                 tracing::warn!(%error, "nobody knows whether a task was undone");
                 matches!(self.written(task.id).await, Ok(None))
             }
+        }
+    }
+}
+
+/// Why nothing was held.
+fn not_held(wanted: &Wanted, named: Option<&Named>, answer: ReserveAnswer) -> Fault {
+    match answer {
+        ReserveAnswer::TooLittle { by, fits, reserved } => {
+            let fix = "top up, wait for running calls, or ask for a shorter or smaller one";
+            let costs = (by, "this video costs up to", fix);
+            too_little(costs, wanted.amount, fits, reserved)
+        }
+        ReserveAnswer::SameKey { .. } => {
+            let same = named.map(|named| named.clone().same(wanted.caller.account.id, true));
+            same.map_or_else(Fault::unavailable, Fault::same_call)
+        }
+        other @ (ReserveAnswer::NeverToppedUp
+        | ReserveAnswer::CapacityReached
+        | ReserveAnswer::AlreadyResolved
+        | ReserveAnswer::UnknownPayer
+        | ReserveAnswer::Held { .. }) => {
+            tracing::error!(answer = ?other, "a task's reservation was answered out of order");
+            Fault::unavailable()
         }
     }
 }

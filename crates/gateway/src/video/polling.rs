@@ -102,6 +102,8 @@ impl Gateway {
                 if begins || progress.is_some_and(|progress| progress > task.progress) {
                     let mut session = self.inner.data.session().await?;
                     tasks::told(&mut session, task.id, !queued, progress).await?;
+                    drop(session);
+                    self.tell_progress(task, progress.unwrap_or(0).max(task.progress));
                 }
                 self.ask_later(task, None).await
             }

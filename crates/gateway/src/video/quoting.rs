@@ -22,11 +22,12 @@ impl Gateway {
         body: &Bytes,
     ) -> Result<Answered, Fault> {
         caller.check_endpoint(WORD)?;
-        let ask = Self::read_video(body)?;
+        let (ask, asked) = self.named_video(&caller, Self::read_video(body)?);
         let hash = body_hash(body)
             .ok_or_else(|| Fault::new(Kind::Invalid("invalid_request"), "not JSON").at("body"))?;
         let shelf = self.inner.shelf.get();
         let sale = caller.sale(&shelf.book, ask.model())?;
+        self.check_regions(&caller, ask.model())?;
         let at = self.inner.now();
         let wanted = self.want(
             (self.request_id(), caller),
@@ -34,11 +35,13 @@ impl Gateway {
             (&ask, body),
             (sale, at),
         );
-        let wanted = Box::pin(wanted).await?;
+        let mut wanted = Box::pin(wanted).await?;
+        wanted.asked = asked;
         let lock = Lock {
             revision: shelf.revision,
             at: at.micros(),
             group: wanted.sale.group.clone(),
+            model: wanted.model.clone(),
             body: hash,
         };
         let id = self.seal_quote(wanted.caller.account.id, WORD, &lock)?;
@@ -67,7 +70,7 @@ fn shown(wanted: &Wanted, (id, ends): (&str, i64)) -> Value {
         "expires_at": ends,
         "valid_seconds": QUOTE_SECONDS,
         "endpoint": WORD,
-        "model": wanted.model,
+        "model": wanted.asked.as_ref().unwrap_or(&wanted.model),
         "group": wanted.sale.group,
         "prices": match wanted.class {
             PriceClass::Standard => "standard",

@@ -4,23 +4,26 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use http::{HeaderMap, StatusCode};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
-use trunkline_ledger::{Idempotency, Outcome};
+use trunkline_ledger::Outcome;
 use trunkline_store::tasks::{self, Task, TaskState};
+use trunkline_terms::{AccountId, RequestId};
 use trunkline_video::Ask;
 use trunkline_video::shapes::{Shown, State, legacy, openai, openai_list};
 
-use super::accepting::{Accepted, Accepting};
+use super::accepting::Accepted;
 use super::submitting::Sending;
 use super::wanted::Wanted;
 use super::{WORD, task_name, task_of};
+use crate::again::{Content, Named, Record, is_named, is_retry};
 use crate::caller::Caller;
 use crate::fault::{Fault, Kind};
 use crate::gateway::Gateway;
 use crate::headers::check_cost;
-use crate::reply::{self, Answered, set_cost, set_warnings};
+use crate::limiting::Load;
+use crate::reply::{self, Answered, Reply, set_cost, set_warnings};
 use crate::story::Story;
 
 /// The shape of an answer.
@@ -32,11 +35,9 @@ pub(crate) enum Shape {
     Legacy,
 }
 
-const IDEMPOTENCY: &str = "idempotency-key";
-const MAX_IDEMPOTENCY: usize = 255;
-/// A client's library that tries again by itself says so.
-const RETRY_COUNT: &str = "x-stainless-retry-count";
-/// How long such a retry is taken for the same request.
+/// The path that names both paths: a video is one on either.
+const PATH: &str = "/v1/videos";
+/// How long a library's own retry is taken for the same request.
 const RETRY_SECONDS: i32 = 120;
 /// How often a task is looked at for somebody who waits.
 const LOOK: Duration = Duration::from_millis(500);
@@ -55,15 +56,29 @@ impl Gateway {
         (ask, body): (Ask, Bytes),
     ) -> Result<Answered, Fault> {
         story.came(body.len());
+        let named = if is_named(headers) {
+            let content = Content {
+                path: PATH,
+                class: WORD,
+                body: &body,
+                task: true,
+            };
+            Box::pin(self.named(&caller, headers, content)).await?
+        } else {
+            None
+        };
+        let (ask, asked) = self.named_video(&caller, ask);
         let offered = self
             .offered(&caller, headers, (WORD, ask.model(), &body))
             .await?;
         let wanted = self.want((story.id, caller), headers, (&ask, &body), offered);
-        let wanted = Box::pin(wanted).await?;
+        let mut wanted = Box::pin(wanted).await?;
+        wanted.asked = asked;
         story.asks_for(&wanted.model, false);
         check_cost(headers, "this video", wanted.amount)?;
-        let idempotency = idempotency(headers, &wanted)?;
-        if idempotency.is_none()
+        let load = Load::Model(&wanted.model, None);
+        self.limit(story, &wanted.caller, load).await?;
+        if named.is_none()
             && is_retry(headers)
             && let Some(task) = self.asked_before(&wanted).await?
             && let Some(task) = self.decided(task).await?
@@ -76,7 +91,7 @@ impl Gateway {
         // A task of its own, because a client that leaves drops its handler, and the job goes on.
         self.inner.tasks.spawn(Box::pin(async move {
             // Whoever has left needs no answer.
-            drop(head.send(gateway.begin_video(&wanted, idempotency, &story).await));
+            drop(head.send(gateway.begin_video(&wanted, named, &story).await));
         }));
         answer.await.unwrap_or_else(|_| Err(Fault::unavailable()))
     }
@@ -85,24 +100,10 @@ impl Gateway {
     async fn begin_video(
         &self,
         wanted: &Wanted,
-        idempotency: Option<Idempotency>,
+        named: Option<Named>,
         story: &Story,
     ) -> Result<Answered, Fault> {
-        let accepted = match self.accept(wanted, idempotency).await? {
-            Accepting::New(accepted) => accepted,
-            Accepting::Same(task) => {
-                let task = self.decided(task).await?.ok_or_else(|| {
-                    let text = "the call with this idempotency key has just failed; send it again";
-                    Fault::new(Kind::IdempotencyInFlight, text).at(IDEMPOTENCY)
-                })?;
-                let mut answer = self.shown(&task, Shape::Openai).await?;
-                let replayed = HeaderName::from_static("idempotent-replayed");
-                answer
-                    .headers_mut()
-                    .insert(replayed, HeaderValue::from_static("true"));
-                return Ok(answer);
-            }
-        };
+        let accepted = self.accept(wanted, named.as_ref()).await?;
         let sending = self.submit(&accepted).await;
         // What is not charged yet is charged later, and told by the task.
         let (outcome, charged) = match &sending {
@@ -127,7 +128,39 @@ impl Gateway {
                 tracing::warn!(%error, task.id = name, "a task is left to a worker");
             }
         }
-        self.created(&accepted, wanted)
+        let answer = self.created(&accepted, wanted)?;
+        if let Some(named) = named {
+            self.keep_created(wanted, &named, &answer).await;
+        }
+        Ok(answer)
+    }
+
+    /// Keeps the answer to a request that became a task. If that fails, who asks again is shown the task.
+    async fn keep_created(&self, wanted: &Wanted, named: &Named, answer: &Answered) {
+        let of = (wanted.id, wanted.caller.account.id);
+        let mut record = Record::begin(self, of.1, (answer.status(), answer.headers()));
+        if let Reply::Whole(Some(body)) = answer.body() {
+            record.add(body);
+        }
+        if self.keep(of, named, &record).await.is_err() {
+            tracing::warn!(request.id = %of.0, "the answer to a task's request was not kept");
+        }
+    }
+
+    /// A task whose sender knows that it is one, as it is now; none while nobody does.
+    pub(crate) async fn task_known(
+        &self,
+        account: AccountId,
+        request: RequestId,
+    ) -> Result<Option<Answered>, Fault> {
+        let away = |_| Fault::unavailable();
+        let mut session = self.inner.data.session().await.map_err(away)?;
+        let task = tasks::of_account(&mut session, account, request.uuid()).await;
+        drop(session);
+        match task.map_err(away)? {
+            Some(task) if !is_open(&task) => self.shown(&task, Shape::Openai).await.map(Some),
+            Some(_) | None => Ok(None),
+        }
     }
 
     /// A task that somebody else asked for, once its sender knows whether it is one: until then a
@@ -136,8 +169,7 @@ impl Gateway {
         let ends = Instant::now().checked_add(self.inner.settings.video.most_wait);
         let mut task = task;
         loop {
-            let open = matches!(task.state, TaskState::Accepted | TaskState::Submitting);
-            if !open || ends.is_none_or(|ends| Instant::now() >= ends) {
+            if !is_open(&task) || ends.is_none_or(|ends| Instant::now() >= ends) {
                 return Ok(Some(task));
             }
             tokio::time::sleep(LOOK).await;
@@ -285,7 +317,7 @@ impl Gateway {
         let warnings = task.warnings.as_array().cloned().unwrap_or_default();
         Ok(Shown {
             id: task_name(task.id),
-            model: task.model.clone(),
+            model: task.asked.clone().unwrap_or_else(|| task.model.clone()),
             state,
             progress: guess.map_or(told, |guess| guess.max(told)),
             estimated: guess.is_some(),
@@ -320,7 +352,7 @@ impl Gateway {
             .filter(|live| live.row.models.contains_key(&wanted.model));
         let speaks = serving.any(|live| live.speaks(&wanted.plan.sent.protocol));
         if speaks && roster.knows(&wanted.model) {
-            return Ok(());
+            return self.check_regions(&wanted.caller, &wanted.model);
         }
         let text = format!(
             "nobody serves {:?} right now; nothing was charged",
@@ -330,28 +362,9 @@ impl Gateway {
     }
 }
 
-fn idempotency(headers: &HeaderMap, wanted: &Wanted) -> Result<Option<Idempotency>, Fault> {
-    let Some(value) = headers.get(IDEMPOTENCY) else {
-        return Ok(None);
-    };
-    let key = value.to_str().unwrap_or_default();
-    if key.is_empty() || key.len() > MAX_IDEMPOTENCY {
-        let text = format!("`{IDEMPOTENCY}` must have 1 to {MAX_IDEMPOTENCY} characters");
-        return Err(invalid(IDEMPOTENCY, &text));
-    }
-    Ok(Some(Idempotency {
-        key: key.to_owned(),
-        body_hash: wanted.body_hash,
-    }))
-}
-
-fn is_retry(headers: &HeaderMap) -> bool {
-    let count = headers
-        .get(RETRY_COUNT)
-        .and_then(|value| value.to_str().ok());
-    count
-        .and_then(|text| text.parse::<u32>().ok())
-        .is_some_and(|count| count > 0)
+/// Whether a refusal could still undo it.
+const fn is_open(task: &Task) -> bool {
+    matches!(task.state, TaskState::Accepted | TaskState::Submitting)
 }
 
 fn wait_of(query: Option<&str>, most: Duration) -> Result<Duration, Fault> {

@@ -16,6 +16,7 @@ use trunkline_video::upstreams::{Complaint, Naming, Protocol, Submitted, protoco
 use super::accepting::Accepted;
 use super::task_name;
 use super::verdicts::{Ending, StepError};
+use crate::caller::allows_region;
 use crate::fault::{Fault, Kind};
 use crate::gateway::Gateway;
 use crate::roster::{Live, LiveCredential};
@@ -67,7 +68,14 @@ impl Gateway {
         let inner = &self.inner;
         let roster = inner.roster.get();
         let seed = u64::try_from(task.id.as_u128() & u128::from(u64::MAX)).unwrap_or(0);
-        let order = roster.order(&task.model, &task.group, inner.now(), seed);
+        let policy = self.policy_of(task.key).await;
+        let mut order = roster.order(&task.model, &task.group, inner.now(), seed);
+        order.retain(|live| {
+            let region = live.row.region.as_deref();
+            policy
+                .as_ref()
+                .is_some_and(|policy| allows_region(policy, region))
+        });
         let speaks = |live: &Arc<Live>| live.speaks(protocol.format);
         let (mut full, mut timed_out) = (false, false);
         for live in order
@@ -82,10 +90,16 @@ impl Gateway {
                 full = true;
                 continue;
             }
-            match self
+            // Held until the vendor has answered.
+            let Ok(seat) = self.seat(&live).await else {
+                full = true;
+                continue;
+            };
+            let tried = self
                 .offer(accepted, (protocol, &sent), (&live, credential))
-                .await?
-            {
+                .await;
+            drop(seat);
+            match tried? {
                 Tried::Ended(sending) => return Ok(sending),
                 Tried::Next {
                     full: no_room,
@@ -139,6 +153,14 @@ impl Gateway {
         // Before the commit: who sleeps while that is answered may be taken for dead too.
         let began = Instant::now();
         let mut tx = self.inner.data.begin().await?;
+        if let Some(most) = live.row.concurrent_calls
+            && !tasks::has_room(&mut tx, place.0, most).await?
+        {
+            return Ok(Tried::Next {
+                full: true,
+                timed_out: false,
+            });
+        }
         let ours = tasks::submitting(&mut tx, task.id, place, settings.lease).await?;
         match tx.commit().await {
             Ok(()) => {}

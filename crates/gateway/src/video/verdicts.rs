@@ -2,7 +2,7 @@
 //! given back. Each is one transaction; whoever is second finds the state changed and moves nothing.
 
 use serde_json::Value;
-use trunkline_db::{DbError, Tx};
+use trunkline_db::{DbError, Tx, events};
 use trunkline_ledger::{
     BatchError, Detail, Op, Outcome, Refund, RefundKind, Settle, Unheard, Void, WriteOff,
     WriteOffReason, run_in,
@@ -102,7 +102,8 @@ impl Gateway {
             tx.rollback().await?;
             return Ok(false);
         };
-        if let Some(difference) = difference(task, counted) {
+        let difference = difference(task, counted);
+        if let Some(difference) = difference {
             let refund = Op::Refund(Refund {
                 request,
                 account: task.account,
@@ -111,6 +112,9 @@ impl Gateway {
             });
             run_in(&mut tx, self.inner.ledger.author(), &[&refund]).await?;
         }
+        let cost = task.amount.checked_sub(difference.unwrap_or(Money::ZERO));
+        let told = self.task_completed(task, cost.unwrap_or(task.amount));
+        events::append(&mut tx, &[told]).await?;
         let mut session = tx.commit_and_keep().await?;
         if let Err(error) = tasks::note_millis(&mut session, &task.model, took).await {
             tracing::warn!(%error, "how long a video took could not be noted");
@@ -160,6 +164,8 @@ impl Gateway {
         });
         let words: Vec<&Op> = std::iter::once(&back).chain(loss.as_ref()).collect();
         run_in(tx, self.inner.ledger.author(), &words).await?;
+        let told = self.task_failed(task, ending.code, ending.message);
+        events::append(tx, &[told]).await?;
         Ok(true)
     }
 

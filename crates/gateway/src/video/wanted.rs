@@ -21,6 +21,8 @@ pub(crate) struct Wanted {
     pub(crate) id: RequestId,
     pub(crate) caller: Caller,
     pub(crate) model: String,
+    /// What it was asked for as, where that was an alias.
+    pub(crate) asked: Option<String>,
     pub(crate) sale: Sale,
     pub(crate) class: PriceClass,
     pub(crate) plan: Plan,
@@ -29,6 +31,8 @@ pub(crate) struct Wanted {
     pub(crate) amount: Money,
     pub(super) prices: Prices,
     pub(super) body_hash: [u8; 32],
+    /// Where the customer wants to be told of the end.
+    pub(super) webhook_url: Option<String>,
 }
 
 impl Gateway {
@@ -41,6 +45,17 @@ impl Gateway {
         Ask::read(body).map_err(refused)
     }
 
+    /// The same for the model that an alias stands for, and the alias.
+    pub(crate) fn named_video(&self, caller: &Caller, ask: Ask) -> (Ask, Option<String>) {
+        match caller.meant(&self.inner.shelf.get().book, ask.model()) {
+            Some(model) => {
+                let asked = ask.model().to_owned();
+                (ask.for_model(&model), Some(asked))
+            }
+            None => (ask, None),
+        }
+    }
+
     /// Plans and prices a video under the prices and the clock that it is offered.
     pub(crate) async fn want(
         &self,
@@ -49,7 +64,7 @@ impl Gateway {
         (ask, body): (&Ask, &[u8]),
         (sale, at): (Sale, Moment),
     ) -> Result<Wanted, Fault> {
-        let strict = is_strict(headers);
+        let strict = is_strict(headers) || caller.key.policy.fields().strict;
         let specs = &sale.model.entry().specs;
         let family = specs.video_family.as_deref().and_then(family_of);
         let serves = sale.model.entry().serves(EndpointType::OpenaiVideo);
@@ -69,14 +84,10 @@ impl Gateway {
             let measured = Box::pin(self.measure(&plan.to_measure)).await;
             plan = (family.plan)(&asked(&measured)).map_err(refused)?;
         }
-        if strict && let Some(note) = plan.report.first_trap() {
-            return Err(trapped(note));
+        if strict {
+            check_strictly(&plan)?;
         }
-        if strict && !plan.bill.exact {
-            let text = "the price depends on media that could not be measured; \
-                        strict mode refuses that, and nothing was charged";
-            return Err(Fault::new(Kind::Rule("unpriceable".to_owned()), text));
-        }
+        self.check_task_hook(ask.webhook_url()).await?;
         let class = match caller.account.topped_up_at {
             Some(_) => PriceClass::Paid,
             None => PriceClass::Standard,
@@ -101,13 +112,28 @@ impl Gateway {
             id,
             caller,
             model: ask.model().to_owned(),
+            asked: None,
             class,
             plan,
             units,
             amount,
             prices,
             body_hash: Sha256::digest(body).into(),
+            webhook_url: ask.webhook_url().map(str::to_owned),
             sale,
         })
     }
+}
+
+/// What strict mode refuses of a plan.
+fn check_strictly(plan: &Plan) -> Result<(), Fault> {
+    if let Some(note) = plan.report.first_trap() {
+        return Err(trapped(note));
+    }
+    if !plan.bill.exact {
+        let text = "the price depends on media that could not be measured; \
+                    strict mode refuses that, and nothing was charged";
+        return Err(Fault::new(Kind::Rule("unpriceable".to_owned()), text));
+    }
+    Ok(())
 }

@@ -196,7 +196,7 @@ async fn a_refusal_before_an_upstream_is_asked_has_the_shape_of_its_interface() 
 async fn a_key_that_may_not_use_an_endpoint_or_model_is_told_in_the_callers_shape() {
     let house = house(Wishes::default()).await;
     let rules = |endpoint: bool| PolicyFields {
-        endpoints: endpoint.then(|| vec!["nothing".to_owned()]),
+        endpoints: endpoint.then(|| vec!["images".to_owned()]),
         models: (!endpoint).then(|| vec!["sim-fast".to_owned()]),
         ..PolicyFields::default()
     };

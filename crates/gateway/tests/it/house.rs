@@ -14,9 +14,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use trunkline_catalog::Document as Catalog;
 use trunkline_db::{Database, PoolSettings, Role, SystemClock, connect};
-use trunkline_gateway::{
-    Admin, Change, Door, Gateway, Parts, Settings, Signed, Telemetry, TelemetrySettings, publish,
-};
+use trunkline_gateway::{Admin, Change, Door, Gateway, Parts, Settings, Signed, publish};
 use trunkline_keyring::{Binding, Document, Keyring, Purpose, SystemRandom};
 use trunkline_ledger::desk::{self, AccountKind, TopUp, TopUpAnswer, Wallet};
 use trunkline_ledger::{Ledger, LedgerSettings, LedgerTasks, audit, usage};
@@ -32,7 +30,7 @@ use trunkline_terms::{AccountId, Clock as _, Money, NodeId, RequestId, Shard};
 use trunkline_testkit::{Db, Wire, random_bytes};
 use trunkline_upstream::{Answer, Client, Deadlines, Outgoing, Protocol, Providers};
 
-use crate::outside::{fetcher, media};
+use crate::outside::{Engines, fetcher, media, trace_to};
 
 pub(crate) use crate::got::Got;
 pub(crate) use crate::wishes::{ChannelWishes, Wishes};
@@ -63,6 +61,7 @@ pub(crate) struct House {
     keyring: Keyring,
     stop: watch::Sender<bool>,
     _tasks: LedgerTasks,
+    _engines: Engines,
 }
 
 impl House {
@@ -100,9 +99,8 @@ impl House {
         let wire = wishes.breakable.then(|| db.wire());
         let console = db.connect(Role::Console).await;
         let data = data_pool(&db, wire.as_ref()).await;
-        let simulator = Simulator::start(SimulatorSettings::default())
-            .await
-            .unwrap();
+        let simulator = Simulator::start(SimulatorSettings::default()).await;
+        let simulator = simulator.unwrap();
         let document = Document::generate(SystemClock.now(), &SystemRandom).unwrap();
         let keyring = || Keyring::new(&document, Arc::new(SystemRandom)).unwrap();
         let node = NodeId::new("n1").unwrap();
@@ -116,6 +114,7 @@ impl House {
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         let door = Door::bind(any, wishes.edge.clone()).await.unwrap();
         let address = door.address().unwrap();
+        let engines = Engines::of(wishes.limits.clone(), wishes.bus.clone()).await;
         let gateway = Gateway::new(Parts {
             settings: wishes.settings_at(address),
             ledger,
@@ -123,8 +122,10 @@ impl House {
             providers: providers(),
             keyring: keyring(),
             client: client.clone(),
-            fetcher: fetcher(),
+            fetcher: wishes.fetcher.clone().unwrap_or_else(fetcher),
             media: media(files.path()).await,
+            limits: engines.limits.clone(),
+            bus: engines.bus.clone(),
             cells: Cells::builtin().unwrap(),
             clock: wishes.clock,
             random: Arc::new(SystemRandom),
@@ -135,8 +136,9 @@ impl House {
         let listener = TcpListener::bind(any).await.unwrap();
         let admin = listener.local_addr().unwrap();
         let desk = Admin::new(gateway.clone(), listener).serve(stopped.clone());
+        let events = gateway.clone().keep_events(stopped.clone());
         #[expect(clippy::disallowed_methods, reason = "it ends with the test's runtime")]
-        tokio::spawn(async { tokio::join!(edge.serve(stopped), desk) });
+        tokio::spawn(async { tokio::join!(edge.serve(stopped), desk, events) });
         let account = account(&console, wishes.paid, wishes.trial).await;
         let mut house = Self {
             db,
@@ -156,6 +158,7 @@ impl House {
             files,
             stop,
             _tasks: tasks,
+            _engines: engines,
         };
         house.key = house.make_key(PolicyFields::default()).await;
         house.stock().await;
@@ -269,8 +272,8 @@ impl House {
             groups: &[],
             extra_headers: &extra_headers,
             proxy: proxy.as_deref(),
-            requests_per_minute: None,
-            concurrent_calls: None,
+            requests_per_minute: wishes.requests_per_minute,
+            concurrent_calls: wishes.concurrent_calls,
             cost: Some(&cost),
             credentials: &[NewCredential {
                 label: "main",
@@ -429,23 +432,6 @@ impl Drop for House {
 fn providers() -> Providers {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/upstreams");
     Providers::with_folder(&folder).unwrap()
-}
-
-/// The gateway's way to a collector.
-fn trace_to(
-    (collector, sample_per_thousand): (String, u64),
-    client: Client,
-    stopped: watch::Receiver<bool>,
-) -> Telemetry {
-    let settings = TelemetrySettings {
-        endpoint: collector.parse().unwrap(),
-        sample_per_thousand,
-        node: "n1".to_owned(),
-    };
-    let (telemetry, exporter) = Telemetry::open(settings, client);
-    #[expect(clippy::disallowed_methods, reason = "it ends with the test's runtime")]
-    tokio::spawn(exporter.run(stopped));
-    telemetry
 }
 
 /// The gateway's way to the database.

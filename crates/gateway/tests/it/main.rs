@@ -3,6 +3,12 @@
 #[cfg(test)]
 mod access;
 #[cfg(test)]
+mod again;
+#[cfg(test)]
+mod again_broken;
+#[cfg(test)]
+mod again_streams;
+#[cfg(test)]
 mod answers;
 #[cfg(test)]
 mod callers;
@@ -53,6 +59,10 @@ mod house;
 #[cfg(test)]
 mod leaving;
 #[cfg(test)]
+mod limits;
+#[cfg(test)]
+mod limits_nodes;
+#[cfg(test)]
 mod listing;
 #[cfg(test)]
 mod log;
@@ -97,6 +107,8 @@ mod traces;
 #[cfg(test)]
 mod upstreams;
 #[cfg(test)]
+mod usage_report;
+#[cfg(test)]
 mod videos;
 #[cfg(test)]
 mod videos_again;
@@ -120,5 +132,15 @@ mod videos_shapes;
 mod videos_steps;
 #[cfg(test)]
 mod videos_torn;
+#[cfg(test)]
+mod webhooks;
+#[cfg(test)]
+mod webhooks_hostile;
+#[cfg(test)]
+mod webhooks_receiver;
+#[cfg(test)]
+mod webhooks_tasks;
+#[cfg(test)]
+mod webhooks_time;
 #[cfg(test)]
 mod wishes;

@@ -8,16 +8,19 @@ use bytes::Bytes;
 use http::Method;
 use serde_json::{Value, json};
 use tokio::sync::watch;
+use trunkline_bus::Bus;
 use trunkline_db::Role;
 use trunkline_gateway::{Door, EdgeSettings, Gateway, Parts, Settings};
 use trunkline_keyring::{Keyring, SystemRandom};
 use trunkline_ledger::{Ledger, LedgerSettings, LedgerTasks, audit, partitions};
+use trunkline_limits::Limits;
 use trunkline_social::Cells;
 use trunkline_terms::{Clock, Moment, NodeId};
 use trunkline_upstream::Providers;
 
 use crate::house::{Got, House};
 use crate::outside::{fetcher, media};
+use crate::wishes::WIDE;
 
 /// A clock that stands where it is put.
 #[derive(Debug, Clone)]
@@ -53,15 +56,52 @@ impl Drop for Node {
     }
 }
 
+/// Settings without limits of keys, but for those that a test gives.
+fn usual() -> Settings {
+    Settings {
+        limits: WIDE,
+        ..Settings::default()
+    }
+}
+
 impl House {
     /// A second node beside the house's own, with the same keys and books.
     pub(crate) async fn second_node(&self, clock: Arc<dyn Clock>) -> Node {
-        let name = NodeId::new("n2").unwrap();
+        self.second_node_on(clock, Bus::local()).await
+    }
+
+    /// The same with a way of events between the two.
+    pub(crate) async fn second_node_on(&self, clock: Arc<dyn Clock>, bus: Bus) -> Node {
+        let engines = (Limits::local(), bus);
+        self.node_on("n2", clock, usual(), engines).await
+    }
+
+    /// The same, with its requests counted there.
+    pub(crate) async fn second_node_counting(&self, clock: Arc<dyn Clock>, limits: Limits) -> Node {
+        let engines = (limits, Bus::local());
+        self.node_on("n2", clock, usual(), engines).await
+    }
+
+    /// One more node.
+    pub(crate) async fn node(&self, name: &str, clock: Arc<dyn Clock>, settings: Settings) -> Node {
+        let engines = (Limits::local(), Bus::local());
+        self.node_on(name, clock, settings, engines).await
+    }
+
+    /// One more, with these engines.
+    pub(crate) async fn node_on(
+        &self,
+        name: &str,
+        clock: Arc<dyn Clock>,
+        settings: Settings,
+        (limits, bus): (Limits, Bus),
+    ) -> Node {
+        let name = NodeId::new(name).unwrap();
         let (ledger, tasks) = Ledger::open(self.data.clone(), &name, LedgerSettings::default())
             .await
             .unwrap();
         let gateway = Gateway::new(Parts {
-            settings: Settings::default(),
+            settings,
             ledger,
             data: self.data.clone(),
             providers: Providers::builtin().unwrap(),
@@ -69,6 +109,8 @@ impl House {
             client: self.client.clone(),
             fetcher: fetcher(),
             media: media(self.files.path()).await,
+            limits,
+            bus,
             cells: Cells::builtin().unwrap(),
             clock,
             random: Arc::new(SystemRandom),
@@ -80,8 +122,9 @@ impl House {
         let address = door.address().unwrap();
         let edge = door.open(gateway.clone());
         let (stop, stopped) = watch::channel(false);
+        let events = gateway.clone().keep_events(stopped.clone());
         #[expect(clippy::disallowed_methods, reason = "it ends with the test's runtime")]
-        tokio::spawn(edge.serve(stopped));
+        tokio::spawn(async { tokio::join!(edge.serve(stopped), events) });
         Node {
             gateway,
             address,

@@ -34,7 +34,7 @@ async fn torn() -> (House, Wire) {
         breakable: true,
         ..Wishes::default()
     };
-    let house = furnished(House::build(wishes).await).await;
+    let house = Box::pin(furnished(House::build(wishes).await)).await;
     let road = Wire::to_anything(house.simulator.address());
     let base = format!("http://127.0.0.1:{}/api/v1", road.port());
     let wishes = ChannelWishes {

@@ -3,9 +3,12 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use trunkline_bus::Bus;
 use trunkline_db::SystemClock;
-use trunkline_gateway::{EdgeSettings, Settings};
+use trunkline_gateway::{EdgeSettings, LimitSettings, Settings};
+use trunkline_limits::Limits;
 use trunkline_terms::Clock;
+use trunkline_upstream::guarded::Guarded;
 
 /// What a house is to be like.
 pub(crate) struct Wishes {
@@ -20,9 +23,25 @@ pub(crate) struct Wishes {
     pub(crate) edge: EdgeSettings,
     /// Where traces go, and how many of a thousand.
     pub(crate) traces: Option<(String, u64)>,
+    /// The gateway's way to addresses of customers; none for one that reaches this machine.
+    pub(crate) fetcher: Option<Guarded>,
     /// The gateway's clock.
     pub(crate) clock: Arc<dyn Clock>,
+    /// The way of events to other nodes.
+    pub(crate) bus: Bus,
+    /// Where requests are counted.
+    pub(crate) limits: Limits,
+    /// Keys have the limits that customers' have; without this, only those that a test gives them.
+    pub(crate) has_usual_limits: bool,
 }
+
+/// Limits that no test reaches which is not about them.
+pub(crate) const WIDE: LimitSettings = LimitSettings {
+    requests_per_minute: 1_000_000_000,
+    concurrent_calls: 1_000_000_000,
+    polls_per_minute: 1_000_000_000,
+    reads_per_minute: 1_000_000_000,
+};
 
 /// What a channel is to be like.
 #[derive(Default)]
@@ -32,12 +51,17 @@ pub(crate) struct ChannelWishes<'a> {
     pub(crate) priority: i32,
     pub(crate) extra_headers: &'a [(&'a str, &'a str)],
     pub(crate) proxy: Option<&'a str>,
+    pub(crate) requests_per_minute: Option<i64>,
+    pub(crate) concurrent_calls: Option<i64>,
 }
 
 impl Wishes {
     /// The settings of a house that listens there.
     pub(crate) fn settings_at(&self, address: SocketAddr) -> Settings {
         let mut settings = self.settings.clone();
+        if !self.has_usual_limits {
+            settings.limits = WIDE;
+        }
         if self.own_links {
             settings.public_url = format!("http://{address}");
         }
@@ -55,7 +79,11 @@ impl Default for Wishes {
             own_links: false,
             edge: EdgeSettings::default(),
             traces: None,
+            fetcher: None,
             clock: Arc::new(SystemClock),
+            bus: Bus::local(),
+            limits: Limits::local(),
+            has_usual_limits: false,
         }
     }
 }

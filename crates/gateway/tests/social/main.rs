@@ -23,6 +23,8 @@ mod house;
 #[cfg(test)]
 mod leaving;
 #[cfg(test)]
+mod limits;
+#[cfg(test)]
 #[path = "../it/log.rs"]
 mod log;
 #[cfg(test)]

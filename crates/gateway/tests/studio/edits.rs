@@ -9,7 +9,7 @@ use crate::house::House;
 use crate::room::PICTURE;
 
 /// A picture of our own making, by way of the vendor's simulator.
-async fn picture(house: &House) -> Vec<u8> {
+pub(crate) async fn picture(house: &House) -> Vec<u8> {
     let more = json!({ "response_format": "b64_json", "size": "256x256" });
     let got = house.draw("brush", "a source", more).await;
     let text = got.json()["data"][0]["b64_json"]

@@ -1,6 +1,8 @@
 //! Images, speech and transcripts over HTTP, against a real PostgreSQL and simulators of the vendors.
 
 #[cfg(test)]
+mod again;
+#[cfg(test)]
 mod edits;
 #[cfg(test)]
 mod faults;
@@ -16,6 +18,10 @@ mod got;
 mod house;
 #[cfg(test)]
 mod images;
+#[cfg(test)]
+#[path = "../it/nodes.rs"]
+#[expect(dead_code, reason = "the other test binary uses the rest of it")]
+mod nodes;
 #[cfg(test)]
 #[path = "../it/outside.rs"]
 mod outside;

@@ -62,6 +62,10 @@ fn a_frozen_row_of_every_purpose_opens() {
             Purpose::Tasks,
             "AQACZGVmZ2hpamtsbW5vsOkuARUeGPbk4CFLuqQabY0",
         ),
+        (
+            Purpose::Webhooks,
+            "AQACZGVmZ2hpamtsbW5vl1G3idf4HCGxrdypKogw9aY",
+        ),
     ];
     assert_eq!(frozen_rows.map(|(purpose, _)| purpose), Purpose::ALL);
     for (purpose, token) in frozen_rows {

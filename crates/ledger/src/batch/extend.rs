@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use trunkline_db::{DbError, Tx};
 use trunkline_terms::{AccountId, RequestId};
 
-use super::Answers;
+use super::Said;
 use super::days::by_day;
 use super::reading::{Hold, read_holds, read_stretches};
 use crate::decide::{Legs, NotTaken, Standing, money};
@@ -16,7 +16,7 @@ pub(super) async fn extend(
     tx: &mut Tx,
     ops: &[&Op],
     standing: &mut Standing,
-    answers: &mut Answers,
+    said: &mut Said,
 ) -> Result<(), DbError> {
     let asked: Vec<(usize, &Extend)> = ops
         .iter()
@@ -31,16 +31,20 @@ pub(super) async fn extend(
         return Ok(());
     }
     let mut holds = read_holds(tx, asked.iter().map(|(_, extend)| extend.request)).await?;
-    read_stretches(tx, &holds, standing).await?;
+    read_stretches(tx, &holds, standing, &mut said.news).await?;
     let mut raised: BTreeMap<RequestId, (AccountId, Legs)> = BTreeMap::new();
     for (place, extend) in asked {
         let answer = match holds.get_mut(&extend.request) {
             Some(hold) if hold.open && hold.account == extend.account => {
-                raise(extend, hold, standing, &mut raised)
+                let answer = raise(extend, hold, standing, &mut raised);
+                if let ExtendAnswer::TooLittle { by, .. } = &answer {
+                    said.news.refused(*by, &hold.stretches);
+                }
+                answer
             }
             Some(_) | None => ExtendAnswer::NoHold,
         };
-        answers.insert(place, Answer::Extend(answer));
+        said.answers.insert(place, Answer::Extend(answer));
     }
     for (day, holds) in by_day(&raised, |(request, _)| **request) {
         sqlx::query(day.tables(include_str!("../sql/extend.sql")))

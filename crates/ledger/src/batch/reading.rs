@@ -8,6 +8,7 @@ use trunkline_terms::{AccountId, KeyId, RequestId};
 use uuid::Uuid;
 
 use super::days::by_day;
+use super::news::News;
 use crate::decide::{BudgetRoom, Legs, Standing, StretchId};
 use crate::rows::{Edge, account_of, column, request_of};
 use crate::verbs::Reserve;
@@ -75,6 +76,7 @@ pub(super) async fn read_payers(
     tx: &mut Tx,
     asked: &[(usize, &Reserve)],
     standing: &mut Standing,
+    news: &mut News,
 ) -> Result<Payers, DbError> {
     let mut payers = Payers::default();
     let mut keys: Vec<i64> = asked
@@ -90,7 +92,7 @@ pub(super) async fn read_payers(
             .await?;
         for row in &rows {
             let payer = (account_of(row)?, Some(KeyId::new(column(row, "key_id")?)));
-            payers.add(payer, row, standing)?;
+            payers.add(payer, row, (standing, news))?;
         }
     }
     let keyless = asked.iter().filter(|(_, reserve)| reserve.key.is_none());
@@ -105,7 +107,7 @@ pub(super) async fn read_payers(
             .fetch_all(&mut **tx)
             .await?;
         for row in &rows {
-            payers.add((account_of(row)?, None), row, standing)?;
+            payers.add((account_of(row)?, None), row, (standing, news))?;
         }
     }
     Ok(payers)
@@ -114,7 +116,12 @@ pub(super) async fn read_payers(
 // === impl Payers ===
 
 impl Payers {
-    fn add(&mut self, payer: Payer, row: &PgRow, standing: &mut Standing) -> Result<(), DbError> {
+    fn add(
+        &mut self,
+        payer: Payer,
+        row: &PgRow,
+        (standing, news): (&mut Standing, &mut News),
+    ) -> Result<(), DbError> {
         self.known.insert(payer);
         let Some(budget) = column::<Option<i64>>(row, "budget_id")? else {
             return Ok(());
@@ -128,6 +135,9 @@ impl Payers {
             limit,
             used,
         });
+        if column(row, "told")? {
+            news.told_before(stretch);
+        }
         self.starts.insert(stretch, column(row, "start_text")?);
         self.stretches.entry(payer).or_default().push(stretch);
         Ok(())
@@ -138,6 +148,7 @@ pub(super) async fn read_stretches(
     tx: &mut Tx,
     holds: &BTreeMap<RequestId, Hold>,
     standing: &mut Standing,
+    news: &mut News,
 ) -> Result<(), DbError> {
     let wanted: BTreeSet<StretchId> = holds
         .values()
@@ -173,7 +184,11 @@ pub(super) async fn read_stretches(
             limit: column(row, "limit_nanos")?,
             used: column(row, "used")?,
         };
-        standing.stretches.insert((id, start.number()), room);
+        let stretch = (id, start.number());
+        if column(row, "told")? {
+            news.told_before(stretch);
+        }
+        standing.stretches.insert(stretch, room);
     }
     Ok(())
 }

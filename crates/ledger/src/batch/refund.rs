@@ -4,16 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use trunkline_db::{DbError, Tx};
 use trunkline_terms::{Money, RequestId};
+use uuid::Uuid;
 
-use super::Answers;
 use super::days::{Day, by_day};
+use super::news::GivenBack;
+use super::{Answers, Said};
 use crate::decide::{Legs, money};
 use crate::rows::{column, each, request_of};
 use crate::verbs::{Answer, Op, Refund, RefundAnswer, WriteOff};
 
 /// Gives back what was charged. Two refunds of one request are done one after the other, so that the
 /// second sees what the first left.
-pub(super) async fn refund(tx: &mut Tx, ops: &[&Op], answers: &mut Answers) -> Result<(), DbError> {
+pub(super) async fn refund(tx: &mut Tx, ops: &[&Op], said: &mut Said) -> Result<(), DbError> {
     let mut waiting: Vec<(usize, &Refund)> = ops
         .iter()
         .copied()
@@ -28,18 +30,26 @@ pub(super) async fn refund(tx: &mut Tx, ops: &[&Op], answers: &mut Answers) -> R
         let (round, rest) = waiting
             .into_iter()
             .partition(|(_, refund)| requests.insert(refund.request));
-        refund_round(tx, round, answers).await?;
+        refund_round(tx, round, said).await?;
         waiting = rest;
     }
     Ok(())
 }
 
+/// What went back for one request.
+struct Back {
+    legs: Legs,
+    event: Uuid,
+    model: String,
+    task: Option<Uuid>,
+}
+
 async fn refund_round(
     tx: &mut Tx,
     round: Vec<(usize, &Refund)>,
-    answers: &mut Answers,
+    said: &mut Said,
 ) -> Result<(), DbError> {
-    let mut made: BTreeMap<RequestId, Legs> = BTreeMap::new();
+    let mut made: BTreeMap<RequestId, Back> = BTreeMap::new();
     let mut before: BTreeSet<(RequestId, String)> = BTreeSet::new();
     for (day, refunds) in by_day(round.iter().map(|(_, refund)| *refund), |refund| {
         refund.request
@@ -51,17 +61,29 @@ async fn refund_round(
         }
     }
     for (place, refund) in round {
-        let answer = match made.get(&refund.request) {
-            Some(legs) => RefundAnswer::Done {
-                paid: money(legs.paid),
-                trial: money(legs.trial),
-            },
+        let answer = match made.remove(&refund.request) {
+            Some(back) => {
+                let legs = back.legs;
+                said.news.given_back(GivenBack {
+                    event: back.event,
+                    request: refund.request,
+                    account: refund.account,
+                    kind: refund.kind,
+                    model: back.model,
+                    task: back.task,
+                    legs,
+                });
+                RefundAnswer::Done {
+                    paid: money(legs.paid),
+                    trial: money(legs.trial),
+                }
+            }
             None if before.contains(&(refund.request, refund.kind.word().to_owned())) => {
                 RefundAnswer::Before
             }
             None => RefundAnswer::NothingCharged,
         };
-        answers.insert(place, Answer::Refund(answer));
+        said.answers.insert(place, Answer::Refund(answer));
     }
     Ok(())
 }
@@ -70,7 +92,7 @@ async fn give_back(
     tx: &mut Tx,
     day: Day,
     refunds: &[&Refund],
-    made: &mut BTreeMap<RequestId, Legs>,
+    made: &mut BTreeMap<RequestId, Back>,
 ) -> Result<(), DbError> {
     let rows = sqlx::query(day.tables(include_str!("../sql/refund.sql")))
         .bind(each(refunds, |refund| refund.request.uuid()))
@@ -80,7 +102,13 @@ async fn give_back(
         .fetch_all(&mut **tx)
         .await?;
     for row in &rows {
-        let legs = made.entry(request_of(row)?).or_default();
+        let first = Back {
+            legs: Legs::default(),
+            event: column(row, "event_id")?,
+            model: column(row, "model")?,
+            task: column(row, "task_id")?,
+        };
+        let Back { legs, .. } = made.entry(request_of(row)?).or_insert(first);
         let amount: i64 = column(row, "amount")?;
         if column::<i16>(row, "leg")? == 0 {
             legs.paid = amount;

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use trunkline_db::{DbError, Tx};
 use trunkline_terms::{AccountId, KeyId, RequestId};
 
-use super::Answers;
+use super::Said;
 use super::days::by_day;
+use super::news::News;
 use super::reading::{
     Hold, Payers, TakenKeys, lock_places, read_holds, read_idempotency, read_payers,
 };
@@ -21,7 +22,7 @@ pub(super) async fn reserve(
     author: &Author,
     ops: &[&Op],
     standing: &mut Standing,
-    answers: &mut Answers,
+    said: &mut Said,
 ) -> Result<(), DbError> {
     let asked: Vec<(usize, &Reserve)> = ops
         .iter()
@@ -36,7 +37,7 @@ pub(super) async fn reserve(
         return Ok(());
     }
     let before = read_holds(tx, asked.iter().map(|(_, reserve)| reserve.request)).await?;
-    let payers = read_payers(tx, &asked, standing).await?;
+    let payers = read_payers(tx, &asked, standing, &mut said.news).await?;
     lock_places(tx, &asked, standing).await?;
     let mut taken_keys = read_idempotency(tx, &asked).await?;
     let mut write = Write::default();
@@ -53,7 +54,7 @@ pub(super) async fn reserve(
         } else if let Some(answer) = of_idempotency(reserve, &taken_keys) {
             answer
         } else {
-            decide(reserve, standing, &payers, &mut write)
+            decide(reserve, standing, &payers, (&mut write, &mut said.news))
         };
         if let (ReserveAnswer::Held { .. }, Some(key)) = (&answer, &reserve.idempotency) {
             let row = (reserve.request, key.body_hash, false);
@@ -61,7 +62,7 @@ pub(super) async fn reserve(
         }
         made.entry(reserve.request)
             .or_insert((reserve.account, answer.clone()));
-        answers.insert(place, Answer::Reserve(answer));
+        said.answers.insert(place, Answer::Reserve(answer));
     }
     write.send(tx, author).await
 }
@@ -93,7 +94,7 @@ fn decide<'a>(
     reserve: &'a Reserve,
     standing: &mut Standing,
     payers: &Payers,
-    write: &mut Write<'a>,
+    (write, news): (&mut Write<'a>, &mut News),
 ) -> ReserveAnswer {
     let payer = (reserve.account, reserve.key);
     if !payers.known.contains(&payer) || reserve.amount.is_negative() {
@@ -113,11 +114,14 @@ fn decide<'a>(
                 trial: money(legs.trial),
             }
         }
-        Err(NotTaken::TooLittle(by, fits, reserved)) => ReserveAnswer::TooLittle {
-            by,
-            fits: money(fits),
-            reserved: money(reserved),
-        },
+        Err(NotTaken::TooLittle(by, fits, reserved)) => {
+            news.refused(by, stretches);
+            ReserveAnswer::TooLittle {
+                by,
+                fits: money(fits),
+                reserved: money(reserved),
+            }
+        }
         Err(NotTaken::NeverToppedUp) => ReserveAnswer::NeverToppedUp,
         Err(NotTaken::CapacityReached) => ReserveAnswer::CapacityReached,
         Err(NotTaken::UnknownPayer) => ReserveAnswer::UnknownPayer,

@@ -7,12 +7,12 @@ use trunkline_db::{DbError, Tx};
 use trunkline_terms::{AccountId, Money, RequestId};
 use uuid::Uuid;
 
-use super::Answers;
+use super::Said;
 use super::days::by_day;
 use super::refund::insert_write_offs;
-use crate::decide::money;
+use crate::decide::{StretchId, money};
 use crate::recovery::Author;
-use crate::rows::{account_of, column, each, request_of};
+use crate::rows::{Edge, account_of, column, each, request_of};
 use crate::verbs::{Answer, Detail, Op, SettleAnswer, WriteOff, WriteOffReason};
 
 /// The end of one hold.
@@ -28,7 +28,7 @@ pub(super) async fn settle_and_void(
     tx: &mut Tx,
     author: &Author,
     ops: &[&Op],
-    answers: &mut Answers,
+    said: &mut Said,
 ) -> Result<(), DbError> {
     let mut places = Vec::new();
     let mut resolutions = Vec::new();
@@ -54,7 +54,10 @@ pub(super) async fn settle_and_void(
     if resolutions.is_empty() {
         return Ok(());
     }
-    let mut done = resolve(tx, author, &resolutions, false).await?;
+    let Resolved { mut done, used_up } = resolve(tx, author, &resolutions, false).await?;
+    for stretch in used_up {
+        said.news.reached(stretch);
+    }
     write_off_overrun(tx, &resolutions, &done).await?;
     // A word said twice in one batch finds its twin's row; the first of them was the one that did it.
     let all_done = done.len() == resolutions.len();
@@ -68,10 +71,15 @@ pub(super) async fn settle_and_void(
             done.remove(&resolution.request),
             before.get(&resolution.request),
         ) {
-            (Some((paid, trial)), _) => SettleAnswer::Done {
-                paid: money(paid),
-                trial: money(trial),
-            },
+            (Some((paid, trial)), _) => {
+                let charged = paid.saturating_add(trial);
+                said.news
+                    .posted(resolution.account, charged.saturating_neg());
+                SettleAnswer::Done {
+                    paid: money(paid),
+                    trial: money(trial),
+                }
+            }
             (None, Some((account, charged, paid, trial))) if *account == resolution.account => {
                 SettleAnswer::Before {
                     charged: *charged,
@@ -81,12 +89,20 @@ pub(super) async fn settle_and_void(
             }
             (None, Some(_) | None) => SettleAnswer::NoHold,
         };
-        answers.insert(place, Answer::Settle(answer));
+        said.answers.insert(place, Answer::Settle(answer));
     }
     Ok(())
 }
 
-/// Resolves open holds and returns what each was charged (paid, trial). The outcome says whether a
+/// What resolving did.
+pub(crate) struct Resolved {
+    /// What each hold was charged (paid, trial).
+    pub(crate) done: BTreeMap<RequestId, (i64, i64)>,
+    /// Stretches of budgets that are used up now, and were not told of before.
+    used_up: Vec<StretchId>,
+}
+
+/// Resolves open holds and returns what each was charged. The outcome says whether a
 /// hold is settled or voided. With `any_hold`, holds of other nodes too: for the sweeper, which acts
 /// for the dead.
 pub(crate) async fn resolve(
@@ -94,12 +110,12 @@ pub(crate) async fn resolve(
     author: &Author,
     resolutions: &[Resolution<'_>],
     any_hold: bool,
-) -> Result<BTreeMap<RequestId, (i64, i64)>, DbError> {
+) -> Result<Resolved, DbError> {
     let mut seen = BTreeSet::new();
     let once = resolutions
         .iter()
         .filter(|resolution| seen.insert(resolution.request));
-    let mut done = BTreeMap::new();
+    let (mut done, mut used_up) = (BTreeMap::new(), Vec::new());
     for (day, ends) in by_day(once, |resolution| resolution.request) {
         let rows = sqlx::query(day.tables(include_str!("../sql/resolve.sql")))
             .bind(each(&ends, |end| end.request.uuid()))
@@ -119,13 +135,18 @@ pub(crate) async fn resolve(
             .fetch_all(&mut **tx)
             .await?;
         for row in &rows {
+            if let Some(budget) = column::<Option<i64>>(row, "budget_id")? {
+                let start: Edge = column(row, "starts_at")?;
+                used_up.push((budget, start.number()));
+                continue;
+            }
             done.insert(
                 request_of(row)?,
                 (column(row, "paid")?, column(row, "trial")?),
             );
         }
     }
-    Ok(done)
+    Ok(Resolved { done, used_up })
 }
 
 /// More was used than was held: the customer pays what was held, the operator bears the rest.

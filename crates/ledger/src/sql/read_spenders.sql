@@ -4,7 +4,7 @@
 SELECT s.key_id, s.account_id, b.id AS budget_id, b.limit_nanos,
     ledger.period_start(b.period, b.timezone, app.now()) AS starts_at,
     ledger.period_start(b.period, b.timezone, app.now())::text AS start_text,
-    COALESCE(p.used, 0) AS used
+    COALESCE(p.used, 0) AS used, p.reached_at IS NOT NULL AS told
 FROM ledger.spender AS s
 LEFT JOIN ledger.budget AS b
     ON b.account_id = s.account_id AND b.removed_at IS NULL

@@ -1,6 +1,7 @@
 -- Gives back what was charged, each leg to its own wallet, paid money first, never more than is left
 -- of the charge. The transfer's primary key lets each kind happen once. Each request stands once.
--- What was never delivered also gives back its place of the day and its client's key.
+-- What was never delivered also gives back its place of the day and its client's key. It counts in the
+-- sums of the day on which it goes back, which are locked in the order of their key.
 -- $1 request ids, $2 account ids, $3 kinds, $4 amounts (null for all that is left)
 WITH legs AS (
     SELECT a.request_id, a.account_id, a.kind, w.leg, w.amount
@@ -25,6 +26,22 @@ WITH legs AS (
     FROM legs AS l
     ON CONFLICT (request_id, kind, leg) DO NOTHING
     RETURNING request_id, kind, leg, account_id, amount, at
+), told AS (
+    SELECT m.request_id, m.kind, m.leg, m.account_id, m.amount, m.at, h.key_id, h.model, h.endpoint, h.group_name,
+        CASE h.owner WHEN 'task' THEN h.owner_id END AS task_id
+    FROM made AS m
+    CROSS JOIN LATERAL (
+        SELECT * FROM {hold} AS h WHERE h.request_id = m.request_id OFFSET 0
+    ) AS h
+), summed AS (
+    INSERT INTO ledger.usage_day AS d (account_id, day, key_id, model, endpoint, group_name, refunded)
+    SELECT o.account_id, (o.at AT TIME ZONE 'UTC')::date, COALESCE(o.key_id, 0), o.model, o.endpoint, o.group_name,
+        sum(o.amount)
+    FROM told AS o
+    GROUP BY o.account_id, (o.at AT TIME ZONE 'UTC')::date, COALESCE(o.key_id, 0), o.model, o.endpoint, o.group_name
+    ORDER BY 1, 2, 3, 4, 5, 6
+    ON CONFLICT (account_id, day, key_id, model, endpoint, group_name) DO UPDATE
+    SET refunded = d.refunded + excluded.refunded
 ), moved AS (
     UPDATE ledger.account AS acc
     SET paid_posted = acc.paid_posted + d.paid, trial_posted = acc.trial_posted + d.trial
@@ -64,4 +81,4 @@ WITH legs AS (
     WHERE n.idempotency IS NOT NULL
         AND i.account_id = n.account_id AND i.key = n.idempotency AND i.request_id = n.request_id
 )
-SELECT m.request_id, m.kind, m.leg, m.amount FROM made AS m
+SELECT o.request_id, o.kind, o.leg, o.amount, o.model, o.task_id, ledger.fresh_id() AS event_id FROM told AS o

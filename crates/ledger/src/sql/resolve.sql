@@ -3,7 +3,8 @@
 --
 -- Everything after the first step reads what that step returned, and meets other tables only by
 -- their primary keys: no plan of it grows faster than the batch. `resolved_at IS NULL` says open, in
--- words that do not tempt the planner to the small index of open holds.
+-- words that do not tempt the planner to the small index of open holds. One row notes that these calls
+-- wait to be summed up. Beside the resolved requests stand stretches of budgets that are used up now.
 -- $1 request ids, $2 account ids, $3 amounts, $4 units, $5 measured, $6 estimated, $7 tiers, $8 costs,
 -- $9 attempts, $10 warnings, $11 outcomes, $12 node, $13 epoch, $14 any hold (the sweeper's)
 WITH clock AS MATERIALIZED (SELECT app.now() AS now), anchored AS (
@@ -25,6 +26,9 @@ WITH clock AS MATERIALIZED (SELECT app.now() AS now), anchored AS (
         OFFSET 0
     ) AS h
     RETURNING request_id, account_id, paid, trial, outcome, settled_at
+), noted AS (
+    INSERT INTO ledger.usage_unsummed (request_ids, account_ids)
+    SELECT array_agg(u.request_id), array_agg(u.account_id) FROM anchored AS u HAVING count(*) > 0
 ), resolved AS (
     UPDATE {hold} AS h
     SET state = CASE WHEN u.outcome IN ('complete', 'client_gone', 'balance_exhausted', 'accepted')
@@ -56,7 +60,10 @@ WITH clock AS MATERIALIZED (SELECT app.now() AS now), anchored AS (
           FROM resolved AS r
           CROSS JOIN LATERAL unnest(r.budget_ids, r.budget_starts) AS b (budget_id, starts_at)
           GROUP BY b.budget_id, b.starts_at) AS d
-    WHERE p.budget_id = d.budget_id AND p.starts_at = d.starts_at AND d.unused > 0
+    WHERE p.budget_id = d.budget_id AND p.starts_at = d.starts_at
+        -- A stretch that is used up and was not told of is touched only to be named below.
+        AND (d.unused > 0 OR (p.used >= p.cap AND p.reached_at IS NULL))
+    RETURNING p.budget_id, p.starts_at, p.used >= p.cap AND p.reached_at IS NULL AS used_up
 ), places AS (
     UPDATE ledger.capacity AS c
     SET used = c.used - d.places
@@ -76,4 +83,6 @@ WITH clock AS MATERIALIZED (SELECT app.now() AS now), anchored AS (
     WHERE r.idempotency IS NOT NULL AND r.state = 'voided'
         AND i.account_id = r.account_id AND i.key = r.idempotency AND i.request_id = r.request_id
 )
-SELECT r.request_id, r.paid, r.trial FROM resolved AS r
+SELECT r.request_id, r.paid, r.trial, NULL::bigint AS budget_id, NULL::timestamptz AS starts_at FROM resolved AS r
+UNION ALL
+SELECT NULL, NULL, NULL, g.budget_id, g.starts_at FROM given_back AS g WHERE g.used_up

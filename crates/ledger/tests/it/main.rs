@@ -11,11 +11,17 @@ mod desk;
 #[cfg(test)]
 mod house;
 #[cfg(test)]
+mod kept;
+#[cfg(test)]
 mod lanes;
+#[cfg(test)]
+mod money_events;
 #[cfg(test)]
 mod recovery;
 #[cfg(test)]
 mod unheard;
+#[cfg(test)]
+mod usage_days;
 #[cfg(test)]
 mod verbs;
 #[cfg(test)]

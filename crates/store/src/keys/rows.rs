@@ -4,9 +4,9 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 use time::OffsetDateTime;
 use trunkline_db::{DbError, Tx, from_sql_time, to_sql_time};
-use trunkline_terms::{AccountId, ApiKey, KeyId};
+use trunkline_terms::{AccountId, ApiKey, KeyId, Moment};
 
-use super::{Key, KeyHash, NewKey, Seen};
+use super::{Key, KeyHash, NewKey};
 use crate::policy::{KeyGroup, Policy, PolicyFields};
 
 pub(super) async fn insert(
@@ -27,7 +27,7 @@ pub(super) async fn insert(
          RETURNING id, account_id, parent_id, name, key_hash, hint, group_name, models, endpoints,
              platforms, addresses::text[] AS addresses, regions, requests_per_minute,
              tokens_per_minute, concurrent_calls, strict, fit_to_balance, zero_retention, expires_at,
-             revoked_at, disabled_at, created_at, revision",
+             revoked_at, disabled_at, previous_hash, previous_until, deleted_at, created_at, revision",
     )
     .bind(new.account.number())
     .bind(new.parent.map(KeyId::number))
@@ -53,38 +53,12 @@ pub(super) async fn insert(
     key_of(&row)
 }
 
-/// Revokes the key and all below it that are not revoked yet.
-pub(super) async fn revoke_family(
-    tx: &mut Tx,
-    key: KeyId,
-    number: i64,
-) -> Result<Vec<KeyId>, DbError> {
-    let mut revoked: Vec<i64> = sqlx::query_scalar(
-        "WITH RECURSIVE family (id, account_id) AS (
-             SELECT k.id, k.account_id FROM app.api_key AS k WHERE k.id = $1
-             UNION
-             SELECT k.id, k.account_id FROM app.api_key AS k
-             JOIN family AS f ON k.account_id = f.account_id AND k.parent_id = f.id
-         )
-         UPDATE app.api_key AS k SET revoked_at = (SELECT app.now()), revision = $2
-         FROM family AS f
-         WHERE k.id = f.id AND k.revoked_at IS NULL
-         RETURNING k.id",
-    )
-    .bind(key.number())
-    .bind(number)
-    .fetch_all(&mut **tx)
-    .await?;
-    revoked.sort_unstable();
-    Ok(revoked.into_iter().map(KeyId::new).collect())
-}
-
 pub(super) async fn find(connection: &mut PgConnection, id: KeyId) -> Result<Option<Key>, DbError> {
     let row = sqlx::query(
         "SELECT id, account_id, parent_id, name, key_hash, hint, group_name, models, endpoints,
              platforms, addresses::text[] AS addresses, regions, requests_per_minute,
              tokens_per_minute, concurrent_calls, strict, fit_to_balance, zero_retention, expires_at,
-             revoked_at, disabled_at, created_at, revision
+             revoked_at, disabled_at, previous_hash, previous_until, deleted_at, created_at, revision
          FROM app.api_key WHERE id = $1",
     )
     .bind(id.number())
@@ -103,8 +77,8 @@ pub(super) async fn list(
         "SELECT id, account_id, parent_id, name, key_hash, hint, group_name, models, endpoints,
              platforms, addresses::text[] AS addresses, regions, requests_per_minute,
              tokens_per_minute, concurrent_calls, strict, fit_to_balance, zero_retention, expires_at,
-             revoked_at, disabled_at, created_at, revision
-         FROM app.api_key WHERE account_id = $1 AND id > $2 ORDER BY id LIMIT $3",
+             revoked_at, disabled_at, previous_hash, previous_until, deleted_at, created_at, revision
+         FROM app.api_key WHERE account_id = $1 AND id > $2 AND deleted_at IS NULL ORDER BY id LIMIT $3",
     )
     .bind(account.number())
     .bind(after.map_or(0, KeyId::number))
@@ -114,33 +88,34 @@ pub(super) async fn list(
     rows.iter().map(key_of).collect()
 }
 
-pub(super) async fn changed_since(
-    connection: &mut PgConnection,
-    seen: Seen,
-    limit: u32,
-) -> Result<Vec<Key>, DbError> {
-    let rows = sqlx::query(
-        "SELECT id, account_id, parent_id, name, key_hash, hint, group_name, models, endpoints,
-             platforms, addresses::text[] AS addresses, regions, requests_per_minute,
-             tokens_per_minute, concurrent_calls, strict, fit_to_balance, zero_retention, expires_at,
-             revoked_at, disabled_at, created_at, revision
-         FROM app.api_key WHERE (revision, id) > ($1, $2) ORDER BY revision, id LIMIT $3",
-    )
-    .bind(seen.revision)
-    .bind(seen.key.number())
-    .bind(i64::from(limit))
-    .fetch_all(connection)
-    .await?;
-    rows.iter().map(key_of).collect()
+pub(super) fn key_of(row: &PgRow) -> Result<Key, DbError> {
+    let parent: Option<i64> = row.try_get("parent_id")?;
+    let previous: Option<Vec<u8>> = row.try_get("previous_hash")?;
+    let previous = previous.map(hash_of).transpose()?;
+    let until = moment(row, "previous_until")?;
+    Ok(Key {
+        id: KeyId::new(row.try_get("id")?),
+        account: AccountId::new(row.try_get("account_id")?),
+        parent: parent.map(KeyId::new),
+        name: row.try_get("name")?,
+        hash: hash_of(row.try_get("key_hash")?)?,
+        hint: row.try_get("hint")?,
+        policy: Policy::of_row(PolicyFields {
+            expires_at: moment(row, "expires_at")?,
+            ..policy_of(row)?
+        }),
+        created_at: from_sql_time(row.try_get("created_at")?),
+        revoked_at: moment(row, "revoked_at")?,
+        disabled_at: moment(row, "disabled_at")?,
+        previous: previous.zip(until),
+        deleted_at: moment(row, "deleted_at")?,
+        revision: row.try_get("revision")?,
+    })
 }
 
-fn key_of(row: &PgRow) -> Result<Key, DbError> {
-    let parent: Option<i64> = row.try_get("parent_id")?;
-    let moment = |name: &str| -> Result<_, DbError> {
-        let at: Option<OffsetDateTime> = row.try_get(name)?;
-        Ok(at.map(from_sql_time))
-    };
-    let policy = PolicyFields {
+/// The policy of a row, but for its end.
+pub(super) fn policy_of(row: &PgRow) -> Result<PolicyFields, DbError> {
+    Ok(PolicyFields {
         group: KeyGroup::of_word(row.try_get("group_name")?),
         models: row.try_get("models")?,
         endpoints: row.try_get("endpoints")?,
@@ -153,21 +128,16 @@ fn key_of(row: &PgRow) -> Result<Key, DbError> {
         strict: row.try_get("strict")?,
         fit_to_balance: row.try_get("fit_to_balance")?,
         zero_retention: row.try_get("zero_retention")?,
-        expires_at: moment("expires_at")?,
-    };
-    let hash: Vec<u8> = row.try_get("key_hash")?;
-    let wrong = |_| DbError::from(sqlx::Error::Decode("a key's hash has not 32 bytes".into()));
-    Ok(Key {
-        id: KeyId::new(row.try_get("id")?),
-        account: AccountId::new(row.try_get("account_id")?),
-        parent: parent.map(KeyId::new),
-        name: row.try_get("name")?,
-        hash: KeyHash(hash.try_into().map_err(wrong)?),
-        hint: row.try_get("hint")?,
-        policy: Policy::of_row(policy),
-        created_at: from_sql_time(row.try_get("created_at")?),
-        revoked_at: moment("revoked_at")?,
-        disabled_at: moment("disabled_at")?,
-        revision: row.try_get("revision")?,
+        expires_at: None,
     })
+}
+
+pub(super) fn hash_of(bytes: Vec<u8>) -> Result<KeyHash, DbError> {
+    let wrong = |_| DbError::from(sqlx::Error::Decode("a key's hash has not 32 bytes".into()));
+    Ok(KeyHash(bytes.try_into().map_err(wrong)?))
+}
+
+pub(super) fn moment(row: &PgRow, name: &str) -> Result<Option<Moment>, DbError> {
+    let at: Option<OffsetDateTime> = row.try_get(name)?;
+    Ok(at.map(from_sql_time))
 }

@@ -48,6 +48,13 @@ fn a_wrong_field_is_named_with_what_would_be_right() {
         ),
         (
             PolicyFields {
+                endpoints: words(&["chat", "chats"]),
+                ..default()
+            },
+            "endpoints has \"chats\", which is no endpoint; the words are chat, messages,",
+        ),
+        (
+            PolicyFields {
                 platforms: words(&["a b"]),
                 ..default()
             },

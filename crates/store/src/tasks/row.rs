@@ -38,6 +38,8 @@ pub struct Task {
     pub key: KeyId,
     /// The public name of the model.
     pub model: String,
+    /// What it was asked for as, where that was an alias.
+    pub asked: Option<String>,
     /// The group whose prices apply.
     pub group: String,
     /// How far it is.
@@ -90,7 +92,7 @@ pub struct Task {
     pub read_at: Moment,
 }
 
-const COLUMNS: &str = "id, account_id, key_id, model, group_name, state, amount, exact, prices, sent, warnings, \
+const COLUMNS: &str = "id, account_id, key_id, model, asked_model, group_name, state, amount, exact, prices, sent, warnings, \
     size, seconds, channel_id, credential_id, protocol, door, upstream_id, progress, progress_told, \
     error_code, error_message, file, media_path, created_at, queue_until, deadline_at, submitted_at, ended_at, \
     app.now() AS read_at";
@@ -227,6 +229,7 @@ impl Task {
             account: AccountId::new(row.try_get("account_id")?),
             key: KeyId::new(row.try_get("key_id")?),
             model: row.try_get("model")?,
+            asked: row.try_get("asked_model")?,
             group: row.try_get("group_name")?,
             state: TaskState::of(&state)?,
             amount: Money::from_nanos(row.try_get("amount")?),

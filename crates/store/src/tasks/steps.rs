@@ -27,6 +27,8 @@ pub struct NewTask {
     pub key: KeyId,
     /// The public name of the model.
     pub model: String,
+    /// What it was asked for as, where that was an alias.
+    pub asked: Option<String>,
     /// The group whose prices apply.
     pub group: String,
     /// What is held.
@@ -70,9 +72,9 @@ pub enum Failed {
 pub async fn insert(tx: &mut Tx, new: &NewTask) -> Result<(), DbError> {
     sqlx::query(
         "INSERT INTO app.video_task (id, account_id, key_id, model, group_name, amount, exact, prices, sent,
-             body_hash, warnings, size, seconds, protocol, door, queue_until, deadline_at)
+             body_hash, warnings, size, seconds, protocol, door, queue_until, deadline_at, asked_model)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15,
-             app.now() + make_interval(secs => $16), app.now() + make_interval(secs => $17))",
+             app.now() + make_interval(secs => $16), app.now() + make_interval(secs => $17), $18)",
     )
     .bind(new.id)
     .bind(new.account.number())
@@ -91,9 +93,34 @@ pub async fn insert(tx: &mut Tx, new: &NewTask) -> Result<(), DbError> {
     .bind(&new.door)
     .bind(new.queue.as_secs_f64())
     .bind(new.deadline.as_secs_f64())
+    .bind(&new.asked)
     .execute(&mut **tx)
     .await?;
     schedule(tx, new.id, new.account, Job::Submit, new.lease).await
+}
+
+/// Whether a channel that takes so many tasks at once has room for one more, those included of which nobody
+/// knows. Whoever asks stands in one queue with all others until its transaction ends, so that two never
+/// take the last place.
+pub async fn has_room(tx: &mut Tx, channel: i64, most: i64) -> Result<bool, DbError> {
+    sqlx::query(
+        "SELECT pg_catalog.pg_advisory_xact_lock(
+             pg_catalog.hashtextextended('tasks of channel ' || $1::text, 0))",
+    )
+    .bind(channel)
+    .execute(&mut **tx)
+    .await?;
+    // Open tasks alone are on the list, so old ones are not looked at.
+    let open: i64 = sqlx::query_scalar(
+        "SELECT count(*) FROM app.video_schedule AS s
+         JOIN app.video_task AS t ON t.id = s.task_id
+         WHERE s.job IN ('submit', 'poll') AND t.channel_id = $1
+             AND t.state IN ('submitting', 'unknown', 'submitted', 'running')",
+    )
+    .bind(channel)
+    .fetch_one(&mut **tx)
+    .await?;
+    Ok(open < most)
 }
 
 /// It is about to be sent to a channel. To be committed before a byte leaves.

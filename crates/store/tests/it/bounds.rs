@@ -165,9 +165,10 @@ async fn the_key_table_ends_where_the_code_says() {
         ),
         edges(
             table,
-            "key_hash",
-            "api_key_hash_is_sha256",
-            &[&bytes(32)],
+            // A new hash of the key itself goes with this one, or not at all.
+            "previous_hash",
+            "api_key_previous_is_sha256",
+            &["NULL"],
             &[&bytes(31), &bytes(33)],
         ),
         list_edges("models", "api_key_models_bounded"),

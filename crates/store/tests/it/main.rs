@@ -11,6 +11,8 @@ mod house;
 #[cfg(test)]
 mod keys;
 #[cfg(test)]
+mod limits;
+#[cfg(test)]
 mod roles;
 #[cfg(test)]
 mod social;

@@ -12,8 +12,13 @@ async fn is_forbidden(house: &House, database: &Database, statement: &str) {
     assert_eq!(cause.code.as_deref(), Some("42501"), "{statement}: {cause}");
 }
 
+async fn is_refused(house: &House, database: &Database, statement: &str, text: &str) {
+    let refused = house.say(database, statement).await.unwrap_err();
+    assert!(refused.to_string().contains(text), "{statement}: {refused}");
+}
+
 #[tokio::test]
-async fn the_data_plane_reads_accounts_and_keys_and_writes_neither() {
+async fn the_data_plane_makes_keys_below_keys_and_changes_neither_policies_nor_owners() {
     let house = House::new().await;
     let account = house.account().await;
     house.key(account, None).await;
@@ -21,30 +26,41 @@ async fn the_data_plane_reads_accounts_and_keys_and_writes_neither() {
     for statement in [
         "SELECT key_hash, models FROM app.api_key",
         "SELECT group_name FROM app.account",
+        "UPDATE app.account SET aliases = '{\"a\": \"b\"}', revision = 9",
     ] {
         house.say(&data, statement).await.unwrap();
     }
+    let orphan = "INSERT INTO app.api_key (account_id, name, key_hash, hint, revision)
+         SELECT account_id, 'x', decode(repeat('00', 32), 'hex'), 'x', 9 FROM app.api_key";
+    is_refused(&house, &data, orphan, "makes keys below keys").await;
+    let silent = "UPDATE app.api_key SET key_hash = decode(repeat('00', 32), 'hex'), revision = 9";
+    is_refused(&house, &data, silent, "keeps the hash").await;
     for statement in [
-        "INSERT INTO app.api_key (account_id, name, key_hash, hint, revision)
-         SELECT account_id, 'x', decode(repeat('00', 32), 'hex'), 'x', 9 FROM app.api_key",
-        "UPDATE app.api_key SET revoked_at = NULL, revision = 9",
+        "UPDATE app.api_key SET models = NULL, revision = 9",
+        "UPDATE app.api_key SET addresses = NULL, revision = 9",
+        "UPDATE app.api_key SET parent_id = NULL, revision = 9",
         "UPDATE app.account SET group_name = 'vip', revision = 9",
+        "UPDATE app.account SET closed_at = NULL, revision = 9",
         "INSERT INTO app.account (id, name, shard, revision) VALUES (1, 'x', 1, 1)",
+        "UPDATE ledger.budget SET limit_nanos = 9",
+        "UPDATE ledger.spender SET chain = '{1}'",
+        "INSERT INTO app.api_key (account_id, name, key_hash, hint, deleted_at, revision)
+         SELECT account_id, 'x', decode(repeat('00', 32), 'hex'), 'x', app.now(), 9 FROM app.api_key",
     ] {
         is_forbidden(&house, &data, statement).await;
     }
 }
 
 #[tokio::test]
-async fn the_console_cannot_change_whose_a_key_is_nor_its_hash_and_nobody_deletes() {
+async fn the_console_cannot_change_whose_a_key_is_and_nobody_deletes() {
     let house = House::new().await;
     let account = house.account().await;
     house.key(account, None).await;
+    let silent = "UPDATE app.api_key SET key_hash = decode(repeat('00', 32), 'hex'), revision = 9";
+    is_refused(&house, &house.console, silent, "keeps the hash").await;
     for statement in [
-        "UPDATE app.api_key SET key_hash = decode(repeat('00', 32), 'hex'), revision = 9",
         "UPDATE app.api_key SET account_id = 1, revision = 9",
         "UPDATE app.api_key SET parent_id = 1, revision = 9",
-        "UPDATE app.api_key SET hint = 'x', revision = 9",
         "UPDATE app.account SET shard = 1, revision = 9",
         "UPDATE app.account SET id = 1, revision = 9",
     ] {

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod databases;
 #[cfg(test)]
+mod island;
+#[cfg(test)]
 mod leftovers;
 #[cfg(test)]
 mod nats;

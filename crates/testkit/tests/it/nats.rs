@@ -6,6 +6,8 @@ use async_nats::jetstream::{self, stream};
 use trunkline_testkit::Nats;
 
 const LIMIT: Duration = Duration::from_secs(5);
+/// Longest time until a cluster has agreed on who leads.
+const ELECTION: Duration = Duration::from_secs(60);
 const SHORT: Duration = Duration::from_millis(300);
 
 async fn dial(url: String) -> Option<jetstream::Context> {
@@ -77,4 +79,32 @@ async fn a_line_to_nats_can_be_refused() {
     wire.pass();
     let again = dial(nats.url_through(&wire)).await.unwrap();
     assert!(publish(&again).await);
+}
+
+#[tokio::test]
+async fn a_cluster_of_three_keeps_what_it_acknowledged_while_one_of_them_is_dead() {
+    let servers = Nats::cluster().await;
+    let urls: Vec<String> = servers.iter().map(Nats::url).collect();
+    let client = async_nats::connect(urls.as_slice()).await.unwrap();
+    let context = jetstream::new(client);
+    let config = stream::Config {
+        name: "events".to_owned(),
+        subjects: vec!["events.*".to_owned()],
+        num_replicas: 3,
+        ..stream::Config::default()
+    };
+    // They elect who leads before they store anything.
+    let began = std::time::Instant::now();
+    while context.get_or_create_stream(config.clone()).await.is_err() {
+        assert!(began.elapsed() < ELECTION, "three servers agree");
+        tokio::time::sleep(SHORT).await;
+    }
+    assert!(publish(&context).await);
+    servers[0].kill_9();
+    let began = std::time::Instant::now();
+    while !publish(&context).await {
+        assert!(began.elapsed() < ELECTION, "two of three are enough");
+    }
+    let mut stream = context.get_stream("events").await.unwrap();
+    assert!(stream.info().await.unwrap().state.messages >= 2);
 }

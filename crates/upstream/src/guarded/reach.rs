@@ -33,13 +33,7 @@ pub(super) async fn reach(
     resolver: &dyn Resolve,
     tls: &Arc<rustls::ClientConfig>,
 ) -> Result<Road, GuardedError> {
-    let addresses = match &target.place {
-        Place::Address(address) => vec![*address],
-        Place::Name(name) => resolver
-            .resolve(name)
-            .await
-            .map_err(|_| GuardedError::NotPublic)?,
-    };
+    let addresses = judged(target, settings, resolver).await?;
     let stream = connect(&addresses, target.port, settings).await?;
     if !target.is_tls {
         return Ok(Road::Plain(stream));
@@ -55,6 +49,39 @@ pub(super) async fn reach(
         Ok(stream) => Ok(Road::Tls(Box::new(stream))),
         Err(error) => Err(not_secured(&error)),
     }
+}
+
+/// Whether a target would be connected to as its name stands now.
+pub(super) async fn judge(
+    target: &Target,
+    settings: &GuardedSettings,
+    resolver: &dyn Resolve,
+) -> Result<(), GuardedError> {
+    judged(target, settings, resolver).await.map(drop)
+}
+
+/// The addresses of a target, if they are all good. One bad address refuses the name. Nobody honest mixes
+/// public addresses with ours, and to pick the good ones would let an attacker try, over and over, which
+/// of the two a check misses.
+async fn judged(
+    target: &Target,
+    settings: &GuardedSettings,
+    resolver: &dyn Resolve,
+) -> Result<Vec<IpAddr>, GuardedError> {
+    let addresses = match &target.place {
+        Place::Address(address) => vec![*address],
+        Place::Name(name) => resolver
+            .resolve(name)
+            .await
+            .map_err(|_| GuardedError::NotPublic)?,
+    };
+    let are_good = addresses
+        .iter()
+        .all(|address| may_reach(*address, &settings.allowed));
+    if addresses.is_empty() || addresses.len() > MAX_ADDRESSES || !are_good {
+        return Err(GuardedError::NotPublic);
+    }
+    Ok(addresses)
 }
 
 /// What is not rustls's own word is a connection that broke.
@@ -74,14 +101,6 @@ async fn connect(
     port: u16,
     settings: &GuardedSettings,
 ) -> Result<TcpStream, GuardedError> {
-    // One bad address refuses the name. Nobody honest mixes public addresses with ours, and to pick
-    // the good ones would let an attacker try, over and over, which of the two a check misses.
-    let are_good = addresses
-        .iter()
-        .all(|address| may_reach(*address, &settings.allowed));
-    if addresses.is_empty() || addresses.len() > MAX_ADDRESSES || !are_good {
-        return Err(GuardedError::NotPublic);
-    }
     for address in addresses.iter().take(MAX_TRIED) {
         let connecting = TcpStream::connect(SocketAddr::new(*address, port));
         if let Ok(Ok(stream)) = tokio::time::timeout(settings.connect_within, connecting).await {

@@ -43,7 +43,7 @@ pub(crate) fn read_facts(object: &Object<'_>) -> Result<Facts, Refusal> {
 pub(crate) fn edits(request: &Request, object: &Object<'_>, out: &Outgoing<'_>) -> Vec<PathEdit> {
     let facts = &request.facts;
     let mut edits = Vec::new();
-    if facts.model != out.model {
+    if request.asked_model() != out.model {
         edits.push(("model".to_owned(), Some(json(out.model))));
     }
     if facts.stream {

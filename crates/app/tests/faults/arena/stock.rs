@@ -193,7 +193,7 @@ pub(super) async fn sell(console: &Database) {
     publish_text(console, &prices()).await;
 }
 
-pub(super) async fn publish_text(console: &Database, text: &str) {
+pub(crate) async fn publish_text(console: &Database, text: &str) {
     let catalog = trunkline_catalog::Document::from_toml(text).unwrap();
     let signed = Signed {
         author: "arena",

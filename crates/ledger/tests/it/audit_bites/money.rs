@@ -301,3 +301,51 @@ async fn a_correction_of_another_wallet_and_a_place_too_many_are_found() {
     )
     .await;
 }
+
+#[tokio::test]
+async fn an_answer_that_nobody_forgot_is_found() {
+    bites(
+        "UPDATE ledger.idempotency SET answer = 'sealed', created_at = created_at - interval '49 hours'",
+        &["answer_kept_too_long"],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn sums_of_a_day_that_are_not_its_calls_and_refunds_are_found() {
+    for statement in [
+        "UPDATE ledger.usage_day SET paid = paid + 1 WHERE account_id = 1001",
+        "UPDATE ledger.usage_day SET calls = calls + 1 WHERE account_id = 1001",
+        "UPDATE ledger.usage_day SET failed = failed - 1 WHERE account_id = 1001 AND failed > 0",
+        "UPDATE ledger.usage_day SET input_units = input_units + 1 WHERE account_id = 1001",
+        "UPDATE ledger.usage_day SET cost = cost + 1 WHERE account_id = 1001",
+        "UPDATE ledger.usage_day SET refunded = refunded + 1 WHERE account_id = 1000",
+        "UPDATE ledger.usage_day SET model = 'another' WHERE account_id = 1001",
+        "UPDATE ledger.usage_day SET day = day - 1 WHERE account_id = 1001",
+        "DELETE FROM ledger.usage_day WHERE account_id = 1001",
+    ] {
+        let statement = format!("SELECT ledger.sum_up(1000); {statement}");
+        bites(statement.leak(), &["usage_day_disagrees"]).await;
+    }
+    for statement in [
+        "DELETE FROM ledger.usage_unsummed",
+        "INSERT INTO ledger.usage_unsummed SELECT * FROM ledger.usage_unsummed",
+    ] {
+        bites(statement, &["usage_day_disagrees"]).await;
+    }
+    bites("SELECT ledger.sum_up(1000)", &[]).await;
+}
+
+#[tokio::test]
+async fn an_account_that_was_not_told_of_its_low_balance_is_found() {
+    bites(
+        "UPDATE ledger.account SET low_balance_nanos = 1000000 WHERE id = 1001",
+        &["balance_low_untold"],
+    )
+    .await;
+    bites(
+        "UPDATE ledger.account SET low_balance_nanos = 1, balance_low = true WHERE id = 1001",
+        &["balance_low_untold"],
+    )
+    .await;
+}

@@ -25,6 +25,9 @@ const WORDS: &str = "
     CREATE FUNCTION scene.beside(call text) RETURNS uuid LANGUAGE sql STABLE
         RETURN overlay(scene.id(call)::text PLACING 'ffffffffffff' FROM 25)::uuid;";
 
+/// The view of the sums of days.
+const SUMS: &str = "usage_day_disagrees";
+
 pub(super) struct Scene {
     house: House,
     calls: Vec<(&'static str, RequestId)>,
@@ -39,7 +42,10 @@ pub(super) async fn bites(statement: &'static str, views: &[&str]) {
         "the scene is sound"
     );
     scene.corrupt(statement).await;
-    assert_eq!(scene.found().await, views, "{statement}");
+    let mut found = scene.found().await;
+    // A wrong call or refund is also a wrong sum of its day, which tests of its own ask for.
+    found.retain(|view| view != SUMS || views.contains(&SUMS));
+    assert_eq!(found, views, "{statement}");
 }
 
 // === impl Scene ===

@@ -229,3 +229,32 @@ async fn fetches_at_one_time_are_counted_until_their_answer_is_dropped() {
     drop(held);
     assert!(one.get(&front.at("/"), ask()).await.is_ok());
 }
+
+#[tokio::test]
+async fn who_answers_a_post_at_length_is_heard_up_to_the_bound() {
+    let front = Front::start(&[("/told", ok("0123456789"))]).await;
+    let fetcher = fetcher(&Names::of(&[]));
+    let headers = http::HeaderMap::new();
+    let url = front.at("/told");
+    let sent = fetcher.post(&url, &headers, "{}".into(), up_to(9)).await;
+    let mut answer = sent.unwrap();
+    assert_eq!(answer.status, 200);
+    let most = GuardedError::TooLarge { most: 9 };
+    assert_eq!(answer.whole().await, Err(most));
+}
+
+#[tokio::test]
+async fn a_fetcher_apart_has_places_and_a_time_of_its_own() {
+    let front = Front::start(&[("/silent", Reply::Hang(Vec::new())), ("/", ok("file"))]).await;
+    let mut one = settings(&["127.0.0.2/32"]);
+    one.max_at_once = 1;
+    let fetcher = Guarded::new(one).unwrap();
+    let apart = fetcher.apart(1, SHORT);
+    let silent = front.at("/silent");
+    let (held, got) = tokio::join!(apart.get(&silent, ask()), async {
+        tokio::time::sleep(SHORT / 10).await;
+        fetcher.get(&front.at("/"), ask()).await
+    });
+    assert_eq!(held.unwrap_err(), GuardedError::Slow);
+    assert_eq!(got.unwrap().status, 200);
+}

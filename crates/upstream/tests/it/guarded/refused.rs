@@ -276,3 +276,31 @@ async fn what_is_sent_is_guarded_like_what_is_fetched() {
     }
     assert_eq!(victim.visitors().await, 0);
 }
+
+#[tokio::test]
+async fn what_is_only_judged_is_judged_alike_and_nobody_is_reached() {
+    let victim = Victim::everywhere().await;
+    let names = Names::of(&[
+        ("loopback.example", &[&["127.0.0.1"]]),
+        ("mixed.example", &[&[PUBLIC, "10.0.0.1"]]),
+    ]);
+    let fetcher = strict(&names);
+    let within = std::time::Duration::from_secs(20);
+    for place in [
+        "127.0.0.1",
+        "0x7f.1",
+        "[::1]",
+        "loopback.example",
+        "mixed.example",
+        "no.example",
+    ] {
+        let url = format!("http://{place}:{}/hook", victim.port());
+        let judged = fetcher.judge(&url, within).await;
+        assert_eq!(judged.unwrap_err(), GuardedError::NotPublic, "{place}");
+    }
+    let front = Front::start(&[("/", ok("file"))]).await;
+    let open = crate::guarded::world::fetcher(&names);
+    assert_eq!(open.judge(&front.at("/"), within).await, Ok(()));
+    assert!(front.heads().is_empty());
+    assert_eq!(victim.visitors().await, 0);
+}

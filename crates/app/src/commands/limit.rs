@@ -1,0 +1,167 @@
+//! `trunkline limit set | remove | list` and `trunkline account limits`.
+
+use anyhow::{Context as _, bail};
+use serde_json::{Value, json};
+use trunkline_db::Database;
+use trunkline_store::limits::{self, RateLimit, Rates, Scope};
+use trunkline_terms::AccountId;
+
+use super::account::unknown;
+use super::database;
+use crate::cli::{AccountLimits, LimitOf, RateArguments, ScopeWord, SetLimit};
+use crate::output::Output;
+use crate::table;
+
+const REPEAT: &str = "a limit that was set and not printed does no harm: repeat the command";
+
+/// Sets a limit of a model or a platform.
+pub(super) async fn set(
+    database: &Database,
+    wish: &SetLimit,
+    output: &Output,
+) -> anyhow::Result<()> {
+    let limit = RateLimit {
+        account: wish.of.account.map(AccountId::new),
+        scope: scope(wish.of.scope),
+        name: wish.of.name.clone(),
+        rates: rates(&wish.rates),
+    };
+    let mut tx = database.begin().await?;
+    let done = limits::set(&mut tx, &limit).await;
+    let done = done.context("the limit was not set");
+    database::finish(tx, done, REPEAT).await?;
+    let text = format!("{}: {}.", whose(&limit), told(&limit.rates));
+    output.success(&text, &json!({ "ok": true, "limit": shown(&limit) }));
+    Ok(())
+}
+
+/// Removes one.
+pub(super) async fn remove(
+    database: &Database,
+    of: &LimitOf,
+    output: &Output,
+) -> anyhow::Result<()> {
+    let account = of.account.map(AccountId::new);
+    let mut tx = database.begin().await?;
+    let done = limits::remove(&mut tx, account, (scope(of.scope), &of.name)).await;
+    let gone = database::finish(tx, done.map_err(Into::into), REPEAT).await?;
+    if !gone {
+        bail!("there is no such limit; `trunkline limit list` shows those that are");
+    }
+    output.success("The limit is gone.", &json!({ "ok": true }));
+    Ok(())
+}
+
+/// Lists all.
+pub(super) async fn list(database: &Database, output: &Output) -> anyhow::Result<()> {
+    let mut session = database.session().await?;
+    let all = limits::list(&mut session).await?;
+    drop(session);
+    let number = |value: Option<i64>| value.map_or_else(|| "-".to_owned(), |one| one.to_string());
+    let cells: Vec<Vec<String>> = all
+        .iter()
+        .map(|limit| {
+            vec![
+                limit
+                    .account
+                    .map_or_else(|| "every".to_owned(), |id| id.to_string()),
+                limit.scope.word().to_owned(),
+                limit.name.clone(),
+                number(limit.rates.requests_per_minute),
+                number(limit.rates.tokens_per_minute),
+                number(limit.rates.concurrent_calls),
+            ]
+        })
+        .collect();
+    let heads = [
+        "account",
+        "scope",
+        "name",
+        "requests/min",
+        "tokens/min",
+        "at once",
+    ];
+    let text = if cells.is_empty() {
+        "There are no limits of models or platforms.".to_owned()
+    } else {
+        table::aligned(&heads, &[3, 4, 5], &cells)
+    };
+    let limits: Vec<Value> = all.iter().map(shown).collect();
+    output.success(&text, &json!({ "ok": true, "limits": limits }));
+    Ok(())
+}
+
+/// Sets what an account may use of everything together.
+pub(super) async fn of_account(
+    database: &Database,
+    wish: &AccountLimits,
+    output: &Output,
+) -> anyhow::Result<()> {
+    let (id, rates) = (AccountId::new(wish.id), rates(&wish.rates));
+    let mut tx = database.begin().await?;
+    let done = limits::set_account(&mut tx, id, rates).await;
+    let done = done.context("the limits were not set");
+    let is_there = database::finish(tx, done, REPEAT).await?;
+    if !is_there {
+        bail!(unknown(id));
+    }
+    let text = format!("Account {id}: {}.", told(&rates));
+    let object = json!({ "ok": true, "account": id, "limits": numbers(&rates) });
+    output.success(&text, &object);
+    Ok(())
+}
+
+const fn scope(word: ScopeWord) -> Scope {
+    match word {
+        ScopeWord::Model => Scope::Model,
+        ScopeWord::Platform => Scope::Platform,
+    }
+}
+
+const fn rates(arguments: &RateArguments) -> Rates {
+    Rates {
+        requests_per_minute: arguments.rpm,
+        tokens_per_minute: arguments.tpm,
+        concurrent_calls: arguments.concurrent,
+    }
+}
+
+fn whose(limit: &RateLimit) -> String {
+    let who = limit
+        .account
+        .map_or_else(|| "Every account".to_owned(), |id| format!("Account {id}"));
+    format!("{who} with {} {}", limit.scope.word(), limit.name)
+}
+
+fn told(rates: &Rates) -> String {
+    let parts = [
+        (rates.requests_per_minute, "requests a minute"),
+        (rates.tokens_per_minute, "tokens a minute"),
+        (rates.concurrent_calls, "calls at once"),
+    ];
+    let parts = parts
+        .into_iter()
+        .filter_map(|(number, what)| Some(format!("{} {what}", number?)));
+    let parts: Vec<String> = parts.collect();
+    if parts.is_empty() {
+        return "no limits".to_owned();
+    }
+    parts.join(", ")
+}
+
+fn numbers(rates: &Rates) -> Value {
+    json!({
+        "requests_per_minute": rates.requests_per_minute,
+        "tokens_per_minute": rates.tokens_per_minute,
+        "concurrent_calls": rates.concurrent_calls,
+    })
+}
+
+fn shown(limit: &RateLimit) -> Value {
+    json!({
+        "account": limit.account,
+        "scope": limit.scope.word(),
+        "name": limit.name,
+        "limits": numbers(&limit.rates),
+    })
+}

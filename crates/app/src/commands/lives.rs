@@ -1,0 +1,91 @@
+//! `trunkline key rotate | disable | enable | expire | delete`.
+
+use anyhow::bail;
+use serde_json::json;
+use trunkline_db::Database;
+use trunkline_store::keys::{self, Key, OPERATOR, RevokeAnswer};
+use trunkline_terms::KeyId;
+
+use super::key::DAY_SECONDS;
+use super::{database, shown};
+use crate::chance;
+use crate::cli::Expiry;
+use crate::output::Output;
+
+/// Gives a key another secret and prints it, this once.
+pub(super) async fn rotate(
+    database: &Database,
+    (key, overlap): (i64, u32),
+    output: &Output,
+) -> anyhow::Result<()> {
+    let secret = chance::bytes()?;
+    let mut tx = database.begin().await?;
+    let done = keys::rotate(&mut tx, KeyId::new(key), &secret, overlap).await;
+    let done = done.map_err(anyhow::Error::from);
+    let advice = "if callers with the key are refused, rotate it again";
+    let rotated = database::finish(tx, done, advice).await?;
+    let text = format!(
+        "Key {key} ({}) has another secret:\n\n  {}\n\nThis is the only time it is shown. The one it had is good for {overlap} seconds.",
+        rotated.key.name,
+        rotated.plain.reveal()
+    );
+    let row = shown::key(&rotated.key, database::now(database).await?, &[]);
+    let object = json!({ "ok": true, "key": rotated.plain.reveal(), "row": row });
+    output.success(&text, &object);
+    Ok(())
+}
+
+/// Switches a key off or on.
+pub(super) async fn switch(
+    database: &Database,
+    (key, off): (i64, bool),
+    output: &Output,
+) -> anyhow::Result<()> {
+    let mut tx = database.begin().await?;
+    let done = keys::set_disabled(&mut tx, KeyId::new(key), off).await;
+    tell(database, &tx.finish(done).await?, output).await
+}
+
+/// Changes when a key ends.
+pub(super) async fn expire(
+    database: &Database,
+    (key, at): (i64, Option<Expiry>),
+    output: &Output,
+) -> anyhow::Result<()> {
+    let now = database::now(database).await?;
+    let end = at.map(|expiry| match expiry {
+        Expiry::Days(days) => now.plus_seconds(i64::from(days).saturating_mul(DAY_SECONDS)),
+        Expiry::At(moment) => moment,
+    });
+    let mut tx = database.begin().await?;
+    let done = keys::change(&mut tx, KeyId::new(key), None, Some(end)).await;
+    tell(database, &tx.finish(done).await?, output).await
+}
+
+/// Revokes a key and those below it, and hides them.
+pub(super) async fn delete(database: &Database, key: i64, output: &Output) -> anyhow::Result<()> {
+    let mut tx = database.begin().await?;
+    let done = keys::delete(&mut tx, KeyId::new(key), OPERATOR).await;
+    let revoked = match tx.finish(done).await? {
+        RevokeAnswer::Done { keys } => keys,
+        RevokeAnswer::Before => Vec::new(),
+        RevokeAnswer::UnknownKey => {
+            bail!("there is no key {key}; `trunkline key list ACCOUNT` shows the numbers")
+        }
+    };
+    let numbers: Vec<i64> = revoked.iter().map(|key| key.number()).collect();
+    let text = format!(
+        "Key {key} is deleted; {} keys were revoked with that, itself included.",
+        numbers.len()
+    );
+    output.success(&text, &json!({ "ok": true, "revoked": numbers }));
+    Ok(())
+}
+
+async fn tell(database: &Database, key: &Key, output: &Output) -> anyhow::Result<()> {
+    let now = database::now(database).await?;
+    let text = format!("Key {} ({}) is {}.", key.id, key.name, key.state(now));
+    let object = json!({ "ok": true, "row": shown::key(key, now, &[]) });
+    output.success(&text, &object);
+    Ok(())
+}

@@ -1,0 +1,58 @@
+//! How requests are counted and what keys may do: from texts to values.
+
+use std::time::Duration;
+
+use trunkline_gateway::LimitSettings;
+use trunkline_store::bounds::LIMIT_MAX;
+use trunkline_terms::Secret;
+
+use super::Redis;
+use super::check::{Check, in_range};
+use super::raw::{RawLimits, RawRedis};
+
+/// Longest wait for Redis that can be set: a call waits for it at most so long.
+const MAX_TIMEOUT_MS: i64 = 5_000;
+
+impl Check<'_> {
+    /// Outer none: a finding was made. Inner none: not set.
+    pub(super) fn redis(&mut self, raw: &RawRedis) -> Option<Option<Redis>> {
+        let timeout = in_range(raw.timeout_ms, 1, MAX_TIMEOUT_MS);
+        let timeout = self.take("redis.timeout_ms", timeout);
+        let url = raw.url.reveal();
+        if url.is_empty() {
+            return timeout.map(|_| None);
+        }
+        // The value may hold a password, so it is not repeated.
+        let problem = if url.starts_with("rediss://") {
+            Some(
+                "TLS to Redis is not spoken yet: use redis:// in a private network, or through a tunnel",
+            )
+        } else if url.starts_with("redis://") {
+            None
+        } else {
+            Some("must be an address such as redis://127.0.0.1:6379")
+        };
+        if let Some(problem) = problem {
+            self.say("redis.url", problem.to_owned());
+            return None;
+        }
+        Some(Some(Redis {
+            url: Secret::new(url.to_owned()),
+            timeout: Duration::from_millis(timeout?),
+        }))
+    }
+
+    pub(super) fn limits(&mut self, raw: &RawLimits) -> Option<LimitSettings> {
+        let mut limit = |key: &str, value: i64| self.take(key, in_range(value, 1, LIMIT_MAX));
+        let requests = limit("limits.requests_per_minute", raw.requests_per_minute);
+        let concurrent = limit("limits.concurrent_calls", raw.concurrent_calls);
+        let polls = limit("limits.polls_per_minute", raw.polls_per_minute);
+        let reads = limit("limits.reads_per_minute", raw.reads_per_minute);
+        Some(LimitSettings {
+            requests_per_minute: requests?,
+            concurrent_calls: concurrent?,
+            polls_per_minute: polls?,
+            reads_per_minute: reads?,
+        })
+    }
+}

@@ -1,0 +1,103 @@
+//! What goes over the way.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use trunkline_terms::{AccountId, Moment};
+use uuid::Uuid;
+
+/// What the subjects of events begin with; the account follows, 0 for the house.
+pub(crate) const EVENTS: &str = "trunkline.events.";
+/// The same of live news.
+pub(crate) const LIVE: &str = "trunkline.live.";
+
+/// The copy of an event that was written.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EventCopy {
+    /// The event's id.
+    pub id: Uuid,
+    /// The number of the account; 0 is the house.
+    pub account: i64,
+    /// Its number among the account's.
+    pub seq: i64,
+    /// The word of its topic.
+    pub topic: String,
+    /// The task it is about.
+    pub task: Option<Uuid>,
+    /// When it was written, in microseconds since the epoch.
+    pub created_at_micros: i64,
+    /// The rest.
+    pub body: Value,
+}
+
+/// News that nobody keeps and nobody counts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LiveNews {
+    /// The number of the account.
+    pub account: i64,
+    /// The word of its topic.
+    pub topic: String,
+    /// The task it is about.
+    pub task: Option<Uuid>,
+    /// When it was said, in microseconds since the epoch.
+    pub created_at_micros: i64,
+    /// The rest.
+    pub body: Value,
+}
+
+// === impl EventCopy ===
+
+impl EventCopy {
+    /// Whose it is.
+    #[must_use]
+    pub fn account(&self) -> AccountId {
+        AccountId::new(self.account)
+    }
+
+    /// When it was written.
+    #[must_use]
+    pub fn created_at(&self) -> Moment {
+        Moment::from_micros(self.created_at_micros)
+    }
+
+    /// Names it for ever, whoever carries it and however often.
+    pub(crate) fn message_id(&self) -> String {
+        format!("{}.{}", self.account, self.seq)
+    }
+}
+
+// === impl LiveNews ===
+
+impl LiveNews {
+    /// Whose it is.
+    #[must_use]
+    pub fn account(&self) -> AccountId {
+        AccountId::new(self.account)
+    }
+}
+
+/// The account of a subject.
+pub(crate) fn account_of(subject: &str, prefix: &str) -> Option<AccountId> {
+    let number = subject.strip_prefix(prefix)?.parse().ok()?;
+    Some(AccountId::new(number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_subject_names_its_account_and_nothing_else_does() {
+        assert_eq!(
+            account_of("trunkline.events.42", EVENTS),
+            Some(AccountId::new(42))
+        );
+        for other in [
+            "trunkline.events.",
+            "trunkline.events.x",
+            "trunkline.live.42",
+            "trunkline.events.4.2",
+        ] {
+            assert_eq!(account_of(other, EVENTS), None, "{other}");
+        }
+    }
+}

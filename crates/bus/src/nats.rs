@@ -1,0 +1,220 @@
+//! The way by NATS.
+//!
+//! Copies are stored by JetStream, for whoever outside wants all of them; nodes hear them by a plain
+//! subscription on the same subjects. A consumer of the stream would be state on one server of the
+//! cluster, to be elected and made again when that server dies; a plain subscription goes with the
+//! connection to the next server, and what was said in between is found by its number in the table.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use async_nats::connection::State;
+use async_nats::header::NATS_MESSAGE_ID;
+use async_nats::jetstream::context::{Context, ContextBuilder};
+use async_nats::jetstream::stream::{Config, DiscardPolicy, RetentionPolicy, StorageType};
+use async_nats::{Client, ConnectOptions, Event, HeaderMap};
+use bytes::Bytes;
+use futures_util::future::join_all;
+
+use crate::copy::{EVENTS, EventCopy, LIVE, LiveNews};
+use crate::ears::{Ears, FROM_HEADER, TOPIC_HEADER};
+use crate::{BusError, Servers};
+
+/// The stream of all events.
+pub const STREAM: &str = "TRUNKLINE_EVENTS";
+/// What it keeps at most. The oldest go first: the stream is not the truth.
+const MAX_AGE: Duration = Duration::from_secs(7 * 86_400);
+const MAX_MESSAGES: i64 = 20_000_000;
+const MAX_MESSAGE_BYTES: i32 = 131_072;
+/// A copy that is carried twice within this time is stored once.
+const DUPLICATE_WINDOW: Duration = Duration::from_secs(600);
+/// Longest wait for one answer.
+const ANSWER_WAIT: Duration = Duration::from_secs(5);
+/// Copies that may be under way at once.
+const MAX_UNDER_WAY: usize = 2_000;
+/// Messages that wait in this process to be looked at; more are lost, and found by their numbers.
+const MAX_UNHEARD: usize = 65_536;
+/// Between two signs of life; three that are missed end the connection.
+const PING: Duration = Duration::from_secs(5);
+/// Between two attempts to come back, at most.
+const MAX_PAUSE: Duration = Duration::from_secs(2);
+const PAUSE_STEP: Duration = Duration::from_millis(100);
+
+/// How NATS is used.
+#[derive(Debug, Clone)]
+pub struct NatsSettings {
+    /// Where.
+    pub servers: Servers,
+    /// On how many servers of the cluster the stream lies.
+    pub replicas: usize,
+    /// Tells this process from others; anything that no other has.
+    pub own_name: String,
+}
+
+pub(crate) struct Nats {
+    client: Client,
+    stream: Context,
+    settings: NatsSettings,
+    /// Whether the stream was seen since it last failed.
+    is_made: AtomicBool,
+}
+
+// === impl Nats ===
+
+impl Nats {
+    pub(crate) async fn open(settings: NatsSettings) -> Result<Self, BusError> {
+        let options = ConnectOptions::new()
+            .name("trunkline")
+            .retry_on_initial_connect()
+            .connection_timeout(ANSWER_WAIT)
+            .request_timeout(Some(ANSWER_WAIT))
+            .ping_interval(PING)
+            .subscription_capacity(MAX_UNHEARD)
+            .reconnect_delay_callback(|attempts| {
+                let steps = u32::try_from(attempts).unwrap_or(u32::MAX);
+                PAUSE_STEP.saturating_mul(steps).min(MAX_PAUSE)
+            })
+            .event_callback(|event| async move { note(&event) });
+        let connected = settings
+            .servers
+            .log_in(options)
+            .connect(settings.servers.addresses())
+            .await;
+        let client = connected.map_err(|error| BusError::Away(error.to_string()))?;
+        let stream = ContextBuilder::new()
+            .timeout(ANSWER_WAIT)
+            .ack_timeout(ANSWER_WAIT)
+            .max_ack_inflight(MAX_UNDER_WAY)
+            .backpressure_on_inflight(true)
+            .build(client.clone());
+        Ok(Self {
+            client,
+            stream,
+            settings,
+            is_made: AtomicBool::new(false),
+        })
+    }
+
+    pub(crate) fn is_up(&self) -> bool {
+        self.client.connection_state() == State::Connected
+    }
+
+    /// All are sent before the first answer is waited for.
+    pub(crate) async fn carry(&self, copies: &[EventCopy]) -> Result<Vec<bool>, BusError> {
+        if !self.is_up() {
+            return Err(BusError::Away("the connection is lost".to_owned()));
+        }
+        self.make_stream().await?;
+        let mut sent = Vec::with_capacity(copies.len());
+        for copy in copies {
+            let mut headers = HeaderMap::new();
+            headers.insert(NATS_MESSAGE_ID, copy.message_id());
+            headers.insert(TOPIC_HEADER, copy.topic.as_str());
+            let subject = format!("{EVENTS}{}", copy.account);
+            let bytes = Bytes::from(serde_json::to_vec(copy)?);
+            let published = self
+                .stream
+                .publish_with_headers(subject, headers, bytes)
+                .await;
+            sent.push(published.map_err(|error| BusError::Away(error.to_string()))?);
+        }
+        let answers = join_all(sent.into_iter().map(IntoFuture::into_future)).await;
+        let arrived: Vec<bool> = answers.iter().map(Result::is_ok).collect();
+        if let Some(error) = answers.into_iter().find_map(Result::err) {
+            // The stream may be gone; it is looked for before the next copy.
+            self.is_made.store(false, Ordering::Relaxed);
+            tracing::warn!(%error, "a copy of an event was not taken");
+        }
+        Ok(arrived)
+    }
+
+    async fn make_stream(&self) -> Result<(), BusError> {
+        if self.is_made.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let config = Config {
+            name: STREAM.to_owned(),
+            subjects: vec![format!("{EVENTS}*")],
+            retention: RetentionPolicy::Limits,
+            storage: StorageType::File,
+            discard: DiscardPolicy::Old,
+            max_age: MAX_AGE,
+            max_messages: MAX_MESSAGES,
+            max_message_size: MAX_MESSAGE_BYTES,
+            duplicate_window: DUPLICATE_WINDOW,
+            num_replicas: self.settings.replicas,
+            ..Config::default()
+        };
+        let made = self.stream.get_or_create_stream(config).await;
+        made.map_err(|error| BusError::Stream(error.to_string()))?;
+        self.is_made.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    pub(crate) async fn stored(&self) -> Result<u64, BusError> {
+        let lost = |error: String| BusError::Stream(error);
+        let stream = self.stream.get_stream(STREAM).await;
+        let mut stream = stream.map_err(|error| lost(error.to_string()))?;
+        let info = stream.info().await;
+        let info = info.map_err(|error| lost(error.to_string()))?;
+        Ok(info.state.messages)
+    }
+
+    pub(crate) async fn tell(&self, news: &LiveNews) {
+        // What waits for a connection would be old when it comes.
+        if !self.is_up() {
+            return;
+        }
+        let Ok(bytes) = serde_json::to_vec(news) else {
+            return;
+        };
+        let mut headers = HeaderMap::new();
+        headers.insert(FROM_HEADER, self.settings.own_name.as_str());
+        let subject = format!("{LIVE}{}", news.account);
+        let said = self
+            .client
+            .publish_with_headers(subject, headers, bytes.into());
+        match tokio::time::timeout(ANSWER_WAIT, said).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::debug!(%error, "live news was not told"),
+            Err(_) => tracing::debug!("live news was not told in time"),
+        }
+    }
+
+    pub(crate) async fn listen(&self) -> Result<Ears, BusError> {
+        let events = self.subscribe(format!("{EVENTS}*")).await?;
+        let live = self.subscribe(format!("{LIVE}*")).await?;
+        Ok(Ears::open(events, live, self.settings.own_name.clone()))
+    }
+
+    async fn subscribe(&self, subject: String) -> Result<async_nats::Subscriber, BusError> {
+        let subscribed = tokio::time::timeout(ANSWER_WAIT, self.client.subscribe(subject)).await;
+        let subscribed = subscribed.map_err(|_| BusError::Away("no answer".to_owned()))?;
+        subscribed.map_err(|error| BusError::Away(error.to_string()))
+    }
+}
+
+impl std::fmt::Debug for Nats {
+    /// Without the client, whose options hold the login.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Nats")
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}
+
+fn note(event: &Event) {
+    match event {
+        Event::Connected => tracing::info!("NATS is there"),
+        Event::Disconnected => tracing::warn!("NATS is away; events are read from their table"),
+        Event::SlowConsumer(_) => {
+            tracing::warn!("copies of events were dropped; they are read from their table");
+        }
+        Event::ServerError(error) => tracing::warn!(%error, "NATS complains"),
+        Event::ClientError(error) => tracing::warn!(%error, "the way to NATS is broken"),
+        Event::LameDuckMode | Event::Draining | Event::Closed => {
+            tracing::info!(%event, "NATS is closing");
+        }
+    }
+}

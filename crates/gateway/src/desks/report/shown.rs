@@ -1,0 +1,97 @@
+//! Sums and calls as JSON. Amounts are exact decimals, as text.
+
+use serde_json::{Map, Value, json};
+use trunkline_ledger::report::{Call, Grouping, Line, Report, Seen, Sums};
+use trunkline_terms::KeyId;
+
+/// A page of sums.
+pub(super) fn page((seen, by): (&Seen, Grouping), report: &Report, next: Option<String>) -> Value {
+    let lines: Vec<Value> = report.lines.iter().map(|line| shown(by, line)).collect();
+    json!({
+        "object": "usage_report",
+        "from": seen.from.to_string(),
+        "to": seen.to.to_string(),
+        "timezone": "UTC",
+        "group_by": words(by),
+        "data": lines,
+        "totals": sums(&report.totals),
+        "has_more": next.is_some(),
+        "next": next,
+    })
+}
+
+/// The words that lines are apart for.
+pub(super) fn words(by: Grouping) -> Vec<&'static str> {
+    let all = [
+        (by.day, "day"),
+        (by.key, "key"),
+        (by.model, "model"),
+        (by.group, "group"),
+        (by.endpoint, "endpoint"),
+    ];
+    let wanted = all.into_iter().filter(|(wanted, _)| *wanted);
+    wanted.map(|(_, word)| word).collect()
+}
+
+fn shown(by: Grouping, line: &Line) -> Value {
+    let place = &line.place;
+    let mut object = Map::new();
+    for word in words(by) {
+        let value = match word {
+            "day" => place.day.to_string().into(),
+            // Calls without a key are nobody's.
+            "key" => (place.key != 0).then_some(place.key).into(),
+            "model" => place.model.as_str().into(),
+            "group" => place.group.as_str().into(),
+            _ => place.endpoint.as_str().into(),
+        };
+        object.insert(word.to_owned(), value);
+    }
+    object.extend(sums(&line.sums));
+    Value::Object(object)
+}
+
+fn sums(sums: &Sums) -> Map<String, Value> {
+    let pairs = [
+        ("calls", sums.calls.into()),
+        ("failed_calls", sums.failed.into()),
+        ("input_units", sums.input_units.into()),
+        ("output_units", sums.output_units.into()),
+        ("call_units", sums.call_units.into()),
+        ("second_units", sums.second_units.into()),
+        ("charged_usd", Value::from(sums.charged().to_string())),
+        ("paid_usd", sums.paid.to_string().into()),
+        ("trial_usd", sums.trial.to_string().into()),
+        ("refunded_usd", sums.refunded.to_string().into()),
+    ];
+    let named = |(name, value): (&str, Value)| (name.to_owned(), value);
+    pairs.into_iter().map(named).collect()
+}
+
+/// One call a line.
+pub(super) fn call_lines(calls: &[Call]) -> String {
+    let mut text = String::new();
+    for call in calls {
+        text.push_str(&self::call(call).to_string());
+        text.push('\n');
+    }
+    text
+}
+
+fn call(call: &Call) -> Value {
+    json!({
+        "request_id": call.request.to_string(),
+        "opened_at": call.opened_at.seconds(),
+        "settled_at": call.settled_at.seconds(),
+        "key": call.key.map(KeyId::number),
+        "model": call.model,
+        "group": call.group,
+        "endpoint": call.endpoint,
+        "outcome": call.outcome,
+        "estimated": call.estimated,
+        "units": call.units,
+        "paid_usd": call.paid.to_string(),
+        "trial_usd": call.trial.to_string(),
+        "refunded_usd": call.refunded.to_string(),
+    })
+}

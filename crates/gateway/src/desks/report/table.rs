@@ -1,0 +1,162 @@
+//! Sums and calls as CSV (RFC 4180), safe to open in a spreadsheet: a name that a spreadsheet would
+//! take for a formula gets an apostrophe before it.
+
+use trunkline_ledger::report::{Call, Grouping, Line};
+use trunkline_terms::KeyId;
+
+use super::shown::words;
+
+/// A spreadsheet runs what begins with one of these.
+const FORMULA: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
+const END: &str = "\r\n";
+const SUMS: [&str; 10] = [
+    "calls",
+    "failed_calls",
+    "input_units",
+    "output_units",
+    "call_units",
+    "second_units",
+    "charged_usd",
+    "paid_usd",
+    "trial_usd",
+    "refunded_usd",
+];
+const CALLS: [&str; 13] = [
+    "request_id",
+    "opened_at",
+    "settled_at",
+    "key",
+    "model",
+    "group",
+    "endpoint",
+    "outcome",
+    "estimated",
+    "units",
+    "paid_usd",
+    "trial_usd",
+    "refunded_usd",
+];
+
+/// The names of the columns.
+pub(super) fn head(by: Grouping) -> String {
+    let mut text = String::new();
+    let names: Vec<String> = words(by)
+        .into_iter()
+        .chain(SUMS)
+        .map(str::to_owned)
+        .collect();
+    write(&mut text, &names);
+    text
+}
+
+/// One sum.
+pub(super) fn line(text: &mut String, by: Grouping, line: &Line) {
+    let (place, sums) = (&line.place, &line.sums);
+    let mut fields: Vec<String> = Vec::new();
+    for word in words(by) {
+        fields.push(match word {
+            "day" => place.day.to_string(),
+            "key" => key((place.key != 0).then_some(place.key)),
+            "model" => place.model.clone(),
+            "group" => place.group.clone(),
+            _ => place.endpoint.clone(),
+        });
+    }
+    let counts = [
+        sums.calls,
+        sums.failed,
+        sums.input_units,
+        sums.output_units,
+        sums.call_units,
+        sums.second_units,
+    ];
+    fields.extend(counts.map(|count| count.to_string()));
+    let amounts = [sums.charged(), sums.paid, sums.trial, sums.refunded];
+    fields.extend(amounts.map(|amount| amount.to_string()));
+    write(text, &fields);
+}
+
+/// Calls, with the names of their columns.
+pub(super) fn calls(calls: &[Call]) -> String {
+    let mut text = String::new();
+    write(&mut text, &CALLS.map(str::to_owned));
+    for call in calls {
+        let fields = [
+            call.request.to_string(),
+            call.opened_at.seconds().to_string(),
+            call.settled_at.seconds().to_string(),
+            key(call.key.map(KeyId::number)),
+            call.model.clone(),
+            call.group.clone(),
+            call.endpoint.clone(),
+            call.outcome.clone(),
+            call.estimated.to_string(),
+            call.units.to_string(),
+            call.paid.to_string(),
+            call.trial.to_string(),
+            call.refunded.to_string(),
+        ];
+        write(&mut text, &fields);
+    }
+    text
+}
+
+fn key(number: Option<i64>) -> String {
+    number.map_or_else(String::new, |number| number.to_string())
+}
+
+fn write(text: &mut String, fields: &[String]) {
+    for (place, field) in fields.iter().enumerate() {
+        if place > 0 {
+            text.push(',');
+        }
+        push(text, field);
+    }
+    text.push_str(END);
+}
+
+fn push(text: &mut String, field: &str) {
+    let formula = field.starts_with(FORMULA);
+    let quoted = field.contains(['"', ',', '\r', '\n']);
+    if quoted {
+        text.push('"');
+    }
+    if formula {
+        text.push('\'');
+    }
+    if quoted {
+        text.push_str(&field.replace('"', "\"\""));
+        text.push('"');
+    } else {
+        text.push_str(field);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_spreadsheet_would_run_or_split_is_made_harmless() {
+        let one = |field: &str| {
+            let mut text = String::new();
+            push(&mut text, field);
+            text
+        };
+        for (field, written) in [
+            ("plain", "plain"),
+            ("0.000000001", "0.000000001"),
+            ("=1+1", "'=1+1"),
+            ("+1", "'+1"),
+            ("-1", "'-1"),
+            ("@sum", "'@sum"),
+            ("\tx", "'\tx"),
+            ("a,b", "\"a,b\""),
+            ("a\"b", "\"a\"\"b\""),
+            ("=HYPERLINK(\"x\",1)", "\"'=HYPERLINK(\"\"x\"\",1)\""),
+            ("a\nb", "\"a\nb\""),
+        ] {
+            assert_eq!(one(field), written, "{field:?}");
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! What happens, told as it happens.
+//!
+//! The table in PostgreSQL is the truth, and each open connection follows it by its own numbers: it is
+//! told number n+1 or nothing. Copies from other nodes, and looks at the table, are hints that there is
+//! more; a hint that is lost costs time and never an event. So nothing is missed or doubled when a
+//! connection, a node or NATS is lost and found again.
+//!
+//! The order: `asked` (what a request wants) → `hub` (a seat among those who follow) → `reader` (one
+//! connection) while `following` feeds the hub; `relay` carries copies to other nodes.
+
+mod asked;
+mod cursor;
+mod following;
+mod frames;
+mod hub;
+mod reader;
+mod relay;
+mod settings;
+mod telling;
+
+pub(crate) use asked::{Asked, Begin, wrong};
+pub(crate) use cursor::Cursor;
+pub(crate) use hub::Hub;
+pub(crate) use reader::{QUEUE, Reader};
+pub use relay::RelayError;
+pub use settings::EventSettings;
+pub(crate) use telling::{Change as CatalogNews, catalog_events};
+
+/// The door's word in policies.
+pub(crate) const WORD: &str = "events";

@@ -1,0 +1,91 @@
+//! How far a reader is: the newest number it knows of its account's events, and of the house's.
+
+use std::fmt;
+
+/// Two numbers, written `a12-h5`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Cursor {
+    pub(crate) account: i64,
+    pub(crate) house: i64,
+}
+
+/// Whose numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    Account,
+    House,
+}
+
+// === impl Cursor ===
+
+impl Cursor {
+    /// Reads one. Exactly one spelling of each.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let (account, house) = text.strip_prefix('a')?.split_once("-h")?;
+        let number = |text: &str| text.parse::<i64>().ok().filter(|number| *number >= 0);
+        let cursor = Self {
+            account: number(account)?,
+            house: number(house)?,
+        };
+        (cursor.to_string() == text).then_some(cursor)
+    }
+
+    pub(crate) fn of(&self, side: Side) -> i64 {
+        match side {
+            Side::Account => self.account,
+            Side::House => self.house,
+        }
+    }
+
+    pub(crate) fn set(&mut self, side: Side, number: i64) {
+        match side {
+            Side::Account => self.account = number,
+            Side::House => self.house = number,
+        }
+    }
+}
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "a{}-h{}", self.account, self.house)
+    }
+}
+
+impl Side {
+    /// Its word in a gap.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Account => "account",
+            Self::House => "house",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_is_read_as_it_was_written_and_in_no_other_way() {
+        let cursor = Cursor {
+            account: 12,
+            house: 0,
+        };
+        assert_eq!(Cursor::parse("a12-h0"), Some(cursor));
+        assert_eq!(cursor.to_string(), "a12-h0");
+        for wrong in [
+            "",
+            "a12",
+            "12-0",
+            "a-h",
+            "a1-h-1",
+            "a+1-h0",
+            "a01-h0",
+            "a1-h0 ",
+            "h1-a2",
+            "a9223372036854775808-h0",
+        ] {
+            assert_eq!(Cursor::parse(wrong), None, "{wrong:?}");
+        }
+    }
+}

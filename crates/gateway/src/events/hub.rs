@@ -1,0 +1,283 @@
+//! Who follows events on this node, and the way to each of them. One account's readers share a bounded
+//! channel: who is slow loses hints, reads the table by its own numbers, and slows nobody.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{Notify, Semaphore, broadcast, oneshot};
+use trunkline_db::events::HOUSE;
+use trunkline_store::keys::KeyHash;
+use trunkline_terms::AccountId;
+
+use super::frames::Told;
+use super::settings::EventSettings;
+use crate::fault::{Fault, Kind};
+
+/// Hints that a reader of an account, or of the house, may be behind.
+const ACCOUNT_QUEUE: usize = 32;
+const HOUSE_QUEUE: usize = 128;
+/// Readers that ask the table at once: calls need its connections too.
+const READS_AT_ONCE: usize = 4;
+/// Seconds after which a refused connection may be worth another try.
+const FULL_SECONDS: u64 = 5;
+
+/// What readers are told.
+#[derive(Debug, Clone)]
+pub(crate) enum News {
+    /// The next event.
+    Event(Arc<Told>),
+    /// There are events up to this number: look at the table.
+    Look(i64),
+    /// Live news.
+    Live(Arc<Told>),
+}
+
+/// Why a reader is sent away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Farewell {
+    /// This node stops.
+    Stopping,
+    /// The key is over, or the account closed.
+    KeyOver,
+}
+
+/// What a copy is to the readers of its account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// Nobody here follows the account.
+    Nobody,
+    /// It was told.
+    Old,
+    /// It is the next one.
+    Next,
+    /// Others are missing, after this number; none if nothing is known yet.
+    Jump(Option<i64>),
+}
+
+/// All who follow.
+pub(crate) struct Hub {
+    rooms: Mutex<Rooms>,
+    pub(super) reads: Semaphore,
+    /// A key was revoked somewhere.
+    pub(super) revoked: Notify,
+    pub(crate) counts: Counts,
+}
+
+/// Sums since the start, and how the outbox is.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    /// Frames that were handed to connections.
+    pub(crate) told: AtomicU64,
+    /// Pages that were read from the table.
+    pub(crate) pages: AtomicU64,
+    /// Readers that were too slow for their queue.
+    pub(crate) lagged: AtomicU64,
+    /// Copies that came.
+    pub(crate) copies: AtomicU64,
+    /// Copies that were carried, and attempts that failed.
+    pub(crate) carried: AtomicU64,
+    pub(crate) not_carried: AtomicU64,
+    /// Copies that wait, and seconds that the oldest has waited.
+    pub(crate) waiting: AtomicI64,
+    pub(crate) waiting_seconds: AtomicI64,
+}
+
+#[derive(Default)]
+struct Rooms {
+    of_accounts: HashMap<AccountId, Room>,
+    seats: HashMap<u64, Seated>,
+    next: u64,
+}
+
+struct Room {
+    /// The newest number that readers were told of; none if nothing is known yet.
+    last: Option<i64>,
+    hints: broadcast::Sender<News>,
+    readers: usize,
+}
+
+struct Seated {
+    key: KeyHash,
+    away: oneshot::Sender<Farewell>,
+}
+
+/// A seat among those who follow; given back when dropped.
+pub(crate) struct Seat {
+    hub: Arc<Hub>,
+    number: u64,
+    pub(super) account: AccountId,
+}
+
+/// What a reader hears.
+pub(crate) struct Hears {
+    pub(super) account: broadcast::Receiver<News>,
+    pub(super) house: broadcast::Receiver<News>,
+    pub(super) away: oneshot::Receiver<Farewell>,
+}
+
+// === impl Hub ===
+
+impl Hub {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self {
+            rooms: Mutex::default(),
+            reads: Semaphore::new(READS_AT_ONCE),
+            revoked: Notify::new(),
+            counts: Counts::default(),
+        })
+    }
+
+    /// A seat for a reader, if there is one. What happens from now on is heard.
+    pub(crate) fn enter(
+        self: &Arc<Self>,
+        account: AccountId,
+        key: KeyHash,
+        settings: &EventSettings,
+    ) -> Result<(Seat, Hears), Fault> {
+        let mut rooms = self.lock();
+        if rooms.seats.len() >= settings.max_connections {
+            return Err(full(
+                "this node has as many open event streams as it may have",
+            ));
+        }
+        let own = rooms
+            .of_accounts
+            .get(&account)
+            .map_or(0, |room| room.readers);
+        if own >= settings.max_per_account {
+            return Err(full(
+                "this account has as many open event streams as it may have",
+            ));
+        }
+        let (send, away) = oneshot::channel();
+        let number = rooms.next;
+        rooms.next = number.wrapping_add(1);
+        rooms.seats.insert(number, Seated { key, away: send });
+        let hears = Hears {
+            account: rooms.join(account, ACCOUNT_QUEUE),
+            house: rooms.join(HOUSE, HOUSE_QUEUE),
+            away,
+        };
+        drop(rooms);
+        let hub = Arc::clone(self);
+        let seat = Seat {
+            hub,
+            number,
+            account,
+        };
+        Ok((seat, hears))
+    }
+
+    /// Accounts that are followed, the house among them, if anybody follows.
+    pub(super) fn followed(&self) -> Vec<AccountId> {
+        self.lock().of_accounts.keys().copied().collect()
+    }
+
+    /// What a number is to the readers of an account.
+    pub(super) fn standing(&self, account: AccountId, seq: i64) -> Standing {
+        match self.lock().of_accounts.get(&account) {
+            None => Standing::Nobody,
+            Some(Room { last: None, .. }) => Standing::Jump(None),
+            Some(Room {
+                last: Some(last), ..
+            }) if seq <= *last => Standing::Old,
+            Some(Room {
+                last: Some(last), ..
+            }) if last.checked_add(1) == Some(seq) => Standing::Next,
+            Some(Room { last, .. }) => Standing::Jump(*last),
+        }
+    }
+
+    pub(super) fn follows(&self, account: AccountId) -> bool {
+        self.lock().of_accounts.contains_key(&account)
+    }
+
+    /// Tells the readers of an account, who then know all up to this number.
+    pub(super) fn tell(&self, account: AccountId, last: i64, news: Vec<News>) {
+        let mut rooms = self.lock();
+        let Some(room) = rooms.of_accounts.get_mut(&account) else {
+            return;
+        };
+        room.last = Some(room.last.unwrap_or(0).max(last));
+        for one in news {
+            // Without readers there would be no room; the last may be leaving.
+            drop(room.hints.send(one));
+        }
+    }
+
+    /// Tells live news to whoever is here.
+    pub(super) fn tell_live(&self, account: AccountId, told: Told) {
+        let rooms = self.lock();
+        if let Some(room) = rooms.of_accounts.get(&account) {
+            drop(room.hints.send(News::Live(Arc::new(told))));
+        }
+    }
+
+    /// Sends away whose key is not good any more, or everybody.
+    pub(super) fn send_away(&self, why: Farewell, is_over: impl Fn(&KeyHash) -> bool) {
+        let mut rooms = self.lock();
+        let over = rooms.seats.extract_if(|_, seated| is_over(&seated.key));
+        for (_, seated) in over {
+            // Who has left needs no farewell.
+            seated.away.send(why).ok();
+        }
+    }
+
+    /// Connections that are open, and accounts that are followed.
+    pub(crate) fn size(&self) -> (usize, usize) {
+        let rooms = self.lock();
+        (rooms.seats.len(), rooms.of_accounts.len())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Rooms> {
+        self.rooms.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// === impl Rooms ===
+
+impl Rooms {
+    fn join(&mut self, account: AccountId, queue: usize) -> broadcast::Receiver<News> {
+        let room = self.of_accounts.entry(account).or_insert_with(|| Room {
+            last: None,
+            hints: broadcast::channel(queue).0,
+            readers: 0,
+        });
+        room.readers = room.readers.saturating_add(1);
+        room.hints.subscribe()
+    }
+
+    fn leave(&mut self, account: AccountId) {
+        if let Some(room) = self.of_accounts.get_mut(&account) {
+            room.readers = room.readers.saturating_sub(1);
+            if room.readers == 0 {
+                self.of_accounts.remove(&account);
+            }
+        }
+    }
+}
+
+// === impl Counts ===
+
+impl Counts {
+    pub(super) fn add(counter: &AtomicU64, more: u64) {
+        counter.fetch_add(more, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let mut rooms = self.hub.lock();
+        rooms.seats.remove(&self.number);
+        rooms.leave(self.account);
+        rooms.leave(HOUSE);
+    }
+}
+
+fn full(what: &str) -> Fault {
+    let text = format!("{what}; close one, or come back; nothing was charged");
+    let mut fault = Fault::new(Kind::RateLimited, text);
+    fault.retry_after = Some(FULL_SECONDS);
+    fault
+}

@@ -1,0 +1,249 @@
+//! One connection that follows events. It goes by its own two numbers: whatever the hub says, what goes
+//! out is the next number, or word of a gap.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use trunkline_db::DbError;
+use trunkline_db::events::{self, HOUSE, Page};
+use trunkline_terms::AccountId;
+
+use super::asked::Filter;
+use super::cursor::{Cursor, Side};
+use super::frames::{self, Told};
+use super::hub::{Counts, Farewell, Hears, News, Seat};
+use crate::gateway::Gateway;
+
+/// Events that are read at once.
+const PAGE_ROWS: u32 = 100;
+/// Until the table is asked again after it did not answer.
+const AGAIN: Duration = Duration::from_secs(1);
+/// How long last words may take.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+/// Frames that wait for the connection.
+pub(crate) const QUEUE: usize = 4;
+
+/// A connection that follows.
+pub(crate) struct Reader {
+    gateway: Gateway,
+    seat: Seat,
+    filter: Filter,
+    cursor: Cursor,
+    /// The place that the reader was told last.
+    shown: Option<Cursor>,
+    /// What was forgotten before its beginning is no gap to who asks for all that is kept.
+    from_kept: [bool; 2],
+    spoken: Instant,
+    pieces: mpsc::Sender<Bytes>,
+}
+
+/// The connection is gone.
+struct Gone;
+
+// === impl Reader ===
+
+impl Reader {
+    pub(crate) fn new(
+        gateway: Gateway,
+        seat: Seat,
+        (cursor, filter): (Cursor, Filter),
+        from_kept: bool,
+        pieces: mpsc::Sender<Bytes>,
+    ) -> Self {
+        Self {
+            gateway,
+            seat,
+            filter,
+            cursor,
+            shown: None,
+            from_kept: [from_kept; 2],
+            spoken: Instant::now(),
+            pieces,
+        }
+    }
+
+    /// Follows until the connection or its right to be here ends. What was missed before `newest` is
+    /// read first.
+    pub(crate) async fn run(mut self, hears: Hears, newest: Cursor) {
+        let Hears {
+            mut account,
+            mut house,
+            away,
+        } = hears;
+        let door = self.pieces.clone();
+        let follow = async {
+            self.begin(newest).await?;
+            loop {
+                let silent = self.gateway.inner.settings.events.heartbeat;
+                let beat = self.spoken.checked_add(silent);
+                let beat = beat.unwrap_or_else(Instant::now);
+                tokio::select! {
+                    news = account.recv() => self.hear(Side::Account, news).await?,
+                    news = house.recv() => self.hear(Side::House, news).await?,
+                    () = tokio::time::sleep_until(beat) => self.beat().await?,
+                }
+            }
+        };
+        let farewell = tokio::select! {
+            Ok(farewell) = away => Some(farewell),
+            () = door.closed() => None,
+            gone = follow => {
+                let _ended: Result<std::convert::Infallible, Gone> = gone;
+                None
+            }
+        };
+        let words = match farewell {
+            Some(Farewell::Stopping) => frames::STOPPING,
+            Some(Farewell::KeyOver) => frames::KEY_OVER,
+            None => return,
+        };
+        let words = Bytes::from_static(words.as_bytes());
+        // Who does not take them is cut off without.
+        drop(door.send_timeout(words, LAST_WORDS).await);
+    }
+
+    async fn begin(&mut self, newest: Cursor) -> Result<(), Gone> {
+        self.send(Bytes::from_static(frames::BEGINNING.as_bytes()))
+            .await?;
+        for side in [Side::Account, Side::House] {
+            if self.cursor.of(side) < newest.of(side) {
+                self.catch_up(side).await?;
+            }
+        }
+        self.show_place().await
+    }
+
+    async fn hear(&mut self, side: Side, news: Result<News, RecvError>) -> Result<(), Gone> {
+        let at = self.cursor.of(side);
+        match news {
+            Ok(News::Event(told)) if told.seq <= at => Ok(()),
+            Ok(News::Event(told)) if at.checked_add(1) == Some(told.seq) => {
+                self.tell(side, &told).await
+            }
+            Ok(News::Event(_)) => self.catch_up(side).await,
+            Ok(News::Look(newest)) if newest <= at => Ok(()),
+            Ok(News::Look(_)) => self.catch_up(side).await,
+            Ok(News::Live(told)) => {
+                if self.filter.lets(&told.topic, told.task) {
+                    self.send(told.without_place()).await?;
+                }
+                Ok(())
+            }
+            Err(RecvError::Lagged(_)) => {
+                let counts = &self.gateway.inner.hub.counts;
+                Counts::add(&counts.lagged, 1);
+                self.catch_up(side).await
+            }
+            // The room is there as long as this reader's seat.
+            Err(RecvError::Closed) => Err(Gone),
+        }
+    }
+
+    /// Reads on in the table until there is nothing newer.
+    async fn catch_up(&mut self, side: Side) -> Result<(), Gone> {
+        loop {
+            let account = match side {
+                Side::Account => self.seat.account,
+                Side::House => HOUSE,
+            };
+            let after = self.cursor.of(side);
+            let page = self.gateway.read_events(account, after, PAGE_ROWS).await;
+            let page = match page {
+                Ok(page) => page,
+                Err(error) => {
+                    tracing::debug!(%error, "events could not be read; their reader waits");
+                    tokio::time::sleep(AGAIN).await;
+                    if self.spoken.elapsed() >= self.gateway.inner.settings.events.heartbeat {
+                        self.beat().await?;
+                    }
+                    continue;
+                }
+            };
+            let is_all = page.events.len() < usize::try_from(PAGE_ROWS).unwrap_or(usize::MAX);
+            for event in &page.events {
+                self.bridge(side, event.seq.saturating_sub(1)).await?;
+                self.tell(side, &Told::of_event(event)).await?;
+            }
+            if is_all {
+                return self.bridge(side, page.newest).await;
+            }
+        }
+    }
+
+    /// Everything up to this number was told, or is gone.
+    async fn bridge(&mut self, side: Side, number: i64) -> Result<(), Gone> {
+        let at = self.cursor.of(side);
+        let from_kept = match side {
+            Side::Account => &mut self.from_kept[0],
+            Side::House => &mut self.from_kept[1],
+        };
+        let is_beginning = std::mem::take(from_kept);
+        if number <= at {
+            return Ok(());
+        }
+        self.cursor.set(side, number);
+        if is_beginning {
+            return Ok(());
+        }
+        let gone = (at.saturating_add(1), number);
+        self.shown = Some(self.cursor);
+        self.send(frames::gap(side, gone, self.cursor)).await
+    }
+
+    async fn tell(&mut self, side: Side, told: &Told) -> Result<(), Gone> {
+        self.cursor.set(side, told.seq);
+        if !self.filter.lets(&told.topic, told.task) {
+            return Ok(());
+        }
+        self.shown = Some(self.cursor);
+        self.send(told.at(self.cursor)).await
+    }
+
+    /// A sign of life, and the place, if it has moved by events that are not wanted.
+    async fn beat(&mut self) -> Result<(), Gone> {
+        self.send(Bytes::from_static(frames::HEARTBEAT.as_bytes()))
+            .await?;
+        self.show_place().await
+    }
+
+    async fn show_place(&mut self) -> Result<(), Gone> {
+        if self.shown == Some(self.cursor) {
+            return Ok(());
+        }
+        self.shown = Some(self.cursor);
+        self.send(frames::place(self.cursor)).await
+    }
+
+    /// Hands over one whole frame. Who takes nothing for long has gone.
+    async fn send(&mut self, frame: Bytes) -> Result<(), Gone> {
+        let wait = self.gateway.inner.settings.reader_wait;
+        let sent = self.pieces.send_timeout(frame, wait).await;
+        sent.map_err(|_| Gone)?;
+        self.spoken = Instant::now();
+        let counts = &self.gateway.inner.hub.counts;
+        counts.told.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+impl Gateway {
+    /// Events of an account after a number. Few read at once.
+    pub(super) async fn read_events(
+        &self,
+        account: AccountId,
+        after: i64,
+        rows: u32,
+    ) -> Result<Page, DbError> {
+        let hub = Arc::clone(&self.inner.hub);
+        // It is never closed.
+        let _turn = hub.reads.acquire().await;
+        Counts::add(&hub.counts.pages, 1);
+        let mut session = self.inner.data.session().await?;
+        events::page(&mut session, account, after, rows).await
+    }
+}

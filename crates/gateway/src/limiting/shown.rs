@@ -1,0 +1,142 @@
+//! What a caller is told about its limits, in the headers that the vendors' libraries read.
+
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+use jiff::Timestamp;
+use trunkline_limits::{Kind as Counted, Standing, Want};
+use trunkline_terms::Moment;
+use trunkline_wire::Format;
+
+use super::seconds;
+
+const SECONDS_PER_MINUTE: u64 = 60;
+
+/// The tightest limit of each kind that a request was under.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Shown {
+    requests: Option<Standing>,
+    tokens: Option<Standing>,
+}
+
+impl Shown {
+    pub(crate) fn of<'a>(standings: impl Iterator<Item = (&'a Want, &'a Standing)>) -> Self {
+        let mut shown = Self::default();
+        for (want, standing) in standings {
+            let place = match want.name.kind {
+                Counted::Requests => &mut shown.requests,
+                Counted::Tokens => &mut shown.tokens,
+                Counted::AtOnce => continue,
+            };
+            match place {
+                Some(tightest) if tightest.remaining <= standing.remaining => {}
+                Some(_) | None => *place = Some(*standing),
+            }
+        }
+        shown
+    }
+
+    /// Writes them down: OpenAI's always, Anthropic's for its own format.
+    pub(crate) fn write(&self, headers: &mut HeaderMap, format: Format, now: Moment) {
+        if let Some(standing) = &self.requests {
+            openai(headers, OPENAI_REQUESTS, standing);
+        }
+        if let Some(standing) = &self.tokens {
+            openai(headers, OPENAI_TOKENS, standing);
+        }
+        match format {
+            Format::ClaudeMessages => {
+                if let Some(standing) = &self.requests {
+                    anthropic(headers, ANTHROPIC_REQUESTS, standing, now);
+                }
+                if let Some(standing) = &self.tokens {
+                    anthropic(headers, ANTHROPIC_TOKENS, standing, now);
+                }
+            }
+            Format::OpenaiChat | Format::OpenaiResponses | Format::Gemini => {}
+        }
+    }
+}
+
+/// The names for a limit, for what is left of it and for when it begins anew.
+type Names = [&'static str; 3];
+
+const OPENAI_REQUESTS: Names = [
+    "x-ratelimit-limit-requests",
+    "x-ratelimit-remaining-requests",
+    "x-ratelimit-reset-requests",
+];
+const OPENAI_TOKENS: Names = [
+    "x-ratelimit-limit-tokens",
+    "x-ratelimit-remaining-tokens",
+    "x-ratelimit-reset-tokens",
+];
+const ANTHROPIC_REQUESTS: Names = [
+    "anthropic-ratelimit-requests-limit",
+    "anthropic-ratelimit-requests-remaining",
+    "anthropic-ratelimit-requests-reset",
+];
+const ANTHROPIC_TOKENS: Names = [
+    "anthropic-ratelimit-tokens-limit",
+    "anthropic-ratelimit-tokens-remaining",
+    "anthropic-ratelimit-tokens-reset",
+];
+
+fn openai(headers: &mut HeaderMap, [limit, remaining, reset]: Names, standing: &Standing) {
+    let named = HeaderName::from_static;
+    headers.insert(named(limit), HeaderValue::from(standing.limit));
+    headers.insert(named(remaining), HeaderValue::from(standing.remaining));
+    if let Ok(value) = HeaderValue::from_str(&duration(standing.resets_in)) {
+        headers.insert(named(reset), value);
+    }
+}
+
+fn anthropic(
+    headers: &mut HeaderMap,
+    [limit, remaining, reset]: Names,
+    standing: &Standing,
+    now: Moment,
+) {
+    let named = HeaderName::from_static;
+    headers.insert(named(limit), HeaderValue::from(standing.limit));
+    headers.insert(named(remaining), HeaderValue::from(standing.remaining));
+    let wait = i64::try_from(seconds(standing.resets_in)).unwrap_or(i64::MAX);
+    let at = Timestamp::from_second(now.seconds().saturating_add(wait));
+    let value = at.ok().map(|at| at.to_string());
+    if let Some(value) = value.and_then(|text| HeaderValue::from_str(&text).ok()) {
+        headers.insert(named(reset), value);
+    }
+}
+
+/// As OpenAI writes it: `17s`, `1m0s`.
+fn duration(time: Duration) -> String {
+    let all = seconds(time);
+    let minutes = all.checked_div(SECONDS_PER_MINUTE).unwrap_or(0);
+    let rest = all.checked_rem(SECONDS_PER_MINUTE).unwrap_or(0);
+    if minutes == 0 {
+        return format!("{rest}s");
+    }
+    format!("{minutes}m{rest}s")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_written_as_the_libraries_read_them() {
+        for (millis, text) in [
+            (0, "1s"),
+            (1_500, "2s"),
+            (60_000, "1m0s"),
+            (359_001, "6m0s"),
+        ] {
+            assert_eq!(duration(Duration::from_millis(millis)), text);
+        }
+        let (mut headers, standing) = (HeaderMap::new(), Standing::default());
+        let now = Moment::from_micros(1_700_000_000_000_000);
+        anthropic(&mut headers, ANTHROPIC_TOKENS, &standing, now);
+        let reset = &headers["anthropic-ratelimit-tokens-reset"];
+        assert_eq!(reset, "2023-11-14T22:13:21Z");
+    }
+}

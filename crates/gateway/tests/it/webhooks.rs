@@ -1,0 +1,337 @@
+//! Webhooks of an account: made, shown, changed, told of what happens, and signed.
+
+use bytes::Bytes;
+use http::Method;
+use serde_json::{Value, json};
+use trunkline_store::PolicyFields;
+use trunkline_terms::Topic;
+
+use crate::house::{Got, House, Wishes};
+use crate::webhooks_receiver::{
+    Receiver, act, all, counted, deliveries, happens, happens_to_all, hook, make, post, until, work,
+};
+
+async fn patch(house: &House, path: &str, body: &Value) -> Got {
+    let body = Bytes::from(body.to_string());
+    Got::read(house.send(Method::PATCH, path, body).await).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_webhook_is_made_with_a_secret_that_is_shown_once_and_nobody_elses() {
+    let house = House::new().await;
+    let url = "http://127.0.0.1:9999/hook/very-secret-path";
+    let ask = json!({ "url": url, "topics": ["task.completed"], "description": "n8n" });
+    let got = post(&house, "/v1/webhooks", &ask).await;
+    assert_eq!(got.status, 201, "{}", got.text());
+    let mut made = got.json();
+    let secret = made["secret"].as_str().unwrap().to_owned();
+    assert!(
+        secret.starts_with("whsec_") && secret.len() == 50,
+        "{secret}"
+    );
+    let path = format!("/v1/webhooks/{}", made["id"].as_str().unwrap());
+    made.as_object_mut().unwrap().remove("secret");
+    assert_eq!(house.get(&path).await.json(), made);
+    assert_eq!(made["url"], url);
+    assert_eq!(made["state"], "active");
+    let list = house.get("/v1/webhooks").await.json();
+    assert_eq!(list["data"], json!([made]));
+
+    // What is at rest can be read by nobody without the keys.
+    let rows = house
+        .db
+        .ask("SELECT encode(url, 'escape') || encode(secret, 'escape') FROM app.webhook")
+        .await;
+    assert!(!rows[0].contains("very-secret-path") && !rows[0].contains(&secret[6..]));
+
+    let changed = patch(
+        &house,
+        &path,
+        &json!({ "topics": null, "description": null }),
+    )
+    .await;
+    assert_eq!(changed.json()["topics"], Value::Null);
+    assert_eq!(changed.json()["description"], Value::Null);
+    assert_eq!(changed.json()["url"], url);
+    let moved = patch(
+        &house,
+        &path,
+        &json!({ "url": "http://127.0.0.1:9999/other" }),
+    )
+    .await;
+    assert_eq!(moved.json()["url"], "http://127.0.0.1:9999/other");
+
+    let stranger = house.make_account_key().await;
+    let as_stranger = |method, path: String| {
+        let (house, stranger) = (&house, &stranger);
+        async move {
+            let to = (house.address, stranger.as_str());
+            Got::read(house.send_as(to, method, &path, Bytes::new(), &[]).await).await
+        }
+    };
+    for (method, below) in [
+        (Method::GET, ""),
+        (Method::DELETE, ""),
+        (Method::POST, "/rotate"),
+        (Method::POST, "/test"),
+        (Method::POST, "/resume"),
+        (Method::GET, "/deliveries"),
+    ] {
+        let got = as_stranger(method.clone(), format!("{path}{below}")).await;
+        assert_eq!(
+            (got.status.as_u16(), got.code().as_str()),
+            (404, "not_found"),
+            "{below}"
+        );
+    }
+    let gone = Got::read(house.send(Method::DELETE, &path, Bytes::new()).await).await;
+    assert_eq!(gone.json()["deleted"], true);
+    assert_eq!(house.get(&path).await.status, 404);
+    house.audit().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_cannot_be_meant_is_refused_and_an_account_has_twenty_at_most() {
+    let house = House::new().await;
+    for (body, param) in [
+        (json!({}), "url"),
+        (json!({ "url": "ftp://example.com/" }), "url"),
+        (json!({ "url": "not an address" }), "url"),
+        (json!({ "url": "http://10.0.0.1/hook" }), "url"),
+        (json!({ "url": "http://169.254.169.254/latest" }), "url"),
+        (json!({ "url": "http://localhost/hook" }), "url"),
+        (
+            json!({ "url": "http://127.0.0.1:9999/", "topic": "a" }),
+            "topic",
+        ),
+        (
+            json!({ "url": "http://127.0.0.1:9999/", "topics": ["task.progress"] }),
+            "topics",
+        ),
+    ] {
+        let got = post(&house, "/v1/webhooks", &body).await;
+        assert_eq!(got.status, 400, "{body}: {}", got.text());
+        assert_eq!(got.json()["error"]["param"], param, "{body}");
+    }
+    for n in 0..20 {
+        make(
+            &house,
+            &json!({ "url": format!("http://127.0.0.1:9999/{n}") }),
+        )
+        .await;
+    }
+    let more = post(
+        &house,
+        "/v1/webhooks",
+        &json!({ "url": "http://127.0.0.1:9999/" }),
+    )
+    .await;
+    assert_eq!(
+        (more.status.as_u16(), more.code().as_str()),
+        (400, "too_many_webhooks")
+    );
+    let narrow = house
+        .make_key(PolicyFields {
+            endpoints: Some(vec!["chat".to_owned()]),
+            ..PolicyFields::default()
+        })
+        .await;
+    let to = (house.address, narrow.as_str());
+    let got = house.send_as(to, Method::GET, "/v1/webhooks", Bytes::new(), &[]);
+    let got = Got::read(got.await).await;
+    assert_eq!(
+        (got.status.as_u16(), got.code().as_str()),
+        (403, "endpoint_not_allowed")
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_happens_is_told_once_signed_and_to_whom_it_was_promised() {
+    let house = House::new().await;
+    let receiver = Receiver::start().await;
+    let everything = hook(&house, &receiver).await;
+    let ask = json!({ "url": receiver.url("/tasks"), "topics": ["task.failed"] });
+    let tasks = make(&house, &ask).await;
+    let event = happens(&house, Topic::BalanceLow, json!({ "available_usd": "1.5" })).await;
+    let list = until(&house, &everything, all("delivered")).await;
+    for _ in 0..10 {
+        work(&house.gateway).await;
+    }
+    let heard = receiver.heard();
+    assert_eq!(heard.len(), 1, "once, and not to who did not ask");
+    assert_eq!(
+        (heard[0].path.as_str(), heard[0].id()),
+        ("/hook", event.to_string())
+    );
+    assert_eq!(heard[0].headers["content-type"], "application/json");
+    assert!(heard[0].is_signed_with(&everything.secret));
+    assert!(!heard[0].is_signed_with(&tasks.secret));
+    assert_eq!(heard[0].signatures().len(), 1);
+    let message = heard[0].json();
+    assert_eq!(message["type"], "balance.low");
+    assert!(message["timestamp"].as_str().unwrap().ends_with('Z'));
+    assert_eq!(message["data"]["available_usd"], "1.5");
+    assert_eq!(message["data"]["seq"], 1);
+    assert_eq!(message["data"]["id"], event.to_string());
+    assert_eq!(list[0]["event"], event.to_string());
+    assert_eq!(
+        (&list[0]["tries"], &list[0]["last_status"]),
+        (&json!(1), &json!(200))
+    );
+    assert_eq!(list[0]["next_try_at"], Value::Null);
+    assert!(deliveries(&house, &tasks).await.is_empty());
+    house.audit().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_event_that_is_rolled_back_is_told_to_nobody() {
+    let house = House::new().await;
+    let receiver = Receiver::start().await;
+    let made = hook(&house, &receiver).await;
+    let mut tx = house.data.begin().await.unwrap();
+    let event = trunkline_db::events::NewEvent {
+        id: trunkline_terms::uuid_v7(
+            trunkline_terms::Clock::now(&trunkline_db::SystemClock),
+            trunkline_testkit::random_bytes(),
+        ),
+        account: house.account,
+        topic: Topic::KeyRevoked,
+        task: None,
+        body: json!({}),
+    };
+    trunkline_db::events::append(&mut tx, &[event])
+        .await
+        .unwrap();
+    tx.rollback().await.unwrap();
+    let kept = happens(&house, Topic::KeyRevoked, json!({})).await;
+    until(&house, &made, all("delivered")).await;
+    let heard = receiver.heard();
+    assert_eq!(heard.len(), 1);
+    assert_eq!(heard[0].id(), kept.to_string());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_concerns_everybody_is_told_to_every_account_that_wants_it() {
+    let house = House::new().await;
+    let receiver = Receiver::start().await;
+    let own = hook(&house, &receiver).await;
+    let other_key = house.make_account_key().await;
+    let to = (house.address, other_key.as_str());
+    for (path, topics) in [
+        ("/other", json!(null)),
+        ("/prices", json!(["price.changed"])),
+    ] {
+        let ask = json!({ "url": receiver.url(path), "topics": topics });
+        let body = Bytes::from(ask.to_string());
+        let got = house
+            .send_as(to, Method::POST, "/v1/webhooks", body, &[])
+            .await;
+        assert_eq!(got.status, 201);
+    }
+    let event = happens_to_all(&house, Topic::ModelPaused).await;
+    until(&house, &own, all("delivered")).await;
+    counted(&house, "delivered", 2).await;
+    // Whoever comes later was not meant.
+    make(&house, &json!({ "url": receiver.url("/late") })).await;
+    for _ in 0..10 {
+        work(&house.gateway).await;
+    }
+    let mut paths: Vec<String> = receiver
+        .heard()
+        .iter()
+        .map(|one| one.path.clone())
+        .collect();
+    paths.sort();
+    assert_eq!(paths, ["/hook", "/other"]);
+    assert!(
+        receiver
+            .heard()
+            .iter()
+            .all(|one| one.id() == event.to_string())
+    );
+    house.audit().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_test_message_is_sent_at_once_and_what_came_back_is_told() {
+    let house = House::new().await;
+    let receiver = Receiver::start().await;
+    let made = hook(&house, &receiver).await;
+    let test = format!("{}/test", made.path);
+    let told = act(&house, &test).await;
+    assert_eq!(
+        (&told["delivered"], &told["status"]),
+        (&json!(true), &json!(200))
+    );
+    let heard = receiver.heard();
+    assert!(heard[0].is_signed_with(&made.secret));
+    assert_eq!(heard[0].json()["type"], "webhook.test");
+    receiver.answer(503);
+    let told = act(&house, &test).await;
+    assert_eq!(
+        (&told["delivered"], &told["status"]),
+        (&json!(false), &json!(503))
+    );
+    assert_eq!(told["error"], "status");
+    assert_ne!(receiver.heard()[1].id(), heard[0].id());
+    assert!(deliveries(&house, &made).await.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn deliveries_are_listed_in_pages_newest_first() {
+    let house = House::new().await;
+    let receiver = Receiver::start().await;
+    let made = hook(&house, &receiver).await;
+    for n in 0..5 {
+        happens(&house, Topic::CallRefunded, json!({ "n": n })).await;
+    }
+    until(&house, &made, all("delivered")).await;
+    let mut seqs = Vec::new();
+    let mut after = String::new();
+    loop {
+        let page = house
+            .get(&format!("{}/deliveries?limit=2{after}", made.path))
+            .await
+            .json();
+        let list = page["data"].as_array().unwrap().clone();
+        seqs.extend(list.iter().map(|one| one["seq"].as_i64().unwrap()));
+        if page["has_more"] == false {
+            break;
+        }
+        after = format!("&after={}", list.last().unwrap()["id"].as_str().unwrap());
+    }
+    assert_eq!(seqs, [5, 4, 3, 2, 1]);
+    for query in ["limit=0", "limit=101", "limit=x", "order=asc"] {
+        let got = house
+            .get(&format!("{}/deliveries?{query}", made.path))
+            .await;
+        assert_eq!(got.status, 400, "{query}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_nodes_tell_everything_and_nothing_twice() {
+    const EVENTS: usize = 60;
+    let house = House::build(Wishes::default()).await;
+    let second = house
+        .second_node(std::sync::Arc::new(trunkline_db::SystemClock))
+        .await;
+    let receiver = Receiver::start().await;
+    let made = hook(&house, &receiver).await;
+    for n in 0..EVENTS {
+        happens(&house, Topic::CallRefunded, json!({ "n": n })).await;
+    }
+    for _ in 0..1_500 {
+        tokio::join!(work(&house.gateway), work(&second.gateway));
+        if all("delivered")(&deliveries(&house, &made).await) {
+            break;
+        }
+    }
+    assert!(all("delivered")(&deliveries(&house, &made).await));
+    let mut ids: Vec<String> = receiver.heard().iter().map(|one| one.id()).collect();
+    assert_eq!(ids.len(), EVENTS);
+    ids.sort();
+    ids.dedup();
+    assert_eq!(ids.len(), EVENTS);
+    house.audit().await;
+}

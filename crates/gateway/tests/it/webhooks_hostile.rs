@@ -1,0 +1,221 @@
+//! Receivers that fail, hang, lead elsewhere, flood, hang up or are not who they say, and addresses that
+//! are not public or not any more.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::IpAddr;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tokio::net::TcpListener;
+use trunkline_gateway::{Settings, WebhookSettings};
+use trunkline_terms::Topic;
+use trunkline_upstream::guarded::{Guarded, GuardedSettings, Resolve, Resolving};
+
+use crate::house::{House, Wishes};
+use crate::webhooks_receiver::{
+    FLOOD, Manner, Receiver, act, all, counted, deliveries, happens, hook, make, post, until, work,
+};
+
+fn with(webhooks: WebhookSettings) -> Wishes {
+    Wishes {
+        settings: Settings {
+            webhooks,
+            ..Settings::default()
+        },
+        ..Wishes::default()
+    }
+}
+
+/// Something happens, and the first try of it does not succeed.
+async fn fails(house: &House, made: &crate::webhooks_receiver::Made) -> serde_json::Value {
+    happens(house, Topic::BalanceLow, json!({})).await;
+    let list = until(house, made, |list| list[0]["last_error"].is_string()).await;
+    assert_eq!(
+        (&list[0]["state"], &list[0]["tries"]),
+        (&json!("waiting"), &json!(1))
+    );
+    list[0].clone()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_receiver_that_leads_elsewhere_is_not_followed() {
+    let house = House::new().await;
+    let (receiver, victim) = (Receiver::start().await, Receiver::start().await);
+    let made = hook(&house, &receiver).await;
+    for status in [301, 302, 303, 307, 308] {
+        let to = victim.url("/admin");
+        receiver.behave(Manner::Status(status, vec![("location", to)]));
+        let told = fails(&house, &made).await;
+        assert_eq!(
+            (&told["last_error"], &told["last_status"]),
+            (&json!("redirect"), &json!(status))
+        );
+    }
+    assert_eq!(receiver.heard().len(), 5);
+    assert!(victim.heard().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn half_a_gigabyte_of_thanks_is_read_to_its_bound_and_counts_as_thanks() {
+    let house = House::new().await;
+    let receiver = Receiver::start().await;
+    let made = hook(&house, &receiver).await;
+    receiver.behave(Manner::Flood);
+    happens(&house, Topic::BalanceLow, json!({})).await;
+    until(&house, &made, all("delivered")).await;
+    let taken = receiver.flooded.load(Ordering::SeqCst);
+    assert!(
+        taken < FLOOD / 10,
+        "what the sockets hold, and no more: {taken}"
+    );
+    assert_eq!(receiver.heard().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_hangs_up_or_is_not_there_or_shows_no_certificate_is_tried_later() {
+    let house = House::new().await;
+    let receiver = Receiver::start().await;
+    let made = hook(&house, &receiver).await;
+    receiver.behave(Manner::Close);
+    assert_eq!(fails(&house, &made).await["last_error"], "closed");
+
+    let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", nobody.local_addr().unwrap());
+    drop(nobody);
+    let away = make(&house, &json!({ "url": url })).await;
+    let unsure = json!({ "url": format!("https://{}/", receiver.address) });
+    let unsure = make(&house, &unsure).await;
+    assert_eq!(fails(&house, &away).await["last_error"], "unreachable");
+    let told = until(&house, &unsure, |list| list[0]["last_error"].is_string()).await;
+    assert_eq!(told[0]["last_error"], "tls");
+    assert_eq!(told[0]["last_status"], json!(null));
+    // Of all that nothing came over the line that should have been secured.
+    assert!(receiver.heard().iter().all(|one| one.path == "/hook"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_hangs_keeps_nobody_else_waiting_and_is_left_in_time() {
+    let house = House::build(with(WebhookSettings {
+        at_once: 4,
+        per_webhook: 2,
+        wait: Duration::from_secs(20),
+        lease: Duration::from_secs(60),
+        ..WebhookSettings::default()
+    }))
+    .await;
+    let (hanging, healthy) = (Receiver::start().await, Receiver::start().await);
+    hanging.behave(Manner::Hang);
+    let hung = hook(&house, &hanging).await;
+    for _ in 0..10 {
+        happens(&house, Topic::BalanceLow, json!({})).await;
+    }
+    let began = Instant::now();
+    let well = hook(&house, &healthy).await;
+    happens(&house, Topic::BalanceLow, json!({})).await;
+    until(&house, &well, all("delivered")).await;
+    assert!(
+        began.elapsed() < Duration::from_secs(20),
+        "{:?}",
+        began.elapsed()
+    );
+    assert_eq!(hanging.heard().len(), 2, "as many as one webhook may have");
+    let told = until(&house, &hung, |list| {
+        list.iter().any(|one| one["last_error"] == "timeout")
+    });
+    told.await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_says_gone_is_paused_until_it_is_resumed_and_gets_what_waited() {
+    let house = House::new().await;
+    let receiver = Receiver::start().await;
+    let made = hook(&house, &receiver).await;
+    receiver.answer(410);
+    let first = happens(&house, Topic::BalanceLow, json!({})).await;
+    counted(&house, "paused", 1).await;
+    let shown = house.get(&made.path).await.json();
+    assert_eq!(
+        (&shown["state"], &shown["paused_reason"]),
+        (&json!("paused"), &json!("gone"))
+    );
+    receiver.answer(200);
+    let second = happens(&house, Topic::BalanceLow, json!({})).await;
+    for _ in 0..10 {
+        work(&house.gateway).await;
+    }
+    assert_eq!(receiver.heard().len(), 1, "nothing is sent to who is gone");
+    let replay = format!("{}/deliveries/{first}/replay", made.path);
+    let refused = post(&house, &replay, &json!({})).await;
+    assert_eq!(
+        (refused.status.as_u16(), refused.code().as_str()),
+        (400, "webhook_paused")
+    );
+    let resumed = act(&house, &format!("{}/resume", made.path)).await;
+    assert_eq!(resumed["state"], "active");
+    until(&house, &made, all("delivered")).await;
+    let mut ids: Vec<String> = receiver.heard()[1..].iter().map(|one| one.id()).collect();
+    ids.sort();
+    let mut expected = [first.to_string(), second.to_string()];
+    expected.sort();
+    assert_eq!(ids, expected);
+}
+
+/// Says of every name what it is told to, in turns; the last one stays.
+struct Turns(Mutex<VecDeque<IpAddr>>);
+
+impl Resolve for Turns {
+    fn resolve<'a>(&'a self, _host: &'a str) -> Resolving<'a> {
+        Box::pin(async move {
+            let mut turns = self.0.lock().unwrap();
+            let first = turns.front().copied();
+            if turns.len() > 1 {
+                turns.pop_front();
+            }
+            let first = first.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
+            Ok(vec![first])
+        })
+    }
+}
+
+/// A house that reaches one address of this machine; names turn as they are told.
+async fn house_of(turns: &[&str]) -> House {
+    let settings = GuardedSettings {
+        allowed: vec!["127.0.0.1/32".parse().unwrap()],
+        has_high_ports: true,
+        ..GuardedSettings::default()
+    };
+    let turns = turns.iter().map(|one| one.parse().unwrap()).collect();
+    let resolver = Arc::new(Turns(Mutex::new(turns)));
+    House::build(Wishes {
+        fetcher: Some(Guarded::with_resolver(settings, resolver).unwrap()),
+        ..Wishes::default()
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_name_that_leads_inside_is_refused_when_it_is_given() {
+    for inside in ["10.0.0.1", "127.0.0.2", "169.254.169.254", "::1"] {
+        let house = house_of(&[inside]).await;
+        let ask = json!({ "url": "http://hooks.example/" });
+        let got = post(&house, "/v1/webhooks", &ask).await;
+        assert_eq!(got.status, 400, "{inside}: {}", got.text());
+        assert!(!got.text().contains(inside), "{}", got.text());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_name_that_turns_inside_later_is_not_reached() {
+    let house = house_of(&["127.0.0.1", "127.0.0.2"]).await;
+    let victim = TcpListener::bind("127.0.0.2:0").await.unwrap();
+    let port = victim.local_addr().unwrap().port();
+    let url = format!("http://hooks.example:{port}/");
+    let made = make(&house, &json!({ "url": url })).await;
+    assert_eq!(fails(&house, &made).await["last_error"], "not_public");
+    let knock = tokio::time::timeout(Duration::from_millis(300), victim.accept());
+    assert!(knock.await.is_err(), "nobody knocked");
+    assert_eq!(deliveries(&house, &made).await.len(), 1);
+}

@@ -1,0 +1,202 @@
+//! What a batch must tell of: money that went back, a balance that fell below its mark, a budget that
+//! refused a call or is used up. Told last, in the transaction that makes it true, under the locks of
+//! the accounts; so each is told once, whatever the number of nodes. A batch with nothing to tell says
+//! no statement for it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::json;
+use trunkline_db::events::{self, NewEvent};
+use trunkline_db::{DbError, Tx};
+use trunkline_terms::{AccountId, RequestId, Topic};
+use uuid::Uuid;
+
+use crate::decide::{Legs, StretchId, money};
+use crate::rows::{Edge, account_of, column};
+use crate::verbs::{RefundKind, Shortage};
+
+/// Below which balance an account wants to be told, and whether it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Mark {
+    pub(crate) below: i64,
+    pub(crate) told: bool,
+    /// In both wallets when the account was locked.
+    pub(crate) posted: i64,
+}
+
+/// The marks of accounts that have one.
+pub(crate) type Marks = BTreeMap<AccountId, Mark>;
+
+/// Money that went back.
+#[derive(Debug)]
+pub(super) struct GivenBack {
+    pub(super) event: Uuid,
+    pub(super) request: RequestId,
+    pub(super) account: AccountId,
+    pub(super) kind: RefundKind,
+    pub(super) model: String,
+    /// The task that the charge was for.
+    pub(super) task: Option<Uuid>,
+    pub(super) legs: Legs,
+}
+
+/// What is to be told at the end of a batch.
+#[derive(Debug, Default)]
+pub(crate) struct News {
+    /// By how much what is posted changed.
+    posted: BTreeMap<AccountId, i64>,
+    /// Stretches of budgets that were told of before.
+    old: BTreeSet<StretchId>,
+    reached: BTreeSet<StretchId>,
+    given_back: Vec<GivenBack>,
+}
+
+// === impl News ===
+
+impl News {
+    /// What is in an account's wallets changed by so much.
+    pub(crate) fn posted(&mut self, account: AccountId, change: i64) {
+        let sum = self.posted.entry(account).or_default();
+        *sum = sum.saturating_add(change);
+    }
+
+    /// Of this stretch of a budget nothing more is told.
+    pub(super) fn told_before(&mut self, stretch: StretchId) {
+        self.old.insert(stretch);
+    }
+
+    /// A stretch of a budget is used up.
+    pub(super) fn reached(&mut self, stretch: StretchId) {
+        if !self.old.contains(&stretch) {
+            self.reached.insert(stretch);
+        }
+    }
+
+    /// A call was refused by something; if by a budget, by one of these stretches.
+    pub(super) fn refused(&mut self, by: Shortage, stretches: &[StretchId]) {
+        match by {
+            Shortage::Wallet => {}
+            Shortage::Budget(id) => {
+                let stretch = stretches.iter().find(|(budget, _)| *budget == id);
+                if let Some(stretch) = stretch {
+                    self.reached(*stretch);
+                }
+            }
+        }
+    }
+
+    /// A refund was made.
+    pub(super) fn given_back(&mut self, back: GivenBack) {
+        self.posted(back.account, back.legs.total());
+        self.given_back.push(back);
+    }
+
+    /// Tells all of it. The marks are as they were before the batch.
+    pub(crate) async fn tell(self, tx: &mut Tx, marks: &Marks) -> Result<(), DbError> {
+        let crossed = self.crossed(marks);
+        let mut told: Vec<NewEvent> = self.given_back.into_iter().map(refunded).collect();
+        if !crossed.is_empty() {
+            told.extend(note_crossings(tx, &crossed).await?);
+        }
+        if !self.reached.is_empty() {
+            told.extend(mark_reached(tx, &self.reached).await?);
+        }
+        events::append(tx, &told).await
+    }
+
+    /// Accounts that are on the other side of their mark now, and whether that is below.
+    fn crossed(&self, marks: &Marks) -> Vec<(AccountId, bool)> {
+        let side = |(account, change): (&AccountId, &i64)| {
+            let mark = marks.get(account)?;
+            let low = mark.posted.saturating_add(*change) < mark.below;
+            (low != mark.told).then_some((*account, low))
+        };
+        self.posted.iter().filter_map(side).collect()
+    }
+}
+
+fn refunded(back: GivenBack) -> NewEvent {
+    NewEvent {
+        id: back.event,
+        account: back.account,
+        topic: Topic::CallRefunded,
+        task: back.task,
+        body: json!({
+            "request_id": back.request.to_string(),
+            "kind": back.kind.word(),
+            "amount_usd": money(back.legs.total()).to_string(),
+            "model": back.model,
+        }),
+    }
+}
+
+/// Notes on which side of their marks accounts are; tells of those below.
+pub(crate) async fn note_crossings(
+    tx: &mut Tx,
+    crossed: &[(AccountId, bool)],
+) -> Result<Vec<NewEvent>, DbError> {
+    let rows = sqlx::query(include_str!("../sql/set_low.sql"))
+        .bind(
+            crossed
+                .iter()
+                .map(|(account, _)| account.number())
+                .collect::<Vec<_>>(),
+        )
+        .bind(crossed.iter().map(|(_, low)| *low).collect::<Vec<_>>())
+        .fetch_all(&mut **tx)
+        .await?;
+    let mut told = Vec::new();
+    for row in &rows {
+        if !column::<bool>(row, "balance_low")? {
+            continue;
+        }
+        let usd = |name: &str| column(row, name).map(|nanos| money(nanos).to_string());
+        told.push(NewEvent {
+            id: column(row, "event_id")?,
+            account: AccountId::new(column(row, "id")?),
+            topic: Topic::BalanceLow,
+            task: None,
+            body: json!({ "balance_usd": usd("posted")?, "mark_usd": usd("low_balance_nanos")? }),
+        });
+    }
+    Ok(told)
+}
+
+async fn mark_reached(
+    tx: &mut Tx,
+    reached: &BTreeSet<StretchId>,
+) -> Result<Vec<NewEvent>, DbError> {
+    let rows = sqlx::query(include_str!("../sql/mark_reached.sql"))
+        .bind(
+            reached
+                .iter()
+                .map(|(budget, _)| *budget)
+                .collect::<Vec<_>>(),
+        )
+        .bind(
+            reached
+                .iter()
+                .map(|(_, start)| Edge(*start))
+                .collect::<Vec<_>>(),
+        )
+        .fetch_all(&mut **tx)
+        .await?;
+    let event = |row: &sqlx::postgres::PgRow| {
+        let usd = |name: &str| column(row, name).map(|nanos| money(nanos).to_string());
+        Ok(NewEvent {
+            id: column(row, "event_id")?,
+            account: account_of(row)?,
+            topic: Topic::BudgetReached,
+            task: None,
+            body: json!({
+                "budget": column::<i64>(row, "budget_id")?,
+                "key": column::<Option<i64>>(row, "key_id")?,
+                "period": column::<String>(row, "period")?,
+                "limit_usd": usd("limit_nanos")?,
+                "used_usd": usd("used")?,
+                "ends_at": column::<Option<i64>>(row, "ends_at")?,
+            }),
+        })
+    };
+    rows.iter().map(event).collect()
+}

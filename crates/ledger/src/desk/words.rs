@@ -1,0 +1,170 @@
+//! What is said at the desk, and the answers. Plain values.
+
+use trunkline_terms::{AccountId, Money, RequestId};
+
+/// Live money, or play money that never meets a live upstream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AccountKind {
+    /// A customer.
+    Live,
+    /// For trying things out.
+    Test,
+}
+
+/// One of an account's wallets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wallet {
+    /// Money that was paid.
+    Paid,
+    /// Money that was given.
+    Trial,
+}
+
+/// Money from outside: a payment, or credit for trying out.
+#[derive(Debug, Clone)]
+pub struct TopUp {
+    /// Names the movement.
+    pub request: RequestId,
+    /// Who gets it.
+    pub account: AccountId,
+    /// Into which wallet.
+    pub wallet: Wallet,
+    /// How much.
+    pub amount: Money,
+    /// Who says so.
+    pub provider: String,
+    /// Its name for the payment: told twice, applied once.
+    pub event: String,
+}
+
+/// What a top-up was answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TopUpAnswer {
+    /// Applied now.
+    Done,
+    /// This payment was applied before, with the same facts.
+    Before,
+    /// This payment was applied before, to another account, wallet or amount. Nothing was done.
+    Different,
+    /// No such account, or nothing to move.
+    Refused,
+}
+
+/// A correction by a person.
+#[derive(Debug, Clone)]
+pub struct Adjust {
+    /// Names the movement.
+    pub request: RequestId,
+    /// Whose balance.
+    pub account: AccountId,
+    /// Which wallet.
+    pub wallet: Wallet,
+    /// More, or less if negative.
+    pub amount: Money,
+    /// Why.
+    pub reason: String,
+    /// Who.
+    pub actor: String,
+}
+
+/// What a correction was answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AdjustAnswer {
+    /// Done now.
+    Done,
+    /// Done before.
+    Before,
+    /// There is less than that to take: this much.
+    TooLittle(Money),
+    /// No such account, or nothing to move.
+    Refused,
+}
+
+/// A stretch of time that repeats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Period {
+    /// For ever.
+    Total,
+    /// A calendar day.
+    Daily,
+    /// Monday to Sunday.
+    Weekly,
+    /// A calendar month.
+    Monthly,
+}
+
+/// A balance as it is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Balance {
+    /// In the paid wallet.
+    pub paid: Money,
+    /// Of it, held by running calls.
+    pub paid_held: Money,
+    /// In the trial wallet.
+    pub trial: Money,
+    /// Of it, held by running calls.
+    pub trial_held: Money,
+    /// Live or test.
+    pub kind: AccountKind,
+    /// Topped up at least once.
+    pub topped_up: bool,
+}
+
+// === impl AccountKind ===
+
+impl AccountKind {
+    /// The word in the table.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Live => "live",
+            Self::Test => "test",
+        }
+    }
+
+    /// The table holds one of two words.
+    pub(super) fn of(word: &str) -> Self {
+        if word == "test" {
+            Self::Test
+        } else {
+            Self::Live
+        }
+    }
+}
+
+// === impl Wallet ===
+
+impl Wallet {
+    /// The word in the table.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Paid => "paid",
+            Self::Trial => "trial",
+        }
+    }
+
+    /// The leg of a transfer that moves it.
+    #[must_use]
+    pub const fn leg(self) -> i16 {
+        match self {
+            Self::Paid => 0,
+            Self::Trial => 1,
+        }
+    }
+}
+
+// === impl Period ===
+
+impl Period {
+    /// The word in the table.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Total => "total",
+            Self::Daily => "daily",
+            Self::Weekly => "weekly",
+            Self::Monthly => "monthly",
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Answers that are kept for a client's key. One is written into its key's row while its call still
+//! runs, and counts only once the charge has made the row `finished`: no crash leaves a charge without
+//! its answer, and no large answer stands in the way of other calls' settlements. A void deletes the
+//! row, and the answer with it. What is in an answer this room does not know: it is sealed.
+
+use trunkline_db::{Database, DbError};
+use trunkline_terms::{AccountId, RequestId};
+
+use crate::rows::{column, request_of};
+
+/// What begins the name of a call that its client did not name: no header can hold it.
+pub const UNNAMED: char = '\u{1}';
+/// Rows that one statement forgets.
+pub const FORGOTTEN_AT_ONCE: i64 = 500;
+
+/// The row of a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// The call that it names.
+    pub request: RequestId,
+    /// SHA-256 of that call's body.
+    pub body_hash: [u8; 32],
+    /// That call was charged.
+    pub finished: bool,
+    /// Its answer, sealed.
+    pub answer: Option<Vec<u8>>,
+}
+
+/// Which answers may be shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shown {
+    /// None: only the row is looked at.
+    Nothing,
+    /// Those of calls that were charged.
+    Charged,
+    /// Those of tasks too, which may be charged later.
+    Any,
+}
+
+/// Keeps an answer under the name of its call. False if the name is not that call's any more.
+pub async fn keep(
+    database: &Database,
+    account: AccountId,
+    (key, request): (&str, RequestId),
+    answer: &[u8],
+) -> Result<bool, DbError> {
+    let mut session = database.session().await?;
+    let done = sqlx::query(
+        "UPDATE ledger.idempotency SET answer = $4
+         WHERE account_id = $1 AND key = $2 AND request_id = $3",
+    )
+    .bind(account.number())
+    .bind(key)
+    .bind(request.uuid())
+    .bind(answer)
+    .execute(&mut *session)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}
+
+/// The row of a key that is younger than a day.
+pub async fn find(
+    database: &Database,
+    account: AccountId,
+    key: &str,
+    shown: Shown,
+) -> Result<Option<Row>, DbError> {
+    let mut session = database.session().await?;
+    let row = sqlx::query(
+        "SELECT i.request_id, i.body_hash, i.state,
+             CASE WHEN $3 OR ($4 AND i.state = 'finished') THEN i.answer END AS answer
+         FROM ledger.idempotency AS i
+         WHERE i.account_id = $1 AND i.key = $2 AND i.created_at > app.now() - interval '24 hours'",
+    )
+    .bind(account.number())
+    .bind(key)
+    .bind(shown == Shown::Any)
+    .bind(shown == Shown::Charged)
+    .fetch_optional(&mut *session)
+    .await?;
+    let Some(row) = row else { return Ok(None) };
+    let hash: Vec<u8> = column(&row, "body_hash")?;
+    Ok(Some(Row {
+        request: request_of(&row)?,
+        body_hash: hash.try_into().unwrap_or_default(),
+        finished: column::<&str>(&row, "state")? == "finished",
+        answer: column(&row, "answer")?,
+    }))
+}
+
+/// The newest call of at most two minutes that was named by us and has this body.
+pub async fn newest_unnamed(
+    database: &Database,
+    account: AccountId,
+    body_hash: &[u8; 32],
+) -> Result<Option<(String, RequestId)>, DbError> {
+    let mut session = database.session().await?;
+    let row = sqlx::query(
+        "SELECT i.key, i.request_id FROM ledger.idempotency AS i
+         WHERE i.account_id = $1 AND i.body_hash = $2 AND starts_with(i.key, E'\\x01')
+             AND i.created_at > app.now() - interval '2 minutes'
+         ORDER BY i.created_at DESC LIMIT 1",
+    )
+    .bind(account.number())
+    .bind(body_hash.as_slice())
+    .fetch_optional(&mut *session)
+    .await?;
+    row.map(|row| Ok((column(&row, "key")?, request_of(&row)?)))
+        .transpose()
+}
+
+/// Forgets rows that are a day old, and those of finished calls that we named after two minutes, some
+/// of each. Returns how many. It waits for nobody: a row that somebody uses now is left for later.
+pub async fn forget(database: &Database) -> Result<u64, DbError> {
+    let mut forgotten: u64 = 0;
+    for old in [
+        "DELETE FROM ledger.idempotency AS i
+         USING (SELECT account_id, key FROM ledger.idempotency
+             WHERE created_at < (SELECT app.now()) - interval '24 hours'
+             LIMIT $1 FOR UPDATE SKIP LOCKED) AS old
+         WHERE i.account_id = old.account_id AND i.key = old.key",
+        "DELETE FROM ledger.idempotency AS i
+         USING (SELECT account_id, key FROM ledger.idempotency
+             WHERE created_at < (SELECT app.now()) - interval '2 minutes'
+                 AND starts_with(key, E'\\x01') AND state = 'finished'
+             LIMIT $1 FOR UPDATE SKIP LOCKED) AS old
+         WHERE i.account_id = old.account_id AND i.key = old.key",
+    ] {
+        let mut session = database.session().await?;
+        let done = sqlx::query(old)
+            .bind(FORGOTTEN_AT_ONCE)
+            .execute(&mut *session)
+            .await?;
+        forgotten = forgotten.saturating_add(done.rows_affected());
+    }
+    Ok(forgotten)
+}

@@ -1,0 +1,245 @@
+//! What an account used: sums by day, key, model, group and endpoint, and single calls. Reading only.
+//!
+//! What is shown is what was summed up and the calls that still wait for it, out of one snapshot: it
+//! is the ledger's at every moment. Days are UTC days of the settlement, by the database's clock.
+
+mod calls;
+mod day;
+
+use serde::{Deserialize, Serialize};
+use sqlx::postgres::PgRow;
+use time::Date;
+use trunkline_db::{Database, DbError};
+use trunkline_terms::{AccountId, KeyId, Money};
+
+use crate::rows::column;
+
+pub use calls::{Call, CallsAsked, MAX_CALLS, calls};
+pub use day::UtcDay;
+
+/// Most days that are asked for at once; also how long they are kept.
+pub const MAX_DAYS: i64 = 400;
+/// Most lines of one page.
+pub const MAX_LINES: u32 = 5_000;
+
+/// Whose usage is looked at: of the account, what a key may see, and what is wanted of that.
+#[derive(Debug, Clone)]
+pub struct Seen {
+    /// The account.
+    pub account: AccountId,
+    /// Only of this key and those below it; none for the whole account.
+    pub below: Option<KeyId>,
+    /// Only of this key.
+    pub key: Option<KeyId>,
+    /// Only of this model.
+    pub model: Option<String>,
+    /// The first day.
+    pub from: UtcDay,
+    /// The last day, itself included.
+    pub to: UtcDay,
+}
+
+/// What sums are apart for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Grouping {
+    /// Each day.
+    pub day: bool,
+    /// Each key.
+    pub key: bool,
+    /// Each model.
+    pub model: bool,
+    /// Each price group.
+    pub group: bool,
+    /// Each interface.
+    pub endpoint: bool,
+}
+
+/// Where a line stands: what it is the sum of. What is not grouped by is empty. Lines are in this order.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Place {
+    /// The day, `YYYY-MM-DD`.
+    pub day: UtcDay,
+    /// The key's number; 0 for calls without a key.
+    pub key: i64,
+    /// The model.
+    pub model: String,
+    /// The price group.
+    pub group: String,
+    /// The interface.
+    pub endpoint: String,
+}
+
+/// What was used and charged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sums {
+    /// Calls that ended.
+    pub calls: i64,
+    /// Of them, those that delivered nothing and cost nothing.
+    pub failed: i64,
+    /// Billed on the way in: tokens; characters of speech; seconds of recordings.
+    pub input_units: i64,
+    /// Billed on the way out.
+    pub output_units: i64,
+    /// Billed by the call or the picture.
+    pub call_units: i64,
+    /// Billed seconds of video.
+    pub second_units: i64,
+    /// Charged to the paid wallet.
+    pub paid: Money,
+    /// Charged to the trial wallet.
+    pub trial: Money,
+    /// Given back on these days, of whatever day's charge.
+    pub refunded: Money,
+    /// What upstreams bill us, where known. For the operator's eyes.
+    pub cost: Money,
+}
+
+/// One sum.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// Of what.
+    pub place: Place,
+    /// How much.
+    pub sums: Sums,
+}
+
+/// Some lines, and the sum of all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// In order.
+    pub lines: Vec<Line>,
+    /// How many lines there are in all.
+    pub count: i64,
+    /// All of them together.
+    pub totals: Sums,
+}
+
+/// Batches that are summed up in one transaction.
+const SUMMED_AT_ONCE: i32 = 100;
+/// Transactions of one round; more wait for the next.
+const MAX_TRANSACTIONS: u32 = 100;
+
+/// Sums up the calls that wait for it; tells how many batches of calls they were. Any node may do it
+/// at any time: it changes how fast sums are read, not what they are.
+pub async fn sum_up(database: &Database) -> Result<u64, DbError> {
+    let mut all: u64 = 0;
+    for _ in 0..MAX_TRANSACTIONS {
+        let mut tx = database.begin().await?;
+        let summed = sqlx::query_scalar::<_, i32>("SELECT ledger.sum_up($1)")
+            .bind(SUMMED_AT_ONCE)
+            .fetch_one(&mut *tx)
+            .await
+            .map_err(DbError::from);
+        let batches = tx.finish(summed).await?;
+        all = all.saturating_add(u64::try_from(batches).unwrap_or(0));
+        if batches < SUMMED_AT_ONCE {
+            break;
+        }
+    }
+    Ok(all)
+}
+
+/// Today by the database's clock.
+pub async fn today(database: &Database) -> Result<UtcDay, DbError> {
+    let mut session = database.session().await?;
+    let day: Date = sqlx::query_scalar("SELECT (app.now() AT TIME ZONE 'UTC')::date")
+        .fetch_one(&mut *session)
+        .await?;
+    Ok(UtcDay::of(day))
+}
+
+/// The lines after a place, at most [`MAX_LINES`], and the totals of all, out of one snapshot.
+pub async fn read(
+    database: &Database,
+    seen: &Seen,
+    by: Grouping,
+    after: Option<&Place>,
+    limit: u32,
+) -> Result<Report, DbError> {
+    let mut session = database.session().await?;
+    let rows = sqlx::query(include_str!("sql/report.sql"))
+        .bind(seen.account.number())
+        .bind(seen.from.date())
+        .bind(seen.to.date())
+        .bind(seen.key.map(KeyId::number))
+        .bind(seen.model.as_deref())
+        .bind(seen.below.map(KeyId::number))
+        .bind(by.day)
+        .bind(by.key)
+        .bind(by.model)
+        .bind(by.group)
+        .bind(by.endpoint)
+        .bind(after.map(|place| place.day.date()))
+        .bind(after.map(|place| place.key))
+        .bind(after.map(|place| place.model.as_str()))
+        .bind(after.map(|place| place.group.as_str()))
+        .bind(after.map(|place| place.endpoint.as_str()))
+        .bind(i64::from(limit.min(MAX_LINES)))
+        .fetch_all(&mut *session)
+        .await?;
+    let mut report = Report {
+        lines: Vec::new(),
+        count: 0,
+        totals: Sums::NOTHING,
+    };
+    // The first row is the totals; it alone has no day.
+    for row in &rows {
+        let sums = Sums::of_row(row)?;
+        match column::<Option<Date>>(row, "day")? {
+            None => {
+                report.count = column(row, "lines")?;
+                report.totals = sums;
+            }
+            Some(day) => report.lines.push(Line {
+                place: Place {
+                    day: UtcDay::of(day),
+                    key: column(row, "key_id")?,
+                    model: column(row, "model")?,
+                    group: column(row, "group_name")?,
+                    endpoint: column(row, "endpoint")?,
+                },
+                sums,
+            }),
+        }
+    }
+    Ok(report)
+}
+
+// === impl Sums ===
+
+impl Sums {
+    const NOTHING: Self = Self {
+        calls: 0,
+        failed: 0,
+        input_units: 0,
+        output_units: 0,
+        call_units: 0,
+        second_units: 0,
+        paid: Money::ZERO,
+        trial: Money::ZERO,
+        refunded: Money::ZERO,
+        cost: Money::ZERO,
+    };
+
+    /// What was charged to both wallets.
+    #[must_use]
+    pub fn charged(&self) -> Money {
+        self.paid.checked_add(self.trial).unwrap_or(self.paid)
+    }
+
+    fn of_row(row: &PgRow) -> Result<Self, DbError> {
+        let money = |name: &str| column(row, name).map(Money::from_nanos);
+        Ok(Self {
+            calls: column(row, "calls")?,
+            failed: column(row, "failed")?,
+            input_units: column(row, "input_units")?,
+            output_units: column(row, "output_units")?,
+            call_units: column(row, "call_units")?,
+            second_units: column(row, "second_units")?,
+            paid: money("paid")?,
+            trial: money("trial")?,
+            refunded: money("refunded")?,
+            cost: money("cost")?,
+        })
+    }
+}

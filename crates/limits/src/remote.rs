@@ -1,0 +1,232 @@
+//! Redis: one script, asked within a bounded time. Whoever finds it slow or gone says so, and nobody
+//! asks again before the keeper has heard it answer in time.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{PoisonError, RwLock};
+use std::time::Duration;
+
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, Client, RedisError, Script};
+use tokio::time::{Instant, timeout};
+
+use crate::name::{Name, Tag};
+use crate::settings::{RedisSettings, SLICES};
+
+/// Longest wait for a connection.
+const CONNECT_WITHIN: Duration = Duration::from_secs(1);
+/// Values that the script answers for each key.
+const ANSWER_VALUES: usize = 5;
+
+/// What Redis is asked of one counter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ask {
+    /// A part of a window.
+    Window {
+        limit: u64,
+        need: u64,
+        /// Spent, and not known to Redis.
+        owed: u64,
+        /// Drawn, and not needed any more.
+        give: u64,
+        /// The window that the node is in.
+        mark: u64,
+        /// What had been given out of it, as far as the node knows.
+        count: u64,
+        /// How long it still lasts; nothing if the node is in none.
+        ends_in: Duration,
+    },
+    /// Things at once.
+    Seats {
+        limit: u64,
+        need: u64,
+        in_use: u64,
+        /// What this node wants to go on holding.
+        keep: u64,
+    },
+}
+
+/// What Redis says of one counter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Answer {
+    /// Of a window: the slice. Of seats: all that this node may hold.
+    pub(crate) granted: u64,
+    pub(crate) left: u64,
+    pub(crate) ends_in: Duration,
+    pub(crate) mark: u64,
+    /// It was this counter that there was not enough of.
+    pub(crate) refused: bool,
+}
+
+/// Redis did not answer, or not in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Away;
+
+/// The way to Redis.
+pub(crate) struct Remote {
+    client: Client,
+    script: Script,
+    settings: RedisSettings,
+    link: RwLock<Option<MultiplexedConnection>>,
+    is_up: AtomicBool,
+    pub(crate) asked: AtomicU64,
+    pub(crate) failed: AtomicU64,
+}
+
+// === impl Ask ===
+
+impl Ask {
+    pub(crate) const fn owed(&self) -> u64 {
+        match self {
+            Self::Window { owed, .. } => *owed,
+            Self::Seats { .. } => 0,
+        }
+    }
+
+    /// As the script reads it.
+    fn values(&self) -> (&'static str, [u64; 7]) {
+        match *self {
+            Self::Window {
+                limit,
+                need,
+                owed,
+                give,
+                mark,
+                count,
+                ends_in,
+            } => {
+                let ends_in = u64::try_from(ends_in.as_millis()).unwrap_or(0);
+                ("w", [limit, need, owed, give, mark, count, ends_in])
+            }
+            Self::Seats {
+                limit,
+                need,
+                in_use,
+                keep,
+            } => ("s", [limit, need, in_use, keep, 0, 0, 0]),
+        }
+    }
+}
+
+// === impl Answer ===
+
+impl Answer {
+    fn read(values: &[i64]) -> Option<Self> {
+        let &[granted, left, ends_in, mark, refused] = values else {
+            return None;
+        };
+        Some(Self {
+            granted: u64::try_from(granted).ok()?,
+            left: u64::try_from(left).ok()?,
+            ends_in: Duration::from_millis(u64::try_from(ends_in).ok()?),
+            mark: u64::try_from(mark).ok()?,
+            refused: refused != 0,
+        })
+    }
+}
+
+// === impl Remote ===
+
+impl Remote {
+    pub(crate) fn new(settings: RedisSettings) -> Result<Self, RedisError> {
+        Ok(Self {
+            client: Client::open(settings.url.reveal())?,
+            script: Script::new(include_str!("script.lua")),
+            settings,
+            link: RwLock::new(None),
+            is_up: AtomicBool::new(false),
+            asked: AtomicU64::new(0),
+            failed: AtomicU64::new(0),
+        })
+    }
+
+    pub(crate) const fn timeout(&self) -> Duration {
+        self.settings.timeout
+    }
+
+    /// Whether it is worth asking.
+    pub(crate) fn is_up(&self) -> bool {
+        self.is_up.load(Ordering::Relaxed)
+    }
+
+    /// Asks for several counters of one tag at once. The moment is the one before the question left.
+    pub(crate) async fn ask(
+        &self,
+        tag: Tag,
+        asks: &[(Name, Ask)],
+        nodes: u64,
+    ) -> Result<(Vec<Answer>, Instant), Away> {
+        let Some(mut link) = self.link().filter(|_| self.is_up()) else {
+            return Err(Away);
+        };
+        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let mut call = self.script.prepare_invoke();
+        call.arg(&self.settings.node)
+            .arg(millis(self.settings.window))
+            .arg(millis(self.settings.lease))
+            .arg(SLICES.saturating_mul(nodes.max(1)));
+        for (name, ask) in asks {
+            let (kind, values) = ask.values();
+            call.key(name.key(tag)).arg(kind).arg(&values[..]);
+        }
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        let sent = Instant::now();
+        let answered = timeout(
+            self.settings.timeout,
+            call.invoke_async::<Vec<i64>>(&mut link),
+        );
+        match answered.await {
+            Ok(Ok(values)) => {
+                let answers = values.chunks(ANSWER_VALUES).map(Answer::read);
+                let answers: Option<Vec<Answer>> = answers.collect();
+                match answers.filter(|answers| answers.len() == asks.len()) {
+                    Some(answers) => Ok((answers, sent)),
+                    None => Err(self.lost("it answered something else")),
+                }
+            }
+            Ok(Err(error)) => Err(self.lost(&error.to_string())),
+            Err(_) => Err(self.lost("it did not answer in time")),
+        }
+    }
+
+    fn link(&self) -> Option<MultiplexedConnection> {
+        let link = self.link.read().unwrap_or_else(PoisonError::into_inner);
+        link.clone()
+    }
+
+    /// Nobody asks until it has answered the keeper.
+    fn lost(&self, why: &str) -> Away {
+        self.failed.fetch_add(1, Ordering::Relaxed);
+        if self.is_up.swap(false, Ordering::Relaxed) {
+            tracing::warn!(why, "Redis is left alone; limits are counted here");
+        }
+        self.set_link(None);
+        Away
+    }
+
+    fn set_link(&self, link: Option<MultiplexedConnection>) {
+        let mut held = self.link.write().unwrap_or_else(PoisonError::into_inner);
+        *held = link;
+    }
+
+    /// Tries to reach it. True if it answers in time.
+    pub(crate) async fn reach(&self) -> bool {
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(CONNECT_WITHIN))
+            .set_response_timeout(None);
+        let connecting = self
+            .client
+            .get_multiplexed_async_connection_with_config(&config);
+        let Ok(Ok(mut link)) = timeout(CONNECT_WITHIN, connecting).await else {
+            return false;
+        };
+        // The script is brought along, so that the first call needs one question and not three.
+        let loaded = timeout(self.settings.timeout, self.script.load_async(&mut link));
+        if !matches!(loaded.await, Ok(Ok(_))) {
+            return false;
+        }
+        self.set_link(Some(link));
+        self.is_up.store(true, Ordering::Relaxed);
+        tracing::info!("limits are counted over all nodes, by Redis");
+        true
+    }
+}

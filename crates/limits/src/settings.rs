@@ -1,0 +1,43 @@
+//! How Redis is asked.
+
+use std::time::Duration;
+
+use trunkline_terms::Secret;
+
+/// How Redis is asked. The times are settings so that tests need not wait for minutes.
+#[derive(Debug, Clone)]
+pub struct RedisSettings {
+    /// Where it is, with its login.
+    pub url: Secret,
+    /// What this node is called among its peers.
+    pub node: String,
+    /// Longest wait of a call for an answer.
+    pub timeout: Duration,
+    /// How long a window of requests or tokens is.
+    pub window: Duration,
+    /// After so long the calls at once of a silent node are nobody's.
+    pub lease: Duration,
+}
+
+/// How long a window is.
+pub(crate) const WINDOW: Duration = Duration::from_secs(60);
+/// A slice is at most this part of what is left, divided by the nodes.
+pub(crate) const SLICES: u64 = 8;
+/// A counter that Redis refused is not asked for again before this has passed.
+pub(crate) const RECHECK: Duration = Duration::from_millis(100);
+/// What a slice that nobody uses has to wait before it goes back.
+pub(crate) const IDLE: Duration = Duration::from_secs(2);
+
+impl RedisSettings {
+    /// The decided times, for a Redis at an address.
+    #[must_use]
+    pub fn new(url: Secret, node: impl Into<String>) -> Self {
+        Self {
+            url,
+            node: node.into(),
+            timeout: Duration::from_millis(50),
+            window: WINDOW,
+            lease: Duration::from_secs(10),
+        }
+    }
+}

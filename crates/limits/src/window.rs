@@ -1,0 +1,359 @@
+//! Requests or tokens in a window: what this node has drawn of it, and what it has spent. Pure.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::grant::Standing;
+use crate::remote::{Answer, Ask};
+use crate::settings::{IDLE, RECHECK};
+use crate::table::{Has, Way};
+
+/// A slice smaller than this is not drawn ahead: the window is nearly empty, and every part is wanted.
+const AHEAD_FROM: u64 = 8;
+/// A window that is over so soon is not told to a Redis that has forgotten it.
+const TOO_SHORT: Duration = Duration::from_millis(500);
+
+/// One counter of one window.
+#[derive(Debug)]
+pub(crate) struct Window {
+    /// When the window is over; none if none was begun.
+    ends: Option<Instant>,
+    /// Redis' name of it; 0 if Redis does not know it.
+    mark: u64,
+    /// Counts windows, so that what is told late is not counted in the wrong one.
+    turn: u64,
+    /// Drawn and not spent.
+    left: u64,
+    /// Spent by this node.
+    spent: u64,
+    /// Spent, and not known to Redis.
+    owed: u64,
+    /// What Redis had left when it last spoke.
+    shared: u64,
+    /// The last slice.
+    slice: u64,
+    refused_until: Option<Instant>,
+    used: Instant,
+    /// A slice is being drawn ahead.
+    pub(crate) ahead: bool,
+}
+
+// === impl Window ===
+
+impl Window {
+    pub(crate) fn new(now: Instant) -> Self {
+        Self {
+            ends: None,
+            mark: 0,
+            turn: 0,
+            left: 0,
+            spent: 0,
+            owed: 0,
+            shared: 0,
+            slice: 0,
+            refused_until: None,
+            used: now,
+            ahead: false,
+        }
+    }
+
+    /// A window that is over is forgotten.
+    pub(crate) fn roll(&mut self, now: Instant) {
+        if self.ends.is_some_and(|ends| ends <= now) {
+            let turn = self.turn.wrapping_add(1);
+            *self = Self {
+                turn,
+                ahead: self.ahead,
+                ..Self::new(now)
+            };
+        }
+    }
+
+    /// Whether so much can be taken now.
+    pub(crate) fn has(&self, (limit, amount): (u64, u64), way: Way, now: Instant) -> Has {
+        let fits = |most: u64| self.spent == 0 || self.spent.saturating_add(amount) <= most;
+        let until = || Has::No(self.ends_in(now));
+        if !fits(limit) {
+            return until();
+        }
+        if self.left >= amount {
+            return Has::Yes;
+        }
+        match way {
+            Way::Shared if self.is_known_empty(amount, now) => until(),
+            Way::Shared => Has::Ask,
+            Way::Share(_) if fits(way.share(limit)) => Has::Yes,
+            Way::Share(_) => until(),
+        }
+    }
+
+    /// Takes what was found to be there.
+    pub(crate) fn take(&mut self, amount: u64, window: Duration, now: Instant) {
+        match self.left.checked_sub(amount) {
+            Some(left) => self.left = left,
+            None => self.owed = self.owed.saturating_add(amount),
+        }
+        self.spent = self.spent.saturating_add(amount);
+        self.used = now;
+        if self.ends.is_none() {
+            self.ends = now.checked_add(window);
+        }
+    }
+
+    /// What was taken turns out to have been more, or less. True if Redis should hear of it.
+    pub(crate) fn correct(&mut self, turn: u64, taken: u64, used: u64) -> bool {
+        // What belongs to a window that is over changes nothing any more.
+        if turn != self.turn {
+            return false;
+        }
+        if let Some(more) = used.checked_sub(taken) {
+            self.spent = self.spent.saturating_add(more);
+            let debt = more.saturating_sub(self.left);
+            self.left = self.left.saturating_sub(more);
+            self.owed = self.owed.saturating_add(debt);
+            return debt > 0;
+        }
+        let less = taken.saturating_sub(used);
+        self.spent = self.spent.saturating_sub(less);
+        let unowed = less.min(self.owed);
+        self.owed = self.owed.saturating_sub(unowed);
+        if self.mark != 0 {
+            self.left = self.left.saturating_add(less.saturating_sub(unowed));
+        }
+        false
+    }
+
+    /// What Redis is asked, so that so much is there.
+    pub(crate) fn ask(&self, (limit, amount): (u64, u64), now: Instant) -> Ask {
+        Ask::Window {
+            limit,
+            need: amount.saturating_sub(self.left),
+            owed: self.owed,
+            give: 0,
+            mark: self.mark,
+            count: limit.saturating_sub(self.shared),
+            ends_in: self.known_for(now),
+        }
+    }
+
+    /// What Redis is asked for the next slice.
+    pub(crate) fn ask_more(&self, limit: u64, now: Instant) -> Ask {
+        self.ask((limit, self.left.saturating_add(1)), now)
+    }
+
+    /// Whether the next slice should be drawn before this one is spent.
+    pub(crate) fn runs_low(&self) -> bool {
+        let low = self.left <= self.slice.checked_div(4).unwrap_or(0);
+        !self.ahead && self.slice >= AHEAD_FROM && self.shared > 0 && low
+    }
+
+    /// What Redis should hear although nobody waits: what is owed, and a slice that nobody uses.
+    pub(crate) fn due(&mut self, limit: u64, now: Instant) -> Option<Ask> {
+        self.roll(now);
+        let idle = now.saturating_duration_since(self.used) >= IDLE;
+        let give = if idle && self.mark != 0 { self.left } else { 0 };
+        if give == 0 && self.owed == 0 {
+            return None;
+        }
+        // Taken out first: what is on its way back is spent by nobody.
+        self.left = self.left.saturating_sub(give);
+        Some(Ask::Window {
+            limit,
+            need: 0,
+            owed: self.owed,
+            give,
+            mark: self.mark,
+            count: limit.saturating_sub(self.shared),
+            ends_in: self.known_for(now),
+        })
+    }
+
+    /// What Redis said to a question that was sent then.
+    pub(crate) fn heard(&mut self, answer: &Answer, owed: u64, sent: Instant, now: Instant) {
+        if self.mark != 0 && self.mark != answer.mark {
+            // Another window than the one we were in: what we had of that one is gone with it.
+            self.turn = self.turn.wrapping_add(1);
+            (self.left, self.spent, self.owed) = (0, 0, owed);
+        }
+        self.mark = answer.mark;
+        self.owed = self.owed.saturating_sub(owed);
+        self.left = self.left.saturating_add(answer.granted);
+        self.shared = answer.left;
+        if answer.granted > 0 {
+            self.slice = answer.granted;
+        }
+        // From when it was asked, not from when it was heard: never later than Redis' own end.
+        self.ends = sent.checked_add(answer.ends_in);
+        self.refused_until = answer.refused.then(|| now.checked_add(RECHECK)).flatten();
+    }
+
+    /// What a caller is told.
+    pub(crate) fn standing(&self, limit: u64, way: Way, now: Instant) -> Standing {
+        let remaining = match way {
+            Way::Shared => self.shared.saturating_add(self.left),
+            Way::Share(_) => way.share(limit).saturating_sub(self.spent).max(self.left),
+        };
+        Standing {
+            limit,
+            remaining: remaining.min(limit.saturating_sub(self.spent)),
+            resets_in: self.ends_in(now),
+            turn: self.turn,
+        }
+    }
+
+    pub(crate) fn is_over(&self, now: Instant) -> bool {
+        self.ends.is_none_or(|ends| ends <= now) && !self.ahead
+    }
+
+    /// Whether Redis has just said that there is less than this.
+    fn is_known_empty(&self, amount: u64, now: Instant) -> bool {
+        let recent = self.refused_until.is_some_and(|until| now < until);
+        recent && amount > self.shared.saturating_add(self.left)
+    }
+
+    fn ends_in(&self, now: Instant) -> Duration {
+        let ends = self.ends.unwrap_or(now);
+        ends.saturating_duration_since(now)
+    }
+
+    /// How much longer the window lasts that Redis is to be reminded of; nothing if it is not worth it.
+    fn known_for(&self, now: Instant) -> Duration {
+        let left = self.ends_in(now);
+        if self.mark == 0 || left < TOO_SHORT {
+            return Duration::ZERO;
+        }
+        left
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINUTE: Duration = Duration::from_secs(60);
+    const ALONE: Way = Way::Share(1);
+
+    fn told(granted: u64, left: u64, mark: u64) -> Answer {
+        Answer {
+            granted,
+            left,
+            mark,
+            ends_in: MINUTE,
+            refused: false,
+        }
+    }
+
+    fn spend(window: &mut Window, amount: u64, way: Way, now: Instant) -> bool {
+        window.roll(now);
+        let has = window.has((10, amount), way, now) == Has::Yes;
+        if has {
+            window.take(amount, MINUTE, now);
+        }
+        has
+    }
+
+    #[test]
+    fn alone_a_window_gives_its_limit_and_begins_anew_when_it_is_over() {
+        let now = Instant::now();
+        let mut window = Window::new(now);
+        let given = (0..20)
+            .filter(|_| spend(&mut window, 1, ALONE, now))
+            .count();
+        assert_eq!(given, 10);
+        let standing = window.standing(10, ALONE, now);
+        assert_eq!((standing.remaining, standing.resets_in), (0, MINUTE));
+        assert_eq!(window.has((10, 1), ALONE, now), Has::No(MINUTE));
+        let later = now + MINUTE;
+        assert!(spend(&mut window, 1, ALONE, later));
+        assert_eq!(window.standing(10, ALONE, later).remaining, 9);
+    }
+
+    #[test]
+    fn one_of_three_nodes_gives_a_third_and_at_least_one() {
+        let now = Instant::now();
+        for (limit, given) in [(10, 3), (2, 1), (600, 200)] {
+            let mut window = Window::new(now);
+            let mut count = 0;
+            while window.has((limit, 1), Way::Share(3), now) == Has::Yes {
+                window.take(1, MINUTE, now);
+                count += 1;
+            }
+            assert_eq!(count, given, "of {limit}");
+        }
+    }
+
+    #[test]
+    fn a_slice_is_spent_without_asking_and_never_behind_its_window() {
+        let now = Instant::now();
+        let mut window = Window::new(now);
+        assert_eq!(window.has((10, 1), Way::Shared, now), Has::Ask);
+        window.heard(&told(2, 8, 5), 0, now, now);
+        assert!(spend(&mut window, 1, Way::Shared, now));
+        assert_eq!(window.standing(10, Way::Shared, now).remaining, 9);
+        assert!(spend(&mut window, 1, Way::Shared, now));
+        assert_eq!(window.has((10, 1), Way::Shared, now), Has::Ask);
+        window.heard(&told(2, 6, 5), 0, now, now);
+        window.roll(now + MINUTE);
+        assert_eq!(window.has((10, 1), Way::Shared, now + MINUTE), Has::Ask);
+    }
+
+    #[test]
+    fn what_was_spent_without_redis_is_owed_to_it_and_told_once() {
+        let now = Instant::now();
+        let mut window = Window::new(now);
+        assert!(spend(&mut window, 1, Way::Share(2), now));
+        assert!(spend(&mut window, 1, Way::Share(2), now));
+        let Ask::Window { owed, .. } = window.ask((10, 1), now) else {
+            panic!("a window asks as one")
+        };
+        assert_eq!(owed, 2);
+        window.heard(&told(1, 7, 5), owed, now, now);
+        let Ask::Window { owed, count, .. } = window.ask((10, 2), now) else {
+            panic!("a window asks as one")
+        };
+        assert_eq!((owed, count), (0, 3));
+    }
+
+    #[test]
+    fn what_was_used_beyond_the_guess_is_counted_in_its_own_window_alone() {
+        let now = Instant::now();
+        let mut window = Window::new(now);
+        assert!(spend(&mut window, 4, ALONE, now));
+        let turn = window.standing(10, ALONE, now).turn;
+        assert!(
+            window.correct(turn, 4, 12),
+            "more than there is: it is owed"
+        );
+        assert_eq!(window.standing(10, ALONE, now).remaining, 0);
+        assert!(!spend(&mut window, 1, ALONE, now));
+        window.correct(turn, 12, 5);
+        assert_eq!(window.standing(10, ALONE, now).remaining, 5);
+        let later = now + MINUTE;
+        assert!(spend(&mut window, 1, ALONE, later));
+        window.correct(turn, 4, 400);
+        assert_eq!(window.standing(10, ALONE, later).remaining, 9);
+    }
+
+    #[test]
+    fn a_call_larger_than_the_limit_takes_a_fresh_window_whole() {
+        let now = Instant::now();
+        let mut window = Window::new(now);
+        assert!(spend(&mut window, 10, ALONE, now));
+        assert!(!spend(&mut window, 10, ALONE, now));
+    }
+
+    #[test]
+    fn a_slice_that_nobody_uses_goes_back_and_is_spent_by_nobody_meanwhile() {
+        let now = Instant::now();
+        let mut window = Window::new(now);
+        window.heard(&told(8, 2, 5), 0, now, now);
+        assert!(window.due(10, now).is_none(), "it is fresh");
+        let later = now + IDLE;
+        let Some(Ask::Window { give, need, .. }) = window.due(10, later) else {
+            panic!("it goes back")
+        };
+        assert_eq!((give, need), (8, 0));
+        assert_eq!(window.has((10, 1), Way::Shared, later), Has::Ask);
+    }
+}

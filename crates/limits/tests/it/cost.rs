@@ -1,0 +1,46 @@
+//! What a look at a call's limits costs.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+use trunkline_limits::{Kind, Limits, Name, Tag, Want, Which};
+
+/// Looks of one round, and rounds: the fastest is the one that nobody disturbed.
+const LOOKS: u32 = 200;
+const ROUNDS: u32 = 100;
+
+#[tokio::test]
+async fn a_call_with_six_limits_is_looked_at_in_microseconds() {
+    let limits = Limits::local();
+    let model: std::sync::Arc<str> = "sim-fast".into();
+    let want = |scope, which, kind| Want {
+        name: Name { scope, which, kind },
+        limit: 1_000_000_000,
+        amount: 1,
+    };
+    let wants = || {
+        vec![
+            want("key", Which::Number(1), Kind::Requests),
+            want("key", Which::Number(1), Kind::Tokens),
+            want("key", Which::Number(1), Kind::AtOnce),
+            want("account", Which::Number(7), Kind::Requests),
+            want("account", Which::Number(7), Kind::AtOnce),
+            want("model", Which::Text(model.clone()), Kind::Requests),
+        ]
+    };
+    let mut fastest = Duration::MAX;
+    for _ in 0..ROUNDS {
+        let began = Instant::now();
+        for _ in 0..LOOKS {
+            let mut grant = limits.take(Tag::new("account", 7), wants()).await.unwrap();
+            grant.used(5);
+        }
+        fastest = fastest.min(began.elapsed() / LOOKS);
+    }
+    println!(
+        "{} ns for six limits, taken and given back",
+        fastest.as_nanos()
+    );
+    // Unoptimised; optimised it is far less.
+    assert!(fastest < Duration::from_micros(200), "{fastest:?}");
+}

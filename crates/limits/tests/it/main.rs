@@ -1,0 +1,6 @@
+//! Limits, in one process and over several nodes on a real Redis.
+
+#[cfg(test)]
+mod cost;
+#[cfg(test)]
+mod suite;

@@ -1,0 +1,103 @@
+//! Keys as nodes keep them in memory: what lets a caller in, and nothing that is only shown.
+
+use sqlx::{PgConnection, Row as _};
+use trunkline_db::DbError;
+use trunkline_terms::{AccountId, KeyId, Moment};
+
+use super::{KeyHash, Seen, rows};
+use crate::policy::Policy;
+use crate::tally::Tally;
+
+/// Most rows of one answer to a reader that follows. Larger than a list's page: a node that starts reads
+/// them all, and each answer costs a way there and back.
+pub const FOLLOW_MAX_ROWS: u32 = 10_000;
+
+/// What a node keeps of a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DoorRow {
+    /// Names it.
+    pub id: KeyId,
+    /// Whose it is.
+    pub account: AccountId,
+    /// The key above it.
+    pub parent: Option<KeyId>,
+    /// What it is found by.
+    pub hash: KeyHash,
+    /// The secret before this one, and until when it opens the door.
+    pub previous: Option<(KeyHash, Moment)>,
+    /// What it may be used for, without its end: many keys share one policy, few share an end.
+    pub policy: Policy,
+    /// Its end.
+    pub expires_at: Option<Moment>,
+    /// Whether it was revoked.
+    pub revoked: bool,
+    /// Whether it is switched off.
+    pub disabled: bool,
+    /// The number of its last change.
+    pub revision: i64,
+}
+
+/// What has changed since a reader last looked, in the order in which it became visible. At most
+/// [`FOLLOW_MAX_ROWS`]: ask again from the last row until nothing comes.
+pub async fn followed(
+    connection: &mut PgConnection,
+    seen: Seen,
+    limit: u32,
+) -> Result<Vec<DoorRow>, DbError> {
+    let found = sqlx::query(
+        "SELECT id, account_id, parent_id, key_hash, group_name, models, endpoints, platforms,
+             addresses::text[] AS addresses, regions, requests_per_minute, tokens_per_minute,
+             concurrent_calls, strict, fit_to_balance, zero_retention, expires_at,
+             revoked_at IS NOT NULL AS revoked, disabled_at IS NOT NULL AS disabled, previous_hash,
+             previous_until, revision
+         FROM app.api_key WHERE (revision, id) > ($1, $2) ORDER BY revision, id LIMIT $3",
+    )
+    .bind(seen.revision)
+    .bind(seen.key.number())
+    .bind(i64::from(limit.min(FOLLOW_MAX_ROWS)))
+    .fetch_all(connection)
+    .await?;
+    let mut keys = Vec::with_capacity(found.len());
+    for row in &found {
+        let parent: Option<i64> = row.try_get("parent_id")?;
+        let previous: Option<Vec<u8>> = row.try_get("previous_hash")?;
+        let previous = previous.map(rows::hash_of).transpose()?;
+        keys.push(DoorRow {
+            id: KeyId::new(row.try_get("id")?),
+            account: AccountId::new(row.try_get("account_id")?),
+            parent: parent.map(KeyId::new),
+            hash: rows::hash_of(row.try_get("key_hash")?)?,
+            previous: previous.zip(rows::moment(row, "previous_until")?),
+            policy: Policy::of_row(rows::policy_of(row)?),
+            expires_at: rows::moment(row, "expires_at")?,
+            revoked: row.try_get("revoked")?,
+            disabled: row.try_get("disabled")?,
+            revision: row.try_get("revision")?,
+        });
+    }
+    Ok(keys)
+}
+
+/// How many keys there are, and the sum over their numbers and revisions.
+pub async fn tally(connection: &mut PgConnection) -> Result<Tally, DbError> {
+    Tally::of_table(
+        connection,
+        "SELECT count(*) AS count, COALESCE(max(revision), 0) AS newest,
+             COALESCE(sum((id % 2147483647 + 1) * (revision % 2147483647 + 7) % 2147483647), 0)::bigint AS sum
+         FROM app.api_key",
+    )
+    .await
+}
+
+// === impl DoorRow ===
+
+impl DoorRow {
+    /// How far a reader has come with this row.
+    #[must_use]
+    pub const fn seen(&self) -> Seen {
+        Seen {
+            revision: self.revision,
+            key: self.id,
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! What becomes of a key after it was made. Every change takes the next number first, so that of two
+//! changes at once one sees the other.
+
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+use sqlx::Row as _;
+use trunkline_db::events::{self, NewEvent};
+use trunkline_db::{DbError, Tx, database_now, revision, to_sql_time};
+use trunkline_terms::{ApiKey, KeyId, Moment, Topic};
+use uuid::Uuid;
+
+use super::{Key, KeyHash, KeyState, SECRET_BYTES, TOPIC, find};
+use crate::accounts;
+use crate::bounds::{FieldError, Problem, check_name};
+
+/// How long the secret before a rotation is good where nobody says otherwise.
+pub const OVERLAP_DEFAULT_SECONDS: u32 = 86_400;
+/// The longest that can be said.
+pub const OVERLAP_MAX_SECONDS: u32 = 30 * 86_400;
+
+/// Who revokes where no key does.
+pub const OPERATOR: &str = "operator";
+
+/// What a revocation was answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RevokeAnswer {
+    /// Revoked now, the keys below included.
+    Done {
+        /// All that were revoked, lowest number first.
+        keys: Vec<KeyId>,
+    },
+    /// It was revoked before.
+    Before,
+    /// There is no such key.
+    UnknownKey,
+}
+
+/// A key with a new secret.
+#[derive(Debug)]
+pub struct Rotated {
+    /// Its row.
+    pub key: Key,
+    /// The secret, to be shown once. It is kept nowhere.
+    pub plain: ApiKey,
+}
+
+/// Why a key was not changed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ChangeKeyError {
+    /// No such key.
+    #[error("there is no key {0}")]
+    UnknownKey(KeyId),
+    /// It is gone for good.
+    #[error("key {0} is revoked, and stays so; make another one")]
+    Revoked(KeyId),
+    /// A field is not as it should be.
+    #[error(transparent)]
+    Field(#[from] FieldError),
+    /// The database said no, or nothing.
+    #[error(transparent)]
+    Db(#[from] DbError),
+}
+
+/// Revokes a key and every key below it, for good, and tells the account. The operator says so.
+pub async fn revoke(tx: &mut Tx, key: KeyId) -> Result<RevokeAnswer, DbError> {
+    end(tx, key, OPERATOR, false).await
+}
+
+/// The same by somebody, and lists show none of them any more. The rows stay: usage names them.
+pub async fn delete(tx: &mut Tx, key: KeyId, by: &str) -> Result<RevokeAnswer, DbError> {
+    end(tx, key, by, true).await
+}
+
+async fn end(tx: &mut Tx, key: KeyId, by: &str, hide: bool) -> Result<RevokeAnswer, DbError> {
+    let number = revision::bump(tx, TOPIC).await?;
+    let Some(head) = find(tx, key).await? else {
+        return Ok(RevokeAnswer::UnknownKey);
+    };
+    let rows = sqlx::query(
+        "WITH RECURSIVE family (id, account_id) AS (
+             SELECT k.id, k.account_id FROM app.api_key AS k WHERE k.id = $1
+             UNION
+             SELECT k.id, k.account_id FROM app.api_key AS k
+             JOIN family AS f ON k.account_id = f.account_id AND k.parent_id = f.id
+         ), before AS (
+             SELECT k.id, k.revoked_at IS NULL AS was_live FROM app.api_key AS k
+             JOIN family AS f ON f.id = k.id
+             WHERE k.revoked_at IS NULL OR $3 AND k.deleted_at IS NULL
+         )
+         UPDATE app.api_key AS k SET revoked_at = COALESCE(k.revoked_at, (SELECT app.now())),
+             deleted_at = CASE WHEN $3 THEN COALESCE(k.deleted_at, (SELECT app.now())) ELSE k.deleted_at END,
+             revision = $2
+         FROM before AS b WHERE k.id = b.id
+         RETURNING k.id, b.was_live",
+    )
+    .bind(key.number())
+    .bind(number)
+    .bind(hide)
+    .fetch_all(&mut **tx)
+    .await?;
+    let mut revoked = Vec::new();
+    for row in &rows {
+        if row.try_get("was_live")? {
+            revoked.push(KeyId::new(row.try_get("id")?));
+        }
+    }
+    if revoked.is_empty() {
+        return Ok(RevokeAnswer::Before);
+    }
+    revoked.sort_unstable();
+    tell(tx, (&head, &revoked), by, (number, hide)).await?;
+    Ok(RevokeAnswer::Done { keys: revoked })
+}
+
+/// One event for the key that was meant; how many went with it is in it.
+async fn tell(
+    tx: &mut Tx,
+    (head, revoked): (&Key, &[KeyId]),
+    by: &str,
+    (number, hide): (i64, bool),
+) -> Result<(), DbError> {
+    let below = revoked.iter().filter(|id| **id != head.id).count();
+    let event = NewEvent {
+        id: event_id(number),
+        account: head.account,
+        topic: Topic::KeyRevoked,
+        task: None,
+        body: json!({
+            "key_id": head.id.number(),
+            "name": head.name,
+            "hint": head.hint,
+            "what": if hide { "deleted" } else { "revoked" },
+            "by": by,
+            "keys_below": below,
+        }),
+    };
+    events::append(tx, &[event]).await
+}
+
+/// An id that names its cause: the number of the change, which no other change has.
+fn event_id(number: i64) -> Uuid {
+    let digest = Sha256::digest(format!("{}/{number}", Topic::KeyRevoked.name()));
+    let mut bytes = [0; 16];
+    for (byte, of_digest) in bytes.iter_mut().zip(digest) {
+        *byte = of_digest;
+    }
+    uuid::Builder::from_random_bytes(bytes).into_uuid()
+}
+
+/// Gives a key another secret. The one it had is good for the overlap; one before that is over now.
+pub async fn rotate(
+    tx: &mut Tx,
+    key: KeyId,
+    secret: &[u8; SECRET_BYTES],
+    overlap_seconds: u32,
+) -> Result<Rotated, ChangeKeyError> {
+    if overlap_seconds > OVERLAP_MAX_SECONDS {
+        let (least, most) = (0, i64::from(OVERLAP_MAX_SECONDS));
+        let problem = Problem::OutOfRange { least, most };
+        return Err(FieldError::new("overlap_seconds", problem).into());
+    }
+    let number = revision::bump(tx, TOPIC).await?;
+    let (known, now) = changeable(tx, key).await?;
+    let account = accounts::find(tx, known.account).await?;
+    let account = account.ok_or(ChangeKeyError::UnknownKey(key))?;
+    let plain = ApiKey::new(account.shard, secret);
+    let until = now.plus_seconds(i64::from(overlap_seconds));
+    sqlx::query(
+        "UPDATE app.api_key SET previous_hash = key_hash, previous_until = $2, key_hash = $3, hint = $4,
+             revision = $5 WHERE id = $1",
+    )
+    .bind(key.number())
+    .bind(to_sql_time(until))
+    .bind(KeyHash::of(&plain).bytes().as_slice())
+    .bind(plain.hint())
+    .bind(number)
+    .execute(&mut **tx)
+    .await
+    .map_err(DbError::from)?;
+    let key = again(tx, key).await?;
+    Ok(Rotated { key, plain })
+}
+
+/// Switches a key off or on. Said twice, it changes nothing the second time.
+pub async fn set_disabled(tx: &mut Tx, key: KeyId, off: bool) -> Result<Key, ChangeKeyError> {
+    let number = revision::bump(tx, TOPIC).await?;
+    changeable(tx, key).await?;
+    sqlx::query(
+        "UPDATE app.api_key SET revision = $3,
+             disabled_at = CASE WHEN $2 THEN COALESCE(disabled_at, app.now()) END
+         WHERE id = $1",
+    )
+    .bind(key.number())
+    .bind(off)
+    .bind(number)
+    .execute(&mut **tx)
+    .await
+    .map_err(DbError::from)?;
+    again(tx, key).await
+}
+
+/// Changes what a key is called, and when it ends. An end is none for "never", which below another key
+/// means that key's end; it cannot be later than that.
+pub async fn change(
+    tx: &mut Tx,
+    key: KeyId,
+    name: Option<&str>,
+    expires_at: Option<Option<Moment>>,
+) -> Result<Key, ChangeKeyError> {
+    if let Some(name) = name {
+        check_name("name", name)?;
+    }
+    let number = revision::bump(tx, TOPIC).await?;
+    let (known, now) = changeable(tx, key).await?;
+    let ends = match expires_at {
+        None => known.policy.fields().expires_at,
+        Some(asked) => {
+            if asked.is_some_and(|end| end <= now) {
+                return Err(FieldError::new("expires_at", Problem::Past).into());
+            }
+            let above = match known.parent {
+                Some(parent) => again(tx, parent).await?.policy.fields().expires_at,
+                None => None,
+            };
+            crate::policy::earlier(asked, above)?
+        }
+    };
+    sqlx::query("UPDATE app.api_key SET name = $2, expires_at = $3, revision = $4 WHERE id = $1")
+        .bind(key.number())
+        .bind(name.unwrap_or(&known.name))
+        .bind(ends.map(to_sql_time))
+        .bind(number)
+        .execute(&mut **tx)
+        .await
+        .map_err(DbError::from)?;
+    again(tx, key).await
+}
+
+/// A key that is not gone for good, and the time.
+async fn changeable(tx: &mut Tx, key: KeyId) -> Result<(Key, Moment), ChangeKeyError> {
+    let now = database_now(tx).await?;
+    let known = again(tx, key).await?;
+    match known.state(now) {
+        KeyState::Revoked => Err(ChangeKeyError::Revoked(key)),
+        KeyState::Live | KeyState::Disabled | KeyState::Expired => Ok((known, now)),
+    }
+}
+
+async fn again(tx: &mut Tx, key: KeyId) -> Result<Key, ChangeKeyError> {
+    let found = find(tx, key).await?;
+    found.ok_or(ChangeKeyError::UnknownKey(key))
+}

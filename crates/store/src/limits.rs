@@ -1,0 +1,235 @@
+//! What accounts may use in a minute and at once, beside the limits of their keys: of all they do, of one
+//! model, of one platform of social data. The counters are elsewhere; here are the numbers they may reach.
+
+use sqlx::postgres::PgRow;
+use sqlx::{PgConnection, Row as _};
+use trunkline_db::{DbError, Tx, revision};
+use trunkline_terms::AccountId;
+
+use crate::accounts;
+use crate::bounds::{FieldError, LIMIT_MAX, Problem, check_word};
+
+/// The topic whose numbers the rows carry.
+pub const TOPIC: &str = "limits";
+/// Most rows: every node keeps all of them.
+pub const MAX_ROWS: usize = 100_000;
+
+/// What may be used. None is no limit of that kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Rates {
+    /// Requests in a minute.
+    pub requests_per_minute: Option<i64>,
+    /// Tokens in a minute.
+    pub tokens_per_minute: Option<i64>,
+    /// Calls at once.
+    pub concurrent_calls: Option<i64>,
+}
+
+/// What a limit is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Scope {
+    /// A model, by its public name.
+    Model,
+    /// A platform of social data, by its key.
+    Platform,
+}
+
+/// One limit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RateLimit {
+    /// Whose; none for every account that has none of its own, each counted by itself.
+    pub account: Option<AccountId>,
+    /// What it is for.
+    pub scope: Scope,
+    /// Which model or platform.
+    pub name: String,
+    /// What may be used.
+    pub rates: Rates,
+}
+
+/// Why a limit was not written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SetLimitError {
+    /// No such account.
+    #[error("there is no account {0}")]
+    UnknownAccount(AccountId),
+    /// It limits nothing.
+    #[error("a limit needs a number of requests, tokens or calls at once; remove it to have none")]
+    Nothing,
+    /// No room.
+    #[error("there are {MAX_ROWS} limits, which is the most")]
+    TooMany,
+    /// A field is not as it should be.
+    #[error(transparent)]
+    Field(#[from] FieldError),
+    /// The database said no, or nothing.
+    #[error(transparent)]
+    Db(#[from] DbError),
+}
+
+/// All limits of models and platforms, in a steady order. At most [`MAX_ROWS`].
+///
+/// Whoever follows them asks for the topic's number first and for this after, and so never has limits that
+/// are older than their number.
+pub async fn list(connection: &mut PgConnection) -> Result<Vec<RateLimit>, DbError> {
+    let rows = sqlx::query(
+        "SELECT account_id, scope, name, requests_per_minute, tokens_per_minute, concurrent_calls
+         FROM app.rate_limit ORDER BY account_id NULLS FIRST, scope, name LIMIT $1",
+    )
+    .bind(i64::try_from(MAX_ROWS).unwrap_or(i64::MAX))
+    .fetch_all(connection)
+    .await?;
+    rows.iter().map(RateLimit::of_row).collect()
+}
+
+/// Writes a limit, or changes the one that is there.
+///
+/// The number is taken before the rows are counted, so two of these take turns and cannot both be the last
+/// that fits.
+pub async fn set(tx: &mut Tx, limit: &RateLimit) -> Result<(), SetLimitError> {
+    limit.rates.check()?;
+    check_word("name", &limit.name)?;
+    if limit.rates == Rates::default() {
+        return Err(SetLimitError::Nothing);
+    }
+    if let Some(account) = limit.account
+        && accounts::find(tx, account).await?.is_none()
+    {
+        return Err(SetLimitError::UnknownAccount(account));
+    }
+    let number = revision::bump(tx, TOPIC).await?;
+    let count: i64 = sqlx::query_scalar("SELECT count(*) FROM app.rate_limit")
+        .fetch_one(&mut **tx)
+        .await
+        .map_err(DbError::from)?;
+    if usize::try_from(count).unwrap_or(usize::MAX) >= MAX_ROWS {
+        return Err(SetLimitError::TooMany);
+    }
+    sqlx::query(
+        "INSERT INTO app.rate_limit (account_id, scope, name, requests_per_minute, tokens_per_minute,
+             concurrent_calls, revision)
+         VALUES ($1, $2, $3, $4, $5, $6, $7)
+         ON CONFLICT (account_id, scope, name) DO UPDATE SET
+             requests_per_minute = excluded.requests_per_minute,
+             tokens_per_minute = excluded.tokens_per_minute,
+             concurrent_calls = excluded.concurrent_calls, revision = excluded.revision",
+    )
+    .bind(limit.account.map(AccountId::number))
+    .bind(limit.scope.word())
+    .bind(&limit.name)
+    .bind(limit.rates.requests_per_minute)
+    .bind(limit.rates.tokens_per_minute)
+    .bind(limit.rates.concurrent_calls)
+    .bind(number)
+    .execute(&mut **tx)
+    .await
+    .map_err(DbError::from)?;
+    Ok(())
+}
+
+/// Removes a limit. False if there is no such one.
+pub async fn remove(
+    tx: &mut Tx,
+    account: Option<AccountId>,
+    (scope, name): (Scope, &str),
+) -> Result<bool, DbError> {
+    revision::bump(tx, TOPIC).await?;
+    let gone = sqlx::query(
+        "DELETE FROM app.rate_limit
+         WHERE account_id IS NOT DISTINCT FROM $1 AND scope = $2 AND name = $3",
+    )
+    .bind(account.map(AccountId::number))
+    .bind(scope.word())
+    .bind(name)
+    .execute(&mut **tx)
+    .await?;
+    Ok(gone.rows_affected() == 1)
+}
+
+/// Sets what an account may use of everything together. False if there is no such account.
+pub async fn set_account(
+    tx: &mut Tx,
+    account: AccountId,
+    rates: Rates,
+) -> Result<bool, SetLimitError> {
+    rates.check()?;
+    let number = revision::bump(tx, accounts::TOPIC).await?;
+    let changed = sqlx::query(
+        "UPDATE app.account SET requests_per_minute = $2, tokens_per_minute = $3,
+             concurrent_calls = $4, revision = $5
+         WHERE id = $1",
+    )
+    .bind(account.number())
+    .bind(rates.requests_per_minute)
+    .bind(rates.tokens_per_minute)
+    .bind(rates.concurrent_calls)
+    .bind(number)
+    .execute(&mut **tx)
+    .await
+    .map_err(DbError::from)?;
+    Ok(changed.rows_affected() == 1)
+}
+
+// === impl Rates ===
+
+impl Rates {
+    pub(crate) fn of_row(row: &PgRow) -> Result<Self, DbError> {
+        Ok(Self {
+            requests_per_minute: row.try_get("requests_per_minute")?,
+            tokens_per_minute: row.try_get("tokens_per_minute")?,
+            concurrent_calls: row.try_get("concurrent_calls")?,
+        })
+    }
+
+    fn check(&self) -> Result<(), FieldError> {
+        let (least, most) = (1, LIMIT_MAX);
+        for (field, limit) in [
+            ("requests_per_minute", self.requests_per_minute),
+            ("tokens_per_minute", self.tokens_per_minute),
+            ("concurrent_calls", self.concurrent_calls),
+        ] {
+            if limit.is_some_and(|limit| !(least..=most).contains(&limit)) {
+                return Err(FieldError::new(field, Problem::OutOfRange { least, most }));
+            }
+        }
+        Ok(())
+    }
+}
+
+// === impl Scope ===
+
+impl Scope {
+    /// Its word in the table and on the command line.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Model => "model",
+            Self::Platform => "platform",
+        }
+    }
+
+    fn of_word(word: &str) -> Result<Self, DbError> {
+        match word {
+            "model" => Ok(Self::Model),
+            "platform" => Ok(Self::Platform),
+            _ => Err(DbError::from(sqlx::Error::Decode(
+                format!("{word:?} is no scope of a limit").into(),
+            ))),
+        }
+    }
+}
+
+// === impl RateLimit ===
+
+impl RateLimit {
+    fn of_row(row: &PgRow) -> Result<Self, DbError> {
+        let account: Option<i64> = row.try_get("account_id")?;
+        let scope: String = row.try_get("scope")?;
+        Ok(Self {
+            account: account.map(AccountId::new),
+            scope: Scope::of_word(&scope)?,
+            name: row.try_get("name")?,
+            rates: Rates::of_row(row)?,
+        })
+    }
+}

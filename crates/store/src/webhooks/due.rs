@@ -1,0 +1,229 @@
+//! What is due to webhooks: taken for the length of a lease, and answered for by whoever took it last.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use sqlx::postgres::PgRow;
+use sqlx::types::Json;
+use sqlx::{PgConnection, Row as _};
+use time::OffsetDateTime;
+use trunkline_db::{DbError, Tx, from_sql_time};
+use trunkline_terms::{AccountId, Moment};
+use uuid::Uuid;
+
+use super::row::Kind;
+
+/// Rows that are looked at to be fair between accounts.
+const FAIR_WINDOW: i64 = 1_000;
+
+/// A message that is on its way from this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Busy {
+    /// To which webhook.
+    pub webhook: Uuid,
+    /// Of which account.
+    pub account: AccountId,
+}
+
+/// How much may be taken.
+#[derive(Debug, Clone, Copy)]
+pub struct Room {
+    /// In all, now.
+    pub limit: i64,
+    /// Of one webhook, with what is on its way.
+    pub per_webhook: i64,
+    /// Of one account, with what is on its way.
+    pub per_account: i64,
+    /// For how long.
+    pub lease: Duration,
+}
+
+/// A message that was taken.
+#[derive(Debug, Clone)]
+pub struct Claimed {
+    /// To which webhook.
+    pub webhook: Uuid,
+    /// Of which account.
+    pub account: AccountId,
+    /// The number of this claim: only the newest one counts.
+    pub claim: i32,
+    /// The how manieth try this is.
+    pub tries: i32,
+    /// How late it was taken, in milliseconds.
+    pub late_millis: i64,
+    /// What the webhook is.
+    pub kind: Kind,
+    /// Where to, sealed; none if nobody knows any more.
+    pub url: Option<Vec<u8>>,
+    /// What it is signed with, sealed.
+    pub secret: Vec<u8>,
+    /// The secret before, if it still signs.
+    pub old_secret: Option<Vec<u8>>,
+    /// What is told.
+    pub told: Told,
+    /// The rest of it; none if it was forgotten.
+    pub body: Option<Value>,
+}
+
+/// Which event is told.
+#[derive(Debug, Clone)]
+pub struct Told {
+    /// Its id.
+    pub id: Uuid,
+    /// Its number.
+    pub seq: i64,
+    /// What about.
+    pub topic: String,
+    /// Of which task.
+    pub task: Option<Uuid>,
+    /// When it happened.
+    pub at: Moment,
+}
+
+/// A try that did not succeed.
+#[derive(Debug, Clone, Copy)]
+pub struct Failure {
+    /// What came back, if anything did.
+    pub status: Option<u16>,
+    /// Why, in a word.
+    pub error: &'static str,
+    /// Until the next try.
+    pub wait: Duration,
+    /// The webhook says that it is gone.
+    pub gone: bool,
+    /// There is no use in trying again.
+    pub hopeless: bool,
+}
+
+/// What came of a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct After {
+    /// It is not tried again.
+    pub given_up: bool,
+    /// Nothing is sent to the webhook any more.
+    pub paused: bool,
+}
+
+/// Takes what is due.
+pub async fn claim(
+    connection: &mut PgConnection,
+    busy: &[Busy],
+    room: Room,
+) -> Result<Vec<Claimed>, DbError> {
+    let webhooks: Vec<Uuid> = busy.iter().map(|one| one.webhook).collect();
+    let accounts: Vec<i64> = busy.iter().map(|one| one.account.number()).collect();
+    let rows = sqlx::query(include_str!("claim.sql"))
+        .bind(webhooks)
+        .bind(accounts)
+        .bind(room.per_webhook)
+        .bind(room.per_account)
+        .bind(FAIR_WINDOW)
+        .bind(room.limit)
+        .bind(room.lease.as_secs_f64())
+        .fetch_all(connection)
+        .await?;
+    rows.iter().map(Claimed::of_row).collect()
+}
+
+/// A try succeeded. False if somebody else has taken it since.
+pub async fn delivered(tx: &mut Tx, claimed: &Claimed, status: u16) -> Result<bool, DbError> {
+    sqlx::query(
+        "UPDATE app.webhook SET failing_since = NULL WHERE id = $1 AND failing_since IS NOT NULL",
+    )
+    .bind(claimed.webhook)
+    .execute(&mut **tx)
+    .await?;
+    let done = sqlx::query(
+        "UPDATE app.webhook_delivery SET state = 'delivered', delivered_at = app.now(), last_try_at = app.now(),
+             last_status = $4, last_error = NULL
+         WHERE webhook_id = $1 AND event_id = $2 AND claim = $3 AND state = 'waiting'",
+    )
+    .bind(claimed.webhook)
+    .bind(claimed.told.id)
+    .bind(claimed.claim)
+    .bind(i32::from(status))
+    .execute(&mut **tx)
+    .await?;
+    Ok(done.rows_affected() > 0)
+}
+
+/// A try did not succeed. None if somebody else has taken it since: then the transaction must not be kept.
+/// It is given up when it has failed for `patience`, and a webhook where nothing has succeeded for as long
+/// is paused.
+pub async fn failed(
+    tx: &mut Tx,
+    claimed: &Claimed,
+    failure: Failure,
+    patience: Duration,
+) -> Result<Option<After>, DbError> {
+    let paused: Option<bool> = sqlx::query_scalar(
+        "WITH late AS (SELECT app.now() - make_interval(secs => $3) AS since)
+         UPDATE app.webhook AS w SET failing_since = COALESCE(w.failing_since, app.now()),
+             paused_at = CASE WHEN $2 OR w.failing_since <= late.since THEN app.now() END,
+             paused_reason = CASE WHEN $2 THEN 'gone' WHEN w.failing_since <= late.since THEN 'failing' END
+         FROM late
+         WHERE w.id = $1 AND w.kind = 'endpoint' AND w.paused_at IS NULL
+             AND ($2 OR w.failing_since IS NULL OR w.failing_since <= late.since)
+         RETURNING w.paused_at IS NOT NULL",
+    )
+    .bind(claimed.webhook)
+    .bind(failure.gone)
+    .bind(patience.as_secs_f64())
+    .fetch_optional(&mut **tx)
+    .await?;
+    let given_up: Option<bool> = sqlx::query_scalar(
+        "WITH over AS (SELECT d.webhook_id, d.event_id, COALESCE(d.first_failed_at, app.now()) AS first,
+                 $7 OR COALESCE(d.first_failed_at <= app.now() - make_interval(secs => $6), false) AS given_up
+             FROM app.webhook_delivery AS d
+             WHERE d.webhook_id = $1 AND d.event_id = $2 AND d.claim = $3 AND d.state = 'waiting' FOR UPDATE)
+         UPDATE app.webhook_delivery AS d SET last_try_at = app.now(), last_status = $4, last_error = $5,
+             first_failed_at = over.first,
+             state = CASE WHEN over.given_up THEN 'failed' ELSE 'waiting' END,
+             due_at = LEAST(app.now() + make_interval(secs => $8), over.first + make_interval(secs => $6))
+         FROM over WHERE d.webhook_id = over.webhook_id AND d.event_id = over.event_id
+         RETURNING over.given_up",
+    )
+    .bind(claimed.webhook)
+    .bind(claimed.told.id)
+    .bind(claimed.claim)
+    .bind(failure.status.map(i32::from))
+    .bind(failure.error)
+    .bind(patience.as_secs_f64())
+    .bind(failure.hopeless)
+    .bind(failure.wait.as_secs_f64())
+    .fetch_optional(&mut **tx)
+    .await?;
+    Ok(given_up.map(|given_up| After {
+        given_up,
+        paused: paused.unwrap_or(false),
+    }))
+}
+
+// === impl Claimed ===
+
+impl Claimed {
+    fn of_row(row: &PgRow) -> Result<Self, DbError> {
+        let kind: String = row.try_get("kind")?;
+        let at: OffsetDateTime = row.try_get("created_at")?;
+        let body: Option<Json<Value>> = row.try_get("body")?;
+        Ok(Self {
+            webhook: row.try_get("webhook_id")?,
+            account: AccountId::new(row.try_get("account_id")?),
+            claim: row.try_get("claim")?,
+            tries: row.try_get("tries")?,
+            late_millis: row.try_get("late_millis")?,
+            kind: Kind::of(&kind)?,
+            url: row.try_get("url")?,
+            secret: row.try_get("secret")?,
+            old_secret: row.try_get("old_secret")?,
+            told: Told {
+                id: row.try_get("event_id")?,
+                seq: row.try_get("seq")?,
+                topic: row.try_get("topic")?,
+                task: row.try_get("task_id")?,
+                at: from_sql_time(at),
+            },
+            body: body.map(|body| body.0),
+        })
+    }
+}

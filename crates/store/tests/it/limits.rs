@@ -1,0 +1,81 @@
+//! Limits of accounts, models and platforms: who may write them, what is refused, how nodes find out.
+
+use trunkline_db::{Role, revision};
+use trunkline_store::limits::{self, RateLimit, Rates, Scope, SetLimitError};
+use trunkline_terms::AccountId;
+
+use crate::house::House;
+
+fn rates(requests: Option<i64>, at_once: Option<i64>) -> Rates {
+    Rates {
+        requests_per_minute: requests,
+        tokens_per_minute: None,
+        concurrent_calls: at_once,
+    }
+}
+
+fn limit(account: Option<AccountId>, name: &str, rates: Rates) -> RateLimit {
+    RateLimit {
+        account,
+        scope: Scope::Model,
+        name: name.to_owned(),
+        rates,
+    }
+}
+
+async fn set(house: &House, limit: &RateLimit) -> Result<(), SetLimitError> {
+    let mut tx = house.console.begin().await.unwrap();
+    let done = limits::set(&mut tx, limit).await;
+    match done {
+        Ok(()) => tx.commit().await.map_err(SetLimitError::from),
+        Err(error) => Err(error),
+    }
+}
+
+#[tokio::test]
+async fn a_limit_is_set_changed_and_removed_and_every_change_has_a_number() {
+    let house = House::new().await;
+    let data = house.db.connect(Role::Data).await;
+    let number = async || {
+        let mut session = data.session().await.unwrap();
+        revision::current(&mut session, limits::TOPIC)
+            .await
+            .unwrap()
+    };
+    assert_eq!(number().await, 0);
+    let first = limit(None, "a", rates(Some(1), None));
+    set(&house, &first).await.unwrap();
+    let changed = limit(None, "a", rates(None, Some(2)));
+    set(&house, &changed).await.unwrap();
+    assert_eq!(number().await, 2);
+    let mut session = data.session().await.unwrap();
+    assert_eq!(limits::list(&mut session).await.unwrap(), [changed]);
+    drop(session);
+    let mut tx = house.console.begin().await.unwrap();
+    let gone = limits::remove(&mut tx, None, (Scope::Model, "a")).await;
+    assert!(tx.finish(gone).await.unwrap());
+    assert_eq!(number().await, 3);
+    let mut session = data.session().await.unwrap();
+    assert_eq!(limits::list(&mut session).await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn a_limit_that_limits_nothing_or_nobody_is_refused() {
+    let house = House::new().await;
+    let refused = set(&house, &limit(None, "a", rates(None, None))).await;
+    assert_eq!(refused, Err(SetLimitError::Nothing));
+    let nobody = AccountId::new(987_654_321);
+    let refused = set(&house, &limit(Some(nobody), "a", rates(Some(1), None))).await;
+    assert_eq!(refused, Err(SetLimitError::UnknownAccount(nobody)));
+    for wrong in [
+        limit(None, "a", rates(Some(0), None)),
+        limit(None, "", rates(Some(1), None)),
+    ] {
+        let refused = set(&house, &wrong).await;
+        assert!(matches!(refused, Err(SetLimitError::Field(_))), "{wrong:?}");
+    }
+    let data = house.db.connect(Role::Data).await;
+    let mut tx = data.begin().await.unwrap();
+    let written = limits::set(&mut tx, &limit(None, "a", rates(Some(1), None))).await;
+    assert!(written.is_err(), "the data plane only reads");
+}

@@ -1,0 +1,45 @@
+//! An island is reached by its cable and by nothing else.
+
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use trunkline_testkit::{Island, Mainland, Wire};
+
+const SOON: Duration = Duration::from_secs(5);
+
+/// Whether somebody on the island reaches this address.
+fn reaches(island: &Island, address: SocketAddr) -> bool {
+    let [first, rest @ ..] = island.words();
+    let script = format!("exec 3<>/dev/tcp/{}/{}", address.ip(), address.port());
+    let done = Command::new(first)
+        .args(rest)
+        .args(["timeout", "1", "bash", "-c", &script])
+        .stderr(Stdio::null())
+        .status();
+    done.unwrap().success()
+}
+
+#[test]
+fn an_island_is_cut_off_by_its_cable_and_comes_back() {
+    let island = Island::make();
+    let engine = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mainland = Mainland::take();
+    let wire = Wire::on(mainland.address(), engine.local_addr().unwrap());
+    let address = SocketAddr::new(mainland.address(), wire.port());
+    assert!(reaches(&island, address));
+    assert!(
+        !reaches(&island, engine.local_addr().unwrap()),
+        "the loopback is its own"
+    );
+    island.cut_off();
+    assert!(!reaches(&island, address));
+    let other = Island::make();
+    assert!(reaches(&other, address), "another cable is another cable");
+    island.join();
+    let began = std::time::Instant::now();
+    while !reaches(&island, address) {
+        assert!(began.elapsed() < SOON, "the cable is in again");
+    }
+    assert!(TcpStream::connect(address).is_ok());
+}
