@@ -72,7 +72,13 @@ impl Gateway {
         match said {
             Cancelled::Confirmed => {
                 let failed = self.fail_task(task, ENDING).await;
-                failed.map_err(|_| Fault::unavailable())
+                if failed.map_err(|_| Fault::unavailable())? {
+                    return Ok(true);
+                }
+                // A question about it may have heard of the end first. Stopped is stopped.
+                let now = self.written(task.id).await;
+                let now = now.map_err(|_| Fault::unavailable())?;
+                Ok(now.is_some_and(|now| now.state == TaskState::Failed))
             }
             // If it was stopped after all, the next question about it says so.
             Cancelled::GoesOn | Cancelled::Unknown => Ok(false),
