@@ -77,16 +77,6 @@ impl Island {
         panic!("no network namespace can be made; is this root, and is iproute2 there?");
     }
 
-    /// Whether islands can be made here.
-    #[must_use]
-    pub fn can_be_made() -> bool {
-        let word: String = clock::random_word().chars().take(8).collect();
-        let name = format!("tl-try-{word}");
-        let made = ip(&["netns", "add", &name]);
-        ip(&["netns", "delete", &name]);
-        made
-    }
-
     fn build(&self) -> bool {
         let inner = format!("{}i", self.cable);
         let (shore, own) = (format!("{}/24", self.shore), format!("{}/24", self.own));

@@ -18,7 +18,7 @@ use trunkline_terms::{AccountId, Clock as _};
 use trunkline_testkit::{OwnSettings, Postgres, Wire};
 
 use crate::formats::Format;
-pub(crate) use stock::publish_text;
+pub(crate) use stock::{account, add_channel, key_of, publish_text};
 pub(crate) use studio::{CHARACTER, PICTURE, SECOND};
 
 pub(crate) const TRUNKLINE: &str = env!("CARGO_BIN_EXE_trunkline");

@@ -12,7 +12,7 @@ use trunkline_store::accounts::{self, NewAccount};
 use trunkline_store::channels::{self, NewChannel, NewCredential, credential_context};
 use trunkline_store::keys::{self, NewKey};
 use trunkline_store::{Policy, PolicyFields};
-use trunkline_terms::{AccountId, Clock as _, Money, RequestId, Shard};
+use trunkline_terms::{AccountId, Clock as _, KeyId, Money, RequestId, Shard};
 use trunkline_testkit::random_bytes;
 
 use super::{INPUT, LOOK, MONEY, OUTPUT};
@@ -22,6 +22,13 @@ use crate::formats::{Format, model_of};
 const CHAT_MODEL: &str = "sim-fast";
 
 pub(super) async fn customer(console: &Database) -> (AccountId, String) {
+    let account = account(console, MONEY).await;
+    let (_, key) = key_of(console, account, PolicyFields::default()).await;
+    (account, key)
+}
+
+/// An account that has paid in.
+pub(crate) async fn account(console: &Database, paid: i64) -> AccountId {
     let mut tx = console.begin().await.unwrap();
     let account = desk::create_account(&mut tx, AccountKind::Live)
         .await
@@ -38,33 +45,39 @@ pub(super) async fn customer(console: &Database) -> (AccountId, String) {
         request: RequestId::new(SystemClock.now(), random_bytes()),
         account,
         wallet: Wallet::Paid,
-        amount: Money::from_nanos(MONEY),
+        amount: Money::from_nanos(paid),
         provider: "test".to_owned(),
-        event: "first".to_owned(),
+        event: format!("first of {}", account.number()),
     };
     desk::top_up(&mut tx, &top_up).await.unwrap();
+    tx.commit().await.unwrap();
+    account
+}
+
+/// A key of an account, and its number.
+pub(crate) async fn key_of(
+    console: &Database,
+    account: AccountId,
+    fields: PolicyFields,
+) -> (KeyId, String) {
+    let mut tx = console.begin().await.unwrap();
     let new = NewKey {
         account,
         parent: None,
         name: "key",
-        policy: Policy::new(PolicyFields::default()).unwrap(),
+        policy: Policy::new(fields).unwrap(),
     };
     let made = keys::create(&mut tx, &new, &random_bytes()).await.unwrap();
     desk::register_key(&mut tx, account, made.key.id, None)
         .await
         .unwrap();
     tx.commit().await.unwrap();
-    (account, made.plain.reveal().to_owned())
+    (made.key.id, made.plain.reveal().to_owned())
 }
 
 /// The channel to the simulator in one format.
 pub(super) async fn channel(console: &Database, keyring: &Keyring, format: Format, port: u16) {
     let name = format!("simulator-{}", format.word());
-    let context = credential_context(&name, "main");
-    let binding = Binding::of_operator(&context);
-    let sealed = keyring
-        .seal(Purpose::Credentials, &binding, b"sk-simulator")
-        .unwrap();
     let sold = |name: String| (name, "sim-fast".to_owned());
     let mut models = BTreeMap::from([sold(model_of(format))]);
     let version = match format {
@@ -76,14 +89,30 @@ pub(super) async fn channel(console: &Database, keyring: &Keyring, format: Forma
         Format::Gemini => "v1beta",
     };
     let base_url = format!("http://127.0.0.1:{port}/{version}");
+    let named = (name.as_str(), provider_name(format));
+    add_channel((console, keyring), named, &base_url, &models).await;
+}
+
+/// A channel of a name and a provider, with one credential.
+pub(crate) async fn add_channel(
+    (console, keyring): (&Database, &Keyring),
+    (name, provider): (&str, String),
+    base_url: &str,
+    models: &BTreeMap<String, String>,
+) {
+    let context = credential_context(name, "main");
+    let binding = Binding::of_operator(&context);
+    let sealed = keyring
+        .seal(Purpose::Credentials, &binding, b"sk-simulator")
+        .unwrap();
     let new = NewChannel {
-        name: &name,
-        provider: &provider_name(format),
-        base_url: Some(&base_url),
+        name,
+        provider: &provider,
+        base_url: Some(base_url),
         priority: 0,
         weight: 1,
         region: None,
-        models: &models,
+        models,
         groups: &[],
         extra_headers: &BTreeMap::new(),
         proxy: None,
@@ -155,38 +184,12 @@ pub(super) async fn social(console: &Database, keyring: &Keyring, simulator: Soc
         )
     };
     publish_text(console, &names.iter().map(record).collect::<String>()).await;
-    let context = credential_context("source", "main");
-    let binding = Binding::of_operator(&context);
-    let sealed = keyring
-        .seal(Purpose::Credentials, &binding, b"sk-simulator")
-        .unwrap();
     let base_url = format!("http://{simulator}");
     let models = names
         .iter()
         .map(|name| ((*name).to_owned(), (*name).to_owned()));
-    let new = NewChannel {
-        name: "source",
-        provider: "tikhub",
-        base_url: Some(&base_url),
-        priority: 0,
-        weight: 1,
-        region: None,
-        models: &models.collect(),
-        groups: &[],
-        extra_headers: &BTreeMap::new(),
-        proxy: None,
-        requests_per_minute: None,
-        concurrent_calls: None,
-        cost: None,
-        credentials: &[NewCredential {
-            label: "main",
-            sealed: &sealed,
-            hint: "ator",
-        }],
-    };
-    let mut tx = console.begin().await.unwrap();
-    let added = channels::add(&mut tx, &new).await;
-    tx.finish(added).await.unwrap();
+    let named = ("source", "tikhub".to_owned());
+    add_channel((console, keyring), named, &base_url, &models.collect()).await;
 }
 
 pub(super) async fn sell(console: &Database) {

@@ -7,7 +7,7 @@ use trunkline_store::PolicyFields;
 
 use super::callers::{Crowd, codes, judge};
 use super::listeners::{Audience, check, tell};
-use super::stock::{budget, key_of};
+use super::stock::{budget, key_of, wide};
 use super::{Town, Wishes, number};
 use crate::arena::{MONEY, audit_of};
 
@@ -88,14 +88,6 @@ async fn budgets_hold_and_no_event_is_lost_or_doubled_while_nodes_and_engines_di
     );
     check_rate(&town, slow.key_id.number()).await;
     audit_of(&town.postgres).await;
-}
-
-fn wide() -> PolicyFields {
-    PolicyFields {
-        requests_per_minute: Some(10_000_000),
-        concurrent_calls: Some(10_000),
-        ..PolicyFields::default()
-    }
 }
 
 /// Every kind of fault once; in between, calls are served.
