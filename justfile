@@ -12,7 +12,34 @@ setup:
     ./scripts/setup
 
 # Everything that reads the code without running it.
-check: fmt-check lint deny tidy conformance-check
+check: fmt-check lint deny tidy conformance-check web-check
+
+# The console's pages, built into web/dist, from where the executable takes them.
+web:
+    cd web && npm run --silent build
+
+# Everything on this machine, with pages: `just dev` and open the link that it prints.
+dev *words: web
+    cargo run --locked -p trunkline-app -- dev {{ words }}
+
+# Types, lints and unit tests of the pages; the types made of the OpenAPI document; the size of first loads.
+web-check:
+    cd web && npm run --silent types:check && npm run --silent check && npm run --silent test && npm run --silent build && npm run --silent budget
+
+# Writes the OpenAPI document of the handlers and the types of the pages anew.
+web-types:
+    UPDATE=1 cargo nextest run --workspace --locked -E 'package(trunkline-console) & test(the_document_is_the_one_that_pages_are_built_of)'
+    cd web && npm run --silent types
+
+# Every page in every state, both themes and widths: pictures and contact sheets in web/out, overflow, accessibility.
+web-states *words: web
+    node web/e2e/states.mjs {{ words }}
+
+# The top tasks in a browser against `trunkline dev`, both themes and widths, by mouse and by keyboard; then the walls between tenants.
+web-walk *words: web
+    cargo build --locked --workspace --tests
+    node web/e2e/walk.mjs {{ words }}
+    node web/e2e/security.mjs
 
 fmt:
     cargo fmt --all
@@ -142,7 +169,11 @@ ledger-speed:
 
 # Buffers that a settlement, a lookup and a list touch at 2 and at 20 million usage rows.
 ledger-growth:
-    cargo nextest run --profile long --locked -p trunkline-ledger --test growth --run-ignored all --no-capture
+    cargo nextest run --profile long --locked -p trunkline-ledger --test growth --run-ignored all --no-capture -E 'test(buffers::)'
+
+# Searches of calls at 2 and at 20 million rows of one account, and what each index of calls costs a settlement.
+logs-growth:
+    cargo nextest run --profile long --locked -p trunkline-ledger --test growth --run-ignored only --no-capture -E 'test(logs::) | test(price::)'
 
 # 1,000, 10,000 and 100,000 video tasks in flight at 300 polls a second: buffers, statements, CPU and lag of a poll.
 video-growth:

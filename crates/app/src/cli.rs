@@ -4,8 +4,10 @@ mod account;
 mod budget;
 mod catalog;
 mod channel;
+mod code;
 mod key;
 mod limit;
+mod people;
 mod social;
 mod values;
 mod workflow;
@@ -22,8 +24,10 @@ pub(crate) use catalog::{
     CatalogCommand, CatalogDesk, CatalogFiles, ImportCatalog, SetPrice, Source,
 };
 pub(crate) use channel::{AddChannel, ChannelCommand};
+pub(crate) use code::{CodeCommand, CreateCodes, RevokeCodes, WalletWord};
 pub(crate) use key::{CreateKey, KeyCommand};
 pub(crate) use limit::{AccountLimits, LimitCommand, LimitOf, RateArguments, ScopeWord, SetLimit};
+pub(crate) use people::{Invite, OperatorCommand};
 pub(crate) use social::{PauseCell, PriceCells, ResumeCell, SocialCommand};
 pub(crate) use values::{Expiry, Labelled, Limit, Pair};
 pub(crate) use workflow::WorkflowCommand;
@@ -76,6 +80,10 @@ Examples:
     #[command(subcommand)]
     Account(AccountCommand),
 
+    /// Make operators of the console.
+    #[command(subcommand)]
+    Operator(OperatorCommand),
+
     /// Put money into a wallet of an account.
     #[command(
         after_help = "A payment is booked once: repeating the command with the same --event does nothing, and with
@@ -88,6 +96,21 @@ Examples:
   trunkline topup 1000 0.20 --trial"
     )]
     Topup(TopUpArguments),
+
+    /// Make, list and take back codes that customers redeem for credit.
+    #[command(subcommand)]
+    Code(CodeCommand),
+
+    /// Show links of letters that no mail server has taken, to pass them on.
+    #[command(
+        after_help = "A link is as good as a password. Without mail.smtp every letter is here until its link is over;
+with it, those that the server refused. The database login needs the role trunkline_console.
+
+Examples:
+  trunkline letters
+  trunkline letters --json | jq -r '.letters[] | [.to, .link] | @tsv'"
+    )]
+    Letters,
 
     /// Make, revoke and list API keys.
     #[command(subcommand)]
@@ -120,7 +143,9 @@ Examples:
     /// Serve customers' calls until told to stop.
     #[command(
         after_help = "Needs a migrated database and a keyring; what is sold is in the database (trunkline catalog import).
-The database login needs the role trunkline_data. SIGTERM lets running calls end
+The database login needs the role trunkline_data, and one that serves the console trunkline_console
+too (console.database_url). As long as nobody runs the house, each start prints a link that makes the
+first operator. SIGTERM lets running calls end
 within edge.drain_seconds.
 
 Examples:

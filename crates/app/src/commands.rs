@@ -6,14 +6,17 @@ mod audit;
 mod budget;
 mod catalog;
 mod channel;
+mod code;
 mod config;
 mod database;
 mod dev;
 mod key;
 mod keyring;
+mod letters;
 mod limit;
 mod lives;
 mod migrate;
+mod people;
 mod serve;
 mod shown;
 mod social;
@@ -25,11 +28,13 @@ use std::process::ExitCode;
 use trunkline_db::{Database, Role};
 
 use crate::cli::{
-    AccountCommand, BudgetCommand, CatalogCommand, Cli, Command, ConfigCommand, KeyCommand,
-    KeyringCommand, LimitCommand, TopUpArguments, WorkflowCommand,
+    AccountCommand, BudgetCommand, CatalogCommand, Cli, CodeCommand, Command, ConfigCommand,
+    KeyCommand, KeyringCommand, LimitCommand, OperatorCommand, TopUpArguments, WorkflowCommand,
 };
 use crate::config::{Config, environment, load};
 use crate::output::Output;
+
+pub(crate) use people::first_link;
 
 /// Runs what the command line asks for.
 pub(crate) async fn run(cli: Cli, output: &Output) -> anyhow::Result<ExitCode> {
@@ -47,7 +52,12 @@ pub(crate) async fn run(cli: Cli, output: &Output) -> anyhow::Result<ExitCode> {
         Command::Account(command) => {
             desk(&configuration()?, Desk::Account(command), output).await?
         }
+        Command::Operator(command) => {
+            desk(&configuration()?, Desk::Operator(command), output).await?;
+        }
         Command::Topup(command) => desk(&configuration()?, Desk::Topup(command), output).await?,
+        Command::Code(command) => desk(&configuration()?, Desk::Code(command), output).await?,
+        Command::Letters => letters::run(&configuration()?, output).await?,
         Command::Key(command) => desk(&configuration()?, Desk::Key(command), output).await?,
         Command::Budget(command) => desk(&configuration()?, Desk::Budget(command), output).await?,
         Command::Limit(command) => desk(&configuration()?, Desk::Limit(command), output).await?,
@@ -88,7 +98,9 @@ pub(crate) async fn run(cli: Cli, output: &Output) -> anyhow::Result<ExitCode> {
 /// What is done in the database as `trunkline_console`.
 enum Desk {
     Account(AccountCommand),
+    Operator(OperatorCommand),
     Topup(TopUpArguments),
+    Code(CodeCommand),
     Key(KeyCommand),
     Budget(BudgetCommand),
     Limit(LimitCommand),
@@ -96,13 +108,23 @@ enum Desk {
 
 async fn desk(config: &Config, command: Desk, output: &Output) -> anyhow::Result<()> {
     let database = database::open(config, Role::Console).await?;
-    let done = at_desk(&database, command, output).await;
+    let done = at_desk((config, &database), command, output).await;
     database::close(&database).await;
     done
 }
 
-async fn at_desk(database: &Database, command: Desk, output: &Output) -> anyhow::Result<()> {
+async fn at_desk(
+    (config, database): (&Config, &Database),
+    command: Desk,
+    output: &Output,
+) -> anyhow::Result<()> {
     match command {
+        Desk::Operator(OperatorCommand::Link) => {
+            people::operator_link(database, config, output).await
+        }
+        Desk::Account(AccountCommand::Invite(wish)) => {
+            people::invite(database, (config, &wish), output).await
+        }
         Desk::Account(AccountCommand::Create(new)) => account::create(database, &new, output).await,
         Desk::Account(AccountCommand::Show { id }) => account::show(database, id, output).await,
         Desk::Account(AccountCommand::Statement { id, limit }) => {
@@ -118,6 +140,11 @@ async fn at_desk(database: &Database, command: Desk, output: &Output) -> anyhow:
             account::low_balance(database, id, mark, output).await
         }
         Desk::Topup(arguments) => topup::run(database, &arguments, output).await,
+        Desk::Code(CodeCommand::Create(wish)) => code::create(database, &wish, output).await,
+        Desk::Code(CodeCommand::List { batch, limit }) => {
+            code::list(database, (batch.as_deref(), limit), output).await
+        }
+        Desk::Code(CodeCommand::Revoke(wish)) => code::revoke(database, &wish, output).await,
         Desk::Key(KeyCommand::Create(new)) => key::create(database, *new, output).await,
         Desk::Key(KeyCommand::Revoke { key }) => key::revoke(database, key, output).await,
         Desk::Key(KeyCommand::Rotate {

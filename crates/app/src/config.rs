@@ -3,10 +3,13 @@
 //! reads the environment.
 
 mod check;
+mod console;
 mod events;
 mod layers;
 mod limits;
+mod mail;
 mod media;
+mod providers;
 mod raw;
 mod roles;
 mod social;
@@ -22,10 +25,12 @@ use trunkline_gateway::{
     EventSettings, LimitSettings, SocialSettings, StudioSettings, VideoSettings, WebhookSettings,
 };
 use trunkline_media::MediaSettings;
+use trunkline_post::MailSettings;
 use trunkline_terms::{NodeId, Secret};
 use trunkline_upstream::Roots;
 use trunkline_upstream::guarded::GuardedSettings;
 
+pub(crate) use console::Console;
 pub(crate) use layers::{DEFAULTS, environment, variable};
 pub(crate) use roles::{Role, Roles};
 
@@ -38,7 +43,7 @@ pub(crate) const DEFAULT_FILE: &str = "trunkline.toml";
 #[derive(Debug)]
 pub(crate) struct Config {
     pub(crate) edge: Edge,
-    pub(crate) console_listen: SocketAddr,
+    pub(crate) console: Console,
     pub(crate) admin_listen: SocketAddr,
     pub(crate) node: NodeId,
     pub(crate) roles: Roles,
@@ -59,6 +64,8 @@ pub(crate) struct Config {
     /// Images, speech and transcripts.
     pub(crate) studio: StudioSettings,
     pub(crate) webhooks: WebhookSettings,
+    /// How letters are sent; none to keep them for the operator.
+    pub(crate) mail: Option<MailSettings>,
     /// Where requests are counted over nodes; none to count in this process.
     pub(crate) redis: Option<Redis>,
     /// What keys may do where nobody says otherwise.

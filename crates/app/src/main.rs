@@ -63,7 +63,10 @@ fn logs(command: &Command) {
         | Command::Config(_)
         | Command::Keyring(_)
         | Command::Account(_)
+        | Command::Operator(_)
         | Command::Topup(_)
+        | Command::Code(_)
+        | Command::Letters
         | Command::Key(_)
         | Command::Budget(_)
         | Command::Limit(_)

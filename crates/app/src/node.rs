@@ -2,31 +2,33 @@
 //! one.
 
 mod listeners;
+mod opening;
+mod trials;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
-use trunkline_bus::{Bus, NatsSettings};
+use trunkline_bus::NatsSettings;
+use trunkline_console::ConsoleSettings;
 use trunkline_db::{Database, SystemClock};
-use trunkline_gateway::{
-    EdgeSettings, Gateway, Parts, Settings, Telemetry, TelemetrySettings, VideoJob,
-};
+use trunkline_gateway::{EdgeSettings, Gateway, Parts, Settings, TelemetrySettings, VideoJob};
 use trunkline_keyring::{Keyring, SystemRandom};
-use trunkline_ledger::{Author, Ledger, LedgerSettings, LedgerTasks, partitions, recovery};
-use trunkline_limits::{Keeper, Limits, RedisSettings};
-use trunkline_media::{Media, MediaSettings};
+use trunkline_ledger::{Author, LedgerTasks, partitions, recovery};
+use trunkline_limits::{Keeper, RedisSettings};
+use trunkline_media::MediaSettings;
+use trunkline_post::{MailSettings, Post};
 use trunkline_social::Cells;
 use trunkline_store::routes;
 use trunkline_terms::NodeId;
 use trunkline_upstream::guarded::{Guarded, GuardedSettings};
 use trunkline_upstream::{Client, Providers, Roots};
-use trunkline_worker::{events, tidy, video, webhooks};
+use trunkline_worker::{events, mail, tidy, video, webhooks};
 
-use self::listeners::{Addresses, Listeners};
+use self::listeners::{Addresses, Desk, Listeners};
+use crate::commands::first_link;
 use crate::config::Roles;
 
 /// A node that is silent for so long is buried by its peers.
@@ -40,6 +42,8 @@ pub(crate) struct Plan {
     pub(crate) name: NodeId,
     pub(crate) roles: Roles,
     pub(crate) data: Database,
+    /// The same under the role console; none for a process that serves no console.
+    pub(crate) people: Option<Database>,
     pub(crate) keyring: Keyring,
     pub(crate) providers: Providers,
     pub(crate) cells: Cells,
@@ -50,7 +54,10 @@ pub(crate) struct Plan {
     pub(crate) edge: SocketAddr,
     pub(crate) edge_settings: EdgeSettings,
     pub(crate) console: SocketAddr,
+    pub(crate) console_settings: ConsoleSettings,
     pub(crate) admin: SocketAddr,
+    /// How letters are sent; none to keep them for the operator.
+    pub(crate) mail: Option<MailSettings>,
     pub(crate) telemetry: Option<TelemetrySettings>,
     /// The way of events between nodes; none to read their table alone.
     pub(crate) nats: Option<NatsSettings>,
@@ -76,6 +83,8 @@ pub(crate) struct Node {
     pub(crate) console: Option<SocketAddr>,
     pub(crate) admin: SocketAddr,
     data: Database,
+    people: Option<Database>,
+    at_console: ConsoleSettings,
     ledger_tasks: LedgerTasks,
     replaced: watch::Receiver<bool>,
     stop_listening: watch::Sender<bool>,
@@ -102,63 +111,65 @@ impl Node {
     /// register ends the life of a process of the same name, which must not happen to one that runs
     /// because a second one was started by mistake.
     pub(crate) async fn start(plan: Plan) -> anyhow::Result<Self> {
+        let proxies = plan.edge_settings.trusted_proxies.clone();
         let listeners = Listeners::bind(plan.addresses(), plan.edge_settings).await?;
         let addresses = listeners.addresses()?;
-        let settings = with_port(plan.settings, plan.edge, addresses.edge);
+        let mut settings = opening::with_port(plan.settings, plan.edge, addresses.edge);
+        let own = (plan.console, addresses.console);
+        let at_console = opening::with_ports(plan.console_settings, own, &mut settings);
         let data = plan.data;
-        let made = partitions::ensure(&data).await;
-        made.context("cannot make the ledger's partitions")?;
-        let opened = Ledger::open(data.clone(), &plan.name, LedgerSettings::default());
-        let (ledger, ledger_tasks) = opened.await.context("cannot register this node")?;
+        let (ledger, ledger_tasks) = opening::ledger(&data, &plan.name).await?;
         let author = ledger.author().clone();
         let client = Client::with_roots(CONNECT_TIMEOUT, &plan.extra_roots)?;
         let (stop_traces, traces_stopped) = watch::channel(false);
         let mut traces = JoinSet::new();
-        let telemetry = trace(plan.telemetry, &client, (traces_stopped, &mut traces));
-        let media = Media::open(&plan.media);
-        let media = media.await.context("cannot open the media store")?;
-        let bus = open_bus(plan.nats).await?;
-        let (limits, keeper) = open_limits(plan.redis)?;
+        let telemetry = opening::trace(plan.telemetry, &client, (traces_stopped, &mut traces));
+        let (limits, keeper) = opening::limits(plan.redis)?;
         let gateway = Gateway::new(Parts {
             fetcher: Guarded::new(plan.fetch)?,
-            media,
+            media: opening::media(&plan.media).await?,
             limits,
-            bus,
+            bus: opening::bus(plan.nats).await?,
             cells: plan.cells,
             settings,
             ledger,
             data: data.clone(),
             providers: plan.providers,
-            keyring: plan.keyring,
-            client,
+            keyring: plan.keyring.clone(),
+            client: client.clone(),
             clock: Arc::new(SystemClock),
             random: Arc::new(SystemRandom),
             telemetry,
         });
-        let read = gateway.refresh().await;
-        read.context("cannot read keys, channels and the catalog")?;
+        opening::refresh(&gateway).await?;
         let (stop_listening, stopped) = watch::channel(false);
-        let (stop_fresh, fresh) = oneshot::channel();
         let (stop_jobs, jobs) = watch::channel(false);
         let mut tasks = JoinSet::new();
-        listeners.open(&gateway, &data, &stopped, &mut tasks);
-        let (told, replaced) = watch::channel(false);
-        let fresh = gateway.clone().keep_fresh(fresh);
-        tasks.spawn(async move {
-            fresh.await;
-            told.send_replace(true);
+        let letters = (&plan.keyring, at_console.name.as_str());
+        let post = opening::post(plan.mail.as_ref(), &data, letters)?;
+        let console = plan.people.clone().map(|people| Desk {
+            data: data.clone(),
+            people,
+            keyring: plan.keyring,
+            settings: at_console.clone(),
+            client,
+            proxies,
         });
-        start_keeping(&mut tasks, &gateway, keeper, &jobs);
+        let console = console.map(|desk| desk.open(&gateway, (&jobs, &mut tasks)));
+        listeners.open(&gateway, console, &stopped, &mut tasks);
+        let (stop_fresh, replaced) = keep_fresh(&mut tasks, &gateway);
+        start_keeping(&mut tasks, &gateway, (keeper, author, &data), &jobs);
         if plan.roles.worker {
-            start_jobs(&mut tasks, &gateway, &jobs);
+            start_jobs(&mut tasks, &gateway, (&data, post), &jobs);
         }
-        tasks.spawn(keep_house(data.clone(), author, jobs));
         Ok(Self {
             gateway,
             edge: addresses.edge,
             console: addresses.console,
             admin: addresses.admin,
             data,
+            people: plan.people,
+            at_console,
             ledger_tasks,
             replaced,
             stop_listening,
@@ -168,6 +179,14 @@ impl Node {
             stop_traces,
             traces,
         })
+    }
+
+    /// The link that makes the first operator; none if there is one, or if no console is served here.
+    pub(crate) async fn setup_link(&self) -> anyhow::Result<Option<String>> {
+        match &self.people {
+            Some(people) => first_link(people, &self.at_console).await,
+            None => Ok(None),
+        }
     }
 
     /// Waits until this node's next life has begun elsewhere; then nothing it says counts.
@@ -201,52 +220,20 @@ impl Node {
             tracing::error!("the ledger could not say its last words; the next life will");
         }
         drop(self.data.close().await);
+        if let Some(people) = self.people {
+            drop(people.close().await);
+        }
     }
-}
-
-/// The counters, and who keeps them together with Redis where there is one.
-fn open_limits(redis: Option<RedisSettings>) -> anyhow::Result<(Limits, Option<Keeper>)> {
-    let Some(settings) = redis else {
-        return Ok((Limits::local(), None));
-    };
-    let (limits, keeper) = Limits::redis(settings)?;
-    Ok((limits, Some(keeper)))
-}
-
-/// The way to the collector of traces, and what walks it.
-fn trace(
-    settings: Option<TelemetrySettings>,
-    client: &Client,
-    (stopped, traces): (watch::Receiver<bool>, &mut JoinSet<()>),
-) -> Option<Telemetry> {
-    let (telemetry, exporter) = Telemetry::open(settings?, client.clone());
-    traces.spawn(exporter.run(stopped));
-    Some(telemetry)
-}
-
-/// The way of events to other nodes.
-async fn open_bus(nats: Option<NatsSettings>) -> anyhow::Result<Bus> {
-    match nats {
-        None => Ok(Bus::local()),
-        Some(settings) => Bus::nats(settings).await.context("cannot use NATS"),
-    }
-}
-
-/// Links are made of the address that is really listened on.
-fn with_port(mut settings: Settings, wanted: SocketAddr, is: Option<SocketAddr>) -> Settings {
-    if let Some(is) = is.filter(|_| wanted.port() == 0) {
-        settings.public_url = format!("http://{is}");
-    }
-    settings
 }
 
 /// Loops of every node, whatever its roles, until they are told to stop.
 fn start_keeping(
     tasks: &mut JoinSet<()>,
     gateway: &Gateway,
-    keeper: Option<Keeper>,
+    (keeper, author, data): (Option<Keeper>, Author, &Database),
     stop: &watch::Receiver<bool>,
 ) {
+    tasks.spawn(keep_house(data.clone(), author, stop.clone()));
     tasks.spawn(gateway.clone().keep_counting(stop.clone()));
     tasks.spawn(gateway.clone().keep_events(stop.clone()));
     if let Some(keeper) = keeper {
@@ -254,8 +241,30 @@ fn start_keeping(
     }
 }
 
+/// Follows keys, channels and the catalog; tells when this node's next life has begun elsewhere.
+fn keep_fresh(
+    tasks: &mut JoinSet<()>,
+    gateway: &Gateway,
+) -> (oneshot::Sender<()>, watch::Receiver<bool>) {
+    let (stop_fresh, stop) = oneshot::channel();
+    let (told, replaced) = watch::channel(false);
+    let fresh = gateway.clone().keep_fresh(stop);
+    tasks.spawn(async move {
+        fresh.await;
+        told.send_replace(true);
+    });
+    (stop_fresh, replaced)
+}
+
 /// Loops of workers.
-fn start_jobs(tasks: &mut JoinSet<()>, gateway: &Gateway, stop: &watch::Receiver<bool>) {
+fn start_jobs(
+    tasks: &mut JoinSet<()>,
+    gateway: &Gateway,
+    (data, post): (&Database, Post),
+    stop: &watch::Receiver<bool>,
+) {
+    tasks.spawn(trials::run(data.clone(), stop.clone()));
+    tasks.spawn(mail::run(post, stop.clone()));
     tasks.spawn(events::run(gateway.clone(), stop.clone()));
     for job in VideoJob::ALL {
         tasks.spawn(video::run(gateway.clone(), job, stop.clone()));

@@ -46,7 +46,9 @@ pub use lint::{LintFinding, Severity, lint};
 pub use list::{Faces, MAX_TIERS, PriceClass, PriceList, RawList, RawTier, Tier};
 pub use model::Model;
 pub use number::{NUMBER_PLACES, Number};
-pub use quote::{Limits, Line, Quote, QuoteError, Why, audio_tokens_shown, bound, floor, quote};
+pub use quote::{
+    Limits, Line, Quote, QuoteError, Why, audio_tokens_shown, bound, floor, line_amount, quote,
+};
 pub use refusal::Refusal;
 pub use report::{Fate, Note, Report, UNKNOWN_FIELD, nearest};
 pub use rules::{Breach, FieldText, MAX_RULES, ParameterPolicy, Rule, Test, first_breach};

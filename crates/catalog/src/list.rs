@@ -9,7 +9,7 @@ use trunkline_terms::{BillingUnit, Face, UnitPrice};
 
 use crate::check::{self, Finding};
 use crate::condition::{Condition, Point, Region};
-use crate::situation::{Scalar, Situation};
+use crate::situation::{Attributes, Scalar, Situation};
 use crate::unique::unique_keys;
 use crate::week::hour_of_week;
 
@@ -159,6 +159,21 @@ impl PriceList {
     #[must_use]
     pub fn default_tier(&self) -> Option<&Tier> {
         self.tiers.last()
+    }
+
+    /// What a call must have said to have been priced by a tier, as far as the tier's name tells: the
+    /// fields of past calls are not stored.
+    #[must_use]
+    pub fn attributes_of(&self, tier: Option<&str>) -> Attributes {
+        let tier = self.tiers().iter().find(|one| Some(one.name()) == tier);
+        let conditions = tier.map(Tier::when).unwrap_or_default();
+        let mut attributes = Attributes::none();
+        for condition in conditions {
+            if let Condition::RequestAttr { path, equals } = condition {
+                attributes = attributes.with(path, equals.clone());
+            }
+        }
+        attributes
     }
 
     /// The fields of a request that tiers compare with.

@@ -202,6 +202,13 @@ fn context_of(unit: BillingUnit, units: &Units) -> u64 {
     }
 }
 
+/// What one line comes to in a group, rounded half up by itself: lines added up may differ from the total,
+/// which is rounded once.
+pub fn line_amount(line: &Line, unit: BillingUnit, rate: Ratio) -> Result<Money, QuoteError> {
+    let exact = exact_total(std::slice::from_ref(line), unit, rate)?;
+    Ok(exact.round_half_up()?)
+}
+
 fn exact_total(lines: &[Line], unit: BillingUnit, rate: Ratio) -> Result<Exact, QuoteError> {
     let mut total = Exact::ZERO;
     for line in lines {

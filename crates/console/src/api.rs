@@ -5,31 +5,68 @@
 //! answers. To add one, write the file and add its `routes!` to [`routes`]. What a handler reads comes
 //! through [`Shared`], handed in by [`Parts`](crate::Parts).
 
+mod accepting;
+mod asked_letters;
+mod customer;
+mod devices;
 mod documents;
 mod health;
+mod invitations;
 mod kept;
+mod letters;
+mod members;
+mod oidc;
+mod people;
+mod person;
 mod pricing;
+mod redeem;
+mod session;
+mod setup;
+mod sign_up;
 mod social;
 mod workflows;
+
+pub use invitations::INVITATION_SECONDS;
 
 use std::sync::Arc;
 
 use axum::Router;
+use axum::middleware::from_fn_with_state;
+use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
-use http::Uri;
+use http::{HeaderMap, Method, Uri};
 use trunkline_db::Database;
+use trunkline_keyring::{Keyring, RandomSource};
+use trunkline_terms::Clock;
 use utoipa::OpenApi as _;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use self::kept::Kept;
+use crate::console::Parts;
+use crate::docs::{self, DocsSettings};
 use crate::fault::{Fault, Kind};
+use crate::front::is_public;
+use crate::oidc::Providers;
+use crate::origin;
+use crate::pages;
+use crate::passwords::Passwords;
+use crate::settings::ConsoleSettings;
 use crate::shop::Shop;
 
 /// What handlers share.
 #[derive(Clone)]
 pub(crate) struct Shared {
     pub(crate) data: Database,
+    /// The same under the role console.
+    pub(crate) people: Database,
+    pub(crate) keyring: Keyring,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) random: Arc<dyn RandomSource>,
+    pub(crate) passwords: Passwords,
+    /// Where else people sign in.
+    pub(crate) providers: Providers,
+    pub(crate) settings: Arc<ConsoleSettings>,
     pub(crate) shop: Arc<dyn Shop>,
     /// Catalogs of models that are still true.
     pub(crate) prices: Kept,
@@ -48,31 +85,90 @@ fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(documents::openapi))
         .routes(routes!(documents::workflow_schema))
         .routes(routes!(health::health))
+        .routes(routes!(session::show, session::open, session::close))
+        .routes(routes!(session::switch))
+        .routes(routes!(session::step_up))
+        .routes(routes!(sign_up::sign_up))
+        .routes(routes!(sign_up::verify))
+        .routes(routes!(asked_letters::verify_again))
+        .routes(routes!(asked_letters::forgot))
+        .routes(routes!(asked_letters::reset))
+        .routes(routes!(oidc::start))
+        .routes(routes!(oidc::callback))
+        .routes(routes!(letters::list))
+        .routes(routes!(redeem::redeem))
+        .routes(routes!(devices::list))
+        .routes(routes!(devices::end))
+        .routes(routes!(setup::setup))
+        .routes(routes!(person::change))
+        .routes(routes!(person::change_password))
+        .routes(routes!(person::change_account))
+        .routes(routes!(members::list))
+        .routes(routes!(members::change, members::remove))
+        .routes(routes!(invitations::invite))
+        .routes(routes!(invitations::revoke))
+        .routes(routes!(invitations::look))
+        .routes(routes!(accepting::accept))
+        .merge(customer::routes())
 }
 
 /// All routes, with words for the paths and methods that are not among them.
-pub(crate) fn router(data: Database, shop: Arc<dyn Shop>) -> Router {
+pub(crate) fn router(parts: Parts) -> Router {
     let (router, described) = routes().split_for_parts();
-    let paths: Vec<String> = described.paths.paths.keys().cloned().collect();
-    let known: Arc<str> = paths.join(", GET ").into();
+    let paths = described.paths.paths.keys();
+    // What belongs to somebody is not for who only knows a wrong address.
+    let public: Vec<&str> = paths
+        .map(String::as_str)
+        .filter(|path| is_public(path))
+        .collect();
+    let known: Arc<str> = public.join(", GET ").into();
+    let data_plane = pages::origin_of(&parts.settings.base_url);
+    let document = documents::document(&described);
+    let documentation = docs::router(
+        DocsSettings::of(&parts.settings),
+        Arc::clone(&parts.shop),
+        document.clone(),
+    );
     let shared = Shared {
-        data,
-        shop,
+        data: parts.data,
+        people: parts.people,
+        keyring: parts.keyring,
+        clock: parts.clock,
+        passwords: Passwords::new(Arc::clone(&parts.random)),
+        random: parts.random,
+        providers: Providers::new(&parts.settings.providers, parts.client),
+        settings: Arc::new(parts.settings),
+        shop: parts.shop,
         prices: Kept::default(),
         cells: Kept::default(),
-        document: documents::document(&described),
+        document,
     };
     router
-        .method_not_allowed_fallback(wrong_method)
-        .fallback(move |uri: Uri| std::future::ready(unknown(&uri, &known)))
+        .route_layer(from_fn_with_state(shared.clone(), origin::guard))
         .with_state(shared)
+        .merge(documentation)
+        .method_not_allowed_fallback(wrong_method)
+        .fallback(move |method: Method, uri: Uri, headers: HeaderMap| {
+            let page = page((&method, &uri, &headers), &data_plane);
+            let answered = page.unwrap_or_else(|| unknown(&uri, &known).into_response());
+            std::future::ready(answered)
+        })
 }
 
 async fn wrong_method() -> Fault {
     Fault::new(
         Kind::MethodNotAllowed,
-        "this path is read, with GET or HEAD",
+        "this path takes other methods; see `allow`",
     )
+}
+
+/// A page for people, if the path is one's.
+fn page((method, uri, asked): (&Method, &Uri, &HeaderMap), data_plane: &str) -> Option<Response> {
+    let reads = method == Method::GET || method == Method::HEAD;
+    if !reads || !pages::owns(uri.path()) {
+        return None;
+    }
+    pages::answer(uri.path(), asked, data_plane)
 }
 
 fn unknown(uri: &Uri, known: &str) -> Fault {

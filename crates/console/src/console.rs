@@ -1,28 +1,56 @@
 //! The console as one value: put together once, asked by one listener or by two.
 
+use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
-use http::Request;
+use http::{HeaderMap, Request};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use trunkline_db::Database;
-use trunkline_terms::RequestId;
+use trunkline_keyring::{Keyring, RandomSource};
+use trunkline_store::{arrivals, people};
+use trunkline_terms::{Clock, RequestId};
+use trunkline_upstream::Client;
 
 use crate::api;
+use crate::docs;
 use crate::front::Front;
 use crate::listener;
+use crate::pages;
+use crate::settings::ConsoleSettings;
 use crate::shop::Shop;
+
+/// How often what is over is swept away.
+const SWEEP_EVERY: Duration = Duration::from_secs(600);
 
 /// Where the ids of requests come from.
 pub type RequestIds = Arc<dyn Fn() -> RequestId + Send + Sync>;
+
+/// Tells the caller's address from the headers and the peer's, where proxies stand between.
+pub type Callers = Arc<dyn Fn(&HeaderMap, IpAddr) -> IpAddr + Send + Sync>;
 
 /// What a console is made of.
 pub struct Parts {
     /// The database; reading what the console shows is all that its role must allow.
     pub data: Database,
+    /// The same under the role console: people, and what they change.
+    pub people: Database,
+    /// What seals.
+    pub keyring: Keyring,
+    /// The time, for ids.
+    pub clock: Arc<dyn Clock>,
+    /// Chance, for tokens.
+    pub random: Arc<dyn RandomSource>,
+    /// What the operator has decided.
+    pub settings: ConsoleSettings,
+    /// Who asks.
+    pub callers: Callers,
+    /// The way to providers of sign-ins.
+    pub client: Client,
     /// What is sold.
     pub shop: Arc<dyn Shop>,
     /// Fresh ids.
@@ -33,6 +61,7 @@ pub struct Parts {
 #[derive(Clone)]
 pub struct Console {
     front: Arc<Front>,
+    people: Database,
 }
 
 // === impl Console ===
@@ -41,10 +70,32 @@ impl Console {
     /// Puts it together.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
-        let router = api::router(parts.data, parts.shop);
-        let front = Front::new(router, parts.request_ids);
+        let people = parts.people.clone();
+        let (request_ids, callers) = (Arc::clone(&parts.request_ids), Arc::clone(&parts.callers));
+        let error_pages = parts.settings.error_pages();
+        let front = Front::new(api::router(parts), (request_ids, callers), error_pages);
         Self {
             front: Arc::new(front),
+            people,
+        }
+    }
+
+    /// Sweeps away sign-ins, links and tries that are over, until the word `stop` changes.
+    pub async fn keep_house(self, mut stop: watch::Receiver<bool>) {
+        let mut sweep = tokio::time::interval(SWEEP_EVERY);
+        loop {
+            tokio::select! {
+                _ = stop.changed() => return,
+                _ = sweep.tick() => {
+                    for swept in [people::sweep(&self.people).await, arrivals::sweep(&self.people).await] {
+                        match swept {
+                            Ok(0) => {}
+                            Ok(rows) => tracing::debug!(rows_count = rows, "sign-ins and links were swept"),
+                            Err(error) => tracing::warn!(%error, "sign-ins could not be swept"),
+                        }
+                    }
+                }
+            }
         }
     }
 
@@ -52,25 +103,29 @@ impl Console {
     /// not: whoever owns the address tells of its health.
     #[must_use]
     pub fn owns(path: &str) -> bool {
-        path == "/openapi.json" || path.starts_with("/api/") || path.starts_with("/schemas/")
+        path == "/openapi.json"
+            || path.starts_with("/api/")
+            || path.starts_with("/schemas/")
+            || pages::owns(path)
+            || docs::owns(path)
     }
 
-    /// Answers one request.
-    pub async fn answer<B>(&self, request: Request<B>) -> Response<Body>
+    /// Answers one request that came from this peer.
+    pub async fn answer<B>(&self, request: Request<B>, peer: IpAddr) -> Response<Body>
     where
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<axum::BoxError>,
     {
-        self.front.answer(request.map(Body::new)).await
+        self.front.answer(request.map(Body::new), peer).await
     }
 
     /// The same with the whole body in memory, for an address that is somebody else's.
-    pub async fn answer_whole<B>(&self, request: Request<B>) -> Response<Bytes>
+    pub async fn answer_whole<B>(&self, request: Request<B>, peer: IpAddr) -> Response<Bytes>
     where
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<axum::BoxError>,
     {
-        let (head, body) = self.answer(request).await.into_parts();
+        let (head, body) = self.answer(request, peer).await.into_parts();
         // Bodies are whole and in memory from the beginning, so nothing can fail, and a limit here could
         // only turn a long answer into an empty one.
         let body = axum::body::to_bytes(body, usize::MAX).await;

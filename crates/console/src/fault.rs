@@ -5,11 +5,10 @@ use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use serde::Serialize;
 use trunkline_db::DbError;
+use trunkline_keyring::RandomError;
+use trunkline_store::FieldError;
 use trunkline_terms::RequestId;
 use utoipa::ToSchema;
-
-/// Where the codes are explained.
-const DOC_URL: &str = "docs/errors.md";
 
 /// Which row of the error table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,8 +21,28 @@ pub(crate) enum Kind {
     NotFound,
     /// The path exists, the method does not.
     MethodNotAllowed,
-    /// A body where none is read.
+    /// The body is too large.
     TooLarge,
+    /// Nobody is signed in on this device.
+    NotSignedIn,
+    /// The address or the password is wrong, or there were too many tries.
+    SignInFailed,
+    /// The password is to be given again.
+    StepUpRequired,
+    /// The person's role does not allow it.
+    RoleNotAllowed,
+    /// Asked for by another site's page.
+    CrossSite,
+    /// Too many tries.
+    TooManyAttempts,
+    /// A link that is unknown, used or over.
+    TokenInvalid,
+    /// It cannot be done as things stand.
+    Conflict,
+    /// Nobody may sign up, or an invitation is needed.
+    SignUpClosed,
+    /// A redemption code that is unknown, used, over or taken back.
+    CodeInvalid,
     /// The database is away, or too slow.
     Unavailable,
 }
@@ -34,6 +53,8 @@ pub(crate) struct Fault {
     pub(crate) kind: Kind,
     pub(crate) message: String,
     pub(crate) param: Option<&'static str>,
+    /// After how many seconds it may be tried again, where that is known.
+    pub(crate) retry_after: Option<i64>,
 }
 
 /// An error.
@@ -78,6 +99,16 @@ impl Kind {
             Self::NotFound => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::NotSignedIn => StatusCode::UNAUTHORIZED,
+            Self::SignInFailed => StatusCode::UNAUTHORIZED,
+            Self::StepUpRequired => StatusCode::FORBIDDEN,
+            Self::RoleNotAllowed => StatusCode::FORBIDDEN,
+            Self::CrossSite => StatusCode::FORBIDDEN,
+            Self::TooManyAttempts => StatusCode::TOO_MANY_REQUESTS,
+            Self::TokenInvalid => StatusCode::BAD_REQUEST,
+            Self::Conflict => StatusCode::CONFLICT,
+            Self::SignUpClosed => StatusCode::FORBIDDEN,
+            Self::CodeInvalid => StatusCode::BAD_REQUEST,
             Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
@@ -89,14 +120,33 @@ impl Kind {
             Self::NotFound => "not_found",
             Self::MethodNotAllowed => "method_not_allowed",
             Self::TooLarge => "request_too_large",
+            Self::NotSignedIn => "not_signed_in",
+            Self::SignInFailed => "sign_in_failed",
+            Self::StepUpRequired => "step_up_required",
+            Self::RoleNotAllowed => "role_not_allowed",
+            Self::CrossSite => "cross_site",
+            Self::TooManyAttempts => "too_many_attempts",
+            Self::TokenInvalid => "token_invalid",
+            Self::Conflict => "conflict",
+            Self::SignUpClosed => "sign_up_closed",
+            Self::CodeInvalid => "code_invalid",
             Self::Unavailable => "temporarily_unavailable",
         }
     }
 
     const fn family(self) -> &'static str {
         match self {
-            Self::Invalid | Self::MethodNotAllowed | Self::TooLarge => "invalid_request_error",
-            Self::UnknownKey => "authentication_error",
+            Self::Invalid
+            | Self::MethodNotAllowed
+            | Self::TooLarge
+            | Self::TokenInvalid
+            | Self::CodeInvalid
+            | Self::Conflict => "invalid_request_error",
+            Self::UnknownKey | Self::NotSignedIn | Self::SignInFailed => "authentication_error",
+            Self::StepUpRequired | Self::RoleNotAllowed | Self::CrossSite | Self::SignUpClosed => {
+                "permission_error"
+            }
+            Self::TooManyAttempts => "rate_limit_error",
             Self::NotFound => "not_found_error",
             Self::Unavailable => "server_error",
         }
@@ -105,12 +155,21 @@ impl Kind {
     /// Whether the same request may succeed later.
     pub(crate) const fn is_retryable(self) -> bool {
         match self {
-            Self::Unavailable => true,
+            Self::Unavailable | Self::TooManyAttempts => true,
             Self::Invalid
             | Self::UnknownKey
             | Self::NotFound
             | Self::MethodNotAllowed
-            | Self::TooLarge => false,
+            | Self::TooLarge
+            | Self::NotSignedIn
+            | Self::SignInFailed
+            | Self::StepUpRequired
+            | Self::RoleNotAllowed
+            | Self::CrossSite
+            | Self::TokenInvalid
+            | Self::SignUpClosed
+            | Self::CodeInvalid
+            | Self::Conflict => false,
         }
     }
 }
@@ -123,6 +182,7 @@ impl Fault {
             kind,
             message: message.into(),
             param: None,
+            retry_after: None,
         }
     }
 
@@ -132,6 +192,30 @@ impl Fault {
             kind: Kind::Invalid,
             message: message.into(),
             param: Some(param),
+            retry_after: None,
+        }
+    }
+
+    /// Something that is not there, or is somebody else's: nobody is told which.
+    pub(crate) fn not_found(what: &str) -> Self {
+        Self::new(Kind::NotFound, format!("there is no such {what}"))
+    }
+
+    /// A link that is unknown, used or over: nobody is told which.
+    pub(crate) fn token_invalid() -> Self {
+        let text = "this link is not good: it is over, was used already, or is not whole; ask for \
+                    a new one";
+        Self::new(Kind::TokenInvalid, text)
+    }
+
+    /// Too many tries; how long to wait.
+    pub(crate) fn too_many_attempts(after_seconds: i64) -> Self {
+        Self {
+            retry_after: Some(after_seconds.max(1)),
+            ..Self::new(
+                Kind::TooManyAttempts,
+                "there were too many tries from your network; wait and try again",
+            )
         }
     }
 
@@ -142,8 +226,8 @@ impl Fault {
         )
     }
 
-    /// The body that a caller reads.
-    pub(crate) fn body(&self, request: RequestId) -> ErrorBody {
+    /// The body that a caller reads; `pages` is where errors are explained.
+    pub(crate) fn body(&self, request: RequestId, pages: &str) -> ErrorBody {
         ErrorBody {
             error: ErrorFacts {
                 message: self.message.clone(),
@@ -153,7 +237,7 @@ impl Fault {
                 request_id: request.to_string(),
                 charged: false,
                 retryable: self.kind.is_retryable(),
-                doc_url: format!("{DOC_URL}#{}", self.kind.code()),
+                doc_url: format!("{pages}#{}", self.kind.code()),
             },
         }
     }
@@ -162,6 +246,19 @@ impl Fault {
 impl From<DbError> for Fault {
     fn from(error: DbError) -> Self {
         tracing::warn!(%error, "the console could not read");
+        Self::unavailable()
+    }
+}
+
+impl From<FieldError> for Fault {
+    fn from(error: FieldError) -> Self {
+        Self::at(error.field, error.problem.to_string())
+    }
+}
+
+impl From<RandomError> for Fault {
+    fn from(error: RandomError) -> Self {
+        tracing::error!(%error, "no random bytes");
         Self::unavailable()
     }
 }
@@ -188,11 +285,21 @@ mod tests {
             Kind::NotFound,
             Kind::MethodNotAllowed,
             Kind::TooLarge,
+            Kind::NotSignedIn,
+            Kind::SignInFailed,
+            Kind::StepUpRequired,
+            Kind::RoleNotAllowed,
+            Kind::CrossSite,
+            Kind::TooManyAttempts,
+            Kind::TokenInvalid,
+            Kind::Conflict,
+            Kind::SignUpClosed,
+            Kind::CodeInvalid,
             Kind::Unavailable,
         ] {
             let (code, status) = (kind.code(), kind.status().as_u16());
-            let row = format!("<a id=\"{code}\"></a>`{code}` | {status} |");
-            assert!(page.contains(&row), "{row}");
+            let entry = format!("\n### `{code}`\n\n- **HTTP** {status}\n");
+            assert!(page.contains(&entry), "{entry}");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What holds for every request, whatever it asks for: bounds, a time, an id, headers, one log line.
 
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -15,21 +16,19 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode};
 use tower_service::Service as _;
 use trunkline_terms::RequestId;
 
-use crate::console::RequestIds;
+use crate::console::{Callers, RequestIds};
 use crate::fault::{Fault, Kind};
+use crate::sent::{CallerAddress, MAX_BODY_BYTES, too_large};
 
-/// Longest query. A page needs a hundred bytes.
-const MAX_QUERY_BYTES: usize = 2_048;
-/// No path here reads a body; one of this size is overlooked.
-const MAX_BODY_BYTES: u64 = 65_536;
+/// Longest query. A page needs a hundred bytes, a provider of sign-ins that sends somebody back thousands.
+const MAX_QUERY_BYTES: usize = 8_192;
 /// From the head to the answer.
 const ANSWER_WAIT: Duration = Duration::from_secs(10);
 /// After which a caller may try again, in seconds.
 const RETRY_AFTER_SECONDS: &str = "1";
 
-/// On every answer. Nothing is kept without asking again, and no page may be made of it.
-const HEADERS: [(HeaderName, &str); 8] = [
-    (CACHE_CONTROL, "no-cache"),
+/// On every answer: no page may be made of it.
+const HEADERS: [(HeaderName, &str); 4] = [
     (X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (X_FRAME_OPTIONS, "DENY"),
     (REFERRER_POLICY, "no-referrer"),
@@ -37,6 +36,11 @@ const HEADERS: [(HeaderName, &str); 8] = [
         CONTENT_SECURITY_POLICY,
         "default-src 'none'; frame-ancestors 'none'",
     ),
+];
+
+/// On what everybody may know: any origin may read it, and nothing is kept without asking again.
+const PUBLIC_HEADERS: [(HeaderName, &str); 4] = [
+    (CACHE_CONTROL, "no-cache"),
     (ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
     (
         ACCESS_CONTROL_EXPOSE_HEADERS,
@@ -48,34 +52,66 @@ const HEADERS: [(HeaderName, &str); 8] = [
     ),
 ];
 
+/// On what belongs to somebody: our own pages read it, and nobody keeps it.
+const PRIVATE_HEADERS: [(HeaderName, &str); 2] = [
+    (CACHE_CONTROL, "no-store"),
+    (
+        HeaderName::from_static("cross-origin-resource-policy"),
+        "same-origin",
+    ),
+];
+
+/// Paths below `/api` that everybody may read from anywhere.
+const PUBLIC_PATHS: [&str; 3] = ["/api/pricing", "/api/social/catalog", "/api/workflows"];
+
+/// Whether everybody may read a path from anywhere; what is not is somebody's.
+pub(crate) fn is_public(path: &str) -> bool {
+    let below = |known: &str| {
+        let rest = path.strip_prefix(known);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    !path.starts_with("/api/") || PUBLIC_PATHS.into_iter().any(below)
+}
+
 /// Stands before the routes.
 pub(crate) struct Front {
     router: Router,
     request_ids: RequestIds,
+    callers: Callers,
+    /// Where errors are explained.
+    error_pages: String,
 }
 
 // === impl Front ===
 
 impl Front {
-    pub(crate) fn new(router: Router, request_ids: RequestIds) -> Self {
+    pub(crate) fn new(
+        router: Router,
+        (request_ids, callers): (RequestIds, Callers),
+        error_pages: String,
+    ) -> Self {
         Self {
             router,
             request_ids,
+            callers,
+            error_pages,
         }
     }
 
-    /// Answers one request.
-    pub(crate) async fn answer(&self, request: Request<Body>) -> Response {
+    /// Answers one request that came from this peer.
+    pub(crate) async fn answer(&self, mut request: Request<Body>, peer: IpAddr) -> Response {
+        let caller = CallerAddress((self.callers)(request.headers(), peer));
+        request.extensions_mut().insert(caller);
         let id = (self.request_ids)();
         let method = request.method().clone();
         let path = request.uri().path().to_owned();
         let began = Instant::now();
         let answered = match bounds(&request) {
             Err(fault) => fault.into_response(),
-            Ok(()) if method == Method::OPTIONS => preflight(),
+            Ok(()) if method == Method::OPTIONS => preflight(is_public(&path)),
             Ok(()) => self.routed(request).await,
         };
-        let answered = finished(answered, id);
+        let answered = finished(answered, (id, &self.error_pages), is_public(&path));
         let status = answered.status();
         // A path that is none of ours may hold anything, a key too.
         let path = if status.as_u16() < 400 {
@@ -113,23 +149,30 @@ fn bounds(request: &Request<Body>) -> Result<(), Fault> {
         let text = format!("the query may have at most {MAX_QUERY_BYTES} bytes");
         return Err(Fault::new(Kind::Invalid, text));
     }
-    // One whose length is not told is not read, and its connection is closed after the answer.
-    if request.body().size_hint().lower() > MAX_BODY_BYTES {
-        return Err(Fault::new(Kind::TooLarge, "nothing here reads a body"));
+    // One whose length is not told is measured while it is read.
+    let most = u64::try_from(MAX_BODY_BYTES).unwrap_or(u64::MAX);
+    if request.body().size_hint().lower() > most {
+        return Err(too_large());
     }
     Ok(())
 }
 
 /// Ids and headers on every answer; the body of a fault.
-fn finished(mut answered: Response, id: RequestId) -> Response {
+fn finished(
+    mut answered: Response,
+    (id, error_pages): (RequestId, &str),
+    is_public: bool,
+) -> Response {
     if let Some(fault) = answered.extensions_mut().remove::<Fault>() {
-        let body = serde_json::to_vec(&fault.body(id)).unwrap_or_default();
+        let body = serde_json::to_vec(&fault.body(id, error_pages)).unwrap_or_default();
         *answered.body_mut() = Body::from(body);
         let headers = answered.headers_mut();
         // The router has counted the empty body that it saw.
         headers.remove(CONTENT_LENGTH);
         put(headers, CONTENT_TYPE, "application/json");
-        if fault.kind.is_retryable() {
+        if let Some(seconds) = fault.retry_after {
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        } else if fault.kind.is_retryable() {
             put(headers, RETRY_AFTER, RETRY_AFTER_SECONDS);
         }
     }
@@ -138,15 +181,26 @@ fn finished(mut answered: Response, id: RequestId) -> Response {
         headers.insert(HeaderName::from_static("x-request-id"), value.clone());
         headers.insert(HeaderName::from_static("request-id"), value);
     }
-    for (name, value) in HEADERS {
-        put(headers, name, value);
+    let others: &[(HeaderName, &str)] = if is_public {
+        &PUBLIC_HEADERS
+    } else {
+        &PRIVATE_HEADERS
+    };
+    for (name, value) in HEADERS.iter().chain(others) {
+        // A page says itself what it may load, and its files how long they last.
+        let value = HeaderValue::from_static(value);
+        headers.entry(name.clone()).or_insert(value);
     }
     answered
 }
 
 /// What a browser asks before it asks.
-fn preflight() -> Response {
+fn preflight(is_public: bool) -> Response {
     let mut answered = StatusCode::NO_CONTENT.into_response();
+    if !is_public {
+        // No other site may ask: a browser that hears nothing does not.
+        return answered;
+    }
     let headers = answered.headers_mut();
     put(headers, ACCESS_CONTROL_ALLOW_METHODS, "GET, HEAD");
     // A star does not cover `authorization`; it must be named.

@@ -1,5 +1,6 @@
 //! Connections in: bounded in number, in the size of a head and in the time it takes.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,8 +39,8 @@ pub(crate) async fn serve(
             accepted = listener.accept() => accepted,
             _ = stop.changed() => break,
         };
-        let stream = match accepted {
-            Ok((stream, _)) => stream,
+        let (stream, peer) = match accepted {
+            Ok(accepted) => accepted,
             Err(error) => {
                 tracing::warn!(%error, "a connection to the console was not accepted");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -52,7 +53,7 @@ pub(crate) async fn serve(
         };
         let (console, stop) = (console.clone(), stop.clone());
         connections.spawn(async move {
-            connection(console, stream, stop).await;
+            connection(console, (stream, peer.ip()), stop).await;
             drop(permit);
         });
     }
@@ -61,10 +62,14 @@ pub(crate) async fn serve(
     connections.wait().await;
 }
 
-async fn connection(console: Console, stream: TcpStream, mut stop: watch::Receiver<bool>) {
+async fn connection(
+    console: Console,
+    (stream, peer): (TcpStream, IpAddr),
+    mut stop: watch::Receiver<bool>,
+) {
     let service = service_fn(move |request: http::Request<Incoming>| {
         let console = console.clone();
-        async move { Ok::<_, std::convert::Infallible>(console.answer(request).await) }
+        async move { Ok::<_, std::convert::Infallible>(console.answer(request, peer).await) }
     });
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder

@@ -1,13 +1,18 @@
 //! What the console is told of what is sold. Who tells it is the process that serves it.
 
+use std::pin::Pin;
 use std::sync::Arc;
 
 use http::HeaderMap;
 use trunkline_catalog::{Book, GroupChoice, PriceClass, Routes};
 use trunkline_social::Cell;
-use trunkline_terms::Money;
+use trunkline_store::accounts;
+use trunkline_store::tasks::Task;
+use trunkline_terms::{Moment, Money};
 
+use crate::api::Shared;
 use crate::fault::{Fault, Kind};
+use crate::signed_in::SignedIn;
 
 /// What is sold, now.
 pub trait Shop: Send + Sync {
@@ -25,6 +30,35 @@ pub trait Shop: Send + Sync {
 
     /// Whose eyes a request has, by the key that it brings.
     fn viewer(&self, headers: &HeaderMap) -> Viewer;
+
+    /// Takes over what was just written of keys, so that it counts here at once.
+    fn hear_of_keys(&self) -> Later<'_, ()>;
+
+    /// Looks at a task, closely for its prompt and settings. None if that cannot be done now.
+    fn look_at_task<'a>(&'a self, task: &'a Task, closely: bool) -> Later<'a, Option<TaskLook>>;
+
+    /// Stops a task where that is certain; false if it goes on. None if nobody can tell now.
+    fn stop_task<'a>(&'a self, task: &'a Task) -> Later<'a, Option<bool>>;
+}
+
+/// Something that takes a while.
+pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// What is known of a task beyond its row.
+#[derive(Debug, Clone)]
+pub struct TaskLook {
+    /// A link to its file and when it ends, once there is one.
+    pub link: Option<(String, Moment)>,
+    /// What kind of file.
+    pub content_type: String,
+    /// How far it may be in percent, where nobody tells.
+    pub guess: Option<u8>,
+    /// What was asked for; none when it was forgotten.
+    pub prompt: Option<String>,
+    /// How.
+    pub settings: Vec<(String, String)>,
+    /// Whether it is worth trying to stop it.
+    pub can_stop: bool,
 }
 
 /// A cell of social data as it stands.
@@ -62,6 +96,24 @@ impl Viewer {
             }
             viewer @ (Self::Stranger | Self::Customer { .. }) => Ok(viewer),
         }
+    }
+
+    /// The same of who may be signed in: without a key, a signed-in person has the eyes of the
+    /// organisation that is looked at.
+    pub(crate) async fn of_request(shared: &Shared, headers: &HeaderMap) -> Result<Self, Fault> {
+        let viewer = Self::of(shared.shop.as_ref(), headers)?;
+        if viewer != Self::Stranger {
+            return Ok(viewer);
+        }
+        let Some(own) = SignedIn::peek(shared, headers).await? else {
+            return Ok(viewer);
+        };
+        let mut session = shared.data.session().await?;
+        let account = accounts::find(&mut session, own.account).await?;
+        Ok(account.map_or(viewer, |account| Self::Customer {
+            group: Some(account.group),
+            models: None,
+        }))
     }
 
     /// What one call of a cell costs in the viewer's group; none where it has no price there. Which

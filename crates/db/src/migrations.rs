@@ -13,7 +13,7 @@ pub(crate) struct Migration {
 }
 
 /// All of them.
-pub(crate) const MIGRATIONS: [Migration; 18] = [
+pub(crate) const MIGRATIONS: [Migration; 24] = [
     Migration {
         version: 20261115000100,
         name: "house",
@@ -103,6 +103,36 @@ pub(crate) const MIGRATIONS: [Migration; 18] = [
         version: 20261116050000,
         name: "usage_days",
         sql: include_str!("../../../migrations/20261116050000_usage_days.sql"),
+    },
+    Migration {
+        version: 20261117000000,
+        name: "people",
+        sql: include_str!("../../../migrations/20261117000000_people.sql"),
+    },
+    Migration {
+        version: 20261117010000,
+        name: "letters",
+        sql: include_str!("../../../migrations/20261117010000_letters.sql"),
+    },
+    Migration {
+        version: 20261117020000,
+        name: "logs",
+        sql: include_str!("../../../migrations/20261117020000_logs.sql"),
+    },
+    Migration {
+        version: 20261117021000,
+        name: "playground",
+        sql: include_str!("../../../migrations/20261117021000_playground.sql"),
+    },
+    Migration {
+        version: 20261117030000,
+        name: "gifts",
+        sql: include_str!("../../../migrations/20261117030000_gifts.sql"),
+    },
+    Migration {
+        version: 20261117040000,
+        name: "sign_up",
+        sql: include_str!("../../../migrations/20261117040000_sign_up.sql"),
     },
 ];
 

@@ -26,7 +26,6 @@ use tokio_util::task::TaskTracker;
 use trunkline_store::Network;
 use trunkline_terms::RequestId;
 
-use self::forwarded::caller_address;
 use self::line::Line;
 use self::tls::Tls;
 use crate::again::OfCall;
@@ -34,6 +33,7 @@ use crate::gateway::Gateway;
 use crate::reply::{self, Answered};
 use crate::story::Story;
 
+pub use self::forwarded::caller_address;
 pub use self::guest::Guest;
 pub(crate) use self::line::Watch;
 pub use self::tls::{TlsError, TlsFiles};
@@ -273,7 +273,7 @@ impl Shared {
     ) -> Answered {
         let guest = self.guest.as_ref();
         if let Some(guest) = guest.filter(|guest| (guest.owns)(request.uri().path())) {
-            return guest.answered(request).await;
+            return guest.answered(request, peer.ip()).await;
         }
         let proxies = &self.settings.trusted_proxies;
         let address = caller_address(request.headers(), peer.ip(), proxies);
@@ -291,7 +291,7 @@ impl Shared {
                 if is_legacy {
                     reply::legacy_fault(&fault)
                 } else {
-                    reply::fault(&fault, story.id, format)
+                    reply::fault(&fault, &story, format)
                 }
             })
         };

@@ -8,9 +8,6 @@ use trunkline_wire::{Refusal, Trouble};
 
 use crate::again::Same;
 
-/// Where the words of the table are explained.
-const DOC_URL: &str = "docs/errors.md";
-
 /// Which row of the error table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
@@ -170,6 +167,16 @@ impl Kind {
             return code;
         }
         self.word()
+    }
+
+    /// Where it is explained on the page of errors. An upstream's own codes are not listed there; what
+    /// they have in common is.
+    #[must_use]
+    pub fn anchor(&self) -> &str {
+        if let Self::UpstreamRefused(_, _) = self {
+            return self.word();
+        }
+        self.code()
     }
 
     /// The same as a word of a closed list, for logs and counters.
@@ -372,9 +379,10 @@ impl Fault {
         )
     }
 
-    /// The facts that every format's error is written from. Whoever gets a fault was not charged.
+    /// The facts that every format's error is written from; `pages` is where errors are explained. Whoever
+    /// gets a fault was not charged.
     #[must_use]
-    pub fn trouble(&self, request: RequestId) -> Trouble {
+    pub fn trouble(&self, request: RequestId, pages: &str) -> Trouble {
         Trouble {
             status: self.kind.status().as_u16(),
             code: self.kind.code().to_owned(),
@@ -383,7 +391,7 @@ impl Fault {
             param: self.param.clone(),
             request_id: request.to_string(),
             retryable: self.kind.is_retryable(),
-            doc_url: format!("{DOC_URL}#{}", self.kind.code()),
+            doc_url: format!("{pages}#{}", self.kind.anchor()),
             retry_after: self.retry_after,
             extras: self.extras.clone(),
         }

@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use trunkline_catalog::{GroupChoice, PricingVersion, Sale};
 use trunkline_keyring::{Binding, Purpose};
+use trunkline_store::catalog::book_at;
 use trunkline_terms::{AccountId, Moment};
 
 use crate::caller::Caller;
 use crate::fault::{Fault, Kind};
 use crate::gateway::Gateway;
-use crate::shelf::model_at;
 
 /// How long the prices of a quote are kept.
 pub(crate) const QUOTE_SECONDS: i64 = 600;
@@ -132,7 +132,7 @@ impl Gateway {
         }
         let session = self.inner.data.session().await;
         let mut session = session.map_err(|_| Fault::unavailable())?;
-        let found = model_at(&mut session, model, lock.revision).await;
+        let found = book_at(&mut session, model, lock.revision).await;
         let (book, version) = found.map_err(|_| Fault::unavailable())?.ok_or_else(gone)?;
         let mut sale = book.sale(model, group).map_err(|_| gone())?;
         sale.version = PricingVersion::from_bytes(version);

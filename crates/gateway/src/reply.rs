@@ -14,11 +14,12 @@ use jiff::tz::TimeZone;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use trunkline_catalog::Entry;
-use trunkline_terms::{Money, RequestId};
+use trunkline_terms::Money;
 use trunkline_video::shapes::legacy_error;
 use trunkline_wire::{Format, error_body};
 
 use crate::fault::{Fault, Kind};
+use crate::story::Story;
 
 /// The body of every answer.
 #[derive(Debug)]
@@ -186,8 +187,9 @@ pub(crate) fn pieces(pieces: mpsc::Receiver<Bytes>, content_type: &'static str) 
 }
 
 /// A fault in the shape of the interface that was called.
-pub(crate) fn fault(fault: &Fault, request: RequestId, format: Format) -> Answered {
-    faulted(fault, &error_body(format, &fault.trouble(request)))
+pub(crate) fn fault(fault: &Fault, story: &Story, format: Format) -> Answered {
+    let trouble = fault.trouble(story.id, story.error_pages());
+    faulted(fault, &error_body(format, &trouble))
 }
 
 /// The same for whoever polls a video by the older path.

@@ -47,6 +47,8 @@ pub struct Settings {
     pub stale_after: Duration,
     /// What links are made of: scheme and host, without a slash at the end.
     pub public_url: String,
+    /// The page that explains errors; `#` and a code are added to it.
+    pub error_pages: String,
     /// How long files are kept.
     pub keep_media: Duration,
     /// Largest file of a finished task.
@@ -87,6 +89,7 @@ impl Default for Settings {
             health: Duration::from_secs(30),
             stale_after: Duration::from_secs(120),
             public_url: "http://127.0.0.1:8080".to_owned(),
+            error_pages: "http://127.0.0.1:8081/docs/errors".to_owned(),
             keep_media: Duration::from_secs(7 * 86_400),
             max_file_bytes: 4_000_000_000,
             limits: LimitSettings::default(),

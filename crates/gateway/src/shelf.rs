@@ -1,13 +1,11 @@
 //! What is sold, as this node has it: one immutable snapshot, exchanged whole when the database has
 //! a newer one. Calls keep the snapshot they began with.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde_json::Value;
-use trunkline_catalog::{Book, BookError, Document, Entry, Frame};
+use trunkline_catalog::{Book, BookError};
 use trunkline_db::{DbError, Session};
-use trunkline_store::catalog::{self, Changes};
+use trunkline_store::catalog::{self, Changes, PastError, entry_of, frame_of};
 
 /// A catalog and its number.
 #[derive(Debug, Clone)]
@@ -80,24 +78,6 @@ impl Shelf {
     }
 }
 
-/// One model at a number of the past, as a catalog of its own, and the version of all prices then.
-pub(crate) async fn model_at(
-    session: &mut Session,
-    name: &str,
-    revision: i64,
-) -> Result<Option<(Book, [u8; 32])>, ShelfError> {
-    let Some((entry, frame, version)) = catalog::model_at(session, name, revision).await? else {
-        return Ok(None);
-    };
-    let Ok(version) = <[u8; 32]>::try_from(version.as_slice()) else {
-        return Ok(None);
-    };
-    let frame = frame_of(frame)?;
-    let models = BTreeMap::from([(name.to_owned(), entry_of(name, entry)?)]);
-    let book = Book::check(Document::of_parts(frame, models))?;
-    Ok(Some((book, version)))
-}
-
 fn changed(before: &Book, changes: Changes) -> Result<Book, ShelfError> {
     let frame = changes.frame.map(frame_of).transpose()?;
     let mut models = Vec::with_capacity(changes.models.len());
@@ -108,16 +88,12 @@ fn changed(before: &Book, changes: Changes) -> Result<Book, ShelfError> {
     Ok(before.changed(frame, models)?)
 }
 
-fn frame_of(value: Value) -> Result<Frame, ShelfError> {
-    serde_json::from_value(value).map_err(|error| ShelfError::Unreadable {
-        what: "the catalog's frame".to_owned(),
-        why: error.to_string(),
-    })
-}
-
-fn entry_of(name: &str, value: Value) -> Result<Entry, ShelfError> {
-    serde_json::from_value(value).map_err(|error| ShelfError::Unreadable {
-        what: format!("model {name:?}"),
-        why: error.to_string(),
-    })
+impl From<PastError> for ShelfError {
+    fn from(error: PastError) -> Self {
+        match error {
+            PastError::Db(error) => Self::Db(error),
+            PastError::Book(error) => Self::Book(error),
+            PastError::Unreadable { what, why } => Self::Unreadable { what, why },
+        }
+    }
 }

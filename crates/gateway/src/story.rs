@@ -102,6 +102,11 @@ impl Story {
         facts.traced = traced;
     }
 
+    /// Where errors are explained.
+    pub(crate) fn error_pages(&self) -> &str {
+        &self.gateway.inner.settings.error_pages
+    }
+
     /// One page of a request for many: a call of its own, with its own id and its own line.
     pub(crate) fn page(&self, id: RequestId, model: &str) -> Self {
         let facts = Facts {

@@ -17,7 +17,9 @@ use crate::{
 
 const DERIVED_KEY_BYTES: usize = 32;
 
-/// Seals, opens, signs and verifies with the keys of one or two generations.
+/// Seals, opens, signs and verifies with the keys of one or two generations. A clone holds keys of its
+/// own, wiped with it.
+#[derive(Clone)]
 pub struct Keyring {
     pub(crate) current: GenerationKeys,
     previous: Option<GenerationKeys>,
@@ -25,6 +27,7 @@ pub struct Keyring {
 }
 
 /// All keys derived from one root key.
+#[derive(Clone)]
 pub(crate) struct GenerationKeys {
     pub(crate) generation: Generation,
     /// For ids alone: the deterministic mode shows which plaintexts are equal, so no other purpose
@@ -38,10 +41,12 @@ pub(crate) struct GenerationKeys {
     idempotent_answers: PurposeKeys,
     tasks: PurposeKeys,
     webhooks: PurposeKeys,
+    letters: PurposeKeys,
 }
 
 /// The keys of one purpose. The bytes are kept and not the ciphers made of them, because only the
 /// bytes are sure to be wiped.
+#[derive(Clone)]
 pub(crate) struct PurposeKeys {
     pub(crate) rows: SecretBytes,
     pub(crate) signatures: SecretBytes,
@@ -132,6 +137,7 @@ impl GenerationKeys {
             idempotent_answers: PurposeKeys::derive(&hkdf, Purpose::IdempotentAnswers)?,
             tasks: PurposeKeys::derive(&hkdf, Purpose::Tasks)?,
             webhooks: PurposeKeys::derive(&hkdf, Purpose::Webhooks)?,
+            letters: PurposeKeys::derive(&hkdf, Purpose::Letters)?,
         })
     }
 
@@ -145,6 +151,7 @@ impl GenerationKeys {
             Purpose::IdempotentAnswers => &self.idempotent_answers,
             Purpose::Tasks => &self.tasks,
             Purpose::Webhooks => &self.webhooks,
+            Purpose::Letters => &self.letters,
         }
     }
 }

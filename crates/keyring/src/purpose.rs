@@ -21,13 +21,15 @@ pub enum Purpose {
     Tasks,
     /// Secrets and addresses of webhooks.
     Webhooks,
+    /// Links in letters that were not sent yet.
+    Letters,
 }
 
 // === impl Purpose ===
 
 impl Purpose {
     /// Every purpose.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Credentials,
         Self::SealedIds,
         Self::Quotes,
@@ -36,6 +38,7 @@ impl Purpose {
         Self::IdempotentAnswers,
         Self::Tasks,
         Self::Webhooks,
+        Self::Letters,
     ];
 
     /// The word that stands in derivations and seals. It never changes.
@@ -50,6 +53,7 @@ impl Purpose {
             Self::IdempotentAnswers => "idempotent-answers",
             Self::Tasks => "tasks",
             Self::Webhooks => "webhooks",
+            Self::Letters => "letters",
         }
     }
 }

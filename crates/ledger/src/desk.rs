@@ -1,12 +1,15 @@
 //! The desk: what people and payment providers do with money and accounts, one transaction each.
 
 mod moving;
+mod trial;
 mod words;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use sqlx::Row as _;
-use trunkline_db::{Database, DbError, Tx, events};
+use time::OffsetDateTime;
+use trunkline_db::{Database, DbError, Tx, events, from_sql_time};
 use trunkline_terms::{AccountId, KeyId, Money};
 
 use crate::batch::lock_accounts;
@@ -14,6 +17,7 @@ use crate::batch::news::note_crossings;
 use crate::rows::column;
 
 pub use moving::{adjust, top_up};
+pub use trial::{TRIAL_EXPIRED, TakeBack, take_back_trial};
 pub use words::{AccountKind, Adjust, AdjustAnswer, Balance, Period, TopUp, TopUpAnswer, Wallet};
 
 /// Makes an account without money.
@@ -29,7 +33,7 @@ pub async fn create_account(tx: &mut Tx, kind: AccountKind) -> Result<AccountId,
 pub async fn balance(database: &Database, account: AccountId) -> Result<Option<Balance>, DbError> {
     let mut session = database.session().await?;
     let row = sqlx::query(
-        "SELECT kind, paid_posted, paid_held, trial_posted, trial_held, topped_up_at IS NOT NULL AS topped_up
+        "SELECT kind, paid_posted, paid_held, trial_posted, trial_held, topped_up_at
          FROM ledger.account WHERE id = $1",
     )
     .bind(account.number())
@@ -37,14 +41,37 @@ pub async fn balance(database: &Database, account: AccountId) -> Result<Option<B
     .await?;
     let Some(row) = row else { return Ok(None) };
     let nanos = |name: &str| column(&row, name).map(Money::from_nanos);
+    let topped_up_at: Option<OffsetDateTime> = column(&row, "topped_up_at")?;
     Ok(Some(Balance {
         paid: nanos("paid_posted")?,
         paid_held: nanos("paid_held")?,
         trial: nanos("trial_posted")?,
         trial_held: nanos("trial_held")?,
         kind: AccountKind::of(column(&row, "kind")?),
-        topped_up: column(&row, "topped_up")?,
+        topped_up: topped_up_at.is_some(),
+        topped_up_at: topped_up_at.map(from_sql_time),
     }))
+}
+
+/// Whether the money of these accounts is real; those that do not exist are left out.
+pub async fn kinds(
+    database: &Database,
+    accounts: &[AccountId],
+) -> Result<BTreeMap<AccountId, AccountKind>, DbError> {
+    if accounts.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let numbers: Vec<i64> = accounts.iter().map(|account| account.number()).collect();
+    let mut session = database.session().await?;
+    let rows = sqlx::query("SELECT id, kind FROM ledger.account WHERE id = ANY ($1)")
+        .bind(numbers)
+        .fetch_all(&mut *session)
+        .await?;
+    let kinds = rows.iter().map(|row| {
+        let id = column(row, "id").map(AccountId::new)?;
+        Ok((id, AccountKind::of(column(row, "kind")?)))
+    });
+    kinds.collect()
 }
 
 /// The balance below which an account is told so, none if it is not, or if there is no such account.

@@ -24,6 +24,9 @@ mod batcher;
 pub mod decide;
 pub mod desk;
 pub mod kept;
+pub mod lines;
+pub mod logs;
+mod outcome;
 pub mod partitions;
 pub mod recovery;
 pub mod report;
@@ -31,12 +34,14 @@ mod rows;
 pub mod statement;
 pub mod usage;
 mod verbs;
+mod walk;
 
 pub use batch::{BatchError, run_in};
 pub use batcher::{BatchCounts, Ledger, LedgerError, LedgerSettings, LedgerTasks, MAX_BATCH};
+pub use outcome::Outcome;
 pub use recovery::Author;
 pub use verbs::{
-    Answer, CapacityTake, Detail, Extend, ExtendAnswer, Idempotency, Op, Outcome, Owner, Refund,
+    Answer, CapacityTake, Detail, Extend, ExtendAnswer, Idempotency, Op, Owner, Refund,
     RefundAnswer, RefundKind, Reserve, ReserveAnswer, Settle, SettleAnswer, Shortage, Unheard,
     Void, Wallets, WriteOff, WriteOffReason,
 };

@@ -5,6 +5,7 @@
 
 mod calls;
 mod day;
+mod keys;
 
 use serde::{Deserialize, Serialize};
 use sqlx::postgres::PgRow;
@@ -16,6 +17,7 @@ use crate::rows::column;
 
 pub use calls::{Call, CallsAsked, MAX_CALLS, calls};
 pub use day::UtcDay;
+pub use keys::{KeyUse, MOST_COUNTED, has_called, of_keys};
 
 /// Most days that are asked for at once; also how long they are kept.
 pub const MAX_DAYS: i64 = 400;
@@ -205,10 +207,60 @@ pub async fn read(
     Ok(report)
 }
 
+// === impl Grouping ===
+
+impl Grouping {
+    /// What a list of words with commas asks for; none if one of them is unknown.
+    #[must_use]
+    pub fn parse(words: &str) -> Option<Self> {
+        let mut by = Self::default();
+        for word in words.split(',') {
+            let slot = match word.trim() {
+                "day" => &mut by.day,
+                "key" => &mut by.key,
+                "model" => &mut by.model,
+                "group" => &mut by.group,
+                "endpoint" => &mut by.endpoint,
+                _ => return None,
+            };
+            *slot = true;
+        }
+        Some(by)
+    }
+
+    /// Its words.
+    #[must_use]
+    pub fn words(self) -> Vec<&'static str> {
+        let all = [
+            (self.day, "day"),
+            (self.key, "key"),
+            (self.model, "model"),
+            (self.group, "group"),
+            (self.endpoint, "endpoint"),
+        ];
+        let wanted = all.into_iter().filter(|(wanted, _)| *wanted);
+        wanted.map(|(_, word)| word).collect()
+    }
+}
+
+/// Why some days are not reported; none if they are.
+#[must_use]
+pub fn wrong_days(from: UtcDay, to: UtcDay) -> Option<String> {
+    let days = from.days_to(to);
+    if days < 1 {
+        let text = format!("`from` ({from}) must not be after `to` ({to}); both are UTC days");
+        return Some(text);
+    }
+    (days > MAX_DAYS).then(|| {
+        format!("from {from} to {to} are {days} days; at most {MAX_DAYS} can be asked for")
+    })
+}
+
 // === impl Sums ===
 
 impl Sums {
-    const NOTHING: Self = Self {
+    /// Nothing was used.
+    pub const NOTHING: Self = Self {
         calls: 0,
         failed: 0,
         input_units: 0,

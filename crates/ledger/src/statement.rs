@@ -98,6 +98,8 @@ pub struct Payment {
 /// What may be spent in a stretch of time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Budget {
+    /// Names it.
+    pub id: i64,
     /// Whose; none for the account's own.
     pub key: Option<KeyId>,
     /// `total`, `daily`, `weekly` or `monthly`.
@@ -177,7 +179,7 @@ pub async fn budgets(
     let mut session = database.session().await?;
     let keys: Vec<i64> = keys.iter().take(MAX_KEYS).map(|key| key.number()).collect();
     let rows = sqlx::query(
-        "SELECT b.key_id, b.period, b.timezone, b.limit_nanos, COALESCE(p.used, 0) AS used,
+        "SELECT b.id, b.key_id, b.period, b.timezone, b.limit_nanos, COALESCE(p.used, 0) AS used,
              CASE WHEN b.period = 'total' THEN NULL
                  ELSE ledger.period_end(b.period, b.timezone, app.now()) END AS ends_at
          FROM ledger.budget AS b
@@ -290,6 +292,7 @@ impl Budget {
         let key: Option<i64> = row.try_get("key_id")?;
         let ends_at: Option<OffsetDateTime> = row.try_get("ends_at")?;
         Ok(Self {
+            id: row.try_get("id")?,
             key: key.map(KeyId::new),
             period: row.try_get("period")?,
             timezone: row.try_get("timezone")?,

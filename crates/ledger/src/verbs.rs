@@ -6,6 +6,8 @@ use serde_json::Value;
 use trunkline_terms::{AccountId, KeyId, Money, RequestId, Units, Usage};
 use uuid::Uuid;
 
+pub(crate) use crate::outcome::Outcome;
+
 /// Who a hold belongs to, and so who may let it go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner {
@@ -152,37 +154,6 @@ pub enum ExtendAnswer {
     },
     /// There is no open hold of this account under this id.
     NoHold,
-}
-
-/// How a call ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    /// Answered in full.
-    Complete,
-    /// The client left while the answer was coming.
-    ClientGone,
-    /// The money ran out while the answer was coming.
-    BalanceExhausted,
-    /// A task was taken by the upstream.
-    Accepted,
-    /// The upstream refused the request.
-    Refused,
-    /// The upstream failed.
-    UpstreamFailed,
-    /// The upstream did not answer in time.
-    UpstreamTimeout,
-    /// There was nothing to deliver.
-    NoResult,
-    /// Our process died.
-    Interrupted,
-    /// Nobody resolved the hold in its time.
-    Expired,
-    /// We stopped before it was done.
-    Drained,
-    /// We could not write the charge in time.
-    DatabaseAway,
-    /// The caller took it back.
-    Cancelled,
 }
 
 /// What a settlement writes into the usage row beside its amount.
@@ -408,30 +379,6 @@ impl Owner {
         match self {
             Self::Request => request.uuid(),
             Self::Task(id) | Self::Connection(id) => id,
-        }
-    }
-}
-
-// === impl Outcome ===
-
-impl Outcome {
-    /// The word in the table.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Complete => "complete",
-            Self::ClientGone => "client_gone",
-            Self::BalanceExhausted => "balance_exhausted",
-            Self::Accepted => "accepted",
-            Self::Refused => "refused",
-            Self::UpstreamFailed => "upstream_failed",
-            Self::UpstreamTimeout => "upstream_timeout",
-            Self::NoResult => "no_result",
-            Self::Interrupted => "interrupted",
-            Self::Expired => "expired",
-            Self::Drained => "drained",
-            Self::DatabaseAway => "database_away",
-            Self::Cancelled => "cancelled",
         }
     }
 }

@@ -135,6 +135,20 @@ pub async fn find(
     row.as_ref().map(Account::of_row).transpose()
 }
 
+/// Gives an account another name. False if there is no such account.
+pub async fn rename(tx: &mut Tx, id: AccountId, name: &str) -> Result<bool, CreateAccountError> {
+    check_name("name", name)?;
+    let number = revision::bump(tx, TOPIC).await?;
+    let done = sqlx::query("UPDATE app.account SET name = $2, revision = $3 WHERE id = $1")
+        .bind(id.number())
+        .bind(name)
+        .bind(number)
+        .execute(&mut **tx)
+        .await
+        .map_err(DbError::from)?;
+    Ok(done.rows_affected() == 1)
+}
+
 /// What has changed since a reader last looked: after this number and this account. Ask again from
 /// the last row until nothing comes.
 pub async fn changed_since(

@@ -1,12 +1,16 @@
 //! The catalog's rows: written once for each change, read by whoever follows. What an entry says is
 //! the catalog's business; here it is JSON.
 
+mod past;
+
 use serde_json::Value;
 use sqlx::types::Json;
 use sqlx::{PgConnection, Row as _};
 use time::OffsetDateTime;
 use trunkline_db::{DbError, Tx, from_sql_time, revision};
 use trunkline_terms::Moment;
+
+pub use self::past::{PastError, book_at, entry_of, frame_of};
 
 /// The topic whose numbers the rows carry.
 pub const TOPIC: &str = "catalog";
@@ -207,6 +211,20 @@ pub async fn model_at(
     Ok(entry
         .zip(frame)
         .map(|(Json(entry), Json(frame))| (entry, frame, version)))
+}
+
+/// The newest number at which all prices had a version; none if that version is not kept.
+pub async fn number_of(
+    connection: &mut PgConnection,
+    pricing_version: &[u8],
+) -> Result<Option<i64>, DbError> {
+    let number: Option<i64> = sqlx::query_scalar(
+        "SELECT max(revision) FROM app.catalog_change WHERE pricing_version = $1",
+    )
+    .bind(pricing_version)
+    .fetch_one(connection)
+    .await?;
+    Ok(number)
 }
 
 /// The latest changes, newest first.

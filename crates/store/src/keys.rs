@@ -4,7 +4,9 @@
 mod door;
 mod family;
 mod lives;
+mod playground;
 mod rows;
+mod search;
 
 use std::fmt;
 
@@ -23,6 +25,8 @@ pub use self::lives::{
     ChangeKeyError, OPERATOR, OVERLAP_DEFAULT_SECONDS, OVERLAP_MAX_SECONDS, RevokeAnswer, Rotated,
     change, delete, revoke, rotate, set_disabled,
 };
+pub use self::playground::{hold_playground_key, set_playground_key};
+pub use self::search::{KeysAsked, KeysFound, SEARCH_MAX_ROWS, names, of_account, search};
 
 /// The topic whose numbers the rows carry.
 pub const TOPIC: &str = "keys";

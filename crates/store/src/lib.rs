@@ -2,7 +2,8 @@
 //! channels to upstreams, workflow records and pauses of social data.
 //!
 //! One file per family of tables: [`accounts`], [`keys`], [`channels`], [`workflows`], [`tasks`],
-//! [`social`], [`webhooks`], [`limits`]. What a key may do is a [`Policy`], checked once, when it is made.
+//! [`social`], [`webhooks`], [`limits`], [`people`], [`arrivals`], [`letters`], [`codes`], [`trials`], [`tries`].
+//! What a key may do is a [`Policy`], checked once, when it is made.
 //! Every change takes the next number of its topic, so that nodes which keep these tables in memory can
 //! follow them.
 //!
@@ -21,17 +22,23 @@
 )]
 
 pub mod accounts;
+pub mod arrivals;
 pub mod bounds;
 pub mod catalog;
 pub mod channels;
+pub mod codes;
 pub mod keys;
+pub mod letters;
 pub mod limits;
 mod network;
+pub mod people;
 mod policy;
 pub mod routes;
 pub mod social;
 pub mod tally;
 pub mod tasks;
+pub mod trials;
+pub mod tries;
 pub mod webhooks;
 pub mod workflows;
 pub mod zones;

@@ -4,10 +4,12 @@
 
 mod due;
 mod row;
+mod search;
 mod steps;
 
 pub use due::{Due, Job, claim, reschedule, schedule, unschedule};
 pub use row::{Task, TaskState, find, newest_like, of_account, page};
+pub use search::{CANCELLED, SEARCH_MAX_ROWS, Stage, TasksAsked, TasksFound, search};
 pub use steps::{
     Failed, NewTask, accepted_again, complete, fail, forget_sent, has_room, heard, hold_in, insert,
     mirrored, note_millis, relinked, remove, submitted, submitting, told, unknown, usual_millis,

@@ -13,6 +13,7 @@
     )
 )]
 
+pub mod csv;
 mod decimal;
 mod endpoint_type;
 mod exact;

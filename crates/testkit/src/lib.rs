@@ -9,6 +9,7 @@
 //! - [`Postgres::own`] gives a test its own server to break, with a [`Wire`] in front of it.
 //! - [`Redis::start`] and [`Nats::start`] give a test its own of these, [`Nats::cluster`] three that know
 //!   each other.
+//! - [`Smtp`] is a mail server that keeps what it gets and fails when it is told to.
 //! - [`Island`] is a network of its own for a process that is to be cut off from everything.
 #![expect(
     clippy::expect_used,
@@ -28,6 +29,7 @@ mod process;
 mod redis;
 mod run;
 mod server;
+mod smtp;
 mod together;
 mod wire;
 
@@ -37,6 +39,7 @@ pub use island::{Island, Mainland};
 pub use nats::Nats;
 pub use postgres::{OwnSettings, Postgres};
 pub use redis::Redis;
+pub use smtp::{Mail, Manners, Smtp};
 pub use together::all_at_once;
 pub use trunkline_db::SystemClock;
 pub use trunkline_terms::ShiftableClock;

@@ -2,6 +2,7 @@
 //! done, and who dies in the middle is followed by another.
 //!
 //! - [`events`]: copies that are to be carried to other nodes.
+//! - [`mail`]: letters to people.
 //! - [`video`]: tasks that are to be sent, asked for, fetched.
 //! - [`webhooks`]: messages to addresses of customers.
 //! - [`tidy`]: what is kept for a while and no longer.
@@ -17,6 +18,7 @@
 )]
 
 pub mod events;
+pub mod mail;
 pub mod tidy;
 pub mod video;
 pub mod webhooks;

@@ -129,13 +129,15 @@ fn lines_in_strings(source: &str, pattern: &str) -> Vec<usize> {
     lines
 }
 
-/// Whether a name begins with the pattern: `ledger.` in `FROM ledger.hold`, not at the end of a sentence.
+/// Whether a name begins with the pattern: `ledger.` in `FROM ledger.hold`, not at the end of a sentence
+/// and not in the path of a file, `/api/ledger.csv`.
 fn holds_name(line: &str, pattern: &str) -> bool {
     let is_word = |character: char| character.is_ascii_alphanumeric() || character == '_';
     line.match_indices(pattern).any(|(index, found)| {
         let (before, rest) = line.split_at(index);
         let after = rest.strip_prefix(found).unwrap_or(rest);
-        !before.ends_with(is_word) && after.starts_with(|next| is_word(next) || next == '{')
+        let begins = !before.ends_with(is_word) && !before.ends_with('/');
+        begins && after.starts_with(|next| is_word(next) || next == '{')
     })
 }
 
@@ -166,7 +168,7 @@ mod tests {
         let pattern = concat!("led", "ger.");
         let name = format!("{pattern}hold");
         let source = format!(
-            "//! The {name} table.\nfn f(ledger: L) {{\n    {name}();\n    sql(\"SELECT 1\n    FROM {name}\");\n    say(\"ask the {pattern}\");\n    say(\"the old{name}\");\n}}\n"
+            "//! The {name} table.\nfn f(ledger: L) {{\n    {name}();\n    sql(\"SELECT 1\n    FROM {name}\");\n    say(\"ask the {pattern}\");\n    say(\"the old{name}\");\n    say(\"/api/{pattern}csv\");\n}}\n"
         );
         assert_eq!(lines_in_strings(&source, pattern), [5]);
     }

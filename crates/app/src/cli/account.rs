@@ -5,6 +5,7 @@ use trunkline_ledger::statement::MAX_ENTRIES;
 use trunkline_terms::Money;
 
 use super::limit::AccountLimits;
+use super::people::Invite;
 use super::values::{Limit, account_number, more_than_nothing};
 
 #[derive(Debug, Subcommand)]
@@ -30,6 +31,17 @@ Examples:
         #[arg(value_name = "ID", value_parser = account_number)]
         id: i64,
     },
+
+    /// Invite somebody to the organisation at the console; prints the link.
+    #[command(
+        after_help = "The link is good once, for a week, for that address; an open invitation to it is replaced. The
+database login needs the role trunkline_console.
+
+Examples:
+  trunkline account invite 1000 ada@example.com
+  trunkline account invite 1000 ada@example.com --role developer --json | jq -r .link"
+    )]
+    Invite(Invite),
 
     /// Limit what an account may ask in a minute and at once, over all its keys.
     #[command(

@@ -43,7 +43,7 @@ pub(super) fn check(config: &Config, output: &Output) -> anyhow::Result<()> {
         node = config.node.as_str(),
         base = config.edge.public_url,
         listen = config.edge.listen,
-        console = config.console_listen,
+        console = config.console.listen,
         admin = config.admin_listen,
     );
     let object = json!({
@@ -51,7 +51,7 @@ pub(super) fn check(config: &Config, output: &Output) -> anyhow::Result<()> {
         "node": config.node.as_str(),
         "public_url": config.edge.public_url,
         "edge_listen": config.edge.listen.to_string(),
-        "console_listen": config.console_listen.to_string(),
+        "console_listen": config.console.listen.to_string(),
         "admin_listen": config.admin_listen.to_string(),
         "trusted_proxies": proxies,
         "database": {

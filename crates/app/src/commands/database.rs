@@ -23,7 +23,11 @@ pub(super) fn url(config: &Config) -> anyhow::Result<&Secret> {
 
 /// Opens it.
 pub(super) async fn open(config: &Config, role: Role) -> anyhow::Result<Database> {
-    let url = url(config)?;
+    let own = config.console.database_url.as_ref();
+    let url = match own.filter(|_| role == Role::Console) {
+        Some(own) => own,
+        None => url(config)?,
+    };
     let settings = &config.database;
     let pool = PoolSettings {
         max_connections: settings.max_connections,

@@ -16,12 +16,14 @@ use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::oneshot;
-use trunkline_db::{PoolSettings, Role, SystemClock, connect};
+use trunkline_console::{ConsoleSettings, Mode};
+use trunkline_db::{Database, PoolSettings, Role, SystemClock, connect};
 use trunkline_gateway::{CallLine, EdgeSettings, Gateway, Settings, VideoSettings};
 use trunkline_keyring::{Document, FileSource, Keyring, SystemRandom};
 use trunkline_media::{MediaSettings, Place};
 use trunkline_simulator::{Settings as SimulatorSettings, Simulator};
-use trunkline_terms::{Clock as _, NodeId, Secret};
+use trunkline_social::Cells;
+use trunkline_terms::{AccountId, Clock as _, NodeId, Secret};
 use trunkline_upstream::guarded::GuardedSettings;
 
 use self::postgres::OwnPostgres;
@@ -88,43 +90,35 @@ async fn serve(
     let simulator = Simulator::start(SimulatorSettings::default()).await?;
     let cells = crate::social::cells(config)?;
     let seeded = seed::plant(&console, &keyring, &simulator.base_url(), &cells).await?;
-    let any = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
-    let listen = |configured| if wish.ephemeral { any } else { configured };
-    let node = Box::pin(Node::start(Plan {
-        roles: Roles::ALL,
-        name: NodeId::new("dev")?,
+    let supplies = Supplies {
         data,
+        people: console,
         keyring,
-        providers: super::channel::providers(config)?,
         cells,
-        extra_roots: config.extra_roots.clone(),
-        media: media(folder),
-        fetch: fetch(config)?,
-        settings: settings(config),
-        edge: listen(config.edge.listen),
-        edge_settings: EdgeSettings::default(),
-        console: listen(config.console_listen),
-        admin: any,
-        telemetry: super::serve::telemetry(config),
-        nats: super::serve::nats(config),
-        redis: super::serve::redis(config),
-    }))
-    .await?;
+        account: seeded.account,
+    };
+    let node = Box::pin(Node::start(plan(config, wish, folder, supplies)?)).await?;
     let (edge, console) = node.edge.zip(node.console).context("this node listens")?;
     let base_url = format!("http://{edge}/v1");
     let dash_url = format!("http://{console}");
+    let link = node.setup_link().await?;
     let object = json!({
         "base_url": base_url,
         "dash_url": dash_url,
         "key": seeded.key,
-        "operator_link": null,
+        "operator_link": link,
         "database_url": url.reveal(),
         "simulator_url": simulator.base_url(),
         "account": seeded.account.number(),
         "admin_url": format!("http://{}", node.admin),
     });
     output.success(
-        &greeting(&base_url, &dash_url, &seeded.key, &simulator.base_url()),
+        &greeting(
+            &base_url,
+            (&dash_url, link.as_deref()),
+            &seeded.key,
+            &simulator.base_url(),
+        ),
         &object,
     );
     let shown = !wish.json;
@@ -136,6 +130,50 @@ async fn serve(
     node.stop(LEAVE).await;
     simulator.stop().await;
     Ok(())
+}
+
+/// What a run has made for its node.
+struct Supplies {
+    data: Database,
+    people: Database,
+    keyring: Keyring,
+    cells: Cells,
+    /// The seeded one.
+    account: AccountId,
+}
+
+fn plan(config: &Config, wish: Wish, folder: &Folder, supplies: Supplies) -> anyhow::Result<Plan> {
+    let any = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+    let listen = |configured| if wish.ephemeral { any } else { configured };
+    Ok(Plan {
+        roles: Roles::ALL,
+        name: NodeId::new("dev")?,
+        data: supplies.data,
+        people: Some(supplies.people),
+        keyring: supplies.keyring,
+        providers: super::channel::providers(config)?,
+        cells: supplies.cells,
+        extra_roots: config.extra_roots.clone(),
+        media: media(folder),
+        fetch: fetch(config)?,
+        settings: settings(config),
+        edge: listen(config.edge.listen),
+        edge_settings: EdgeSettings {
+            trusted_proxies: config.edge.trusted_proxies.clone(),
+            ..EdgeSettings::default()
+        },
+        console: listen(config.console.listen),
+        console_settings: ConsoleSettings {
+            mode: Mode::Dev,
+            first_account: Some(supplies.account),
+            ..super::serve::console(config)
+        },
+        admin: any,
+        mail: config.mail.clone(),
+        telemetry: super::serve::telemetry(config),
+        nats: super::serve::nats(config),
+        redis: super::serve::redis(config),
+    })
 }
 
 /// Files lie beside the rest.
@@ -218,12 +256,19 @@ fn call_text(line: &CallLine) -> String {
     )
 }
 
-fn greeting(base_url: &str, dash_url: &str, key: &str, simulator: &str) -> String {
+fn greeting(
+    base_url: &str,
+    (dash_url, link): (&str, Option<&str>),
+    key: &str,
+    simulator: &str,
+) -> String {
+    let link = link.map(|link| format!("\n  set up     {link} (once: makes you its operator)"));
+    let link = link.unwrap_or_default();
     format!(
         "Trunkline is running.
 
   address    {base_url}
-  console    {dash_url} (its interface: {dash_url}/openapi.json)
+  console    {dash_url} (its interface: {dash_url}/openapi.json){link}
   API key    {key}
   upstream   {simulator} (a simulator: no vendor key, no vendor bill)
 

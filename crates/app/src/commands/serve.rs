@@ -2,10 +2,11 @@
 
 use std::process::ExitCode;
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 use trunkline_bus::NatsSettings;
+use trunkline_console::ConsoleSettings;
 use trunkline_db::{Database, Role as DbRole};
 use trunkline_gateway::{EdgeSettings, Settings, TelemetrySettings};
 use trunkline_limits::RedisSettings;
@@ -27,8 +28,13 @@ pub(super) async fn run(
         Roles::of(roles)
     };
     let data = database::open(config, DbRole::Data).await?;
-    let node = Box::pin(Node::start(plan(config, roles, data)?)).await?;
-    greet(config, &node, output);
+    let people = match roles.console {
+        true => Some(people(config).await?),
+        false => None,
+    };
+    let node = Box::pin(Node::start(plan(config, roles, (data, people))?)).await?;
+    let link = node.setup_link().await?;
+    greet(config, (&node, link.as_deref()), output);
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let replaced = tokio::select! {
@@ -47,11 +53,16 @@ pub(super) async fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-fn plan(config: &Config, roles: Roles, data: Database) -> anyhow::Result<Plan> {
+fn plan(
+    config: &Config,
+    roles: Roles,
+    (data, people): (Database, Option<Database>),
+) -> anyhow::Result<Plan> {
     Ok(Plan {
         name: config.node.clone(),
         roles,
         data,
+        people,
         keyring: keyring::open(config)?,
         providers: channel::providers(config)?,
         cells: crate::social::cells(config)?,
@@ -75,27 +86,60 @@ fn plan(config: &Config, roles: Roles, data: Database) -> anyhow::Result<Plan> {
             tls: config.edge.tls.clone(),
             ..EdgeSettings::default()
         },
-        console: config.console_listen,
+        console: config.console.listen,
+        console_settings: console(config),
         admin: config.admin_listen,
+        mail: config.mail.clone(),
         telemetry: telemetry(config),
         nats: nats(config),
         redis: redis(config),
     })
 }
 
+/// The database under the role of the console.
+async fn people(config: &Config) -> anyhow::Result<Database> {
+    let opened = database::open(config, DbRole::Console).await;
+    opened.context(
+        "whoever serves the console works in the database as trunkline_console too: set \
+         console.database_url to a login of that role, or do without the role console (node.roles)",
+    )
+}
+
+/// What people find at the console.
+pub(super) fn console(config: &Config) -> ConsoleSettings {
+    ConsoleSettings {
+        name: config.console.name.clone(),
+        sign_up: config.console.sign_up,
+        docs_model: config.console.docs_model.clone(),
+        trial: config.console.trial,
+        providers: config.console.providers.clone(),
+        sends_mail: config.mail.is_some(),
+        ..ConsoleSettings::at(
+            &config.console.dash_url,
+            &format!("{}/v1", config.edge.public_url),
+        )
+    }
+}
+
 /// Says where it listens.
-fn greet(config: &Config, node: &Node, output: &Output) {
+fn greet(config: &Config, (node, link): (&Node, Option<&str>), output: &Output) {
     let scheme = config.edge.tls.as_ref().map_or("http", |_| "https");
     let edge = node.edge.map(|at| format!(" on {scheme}://{at}"));
     let console = node.console.map(|at| format!("console on http://{at}, "));
-    let text = format!(
+    let mut text = format!(
         "Serving{} ({}metrics on http://{}).",
         edge.as_deref().unwrap_or(" no calls"),
         console.as_deref().unwrap_or_default(),
         node.admin
     );
+    if let Some(link) = link {
+        text.push_str(&format!(
+            "\nNobody runs this house yet. Open this within a day to become its operator:\n\n  {link}\n"
+        ));
+    }
     let object = json!({
         "ok": true,
+        "operator_link": link,
         "listen": node.edge,
         "console": node.console,
         "admin": node.admin,

@@ -11,14 +11,14 @@ use trunkline_upstream::Roots;
 
 use super::layers::Layers;
 use super::raw::{RawDatabase, RawEdge, RawKeyring, RawTelemetry};
-use super::{Config, Database, Edge, Finding, KeyringPlace, Roles, Telemetry};
+use super::{Config, Console, Database, Edge, Finding, KeyringPlace, Roles, Telemetry};
 use crate::files;
 use crate::node::Leave;
 
 /// Longest database address that is read from a file.
 const MAX_URL_BYTES: u64 = 4_096;
 /// Longest file of certificates; a bundle of all public roots has a quarter of it.
-const MAX_ROOTS_BYTES: u64 = 1 << 20;
+pub(super) const MAX_ROOTS_BYTES: u64 = 1 << 20;
 /// Most connections one process may be told to open.
 const MAX_CONNECTIONS: i64 = 1_000;
 /// Longest drain that can be set, one day.
@@ -44,15 +44,9 @@ pub(super) fn config(layers: &Layers) -> Result<Config, Vec<Finding>> {
         findings: Vec::new(),
     };
     let edge = check.edge(&raw.edge);
-    let console_listen = check.address("console.listen", &raw.console.listen);
+    let console = check.console(&raw.console, edge.as_ref());
     let admin_listen = check.address("admin.listen", &raw.admin.listen);
-    check.admin_apart(
-        admin_listen,
-        [
-            ("edge.listen", edge.as_ref().map(|edge| edge.listen)),
-            ("console.listen", console_listen),
-        ],
-    );
+    check.admin_apart(admin_listen, edge.as_ref(), console.as_ref());
     let node = check.take(
         "node.name",
         NodeId::new(&raw.node.name)
@@ -71,6 +65,7 @@ pub(super) fn config(layers: &Layers) -> Result<Config, Vec<Finding>> {
     let video = check.video(&raw.video);
     let social = check.social(raw.social);
     let studio = check.uploads(raw.uploads);
+    let mail = check.mail(&raw.mail, &raw.upstream.extra_roots);
     let events = check.events(&raw.nats, &raw.events);
     let webhooks = check.webhooks(&raw.webhooks);
     let (redis, limits) = (check.redis(&raw.redis), check.limits(&raw.limits));
@@ -84,12 +79,13 @@ pub(super) fn config(layers: &Layers) -> Result<Config, Vec<Finding>> {
             video: video?,
             social: social?,
             studio: studio?,
+            mail: mail?,
             events: events?,
             webhooks: webhooks?,
             redis: redis?,
             limits: limits?,
             edge: edge?,
-            console_listen: console_listen?,
+            console: console?,
             admin_listen: admin_listen?,
             node: node?,
             roles: roles?,
@@ -124,7 +120,16 @@ impl Check<'_> {
     }
 
     /// Metrics have an address of their own.
-    fn admin_apart(&mut self, admin: Option<SocketAddr>, others: [(&str, Option<SocketAddr>); 2]) {
+    fn admin_apart(
+        &mut self,
+        admin: Option<SocketAddr>,
+        edge: Option<&Edge>,
+        console: Option<&Console>,
+    ) {
+        let others = [
+            ("edge.listen", edge.map(|edge| edge.listen)),
+            ("console.listen", console.map(|console| console.listen)),
+        ];
         // Port 0 is a free one, which no two ever share.
         let fixed = admin.filter(|address| address.port() != 0);
         for (key, other) in others {
@@ -148,7 +153,7 @@ impl Check<'_> {
         })
     }
 
-    fn address(&mut self, key: &str, text: &str) -> Option<SocketAddr> {
+    pub(super) fn address(&mut self, key: &str, text: &str) -> Option<SocketAddr> {
         let parsed = text
             .parse()
             .map_err(|_| "must be an address and a port, such as 127.0.0.1:8080".to_owned());
@@ -256,7 +261,8 @@ impl Check<'_> {
     }
 
     fn database(&mut self, raw: &RawDatabase) -> Option<Database> {
-        let url = self.database_url(&raw.url, &raw.url_file);
+        let keys = ("database.url", "database.url_file");
+        let url = self.database_url(keys, &raw.url, &raw.url_file);
         let connections = in_range(raw.max_connections, 1, MAX_CONNECTIONS);
         let connections = self.take("database.max_connections", connections);
         let mut timeout = |key: &str, value: i64| {
@@ -277,23 +283,25 @@ impl Check<'_> {
     }
 
     /// Outer none: a finding was made. Inner none: not set.
-    fn database_url(&mut self, url: &Secret, url_file: &str) -> Option<Option<Secret>> {
+    pub(super) fn database_url(
+        &mut self,
+        (url_key, file_key): (&'static str, &'static str),
+        url: &Secret,
+        url_file: &str,
+    ) -> Option<Option<Secret>> {
         if !url.reveal().is_empty() && !url_file.is_empty() {
-            self.say(
-                "database.url_file",
-                "database.url is set too: keep one of them".to_owned(),
-            );
+            self.say(file_key, format!("{url_key} is set too: keep one of them"));
             return None;
         }
         let (key, url) = if url_file.is_empty() {
-            ("database.url", url.clone())
+            (url_key, url.clone())
         } else {
             let read = files::read_bounded(Path::new(url_file), MAX_URL_BYTES)
                 .map_err(|error| error.to_string());
-            let text = self.take("database.url_file", read)?;
-            ("database.url_file", Secret::new(text.trim().to_owned()))
+            let text = self.take(file_key, read)?;
+            (file_key, Secret::new(text.trim().to_owned()))
         };
-        if url.reveal().is_empty() && key == "database.url" {
+        if url.reveal().is_empty() && key == url_key {
             return Some(None);
         }
         let known = ["postgres://", "postgresql://"]

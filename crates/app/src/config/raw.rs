@@ -8,7 +8,7 @@ use trunkline_terms::Secret;
 #[serde(deny_unknown_fields)]
 pub(super) struct RawConfig {
     pub(super) edge: RawEdge,
-    pub(super) console: RawListen,
+    pub(super) console: RawConsole,
     pub(super) admin: RawListen,
     pub(super) node: RawNode,
     pub(super) database: RawDatabase,
@@ -21,6 +21,7 @@ pub(super) struct RawConfig {
     pub(super) video: RawVideo,
     pub(super) social: RawSocial,
     pub(super) uploads: RawUploads,
+    pub(super) mail: RawMail,
     pub(super) nats: RawNats,
     pub(super) events: RawEvents,
     pub(super) webhooks: RawWebhooks,
@@ -44,6 +45,44 @@ pub(super) struct RawEdge {
 #[serde(deny_unknown_fields)]
 pub(super) struct RawListen {
     pub(super) listen: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawConsole {
+    pub(super) listen: String,
+    pub(super) public_url: String,
+    pub(super) name: String,
+    pub(super) sign_up: String,
+    pub(super) docs_model: String,
+    pub(super) trial_amount_usd: String,
+    pub(super) trial_days: i64,
+    pub(super) trial_per_day: i64,
+    pub(super) database_url: Secret,
+    pub(super) database_url_file: String,
+    pub(super) provider: Vec<RawProvider>,
+}
+
+/// A provider of OpenID Connect. Only the file can hold one: it is more than a value.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawProvider {
+    pub(super) id: String,
+    pub(super) name: String,
+    pub(super) issuer: String,
+    pub(super) client_id: String,
+    #[serde(default)]
+    pub(super) client_secret: Option<Secret>,
+    #[serde(default)]
+    pub(super) client_secret_file: String,
+    #[serde(default)]
+    pub(super) client_secret_variable: String,
+    #[serde(default)]
+    pub(super) scopes: Option<Vec<String>>,
+    #[serde(default)]
+    pub(super) allowed_domains: Vec<String>,
+    #[serde(default)]
+    pub(super) makes_people: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -138,6 +177,14 @@ pub(super) struct RawUploads {
     pub(super) folder: String,
     pub(super) max_bytes: i64,
     pub(super) max_on_disk_bytes: i64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawMail {
+    pub(super) smtp: Secret,
+    pub(super) from: String,
+    pub(super) timeout_seconds: i64,
 }
 
 #[derive(Debug, Deserialize)]

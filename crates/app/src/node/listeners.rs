@@ -8,9 +8,15 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use trunkline_catalog::{Book, Routes};
-use trunkline_console::{Console, Parts, Shop, SocialCell, Viewer};
-use trunkline_db::Database;
-use trunkline_gateway::{Admin, Door, EdgeSettings, Gateway, Guest, Holder};
+use trunkline_console::{
+    Console, ConsoleSettings, Later, Parts, Shop, SocialCell, TaskLook, Viewer,
+};
+use trunkline_db::{Database, SystemClock};
+use trunkline_gateway::{Admin, Door, EdgeSettings, Gateway, Guest, Holder, caller_address};
+use trunkline_keyring::{Keyring, SystemRandom};
+use trunkline_store::Network;
+use trunkline_store::tasks::Task;
+use trunkline_upstream::Client;
 
 /// Addresses that are ours, before anybody is served there.
 pub(super) struct Listeners {
@@ -77,20 +83,14 @@ impl Listeners {
     pub(super) fn open(
         self,
         gateway: &Gateway,
-        data: &Database,
+        console: Option<Console>,
         stop: &watch::Receiver<bool>,
         tasks: &mut JoinSet<()>,
     ) {
-        let ids = gateway.clone();
-        let console = Console::new(Parts {
-            data: data.clone(),
-            shop: Arc::new(Front(gateway.clone())),
-            request_ids: Arc::new(move || ids.request_id()),
-        });
-        let door = match self.console {
-            ConsoleAt::Nowhere => self.door,
-            ConsoleAt::Edge => self.door.map(|door| door.share(guest(console))),
-            ConsoleAt::Own(listener) => {
+        let door = match (self.console, console) {
+            (ConsoleAt::Nowhere, _) | (_, None) => self.door,
+            (ConsoleAt::Edge, Some(console)) => self.door.map(|door| door.share(guest(console))),
+            (ConsoleAt::Own(listener), Some(console)) => {
                 tasks.spawn(console.serve(listener, stop.clone()));
                 self.door
             }
@@ -99,6 +99,43 @@ impl Listeners {
             tasks.spawn(door.open(gateway.clone()).serve(stop.clone()));
         }
         tasks.spawn(Admin::new(gateway.clone(), self.admin).serve(stop.clone()));
+    }
+}
+
+/// What the console works with.
+pub(super) struct Desk {
+    pub(super) data: Database,
+    pub(super) people: Database,
+    pub(super) keyring: Keyring,
+    pub(super) settings: ConsoleSettings,
+    /// The way to providers of sign-ins.
+    pub(super) client: Client,
+    /// Whose word for the caller's address is taken.
+    pub(super) proxies: Vec<Network>,
+}
+
+impl Desk {
+    /// The console of a node, and the sweeping that goes with it until the word `stop` changes.
+    pub(super) fn open(
+        self,
+        gateway: &Gateway,
+        (stop, tasks): (&watch::Receiver<bool>, &mut JoinSet<()>),
+    ) -> Console {
+        let (ids, proxies) = (gateway.clone(), self.proxies);
+        let console = Console::new(Parts {
+            data: self.data,
+            people: self.people,
+            keyring: self.keyring,
+            clock: Arc::new(SystemClock),
+            random: Arc::new(SystemRandom),
+            settings: self.settings,
+            callers: Arc::new(move |headers, peer| caller_address(headers, peer, &proxies)),
+            client: self.client,
+            shop: Arc::new(Front(gateway.clone())),
+            request_ids: Arc::new(move || ids.request_id()),
+        });
+        tasks.spawn(console.clone().keep_house(stop.clone()));
+        console
     }
 }
 
@@ -132,15 +169,37 @@ impl Shop for Front {
             Holder::Known { group, models } => Viewer::Customer { group, models },
         }
     }
+
+    fn hear_of_keys(&self) -> Later<'_, ()> {
+        Box::pin(self.0.hear_of_keys())
+    }
+
+    fn look_at_task<'a>(&'a self, task: &'a Task, closely: bool) -> Later<'a, Option<TaskLook>> {
+        Box::pin(async move {
+            let look = self.0.look_at_task(task, closely).await.ok()?;
+            Some(TaskLook {
+                link: look.link,
+                content_type: look.content_type.to_owned(),
+                guess: look.guess,
+                prompt: look.prompt,
+                settings: look.settings,
+                can_stop: look.can_stop,
+            })
+        })
+    }
+
+    fn stop_task<'a>(&'a self, task: &'a Task) -> Later<'a, Option<bool>> {
+        Box::pin(async move { self.0.stop_task(task).await.ok() })
+    }
 }
 
 /// The console behind the edge's door, where both have one address.
 fn guest(console: Console) -> Guest {
     Guest {
         owns: Console::owns,
-        answer: Box::new(move |request| {
+        answer: Box::new(move |request, peer| {
             let console = console.clone();
-            Box::pin(async move { console.answer_whole(request).await })
+            Box::pin(async move { console.answer_whole(request, peer).await })
         }),
     }
 }

@@ -1,9 +1,13 @@
 //! The executable, run as an operator runs it.
 
 #[cfg(test)]
+mod arrivals;
+#[cfg(test)]
 mod catalogs;
 #[cfg(test)]
 mod channels;
+#[cfg(test)]
+mod codes;
 #[cfg(test)]
 mod command_line;
 #[cfg(test)]
@@ -12,6 +16,8 @@ mod desk;
 mod limits;
 #[cfg(test)]
 mod money;
+#[cfg(test)]
+mod people;
 #[cfg(test)]
 mod platforms;
 #[cfg(test)]

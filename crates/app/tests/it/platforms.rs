@@ -94,6 +94,8 @@ struct Serving {
 impl Serving {
     fn start(desk: &Desk) -> Self {
         let mut command = desk.command(Role::Data, &["serve", "--json"]);
+        let people = desk.db.url(Role::Console);
+        command.env("TRUNKLINE__CONSOLE__DATABASE_URL", people.reveal());
         for listener in ["EDGE", "CONSOLE", "ADMIN"] {
             command.env(format!("TRUNKLINE__{listener}__LISTEN"), "127.0.0.1:0");
         }

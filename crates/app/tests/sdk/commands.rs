@@ -139,8 +139,10 @@ async fn the_page_about_images_and_audio_says_what_works() {
     assert_eq!(text.matches("curl ").count(), 3, "{text}");
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    let variables = [("BASE", dev.text("base_url")), ("KEY", dev.text("key"))];
-    let said = shell(text, folder, &variables).await;
+    let address = dev.text("base_url").trim_end_matches("/v1");
+    let text = text.replace("{{base_url}}", address);
+    let variables = [("TRUNKLINE_KEY", dev.text("key"))];
+    let said = shell(&text, folder, &variables).await;
     let answers = serde_json::Deserializer::from_str(&said).into_iter::<Value>();
     let answers: Vec<Value> = answers.map(Result::unwrap).collect();
     let [pictures, transcript] = &answers[..] else {

@@ -5,6 +5,8 @@ mod commands;
 #[cfg(test)]
 mod console;
 #[cfg(test)]
+mod customer;
+#[cfg(test)]
 mod dev;
 #[cfg(test)]
 mod social;

@@ -7,7 +7,7 @@ import urllib.error
 import urllib.request
 
 PAGE, BASE_URL, KEY = sys.argv[1:]
-page = open(PAGE, encoding="utf-8").read()
+page = open(PAGE, encoding="utf-8").read().replace("{{model}}", "sim-fast")
 
 
 def post(path, body, **headers):
@@ -36,7 +36,7 @@ body = asked["body"]
 shuffled = dict(reversed(body.items()))
 status, headers, _ = post("/chat/completions", shuffled, trunkline_quote=quote["id"])
 assert status == 200 and least <= float(headers["trunkline-cost-usd"]) <= most, headers
-other = body | {"max_tokens": 51}
+other = body | {"max_completion_tokens": 51}
 status, _, said = post("/chat/completions", other, trunkline_quote=quote["id"])
 assert (status, said["error"]["code"]) == (409, "quote_mismatch"), said
 

@@ -11,6 +11,7 @@ use utoipa::OpenApi;
 
 use super::Shared;
 use crate::fault::{ErrorBody, Kind};
+use crate::front::is_public;
 use crate::reply;
 
 /// What a record of the catalog is.
@@ -28,7 +29,13 @@ const CELL: &str = include_str!("cell.schema.json");
     ),
     components(schemas(ErrorBody)),
     tags(
+        (name = "people", description = "Who is signed in, and the members of an organisation"),
         (name = "catalog", description = "What is sold and for how much"),
+        (name = "wallet", description = "Money of the organisation"),
+        (name = "keys", description = "API keys and what they may spend"),
+        (name = "logs", description = "Single calls"),
+        (name = "tasks", description = "Videos, from the hold to the file"),
+        (name = "usage", description = "Sums of what was used"),
         (name = "workflows", description = "Tasks and what they are bound to"),
         (name = "service", description = "The interface itself")
     )
@@ -100,31 +107,62 @@ pub(super) fn document(described: &utoipa::openapi::OpenApi) -> Bytes {
         }
     }
     if let Some(Value::Object(paths)) = document.get_mut("paths") {
-        let operations = paths.values_mut().filter_map(|path| path.get_mut("get"));
-        for responses in operations.filter_map(|operation| operation.get_mut("responses")) {
-            common_errors(responses);
+        for (path, operations) in paths {
+            let operations = operations.as_object_mut().into_iter();
+            for (method, operation) in operations.flatten() {
+                if let Some(responses) = operation.get_mut("responses") {
+                    common_errors(responses, path, method);
+                }
+            }
         }
     }
     Bytes::from(document.to_string())
 }
 
-fn common_errors(responses: &mut Value) {
-    let errors = [
-        (Kind::Invalid, "The query is wrong or too long"),
+/// The errors that the front makes for every path, and the guards of what belongs to somebody.
+fn common_errors(responses: &mut Value, path: &str, method: &str) {
+    let everywhere = [
+        (
+            Kind::Invalid,
+            "The request is wrong or its query is too long",
+        ),
         (
             Kind::MethodNotAllowed,
             "The path takes another method; see `allow`",
         ),
-        (Kind::TooLarge, "The request has a large body; none is read"),
+        (Kind::TooLarge, "The body is larger than 64 KiB"),
         (
             Kind::Unavailable,
             "Try again after `retry-after`; it is our fault",
         ),
     ];
+    let of_somebody = [
+        (Kind::NotSignedIn, "Nobody is signed in"),
+        (
+            Kind::RoleNotAllowed,
+            "The role does not allow it, or the password is to be given again (`step_up_required`), \
+             or another site asks (`cross_site`)",
+        ),
+        (
+            Kind::NotFound,
+            "There is no such thing, or it is somebody else's",
+        ),
+    ];
+    let writing = [
+        (Kind::Conflict, "It cannot be done as things stand"),
+        (
+            Kind::TooManyAttempts,
+            "Too many tries; wait for `retry-after`",
+        ),
+    ];
+    let is_private = !is_public(path);
+    let is_writing = is_private && method != "get";
+    let of_somebody = of_somebody.into_iter().filter(|_| is_private);
+    let writing = writing.into_iter().filter(|_| is_writing);
     let Some(responses) = responses.as_object_mut() else {
         return;
     };
-    for (kind, description) in errors {
+    for (kind, description) in everywhere.into_iter().chain(of_somebody).chain(writing) {
         let response = json!({
             "description": description,
             "content": { "application/json": { "schema": { "$ref": "#/components/schemas/ErrorBody" } } },

@@ -64,7 +64,8 @@ pub(crate) struct Pricing<'a> {
     data: Vec<RecordView<'a>>,
 }
 
-/// Shows what is sold and for how much. No key is needed; with one, it is the view of its account.
+/// Shows what is sold and for how much. No key is needed; with one, or signed in,
+/// it is the view of the account.
 #[utoipa::path(get, path = "/api/pricing", operation_id = "pricing", tag = "catalog",
     params(Filter),
     responses(
@@ -81,7 +82,7 @@ pub(super) async fn pricing(
 ) -> Result<Response, Fault> {
     let Query(filter) = filter.map_err(|wrong| Fault::new(Kind::Invalid, wrong.body_text()))?;
     filter.check()?;
-    let viewer = Viewer::of(shared.shop.as_ref(), &headers)?;
+    let viewer = Viewer::of_request(&shared, &headers).await?;
     // Only the whole is kept: strangers could fill any room with filters.
     let place = Place {
         stamp: shared.shop.stamp(),

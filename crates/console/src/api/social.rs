@@ -48,8 +48,8 @@ pub(crate) struct SocialCatalog {
     cells: Vec<String>,
 }
 
-/// Shows which social data is sold and for how much. No key is needed; with one, prices are those of
-/// its account's group.
+/// Shows which social data is sold and for how much. No key is needed; with one, or signed in,
+/// prices are those of the account's group.
 #[utoipa::path(get, path = "/api/social/catalog", operation_id = "social_catalog", tag = "catalog",
     params(Filter),
     responses(
@@ -66,7 +66,7 @@ pub(super) async fn catalog(
 ) -> Result<Response, Fault> {
     let Query(filter) = filter.map_err(|wrong| Fault::new(Kind::Invalid, wrong.body_text()))?;
     filter.check()?;
-    let viewer = Viewer::of(shared.shop.as_ref(), &headers)?;
+    let viewer = Viewer::of_request(&shared, &headers).await?;
     // Only the whole is kept: strangers could fill any room with filters.
     let place = Place {
         stamp: shared.shop.stamp(),

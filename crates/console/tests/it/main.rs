@@ -3,9 +3,13 @@
 #[cfg(test)]
 mod desk;
 #[cfg(test)]
+mod docs;
+#[cfg(test)]
 mod document;
 #[cfg(test)]
 mod manners;
+#[cfg(test)]
+mod people;
 #[cfg(test)]
 mod pricing;
 #[cfg(test)]

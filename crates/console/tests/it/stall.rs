@@ -5,8 +5,10 @@ use std::sync::{Arc, Mutex};
 
 use http::HeaderMap;
 use trunkline_catalog::{Book, Number, RouteHealth, Routes};
-use trunkline_console::{Shop, SocialCell, Viewer};
+use trunkline_console::{Later, Shop, SocialCell, TaskLook, Viewer};
 use trunkline_social::Cells;
+use trunkline_store::tasks::{Task, TaskState};
+use trunkline_terms::Moment;
 
 pub(crate) const CATALOG: &str = r#"
 auto_groups = ["default"]
@@ -103,6 +105,10 @@ pub(crate) struct Stall {
     paused: Mutex<Vec<String>>,
     cells: Cells,
     stamp: AtomicU64,
+    /// How often it heard of keys.
+    pub(crate) heard: AtomicU64,
+    /// What it says to who stops a task.
+    pub(crate) stops: Mutex<Option<bool>>,
 }
 
 impl Stall {
@@ -114,6 +120,8 @@ impl Stall {
             cells,
             book: Mutex::new(Arc::new(Book::from_toml(CATALOG).unwrap())),
             stamp: AtomicU64::new(1),
+            heard: AtomicU64::new(0),
+            stops: Mutex::new(Some(false)),
         })
     }
 
@@ -175,5 +183,31 @@ impl Shop for Stall {
             },
             Some(_) => Viewer::Unknown,
         }
+    }
+
+    fn hear_of_keys(&self) -> Later<'_, ()> {
+        self.heard.fetch_add(1, Ordering::Relaxed);
+        Box::pin(std::future::ready(()))
+    }
+
+    fn look_at_task<'a>(&'a self, task: &'a Task, closely: bool) -> Later<'a, Option<TaskLook>> {
+        let done = task.state == TaskState::Completed;
+        let link = format!("http://127.0.0.1:8080/media/{}", task.id);
+        let ends = Moment::from_micros(1_800_000_000_000_000);
+        let settings = [("size".to_owned(), "720p".to_owned())];
+        let look = TaskLook {
+            link: done.then_some((link, ends)),
+            content_type: "video/mp4".to_owned(),
+            guess: (task.state == TaskState::Running).then_some(40),
+            prompt: closely.then(|| "a <b>cat</b>".to_owned()),
+            settings: settings.into_iter().filter(|_| closely).collect(),
+            can_stop: !task.state.is_over(),
+        };
+        Box::pin(std::future::ready(Some(look)))
+    }
+
+    fn stop_task<'a>(&'a self, _: &'a Task) -> Later<'a, Option<bool>> {
+        let said = *self.stops.lock().unwrap();
+        Box::pin(std::future::ready(said))
     }
 }

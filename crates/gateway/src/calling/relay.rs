@@ -208,7 +208,7 @@ impl Relay {
     /// The format's own error, then the end.
     pub(super) async fn break_off(&mut self, fault: &Fault) {
         self.story.faulted(fault);
-        let trouble = fault.trouble(self.request);
+        let trouble = fault.trouble(self.request, self.story.error_pages());
         let frame = error_frame(self.follow.caller(), &trouble);
         self.send(Bytes::from(frame)).await;
         self.close().await;

@@ -195,7 +195,7 @@ impl Gateway {
 
     /// Memory takes over what was written here, so that it counts at once on this node. If that fails, the
     /// next round does it.
-    pub(super) async fn hear_of_keys(&self) {
+    pub async fn hear_of_keys(&self) {
         if let Err(error) = self.refresh_keys().await {
             tracing::warn!(%error, "what was just written of keys is not in memory yet");
         }

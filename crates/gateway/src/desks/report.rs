@@ -14,7 +14,7 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderValue, Method, Response, StatusCode};
 use tokio::sync::mpsc;
 use trunkline_db::DbError;
-use trunkline_ledger::report::{self, CallsAsked, Line, MAX_DAYS, MAX_LINES, Place, Seen, UtcDay};
+use trunkline_ledger::report::{self, CallsAsked, Line, MAX_LINES, Place, Seen, UtcDay};
 
 use self::asked::{Asked, Detail, Shape};
 use super::Visit;
@@ -173,15 +173,10 @@ async fn sent(pieces: &mpsc::Sender<FilePiece>, piece: FilePiece, wait: Duration
 }
 
 fn check_days(from: UtcDay, to: UtcDay) -> Result<(), Fault> {
-    let days = from.days_to(to);
-    let text = if days < 1 {
-        format!("`from` ({from}) must not be after `to` ({to}); both are UTC days")
-    } else if days > MAX_DAYS {
-        format!("from {from} to {to} are {days} days; at most {MAX_DAYS} can be asked for")
-    } else {
-        return Ok(());
-    };
-    Err(Fault::new(Kind::Invalid("invalid_request"), text).at("from"))
+    let wrong = report::wrong_days(from, to);
+    wrong.map_or(Ok(()), |text| {
+        Err(Fault::new(Kind::Invalid("invalid_request"), text).at("from"))
+    })
 }
 
 /// PostgreSQL's word for a statement that took too long.

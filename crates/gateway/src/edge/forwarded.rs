@@ -13,7 +13,8 @@ const HEADER: &str = "x-forwarded-for";
 const MAX_HOPS: usize = 32;
 
 /// The peer's address, or the one a trusted proxy gives.
-pub(super) fn caller_address(headers: &HeaderMap, peer: IpAddr, proxies: &[Network]) -> IpAddr {
+#[must_use]
+pub fn caller_address(headers: &HeaderMap, peer: IpAddr, proxies: &[Network]) -> IpAddr {
     let mut address = peer.to_canonical();
     if proxies.is_empty() {
         return address;

@@ -1,5 +1,6 @@
 //! Somebody else who answers some paths at our address: the console, where both share one listener.
 
+use std::net::IpAddr;
 use std::pin::Pin;
 
 use bytes::Bytes;
@@ -15,13 +16,13 @@ type Coming = Pin<Box<dyn Future<Output = Response<Bytes>> + Send>>;
 pub struct Guest {
     /// Whether a path is the guest's.
     pub owns: fn(&str) -> bool,
-    /// Answers a request.
-    pub answer: Box<dyn Fn(Request<Incoming>) -> Coming + Send + Sync>,
+    /// Answers a request that came from this peer.
+    pub answer: Box<dyn Fn(Request<Incoming>, IpAddr) -> Coming + Send + Sync>,
 }
 
 impl Guest {
-    pub(super) async fn answered(&self, request: Request<Incoming>) -> Answered {
-        let answered = (self.answer)(request).await;
+    pub(super) async fn answered(&self, request: Request<Incoming>, peer: IpAddr) -> Answered {
+        let answered = (self.answer)(request, peer).await;
         answered.map(|body| Reply::Whole((!body.is_empty()).then_some(body)))
     }
 }

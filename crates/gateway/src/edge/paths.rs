@@ -9,7 +9,6 @@ use hyper::body::Incoming;
 use serde_json::json;
 use trunkline_studio::images::Door as Drawing;
 use trunkline_studio::transcription::Door as Listening;
-use trunkline_terms::RequestId;
 use trunkline_upstream::Task;
 use trunkline_wire::gemini::StreamShape;
 use trunkline_wire::{Format, InPath};
@@ -89,7 +88,7 @@ pub(super) async fn answer(
     if let Some(allowed) = place.methods()
         && !allowed.contains(request.method())
     {
-        return Ok(wrong_method(story.id, allowed, format_of(uri.path())));
+        return Ok(wrong_method(story, allowed, format_of(uri.path())));
     }
     match place {
         Place::Root => Ok(reply::json(
@@ -469,11 +468,11 @@ impl Place<'_> {
     }
 }
 
-fn wrong_method(id: RequestId, allowed: &[Method], format: Format) -> Answered {
+fn wrong_method(story: &Story, allowed: &[Method], format: Format) -> Answered {
     let words: Vec<&str> = allowed.iter().map(Method::as_str).collect();
     let words = words.join(", ");
     let fault = Fault::new(Kind::MethodNotAllowed, format!("this path takes {words}"));
-    let mut answered = reply::fault(&fault, id, format);
+    let mut answered = reply::fault(&fault, story, format);
     if let Ok(value) = HeaderValue::from_str(&words) {
         answered.headers_mut().insert(ALLOW, value);
     }
@@ -487,3 +486,6 @@ fn ready(gateway: &Gateway) -> Answered {
     let body = json!({ "status": "not ready" });
     reply::json(StatusCode::SERVICE_UNAVAILABLE, &body)
 }
+
+#[cfg(test)]
+mod tests;

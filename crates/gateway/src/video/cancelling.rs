@@ -2,7 +2,7 @@
 //! after, only an upstream that confirms that it will not bill gives the money back.
 
 use trunkline_ledger::Outcome;
-use trunkline_store::tasks::{Task, TaskState};
+use trunkline_store::tasks::{CANCELLED, Task, TaskState};
 use trunkline_video::upstreams::{Cancelled, Handle};
 
 use super::WORD;
@@ -14,7 +14,7 @@ use crate::gateway::Gateway;
 use crate::reply::Answered;
 
 const ENDING: Ending<'static> = Ending {
-    code: "cancelled",
+    code: CANCELLED,
     message: "the task was cancelled; nothing was charged",
     outcome: Outcome::Cancelled,
     write_off: None,
@@ -29,20 +29,39 @@ impl Gateway {
     ) -> Result<Answered, Fault> {
         caller.check_endpoint(WORD)?;
         let task = self.task_of_caller(caller, name).await?;
-        let stopped = match task.state {
-            TaskState::Accepted => self.stop_waiting(&task).await?,
-            TaskState::Submitted | TaskState::Running => self.stop_running(&task).await?,
-            TaskState::Submitting
-            | TaskState::Unknown
-            | TaskState::Completed
-            | TaskState::Failed => false,
-        };
-        if !stopped {
+        if !self.stop_task(&task).await? {
             let text = "this task cannot be cancelled any more; it goes on and stays as it is";
             return Err(Fault::new(Kind::NotCancellable, text).at("task_id"));
         }
         let task = self.task_of_caller(caller, name).await?;
         self.shown(&task, Shape::Openai).await
+    }
+
+    /// Stops a task where that is certain; false if it goes on and stays as it is.
+    pub async fn stop_task(&self, task: &Task) -> Result<bool, Fault> {
+        match task.state {
+            TaskState::Accepted => self.stop_waiting(task).await,
+            TaskState::Submitted | TaskState::Running => self.stop_running(task).await,
+            TaskState::Submitting
+            | TaskState::Unknown
+            | TaskState::Completed
+            | TaskState::Failed => Ok(false),
+        }
+    }
+
+    /// Whether it is worth trying: it waits here, or its upstream can be asked to stop.
+    #[must_use]
+    pub fn can_stop(&self, task: &Task) -> bool {
+        match task.state {
+            TaskState::Accepted => true,
+            TaskState::Submitted | TaskState::Running => self
+                .keeper_of(task)
+                .is_some_and(|(protocol, _)| protocol.cancel.is_some()),
+            TaskState::Submitting
+            | TaskState::Unknown
+            | TaskState::Completed
+            | TaskState::Failed => false,
+        }
     }
 
     /// It waits: whoever locks its row first decides, so it is either stopped or sent.

@@ -33,7 +33,7 @@ const LINK: &[u8] = b"media";
 /// Pieces of a file under way to a reader.
 const PIECES: usize = 8;
 /// What a video is, as far as anybody can tell before it is ours.
-const VIDEO: &str = "video/mp4";
+pub(super) const VIDEO: &str = "video/mp4";
 
 /// Signs links with the house's keys.
 pub(crate) struct Keys<'a>(pub(crate) &'a Keyring);

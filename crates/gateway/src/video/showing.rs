@@ -281,7 +281,7 @@ impl Gateway {
     }
 
     /// How far a task may be that nobody tells of: by how long others of its model took.
-    async fn guess(&self, task: &Task) -> Option<u8> {
+    pub(super) async fn guess(&self, task: &Task) -> Option<u8> {
         let waits = matches!(task.state, TaskState::Submitted | TaskState::Running);
         if !waits || task.progress_told {
             return None;

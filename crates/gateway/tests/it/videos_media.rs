@@ -294,7 +294,7 @@ async fn strict_mode_refuses_every_trap_that_is_only_named_without_it() {
         let mut notes = warnings.as_array().unwrap().iter();
         assert!(notes.any(|note| note["code"] == code), "{warnings}");
         assert!(
-            page.contains(&format!("<a id=\"{code}\"></a>`{code}`")),
+            page.contains(&format!("\n### `{code}`\n")),
             "{code} is not explained"
         );
         made += 1;

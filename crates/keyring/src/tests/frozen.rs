@@ -66,6 +66,10 @@ fn a_frozen_row_of_every_purpose_opens() {
             Purpose::Webhooks,
             "AQACZGVmZ2hpamtsbW5vl1G3idf4HCGxrdypKogw9aY",
         ),
+        (
+            Purpose::Letters,
+            "AQACZGVmZ2hpamtsbW5vfCz0bYL7sT-yGE4aPucC0jI",
+        ),
     ];
     assert_eq!(frozen_rows.map(|(purpose, _)| purpose), Purpose::ALL);
     for (purpose, token) in frozen_rows {

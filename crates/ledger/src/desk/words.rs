@@ -1,6 +1,6 @@
 //! What is said at the desk, and the answers. Plain values.
 
-use trunkline_terms::{AccountId, Money, RequestId};
+use trunkline_terms::{AccountId, Moment, Money, RequestId};
 
 /// Live money, or play money that never meets a live upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,6 +108,8 @@ pub struct Balance {
     pub kind: AccountKind,
     /// Topped up at least once.
     pub topped_up: bool,
+    /// When it was topped up first.
+    pub topped_up_at: Option<Moment>,
 }
 
 // === impl AccountKind ===
@@ -142,6 +144,11 @@ impl Wallet {
             Self::Paid => "paid",
             Self::Trial => "trial",
         }
+    }
+
+    /// The wallet of a transfer's leg; the table holds 0 and 1.
+    pub(crate) const fn of_leg(leg: i16) -> Self {
+        if leg == 0 { Self::Paid } else { Self::Trial }
     }
 
     /// The leg of a transfer that moves it.

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 use time::format_description::BorrowedFormatItem;
 use time::macros::format_description;
 use time::{Date, Duration};
+use trunkline_db::from_sql_time;
+use trunkline_terms::Moment;
 
 const SHAPE: &[BorrowedFormatItem<'_>] = format_description!("[year]-[month]-[day]");
 /// Years are four digits.
@@ -51,6 +53,18 @@ impl UtcDay {
         apart.saturating_add(1)
     }
 
+    /// Its first moment.
+    #[must_use]
+    pub fn starts_at(self) -> Moment {
+        from_sql_time(self.0.midnight().assume_utc())
+    }
+
+    /// The day after, as far as there are days.
+    #[must_use]
+    pub fn next(self) -> Self {
+        Self(self.0.next_day().unwrap_or(self.0))
+    }
+
     pub(super) const fn of(day: Date) -> Self {
         Self(day)
     }
@@ -90,6 +104,8 @@ mod tests {
         let day = UtcDay::parse("2026-11-01").unwrap();
         assert_eq!(day.to_string(), "2026-11-01");
         assert_eq!(day.earlier(1).to_string(), "2026-10-31");
+        assert_eq!(day.earlier(1).next(), day);
+        assert_eq!(day.starts_at().seconds(), 1_793_491_200);
         assert_eq!(day.days_to(day), 1);
         assert_eq!(day.days_to(UtcDay::parse("2026-11-30").unwrap()), 30);
         assert!(day.days_to(day.earlier(1)) < 1);

@@ -15,9 +15,13 @@ mod kept;
 #[cfg(test)]
 mod lanes;
 #[cfg(test)]
+mod logs;
+#[cfg(test)]
 mod money_events;
 #[cfg(test)]
 mod recovery;
+#[cfg(test)]
+mod trial;
 #[cfg(test)]
 mod unheard;
 #[cfg(test)]

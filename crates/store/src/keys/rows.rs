@@ -9,6 +9,12 @@ use trunkline_terms::{AccountId, ApiKey, KeyId, Moment};
 use super::{Key, KeyHash, NewKey};
 use crate::policy::{KeyGroup, Policy, PolicyFields};
 
+/// Everything of a key's row.
+pub(super) const COLUMNS: &str = "id, account_id, parent_id, name, key_hash, hint, group_name, models, endpoints, \
+     platforms, addresses::text[] AS addresses, regions, requests_per_minute, tokens_per_minute, \
+     concurrent_calls, strict, fit_to_balance, zero_retention, expires_at, revoked_at, disabled_at, \
+     previous_hash, previous_until, deleted_at, created_at, revision";
+
 pub(super) async fn insert(
     tx: &mut Tx,
     new: &NewKey<'_>,

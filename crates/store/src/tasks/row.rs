@@ -78,6 +78,8 @@ pub struct Task {
     pub file: Option<Vec<u8>>,
     /// Where we have it.
     pub media_path: Option<String>,
+    /// How large it is, once it is ours.
+    pub media_bytes: Option<i64>,
     /// When it was made.
     pub created_at: Moment,
     /// Until when it may wait for room.
@@ -92,9 +94,9 @@ pub struct Task {
     pub read_at: Moment,
 }
 
-const COLUMNS: &str = "id, account_id, key_id, model, asked_model, group_name, state, amount, exact, prices, sent, warnings, \
+pub(super) const COLUMNS: &str = "id, account_id, key_id, model, asked_model, group_name, state, amount, exact, prices, sent, warnings, \
     size, seconds, channel_id, credential_id, protocol, door, upstream_id, progress, progress_told, \
-    error_code, error_message, file, media_path, created_at, queue_until, deadline_at, submitted_at, ended_at, \
+    error_code, error_message, file, media_path, media_bytes, created_at, queue_until, deadline_at, submitted_at, ended_at, \
     app.now() AS read_at";
 
 /// A task, whoever's it is.
@@ -212,7 +214,7 @@ impl TaskState {
 // === impl Task ===
 
 impl Task {
-    fn of_row(row: &PgRow) -> Result<Self, DbError> {
+    pub(super) fn of_row(row: &PgRow) -> Result<Self, DbError> {
         let at = |name: &str| -> Result<Moment, DbError> {
             let time: OffsetDateTime = row.try_get(name)?;
             Ok(from_sql_time(time))
@@ -249,6 +251,7 @@ impl Task {
             error: code.map(|code| (code, message.unwrap_or_default())),
             file: row.try_get("file")?,
             media_path: row.try_get("media_path")?,
+            media_bytes: row.try_get("media_bytes")?,
             created_at: at("created_at")?,
             queue_until: at("queue_until")?,
             deadline_at: at("deadline_at")?,

@@ -13,6 +13,8 @@ mod keys;
 #[cfg(test)]
 mod limits;
 #[cfg(test)]
+mod people;
+#[cfg(test)]
 mod roles;
 #[cfg(test)]
 mod social;

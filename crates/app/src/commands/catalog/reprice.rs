@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use trunkline_catalog::{Attributes, Book, Condition, GroupChoice, PriceClass, Situation, quote};
+use trunkline_catalog::{Attributes, Book, GroupChoice, PriceClass, Situation, quote};
 use trunkline_db::{Database, SystemClock};
 use trunkline_ledger::usage::{self, SoldCall};
 use trunkline_terms::{Clock as _, Money, RANDOM_BYTES, RequestId};
@@ -81,30 +81,17 @@ fn priced(call: &SoldCall, before: &Book, after: &Book) -> Option<Money> {
     } else {
         PriceClass::Standard
     };
-    let attributes = attributes_of(call, before);
+    // The tiers it was sold by are those of the prices before.
+    let sold = before.model(&call.model).map(|model| model.list());
+    let attributes = sold.map_or_else(Attributes::none, |list| {
+        list.attributes_of(call.tier.as_deref())
+    });
     let situation = Situation {
         attributes: &attributes,
         at: call.at,
     };
     let quote = quote(offer, class, &call.units, situation).ok()?;
     Some(quote.total)
-}
-
-/// The fields a call had are not stored; those that chose its tier are known by the tier.
-fn attributes_of(call: &SoldCall, before: &Book) -> Attributes {
-    let tiers = before.model(&call.model).map(|model| model.list().tiers());
-    let tier = tiers
-        .into_iter()
-        .flatten()
-        .find(|tier| Some(tier.name()) == call.tier.as_deref());
-    let conditions = tier.map(|tier| tier.when()).unwrap_or_default();
-    let mut attributes = Attributes::none();
-    for condition in conditions {
-        if let Condition::RequestAttr { path, equals } = condition {
-            attributes = attributes.with(path, equals.clone());
-        }
-    }
-    attributes
 }
 
 fn plus(one: Money, other: Money) -> Money {

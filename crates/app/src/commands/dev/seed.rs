@@ -13,6 +13,7 @@ use trunkline_social::Cells;
 use trunkline_store::accounts::{self, DEFAULT_GROUP, NewAccount};
 use trunkline_store::channels::{self, NewChannel, NewCredential, credential_context};
 use trunkline_store::keys::{self, NewKey, SECRET_BYTES};
+use trunkline_store::people;
 use trunkline_store::{Policy, PolicyFields};
 use trunkline_terms::{AccountId, Clock as _, EndpointType, Money};
 
@@ -168,15 +169,7 @@ async fn plant_in(
     simulator: &str,
     cells: &Cells,
 ) -> anyhow::Result<Seeded> {
-    let account = desk::create_account(tx, AccountKind::Test).await?;
-    let new = NewAccount {
-        id: account,
-        name: "Developer",
-        group: DEFAULT_GROUP,
-        allowed_groups: &[],
-        shard: chance::shard()?,
-    };
-    accounts::create(tx, &new).await?;
+    let account = account(tx).await?;
     let request = chance::request(SystemClock.now())?;
     let top_up = TopUp {
         request,
@@ -215,6 +208,24 @@ async fn plant_in(
         account,
         key: made.plain.reveal().to_owned(),
     })
+}
+
+/// The operator's organisation, who shall see the calls of this start at the console; a new one as long
+/// as there is none.
+async fn account(tx: &mut trunkline_db::Tx) -> anyhow::Result<AccountId> {
+    if let Some(known) = people::operators_account(tx).await? {
+        return Ok(known);
+    }
+    let account = desk::create_account(tx, AccountKind::Test).await?;
+    let new = NewAccount {
+        id: account,
+        name: "Developer",
+        group: DEFAULT_GROUP,
+        allowed_groups: &[],
+        shard: chance::shard()?,
+    };
+    accounts::create(tx, &new).await?;
+    Ok(account)
 }
 
 /// What vendors sell, at their list prices, every cell of social data, and the simulator's own models.

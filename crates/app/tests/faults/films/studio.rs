@@ -120,6 +120,7 @@ impl Studio {
         let mut command = Command::new(TRUNKLINE);
         command
             .args(["serve", "--json", "--config", "films.toml"])
+            .args(["--roles", "edge,worker"])
             .current_dir(self.folder.path())
             .env("TRUNKLINE__NODE__NAME", format!("node-{node}"))
             .env(

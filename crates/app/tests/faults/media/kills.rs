@@ -14,6 +14,8 @@ use crate::arena::{CHARACTER, signal};
 
 /// A heartbeat may step on a trap that was meant for a call; then the scene is played again.
 const TRIES: usize = 12;
+/// Loops that begin with the process commit in their first moment; what is caught then is theirs.
+const BEGINS: Duration = Duration::from_millis(1_500);
 /// What stands in the statement that holds money.
 const RESERVE: &str = "INSERT INTO ledger.hold_";
 /// The last words of transactions that wait for their next one.
@@ -55,6 +57,7 @@ impl Booth {
         self.arena.postgres.wire().disarm();
         self.arena.postgres.wire().pass();
         self.arena.start_gateway().await;
+        tokio::time::sleep(BEGINS).await;
     }
 
     /// Sends a call of every kind that nobody answers; waits until the step is reached, and kills the

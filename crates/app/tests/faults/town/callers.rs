@@ -149,7 +149,10 @@ pub(crate) async fn judge(postgres: &Postgres, history: &[Called]) -> (usize, us
         let row = called.id.as_ref().and_then(|id| rows.get(id));
         match &called.told {
             Told::Complete => {
-                let charged = row.is_some_and(|(outcome, paid)| outcome == "complete" && *paid > 0);
+                // A stream whose budget ran out ends as at its length: it is whole, and paid as far as it went.
+                let ends = ["complete", "balance_exhausted"];
+                let charged = row
+                    .is_some_and(|(outcome, paid)| ends.contains(&outcome.as_str()) && *paid > 0);
                 assert!(
                     charged,
                     "an answer that was whole is not in the books: {called:?} {row:?}"

@@ -200,22 +200,8 @@ fn limit(text: Option<&str>) -> Result<u32, Fault> {
 }
 
 fn grouping(words: &str) -> Result<Grouping, Fault> {
-    let mut by = Grouping::default();
-    for word in words.split(',') {
-        let slot = match word.trim() {
-            "day" => &mut by.day,
-            "key" => &mut by.key,
-            "model" => &mut by.model,
-            "group" => &mut by.group,
-            "endpoint" => &mut by.endpoint,
-            _ => {
-                let text = format!("`group_by` is a list of {GROUPS}");
-                return Err(invalid("group_by", &text));
-            }
-        };
-        *slot = true;
-    }
-    Ok(by)
+    let text = format!("`group_by` is a list of {GROUPS}");
+    Grouping::parse(words).ok_or_else(|| invalid("group_by", &text))
 }
 
 /// Where the next page begins, as text that fits into an address.

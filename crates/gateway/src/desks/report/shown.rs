@@ -12,7 +12,7 @@ pub(super) fn page((seen, by): (&Seen, Grouping), report: &Report, next: Option<
         "from": seen.from.to_string(),
         "to": seen.to.to_string(),
         "timezone": "UTC",
-        "group_by": words(by),
+        "group_by": by.words(),
         "data": lines,
         "totals": sums(&report.totals),
         "has_more": next.is_some(),
@@ -20,23 +20,10 @@ pub(super) fn page((seen, by): (&Seen, Grouping), report: &Report, next: Option<
     })
 }
 
-/// The words that lines are apart for.
-pub(super) fn words(by: Grouping) -> Vec<&'static str> {
-    let all = [
-        (by.day, "day"),
-        (by.key, "key"),
-        (by.model, "model"),
-        (by.group, "group"),
-        (by.endpoint, "endpoint"),
-    ];
-    let wanted = all.into_iter().filter(|(wanted, _)| *wanted);
-    wanted.map(|(_, word)| word).collect()
-}
-
 fn shown(by: Grouping, line: &Line) -> Value {
     let place = &line.place;
     let mut object = Map::new();
-    for word in words(by) {
+    for word in by.words() {
         let value = match word {
             "day" => place.day.to_string().into(),
             // Calls without a key are nobody's.

@@ -1,14 +1,9 @@
-//! Sums and calls as CSV (RFC 4180), safe to open in a spreadsheet: a name that a spreadsheet would
-//! take for a formula gets an apostrophe before it.
+//! Sums and calls as CSV.
 
 use trunkline_ledger::report::{Call, Grouping, Line};
 use trunkline_terms::KeyId;
+use trunkline_terms::csv::write;
 
-use super::shown::words;
-
-/// A spreadsheet runs what begins with one of these.
-const FORMULA: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
-const END: &str = "\r\n";
 const SUMS: [&str; 10] = [
     "calls",
     "failed_calls",
@@ -40,7 +35,8 @@ const CALLS: [&str; 13] = [
 /// The names of the columns.
 pub(super) fn head(by: Grouping) -> String {
     let mut text = String::new();
-    let names: Vec<String> = words(by)
+    let names: Vec<String> = by
+        .words()
         .into_iter()
         .chain(SUMS)
         .map(str::to_owned)
@@ -53,7 +49,7 @@ pub(super) fn head(by: Grouping) -> String {
 pub(super) fn line(text: &mut String, by: Grouping, line: &Line) {
     let (place, sums) = (&line.place, &line.sums);
     let mut fields: Vec<String> = Vec::new();
-    for word in words(by) {
+    for word in by.words() {
         fields.push(match word {
             "day" => place.day.to_string(),
             "key" => key((place.key != 0).then_some(place.key)),
@@ -103,60 +99,4 @@ pub(super) fn calls(calls: &[Call]) -> String {
 
 fn key(number: Option<i64>) -> String {
     number.map_or_else(String::new, |number| number.to_string())
-}
-
-fn write(text: &mut String, fields: &[String]) {
-    for (place, field) in fields.iter().enumerate() {
-        if place > 0 {
-            text.push(',');
-        }
-        push(text, field);
-    }
-    text.push_str(END);
-}
-
-fn push(text: &mut String, field: &str) {
-    let formula = field.starts_with(FORMULA);
-    let quoted = field.contains(['"', ',', '\r', '\n']);
-    if quoted {
-        text.push('"');
-    }
-    if formula {
-        text.push('\'');
-    }
-    if quoted {
-        text.push_str(&field.replace('"', "\"\""));
-        text.push('"');
-    } else {
-        text.push_str(field);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_spreadsheet_would_run_or_split_is_made_harmless() {
-        let one = |field: &str| {
-            let mut text = String::new();
-            push(&mut text, field);
-            text
-        };
-        for (field, written) in [
-            ("plain", "plain"),
-            ("0.000000001", "0.000000001"),
-            ("=1+1", "'=1+1"),
-            ("+1", "'+1"),
-            ("-1", "'-1"),
-            ("@sum", "'@sum"),
-            ("\tx", "'\tx"),
-            ("a,b", "\"a,b\""),
-            ("a\"b", "\"a\"\"b\""),
-            ("=HYPERLINK(\"x\",1)", "\"'=HYPERLINK(\"\"x\"\",1)\""),
-            ("a\nb", "\"a\nb\""),
-        ] {
-            assert_eq!(one(field), written, "{field:?}");
-        }
-    }
 }

@@ -1,0 +1,60 @@
+//! The words of `trunkline operator` and `trunkline account invite`.
+
+use clap::{Args, Subcommand, ValueEnum};
+use trunkline_store::people::Role;
+
+use super::values::account_number;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum OperatorCommand {
+    /// Print a link that makes somebody an operator, or gives one a new password.
+    #[command(
+        after_help = "The link is good once, for a day, and voids set-up links that were printed before. Whoever has it
+becomes an operator, so hand it over with care. The database login needs the role trunkline_console.
+
+Examples:
+  trunkline operator link
+  trunkline operator link --json | jq -r .operator_link"
+    )]
+    Link,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Invite {
+    /// The account's number.
+    #[arg(value_name = "ID", value_parser = account_number)]
+    pub(crate) id: i64,
+    /// Whom.
+    #[arg(value_name = "EMAIL")]
+    pub(crate) email: String,
+    /// What they may do.
+    #[arg(long, value_enum, default_value_t = RoleWord::Owner)]
+    pub(crate) role: RoleWord,
+}
+
+/// What a member may do.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum RoleWord {
+    /// Everything.
+    Owner,
+    /// Everything but the roles of owners.
+    Admin,
+    /// Keys, playground and tasks.
+    Developer,
+    /// The wallet.
+    Billing,
+    /// Reads.
+    Viewer,
+}
+
+impl From<RoleWord> for Role {
+    fn from(word: RoleWord) -> Self {
+        match word {
+            RoleWord::Owner => Self::Owner,
+            RoleWord::Admin => Self::Admin,
+            RoleWord::Developer => Self::Developer,
+            RoleWord::Billing => Self::Billing,
+            RoleWord::Viewer => Self::Viewer,
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! `trunkline code create | list | revoke`. A code itself is printed by `create` and by nothing else.
+
+use anyhow::{Context as _, bail};
+use serde_json::{Value, json};
+use trunkline_db::{Database, Tx};
+use trunkline_store::codes::{self, Code, CodeText, NewCode, Purse};
+use trunkline_terms::{Moment, uuid_v7};
+use uuid::Uuid;
+
+use super::{database, shown};
+use crate::cli::{CreateCodes, Expiry, RevokeCodes, WalletWord};
+use crate::output::Output;
+use crate::{chance, table, times};
+
+const DAY_SECONDS: i64 = 86_400;
+/// Who made a code that was made here.
+const MADE_BY: &str = "command line";
+
+/// Makes codes and prints them, this once.
+pub(super) async fn create(
+    database: &Database,
+    wish: &CreateCodes,
+    output: &Output,
+) -> anyhow::Result<()> {
+    let now = database::now(database).await?;
+    let batch = match &wish.batch {
+        Some(batch) => batch.clone(),
+        None => format!("{}-{:08x}", date(now), u32::from_be_bytes(chance::bytes()?)),
+    };
+    codes::check_batch(&batch)?;
+    let texts: Result<Vec<(Uuid, CodeText)>, _> = (0..wish.count)
+        .map(|_| {
+            let text = CodeText::new(&chance::bytes()?);
+            Ok::<_, anyhow::Error>((uuid_v7(now, chance::bytes()?), text))
+        })
+        .collect();
+    let texts = texts?;
+    let mut tx = database.begin().await?;
+    let done = write(&mut tx, wish, &batch, (&texts, now)).await;
+    let advice =
+        format!("take them back with `trunkline code revoke --batch {batch}` and make others");
+    database::finish(tx, done, &advice).await?;
+    let (amount, wallet) = (wish.amount, purse(wish.wallet).word());
+    let lines: Vec<String> = texts
+        .iter()
+        .map(|(_, text)| format!("  {}", text.reveal()))
+        .collect();
+    let text = format!(
+        "{} codes worth {amount} USD each ({wallet} wallet), batch {batch}:\n\n{}\n\n\
+         This is the only time they are shown: only hashes of them are kept.",
+        texts.len(),
+        lines.join("\n")
+    );
+    let codes: Vec<Value> = texts
+        .iter()
+        .map(|(id, text)| json!({ "id": id, "code": text.reveal(), "hint": text.hint() }))
+        .collect();
+    let object = json!({
+        "ok": true,
+        "batch": batch,
+        "amount_usd": shown::usd(amount),
+        "wallet": wallet,
+        "codes": codes,
+    });
+    output.success(&text, &object);
+    Ok(())
+}
+
+async fn write(
+    tx: &mut Tx,
+    wish: &CreateCodes,
+    batch: &str,
+    (texts, now): (&[(Uuid, CodeText)], Moment),
+) -> anyhow::Result<()> {
+    let expires_at = wish.expires.map(|expiry| match expiry {
+        Expiry::Days(days) => now.plus_seconds(i64::from(days).saturating_mul(DAY_SECONDS)),
+        Expiry::At(moment) => moment,
+    });
+    if expires_at.is_some_and(|at| at <= now) {
+        bail!("--expires lies in the past: such codes would be worth nothing");
+    }
+    for (id, text) in texts {
+        let new = NewCode {
+            id: *id,
+            text,
+            batch,
+            amount: wish.amount,
+            purse: purse(wish.wallet),
+            made_by: MADE_BY,
+            expires_at,
+        };
+        codes::create(tx, &new).await.context("no code was made")?;
+    }
+    Ok(())
+}
+
+/// Lists codes.
+pub(super) async fn list(
+    database: &Database,
+    (batch, limit): (Option<&str>, i64),
+    output: &Output,
+) -> anyhow::Result<()> {
+    let mut session = database.session().await?;
+    let all = codes::list(&mut session, batch, limit).await?;
+    drop(session);
+    let cells: Vec<Vec<String>> = all
+        .iter()
+        .map(|code| {
+            vec![
+                code.id.to_string(),
+                code.hint.clone(),
+                code.batch.clone(),
+                code.amount.to_string(),
+                code.purse.word().to_owned(),
+                state(code).to_owned(),
+                code.redeemed
+                    .map_or_else(String::new, |(by, _)| by.to_string()),
+                code.expires_at
+                    .map_or_else(|| "never".to_owned(), times::short),
+            ]
+        })
+        .collect();
+    let heads = [
+        "id", "code", "batch", "USD", "wallet", "state", "account", "over",
+    ];
+    let text = if cells.is_empty() {
+        "There are no codes.".to_owned()
+    } else {
+        table::aligned(&heads, &[3], &cells)
+    };
+    let codes: Vec<Value> = all.iter().map(row).collect();
+    output.success(&text, &json!({ "ok": true, "codes": codes }));
+    Ok(())
+}
+
+/// Takes codes back.
+pub(super) async fn revoke(
+    database: &Database,
+    wish: &RevokeCodes,
+    output: &Output,
+) -> anyhow::Result<()> {
+    let mut tx = database.begin().await?;
+    let done = codes::revoke(&mut tx, wish.id, wish.batch.as_deref()).await;
+    let done = done.context("no code was taken back");
+    let advice = "repeat it: what was taken back stays so";
+    let count = database::finish(tx, done, advice).await?;
+    if count == 0 {
+        bail!(
+            "nothing was taken back: no such code, or all were redeemed or taken back before; \
+             `trunkline code list` shows them"
+        );
+    }
+    let text = format!("{count} codes were taken back.");
+    output.success(&text, &json!({ "ok": true, "revoked": count }));
+    Ok(())
+}
+
+fn row(code: &Code) -> Value {
+    json!({
+        "id": code.id,
+        "hint": code.hint,
+        "batch": code.batch,
+        "amount_usd": shown::usd(code.amount),
+        "wallet": code.purse.word(),
+        "state": state(code),
+        "made_by": code.made_by,
+        "created_at": times::rfc3339(code.created_at),
+        "expires_at": code.expires_at.map(times::rfc3339),
+        "revoked_at": code.revoked_at.map(times::rfc3339),
+        "redeemed_by": code.redeemed.map(|(by, _)| by),
+        "redeemed_at": code.redeemed.map(|(_, at)| times::rfc3339(at)),
+    })
+}
+
+const fn state(code: &Code) -> &'static str {
+    if code.redeemed.is_some() {
+        "redeemed"
+    } else if code.revoked_at.is_some() {
+        "revoked"
+    } else if code.is_expired {
+        "expired"
+    } else {
+        "open"
+    }
+}
+
+const fn purse(word: WalletWord) -> Purse {
+    match word {
+        WalletWord::Paid => Purse::Paid,
+        WalletWord::Trial => Purse::Trial,
+    }
+}
+
+fn date(now: Moment) -> String {
+    times::short(now).chars().take(10).collect()
+}

@@ -1,0 +1,57 @@
+//! `trunkline letters`: links that no mail server has taken, for the operator to pass on.
+
+use anyhow::Context as _;
+use serde_json::{Value, json};
+use trunkline_db::Role;
+use trunkline_post::opened;
+use trunkline_store::letters::{self, LIST_MAX};
+
+use super::{database, keyring};
+use crate::config::Config;
+use crate::output::Output;
+use crate::{table, times};
+
+/// Prints them, newest first.
+pub(super) async fn run(config: &Config, output: &Output) -> anyhow::Result<()> {
+    let keyring = keyring::open(config)?;
+    let database = database::open(config, Role::Console).await?;
+    let mut session = database.session().await?;
+    let unsent = letters::unsent(&mut session, LIST_MAX).await;
+    drop(session);
+    database::close(&database).await;
+    let unsent = unsent.context("the letters cannot be read")?;
+    let mut cells = Vec::new();
+    let mut rows: Vec<Value> = Vec::new();
+    for letter in &unsent {
+        let link = opened(&keyring, letter.id, &letter.sealed).map(|content| content.link);
+        cells.push(vec![
+            letter.kind.word().to_owned(),
+            letter.to.clone(),
+            letter.state.word().to_owned(),
+            times::short(letter.expires_at),
+            link.clone()
+                .unwrap_or_else(|| "(another keyring sealed it)".to_owned()),
+        ]);
+        rows.push(json!({
+            "id": letter.id,
+            "kind": letter.kind.word(),
+            "to": letter.to,
+            "state": letter.state.word(),
+            "created_at": times::rfc3339(letter.created_at),
+            "expires_at": times::rfc3339(letter.expires_at),
+            "last_error": letter.last_error,
+            "link": link,
+        }));
+    }
+    let text = if cells.is_empty() {
+        "No letter waits to be passed on.".to_owned()
+    } else {
+        let heads = ["kind", "to", "state", "until", "link"];
+        let shown = table::aligned(&heads, &[], &cells);
+        format!(
+            "{shown}\n\nA link is as good as a password: pass it on to its owner and to nobody else."
+        )
+    };
+    output.success(&text, &json!({ "ok": true, "letters": rows }));
+    Ok(())
+}

@@ -1,0 +1,118 @@
+//! `trunkline operator link`, `trunkline account invite`, and the link that a first start prints.
+
+use anyhow::{Context as _, bail};
+use serde_json::json;
+use trunkline_console::{ConsoleSettings, INVITATION_SECONDS, Token};
+use trunkline_db::{Database, Tx};
+use trunkline_keyring::SystemRandom;
+use trunkline_store::accounts;
+use trunkline_store::people::{self, NewInvitation, Purpose};
+use trunkline_terms::AccountId;
+
+use super::{database, serve};
+use crate::cli::Invite;
+use crate::config::Config;
+use crate::output::Output;
+
+/// How long a set-up link is good: a day.
+const SETUP_SECONDS: i64 = 86_400;
+
+/// The link that makes the first operator; none if there is one. Links that were printed before are void.
+pub(crate) async fn first_link(
+    people: &Database,
+    settings: &ConsoleSettings,
+) -> anyhow::Result<Option<String>> {
+    let mut session = people.session().await?;
+    let is_run = people::has_operator(&mut session).await?;
+    drop(session);
+    if is_run {
+        return Ok(None);
+    }
+    setup_link(people, settings).await.map(Some)
+}
+
+/// A link that makes somebody an operator, or gives one a new password.
+async fn setup_link(people: &Database, settings: &ConsoleSettings) -> anyhow::Result<String> {
+    let token = Token::fresh(&SystemRandom)?;
+    let mut tx = people.begin().await?;
+    let done = async {
+        people::void_tokens(&mut tx, Purpose::Setup, None).await?;
+        let given = (&token.hash, SETUP_SECONDS);
+        people::give_token(&mut tx, Purpose::Setup, None, given).await
+    };
+    let done = done.await;
+    tx.finish(done)
+        .await
+        .context("cannot write a set-up link")?;
+    Ok(settings.link("setup", token.text.reveal()))
+}
+
+/// `trunkline operator link`.
+pub(super) async fn operator_link(
+    people: &Database,
+    config: &Config,
+    output: &Output,
+) -> anyhow::Result<()> {
+    let link = setup_link(people, &serve::console(config)).await?;
+    let text = format!(
+        "Open this within a day; it is good once and voids the ones before it:\n\n  {link}\n\n\
+         It makes an operator. With the address of somebody who has one, it gives them a new password."
+    );
+    output.success(&text, &json!({ "ok": true, "operator_link": link }));
+    Ok(())
+}
+
+/// `trunkline account invite`.
+pub(super) async fn invite(
+    people: &Database,
+    (config, wish): (&Config, &Invite),
+    output: &Output,
+) -> anyhow::Result<()> {
+    let settings = serve::console(config);
+    let email = people::check_email("EMAIL", &wish.email)?;
+    let token = Token::fresh(&SystemRandom)?;
+    let account = AccountId::new(wish.id);
+    let new = NewInvitation {
+        account,
+        email: &email,
+        role: wish.role.into(),
+        token: &token.hash,
+        // It is printed here and goes whatever way the operator chooses.
+        is_mailed: false,
+        invited_by: None,
+        life_seconds: INVITATION_SECONDS,
+    };
+    let mut tx = people.begin().await?;
+    let done = invite_in(&mut tx, &new).await;
+    let advice = "an invitation that was written and not printed does no harm: repeat the command";
+    let name = database::finish(tx, done, advice).await?;
+    let link = settings.link("invitation", token.text.reveal());
+    let text = format!(
+        "{email} may become {} of account {account} ({name}). Pass this on; it is good once, for a week:\n\n  {link}",
+        new.role.word()
+    );
+    let object = json!({
+        "ok": true, "account": account.number(), "email": email, "role": new.role.word(), "link": link,
+    });
+    output.success(&text, &object);
+    Ok(())
+}
+
+async fn invite_in(tx: &mut Tx, new: &NewInvitation<'_>) -> anyhow::Result<String> {
+    let account = accounts::find(tx, new.account).await?;
+    let Some(account) = account.filter(|account| account.closed_at.is_none()) else {
+        bail!("there is no open account {}", new.account);
+    };
+    let person = people::by_email(tx, new.email).await?;
+    if let Some(person) = person
+        && people::member(tx, new.account, person.id).await?.is_some()
+    {
+        bail!(
+            "{} is a member of account {} already",
+            new.email,
+            new.account
+        );
+    }
+    people::invite(tx, new).await?;
+    Ok(account.name)
+}

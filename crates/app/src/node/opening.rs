@@ -1,0 +1,109 @@
+//! What a node opens before it serves.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use trunkline_bus::{Bus, NatsSettings};
+use trunkline_console::ConsoleSettings;
+use trunkline_db::Database;
+use trunkline_gateway::{Gateway, Settings, Telemetry, TelemetrySettings};
+use trunkline_keyring::Keyring;
+use trunkline_ledger::{Ledger, LedgerSettings, LedgerTasks, partitions};
+use trunkline_limits::{Keeper, Limits, RedisSettings};
+use trunkline_media::{Media, MediaSettings};
+use trunkline_post::{MailSettings, Mailer, Post};
+use trunkline_terms::NodeId;
+use trunkline_upstream::Client;
+
+/// The ledger, with its partitions, in this node's name.
+pub(super) async fn ledger(
+    data: &Database,
+    name: &NodeId,
+) -> anyhow::Result<(Ledger, LedgerTasks)> {
+    let made = partitions::ensure(data).await;
+    made.context("cannot make the ledger's partitions")?;
+    let opened = Ledger::open(data.clone(), name, LedgerSettings::default());
+    opened.await.context("cannot register this node")
+}
+
+/// What a gateway must know before its first call.
+pub(super) async fn refresh(gateway: &Gateway) -> anyhow::Result<()> {
+    let read = gateway.refresh().await;
+    read.context("cannot read keys, channels and the catalog")?;
+    Ok(())
+}
+
+/// The store of files.
+pub(super) async fn media(settings: &MediaSettings) -> anyhow::Result<Media> {
+    let media = Media::open(settings).await;
+    media.context("cannot open the media store")
+}
+
+/// The counters, and who keeps them together with Redis where there is one.
+pub(super) fn limits(redis: Option<RedisSettings>) -> anyhow::Result<(Limits, Option<Keeper>)> {
+    let Some(settings) = redis else {
+        return Ok((Limits::local(), None));
+    };
+    let (limits, keeper) = Limits::redis(settings)?;
+    Ok((limits, Some(keeper)))
+}
+
+/// Who carries letters.
+pub(super) fn post(
+    mail: Option<&MailSettings>,
+    data: &Database,
+    (keyring, house): (&Keyring, &str),
+) -> anyhow::Result<Post> {
+    let mailer = mail.map(Mailer::new).transpose()?;
+    let keyring = Arc::new(keyring.clone());
+    Ok(Post::new(data.clone(), keyring, house, mailer))
+}
+
+/// The way to the collector of traces, and what walks it.
+pub(super) fn trace(
+    settings: Option<TelemetrySettings>,
+    client: &Client,
+    (stopped, traces): (watch::Receiver<bool>, &mut JoinSet<()>),
+) -> Option<Telemetry> {
+    let (telemetry, exporter) = Telemetry::open(settings?, client.clone());
+    traces.spawn(exporter.run(stopped));
+    Some(telemetry)
+}
+
+/// The way of events to other nodes.
+pub(super) async fn bus(nats: Option<NatsSettings>) -> anyhow::Result<Bus> {
+    match nats {
+        None => Ok(Bus::local()),
+        Some(settings) => Bus::nats(settings).await.context("cannot use NATS"),
+    }
+}
+
+/// Links are made of the address that is really listened on.
+pub(super) fn with_port(
+    mut settings: Settings,
+    wanted: SocketAddr,
+    is: Option<SocketAddr>,
+) -> Settings {
+    if let Some(is) = is.filter(|_| wanted.port() == 0) {
+        settings.public_url = format!("http://{is}");
+    }
+    settings
+}
+
+/// The same for the console, which tells of the edge's address too, as the edge does of the console's:
+/// its errors are explained there.
+pub(super) fn with_ports(
+    mut settings: ConsoleSettings,
+    (wanted, is): (SocketAddr, Option<SocketAddr>),
+    edge: &mut Settings,
+) -> ConsoleSettings {
+    if let Some(is) = is.filter(|_| wanted.port() == 0) {
+        settings.dash_url = format!("http://{is}");
+    }
+    settings.base_url = format!("{}/v1", edge.public_url);
+    edge.error_pages = settings.error_pages();
+    settings
+}

@@ -1,0 +1,57 @@
+//! Credit for trying out that is over: what is left goes back. Whoever comes first does it, each grant in one
+//! transaction with its mark, so that who dies in the middle has done nothing and who comes second finds it done.
+
+use std::time::Duration;
+
+use tokio::sync::watch;
+use trunkline_db::{Database, Tx, database_now};
+use trunkline_ledger::desk::{self, TakeBack};
+use trunkline_store::trials;
+
+use crate::chance;
+
+/// Between two looks at an empty list.
+const LOOK: Duration = Duration::from_secs(10);
+/// After something went wrong.
+const AWAY: Duration = Duration::from_secs(5);
+
+/// Takes back until it is told to stop.
+pub(super) async fn run(data: Database, mut stop: watch::Receiver<bool>) {
+    loop {
+        let pause = match take_next(&data).await {
+            Ok(false) => LOOK,
+            Ok(true) => Duration::ZERO,
+            Err(error) => {
+                let error = format!("{error:#}");
+                tracing::warn!(error, "trial credit that is over could not be taken back");
+                AWAY
+            }
+        };
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            _ = stop.changed() => return,
+        }
+    }
+}
+
+/// False if no grant is over that nobody else is at.
+async fn take_next(data: &Database) -> anyhow::Result<bool> {
+    let mut tx = data.begin().await?;
+    let done = take_in(&mut tx).await;
+    tx.finish(done).await
+}
+
+async fn take_in(tx: &mut Tx) -> anyhow::Result<bool> {
+    let Some(grant) = trials::next_expired(tx).await? else {
+        return Ok(false);
+    };
+    let over = TakeBack {
+        request: chance::request(database_now(tx).await?)?,
+        account: grant.account,
+        granted: grant.amount,
+    };
+    let taken = desk::take_back_trial(tx, &over).await?;
+    trials::end(tx, &grant, taken).await?;
+    tracing::info!(account = %grant.account, taken_usd = %taken, "trial credit is over");
+    Ok(true)
+}

@@ -1,0 +1,229 @@
+//! A new customer and a running `trunkline dev`: from the set-up link to a key, a call, its cost, its
+//! price lines and a task that is stopped, through nothing but HTTP.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use crate::dev::{Dev, PATIENCE, audit};
+
+/// A status, a head and JSON, by the plainest of clients.
+async fn send(
+    method: &str,
+    url: &str,
+    headers: &[(&str, &str)],
+    body: Option<&Value>,
+) -> (u16, String, Value) {
+    let (host, path) = url
+        .strip_prefix("http://")
+        .unwrap()
+        .split_once('/')
+        .unwrap();
+    let mut text = format!("{method} /{path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n");
+    for (name, value) in headers {
+        text.push_str(&format!("{name}: {value}\r\n"));
+    }
+    let body = body.map(ToString::to_string).unwrap_or_default();
+    text.push_str(&format!(
+        "content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    ));
+    let mut stream = TcpStream::connect(host).await.unwrap();
+    stream.write_all(text.as_bytes()).await.unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).await.unwrap();
+    let answer = String::from_utf8(answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    let body = serde_json::from_str(body).unwrap_or(Value::Null);
+    (status, head.to_owned(), body)
+}
+
+/// A browser that is signed in.
+struct Browser {
+    dash: String,
+    cookie: String,
+}
+
+impl Browser {
+    /// Opens the link that the first start prints.
+    async fn set_up(dev: &Dev) -> Self {
+        let dash = dev.text("dash_url").to_owned();
+        let (_, token) = dev.text("operator_link").split_once('#').unwrap();
+        let body = json!({
+            "token": token,
+            "email": "ada@example.com",
+            "name": "Ada",
+            "password": "correct horse battery",
+            "organisation": "Acme",
+        });
+        let own = [("x-trunkline-console", "1"), ("origin", dash.as_str())];
+        let url = format!("{dash}/api/setup");
+        let (status, head, session) = send("POST", &url, &own, Some(&body)).await;
+        assert_eq!(status, 200, "{session}");
+        let line = head
+            .lines()
+            .find_map(|line| line.strip_prefix("set-cookie: "));
+        let cookie = line.unwrap().split(';').next().unwrap().to_owned();
+        Self { dash, cookie }
+    }
+
+    async fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> (u16, Value) {
+        let own = [
+            ("x-trunkline-console", "1"),
+            ("origin", self.dash.as_str()),
+            ("cookie", self.cookie.as_str()),
+        ];
+        let url = format!("{}{path}", self.dash);
+        let (status, _, answer) = send(method, &url, &own, body).await;
+        (status, answer)
+    }
+
+    async fn get(&self, path: &str) -> Value {
+        let (status, answer) = self.ask("GET", path, None).await;
+        assert_eq!(status, 200, "{path}: {answer}");
+        answer
+    }
+}
+
+async fn call(dev: &Dev, key: &str, path: &str, body: &Value) -> Value {
+    let bearer = format!("Bearer {key}");
+    let url = format!("{}{path}", dev.text("base_url"));
+    let (status, _, answer) = send("POST", &url, &[("authorization", &bearer)], Some(body)).await;
+    assert_eq!(status, 200, "{answer}");
+    answer
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_new_customer_makes_a_key_calls_with_it_and_sees_what_it_cost() {
+    let dev = Dev::start().await;
+    let browser = Browser::set_up(&dev).await;
+    let wish = json!({ "name": "laptop", "budgets": [{ "period": "daily", "limit_usd": "1" }] });
+    let (status, made) = browser.ask("POST", "/api/keys", Some(&wish)).await;
+    assert_eq!(status, 201, "{made}");
+    let (id, secret) = (made["key"]["id"].clone(), made["secret"].as_str().unwrap());
+    let green = format!("/api/keys/{id}/first-call");
+    assert_eq!(browser.get(&green).await, json!({ "call": null }));
+
+    // The key works at once, on this very node.
+    let body = json!({ "model": "sim-fast", "messages": [{ "role": "user", "content": "hello" }] });
+    call(&dev, secret, "/chat/completions", &body).await;
+    let ends = Instant::now() + PATIENCE;
+    let first = loop {
+        let first = browser.get(&green).await["call"].clone();
+        if !first.is_null() || Instant::now() > ends {
+            break first;
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    };
+    assert_eq!(
+        (&first["model"], &first["charged"]),
+        (&json!("sim-fast"), &json!(true))
+    );
+
+    let request = first["request_id"].as_str().unwrap();
+    let log = browser.get(&format!("/api/logs/{request}")).await;
+    let lines = log["lines"].as_array().expect("the price, line by line");
+    assert!(
+        lines.iter().any(|line| line["face"] == "input"),
+        "{lines:?}"
+    );
+    assert_eq!(log["attempts"][0]["channel"], "upstream 1");
+    assert_eq!(log["attempts"][0]["outcome"], "answered");
+    let found = browser.get(&format!("/api/logs?q={request}")).await;
+    assert_eq!(found["data"][0]["request_id"], request);
+    let home = browser.get("/api/home").await;
+    assert_eq!(
+        (&home["has_key"], &home["has_called"]),
+        (&json!(true), &json!(true))
+    );
+    assert_eq!(home["calls_today"], 1);
+
+    // The playground's key calls too.
+    let (status, playground) = browser
+        .ask("POST", "/api/playground/key", Some(&json!({})))
+        .await;
+    assert_eq!(status, 200, "{playground}");
+    let play = playground["secret"].as_str().unwrap();
+    call(&dev, play, "/chat/completions", &body).await;
+    audit(&dev).await;
+    dev.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_task_that_waits_is_stopped_at_the_console_and_costs_nothing() {
+    let dev = Dev::start().await;
+    let browser = Browser::set_up(&dev).await;
+    let (_, made) = browser
+        .ask("POST", "/api/keys", Some(&json!({ "name": "studio" })))
+        .await;
+    let secret = made["secret"].as_str().unwrap();
+    // The simulator has no room for this one, however often it is asked.
+    let body = json!({ "model": "sim-video", "prompt": "a <b>cat</b> [[id:w]][[job:full:100000]]", "seconds": "4" });
+    let task = call(&dev, secret, "/videos", &body).await;
+    let id = task["id"].as_str().unwrap();
+    let path = format!("/api/tasks/{id}");
+    let shown = browser.get(&path).await;
+    assert_eq!(
+        (&shown["state"], &shown["can_cancel"]),
+        (&json!("queued"), &json!(true)),
+        "{shown}"
+    );
+    assert!(
+        shown["prompt"]
+            .as_str()
+            .unwrap()
+            .starts_with("a <b>cat</b>"),
+        "{shown}"
+    );
+    assert_eq!(shown["family"], "openai_videos");
+    let (status, stopped) = browser.ask("POST", &format!("{path}/cancel"), None).await;
+    assert_eq!(status, 200, "{stopped}");
+    assert_eq!(
+        (&stopped["state"], &stopped["cost_usd"]),
+        (&json!("cancelled"), &json!("0"))
+    );
+    let (status, again) = browser.ask("POST", &format!("{path}/cancel"), None).await;
+    assert_eq!((status, &again["error"]["code"]), (409, &json!("conflict")));
+
+    // One that is done has a file, by a link that needs no key.
+    let body = json!({ "model": "sim-video", "prompt": "a cat", "seconds": "4" });
+    let task = call(&dev, secret, "/videos", &body).await;
+    let path = format!("/api/tasks/{}", task["id"].as_str().unwrap());
+    let ends = Instant::now() + PATIENCE;
+    let done = loop {
+        let done = browser.get(&path).await;
+        if done["state"] == "completed" || Instant::now() > ends {
+            break done;
+        }
+        tokio::time::sleep(Duration::from_millis(300)).await;
+    };
+    assert_eq!(done["state"], "completed", "{done}");
+    let (status, head) = send_head(done["media"]["url"].as_str().unwrap()).await;
+    assert_eq!(status, 200, "{head}");
+    assert!(head.contains("video/mp4"), "{head}");
+    audit(&dev).await;
+    dev.end().await;
+}
+
+/// A status and a head, whatever the body.
+async fn send_head(url: &str) -> (u16, String) {
+    let (host, path) = url
+        .strip_prefix("http://")
+        .unwrap()
+        .split_once('/')
+        .unwrap();
+    let mut stream = TcpStream::connect(host).await.unwrap();
+    let text = format!("GET /{path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
+    stream.write_all(text.as_bytes()).await.unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).await.unwrap();
+    let text = String::from_utf8_lossy(&answer).into_owned();
+    let (head, _) = text.split_once("\r\n\r\n").unwrap();
+    (
+        head.split(' ').nth(1).unwrap().parse().unwrap(),
+        head.to_lowercase(),
+    )
+}

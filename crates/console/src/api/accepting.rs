@@ -1,0 +1,148 @@
+//! Taking an invitation: as the person who is signed in, as one who gives their password, or as
+//! somebody new.
+
+use axum::extract::State;
+use axum::response::Response;
+use http::HeaderMap;
+use serde::Deserialize;
+use trunkline_db::Tx;
+use trunkline_store::people::{
+    self, Invitation, NewPerson, PersonId, TokenHash, check_person_name,
+};
+use trunkline_terms::Secret;
+use utoipa::ToSchema;
+
+use super::Shared;
+use super::people::{Opened, person_of};
+use super::session::{self, Session};
+use crate::fault::{ErrorBody, Fault};
+use crate::passwords;
+use crate::sent::{Caller, Sent};
+use crate::signed_in::find;
+use crate::tokens;
+
+/// What an invitation is taken with.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AcceptBody {
+    /// What stands after the `#` of the link.
+    #[schema(value_type = String, max_length = 200)]
+    token: Secret,
+    /// What people call somebody new.
+    #[schema(min_length = 1, max_length = 100, nullable = false)]
+    name: Option<String>,
+    /// The password of the address's person, or the one that somebody new chooses. Not needed by who is
+    /// signed in as that person.
+    #[schema(value_type = Option<String>, format = Password, max_length = 200, nullable = false)]
+    password: Option<Secret>,
+}
+
+/// Who takes it.
+enum Taker {
+    /// Somebody who is signed in.
+    SignedIn(PersonId),
+    /// Somebody who gave their password.
+    Known(PersonId),
+    /// Somebody new, with a name and the hash of a password.
+    New(String, Secret),
+}
+
+/// Takes an invitation and signs in, looking at the organisation.
+#[utoipa::path(post, path = "/api/invitations/accept", operation_id = "accept_invitation", tag = "people",
+    request_body = AcceptBody,
+    responses(
+        (status = 200, description = "A member, signed in", body = Session),
+        (status = 400, description = "The link is over, used, taken back or not whole, or a field is wrong", body = ErrorBody),
+        (status = 401, description = "The password is wrong", body = ErrorBody)
+    ))]
+pub(super) async fn accept(
+    State(shared): State<Shared>,
+    caller: Caller,
+    headers: HeaderMap,
+    Sent(body): Sent<AcceptBody>,
+) -> Result<Response, Fault> {
+    let token = tokens::hash_of(body.token.reveal()).ok_or_else(Fault::token_invalid)?;
+    let found = open(&shared, &token).await?;
+    let taker = taker(&shared, &found, &body, (&caller, &headers)).await?;
+    let is_signed_in = matches!(taker, Taker::SignedIn(_));
+    let mut tx = shared.people.begin().await?;
+    let done = async {
+        let person = join(&mut tx, &found, taker).await?;
+        let (person, from) = ((person, Some(found.account)), (&caller, &headers));
+        if is_signed_in {
+            return Opened::write_untrusted(&shared, &mut tx, person, from).await;
+        }
+        Opened::write(&shared, &mut tx, person, from).await
+    };
+    let done = done.await;
+    let opened = tx.finish(done).await?;
+    session::answer(&shared, &opened.token).await
+}
+
+async fn open(shared: &Shared, token: &TokenHash) -> Result<Invitation, Fault> {
+    let mut session = shared.people.session().await?;
+    let found = people::open_invitation(&mut session, token).await?;
+    found.ok_or_else(Fault::token_invalid)
+}
+
+async fn taker(
+    shared: &Shared,
+    found: &Invitation,
+    body: &AcceptBody,
+    (caller, headers): (&Caller, &HeaderMap),
+) -> Result<Taker, Fault> {
+    let mut session = shared.people.session().await?;
+    let person = people::by_email(&mut session, &found.email).await?;
+    drop(session);
+    if let Some(person) = person {
+        let own = find(shared, headers).await?;
+        if own.is_some_and(|own| own.person == person.id) {
+            return Ok(Taker::SignedIn(person.id));
+        }
+        let password = body.password.as_ref().ok_or_else(missing_password)?;
+        let person = person_of(shared, (&found.email, password), caller).await?;
+        return Ok(Taker::Known(person.id));
+    }
+    let password = body.password.as_ref().ok_or_else(missing_password)?;
+    let name = body.name.as_deref().unwrap_or_default();
+    let name = check_person_name("name", name)?;
+    passwords::check("password", password, &found.email)?;
+    Ok(Taker::New(name, shared.passwords.hash(password).await?))
+}
+
+/// Uses the link up; of two at once, one gets it.
+async fn join(tx: &mut Tx, found: &Invitation, taker: Taker) -> Result<PersonId, Fault> {
+    let person = match taker {
+        Taker::SignedIn(person) | Taker::Known(person) => person,
+        Taker::New(name, password) => {
+            let new = NewPerson {
+                email: &found.email,
+                name: &name,
+                password: Some(&password),
+                is_verified: found.is_mailed,
+                is_operator: false,
+            };
+            // Somebody was faster with the same link or the same address.
+            let made = people::create_person(tx, &new).await?;
+            made.ok_or_else(Fault::token_invalid)?
+        }
+    };
+    if !people::accept(tx, found.id, person).await? {
+        return Err(Fault::token_invalid());
+    }
+    if found.is_mailed {
+        people::verify_email(tx, person).await?;
+    }
+    people::add_member(tx, found.account, person, found.role).await?;
+    tracing::info!(
+        person.id = person.number(),
+        account.id = found.account.number(),
+        "an invitation was taken"
+    );
+    Ok(person)
+}
+
+fn missing_password() -> Fault {
+    let text = "is needed: your password, or a new one of 10 to 200 characters";
+    Fault::at("password", text)
+}

@@ -1,0 +1,210 @@
+//! Letters that people ask for: another one to prove their address, and one to a new password. Whether anybody
+//! has an address is told to nobody: answers are the same, and come after the same time.
+
+use axum::extract::State;
+use axum::response::{IntoResponse as _, Response};
+use http::{HeaderMap, StatusCode};
+use serde::Deserialize;
+use tokio::time::Instant;
+use trunkline_db::{Tx, database_now};
+use trunkline_store::letters::{Content, Kind as LetterKind};
+use trunkline_store::people::{self, Person, PersonId, Purpose, TokenHash};
+use trunkline_store::tries::{self, Tried};
+use trunkline_terms::Secret;
+use utoipa::ToSchema;
+
+use super::Shared;
+use super::people::Opened;
+use super::session::{Session, answer};
+use super::sign_up::{EVEN, VERIFY_SECONDS, even, from_network, is_welcome};
+use crate::fault::{ErrorBody, Fault};
+use crate::letters::{self, Letter};
+use crate::passwords;
+use crate::sent::{Caller, Sent};
+use crate::signed_in::Somebody;
+use crate::tokens::{self, Token};
+
+/// How long a link to a new password is good.
+const RESET_SECONDS: i64 = 3_600;
+
+/// An address.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ForgotBody {
+    /// The address.
+    #[schema(max_length = 254)]
+    email: String,
+}
+
+/// Nothing.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NothingBody {}
+
+/// A link's token and a new password.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ResetBody {
+    /// What stands behind the `#` of the link.
+    #[schema(value_type = String)]
+    token: Secret,
+    /// The new password.
+    #[schema(value_type = String, format = Password, min_length = 10, max_length = 200)]
+    password: Secret,
+}
+
+/// Writes another letter to prove the address of who is signed in.
+#[utoipa::path(post, path = "/api/email/verify/again", operation_id = "verify_email_again", tag = "people",
+    request_body = NothingBody,
+    responses(
+        (status = 202, description = "A letter is on its way, unless the address is proved or had three this hour"),
+        (status = 401, description = "Nobody is signed in", body = ErrorBody),
+        (status = 429, description = "Too many tries from this network", body = ErrorBody)
+    ))]
+pub(super) async fn verify_again(
+    State(shared): State<Shared>,
+    Somebody(sign_in): Somebody,
+    caller: Caller,
+    Sent(NothingBody {}): Sent<NothingBody>,
+) -> Result<Response, Fault> {
+    from_network(&shared, &caller).await?;
+    let email = sign_in.email.as_bytes();
+    if !sign_in.is_verified && tries::take(&shared.people, Tried::LetterToAddress, email).await? {
+        let mut tx = shared.people.begin().await?;
+        let link = Link {
+            purpose: Purpose::Verify,
+            kind: LetterKind::Verify,
+            page: "verify",
+            life_seconds: VERIFY_SECONDS,
+        };
+        let to = (
+            sign_in.person,
+            sign_in.email.as_str(),
+            sign_in.name.as_str(),
+        );
+        let done = send_link(&shared, &mut tx, &link, to).await;
+        tx.finish(done).await?;
+    }
+    Ok(StatusCode::ACCEPTED.into_response())
+}
+
+/// Writes a letter with a link to a new password, if somebody has the address. Nobody is told.
+#[utoipa::path(post, path = "/api/password/forgot", operation_id = "forgot_password", tag = "people",
+    request_body = ForgotBody,
+    responses(
+        (status = 202, description = "A letter is on its way, if somebody has the address"),
+        (status = 429, description = "Too many tries from this network", body = ErrorBody)
+    ))]
+pub(super) async fn forgot(
+    State(shared): State<Shared>,
+    caller: Caller,
+    Sent(body): Sent<ForgotBody>,
+) -> Result<Response, Fault> {
+    let ready = Instant::now().checked_add(EVEN);
+    from_network(&shared, &caller).await?;
+    // What is no address is nobody's.
+    if let Ok(email) = people::check_email("email", &body.email)
+        && tries::take(&shared.people, Tried::LetterToAddress, email.as_bytes()).await?
+    {
+        let mut tx = shared.people.begin().await?;
+        let done = remind(&shared, &mut tx, &email).await;
+        tx.finish(done).await?;
+    }
+    even(ready).await;
+    Ok(StatusCode::ACCEPTED.into_response())
+}
+
+/// Sets a new password by the link of a letter, signs out everywhere, and signs in here.
+#[utoipa::path(post, path = "/api/password/reset", operation_id = "reset_password", tag = "people",
+    request_body = ResetBody,
+    responses(
+        (status = 200, description = "The password is another; all other sign-ins have ended", body = Session),
+        (status = 400, description = "The link is not good, or the password is not", body = ErrorBody)
+    ))]
+pub(super) async fn reset(
+    State(shared): State<Shared>,
+    caller: Caller,
+    headers: HeaderMap,
+    Sent(body): Sent<ResetBody>,
+) -> Result<Response, Fault> {
+    let token = tokens::hash_of(body.token.reveal()).ok_or_else(Fault::token_invalid)?;
+    // Looked at first and put back: a password that is refused does not cost the link, and no transaction
+    // waits for a hash.
+    let mut tx = shared.people.begin().await?;
+    let person = of_reset(&mut tx, &token).await;
+    tx.rollback().await?;
+    passwords::check("password", &body.password, &person?.email)?;
+    let password = shared.passwords.hash(&body.password).await?;
+    let mut tx = shared.people.begin().await?;
+    let done = renew(&shared, &mut tx, (&token, &password), (&caller, &headers)).await;
+    let opened = tx.finish(done).await?;
+    answer(&shared, &opened.token).await
+}
+
+/// A letter with a link of a person's own.
+struct Link {
+    purpose: Purpose,
+    kind: LetterKind,
+    page: &'static str,
+    life_seconds: i64,
+}
+
+async fn send_link(
+    shared: &Shared,
+    tx: &mut Tx,
+    link: &Link,
+    (person, email, name): (PersonId, &str, &str),
+) -> Result<(), Fault> {
+    let token = Token::fresh(shared.random.as_ref())?;
+    people::void_tokens(tx, link.purpose, Some(person)).await?;
+    let given = (&token.hash, link.life_seconds);
+    people::give_token(tx, link.purpose, Some(person), given).await?;
+    let letter = Letter {
+        kind: link.kind,
+        to: email,
+        content: Content {
+            link: shared.settings.link(link.page, token.text.reveal()),
+            name: name.to_owned(),
+            organisation: None,
+            by: None,
+        },
+        expires_at: database_now(tx).await?.plus_seconds(link.life_seconds),
+    };
+    letters::write(shared, tx, letter).await
+}
+
+async fn remind(shared: &Shared, tx: &mut Tx, email: &str) -> Result<(), Fault> {
+    let person = people::by_email(tx, email).await?;
+    let Some(person) = person.filter(|person| person.disabled_at.is_none()) else {
+        return Ok(());
+    };
+    let link = Link {
+        purpose: Purpose::Reset,
+        kind: LetterKind::Reset,
+        page: "reset",
+        life_seconds: RESET_SECONDS,
+    };
+    send_link(shared, tx, &link, (person.id, email, &person.name)).await
+}
+
+/// The person of a link to a new password, which is used up.
+async fn of_reset(tx: &mut Tx, token: &TokenHash) -> Result<Person, Fault> {
+    let person = people::take_token(tx, Purpose::Reset, token).await?;
+    let person = person.flatten().ok_or_else(Fault::token_invalid)?;
+    is_welcome(people::find_person(tx, person).await?)
+}
+
+async fn renew(
+    shared: &Shared,
+    tx: &mut Tx,
+    (token, password): (&TokenHash, &Secret),
+    from: (&Caller, &HeaderMap),
+) -> Result<Opened, Fault> {
+    let person = of_reset(tx, token).await?;
+    people::set_password(tx, person.id, password).await?;
+    // The link went to the address and nowhere else.
+    people::verify_email(tx, person.id).await?;
+    people::void_tokens(tx, Purpose::Reset, Some(person.id)).await?;
+    people::end_all_but(tx, person.id, None).await?;
+    Opened::write(shared, tx, (person.id, None), from).await
+}

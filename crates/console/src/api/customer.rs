@@ -1,0 +1,50 @@
+//! What customers see of their own: money, keys, calls, tasks and sums. Everything here belongs to the
+//! organisation that a signed-in person looks at; what is another's answers as what never was.
+
+mod asked;
+mod budgets;
+mod calls;
+mod home;
+mod key_view;
+mod keys;
+mod lines;
+mod log_detail;
+mod logs;
+pub(crate) mod money;
+mod playground;
+mod prices;
+mod task_view;
+mod tasks;
+mod usage;
+mod wallet;
+mod warnings;
+
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::Shared;
+
+/// Their routes.
+pub(super) fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(home::home))
+        .routes(routes!(keys::list, keys::make))
+        .routes(routes!(keys::one, keys::change, keys::delete))
+        .routes(routes!(keys::rotate))
+        .routes(routes!(keys::disable))
+        .routes(routes!(keys::enable))
+        .routes(routes!(keys::first_call))
+        .routes(routes!(budgets::set))
+        .routes(routes!(playground::key))
+        .routes(routes!(logs::search))
+        .routes(routes!(log_detail::one))
+        .routes(routes!(tasks::search))
+        .routes(routes!(tasks::one))
+        .routes(routes!(tasks::cancel))
+        .routes(routes!(usage::sums))
+        .routes(routes!(usage::table))
+        .routes(routes!(wallet::wallet))
+        .routes(routes!(wallet::set_low_mark))
+        .routes(routes!(lines::lines))
+        .routes(routes!(lines::table))
+}

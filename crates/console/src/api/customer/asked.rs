@@ -1,0 +1,168 @@
+//! What is asked for in a query: read strictly, with words that say what would do.
+
+use axum::body::Body;
+use axum::extract::Query;
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::response::Response;
+use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+use trunkline_db::{DbError, from_sql_time};
+use trunkline_ledger::report::UtcDay;
+use trunkline_terms::{KeyId, Moment, Money};
+
+use crate::fault::{Fault, Kind};
+
+/// Longest text of a filter.
+pub(super) const MAX_TEXT: usize = 200;
+/// What a table is.
+pub(super) const CSV: &str = "text/csv; charset=utf-8";
+/// Microseconds of the finest step of ids.
+const ID_STEP_MICROS: i64 = 1_000;
+
+/// A query whose names and types are right.
+pub(super) fn query<T>(asked: Result<Query<T>, QueryRejection>) -> Result<T, Fault> {
+    let asked = asked.map_err(|wrong| Fault::new(Kind::Invalid, wrong.body_text()))?;
+    Ok(asked.0)
+}
+
+/// How many, within bounds.
+pub(super) fn limit(asked: Option<u32>, usual: u32, most: u32) -> Result<u32, Fault> {
+    let limit = asked.unwrap_or(usual);
+    if (1..=most).contains(&limit) {
+        return Ok(limit);
+    }
+    Err(Fault::at("limit", format!("must be from 1 to {most}")))
+}
+
+/// A text that is short enough, without zero bytes, which no table keeps.
+pub(super) fn text(name: &'static str, asked: Option<String>) -> Result<Option<String>, Fault> {
+    let Some(text) = asked else { return Ok(None) };
+    if text.is_empty() || text.chars().count() > MAX_TEXT || text.contains('\0') {
+        let words = format!("must have 1 to {MAX_TEXT} characters; leave it out instead");
+        return Err(Fault::at(name, words));
+    }
+    Ok(Some(text))
+}
+
+/// A key's number.
+pub(super) fn key(asked: Option<i64>) -> Result<Option<KeyId>, Fault> {
+    match asked {
+        None => Ok(None),
+        Some(number) if number > 0 => Ok(Some(KeyId::new(number))),
+        Some(_) => Err(Fault::at("key", "is the number of a key")),
+    }
+}
+
+/// An amount that is not below zero.
+pub(super) fn usd(name: &'static str, asked: &str) -> Result<Money, Fault> {
+    let amount = asked.parse::<Money>().ok();
+    let amount = amount.filter(|amount| !amount.is_negative());
+    let words = "is an amount of USD such as \"12.5\", with nine decimal places at most";
+    amount.ok_or_else(|| Fault::at(name, words))
+}
+
+/// The first moment of a range: a day begins at midnight UTC.
+pub(super) fn from(asked: Option<&str>) -> Result<Option<Moment>, Fault> {
+    let Some(text) = asked else { return Ok(None) };
+    if let Ok(day) = UtcDay::parse(text) {
+        return Ok(Some(day.starts_at()));
+    }
+    moment("from", text).map(Some)
+}
+
+/// The first moment after a range that ends with this day or moment.
+pub(super) fn until(asked: Option<&str>) -> Result<Option<Moment>, Fault> {
+    let Some(text) = asked else { return Ok(None) };
+    if let Ok(day) = UtcDay::parse(text) {
+        return Ok(Some(day.next().starts_at()));
+    }
+    let last = moment("to", text)?.micros();
+    Ok(Some(Moment::from_micros(
+        last.saturating_add(ID_STEP_MICROS),
+    )))
+}
+
+/// A moment as it is written here.
+pub(super) fn moment(name: &'static str, text: &str) -> Result<Moment, Fault> {
+    let read = OffsetDateTime::parse(text, &Rfc3339).ok();
+    let words = "is a moment such as 2026-11-16T12:00:00Z, or a day such as 2026-11-16";
+    let read = read.ok_or_else(|| Fault::at(name, words))?;
+    Ok(from_sql_time(read))
+}
+
+/// A day of a report.
+pub(super) fn day(name: &'static str, asked: Option<&str>) -> Result<Option<UtcDay>, Fault> {
+    let read = asked.map(UtcDay::parse).transpose();
+    read.map_err(|error| Fault::at(name, format!("{error}, in UTC")))
+}
+
+/// A number in a path; what is no number names nothing.
+pub(super) fn id(
+    asked: Result<axum::extract::Path<i64>, PathRejection>,
+    unknown: fn() -> Fault,
+) -> Result<i64, Fault> {
+    let id = asked.map_err(|_| unknown())?;
+    Ok(id.0)
+}
+
+/// The fault of a change that the database did not confirm.
+pub(super) fn unwritten(error: DbError) -> Fault {
+    match error {
+        DbError::UnknownCommit(_) => {
+            tracing::warn!(%error, "the console does not know whether it wrote");
+            let text = "it is not known whether this was done: our books could not be heard; load the page \
+                        again and look before you do it once more";
+            Fault::new(Kind::Unavailable, text)
+        }
+        DbError::Unavailable(_)
+        | DbError::Conflict(_)
+        | DbError::Refused { .. }
+        | DbError::Bug(_) => {
+            tracing::warn!(%error, "the console could not write");
+            let text = "this could not be done right now because our books cannot be reached; nothing \
+                        was changed, try again";
+            Fault::new(Kind::Unavailable, text)
+        }
+    }
+}
+
+/// A table to be saved under a name of ours.
+pub(super) fn table(name: &str, text: String) -> Response {
+    let mut answered = Response::new(Body::from(text));
+    let headers: &mut HeaderMap = answered.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(CSV));
+    let saved = format!("attachment; filename=\"{name}.csv\"");
+    if let Ok(value) = HeaderValue::from_str(&saved) {
+        headers.insert(CONTENT_DISPOSITION, value);
+    }
+    answered
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_is_of_days_or_of_moments_and_both_ends_are_in_it() {
+        let seconds = |moment: Option<Moment>| moment.unwrap().seconds();
+        assert_eq!(seconds(from(Some("2026-11-01")).unwrap()), 1_793_491_200);
+        let ends = seconds(until(Some("2026-11-01")).unwrap());
+        assert_eq!(ends, 1_793_491_200 + 86_400);
+        let at = until(Some("2026-11-01T02:00:00+02:00")).unwrap().unwrap();
+        assert_eq!(at.micros(), 1_793_491_200_001_000);
+        for wrong in ["yesterday", "2026-02-30", "2026-11-01 00:00", ""] {
+            assert_eq!(from(Some(wrong)).unwrap_err().param, Some("from"));
+            assert_eq!(until(Some(wrong)).unwrap_err().param, Some("to"));
+        }
+    }
+
+    #[test]
+    fn an_amount_is_exact_and_not_below_zero() {
+        assert_eq!(usd("x", "0.000000001").unwrap(), Money::NANO);
+        for wrong in ["-1", "1e3", "", "0.0000000001", "NaN"] {
+            assert_eq!(usd("x", wrong).unwrap_err().param, Some("x"), "{wrong}");
+        }
+    }
+}

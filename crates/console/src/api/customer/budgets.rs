@@ -1,0 +1,138 @@
+//! `PUT /api/keys/{id}/budgets`: what a key may spend. All of them at once, so that none is forgotten.
+
+use axum::Json;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
+use serde::Deserialize;
+use trunkline_db::Tx;
+use trunkline_ledger::{desk, statement};
+use trunkline_store::zones;
+use trunkline_terms::{AccountId, KeyId, Money};
+use utoipa::ToSchema;
+
+use super::asked;
+use super::key_view::{self, KeyView, NewBudget};
+use super::keys::{finish, own_key};
+use super::money::BudgetPeriod;
+use crate::api::Shared;
+use crate::fault::Fault;
+use crate::sent::Sent;
+use crate::signed_in::{Right, SignedIn};
+
+const DEFAULT_ZONE: &str = "UTC";
+/// Longest name of a place.
+const MAX_ZONE: usize = 64;
+const PARAM: &str = "budgets";
+
+/// All budgets of a key.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BudgetsBody {
+    /// Those that there are from now on; what is not among them is taken away.
+    #[schema(max_items = 4)]
+    budgets: Vec<NewBudget>,
+}
+
+/// Budgets that were asked for, each period once.
+pub(super) struct Wished(Vec<(BudgetPeriod, Option<String>, Money)>);
+
+/// Sets what a key and the keys below it may spend. A budget that stays keeps what was used of it.
+#[utoipa::path(put, path = "/api/keys/{id}/budgets", operation_id = "set_key_budgets", tag = "keys",
+    params(("id" = i64, Path, description = "The key")),
+    request_body = BudgetsBody,
+    responses((status = 200, description = "The key", body = KeyView)))]
+pub(super) async fn set(
+    State(shared): State<Shared>,
+    own: SignedIn,
+    id: Result<Path<i64>, PathRejection>,
+    Sent(body): Sent<BudgetsBody>,
+) -> Result<Json<KeyView>, Fault> {
+    own.may(Right::KeysWrite)?;
+    own.fresh()?;
+    let key = own_key(&shared, &own, id).await?;
+    let wished = Wished::read(&body.budgets)?;
+    wished.check_zones(&shared, (own.account, key.id)).await?;
+    let mut tx = shared.people.begin().await.map_err(asked::unwritten)?;
+    let written = write(&mut tx, (own.account, key.id), &wished).await;
+    finish(tx, written).await?;
+    Ok(Json(key_view::one(&shared, &own, key).await?))
+}
+
+/// Writes them in the caller's transaction; what is not wished for is taken away.
+pub(super) async fn write(
+    tx: &mut Tx,
+    (account, key): (AccountId, KeyId),
+    wished: &Wished,
+) -> Result<(), Fault> {
+    for (_, zone, _) in &wished.0 {
+        let Some(zone) = zone else { continue };
+        let known = zones::is_known(tx, zone).await;
+        if !known.map_err(asked::unwritten)? {
+            let text = "a time zone is an IANA name such as Europe/Berlin";
+            return Err(Fault::at(PARAM, text));
+        }
+    }
+    for period in BudgetPeriod::ALL {
+        let asked = wished.0.iter().find(|(of, _, _)| *of == period);
+        let zone = asked.and_then(|(_, zone, _)| zone.as_deref());
+        let limit = asked.map(|(_, _, limit)| *limit);
+        let zone = zone.unwrap_or(DEFAULT_ZONE);
+        let set = desk::set_budget(tx, account, Some(key), period.ledger(), zone, limit).await;
+        if !set.map_err(asked::unwritten)? {
+            tracing::error!(key.id = key.number(), "the ledger does not know a key");
+            return Err(Fault::unavailable());
+        }
+    }
+    Ok(())
+}
+
+// === impl Wished ===
+
+impl Wished {
+    pub(super) fn read(asked: &[NewBudget]) -> Result<Self, Fault> {
+        let mut wished: Vec<(BudgetPeriod, Option<String>, Money)> = Vec::new();
+        for budget in asked {
+            if wished.iter().any(|(period, _, _)| *period == budget.period) {
+                let text = "each period stands once at most";
+                return Err(Fault::at(PARAM, text));
+            }
+            let zone = budget.timezone.clone();
+            if budget.period == BudgetPeriod::Total && zone.is_some() {
+                let text = "a total has no days to count; leave `timezone` out";
+                return Err(Fault::at(PARAM, text));
+            }
+            if zone.as_ref().is_some_and(|zone| zone.len() > MAX_ZONE) {
+                let text = "a time zone is an IANA name such as Europe/Berlin";
+                return Err(Fault::at(PARAM, text));
+            }
+            let limit = asked::usd(PARAM, &budget.limit_usd)?;
+            wished.push((budget.period, zone, limit));
+        }
+        Ok(Self(wished))
+    }
+
+    /// A budget keeps the zone that it was made with: its stretches would not meet in another.
+    async fn check_zones(
+        &self,
+        shared: &Shared,
+        (account, key): (AccountId, KeyId),
+    ) -> Result<(), Fault> {
+        let stand = statement::budgets(&shared.data, account, &[key]).await?;
+        for (period, zone, _) in &self.0 {
+            let word = period.ledger().word();
+            let mut own = stand.iter().filter(|one| one.key == Some(key));
+            let stands = own.find(|one| one.period == word);
+            let asked = zone.as_deref();
+            if let Some(stands) = stands
+                && asked.is_some_and(|asked| asked != stands.timezone)
+            {
+                let text = format!(
+                    "the {word} budget counts by {} and keeps that; take it away first, then set it anew",
+                    stands.timezone
+                );
+                return Err(Fault::at(PARAM, text));
+            }
+        }
+        Ok(())
+    }
+}

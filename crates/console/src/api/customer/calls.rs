@@ -1,0 +1,185 @@
+//! A call as lists show it.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use trunkline_ledger::Outcome;
+use trunkline_ledger::logs::Call;
+use trunkline_store::keys;
+use trunkline_terms::{AccountId, KeyId, Money};
+use utoipa::ToSchema;
+
+use crate::api::Shared;
+use crate::fault::Fault;
+use crate::times::rfc3339;
+
+/// How a call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = Outcome)]
+pub(crate) enum OutcomeWord {
+    /// Answered in full.
+    Complete,
+    /// The client left while the answer was coming.
+    ClientGone,
+    /// The money ran out while the answer was coming.
+    BalanceExhausted,
+    /// A task was taken by the upstream.
+    Accepted,
+    /// The upstream refused the request.
+    Refused,
+    /// The upstream failed.
+    UpstreamFailed,
+    /// The upstream did not answer in time.
+    UpstreamTimeout,
+    /// There was nothing to deliver.
+    NoResult,
+    /// Our process died.
+    Interrupted,
+    /// Nobody resolved it in its time.
+    Expired,
+    /// We stopped before it was done.
+    Drained,
+    /// We could not write the charge in time.
+    DatabaseAway,
+    /// The caller took it back.
+    Cancelled,
+}
+
+/// A call that is over.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct LogRow {
+    /// Names it.
+    #[schema(example = "req_019a5c6b7d8e7f0081828384858687aa")]
+    pub(super) request_id: String,
+    /// When it was admitted.
+    #[schema(format = DateTime)]
+    at: String,
+    /// When it was charged or let go.
+    #[schema(format = DateTime)]
+    settled_at: String,
+    /// The number of the key used; null if there was none.
+    #[schema(required)]
+    key_id: Option<i64>,
+    /// What the key is called.
+    #[schema(required)]
+    key_name: Option<String>,
+    /// Public name of the model or data set.
+    model: String,
+    /// The interface that was called.
+    endpoint: String,
+    /// How it ended.
+    #[schema(inline = false)]
+    outcome: OutcomeWord,
+    /// Whether anything was charged.
+    charged: bool,
+    /// What was charged, to both wallets.
+    #[schema(example = "0.000245")]
+    cost_usd: String,
+    /// What went back of it since.
+    #[schema(example = "0")]
+    refunded_usd: String,
+    /// From its admission to its end.
+    latency_ms: i64,
+    /// Billed on the way in: tokens; characters of speech; seconds of recordings.
+    input_units: i64,
+    /// Billed on the way out.
+    output_units: i64,
+    /// Codes of warnings that the caller was given.
+    warnings: Vec<String>,
+    /// Whether we counted because the upstream did not tell.
+    estimated: bool,
+}
+
+/// Names of keys by their numbers.
+pub(super) struct Names(BTreeMap<KeyId, String>);
+
+/// Calls as lists show them.
+pub(super) async fn rows(
+    shared: &Shared,
+    account: AccountId,
+    calls: &[Call],
+) -> Result<Vec<LogRow>, Fault> {
+    let names = Names::of(shared, account, calls.iter().filter_map(|call| call.key)).await?;
+    Ok(calls.iter().map(|call| LogRow::of(call, &names)).collect())
+}
+
+// === impl Names ===
+
+impl Names {
+    pub(super) async fn of(
+        shared: &Shared,
+        account: AccountId,
+        ids: impl Iterator<Item = KeyId>,
+    ) -> Result<Self, Fault> {
+        let ids: Vec<KeyId> = ids.collect();
+        let mut session = shared.data.session().await?;
+        let names = keys::names(&mut session, account, &ids).await?;
+        Ok(Self(names.into_iter().collect()))
+    }
+
+    pub(super) fn get(&self, key: KeyId) -> Option<String> {
+        self.0.get(&key).cloned()
+    }
+}
+
+// === impl LogRow ===
+
+impl LogRow {
+    pub(super) fn of(call: &Call, names: &Names) -> Self {
+        let charged = call.charged();
+        Self {
+            request_id: call.request.to_string(),
+            at: rfc3339(call.opened_at),
+            settled_at: rfc3339(call.settled_at),
+            key_id: call.key.map(KeyId::number),
+            key_name: call.key.and_then(|key| names.get(key)),
+            model: call.model.clone(),
+            endpoint: call.endpoint.clone(),
+            outcome: OutcomeWord::of(call.outcome),
+            charged: charged > Money::ZERO,
+            cost_usd: charged.to_string(),
+            refunded_usd: call.refunded.to_string(),
+            latency_ms: call.latency_millis(),
+            input_units: call.input_units,
+            output_units: call.output_units,
+            warnings: call.warnings.clone(),
+            estimated: call.estimated,
+        }
+    }
+}
+
+// === impl OutcomeWord ===
+
+impl OutcomeWord {
+    pub(super) const fn of(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Complete => Self::Complete,
+            Outcome::ClientGone => Self::ClientGone,
+            Outcome::BalanceExhausted => Self::BalanceExhausted,
+            Outcome::Accepted => Self::Accepted,
+            Outcome::Refused => Self::Refused,
+            Outcome::UpstreamFailed => Self::UpstreamFailed,
+            Outcome::UpstreamTimeout => Self::UpstreamTimeout,
+            Outcome::NoResult => Self::NoResult,
+            Outcome::Interrupted => Self::Interrupted,
+            Outcome::Expired => Self::Expired,
+            Outcome::Drained => Self::Drained,
+            Outcome::DatabaseAway => Self::DatabaseAway,
+            Outcome::Cancelled => Self::Cancelled,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_those_of_the_table() {
+        for outcome in Outcome::ALL {
+            let shown = serde_json::to_value(OutcomeWord::of(outcome)).unwrap();
+            assert_eq!(shown, outcome.word());
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! `GET /api/home`: how the organisation does, out of sums that are kept anyway.
+
+use axum::Json;
+use axum::extract::State;
+use serde::Serialize;
+use trunkline_ledger::desk;
+use trunkline_ledger::logs::{self, Ended, Search};
+use trunkline_ledger::report::{self, Grouping, Line, MAX_LINES, Seen, Sums, UtcDay};
+use trunkline_store::keys;
+use trunkline_terms::{Moment, Money};
+use utoipa::ToSchema;
+
+use super::calls::{LogRow, rows};
+use super::money::{self, BalanceView};
+use crate::api::Shared;
+use crate::fault::Fault;
+use crate::signed_in::SignedIn;
+
+/// Days that are summed up.
+const MONTH_DAYS: i64 = 30;
+/// Days that are shown one by one.
+const SHOWN_DAYS: i64 = 14;
+/// Full days that the burn rate is the mean of, beside today.
+const BURN_DAYS: i64 = 7;
+const SECONDS_A_DAY: i64 = 86_400;
+/// Failed calls that are shown.
+const LAST_ERRORS: u32 = 5;
+/// A model is troubled if so many calls of it failed, and so many percent.
+const TROUBLED_CALLS: i64 = 3;
+const TROUBLED_PERCENT: i64 = 20;
+/// Most models that are told of.
+const MAX_TROUBLED: usize = 20;
+
+/// How the organisation does.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Home {
+    /// What is in the wallets.
+    balance: BalanceView,
+    /// Below it the organisation is told; null for never.
+    #[schema(required)]
+    low_mark_usd: Option<String>,
+    /// Charged today (UTC), less what went back today.
+    spent_today_usd: String,
+    /// The same of yesterday.
+    spent_yesterday_usd: String,
+    /// The same of the last 30 days, today included.
+    spent_30_days_usd: String,
+    /// The mean of a day: of the last seven full days and today so far, or since the first day with a call.
+    burn_per_day_usd: String,
+    /// Whole days until the money is gone at that rate; null when nothing burns.
+    #[schema(required)]
+    days_left: Option<i64>,
+    /// Calls that ended today.
+    calls_today: i64,
+    /// Of them, those that delivered nothing and cost nothing.
+    failed_today: i64,
+    /// The last 14 days, all of them, oldest first.
+    days: Vec<HomeDay>,
+    /// Calls that failed, newest first, five at most.
+    last_errors: Vec<LogRow>,
+    /// Models of which, since yesterday, at least three calls and a fifth of all failed.
+    troubled_models: Vec<TroubledModel>,
+    /// Whether there is an API key.
+    has_key: bool,
+    /// Whether there ever was a call.
+    has_called: bool,
+}
+
+/// One UTC day.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct HomeDay {
+    /// The day.
+    #[schema(example = "2026-11-16")]
+    day: String,
+    /// Charged, less what went back.
+    spent_usd: String,
+    /// Calls that ended.
+    calls: i64,
+    /// Of them, those that failed.
+    failed: i64,
+}
+
+/// A model whose calls fail.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct TroubledModel {
+    /// The model.
+    model: String,
+    /// Its calls since yesterday.
+    calls: i64,
+    /// Those that failed.
+    failed: i64,
+}
+
+/// Shows balance, burn rate and what went wrong lately.
+#[utoipa::path(get, path = "/api/home", operation_id = "home", tag = "wallet",
+    responses((status = 200, description = "How the organisation does", body = Home)))]
+pub(super) async fn home(State(shared): State<Shared>, own: SignedIn) -> Result<Json<Home>, Fault> {
+    let (balance, trial_ends) = money::balance(&shared, own.account).await?;
+    let today = report::today(&shared.data).await?;
+    let month = by_day(&shared, &own, today).await?;
+    let errors = Search {
+        ended: Some(Ended::Failed),
+        ..Search::of(own.account, LAST_ERRORS)
+    };
+    let errors = logs::search(&shared.data, &errors).await?;
+    let has_called = month.iter().any(|(_, sums)| sums.calls > 0)
+        || report::has_called(&shared.data, own.account).await?;
+    let burn = burn(&month, today, own.now);
+    let on = |day: UtcDay| of_day(&month, day);
+    let all = month.iter().fold(0, |sum: i64, (_, sums)| {
+        sum.saturating_add(spent_nanos(sums))
+    });
+    let days = (0..SHOWN_DAYS).rev().map(|ago| {
+        let day = today.earlier(ago);
+        let sums = on(day);
+        HomeDay {
+            day: day.to_string(),
+            spent_usd: spent(&sums).to_string(),
+            calls: sums.calls,
+            failed: sums.failed,
+        }
+    });
+    let mark = desk::low_balance(&shared.data, own.account).await?;
+    Ok(Json(Home {
+        low_mark_usd: mark.map(|mark| mark.to_string()),
+        spent_today_usd: spent(&on(today)).to_string(),
+        spent_yesterday_usd: spent(&on(today.earlier(1))).to_string(),
+        spent_30_days_usd: Money::from_nanos(all.max(0)).to_string(),
+        burn_per_day_usd: burn.to_string(),
+        days_left: days_left(money::available(&balance), burn),
+        calls_today: on(today).calls,
+        failed_today: on(today).failed,
+        days: days.collect(),
+        last_errors: rows(&shared, own.account, &errors.calls).await?,
+        troubled_models: troubled(&shared, &own, today).await?,
+        has_key: has_key(&shared, &own).await?,
+        has_called,
+        balance: BalanceView::of(&balance, trial_ends),
+    }))
+}
+
+/// The sums of each of the last 30 days that has any.
+async fn by_day(
+    shared: &Shared,
+    own: &SignedIn,
+    today: UtcDay,
+) -> Result<Vec<(UtcDay, Sums)>, Fault> {
+    let by = Grouping {
+        day: true,
+        ..Grouping::default()
+    };
+    let seen = seen(own, today.earlier(MONTH_DAYS.saturating_sub(1)), today);
+    let report = report::read(&shared.data, &seen, by, None, MAX_LINES).await?;
+    let lines = report.lines.into_iter();
+    Ok(lines.map(|line| (line.place.day, line.sums)).collect())
+}
+
+async fn troubled(
+    shared: &Shared,
+    own: &SignedIn,
+    today: UtcDay,
+) -> Result<Vec<TroubledModel>, Fault> {
+    let by = Grouping {
+        model: true,
+        ..Grouping::default()
+    };
+    let seen = seen(own, today.earlier(1), today);
+    let report = report::read(&shared.data, &seen, by, None, MAX_LINES).await?;
+    let is_troubled = |line: &Line| {
+        let sums = &line.sums;
+        let share = sums.failed.saturating_mul(100);
+        sums.failed >= TROUBLED_CALLS && share >= sums.calls.saturating_mul(TROUBLED_PERCENT)
+    };
+    let mut lines: Vec<Line> = report.lines.into_iter().filter(is_troubled).collect();
+    lines.sort_by_key(|line| std::cmp::Reverse(line.sums.failed));
+    let shown = lines.into_iter().take(MAX_TROUBLED);
+    let shown = shown.map(|line| TroubledModel {
+        model: line.place.model,
+        calls: line.sums.calls,
+        failed: line.sums.failed,
+    });
+    Ok(shown.collect())
+}
+
+async fn has_key(shared: &Shared, own: &SignedIn) -> Result<bool, Fault> {
+    let mut session = shared.data.session().await?;
+    let first = keys::list(&mut session, own.account, None, 1).await?;
+    Ok(!first.is_empty())
+}
+
+fn seen(own: &SignedIn, from: UtcDay, to: UtcDay) -> Seen {
+    Seen {
+        account: own.account,
+        below: None,
+        key: None,
+        model: None,
+        from,
+        to,
+    }
+}
+
+fn of_day(month: &[(UtcDay, Sums)], day: UtcDay) -> Sums {
+    let found = month.iter().find(|(of, _)| *of == day);
+    found.map_or(Sums::NOTHING, |(_, sums)| *sums)
+}
+
+/// Charged less what went back, which may be of another day's charge.
+fn spent_nanos(sums: &Sums) -> i64 {
+    sums.charged().nanos().saturating_sub(sums.refunded.nanos())
+}
+
+/// The same, where more came back than was charged as nothing.
+fn spent(sums: &Sums) -> Money {
+    Money::from_nanos(spent_nanos(sums).max(0))
+}
+
+/// The mean of a day since the window began, or since the first day with a call in it; at least one day,
+/// so that the first call does not look like a flood.
+fn burn(month: &[(UtcDay, Sums)], today: UtcDay, now: Moment) -> Money {
+    let window = today.earlier(BURN_DAYS);
+    let inside = || month.iter().filter(|(day, _)| *day >= window);
+    let first = inside()
+        .filter(|(_, sums)| sums.calls > 0)
+        .map(|(day, _)| *day)
+        .min();
+    let Some(first) = first else {
+        return Money::ZERO;
+    };
+    let spent = inside().fold(0, |sum: i64, (_, sums)| {
+        sum.saturating_add(spent_nanos(sums))
+    });
+    let began = first.starts_at().seconds();
+    let seconds = now.seconds().saturating_sub(began).max(SECONDS_A_DAY);
+    let a_day = i128::from(spent.max(0))
+        .saturating_mul(i128::from(SECONDS_A_DAY))
+        .checked_div(i128::from(seconds));
+    Money::from_nanos(
+        a_day
+            .and_then(|nanos| i64::try_from(nanos).ok())
+            .unwrap_or(0),
+    )
+}
+
+fn days_left(available: Money, burn: Money) -> Option<i64> {
+    available.nanos().max(0).checked_div(burn.nanos())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn day(text: &str) -> UtcDay {
+        UtcDay::parse(text).unwrap()
+    }
+
+    fn sums(calls: i64, paid: i64, refunded: i64) -> Sums {
+        Sums {
+            calls,
+            paid: Money::from_nanos(paid),
+            refunded: Money::from_nanos(refunded),
+            ..Sums::NOTHING
+        }
+    }
+
+    #[test]
+    fn the_burn_rate_is_the_mean_of_seven_days_and_today_so_far() {
+        let today = day("2026-11-16");
+        let noon = today.starts_at().plus_seconds(43_200);
+        let month = [
+            (day("2026-11-01"), sums(9, 1_000_000, 0)),
+            (day("2026-11-09"), sums(1, 4_000, 0)),
+            (today, sums(3, 3_500, 0)),
+        ];
+        // 7,500 in seven and a half days.
+        assert_eq!(burn(&month, today, noon), Money::from_nanos(1_000));
+        assert_eq!(
+            days_left(Money::from_nanos(9_999), Money::from_nanos(1_000)),
+            Some(9)
+        );
+    }
+
+    #[test]
+    fn it_begins_with_the_first_call_and_a_first_day_counts_whole() {
+        let today = day("2026-11-16");
+        let soon = today.starts_at().plus_seconds(60);
+        let first = [(today, sums(1, 500, 0))];
+        assert_eq!(burn(&first, today, soon), Money::from_nanos(500));
+        let two = [
+            (day("2026-11-15"), sums(1, 500, 0)),
+            (today, sums(1, 500, 0)),
+        ];
+        let half = today.starts_at().plus_seconds(43_200);
+        assert_eq!(burn(&two, today, half), Money::from_nanos(666));
+    }
+
+    #[test]
+    fn where_nothing_burns_no_days_are_counted() {
+        let today = day("2026-11-16");
+        let now = today.starts_at();
+        assert_eq!(burn(&[], today, now), Money::ZERO);
+        let back = [(today, sums(1, 100, 300))];
+        assert_eq!(burn(&back, today, now), Money::ZERO);
+        assert_eq!(spent(&back[0].1), Money::ZERO);
+        assert_eq!(days_left(Money::from_nanos(5), Money::ZERO), None);
+    }
+}

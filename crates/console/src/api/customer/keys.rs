@@ -1,0 +1,418 @@
+//! `/api/keys`: the organisation's keys. Whoever may write keys makes, changes and deletes them; a secret
+//! is made and shown only to who gave the password lately, and shown once.
+#![expect(
+    unused_qualifications,
+    reason = "the OpenAPI attribute writes the whole path of `KeyQuery`"
+)]
+
+use axum::Json;
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::{Path, Query, State};
+use axum::response::{IntoResponse as _, Response};
+use http::StatusCode;
+use serde::{Deserialize, Deserializer, Serialize};
+use trunkline_db::Tx;
+use trunkline_ledger::desk;
+use trunkline_ledger::logs::{self, Search};
+use trunkline_store::keys::{
+    self, ChangeKeyError, CreateKeyError, CreatedKey, Key, KeysAsked, OVERLAP_MAX_SECONDS,
+    SECRET_BYTES,
+};
+use trunkline_terms::{ApiKey, KeyId};
+use utoipa::{IntoParams, ToSchema};
+
+use super::asked;
+use super::budgets::{self, Wished};
+use super::calls::{LogRow, rows};
+use super::key_view::{self, KeyView, NewKey};
+use crate::api::Shared;
+use crate::api::people::done;
+use crate::fault::{ErrorBody, Fault, Kind};
+use crate::sent::Sent;
+use crate::signed_in::{Right, SignedIn};
+
+/// Keys of a page where nobody says how many.
+const USUAL_PAGE: u32 = 50;
+const MOST_PER_PAGE: u32 = 200;
+/// Before its birth no key has calls; clocks of nodes differ by less than this.
+const CLOCK_SECONDS: i64 = 3_600;
+
+/// Which keys.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct KeyQuery {
+    /// Keys whose name or hint has this text, in any case.
+    #[param(nullable = false, max_length = 200)]
+    q: Option<String>,
+    /// `next` of the page before.
+    #[param(nullable = false)]
+    after: Option<i64>,
+    /// How many, 50 if left out.
+    #[param(nullable = false, minimum = 1, maximum = 200)]
+    limit: Option<u32>,
+}
+
+/// A page of keys.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct KeyPage {
+    /// The newest first.
+    data: Vec<KeyView>,
+    /// `after` of the next page; null at the end.
+    #[schema(required)]
+    next: Option<String>,
+}
+
+/// A key and its secret.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct MadeKey {
+    /// The key.
+    key: KeyView,
+    /// Its secret, this once; it is kept nowhere.
+    #[schema(example = "sk-tl-…")]
+    secret: String,
+}
+
+/// What to change.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct KeyChange {
+    /// What people call it from now on.
+    #[schema(nullable = false, max_length = 100)]
+    name: Option<String>,
+    /// When it ends; null for never.
+    #[serde(default, deserialize_with = "there")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    expires_at: Option<Option<String>>,
+}
+
+/// How to rotate.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RotateBody {
+    /// How long the secret before is good beside the new one: 0 to 30 days.
+    #[schema(maximum = 2_592_000)]
+    overlap_seconds: u32,
+}
+
+/// The newest call of a key.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct FirstCall {
+    /// The call; null as long as none has ended.
+    #[schema(required)]
+    call: Option<LogRow>,
+}
+
+/// Null is "never", and not the same as nothing.
+fn there<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<Option<String>>, D::Error> {
+    Option::deserialize(reader).map(Some)
+}
+
+/// Lists the organisation's keys, the newest first, without those that were deleted.
+#[utoipa::path(get, path = "/api/keys", operation_id = "list_keys", tag = "keys",
+    params(KeyQuery),
+    responses((status = 200, description = "A page of keys", body = KeyPage)))]
+pub(super) async fn list(
+    State(shared): State<Shared>,
+    own: SignedIn,
+    asked: Result<Query<KeyQuery>, QueryRejection>,
+) -> Result<Json<KeyPage>, Fault> {
+    let asked = asked::query(asked)?;
+    let text = asked::text("q", asked.q)?;
+    let wanted = KeysAsked {
+        account: own.account,
+        text: text.as_deref(),
+        before: asked.after.map(KeyId::new),
+        limit: asked::limit(asked.limit, USUAL_PAGE, MOST_PER_PAGE)?,
+    };
+    let mut session = shared.data.session().await?;
+    let found = keys::search(&mut session, &wanted).await?;
+    drop(session);
+    Ok(Json(KeyPage {
+        data: key_view::shown(&shared, &own, &found.keys).await?,
+        next: found.next.map(|key| key.to_string()),
+    }))
+}
+
+/// Makes a key. Its secret is in this answer and nowhere else.
+#[utoipa::path(post, path = "/api/keys", operation_id = "make_key", tag = "keys",
+    request_body = NewKey,
+    responses((status = 201, description = "The key and its secret", body = MadeKey)))]
+pub(super) async fn make(
+    State(shared): State<Shared>,
+    own: SignedIn,
+    Sent(body): Sent<NewKey>,
+) -> Result<Response, Fault> {
+    own.may(Right::KeysWrite)?;
+    own.fresh()?;
+    let new = keys::NewKey {
+        account: own.account,
+        parent: None,
+        name: &body.name,
+        policy: body.policy()?,
+    };
+    let wished = Wished::read(&body.budgets)?;
+    let secret = secret(&shared)?;
+    let mut tx = shared.people.begin().await.map_err(asked::unwritten)?;
+    let made = async {
+        let made = create(&mut tx, &new, &secret).await?;
+        budgets::write(&mut tx, (own.account, made.key.id), &wished).await?;
+        Ok(made)
+    };
+    let made: Result<CreatedKey, Fault> = made.await;
+    let made = finish(tx, made).await?;
+    shared.shop.hear_of_keys().await;
+    let answer = with_secret(&shared, &own, made.key, &made.plain).await?;
+    Ok((StatusCode::CREATED, Json(answer)).into_response())
+}
+
+/// Shows a key.
+#[utoipa::path(get, path = "/api/keys/{id}", operation_id = "show_key", tag = "keys",
+    params(("id" = i64, Path, description = "The key")),
+    responses((status = 200, description = "The key", body = KeyView)))]
+pub(super) async fn one(
+    State(shared): State<Shared>,
+    own: SignedIn,
+    id: Result<Path<i64>, PathRejection>,
+) -> Result<Json<KeyView>, Fault> {
+    let key = own_key(&shared, &own, id).await?;
+    Ok(Json(key_view::one(&shared, &own, key).await?))
+}
+
+/// Changes what a key is called, or when it ends.
+#[utoipa::path(patch, path = "/api/keys/{id}", operation_id = "change_key", tag = "keys",
+    params(("id" = i64, Path, description = "The key")),
+    request_body = KeyChange,
+    responses((status = 200, description = "The key", body = KeyView)))]
+pub(super) async fn change(
+    State(shared): State<Shared>,
+    own: SignedIn,
+    id: Result<Path<i64>, PathRejection>,
+    Sent(body): Sent<KeyChange>,
+) -> Result<Json<KeyView>, Fault> {
+    own.may(Right::KeysWrite)?;
+    let key = own_key(&shared, &own, id).await?;
+    if body.name.is_none() && body.expires_at.is_none() {
+        let text = "nothing to change: write `name` or `expires_at`";
+        return Err(Fault::new(Kind::Invalid, text));
+    }
+    let ends = body.expires_at.map(|at| {
+        let at = at.as_deref();
+        at.map(|text| asked::moment("expires_at", text)).transpose()
+    });
+    let ends = ends.transpose()?;
+    let mut tx = shared.people.begin().await.map_err(asked::unwritten)?;
+    let changed = keys::change(&mut tx, key.id, body.name.as_deref(), ends).await;
+    changed_key(&shared, &own, tx, changed).await
+}
+
+/// Deletes a key and every key below it, for good. Calls that are running end as they would.
+#[utoipa::path(delete, path = "/api/keys/{id}", operation_id = "delete_key", tag = "keys",
+    params(("id" = i64, Path, description = "The key")),
+    responses((status = 204, description = "It opens no door any more")))]
+pub(super) async fn delete(
+    State(shared): State<Shared>,
+    own: SignedIn,
+    id: Result<Path<i64>, PathRejection>,
+) -> Result<Response, Fault> {
+    own.may(Right::KeysWrite)?;
+    let key = own_key(&shared, &own, id).await?;
+    let by = format!("person {}", own.person.number());
+    let mut tx = shared.people.begin().await.map_err(asked::unwritten)?;
+    let gone = keys::delete(&mut tx, key.id, &by).await;
+    tx.finish(gone).await.map_err(asked::unwritten)?;
+    shared.shop.hear_of_keys().await;
+    Ok(done())
+}
+
+/// Gives a key another secret. The one it had stays good for the overlap.
+#[utoipa::path(post, path = "/api/keys/{id}/rotate", operation_id = "rotate_key", tag = "keys",
+    params(("id" = i64, Path, description = "The key")),
+    request_body = RotateBody,
+    responses(
+        (status = 200, description = "The key and its new secret", body = MadeKey),
+        (status = 409, description = "It is revoked, and stays so", body = ErrorBody)
+    ))]
+pub(super) async fn rotate(
+    State(shared): State<Shared>,
+    own: SignedIn,
+    id: Result<Path<i64>, PathRejection>,
+    Sent(body): Sent<RotateBody>,
+) -> Result<Json<MadeKey>, Fault> {
+    own.may(Right::KeysWrite)?;
+    own.fresh()?;
+    let key = own_key(&shared, &own, id).await?;
+    if body.overlap_seconds > OVERLAP_MAX_SECONDS {
+        let text = format!("must be from 0 to {OVERLAP_MAX_SECONDS}");
+        return Err(Fault::at("overlap_seconds", text));
+    }
+    let secret = secret(&shared)?;
+    let mut tx = shared.people.begin().await.map_err(asked::unwritten)?;
+    let rotated = keys::rotate(&mut tx, key.id, &secret, body.overlap_seconds).await;
+    let rotated = finish(tx, rotated.map_err(change_fault)).await?;
+    shared.shop.hear_of_keys().await;
+    let answer = with_secret(&shared, &own, rotated.key, &rotated.plain).await?;
+    Ok(Json(answer))
+}
+
+/// Switches a key off. It can be switched on again.
+#[utoipa::path(post, path = "/api/keys/{id}/disable", operation_id = "disable_key", tag = "keys",
+    params(("id" = i64, Path, description = "The key")),
+    responses(
+        (status = 200, description = "The key", body = KeyView),
+        (status = 409, description = "It is revoked, and stays so", body = ErrorBody)
+    ))]
+pub(super) async fn disable(
+    State(shared): State<Shared>,
+    own: SignedIn,
+    id: Result<Path<i64>, PathRejection>,
+) -> Result<Json<KeyView>, Fault> {
+    switch(&shared, &own, id, true).await
+}
+
+/// Switches a key on.
+#[utoipa::path(post, path = "/api/keys/{id}/enable", operation_id = "enable_key", tag = "keys",
+    params(("id" = i64, Path, description = "The key")),
+    responses(
+        (status = 200, description = "The key", body = KeyView),
+        (status = 409, description = "It is revoked, and stays so", body = ErrorBody)
+    ))]
+pub(super) async fn enable(
+    State(shared): State<Shared>,
+    own: SignedIn,
+    id: Result<Path<i64>, PathRejection>,
+) -> Result<Json<KeyView>, Fault> {
+    switch(&shared, &own, id, false).await
+}
+
+/// Shows the newest call of a key: a page that waits for the first one asks every second.
+#[utoipa::path(get, path = "/api/keys/{id}/first-call", operation_id = "first_call", tag = "keys",
+    params(("id" = i64, Path, description = "The key")),
+    responses((status = 200, description = "The call, if there is one", body = FirstCall)))]
+pub(super) async fn first_call(
+    State(shared): State<Shared>,
+    own: SignedIn,
+    id: Result<Path<i64>, PathRejection>,
+) -> Result<Json<FirstCall>, Fault> {
+    let key = own_key(&shared, &own, id).await?;
+    let search = Search {
+        key: Some(key.id),
+        from: Some(key.created_at.plus_seconds(-CLOCK_SECONDS)),
+        ..Search::of(own.account, 1)
+    };
+    let found = logs::search(&shared.data, &search).await?;
+    let calls = rows(&shared, own.account, &found.calls).await?;
+    Ok(Json(FirstCall {
+        call: calls.into_iter().next(),
+    }))
+}
+
+async fn switch(
+    shared: &Shared,
+    own: &SignedIn,
+    id: Result<Path<i64>, PathRejection>,
+    off: bool,
+) -> Result<Json<KeyView>, Fault> {
+    own.may(Right::KeysWrite)?;
+    let key = own_key(shared, own, id).await?;
+    let mut tx = shared.people.begin().await.map_err(asked::unwritten)?;
+    let changed = keys::set_disabled(&mut tx, key.id, off).await;
+    changed_key(shared, own, tx, changed).await
+}
+
+async fn changed_key(
+    shared: &Shared,
+    own: &SignedIn,
+    tx: Tx,
+    changed: Result<Key, ChangeKeyError>,
+) -> Result<Json<KeyView>, Fault> {
+    let key = finish(tx, changed.map_err(change_fault)).await?;
+    shared.shop.hear_of_keys().await;
+    Ok(Json(key_view::one(shared, own, key).await?))
+}
+
+/// Makes a key and tells the ledger of it.
+pub(super) async fn create(
+    tx: &mut Tx,
+    new: &keys::NewKey<'_>,
+    secret: &[u8; SECRET_BYTES],
+) -> Result<CreatedKey, Fault> {
+    let made = keys::create(tx, new, secret).await.map_err(create_fault)?;
+    let known = desk::register_key(tx, new.account, made.key.id, None).await;
+    if !known.map_err(asked::unwritten)? {
+        tracing::error!(key.id = made.key.id.number(), "the ledger took no key");
+        return Err(Fault::unavailable());
+    }
+    Ok(made)
+}
+
+/// Commits what was done, or lets it go.
+pub(super) async fn finish<T>(tx: Tx, done: Result<T, Fault>) -> Result<T, Fault> {
+    match done {
+        Ok(done) => {
+            tx.commit().await.map_err(asked::unwritten)?;
+            Ok(done)
+        }
+        Err(fault) => {
+            tx.rollback().await.ok();
+            Err(fault)
+        }
+    }
+}
+
+/// Random bytes of a secret.
+pub(super) fn secret(shared: &Shared) -> Result<[u8; SECRET_BYTES], Fault> {
+    let mut secret = [0; SECRET_BYTES];
+    shared.random.fill(&mut secret)?;
+    Ok(secret)
+}
+
+/// A key of the organisation; another's is as unknown as one that never was.
+pub(super) async fn own_key(
+    shared: &Shared,
+    own: &SignedIn,
+    id: Result<Path<i64>, PathRejection>,
+) -> Result<Key, Fault> {
+    let id = KeyId::new(asked::id(id, unknown)?);
+    let mut session = shared.data.session().await?;
+    let key = keys::of_account(&mut session, own.account, id).await?;
+    key.ok_or_else(unknown)
+}
+
+async fn with_secret(
+    shared: &Shared,
+    own: &SignedIn,
+    key: Key,
+    plain: &ApiKey,
+) -> Result<MadeKey, Fault> {
+    Ok(MadeKey {
+        key: key_view::one(shared, own, key).await?,
+        secret: plain.reveal().to_owned(),
+    })
+}
+
+fn unknown() -> Fault {
+    let text = "this organisation has no such key";
+    Fault::new(Kind::NotFound, text)
+}
+
+fn create_fault(error: CreateKeyError) -> Fault {
+    match error {
+        CreateKeyError::Field(error) => error.into(),
+        CreateKeyError::Db(error) => asked::unwritten(error),
+        error @ CreateKeyError::GroupNotAllowed { .. } => Fault::at("group", error.to_string()),
+        error @ (CreateKeyError::AccountClosed(_)
+        | CreateKeyError::UnknownAccount(_)
+        | CreateKeyError::UnknownParent { .. }
+        | CreateKeyError::ParentNotLive { .. }) => Fault::new(Kind::Conflict, error.to_string()),
+    }
+}
+
+pub(super) fn change_fault(error: ChangeKeyError) -> Fault {
+    match error {
+        ChangeKeyError::Field(error) => error.into(),
+        ChangeKeyError::Db(error) => asked::unwritten(error),
+        ChangeKeyError::UnknownKey(_) => unknown(),
+        error @ ChangeKeyError::Revoked(_) => Fault::new(Kind::Conflict, error.to_string()),
+    }
+}

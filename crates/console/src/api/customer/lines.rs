@@ -1,0 +1,379 @@
+//! `/api/wallet/ledger` and its table: every movement of the organisation's money, newest first. All of
+//! them together are the balance.
+#![expect(
+    unused_qualifications,
+    reason = "the OpenAPI attribute writes the whole path of `LineQuery`"
+)]
+
+use axum::Json;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use axum::response::Response;
+use serde::{Deserialize, Serialize};
+use trunkline_ledger::desk::Wallet;
+use trunkline_ledger::lines::{
+    self, Line, LineId, LineKind, LinesAsked, MAX_PAGE, Next, searched_to,
+};
+use trunkline_terms::{RequestId, csv};
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
+
+use super::asked;
+use super::money::WalletWord;
+use crate::api::Shared;
+use crate::fault::{ErrorBody, Fault};
+use crate::signed_in::SignedIn;
+use crate::times::rfc3339;
+
+/// Lines of a page where nobody says how many.
+const USUAL_PAGE: u32 = 50;
+const MOST_PER_PAGE: u32 = 200;
+/// Most lines of one table.
+const MAX_TABLE_LINES: usize = 50_000;
+/// Most questions for one table: lines that are far apart take many.
+const MAX_QUESTIONS: u32 = 500;
+const BEFORE: &str = "before";
+const HEAD: [&str; 8] = [
+    "id",
+    "at",
+    "kind",
+    "wallet",
+    "amount_usd",
+    "request_id",
+    "model",
+    "text",
+];
+
+/// What a line is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = LedgerKind)]
+pub(crate) enum KindWord {
+    /// A call was charged.
+    Charge,
+    /// All that was left of a charge went back.
+    Refund,
+    /// The difference to a lower price went back.
+    SettlementAdjustment,
+    /// A charge went back because the result never reached its caller.
+    Undelivered,
+    /// A payment.
+    TopUp,
+    /// Money to try things out.
+    TrialGrant,
+    /// A correction by a person.
+    Adjust,
+    /// A code was redeemed.
+    Redemption,
+    /// What was left of trial credit ended.
+    TrialExpiry,
+}
+
+/// Which lines. What is left out does not narrow.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct LineQuery {
+    /// Lines of this kind.
+    #[param(nullable = false, inline = false)]
+    kind: Option<KindWord>,
+    /// Of calls and movements that began then or later: a moment, or a UTC day.
+    #[param(nullable = false, example = "2026-11-01")]
+    from: Option<String>,
+    /// Of those that began then or before; a day counts to its end.
+    #[param(nullable = false, example = "2026-11-30")]
+    to: Option<String>,
+    /// `next` of the page before.
+    #[param(nullable = false)]
+    after: Option<String>,
+    /// How many, 50 if left out.
+    #[param(nullable = false, minimum = 1, maximum = 200)]
+    limit: Option<u32>,
+}
+
+/// The same of a table, which has no pages.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct LineTableQuery {
+    /// Lines of this kind.
+    #[param(nullable = false, inline = false)]
+    kind: Option<KindWord>,
+    /// Of calls and movements that began then or later: a moment, or a UTC day.
+    #[param(nullable = false, example = "2026-11-01")]
+    from: Option<String>,
+    /// Of those that began then or before; a day counts to its end.
+    #[param(nullable = false, example = "2026-11-30")]
+    to: Option<String>,
+}
+
+/// A page of lines.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct LedgerPage {
+    /// Newest first, in the order in which calls and movements began: a refund stands beside its charge.
+    data: Vec<LedgerLine>,
+    /// `after` of the next page; null at the end.
+    #[schema(required)]
+    next: Option<String>,
+    /// How far back this page looked, where it ended before it was full: there may be more behind `next`.
+    #[schema(required, format = DateTime)]
+    searched_to: Option<String>,
+}
+
+/// One movement of one wallet.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct LedgerLine {
+    /// Names it.
+    id: String,
+    /// When it was booked.
+    #[schema(format = DateTime)]
+    at: String,
+    /// What it is.
+    #[schema(inline = false)]
+    kind: KindWord,
+    /// Of which wallet.
+    #[schema(inline = false)]
+    wallet: WalletWord,
+    /// What the wallet gained, or lost if negative.
+    #[schema(example = "-0.0004")]
+    amount_usd: String,
+    /// The call; null where it is none.
+    #[schema(required)]
+    request_id: Option<String>,
+    /// Where the money came from, or why it was moved; null for nothing more to say.
+    #[schema(required)]
+    text: Option<String>,
+    /// The model of the call; null where it is none.
+    #[schema(required)]
+    model: Option<String>,
+}
+
+/// Lists every movement of the organisation's money.
+#[utoipa::path(get, path = "/api/wallet/ledger", operation_id = "list_ledger", tag = "wallet",
+    params(LineQuery),
+    responses((status = 200, description = "A page of lines", body = LedgerPage)))]
+pub(super) async fn lines(
+    State(shared): State<Shared>,
+    own: SignedIn,
+    asked: Result<Query<LineQuery>, QueryRejection>,
+) -> Result<Json<LedgerPage>, Fault> {
+    let asked = asked::query(asked)?;
+    let wanted = LinesAsked {
+        account: own.account,
+        kind: asked.kind.map(KindWord::ledger),
+        from: asked::from(asked.from.as_deref())?,
+        until: asked::until(asked.to.as_deref())?,
+        after: asked.after.as_deref().map(next_of).transpose()?,
+        limit: asked::limit(asked.limit, USUAL_PAGE, MOST_PER_PAGE)?,
+    };
+    let found = lines::read(&shared.data, &wanted).await?;
+    let searched = found.next.as_ref().and_then(searched_to);
+    Ok(Json(LedgerPage {
+        data: found.lines.iter().map(LedgerLine::of).collect(),
+        next: found.next.map(|next| cursor(&next)),
+        searched_to: searched.map(rfc3339),
+    }))
+}
+
+/// The same as a table, whole, 50,000 lines at most.
+#[utoipa::path(get, path = "/api/wallet/ledger.csv", operation_id = "ledger_table", tag = "wallet",
+    params(LineTableQuery),
+    responses(
+        (status = 200, description = "All lines", body = String, content_type = "text/csv"),
+        (status = 400, description = "A parameter is wrong, or there are more lines than a table holds", body = ErrorBody)
+    ))]
+pub(super) async fn table(
+    State(shared): State<Shared>,
+    own: SignedIn,
+    asked: Result<Query<LineTableQuery>, QueryRejection>,
+) -> Result<Response, Fault> {
+    let asked = asked::query(asked)?;
+    let mut wanted = LinesAsked {
+        account: own.account,
+        kind: asked.kind.map(KindWord::ledger),
+        from: asked::from(asked.from.as_deref())?,
+        until: asked::until(asked.to.as_deref())?,
+        after: None,
+        limit: MAX_PAGE,
+    };
+    let mut text = String::new();
+    csv::write(&mut text, &HEAD.map(str::to_owned));
+    let mut count: usize = 0;
+    for _ in 0..MAX_QUESTIONS {
+        let found = lines::read(&shared.data, &wanted).await?;
+        count = count.saturating_add(found.lines.len());
+        if count > MAX_TABLE_LINES {
+            break;
+        }
+        for line in &found.lines {
+            csv::write(&mut text, &LedgerLine::of(line).fields());
+        }
+        let Some(next) = found.next else {
+            return Ok(asked::table("ledger", text));
+        };
+        wanted.after = Some(next);
+    }
+    let words =
+        format!("these are more lines than a table holds ({MAX_TABLE_LINES}); ask for fewer days");
+    Err(Fault::at("from", words))
+}
+
+/// Where the next page begins, as text that fits into an address.
+fn cursor(next: &Next) -> String {
+    match next {
+        Next::After(line) => name_of(line),
+        Next::Before(id) => format!("{BEFORE}.{}", id.simple()),
+    }
+}
+
+fn next_of(text: &str) -> Result<Next, Fault> {
+    let wrong = || Fault::at("after", "is the `next` of the page before");
+    let mut parts = text.split('.');
+    let (Some(first), Some(second)) = (parts.next(), parts.next()) else {
+        return Err(wrong());
+    };
+    let third = parts.next();
+    if first == BEFORE && third.is_none() {
+        let id = Uuid::try_parse(second).map_err(|_| wrong())?;
+        return Ok(Next::Before(id));
+    }
+    let request: RequestId = first.parse().map_err(|_| wrong())?;
+    let kind = LineKind::of(second).ok_or_else(wrong)?;
+    let wallets = [Wallet::Paid, Wallet::Trial].into_iter();
+    let wallet = wallets.into_iter().find(|one| Some(one.word()) == third);
+    let wallet = wallet.filter(|_| parts.next().is_none());
+    Ok(Next::After(LineId {
+        request,
+        kind,
+        wallet: wallet.ok_or_else(wrong)?,
+    }))
+}
+
+fn name_of(line: &LineId) -> String {
+    let (kind, wallet) = (line.kind.word(), line.wallet.word());
+    format!("{}.{kind}.{wallet}", line.request)
+}
+
+// === impl KindWord ===
+
+impl KindWord {
+    const fn of(kind: LineKind) -> Self {
+        match kind {
+            LineKind::Charge => Self::Charge,
+            LineKind::Refund => Self::Refund,
+            LineKind::SettlementAdjustment => Self::SettlementAdjustment,
+            LineKind::Undelivered => Self::Undelivered,
+            LineKind::TopUp => Self::TopUp,
+            LineKind::TrialGrant => Self::TrialGrant,
+            LineKind::Adjust => Self::Adjust,
+            LineKind::Redemption => Self::Redemption,
+            LineKind::TrialExpiry => Self::TrialExpiry,
+        }
+    }
+
+    const fn ledger(self) -> LineKind {
+        match self {
+            Self::Charge => LineKind::Charge,
+            Self::Refund => LineKind::Refund,
+            Self::SettlementAdjustment => LineKind::SettlementAdjustment,
+            Self::Undelivered => LineKind::Undelivered,
+            Self::TopUp => LineKind::TopUp,
+            Self::TrialGrant => LineKind::TrialGrant,
+            Self::Adjust => LineKind::Adjust,
+            Self::Redemption => LineKind::Redemption,
+            Self::TrialExpiry => LineKind::TrialExpiry,
+        }
+    }
+
+    /// Whether a line of this kind is about a call.
+    const fn is_of_a_call(self) -> bool {
+        match self {
+            Self::Charge | Self::Refund | Self::SettlementAdjustment | Self::Undelivered => true,
+            Self::TopUp
+            | Self::TrialGrant
+            | Self::Adjust
+            | Self::Redemption
+            | Self::TrialExpiry => false,
+        }
+    }
+}
+
+// === impl LedgerLine ===
+
+impl LedgerLine {
+    fn of(line: &Line) -> Self {
+        let kind = KindWord::of(line.id.kind);
+        let request = kind.is_of_a_call().then(|| line.id.request.to_string());
+        Self {
+            id: name_of(&line.id),
+            at: rfc3339(line.at),
+            kind,
+            wallet: WalletWord::of(line.id.wallet),
+            amount_usd: line.amount.to_string(),
+            request_id: request,
+            text: line.text.clone(),
+            model: line.model.clone(),
+        }
+    }
+
+    /// As columns, in the order of [`HEAD`].
+    fn fields(&self) -> [String; 8] {
+        let wallet = match self.wallet {
+            WalletWord::Paid => Wallet::Paid,
+            WalletWord::Trial => Wallet::Trial,
+        };
+        [
+            self.id.clone(),
+            self.at.clone(),
+            self.kind.ledger().word().to_owned(),
+            wallet.word().to_owned(),
+            self.amount_usd.clone(),
+            self.request_id.clone().unwrap_or_default(),
+            self.model.clone().unwrap_or_default(),
+            self.text.clone().unwrap_or_default(),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_comes_back_as_what_it_was_made_of() {
+        let request: RequestId = "req_019a5c6b7d8e7f0081828384858687aa".parse().unwrap();
+        for kind in LineKind::ALL {
+            for wallet in [Wallet::Paid, Wallet::Trial] {
+                let next = Next::After(LineId {
+                    request,
+                    kind,
+                    wallet,
+                });
+                assert_eq!(next_of(&cursor(&next)).unwrap(), next);
+            }
+        }
+        let next = Next::Before(request.uuid());
+        assert_eq!(next_of(&cursor(&next)).unwrap(), next);
+        for wrong in [
+            "",
+            "x",
+            "before",
+            "before.x",
+            "req_1.charge.paid",
+            "req_019a5c6b7d8e7f0081828384858687aa.gift.paid",
+            "req_019a5c6b7d8e7f0081828384858687aa.charge.paid.more",
+            "req_019a5c6b7d8e7f0081828384858687aa.charge",
+        ] {
+            assert_eq!(next_of(wrong).unwrap_err().param, Some("after"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn words_are_those_of_the_ledger() {
+        for kind in LineKind::ALL {
+            let word = KindWord::of(kind);
+            assert_eq!(serde_json::to_value(word).unwrap(), kind.word());
+            assert_eq!(word.ledger(), kind);
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! `GET /api/logs/{request_id}`: one call from its attempts to its price lines and its money.
+//!
+//! Of attempts nothing is shown that is the operator's alone: neither which channels there are nor what
+//! they are called nor what they cost. Attempts at the same one have the same name, and no more.
+
+use axum::Json;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
+use serde::Serialize;
+use trunkline_ledger::logs::{self, Attempt, CallDetail, Transfer};
+use trunkline_store::tasks;
+use trunkline_terms::{AccountId, RequestId};
+use utoipa::ToSchema;
+
+use super::calls::{LogRow, Names};
+use super::money::WalletWord;
+use super::prices::{self, PriceLine};
+use super::task_view::task_name;
+use super::warnings::WarningExplained;
+use crate::api::Shared;
+use crate::fault::{Fault, Kind};
+use crate::signed_in::SignedIn;
+use crate::times::rfc3339;
+
+/// The word of a task's attempt that was taken.
+const ANSWERED: &str = "answered";
+/// The interface whose calls are tasks.
+const VIDEOS: &str = "videos";
+
+/// A call and everything that became of it.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct LogDetail {
+    #[serde(flatten)]
+    row: LogRow,
+    /// The group whose prices applied.
+    group: String,
+    /// The price tier.
+    #[schema(required)]
+    tier: Option<String>,
+    /// The version of all prices then.
+    price_version: String,
+    /// Charged to the paid wallet.
+    paid_usd: String,
+    /// Charged to the trial wallet.
+    trial_usd: String,
+    /// Attempts at upstreams, first to last.
+    attempts: Vec<AttemptView>,
+    /// What was billed, by what it was billed as.
+    units: Vec<Count>,
+    /// All that was counted, billed or not.
+    measured: Vec<Count>,
+    /// The price, line by line; null where it cannot be shown exactly as it was charged.
+    #[schema(required)]
+    lines: Option<Vec<PriceLine>>,
+    /// Money that moved for it, in order.
+    transfers: Vec<TransferView>,
+    /// The task that it began, if it did.
+    #[schema(required)]
+    task_id: Option<String>,
+    /// What its warnings mean.
+    warnings_explained: Vec<WarningExplained>,
+}
+
+/// One attempt at an upstream.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Attempt)]
+pub(crate) struct AttemptView {
+    /// Tells attempts at different upstreams apart.
+    #[schema(example = "upstream 1")]
+    channel: String,
+    /// The model that was asked for, by its public name.
+    upstream_model: String,
+    /// What it came to: `answered`, or the word for what went wrong.
+    #[schema(example = "answered")]
+    outcome: String,
+    /// The upstream's status; null if there was none.
+    #[schema(required)]
+    status: Option<u16>,
+    /// How long its first answer took; null if there was none.
+    #[schema(required)]
+    latency_ms: Option<i64>,
+}
+
+/// How much of something.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Count {
+    /// Of what.
+    #[schema(example = "input")]
+    name: String,
+    /// How much.
+    count: u64,
+}
+
+/// Money that moved for a call.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Transfer)]
+pub(crate) struct TransferView {
+    /// `charge`, `refund`, `settlement_adjustment` or `undelivered`.
+    #[schema(example = "charge")]
+    kind: String,
+    /// Of which wallet.
+    #[schema(inline = false)]
+    wallet: WalletWord,
+    /// How much.
+    amount_usd: String,
+    /// Into the wallet or out of it.
+    direction: Direction,
+    /// When.
+    #[schema(format = DateTime)]
+    at: String,
+}
+
+/// Into a wallet or out of it.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Direction {
+    /// Into it.
+    In,
+    /// Out of it.
+    Out,
+}
+
+/// Shows one call. A call that is still running is not there yet.
+#[utoipa::path(get, path = "/api/logs/{request_id}", operation_id = "show_log", tag = "logs",
+    params(("request_id" = String, Path, description = "The request", example = "req_019a5c6b7d8e7f0081828384858687aa")),
+    responses((status = 200, description = "The call", body = LogDetail)))]
+pub(super) async fn one(
+    State(shared): State<Shared>,
+    own: SignedIn,
+    id: Result<Path<String>, PathRejection>,
+) -> Result<Json<LogDetail>, Fault> {
+    let Path(id) = id.map_err(|_| unknown())?;
+    let request: RequestId = id.parse().map_err(|_| unknown())?;
+    let found = logs::detail(&shared.data, own.account, request).await?;
+    let found = found.ok_or_else(unknown)?;
+    let names = Names::of(&shared, own.account, found.call.key.into_iter()).await?;
+    let task_id = task_of(&shared, own.account, &found).await?;
+    let lines = prices::lines(&shared, &found).await?;
+    let pages = shared.settings.error_pages();
+    Ok(Json(LogDetail {
+        row: LogRow::of(&found.call, &names),
+        paid_usd: found.call.paid.to_string(),
+        trial_usd: found.call.trial.to_string(),
+        attempts: attempts(&found),
+        units: counts(found.units),
+        measured: counts(found.measured),
+        lines,
+        transfers: found.transfers.iter().map(TransferView::of).collect(),
+        task_id,
+        warnings_explained: found
+            .call
+            .warnings
+            .iter()
+            .map(|code| WarningExplained::of(code, &pages))
+            .collect(),
+        group: found.group,
+        tier: found.tier,
+        price_version: hex(&found.price_version),
+    }))
+}
+
+async fn task_of(
+    shared: &Shared,
+    account: AccountId,
+    found: &CallDetail,
+) -> Result<Option<String>, Fault> {
+    if found.call.endpoint != VIDEOS {
+        return Ok(None);
+    }
+    let mut session = shared.data.session().await?;
+    let task = tasks::of_account(&mut session, account, found.call.request.uuid()).await?;
+    Ok(task.map(|task| task_name(task.id)))
+}
+
+fn attempts(found: &CallDetail) -> Vec<AttemptView> {
+    let mut channels: Vec<Option<i64>> = Vec::new();
+    let shown = found.attempts.iter().map(|attempt| {
+        let known = channels.iter().position(|one| *one == attempt.channel);
+        let place = known.unwrap_or_else(|| {
+            channels.push(attempt.channel);
+            channels.len().saturating_sub(1)
+        });
+        AttemptView {
+            channel: format!("upstream {}", place.saturating_add(1)),
+            upstream_model: found.call.model.clone(),
+            outcome: outcome_of(attempt),
+            status: attempt.status,
+            latency_ms: attempt.millis,
+        }
+    });
+    shown.collect()
+}
+
+fn outcome_of(attempt: &Attempt) -> String {
+    let refused = attempt.status.is_some_and(|status| status >= 400);
+    match &attempt.fault {
+        Some(word) => word.clone(),
+        None if refused => "refused".to_owned(),
+        None => ANSWERED.to_owned(),
+    }
+}
+
+fn counts(pairs: Vec<(String, u64)>) -> Vec<Count> {
+    let shown = pairs.into_iter().map(|(name, count)| Count { name, count });
+    shown.collect()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn unknown() -> Fault {
+    let text = "this organisation has no finished call of that id";
+    Fault::new(Kind::NotFound, text)
+}
+
+// === impl TransferView ===
+
+impl TransferView {
+    pub(super) fn of(transfer: &Transfer) -> Self {
+        Self {
+            kind: transfer.kind.clone(),
+            wallet: WalletWord::of(transfer.wallet),
+            amount_usd: transfer.amount.to_string(),
+            direction: if transfer.is_in {
+                Direction::In
+            } else {
+                Direction::Out
+            },
+            at: rfc3339(transfer.at),
+        }
+    }
+}

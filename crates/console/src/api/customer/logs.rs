@@ -1,0 +1,140 @@
+//! `GET /api/logs`: single calls, newest first, found by what people remember of them.
+#![expect(
+    unused_qualifications,
+    reason = "the OpenAPI attribute writes the whole path of `LogQuery`"
+)]
+
+use axum::Json;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use serde::{Deserialize, Serialize};
+use trunkline_ledger::Outcome;
+use trunkline_ledger::logs::{self, Ended, IdBeginning, MAX_PAGE, Search};
+use trunkline_terms::RequestId;
+use utoipa::{IntoParams, ToSchema};
+
+use super::asked;
+use super::calls::{LogRow, rows};
+use crate::api::Shared;
+use crate::fault::Fault;
+use crate::signed_in::SignedIn;
+use crate::times::rfc3339;
+
+/// Calls of a page where nobody says how many.
+const USUAL_PAGE: u32 = 50;
+const FAILED: &str = "failed";
+const CHARGED: &str = "charged";
+
+/// Which calls. What is left out does not narrow.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct LogQuery {
+    /// Calls that began then or later: a moment, or a UTC day.
+    #[param(nullable = false, example = "2026-11-16")]
+    from: Option<String>,
+    /// Calls that began then or before; a day counts to its end.
+    #[param(nullable = false, example = "2026-11-16T12:00:00Z")]
+    to: Option<String>,
+    /// Calls with this key, by its number.
+    #[param(nullable = false, minimum = 1)]
+    key: Option<i64>,
+    /// Calls of this model.
+    #[param(nullable = false, max_length = 200)]
+    model: Option<String>,
+    /// Calls of this interface, such as `chat`.
+    #[param(nullable = false, max_length = 200)]
+    endpoint: Option<String>,
+    /// How they ended: a word, `failed` for all that delivered nothing, `charged` for all that cost.
+    #[param(nullable = false, example = "failed")]
+    outcome: Option<String>,
+    /// Calls that cost at least so much.
+    #[param(nullable = false, example = "0.01")]
+    min_cost_usd: Option<String>,
+    /// The id of a request or a task, or its beginning, eight characters at least. One page at most.
+    #[param(nullable = false, min_length = 8, max_length = 40)]
+    q: Option<String>,
+    /// `next` of the page before.
+    #[param(nullable = false)]
+    after: Option<String>,
+    /// How many, 50 if left out.
+    #[param(nullable = false, minimum = 1, maximum = 200)]
+    limit: Option<u32>,
+}
+
+/// A page of calls.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct LogPage {
+    /// Newest first.
+    data: Vec<LogRow>,
+    /// `after` of the next page; null at the end.
+    #[schema(required)]
+    next: Option<String>,
+    /// How far back this page looked, where it ended before it was full: there may be more behind `next`.
+    #[schema(required, format = DateTime)]
+    searched_to: Option<String>,
+}
+
+/// Lists calls of the organisation that are over. A page looks at a bounded number of calls, so one with
+/// rare filters may be short or empty and have a next one.
+#[utoipa::path(get, path = "/api/logs", operation_id = "list_logs", tag = "logs",
+    params(LogQuery),
+    responses((status = 200, description = "A page of calls", body = LogPage)))]
+pub(super) async fn search(
+    State(shared): State<Shared>,
+    own: SignedIn,
+    asked: Result<Query<LogQuery>, QueryRejection>,
+) -> Result<Json<LogPage>, Fault> {
+    let search = read(asked::query(asked)?, &own)?;
+    let found = logs::search(&shared.data, &search).await?;
+    let one_page = search.begins.is_some();
+    Ok(Json(LogPage {
+        data: rows(&shared, own.account, &found.calls).await?,
+        next: found.next.filter(|_| !one_page).map(|id| id.to_string()),
+        searched_to: found.searched_to.map(rfc3339),
+    }))
+}
+
+fn read(asked: LogQuery, own: &SignedIn) -> Result<Search, Fault> {
+    let least = asked.min_cost_usd.as_deref();
+    Ok(Search {
+        account: own.account,
+        key: asked::key(asked.key)?,
+        model: asked::text("model", asked.model)?,
+        endpoint: asked::text("endpoint", asked.endpoint)?,
+        ended: asked.outcome.as_deref().map(ended).transpose()?,
+        least: least
+            .map(|text| asked::usd("min_cost_usd", text))
+            .transpose()?,
+        from: asked::from(asked.from.as_deref())?,
+        until: asked::until(asked.to.as_deref())?,
+        begins: asked.q.as_deref().map(begins).transpose()?,
+        before: asked.after.as_deref().map(before).transpose()?,
+        limit: asked::limit(asked.limit, USUAL_PAGE, MAX_PAGE)?,
+    })
+}
+
+fn ended(word: &str) -> Result<Ended, Fault> {
+    let outcome = Outcome::of(word).map(Ended::As);
+    let known = match word {
+        FAILED => Some(Ended::Failed),
+        CHARGED => Some(Ended::Charged),
+        _ => outcome,
+    };
+    known.ok_or_else(|| {
+        let words = Outcome::ALL.map(Outcome::word).join(", ");
+        let text = format!("is {FAILED}, {CHARGED} or one of {words}");
+        Fault::at("outcome", text)
+    })
+}
+
+fn begins(text: &str) -> Result<IdBeginning, Fault> {
+    let words = "is the id of a request or a task, such as req_019a5c6b, or its first eight or more \
+                 characters";
+    IdBeginning::parse(text).ok_or_else(|| Fault::at("q", words))
+}
+
+fn before(text: &str) -> Result<RequestId, Fault> {
+    let words = "is the `next` of the page before";
+    text.parse().map_err(|_| Fault::at("after", words))
+}

@@ -1,0 +1,167 @@
+//! Money as it is shown: exact decimals of USD, as text.
+
+use serde::{Deserialize, Serialize};
+use trunkline_ledger::desk;
+use trunkline_ledger::statement::Budget;
+use trunkline_store::trials;
+use trunkline_terms::{AccountId, Moment, Money};
+use utoipa::ToSchema;
+
+use crate::api::Shared;
+use crate::fault::Fault;
+use crate::times::rfc3339;
+
+/// What is in the wallets.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Balance)]
+pub(crate) struct BalanceView {
+    /// Paid money, what is held included.
+    #[schema(example = "12.5")]
+    paid_usd: String,
+    /// Money to try things out, what is held included.
+    #[schema(example = "0.2")]
+    trial_usd: String,
+    /// Held for calls and tasks that are running.
+    #[schema(example = "0")]
+    reserved_usd: String,
+    /// What new calls may spend: both wallets less what is held.
+    #[schema(example = "12.7")]
+    available_usd: String,
+    /// When what is left of the trial credit ends; null for never.
+    #[schema(required, format = DateTime)]
+    trial_expires_at: Option<String>,
+}
+
+/// Which stretch of time a budget counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum BudgetPeriod {
+    /// For ever.
+    Total,
+    /// A calendar day.
+    Daily,
+    /// Monday to Sunday.
+    Weekly,
+    /// A calendar month.
+    Monthly,
+}
+
+/// What may be spent in a stretch of time.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Budget)]
+pub(crate) struct BudgetView {
+    /// The budget's number.
+    id: i64,
+    /// Which stretch.
+    #[schema(inline = false)]
+    period: BudgetPeriod,
+    /// The place whose calendar counts.
+    #[schema(example = "UTC")]
+    timezone: String,
+    /// How much.
+    #[schema(example = "5")]
+    limit_usd: String,
+    /// Taken in the running stretch, by open holds and charges.
+    #[schema(example = "1.25")]
+    used_usd: String,
+    /// When the running stretch ends; null for a total.
+    #[schema(required, format = DateTime)]
+    ends_at: Option<String>,
+}
+
+/// A wallet and what it is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = WalletName)]
+pub(crate) enum WalletWord {
+    /// Paid money.
+    Paid,
+    /// Money to try things out.
+    Trial,
+}
+
+/// An account's balance, as the books have it now.
+pub(crate) async fn balance(
+    shared: &Shared,
+    account: AccountId,
+) -> Result<(desk::Balance, Option<Moment>), Fault> {
+    let balance = desk::balance(&shared.data, account).await?;
+    let balance = balance.ok_or_else(Fault::unavailable)?;
+    let mut session = shared.data.session().await?;
+    let ends = trials::ends_at(&mut session, account).await?;
+    Ok((balance, ends))
+}
+
+/// What may be spent.
+pub(crate) fn available(balance: &desk::Balance) -> Money {
+    let free = |posted: Money, held: Money| posted.checked_sub(held).unwrap_or(Money::ZERO);
+    plus(
+        free(balance.paid, balance.paid_held),
+        free(balance.trial, balance.trial_held),
+    )
+}
+
+/// The sum; amounts of one account never leave the range.
+pub(crate) fn plus(one: Money, other: Money) -> Money {
+    one.checked_add(other).unwrap_or(one)
+}
+
+// === impl BalanceView ===
+
+impl BalanceView {
+    pub(crate) fn of(balance: &desk::Balance, trial_ends: Option<Moment>) -> Self {
+        let trial_ends = trial_ends.filter(|_| balance.trial > Money::ZERO);
+        Self {
+            paid_usd: balance.paid.to_string(),
+            trial_usd: balance.trial.to_string(),
+            reserved_usd: plus(balance.paid_held, balance.trial_held).to_string(),
+            available_usd: available(balance).to_string(),
+            trial_expires_at: trial_ends.map(rfc3339),
+        }
+    }
+}
+
+// === impl BudgetView ===
+
+impl BudgetView {
+    /// A period that is unknown here was written by a later version of us; it is left out.
+    pub(super) fn of(budget: &Budget) -> Option<Self> {
+        let period = BudgetPeriod::ALL
+            .into_iter()
+            .find(|period| period.ledger().word() == budget.period)?;
+        Some(Self {
+            id: budget.id,
+            period,
+            timezone: budget.timezone.clone(),
+            limit_usd: budget.limit.to_string(),
+            used_usd: budget.used.to_string(),
+            ends_at: budget.ends_at.map(rfc3339),
+        })
+    }
+}
+
+// === impl BudgetPeriod ===
+
+impl BudgetPeriod {
+    pub(super) const ALL: [Self; 4] = [Self::Total, Self::Daily, Self::Weekly, Self::Monthly];
+
+    pub(super) const fn ledger(self) -> desk::Period {
+        match self {
+            Self::Total => desk::Period::Total,
+            Self::Daily => desk::Period::Daily,
+            Self::Weekly => desk::Period::Weekly,
+            Self::Monthly => desk::Period::Monthly,
+        }
+    }
+}
+
+// === impl WalletWord ===
+
+impl WalletWord {
+    pub(crate) const fn of(wallet: desk::Wallet) -> Self {
+        match wallet {
+            desk::Wallet::Paid => Self::Paid,
+            desk::Wallet::Trial => Self::Trial,
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! `POST /api/playground/key`: a key for trying things out in the browser. Short-lived, one for each
+//! person in each organisation; asked for again, it gets another secret and the old one is over.
+
+use axum::Json;
+use axum::extract::State;
+use serde::Serialize;
+use trunkline_store::keys::{self, Key, KeyState};
+use trunkline_store::{ENDPOINT_WORDS, Policy, PolicyFields};
+use trunkline_terms::{ApiKey, Moment};
+use utoipa::ToSchema;
+
+use super::asked;
+use super::keys::{change_fault, create, finish, secret};
+use crate::api::Shared;
+use crate::fault::{ErrorBody, Fault, Kind};
+use crate::signed_in::{Right, SignedIn};
+use crate::times::rfc3339;
+
+/// How long it is good.
+const LIFE_SECONDS: i64 = 2 * 3_600;
+/// Longest name of a key.
+const MAX_NAME: usize = 100;
+/// What a page needs no key for: whoever takes this one must not be able to make others.
+const NOT_FOR_PAGES: [&str; 3] = ["keys", "aliases", "webhooks"];
+
+/// A key for the playground.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct PlaygroundKey {
+    /// Its secret, this once.
+    #[schema(example = "sk-tl-…")]
+    secret: String,
+    /// When it ends.
+    #[schema(format = DateTime)]
+    expires_at: String,
+    /// Its number, as lists and logs show it.
+    key_id: i64,
+}
+
+/// Makes the key of the person's playground, or gives it another secret. It is good for two hours, and
+/// spends the organisation's money as any key does.
+#[utoipa::path(post, path = "/api/playground/key", operation_id = "playground_key", tag = "keys",
+    responses(
+        (status = 200, description = "The key", body = PlaygroundKey),
+        (status = 409, description = "Somebody switched it off", body = ErrorBody)
+    ))]
+pub(super) async fn key(
+    State(shared): State<Shared>,
+    own: SignedIn,
+) -> Result<Json<PlaygroundKey>, Fault> {
+    own.may(Right::Playground)?;
+    let ends = own.now.plus_seconds(LIFE_SECONDS);
+    let tx = shared.people.begin().await.map_err(asked::unwritten)?;
+    let (key, plain) = made_or_rotated(&shared, &own, tx, ends).await?;
+    shared.shop.hear_of_keys().await;
+    Ok(Json(PlaygroundKey {
+        secret: plain.reveal().to_owned(),
+        expires_at: rfc3339(ends),
+        key_id: key.id.number(),
+    }))
+}
+
+async fn made_or_rotated(
+    shared: &Shared,
+    own: &SignedIn,
+    mut tx: trunkline_db::Tx,
+    ends: Moment,
+) -> Result<(Key, ApiKey), Fault> {
+    let secret = secret(shared)?;
+    let done = async {
+        let known = keys::hold_playground_key(&mut tx, own.account, own.person).await;
+        let known = match known.map_err(asked::unwritten)? {
+            Some(id) => keys::of_account(&mut tx, own.account, id)
+                .await
+                .map_err(asked::unwritten)?,
+            None => None,
+        };
+        let known = known.filter(|key| key.state(own.now) != KeyState::Revoked);
+        if let Some(key) = known {
+            check_on(&key, own.now)?;
+            let changed = keys::change(&mut tx, key.id, None, Some(Some(ends))).await;
+            changed.map_err(change_fault)?;
+            let rotated = keys::rotate(&mut tx, key.id, &secret, 0).await;
+            let rotated = rotated.map_err(change_fault)?;
+            return Ok((rotated.key, rotated.plain));
+        }
+        let name = name_of(&own.email);
+        let new = keys::NewKey {
+            account: own.account,
+            parent: None,
+            name: &name,
+            policy: policy(ends)?,
+        };
+        let made = create(&mut tx, &new, &secret).await?;
+        let of = (own.account, own.person);
+        let noted = keys::set_playground_key(&mut tx, of, made.key.id).await;
+        noted.map_err(asked::unwritten)?;
+        Ok((made.key, made.plain))
+    };
+    let done: Result<(Key, ApiKey), Fault> = done.await;
+    finish(tx, done).await
+}
+
+/// Who switched it off meant it.
+fn check_on(key: &Key, now: Moment) -> Result<(), Fault> {
+    match key.state(now) {
+        KeyState::Disabled => {
+            let text = "the key of your playground is switched off; whoever may write keys can switch it \
+                        on again. Nothing was done";
+            Err(Fault::new(Kind::Conflict, text))
+        }
+        KeyState::Live | KeyState::Expired | KeyState::Revoked => Ok(()),
+    }
+}
+
+fn policy(ends: Moment) -> Result<Policy, Fault> {
+    let words = ENDPOINT_WORDS.into_iter();
+    let words = words.filter(|word| !NOT_FOR_PAGES.contains(word));
+    Ok(Policy::new(PolicyFields {
+        endpoints: Some(words.map(str::to_owned).collect()),
+        expires_at: Some(ends),
+        ..PolicyFields::default()
+    })?)
+}
+
+fn name_of(email: &str) -> String {
+    let name = format!("Playground of {email}");
+    name.chars().take(MAX_NAME).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_address_is_cut_and_the_key_makes_no_other_keys() {
+        assert_eq!(name_of("ada@example.com"), "Playground of ada@example.com");
+        assert_eq!(name_of(&"a".repeat(254)).chars().count(), MAX_NAME);
+        let policy = policy(Moment::from_micros(1)).unwrap();
+        let words = policy.fields().endpoints.clone().unwrap();
+        assert!(words.contains(&"chat".to_owned()) && words.contains(&"videos".to_owned()));
+        assert!(
+            !words
+                .iter()
+                .any(|word| NOT_FOR_PAGES.contains(&word.as_str()))
+        );
+    }
+}

@@ -1,0 +1,103 @@
+//! The price of a past call, line by line, made of the prices that it was sold at. It is shown only if
+//! it comes to what was charged: a line that does not explain the charge explains nothing.
+
+use serde::Serialize;
+use trunkline_catalog::{Book, GroupChoice, Line, PriceClass, Situation, line_amount, quote};
+use trunkline_ledger::logs::CallDetail;
+use trunkline_store::catalog::{self, PastError};
+use trunkline_terms::{BillingUnit, Money, Ratio};
+use utoipa::ToSchema;
+
+use crate::api::Shared;
+use crate::fault::Fault;
+
+/// Units that prices are shown for.
+const MILLION: u64 = 1_000_000;
+
+/// What one kind of use costs.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct PriceLine {
+    /// What was used.
+    #[schema(example = "input")]
+    face: String,
+    /// How much of it.
+    units: u64,
+    /// The price of a million of them, in the group of the call.
+    #[schema(example = "2")]
+    price_usd_per_million: String,
+    /// What they came to. The charge is rounded once, so lines may differ from it by a nano-USD each.
+    #[schema(example = "0.000024")]
+    amount_usd: String,
+    /// The tier whose price it is.
+    #[schema(required)]
+    tier: Option<String>,
+}
+
+/// The lines of a call; none where that version of prices is gone or does not explain the charge.
+pub(super) async fn lines(
+    shared: &Shared,
+    call: &CallDetail,
+) -> Result<Option<Vec<PriceLine>>, Fault> {
+    if call.call.charged() == Money::ZERO {
+        return Ok(Some(Vec::new()));
+    }
+    let mut session = shared.data.session().await?;
+    let number = catalog::number_of(&mut session, &call.price_version).await?;
+    let Some(number) = number else {
+        return Ok(None);
+    };
+    let book = match catalog::book_at(&mut session, &call.call.model, number).await {
+        Ok(book) => book,
+        Err(PastError::Db(error)) => return Err(error.into()),
+        Err(error @ (PastError::Book(_) | PastError::Unreadable { .. })) => {
+            tracing::warn!(%error, catalog.revision = number, "past prices cannot be read");
+            return Ok(None);
+        }
+    };
+    Ok(book.and_then(|(book, _)| explained(&book, call)))
+}
+
+fn explained(book: &Book, call: &CallDetail) -> Option<Vec<PriceLine>> {
+    let units = call.billed.as_ref()?;
+    let group = GroupChoice::Named(&call.group);
+    let (_, offer) = book.offer(&call.call.model, group).ok()?;
+    let unit = offer.list.billing_unit();
+    let attributes = offer.list.attributes_of(call.tier.as_deref());
+    let situation = Situation {
+        attributes: &attributes,
+        at: call.call.opened_at,
+    };
+    let class = if call.topped_up {
+        PriceClass::Paid
+    } else {
+        PriceClass::Standard
+    };
+    let quote = quote(offer, class, units, situation).ok()?;
+    if quote.total != call.call.charged() {
+        return None;
+    }
+    let (rate, tier) = (quote.rate, quote.tier);
+    let shown = quote
+        .lines
+        .iter()
+        .map(|line| PriceLine::of(line, (unit, rate), tier));
+    shown.collect()
+}
+
+// === impl PriceLine ===
+
+impl PriceLine {
+    fn of(line: &Line, (unit, rate): (BillingUnit, Ratio), tier: &str) -> Option<Self> {
+        let million = Line {
+            units: MILLION,
+            ..*line
+        };
+        Some(Self {
+            face: line.face.name().to_owned(),
+            units: line.units,
+            price_usd_per_million: line_amount(&million, unit, rate).ok()?.to_string(),
+            amount_usd: line_amount(line, unit, rate).ok()?.to_string(),
+            tier: Some(tier.to_owned()),
+        })
+    }
+}

@@ -1,0 +1,195 @@
+//! `/api/tasks`: videos of the organisation, from the hold to the file.
+#![expect(
+    unused_qualifications,
+    reason = "the OpenAPI attribute writes the whole path of `TaskQuery`"
+)]
+
+use axum::Json;
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::{Path, Query, State};
+use serde::{Deserialize, Serialize};
+use trunkline_ledger::logs::{self, Charged};
+use trunkline_store::tasks::{self, Task, TasksAsked};
+use trunkline_terms::{AccountId, RequestId};
+use utoipa::{IntoParams, ToSchema};
+
+use super::asked;
+use super::calls::Names;
+use super::task_view::{Paid, TaskDetail, TaskState, TaskView, task_name, task_of};
+use crate::api::Shared;
+use crate::fault::{ErrorBody, Fault, Kind};
+use crate::signed_in::{Right, SignedIn};
+
+/// Tasks of a page where nobody says how many.
+const USUAL_PAGE: u32 = 20;
+const MOST_PER_PAGE: u32 = 100;
+
+/// Which tasks. What is left out does not narrow.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct TaskQuery {
+    /// Tasks that are this far.
+    #[param(nullable = false, inline = false)]
+    state: Option<TaskState>,
+    /// Tasks of this model.
+    #[param(nullable = false, max_length = 200)]
+    model: Option<String>,
+    /// Tasks made with this key, by its number.
+    #[param(nullable = false, minimum = 1)]
+    key: Option<i64>,
+    /// `next` of the page before.
+    #[param(nullable = false)]
+    after: Option<String>,
+    /// How many, 20 if left out.
+    #[param(nullable = false, minimum = 1, maximum = 100)]
+    limit: Option<u32>,
+}
+
+/// A page of tasks.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct TaskPage {
+    /// Newest first.
+    data: Vec<TaskView>,
+    /// `after` of the next page; null at the end.
+    #[schema(required)]
+    next: Option<String>,
+}
+
+/// Lists tasks. A page looks at a bounded number of them, so one with rare filters may be short and have
+/// a next one.
+#[utoipa::path(get, path = "/api/tasks", operation_id = "list_tasks", tag = "tasks",
+    params(TaskQuery),
+    responses((status = 200, description = "A page of tasks", body = TaskPage)))]
+pub(super) async fn search(
+    State(shared): State<Shared>,
+    own: SignedIn,
+    asked: Result<Query<TaskQuery>, QueryRejection>,
+) -> Result<Json<TaskPage>, Fault> {
+    let asked = asked::query(asked)?;
+    let after = asked.after.as_deref().map(|name| {
+        let words = "is the `next` of the page before";
+        task_of(name).ok_or_else(|| Fault::at("after", words))
+    });
+    let wanted = TasksAsked {
+        account: own.account,
+        stage: asked.state.map(TaskState::stage),
+        model: asked::text("model", asked.model)?,
+        key: asked::key(asked.key)?,
+        before: after.transpose()?,
+        limit: asked::limit(asked.limit, USUAL_PAGE, MOST_PER_PAGE)?,
+    };
+    let mut session = shared.data.session().await?;
+    let found = tasks::search(&mut session, &wanted).await?;
+    drop(session);
+    Ok(Json(TaskPage {
+        data: shown(&shared, own.account, &found.tasks).await?,
+        next: found.next.map(task_name),
+    }))
+}
+
+/// Shows a task and what happened to it.
+#[utoipa::path(get, path = "/api/tasks/{id}", operation_id = "show_task", tag = "tasks",
+    params(("id" = String, Path, description = "The task", example = "task_019a5c6b7d8e7f0081828384858687aa")),
+    responses((status = 200, description = "The task", body = TaskDetail)))]
+pub(super) async fn one(
+    State(shared): State<Shared>,
+    own: SignedIn,
+    id: Result<Path<String>, PathRejection>,
+) -> Result<Json<TaskDetail>, Fault> {
+    let task = own_task(&shared, own.account, id).await?;
+    Ok(Json(detail(&shared, own.account, &task).await?))
+}
+
+/// Stops a task where that is certain. What was held or charged for it goes back at once, and the answer
+/// shows it; a task that cannot be stopped any more goes on, and its price stays as it is.
+#[utoipa::path(post, path = "/api/tasks/{id}/cancel", operation_id = "cancel_task", tag = "tasks",
+    params(("id" = String, Path, description = "The task", example = "task_019a5c6b7d8e7f0081828384858687aa")),
+    responses(
+        (status = 200, description = "It is stopped", body = TaskDetail),
+        (status = 409, description = "It goes on", body = ErrorBody)
+    ))]
+pub(super) async fn cancel(
+    State(shared): State<Shared>,
+    own: SignedIn,
+    id: Result<Path<String>, PathRejection>,
+) -> Result<Json<TaskDetail>, Fault> {
+    own.may(Right::TasksWrite)?;
+    let task = own_task(&shared, own.account, id).await?;
+    match shared.shop.stop_task(&task).await {
+        Some(true) => {}
+        Some(false) => {
+            let text = "this task cannot be cancelled any more; it goes on, and what it costs stays as it is";
+            return Err(Fault::new(Kind::Conflict, text));
+        }
+        None => {
+            let text = "it is not known whether this task was stopped; look at it again in a moment. It is \
+                        charged only if it is delivered";
+            return Err(Fault::new(Kind::Unavailable, text));
+        }
+    }
+    let task = find(&shared, own.account, task.id).await?;
+    Ok(Json(detail(&shared, own.account, &task).await?))
+}
+
+async fn detail(shared: &Shared, account: AccountId, task: &Task) -> Result<TaskDetail, Fault> {
+    let look = shared.shop.look_at_task(task, true).await;
+    let look = look.ok_or_else(Fault::unavailable)?;
+    let names = Names::of(shared, account, std::iter::once(task.key)).await?;
+    let request = RequestId::from_uuid(task.id).map_err(|_| Fault::unavailable())?;
+    let money = logs::transfers(&shared.data, account, request).await?;
+    let charged = logs::charges(&shared.data, account, &[request]).await?;
+    let paid = paid_of(&charged, request);
+    let view = TaskView::of(task, &look, paid, (shared.shop.as_ref(), &names));
+    Ok(TaskDetail::of(view, task, look, &money))
+}
+
+async fn shown(
+    shared: &Shared,
+    account: AccountId,
+    found: &[Task],
+) -> Result<Vec<TaskView>, Fault> {
+    let names = Names::of(shared, account, found.iter().map(|task| task.key)).await?;
+    let requests = found.iter().map(|task| RequestId::from_uuid(task.id));
+    let requests: Vec<RequestId> = requests.filter_map(Result::ok).collect();
+    let charged = logs::charges(&shared.data, account, &requests).await?;
+    let mut views = Vec::with_capacity(found.len());
+    for task in found {
+        let look = shared.shop.look_at_task(task, false).await;
+        let look = look.ok_or_else(Fault::unavailable)?;
+        let paid = RequestId::from_uuid(task.id);
+        let paid = paid.map_or_else(|_| Paid::default(), |id| paid_of(&charged, id));
+        let with = (shared.shop.as_ref(), &names);
+        views.push(TaskView::of(task, &look, paid, with));
+    }
+    Ok(views)
+}
+
+fn paid_of(charged: &[Charged], request: RequestId) -> Paid {
+    let found = charged.iter().find(|one| one.request == request);
+    found.map_or_else(Paid::default, |one| Paid {
+        charged: one.charged,
+        refunded: one.refunded,
+    })
+}
+
+async fn own_task(
+    shared: &Shared,
+    account: AccountId,
+    id: Result<Path<String>, PathRejection>,
+) -> Result<Task, Fault> {
+    let Path(name) = id.map_err(|_| unknown())?;
+    let id = task_of(&name).ok_or_else(unknown)?;
+    find(shared, account, id).await
+}
+
+async fn find(shared: &Shared, account: AccountId, id: uuid::Uuid) -> Result<Task, Fault> {
+    let mut session = shared.data.session().await?;
+    let task = tasks::of_account(&mut session, account, id).await?;
+    task.ok_or_else(unknown)
+}
+
+fn unknown() -> Fault {
+    let text = "this organisation has no such task";
+    Fault::new(Kind::NotFound, text)
+}

@@ -1,0 +1,282 @@
+//! `/api/usage` and `/api/usage.csv`: sums of what was used, by day, key, model and interface. The
+//! numbers are the ledger's own.
+#![expect(
+    unused_qualifications,
+    reason = "the OpenAPI attribute writes the whole path of `UsageQuery`"
+)]
+
+use axum::Json;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use axum::response::Response;
+use serde::{Deserialize, Serialize};
+use trunkline_ledger::report::{self, Grouping, Line, MAX_LINES, Place, Seen, Sums, UtcDay};
+use trunkline_terms::{KeyId, csv};
+use utoipa::{IntoParams, ToSchema};
+
+use super::asked;
+use super::calls::Names;
+use crate::api::Shared;
+use crate::fault::{ErrorBody, Fault};
+use crate::signed_in::SignedIn;
+
+/// Days that are shown if none are asked for.
+const USUAL_DAYS: i64 = 30;
+/// Most lines of one table.
+const MAX_TABLE_LINES: i64 = 50_000;
+const GROUPS: &str = "day, key, model, endpoint";
+const NAMES: [&str; 6] = [
+    "calls",
+    "failed_calls",
+    "input_units",
+    "output_units",
+    "charged_usd",
+    "refunded_usd",
+];
+
+/// Which sums.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct UsageQuery {
+    /// The first UTC day; 30 days up to the last one if left out.
+    #[param(nullable = false, example = "2026-11-01")]
+    from: Option<String>,
+    /// The last UTC day, itself included; today if left out.
+    #[param(nullable = false, example = "2026-11-30")]
+    to: Option<String>,
+    /// What sums are apart for: any of day, key, model, endpoint, with commas; `day` if left out.
+    #[param(nullable = false, example = "day,model")]
+    group_by: Option<String>,
+    /// Only this key, by its number.
+    #[param(nullable = false, minimum = 1)]
+    key: Option<i64>,
+    /// Only this model.
+    #[param(nullable = false, max_length = 200)]
+    model: Option<String>,
+}
+
+/// Sums of what was used.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Usage {
+    /// The first day.
+    from: String,
+    /// The last day.
+    to: String,
+    /// Always `UTC`.
+    timezone: &'static str,
+    /// The sums, in the order of what they are apart for; 5,000 at most.
+    data: Vec<UsageLine>,
+    /// All of them together, also those that are not shown.
+    totals: UsageLine,
+    /// Whether there are more than are shown.
+    truncated: bool,
+}
+
+/// One sum.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct UsageLine {
+    /// The UTC day of the settlements, where sums are apart for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    day: Option<String>,
+    /// The key's number, null for calls without one, where sums are apart for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<i64>)]
+    key_id: Option<Option<i64>>,
+    /// What the key is called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    key_name: Option<Option<String>>,
+    /// The model, where sums are apart for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    model: Option<String>,
+    /// The interface, where sums are apart for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    endpoint: Option<String>,
+    /// Calls that ended.
+    calls: i64,
+    /// Of them, those that delivered nothing and cost nothing.
+    failed_calls: i64,
+    /// Billed on the way in: tokens; characters of speech; seconds of recordings.
+    input_units: i64,
+    /// Billed on the way out.
+    output_units: i64,
+    /// What was charged, to both wallets.
+    charged_usd: String,
+    /// What went back on these days, of whatever day's charge.
+    refunded_usd: String,
+}
+
+/// Shows sums of what the organisation used.
+#[utoipa::path(get, path = "/api/usage", operation_id = "usage", tag = "usage",
+    params(UsageQuery),
+    responses((status = 200, description = "Sums", body = Usage)))]
+pub(super) async fn sums(
+    State(shared): State<Shared>,
+    own: SignedIn,
+    asked: Result<Query<UsageQuery>, QueryRejection>,
+) -> Result<Json<Usage>, Fault> {
+    let (seen, by) = read(&shared, &own, asked::query(asked)?).await?;
+    let found = report::read(&shared.data, &seen, by, None, MAX_LINES).await?;
+    let names = names_of(&shared, &own, by, &found.lines).await?;
+    let shown = i64::try_from(found.lines.len()).unwrap_or(i64::MAX);
+    let lines = found.lines.iter();
+    Ok(Json(Usage {
+        from: seen.from.to_string(),
+        to: seen.to.to_string(),
+        timezone: "UTC",
+        data: lines.map(|line| UsageLine::of(by, line, &names)).collect(),
+        totals: UsageLine::total(&found.totals),
+        truncated: found.count > shown,
+    }))
+}
+
+/// The same as a table, whole, 50,000 lines at most.
+#[utoipa::path(get, path = "/api/usage.csv", operation_id = "usage_table", tag = "usage",
+    params(UsageQuery),
+    responses(
+        (status = 200, description = "All lines", body = String, content_type = "text/csv"),
+        (status = 400, description = "A parameter is wrong, or there are more lines than a table holds", body = ErrorBody)
+    ))]
+pub(super) async fn table(
+    State(shared): State<Shared>,
+    own: SignedIn,
+    asked: Result<Query<UsageQuery>, QueryRejection>,
+) -> Result<Response, Fault> {
+    let (seen, by) = read(&shared, &own, asked::query(asked)?).await?;
+    let mut text = String::new();
+    csv::write(&mut text, &head(by));
+    let mut after: Option<Place> = None;
+    loop {
+        let found = report::read(&shared.data, &seen, by, after.as_ref(), MAX_LINES).await?;
+        if found.count > MAX_TABLE_LINES {
+            let words = format!(
+                "this would be {} lines and a table has {MAX_TABLE_LINES} at most; ask for fewer days, for \
+                 one key or model, or leave words out",
+                found.count
+            );
+            return Err(Fault::at("group_by", words));
+        }
+        let names = names_of(&shared, &own, by, &found.lines).await?;
+        for line in &found.lines {
+            csv::write(&mut text, &UsageLine::of(by, line, &names).fields(by));
+        }
+        let full = usize::try_from(MAX_LINES).unwrap_or(usize::MAX);
+        if found.lines.len() < full {
+            break;
+        }
+        after = found.lines.into_iter().next_back().map(|line| line.place);
+    }
+    let name = format!("usage-{}-{}", seen.from, seen.to);
+    Ok(asked::table(&name, text))
+}
+
+async fn read(
+    shared: &Shared,
+    own: &SignedIn,
+    asked: UsageQuery,
+) -> Result<(Seen, Grouping), Fault> {
+    let by = grouping(asked.group_by.as_deref())?;
+    let to = match asked::day("to", asked.to.as_deref())? {
+        Some(day) => day,
+        None => report::today(&shared.data).await?,
+    };
+    let from = asked::day("from", asked.from.as_deref())?;
+    let from: UtcDay = from.unwrap_or_else(|| to.earlier(USUAL_DAYS.saturating_sub(1)));
+    if let Some(text) = report::wrong_days(from, to) {
+        return Err(Fault::at("from", text));
+    }
+    let seen = Seen {
+        account: own.account,
+        below: None,
+        key: asked::key(asked.key)?,
+        model: asked::text("model", asked.model)?,
+        from,
+        to,
+    };
+    Ok((seen, by))
+}
+
+fn grouping(words: Option<&str>) -> Result<Grouping, Fault> {
+    let by = Grouping::parse(words.unwrap_or("day")).filter(|by| !by.group);
+    by.ok_or_else(|| Fault::at("group_by", format!("is a list of {GROUPS}")))
+}
+
+async fn names_of(
+    shared: &Shared,
+    own: &SignedIn,
+    by: Grouping,
+    lines: &[Line],
+) -> Result<Names, Fault> {
+    let keys = lines.iter().filter(|_| by.key);
+    let keys = keys.map(|line| KeyId::new(line.place.key));
+    Names::of(shared, own.account, keys).await
+}
+
+/// The names of the columns.
+fn head(by: Grouping) -> Vec<String> {
+    let apart = by.words().into_iter().flat_map(|word| match word {
+        "key" => vec!["key_id", "key_name"],
+        word => vec![word],
+    });
+    apart.chain(NAMES).map(str::to_owned).collect()
+}
+
+// === impl UsageLine ===
+
+impl UsageLine {
+    fn total(sums: &Sums) -> Self {
+        Self {
+            day: None,
+            key_id: None,
+            key_name: None,
+            model: None,
+            endpoint: None,
+            calls: sums.calls,
+            failed_calls: sums.failed,
+            input_units: sums.input_units,
+            output_units: sums.output_units,
+            charged_usd: sums.charged().to_string(),
+            refunded_usd: sums.refunded.to_string(),
+        }
+    }
+
+    fn of(by: Grouping, line: &Line, names: &Names) -> Self {
+        let place = &line.place;
+        // Calls without a key are nobody's.
+        let key = (place.key != 0).then(|| KeyId::new(place.key));
+        Self {
+            day: by.day.then(|| place.day.to_string()),
+            key_id: by.key.then(|| key.map(KeyId::number)),
+            key_name: by.key.then(|| key.and_then(|key| names.get(key))),
+            model: by.model.then(|| place.model.clone()),
+            endpoint: by.endpoint.then(|| place.endpoint.clone()),
+            ..Self::total(&line.sums)
+        }
+    }
+
+    /// As columns, in the order of [`head`].
+    fn fields(&self, by: Grouping) -> Vec<String> {
+        let mut fields: Vec<String> = Vec::new();
+        fields.extend(self.day.clone());
+        if by.key {
+            let id = self.key_id.flatten();
+            fields.push(id.map_or_else(String::new, |id| id.to_string()));
+            fields.push(self.key_name.clone().flatten().unwrap_or_default());
+        }
+        fields.extend(self.model.clone());
+        fields.extend(self.endpoint.clone());
+        let counts = [
+            self.calls,
+            self.failed_calls,
+            self.input_units,
+            self.output_units,
+        ];
+        fields.extend(counts.map(|count| count.to_string()));
+        fields.extend([self.charged_usd.clone(), self.refunded_usd.clone()]);
+        fields
+    }
+}

@@ -1,0 +1,98 @@
+//! `/api/wallet`: what there is, and below which balance the organisation wants to be told.
+
+use axum::Json;
+use axum::extract::State;
+use serde::{Deserialize, Serialize};
+use trunkline_ledger::{desk, statement};
+use trunkline_terms::Money;
+use utoipa::ToSchema;
+
+use super::asked;
+use super::keys::finish;
+use super::money::{self, BalanceView, BudgetView};
+use crate::api::Shared;
+use crate::fault::Fault;
+use crate::sent::Sent;
+use crate::signed_in::{Right, SignedIn};
+use crate::times::rfc3339;
+
+/// What money to try things out pays for.
+const TRIAL_BUYS: &str = "every model; social data is paid for with topped-up money";
+
+/// The wallets of the organisation.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Wallet {
+    /// What is in them.
+    balance: BalanceView,
+    /// Below it the organisation is told; null for never.
+    #[schema(required)]
+    low_mark_usd: Option<String>,
+    /// What trial credit pays for, in words.
+    trial_buys: String,
+    /// When the organisation first paid in; null if it never did.
+    #[schema(required, format = DateTime)]
+    topped_up_at: Option<String>,
+    /// What the organisation as a whole may spend.
+    budgets: Vec<BudgetView>,
+}
+
+/// A mark to set.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LowMarkBody {
+    /// Below this balance the organisation is told, once; null for never.
+    #[schema(required, example = "5")]
+    #[serde(deserialize_with = "Option::deserialize")]
+    mark_usd: Option<String>,
+}
+
+/// Shows the wallets of the organisation.
+#[utoipa::path(get, path = "/api/wallet", operation_id = "wallet", tag = "wallet",
+    responses((status = 200, description = "The wallets", body = Wallet)))]
+pub(super) async fn wallet(
+    State(shared): State<Shared>,
+    own: SignedIn,
+) -> Result<Json<Wallet>, Fault> {
+    shown(&shared, &own).await
+}
+
+/// Sets the balance below which the organisation is told, by an event and to its webhooks. One that is
+/// below it already is told at once.
+#[utoipa::path(put, path = "/api/wallet/low-mark", operation_id = "set_low_mark", tag = "wallet",
+    request_body = LowMarkBody,
+    responses((status = 200, description = "The wallets", body = Wallet)))]
+pub(super) async fn set_low_mark(
+    State(shared): State<Shared>,
+    own: SignedIn,
+    Sent(body): Sent<LowMarkBody>,
+) -> Result<Json<Wallet>, Fault> {
+    own.may(Right::WalletWrite)?;
+    let mark = body.mark_usd.as_deref();
+    let mark = mark.map(|text| asked::usd("mark_usd", text)).transpose()?;
+    if mark == Some(Money::ZERO) {
+        let text = "must be more than nothing; null means that nobody is told";
+        return Err(Fault::at("mark_usd", text));
+    }
+    let mut tx = shared.people.begin().await.map_err(asked::unwritten)?;
+    let set = desk::set_low_balance(&mut tx, own.account, mark).await;
+    let set = match set.map_err(asked::unwritten) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(Fault::unavailable()),
+        Err(fault) => Err(fault),
+    };
+    finish(tx, set).await?;
+    shown(&shared, &own).await
+}
+
+async fn shown(shared: &Shared, own: &SignedIn) -> Result<Json<Wallet>, Fault> {
+    let (balance, trial_ends) = money::balance(shared, own.account).await?;
+    let mark = desk::low_balance(&shared.data, own.account).await?;
+    let budgets = statement::budgets(&shared.data, own.account, &[]).await?;
+    Ok(Json(Wallet {
+        low_mark_usd: mark.map(|mark| mark.to_string()),
+        trial_buys: TRIAL_BUYS.to_owned(),
+        topped_up_at: balance.topped_up_at.map(rfc3339),
+        budgets: budgets.iter().filter_map(BudgetView::of).collect(),
+        balance: BalanceView::of(&balance, trial_ends),
+    }))
+}

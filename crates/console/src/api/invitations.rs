@@ -1,0 +1,228 @@
+//! Invitations into an organisation: written by owners and admins, looked at and taken by whoever holds
+//! the link.
+
+use axum::Json;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
+use axum::response::Response;
+use http::StatusCode;
+use serde::{Deserialize, Serialize};
+use trunkline_db::Tx;
+use trunkline_store::letters::{Content, Kind as LetterKind};
+use trunkline_store::people::{
+    self, Invitation, MEMBERS_MAX, NewInvitation, OPEN_INVITATIONS_MAX, Role, check_email,
+};
+use trunkline_terms::Secret;
+use utoipa::ToSchema;
+
+use super::Shared;
+use super::members::may_touch;
+use super::people::{RoleWord, done};
+use crate::fault::{ErrorBody, Fault, Kind};
+use crate::letters::{self, Letter};
+use crate::sent::Sent;
+use crate::signed_in::{Right, SignedIn};
+use crate::times::rfc3339;
+use crate::tokens::{self, Token};
+
+/// How long an invitation is good: a week.
+pub const INVITATION_SECONDS: i64 = 7 * 86_400;
+
+/// An invitation that is open.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Invitation)]
+pub(crate) struct InvitationView {
+    /// Its number.
+    id: i64,
+    /// Whom.
+    email: String,
+    /// With which role.
+    #[schema(inline = false)]
+    role: RoleWord,
+    /// Who invited them.
+    invited_by: String,
+    /// When it was written.
+    #[schema(format = DateTime)]
+    created_at: String,
+    /// When it is over.
+    #[schema(format = DateTime)]
+    expires_at: String,
+    /// The link to pass on: this once, and only where no mail is sent.
+    #[schema(required)]
+    link: Option<String>,
+}
+
+/// Whom to invite.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct InviteBody {
+    /// The address.
+    #[schema(max_length = 254)]
+    email: String,
+    /// With which role.
+    #[schema(inline = false)]
+    role: RoleWord,
+}
+
+/// The token of a link.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LookBody {
+    /// What stands after the `#` of the link.
+    #[schema(value_type = String, max_length = 200)]
+    token: Secret,
+}
+
+/// What an invitation says.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Look {
+    /// Whom.
+    email: String,
+    /// Into which organisation.
+    organisation: String,
+    /// With which role.
+    #[schema(inline = false)]
+    role: RoleWord,
+    /// Whether the address has a person already, who gives their password; else they choose one.
+    has_person: bool,
+}
+
+/// Invites somebody. An open invitation to the same address is replaced.
+#[utoipa::path(post, path = "/api/members/invitations", operation_id = "invite", tag = "people",
+    request_body = InviteBody,
+    responses(
+        (status = 201, description = "The invitation", body = InvitationView),
+        (status = 409, description = "They are a member already, or there are too many", body = ErrorBody)
+    ))]
+pub(super) async fn invite(
+    State(shared): State<Shared>,
+    own: SignedIn,
+    Sent(body): Sent<InviteBody>,
+) -> Result<(StatusCode, Json<InvitationView>), Fault> {
+    own.may(Right::MembersWrite)?;
+    let role = Role::from(body.role);
+    may_touch(&own, [role])?;
+    // Members touch money and secrets.
+    own.fresh()?;
+    let email = check_email("email", &body.email)?;
+    let token = Token::fresh(shared.random.as_ref())?;
+    let link = shared.settings.link("invitation", token.text.reveal());
+    let new = NewInvitation {
+        account: own.account,
+        email: &email,
+        role,
+        token: &token.hash,
+        is_mailed: shared.settings.sends_mail,
+        invited_by: Some(own.person),
+        life_seconds: INVITATION_SECONDS,
+    };
+    let mut tx = shared.people.begin().await?;
+    let written = write(&shared, &mut tx, &new, &link).await;
+    let written = tx.finish(written).await?;
+    let link = (!shared.settings.sends_mail).then_some(link);
+    let shown = InvitationView::of(written, link);
+    Ok((StatusCode::CREATED, Json(shown)))
+}
+
+async fn write(
+    shared: &Shared,
+    tx: &mut Tx,
+    new: &NewInvitation<'_>,
+    link: &str,
+) -> Result<Invitation, Fault> {
+    let person = people::by_email(tx, new.email).await?;
+    if let Some(person) = person
+        && people::member(tx, new.account, person.id).await?.is_some()
+    {
+        let text = "this person is a member already; their role can be changed. Nothing was done";
+        return Err(Fault::new(Kind::Conflict, text));
+    }
+    people::invite(tx, new).await?;
+    let open = people::open_invitations(tx, new.account).await?;
+    let open = i64::try_from(open.len()).unwrap_or(i64::MAX);
+    let all = people::count_members(tx, new.account).await?;
+    if all > MEMBERS_MAX || open >= OPEN_INVITATIONS_MAX {
+        let text = format!(
+            "an organisation has at most {MEMBERS_MAX} members, those who are invited included, and \
+             fewer than {OPEN_INVITATIONS_MAX} open invitations. Nothing was done"
+        );
+        return Err(Fault::new(Kind::Conflict, text));
+    }
+    let written = people::open_invitation(tx, new.token).await?;
+    let written = written.ok_or_else(Fault::unavailable)?;
+    let letter = Letter {
+        kind: LetterKind::Invitation,
+        to: new.email,
+        content: Content {
+            link: link.to_owned(),
+            name: String::new(),
+            organisation: Some(written.organisation.clone()),
+            by: written.invited_by.clone(),
+        },
+        expires_at: written.expires_at,
+    };
+    letters::write(shared, tx, letter).await?;
+    Ok(written)
+}
+
+/// Takes an open invitation back.
+#[utoipa::path(delete, path = "/api/members/invitations/{id}", operation_id = "revoke_invitation", tag = "people",
+    params(("id" = i64, Path, description = "The invitation")),
+    responses((status = 204, description = "Its link is void")))]
+pub(super) async fn revoke(
+    State(shared): State<Shared>,
+    own: SignedIn,
+    id: Result<Path<i64>, PathRejection>,
+) -> Result<Response, Fault> {
+    own.may(Right::MembersWrite)?;
+    let unknown = || Fault::not_found("invitation");
+    let Path(id) = id.map_err(|_| unknown())?;
+    let mut tx = shared.people.begin().await?;
+    let revoked = async {
+        let role = people::revoke_invitation(&mut tx, own.account, id).await?;
+        may_touch(&own, [role.ok_or_else(unknown)?])
+    };
+    let revoked = revoked.await;
+    tx.finish(revoked).await?;
+    Ok(done())
+}
+
+/// Tells what an invitation says, to whoever holds its link.
+#[utoipa::path(post, path = "/api/invitations/look", operation_id = "look_at_invitation", tag = "people",
+    request_body = LookBody,
+    responses(
+        (status = 200, description = "What it says", body = Look),
+        (status = 400, description = "The link is over, used, taken back or not whole", body = ErrorBody)
+    ))]
+pub(super) async fn look(
+    State(shared): State<Shared>,
+    Sent(body): Sent<LookBody>,
+) -> Result<Json<Look>, Fault> {
+    let token = tokens::hash_of(body.token.reveal()).ok_or_else(Fault::token_invalid)?;
+    let mut session = shared.people.session().await?;
+    let found = people::open_invitation(&mut session, &token).await?;
+    let found = found.ok_or_else(Fault::token_invalid)?;
+    let person = people::by_email(&mut session, &found.email).await?;
+    Ok(Json(Look {
+        has_person: person.is_some(),
+        email: found.email,
+        organisation: found.organisation,
+        role: found.role.into(),
+    }))
+}
+
+// === impl InvitationView ===
+
+impl InvitationView {
+    pub(super) fn of(open: Invitation, link: Option<String>) -> Self {
+        Self {
+            id: open.id,
+            email: open.email,
+            role: open.role.into(),
+            invited_by: open.invited_by.unwrap_or_else(|| "an operator".to_owned()),
+            created_at: rfc3339(open.created_at),
+            expires_at: rfc3339(open.expires_at),
+            link,
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Letters that no mail server takes, for operators to pass their links on.
+
+use axum::extract::State;
+use axum::response::{IntoResponse as _, Response};
+use serde::Serialize;
+use trunkline_keyring::{Binding, Purpose};
+use trunkline_store::letters::{self, Content, Kind, State as LetterState};
+use utoipa::ToSchema;
+
+use super::Shared;
+use crate::fault::{ErrorBody, Fault};
+use crate::signed_in::Somebody;
+use crate::times::rfc3339;
+
+/// Letters of one answer at most, the newest.
+const MOST: i64 = 200;
+
+/// Letters that no mail server has taken.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Letters {
+    /// The newest first; those whose link is over are gone.
+    data: Vec<LetterView>,
+}
+
+/// A letter.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Letter)]
+pub(crate) struct LetterView {
+    /// Its id.
+    id: String,
+    /// Whose address.
+    to: String,
+    /// What it is about.
+    kind: LetterKind,
+    /// When it was written.
+    #[schema(format = DateTime)]
+    created_at: String,
+    /// When its link is over.
+    #[schema(format = DateTime)]
+    expires_at: String,
+    /// The link to pass on: as good as a password.
+    link: String,
+    /// How far it is.
+    state: LetterStateWord,
+    /// Why a mail server did not take it; null if none was asked.
+    #[schema(required)]
+    last_error: Option<String>,
+}
+
+/// What a letter is about.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum LetterKind {
+    /// It proves an address.
+    Verify,
+    /// It leads to a new password.
+    Reset,
+    /// It leads into an organisation.
+    Invitation,
+}
+
+/// How far a letter is.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+#[schema(as = LetterState)]
+pub(crate) enum LetterStateWord {
+    /// It is sent, or tried again later.
+    Waiting,
+    /// A mail server has taken it.
+    Sent,
+    /// It was given up.
+    Failed,
+    /// There is no mail server.
+    Kept,
+}
+
+/// Lists letters that no mail server has taken, with their links. For operators, who give their password first.
+#[utoipa::path(get, path = "/api/operator/letters", operation_id = "list_letters", tag = "operator",
+    responses(
+        (status = 200, description = "Letters with their links, the newest first", body = Letters),
+        (status = 401, description = "Nobody is signed in", body = ErrorBody),
+        (status = 403, description = "The password is to be given again", body = ErrorBody),
+        (status = 404, description = "Not an operator", body = ErrorBody)
+    ))]
+pub(super) async fn list(
+    State(shared): State<Shared>,
+    somebody: Somebody,
+) -> Result<Response, Fault> {
+    somebody.operates()?;
+    somebody.fresh()?;
+    let mut session = shared.people.session().await?;
+    let unsent = letters::unsent(&mut session, MOST).await?;
+    drop(session);
+    let data = unsent.iter().filter_map(|letter| shown(&shared, letter));
+    let letters = Letters {
+        data: data.collect(),
+    };
+    Ok(axum::Json(letters).into_response())
+}
+
+/// None for a letter that has no link, or that another keyring sealed.
+fn shown(shared: &Shared, letter: &letters::Letter) -> Option<LetterView> {
+    let kind = match letter.kind {
+        Kind::Verify => LetterKind::Verify,
+        Kind::Reset => LetterKind::Reset,
+        Kind::Invitation => LetterKind::Invitation,
+        Kind::Known => return None,
+    };
+    let state = match letter.state {
+        LetterState::Waiting => LetterStateWord::Waiting,
+        LetterState::Sent => LetterStateWord::Sent,
+        LetterState::Failed => LetterStateWord::Failed,
+        LetterState::Kept => LetterStateWord::Kept,
+    };
+    let context = letters::context(letter.id);
+    let binding = Binding::of_operator(&context);
+    let opened = shared
+        .keyring
+        .open(Purpose::Letters, &binding, &letter.sealed);
+    let content = opened
+        .ok()
+        .and_then(|bytes| Content::of_bytes(bytes.reveal()));
+    let Some(content) = content else {
+        tracing::error!(letter = %letter.id, "a letter cannot be read: another keyring sealed it");
+        return None;
+    };
+    Some(LetterView {
+        id: letter.id.to_string(),
+        to: letter.to.clone(),
+        kind,
+        created_at: rfc3339(letter.created_at),
+        expires_at: rfc3339(letter.expires_at),
+        link: content.link,
+        state,
+        last_error: letter.last_error.clone(),
+    })
+}

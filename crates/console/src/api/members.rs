@@ -1,0 +1,189 @@
+//! The members of an organisation: seen by all, changed by owners and admins; owners only by owners.
+
+use axum::Json;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
+use axum::response::Response;
+use serde::{Deserialize, Serialize};
+use trunkline_store::people::{self, Changed, PersonId, Role};
+use utoipa::ToSchema;
+
+use super::Shared;
+use super::invitations::InvitationView;
+use super::people::{RoleWord, done};
+use crate::fault::{ErrorBody, Fault, Kind};
+use crate::sent::Sent;
+use crate::signed_in::{Right, SignedIn};
+use crate::times::rfc3339;
+
+/// Members, and who is invited.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Members {
+    /// Owners first, then by name; 200 at most.
+    data: Vec<MemberView>,
+    /// Open invitations, the newest first.
+    invitations: Vec<InvitationView>,
+}
+
+/// A member.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Member)]
+pub(crate) struct MemberView {
+    /// The person's number.
+    id: i64,
+    /// The address.
+    email: String,
+    /// What people call them.
+    name: String,
+    /// What they may do.
+    #[schema(inline = false)]
+    role: RoleWord,
+    /// Since when they are a member.
+    #[schema(format = DateTime)]
+    joined_at: String,
+    /// When a device of theirs was last heard of; null for never or long ago.
+    #[schema(required, format = DateTime)]
+    last_seen_at: Option<String>,
+    /// Whether it is the one who asks.
+    you: bool,
+}
+
+/// Another role.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RoleBody {
+    /// What they may do from now on.
+    #[schema(inline = false)]
+    role: RoleWord,
+}
+
+/// Lists the members of the organisation and its open invitations.
+#[utoipa::path(get, path = "/api/members", operation_id = "list_members", tag = "people",
+    responses((status = 200, description = "Members and invitations", body = Members)))]
+pub(super) async fn list(
+    State(shared): State<Shared>,
+    own: SignedIn,
+) -> Result<Json<Members>, Fault> {
+    let mut session = shared.people.session().await?;
+    let members = people::members(&mut session, own.account).await?;
+    let invitations = people::open_invitations(&mut session, own.account).await?;
+    let data = members.into_iter();
+    let invitations = invitations.into_iter();
+    Ok(Json(Members {
+        data: data.map(|member| MemberView::of(member, &own)).collect(),
+        invitations: invitations
+            .map(|open| InvitationView::of(open, None))
+            .collect(),
+    }))
+}
+
+/// Gives a member another role.
+#[utoipa::path(patch, path = "/api/members/{id}", operation_id = "change_member", tag = "people",
+    params(("id" = i64, Path, description = "The member")),
+    request_body = RoleBody,
+    responses(
+        (status = 200, description = "The member", body = MemberView),
+        (status = 409, description = "The last owner stays one", body = ErrorBody)
+    ))]
+pub(super) async fn change(
+    State(shared): State<Shared>,
+    own: SignedIn,
+    id: Result<Path<i64>, PathRejection>,
+    Sent(body): Sent<RoleBody>,
+) -> Result<Json<MemberView>, Fault> {
+    own.may(Right::MembersWrite)?;
+    own.fresh()?;
+    let person = member_id(id)?;
+    let role = Role::from(body.role);
+    let mut tx = shared.people.begin().await?;
+    let done = async {
+        let member = people::member(&mut tx, own.account, person).await?;
+        let member = member.ok_or_else(unknown)?;
+        may_touch(&own, [member.role, role])?;
+        let changed = people::change_role(&mut tx, own.account, person, role).await?;
+        of_change(changed)?;
+        let member = people::member(&mut tx, own.account, person).await?;
+        member.ok_or_else(unknown)
+    };
+    let done = done.await;
+    let member = tx.finish(done).await?;
+    Ok(Json(MemberView::of(member, &own)))
+}
+
+/// Takes a member away; everybody may go themselves.
+#[utoipa::path(delete, path = "/api/members/{id}", operation_id = "remove_member", tag = "people",
+    params(("id" = i64, Path, description = "The member")),
+    responses(
+        (status = 204, description = "No member any more"),
+        (status = 409, description = "The last owner stays", body = ErrorBody)
+    ))]
+pub(super) async fn remove(
+    State(shared): State<Shared>,
+    own: SignedIn,
+    id: Result<Path<i64>, PathRejection>,
+) -> Result<Response, Fault> {
+    let person = member_id(id)?;
+    if person != own.person {
+        own.may(Right::MembersWrite)?;
+        own.fresh()?;
+    }
+    let mut tx = shared.people.begin().await?;
+    let removed = async {
+        let member = people::member(&mut tx, own.account, person).await?;
+        let member = member.ok_or_else(unknown)?;
+        if person != own.person {
+            may_touch(&own, [member.role])?;
+        }
+        of_change(people::remove_member(&mut tx, own.account, person).await?)
+    };
+    let removed = removed.await;
+    tx.finish(removed).await?;
+    Ok(done())
+}
+
+/// Only an owner makes, changes or removes owners.
+pub(super) fn may_touch<const N: usize>(own: &SignedIn, roles: [Role; N]) -> Result<(), Fault> {
+    let concerns_owners = roles.contains(&Role::Owner);
+    if !concerns_owners || own.role == Role::Owner {
+        return Ok(());
+    }
+    let text = "only an owner makes, changes or removes owners. Nothing was done";
+    Err(Fault::new(Kind::RoleNotAllowed, text))
+}
+
+fn of_change(changed: Changed) -> Result<(), Fault> {
+    match changed {
+        Changed::Done => Ok(()),
+        Changed::Unknown => Err(unknown()),
+        Changed::LastOwner => {
+            let text = "this is the last owner of the organisation; make somebody else an owner \
+                        first. Nothing was done";
+            Err(Fault::new(Kind::Conflict, text))
+        }
+    }
+}
+
+fn member_id(id: Result<Path<i64>, PathRejection>) -> Result<PersonId, Fault> {
+    let Path(id) = id.map_err(|_| unknown())?;
+    Ok(PersonId::new(id))
+}
+
+fn unknown() -> Fault {
+    Fault::not_found("member")
+}
+
+// === impl MemberView ===
+
+impl MemberView {
+    fn of(member: people::Member, own: &SignedIn) -> Self {
+        Self {
+            id: member.person.number(),
+            you: member.person == own.person,
+            email: member.email,
+            name: member.name,
+            role: member.role.into(),
+            joined_at: rfc3339(member.joined_at),
+            last_seen_at: member.last_seen_at.map(rfc3339),
+        }
+    }
+}

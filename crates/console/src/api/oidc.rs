@@ -1,0 +1,448 @@
+//! Signing in through a provider of OpenID Connect: there, with a state that belongs to this browser, and back.
+//! A browser walks here by itself, so what goes wrong is a word on the sign-in page and not an error.
+
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::{Path, Query, State};
+use axum::response::{IntoResponse as _, Response};
+use http::header::LOCATION;
+use http::{HeaderMap, HeaderValue, StatusCode};
+use serde::Deserialize;
+use trunkline_db::Tx;
+use trunkline_store::arrivals::{self, NewVisit, Visit};
+use trunkline_store::people::{self, NewPerson, Person, PersonId, SignIn};
+use trunkline_store::tries::{self, Tried};
+use trunkline_terms::AccountId;
+
+use super::Shared;
+use super::people::{Opened, network_of, with_token};
+use crate::browser::{self, Browser};
+use crate::fault::{ErrorBody, Fault, Kind};
+use crate::gifts;
+use crate::oidc::{Identity, Trouble, Way};
+use crate::organisations;
+use crate::return_to::own_path;
+use crate::sent::Caller;
+use crate::settings::Provider;
+use crate::signed_in::{find, not_signed_in};
+use crate::tokens::{self, Token};
+
+/// How long a way to a provider and back may take.
+const VISIT_SECONDS: i64 = 600;
+/// How far clocks may differ.
+const SKEW_SECONDS: i64 = 60;
+/// After so long who tried too often may try again, at the latest.
+const HOUR_SECONDS: i64 = 3_600;
+/// Longest name that is taken over from a provider.
+const NAME_MAX_CHARACTERS: usize = 100;
+
+/// How to begin.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct StartQuery {
+    /// The page to show afterwards: a path on this site. Another address is overlooked.
+    return_to: Option<String>,
+    /// Whether money and secrets are to be touched: the provider asks for a proof again.
+    #[serde(default)]
+    step_up: bool,
+}
+
+/// What a provider sends back.
+#[derive(Default, Deserialize)]
+pub(crate) struct CallbackQuery {
+    /// What is exchanged for the provider's word.
+    code: Option<String>,
+    /// What went along.
+    state: Option<String>,
+}
+
+/// Why nobody was signed in, as the sign-in page is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sorry {
+    /// The way was begun in another browser, was used, or took too long.
+    StateInvalid,
+    /// The provider, or the person there, said no.
+    ProviderRefused,
+    /// The provider does not answer.
+    ProviderAway,
+    /// The provider does not vouch for the address.
+    AddressUnverified,
+    /// The address is of a domain that may not sign in here.
+    DomainNotAllowed,
+    /// Somebody here has the address and has never proved it.
+    AddressUnproved,
+    /// Nobody here is meant, and nobody new is let in.
+    NoPerson,
+    /// The proof is not fresh, or is somebody else's.
+    ProofNotFresh,
+}
+
+/// What came of a way.
+enum Arrived {
+    /// A cookie for the browser.
+    In(Token),
+    Not(Sorry),
+}
+
+/// Sends the browser to a provider.
+#[utoipa::path(get, path = "/api/oidc/{id}/start", operation_id = "start_provider", tag = "people",
+    params(
+        ("id" = String, Path, description = "The provider"),
+        ("return_to" = Option<String>, Query, nullable = false,
+            description = "The page to show afterwards: a path on this site. Another address is overlooked"),
+        ("step_up" = Option<bool>, Query, nullable = false,
+            description = "Whether money and secrets are to be touched: the provider asks for a proof again")
+    ),
+    responses(
+        (status = 302, description = "To the provider, or to the sign-in page with the word that it is away"),
+        (status = 400, description = "A parameter is wrong", body = ErrorBody),
+        (status = 401, description = "To be trusted again one must be signed in", body = ErrorBody),
+        (status = 404, description = "No such provider", body = ErrorBody),
+        (status = 429, description = "Too many tries from this network", body = ErrorBody)
+    ))]
+pub(super) async fn start(
+    State(shared): State<Shared>,
+    id: Result<Path<String>, PathRejection>,
+    asked: Result<Query<StartQuery>, QueryRejection>,
+    caller: Caller,
+    headers: HeaderMap,
+) -> Result<Response, Fault> {
+    let Query(asked) = asked.map_err(|wrong| Fault::new(Kind::Invalid, wrong.body_text()))?;
+    let id = id.map(|Path(id)| id).unwrap_or_default();
+    let provider = shared.providers.find(&id);
+    let provider = provider.ok_or_else(|| Fault::not_found("provider"))?;
+    let network = network_of(caller.address);
+    if !tries::take(&shared.people, Tried::ProviderFromNetwork, &network).await? {
+        return Err(Fault::too_many_attempts(HOUR_SECONDS));
+    }
+    let sign_in = match asked.step_up {
+        true => Some(find(&shared, &headers).await?.ok_or_else(not_signed_in)?.id),
+        false => None,
+    };
+    let browser = Browser::of(&shared, &headers)?;
+    let random = shared.random.as_ref();
+    let (state, nonce, verifier) = (
+        Token::fresh(random)?,
+        Token::fresh(random)?,
+        Token::fresh(random)?,
+    );
+    let way = Way {
+        callback: &callback_url(&shared, &id),
+        state: state.text.reveal(),
+        nonce: nonce.text.reveal(),
+        verifier: &verifier.text,
+    };
+    let address = match shared.providers.address(&id, &way, asked.step_up).await {
+        Ok(address) => address,
+        Err(trouble) => return Ok(sorry(Sorry::from(trouble))),
+    };
+    let return_to = own_path(&shared.settings.dash_url, asked.return_to.as_deref());
+    let visit = NewVisit {
+        state: &state.hash,
+        browser: &browser.hash,
+        provider: &provider.id,
+        nonce: nonce.text.reveal(),
+        verifier: &verifier.text,
+        return_to: &return_to,
+        sign_in,
+        life_seconds: VISIT_SECONDS,
+    };
+    let mut tx = shared.people.begin().await?;
+    let done = arrivals::begin_visit(&mut tx, &visit).await;
+    tx.finish(done).await?;
+    Ok(browser.keep(&shared.settings, found(&address)))
+}
+
+/// Takes the browser back from a provider, and signs in who the provider says it is.
+#[utoipa::path(get, path = "/api/oidc/{id}/callback", operation_id = "end_provider", tag = "people",
+    params(
+        ("id" = String, Path, description = "The provider"),
+        ("code" = Option<String>, Query, nullable = false,
+            description = "What is exchanged for the provider's word"),
+        ("state" = Option<String>, Query, nullable = false, description = "What went along")
+    ),
+    responses(
+        (status = 302, description = "To the page asked for, or to /sign-in?error=WORD"),
+        (status = 404, description = "No such provider", body = ErrorBody)
+    ))]
+pub(super) async fn callback(
+    State(shared): State<Shared>,
+    id: Result<Path<String>, PathRejection>,
+    asked: Result<Query<CallbackQuery>, QueryRejection>,
+    caller: Caller,
+    headers: HeaderMap,
+) -> Result<Response, Fault> {
+    let id = id.map(|Path(id)| id).unwrap_or_default();
+    // A provider adds what it likes; what cannot be read has no state.
+    let asked = asked.map(|Query(asked)| asked).unwrap_or_default();
+    let provider = shared.providers.find(&id);
+    let provider = provider.ok_or_else(|| Fault::not_found("provider"))?;
+    let Some(visit) = visit(&shared, provider, &asked, &headers).await? else {
+        return Ok(sorry(Sorry::StateInvalid));
+    };
+    let Some(code) = asked.code.as_deref() else {
+        return Ok(sorry(Sorry::ProviderRefused));
+    };
+    let way = Way {
+        callback: &callback_url(&shared, &id),
+        state: "",
+        nonce: &visit.nonce,
+        verifier: &visit.verifier,
+    };
+    let identity = match shared.providers.identity(&id, &way, code).await {
+        Ok(identity) => identity,
+        Err(trouble) => return Ok(sorry(Sorry::from(trouble))),
+    };
+    let arrived = match visit.sign_in {
+        Some(_) => trust(&shared, &visit, &identity, &headers).await?,
+        None => arrive(&shared, provider, &identity, (&caller, &headers)).await?,
+    };
+    match arrived {
+        Arrived::In(token) => Ok(with_token(&shared, found(&visit.return_to), &token.text)),
+        Arrived::Not(why) => Ok(sorry(why)),
+    }
+}
+
+/// The way that a browser comes back from; none if it is not one that this browser began with this provider,
+/// or was used. It is used up now, whatever comes of it.
+async fn visit(
+    shared: &Shared,
+    provider: &Provider,
+    asked: &CallbackQuery,
+    headers: &HeaderMap,
+) -> Result<Option<Visit>, Fault> {
+    let state = asked.state.as_deref().and_then(tokens::hash_of);
+    let here = browser::known(&shared.settings, headers);
+    let (Some(state), Some(here)) = (state, here) else {
+        return Ok(None);
+    };
+    let mut tx = shared.people.begin().await?;
+    let done = arrivals::end_visit(&mut tx, &state).await;
+    let visit = tx.finish(done).await?;
+    Ok(visit.filter(|visit| visit.provider == provider.id && visit.browser[..] == here[..]))
+}
+
+/// Signs in who a provider says it is.
+async fn arrive(
+    shared: &Shared,
+    provider: &Provider,
+    identity: &Identity,
+    from: (&Caller, &HeaderMap),
+) -> Result<Arrived, Fault> {
+    let email = identity.email.as_deref();
+    let email = email.and_then(|email| people::check_email("email", email).ok());
+    let Some(email) = email else {
+        return Ok(Arrived::Not(Sorry::AddressUnverified));
+    };
+    if !is_of(&email, &provider.allowed_domains) {
+        return Ok(Arrived::Not(Sorry::DomainNotAllowed));
+    }
+    let mut tx = shared.people.begin().await?;
+    let done = async {
+        let (person, account) = match person(shared, &mut tx, provider, identity, &email).await? {
+            Ok(found) => found,
+            Err(why) => return Ok(Arrived::Not(why)),
+        };
+        let whose = (identity.issuer.as_str(), identity.subject.as_str());
+        arrivals::link_person(&mut tx, whose, person).await?;
+        // The provider may have known them from days ago: money and secrets need a fresh proof.
+        let opened = Opened::write_untrusted(shared, &mut tx, (person, account), from).await?;
+        Ok(Arrived::In(opened.token))
+    }
+    .await;
+    tx.finish(done).await
+}
+
+/// The person a provider means: known by its number, else by an address that both have proved, else new if
+/// somebody may be made.
+async fn person(
+    shared: &Shared,
+    tx: &mut Tx,
+    provider: &Provider,
+    identity: &Identity,
+    email: &str,
+) -> Result<Result<(PersonId, Option<AccountId>), Sorry>, Fault> {
+    let is_welcome = |person: &Person| person.disabled_at.is_none();
+    if let Some(id) = arrivals::person_at(tx, &identity.issuer, &identity.subject).await? {
+        let person = people::find_person(tx, id).await?.filter(is_welcome);
+        return Ok(person
+            .map(|person| (person.id, None))
+            .ok_or(Sorry::NoPerson));
+    }
+    if let Some(person) = people::by_email(tx, email).await? {
+        return Ok(match person.email_verified_at {
+            // Whoever made this person may not own the address: it must be proved here first.
+            None => Err(Sorry::AddressUnproved),
+            Some(_) if is_welcome(&person) => Ok((person.id, None)),
+            Some(_) => Err(Sorry::NoPerson),
+        });
+    }
+    let invitation = arrivals::invitation_for(tx, email).await?;
+    if invitation.is_none() && !provider.makes_people {
+        return Ok(Err(Sorry::NoPerson));
+    }
+    let name = name_of(identity, email);
+    let new = NewPerson {
+        email,
+        name: &name,
+        password: None,
+        is_verified: true,
+        is_operator: false,
+    };
+    let Some(person) = people::create_person(tx, &new).await? else {
+        return Ok(Err(Sorry::StateInvalid));
+    };
+    let account = match invitation {
+        Some(invitation) => {
+            people::accept(tx, invitation.id, person).await?;
+            people::add_member(tx, invitation.account, person, invitation.role).await?;
+            invitation.account
+        }
+        None => {
+            let account =
+                organisations::create(tx, shared.random.as_ref(), (&name, person)).await?;
+            gifts::grant_trial(shared, tx, account, email).await?;
+            account
+        }
+    };
+    tracing::info!(person.id = person.number(), %account, "somebody came through a provider");
+    Ok(Ok((person, Some(account))))
+}
+
+/// Trusts a sign-in with money and secrets again, if its person has just proved themselves at the provider.
+async fn trust(
+    shared: &Shared,
+    visit: &Visit,
+    identity: &Identity,
+    headers: &HeaderMap,
+) -> Result<Arrived, Fault> {
+    let sign_in = find(shared, headers).await?;
+    let same = |sign_in: &SignIn| visit.sign_in == Some(sign_in.id);
+    let Some(sign_in) = sign_in.filter(same) else {
+        return Ok(Arrived::Not(Sorry::StateInvalid));
+    };
+    let since = visit.began_at.saturating_sub(SKEW_SECONDS);
+    if identity.proved_at.is_none_or(|at| at < since) {
+        return Ok(Arrived::Not(Sorry::ProofNotFresh));
+    }
+    let token = Token::fresh(shared.random.as_ref())?;
+    let mut tx = shared.people.begin().await?;
+    let done = async {
+        let person = arrivals::person_at(&mut tx, &identity.issuer, &identity.subject).await?;
+        if person != Some(sign_in.person) {
+            return Ok::<_, Fault>(false);
+        }
+        Ok(people::renew(&mut tx, sign_in.id, &token.hash).await?)
+    }
+    .await;
+    Ok(if tx.finish(done).await? {
+        Arrived::In(token)
+    } else {
+        Arrived::Not(Sorry::ProofNotFresh)
+    })
+}
+
+fn callback_url(shared: &Shared, id: &str) -> String {
+    format!("{}/api/oidc/{id}/callback", shared.settings.dash_url)
+}
+
+fn is_of(email: &str, domains: &[String]) -> bool {
+    let domain = email.rsplit_once('@').map(|(_, domain)| domain);
+    domains.is_empty() || domain.is_some_and(|own| domains.iter().any(|domain| domain == own))
+}
+
+/// What a provider calls somebody, as far as a name may be; else the beginning of the address.
+fn name_of(identity: &Identity, email: &str) -> String {
+    let told = identity.name.as_deref().unwrap_or_default();
+    let told: String = told
+        .chars()
+        .filter(|c| !c.is_control())
+        .take(NAME_MAX_CHARACTERS)
+        .collect();
+    match people::check_person_name("name", &told) {
+        Ok(name) => name,
+        Err(_) => {
+            let local = email.split('@').next().unwrap_or(email);
+            local.chars().take(NAME_MAX_CHARACTERS).collect()
+        }
+    }
+}
+
+fn found(address: &str) -> Response {
+    let mut answered = StatusCode::FOUND.into_response();
+    match HeaderValue::from_str(address) {
+        Ok(address) => {
+            answered.headers_mut().insert(LOCATION, address);
+            answered
+        }
+        Err(_) => Fault::unavailable().into_response(),
+    }
+}
+
+fn sorry(why: Sorry) -> Response {
+    tracing::info!(why = why.word(), "nobody was signed in through a provider");
+    found(&format!("/sign-in?error={}", why.word()))
+}
+
+// === impl Sorry ===
+
+impl Sorry {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::StateInvalid => "state_invalid",
+            Self::ProviderRefused => "provider_refused",
+            Self::ProviderAway => "provider_away",
+            Self::AddressUnverified => "address_unverified",
+            Self::DomainNotAllowed => "domain_not_allowed",
+            Self::AddressUnproved => "address_unproved",
+            Self::NoPerson => "no_person",
+            Self::ProofNotFresh => "proof_not_fresh",
+        }
+    }
+}
+
+impl From<Trouble> for Sorry {
+    fn from(trouble: Trouble) -> Self {
+        match trouble {
+            Trouble::Away => Self::ProviderAway,
+            Trouble::Refused => Self::ProviderRefused,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_whole_domains_count() {
+        let domains = ["example.com".to_owned()];
+        assert!(is_of("ada@example.com", &domains));
+        assert!(is_of("ada@anything.example", &[]));
+        for other in [
+            "ada@evil-example.com",
+            "ada@sub.example.com",
+            "ada@example.com.evil",
+        ] {
+            assert!(!is_of(other, &domains), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_taken_over_as_far_as_it_may_be() {
+        let identity = |name: Option<&str>| Identity {
+            issuer: String::new(),
+            subject: String::new(),
+            email: None,
+            name: name.map(str::to_owned),
+            proved_at: None,
+        };
+        assert_eq!(
+            name_of(&identity(Some("Ada\u{0} L.")), "a@b.example"),
+            "Ada L."
+        );
+        assert_eq!(name_of(&identity(Some(" ")), "ada@b.example"), "ada");
+        assert_eq!(name_of(&identity(None), "ada@b.example"), "ada");
+        let long = "ü".repeat(300);
+        assert_eq!(name_of(&identity(Some(&long)), "a@b").chars().count(), 100);
+    }
+}

@@ -1,0 +1,228 @@
+//! What resources about people share: roles as words, a new sign-in, a password that was given.
+
+use std::net::IpAddr;
+
+use axum::response::{IntoResponse as _, Response};
+use http::HeaderMap;
+use http::header::SET_COOKIE;
+use serde::{Deserialize, Serialize};
+use trunkline_db::Tx;
+use trunkline_store::people::{
+    self, Allowed, Limits, NewSignIn, Person, PersonId, Role, TokenHash, Tried,
+};
+use trunkline_terms::{AccountId, RANDOM_BYTES, Secret, uuid_v7};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::Shared;
+use crate::cookie;
+use crate::fault::{Fault, Kind};
+use crate::sent::Caller;
+use crate::tokens::{Token, sha256};
+
+/// What a member may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+#[schema(as = Role)]
+pub(crate) enum RoleWord {
+    /// Everything.
+    Owner,
+    /// Everything but the roles of owners.
+    Admin,
+    /// Keys, playground and tasks.
+    Developer,
+    /// The wallet.
+    Billing,
+    /// Reads.
+    Viewer,
+}
+
+/// A sign-in that was written.
+pub(crate) struct Opened {
+    pub(crate) token: Token,
+}
+
+// === impl RoleWord ===
+
+impl From<Role> for RoleWord {
+    fn from(role: Role) -> Self {
+        match role {
+            Role::Owner => Self::Owner,
+            Role::Admin => Self::Admin,
+            Role::Developer => Self::Developer,
+            Role::Billing => Self::Billing,
+            Role::Viewer => Self::Viewer,
+        }
+    }
+}
+
+impl From<RoleWord> for Role {
+    fn from(word: RoleWord) -> Self {
+        match word {
+            RoleWord::Owner => Self::Owner,
+            RoleWord::Admin => Self::Admin,
+            RoleWord::Developer => Self::Developer,
+            RoleWord::Billing => Self::Billing,
+            RoleWord::Viewer => Self::Viewer,
+        }
+    }
+}
+
+// === impl Opened ===
+
+impl Opened {
+    /// Writes a new sign-in of a person who has just proved who they are, in the caller's transaction.
+    pub(crate) async fn write(
+        shared: &Shared,
+        tx: &mut Tx,
+        whose: (PersonId, Option<AccountId>),
+        from: (&Caller, &HeaderMap),
+    ) -> Result<Self, Fault> {
+        Self::write_as(shared, tx, whose, from, true).await
+    }
+
+    /// The same of a person who is believed because they were signed in: not with money and secrets.
+    pub(crate) async fn write_untrusted(
+        shared: &Shared,
+        tx: &mut Tx,
+        whose: (PersonId, Option<AccountId>),
+        from: (&Caller, &HeaderMap),
+    ) -> Result<Self, Fault> {
+        Self::write_as(shared, tx, whose, from, false).await
+    }
+
+    /// The one that the request came with, if it had one, ends: a cookie that was planted before is
+    /// worth nothing after.
+    pub(crate) async fn write_as(
+        shared: &Shared,
+        tx: &mut Tx,
+        (person, account): (PersonId, Option<AccountId>),
+        (caller, headers): (&Caller, &HeaderMap),
+        is_stepped_up: bool,
+    ) -> Result<Self, Fault> {
+        let token = Token::fresh(shared.random.as_ref())?;
+        if let Some(old) = cookie::token(&shared.settings, headers)
+            && let Some(old) = people::find_sign_in(tx, &old).await?
+        {
+            people::end(tx, old.person, old.id).await?;
+        }
+        let new = NewSignIn {
+            id: fresh_id(shared)?,
+            token: &token.hash,
+            person,
+            account,
+            is_stepped_up,
+            address: &caller.address.to_string(),
+            agent: &caller.agent,
+        };
+        people::sign_in(tx, &new).await?;
+        tracing::info!(person.id = person.number(), "somebody signed in");
+        Ok(Self { token })
+    }
+}
+
+/// The answer with a cookie for the browser to keep.
+pub(crate) fn with_token(shared: &Shared, mut answered: Response, token: &Secret) -> Response {
+    if let Some(line) = cookie::keep(&shared.settings, token) {
+        answered.headers_mut().append(SET_COOKIE, line);
+    }
+    answered
+}
+
+/// The answer with the word to forget it.
+pub(crate) fn without_token(shared: &Shared, mut answered: Response) -> Response {
+    if let Some(line) = cookie::forget(&shared.settings) {
+        answered.headers_mut().append(SET_COOKIE, line);
+    }
+    answered
+}
+
+/// An answer without a body.
+pub(crate) fn done() -> Response {
+    http::StatusCode::NO_CONTENT.into_response()
+}
+
+fn fresh_id(shared: &Shared) -> Result<Uuid, Fault> {
+    let mut random = [0; RANDOM_BYTES];
+    shared.random.fill(&mut random)?;
+    Ok(uuid_v7(shared.clock.now(), random))
+}
+
+/// The person of an address and a password. Whatever is wrong, the answer and its time are the same:
+/// one hash is made for a stranger, a wrong password and a locked address alike.
+pub(crate) async fn person_of(
+    shared: &Shared,
+    (email, password): (&str, &Secret),
+    caller: &Caller,
+) -> Result<Person, Fault> {
+    let (address, network) = (sha256(email.as_bytes()), network_of(caller.address));
+    let tried = Tried {
+        address: &address,
+        network: &network,
+    };
+    let allowed = count(shared, tried).await?;
+    if let Allowed::NetworkIsOut { after_seconds } = allowed {
+        return Err(Fault::too_many_attempts(after_seconds));
+    }
+    let person = match people::check_email("email", email) {
+        Ok(email) => {
+            let mut session = shared.people.session().await?;
+            people::by_email(&mut session, &email).await?
+        }
+        // What is no address is nobody's.
+        Err(_) => None,
+    };
+    let person = person.filter(|person| person.disabled_at.is_none());
+    let hash = person.as_ref().and_then(|person| person.password.as_ref());
+    let right = shared.passwords.is_right(password, hash).await?;
+    let is_open = matches!(allowed, Allowed::Yes);
+    let person = person.filter(|_| right && is_open);
+    let person = person.ok_or_else(sign_in_failed)?;
+    let mut tx = shared.people.begin().await?;
+    let done = people::forgive(&mut tx, tried).await;
+    tx.finish(done).await?;
+    Ok(person)
+}
+
+/// Counted before the password is looked at, and committed: many at once are many.
+async fn count(shared: &Shared, tried: Tried<'_>) -> Result<Allowed, Fault> {
+    let mut tx = shared.people.begin().await?;
+    let done = people::try_once(&mut tx, tried, &Limits::HOUSE).await;
+    Ok(tx.finish(done).await?)
+}
+
+/// One text for a wrong password, an unknown address and a locked one.
+pub(crate) fn sign_in_failed() -> Fault {
+    let text = "the address or the password is wrong, or there were too many tries; after five wrong \
+                ones the address rests for some minutes";
+    Fault::new(Kind::SignInFailed, text)
+}
+
+/// The network of an address, hashed: what one household or office has.
+pub(crate) fn network_of(address: IpAddr) -> TokenHash {
+    match address.to_canonical() {
+        IpAddr::V4(four) => {
+            let [a, b, c, _] = four.octets();
+            sha256(&[4, a, b, c])
+        }
+        IpAddr::V6(six) => {
+            let [a, b, c, d, e, f, g, h, ..] = six.octets();
+            sha256(&[6, a, b, c, d, e, f, g, h])
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_network_is_a_slash_24_or_a_slash_64() {
+        let network = |text: &str| network_of(text.parse().unwrap());
+        assert_eq!(network("192.0.2.1"), network("192.0.2.254"));
+        assert_eq!(network("192.0.2.1"), network("::ffff:192.0.2.7"));
+        assert_ne!(network("192.0.2.1"), network("192.0.3.1"));
+        assert_eq!(network("2001:db8::1"), network("2001:db8::ffff:1:2:3"));
+        assert_ne!(network("2001:db8::1"), network("2001:db8:0:1::1"));
+    }
+}

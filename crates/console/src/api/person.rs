@@ -1,0 +1,125 @@
+//! What a person changes about themselves and, with the right to, about their organisation.
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::Response;
+use http::HeaderMap;
+use serde::Deserialize;
+use trunkline_db::Tx;
+use trunkline_store::accounts;
+use trunkline_store::people::{self, PersonId, check_person_name};
+use trunkline_terms::Secret;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::Shared;
+use super::people::{done, person_of};
+use super::session::{self, AccountRef, Session};
+use crate::fault::{ErrorBody, Fault};
+use crate::organisations::wrong_name;
+use crate::passwords;
+use crate::sent::{Caller, Sent};
+use crate::signed_in::{Right, SignedIn, Somebody, find};
+
+/// A name.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NameBody {
+    /// One line.
+    #[schema(min_length = 1, max_length = 100)]
+    name: String,
+}
+
+/// The password, and the one to come.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ChangePasswordBody {
+    /// The one that is in force.
+    #[schema(value_type = String, format = Password, max_length = 200)]
+    current: Secret,
+    /// The one to come.
+    #[schema(value_type = String, format = Password, min_length = 10, max_length = 200)]
+    password: Secret,
+}
+
+/// Changes one's own name.
+#[utoipa::path(patch, path = "/api/person", operation_id = "change_person", tag = "people",
+    request_body = NameBody,
+    responses((status = 200, description = "Who is signed in", body = Session)))]
+pub(super) async fn change(
+    State(shared): State<Shared>,
+    Somebody(own): Somebody,
+    headers: HeaderMap,
+    Sent(body): Sent<NameBody>,
+) -> Result<Json<Session>, Fault> {
+    let name = check_person_name("name", &body.name)?;
+    let mut tx = shared.people.begin().await?;
+    let renamed = people::rename_person(&mut tx, own.person, &name).await;
+    tx.finish(renamed).await?;
+    let own = find(&shared, &headers).await?;
+    Ok(Json(Session::of(&shared, own).await?))
+}
+
+/// Changes one's own password. One's other devices are signed out.
+#[utoipa::path(post, path = "/api/password/change", operation_id = "change_password", tag = "people",
+    request_body = ChangePasswordBody,
+    responses(
+        (status = 204, description = "It is changed, and other devices are signed out"),
+        (status = 401, description = "The current password is wrong", body = ErrorBody)
+    ))]
+pub(super) async fn change_password(
+    State(shared): State<Shared>,
+    Somebody(own): Somebody,
+    caller: Caller,
+    Sent(body): Sent<ChangePasswordBody>,
+) -> Result<Response, Fault> {
+    passwords::check("password", &body.password, &own.email)?;
+    person_of(&shared, (&own.email, &body.current), &caller).await?;
+    let hash = shared.passwords.hash(&body.password).await?;
+    let mut tx = shared.people.begin().await?;
+    let changed = renewed(&mut tx, own.person, &hash, Some(own.id)).await;
+    tx.finish(changed).await?;
+    tracing::info!(person.id = own.person.number(), "a password was changed");
+    Ok(done())
+}
+
+/// A new password, the devices that it signs out, and the links to change it that are void now.
+pub(super) async fn renewed(
+    tx: &mut Tx,
+    person: PersonId,
+    hash: &Secret,
+    kept: Option<Uuid>,
+) -> Result<(), Fault> {
+    people::set_password(tx, person, hash).await?;
+    people::end_all_but(tx, person, kept).await?;
+    people::void_tokens(tx, people::Purpose::Reset, Some(person)).await?;
+    Ok(())
+}
+
+/// Gives the organisation another name.
+#[utoipa::path(patch, path = "/api/account", operation_id = "change_account", tag = "people",
+    request_body = NameBody,
+    responses((status = 200, description = "The organisation", body = AccountRef)))]
+pub(super) async fn change_account(
+    State(shared): State<Shared>,
+    own: SignedIn,
+    Sent(body): Sent<NameBody>,
+) -> Result<Json<AccountRef>, Fault> {
+    own.may(Right::AccountWrite)?;
+    let mut tx = shared.people.begin().await?;
+    let renamed = accounts::rename(&mut tx, own.account, body.name.trim()).await;
+    let renamed = renamed.map_err(|error| Fault {
+        param: Some("name"),
+        ..wrong_name(error)
+    });
+    tx.finish(renamed).await?;
+    let mut database = shared.people.session().await?;
+    let all = people::memberships(&mut database, own.person).await?;
+    drop(database);
+    let this = all.into_iter().filter(|one| one.account == own.account);
+    let shown = session::accounts_of(&shared.people, this.collect()).await?;
+    let first = shown.into_iter().next();
+    first
+        .map(Json)
+        .ok_or_else(|| Fault::not_found("organisation"))
+}

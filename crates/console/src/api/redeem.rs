@@ -1,0 +1,188 @@
+//! Redemption codes: what one is worth goes into a wallet, once. Whatever is wrong with a code, the answer is
+//! the same, so that nobody learns which codes there are.
+
+use axum::extract::State;
+use axum::response::{IntoResponse as _, Response};
+use serde::{Deserialize, Serialize};
+use trunkline_db::Tx;
+use trunkline_ledger::desk::{self, TopUp, TopUpAnswer, Wallet};
+use trunkline_store::codes::{self, Code, CodeText, Purse};
+use trunkline_store::trials;
+use trunkline_store::tries::{self, Tried};
+use trunkline_terms::{AccountId, Money, Secret};
+use utoipa::ToSchema;
+
+use super::Shared;
+use super::people::network_of;
+use crate::fault::{ErrorBody, Fault, Kind};
+use crate::gifts;
+use crate::sent::{Caller, Sent};
+use crate::signed_in::{Right, SignedIn};
+use crate::times::rfc3339;
+
+/// Who says that a code was redeemed, in the ledger.
+const CODE_PROVIDER: &str = "code";
+/// After so long who tried too often may try again, at the latest.
+const HOUR_SECONDS: i64 = 3_600;
+
+/// A code.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RedeemBody {
+    /// As it was handed out; case, blanks and dashes do not matter.
+    #[schema(value_type = String, max_length = 64, example = "TL-0000-0000-0000-0000")]
+    code: Secret,
+}
+
+/// What a code was worth.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Redeemed {
+    /// How much, in USD.
+    amount_usd: String,
+    /// Into which wallet it went.
+    wallet: WalletWord,
+    /// What the wallets hold now.
+    balance: RedeemedBalance,
+}
+
+/// One of the two wallets.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+#[schema(as = WalletName)]
+pub(crate) enum WalletWord {
+    /// Money that was paid.
+    Paid,
+    /// Money that was given.
+    Trial,
+}
+
+/// What the wallets hold.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Balance)]
+pub(crate) struct RedeemedBalance {
+    /// In the paid wallet, in USD.
+    paid_usd: String,
+    /// In the trial wallet, in USD.
+    trial_usd: String,
+    /// Of both, held by running calls, in USD.
+    reserved_usd: String,
+    /// Of both, free to spend, in USD.
+    available_usd: String,
+    /// When trial credit is over; null if it is not.
+    #[schema(required, format = DateTime)]
+    trial_expires_at: Option<String>,
+}
+
+/// Redeems a code. The same account may ask again and gets the same answer; it is booked once.
+#[utoipa::path(post, path = "/api/wallet/redeem", operation_id = "redeem_code", tag = "wallet",
+    request_body = RedeemBody,
+    responses(
+        (status = 200, description = "Booked, now or before", body = Redeemed),
+        (status = 400, description = "The code is not good: unknown, used, over or taken back", body = ErrorBody),
+        (status = 401, description = "Nobody is signed in", body = ErrorBody),
+        (status = 403, description = "The role does not allow it", body = ErrorBody),
+        (status = 429, description = "Too many tries of the account or its network", body = ErrorBody)
+    ))]
+pub(super) async fn redeem(
+    State(shared): State<Shared>,
+    signed_in: SignedIn,
+    caller: Caller,
+    Sent(body): Sent<RedeemBody>,
+) -> Result<Response, Fault> {
+    signed_in.may(Right::WalletWrite)?;
+    let account = signed_in.account;
+    count(&shared, account, &caller).await?;
+    let text = CodeText::parse(body.code.reveal()).ok_or_else(code_invalid)?;
+    let mut tx = shared.people.begin().await?;
+    let done = redeem_in(&shared, &mut tx, account, &text).await;
+    let code = tx.finish(done).await?;
+    let redeemed = Redeemed {
+        amount_usd: code.amount.to_string(),
+        wallet: match code.purse {
+            Purse::Paid => WalletWord::Paid,
+            Purse::Trial => WalletWord::Trial,
+        },
+        balance: balance(&shared, account).await?,
+    };
+    Ok(axum::Json(redeemed).into_response())
+}
+
+/// Counted before the code is looked at, and committed: many at once are many.
+async fn count(shared: &Shared, account: AccountId, caller: &Caller) -> Result<(), Fault> {
+    let own = account.number().to_be_bytes();
+    let network = network_of(caller.address);
+    let allowed = tries::take(&shared.people, Tried::CodeFromNetwork, &network).await?
+        && tries::take(&shared.people, Tried::CodeByAccount, &own).await?;
+    if allowed {
+        return Ok(());
+    }
+    Err(Fault::too_many_attempts(HOUR_SECONDS))
+}
+
+/// Books a code and marks it in one transaction: whatever dies in between, both are there or neither.
+async fn redeem_in(
+    shared: &Shared,
+    tx: &mut Tx,
+    account: AccountId,
+    text: &CodeText,
+) -> Result<Code, Fault> {
+    let code = codes::find_for_update(tx, text).await?;
+    let code = code.ok_or_else(code_invalid)?;
+    if code.redeemed.is_some_and(|(by, _)| by == account) {
+        return Ok(code);
+    }
+    if !code.is_open() {
+        return Err(code_invalid());
+    }
+    let top_up = TopUp {
+        request: gifts::request(shared, tx).await?,
+        account,
+        wallet: match code.purse {
+            Purse::Paid => Wallet::Paid,
+            Purse::Trial => Wallet::Trial,
+        },
+        amount: code.amount,
+        provider: CODE_PROVIDER.to_owned(),
+        event: code.id.to_string(),
+    };
+    match desk::top_up(tx, &top_up).await? {
+        TopUpAnswer::Done | TopUpAnswer::Before => {}
+        TopUpAnswer::Different | TopUpAnswer::Refused => {
+            tracing::error!(code = %code.id, "a code that is open could not be booked");
+            return Err(Fault::unavailable());
+        }
+    }
+    codes::redeem(tx, code.id, account).await?;
+    tracing::info!(code = %code.id, %account, "a code was redeemed");
+    Ok(code)
+}
+
+async fn balance(shared: &Shared, account: AccountId) -> Result<RedeemedBalance, Fault> {
+    let balance = desk::balance(&shared.people, account).await?;
+    let balance = balance.ok_or_else(Fault::unavailable)?;
+    let mut session = shared.people.session().await?;
+    let ends_at = trials::ends_at(&mut session, account).await?;
+    let sum =
+        |left: Money, right: Money| Money::from_nanos(left.nanos().saturating_add(right.nanos()));
+    let (all, held) = (
+        sum(balance.paid, balance.trial),
+        sum(balance.paid_held, balance.trial_held),
+    );
+    let free = Money::from_nanos(all.nanos().saturating_sub(held.nanos()));
+    Ok(RedeemedBalance {
+        paid_usd: balance.paid.to_string(),
+        trial_usd: balance.trial.to_string(),
+        reserved_usd: held.to_string(),
+        available_usd: free.to_string(),
+        trial_expires_at: ends_at.map(rfc3339),
+    })
+}
+
+/// One text for a code that is unknown, used, over or taken back.
+fn code_invalid() -> Fault {
+    let text = "this code is not good: it is mistyped, was used, is over, or never was. Nothing was booked";
+    Fault {
+        param: Some("code"),
+        ..Fault::new(Kind::CodeInvalid, text)
+    }
+}

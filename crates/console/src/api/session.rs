@@ -1,0 +1,401 @@
+//! Who is signed in: asked, begun, ended, looking elsewhere, and trusted with money for a while.
+
+use axum::extract::State;
+use axum::response::{IntoResponse as _, Response};
+use http::HeaderMap;
+use serde::{Deserialize, Serialize};
+use trunkline_db::Database;
+use trunkline_ledger::desk;
+use trunkline_store::people::{self, Membership, SignIn};
+use trunkline_terms::{AccountId, Secret};
+use utoipa::ToSchema;
+
+use super::Shared;
+use super::people::{Opened, RoleWord, done, person_of, with_token, without_token};
+use crate::cookie;
+use crate::fault::{ErrorBody, Fault};
+use crate::reply;
+use crate::sent::{Caller, Sent};
+use crate::settings::{ConsoleSettings, Mode, SignUp};
+use crate::signed_in::{Right, Somebody, find, not_signed_in};
+use crate::times::rfc3339;
+use crate::tokens::{self, Token};
+
+/// Who is signed in, what they may do, and what everybody may know.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Session {
+    /// Whether somebody is.
+    signed_in: bool,
+    /// Who; null for nobody.
+    #[schema(required)]
+    person: Option<PersonView>,
+    /// The organisation that is looked at; null for none.
+    #[schema(required)]
+    account: Option<AccountRef>,
+    /// All organisations of the person.
+    accounts: Vec<AccountRef>,
+    /// What may be done beyond reading, in the organisation that is looked at.
+    rights: Vec<Right>,
+    /// Until when money and secrets may be touched without the password; null for not now.
+    #[schema(required, format = DateTime)]
+    stepped_up_until: Option<String>,
+    /// What everybody may know.
+    house: House,
+}
+
+/// A person.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Person)]
+pub(crate) struct PersonView {
+    /// The person's number.
+    id: i64,
+    /// The address.
+    email: String,
+    /// What people call them.
+    name: String,
+    /// Whether they run the house.
+    is_operator: bool,
+    /// Whether they have a password here.
+    has_password: bool,
+    /// Whether the address is known to be theirs.
+    email_verified: bool,
+}
+
+/// An organisation of a person.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct AccountRef {
+    /// The account's number.
+    pub(super) id: i64,
+    /// What people call it.
+    pub(super) name: String,
+    /// What the person may do in it.
+    #[schema(inline = false)]
+    pub(super) role: RoleWord,
+    /// Whether its money is real.
+    pub(super) kind: AccountKind,
+}
+
+/// Whether an account's money is real.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum AccountKind {
+    /// It is.
+    Live,
+    /// For trying things out.
+    Test,
+}
+
+/// What everybody may know.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct House {
+    /// What it is called.
+    name: String,
+    /// Where calls go, with `/v1`.
+    base_url: String,
+    /// Who may make an organisation.
+    sign_up: SignUpWord,
+    /// Whether nobody runs the house yet: its set-up link is printed by `trunkline serve`.
+    needs_setup: bool,
+    /// Whether a mail server takes letters.
+    sends_mail: bool,
+    /// Where else people may sign in.
+    providers: Vec<ProviderView>,
+    /// What this is.
+    mode: ModeWord,
+    /// What a new organisation is given; null for nothing.
+    #[schema(required)]
+    trial: Option<TrialView>,
+}
+
+/// Who may make an organisation.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+#[schema(as = SignUp)]
+pub(crate) enum SignUpWord {
+    /// Nobody but operators.
+    Closed,
+    /// Who was invited to.
+    Invitation,
+    /// Everybody.
+    Open,
+}
+
+/// What this is.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+#[schema(as = Mode)]
+pub(crate) enum ModeWord {
+    /// `trunkline dev`.
+    Dev,
+    /// `trunkline serve`.
+    Live,
+}
+
+/// Where else people may sign in.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Provider)]
+pub(crate) struct ProviderView {
+    /// Its word in addresses.
+    id: String,
+    /// What people call it.
+    name: String,
+}
+
+/// What a new organisation is given.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Trial)]
+pub(crate) struct TrialView {
+    /// How much, in USD.
+    amount_usd: String,
+    /// For how many days.
+    days: u32,
+}
+
+/// An address and a password.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SignInBody {
+    /// The address.
+    #[schema(max_length = 254)]
+    email: String,
+    /// The password.
+    #[schema(value_type = String, format = Password, max_length = 200)]
+    password: Secret,
+}
+
+/// Which organisation to look at.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SwitchBody {
+    /// Its number.
+    account_id: i64,
+}
+
+/// The password once more.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct StepUpBody {
+    /// The password.
+    #[schema(value_type = String, format = Password, max_length = 200)]
+    password: Secret,
+}
+
+/// Tells who is signed in; nobody is an answer too.
+#[utoipa::path(get, path = "/api/session", operation_id = "show_session", tag = "people",
+    responses((status = 200, description = "Who is signed in, and what everybody may know", body = Session)))]
+pub(super) async fn show(
+    State(shared): State<Shared>,
+    headers: HeaderMap,
+) -> Result<Response, Fault> {
+    let mut sign_in = find(&shared, &headers).await?;
+    // An organisation that was left or closed is not looked at any more; the next one is, and the page
+    // that asks here shows which.
+    if let Some(lost) = sign_in.as_ref().filter(|found| found.looks_at.is_none()) {
+        let mut tx = shared.people.begin().await?;
+        let done = people::look_at_first(&mut tx, lost.id).await;
+        tx.finish(done).await?;
+        sign_in = find(&shared, &headers).await?;
+    }
+    let is_over = sign_in.is_none() && cookie::is_there(&shared.settings, &headers);
+    let session = Session::of(&shared, sign_in).await?;
+    let answered = reply::json(&HeaderMap::new(), &session)?;
+    if is_over {
+        return Ok(without_token(&shared, answered));
+    }
+    Ok(answered)
+}
+
+/// Signs in. A sign-in that the browser had before ends.
+#[utoipa::path(post, path = "/api/session", operation_id = "sign_in", tag = "people",
+    request_body = SignInBody,
+    responses(
+        (status = 200, description = "Signed in; the cookie is set", body = Session),
+        (status = 401, description = "Address or password are wrong, or there were too many tries", body = ErrorBody),
+        (status = 429, description = "Too many failures from this network", body = ErrorBody)
+    ))]
+pub(super) async fn open(
+    State(shared): State<Shared>,
+    caller: Caller,
+    headers: HeaderMap,
+    Sent(body): Sent<SignInBody>,
+) -> Result<Response, Fault> {
+    let email = body.email.trim().to_ascii_lowercase();
+    let person = person_of(&shared, (&email, &body.password), &caller).await?;
+    let mut tx = shared.people.begin().await?;
+    let done = Opened::write(&shared, &mut tx, (person.id, None), (&caller, &headers)).await;
+    let opened = tx.finish(done).await?;
+    answer(&shared, &opened.token).await
+}
+
+/// Signs out on this device.
+#[utoipa::path(delete, path = "/api/session", operation_id = "sign_out", tag = "people",
+    responses((status = 204, description = "Nobody is signed in on this device any more")))]
+pub(super) async fn close(
+    State(shared): State<Shared>,
+    headers: HeaderMap,
+) -> Result<Response, Fault> {
+    if let Some(sign_in) = find(&shared, &headers).await? {
+        let mut tx = shared.people.begin().await?;
+        let ended = people::end(&mut tx, sign_in.person, sign_in.id).await;
+        tx.finish(ended).await?;
+    }
+    Ok(without_token(&shared, done()))
+}
+
+/// Looks at another organisation of the person's.
+#[utoipa::path(post, path = "/api/session/account", operation_id = "switch_account", tag = "people",
+    request_body = SwitchBody,
+    responses(
+        (status = 200, description = "That organisation is looked at; the cookie is another", body = Session),
+        (status = 404, description = "The person has no such organisation", body = ErrorBody)
+    ))]
+pub(super) async fn switch(
+    State(shared): State<Shared>,
+    Somebody(sign_in): Somebody,
+    Sent(body): Sent<SwitchBody>,
+) -> Result<Response, Fault> {
+    let token = Token::fresh(shared.random.as_ref())?;
+    let mut tx = shared.people.begin().await?;
+    let account = AccountId::new(body.account_id);
+    let done = people::look_at(&mut tx, sign_in.id, account, &token.hash).await;
+    if !tx.finish(done).await? {
+        return Err(Fault::not_found("organisation"));
+    }
+    answer(&shared, &token).await
+}
+
+/// Gives the password once more, so that money and secrets may be touched for ten minutes.
+#[utoipa::path(post, path = "/api/session/step-up", operation_id = "step_up", tag = "people",
+    request_body = StepUpBody,
+    responses(
+        (status = 200, description = "Trusted for a while; the cookie is another", body = Session),
+        (status = 401, description = "The password is wrong, or there were too many tries", body = ErrorBody),
+        (status = 429, description = "Too many failures from this network", body = ErrorBody)
+    ))]
+pub(super) async fn step_up(
+    State(shared): State<Shared>,
+    Somebody(sign_in): Somebody,
+    caller: Caller,
+    Sent(body): Sent<StepUpBody>,
+) -> Result<Response, Fault> {
+    person_of(&shared, (&sign_in.email, &body.password), &caller).await?;
+    let token = Token::fresh(shared.random.as_ref())?;
+    let mut tx = shared.people.begin().await?;
+    let done = people::renew(&mut tx, sign_in.id, &token.hash).await;
+    if !tx.finish(done).await? {
+        return Err(not_signed_in());
+    }
+    answer(&shared, &token).await
+}
+
+/// The session of a token that was just made, with the cookie.
+pub(super) async fn answer(shared: &Shared, token: &Token) -> Result<Response, Fault> {
+    let hash = tokens::hash_of(token.text.reveal()).ok_or_else(Fault::unavailable)?;
+    let mut database = shared.people.session().await?;
+    let sign_in = people::find_sign_in(&mut database, &hash).await?;
+    drop(database);
+    let session = Session::of(shared, sign_in).await?;
+    let answered = axum::Json(session).into_response();
+    Ok(with_token(shared, answered, &token.text))
+}
+
+/// The organisations of a person as they are shown.
+pub(super) async fn accounts_of(
+    database: &Database,
+    memberships: Vec<Membership>,
+) -> Result<Vec<AccountRef>, Fault> {
+    let ids: Vec<AccountId> = memberships.iter().map(|member| member.account).collect();
+    let kinds = desk::kinds(database, &ids).await?;
+    let shown = memberships.into_iter().map(|member| AccountRef {
+        id: member.account.number(),
+        role: member.role.into(),
+        kind: match kinds.get(&member.account) {
+            Some(desk::AccountKind::Test) => AccountKind::Test,
+            Some(desk::AccountKind::Live) | None => AccountKind::Live,
+        },
+        name: member.name,
+    });
+    Ok(shown.collect())
+}
+
+// === impl Session ===
+
+impl Session {
+    /// What a person, or nobody, is told.
+    pub(super) async fn of(shared: &Shared, sign_in: Option<SignIn>) -> Result<Self, Fault> {
+        let mut database = shared.people.session().await?;
+        let needs_setup = !people::has_operator(&mut database).await?;
+        let memberships = match &sign_in {
+            Some(sign_in) => people::memberships(&mut database, sign_in.person).await?,
+            None => Vec::new(),
+        };
+        drop(database);
+        let accounts = accounts_of(&shared.people, memberships).await?;
+        let looks_at = sign_in.as_ref().and_then(|sign_in| sign_in.looks_at);
+        let account = looks_at.and_then(|(account, _)| {
+            let own = |one: &&AccountRef| one.id == account.number();
+            accounts.iter().find(own).cloned()
+        });
+        let rights = looks_at.map(|(_, role)| {
+            let own = Right::ALL.into_iter().filter(|right| right.is_of(role));
+            own.collect()
+        });
+        let until = sign_in.as_ref().and_then(|sign_in| {
+            let until = sign_in.stepped_up_until;
+            until.filter(|until| sign_in.now < *until)
+        });
+        Ok(Self {
+            signed_in: sign_in.is_some(),
+            person: sign_in.map(PersonView::of),
+            account,
+            accounts,
+            rights: rights.unwrap_or_default(),
+            stepped_up_until: until.map(rfc3339),
+            house: House::of(&shared.settings, needs_setup),
+        })
+    }
+}
+
+// === impl PersonView, House ===
+
+impl PersonView {
+    fn of(sign_in: SignIn) -> Self {
+        Self {
+            id: sign_in.person.number(),
+            email: sign_in.email,
+            name: sign_in.name,
+            is_operator: sign_in.is_operator,
+            has_password: sign_in.has_password,
+            email_verified: sign_in.is_verified,
+        }
+    }
+}
+
+impl House {
+    fn of(settings: &ConsoleSettings, needs_setup: bool) -> Self {
+        let providers = settings.providers.iter().map(|provider| ProviderView {
+            id: provider.id.clone(),
+            name: provider.name.clone(),
+        });
+        Self {
+            name: settings.name.clone(),
+            base_url: settings.base_url.clone(),
+            sign_up: match settings.sign_up {
+                SignUp::Closed => SignUpWord::Closed,
+                SignUp::Invitation => SignUpWord::Invitation,
+                SignUp::Open => SignUpWord::Open,
+            },
+            needs_setup,
+            sends_mail: settings.sends_mail,
+            providers: providers.collect(),
+            mode: match settings.mode {
+                Mode::Dev => ModeWord::Dev,
+                Mode::Live => ModeWord::Live,
+            },
+            trial: settings.trial.map(|trial| TrialView {
+                amount_usd: trial.amount.to_string(),
+                days: trial.days,
+            }),
+        }
+    }
+}

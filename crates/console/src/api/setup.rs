@@ -1,0 +1,149 @@
+//! The link that makes an operator. It is printed where only who runs the machine can read it, so
+//! whoever brings it is believed: it makes a new person, or gives an old one a new password.
+
+use axum::extract::State;
+use axum::response::Response;
+use http::HeaderMap;
+use serde::Deserialize;
+use trunkline_db::Tx;
+use trunkline_store::accounts;
+use trunkline_store::people::{
+    self, NewPerson, PersonId, Purpose, Role, check_email, check_person_name,
+};
+use trunkline_terms::{AccountId, Secret};
+use utoipa::ToSchema;
+
+use super::Shared;
+use super::people::Opened;
+use super::person::renewed;
+use super::session::{self, Session};
+use crate::fault::{ErrorBody, Fault};
+use crate::organisations::{self, wrong_name};
+use crate::passwords;
+use crate::sent::{Caller, Sent};
+use crate::tokens;
+
+/// What a set-up link is brought back with.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SetupBody {
+    /// What stands after the `#` of the link.
+    #[schema(value_type = String, max_length = 200)]
+    token: Secret,
+    /// The operator's address.
+    #[schema(max_length = 254)]
+    email: String,
+    /// What people call them.
+    #[schema(min_length = 1, max_length = 100)]
+    name: String,
+    /// Their password.
+    #[schema(value_type = String, format = Password, min_length = 10, max_length = 200)]
+    password: Secret,
+    /// What their organisation is called.
+    #[schema(min_length = 1, max_length = 100)]
+    organisation: String,
+}
+
+/// Makes the operator, with an organisation, and signs them in.
+#[utoipa::path(post, path = "/api/setup", operation_id = "setup", tag = "people",
+    request_body = SetupBody,
+    responses(
+        (status = 200, description = "The operator is signed in", body = Session),
+        (status = 400, description = "The link is over, used or not whole, or a field is wrong", body = ErrorBody)
+    ))]
+pub(super) async fn setup(
+    State(shared): State<Shared>,
+    caller: Caller,
+    headers: HeaderMap,
+    Sent(body): Sent<SetupBody>,
+) -> Result<Response, Fault> {
+    let hash = tokens::hash_of(body.token.reveal()).ok_or_else(Fault::token_invalid)?;
+    let email = check_email("email", &body.email)?;
+    let name = check_person_name("name", &body.name)?;
+    check_person_name("organisation", &body.organisation)?;
+    passwords::check("password", &body.password, &email)?;
+    // A stranger who makes links up makes us hash nothing.
+    let mut session = shared.people.session().await?;
+    if !people::has_token(&mut session, Purpose::Setup, &hash).await? {
+        return Err(Fault::token_invalid());
+    }
+    drop(session);
+    let operator = Operator {
+        email: &email,
+        name: &name,
+        password: &shared.passwords.hash(&body.password).await?,
+        organisation: body.organisation.trim(),
+    };
+    let mut tx = shared.people.begin().await?;
+    let done = async {
+        let taken = people::take_token(&mut tx, Purpose::Setup, &hash).await?;
+        taken.ok_or_else(Fault::token_invalid)?;
+        let (person, account) = operator.make(&shared, &mut tx).await?;
+        let person = (person, Some(account));
+        Opened::write(&shared, &mut tx, person, (&caller, &headers)).await
+    };
+    let done = done.await;
+    let opened = tx.finish(done).await?;
+    tracing::info!("an operator was made by the set-up link");
+    session::answer(&shared, &opened.token).await
+}
+
+/// An operator to make.
+struct Operator<'a> {
+    email: &'a str,
+    name: &'a str,
+    password: &'a Secret,
+    organisation: &'a str,
+}
+
+impl Operator<'_> {
+    async fn make(&self, shared: &Shared, tx: &mut Tx) -> Result<(PersonId, AccountId), Fault> {
+        let new = NewPerson {
+            email: self.email,
+            name: self.name,
+            password: Some(self.password),
+            is_verified: true,
+            is_operator: true,
+        };
+        let person = match people::create_person(tx, &new).await? {
+            Some(person) => person,
+            None => self.renew(tx).await?,
+        };
+        let own = people::memberships(tx, person).await?;
+        if let Some(first) = own.first() {
+            return Ok((person, first.account));
+        }
+        let account = self.organisation(shared, tx, person).await?;
+        Ok((person, account))
+    }
+
+    /// Somebody has the address: the link is good for a lost password too.
+    async fn renew(&self, tx: &mut Tx) -> Result<PersonId, Fault> {
+        let person = people::by_email(tx, self.email).await?;
+        let person = person.ok_or_else(Fault::unavailable)?.id;
+        renewed(tx, person, self.password, None).await?;
+        people::rename_person(tx, person, self.name).await?;
+        people::verify_email(tx, person).await?;
+        people::set_operator(tx, person).await?;
+        Ok(person)
+    }
+
+    /// The seeded account of `dev` while it is nobody's, else a new one.
+    async fn organisation(
+        &self,
+        shared: &Shared,
+        tx: &mut Tx,
+        person: PersonId,
+    ) -> Result<AccountId, Fault> {
+        if let Some(seeded) = shared.settings.first_account
+            && people::count_members(tx, seeded).await? == 0
+        {
+            let renamed = accounts::rename(tx, seeded, self.organisation).await;
+            renamed.map_err(wrong_name)?;
+            people::add_member(tx, seeded, person, Role::Owner).await?;
+            return Ok(seeded);
+        }
+        let random = shared.random.as_ref();
+        organisations::create(tx, random, (self.organisation, person)).await
+    }
+}

@@ -1,0 +1,316 @@
+//! Coming in by oneself: signing up and proving an address. Nobody is told which addresses have a person:
+//! answers are the same, and come after the same time.
+
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::response::{IntoResponse as _, Response};
+use http::{HeaderMap, StatusCode};
+use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
+use trunkline_db::{Tx, database_now};
+use trunkline_store::arrivals::{self, NewSignUp};
+use trunkline_store::letters::{Content, Kind as LetterKind};
+use trunkline_store::people::{self, NewPerson, Person, Purpose, TokenHash};
+use trunkline_store::tries::{self, Tried};
+use trunkline_terms::Secret;
+use utoipa::ToSchema;
+
+use super::Shared;
+use super::people::{Opened, network_of, with_token};
+use super::session::{Session, answer};
+use crate::browser::{self, Browser};
+use crate::fault::{ErrorBody, Fault, Kind};
+use crate::gifts;
+use crate::letters::{self, Letter};
+use crate::organisations;
+use crate::passwords;
+use crate::sent::{Caller, Sent};
+use crate::settings::SignUp;
+use crate::tokens::{self, Token};
+
+/// How long a link that proves an address is good.
+pub(super) const VERIFY_SECONDS: i64 = 48 * 3_600;
+/// No answer comes earlier, so that nobody learns from it what was written.
+pub(super) const EVEN: Duration = Duration::from_millis(400);
+/// After so long who asked too often may ask again, at the latest.
+const HOUR_SECONDS: i64 = 3_600;
+
+/// Who wants to come in.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SignUpBody {
+    /// The address.
+    #[schema(max_length = 254)]
+    email: String,
+    /// What people call them.
+    #[schema(max_length = 100)]
+    name: String,
+    /// The password.
+    #[schema(value_type = String, format = Password, min_length = 10, max_length = 200)]
+    password: Secret,
+    /// What they call their organisation.
+    #[schema(max_length = 100)]
+    organisation: String,
+    /// The token of an invitation, where one is needed.
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    invitation: Option<Secret>,
+}
+
+/// What comes next.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = SignUpAnswer)]
+pub(crate) struct SignUpView {
+    /// What comes next.
+    status: NextStep,
+}
+
+/// What comes next.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum NextStep {
+    /// A letter was written to the address.
+    CheckMail,
+    /// Nothing: the invitation has proved the address.
+    SignedIn,
+}
+
+/// A link's token.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct VerifyBody {
+    /// What stands behind the `#` of the link.
+    #[schema(value_type = String)]
+    token: Secret,
+}
+
+/// Who signs up, checked.
+struct Arrival<'a> {
+    email: String,
+    name: String,
+    organisation: String,
+    password: Secret,
+    browser: &'a TokenHash,
+}
+
+/// Signs up. The answer is the same whether the address is known or not; a letter tells its owner.
+#[utoipa::path(post, path = "/api/sign-up", operation_id = "sign_up", tag = "people",
+    request_body = SignUpBody,
+    responses(
+        (status = 202, description = "A letter is on its way, or the invitation was enough", body = SignUpView),
+        (status = 400, description = "A field is wrong, or the invitation is not good", body = ErrorBody),
+        (status = 403, description = "Nobody may sign up here, or an invitation is needed", body = ErrorBody),
+        (status = 409, description = "The invited address has a person already", body = ErrorBody),
+        (status = 429, description = "Too many tries from this network", body = ErrorBody)
+    ))]
+pub(super) async fn sign_up(
+    State(shared): State<Shared>,
+    caller: Caller,
+    headers: HeaderMap,
+    Sent(body): Sent<SignUpBody>,
+) -> Result<Response, Fault> {
+    let ready = Instant::now().checked_add(EVEN);
+    is_allowed(shared.settings.sign_up, body.invitation.is_some())?;
+    let email = people::check_email("email", &body.email)?;
+    let name = people::check_person_name("name", &body.name)?;
+    let organisation = people::check_person_name("organisation", &body.organisation)?;
+    passwords::check("password", &body.password, &email)?;
+    from_network(&shared, &caller).await?;
+    let password = shared.passwords.hash(&body.password).await?;
+    let browser = Browser::of(&shared, &headers)?;
+    let arrival = Arrival {
+        email,
+        name,
+        organisation,
+        password,
+        browser: &browser.hash,
+    };
+    if let Some(invitation) = body.invitation {
+        let opened = join(&shared, &arrival, &invitation, (&caller, &headers)).await?;
+        let answered = accepted(NextStep::SignedIn);
+        return Ok(with_token(&shared, answered, &opened.token.text));
+    }
+    if tries::take(
+        &shared.people,
+        Tried::LetterToAddress,
+        arrival.email.as_bytes(),
+    )
+    .await?
+    {
+        let mut tx = shared.people.begin().await?;
+        let done = arrive(&shared, &mut tx, &arrival).await;
+        tx.finish(done).await?;
+    }
+    even(ready).await;
+    Ok(browser.keep(&shared.settings, accepted(NextStep::CheckMail)))
+}
+
+/// Proves an address by the link of a letter, and signs in.
+#[utoipa::path(post, path = "/api/email/verify", operation_id = "verify_email", tag = "people",
+    request_body = VerifyBody,
+    responses(
+        (status = 200, description = "The address is proved; the cookie is set", body = Session),
+        (status = 400, description = "The link is not good", body = ErrorBody)
+    ))]
+pub(super) async fn verify(
+    State(shared): State<Shared>,
+    caller: Caller,
+    headers: HeaderMap,
+    Sent(body): Sent<VerifyBody>,
+) -> Result<Response, Fault> {
+    let token = tokens::hash_of(body.token.reveal()).ok_or_else(Fault::token_invalid)?;
+    let mut tx = shared.people.begin().await?;
+    let done = prove(&shared, &mut tx, &token, (&caller, &headers)).await;
+    let opened = tx.finish(done).await?;
+    answer(&shared, &opened.token).await
+}
+
+fn is_allowed(sign_up: SignUp, is_invited: bool) -> Result<(), Fault> {
+    let text = match sign_up {
+        SignUp::Open => return Ok(()),
+        SignUp::Invitation if is_invited => return Ok(()),
+        SignUp::Invitation => {
+            "an invitation is needed to sign up here: open its link, or ask for one. Nothing was done"
+        }
+        SignUp::Closed => {
+            "nobody can sign up here by themselves; ask the operator. Nothing was done"
+        }
+    };
+    Err(Fault::new(Kind::SignUpClosed, text))
+}
+
+/// Refuses a network that asks for too many letters.
+pub(super) async fn from_network(shared: &Shared, caller: &Caller) -> Result<(), Fault> {
+    let network = network_of(caller.address);
+    if tries::take(&shared.people, Tried::LetterFromNetwork, &network).await? {
+        return Ok(());
+    }
+    Err(Fault::too_many_attempts(HOUR_SECONDS))
+}
+
+/// Waits until answers are given.
+pub(super) async fn even(ready: Option<Instant>) {
+    if let Some(ready) = ready {
+        tokio::time::sleep_until(ready).await;
+    }
+}
+
+fn accepted(status: NextStep) -> Response {
+    (StatusCode::ACCEPTED, axum::Json(SignUpView { status })).into_response()
+}
+
+/// Keeps a sign-up until its address is proved; the owner of a known address is told.
+async fn arrive(shared: &Shared, tx: &mut Tx, arrival: &Arrival<'_>) -> Result<(), Fault> {
+    let known = people::by_email(tx, &arrival.email).await?;
+    let token = Token::fresh(shared.random.as_ref())?;
+    let (kind, link) = match &known {
+        Some(_) => (
+            LetterKind::Known,
+            format!("{}/sign-in", shared.settings.dash_url),
+        ),
+        None => {
+            let new = NewSignUp {
+                token: &token.hash,
+                email: &arrival.email,
+                name: &arrival.name,
+                organisation: &arrival.organisation,
+                password: &arrival.password,
+                browser: arrival.browser,
+                life_seconds: VERIFY_SECONDS,
+            };
+            arrivals::write_sign_up(tx, &new).await?;
+            let link = shared.settings.link("verify", token.text.reveal());
+            (LetterKind::Verify, link)
+        }
+    };
+    // A stranger's words do not go to an address that is somebody's.
+    let name = known.map_or_else(|| arrival.name.clone(), |person| person.name);
+    let letter = Letter {
+        kind,
+        to: &arrival.email,
+        content: Content {
+            link,
+            name,
+            organisation: None,
+            by: None,
+        },
+        expires_at: database_now(tx).await?.plus_seconds(VERIFY_SECONDS),
+    };
+    letters::write(shared, tx, letter).await
+}
+
+/// Comes in by an invitation, whose link is as good as a letter if it came by one.
+async fn join(
+    shared: &Shared,
+    arrival: &Arrival<'_>,
+    invitation: &Secret,
+    from: (&Caller, &HeaderMap),
+) -> Result<Opened, Fault> {
+    let token = tokens::hash_of(invitation.reveal()).ok_or_else(Fault::token_invalid)?;
+    let mut tx = shared.people.begin().await?;
+    let done = async {
+        let invitation = people::open_invitation(&mut tx, &token).await?;
+        let invitation = invitation.filter(|invitation| invitation.email == arrival.email);
+        let invitation = invitation.ok_or_else(Fault::token_invalid)?;
+        let new = NewPerson {
+            email: &arrival.email,
+            name: &arrival.name,
+            password: Some(&arrival.password),
+            is_verified: invitation.is_mailed,
+            is_operator: false,
+        };
+        let person = people::create_person(&mut tx, &new).await?;
+        let person = person.ok_or_else(|| {
+            let text = "this address has a person already: sign in, then open the invitation's link. \
+                        Nothing was done";
+            Fault::new(Kind::Conflict, text)
+        })?;
+        if !people::accept(&mut tx, invitation.id, person).await? {
+            return Err(Fault::token_invalid());
+        }
+        people::add_member(&mut tx, invitation.account, person, invitation.role).await?;
+        Opened::write(shared, &mut tx, (person, Some(invitation.account)), from).await
+    }
+    .await;
+    tx.finish(done).await
+}
+
+/// Proves an address: of a person who is there, or of a sign-up, which becomes a person with an organisation.
+async fn prove(
+    shared: &Shared,
+    tx: &mut Tx,
+    token: &TokenHash,
+    (caller, headers): (&Caller, &HeaderMap),
+) -> Result<Opened, Fault> {
+    if let Some(Some(person)) = people::take_token(tx, Purpose::Verify, token).await? {
+        is_welcome(people::find_person(tx, person).await?)?;
+        people::verify_email(tx, person).await?;
+        return Opened::write(shared, tx, (person, None), (caller, headers)).await;
+    }
+    let sign_up = arrivals::take_sign_up(tx, token).await?;
+    let sign_up = sign_up.ok_or_else(Fault::token_invalid)?;
+    // In another browser the password may be a stranger's: it is left out, and a letter leads to a new one.
+    let here = browser::known(&shared.settings, headers);
+    let is_same = here.is_some_and(|here| here[..] == sign_up.browser[..]);
+    let new = NewPerson {
+        email: &sign_up.email,
+        name: &sign_up.name,
+        password: is_same.then_some(&sign_up.password),
+        is_verified: true,
+        is_operator: false,
+    };
+    let person = people::create_person(tx, &new).await?;
+    let person = person.ok_or_else(Fault::token_invalid)?;
+    let account =
+        organisations::create(tx, shared.random.as_ref(), (&sign_up.organisation, person)).await?;
+    gifts::grant_trial(shared, tx, account, &sign_up.email).await?;
+    tracing::info!(person.id = person.number(), %account, "somebody signed up");
+    Opened::write(shared, tx, (person, Some(account)), (caller, headers)).await
+}
+
+/// A person who is not shut out.
+pub(super) fn is_welcome(person: Option<Person>) -> Result<Person, Fault> {
+    let person = person.filter(|person| person.disabled_at.is_none());
+    person.ok_or_else(Fault::token_invalid)
+}

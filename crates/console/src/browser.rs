@@ -1,0 +1,79 @@
+//! The cookie that tells one browser from another before anybody is signed in: what was begun in one is ended
+//! in the same one. It opens nothing by itself.
+
+use axum::response::Response;
+use http::header::{COOKIE, SET_COOKIE};
+use http::{HeaderMap, HeaderValue};
+use trunkline_store::people::TokenHash;
+
+use crate::api::Shared;
+use crate::fault::Fault;
+use crate::settings::ConsoleSettings;
+use crate::tokens::{self, Token};
+
+const OVER_TLS: &str = "__Host-trunkline-browser";
+const PLAIN: &str = "trunkline-browser";
+/// As long as a letter's link, and a little more.
+const LIFE_SECONDS: i64 = 3 * 86_400;
+
+/// A browser.
+pub(crate) struct Browser {
+    pub(crate) hash: TokenHash,
+    /// What it is to keep, if it had nothing.
+    fresh: Option<Token>,
+}
+
+/// The browser of a request, by its cookie; none if it brings none.
+pub(crate) fn known(settings: &ConsoleSettings, headers: &HeaderMap) -> Option<TokenHash> {
+    let name = name(settings);
+    let lines = headers.get_all(COOKIE).iter();
+    let texts = lines.filter_map(|line| line.to_str().ok());
+    let mut pairs = texts.flat_map(|line| line.split(';'));
+    let value = pairs.find_map(|pair| {
+        let (own, value) = pair.trim().split_once('=')?;
+        (own == name).then_some(value)
+    })?;
+    tokens::hash_of(value)
+}
+
+const fn name_of(is_https: bool) -> &'static str {
+    if is_https { OVER_TLS } else { PLAIN }
+}
+
+fn name(settings: &ConsoleSettings) -> &'static str {
+    name_of(settings.is_https())
+}
+
+// === impl Browser ===
+
+impl Browser {
+    /// The browser of a request; one that is new is given a cookie.
+    pub(crate) fn of(shared: &Shared, headers: &HeaderMap) -> Result<Self, Fault> {
+        if let Some(hash) = known(&shared.settings, headers) {
+            return Ok(Self { hash, fresh: None });
+        }
+        let token = Token::fresh(shared.random.as_ref())?;
+        Ok(Self {
+            hash: token.hash,
+            fresh: Some(token),
+        })
+    }
+
+    /// The answer, with the cookie for a browser that is new.
+    pub(crate) fn keep(&self, settings: &ConsoleSettings, mut answered: Response) -> Response {
+        let Some(token) = &self.fresh else {
+            return answered;
+        };
+        let secure = if settings.is_https() { "; Secure" } else { "" };
+        let text = format!(
+            "{}={}; Path=/; Max-Age={LIFE_SECONDS}; HttpOnly; SameSite=Lax{secure}",
+            name(settings),
+            token.text.reveal()
+        );
+        if let Ok(mut line) = HeaderValue::from_str(&text) {
+            line.set_sensitive(true);
+            answered.headers_mut().append(SET_COOKIE, line);
+        }
+        answered
+    }
+}

@@ -1,0 +1,129 @@
+//! The documentation at `/docs`: Markdown that is built in, shown as pages for people and as text for
+//! programs. The pages are made when the first one is asked for, with this installation's own addresses
+//! in them, and are whole without a script.
+
+mod escape;
+mod frame;
+mod highlight;
+mod links;
+mod markdown;
+mod page;
+mod platforms;
+mod reference;
+mod settings;
+mod site;
+mod sources;
+
+use std::sync::{Arc, OnceLock};
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::{IntoResponse as _, Redirect, Response};
+use axum::routing::get;
+use bytes::Bytes;
+use http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, StatusCode, Uri};
+
+pub(crate) use self::settings::DocsSettings;
+use self::site::{Facts, Site};
+use crate::reply;
+use crate::shop::Shop;
+
+/// A page may load what is ours, and nothing else.
+const PAGE_RULES: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; \
+    font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// The documentation. Clones are the same one.
+#[derive(Clone)]
+struct Docs {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    settings: DocsSettings,
+    shop: Arc<dyn Shop>,
+    /// The console's own OpenAPI document.
+    document: Bytes,
+    site: OnceLock<Site>,
+}
+
+/// Whether a path is one of the documentation's.
+pub(crate) fn owns(path: &str) -> bool {
+    let below = |top: &str| {
+        path.strip_prefix(top)
+            .is_some_and(|rest| rest.starts_with('/'))
+    };
+    matches!(
+        path,
+        "/docs" | "/llms.txt" | "/llms-full.txt" | "/openapi/gateway.json"
+    ) || below("/docs")
+}
+
+/// The documentation's routes.
+pub(crate) fn router(settings: DocsSettings, shop: Arc<dyn Shop>, document: Bytes) -> Router {
+    let docs = Docs {
+        inner: Arc::new(Inner {
+            settings,
+            shop,
+            document,
+            site: OnceLock::new(),
+        }),
+    };
+    Router::new()
+        .route("/docs", get(file))
+        .route("/docs/", get(async || Redirect::permanent("/docs")))
+        .route("/docs/{*path}", get(file))
+        .route("/llms.txt", get(file))
+        .route("/llms-full.txt", get(file))
+        .route("/openapi/gateway.json", get(file))
+        .with_state(docs)
+}
+
+async fn file(State(docs): State<Docs>, uri: Uri, headers: HeaderMap) -> Response {
+    let site = docs.inner.site();
+    let path = uri.path();
+    let mut answered = if let Some(found) = site.file(path) {
+        reply::bytes(&headers, found.body.clone(), found.content_type)
+    } else if let Some(slug) = elsewhere(site, path) {
+        return Redirect::permanent(&slug).into_response();
+    } else {
+        let page = site.missing(path);
+        let mut answered = (StatusCode::NOT_FOUND, Body::from(page.body)).into_response();
+        let content_type = HeaderValue::from_static(page.content_type);
+        answered.headers_mut().insert(CONTENT_TYPE, content_type);
+        answered
+    };
+    let rules = HeaderValue::from_static(PAGE_RULES);
+    answered
+        .headers_mut()
+        .insert(CONTENT_SECURITY_POLICY, rules);
+    answered
+}
+
+/// Addresses that people guess: an error's own page, the first page by its name, a slash too many.
+fn elsewhere(site: &Site, path: &str) -> Option<String> {
+    if let Some(code) = path.strip_prefix("/docs/errors/") {
+        let known = site.has_heading("errors", code);
+        return known.then(|| format!("/docs/errors#{code}"));
+    }
+    if path == "/docs/index" {
+        return Some("/docs".to_owned());
+    }
+    let shorter = path.strip_suffix('/')?;
+    site.file(shorter).map(|_| shorter.to_owned())
+}
+
+// === impl Inner ===
+
+impl Inner {
+    fn site(&self) -> &Site {
+        self.site.get_or_init(|| {
+            Site::build(&Facts {
+                settings: &self.settings,
+                console: &serde_json::from_slice(&self.document).unwrap_or_default(),
+                cells: &self.shop.cells(),
+            })
+        })
+    }
+}

@@ -1,0 +1,119 @@
+//! The pages, all of them.
+
+use super::*;
+
+fn built() -> Site {
+    let settings = DocsSettings {
+        base_url: "https://api.example.com".to_owned(),
+        dash_url: "https://console.example.com".to_owned(),
+        model: "sim-fast".to_owned(),
+    };
+    Site::build(&Facts {
+        settings: &settings,
+        console: &Value::Null,
+        cells: &[],
+    })
+}
+
+#[test]
+fn every_page_has_a_head_and_a_place_of_its_own() {
+    let site = built();
+    assert_eq!(site.pages.len(), SOURCES.len().checked_add(3).unwrap());
+    for page in &site.pages {
+        assert!(
+            !page.rendered.title.is_empty(),
+            "{} has a title",
+            page.head.slug
+        );
+        assert!(page.head.summary.ends_with('.'), "{}", page.head.slug);
+    }
+    let mut places: Vec<_> = site
+        .pages
+        .iter()
+        .map(|page| (page.head.group, page.head.order))
+        .collect();
+    let count = places.len();
+    places.dedup();
+    assert_eq!(places.len(), count, "no two pages have one place");
+}
+
+#[test]
+fn every_document_written_for_this_place_is_a_page() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/site");
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let slug = name.strip_suffix(".md").unwrap();
+        assert!(SOURCES.iter().any(|source| source.slug == slug), "{name}");
+    }
+}
+
+#[test]
+fn every_link_between_pages_leads_to_a_page_and_a_heading() {
+    let site = built();
+    let mut wrong = Vec::new();
+    for page in &site.pages {
+        let slug = &page.head.slug;
+        for broken in &page.rendered.broken {
+            wrong.push(format!("{slug}: {broken} is no page"));
+        }
+        for link in page.rendered.html.split("href=\"").skip(1) {
+            let to = link.split('"').next().unwrap();
+            let (path, heading) = to.split_once('#').unwrap_or((to, ""));
+            let target = match path {
+                "" => Some(slug.as_str()),
+                "/docs" => Some("index"),
+                path => path.strip_prefix("/docs/"),
+            };
+            let Some(target) = target.filter(|_| !path.ends_with(".json")) else {
+                continue;
+            };
+            let known = site.pages.iter().any(|page| page.head.slug == target);
+            if !known {
+                wrong.push(format!("{slug}: {to} is no page"));
+            } else if !heading.is_empty() && !site.has_heading(target, heading) {
+                wrong.push(format!("{slug}: {to} is no heading"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn what_an_installation_fills_in_stands_in_its_places_and_nothing_is_left_open() {
+    let site = built();
+    for (path, file) in &site.files {
+        let text = String::from_utf8(file.body.to_vec()).unwrap();
+        for place in ["{{base_url}}", "{{dash_url}}", "{{model}}"] {
+            assert!(!text.contains(place), "{path} has {place}");
+        }
+    }
+    let list = String::from_utf8(site.file("/llms.txt").unwrap().body.to_vec()).unwrap();
+    assert!(list.contains("https://api.example.com/v1"));
+    for page in &site.pages {
+        let line = format!(
+            "](https://console.example.com/docs/{}.md): ",
+            page.head.slug
+        );
+        assert!(list.contains(&line), "{line}");
+        let twin = site.file(&format!("/docs/{}.md", page.head.slug)).unwrap();
+        assert!(twin.body.starts_with(b"# "), "{}", page.head.slug);
+    }
+}
+
+#[test]
+fn no_page_carries_styles_or_scripts_in_its_tags_because_our_own_rules_forbid_them() {
+    for page in built().pages {
+        let html = &page.rendered.html;
+        for never in ["style=\"", "<script", "onclick", "javascript:", "<img"] {
+            assert!(!html.contains(never), "{} has {never}", page.head.slug);
+        }
+    }
+}
+
+#[test]
+fn a_page_that_is_not_there_names_those_that_may_be_meant() {
+    let site = built();
+    let page = String::from_utf8(site.missing("/docs/webhook").body.to_vec()).unwrap();
+    let main = page.split("<main").nth(1).unwrap();
+    assert!(main.contains("href=\"/docs/webhooks\""), "{main}");
+}

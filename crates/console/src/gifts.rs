@@ -1,0 +1,65 @@
+//! Credit for trying out, given once to a verified address, and the ids of such movements.
+
+use trunkline_db::{Tx, database_now};
+use trunkline_ledger::desk::{self, TopUp, TopUpAnswer, Wallet};
+use trunkline_store::trials::{self, Granted, NewGrant, Recipient};
+use trunkline_terms::{AccountId, RANDOM_BYTES, RequestId};
+
+use crate::api::Shared;
+use crate::fault::Fault;
+
+/// Who says that credit was given, in the ledger.
+const TRIAL_PROVIDER: &str = "trial";
+
+/// Gives credit for trying out, if the house gives any and the address was given none before.
+pub(crate) async fn grant_trial(
+    shared: &Shared,
+    tx: &mut Tx,
+    account: AccountId,
+    email: &str,
+) -> Result<(), Fault> {
+    let Some(trial) = shared.settings.trial else {
+        return Ok(());
+    };
+    let recipient = Recipient::of_address(email);
+    let grant = NewGrant {
+        recipient,
+        account,
+        amount: trial.amount,
+        days: i64::from(trial.days),
+        per_day: i64::from(trial.per_day),
+    };
+    match trials::grant(tx, &grant).await? {
+        Granted::Now => {}
+        Granted::Before => {
+            tracing::info!(%account, "no trial credit: the address had some before");
+            return Ok(());
+        }
+        Granted::NoneLeftToday => {
+            tracing::warn!(%account, "no trial credit: today's is given away");
+            return Ok(());
+        }
+    }
+    let top_up = TopUp {
+        request: request(shared, tx).await?,
+        account,
+        wallet: Wallet::Trial,
+        amount: trial.amount,
+        provider: TRIAL_PROVIDER.to_owned(),
+        event: recipient.event(),
+    };
+    match desk::top_up(tx, &top_up).await? {
+        TopUpAnswer::Done => Ok(()),
+        TopUpAnswer::Before | TopUpAnswer::Different | TopUpAnswer::Refused => {
+            tracing::error!(%account, "trial credit was not booked: the ledger knows the grant already");
+            Err(Fault::unavailable())
+        }
+    }
+}
+
+/// A fresh id for a movement of money, of the database's day.
+pub(crate) async fn request(shared: &Shared, tx: &mut Tx) -> Result<RequestId, Fault> {
+    let mut random = [0; RANDOM_BYTES];
+    shared.random.fill(&mut random)?;
+    Ok(RequestId::new(database_now(tx).await?, random))
+}

@@ -1,0 +1,44 @@
+//! Letters as the console writes them: sealed, in the transaction that makes them necessary. Who carries
+//! them is another's business.
+
+use trunkline_db::Tx;
+use trunkline_keyring::{Binding, Purpose};
+use trunkline_store::letters::{self, Content, Kind, NewLetter};
+use trunkline_terms::{Moment, RANDOM_BYTES, uuid_v7};
+
+use crate::api::Shared;
+use crate::fault::Fault;
+
+/// A letter to write.
+pub(crate) struct Letter<'a> {
+    pub(crate) kind: Kind,
+    /// To which address.
+    pub(crate) to: &'a str,
+    pub(crate) content: Content,
+    /// When its link is over.
+    pub(crate) expires_at: Moment,
+}
+
+/// Writes it. With no mail server it is kept for the operator.
+pub(crate) async fn write(shared: &Shared, tx: &mut Tx, letter: Letter<'_>) -> Result<(), Fault> {
+    let mut random = [0; RANDOM_BYTES];
+    shared.random.fill(&mut random)?;
+    let id = uuid_v7(shared.clock.now(), random);
+    let context = letters::context(id);
+    let binding = Binding::of_operator(&context);
+    let bytes = letter.content.bytes();
+    let sealed = shared.keyring.seal(Purpose::Letters, &binding, &bytes);
+    let sealed = sealed.map_err(|error| {
+        tracing::error!(%error, "a letter could not be sealed");
+        Fault::unavailable()
+    })?;
+    let new = NewLetter {
+        id,
+        kind: letter.kind,
+        to: letter.to,
+        sealed: &sealed,
+        expires_at: letter.expires_at,
+        is_mailed: shared.settings.sends_mail,
+    };
+    Ok(letters::write(tx, &new).await?)
+}

@@ -1,0 +1,320 @@
+//! Providers of OpenID Connect: where people are sent, and what the provider says of who comes back. What
+//! providers publish is kept for a while; a signature by a key that is not among it has it fetched anew.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::AUTHORIZATION;
+use openidconnect::core::{
+    CoreAuthPrompt, CoreAuthenticationFlow, CoreClient, CoreErrorResponseType, CoreIdToken,
+    CoreIdTokenClaims, CoreJwsSigningAlgorithm, CoreProviderMetadata,
+};
+use openidconnect::{
+    AuthorizationCode, ClaimsVerificationError, ClientId, ClientSecret, CsrfToken, HttpRequest,
+    HttpResponse, IssuerUrl, Nonce, PkceCodeChallenge, PkceCodeVerifier, RedirectUrl,
+    RequestTokenError, Scope, StandardErrorResponse, TokenResponse as _,
+};
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+use trunkline_terms::Secret;
+use trunkline_upstream::{Client, Deadlines, Outgoing, Protocol};
+
+use crate::settings::Provider;
+
+/// Longest answer of a provider.
+const MAX_ANSWER_BYTES: usize = 1 << 20;
+/// How long one question to a provider may take; a page waits for two or three of them.
+const WAIT: Deadlines = Deadlines {
+    first_byte: Duration::from_secs(3),
+    idle: Duration::from_secs(2),
+    total: Duration::from_secs(3),
+};
+/// How long what a provider publishes is believed.
+const BELIEVED: Duration = Duration::from_secs(3_600);
+/// What is younger is not fetched anew for a key that is not among it.
+const YOUNG: Duration = Duration::from_secs(60);
+/// Signatures that anybody can check. Never `none`, and never one made with our own secret.
+const ALGORITHMS: [CoreJwsSigningAlgorithm; 9] = [
+    CoreJwsSigningAlgorithm::RsaSsaPkcs1V15Sha256,
+    CoreJwsSigningAlgorithm::RsaSsaPkcs1V15Sha384,
+    CoreJwsSigningAlgorithm::RsaSsaPkcs1V15Sha512,
+    CoreJwsSigningAlgorithm::RsaSsaPssSha256,
+    CoreJwsSigningAlgorithm::RsaSsaPssSha384,
+    CoreJwsSigningAlgorithm::RsaSsaPssSha512,
+    CoreJwsSigningAlgorithm::EcdsaP256Sha256,
+    CoreJwsSigningAlgorithm::EcdsaP384Sha384,
+    CoreJwsSigningAlgorithm::EdDsa,
+];
+
+/// All providers. Clones share what they know.
+#[derive(Clone)]
+pub(crate) struct Providers {
+    all: Arc<[Known]>,
+    client: Client,
+}
+
+struct Known {
+    settings: Provider,
+    published: Mutex<Option<Published>>,
+}
+
+#[derive(Clone)]
+struct Published {
+    at: Instant,
+    metadata: Arc<CoreProviderMetadata>,
+}
+
+/// A way to a provider.
+pub(crate) struct Way<'a> {
+    /// Where it leads back to.
+    pub(crate) callback: &'a str,
+    /// What comes back with the answer.
+    pub(crate) state: &'a str,
+    /// What the answer must repeat.
+    pub(crate) nonce: &'a str,
+    /// What proves that who asks for the answer is who began.
+    pub(crate) verifier: &'a Secret,
+}
+
+/// Who somebody is, in a provider's words that were proved to be its own.
+#[derive(Debug, Clone)]
+pub(crate) struct Identity {
+    pub(crate) issuer: String,
+    pub(crate) subject: String,
+    /// The address, if the provider says that it is theirs.
+    pub(crate) email: Option<String>,
+    pub(crate) name: Option<String>,
+    /// When they proved themselves to the provider, in seconds since the epoch.
+    pub(crate) proved_at: Option<i64>,
+}
+
+/// Why nobody is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Trouble {
+    /// The provider cannot be asked, or answers nonsense.
+    Away,
+    /// What it said does not hold.
+    Refused,
+}
+
+/// Why a provider gave no answer.
+#[derive(Debug, thiserror::Error)]
+#[error("the provider gave no answer: {0}")]
+struct Silence(String);
+
+// === impl Providers ===
+
+impl Providers {
+    pub(crate) fn new(settings: &[Provider], client: Client) -> Self {
+        let known = settings.iter().map(|settings| Known {
+            settings: settings.clone(),
+            published: Mutex::new(None),
+        });
+        Self {
+            all: known.collect(),
+            client,
+        }
+    }
+
+    /// The settings of a provider.
+    pub(crate) fn find(&self, id: &str) -> Option<&Provider> {
+        self.known(id).map(|known| &known.settings)
+    }
+
+    fn known(&self, id: &str) -> Option<&Known> {
+        self.all.iter().find(|known| known.settings.id == id)
+    }
+
+    /// Where to send somebody. `again` has the provider ask for a proof even if it knows them already.
+    pub(crate) async fn address(
+        &self,
+        id: &str,
+        way: &Way<'_>,
+        again: bool,
+    ) -> Result<String, Trouble> {
+        let known = self.known(id).ok_or(Trouble::Refused)?;
+        let published = self.published(known, None).await?;
+        let client = CoreClient::from_provider_metadata(
+            (*published.metadata).clone(),
+            ClientId::new(known.settings.client_id.clone()),
+            None,
+        )
+        .set_redirect_uri(callback(way.callback)?);
+        let verifier = PkceCodeVerifier::new(way.verifier.reveal().to_owned());
+        let (state, nonce) = (way.state.to_owned(), way.nonce.to_owned());
+        let mut asked = client
+            .authorize_url(
+                CoreAuthenticationFlow::AuthorizationCode,
+                || CsrfToken::new(state),
+                || Nonce::new(nonce),
+            )
+            .set_pkce_challenge(PkceCodeChallenge::from_code_verifier_sha256(&verifier));
+        for scope in &known.settings.scopes {
+            asked = asked.add_scope(Scope::new(scope.clone()));
+        }
+        if again {
+            asked = asked
+                .add_prompt(CoreAuthPrompt::Login)
+                .set_max_age(Duration::ZERO);
+        }
+        let (url, _, _) = asked.url();
+        Ok(url.into())
+    }
+
+    /// Who came back with a code.
+    pub(crate) async fn identity(
+        &self,
+        id: &str,
+        way: &Way<'_>,
+        code: &str,
+    ) -> Result<Identity, Trouble> {
+        let known = self.known(id).ok_or(Trouble::Refused)?;
+        let mut published = self.published(known, None).await?;
+        let token = self.exchange(known, &published, way, code).await?;
+        let nonce = Nonce::new(way.nonce.to_owned());
+        let claims = match verified(&token, known, &published, &nonce) {
+            // It may have been signed by a key that the provider has published since.
+            Err(ClaimsVerificationError::SignatureVerification(_)) => {
+                published = self.published(known, Some(published.at)).await?;
+                verified(&token, known, &published, &nonce)
+            }
+            other => other,
+        };
+        let claims = claims.map_err(|error| {
+            tracing::warn!(provider = id, %error, "what a provider said does not hold");
+            Trouble::Refused
+        })?;
+        let email = claims.email().map(|email| email.as_str().to_owned());
+        let name = claims.name().and_then(|names| names.get(None));
+        Ok(Identity {
+            issuer: known.settings.issuer.clone(),
+            subject: claims.subject().as_str().to_owned(),
+            email: email.filter(|_| claims.email_verified() == Some(true)),
+            name: name.map(|name| name.as_str().to_owned()),
+            proved_at: claims.auth_time().map(|at| at.timestamp()),
+        })
+    }
+
+    async fn exchange(
+        &self,
+        known: &Known,
+        published: &Published,
+        way: &Way<'_>,
+        code: &str,
+    ) -> Result<CoreIdToken, Trouble> {
+        let client = CoreClient::from_provider_metadata(
+            (*published.metadata).clone(),
+            ClientId::new(known.settings.client_id.clone()),
+            Some(ClientSecret::new(
+                known.settings.client_secret.reveal().to_owned(),
+            )),
+        )
+        .set_redirect_uri(callback(way.callback)?);
+        let asked = client.exchange_code(AuthorizationCode::new(code.to_owned()));
+        let asked = asked.map_err(|_| Trouble::Away)?;
+        let verifier = PkceCodeVerifier::new(way.verifier.reveal().to_owned());
+        let http = |request| call(self.client.clone(), request);
+        let answered = asked.set_pkce_verifier(verifier).request_async(&http).await;
+        let answered = answered.map_err(|error| {
+            // Its text may quote the answer, and with it a token.
+            let is_refused = was_refused(&error);
+            tracing::warn!(
+                provider = known.settings.id,
+                is_refused,
+                "a provider gave no token"
+            );
+            if is_refused {
+                Trouble::Refused
+            } else {
+                Trouble::Away
+            }
+        })?;
+        answered.id_token().cloned().ok_or(Trouble::Refused)
+    }
+
+    /// What a provider publishes; fetched anew if what is kept is old, or was fetched at `not`.
+    async fn published(&self, known: &Known, not: Option<Instant>) -> Result<Published, Trouble> {
+        let mut kept = known.published.lock().await;
+        if let Some(published) = kept.as_ref() {
+            let age = published.at.elapsed();
+            let is_unwanted = not == Some(published.at) && age >= YOUNG;
+            if age < BELIEVED && !is_unwanted {
+                return Ok(published.clone());
+            }
+        }
+        let issuer = IssuerUrl::new(known.settings.issuer.clone()).map_err(|_| Trouble::Away)?;
+        let http = |request| call(self.client.clone(), request);
+        let fetched = CoreProviderMetadata::discover_async(issuer, &http).await;
+        let metadata = fetched.map_err(|error| {
+            tracing::warn!(provider = known.settings.id, %error, "a provider cannot be discovered");
+            Trouble::Away
+        })?;
+        let published = Published {
+            at: Instant::now(),
+            metadata: Arc::new(metadata),
+        };
+        *kept = Some(published.clone());
+        Ok(published)
+    }
+}
+
+/// Whether a provider says that the code is not good. All else it may say is about us, or about itself.
+fn was_refused<E: std::error::Error>(
+    error: &RequestTokenError<E, StandardErrorResponse<CoreErrorResponseType>>,
+) -> bool {
+    match error {
+        RequestTokenError::ServerResponse(said) => {
+            *said.error() == CoreErrorResponseType::InvalidGrant
+        }
+        RequestTokenError::Request(_)
+        | RequestTokenError::Parse(..)
+        | RequestTokenError::Other(_) => false,
+    }
+}
+
+fn callback(text: &str) -> Result<RedirectUrl, Trouble> {
+    RedirectUrl::new(text.to_owned()).map_err(|_| Trouble::Away)
+}
+
+/// Signature, issuer, audience, time and nonce.
+fn verified<'a>(
+    token: &'a CoreIdToken,
+    known: &Known,
+    published: &Published,
+    nonce: &Nonce,
+) -> Result<&'a CoreIdTokenClaims, ClaimsVerificationError> {
+    let client = CoreClient::from_provider_metadata(
+        (*published.metadata).clone(),
+        ClientId::new(known.settings.client_id.clone()),
+        None,
+    );
+    let verifier = client.id_token_verifier().set_allowed_algs(ALGORITHMS);
+    token.claims(&verifier, nonce)
+}
+
+/// One question to a provider: bounded in time and size, and never led elsewhere.
+async fn call(client: Client, request: HttpRequest) -> Result<HttpResponse, Silence> {
+    let (head, body) = request.into_parts();
+    let mut headers = head.headers;
+    if let Some(secret) = headers.get_mut(AUTHORIZATION) {
+        secret.set_sensitive(true);
+    }
+    let outgoing = Outgoing {
+        method: head.method,
+        uri: head.uri,
+        headers,
+        body: Bytes::from(body).into(),
+        deadlines: WAIT,
+        proxy: None,
+        protocol: Protocol::Http1,
+    };
+    let sent = client.send(outgoing).await;
+    let mut answer = sent.map_err(|error| Silence(error.to_string()))?;
+    let body = answer.whole(MAX_ANSWER_BYTES).await;
+    let body = body.map_err(|error| Silence(error.to_string()))?;
+    let mut response = HttpResponse::new(body.to_vec());
+    *response.status_mut() = answer.status;
+    *response.headers_mut() = answer.headers;
+    Ok(response)
+}

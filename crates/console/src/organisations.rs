@@ -1,0 +1,46 @@
+//! A new organisation: an account with its ledger, a name, a place, and an owner.
+
+use trunkline_db::Tx;
+use trunkline_keyring::RandomSource;
+use trunkline_ledger::desk::{self, AccountKind};
+use trunkline_store::accounts::{self, CreateAccountError, DEFAULT_GROUP, NewAccount};
+use trunkline_store::people::{self, PersonId, Role};
+use trunkline_terms::{AccountId, SHARDS, Shard};
+
+use crate::fault::Fault;
+
+/// Makes an organisation of a person's own.
+pub(crate) async fn create(
+    tx: &mut Tx,
+    random: &dyn RandomSource,
+    (name, owner): (&str, PersonId),
+) -> Result<AccountId, Fault> {
+    let account = desk::create_account(tx, AccountKind::Live).await?;
+    let new = NewAccount {
+        id: account,
+        name: name.trim(),
+        group: DEFAULT_GROUP,
+        allowed_groups: &[],
+        shard: any_shard(random)?,
+    };
+    accounts::create(tx, &new).await.map_err(wrong_name)?;
+    people::add_member(tx, account, owner, Role::Owner).await?;
+    Ok(account)
+}
+
+/// What is wrong with an organisation's name, under the parameter that has it.
+pub(crate) fn wrong_name(error: CreateAccountError) -> Fault {
+    match error {
+        CreateAccountError::Field(wrong) => Fault::at("organisation", wrong.problem.to_string()),
+        CreateAccountError::Db(error) => error.into(),
+    }
+}
+
+/// Any shard, all of them equally likely but for one part in a million million.
+fn any_shard(random: &dyn RandomSource) -> Result<Shard, Fault> {
+    let mut bytes = [0; 8];
+    random.fill(&mut bytes)?;
+    let number = u64::from_be_bytes(bytes).rem_euclid(u64::from(SHARDS));
+    let shard = u16::try_from(number).ok().map(Shard::new);
+    shard.and_then(Result::ok).ok_or_else(Fault::unavailable)
+}

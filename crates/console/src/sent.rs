@@ -1,0 +1,102 @@
+//! The body of a request: JSON, whole, bounded. And who sent it.
+
+use std::net::IpAddr;
+
+use axum::body::Body;
+use axum::extract::{FromRequest, FromRequestParts, Request};
+use http::header::{CONTENT_TYPE, USER_AGENT};
+use http::request::Parts;
+use serde::de::DeserializeOwned;
+use trunkline_store::people::agent_of;
+
+use crate::fault::{Fault, Kind};
+
+/// Largest body.
+pub(crate) const MAX_BODY_BYTES: usize = 65_536;
+
+/// What a request brings as JSON. Types of bodies refuse fields that they do not know.
+pub(crate) struct Sent<T>(pub(crate) T);
+
+/// Where a request comes from, put there by the front.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CallerAddress(pub(crate) IpAddr);
+
+/// Who asks, as far as the connection tells.
+#[derive(Debug, Clone)]
+pub(crate) struct Caller {
+    pub(crate) address: IpAddr,
+    /// What the browser calls itself, cut.
+    pub(crate) agent: String,
+}
+
+// === impl Sent ===
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Sent<T> {
+    type Rejection = Fault;
+
+    async fn from_request(request: Request<Body>, _: &S) -> Result<Self, Fault> {
+        if !is_json(request.headers().get(CONTENT_TYPE)) {
+            let text = "the body must be JSON, with content-type: application/json";
+            return Err(Fault::new(Kind::Invalid, text));
+        }
+        let body = axum::body::to_bytes(request.into_body(), MAX_BODY_BYTES)
+            .await
+            .map_err(|_| too_large())?;
+        // What is told names fields and places, never values: a password may be among them.
+        let read = serde_json::from_slice(&body);
+        let value = read.map_err(|error| Fault::new(Kind::Invalid, unreadable(&error)))?;
+        Ok(Self(value))
+    }
+}
+
+/// The fault of a body that is too large.
+pub(crate) fn too_large() -> Fault {
+    let text = format!("the body may have at most {MAX_BODY_BYTES} bytes");
+    Fault::new(Kind::TooLarge, text)
+}
+
+fn is_json(content_type: Option<&http::HeaderValue>) -> bool {
+    let text = content_type.and_then(|value| value.to_str().ok());
+    let kind = text.and_then(|text| text.split(';').next());
+    kind.is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+}
+
+fn unreadable(error: &serde_json::Error) -> String {
+    let place = (error.line(), error.column());
+    let text = error.to_string();
+    // Only these messages are made of our own names; others quote what was sent.
+    let ours = ["missing field", "unknown field"];
+    let named = ours.iter().any(|words| text.starts_with(words));
+    if named {
+        let end = text.find(" at line").unwrap_or(text.len());
+        let text: String = text.chars().take(end.min(200)).collect();
+        return format!("the body is not as it must be: {text}");
+    }
+    let what = match error.classify() {
+        serde_json::error::Category::Data => "a field has a value of the wrong kind",
+        serde_json::error::Category::Syntax
+        | serde_json::error::Category::Eof
+        | serde_json::error::Category::Io => "it is not JSON",
+    };
+    format!(
+        "the body is not as it must be: {what} (line {}, column {})",
+        place.0, place.1
+    )
+}
+
+// === impl Caller ===
+
+impl<S: Send + Sync> FromRequestParts<S> for Caller {
+    type Rejection = Fault;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Fault> {
+        let address = parts.extensions.get::<CallerAddress>();
+        let CallerAddress(address) = *address.ok_or_else(Fault::unavailable)?;
+        let agent = parts.headers.get(USER_AGENT);
+        let agent = agent.map(|value| String::from_utf8_lossy(value.as_bytes()));
+        Ok(Self {
+            address,
+            agent: agent_of(&agent.unwrap_or_default()),
+        })
+    }
+}

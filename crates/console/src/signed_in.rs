@@ -1,0 +1,196 @@
+//! Who asks: the person behind the cookie, the organisation that is looked at, and what they may do
+//! there. Read anew with every request, so that a changed role or an ended sign-in counts at once.
+
+use axum::extract::FromRequestParts;
+use http::HeaderMap;
+use http::request::Parts;
+use serde::Serialize;
+use trunkline_store::people::{self, PersonId, Role, SignIn};
+use trunkline_terms::{AccountId, Moment};
+use utoipa::ToSchema;
+
+use crate::api::Shared;
+use crate::cookie;
+use crate::fault::{Fault, Kind};
+
+/// What may be done beyond reading.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+pub(crate) enum Right {
+    /// Make, change, rotate and delete API keys and their budgets.
+    #[serde(rename = "keys.write")]
+    KeysWrite,
+    /// Call models from the console.
+    #[serde(rename = "playground")]
+    Playground,
+    /// Cancel tasks.
+    #[serde(rename = "tasks.write")]
+    TasksWrite,
+    /// Redeem codes, set marks, export.
+    #[serde(rename = "wallet.write")]
+    WalletWrite,
+    /// Invite, remove and promote members.
+    #[serde(rename = "members.write")]
+    MembersWrite,
+    /// Change the organisation itself.
+    #[serde(rename = "account.write")]
+    AccountWrite,
+}
+
+/// A person who is signed in and looks at an organisation of theirs.
+#[derive(Debug, Clone)]
+pub(crate) struct SignedIn {
+    pub(crate) person: PersonId,
+    pub(crate) email: String,
+    /// The organisation.
+    pub(crate) account: AccountId,
+    pub(crate) role: Role,
+    /// Until when money and secrets may be touched.
+    pub(crate) stepped_up_until: Option<Moment>,
+    /// The database's time of this request.
+    pub(crate) now: Moment,
+}
+
+/// A person who is signed in, whether they have an organisation or not.
+#[derive(Debug, Clone)]
+pub(crate) struct Somebody(pub(crate) SignIn);
+
+// === impl Right ===
+
+impl Right {
+    /// All of them, in the order in which they are shown.
+    pub(crate) const ALL: [Self; 6] = [
+        Self::KeysWrite,
+        Self::Playground,
+        Self::TasksWrite,
+        Self::WalletWrite,
+        Self::MembersWrite,
+        Self::AccountWrite,
+    ];
+
+    /// Whether a role has it. Everybody reads.
+    pub(crate) const fn is_of(self, role: Role) -> bool {
+        match role {
+            Role::Owner | Role::Admin => true,
+            Role::Developer => {
+                matches!(self, Self::KeysWrite | Self::Playground | Self::TasksWrite)
+            }
+            Role::Billing => matches!(self, Self::WalletWrite),
+            Role::Viewer => false,
+        }
+    }
+}
+
+// === impl SignedIn ===
+
+impl SignedIn {
+    /// Refuses who has no such right.
+    pub(crate) fn may(&self, right: Right) -> Result<(), Fault> {
+        if right.is_of(self.role) {
+            return Ok(());
+        }
+        let text = format!(
+            "your role in this organisation is {}, which does not allow this; an owner can change it. Nothing was done",
+            self.role.word()
+        );
+        Err(Fault::new(Kind::RoleNotAllowed, text))
+    }
+
+    /// Refuses who has not given the password lately: money and secrets need it.
+    pub(crate) fn fresh(&self) -> Result<(), Fault> {
+        fresh(self.stepped_up_until, self.now)
+    }
+
+    /// Who asks, where strangers may ask too.
+    pub(crate) async fn peek(shared: &Shared, headers: &HeaderMap) -> Result<Option<Self>, Fault> {
+        let Some(sign_in) = find(shared, headers).await? else {
+            return Ok(None);
+        };
+        Ok(Self::of(sign_in).ok())
+    }
+
+    fn of(sign_in: SignIn) -> Result<Self, Fault> {
+        let Some((account, role)) = sign_in.looks_at else {
+            let text = "you look at no organisation of which you are a member; choose one, or ask \
+                        an owner to invite you. Nothing was done";
+            return Err(Fault::new(Kind::RoleNotAllowed, text));
+        };
+        Ok(Self {
+            person: sign_in.person,
+            email: sign_in.email,
+            account,
+            role,
+            stepped_up_until: sign_in.stepped_up_until,
+            now: sign_in.now,
+        })
+    }
+}
+
+impl FromRequestParts<Shared> for SignedIn {
+    type Rejection = Fault;
+
+    async fn from_request_parts(parts: &mut Parts, shared: &Shared) -> Result<Self, Fault> {
+        let Somebody(sign_in) = Somebody::from_request_parts(parts, shared).await?;
+        Self::of(sign_in)
+    }
+}
+
+// === impl Somebody ===
+
+impl Somebody {
+    /// Refuses who has not given the password lately.
+    pub(crate) fn fresh(&self) -> Result<(), Fault> {
+        fresh(self.0.stepped_up_until, self.0.now)
+    }
+
+    /// Refuses who does not run the house, as if there were nothing.
+    pub(crate) fn operates(&self) -> Result<(), Fault> {
+        operates(self.0.is_operator)
+    }
+}
+
+impl FromRequestParts<Shared> for Somebody {
+    type Rejection = Fault;
+
+    async fn from_request_parts(parts: &mut Parts, shared: &Shared) -> Result<Self, Fault> {
+        let found = find(shared, &parts.headers).await?;
+        found.map(Self).ok_or_else(not_signed_in)
+    }
+}
+
+/// The fault of who is not signed in (any more).
+pub(crate) fn not_signed_in() -> Fault {
+    let text = "you are not signed in, or not any more; sign in and try again. Nothing was done";
+    Fault::new(Kind::NotSignedIn, text)
+}
+
+/// The sign-in of a request's cookie.
+pub(crate) async fn find(shared: &Shared, headers: &HeaderMap) -> Result<Option<SignIn>, Fault> {
+    let Some(token) = cookie::token(&shared.settings, headers) else {
+        return Ok(None);
+    };
+    let mut session = shared.people.session().await?;
+    let Some(sign_in) = people::find_sign_in(&mut session, &token).await? else {
+        return Ok(None);
+    };
+    if sign_in.is_stale {
+        let mut tx = session.begin().await?;
+        let done = people::seen(&mut tx, sign_in.id).await;
+        tx.finish(done).await?;
+    }
+    Ok(Some(sign_in))
+}
+
+fn fresh(until: Option<Moment>, now: Moment) -> Result<(), Fault> {
+    if until.is_some_and(|until| now < until) {
+        return Ok(());
+    }
+    let text = "this concerns money or secrets: give your password again. Nothing was done";
+    Err(Fault::new(Kind::StepUpRequired, text))
+}
+
+fn operates(is_operator: bool) -> Result<(), Fault> {
+    if is_operator {
+        return Ok(());
+    }
+    Err(Fault::new(Kind::NotFound, "there is nothing here"))
+}

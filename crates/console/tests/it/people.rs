@@ -1,0 +1,242 @@
+//! People at the console: a browser that keeps its cookie, and what it is answered.
+
+mod guarding;
+mod invitations;
+mod lockout;
+mod members;
+mod rights;
+mod setup;
+mod signing_in;
+mod walls;
+
+use std::sync::{Mutex, PoisonError};
+
+use axum::body::Body;
+use http::{Method, Request};
+use serde_json::{Value, json};
+use trunkline_console::Token;
+use trunkline_keyring::SystemRandom;
+use trunkline_ledger::desk::{self, AccountKind};
+use trunkline_store::accounts::{self, NewAccount};
+use trunkline_store::people::{self, NewPerson, NewSignIn, PersonId, Purpose, Role};
+use trunkline_terms::{AccountId, Shard};
+use trunkline_testkit::random_bytes;
+use uuid::Uuid;
+
+use crate::desk::{DASH_URL, Desk, Got};
+
+pub(crate) const PASSWORD: &str = "correct horse battery";
+
+/// A browser: it keeps the cookie that it is given and says which site it is on.
+pub(crate) struct Browser<'a> {
+    desk: &'a Desk,
+    origin: &'static str,
+    address: &'static str,
+    cookie: Mutex<Option<String>>,
+}
+
+impl<'a> Browser<'a> {
+    pub(crate) fn new(desk: &'a Desk) -> Self {
+        Self {
+            desk,
+            origin: DASH_URL,
+            address: "192.0.2.1",
+            cookie: Mutex::new(None),
+        }
+    }
+
+    /// The same from another network.
+    pub(crate) fn from(desk: &'a Desk, address: &'static str) -> Self {
+        Self {
+            address,
+            ..Self::new(desk)
+        }
+    }
+
+    /// The same at another address of the console.
+    pub(crate) fn at(desk: &'a Desk, origin: &'static str) -> Self {
+        Self {
+            origin,
+            ..Self::new(desk)
+        }
+    }
+
+    pub(crate) fn cookie(&self) -> Option<String> {
+        self.kept().clone()
+    }
+
+    pub(crate) fn plant(&self, cookie: &str) {
+        *self.kept() = Some(cookie.to_owned());
+    }
+
+    fn kept(&self) -> std::sync::MutexGuard<'_, Option<String>> {
+        self.cookie.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) async fn send(&self, method: Method, path: &str, body: Option<Value>) -> Got {
+        let mut request = Request::builder()
+            .method(method.clone())
+            .uri(path)
+            .header("user-agent", "Mozilla/5.0 (test)")
+            .header("x-forwarded-for", self.address);
+        if method != Method::GET {
+            request = request
+                .header("origin", self.origin)
+                .header("x-trunkline-console", "1");
+        }
+        if let Some(cookie) = self.cookie() {
+            request = request.header("cookie", cookie);
+        }
+        let body = match body {
+            Some(body) => {
+                request = request.header("content-type", "application/json");
+                Body::from(body.to_string())
+            }
+            None => Body::empty(),
+        };
+        let got = self.desk.ask(request.body(body).unwrap()).await;
+        if let Some(line) = got.headers.get("set-cookie") {
+            let pair = line.to_str().unwrap().split(';').next().unwrap();
+            let is_kept = !pair.ends_with('=');
+            *self.kept() = is_kept.then(|| pair.to_owned());
+        }
+        got
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Got {
+        self.send(Method::GET, path, None).await
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: Value) -> Got {
+        self.send(Method::POST, path, Some(body)).await
+    }
+
+    pub(crate) async fn patch(&self, path: &str, body: Value) -> Got {
+        self.send(Method::PATCH, path, Some(body)).await
+    }
+
+    pub(crate) async fn delete(&self, path: &str) -> Got {
+        self.send(Method::DELETE, path, None).await
+    }
+
+    pub(crate) async fn sign_in(&self, email: &str, password: &str) -> Got {
+        let body = json!({ "email": email, "password": password });
+        self.post("/api/session", body).await
+    }
+
+    /// Who is signed in here, as the console tells it.
+    pub(crate) async fn session(&self) -> Value {
+        let got = self.get("/api/session").await;
+        assert_eq!(got.status.as_u16(), 200, "{got:?}");
+        got.json()
+    }
+}
+
+impl Desk {
+    /// An operator, made the way the first one is.
+    pub(crate) async fn operator(&self) -> Browser<'_> {
+        let browser = Browser::new(self);
+        let got = browser
+            .post("/api/setup", setup_body(&self.setup_token().await))
+            .await;
+        assert_eq!(got.status.as_u16(), 200, "{got:?}");
+        browser
+    }
+
+    pub(crate) async fn setup_token(&self) -> String {
+        let token = Token::fresh(&SystemRandom).unwrap();
+        let mut tx = self.people.begin().await.unwrap();
+        let given = (&token.hash, 86_400);
+        let done = people::give_token(&mut tx, Purpose::Setup, None, given).await;
+        tx.finish(done).await.unwrap();
+        token.text.reveal().to_owned()
+    }
+
+    pub(crate) async fn organisation(&self, name: &str) -> AccountId {
+        let mut tx = self.people.begin().await.unwrap();
+        let account = desk::create_account(&mut tx, AccountKind::Live)
+            .await
+            .unwrap();
+        let new = NewAccount {
+            id: account,
+            name,
+            group: "default",
+            allowed_groups: &[],
+            shard: Shard::new(0).unwrap(),
+        };
+        accounts::create(&mut tx, &new).await.unwrap();
+        tx.commit().await.unwrap();
+        account
+    }
+
+    /// Somebody without a password.
+    pub(crate) async fn person(&self, email: &str) -> PersonId {
+        let mut tx = self.people.begin().await.unwrap();
+        let new = NewPerson {
+            email,
+            name: email.split('@').next().unwrap(),
+            password: None,
+            is_verified: false,
+            is_operator: false,
+        };
+        let made = people::create_person(&mut tx, &new).await.unwrap();
+        tx.commit().await.unwrap();
+        made.unwrap()
+    }
+
+    /// A member who is signed in, with the password just given.
+    pub(crate) async fn member(&self, account: AccountId, email: &str, role: Role) -> Browser<'_> {
+        let person = self.person(email).await;
+        let mut tx = self.people.begin().await.unwrap();
+        people::add_member(&mut tx, account, person, role)
+            .await
+            .unwrap();
+        tx.commit().await.unwrap();
+        self.device(person).await
+    }
+
+    /// One more device of somebody.
+    pub(crate) async fn device(&self, person: PersonId) -> Browser<'_> {
+        let token = Token::fresh(&SystemRandom).unwrap();
+        let mut tx = self.people.begin().await.unwrap();
+        let new = NewSignIn {
+            id: Uuid::from_bytes(random_bytes()),
+            token: &token.hash,
+            person,
+            account: None,
+            is_stepped_up: true,
+            address: "192.0.2.1",
+            agent: "test",
+        };
+        people::sign_in(&mut tx, &new).await.unwrap();
+        tx.commit().await.unwrap();
+        let browser = Browser::new(self);
+        browser.plant(&format!("trunkline={}", token.text.reveal()));
+        browser
+    }
+
+    /// That nothing is in the books that must not be.
+    pub(crate) async fn audit(&self) {
+        for view in [
+            "app.audit_organisation_without_owner",
+            "app.audit_disabled_person_signed_in",
+            "app.audit_number_never_given",
+        ] {
+            let rows = self
+                .db
+                .ask(&format!("SELECT v::text FROM {view} AS v"))
+                .await;
+            assert_eq!(rows, Vec::<String>::new(), "{view}");
+        }
+    }
+}
+
+pub(crate) fn setup_body(token: &str) -> Value {
+    json!({
+        "token": token,
+        "email": "ada@example.com",
+        "name": "Ada Lovelace",
+        "password": PASSWORD,
+        "organisation": "Analytical Engines",
+    })
+}

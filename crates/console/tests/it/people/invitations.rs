@@ -1,0 +1,258 @@
+//! Invitations: to somebody new, to somebody known, taken back, replaced, used once.
+
+use serde_json::{Value, json};
+use trunkline_console::ConsoleSettings;
+use trunkline_store::people::Role;
+use trunkline_testkit::all_at_once;
+
+use super::{Browser, PASSWORD};
+use crate::desk::{DASH_URL, Desk};
+
+const PATH: &str = "/api/members/invitations";
+const ACCEPT: &str = "/api/invitations/accept";
+const LOOK: &str = "/api/invitations/look";
+
+/// Invites and gives the token of the link.
+async fn invite(owner: &Browser<'_>, email: &str, role: &str) -> (String, Value) {
+    let got = owner
+        .post(PATH, json!({ "email": email, "role": role }))
+        .await;
+    assert_eq!(got.status.as_u16(), 201, "{got:?}");
+    let made = got.json();
+    let link = made["link"].as_str().unwrap();
+    let token = link
+        .strip_prefix(&format!("{DASH_URL}/invitation#"))
+        .unwrap();
+    (token.to_owned(), made)
+}
+
+#[tokio::test]
+async fn somebody_new_takes_an_invitation_with_a_name_and_a_password() {
+    let desk = Desk::new().await;
+    let owner = desk.operator().await;
+    let (token, made) = invite(&owner, "Grace@Example.com", "developer").await;
+    assert_eq!(made["email"], "grace@example.com");
+    assert_eq!(made["invited_by"], "Ada Lovelace");
+    let listed = owner.get("/api/members").await.json();
+    assert_eq!(listed["invitations"][0]["id"], made["id"]);
+    assert_eq!(listed["invitations"][0]["link"], Value::Null, "shown once");
+    let browser = Browser::new(&desk);
+    let look = browser.post(LOOK, json!({ "token": token })).await.json();
+    let expected = json!({
+        "email": "grace@example.com", "organisation": "Analytical Engines", "role": "developer",
+        "has_person": false,
+    });
+    assert_eq!(look, expected);
+    for (body, param) in [
+        (json!({ "token": token }), "password"),
+        (json!({ "token": token, "name": "Grace" }), "password"),
+        (json!({ "token": token, "password": PASSWORD }), "name"),
+        (
+            json!({ "token": token, "name": "Grace", "password": "short" }),
+            "password",
+        ),
+        (
+            json!({ "token": token, "name": "Grace", "password": "grace@example.com" }),
+            "password",
+        ),
+    ] {
+        let got = browser.post(ACCEPT, body).await;
+        assert_eq!(got.error(400, "invalid_request")["param"], param);
+    }
+    let body = json!({ "token": token, "name": "Grace Hopper", "password": PASSWORD });
+    let session = browser.post(ACCEPT, body.clone()).await.json();
+    assert_eq!(session["person"]["name"], "Grace Hopper");
+    assert_eq!(
+        session["person"]["email_verified"], false,
+        "the link went who knows where"
+    );
+    assert_eq!(session["person"]["is_operator"], false);
+    assert_eq!(session["account"]["name"], "Analytical Engines");
+    assert_eq!(session["account"]["role"], "developer");
+    browser.post(ACCEPT, body).await.error(400, "token_invalid");
+    browser
+        .post(LOOK, json!({ "token": token }))
+        .await
+        .error(400, "token_invalid");
+    let listed = owner.get("/api/members").await.json();
+    assert_eq!(listed["invitations"], json!([]));
+    assert_eq!(listed["data"].as_array().unwrap().len(), 2);
+    let again = Browser::new(&desk)
+        .sign_in("grace@example.com", PASSWORD)
+        .await;
+    assert_eq!(again.status.as_u16(), 200);
+    let member = owner
+        .post(
+            PATH,
+            json!({ "email": "grace@example.com", "role": "admin" }),
+        )
+        .await;
+    member.error(409, "conflict");
+    desk.audit().await;
+}
+
+#[tokio::test]
+async fn somebody_known_takes_it_with_their_password_or_their_sign_in() {
+    let desk = Desk::new().await;
+    let operator = desk.operator().await;
+    desk.db.shift_clock(601).await;
+    for (name, needs_password) in [("Acme", true), ("Other", false)] {
+        let account = desk.organisation(name).await;
+        let email = format!("boss@{}.example", name.to_lowercase());
+        let owner = desk.member(account, &email, Role::Owner).await;
+        let (token, _) = invite(&owner, "ada@example.com", "billing").await;
+        let stranger = Browser::new(&desk);
+        let look = stranger.post(LOOK, json!({ "token": token })).await.json();
+        assert_eq!(look["has_person"], true);
+        let bare = stranger.post(ACCEPT, json!({ "token": token })).await;
+        assert_eq!(bare.error(400, "invalid_request")["param"], "password");
+        let wrong = json!({ "token": token, "name": "Eve", "password": "a brand new one" });
+        stranger
+            .post(ACCEPT, wrong)
+            .await
+            .error(401, "sign_in_failed");
+        // Somebody else who is signed in is not that person.
+        let other = owner.post(ACCEPT, json!({ "token": token })).await;
+        assert_eq!(other.error(400, "invalid_request")["param"], "password");
+        let session = if needs_password {
+            let body = json!({ "token": token, "password": PASSWORD });
+            stranger.post(ACCEPT, body).await.json()
+        } else {
+            operator
+                .post(ACCEPT, json!({ "token": token }))
+                .await
+                .json()
+        };
+        assert_eq!(session["account"]["name"], name);
+        assert_eq!(session["account"]["role"], "billing");
+        assert_eq!(
+            session["person"]["name"], "Ada Lovelace",
+            "who they are stays"
+        );
+        let trusted = session["stepped_up_until"].is_string();
+        assert_eq!(
+            trusted, needs_password,
+            "a link gives no trust, a password does"
+        );
+    }
+    let accounts = operator.session().await["accounts"].clone();
+    assert_eq!(accounts.as_array().unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn a_link_that_is_over_taken_back_or_replaced_is_not_good_and_nobody_is_told_which() {
+    let desk = Desk::new().await;
+    let owner = desk.operator().await;
+    let browser = Browser::new(&desk);
+    let (replaced, _) = invite(&owner, "grace@example.com", "viewer").await;
+    let (revoked, made) = invite(&owner, "grace@example.com", "viewer").await;
+    let open = owner.get("/api/members").await.json();
+    assert_eq!(open["invitations"].as_array().unwrap().len(), 1);
+    let path = format!("{PATH}/{}", made["id"]);
+    assert_eq!(owner.delete(&path).await.status.as_u16(), 204);
+    owner.delete(&path).await.error(404, "not_found");
+    let (over, _) = invite(&owner, "grace@example.com", "viewer").await;
+    desk.db.shift_clock(7 * 86_400 + 1).await;
+    let mut texts = Vec::new();
+    for token in [replaced.as_str(), &revoked, &over, &"A".repeat(43), "", "x"] {
+        let body = json!({ "token": token, "name": "Grace", "password": PASSWORD });
+        let got = browser.post(ACCEPT, body).await;
+        texts.push(got.error(400, "token_invalid")["message"].clone());
+        let got = browser.post(LOOK, json!({ "token": token })).await;
+        texts.push(got.error(400, "token_invalid")["message"].clone());
+    }
+    texts.dedup();
+    assert_eq!(texts.len(), 1, "{texts:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_many_who_take_one_link_at_once_one_gets_in() {
+    let desk = Desk::new().await;
+    let owner = desk.operator().await;
+    let (token, _) = invite(&owner, "grace@example.com", "viewer").await;
+    let tries = (0..5).map(|_| {
+        let (desk, token) = (&desk, token.clone());
+        async move {
+            let body = json!({ "token": token, "name": "Grace", "password": PASSWORD });
+            Browser::new(desk).post(ACCEPT, body).await.status.as_u16()
+        }
+    });
+    let statuses = all_at_once(tries.collect()).await;
+    let good = statuses.iter().filter(|status| **status == 200).count();
+    assert_eq!(good, 1, "{statuses:?}");
+    let members = desk.db.ask("SELECT count(*)::text FROM app.member").await;
+    assert_eq!(members, ["2"]);
+}
+
+#[tokio::test]
+async fn where_mail_is_sent_the_link_goes_by_mail_alone_and_proves_the_address() {
+    let settings = ConsoleSettings {
+        sends_mail: true,
+        ..ConsoleSettings::at(DASH_URL, "http://127.0.0.1:8080/v1")
+    };
+    let desk = Desk::with(settings).await;
+    let owner = desk.operator().await;
+    let got = owner
+        .post(
+            PATH,
+            json!({ "email": "grace@example.com", "role": "viewer" }),
+        )
+        .await;
+    assert_eq!(got.json()["link"], Value::Null);
+    let letters = desk
+        .db
+        .ask("SELECT kind || ' ' || to_address || ' ' || state FROM app.letter")
+        .await;
+    assert_eq!(letters, ["invitation grace@example.com waiting"]);
+    let mailed = desk.db.ask("SELECT mailed::text FROM app.invitation").await;
+    assert_eq!(mailed, ["true"]);
+}
+
+#[tokio::test]
+async fn a_letter_is_kept_for_the_operator_where_no_mail_is_sent_and_its_link_is_sealed() {
+    let desk = Desk::new().await;
+    let owner = desk.operator().await;
+    let (token, _) = invite(&owner, "grace@example.com", "viewer").await;
+    let letters = desk.db.ask("SELECT state FROM app.letter").await;
+    assert_eq!(letters, ["kept"]);
+    let dump = desk
+        .db
+        .ask("SELECT encode(sealed, 'escape') FROM app.letter")
+        .await;
+    assert!(!dump[0].contains(&token));
+    let hashes = desk.db.ask("SELECT i::text FROM app.invitation AS i").await;
+    assert!(!hashes[0].contains(&token));
+}
+
+#[tokio::test]
+async fn invitations_are_bounded_and_addresses_checked() {
+    let desk = Desk::new().await;
+    let account = desk.organisation("Acme").await;
+    let owner = desk.member(account, "ada@example.com", Role::Owner).await;
+    for wrong in [
+        "",
+        "nobody",
+        "a@b@c",
+        "a b@c.example",
+        "x@y.example\r\nbcc: z@y.example",
+    ] {
+        let got = owner
+            .post(PATH, json!({ "email": wrong, "role": "viewer" }))
+            .await;
+        assert_eq!(
+            got.error(400, "invalid_request")["param"],
+            "email",
+            "{wrong:?}"
+        );
+    }
+    let role = owner
+        .post(PATH, json!({ "email": "a@b.example", "role": "god" }))
+        .await;
+    role.error(400, "invalid_request");
+    for number in 0..99 {
+        invite(&owner, &format!("x{number}@example.com"), "viewer").await;
+    }
+    let body = json!({ "email": "one-more@example.com", "role": "viewer" });
+    owner.post(PATH, body).await.error(409, "conflict");
+    invite(&owner, "x7@example.com", "billing").await;
+}

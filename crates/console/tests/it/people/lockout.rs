@@ -1,0 +1,213 @@
+//! Tries that fail: how many, for how long, and what nobody is told.
+
+use std::time::Instant;
+
+use serde_json::json;
+use trunkline_testkit::all_at_once;
+
+use super::{Browser, PASSWORD};
+use crate::desk::{Desk, Got};
+
+const ADA: &str = "ada@example.com";
+
+async fn fail(browser: &Browser<'_>, email: &str, times: usize) {
+    for _ in 0..times {
+        let got = browser.sign_in(email, "a wrong password").await;
+        got.error(401, "sign_in_failed");
+    }
+}
+
+fn told(got: &Got) -> String {
+    let mut error = got.error(401, "sign_in_failed");
+    error["request_id"] = json!(null);
+    error.to_string()
+}
+
+#[tokio::test]
+async fn after_five_failures_an_address_rests_and_longer_each_time() {
+    let desk = Desk::new().await;
+    desk.operator().await;
+    let browser = Browser::new(&desk);
+    fail(&browser, ADA, 4).await;
+    assert_eq!(
+        browser.sign_in(ADA, PASSWORD).await.status.as_u16(),
+        200,
+        "four are nothing"
+    );
+    fail(&browser, ADA, 5).await;
+    for wait in [60, 120, 240, 480, 900, 900] {
+        let locked = browser.sign_in(ADA, PASSWORD).await;
+        let unknown = Browser::from(&desk, "198.51.100.1")
+            .sign_in("x@example.com", "no")
+            .await;
+        assert_eq!(
+            told(&locked),
+            told(&unknown),
+            "nobody is told that it rests"
+        );
+        desk.db.shift_clock(wait - 2).await;
+        browser
+            .sign_in(ADA, PASSWORD)
+            .await
+            .error(401, "sign_in_failed");
+        desk.db.shift_clock(3).await;
+        fail(&browser, ADA, 1).await;
+    }
+    desk.db.shift_clock(901).await;
+    assert_eq!(browser.sign_in(ADA, PASSWORD).await.status.as_u16(), 200);
+    fail(&browser, ADA, 4).await;
+    let after = browser.sign_in(ADA, PASSWORD).await;
+    assert_eq!(after.status.as_u16(), 200, "a good one starts anew");
+}
+
+#[tokio::test]
+async fn an_address_that_nobody_has_rests_too() {
+    let desk = Desk::new().await;
+    let browser = Browser::new(&desk);
+    fail(&browser, "nobody@example.com", 8).await;
+    let locked = desk
+        .db
+        .ask(
+            "SELECT count(*)::text FROM app.sign_in_attempt WHERE kind = 'address' \
+        AND failures = 5 AND locked_until > app.now()",
+        )
+        .await;
+    assert_eq!(locked, ["1"]);
+    let kept = desk
+        .db
+        .ask("SELECT string_agg(encode(subject_hash, 'escape'), ' ') FROM app.sign_in_attempt")
+        .await;
+    assert!(!kept[0].contains("nobody"), "addresses are kept as hashes");
+}
+
+#[tokio::test]
+async fn a_network_has_thirty_failures_an_hour_and_is_then_told_to_wait() {
+    let desk = Desk::new().await;
+    desk.operator().await;
+    let browser = Browser::from(&desk, "203.0.113.9");
+    for number in 0..30 {
+        fail(&browser, &format!("x{number}@example.com"), 1).await;
+    }
+    let neighbour = Browser::from(&desk, "203.0.113.200");
+    let refused = neighbour.sign_in(ADA, PASSWORD).await;
+    let error = refused.error(429, "too_many_attempts");
+    assert_eq!(error["retryable"], true);
+    let wait: i64 = refused.header("retry-after").parse().unwrap();
+    assert!((3_500..=3_600).contains(&wait), "{wait}");
+    let elsewhere = Browser::from(&desk, "203.0.114.9");
+    assert_eq!(elsewhere.sign_in(ADA, PASSWORD).await.status.as_u16(), 200);
+    desk.db.shift_clock(wait + 1).await;
+    assert_eq!(neighbour.sign_in(ADA, PASSWORD).await.status.as_u16(), 200);
+}
+
+#[tokio::test]
+async fn who_signs_in_well_uses_up_nothing_of_the_network() {
+    let desk = Desk::new().await;
+    desk.operator().await;
+    let browser = Browser::new(&desk);
+    for _ in 0..35 {
+        assert_eq!(browser.sign_in(ADA, PASSWORD).await.status.as_u16(), 200);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_tries_at_once_are_many() {
+    let desk = Desk::new().await;
+    desk.operator().await;
+    // The right password is the last of twenty that are tried at the same moment.
+    let tries = (0..20).map(|number| {
+        let desk = &desk;
+        async move {
+            let browser = Browser::new(desk);
+            let password = format!("guess number {number}");
+            browser.sign_in(ADA, &password).await.status.as_u16()
+        }
+    });
+    let statuses = all_at_once(tries.collect()).await;
+    assert!(statuses.iter().all(|status| *status != 200), "{statuses:?}");
+    let counted = desk
+        .db
+        .ask("SELECT failures::text FROM app.sign_in_attempt WHERE kind = 'address'")
+        .await;
+    assert_eq!(counted, ["5"], "from the sixth on nothing is looked at");
+    let right = Browser::new(&desk).sign_in(ADA, PASSWORD).await;
+    right.error(401, "sign_in_failed");
+}
+
+#[tokio::test]
+async fn step_up_and_change_of_the_password_count_as_tries() {
+    let desk = Desk::new().await;
+    let browser = desk.operator().await;
+    for _ in 0..3 {
+        let body = json!({ "password": "a wrong password" });
+        browser
+            .post("/api/session/step-up", body)
+            .await
+            .error(401, "sign_in_failed");
+    }
+    for _ in 0..2 {
+        let body = json!({ "current": "a wrong password", "password": "a brand new one" });
+        browser
+            .post("/api/password/change", body)
+            .await
+            .error(401, "sign_in_failed");
+    }
+    let body = json!({ "password": PASSWORD });
+    browser
+        .post("/api/session/step-up", body)
+        .await
+        .error(401, "sign_in_failed");
+    assert_eq!(
+        browser.session().await["signed_in"],
+        true,
+        "the device stays signed in"
+    );
+}
+
+#[tokio::test]
+async fn a_stranger_takes_as_long_as_a_wrong_password() {
+    let desk = Desk::new().await;
+    desk.operator().await;
+    let time = async |email: &'static str, address| {
+        let browser = Browser::from(&desk, address);
+        let mut best = std::time::Duration::MAX;
+        for _ in 0..4 {
+            let began = Instant::now();
+            browser.sign_in(email, "a wrong password").await;
+            best = best.min(began.elapsed());
+        }
+        best
+    };
+    let (known, unknown) = (
+        time(ADA, "192.0.2.1").await,
+        time("no@example.com", "192.0.2.1").await,
+    );
+    // The hash is by far the longest part; without it a stranger would be many times faster.
+    let fair = known < unknown.saturating_mul(3) && unknown < known.saturating_mul(3);
+    assert!(fair, "{known:?} {unknown:?}");
+}
+
+#[tokio::test]
+async fn what_is_over_is_swept_away() {
+    let desk = Desk::new().await;
+    desk.operator().await;
+    desk.setup_token().await;
+    fail(&Browser::new(&desk), "x@example.com", 1).await;
+    assert_eq!(
+        trunkline_store::people::sweep(&desk.people).await.unwrap(),
+        0
+    );
+    desk.db.shift_clock(40 * 86_400).await;
+    let gone = trunkline_store::people::sweep(&desk.people).await.unwrap();
+    assert!(
+        gone >= 5,
+        "a sign-in, two links, an address, a network: {gone}"
+    );
+    for table in ["sign_in", "person_token", "sign_in_attempt"] {
+        let left = desk
+            .db
+            .ask(&format!("SELECT count(*)::text FROM app.{table}"))
+            .await;
+        assert_eq!(left, ["0"], "{table}");
+    }
+}

@@ -1,0 +1,175 @@
+//! The link that makes an operator.
+
+use serde_json::json;
+use trunkline_console::ConsoleSettings;
+use trunkline_store::people::Role;
+use trunkline_testkit::all_at_once;
+
+use super::{Browser, PASSWORD, setup_body};
+use crate::desk::{DASH_URL, Desk};
+
+#[tokio::test]
+async fn the_set_up_link_makes_the_operator_with_an_organisation_and_signs_in() {
+    let desk = Desk::new().await;
+    let browser = Browser::new(&desk);
+    let before = browser.session().await;
+    assert_eq!(before["signed_in"], false);
+    assert_eq!(before["person"], json!(null));
+    assert_eq!(
+        before["house"],
+        json!({
+            "name": "Trunkline", "base_url": "http://127.0.0.1:8080/v1", "sign_up": "closed",
+            "needs_setup": true, "sends_mail": false, "providers": [], "mode": "live", "trial": null,
+        })
+    );
+    let token = desk.setup_token().await;
+    let got = browser.post("/api/setup", setup_body(&token)).await;
+    assert_eq!(got.status.as_u16(), 200, "{got:?}");
+    let session = got.json();
+    assert_eq!(
+        session,
+        browser.session().await,
+        "the answer is the session"
+    );
+    assert_eq!(session["signed_in"], true);
+    let person = &session["person"];
+    assert_eq!(person["email"], "ada@example.com");
+    assert_eq!(person["name"], "Ada Lovelace");
+    for yes in ["is_operator", "has_password", "email_verified"] {
+        assert_eq!(person[yes], true, "{yes}");
+    }
+    assert_eq!(session["account"]["name"], "Analytical Engines");
+    assert_eq!(session["account"]["role"], "owner");
+    assert_eq!(session["account"]["kind"], "live");
+    assert_eq!(session["accounts"], json!([session["account"]]));
+    let rights = [
+        "keys.write",
+        "playground",
+        "tasks.write",
+        "wallet.write",
+        "members.write",
+        "account.write",
+    ];
+    assert_eq!(session["rights"], json!(rights));
+    assert!(session["stepped_up_until"].is_string());
+    assert_eq!(session["house"]["needs_setup"], false);
+    desk.audit().await;
+}
+
+#[tokio::test]
+async fn the_link_works_once_and_not_after_a_day_and_not_when_another_was_given() {
+    let desk = Desk::new().await;
+    let browser = Browser::new(&desk);
+    let token = desk.setup_token().await;
+    desk.db.shift_clock(86_401).await;
+    let over = browser.post("/api/setup", setup_body(&token)).await;
+    let over = over.error(400, "token_invalid");
+    let token = desk.setup_token().await;
+    let good = browser.post("/api/setup", setup_body(&token)).await;
+    assert_eq!(good.status.as_u16(), 200);
+    let mut texts = vec![over["message"].clone()];
+    let unknown = "A".repeat(43);
+    for used in [token.as_str(), &unknown, "short", ""] {
+        let got = Browser::new(&desk)
+            .post("/api/setup", setup_body(used))
+            .await;
+        texts.push(got.error(400, "token_invalid")["message"].clone());
+    }
+    texts.dedup();
+    assert_eq!(texts.len(), 1, "nobody is told which: {texts:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_many_who_bring_the_link_at_once_one_is_the_operator() {
+    let desk = Desk::new().await;
+    let token = desk.setup_token().await;
+    let tries = (0..6).map(|number| {
+        let (desk, token) = (&desk, token.clone());
+        async move {
+            let mut body = setup_body(&token);
+            body["email"] = json!(format!("op{number}@example.com"));
+            let got = Browser::new(desk).post("/api/setup", body).await;
+            got.status.as_u16()
+        }
+    });
+    let statuses = all_at_once(tries.collect()).await;
+    let good = statuses.iter().filter(|status| **status == 200);
+    assert_eq!(good.count(), 1, "{statuses:?}");
+    let count = desk.db.ask("SELECT count(*)::text FROM app.person").await;
+    assert_eq!(count, ["1"]);
+}
+
+#[tokio::test]
+async fn a_new_link_gives_an_operator_who_forgot_it_another_password() {
+    let desk = Desk::new().await;
+    let old = desk.operator().await;
+    let account = old.session().await["account"]["id"].clone();
+    let mut body = setup_body(&desk.setup_token().await);
+    body["password"] = json!("another good one");
+    body["organisation"] = json!("Ignored");
+    let browser = Browser::new(&desk);
+    let session = browser.post("/api/setup", body).await.json();
+    assert_eq!(session["account"]["id"], account, "no second organisation");
+    assert_eq!(session["account"]["name"], "Analytical Engines");
+    assert_eq!(old.session().await["signed_in"], false, "others are out");
+    let wrong = Browser::new(&desk)
+        .sign_in("ada@example.com", PASSWORD)
+        .await;
+    wrong.error(401, "sign_in_failed");
+    let right = Browser::new(&desk)
+        .sign_in("ada@example.com", "another good one")
+        .await;
+    assert_eq!(right.status.as_u16(), 200);
+}
+
+#[tokio::test]
+async fn the_link_is_not_used_up_by_a_form_that_is_wrong() {
+    let desk = Desk::new().await;
+    let browser = Browser::new(&desk);
+    let token = desk.setup_token().await;
+    for (field, value) in [
+        ("email", "nobody"),
+        ("email", ""),
+        ("name", " "),
+        ("name", "two\nlines"),
+        ("password", "short"),
+        ("password", "password123"),
+        ("password", "ada@example.com"),
+        ("organisation", ""),
+    ] {
+        let mut body = setup_body(&token);
+        body[field] = json!(value);
+        let got = browser.post("/api/setup", body).await;
+        let error = got.error(400, "invalid_request");
+        assert_eq!(error["param"], field, "{error}");
+        let shown = error["message"].as_str().unwrap();
+        assert!(
+            !shown.contains("password123"),
+            "a secret is not repeated: {shown}"
+        );
+    }
+    let good = browser.post("/api/setup", setup_body(&token)).await;
+    assert_eq!(good.status.as_u16(), 200);
+}
+
+#[tokio::test]
+async fn the_seeded_account_of_dev_becomes_the_operators_and_nobody_elses() {
+    let plain = ConsoleSettings::at(DASH_URL, "http://127.0.0.1:8080/v1");
+    let desk = Desk::new().await;
+    let seeded = desk.organisation("Developer").await;
+    let settings = ConsoleSettings {
+        first_account: Some(seeded),
+        ..plain
+    };
+    let console = desk.again(settings).await;
+    let first = console.operator().await.session().await;
+    assert_eq!(first["account"]["id"], seeded.number());
+    assert_eq!(first["account"]["name"], "Analytical Engines");
+    assert_eq!(first["account"]["role"], Role::Owner.word());
+    let mut body = setup_body(&console.setup_token().await);
+    body["email"] = json!("grace@example.com");
+    body["organisation"] = json!("Compilers");
+    let second = Browser::new(&console).post("/api/setup", body).await.json();
+    assert_ne!(second["account"]["id"], seeded.number());
+    assert_eq!(second["account"]["name"], "Compilers");
+}

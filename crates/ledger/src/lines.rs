@@ -1,0 +1,265 @@
+//! Every movement of an account's money, newest first: one line for each wallet that it touched.
+//! Reading only. All lines together are the balance.
+//!
+//! Lines are in the order of their request ids, as those of a statement are: a refund stands beside
+//! the call it gives back. Charges are read from the calls, everything else from the transfers; both
+//! are read in bounded steps (`walk`) and laid together here.
+
+mod read;
+
+use std::cmp::Reverse;
+
+use trunkline_db::{Database, DbError};
+use trunkline_terms::{AccountId, Moment, Money, RequestId};
+use uuid::Uuid;
+
+use self::read::Part;
+use crate::desk::Wallet;
+use crate::walk::{Life, Stretch, Walk, first_id, moment_of};
+
+/// Most lines of one page.
+pub const MAX_PAGE: u32 = 1_000;
+/// Rows that one statement looks at.
+const MAX_LOOKED_AT: u32 = 5_000;
+/// Lines that one request can have: a charge and three ways back, two wallets each.
+const MOST_OF_ONE: usize = 8;
+
+/// The provider of money that came by a code.
+pub const CODES: &str = "code";
+
+/// What a line is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LineKind {
+    /// A call was charged.
+    Charge,
+    /// All that was left of a charge went back.
+    Refund,
+    /// The difference to a lower price went back.
+    SettlementAdjustment,
+    /// A charge went back because the result never reached its caller.
+    Undelivered,
+    /// A payment.
+    TopUp,
+    /// Money to try things out.
+    TrialGrant,
+    /// A correction by a person.
+    Adjust,
+    /// A code was redeemed.
+    Redemption,
+    /// What was left of trial credit ended.
+    TrialExpiry,
+}
+
+/// Which lines. What is none does not narrow.
+#[derive(Debug, Clone)]
+pub struct LinesAsked {
+    /// Whose.
+    pub account: AccountId,
+    /// Lines of this kind.
+    pub kind: Option<LineKind>,
+    /// Of calls and movements that began then or later.
+    pub from: Option<Moment>,
+    /// Of those that began before.
+    pub until: Option<Moment>,
+    /// Where the page before ended.
+    pub after: Option<Next>,
+    /// At most so many, up to [`MAX_PAGE`].
+    pub limit: u32,
+}
+
+/// Names a line, and says where it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LineId {
+    /// The call or the movement.
+    pub request: RequestId,
+    /// What it is.
+    pub kind: LineKind,
+    /// Of which wallet.
+    pub wallet: Wallet,
+}
+
+/// One movement of one wallet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// Names it.
+    pub id: LineId,
+    /// When it was booked, by the database's clock.
+    pub at: Moment,
+    /// What the wallet gained, or lost if negative.
+    pub amount: Money,
+    /// The model, where it is a call's.
+    pub model: Option<String>,
+    /// Where the money came from, or why it was moved.
+    pub text: Option<String>,
+}
+
+/// A page of lines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lines {
+    /// Newest first.
+    pub lines: Vec<Line>,
+    /// Where the next page goes on.
+    pub next: Option<Next>,
+}
+
+/// Where a page goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// After this line.
+    After(LineId),
+    /// Before this id: so far was looked.
+    Before(Uuid),
+}
+
+/// A page of an account's lines.
+pub async fn read(database: &Database, asked: &LinesAsked) -> Result<Lines, DbError> {
+    let mut session = database.session().await?;
+    let Some(life) = Life::of(&mut session, asked.account).await? else {
+        return Ok(Lines::end(Vec::new()));
+    };
+    let most = usize::try_from(asked.limit.clamp(1, MAX_PAGE)).unwrap_or(usize::MAX);
+    let mut walk = Walk::through(asked.ids(life));
+    let mut lines: Vec<Line> = Vec::new();
+    while let Some(step) = walk.step() {
+        let wanted = most.saturating_add(MOST_OF_ONE).saturating_add(1);
+        let charges = read::charges(&mut session, asked, step, wanted).await?;
+        let moves = read::moves(&mut session, asked, step, wanted).await?;
+        let both = charges.laid_with(moves);
+        lines.extend(both.lines.into_iter().filter(|line| asked.is_after(line)));
+        if lines.len() > most {
+            lines.truncate(most);
+            let next = lines.last().map(|line| Next::After(line.id));
+            return Ok(Lines { lines, next });
+        }
+        if let Some(id) = both.ended_before {
+            return Ok(Lines::before(lines, id));
+        }
+    }
+    Ok(match walk.rest() {
+        Some(rest) => Lines::before(lines, rest),
+        None => Lines::end(lines),
+    })
+}
+
+// === impl LineKind ===
+
+impl LineKind {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::Charge,
+        Self::Refund,
+        Self::SettlementAdjustment,
+        Self::Undelivered,
+        Self::TopUp,
+        Self::TrialGrant,
+        Self::Adjust,
+        Self::Redemption,
+        Self::TrialExpiry,
+    ];
+
+    /// The word for it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Charge => "charge",
+            Self::Refund => "refund",
+            Self::SettlementAdjustment => "settlement_adjustment",
+            Self::Undelivered => "undelivered",
+            Self::TopUp => "top_up",
+            Self::TrialGrant => "trial_grant",
+            Self::Adjust => "adjust",
+            Self::Redemption => "redemption",
+            Self::TrialExpiry => "trial_expiry",
+        }
+    }
+
+    /// The kind of a word; none if it is no word of the list.
+    #[must_use]
+    pub fn of(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.word() == word)
+    }
+}
+
+// === impl LineId ===
+
+impl LineId {
+    /// Newest first; what came back stands above what was taken.
+    const fn place(&self) -> (Reverse<RequestId>, Reverse<LineKind>, i16) {
+        let (request, kind) = (Reverse(self.request), Reverse(self.kind));
+        (request, kind, self.wallet.leg())
+    }
+}
+
+// === impl LinesAsked ===
+
+impl LinesAsked {
+    fn ids(&self, life: Life) -> Stretch {
+        let mut ids = life.ids();
+        if let Some(from) = self.from {
+            ids.from = ids.from.max(first_id(from));
+        }
+        if let Some(until) = self.until {
+            ids.to = ids.to.min(first_id(until));
+        }
+        let end = match self.after {
+            None => return ids,
+            // Itself included: other lines of the same request may come after the one named.
+            Some(Next::After(line)) => {
+                Uuid::from_u128(line.request.uuid().as_u128().saturating_add(1))
+            }
+            Some(Next::Before(id)) => id,
+        };
+        ids.to = ids.to.min(end);
+        ids
+    }
+
+    fn is_after(&self, line: &Line) -> bool {
+        match self.after {
+            None | Some(Next::Before(_)) => true,
+            Some(Next::After(after)) => line.id.place() > after.place(),
+        }
+    }
+}
+
+// === impl Lines ===
+
+impl Lines {
+    const fn end(lines: Vec<Line>) -> Self {
+        Self { lines, next: None }
+    }
+
+    fn before(lines: Vec<Line>, id: Uuid) -> Self {
+        let next = Some(Next::Before(id));
+        Self { lines, next }
+    }
+}
+
+// === impl Part ===
+
+impl Part {
+    /// Both in one order, as far as both were read.
+    fn laid_with(self, other: Self) -> Self {
+        // The later of two early ends: below it one of them is not known.
+        let ended_before = self.ended_before.max(other.ended_before);
+        let mut lines = self.lines;
+        lines.extend(other.lines);
+        lines.retain(|line| ended_before.is_none_or(|end| line.id.request.uuid() >= end));
+        lines.sort_by_key(|line| line.id.place());
+        Self {
+            lines,
+            ended_before,
+        }
+    }
+}
+
+/// The moment to which a page looked that goes on before a request.
+#[must_use]
+pub fn searched_to(next: &Next) -> Option<Moment> {
+    match next {
+        Next::After(_) => None,
+        Next::Before(id) => Some(moment_of(*id)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

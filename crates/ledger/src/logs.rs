@@ -1,0 +1,397 @@
+//! Single calls of an account, found by what people remember of them, newest first. Reading only.
+//!
+//! A page is bounded in three ways: in calls shown, in days looked at (`walk`), and in rows looked at.
+//! One filter is followed by an index where there is one (`asked`); the others are tried on each row
+//! that it leads to. A page that ends early says how far it looked, and where the next one goes on.
+
+mod asked;
+mod detail;
+
+use serde_json::Value;
+use sqlx::PgConnection;
+use sqlx::postgres::PgRow;
+use trunkline_db::{Database, DbError, from_sql_time};
+use trunkline_terms::{AccountId, KeyId, Moment, Money, RequestId};
+use uuid::Uuid;
+
+use crate::outcome::Outcome;
+use crate::rows::{column, request_of};
+use crate::walk::{Life, Stretch, Walk, first_id, moment_of};
+
+pub use detail::{Attempt, CallDetail, Charged, Transfer, charges, detail, transfers};
+
+/// Most calls of one page.
+pub const MAX_PAGE: u32 = 200;
+/// Rows that one statement looks at. A page has at most five of them.
+pub const MAX_LOOKED_AT: u32 = 5_000;
+/// From here on a call is dear: there is an index of such calls. One US cent.
+pub const DEAR: Money = Money::from_nanos(10_000_000);
+
+/// Which calls. What is none does not narrow.
+#[derive(Debug, Clone)]
+pub struct Search {
+    /// Whose.
+    pub account: AccountId,
+    /// Those made with this key.
+    pub key: Option<KeyId>,
+    /// Those of this model.
+    pub model: Option<String>,
+    /// Those of this interface.
+    pub endpoint: Option<String>,
+    /// Those that ended so.
+    pub ended: Option<Ended>,
+    /// Those that cost at least so much.
+    pub least: Option<Money>,
+    /// Those that began then or later.
+    pub from: Option<Moment>,
+    /// Those that began before.
+    pub until: Option<Moment>,
+    /// Those whose ids begin so.
+    pub begins: Option<IdBeginning>,
+    /// Those before this one: where a page ended.
+    pub before: Option<RequestId>,
+    /// At most so many, up to [`MAX_PAGE`].
+    pub limit: u32,
+}
+
+/// How calls ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// In this way.
+    As(Outcome),
+    /// Without delivering anything.
+    Failed,
+    /// With a charge.
+    Charged,
+}
+
+/// The first digits of a request id, as a range of ids.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IdBeginning {
+    first: Uuid,
+    last: Uuid,
+}
+
+/// A call that is over.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Call {
+    /// Names it.
+    pub request: RequestId,
+    /// The key used.
+    pub key: Option<KeyId>,
+    /// Public name of the model or data set.
+    pub model: String,
+    /// The interface that was called.
+    pub endpoint: String,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Billed on the way in.
+    pub input_units: i64,
+    /// Billed on the way out.
+    pub output_units: i64,
+    /// Codes of warnings given to the caller.
+    pub warnings: Vec<String>,
+    /// We counted because the upstream did not tell.
+    pub estimated: bool,
+    /// Charged to the paid wallet.
+    pub paid: Money,
+    /// Charged to the trial wallet.
+    pub trial: Money,
+    /// Given back of it since.
+    pub refunded: Money,
+    /// When it was admitted, by the database's clock.
+    pub opened_at: Moment,
+    /// When it was charged or let go.
+    pub settled_at: Moment,
+}
+
+/// A page of calls.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// Newest first.
+    pub calls: Vec<Call>,
+    /// Where the next page goes on; none if there is nothing more.
+    pub next: Option<RequestId>,
+    /// How far this page looked, if that is what ended it.
+    pub searched_to: Option<Moment>,
+}
+
+/// A page of the calls that fit.
+pub async fn search(database: &Database, search: &Search) -> Result<Found, DbError> {
+    let mut session = database.session().await?;
+    let Some(life) = Life::of(&mut session, search.account).await? else {
+        return Ok(Found::nothing());
+    };
+    let mut found = pages(&mut session, search, life).await?;
+    add_refunds(&mut session, &mut found.calls).await?;
+    Ok(found)
+}
+
+async fn pages(
+    connection: &mut PgConnection,
+    search: &Search,
+    life: Life,
+) -> Result<Found, DbError> {
+    let most = usize::try_from(search.limit.clamp(1, MAX_PAGE)).unwrap_or(usize::MAX);
+    let mut walk = Walk::through(search.ids(life));
+    let mut calls: Vec<Call> = Vec::new();
+    while let Some(step) = walk.step() {
+        // One more than is shown tells whether there is more.
+        let wanted = most.saturating_add(1).saturating_sub(calls.len());
+        let rows = asked::statement(search, step, wanted)
+            .build()
+            // Planned anew each time, with the ids known: tables of other days are not even opened.
+            .persistent(false)
+            .fetch_all(&mut *connection)
+            .await?;
+        for row in &rows {
+            if column(row, "fits")? {
+                calls.push(Call::of_row(row)?);
+            }
+            if calls.len() > most {
+                calls.truncate(most);
+                let next = calls.last().map(|call| call.request);
+                return Ok(Found {
+                    calls,
+                    next,
+                    searched_to: None,
+                });
+            }
+            if column::<i64>(row, "place")? >= i64::from(MAX_LOOKED_AT) {
+                return Ok(Found::ended_at(calls, request_of(row)?.uuid()));
+            }
+        }
+    }
+    Ok(match walk.rest() {
+        Some(rest) => Found::ended_at(calls, rest),
+        None => Found {
+            calls,
+            next: None,
+            searched_to: None,
+        },
+    })
+}
+
+/// What went back of each call. Looked up by primary key, in the tables of the page's own days.
+async fn add_refunds(connection: &mut PgConnection, calls: &mut [Call]) -> Result<(), DbError> {
+    let charged = calls.iter().filter(|call| call.charged() > Money::ZERO);
+    let ids: Vec<Uuid> = charged.map(|call| call.request.uuid()).collect();
+    for (request, amount) in refunds_of(connection, &ids).await? {
+        if let Some(call) = calls.iter_mut().find(|call| call.request.uuid() == request) {
+            call.refunded = amount;
+        }
+    }
+    Ok(())
+}
+
+/// What went back of each of some requests; those without are left out.
+pub(crate) async fn refunds_of(
+    connection: &mut PgConnection,
+    ids: &[Uuid],
+) -> Result<Vec<(Uuid, Money)>, DbError> {
+    let (Some(first), Some(last)) = (ids.iter().min(), ids.iter().max()) else {
+        return Ok(Vec::new());
+    };
+    let rows = sqlx::query(
+        "SELECT t.request_id, sum(t.amount)::bigint AS amount FROM ledger.transfer AS t
+         WHERE t.request_id >= $1 AND t.request_id <= $2 AND t.request_id = ANY ($3)
+             AND t.kind IN ('refund', 'settlement_adjustment', 'undelivered')
+         GROUP BY t.request_id",
+    )
+    .bind(first)
+    .bind(last)
+    .bind(ids)
+    .persistent(false)
+    .fetch_all(connection)
+    .await?;
+    let read = |row: &PgRow| {
+        let amount = column(row, "amount").map(Money::from_nanos)?;
+        Ok((column(row, "request_id")?, amount))
+    };
+    rows.iter().map(read).collect()
+}
+
+// === impl Search ===
+
+impl Search {
+    /// All calls of an account.
+    #[must_use]
+    pub const fn of(account: AccountId, limit: u32) -> Self {
+        Self {
+            account,
+            key: None,
+            model: None,
+            endpoint: None,
+            ended: None,
+            least: None,
+            from: None,
+            until: None,
+            begins: None,
+            before: None,
+            limit,
+        }
+    }
+
+    /// The ids that can be among them.
+    fn ids(&self, life: Life) -> Stretch {
+        let mut ids = life.ids();
+        if let Some(from) = self.from {
+            ids.from = ids.from.max(first_id(from));
+        }
+        if let Some(until) = self.until {
+            ids.to = ids.to.min(first_id(until));
+        }
+        if let Some(begins) = self.begins {
+            let after = begins.last.as_u128().saturating_add(1);
+            ids = ids.within(Stretch {
+                from: begins.first,
+                to: Uuid::from_u128(after),
+            });
+        }
+        if let Some(before) = self.before {
+            ids.to = ids.to.min(before.uuid());
+        }
+        ids
+    }
+}
+
+// === impl IdBeginning ===
+
+impl IdBeginning {
+    /// Fewest letters, the prefix included.
+    pub const LEAST_LETTERS: usize = 8;
+    const PREFIXES: [&'static str; 2] = ["req_", "task_"];
+    const DIGITS: usize = 32;
+
+    /// The beginning of the id of a request or a task, `req_` and `task_` included or not.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = text.trim().to_ascii_lowercase();
+        if text.len() < Self::LEAST_LETTERS {
+            return None;
+        }
+        let bare = Self::PREFIXES
+            .iter()
+            .find_map(|prefix| text.strip_prefix(prefix));
+        let digits = bare.unwrap_or(&text);
+        if digits.is_empty() || digits.len() > Self::DIGITS {
+            return None;
+        }
+        let rest = Self::DIGITS.saturating_sub(digits.len());
+        let filled = |with: &str| Uuid::try_parse(&format!("{digits}{}", with.repeat(rest))).ok();
+        Some(Self {
+            first: filled("0")?,
+            last: filled("f")?,
+        })
+    }
+}
+
+// === impl Found ===
+
+impl Found {
+    const fn nothing() -> Self {
+        Self {
+            calls: Vec::new(),
+            next: None,
+            searched_to: None,
+        }
+    }
+
+    /// Looked at so far that it was enough for one page.
+    fn ended_at(calls: Vec<Call>, id: Uuid) -> Self {
+        Self {
+            calls,
+            next: RequestId::from_uuid(id).ok(),
+            searched_to: Some(moment_of(id)),
+        }
+    }
+}
+
+// === impl Call ===
+
+impl Call {
+    /// What was charged to both wallets.
+    #[must_use]
+    pub fn charged(&self) -> Money {
+        self.paid.checked_add(self.trial).unwrap_or(self.paid)
+    }
+
+    /// From its admission to its end.
+    #[must_use]
+    pub fn latency_millis(&self) -> i64 {
+        let (opened, settled) = (self.opened_at.millis(), self.settled_at.millis());
+        settled.saturating_sub(opened).max(0)
+    }
+
+    fn of_row(row: &PgRow) -> Result<Self, DbError> {
+        let money = |name: &str| column(row, name).map(Money::from_nanos);
+        Ok(Self {
+            request: request_of(row)?,
+            key: column::<Option<i64>>(row, "key_id")?.map(KeyId::new),
+            model: column(row, "model")?,
+            endpoint: column(row, "endpoint")?,
+            outcome: outcome_of(row)?,
+            input_units: column(row, "input_units")?,
+            output_units: column(row, "output_units")?,
+            warnings: column(row, "warnings")?,
+            estimated: column(row, "estimated")?,
+            paid: money("paid")?,
+            trial: money("trial")?,
+            refunded: Money::ZERO,
+            opened_at: from_sql_time(column(row, "opened_at")?),
+            settled_at: from_sql_time(column(row, "settled_at")?),
+        })
+    }
+}
+
+fn outcome_of(row: &PgRow) -> Result<Outcome, DbError> {
+    let word: String = column(row, "outcome")?;
+    let unknown = || {
+        let text = format!("a call with the unknown outcome {word:?}");
+        DbError::from(sqlx::Error::Decode(text.into()))
+    };
+    Outcome::of(&word).ok_or_else(unknown)
+}
+
+/// Numbers by name, as the table keeps them.
+fn counts_of(value: &Value) -> Vec<(String, u64)> {
+    let pairs = value.as_object().into_iter().flatten();
+    let read = |(name, count): (&String, &Value)| Some((name.clone(), count.as_u64()?));
+    pairs.filter_map(read).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_beginning_of_an_id_is_a_range_of_ids() {
+        let id = "req_019a5c6b7d8e7f0081828384858687aa";
+        let whole = IdBeginning::parse(id).unwrap();
+        assert_eq!(whole.first, whole.last);
+        let request: RequestId = id.parse().unwrap();
+        assert_eq!(whole.first, request.uuid());
+        for text in [
+            "req_019a5c",
+            "019a5c6b",
+            " REQ_019A5C6B7D ",
+            "task_019a5c6b",
+        ] {
+            let part = IdBeginning::parse(text).unwrap();
+            assert!(
+                part.first < request.uuid() && request.uuid() < part.last,
+                "{text}"
+            );
+        }
+        for wrong in [
+            "req_019",
+            "req_",
+            "019a5c6",
+            "req_019a5cxy",
+            &format!("{id}0"),
+            "%%%%%%%%",
+        ] {
+            assert_eq!(IdBeginning::parse(wrong), None, "{wrong}");
+        }
+    }
+}

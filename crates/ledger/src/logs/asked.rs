@@ -1,0 +1,177 @@
+//! The statement of one stretch of a search.
+//!
+//! One condition stands inside, with the limit on rows that are looked at, and is followed by an
+//! index; the others stand outside and are tried on what it leads to. Which one stands inside is
+//! decided here and not by the planner, whose guesses about rare rows are sometimes far off: an
+//! equality is written as a range and the order names the column, so that no other index gives it.
+
+use sqlx::{Postgres, QueryBuilder};
+use trunkline_terms::KeyId;
+
+use super::{DEAR, Ended, MAX_LOOKED_AT, Search};
+use crate::walk::Stretch;
+
+/// The index of marked calls, word by word: a call that failed is marked 1, a dear one 2.
+const IS_MARKED: &str = "(u.outcome NOT IN ('complete', 'client_gone', 'balance_exhausted', 'accepted') \
+    OR u.paid + u.trial >= 10000000)";
+const MARK: &str = "(CASE WHEN u.outcome NOT IN ('complete', 'client_gone', 'balance_exhausted', 'accepted') \
+    THEN 1 ELSE 2 END)";
+const FAILED: &str =
+    "u.outcome NOT IN ('complete', 'client_gone', 'balance_exhausted', 'accepted')";
+const FAILED_MARK: i32 = 1;
+const DEAR_MARK: i32 = 2;
+
+/// The condition that leads.
+enum Leads<'a> {
+    Mark(i32),
+    Key(KeyId),
+    Model(&'a str),
+    Account,
+}
+
+pub(super) fn statement(search: &Search, step: Stretch, wanted: usize) -> QueryBuilder<Postgres> {
+    let leads = Leads::of(search);
+    let looked_at = i64::from(MAX_LOOKED_AT);
+    let mut text = QueryBuilder::new("SELECT s.* FROM (SELECT u.*, row_number() OVER (ORDER BY ");
+    if leads.by().is_some() {
+        text.push("u.lead DESC, ");
+    }
+    text.push("u.request_id DESC) AS place, (true");
+    conditions(&mut text, search);
+    text.push(
+        ") AS fits FROM (SELECT u.request_id, u.key_id, u.model, u.endpoint, u.outcome, u.warnings,
+             u.estimated, u.paid, u.trial, u.opened_at, u.settled_at,
+             ledger.input_units(u.units) AS input_units, ledger.output_units(u.units) AS output_units",
+    );
+    if let Some(by) = leads.by() {
+        text.push(", ").push(by).push(" AS lead");
+    }
+    text.push(" FROM ledger.usage AS u WHERE u.account_id = ");
+    text.push_bind(search.account.number());
+    text.push(" AND u.request_id >= ").push_bind(step.from);
+    text.push(" AND u.request_id < ").push_bind(step.to);
+    leads.condition(&mut text);
+    text.push(" ORDER BY ");
+    if let Some(by) = leads.by() {
+        text.push(by).push(" DESC, ");
+    }
+    text.push("u.request_id DESC LIMIT ").push_bind(looked_at);
+    // The last row that may be looked at comes whether it fits or not: it says how far that was.
+    text.push(") AS u) AS s WHERE s.fits OR s.place = ");
+    text.push_bind(looked_at).push(" LIMIT ");
+    text.push_bind(i64::try_from(wanted).unwrap_or(i64::MAX));
+    text
+}
+
+fn conditions(text: &mut QueryBuilder<Postgres>, search: &Search) {
+    if let Some(key) = search.key {
+        text.push(" AND u.key_id = ").push_bind(key.number());
+    }
+    if let Some(model) = &search.model {
+        text.push(" AND u.model = ").push_bind(model);
+    }
+    if let Some(endpoint) = &search.endpoint {
+        text.push(" AND u.endpoint = ").push_bind(endpoint);
+    }
+    if let Some(least) = search.least {
+        text.push(" AND u.paid + u.trial >= ")
+            .push_bind(least.nanos());
+    }
+    match search.ended {
+        None => {}
+        Some(Ended::As(outcome)) => {
+            text.push(" AND u.outcome = ").push_bind(outcome.word());
+        }
+        Some(Ended::Failed) => {
+            text.push(" AND ").push(FAILED);
+        }
+        Some(Ended::Charged) => {
+            text.push(" AND u.paid + u.trial > 0");
+        }
+    }
+}
+
+// === impl Leads ===
+
+impl<'a> Leads<'a> {
+    /// The one that leads to the fewest rows, as far as can be known without looking.
+    fn of(search: &'a Search) -> Self {
+        let failed = match search.ended {
+            Some(Ended::Failed) => true,
+            Some(Ended::As(outcome)) => outcome.is_failed(),
+            Some(Ended::Charged) | None => false,
+        };
+        match (search.key, search.model.as_deref()) {
+            _ if failed => Self::Mark(FAILED_MARK),
+            _ if search.least.is_some_and(|least| least >= DEAR) => Self::Mark(DEAR_MARK),
+            (Some(key), _) => Self::Key(key),
+            (None, Some(model)) => Self::Model(model),
+            (None, None) => Self::Account,
+        }
+    }
+
+    /// What the rows are in the order of, newest first.
+    const fn by(&self) -> Option<&'static str> {
+        match self {
+            Self::Account => None,
+            Self::Mark(_) => Some(MARK),
+            Self::Key(_) => Some("u.key_id"),
+            Self::Model(_) => Some("u.model"),
+        }
+    }
+
+    fn condition(&self, text: &mut QueryBuilder<Postgres>) {
+        match self {
+            Self::Account => {}
+            Self::Mark(mark) => {
+                text.push(" AND ").push(IS_MARKED);
+                self.range(text, *mark);
+            }
+            Self::Key(key) => self.range(text, key.number()),
+            Self::Model(model) => self.range(text, (*model).to_owned()),
+        }
+    }
+
+    /// From a value to the same value.
+    fn range<T>(&self, text: &mut QueryBuilder<Postgres>, value: T)
+    where
+        T: Clone + Send + 'static + for<'q> sqlx::Encode<'q, Postgres> + sqlx::Type<Postgres>,
+    {
+        let Some(by) = self.by() else { return };
+        text.push(" AND ").push(by).push(" >= ");
+        text.push_bind(value.clone());
+        text.push(" AND ").push(by).push(" <= ").push_bind(value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Outcome;
+
+    const MIGRATION: &str = include_str!("../../../../migrations/20261117020000_logs.sql");
+
+    #[test]
+    fn the_index_of_marked_calls_is_of_what_a_search_asks_for() {
+        let words: Vec<String> = Outcome::ALL
+            .into_iter()
+            .filter(|one| !one.is_failed())
+            .map(|one| format!("'{}'", one.word()))
+            .collect();
+        let words = words.join(", ");
+        assert_eq!(FAILED, format!("u.outcome NOT IN ({words})"));
+        let plain = |text: &str| {
+            let text = text.replace("u.", "");
+            text.split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        let file = plain(MIGRATION);
+        assert_eq!(
+            plain(MARK),
+            format!("(CASE WHEN {} THEN 1 ELSE 2 END)", plain(FAILED))
+        );
+        assert!(file.contains(&plain(MARK)));
+        let marked = format!("({} OR paid + trial >= {})", plain(FAILED), DEAR.nanos());
+        assert_eq!(plain(IS_MARKED), marked);
+        assert!(file.contains(&format!("WHERE {marked};")));
+    }
+}

@@ -1,0 +1,177 @@
+//! Walks through the days of an account, newest first, and ends early. Tables are cut into days by
+//! request ids; a statement that names the ids it looks at opens no other day's table, however many
+//! there are. Each stretch is twice as long as the one before, so that a busy account is answered by
+//! its last two days and a quiet one by few statements.
+
+use sqlx::PgConnection;
+use time::OffsetDateTime;
+use trunkline_db::{DbError, from_sql_time};
+use trunkline_terms::{AccountId, Moment, RANDOM_BYTES, RequestId};
+use uuid::Uuid;
+
+use crate::rows::column;
+
+/// Days of the first stretch.
+const FIRST_DAYS: i64 = 2;
+/// Days of the longest; 62 days in all are looked at for one page.
+const LONGEST_DAYS: i64 = 32;
+const SECONDS_A_DAY: i64 = 86_400;
+
+/// Request ids from one, itself included, up to another, itself not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stretch {
+    pub(crate) from: Uuid,
+    pub(crate) to: Uuid,
+}
+
+/// What is left of a walk.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Walk {
+    whole: Stretch,
+    days: i64,
+}
+
+/// When an account began, and now, by the database's clock.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Life {
+    pub(crate) began_at: Moment,
+    pub(crate) now: Moment,
+}
+
+/// The least id of a moment.
+pub(crate) fn first_id(at: Moment) -> Uuid {
+    RequestId::new(at, [0; RANDOM_BYTES]).uuid()
+}
+
+/// The moment that an id names, to the millisecond.
+pub(crate) fn moment_of(id: Uuid) -> Moment {
+    let millis = id.as_u128().wrapping_shr(80);
+    let micros = i64::try_from(millis).unwrap_or(i64::MAX);
+    Moment::from_micros(micros.saturating_mul(1_000))
+}
+
+// === impl Life ===
+
+impl Life {
+    /// None if there is no such account.
+    pub(crate) async fn of(
+        connection: &mut PgConnection,
+        account: AccountId,
+    ) -> Result<Option<Self>, DbError> {
+        let row =
+            sqlx::query("SELECT created_at, app.now() AS now FROM ledger.account WHERE id = $1")
+                .bind(account.number())
+                .fetch_optional(connection)
+                .await?;
+        let Some(row) = row else { return Ok(None) };
+        Ok(Some(Self {
+            began_at: from_sql_time(column::<OffsetDateTime>(&row, "created_at")?),
+            now: from_sql_time(column::<OffsetDateTime>(&row, "now")?),
+        }))
+    }
+
+    /// All ids that calls of it can have. A node's clock may be off; a day is more than any is.
+    pub(crate) fn ids(&self) -> Stretch {
+        Stretch {
+            from: first_id(self.began_at.plus_seconds(-SECONDS_A_DAY)),
+            to: first_id(self.now.plus_seconds(SECONDS_A_DAY)),
+        }
+    }
+}
+
+// === impl Stretch ===
+
+impl Stretch {
+    /// What lies in both.
+    pub(crate) fn within(self, other: Self) -> Self {
+        Self {
+            from: self.from.max(other.from),
+            to: self.to.min(other.to),
+        }
+    }
+}
+
+// === impl Walk ===
+
+impl Walk {
+    pub(crate) const fn through(whole: Stretch) -> Self {
+        Self {
+            whole,
+            days: FIRST_DAYS,
+        }
+    }
+
+    /// The next stretch back in time; none at the end, or when it was far enough for one page.
+    pub(crate) fn step(&mut self) -> Option<Stretch> {
+        if self.rest().is_none() || self.days > LONGEST_DAYS {
+            return None;
+        }
+        let back = self.days.saturating_mul(SECONDS_A_DAY);
+        let from = first_id(moment_of(self.whole.to).plus_seconds(back.saturating_neg()));
+        let step = Stretch {
+            from: from.max(self.whole.from),
+            to: self.whole.to,
+        };
+        self.days = self.days.saturating_mul(2);
+        self.whole.to = step.from;
+        Some(step)
+    }
+
+    /// Where another page goes on: before this id. None if everything was looked at.
+    pub(crate) fn rest(&self) -> Option<Uuid> {
+        (self.whole.from < self.whole.to).then_some(self.whole.to)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DAY: i64 = SECONDS_A_DAY;
+
+    fn at(day: i64) -> Uuid {
+        first_id(Moment::from_micros(0).plus_seconds((20_000 + day) * DAY))
+    }
+
+    fn steps(from: i64, to: i64) -> (Vec<Stretch>, Option<Uuid>) {
+        let whole = Stretch {
+            from: at(from),
+            to: at(to),
+        };
+        let mut walk = Walk::through(whole);
+        let steps: Vec<Stretch> = std::iter::from_fn(|| walk.step()).collect();
+        (steps, walk.rest())
+    }
+
+    #[test]
+    fn stretches_meet_without_a_hole_grow_and_end_after_62_days() {
+        let (found, rest) = steps(-400, 0);
+        let days = [0, -2, -6, -14, -30, -62];
+        let expected: Vec<Stretch> = days
+            .windows(2)
+            .map(|pair| Stretch {
+                from: at(pair[1]),
+                to: at(pair[0]),
+            })
+            .collect();
+        assert_eq!(found, expected);
+        assert_eq!(rest, Some(at(-62)), "another page goes on here");
+    }
+
+    #[test]
+    fn a_walk_ends_where_it_has_to() {
+        let (found, rest) = steps(-3, 0);
+        assert_eq!(found.len(), 2);
+        assert_eq!(found[1].from, at(-3));
+        assert_eq!(rest, None);
+        assert_eq!(steps(0, 0), (vec![], None));
+        assert_eq!(steps(1, 0), (vec![], None), "nothing lies between");
+    }
+
+    #[test]
+    fn ids_and_moments_go_together() {
+        let moment = Moment::from_micros(1_700_000_000_123_000);
+        assert_eq!(moment_of(first_id(moment)), moment);
+        assert_eq!(moment_of(Uuid::max()).micros(), 281_474_976_710_655_000);
+    }
+}

@@ -1,0 +1,254 @@
+//! Pages of calls and of movements: bounded in days and in rows, and whole when they are put together.
+
+use std::collections::BTreeSet;
+
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
+use trunkline_ledger::desk::Wallet;
+use trunkline_ledger::lines::{self, LineKind, LinesAsked};
+use trunkline_ledger::logs::{self, Ended, Found, MAX_LOOKED_AT, Search};
+use trunkline_ledger::{Outcome, report};
+use trunkline_terms::{AccountId, KeyId, Money};
+
+use crate::house::{House, refund, request, reserve, settle, void};
+
+/// Writes calls of the past, so many a day ago each, as settlements left them.
+async fn past(house: &House, account: AccountId, days_ago: &[i64], each: i64, key: i64) {
+    let mut superuser = PgConnection::connect(house.db.superuser_url().reveal())
+        .await
+        .unwrap();
+    for days in days_ago {
+        let statement = format!(
+            "SELECT ledger.make_partitions((app.now() AT TIME ZONE 'UTC')::date - {days}, 1);
+             UPDATE ledger.account SET created_at = least(created_at, app.now() - interval '{days} days')
+                 WHERE id = {account};
+             INSERT INTO ledger.usage (request_id, account_id, key_id, node, epoch, model, endpoint, group_name, units,
+                 measured, estimated, price_version, paid, trial, attempts, warnings, outcome, opened_at, settled_at)
+             SELECT overlay(app.uuid_v7_floor(at)::text PLACING lpad(to_hex({key} * 100000 + n), 12, '0') FROM 25)::uuid,
+                 {account}, {key}, 'n', 1, 'model', 'chat', 'default', '{{}}', '{{}}', false, '\\x{version}', 10, 0, '[]',
+                 '{{}}', 'complete', at, at
+             FROM (SELECT n, date_trunc('day', app.now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'
+                       - interval '{days} days' + interval '1 millisecond' * n AS at
+                   FROM generate_series(1, {each}) AS n) AS calls",
+            version = "07".repeat(32),
+        );
+        sqlx::raw_sql(AssertSqlSafe(statement))
+            .execute(&mut superuser)
+            .await
+            .unwrap();
+    }
+}
+
+async fn search(house: &House, asked: &Search) -> Found {
+    logs::search(&house.data, asked).await.unwrap()
+}
+
+/// All pages of a search: how many there were, and the calls.
+async fn all(house: &House, mut asked: Search) -> (usize, Vec<logs::Call>) {
+    let mut calls = Vec::new();
+    for pages in 1..1_000 {
+        let found = search(house, &asked).await;
+        calls.extend(found.calls);
+        let Some(next) = found.next else {
+            return (pages, calls);
+        };
+        asked.before = Some(next);
+    }
+    panic!("it does not end");
+}
+
+#[tokio::test]
+async fn a_page_looks_at_62_days_and_the_next_one_goes_on() {
+    let house = House::new().await;
+    let account = house.account(0, 0).await;
+    past(&house, account, &[0, 3, 40, 100, 200], 1, 7).await;
+    let first = search(&house, &Search::of(account, 50)).await;
+    assert_eq!(first.calls.len(), 3);
+    let looked_to = first.searched_to.unwrap();
+    let now = report::today(&house.data).await.unwrap().starts_at();
+    let days = (now.seconds() - looked_to.seconds()) / 86_400;
+    assert!((59..=62).contains(&days), "{days}");
+    let (pages, calls) = all(&house, Search::of(account, 50)).await;
+    assert_eq!((pages, calls.len()), (4, 5));
+    let (_, keyed) = all(
+        &house,
+        Search {
+            key: Some(KeyId::new(7)),
+            ..Search::of(account, 2)
+        },
+    )
+    .await;
+    assert_eq!(keyed, calls, "the same by another index, in smaller pages");
+    let narrow = Search {
+        from: Some(now.plus_seconds(-101 * 86_400)),
+        until: Some(now.plus_seconds(-39 * 86_400)),
+        ..Search::of(account, 50)
+    };
+    let (_, some) = all(&house, narrow).await;
+    assert_eq!(some.len(), 2);
+}
+
+#[tokio::test]
+async fn a_page_looks_at_so_many_rows_and_says_how_far_it_came() {
+    let house = House::new().await;
+    let account = house.account(0, 0).await;
+    let rows = i64::from(MAX_LOOKED_AT) + 100;
+    past(&house, account, &[1], rows, 7).await;
+    past(&house, account, &[2], 1, 8).await;
+    let other = Search {
+        endpoint: Some("speech".to_owned()),
+        ..Search::of(account, 50)
+    };
+    let first = search(&house, &other).await;
+    assert!(first.calls.is_empty());
+    assert!(first.next.is_some() && first.searched_to.is_some());
+    let (pages, none) = all(&house, other).await;
+    assert_eq!((pages, none.len()), (2, 0));
+    // What leads is not looked past: the needle is found at once.
+    let needle = Search {
+        key: Some(KeyId::new(8)),
+        ..Search::of(account, 50)
+    };
+    let found = search(&house, &needle).await;
+    assert_eq!((found.calls.len(), found.next), (1, None));
+    // Exactly as many as a page looks at end it, too, and the next one is empty.
+    let (_, every) = all(&house, Search::of(account, 200)).await;
+    let ids: BTreeSet<_> = every.iter().map(|call| call.request).collect();
+    assert_eq!(ids.len(), every.len());
+    assert_eq!(every.len(), usize::try_from(rows).unwrap() + 1);
+}
+
+#[tokio::test]
+async fn an_account_that_is_not_there_has_nothing() {
+    let house = House::new().await;
+    let nobody = AccountId::new(987_654);
+    let found = search(&house, &Search::of(nobody, 50)).await;
+    assert!(found.calls.is_empty() && found.next.is_none());
+    let asked = LinesAsked {
+        account: nobody,
+        kind: None,
+        from: None,
+        until: None,
+        after: None,
+        limit: 50,
+    };
+    let page = lines::read(&house.data, &asked).await.unwrap();
+    assert!(page.lines.is_empty() && page.next.is_none());
+    assert!(!report::has_called(&house.data, nobody).await.unwrap());
+    let uses = report::of_keys(&house.data, nobody, &[KeyId::new(1)]).await;
+    assert!(uses.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn lines_of_many_days_come_to_the_balance_in_pages_of_any_size() {
+    let house = House::new().await;
+    let account = house.account(1_000, 300).await;
+    let (ledger, tasks) = house.ledger("a").await;
+    for number in 0..12 {
+        let call = request();
+        ledger.reserve(reserve(call, account, 60)).await.unwrap();
+        if number % 4 == 3 {
+            ledger.void(void(call, account)).await.unwrap();
+            continue;
+        }
+        ledger.settle(settle(call, account, 50)).await.unwrap();
+        if number % 3 == 0 {
+            ledger.refund(refund(call, account)).await.unwrap();
+        }
+    }
+    drop(ledger);
+    tasks.finish().await;
+    let mut asked = LinesAsked {
+        account,
+        kind: None,
+        from: None,
+        until: None,
+        after: None,
+        limit: 1_000,
+    };
+    let whole = lines::read(&house.data, &asked).await.unwrap();
+    assert_eq!(whole.next, None);
+    for limit in [1, 2, 3, 5] {
+        asked.limit = limit;
+        asked.after = None;
+        let mut paged = Vec::new();
+        loop {
+            let page = lines::read(&house.data, &asked).await.unwrap();
+            assert!(page.lines.len() <= usize::try_from(limit).unwrap());
+            paged.extend(page.lines);
+            asked.after = page.next;
+            if asked.after.is_none() {
+                break;
+            }
+        }
+        assert_eq!(paged, whole.lines, "pages of {limit}");
+    }
+    let balance = house.balance(account).await;
+    for (wallet, has) in [(Wallet::Paid, balance.paid), (Wallet::Trial, balance.trial)] {
+        let own = whole.lines.iter().filter(|line| line.id.wallet == wallet);
+        let sum: i64 = own.map(|line| line.amount.nanos()).sum();
+        assert_eq!(sum, has.nanos(), "{wallet:?}");
+    }
+    let charges = whole.lines.iter();
+    let charges = charges.filter(|line| line.id.kind == LineKind::Charge);
+    assert!(charges.clone().count() >= 9);
+    assert!(charges.clone().all(|line| line.amount < Money::ZERO));
+}
+
+#[tokio::test]
+async fn failed_and_dear_calls_are_found_among_others() {
+    let house = House::new().await;
+    let account = house.account(1_000_000_000, 0).await;
+    let (ledger, tasks) = house.ledger("a").await;
+    let (cheap, dear, failed) = (request(), request(), request());
+    for (call, amount) in [(cheap, 9_999_999), (dear, 10_000_000)] {
+        ledger
+            .reserve(reserve(call, account, amount))
+            .await
+            .unwrap();
+        ledger.settle(settle(call, account, amount)).await.unwrap();
+    }
+    ledger.reserve(reserve(failed, account, 10)).await.unwrap();
+    ledger.void(void(failed, account)).await.unwrap();
+    drop(ledger);
+    tasks.finish().await;
+    let ids = async |asked: Search| {
+        let found = search(&house, &asked).await;
+        found
+            .calls
+            .iter()
+            .map(|call| call.request)
+            .collect::<Vec<_>>()
+    };
+    let least = |nanos| Search {
+        least: Some(Money::from_nanos(nanos)),
+        ..Search::of(account, 10)
+    };
+    assert_eq!(
+        ids(least(10_000_000)).await,
+        [dear],
+        "by the index of dear calls"
+    );
+    assert_eq!(
+        ids(least(9_999_999)).await,
+        [dear, cheap],
+        "and below it without"
+    );
+    assert_eq!(ids(least(10_000_001)).await, []);
+    let ended = |how| Search {
+        ended: Some(how),
+        ..Search::of(account, 10)
+    };
+    assert_eq!(ids(ended(Ended::Failed)).await, [failed]);
+    assert_eq!(
+        ids(ended(Ended::As(Outcome::UpstreamFailed))).await,
+        [failed]
+    );
+    assert_eq!(ids(ended(Ended::As(Outcome::Refused))).await, []);
+    assert_eq!(ids(ended(Ended::Charged)).await, [dear, cheap]);
+    let both = Search {
+        ended: Some(Ended::Failed),
+        least: Some(Money::from_nanos(10_000_000)),
+        ..Search::of(account, 10)
+    };
+    assert_eq!(ids(both).await, [], "a failure is free");
+}

@@ -1,0 +1,73 @@
+//! Credit for trying out that is over.
+
+use trunkline_ledger::desk::{self, TakeBack, Wallet};
+use trunkline_terms::{AccountId, Money};
+
+use crate::house::{House, nanos, refund, request, reserve, settle, top_up};
+
+/// Takes back what is left of credit of a hundred, as the data plane, which does it.
+async fn take_back(house: &House, account: AccountId) -> Money {
+    let over = TakeBack {
+        request: request(),
+        account,
+        granted: nanos(100),
+    };
+    let mut tx = house.data.begin().await.unwrap();
+    let taken = desk::take_back_trial(&mut tx, &over).await.unwrap();
+    tx.commit().await.unwrap();
+    taken
+}
+
+#[tokio::test]
+async fn what_is_unspent_and_unheld_goes_back_and_paid_money_stays() {
+    let house = House::new().await;
+    let account = house.account(500, 100).await;
+    let (ledger, _tasks) = house.ledger("n1").await;
+    let spent = request();
+    ledger.reserve(reserve(spent, account, 30)).await.unwrap();
+    ledger.settle(settle(spent, account, 30)).await.unwrap();
+    ledger
+        .reserve(reserve(request(), account, 20))
+        .await
+        .unwrap();
+    assert_eq!(take_back(&house, account).await, nanos(50));
+    assert_eq!(house.wallets(account).await, [500, 0, 20, 20]);
+    let reasons = house
+        .db
+        .ask("SELECT reason || ', ' || actor FROM ledger.adjustment")
+        .await;
+    assert_eq!(reasons, ["trial credit expired, trunkline"]);
+    house.audit().await;
+}
+
+#[tokio::test]
+async fn credit_that_is_spent_takes_nothing_of_a_later_gift() {
+    let house = House::new().await;
+    let account = house.account(0, 100).await;
+    let (ledger, _tasks) = house.ledger("n1").await;
+    let call = request();
+    ledger.reserve(reserve(call, account, 100)).await.unwrap();
+    ledger.settle(settle(call, account, 100)).await.unwrap();
+    let mut tx = house.console.begin().await.unwrap();
+    desk::top_up(&mut tx, &top_up(account, Wallet::Trial, 70, "gift"))
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+    assert_eq!(take_back(&house, account).await, Money::ZERO);
+    assert_eq!(house.wallets(account).await, [0, 0, 70, 0]);
+    // A refund brings credit back that is over.
+    ledger.refund(refund(call, account)).await.unwrap();
+    assert_eq!(take_back(&house, account).await, nanos(100));
+    assert_eq!(house.wallets(account).await, [0, 0, 70, 0]);
+    house.audit().await;
+}
+
+#[tokio::test]
+async fn nobody_and_nothing_are_taken_nothing_from() {
+    let house = House::new().await;
+    let empty = house.account(500, 0).await;
+    assert_eq!(take_back(&house, empty).await, Money::ZERO);
+    assert_eq!(take_back(&house, AccountId::new(1)).await, Money::ZERO);
+    assert_eq!(house.wallets(empty).await, [500, 0, 0, 0]);
+    house.audit().await;
+}

@@ -1,0 +1,173 @@
+//! Carrying: what is due is taken for a while, handed over, and marked by whoever took it last.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use trunkline_db::{Database, DbError};
+use trunkline_keyring::{Binding, Keyring, Purpose};
+use trunkline_store::letters::{self, Claimed, Content, Failure, Tidied};
+use uuid::Uuid;
+
+use crate::mailer::{Envelope, Mailer, Refusal};
+use crate::words::words;
+
+/// Letters on their way at once from one node.
+const AT_ONCE: i64 = 8;
+/// How much longer than its longest try a letter stays with who took it.
+const SLACK: Duration = Duration::from_secs(60);
+/// Pauses after failed tries: the first, doubled by each, and the longest.
+const FIRST_PAUSE: Duration = Duration::from_secs(60);
+const LONGEST_PAUSE: Duration = Duration::from_secs(6 * 3_600);
+/// For how long a letter is tried.
+const PATIENCE: Duration = Duration::from_secs(24 * 3_600);
+/// Rows that are put in order at once.
+const TIDY_AT_ONCE: i64 = 500;
+
+/// Carries letters. Clones are the same one.
+#[derive(Clone)]
+pub struct Post {
+    data: Database,
+    keyring: Arc<Keyring>,
+    house: Arc<str>,
+    /// None if there is no mail server.
+    mailer: Option<Mailer>,
+}
+
+/// What a round did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Carried {
+    /// Letters that were taken.
+    pub taken: usize,
+    /// Of them, those that a server has now.
+    pub sent: usize,
+    /// Of them, those that were given up.
+    pub given_up: usize,
+    /// Letters that are kept for the operator from now on.
+    pub kept: u64,
+}
+
+/// What became of one letter.
+enum End {
+    Sent,
+    Later,
+    GivenUp,
+}
+
+/// What a letter says; none if this keyring did not seal it, or not for this row.
+#[must_use]
+pub fn opened(keyring: &Keyring, id: Uuid, sealed: &[u8]) -> Option<Content> {
+    let context = letters::context(id);
+    let opened = keyring.open(Purpose::Letters, &Binding::of_operator(&context), sealed);
+    Content::of_bytes(opened.ok()?.reveal())
+}
+
+// === impl Post ===
+
+impl Post {
+    /// A post office of a house.
+    #[must_use]
+    pub fn new(data: Database, keyring: Arc<Keyring>, house: &str, mailer: Option<Mailer>) -> Self {
+        Self {
+            data,
+            keyring,
+            house: house.into(),
+            mailer,
+        }
+    }
+
+    /// Takes what is due and hands it over; without a server, keeps it for the operator.
+    pub async fn carry(&self) -> Result<Carried, DbError> {
+        let Some(mailer) = &self.mailer else {
+            let kept = letters::keep(&self.data, TIDY_AT_ONCE).await?;
+            return Ok(Carried {
+                kept,
+                ..Carried::default()
+            });
+        };
+        let lease = mailer.timeout().saturating_add(SLACK);
+        let mut session = self.data.session().await?;
+        let claimed = letters::claim(&mut session, AT_ONCE, lease).await?;
+        drop(session);
+        let ends = join_all(claimed.iter().map(|letter| self.one(mailer, letter))).await;
+        let mut carried = Carried {
+            taken: claimed.len(),
+            ..Carried::default()
+        };
+        for end in ends {
+            match end? {
+                End::Sent => carried.sent = carried.sent.saturating_add(1),
+                End::GivenUp => carried.given_up = carried.given_up.saturating_add(1),
+                End::Later => {}
+            }
+        }
+        Ok(carried)
+    }
+
+    /// Empties letters whose link is over and forgets old ones.
+    pub async fn tidy(&self) -> Result<Tidied, DbError> {
+        letters::tidy(&self.data, TIDY_AT_ONCE).await
+    }
+
+    async fn one(&self, mailer: &Mailer, letter: &Claimed) -> Result<End, DbError> {
+        let handed = match opened(&self.keyring, letter.id, &letter.sealed) {
+            None => Err(Refusal {
+                text: "it cannot be read: this node's keyring did not seal it".to_owned(),
+                is_final: false,
+            }),
+            Some(content) => {
+                let words = words(&self.house, letter.kind, &content, letter.expires_at);
+                let envelope = Envelope {
+                    id: letter.id,
+                    to: &letter.to,
+                    written_at: letter.created_at,
+                    words: &words,
+                };
+                mailer.send(&envelope).await
+            }
+        };
+        let mut session = self.data.session().await?;
+        let Err(refusal) = handed else {
+            letters::sent(&mut session, letter).await?;
+            return Ok(End::Sent);
+        };
+        tracing::warn!(
+            letter = %letter.id,
+            kind = letter.kind.word(),
+            tries_count = letter.tries,
+            error = refusal.text,
+            "a letter was not taken"
+        );
+        let failure = Failure {
+            error: &refusal.text,
+            wait: pause(letter.tries),
+            patience: PATIENCE,
+            is_final: refusal.is_final,
+        };
+        let given_up = letters::failed(&mut session, letter, failure).await?;
+        Ok(match given_up {
+            Some(true) => End::GivenUp,
+            Some(false) | None => End::Later,
+        })
+    }
+}
+
+/// Until the next try, after so many.
+fn pause(tries: i32) -> Duration {
+    let doublings = u32::try_from(tries.saturating_sub(1)).unwrap_or(0).min(16);
+    let factor = 2_u32.checked_pow(doublings).unwrap_or(u32::MAX);
+    FIRST_PAUSE.saturating_mul(factor).min(LONGEST_PAUSE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_from_a_minute_to_six_hours() {
+        let minutes: Vec<u64> = (1..=12).map(|tries| pause(tries).as_secs() / 60).collect();
+        assert_eq!(minutes, [1, 2, 4, 8, 16, 32, 64, 128, 256, 360, 360, 360]);
+        assert_eq!(pause(i32::MAX), LONGEST_PAUSE);
+        assert_eq!(pause(0), FIRST_PAUSE);
+    }
+}

@@ -1,0 +1,223 @@
+//! What letters say: a subject that tells what it is, a few plain sentences, the link.
+
+use time::format_description::BorrowedFormatItem;
+use time::macros::format_description;
+use trunkline_db::to_sql_time;
+use trunkline_store::letters::{Content, Kind};
+use trunkline_terms::Moment;
+
+/// Longest part of a name that a letter repeats: names are other people's text.
+const MAX_NAME_CHARACTERS: usize = 80;
+
+const UNTIL: &[BorrowedFormatItem<'_>] =
+    format_description!("[year]-[month]-[day] [hour]:[minute] UTC");
+
+/// A letter in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Words {
+    pub(crate) subject: String,
+    pub(crate) text: String,
+    pub(crate) html: String,
+}
+
+/// What stands in a letter of one kind.
+struct Parts {
+    subject: String,
+    lead: String,
+    button: &'static str,
+    /// What to know about the link.
+    about: String,
+    /// What to do if one did not ask for it.
+    otherwise: &'static str,
+}
+
+/// Puts a letter into words.
+pub(crate) fn words(house: &str, kind: Kind, content: &Content, expires_at: Moment) -> Words {
+    let house = plain(house);
+    let parts = parts(&house, kind, content, expires_at);
+    let name = plain(&content.name);
+    let greeting = if name.is_empty() {
+        "Hello,".to_owned()
+    } else {
+        format!("Hello {name},")
+    };
+    let about = if parts.about.is_empty() {
+        String::new()
+    } else {
+        format!("{}\n\n", parts.about)
+    };
+    let text = format!(
+        "{greeting}\n\n{}\n\n{}\n\n{about}{}\n\n{house}\n",
+        parts.lead, content.link, parts.otherwise
+    );
+    Words {
+        text,
+        html: html(&house, &greeting, &parts, &content.link),
+        subject: parts.subject,
+    }
+}
+
+fn parts(house: &str, kind: Kind, content: &Content, expires_at: Moment) -> Parts {
+    let until = to_sql_time(expires_at).format(UNTIL).unwrap_or_default();
+    let once = format!("The link works once, until {until}.");
+    match kind {
+        Kind::Verify => Parts {
+            subject: format!("Confirm your address for {house}"),
+            lead: format!(
+                "this link confirms that this address is yours and opens your account at {house}:"
+            ),
+            button: "Confirm address",
+            about: once,
+            otherwise: "If you did not sign up, ignore this letter: without the link nothing happens.",
+        },
+        Kind::Reset => Parts {
+            subject: format!("A new password for {house}"),
+            lead: format!(
+                "somebody asked for a new password for your account at {house}. This link lets you choose one:"
+            ),
+            button: "Choose a password",
+            about: once,
+            otherwise: "If that was not you, ignore this letter: your password stays as it is.",
+        },
+        Kind::Invitation => {
+            let organisation = content.organisation.as_deref().map(plain);
+            let organisation = organisation.as_deref().unwrap_or(house);
+            let by = content.by.as_deref().map(plain);
+            let by = by.as_deref().unwrap_or("Somebody");
+            Parts {
+                subject: format!("Invitation to {organisation} at {house}"),
+                lead: format!(
+                    "{by} invites you to work in {organisation} at {house}. This link lets you in:"
+                ),
+                button: "Accept the invitation",
+                about: once,
+                otherwise: "If you do not know them, ignore this letter: without the link nothing happens.",
+            }
+        }
+        Kind::Known => Parts {
+            subject: format!("You have an account at {house}"),
+            lead: format!(
+                "somebody signed up at {house} with this address. It has an account already, and nothing was changed. Sign in here:"
+            ),
+            button: "Sign in",
+            about: "If you forgot your password, the sign-in page sends you a link to a new one."
+                .to_owned(),
+            otherwise: "If that was not you, ignore this letter.",
+        },
+    }
+}
+
+fn html(house: &str, greeting: &str, parts: &Parts, link: &str) -> String {
+    let (house, greeting, link) = (escaped(house), escaped(greeting), escaped(link));
+    let (lead, about) = (escaped(&parts.lead), escaped(&parts.about));
+    let (button, otherwise) = (parts.button, escaped(parts.otherwise));
+    format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{house}</title></head>\n\
+         <body style=\"margin:0;padding:24px;font:16px/1.5 system-ui,sans-serif;color:#1a1a1a;background:#ffffff\">\n\
+         <div style=\"max-width:520px;margin:0 auto\">\n\
+         <p>{greeting}</p>\n<p>{lead}</p>\n\
+         <p><a href=\"{link}\" style=\"display:inline-block;padding:10px 18px;border-radius:8px;background:#1a1a1a;\
+         color:#ffffff;text-decoration:none\">{button}</a></p>\n\
+         <p style=\"font-size:13px;color:#555555\">Or copy this address into your browser:<br>\
+         <span style=\"word-break:break-all\">{link}</span></p>\n\
+         <p style=\"font-size:13px;color:#555555\">{about}</p>\n\
+         <p style=\"font-size:13px;color:#555555\">{otherwise}</p>\n<p>{house}</p>\n</div></body></html>\n"
+    )
+}
+
+/// A name on one line, and not too long: in a subject a line break would be a header of somebody else's.
+fn plain(name: &str) -> String {
+    let shown = name.split(char::is_control).collect::<Vec<_>>().join(" ");
+    let shown = shown.trim();
+    if shown.chars().count() <= MAX_NAME_CHARACTERS {
+        return shown.to_owned();
+    }
+    let kept: String = shown.chars().take(MAX_NAME_CHARACTERS).collect();
+    format!("{kept}…")
+}
+
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(kind: Kind, name: &str) -> Words {
+        let content = Content {
+            link: "https://dash.example.com/verify#t_0".to_owned(),
+            name: name.to_owned(),
+            organisation: Some(format!("Works of {name}")),
+            by: Some(name.to_owned()),
+        };
+        words(
+            "Trunk & Line",
+            kind,
+            &content,
+            Moment::from_micros(1_800_000_000_000_000),
+        )
+    }
+
+    #[test]
+    fn every_letter_has_its_link_in_both_forms_and_says_what_it_is() {
+        let subjects: Vec<String> = Kind::ALL
+            .into_iter()
+            .map(|kind| {
+                let words = said(kind, "Ada");
+                let link = "https://dash.example.com/verify#t_0";
+                assert!(words.text.contains(link), "{}", words.text);
+                assert!(
+                    words.html.contains(&format!("href=\"{link}\"")),
+                    "{}",
+                    words.html
+                );
+                assert!(words.html.contains("Trunk &amp; Line"), "{}", words.html);
+                assert_eq!(
+                    words.text.contains("until 2027-01-15 08:00 UTC"),
+                    kind != Kind::Known,
+                    "{}",
+                    words.text
+                );
+                words.subject
+            })
+            .collect();
+        assert_eq!(
+            subjects,
+            [
+                "Confirm your address for Trunk & Line",
+                "A new password for Trunk & Line",
+                "Invitation to Works of Ada at Trunk & Line",
+                "You have an account at Trunk & Line",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_name_is_text_and_never_markup_or_a_header() {
+        let name = "<img src=x onerror=alert(1)>\r\nBcc: all@example.com";
+        for kind in Kind::ALL {
+            let words = said(kind, name);
+            assert!(!words.html.contains("<img"), "{}", words.html);
+            assert!(!words.subject.contains(['\r', '\n']), "{}", words.subject);
+        }
+        let long = said(Kind::Verify, &"a".repeat(500));
+        assert!(
+            long.text
+                .starts_with(&format!("Hello {}…,", "a".repeat(80))),
+            "{}",
+            long.text
+        );
+    }
+}

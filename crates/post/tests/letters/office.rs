@@ -1,0 +1,97 @@
+//! A post office with a database of its own.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use trunkline_db::{Database, Role};
+use trunkline_keyring::{Binding, Document, Keyring, Purpose, SystemRandom};
+use trunkline_post::{MailSettings, Mailer, Post, Server};
+use trunkline_store::letters::{self, Content, Kind, NewLetter};
+use trunkline_terms::{Clock as _, Secret, uuid_v7};
+use trunkline_testkit::{Db, SystemClock, random_bytes};
+use uuid::Uuid;
+
+pub(crate) const FROM: &str = "Trunkline <mail@house.example>";
+pub(crate) const CANARY: &str = "canary-7f3a9c";
+
+pub(crate) struct Office {
+    pub(crate) db: Db,
+    pub(crate) keyring: Arc<Keyring>,
+    pub(crate) data: Database,
+    writer: Database,
+}
+
+/// How mail is sent to an address.
+pub(crate) fn settings(url: &str) -> MailSettings {
+    MailSettings {
+        server: Server::parse(&Secret::new(url.to_owned())).unwrap(),
+        from: FROM.to_owned(),
+        timeout: Duration::from_secs(30),
+        extra_roots: None,
+    }
+}
+
+impl Office {
+    pub(crate) async fn new() -> Self {
+        let db = Db::fresh().await;
+        let document = Document::generate(SystemClock.now(), &SystemRandom).unwrap();
+        let keyring = Keyring::new(&document, Arc::new(SystemRandom)).unwrap();
+        Self {
+            keyring: Arc::new(keyring),
+            data: db.connect(Role::Data).await,
+            writer: db.connect(Role::Console).await,
+            db,
+        }
+    }
+
+    /// A post of this office that sends there; none for no server.
+    pub(crate) fn post(&self, mail: Option<&MailSettings>) -> Post {
+        let mailer = mail.map(|settings| Mailer::new(settings).unwrap());
+        let keyring = Arc::clone(&self.keyring);
+        Post::new(self.data.clone(), keyring, "The House", mailer)
+    }
+
+    pub(crate) async fn write(&self, to: &str, is_mailed: bool) -> Uuid {
+        let id = uuid_v7(SystemClock.now(), random_bytes());
+        let content = Content {
+            link: format!("https://dash.example/verify#{CANARY}"),
+            name: "Ada".to_owned(),
+            organisation: None,
+            by: None,
+        };
+        let context = letters::context(id);
+        let binding = Binding::of_operator(&context);
+        let sealed = self
+            .keyring
+            .seal(Purpose::Letters, &binding, &content.bytes());
+        let letter = NewLetter {
+            id,
+            kind: Kind::Verify,
+            to,
+            sealed: &sealed.unwrap(),
+            expires_at: SystemClock.now().plus_seconds(48 * 3_600),
+            is_mailed,
+        };
+        let mut tx = self.writer.begin().await.unwrap();
+        letters::write(&mut tx, &letter).await.unwrap();
+        tx.commit().await.unwrap();
+        id
+    }
+
+    /// One column of a letter.
+    pub(crate) async fn column(&self, id: Uuid, column: &str) -> String {
+        let query =
+            format!("SELECT COALESCE(({column})::text, 'null') FROM app.letter WHERE id = '{id}'");
+        self.db.ask(&query).await.remove(0)
+    }
+
+    pub(crate) async fn assert_sound(&self) {
+        for view in ["audit_letter_overdue", "audit_letter_outlives_its_link"] {
+            let rows = self
+                .db
+                .ask(&format!("SELECT id::text FROM app.{view}"))
+                .await;
+            assert!(rows.is_empty(), "{view}: {rows:?}");
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Prices as they were: one model at a number of the past, as a catalog of its own.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use sqlx::PgConnection;
+use trunkline_catalog::{Book, BookError, Document, Entry, Frame};
+use trunkline_db::DbError;
+
+use super::model_at;
+
+/// Why stored prices are not used.
+#[derive(Debug, thiserror::Error)]
+pub enum PastError {
+    /// The database said no, or nothing.
+    #[error(transparent)]
+    Db(#[from] DbError),
+    /// They do not pass their checks.
+    #[error(transparent)]
+    Book(#[from] BookError),
+    /// Something stored is not what it should be.
+    #[error("{what} cannot be read: {why}")]
+    Unreadable {
+        /// What.
+        what: String,
+        /// Why.
+        why: String,
+    },
+}
+
+/// One model at a number of the past, and the version of all prices then. None if it was not sold then,
+/// or if there was no such number.
+pub async fn book_at(
+    connection: &mut PgConnection,
+    name: &str,
+    revision: i64,
+) -> Result<Option<(Book, [u8; 32])>, PastError> {
+    let Some((entry, frame, version)) = model_at(connection, name, revision).await? else {
+        return Ok(None);
+    };
+    let Ok(version) = <[u8; 32]>::try_from(version.as_slice()) else {
+        return Ok(None);
+    };
+    let models = BTreeMap::from([(name.to_owned(), entry_of(name, entry)?)]);
+    let book = Book::check(Document::of_parts(frame_of(frame)?, models))?;
+    Ok(Some((book, version)))
+}
+
+/// The frame of a catalog as it is stored.
+pub fn frame_of(value: Value) -> Result<Frame, PastError> {
+    serde_json::from_value(value).map_err(|error| PastError::Unreadable {
+        what: "the catalog's frame".to_owned(),
+        why: error.to_string(),
+    })
+}
+
+/// A model's entry as it is stored.
+pub fn entry_of(name: &str, value: Value) -> Result<Entry, PastError> {
+    serde_json::from_value(value).map_err(|error| PastError::Unreadable {
+        what: format!("model {name:?}"),
+        why: error.to_string(),
+    })
+}

@@ -1,0 +1,54 @@
+//! Which key is a person's for trying things out in an organisation: one, and never another's, whatever
+//! keys are called.
+
+use sqlx::{PgConnection, Row as _};
+use trunkline_db::{DbError, Tx};
+use trunkline_terms::{AccountId, KeyId};
+
+use crate::people::PersonId;
+
+/// Waits until nobody else makes or changes the same person's key, and says which it is.
+pub async fn hold_playground_key(
+    tx: &mut Tx,
+    account: AccountId,
+    person: PersonId,
+) -> Result<Option<KeyId>, DbError> {
+    sqlx::query(
+        "SELECT pg_catalog.pg_advisory_xact_lock(
+             pg_catalog.hashtextextended('playground key of ' || $1::text || ' ' || $2::text, 0))",
+    )
+    .bind(account.number())
+    .bind(person.number())
+    .execute(&mut **tx)
+    .await?;
+    let row = sqlx::query(
+        "SELECT key_id FROM app.playground_key WHERE account_id = $1 AND person_id = $2",
+    )
+    .bind(account.number())
+    .bind(person.number())
+    .fetch_optional(&mut **tx)
+    .await?;
+    Ok(row
+        .map(|row| row.try_get("key_id"))
+        .transpose()?
+        .map(KeyId::new))
+}
+
+/// From now on it is this one.
+pub async fn set_playground_key(
+    tx: &mut Tx,
+    (account, person): (AccountId, PersonId),
+    key: KeyId,
+) -> Result<(), DbError> {
+    let connection: &mut PgConnection = tx;
+    sqlx::query(
+        "INSERT INTO app.playground_key (account_id, person_id, key_id) VALUES ($1, $2, $3)
+         ON CONFLICT (account_id, person_id) DO UPDATE SET key_id = excluded.key_id",
+    )
+    .bind(account.number())
+    .bind(person.number())
+    .bind(key.number())
+    .execute(connection)
+    .await?;
+    Ok(())
+}

@@ -1,0 +1,114 @@
+//! Keys as people look for them: the newest first, by a part of their name, and their names by number.
+
+use sqlx::{PgConnection, Row as _};
+use trunkline_db::DbError;
+use trunkline_terms::{AccountId, KeyId};
+
+use super::rows::{self, COLUMNS};
+use super::{Key, PAGE_MAX_ROWS};
+
+/// Rows that one question looks at for a part of a name.
+pub const SEARCH_MAX_ROWS: u32 = 5_000;
+/// Names that are asked for at once.
+const NAMES_MAX: usize = 5_000;
+
+/// Which keys.
+#[derive(Debug, Clone)]
+pub struct KeysAsked<'a> {
+    /// Whose.
+    pub account: AccountId,
+    /// Those whose name or hint has this text, in any case.
+    pub text: Option<&'a str>,
+    /// Those made before this one.
+    pub before: Option<KeyId>,
+    /// At most so many.
+    pub limit: u32,
+}
+
+/// A page of keys.
+#[derive(Debug, Clone)]
+pub struct KeysFound {
+    /// The newest first.
+    pub keys: Vec<Key>,
+    /// Where the next page goes on: before this key.
+    pub next: Option<KeyId>,
+}
+
+/// Keys of an account that were not deleted, the newest first.
+pub async fn search(
+    connection: &mut PgConnection,
+    asked: &KeysAsked<'_>,
+) -> Result<KeysFound, DbError> {
+    let most = usize::try_from(asked.limit.clamp(1, PAGE_MAX_ROWS)).unwrap_or(usize::MAX);
+    let text = format!(
+        "SELECT s.* FROM (
+             SELECT k.*, row_number() OVER (ORDER BY k.id DESC) AS place,
+                 $2::text IS NULL OR strpos(lower(k.name), lower($2)) > 0
+                     OR strpos(lower(k.hint), lower($2)) > 0 AS fits
+             FROM (SELECT {COLUMNS} FROM app.api_key
+                 WHERE account_id = $1 AND deleted_at IS NULL AND id < COALESCE($3, 9223372036854775807)
+                 ORDER BY id DESC LIMIT $4) AS k) AS s
+         WHERE s.fits OR s.place = $4
+         ORDER BY s.id DESC LIMIT $5"
+    );
+    let rows = sqlx::query(sqlx::AssertSqlSafe(text))
+        .bind(asked.account.number())
+        .bind(asked.text)
+        .bind(asked.before.map(KeyId::number))
+        .bind(i64::from(SEARCH_MAX_ROWS))
+        .bind(i64::try_from(most.saturating_add(1)).unwrap_or(i64::MAX))
+        .fetch_all(connection)
+        .await?;
+    let mut found = KeysFound {
+        keys: Vec::new(),
+        next: None,
+    };
+    for row in &rows {
+        let place: i64 = row.try_get("place")?;
+        if row.try_get("fits")? {
+            found.keys.push(rows::key_of(row)?);
+        }
+        if place >= i64::from(SEARCH_MAX_ROWS) {
+            found.next = Some(KeyId::new(row.try_get("id")?));
+        }
+    }
+    if found.keys.len() > most {
+        found.keys.truncate(most);
+        found.next = found.keys.last().map(|key| key.id);
+    }
+    Ok(found)
+}
+
+/// A key of an account that was not deleted; another's is as unknown as one that never was.
+pub async fn of_account(
+    connection: &mut PgConnection,
+    account: AccountId,
+    id: KeyId,
+) -> Result<Option<Key>, DbError> {
+    let found = rows::find(connection, id).await?;
+    Ok(found.filter(|key| key.account == account && key.deleted_at.is_none()))
+}
+
+/// What some keys of an account are called, deleted ones included: usage names them.
+pub async fn names(
+    connection: &mut PgConnection,
+    account: AccountId,
+    ids: &[KeyId],
+) -> Result<Vec<(KeyId, String)>, DbError> {
+    let mut wanted: Vec<i64> = ids.iter().map(|id| id.number()).collect();
+    wanted.sort_unstable();
+    wanted.dedup();
+    wanted.truncate(NAMES_MAX);
+    if wanted.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rows =
+        sqlx::query("SELECT id, name FROM app.api_key WHERE account_id = $1 AND id = ANY ($2)")
+            .bind(account.number())
+            .bind(wanted)
+            .fetch_all(connection)
+            .await?;
+    let read =
+        |row: &sqlx::postgres::PgRow| Ok((KeyId::new(row.try_get("id")?), row.try_get("name")?));
+    rows.iter().map(read).collect()
+}

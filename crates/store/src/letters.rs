@@ -1,0 +1,225 @@
+//! Letters: what people are to be sent, and what became of it. A letter is written in the transaction that
+//! made it necessary and carried later by whoever takes it first. What it says comes and goes sealed: this
+//! room cannot read it.
+
+mod due;
+mod keeping;
+
+use serde::{Deserialize, Serialize};
+use sqlx::postgres::PgRow;
+use sqlx::{PgConnection, Row as _};
+use time::OffsetDateTime;
+use trunkline_db::{DbError, Tx, from_sql_time};
+use trunkline_terms::Moment;
+use uuid::Uuid;
+
+pub use due::{Claimed, Failure, claim, failed, sent};
+pub use keeping::{Tidied, keep, tidy};
+
+/// Longest address that mail can have.
+pub const ADDRESS_MAX_CHARACTERS: usize = 254;
+/// Most letters of one list.
+pub const LIST_MAX: i64 = 500;
+
+/// What a letter is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// A link that proves an address.
+    Verify,
+    /// A link to a new password.
+    Reset,
+    /// A link into an organisation.
+    Invitation,
+    /// Somebody signed up with an address that has a person already. No secret is in it.
+    Known,
+}
+
+/// How far a letter is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// It is sent, or tried again later.
+    Waiting,
+    /// A mail server has taken it.
+    Sent,
+    /// It was given up.
+    Failed,
+    /// There is no mail server: an operator passes its link on.
+    Kept,
+}
+
+/// What a letter says beside the words that all of its kind have. Sealed in the row.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Content {
+    /// Where it leads.
+    pub link: String,
+    /// Whom it greets; empty for nobody.
+    pub name: String,
+    /// Which organisation it is about, for an invitation.
+    pub organisation: Option<String>,
+    /// Who asked for it, for an invitation.
+    pub by: Option<String>,
+}
+
+/// A letter to write.
+#[derive(Debug, Clone, Copy)]
+pub struct NewLetter<'a> {
+    /// Its id.
+    pub id: Uuid,
+    /// What about.
+    pub kind: Kind,
+    /// Whose.
+    pub to: &'a str,
+    /// Its [`Content`] as [`Content::bytes`], sealed under [`context`].
+    pub sealed: &'a [u8],
+    /// When its link is over.
+    pub expires_at: Moment,
+    /// Whether there is a mail server; without one it is kept for the operator.
+    pub is_mailed: bool,
+}
+
+/// A letter as it stands.
+#[derive(Debug, Clone)]
+pub struct Letter {
+    /// Its id.
+    pub id: Uuid,
+    /// What about.
+    pub kind: Kind,
+    /// Whose.
+    pub to: String,
+    /// What it says, sealed.
+    pub sealed: Vec<u8>,
+    /// How far it is.
+    pub state: State,
+    /// Why the last try did not succeed.
+    pub last_error: Option<String>,
+    /// When it was written.
+    pub created_at: Moment,
+    /// When its link is over.
+    pub expires_at: Moment,
+}
+
+/// Where a letter's seal stands: it opens in this row and nowhere else.
+#[must_use]
+pub fn context(id: Uuid) -> Vec<u8> {
+    [b"app.letter.sealed/".as_slice(), id.as_bytes()].concat()
+}
+
+/// Writes a letter.
+pub async fn write(tx: &mut Tx, letter: &NewLetter<'_>) -> Result<(), DbError> {
+    let state = if letter.is_mailed {
+        State::Waiting
+    } else {
+        State::Kept
+    };
+    sqlx::query(
+        "INSERT INTO app.letter (id, kind, to_address, sealed, state, expires_at) VALUES ($1, $2, $3, $4, $5, $6)",
+    )
+    .bind(letter.id)
+    .bind(letter.kind.word())
+    .bind(letter.to)
+    .bind(letter.sealed)
+    .bind(state.word())
+    .bind(trunkline_db::to_sql_time(letter.expires_at))
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Letters with a link that somebody could pass on: no server has taken them, and the link is not over.
+/// Newest first.
+pub async fn unsent(connection: &mut PgConnection, limit: i64) -> Result<Vec<Letter>, DbError> {
+    let rows = sqlx::query(
+        "SELECT id, kind, to_address, sealed, state, last_error, created_at, expires_at FROM app.letter
+         WHERE sealed IS NOT NULL AND kind <> 'known' AND expires_at > app.now()
+         ORDER BY created_at DESC, id DESC LIMIT $1",
+    )
+    .bind(limit.clamp(1, LIST_MAX))
+    .fetch_all(connection)
+    .await?;
+    rows.iter().map(Letter::of_row).collect()
+}
+
+// === impl Kind ===
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Verify, Self::Reset, Self::Invitation, Self::Known];
+
+    /// The word for it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Verify => "verify",
+            Self::Reset => "reset",
+            Self::Invitation => "invitation",
+            Self::Known => "known",
+        }
+    }
+
+    fn of(word: &str) -> Result<Self, DbError> {
+        let known = Self::ALL.into_iter().find(|kind| kind.word() == word);
+        known.ok_or_else(|| strange("kind"))
+    }
+}
+
+// === impl State ===
+
+impl State {
+    const ALL: [Self; 4] = [Self::Waiting, Self::Sent, Self::Failed, Self::Kept];
+
+    /// The word for it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Sent => "sent",
+            Self::Failed => "failed",
+            Self::Kept => "kept",
+        }
+    }
+
+    fn of(word: &str) -> Result<Self, DbError> {
+        let known = Self::ALL.into_iter().find(|state| state.word() == word);
+        known.ok_or_else(|| strange("state"))
+    }
+}
+
+// === impl Content ===
+
+impl Content {
+    /// As it is sealed.
+    #[must_use]
+    pub fn bytes(&self) -> Vec<u8> {
+        // Four texts; there is nothing in them that JSON cannot say.
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    /// From what was sealed; none if it is not that.
+    #[must_use]
+    pub fn of_bytes(bytes: &[u8]) -> Option<Self> {
+        serde_json::from_slice(bytes).ok()
+    }
+}
+
+// === impl Letter ===
+
+impl Letter {
+    fn of_row(row: &PgRow) -> Result<Self, DbError> {
+        let moment = |at: OffsetDateTime| from_sql_time(at);
+        Ok(Self {
+            id: row.try_get("id")?,
+            kind: Kind::of(row.try_get("kind")?)?,
+            to: row.try_get("to_address")?,
+            sealed: row.try_get("sealed")?,
+            state: State::of(row.try_get("state")?)?,
+            last_error: row.try_get("last_error")?,
+            created_at: moment(row.try_get("created_at")?),
+            expires_at: moment(row.try_get("expires_at")?),
+        })
+    }
+}
+
+fn strange(column: &str) -> DbError {
+    let source = format!("a word in app.letter that is not on the list: {column}");
+    DbError::from(sqlx::Error::Decode(source.into()))
+}

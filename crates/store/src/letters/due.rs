@@ -1,0 +1,129 @@
+//! Letters that are due: taken for the length of a lease, and answered for by whoever took them last.
+
+use std::time::Duration;
+
+use sqlx::postgres::PgRow;
+use sqlx::{PgConnection, Row as _};
+use trunkline_db::{DbError, from_sql_time};
+use trunkline_terms::Moment;
+use uuid::Uuid;
+
+use super::Kind;
+
+/// A letter that was taken.
+#[derive(Debug, Clone)]
+pub struct Claimed {
+    /// Its id, the same at every try.
+    pub id: Uuid,
+    /// What about.
+    pub kind: Kind,
+    /// Whose.
+    pub to: String,
+    /// What it says, sealed.
+    pub sealed: Vec<u8>,
+    /// The number of this claim: only the newest one counts.
+    pub claim: i32,
+    /// The how manieth try this is.
+    pub tries: i32,
+    /// When it was written.
+    pub created_at: Moment,
+    /// When its link is over.
+    pub expires_at: Moment,
+}
+
+/// A try that did not succeed.
+#[derive(Debug, Clone, Copy)]
+pub struct Failure<'a> {
+    /// Why, in our words.
+    pub error: &'a str,
+    /// Until the next try.
+    pub wait: Duration,
+    /// For how long after it was written it is tried.
+    pub patience: Duration,
+    /// There is no use in trying again.
+    pub is_final: bool,
+}
+
+/// Takes what is due, the longest waiting first. A letter whose link is over is left to [`super::tidy`].
+pub async fn claim(
+    connection: &mut PgConnection,
+    limit: i64,
+    lease: Duration,
+) -> Result<Vec<Claimed>, DbError> {
+    let rows = sqlx::query(
+        "WITH chosen AS MATERIALIZED (
+             SELECT l.id FROM app.letter AS l
+             WHERE l.state = 'waiting' AND l.due_at <= app.now() AND l.expires_at > app.now()
+             ORDER BY l.due_at LIMIT $1 FOR UPDATE SKIP LOCKED)
+         UPDATE app.letter AS l
+         SET due_at = app.now() + make_interval(secs => $2), claim = l.claim + 1, tries = l.tries + 1
+         FROM chosen AS c WHERE l.id = c.id
+         RETURNING l.id, l.kind, l.to_address, l.sealed, l.claim, l.tries, l.created_at, l.expires_at",
+    )
+    .bind(limit)
+    .bind(lease.as_secs_f64())
+    .fetch_all(connection)
+    .await
+    .map_err(DbError::of_commit)?;
+    rows.iter().map(Claimed::of_row).collect()
+}
+
+/// A mail server has taken it: what it said is gone. False if somebody else has taken it since, who will
+/// send it once more.
+pub async fn sent(connection: &mut PgConnection, claimed: &Claimed) -> Result<bool, DbError> {
+    let done = sqlx::query(
+        "UPDATE app.letter SET state = 'sent', sealed = NULL, last_error = NULL, last_try_at = app.now()
+         WHERE id = $1 AND claim = $2 AND state = 'waiting'",
+    )
+    .bind(claimed.id)
+    .bind(claimed.claim)
+    .execute(connection)
+    .await
+    .map_err(DbError::of_commit)?;
+    Ok(done.rows_affected() > 0)
+}
+
+/// A try did not succeed. True if it was given up: an operator can still pass its link on. None if somebody
+/// else has taken it since.
+pub async fn failed(
+    connection: &mut PgConnection,
+    claimed: &Claimed,
+    failure: Failure<'_>,
+) -> Result<Option<bool>, DbError> {
+    let given_up: Option<bool> = sqlx::query_scalar(
+        "UPDATE app.letter SET last_error = left($3, 200), last_try_at = app.now(),
+             due_at = app.now() + make_interval(secs => $4),
+             state = CASE WHEN $5 OR app.now() + make_interval(secs => $4)
+                     > LEAST(created_at + make_interval(secs => $6), expires_at)
+                 THEN 'failed' ELSE 'waiting' END
+         WHERE id = $1 AND claim = $2 AND state = 'waiting'
+         RETURNING state = 'failed'",
+    )
+    .bind(claimed.id)
+    .bind(claimed.claim)
+    .bind(failure.error)
+    .bind(failure.wait.as_secs_f64())
+    .bind(failure.is_final)
+    .bind(failure.patience.as_secs_f64())
+    .fetch_optional(connection)
+    .await
+    .map_err(DbError::of_commit)?;
+    Ok(given_up)
+}
+
+// === impl Claimed ===
+
+impl Claimed {
+    fn of_row(row: &PgRow) -> Result<Self, DbError> {
+        Ok(Self {
+            id: row.try_get("id")?,
+            kind: Kind::of(row.try_get("kind")?)?,
+            to: row.try_get("to_address")?,
+            sealed: row.try_get("sealed")?,
+            claim: row.try_get("claim")?,
+            tries: row.try_get("tries")?,
+            created_at: from_sql_time(row.try_get("created_at")?),
+            expires_at: from_sql_time(row.try_get("expires_at")?),
+        })
+    }
+}

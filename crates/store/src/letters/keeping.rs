@@ -1,0 +1,67 @@
+//! What keeps letters in order: links that are over are gone, old letters are forgotten, and where there is
+//! no mail server what waits is kept for the operator. Whoever comes first does it, in pieces.
+
+use trunkline_db::{Database, DbError};
+
+/// What was put in order.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tidied {
+    /// Letters whose link is over: what they said is gone.
+    pub emptied: u64,
+    /// Letters and counts of tries that are gone.
+    pub forgotten: u64,
+}
+
+/// Puts a piece in order, at most so many rows of each kind.
+pub async fn tidy(database: &Database, at_once: i64) -> Result<Tidied, DbError> {
+    let emptied = step(database, EMPTY, at_once).await?;
+    let letters = step(database, FORGET, at_once).await?;
+    let tries = step(database, FORGET_TRIES, at_once).await?;
+    Ok(Tidied {
+        emptied,
+        forgotten: letters.saturating_add(tries),
+    })
+}
+
+/// Keeps what waits for the operator, because there is no mail server. Returns how many.
+pub async fn keep(database: &Database, at_once: i64) -> Result<u64, DbError> {
+    step(database, KEEP, at_once).await
+}
+
+async fn step(database: &Database, text: &'static str, at_once: i64) -> Result<u64, DbError> {
+    let mut tx = database.begin().await?;
+    let done = sqlx::query(text)
+        .bind(at_once)
+        .execute(&mut *tx)
+        .await
+        .map_err(DbError::from);
+    let done = tx.finish(done).await?;
+    Ok(done.rows_affected())
+}
+
+const EMPTY: &str = "WITH over AS MATERIALIZED (
+        SELECT l.id FROM app.letter AS l
+        WHERE l.sealed IS NOT NULL AND l.expires_at <= app.now() LIMIT $1 FOR UPDATE SKIP LOCKED)
+    UPDATE app.letter AS l SET sealed = NULL,
+        state = CASE WHEN l.state = 'waiting' THEN 'failed' ELSE l.state END,
+        last_error = CASE WHEN l.state = 'waiting'
+            THEN COALESCE(l.last_error, 'its link was over before a mail server took it') ELSE l.last_error END
+    FROM over AS o WHERE l.id = o.id";
+
+const KEEP: &str = "WITH waiting AS MATERIALIZED (
+        SELECT l.id FROM app.letter AS l
+        WHERE l.state = 'waiting' AND l.due_at <= app.now() LIMIT $1 FOR UPDATE SKIP LOCKED)
+    UPDATE app.letter AS l SET state = 'kept', claim = l.claim + 1
+    FROM waiting AS w WHERE l.id = w.id";
+
+const FORGET: &str = "WITH old AS MATERIALIZED (
+        SELECT l.id FROM app.letter AS l
+        WHERE l.created_at < app.now() - interval '30 days' AND l.sealed IS NULL
+        ORDER BY l.created_at LIMIT $1 FOR UPDATE SKIP LOCKED)
+    DELETE FROM app.letter AS l USING old AS o WHERE l.id = o.id";
+
+const FORGET_TRIES: &str = "WITH old AS MATERIALIZED (
+        SELECT t.what, t.who FROM app.try_count AS t
+        WHERE t.since < app.now() - interval '1 day' LIMIT $1)
+    DELETE FROM app.try_count AS t USING old AS o
+    WHERE t.what = o.what AND t.who = o.who AND t.since < app.now() - interval '1 day'";

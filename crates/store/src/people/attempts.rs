@@ -1,0 +1,166 @@
+//! Tries to sign in that failed. A try is counted before its password is looked at: of many at once,
+//! each sees the ones before it. A good one takes its count back.
+//!
+//! An address is locked for a while after some failures, longer each time; tries while it is locked do
+//! not make it longer, or a stranger could keep somebody out for ever with one try a minute. A network
+//! has a number of failures an hour.
+
+use sqlx::Row as _;
+use trunkline_db::{DbError, Tx};
+
+use super::TokenHash;
+use super::tokens::ATTEMPT_LIFE_SECONDS;
+
+/// How many failures are how bad.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Failures for one address before it is locked.
+    pub address_failures: i32,
+    /// The first lock, in seconds; each further failure doubles it.
+    pub first_lock_seconds: i64,
+    /// The longest lock.
+    pub longest_lock_seconds: i64,
+    /// Failures of one network in an hour.
+    pub network_failures: i32,
+    /// That hour.
+    pub network_seconds: i64,
+}
+
+/// Who tries, as hashes.
+#[derive(Debug, Clone, Copy)]
+pub struct Tried<'a> {
+    /// Of the address that was typed.
+    pub address: &'a TokenHash,
+    /// Of the network that it came from.
+    pub network: &'a TokenHash,
+}
+
+/// Whether the password may be looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Allowed {
+    /// Yes.
+    Yes,
+    /// Too many failures for the address. Nobody is told.
+    Locked,
+    /// Too many failures from the network; it may come back after so many seconds.
+    NetworkIsOut {
+        /// This many.
+        after_seconds: i64,
+    },
+}
+
+// === impl Limits ===
+
+impl Limits {
+    /// The house's.
+    pub const HOUSE: Self = Self {
+        address_failures: 5,
+        first_lock_seconds: 60,
+        longest_lock_seconds: 900,
+        network_failures: 30,
+        network_seconds: 3_600,
+    };
+}
+
+/// Counts a try and says whether it may go on. Commit it before the password is looked at.
+pub async fn try_once(tx: &mut Tx, tried: Tried<'_>, limits: &Limits) -> Result<Allowed, DbError> {
+    // The network first, always: two transactions never wait for each other in a ring.
+    let row = sqlx::query(
+        "INSERT INTO app.sign_in_attempt AS a (kind, subject_hash, failures, first_at, last_at)
+         VALUES ('network', $1, 1, app.now(), app.now())
+         ON CONFLICT (kind, subject_hash) DO UPDATE SET
+             failures = CASE WHEN a.first_at <= app.now() - $2 * interval '1 second' THEN 1
+                             ELSE least(a.failures, $3) + 1 END,
+             first_at = CASE WHEN a.first_at <= app.now() - $2 * interval '1 second' THEN app.now()
+                             ELSE a.first_at END,
+             last_at = app.now()
+         RETURNING failures, ceil(extract(epoch FROM
+             first_at + $2 * interval '1 second' - app.now()))::bigint AS after_seconds",
+    )
+    .bind(&tried.network[..])
+    .bind(limits.network_seconds)
+    .bind(limits.network_failures)
+    .fetch_one(&mut **tx)
+    .await?;
+    let failures: i32 = row.try_get("failures")?;
+    if failures > limits.network_failures {
+        let after_seconds: i64 = row.try_get("after_seconds")?;
+        return Ok(Allowed::NetworkIsOut { after_seconds });
+    }
+    let row = sqlx::query(
+        "INSERT INTO app.sign_in_attempt AS a (kind, subject_hash, failures, first_at, last_at)
+         VALUES ('address', $1, 0, app.now(), app.now())
+         ON CONFLICT (kind, subject_hash) DO UPDATE SET
+             failures = CASE WHEN a.last_at <= app.now() - $2 * interval '1 second' THEN 0 ELSE a.failures END,
+             last_at = CASE WHEN a.locked_until > app.now() THEN a.last_at ELSE app.now() END
+         RETURNING failures, COALESCE(locked_until > app.now(), false) AS is_locked",
+    )
+    .bind(&tried.address[..])
+    .bind(ATTEMPT_LIFE_SECONDS)
+    .fetch_one(&mut **tx)
+    .await?;
+    let is_locked: bool = row.try_get("is_locked")?;
+    if is_locked {
+        return Ok(Allowed::Locked);
+    }
+    let before: i32 = row.try_get("failures")?;
+    let failures = before.saturating_add(1);
+    sqlx::query(
+        "UPDATE app.sign_in_attempt
+         SET failures = $2, locked_until = CASE WHEN $3 > 0 THEN app.now() + $3 * interval '1 second' END
+         WHERE kind = 'address' AND subject_hash = $1",
+    )
+    .bind(&tried.address[..])
+    .bind(failures)
+    .bind(limits.lock_seconds(failures))
+    .execute(&mut **tx)
+    .await?;
+    Ok(Allowed::Yes)
+}
+
+/// The try was a good one: the address starts anew, the network gets its count back.
+pub async fn forgive(tx: &mut Tx, tried: Tried<'_>) -> Result<(), DbError> {
+    sqlx::query(
+        "UPDATE app.sign_in_attempt SET failures = greatest(failures - 1, 0)
+         WHERE kind = 'network' AND subject_hash = $1",
+    )
+    .bind(&tried.network[..])
+    .execute(&mut **tx)
+    .await?;
+    sqlx::query("DELETE FROM app.sign_in_attempt WHERE kind = 'address' AND subject_hash = $1")
+        .bind(&tried.address[..])
+        .execute(&mut **tx)
+        .await?;
+    Ok(())
+}
+
+// === impl Limits ===
+
+impl Limits {
+    /// How long an address is locked after so many failures; 0 for not at all.
+    #[must_use]
+    pub fn lock_seconds(&self, failures: i32) -> i64 {
+        let Some(beyond) = failures
+            .checked_sub(self.address_failures)
+            .and_then(|beyond| u32::try_from(beyond).ok())
+        else {
+            return 0;
+        };
+        let factor = 1_i64.checked_shl(beyond.min(62)).unwrap_or(i64::MAX);
+        let lock = self.first_lock_seconds.saturating_mul(factor);
+        lock.min(self.longest_lock_seconds)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wait_doubles_from_one_minute_to_fifteen() {
+        let lock = |failures| Limits::HOUSE.lock_seconds(failures);
+        assert_eq!([0, 1, 4].map(lock), [0, 0, 0]);
+        assert_eq!([5, 6, 7, 8, 9, 10].map(lock), [60, 120, 240, 480, 900, 900]);
+        assert_eq!(lock(i32::MAX), 900);
+    }
+}

@@ -1,0 +1,146 @@
+//! Links that are good once, and the sweeping of what is over.
+
+use sqlx::{PgConnection, Row as _};
+use trunkline_db::{Database, DbError, Tx};
+
+use super::{IDLE_LIFE_SECONDS, PersonId, TokenHash};
+
+/// Rows that one sweep takes from a table at most, so that no transaction is long.
+const SWEPT_AT_ONCE: i64 = 1_000;
+/// How long a link that is over or was used is kept, for who looks into what happened.
+const KEPT_SECONDS: i64 = 7 * 86_400;
+/// A failed try is forgotten after this long without another.
+pub(super) const ATTEMPT_LIFE_SECONDS: i64 = 86_400;
+
+/// What a link is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// The address is the person's.
+    Verify,
+    /// A new password.
+    Reset,
+    /// Makes an operator.
+    Setup,
+}
+
+// === impl Purpose ===
+
+impl Purpose {
+    /// The word in the table.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Verify => "verify",
+            Self::Reset => "reset",
+            Self::Setup => "setup",
+        }
+    }
+}
+
+/// Writes a link. `person` is none for [`Purpose::Setup`], and for nothing else.
+pub async fn give_token(
+    tx: &mut Tx,
+    purpose: Purpose,
+    person: Option<PersonId>,
+    (token, life_seconds): (&TokenHash, i64),
+) -> Result<(), DbError> {
+    sqlx::query(
+        "INSERT INTO app.person_token (token_hash, purpose, person_id, expires_at)
+         VALUES ($1, $2, $3, app.now() + $4 * interval '1 second')",
+    )
+    .bind(&token[..])
+    .bind(purpose.word())
+    .bind(person.map(PersonId::number))
+    .bind(life_seconds)
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Voids the links of a purpose: a person's, or those of nobody.
+pub async fn void_tokens(
+    tx: &mut Tx,
+    purpose: Purpose,
+    person: Option<PersonId>,
+) -> Result<u64, DbError> {
+    let done = sqlx::query(
+        "UPDATE app.person_token SET used_at = app.now()
+         WHERE purpose = $1 AND person_id IS NOT DISTINCT FROM $2 AND used_at IS NULL",
+    )
+    .bind(purpose.word())
+    .bind(person.map(PersonId::number))
+    .execute(&mut **tx)
+    .await?;
+    Ok(done.rows_affected())
+}
+
+/// Whether a link is good now, for who has much to do before it is used up.
+pub async fn has_token(
+    connection: &mut PgConnection,
+    purpose: Purpose,
+    token: &TokenHash,
+) -> Result<bool, DbError> {
+    let is_good = sqlx::query_scalar(
+        "SELECT EXISTS (SELECT FROM app.person_token
+         WHERE token_hash = $1 AND purpose = $2 AND used_at IS NULL AND expires_at > app.now())",
+    )
+    .bind(&token[..])
+    .bind(purpose.word())
+    .fetch_one(connection)
+    .await?;
+    Ok(is_good)
+}
+
+/// Uses a link up; of two at once, one gets it. Outer none: it is unknown, used or over, and nobody is
+/// told which.
+pub async fn take_token(
+    tx: &mut Tx,
+    purpose: Purpose,
+    token: &TokenHash,
+) -> Result<Option<Option<PersonId>>, DbError> {
+    let row = sqlx::query(
+        "UPDATE app.person_token SET used_at = app.now()
+         WHERE token_hash = $1 AND purpose = $2 AND used_at IS NULL AND expires_at > app.now()
+         RETURNING person_id",
+    )
+    .bind(&token[..])
+    .bind(purpose.word())
+    .fetch_optional(&mut **tx)
+    .await?;
+    let Some(row) = row else { return Ok(None) };
+    let person: Option<i64> = row.try_get("person_id")?;
+    Ok(Some(person.map(PersonId::new)))
+}
+
+/// Takes away what is over: sign-ins, links, tries. Bounded; says how many rows went.
+pub async fn sweep(database: &Database) -> Result<u64, DbError> {
+    let statements = [
+        (
+            "DELETE FROM app.sign_in WHERE id IN (SELECT id FROM app.sign_in
+                 WHERE expires_at < app.now() OR last_seen_at < app.now() - $1 * interval '1 second' LIMIT $2)",
+            IDLE_LIFE_SECONDS,
+        ),
+        (
+            "DELETE FROM app.person_token WHERE token_hash IN (SELECT token_hash FROM app.person_token
+                 WHERE expires_at < app.now() - $1 * interval '1 second' LIMIT $2)",
+            KEPT_SECONDS,
+        ),
+        (
+            "DELETE FROM app.sign_in_attempt WHERE (kind, subject_hash) IN (SELECT kind, subject_hash
+                 FROM app.sign_in_attempt WHERE last_at < app.now() - $1 * interval '1 second' LIMIT $2)",
+            ATTEMPT_LIFE_SECONDS,
+        ),
+    ];
+    let mut gone = 0_u64;
+    for (statement, seconds) in statements {
+        let mut tx = database.begin().await?;
+        let done = sqlx::query(statement)
+            .bind(seconds)
+            .bind(SWEPT_AT_ONCE)
+            .execute(&mut *tx)
+            .await
+            .map_err(DbError::from);
+        gone = gone.saturating_add(tx.finish(done).await?.rows_affected());
+    }
+    Ok(gone)
+}

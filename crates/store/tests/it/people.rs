@@ -1,0 +1,156 @@
+//! People: who may touch their tables, and the bounds that tables and code share.
+
+use trunkline_db::{DbError, Role as DbRole};
+use trunkline_store::people::{
+    self, AGENT_MAX_CHARACTERS, EMAIL_MAX_CHARACTERS, EMAIL_MIN_CHARACTERS, NewPerson, Role,
+};
+
+use crate::house::House;
+
+const TABLES: [&str; 6] = [
+    "person",
+    "member",
+    "sign_in",
+    "invitation",
+    "person_token",
+    "sign_in_attempt",
+];
+
+async fn is_forbidden(house: &House, database: &trunkline_db::Database, statement: &str) {
+    let refused = house.say(database, statement).await;
+    let Err(DbError::Refused { cause, .. }) = refused else {
+        panic!("{statement}: {refused:?}");
+    };
+    assert_eq!(cause.code.as_deref(), Some("42501"), "{statement}: {cause}");
+}
+
+#[tokio::test]
+async fn the_data_plane_can_do_nothing_with_people() {
+    let house = House::new().await;
+    let data = house.db.connect(DbRole::Data).await;
+    for table in TABLES {
+        for statement in [
+            format!("SELECT FROM app.{table}"),
+            format!("DELETE FROM app.{table}"),
+        ] {
+            is_forbidden(&house, &data, &statement).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_console_deletes_nobody_and_changes_no_owner_of_a_sign_in() {
+    let house = House::new().await;
+    for statement in [
+        "DELETE FROM app.person",
+        "UPDATE app.person SET email = 'x@y'",
+        "UPDATE app.member SET person_id = 1",
+        "UPDATE app.sign_in SET person_id = 1",
+        "UPDATE app.sign_in SET expires_at = app.now()",
+        "DELETE FROM app.invitation",
+        "UPDATE app.invitation SET role = 'owner'",
+        "UPDATE app.person_token SET person_id = 1",
+        "UPDATE app.person_token SET expires_at = app.now()",
+    ] {
+        is_forbidden(&house, &house.console, statement).await;
+    }
+}
+
+/// Which constraint a column's value breaks, if one.
+async fn broken(house: &House, table: &str, set: &str) -> Option<String> {
+    let owner = house.db.owner().await;
+    let statement = format!("UPDATE app.{table} SET {set}");
+    match house.say(&owner, &statement).await {
+        Ok(()) => None,
+        Err(error) => Some(error.constraint().unwrap_or("none").to_owned()),
+    }
+}
+
+#[tokio::test]
+async fn the_bounds_of_the_code_are_the_bounds_of_the_tables() {
+    let house = House::new().await;
+    let account = house.account().await;
+    let mut tx = house.console.begin().await.unwrap();
+    let new = NewPerson {
+        email: "ada@example.com",
+        name: "Ada",
+        password: None,
+        is_verified: false,
+        is_operator: false,
+    };
+    let person = people::create_person(&mut tx, &new).await.unwrap().unwrap();
+    let again = people::create_person(&mut tx, &new).await.unwrap();
+    assert_eq!(again, None, "an address is one person's");
+    people::add_member(&mut tx, account, person, Role::Owner)
+        .await
+        .unwrap();
+    let device = people::NewSignIn {
+        id: uuid::Uuid::nil(),
+        token: &[7; 32],
+        person,
+        account: None,
+        is_stepped_up: false,
+        address: "192.0.2.1",
+        agent: "test",
+    };
+    people::sign_in(&mut tx, &device).await.unwrap();
+    tx.commit().await.unwrap();
+
+    let email = |characters: usize| format!("email = repeat('a', {}) || '@b'", characters - 2);
+    assert_eq!(
+        broken(&house, "person", &email(EMAIL_MIN_CHARACTERS)).await,
+        None
+    );
+    assert_eq!(
+        broken(&house, "person", &email(EMAIL_MAX_CHARACTERS)).await,
+        None
+    );
+    let long = broken(&house, "person", &email(EMAIL_MAX_CHARACTERS + 1)).await;
+    assert_eq!(long.as_deref(), Some("person_email_bounded"));
+    for wrong in [
+        "'Ada@example.com'",
+        "'a b@c'",
+        "'a@b@c'",
+        "'äda@b'",
+        "'@@@'",
+    ] {
+        let said = broken(&house, "person", &format!("email = {wrong}")).await;
+        assert_eq!(said.as_deref(), Some("person_email_is_one"), "{wrong}");
+    }
+    let said = broken(&house, "person", "password_hash = 'plain text'").await;
+    assert_eq!(said.as_deref(), Some("person_password_is_argon2id"));
+    let agent = |characters: usize| format!("agent = repeat('ü', {characters})");
+    assert_eq!(
+        broken(&house, "sign_in", &agent(AGENT_MAX_CHARACTERS)).await,
+        None
+    );
+    let said = broken(&house, "sign_in", &agent(AGENT_MAX_CHARACTERS + 1)).await;
+    assert_eq!(said.as_deref(), Some("sign_in_bounded"));
+    for role in Role::ALL {
+        let set = format!("role = '{}'", role.word());
+        assert_eq!(broken(&house, "member", &set).await, None, "{set}");
+    }
+    let said = broken(&house, "member", "role = 'god'").await;
+    assert_eq!(said.as_deref(), Some("member_role"));
+}
+
+#[tokio::test]
+async fn the_audit_sees_an_organisation_without_an_owner() {
+    let house = House::new().await;
+    let account = house.account().await;
+    let mut tx = house.console.begin().await.unwrap();
+    let new = NewPerson {
+        email: "vera@example.com",
+        name: "Vera",
+        password: None,
+        is_verified: false,
+        is_operator: false,
+    };
+    let person = people::create_person(&mut tx, &new).await.unwrap().unwrap();
+    people::add_member(&mut tx, account, person, Role::Viewer)
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+    let seen = "SELECT account_id::text FROM app.audit_organisation_without_owner";
+    assert_eq!(house.db.ask(seen).await, [account.number().to_string()]);
+}

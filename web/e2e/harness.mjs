@@ -1,0 +1,115 @@
+// What every walk through the built console needs: a browser, a page whose questions are answered from fixtures.
+import { readFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { chromium } from "playwright-core";
+import base, { NOW } from "../fixtures/base.mjs";
+
+const here = new URL("..", import.meta.url).pathname;
+
+/** `--name value` of the command line. */
+export function option(name, otherwise) {
+  const at = process.argv.indexOf(`--${name}`);
+  return at === -1 ? otherwise : process.argv[at + 1];
+}
+
+export function launch() {
+  return chromium.launch({
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    args: [
+      "--no-sandbox",
+      "--disable-gpu",
+      "--disable-quic",
+      "--no-first-run",
+      "--disable-background-networking",
+      "--disable-component-update",
+      "--disable-sync",
+    ],
+  });
+}
+
+// The machine that takes the pictures may have no Chinese face; readers have one. Only the pictures use this.
+const faces = join(here, "node_modules/@fontsource-variable/noto-sans-sc");
+const chinese = readFileSync(join(faces, "wght.css"), "utf8")
+  .replaceAll("./files/", "/__faces/")
+  .replaceAll("Noto Sans SC Variable", "Noto Sans CJK SC");
+
+/** A fixed time and a Chinese face, before the page begins. */
+export async function dress(page) {
+  await page.clock.setFixedTime(NOW);
+  await page.addInitScript((css) => {
+    document.addEventListener("DOMContentLoaded", () => {
+      const style = document.createElement("style");
+      style.textContent = css;
+      document.head.append(style);
+    });
+  }, chinese);
+}
+
+/** The answer to one question: with its query if there is one for that, else without. */
+export function answerFor(responses, method, url) {
+  const exact = `${method} ${url.pathname}${url.search}`;
+  if (exact in responses) return responses[exact];
+  return responses[`${method} ${url.pathname}`];
+}
+
+/** Answers every question of a page out of its fixtures; what has none is a problem, and so is a question elsewhere. */
+export async function mock(page, site, state, problems) {
+  const session = { ...base.session, ...(state.session ?? {}) };
+  const responses = { "GET /api/session": session, ...base.responses, ...(state.responses ?? {}) };
+  const data = new URL(session.house.base_url).origin;
+  await page.route("**/*", async (route) => {
+    const request = route.request();
+    const url = new URL(request.url());
+    if (url.protocol === "blob:" || url.protocol === "data:") return route.continue();
+    if (url.origin === site && url.pathname.startsWith("/__faces/")) {
+      return route.fulfill({ path: join(faces, "files", basename(url.pathname)), contentType: "font/woff2" });
+    }
+    const api = url.origin === data || (url.origin === site && url.pathname.startsWith("/api/"));
+    if (!api) {
+      if (url.origin !== site) {
+        problems.push(`asks elsewhere: ${request.url()}`);
+        return route.abort();
+      }
+      return route.continue();
+    }
+    const cors = {
+      "access-control-allow-origin": "*",
+      "access-control-allow-headers": "*",
+      "access-control-allow-methods": "*",
+      "access-control-expose-headers": "*",
+    };
+    if (request.method() === "OPTIONS") return route.fulfill({ status: 204, headers: cors });
+    const found = answerFor(responses, request.method(), url);
+    // A function sees the question and may answer differently each time.
+    const answer = typeof found === "function" ? found(request) : found;
+    if (answer === undefined) {
+      problems.push(`no fixture for ${request.method()} ${url.pathname}${url.search}`);
+      return route.fulfill({
+        status: 404,
+        json: {
+          error: {
+            message: "no fixture",
+            type: "x",
+            param: null,
+            code: "not_found",
+            request_id: null,
+            charged: false,
+            retryable: false,
+            doc_url: null,
+          },
+        },
+      });
+    }
+    if (answer === "never") return;
+    const shaped =
+      typeof answer === "object" && answer !== null && typeof answer.status === "number" && "body" in answer;
+    const status = shaped ? answer.status : 200;
+    const body = shaped ? answer.body : answer;
+    const text = typeof body === "string" || Buffer.isBuffer(body);
+    return route.fulfill({
+      status,
+      headers: { ...cors, "content-type": text ? "text/plain" : "application/json", ...(shaped ? answer.headers : {}) },
+      body: body === undefined || body === null ? "" : text ? body : JSON.stringify(body),
+    });
+  });
+}

@@ -1,0 +1,100 @@
+/** The frame of every signed-in page: rail, top bar, content; on a phone a bar at the bottom. */
+import { useMutation } from "@tanstack/react-query";
+import { Outlet } from "@tanstack/react-router";
+import { clsx } from "clsx";
+import { lazy, Suspense, useEffect, useState } from "react";
+import { api } from "@/api";
+import { Button, toast, useGo, usePath, useRemembered } from "@/kit";
+import { useTexts } from "@/text";
+import { BottomBar } from "./BottomBar";
+import { Rail } from "./Rail";
+import { useSession } from "./session";
+import { TopBar } from "./TopBar";
+import { appTexts } from "./texts";
+
+const Palette = lazy(() => import("./Palette").then((module) => ({ default: module.Palette })));
+
+/** Whether a key press is meant for a text somebody is writing. */
+function typing(target: EventTarget | null): boolean {
+  return (
+    target instanceof HTMLElement &&
+    (target.isContentEditable || target.matches("input, textarea, select, [role=combobox]"))
+  );
+}
+
+export function Shell() {
+  const t = useTexts(appTexts);
+  const { signed_in, house } = useSession();
+  const go = useGo();
+  const path = usePath();
+  const [narrow, setNarrow] = useRemembered("rail.narrow", false);
+  const [searching, setSearching] = useState(false);
+
+  useEffect(() => {
+    if (signed_in) return;
+    if (house.needs_setup) {
+      go("/setup", undefined, true);
+      return;
+    }
+    const here = location.pathname + location.search;
+    go("/sign-in", here === "/" ? undefined : { return_to: here }, true);
+  }, [signed_in, house.needs_setup, go]);
+
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      const palette =
+        (event.key === "k" && (event.ctrlKey || event.metaKey)) || (event.key === "/" && !typing(event.target));
+      if (!palette || event.defaultPrevented) return;
+      event.preventDefault();
+      setSearching(true);
+    };
+    document.addEventListener("keydown", onKey);
+    return () => document.removeEventListener("keydown", onKey);
+  }, []);
+
+  if (!signed_in) return null;
+  return (
+    <div className={clsx("min-h-dvh", narrow ? "sm:pl-[60px]" : "sm:pl-[216px]")}>
+      <a
+        href="#content"
+        className="fixed top-2 left-2 z-60 -translate-y-16 rounded-card bg-accent px-3 py-2 font-medium text-on-accent focus:translate-y-0"
+      >
+        {t.skip}
+      </a>
+      <Rail narrow={narrow} onNarrow={setNarrow} />
+      <TopBar onSearch={() => setSearching(true)} />
+      <VerifyNotice />
+      <main id="content" tabIndex={-1} key={path.split("/")[1]} className="pb-20 outline-none sm:pb-0">
+        <Outlet />
+      </main>
+      <BottomBar />
+      {searching && (
+        <Suspense fallback={null}>
+          <Palette onClose={() => setSearching(false)} />
+        </Suspense>
+      )}
+    </div>
+  );
+}
+
+function VerifyNotice() {
+  const t = useTexts(appTexts);
+  const { person } = useSession();
+  const again = useMutation({
+    mutationFn: () => api.post("/api/email/verify/again", {}),
+    onSuccess: () => toast(t.verifySent),
+    onError: (problem) => toast(problem.message, "bad"),
+  });
+  if (person === null || person.email_verified) return null;
+  return (
+    <div
+      role="status"
+      className="flex flex-wrap items-center gap-x-4 gap-y-1 border-b border-line bg-warn-soft px-4 py-2 text-[13px] text-ink sm:px-8"
+    >
+      <span className="min-w-0">{t.verifyFirst}</span>
+      <Button variant="link" busy={again.isPending} onClick={() => again.mutate()}>
+        {t.verifyAgain}
+      </Button>
+    </div>
+  );
+}

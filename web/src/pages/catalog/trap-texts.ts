@@ -1,0 +1,73 @@
+/** What surprises people about models, in words. */
+import { defineTexts } from "@/text";
+
+export const trapTexts = defineTexts(
+  {
+    unserved: "No upstream is connected for it now. Calls are refused and cost nothing.",
+    longAnswer: (tokens: string) =>
+      `Without a longest answer, ${tokens} tokens are reserved for a call that does not stream. Set max_tokens to reserve less.`,
+    longContext: "Long inputs cost more for the whole call, not only for what is above the mark.",
+    clock: "The price depends on the hour in the zone shown.",
+    sizeDefault: (size: string, quality: string) =>
+      `Without size and quality, ${size} and ${quality} are written in and priced.`,
+    a: "Sizes are written with an asterisk: 1280*720. With an x the call is refused.",
+    aSizes: "A size outside the table is made at the next larger tier, and priced so.",
+    aReference: "One input_reference displaces images: only one of them is used.",
+    aClip: "Seconds of a reference clip are added to the price. A clip that cannot be measured counts as 30 seconds.",
+    aEdit: "A source clip that cannot be measured counts as 10 seconds.",
+    b: "Sound is made unless metadata.generate_audio is false.",
+    bRatio: "A first frame decides the shape; a ratio beside it is refused.",
+    bSeconds: "seconds wins over duration where both are sent.",
+    bClip: "Seconds of reference clips are added to the price.",
+    cStandard:
+      "The first frame goes into image; input_reference is not read, and the video is then made of the text alone.",
+    cSize: "An unknown size makes a square video. Set metadata.aspect_ratio instead.",
+    cValue: "Sound is always included; a switch has no effect.",
+    cMulti: "Without metadata.mode it is pro, which costs 1.33 times the listed price. Set std for the listed price.",
+    cMultiRatio: "Without a first frame, metadata.aspect_ratio is required.",
+    cMultiType: 'metadata.duration is a text: "5", not 5.',
+    dNative: "With text alone, metadata.ratio is required.",
+    dNativeImages: "Five pictures are free; each further one has its price.",
+    dLegacy:
+      "Media at the top of a request are dropped, and the video is made of the text. Use metadata.first_frame_image.",
+    dLegacyLength: "1080P is made with 6 seconds only.",
+    e: "Sizes are written with an asterisk: 1280*720. No other size than those listed is taken.",
+    eReference: "images is ignored. Several references go into metadata.input.media.",
+    openaiVideo: 'seconds is a text: "8", not 8.',
+    speech: "Every character of the text is billed, spaces too.",
+    transcription: "Billed by what is in the file, rounded up to whole seconds, at least one.",
+  },
+  {
+    unserved: "目前没有接入上游。调用会被拒绝，不收费。",
+    longAnswer: (tokens) => `不设最长回答时，非流式调用会按 ${tokens} 个 token 预留。设置 max_tokens 可减少预留。`,
+    longContext: "输入超过界限时，整次调用都按较高价格计费，而不只是超出部分。",
+    clock: "价格随所示时区的时间变化。",
+    sizeDefault: (size, quality) => `不写尺寸和画质时，按 ${size} 和 ${quality} 填入并计价。`,
+    a: "尺寸用星号书写：1280*720。用 x 会被拒绝。",
+    aSizes: "表外的尺寸会按上一级分辨率生成并计价。",
+    aReference: "input_reference 会取代 images：两者只用其一。",
+    aClip: "参考视频的秒数计入价格。无法测量的按 30 秒计。",
+    aEdit: "无法测量的源视频按 10 秒计。",
+    b: "除非 metadata.generate_audio 为 false，否则会生成声音。",
+    bRatio: "首帧决定画面比例；同时写比例会被拒绝。",
+    bSeconds: "seconds 与 duration 同时出现时以 seconds 为准。",
+    bClip: "参考视频的秒数计入价格。",
+    cStandard: "首帧写在 image；input_reference 不会被读取，视频只按文字生成。",
+    cSize: "未知尺寸会生成方形视频。请改用 metadata.aspect_ratio。",
+    cValue: "始终包含声音；开关无效。",
+    cMulti: "不写 metadata.mode 时为 pro，价格是标价的 1.33 倍。要按标价请设为 std。",
+    cMultiRatio: "没有首帧时必须写 metadata.aspect_ratio。",
+    cMultiType: 'metadata.duration 是文本："5"，不是 5。',
+    dNative: "只有文字时必须写 metadata.ratio。",
+    dNativeImages: "五张图片免费，之后每张单独计价。",
+    dLegacy: "请求顶层的媒体会被丢弃，视频只按文字生成。请用 metadata.first_frame_image。",
+    dLegacyLength: "1080P 只支持 6 秒。",
+    e: "尺寸用星号书写：1280*720。只接受列出的尺寸。",
+    eReference: "images 会被忽略。多张参考图写在 metadata.input.media。",
+    openaiVideo: 'seconds 是文本："8"，不是 8。',
+    speech: "文本的每个字符都计费，包括空格。",
+    transcription: "按文件的实际时长计费，向上取整到秒，至少一秒。",
+  },
+);
+
+export type TrapTexts = (typeof trapTexts)["zh"];

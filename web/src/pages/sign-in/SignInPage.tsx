@@ -1,0 +1,82 @@
+import { useEffect, useState } from "react";
+import { api, type Session } from "@/api";
+import { useSession } from "@/app/session";
+import { Button, useGo, useSearch } from "@/kit";
+import { useTexts } from "@/text";
+import { Frame, TextLink } from "./Frame";
+import { EmailField, Form, PasswordField, useEnter, useSubmit } from "./parts";
+import { safeReturn } from "./return";
+import { signInTexts } from "./texts";
+
+export default function SignInPage() {
+  const t = useTexts(signInTexts);
+  const { house, signed_in } = useSession();
+  const [search] = useSearch();
+  const go = useGo();
+  const enter = useEnter();
+  const [email, setEmail] = useState("");
+  const [password, setPassword] = useState("");
+  // Read once: the address changes under this page while the next one is still loading.
+  const [to] = useState(() => safeReturn(search["return_to"]));
+  const submit = useSubmit(async () => {
+    enter(await api.post<Session>("/api/session", { email: email.trim(), password }), to);
+  });
+  useEffect(() => {
+    if (signed_in) go(to, undefined, true);
+    else if (house.needs_setup) go("/setup", undefined, true);
+  }, [signed_in, house.needs_setup, to, go]);
+  return (
+    <Frame
+      title={t.signIn.title(house.name)}
+      lead={t.signIn.lead}
+      foot={
+        house.sign_up === "open" ? (
+          <>
+            {t.signIn.noAccount} <TextLink href="/sign-up">{t.signIn.signUp}</TextLink>
+          </>
+        ) : (
+          <span className="text-ink-3">{t.signIn.closed}</span>
+        )
+      }
+    >
+      {search["error"] !== undefined && submit.error === null && (
+        <p role="alert" className="mb-4 rounded-card border border-bad-line/40 bg-bad-soft px-3 py-2 text-[13px]">
+          {t.signIn.providerFailed}
+        </p>
+      )}
+      {house.providers.length > 0 && (
+        <>
+          <div className="space-y-2">
+            {house.providers.map((provider) => (
+              <Button
+                key={provider.id}
+                className="w-full"
+                href={`/api/oidc/${encodeURIComponent(provider.id)}/start?return_to=${encodeURIComponent(to)}`}
+              >
+                <span className="truncate">{t.with(provider.name)}</span>
+              </Button>
+            ))}
+          </div>
+          <div className="my-5 flex items-center gap-3 text-xs text-ink-3">
+            <span className="h-px flex-1 bg-line" />
+            {t.or}
+            <span className="h-px flex-1 bg-line" />
+          </div>
+        </>
+      )}
+      <Form
+        submit={submit}
+        label={t.signIn.submit}
+        hide={(error) => (error.code === "sign_in_failed" ? t.signIn.failed : undefined)}
+      >
+        <EmailField value={email} onChange={setEmail} error={submit.at("email")} autoFocus />
+        <PasswordField
+          value={password}
+          onChange={setPassword}
+          error={submit.at("password")}
+          aside={<TextLink href="/forgot">{t.signIn.forgot}</TextLink>}
+        />
+      </Form>
+    </Frame>
+  );
+}

@@ -1,0 +1,41 @@
+/**
+ * Every address of the console. A page is loaded when it is first opened. `under` opens inside another page, which
+ * stays where it was: a side panel with its own address. `plain` stands alone, without rail and top bar.
+ */
+import type { ComponentType } from "react";
+
+type Load = () => Promise<{ default: ComponentType }>;
+export interface RouteEntry {
+  path: string;
+  page: Load;
+  frame: "console" | "plain";
+  under?: string;
+}
+
+export const routes: RouteEntry[] = [
+  { path: "/", frame: "console", page: () => import("@/pages/home/HomePage") },
+  { path: "/keys", frame: "console", page: () => import("@/pages/keys/KeysPage") },
+  { path: "/keys/$id", frame: "console", under: "/keys", page: () => import("@/pages/keys/KeyPanel") },
+  { path: "/keys/new", frame: "console", page: () => import("@/pages/keys/NewKeyPage") },
+  { path: "/connect/$keyId", frame: "console", page: () => import("@/pages/connect/ConnectPage") },
+  { path: "/catalog", frame: "console", page: () => import("@/pages/catalog/CatalogPage") },
+  { path: "/catalog/compare", frame: "console", page: () => import("@/pages/catalog/ComparePage") },
+  { path: "/catalog/$model", frame: "console", page: () => import("@/pages/catalog/ModelPage") },
+  { path: "/playground/$task", frame: "console", page: () => import("@/pages/playground/PlaygroundPage") },
+  { path: "/tasks", frame: "console", page: () => import("@/pages/tasks/TasksPage") },
+  { path: "/tasks/$id", frame: "console", under: "/tasks", page: () => import("@/pages/tasks/TaskPanel") },
+  { path: "/logs", frame: "console", page: () => import("@/pages/logs/LogsPage") },
+  { path: "/logs/$requestId", frame: "console", under: "/logs", page: () => import("@/pages/logs/LogPanel") },
+  { path: "/usage", frame: "console", page: () => import("@/pages/usage/UsagePage") },
+  { path: "/wallet", frame: "console", page: () => import("@/pages/wallet/WalletPage") },
+  { path: "/members", frame: "console", page: () => import("@/pages/members/MembersPage") },
+  { path: "/settings", frame: "console", page: () => import("@/pages/settings/SettingsPage") },
+  { path: "/operator/letters", frame: "console", page: () => import("@/pages/letters/LettersPage") },
+  { path: "/sign-in", frame: "plain", page: () => import("@/pages/sign-in/SignInPage") },
+  { path: "/sign-up", frame: "plain", page: () => import("@/pages/sign-in/SignUpPage") },
+  { path: "/setup", frame: "plain", page: () => import("@/pages/sign-in/SetupPage") },
+  { path: "/verify", frame: "plain", page: () => import("@/pages/sign-in/VerifyPage") },
+  { path: "/forgot", frame: "plain", page: () => import("@/pages/sign-in/ForgotPage") },
+  { path: "/reset", frame: "plain", page: () => import("@/pages/sign-in/ResetPage") },
+  { path: "/invitation", frame: "plain", page: () => import("@/pages/sign-in/InvitationPage") },
+];
