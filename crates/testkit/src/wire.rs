@@ -5,6 +5,7 @@
 
 mod frames;
 mod line;
+mod said;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
@@ -58,6 +59,8 @@ struct Shared {
     upstream: Mutex<SocketAddr>,
     speaks_postgres: bool,
     trap: AtomicU8,
+    /// Whose commit the trap is for: of a transaction with these words in one of its statements.
+    of: Mutex<Option<String>>,
     strikes: AtomicUsize,
 }
 
@@ -150,6 +153,12 @@ impl Wire {
         self.set_trap(STALL_AFTER_COMMIT);
     }
 
+    /// From now on only commits of transactions that had these words in a statement count for
+    /// traps, so that no heartbeat steps on what was meant for a call.
+    pub fn only_of(&self, words: &str) {
+        *self.shared.lock_of() = Some(words.to_owned());
+    }
+
     /// Takes a trap away that nobody has stepped on.
     pub fn disarm(&self) {
         self.set_trap(NO_TRAP);
@@ -174,6 +183,7 @@ impl Wire {
             upstream: Mutex::new(upstream),
             speaks_postgres,
             trap: AtomicU8::new(NO_TRAP),
+            of: Mutex::new(None),
             strikes: AtomicUsize::new(0),
         });
         let (orders, inbox) = mpsc::channel(ORDERS);
@@ -226,6 +236,10 @@ impl Shared {
 
     fn lock_upstream(&self) -> std::sync::MutexGuard<'_, SocketAddr> {
         self.upstream.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock_of(&self) -> std::sync::MutexGuard<'_, Option<String>> {
+        self.of.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether this is the step that springs the trap.

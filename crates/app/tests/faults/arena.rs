@@ -29,6 +29,10 @@ pub(crate) const INPUT: i64 = 2_000;
 pub(crate) const OUTPUT: i64 = 8_000;
 /// Nano-USD for one call for social data.
 pub(crate) const LOOK: i64 = 20_000_000;
+/// What stands in the statement that holds money, and in no other.
+pub(crate) const HOLDS: &str = "INSERT INTO ledger.hold_";
+/// What stands in the statement that charges or lets go, and in no other.
+pub(crate) const CHARGES: &str = "INSERT INTO ledger.usage_unsummed";
 const READY: Duration = Duration::from_secs(30);
 
 pub(crate) struct Arena {

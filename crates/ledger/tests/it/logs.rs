@@ -199,7 +199,10 @@ async fn failed_and_dear_calls_are_found_among_others() {
     let house = House::new().await;
     let account = house.account(1_000_000_000, 0).await;
     let (ledger, tasks) = house.ledger("a").await;
-    let (cheap, dear, failed) = (request(), request(), request());
+    // The newest stands first, and of one millisecond whose id is greater.
+    let mut ids = [request(), request(), request()];
+    ids.sort();
+    let [cheap, dear, failed] = ids;
     for (call, amount) in [(cheap, 9_999_999), (dear, 10_000_000)] {
         ledger
             .reserve(reserve(call, account, amount))

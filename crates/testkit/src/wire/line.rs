@@ -1,6 +1,6 @@
 //! One client's connection through a wire.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -8,6 +8,7 @@ use tokio::net::tcp::{ReadHalf, WriteHalf};
 use tokio::sync::watch;
 
 use super::frames::{Frames, Side};
+use super::said::Said;
 use super::{
     AFTER_COMMIT, BEFORE_COMMIT, Mode, STALL_AFTER_COMMIT, STALL_BEFORE_COMMIT, Shared, Signal,
 };
@@ -65,9 +66,37 @@ async fn carry(
     drop(client.set_nodelay(true));
     let (from_client, to_client) = client.split();
     let (from_server, to_server) = server.split();
+    let traps = Traps {
+        shared,
+        said: Mutex::new(Said::default()),
+    };
     tokio::select! {
-        end = pump(from_client, to_server, Side::Client, shared, signal.clone()) => end,
-        end = pump(from_server, to_client, Side::Server, shared, signal.clone()) => end,
+        end = pump(from_client, to_server, Side::Client, &traps, signal.clone()) => end,
+        end = pump(from_server, to_client, Side::Server, &traps, signal.clone()) => end,
+    }
+}
+
+/// The wire's trap, as one connection sees it.
+struct Traps<'a> {
+    shared: &'a Shared,
+    said: Mutex<Said>,
+}
+
+// === impl Traps ===
+
+impl Traps<'_> {
+    fn hear(&self, message: &[u8]) {
+        self.said().hear(message);
+    }
+
+    /// Whether a commit on this connection, now, springs the trap.
+    fn spring(&self, trap: u8) -> bool {
+        let of = self.shared.lock_of().clone();
+        of.is_none_or(|words| self.said().has(&words)) && self.shared.springs(trap)
+    }
+
+    fn said(&self) -> std::sync::MutexGuard<'_, Said> {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -76,10 +105,10 @@ async fn pump(
     mut from: ReadHalf<'_>,
     mut to: WriteHalf<'_>,
     side: Side,
-    shared: &Shared,
+    traps: &Traps<'_>,
     mut signal: watch::Receiver<Signal>,
 ) -> End {
-    let mut frames = Frames::of(side, shared.speaks_postgres);
+    let mut frames = Frames::of(side, traps.shared.speaks_postgres);
     let mut buffer = vec![0; BUFFER_BYTES];
     let (trap, stall) = match side {
         Side::Client => (BEFORE_COMMIT, STALL_BEFORE_COMMIT),
@@ -97,10 +126,13 @@ async fn pump(
             tokio::time::sleep(delay).await;
         }
         while let Some(frame) = frames.next() {
-            if frame.is_commit && shared.springs(trap) {
+            if side == Side::Client {
+                traps.hear(&frame.bytes);
+            }
+            if frame.is_commit && traps.spring(trap) {
                 return End::Cut;
             }
-            if frame.is_commit && shared.springs(stall) {
+            if frame.is_commit && traps.spring(stall) {
                 return swallow(from, &mut buffer).await;
             }
             if to.write_all(&frame.bytes).await.is_err() {

@@ -9,19 +9,10 @@ use tokio::net::TcpStream;
 use trunkline_testkit::all_at_once;
 use trunkline_upstream::Answer;
 
-use super::{Booth, Call, Kind, Told, cost_of, reached, rest};
-use crate::arena::{CHARACTER, signal};
+use super::{Booth, Kind, Told, cost_of, reached, rest};
+use crate::arena::{CHARACTER, CHARGES, HOLDS, signal};
 
-/// A heartbeat may step on a trap that was meant for a call; then the scene is played again.
-const TRIES: usize = 12;
-/// Loops that begin with the process commit in their first moment; what is caught then is theirs.
-const BEGINS: Duration = Duration::from_millis(1_500);
-/// What stands in the statement that holds money.
-const RESERVE: &str = "INSERT INTO ledger.hold_";
-/// The last words of transactions that wait for their next one.
-const OPEN: &str = "SELECT query FROM pg_stat_activity
-    WHERE usename = 'test_data' AND state = 'idle in transaction'";
-/// A call that was not caught goes on within this.
+/// What was not caught goes on within this.
 const GOES_ON: Duration = Duration::from_millis(300);
 /// Characters whose sound is more than sockets and buffers on the way take.
 const LONG_TEXT: usize = 4_000;
@@ -36,8 +27,9 @@ enum Caught {
 }
 
 impl Booth {
-    fn trap(&self, caught: Caught) -> usize {
+    fn trap(&self, words: &str, caught: Caught) -> usize {
         let wire = self.arena.postgres.wire();
+        wire.only_of(words);
         let before = wire.strikes();
         match caught {
             Caught::Before => wire.stall_before_commit(),
@@ -57,7 +49,6 @@ impl Booth {
         self.arena.postgres.wire().disarm();
         self.arena.postgres.wire().pass();
         self.arena.start_gateway().await;
-        tokio::time::sleep(BEGINS).await;
     }
 
     /// Sends a call of every kind that nobody answers; waits until the step is reached, and kills the
@@ -165,36 +156,22 @@ async fn killed_before_money_is_held_pictures_speech_and_uploads_leave_nothing()
 async fn killed_while_money_is_being_held_for_pictures_speech_and_uploads_nothing_is_left() {
     let mut booth = Booth::new(true).await;
     for kind in Kind::ALL {
-        let mut played = false;
-        for number in 0..TRIES {
-            // The first heartbeat comes with the start; the next one is a second away.
-            booth.serves_again().await;
-            let (money, calls) = (booth.arena.balance().await, booth.usage().await.len());
-            let marker = format!("{}{number}", kind.word());
-            let wish = format!("[[id:{marker}]]");
-            let before = booth.trap(Caught::Before);
-            let call = tokio::select! {
-                call = booth.ask(kind, kind.word(), &wish) => Some(call),
-                () = booth.until_struck(before) => None,
-            };
-            let open = booth.arena.postgres.ask(OPEN).await;
-            // Alone: beside another transaction that waits, it may be on its way.
-            let reserving = matches!(open.as_slice(), [only] if only.contains(RESERVE));
-            booth.dies_and_returns().await;
-            reached("nothing is held", async || {
-                booth.arena.balance().await.1 == 0
-            })
-            .await;
-            if call.is_some() || !reserving {
-                continue;
-            }
-            assert!(booth.served(&marker).is_empty(), "{kind:?}");
-            assert_eq!(booth.usage().await.len(), calls, "{kind:?}");
-            assert_eq!(booth.arena.balance().await, money, "{kind:?}");
-            played = true;
-            break;
+        booth.serves_again().await;
+        let (money, calls) = (booth.arena.balance().await, booth.usage().await.len());
+        let wish = format!("[[id:{}]]", kind.word());
+        let before = booth.trap(HOLDS, Caught::Before);
+        tokio::select! {
+            call = booth.ask(kind, kind.word(), &wish) => panic!("{kind:?}: {:?}", call.told),
+            () = booth.until_struck(before) => {}
         }
-        assert!(played, "{kind:?}: no reservation was caught");
+        booth.dies_and_returns().await;
+        reached("nothing is held", async || {
+            booth.arena.balance().await.1 == 0
+        })
+        .await;
+        assert!(booth.served(kind.word()).is_empty(), "{kind:?}");
+        assert_eq!(booth.usage().await.len(), calls, "{kind:?}");
+        assert_eq!(booth.arena.balance().await, money, "{kind:?}");
     }
     booth.arena.audit().await;
 }
@@ -312,30 +289,6 @@ async fn killed_when_all_is_made_and_the_charge_is_not_written_pictures_speech_a
     assert_eq!(booth.usage().await, vec!["interrupted 0"; 3]);
 }
 
-/// Asks, and catches the charge at its commit. The call itself if something else was caught.
-async fn caught_at_its_charge(
-    booth: &Booth,
-    (kind, marker, wish): (Kind, &str, &str),
-    caught: Caught,
-) -> Option<Call> {
-    let mut call = Box::pin(booth.ask(kind, kind.word(), wish));
-    let whole = tokio::select! {
-        call = &mut call => Some(call),
-        () = async {
-            booth.until_asked(marker).await;
-            let before = booth.trap(caught);
-            booth.until_served(marker).await;
-            booth.until_struck(before).await;
-            tokio::time::sleep(GOES_ON).await;
-        } => None,
-    };
-    if whole.is_none() {
-        signal(booth.arena.pid(), "-KILL").await;
-        assert_eq!(call.await.told, Told::Broken, "{wish}");
-    }
-    whole
-}
-
 // row: G6
 #[tokio::test]
 async fn killed_while_the_charge_for_pictures_speech_or_transcripts_is_written_it_is_whole_or_none()
@@ -346,42 +299,28 @@ async fn killed_while_the_charge_for_pictures_speech_or_transcripts_is_written_i
         .into_iter()
         .flat_map(|kind| [(kind, Caught::Before), (kind, Caught::After)]);
     for (kind, caught) in scenes {
-        let mut played = false;
-        for number in 0..TRIES {
-            let marker = format!("{}-{caught:?}{number}", kind.word());
-            let behaviour = match kind {
-                Kind::Picture | Kind::Transcript => "[[fault:slow_first_byte:500]]",
-                Kind::Speech => "[[pace:60]]",
-            };
-            let wish = format!("[[id:{marker}]] {behaviour}");
-            let whole = caught_at_its_charge(&booth, (kind, &marker, &wish), caught).await;
-            booth.dies_and_returns().await;
-            let newest = booth.usage().await.pop();
-            let price = kind.price(&wish);
-            let charged = format!("complete {price}");
-            assert_eq!(booth.served(&marker).len(), 1, "{kind:?}: asked once");
-            if let Some(whole) = whole {
-                assert_eq!(
-                    whole.told,
-                    Told::Whole(price),
-                    "only a heartbeat was caught"
-                );
-                assert_eq!(newest, Some(charged), "{kind:?}");
-                spent += price;
-                continue;
-            }
-            match caught {
-                Caught::Before => assert_eq!(newest.as_deref(), Some("interrupted 0"), "{kind:?}"),
-                Caught::After => {
-                    assert_eq!(newest, Some(charged), "{kind:?}");
-                    spent += price;
-                }
-            }
-            booth.spent(spent).await;
-            played = true;
-            break;
+        let marker = format!("{}-{caught:?}", kind.word());
+        let wish = format!("[[id:{marker}]]");
+        let before = booth.trap(CHARGES, caught);
+        let mut call = Box::pin(booth.ask(kind, kind.word(), &wish));
+        tokio::select! {
+            call = &mut call => panic!("{wish}: told {:?} before it was charged", call.told),
+            () = booth.until_struck(before) => {}
         }
-        assert!(played, "{kind:?} {caught:?}: no settlement was caught");
+        signal(booth.arena.pid(), "-KILL").await;
+        assert_eq!(call.await.told, Told::Broken, "{wish}");
+        booth.dies_and_returns().await;
+        assert_eq!(booth.served(&marker).len(), 1, "{kind:?}: asked once");
+        let price = kind.price(&wish);
+        let row = match caught {
+            Caught::Before => "interrupted 0".to_owned(),
+            Caught::After => {
+                spent += price;
+                format!("complete {price}")
+            }
+        };
+        assert_eq!(booth.usage().await.pop(), Some(row), "{wish}");
+        booth.spent(spent).await;
     }
 }
 

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use trunkline_testkit::{OwnSettings, Postgres, all_at_once};
 
 use super::{Scene, all_end};
-use crate::arena::Arena;
+use crate::arena::{Arena, CHARGES};
 use crate::formats::Pair;
 use crate::told::{Told, told};
 
@@ -209,6 +209,7 @@ async fn a_commit_whose_answer_is_lost_is_said_again_and_charges_once() {
         let prompt = format!("[[id:{marker}]] [[tokens:4]] [[pace:100]]");
         let stream = scene.stream(pair, &prompt).await;
         let wire = scene.arena.postgres.wire();
+        wire.only_of(CHARGES);
         let before = wire.strikes();
         if lost_before {
             wire.cut_before_commit();

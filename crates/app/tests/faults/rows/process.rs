@@ -1,26 +1,14 @@
 //! Rows G: our process dies, at each step of a call of every format.
 
-use std::time::Duration;
-
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use trunkline_testkit::all_at_once;
 
 use super::{Scene, all_end, rest};
-use crate::arena::{Arena, signal};
+use crate::arena::{Arena, CHARGES, HOLDS, signal};
 use crate::formats::{Format, Pair};
 use crate::told::Told;
-
-/// A heartbeat may step on a trap that was meant for a call; then the scene is played again.
-const TRIES: usize = 12;
-/// What stands in the statement that holds money.
-const RESERVE: &str = "INSERT INTO ledger.hold_";
-/// The last words of transactions that wait for their next one.
-const OPEN: &str = "SELECT query FROM pg_stat_activity
-    WHERE usename = 'test_data' AND state = 'idle in transaction'";
-/// A call that was not caught goes on within this.
-const GOES_ON: Duration = Duration::from_millis(300);
 
 /// Above what sockets and buffers on the way take: the last byte cannot have left.
 const GIGANTIC: u64 = 12_000_000;
@@ -33,21 +21,15 @@ enum Caught {
 }
 
 impl Scene {
-    fn trap(&self, caught: Caught) -> usize {
+    fn trap(&self, words: &str, caught: Caught) -> usize {
         let wire = self.arena.postgres.wire();
+        wire.only_of(words);
         let before = wire.strikes();
         match caught {
             Caught::Before => wire.stall_before_commit(),
             Caught::After => wire.stall_after_commit(),
         }
         before
-    }
-
-    /// Waits until a commit is caught, and a moment longer: had it been a heartbeat's, the call
-    /// would have gone on by then.
-    async fn caught(&self, before: usize) {
-        self.until_struck(before).await;
-        tokio::time::sleep(GOES_ON).await;
     }
 
     /// Kills the gateway where it is, and starts its next life.
@@ -132,33 +114,20 @@ async fn killed_before_money_is_held_a_call_leaves_nothing() {
 async fn killed_while_money_is_being_held_a_call_leaves_nothing() {
     let mut scene = Scene::new(Arena::wired().await);
     for pair in Pair::neighbours() {
-        let mut played = false;
-        for number in 0..TRIES {
-            // The first heartbeat comes with the start; the next one is a second away.
-            scene.serves_again(&format!("{pair}-first{number}")).await;
-            let (money, calls) = (scene.arena.balance().await, scene.usage().await.len());
-            let marker = format!("{pair}{number}");
-            let prompt = format!("[[id:{marker}]] [[tokens:3]]");
-            let before = scene.trap(Caught::Before);
-            let told = tokio::select! {
-                told = scene.told(pair, &prompt, true) => Some(told),
-                () = scene.until_struck(before) => None,
-            };
-            let open = scene.arena.postgres.ask(OPEN).await;
-            // Alone: beside another transaction that waits, it may be on its way.
-            let reserving = matches!(open.as_slice(), [only] if only.contains(RESERVE));
-            scene.dies_and_returns().await;
-            scene.until_free().await;
-            if told.is_some() || !reserving {
-                continue;
-            }
-            assert!(scene.served(&marker).is_empty(), "{pair}");
-            assert_eq!(scene.usage().await.len(), calls, "{pair}");
-            assert_eq!(scene.arena.balance().await, money, "{pair}");
-            played = true;
-            break;
+        scene.serves_again(&format!("{pair}-first")).await;
+        let (money, calls) = (scene.arena.balance().await, scene.usage().await.len());
+        let marker = pair.to_string();
+        let prompt = format!("[[id:{marker}]] [[tokens:3]]");
+        let before = scene.trap(HOLDS, Caught::Before);
+        tokio::select! {
+            told = scene.told(pair, &prompt, true) => panic!("{pair}: {told:?}"),
+            () = scene.until_struck(before) => {}
         }
-        assert!(played, "{pair}: no reservation was caught");
+        scene.dies_and_returns().await;
+        scene.until_free().await;
+        assert!(scene.served(&marker).is_empty(), "{pair}");
+        assert_eq!(scene.usage().await.len(), calls, "{pair}");
+        assert_eq!(scene.arena.balance().await, money, "{pair}");
     }
     scene.arena.audit().await;
 }
@@ -244,40 +213,24 @@ async fn killed_while_the_charge_is_written_it_is_written_whole_or_not_at_all() 
         .into_iter()
         .flat_map(|pair| [(pair, Caught::Before), (pair, Caught::After)])
     {
-        let mut played = false;
-        for number in 0..TRIES {
-            let marker = format!("{pair}-{caught:?}{number}");
-            let prompt = format!("[[id:{marker}]] [[tokens:4]] [[pace:30]]");
-            let stream = scene.stream(pair, &prompt).await;
-            let before = scene.trap(caught);
-            let told = tokio::select! {
-                (_, told) = stream.ends() => Some(told),
-                () = async {
-                    scene.until_served(&marker).await;
-                    scene.caught(before).await;
-                } => None,
-            };
-            scene.dies_and_returns().await;
-            let newest = scene.usage().await.pop();
-            let charged = format!("complete {}", scene.price(&marker));
-            if told.is_some() {
-                assert_eq!(told, Some(Told::Complete), "only a heartbeat was caught");
-                assert_eq!(newest, Some(charged), "{pair}");
-                spent += scene.price(&marker);
-                continue;
-            }
-            match caught {
-                Caught::Before => assert_eq!(newest.as_deref(), Some("interrupted 0"), "{pair}"),
-                Caught::After => {
-                    assert_eq!(newest, Some(charged), "{pair}");
-                    spent += scene.price(&marker);
-                }
-            }
-            scene.spent(spent).await;
-            played = true;
-            break;
+        let marker = format!("{pair}-{caught:?}");
+        let prompt = format!("[[id:{marker}]] [[tokens:4]] [[pace:30]]");
+        let stream = scene.stream(pair, &prompt).await;
+        let before = scene.trap(CHARGES, caught);
+        tokio::select! {
+            (_, told) = stream.ends() => panic!("{pair}: {told:?} before it was charged"),
+            () = scene.until_struck(before) => {}
         }
-        assert!(played, "{pair}: no settlement was caught");
+        scene.dies_and_returns().await;
+        let row = match caught {
+            Caught::Before => "interrupted 0".to_owned(),
+            Caught::After => {
+                spent += scene.price(&marker);
+                format!("complete {}", scene.price(&marker))
+            }
+        };
+        assert_eq!(scene.usage().await.pop(), Some(row), "{marker}");
+        scene.spent(spent).await;
     }
 }
 

@@ -1,0 +1,63 @@
+//! What a client of PostgreSQL has said in its transaction so far.
+
+use std::collections::HashMap;
+
+/// A letter and a length stand before the body of a message.
+const HEAD_BYTES: usize = 5;
+
+/// The statements of one connection, and which of them its transaction ran.
+#[derive(Default)]
+pub(super) struct Said {
+    prepared: HashMap<Vec<u8>, String>,
+    /// Names of prepared statements that were run since the transaction began.
+    ran: Vec<Vec<u8>>,
+}
+
+// === impl Said ===
+
+impl Said {
+    /// Takes in one message of the client.
+    pub(super) fn hear(&mut self, message: &[u8]) {
+        let body = message.get(HEAD_BYTES..).unwrap_or_default();
+        let mut texts = body.split(|byte| *byte == 0);
+        match (message.first(), texts.next(), texts.next()) {
+            (Some(b'Q'), Some(query), _) if query.starts_with(b"BEGIN") => self.ran.clear(),
+            (Some(b'P'), Some(name), Some(text)) => {
+                let text = String::from_utf8_lossy(text).into_owned();
+                self.prepared.insert(name.to_vec(), text);
+            }
+            (Some(b'B'), Some(_portal), Some(name)) => self.ran.push(name.to_vec()),
+            _ => {}
+        }
+    }
+
+    /// Whether a statement with these words was run since the transaction began.
+    pub(super) fn has(&self, words: &str) -> bool {
+        let mut texts = self.ran.iter().filter_map(|name| self.prepared.get(name));
+        texts.any(|text| text.contains(words))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(letter: u8, body: &[u8]) -> Vec<u8> {
+        [&[letter, 0, 0, 0, 0][..], body].concat()
+    }
+
+    #[test]
+    fn a_statement_counts_for_the_transaction_that_ran_it_and_for_no_later_one() {
+        let mut said = Said::default();
+        said.hear(&message(b'P', b"s1\0INSERT INTO a\0\0\0"));
+        said.hear(&message(b'P', b"s2\0UPDATE b\0\0\0"));
+        assert!(!said.has("INTO a"), "prepared is not run");
+        said.hear(&message(b'Q', b"BEGIN\0"));
+        said.hear(&message(b'B', b"\0s1\0\0\0"));
+        assert!(said.has("INTO a") && !said.has("UPDATE b"));
+        said.hear(&message(b'Q', b"BEGIN READ WRITE\0"));
+        assert!(!said.has("INTO a"));
+        said.hear(&message(b'B', b"\0s2\0\0\0"));
+        assert!(said.has("UPDATE b"), "prepared in an earlier one");
+    }
+}
