@@ -35,11 +35,12 @@ web-types:
 web-states *words: web
     node web/e2e/states.mjs {{ words }}
 
-# The top tasks in a browser against `trunkline dev`, both themes and widths, by mouse and by keyboard; then the walls between tenants.
+# The top tasks in a browser against `trunkline dev`, both themes and widths, by mouse and by keyboard; then the walls between tenants, and every page of the documentation.
 web-walk *words: web
     cargo build --locked --workspace --tests
     node web/e2e/walk.mjs {{ words }}
     node web/e2e/security.mjs
+    node web/e2e/docs.mjs
 
 fmt:
     cargo fmt --all
@@ -80,7 +81,7 @@ engines-short:
 
 # Prices against a big-rational oracle: long form, a million random cases of each property.
 prices cases="1000000":
-    PROPTEST_CASES={{ cases }} cargo nextest run --locked -p trunkline-catalog -E 'test(properties::)'
+    PROPTEST_CASES={{ cases }} cargo nextest run --workspace --locked -E 'package(trunkline-catalog) & test(properties::)'
 
 # Every case of the golden corpus in every format, written anew beside it: read the diff before you commit it.
 corpus-update:
@@ -117,7 +118,7 @@ schemathesis:
 
 # Races and faults against real processes and databases: long form, twenty rounds of each.
 chaos rounds="20":
-    TRUNKLINE_CHAOS_ROUNDS={{ rounds }} cargo nextest run --profile long --locked -p trunkline-ledger --test chaos --no-capture
+    TRUNKLINE_CHAOS_ROUNDS={{ rounds }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-ledger) & binary(chaos)'
 
 # The whole gateway under load while it, its database and its upstreams break: long form, 50,000 calls.
 storm calls="50000":

@@ -71,7 +71,15 @@ export function ChartFrame(props: {
             </table>
           </div>
         ) : (
-          <Suspense fallback={<SkeletonChart height={props.height} />}>{props.children}</Suspense>
+          <Suspense
+            fallback={
+              <div data-coming>
+                <SkeletonChart height={props.height} />
+              </div>
+            }
+          >
+            {props.children}
+          </Suspense>
         )}
       </div>
     </figure>

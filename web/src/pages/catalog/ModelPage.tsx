@@ -145,20 +145,25 @@ function Prices({ model }: { model: Model }) {
   const tiers = tierPrices(model);
   const list = model.record.vendor_list;
   const rate = model.record.billing_rate;
+  // With one price only, what it is otherwise reads best below all the cases.
+  const rest = tiers.length > 0 && base.length === 1 ? base[0] : undefined;
+  const page = list?.list_source?.match(/https:\/\/[^\s;]+/)?.[0];
   return (
     <Card title={t.prices} flush>
       <p className="px-4 pt-3 text-xs text-ink-3">{t.pricesLead}</p>
       {rate !== 1 && (
         <p className="px-4 pt-1 text-xs text-ink-3">{t.groupRate(model.record.billing_rate_source, String(rate))}</p>
       )}
-      <dl className="grid gap-px px-4 py-2">
-        {base.map((line) => (
-          <PriceRow key={line.face} line={line} t={t} otherwise={tiers.length > 0 && base.length === 1} />
-        ))}
-      </dl>
+      {rest === undefined && (
+        <dl className="grid gap-px px-4 py-2">
+          {base.map((line) => (
+            <PriceRow key={line.face} line={line} t={t} />
+          ))}
+        </dl>
+      )}
       {tiers.length > 0 && (
-        <div className="border-t border-line">
-          <h3 className="px-4 pt-3 pb-1 font-medium text-ink">{t.tiers}</h3>
+        <div className={rest === undefined ? "border-t border-line" : "pt-2"}>
+          {rest === undefined && <h3 className="px-4 pt-3 pb-1 font-medium text-ink">{t.tiers}</h3>}
           <ul className="divide-y divide-line">
             {tiers.map((tier) => (
               <li
@@ -169,6 +174,12 @@ function Prices({ model }: { model: Model }) {
                 <TierLines lines={tier.lines} base={base} t={t} />
               </li>
             ))}
+            {rest !== undefined && (
+              <li className="grid gap-x-6 gap-y-1 px-4 py-2.5 sm:grid-cols-[minmax(0,1fr)_minmax(0,1fr)]">
+                <span className="text-ink">{t.otherwise}</span>
+                <TierLines lines={[rest]} base={base} t={t} />
+              </li>
+            )}
           </ul>
         </div>
       )}
@@ -178,7 +189,19 @@ function Prices({ model }: { model: Model }) {
             <p className="[overflow-wrap:anywhere]">
               {t.listVerdict[list.verdict]}
               {list.verified_at !== undefined && <>, {t.checkedOn(list.verified_at)}</>}
-              {list.list_source !== undefined && <> · {list.list_source}</>}
+              {page !== undefined && (
+                <>
+                  {" · "}
+                  <a
+                    className="text-accent-ink underline underline-offset-2"
+                    href={page}
+                    target="_blank"
+                    rel="noreferrer noopener"
+                  >
+                    {page.replace("https://", "")}
+                  </a>
+                </>
+              )}
             </p>
           )}
           {model.specs.pricing_notes !== undefined && <p>{model.specs.pricing_notes}</p>}
@@ -188,8 +211,8 @@ function Prices({ model }: { model: Model }) {
   );
 }
 
-function PriceRow({ line, t, otherwise }: { line: PriceLine; t: CatalogTexts; otherwise: boolean }) {
-  const name = otherwise ? t.otherwise : line.face === "per_call" ? t.usual : t.faces[line.face];
+function PriceRow({ line, t }: { line: PriceLine; t: CatalogTexts }) {
+  const name = line.face === "per_call" ? t.usual : t.faces[line.face];
   return (
     <div className="flex flex-wrap items-baseline justify-between gap-x-4 border-b border-line py-2 last:border-b-0">
       <dt className="text-ink-2">{name}</dt>

@@ -1,7 +1,20 @@
 /** Social platforms: which capability each has, what one call costs, whether it is on sale. */
 import { CircleCheck, CirclePause, Search } from "lucide-react";
 import { useMemo, useState } from "react";
-import { Badge, Button, Card, type Column, DataTable, Empty, Input, Money, Problem, Select, useSearch } from "@/kit";
+import {
+  Badge,
+  Button,
+  Card,
+  type Column,
+  DataTable,
+  Empty,
+  Input,
+  Money,
+  Problem,
+  Select,
+  usePhone,
+  useSearch,
+} from "@/kit";
 import { useTexts } from "@/text";
 import { useSocialCatalog } from "./data";
 import { dollarsOfNumber } from "./price";
@@ -12,10 +25,20 @@ export function capabilityName(t: CatalogTexts, capability: string): string {
   return (t.social.capabilities as Record<string, string>)[capability] ?? capability;
 }
 
-function columnsOf(t: CatalogTexts): Column<SocialCell>[] {
+function columnsOf(t: CatalogTexts, phone: boolean): Column<SocialCell>[] {
   const words = t.social;
   return [
-    { id: "platform", head: words.platform, primary: true, cell: (cell) => cell.name },
+    {
+      id: "platform",
+      head: words.platform,
+      primary: true,
+      cell: (cell) => (
+        <>
+          {cell.name}
+          {phone && ` · ${capabilityName(t, cell.capability)}`}
+        </>
+      ),
+    },
     { id: "capability", head: words.capability, cell: (cell) => capabilityName(t, cell.capability) },
     {
       id: "price",
@@ -87,7 +110,8 @@ export function SocialTab() {
       return words.every((word) => text.includes(word));
     });
   }, [cells, q, platform, t]);
-  const columns = useMemo(() => columnsOf(t), [t]);
+  const phone = usePhone();
+  const columns = useMemo(() => columnsOf(t, phone), [t, phone]);
   if (social.error !== null && cells === undefined)
     return <Problem error={social.error} retry={() => void social.refetch()} />;
   if (cells !== undefined && cells.length === 0) {
@@ -139,7 +163,7 @@ export function SocialTab() {
           `/playground/social?platform=${encodeURIComponent(cell.platform)}&capability=${encodeURIComponent(cell.capability)}`
         }
         loading={social.isPending}
-        cardFields={["platform", "capability", "price", "status"]}
+        cardFields={["platform", "price", "status"]}
         empty={
           <Empty
             title={t.social.none}

@@ -45,7 +45,7 @@ export function Health({ model, compact = false }: { model: Model; compact?: boo
       </span>
       {measured && (
         <span className="num text-xs text-ink-3">
-          {compact ? `${percent} · ${count}` : `${percent} · ${t.calls(count, health.window_hours)}`}
+          {compact ? `${percent} · ${t.callsShort(count)}` : `${percent} · ${t.calls(count, health.window_hours)}`}
           {health.sample_size < FEW_CALLS && !compact ? `, ${t.callsFew}` : ""}
         </span>
       )}

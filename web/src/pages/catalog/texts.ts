@@ -95,8 +95,8 @@ export const catalogTexts = defineTexts(
     seconds: (count: string) => `${count} s`,
     secondsSpan: (from: string, to: string) => `${from} to ${to} s`,
     calls: (count: string, hours: number) => `${count} calls in ${hours} h`,
+    callsShort: (count: string) => `${count} calls`,
     callsFew: "few calls",
-    healthOf: (percent: string, count: string) => `${percent} of ${count} calls answered`,
     healthWord: {
       good: "Healthy",
       degraded: "Degraded",
@@ -314,8 +314,8 @@ export const catalogTexts = defineTexts(
     seconds: (count) => `${count} 秒`,
     secondsSpan: (from, to) => `${from} 至 ${to} 秒`,
     calls: (count, hours) => `${hours} 小时内 ${count} 次调用`,
+    callsShort: (count) => `${count} 次调用`,
     callsFew: "调用较少",
-    healthOf: (percent, count) => `${count} 次调用中 ${percent} 成功`,
     healthWord: { good: "正常", degraded: "下降", failing: "故障", unmeasured: "暂无数据", unserved: "暂不提供" },
     healthHint: {
       good: "近期至少 98% 的调用成功。",
