@@ -160,6 +160,39 @@ await it(
 );
 
 await it(
+  "letters typed before the search has come are kept, and so is the Enter",
+  {
+    responses: {
+      ...usualHome,
+      ...usualMembers,
+      "GET /api/pricing": { auto_groups: [], data: [] },
+      "GET /api/keys": { data: [], next: null },
+    },
+  },
+  async (page, open) => {
+    let letGo = () => {};
+    const held = new Promise((done) => {
+      letGo = done;
+    });
+    await page.route("**/assets/Palette-*.js", async (route) => {
+      await held;
+      await route.continue();
+    });
+    await open("/");
+    await page.getByRole("heading", { name: "Home", level: 1 }).waitFor();
+    await page.keyboard.type("/memb");
+    const box = page.getByRole("combobox", { name: /Models, keys/ });
+    assert.equal(await box.inputValue(), "memb");
+    assert.equal(await page.getByRole("option").count(), 0, "what finds is still held back");
+    await page.keyboard.type("ers");
+    await page.keyboard.press("Enter");
+    letGo();
+    await page.waitForURL(`${server.url}/members`);
+    assert.equal(await box.count(), 0, "the box is gone with the choice");
+  },
+);
+
+await it(
   "search opens with a key, goes where it says, and closes with another",
   {
     responses: {
