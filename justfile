@@ -35,6 +35,10 @@ web-types:
 web-states *words: web
     node web/e2e/states.mjs {{ words }}
 
+# The usual state of every page by a clock that runs: no picture, but a page that draws or asks without end fails.
+web-clock *words: web
+    node web/e2e/states.mjs --clock real {{ words }}
+
 # The top tasks in a browser against `trunkline dev`, both themes and widths, by mouse and by keyboard; then the walls between tenants, and every page of the documentation.
 web-walk *words: web
     cargo build --locked --workspace --tests

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { chromium } from "playwright-core";
-import base, { NOW } from "../fixtures/base.mjs";
+import base, { NOW, REAL_CLOCK } from "../fixtures/base.mjs";
 
 const here = new URL("..", import.meta.url).pathname;
 
@@ -33,9 +33,9 @@ const chinese = readFileSync(join(faces, "wght.css"), "utf8")
   .replaceAll("./files/", "/__faces/")
   .replaceAll("Noto Sans SC Variable", "Noto Sans CJK SC");
 
-/** A fixed time and a Chinese face, before the page begins. */
+/** A fixed time, unless the real one is wanted, and a Chinese face, before the page begins. */
 export async function dress(page) {
-  await page.clock.setFixedTime(NOW);
+  if (!REAL_CLOCK) await page.clock.setFixedTime(NOW);
   await page.addInitScript((css) => {
     document.addEventListener("DOMContentLoaded", () => {
       const style = document.createElement("style");

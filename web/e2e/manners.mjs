@@ -4,7 +4,9 @@ import assert from "node:assert/strict";
 import { join, resolve } from "node:path";
 import base, { logRow, session, signedOut } from "../fixtures/base.mjs";
 import home from "../fixtures/home.mjs";
+import { picture } from "../fixtures/made/picture.mjs";
 import people from "../fixtures/people.mjs";
+import playground from "../fixtures/playground.mjs";
 import { dress, launch, mock, option } from "./harness.mjs";
 import { serve } from "./serve.mjs";
 
@@ -160,6 +162,39 @@ await it(
 );
 
 await it(
+  "letters typed before the search has come are kept, and so is the Enter",
+  {
+    responses: {
+      ...usualHome,
+      ...usualMembers,
+      "GET /api/pricing": { auto_groups: [], data: [] },
+      "GET /api/keys": { data: [], next: null },
+    },
+  },
+  async (page, open) => {
+    let letGo = () => {};
+    const held = new Promise((done) => {
+      letGo = done;
+    });
+    await page.route("**/assets/Palette-*.js", async (route) => {
+      await held;
+      await route.continue();
+    });
+    await open("/");
+    await page.getByRole("heading", { name: "Home", level: 1 }).waitFor();
+    await page.keyboard.type("/memb");
+    const box = page.getByRole("combobox", { name: /Models, keys/ });
+    assert.equal(await box.inputValue(), "memb");
+    assert.equal(await page.getByRole("option").count(), 0, "what finds is still held back");
+    await page.keyboard.type("ers");
+    await page.keyboard.press("Enter");
+    letGo();
+    await page.waitForURL(`${server.url}/members`);
+    assert.equal(await box.count(), 0, "the box is gone with the choice");
+  },
+);
+
+await it(
   "search opens with a key, goes where it says, and closes with another",
   {
     responses: {
@@ -265,6 +300,41 @@ await it(
     await page.getByRole("heading", { name: /Sign in/ }).waitFor();
     assert.equal(gone, true);
     assert.equal(await page.getByText("$411.73").count(), 0);
+  },
+);
+
+await it(
+  "a file is chosen and removed by keyboard, the focus stays beside it, and what is sent is the file",
+  { responses: playground.pages.find((one) => one.name === "video").states.usual.responses },
+  async (page, open) => {
+    const sent = [];
+    page.on("request", (request) => {
+      if (request.method() === "POST" && request.url().endsWith("/v1/videos")) sent.push(request);
+    });
+    const choose = page.getByRole("button", { name: "Choose a file: First frame" });
+    const remove = page.getByRole("button", { name: "Remove frame.png" });
+    // Listened for before the page is asked for: a chooser that opens before that is the browser's own.
+    page.on("filechooser", (chooser) =>
+      chooser.setFiles({ name: "frame.png", mimeType: "image/png", buffer: picture() }),
+    );
+    await open("/playground/video?model=kling-v3");
+    const take = async () => {
+      await page.keyboard.press("Enter");
+      await remove.waitFor();
+      await page.waitForFunction(() => document.activeElement?.getAttribute("aria-label") === "Remove frame.png");
+    };
+    await choose.focus();
+    await take();
+    await page.keyboard.press("Enter");
+    await choose.waitFor();
+    await page.waitForFunction(() => document.activeElement?.hasAttribute("data-choose"));
+    await take();
+    await page.getByLabel("Prompt", { exact: true }).fill("a lighthouse at dawn");
+    await page.getByRole("button", { name: /^Run for/ }).waitFor();
+    await page.keyboard.press("Control+Enter");
+    await page.getByText("Receipt").first().waitFor();
+    assert.equal(sent.length, 1);
+    assert.match(sent[0].headers()["content-type"], /^multipart\/form-data/);
   },
 );
 

@@ -2,12 +2,16 @@
 // console, no request elsewhere, no serious finding of axe-core. Then one sheet of pictures per theme and width.
 //
 //   node e2e/states.mjs [--only keys,logs] [--state usual] [--theme dark] [--width 390] [--dist dir] [--out dir] [--no-axe]
+//
+// With `--clock real` no picture is taken and the browser's clock runs: the usual state of every page, its width and its
+// console, and whether it comes to rest. A page that draws or asks without end can look right under a clock that stands.
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import base from "../fixtures/base.mjs";
+import base, { REAL_CLOCK } from "../fixtures/base.mjs";
 import { answerFor, dress, launch, mock, option } from "./harness.mjs";
+import { countCommits, restless, within } from "./rest.mjs";
 import { serve } from "./serve.mjs";
 
 const here = new URL("..", import.meta.url).pathname;
@@ -24,6 +28,8 @@ const heights = { 390: 844, 1440: 900 };
 const TALLEST = 2200;
 const AT_ONCE = Number(option("jobs", "2"));
 const PATIENCE_MS = 90_000;
+/** One walk, all its themes and steps. */
+const WALK_MS = REAL_CLOCK ? 120_000 : 5 * PATIENCE_MS;
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const shots = join(out, "shots");
@@ -45,12 +51,18 @@ function jobs(list) {
   for (const area of list) {
     for (const page of area.pages) {
       for (const [stateName, state] of Object.entries(page.states)) {
-        if (onlyState.length > 0 && !onlyState.includes(stateName)) continue;
+        const wanted = onlyState.length > 0 ? onlyState : REAL_CLOCK ? [usualOf(page)] : [stateName];
+        if (!wanted.includes(stateName)) continue;
         for (const width of widths) all.push({ area: area.area, page, stateName, state, width });
       }
     }
   }
   return all;
+}
+
+/** The state that most readers see. */
+function usualOf(page) {
+  return "usual" in page.states ? "usual" : Object.keys(page.states)[0];
 }
 
 async function settle(page) {
@@ -104,6 +116,20 @@ async function axe(page, isFirst) {
   return findings;
 }
 
+/** How tall a page is, and what is wrong with its shape. */
+async function shape(page, theme) {
+  const size = await page.evaluate(() => ({
+    scroll: document.documentElement.scrollWidth,
+    client: document.documentElement.clientWidth,
+    tall: document.documentElement.scrollHeight,
+    h1: document.querySelectorAll("h1").length,
+  }));
+  const problems = [];
+  if (size.scroll > size.client) problems.push(`scrolls sideways: ${size.scroll} > ${size.client} (${theme})`);
+  if (size.h1 !== 1) problems.push(`${size.h1} first headings`);
+  return { tall: size.tall, problems };
+}
+
 async function walk(browser, site, job) {
   const { page: entry, state, stateName, width } = job;
   const height = heights[width] ?? 900;
@@ -138,9 +164,10 @@ async function walk(browser, site, job) {
     void dialog.dismiss();
   });
   await dress(page);
+  if (REAL_CLOCK) await countCommits(page);
   await mock(page, site, state, problems);
   const results = [];
-  try {
+  const look = async () => {
     await page.goto(`${site}${state.path ?? entry.path}`, { timeout: PATIENCE_MS });
     await page.waitForSelector("h1, [role=dialog]", { timeout: PATIENCE_MS });
     await quiet(page, asked);
@@ -148,18 +175,17 @@ async function walk(browser, site, job) {
       await state.do(page);
       await quiet(page, asked);
     }
+    if (REAL_CLOCK) {
+      problems.push(...(await restless(page, asked)), ...(await shape(page, themes[0])).problems);
+      results.push({ name: `${job.area}-${entry.name}-${stateName}`, theme: themes[0], width });
+      return;
+    }
     for (const theme of themes) {
       await page.emulateMedia({ colorScheme: theme, reducedMotion: "reduce" });
       await settle(page);
       const name = `${job.area}-${entry.name}-${stateName}-${theme}-${width}`;
-      const size = await page.evaluate(() => ({
-        scroll: document.documentElement.scrollWidth,
-        client: document.documentElement.clientWidth,
-        tall: document.documentElement.scrollHeight,
-        h1: document.querySelectorAll("h1").length,
-      }));
-      if (size.scroll > size.client) problems.push(`scrolls sideways: ${size.scroll} > ${size.client} (${theme})`);
-      if (size.h1 !== 1) problems.push(`${size.h1} first headings`);
+      const size = await shape(page, theme);
+      problems.push(...size.problems);
       // A taller window instead of a stitched picture: what is fixed to an edge then stays at it.
       const tall = Math.max(height, Math.min(size.tall, TALLEST));
       await page.setViewportSize({ width, height: tall });
@@ -170,6 +196,10 @@ async function walk(browser, site, job) {
       await page.setViewportSize({ width, height });
       results.push({ name, theme, width });
     }
+  };
+  try {
+    // A page that never lets go of its thread answers no question at all.
+    await within(WALK_MS, look(), "the page never came to rest");
   } catch (error) {
     problems.push(`walk: ${error instanceof Error ? error.message : String(error)}`);
   }
@@ -222,7 +252,7 @@ async function worker() {
 await Promise.all(Array.from({ length: AT_ONCE }, worker));
 taken.sort((a, b) => (a.name < b.name ? -1 : 1));
 const mark = only.length === 0 ? "" : `-${only.join("-")}`;
-for (const theme of themes) {
+for (const theme of REAL_CLOCK ? [] : themes) {
   for (const width of widths) {
     const chosen = taken.filter((shot) => shot.theme === theme && shot.width === width);
     if (chosen.length > 0) await sheet(browser, `sheet${mark}-${theme}-${width}`, chosen, width);
@@ -230,5 +260,6 @@ for (const theme of themes) {
 }
 await browser.close();
 server.close();
-console.log(`${taken.length} pictures of ${todo.length} walks, ${bad} with problems; sheets in ${out}`);
+if (REAL_CLOCK) console.log(`${todo.length} walks by the real clock, ${bad} with problems`);
+else console.log(`${taken.length} pictures of ${todo.length} walks, ${bad} with problems; sheets in ${out}`);
 process.exit(bad === 0 ? 0 : 1);

@@ -6,9 +6,11 @@
  *   node e2e/walk.mjs [--only light-1440] [--pictures folder]
  */
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { picture } from "../fixtures/made/picture.mjs";
 import { Checks, executable, startBrowser, startDev } from "./dev.mjs";
 
 /** What a new customer's first minute may take: steps of people, not of a slow machine's start. */
@@ -60,7 +62,19 @@ async function walk(name, isFirst) {
   const visit = { page, name, width: Number(width) };
   try {
     await firstMinute(visit, isFirst);
-    for (const task of [catalog, playground, video, logs, tasks, usage, wallet, members, search, documentation]) {
+    for (const task of [
+      catalog,
+      playground,
+      video,
+      files,
+      logs,
+      tasks,
+      usage,
+      wallet,
+      members,
+      search,
+      documentation,
+    ]) {
       await task(visit);
     }
     await keyboard(visit);
@@ -210,6 +224,41 @@ async function video(visit) {
   await page.locator("video").first().waitFor({ timeout: 60_000 });
   await stand(visit, "playground-video");
   checks.that(true, `${name}: a video was made and is shown`);
+}
+
+/** Files of the reader's own: a first frame, dropped; a picture to edit, chosen. The code that is shown works. */
+async function files(visit) {
+  const { page, name } = visit;
+  await go(visit, "/playground/video?model=kling-v3");
+  await page.getByLabel("Prompt", { exact: true }).fill("The sun goes down");
+  const bytes = [...picture()];
+  const dropped = await page.evaluateHandle((list) => {
+    const data = new DataTransfer();
+    data.items.add(new File([new Uint8Array(list)], "harbour.png", { type: "image/png" }));
+    return data;
+  }, bytes);
+  await page.getByRole("textbox", { name: "First frame" }).dispatchEvent("drop", { dataTransfer: dropped });
+  await page.getByRole("button", { name: "Remove harbour.png" }).waitFor();
+  await page.getByRole("button", { name: /^Run.*\$/ }).click();
+  await page.locator("video").first().waitFor({ timeout: 60_000 });
+  await stand(visit, "playground-frame");
+  checks.that(true, `${name}: a video was made from a first frame of one's own`);
+  await go(visit, "/playground/image?model=gpt-image-1.5");
+  await page.getByText("Edit pictures").click();
+  const file = { name: "harbour.png", mimeType: "image/png", buffer: picture() };
+  await page.locator('input[type=file][aria-label="Pictures to edit"]').setInputFiles(file);
+  await page.getByLabel("Prompt", { exact: true }).fill("Put a boat into it");
+  await page.getByRole("button", { name: /^Run.*\$/ }).click();
+  await page.getByRole("img", { name: /Put a boat into it/ }).waitFor();
+  await page.getByRole("tab", { name: /Code/ }).click();
+  await page.getByRole("button", { name: "Show" }).click();
+  await stand(visit, "playground-edit");
+  const code = await page.locator("main pre").first().textContent();
+  const folder = mkdtempSync(join(tmpdir(), "trunkline-edit-"));
+  writeFileSync(join(folder, "harbour.png"), picture());
+  const answer = execFileSync("sh", ["-c", code], { cwd: folder, encoding: "utf8" });
+  rmSync(folder, { recursive: true });
+  checks.that(/"url":"http/.test(answer), `${name}: the code of an edit makes the same call`, `${code}\n${answer}`);
 }
 
 async function logs(visit) {

@@ -1,4 +1,4 @@
-/** Search over everything: `/` or Ctrl-K. What is on this page answers at once, the server a moment later. */
+/** The hits of a search: what is on this page answers at once, the server a moment later. */
 import { useQuery } from "@tanstack/react-query";
 import { clsx } from "clsx";
 import {
@@ -10,17 +10,16 @@ import {
   ListChecks,
   type LucideIcon,
   Plus,
-  Search,
   Ticket,
   UserPlus,
 } from "lucide-react";
-import { Dialog } from "radix-ui";
-import { type KeyboardEvent, useEffect, useId, useMemo, useRef, useState } from "react";
+import { useEffect, useMemo, useRef } from "react";
 import { api, type Key, type LogRow, type PageOf } from "@/api";
-import { format, Kbd, useGo, useSettled } from "@/kit";
+import { format, useGo, useSettled } from "@/kit";
 import { usePricing } from "@/pages/catalog/data";
 import { useTexts } from "@/text";
 import { docsIcon, places } from "./places";
+import type { Search, SearchStep } from "./search";
 import { useSession } from "./session";
 import { appTexts } from "./texts";
 
@@ -146,109 +145,70 @@ function useHits(word: string): Hit[] {
   }, [word, isRequest, requests.data, keys.data, models.data, person, rights, t]);
 }
 
-export function Palette({ onClose }: { onClose: () => void }) {
+export interface PaletteProps {
+  search: Search;
+  /** The id of the list, which the box names as its own. */
+  list: string;
+  onStep: (step: SearchStep) => void;
+  onHits: (count: number) => void;
+  onClose: () => void;
+}
+
+export function Palette({ search, list, onStep, onHits, onClose }: PaletteProps) {
   const t = useTexts(appTexts);
   const go = useGo();
-  const list = useId();
-  const [word, setWord] = useState("");
-  const [at, setAt] = useState(0);
+  const { word, at, entered } = search;
   const hits = useHits(word);
   const current = useRef<HTMLDivElement>(null);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the marked entry must stay in sight when it changes
   useEffect(() => {
     current.current?.scrollIntoView({ block: "nearest" });
   }, [at, hits]);
+  useEffect(() => onHits(hits.length), [onHits, hits.length]);
   const open = (hit: Hit | undefined) => {
     if (hit === undefined) return;
     onClose();
     if (hit.href === "/docs") location.assign(hit.href);
     else go(hit.href);
   };
-  const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key === "ArrowDown") setAt((now) => Math.min(now + 1, hits.length - 1));
-    else if (event.key === "ArrowUp") setAt((now) => Math.max(now - 1, 0));
-    else if (event.key === "Enter") open(hits[at]);
-    else return;
-    event.preventDefault();
-  };
+  // biome-ignore lint/correctness/useExhaustiveDependencies: an Enter opens what was marked when it was pressed
+  useEffect(() => {
+    if (!entered) return;
+    onStep({ what: "opened" });
+    open(hits[at]);
+  }, [entered]);
   return (
-    <Dialog.Root open onOpenChange={(next) => !next && onClose()}>
-      <Dialog.Portal>
-        <Dialog.Overlay className="anim-fade fixed inset-0 z-50 bg-overlay" />
-        <Dialog.Content
-          aria-describedby={undefined}
-          className="anim-rise fixed inset-x-2 top-2 z-50 flex max-h-[min(560px,calc(100dvh-1rem))] flex-col overflow-hidden rounded-xl border border-line bg-surface shadow-raised outline-none sm:inset-x-auto sm:top-[12vh] sm:left-1/2 sm:w-[600px] sm:max-w-[calc(100vw-2rem)] sm:-translate-x-1/2"
-        >
-          <Dialog.Title className="sr-only">{t.search.title}</Dialog.Title>
-          <div className="flex h-12 shrink-0 items-center gap-3 border-b border-line px-4">
-            <Search aria-hidden className="size-4 shrink-0 text-ink-3" />
-            <input
-              // biome-ignore lint/a11y/noAutofocus: a dialog that is only a search takes the focus where one types
-              autoFocus
-              role="combobox"
-              aria-expanded
-              aria-controls={list}
-              aria-activedescendant={hits[at] === undefined ? undefined : `${list}-${at}`}
-              aria-label={t.search.placeholder}
-              autoComplete="off"
-              spellCheck={false}
-              value={word}
-              placeholder={t.search.placeholder}
-              onChange={(event) => {
-                setWord(event.target.value);
-                setAt(0);
-              }}
-              onKeyDown={onKeyDown}
-              className="h-full min-w-0 flex-1 bg-transparent text-[15px] outline-none"
-            />
-          </div>
-          <div id={list} role="listbox" aria-label={t.search.title} className="min-h-0 flex-1 overflow-y-auto p-2">
-            {hits.map((hit, index) => (
-              <div key={hit.id} role="presentation">
-                {hit.group !== hits[index - 1]?.group && (
-                  <div role="presentation" className="px-2 pt-2 pb-1 text-xs text-ink-3">
-                    {hit.group}
-                  </div>
-                )}
-                <div
-                  ref={index === at ? current : undefined}
-                  id={`${list}-${index}`}
-                  role="option"
-                  tabIndex={-1}
-                  aria-selected={index === at}
-                  onPointerMove={() => setAt(index)}
-                  onClick={() => open(hit)}
-                  onKeyDown={() => {}}
-                  className={clsx(
-                    "flex h-9 cursor-pointer items-center gap-3 rounded-md px-2",
-                    index === at && "bg-hover",
-                  )}
-                >
-                  <hit.icon aria-hidden className="size-4 shrink-0 text-ink-3" />
-                  <span className="min-w-0 flex-1 truncate">{hit.label}</span>
-                  {hit.hint !== undefined && (
-                    <span className="num max-w-[45%] shrink-0 truncate text-xs text-ink-3">{hit.hint}</span>
-                  )}
-                  {index === at && <CornerDownLeft aria-hidden className="size-3.5 shrink-0 text-ink-3" />}
-                </div>
+    <>
+      <div id={list} role="listbox" aria-label={t.search.title} className="min-h-0 flex-1 overflow-y-auto p-2">
+        {hits.map((hit, index) => (
+          <div key={hit.id} role="presentation">
+            {hit.group !== hits[index - 1]?.group && (
+              <div role="presentation" className="px-2 pt-2 pb-1 text-xs text-ink-3">
+                {hit.group}
               </div>
-            ))}
+            )}
+            <div
+              ref={index === at ? current : undefined}
+              id={`${list}-${index}`}
+              role="option"
+              tabIndex={-1}
+              aria-selected={index === at}
+              onPointerMove={() => onStep({ what: "marked", at: index })}
+              onClick={() => open(hit)}
+              onKeyDown={() => {}}
+              className={clsx("flex h-9 cursor-pointer items-center gap-3 rounded-md px-2", index === at && "bg-hover")}
+            >
+              <hit.icon aria-hidden className="size-4 shrink-0 text-ink-3" />
+              <span className="min-w-0 flex-1 truncate">{hit.label}</span>
+              {hit.hint !== undefined && (
+                <span className="num max-w-[45%] shrink-0 truncate text-xs text-ink-3">{hit.hint}</span>
+              )}
+              {index === at && <CornerDownLeft aria-hidden className="size-3.5 shrink-0 text-ink-3" />}
+            </div>
           </div>
-          {hits.length === 0 && <p className="px-4 pb-6 text-center text-ink-3">{t.search.nothing}</p>}
-          <div className="hidden shrink-0 items-center gap-4 border-t border-line px-4 py-2 text-xs text-ink-3 sm:flex">
-            <span className="flex items-center gap-1.5">
-              <Kbd>↑</Kbd>
-              <Kbd>↓</Kbd> {t.search.hintMove}
-            </span>
-            <span className="flex items-center gap-1.5">
-              <Kbd>↵</Kbd> {t.search.hintOpen}
-            </span>
-            <span className="flex items-center gap-1.5">
-              <Kbd>esc</Kbd> {t.search.hintClose}
-            </span>
-          </div>
-        </Dialog.Content>
-      </Dialog.Portal>
-    </Dialog.Root>
+        ))}
+      </div>
+      {hits.length === 0 && <p className="px-4 pb-6 text-center text-ink-3">{t.search.nothing}</p>}
+    </>
   );
 }

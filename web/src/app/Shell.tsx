@@ -2,17 +2,16 @@
 import { useMutation } from "@tanstack/react-query";
 import { Outlet } from "@tanstack/react-router";
 import { clsx } from "clsx";
-import { lazy, Suspense, useEffect, useState } from "react";
+import { useEffect, useState } from "react";
 import { api } from "@/api";
 import { Button, toast, useGo, usePath, useRemembered } from "@/kit";
 import { useTexts } from "@/text";
 import { BottomBar } from "./BottomBar";
 import { Rail } from "./Rail";
+import { SearchBox } from "./SearchBox";
 import { useSession } from "./session";
 import { TopBar } from "./TopBar";
 import { appTexts } from "./texts";
-
-const Palette = lazy(() => import("./Palette").then((module) => ({ default: module.Palette })));
 
 /** Whether a key press is meant for a text somebody is writing. */
 function typing(target: EventTarget | null): boolean {
@@ -68,11 +67,7 @@ export function Shell() {
         <Outlet />
       </main>
       <BottomBar />
-      {searching && (
-        <Suspense fallback={null}>
-          <Palette onClose={() => setSearching(false)} />
-        </Suspense>
-      )}
+      {searching && <SearchBox onClose={() => setSearching(false)} />}
     </div>
   );
 }

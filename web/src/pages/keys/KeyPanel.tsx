@@ -30,6 +30,7 @@ import {
 import { useTexts } from "@/text";
 import { BudgetsForm, readerZone } from "./BudgetsForm";
 import { useKey, useTakeKey } from "./data";
+import { EndDialog } from "./EndForm";
 import { type BudgetDraft, budgetFaults, type DraftFault, LONGEST_NAME, sentBudgets } from "./form";
 import { BudgetBar, StateBadge } from "./parts";
 import { RotateDialog } from "./RotateDialog";
@@ -90,7 +91,7 @@ function Facts({ keyRow, mayWrite }: { keyRow: Key; mayWrite: boolean }) {
       </div>
       <Budgets keyRow={keyRow} mayWrite={usable} />
       <Section title={t.rights}>
-        <Policy keyRow={keyRow} t={t} />
+        <Policy keyRow={keyRow} t={t} mayWrite={usable} />
       </Section>
       {usable && <Ending keyRow={keyRow} />}
     </>
@@ -106,7 +107,7 @@ function Row({ name, children }: { name: string; children: ReactNode }) {
   );
 }
 
-function Policy({ keyRow, t }: { keyRow: Key; t: KeysTexts }) {
+function Policy({ keyRow, t, mayWrite }: { keyRow: Key; t: KeysTexts; mayWrite: boolean }) {
   const words = (list: string[] | null) =>
     list === null ? <span className="text-ink-3">{t.all}</span> : list.join(", ");
   const limit = (value: number | null) =>
@@ -133,7 +134,7 @@ function Policy({ keyRow, t }: { keyRow: Key; t: KeysTexts }) {
         </Row>
       )}
       <Row name={t.expires}>
-        {keyRow.expires_at === null ? <span className="text-ink-3">{t.noEnd}</span> : <When at={keyRow.expires_at} />}
+        <End keyRow={keyRow} mayWrite={mayWrite} />
       </Row>
       {keyRow.previous_until !== null && (
         <Row name={t.previousUntil}>
@@ -144,6 +145,22 @@ function Policy({ keyRow, t }: { keyRow: Key; t: KeysTexts }) {
         <When at={keyRow.created_at} /> <span className="text-ink-3">·</span> <Id value={String(keyRow.id)} />
       </Row>
     </dl>
+  );
+}
+
+function End({ keyRow, mayWrite }: { keyRow: Key; mayWrite: boolean }) {
+  const t = useTexts(keysTexts);
+  const [open, setOpen] = useState(false);
+  return (
+    <div className="flex flex-wrap items-center justify-between gap-x-4 gap-y-1">
+      {keyRow.expires_at === null ? <span className="text-ink-3">{t.noEnd}</span> : <When at={keyRow.expires_at} />}
+      {mayWrite && (
+        <Button size="small" onClick={() => setOpen(true)}>
+          {t.changeEnd}
+        </Button>
+      )}
+      {open && <EndDialog keyRow={keyRow} onClose={() => setOpen(false)} />}
+    </div>
   );
 }
 

@@ -1,9 +1,10 @@
 /** The settings of a new key that most people never open: lists, limits, end, behaviour. */
 import { useMemo } from "react";
-import { Card, Combobox, Field, Input, Select, Switch, Textarea } from "@/kit";
+import { Card, Combobox, Field, Input, Switch, Textarea } from "@/kit";
 import { usePricing, useSocialCatalog } from "@/pages/catalog/data";
 import { useTexts } from "@/text";
-import { type DraftFault, END_CHOICES, ENDPOINT_WORDS, type EndChoice, type KeyDraft } from "./form";
+import { EndForm } from "./EndForm";
+import { type DraftFault, ENDPOINT_WORDS, type KeyDraft } from "./form";
 import { keysTexts } from "./texts";
 
 interface Props {
@@ -107,35 +108,10 @@ function Limits({ draft, onChange, faults }: Props) {
 
 function Behaviour({ draft, onChange, faults }: Props) {
   const t = useTexts(keysTexts);
-  const endName = (choice: EndChoice) => {
-    if (choice === "never") return t.endNever;
-    if (choice === "date") return t.endDate;
-    return choice === "365" ? t.endYear : t.endDays(Number(choice));
-  };
   return (
     <Card title={t.behaviour}>
       <div className="space-y-4">
-        <div className="grid gap-4 sm:grid-cols-2">
-          <Field label={t.end}>
-            <Select
-              value={draft.end}
-              onChange={(end: EndChoice) => onChange({ end })}
-              options={END_CHOICES.map((choice) => ({ value: choice, label: endName(choice) }))}
-            />
-          </Field>
-          {draft.end === "date" && (
-            <Field
-              label={t.endDateLabel}
-              error={faults.some((fault) => fault.field === "endDate") ? t.endPast : undefined}
-            >
-              <Input
-                type="date"
-                value={draft.endDate}
-                onChange={(event) => onChange({ endDate: event.target.value })}
-              />
-            </Field>
-          )}
-        </div>
+        <EndForm draft={draft} onChange={onChange} past={faults.some((fault) => fault.field === "endDate")} />
         <Switch
           checked={draft.strict}
           onChange={(strict) => onChange({ strict })}

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { draftFaults, emptyDraft, isNetwork, newKeyOf, percentUsed } from "./form";
+import { dayOf, draftFaults, emptyDraft, endDraftOf, endFault, endOf, isNetwork, newKeyOf, percentUsed } from "./form";
 
 const now = new Date("2026-11-16T10:00:00Z");
 const draft = { ...emptyDraft("UTC"), name: " Checkout " };
@@ -63,5 +63,38 @@ describe("a new key", () => {
     expect(percentUsed("5", "10")).toBe(50);
     expect(percentUsed("11", "10")).toBe(100);
     expect(percentUsed("0", "0")).toBe(100);
+  });
+});
+
+describe("the end of a key", () => {
+  it("is a day and a time of the reader's, and without a time the end of the day", () => {
+    const end = endOf({ end: "date", endDate: "2026-11-20", endTime: "14:30" }, now);
+    expect(end).toEqual(new Date(2026, 10, 20, 14, 30, 0));
+    expect(endOf({ end: "date", endDate: "2026-11-20", endTime: "" }, now)).toEqual(new Date(2026, 10, 20, 23, 59, 59));
+    expect(endOf({ end: "never", endDate: "2026-11-20", endTime: "" }, now)).toBeNull();
+  });
+
+  it("is none while the day is not written out, and wrong then", () => {
+    expect(endOf({ end: "date", endDate: "", endTime: "14:30" }, now)).toBeNull();
+    expect(endFault({ end: "date", endDate: "", endTime: "" }, now)).toBe(true);
+    expect(endFault({ end: "never", endDate: "", endTime: "" }, now)).toBe(false);
+  });
+
+  it("may lie later on the same day, and not a minute ago", () => {
+    const soon = new Date(now.getTime() + 60_000);
+    const gone = new Date(now.getTime() - 60_000);
+    const at = (when: Date) => endDraftOf(when.toISOString());
+    expect(endFault(at(soon), now)).toBe(false);
+    expect(endFault(at(gone), now)).toBe(true);
+  });
+
+  it("comes back from the form as it was", () => {
+    for (const end of ["2026-11-20T13:30:00.000Z", "2027-01-01T00:00:07.000Z"]) {
+      expect(endOf(endDraftOf(end), now)?.toISOString()).toBe(end);
+    }
+    const late = new Date(2026, 10, 20, 23, 59, 59);
+    expect(endDraftOf(late.toISOString())).toEqual({ end: "date", endDate: "2026-11-20", endTime: "" });
+    expect(endDraftOf(null).end).toBe("never");
+    expect(dayOf(new Date(2026, 0, 2))).toBe("2026-01-02");
   });
 });

@@ -34,7 +34,14 @@ export interface BudgetDraft {
 export type EndChoice = "never" | "1" | "7" | "30" | "90" | "365" | "date";
 export const END_CHOICES: EndChoice[] = ["never", "1", "7", "30", "90", "365", "date"];
 
-export interface KeyDraft {
+export interface EndDraft {
+  end: EndChoice;
+  endDate: string;
+  /** Empty for the end of that day. */
+  endTime: string;
+}
+
+export interface KeyDraft extends EndDraft {
   name: string;
   budgets: BudgetDraft[];
   models: string[];
@@ -44,8 +51,6 @@ export interface KeyDraft {
   requests: string;
   tokens: string;
   concurrent: string;
-  end: EndChoice;
-  endDate: string;
   strict: boolean;
   zeroRetention: boolean;
 }
@@ -63,6 +68,7 @@ export function emptyDraft(timezone: string): KeyDraft {
     concurrent: "",
     end: "never",
     endDate: "",
+    endTime: "",
     strict: false,
     zeroRetention: false,
   };
@@ -125,22 +131,45 @@ export function draftFaults(draft: KeyDraft, now: Date): DraftFault[] {
     const typed = draft[field].trim();
     if (typed !== "" && !COUNT.test(typed)) faults.push({ field, why: "count" });
   }
-  const end = endOf(draft, now);
-  if (draft.end === "date" && (end === null || end <= now)) faults.push({ field: "endDate", why: "past" });
+  if (endFault(draft, now)) faults.push({ field: "endDate", why: "past" });
   return faults;
 }
 
 const DAY_MS = 86_400_000;
 
-/** When a key ends; a date means the end of that day where the reader is. */
-export function endOf(draft: Pick<KeyDraft, "end" | "endDate">, now: Date): Date | null {
+/** When a key ends. Day and time are the reader's own; a day without a time means its end. */
+export function endOf(draft: EndDraft, now: Date): Date | null {
   if (draft.end === "never") return null;
   if (draft.end === "date") {
-    const [year, month, day] = draft.endDate.split("-").map(Number);
-    if (year === undefined || month === undefined || day === undefined || Number.isNaN(year + month + day)) return null;
-    return new Date(year, month - 1, day, 23, 59, 59);
+    const day = /^(\d{4,6})-(\d\d)-(\d\d)$/.exec(draft.endDate);
+    const time = draft.endTime === "" ? ["", "23", "59", "59"] : /^(\d\d):(\d\d)(?::(\d\d))?/.exec(draft.endTime);
+    if (day === null || time === null) return null;
+    const [hour, minute, second] = [Number(time[1]), Number(time[2]), Number(time[3] ?? 0)];
+    return new Date(Number(day[1]), Number(day[2]) - 1, Number(day[3]), hour, minute, second);
   }
   return new Date(now.getTime() + Number(draft.end) * DAY_MS);
+}
+
+/** Whether a moment was to be chosen and none was, or one that has been. */
+export function endFault(draft: EndDraft, now: Date): boolean {
+  const end = endOf(draft, now);
+  return draft.end === "date" && (end === null || end <= now);
+}
+
+const two = (value: number) => String(value).padStart(2, "0");
+
+/** A day as a date field writes it, where the reader is. */
+export function dayOf(at: Date): string {
+  return `${String(at.getFullYear()).padStart(4, "0")}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+}
+
+/** The end that a key has, as the form shows it. */
+export function endDraftOf(expiresAt: string | null): EndDraft {
+  if (expiresAt === null) return { end: "never", endDate: "", endTime: "" };
+  const at = new Date(expiresAt);
+  const time = `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
+  const short = time.endsWith(":00") ? time.slice(0, 5) : time;
+  return { end: "date", endDate: dayOf(at), endTime: time === "23:59:59" ? "" : short };
 }
 
 function list(words: string[]): string[] | undefined {

@@ -1,15 +1,16 @@
 /** The left side: what is asked of which model. */
 import { ChevronDown, Play, RotateCcw, Square } from "lucide-react";
 import { type KeyboardEvent, useState } from "react";
-import { Button, Card, Combobox, Field, format, Select, Textarea } from "@/kit";
+import { Button, Card, Combobox, Field, format, Segments, Select, Textarea } from "@/kit";
 import type { Model, PlaygroundTask, SocialCell } from "@/pages/catalog/record";
 import { capabilityName } from "@/pages/catalog/SocialTab";
 import { catalogTexts } from "@/pages/catalog/texts";
 import { useTexts } from "@/text";
 import { type Draft, type FileFacts, type Plan, shownValues, usableFormat } from "./bench";
 import { FieldControl, FileField } from "./FieldControl";
-import { type ChatFormat, formatsOf, readExtra } from "./forms";
+import { type ChatFormat, canEdit, type FormField, formatsOf, readExtra } from "./forms";
 import { playgroundTexts } from "./texts";
+import { splitValue } from "./uploads";
 import type { QuoteView } from "./useBench";
 
 interface Props {
@@ -46,28 +47,28 @@ export function BenchForm(props: Props) {
   const shown = fields.filter((field) => field.more !== true);
   const hidden = fields.filter((field) => field.more === true);
   const wide = (kind: string) => kind === "long" || kind === "address" || task === "social";
+  const held = fields.map((field) => [field.key, splitValue(values[field.key] ?? "").tokens] as const);
+  const control = (field: FormField) => (
+    <div key={field.key} className={wide(field.kind) ? "col-span-2 min-w-0" : "min-w-0 max-sm:col-span-2"}>
+      <FieldControl
+        field={field}
+        value={values[field.key] ?? ""}
+        others={held.flatMap(([key, tokens]) => (key === field.key ? [] : tokens))}
+        onChange={(value) => change(field.key, value)}
+      />
+    </div>
+  );
   return (
     <Card>
       {/* biome-ignore lint/a11y/noStaticElementInteractions: only a shortcut for the button below */}
       <div className="space-y-4" onKeyDown={onKeyDown}>
+        {task === "image" && <MakeOrEdit {...props} />}
         {task === "social" ? <CellPicker {...props} /> : <ModelPicker {...props} />}
         {task === "chat" && model !== null && <ChatInputs {...props} />}
         {task === "transcription" && (
           <FileField facts={props.file} accept="audio/*,video/mp4,video/webm" onChange={props.onFile} />
         )}
-        {shown.length > 0 && (
-          <div className="grid grid-cols-2 gap-x-3 gap-y-4">
-            {shown.map((field) => (
-              <div key={field.key} className={wide(field.kind) ? "col-span-2 min-w-0" : "min-w-0 max-sm:col-span-2"}>
-                <FieldControl
-                  field={field}
-                  value={values[field.key] ?? ""}
-                  onChange={(value) => change(field.key, value)}
-                />
-              </div>
-            ))}
-          </div>
-        )}
+        {shown.length > 0 && <div className="grid grid-cols-2 gap-x-3 gap-y-4">{shown.map(control)}</div>}
         {props.cell?.require_one_of?.map((group) => (
           <p key={group.join()} className="text-xs text-ink-3">
             {t.oneOf(group.join(", "))}
@@ -85,15 +86,7 @@ export function BenchForm(props: Props) {
         )}
         {more && (
           <div className="grid grid-cols-2 gap-x-3 gap-y-4">
-            {hidden.map((field) => (
-              <div key={field.key} className={wide(field.kind) ? "col-span-2 min-w-0" : "min-w-0 max-sm:col-span-2"}>
-                <FieldControl
-                  field={field}
-                  value={values[field.key] ?? ""}
-                  onChange={(value) => change(field.key, value)}
-                />
-              </div>
-            ))}
+            {hidden.map(control)}
             <div className="col-span-2 min-w-0">
               <ExtraField extra={draft.extra} onChange={(extra) => onChange({ extra })} />
             </div>
@@ -105,8 +98,26 @@ export function BenchForm(props: Props) {
   );
 }
 
-function ModelPicker({ models, model, onChange }: Props) {
+/** Some models also edit. Whoever wants that is offered those alone. */
+function MakeOrEdit({ models, draft, onChange }: Props) {
   const t = useTexts(playgroundTexts);
+  if (!models.some(canEdit)) return null;
+  return (
+    <Segments
+      label={t.makeOrEdit}
+      value={draft.editing ? "edit" : "make"}
+      onChange={(choice) => onChange({ editing: choice === "edit" })}
+      options={[
+        { value: "make", label: t.make },
+        { value: "edit", label: t.edit },
+      ]}
+    />
+  );
+}
+
+function ModelPicker({ task, models, model, draft, onChange }: Props) {
+  const t = useTexts(playgroundTexts);
+  const offered = task === "image" && draft.editing ? models.filter(canEdit) : models;
   return (
     <Field label={t.model}>
       <Combobox
@@ -114,7 +125,7 @@ function ModelPicker({ models, model, onChange }: Props) {
         values={model === null ? [] : [model.name]}
         placeholder={t.modelSearch}
         onChange={(values) => onChange({ model: values[values.length - 1] ?? "" })}
-        options={models.map((one) => ({ value: one.name, label: one.name, hint: one.vendor }))}
+        options={offered.map((one) => ({ value: one.name, label: one.name, hint: one.vendor }))}
       />
     </Field>
   );

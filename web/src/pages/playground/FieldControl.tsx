@@ -5,6 +5,7 @@ import { Field, format, IconButton, Input, Select, Textarea, useField } from "@/
 import { locale, useLanguage, useTexts } from "@/text";
 import type { FileFacts } from "./bench";
 import type { FormField } from "./forms";
+import { MediaField } from "./MediaField";
 import { type PlaygroundTexts, playgroundTexts } from "./texts";
 
 export function fieldName(t: PlaygroundTexts, key: string): string {
@@ -22,10 +23,23 @@ interface Props {
   onChange: (value: string) => void;
 }
 
-export function FieldControl({ field, value, onChange }: Props) {
+export function FieldControl({ field, value, onChange, others }: Props & { others: string[] }) {
   const t = useTexts(playgroundTexts);
   const hints: Partial<Record<string, string>> = t.fieldHints;
   const hint = field.description ?? hints[field.key] ?? "";
+  if (field.media !== undefined) {
+    return (
+      <MediaField
+        field={field}
+        media={field.media}
+        label={fieldName(t, field.key)}
+        hint={hint === "" ? undefined : hint}
+        value={value}
+        onChange={onChange}
+        others={others}
+      />
+    );
+  }
   return (
     <Field
       label={field.description === undefined ? fieldName(t, field.key) : <span className="num">{field.key}</span>}
@@ -67,16 +81,6 @@ function Control({ field, value, onChange }: Props) {
           onChange={(event) => onChange(event.target.value)}
         />
       );
-    case "address":
-      return (
-        <Input
-          type="url"
-          mono
-          placeholder="https://"
-          value={value}
-          onChange={(event) => onChange(event.target.value)}
-        />
-      );
     case "line":
       return (
         <Input
@@ -85,7 +89,9 @@ function Control({ field, value, onChange }: Props) {
           onChange={(event) => onChange(event.target.value)}
         />
       );
+    case "address":
     case "file":
+      // Drawn with what they are chosen by: above, and by the form itself.
       return null;
   }
 }

@@ -18,18 +18,21 @@ import {
   modelPlan,
   type Plan,
   presets,
+  RECORDING,
   socialPlan,
   socialPresets,
   usableFormat,
 } from "./bench";
 import { CodeTab } from "./CodeTab";
 import { FieldsTab, troubled } from "./FieldsTab";
+import { canEdit } from "./forms";
 import { HistoryTab } from "./HistoryTab";
 import { draftOf, keepDraft, type PastRun, useRuns } from "./memory";
 import { QuoteTab } from "./QuoteTab";
 import { applyEdits, type Fix } from "./quote";
 import { ResultCard } from "./ResultCard";
 import { playgroundTexts } from "./texts";
+import { heldFacts, heldFile } from "./uploads";
 import { type RunEnd, useFileFacts, useQuote, useRun } from "./useBench";
 
 const TASKS: PlaygroundTask[] = ["chat", "image", "video", "speech", "transcription", "social"];
@@ -131,12 +134,19 @@ function useDraft(task: PlaygroundTask, models: Model[], cells: SocialCell[]) {
     const name = search["model"] ?? kept.model;
     const model = models.find((one) => one.name === name) ?? models[0];
     if (model === undefined) return kept;
-    return { ...kept, model: model.name, values: { ...presets(task, model), ...kept.values } };
+    return {
+      ...kept,
+      model: model.name,
+      editing: kept.editing && canEdit(model),
+      values: { ...presets(task, model), ...kept.values },
+    };
   });
   useEffect(() => keepDraft(task, draft), [task, draft]);
   const change = (next: Partial<Draft>) => {
     setDraft((now) => {
       const changed = { ...now, ...next };
+      if (next.editing === true && !models.some((one) => one.name === changed.model && canEdit(one)))
+        changed.model = models.find(canEdit)?.name ?? changed.model;
       if (next.model !== undefined && next.model !== now.model) {
         const model = models.find((one) => one.name === next.model);
         if (model !== undefined)
@@ -183,7 +193,7 @@ function Workbench(props: { task: PlaygroundTask; models: Model[]; cells: Social
   const plan = useMemo<Plan | null>(() => {
     if (task === "social")
       return cell === null ? null : socialPlan(draft, cell, base, (text) => describeParam(text, language));
-    return model === null ? null : modelPlan(task, draft, model, base, fileFacts);
+    return model === null ? null : modelPlan(task, draft, model, base, fileFacts, heldFacts);
   }, [task, draft, cell, model, base, fileFacts, language]);
   const quote = useQuote(base, plan, mayRun);
   const { view, start, stop, reset } = useRun((end) => {
@@ -198,7 +208,7 @@ function Workbench(props: { task: PlaygroundTask; models: Model[]; cells: Social
       draft,
       format,
       plan,
-      file,
+      fileOf: (upload) => (upload === RECORDING ? file : heldFile(upload)),
       quote: quote.stale ? null : quote.quote,
     });
     if (task === "chat") change({ turns: [...draft.turns, { role: "user", text: draft.message }], message: "" });

@@ -49,16 +49,17 @@ export function QuoteTab({ task, view, body, hint, onFix }: Props) {
 
 function QuoteFacts({ task, quote }: { task: PlaygroundTask; quote: Quote }) {
   const t = useTexts(playgroundTexts);
+  // What media come to that are measured only when they are sent has a most, and no least.
+  const least = quote.minimum_usd;
+  const likely = (t.basis as Record<string, string>)[quote.expected_basis];
   const amounts: [string, string, string | undefined][] = quote.exact
     ? [[t.quotePrice, quote.price_usd ?? quote.maximum_usd, undefined]]
-    : [
-        [t.minimum, quote.minimum_usd, undefined],
-        [t.expected, quote.expected_usd, (t.basis as Record<string, string>)[quote.expected_basis]],
-        [t.maximum, quote.maximum_usd, undefined],
-      ];
+    : [[t.maximum, quote.maximum_usd, undefined]];
+  if (!quote.exact && least !== null)
+    amounts.unshift([t.minimum, least, undefined], [t.expected, quote.expected_usd, likely]);
   return (
     <>
-      <dl className={`grid gap-4 ${quote.exact ? "grid-cols-1" : "grid-cols-3 max-sm:grid-cols-1"}`}>
+      <dl className={`grid gap-4 ${amounts.length === 1 ? "grid-cols-1" : "grid-cols-3 max-sm:grid-cols-1"}`}>
         {amounts.map(([name, usd, note]) => (
           <div key={name} className="min-w-0">
             <dt className="text-xs text-ink-3">{name}</dt>
@@ -70,7 +71,8 @@ function QuoteFacts({ task, quote }: { task: PlaygroundTask; quote: Quote }) {
         ))}
       </dl>
       <p className="mt-2 text-ink-2">
-        {quote.exact ? t.quoteExact : t.quoteRange} <span className="text-ink-3">{t.reserved}: </span>
+        {quote.exact ? t.quoteExact : least === null ? t.quoteBound : t.quoteRange}{" "}
+        <span className="text-ink-3">{t.reserved}: </span>
         <Money usd={quote.reserved_usd} kind="call" />
       </p>
       <QuoteLines task={task} quote={quote} />

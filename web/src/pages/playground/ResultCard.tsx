@@ -25,7 +25,11 @@ export function ResultCard({ task, draft, turns, view }: Props) {
   return (
     <Card title={t.result} action={<ResultActions view={view} />} className="min-h-80">
       {idle ? (
-        <Empty icon={<FlaskConical aria-hidden />} title={t.resultEmpty} text={t.resultEmptyText[task]} />
+        <Empty
+          icon={<FlaskConical aria-hidden />}
+          title={t.resultEmpty}
+          text={draft.editing ? t.resultEmptyEdit : t.resultEmptyText[task]}
+        />
       ) : (
         <div className="space-y-4">
           {task === "chat" && <Talk turns={turns} view={view} />}
@@ -267,6 +271,10 @@ function RunCost({ view }: { view: RunView }) {
         <Fact name={t.quoted}>
           {quote.exact ? (
             <Money usd={quote.price_usd ?? quote.maximum_usd} kind="call" />
+          ) : quote.minimum_usd === null ? (
+            <>
+              {t.atMost} <Money usd={quote.maximum_usd} kind="call" />
+            </>
           ) : (
             <>
               <Money usd={quote.minimum_usd} kind="call" /> – <Money usd={quote.maximum_usd} kind="call" />

@@ -6,12 +6,14 @@ import { videoFields } from "./families";
 import {
   type Body,
   type ChatFormat,
+  canEdit,
   chatBody,
   chatFields,
   type FormField,
   type FormValues,
   fillBody,
   formatsOf,
+  getPath,
   imageFields,
   isObject,
   missingFields,
@@ -23,6 +25,7 @@ import {
   transcriptionFields,
   usualVoice,
 } from "./forms";
+import { editForm, tokensIn, type Uploads, videoForm, withPixels } from "./uploads";
 
 export interface Draft {
   model: string;
@@ -35,6 +38,8 @@ export interface Draft {
   turns: Turn[];
   platform: string;
   capability: string;
+  /** Pictures are edited, not made anew. */
+  editing: boolean;
 }
 
 export const EMPTY_DRAFT: Draft = {
@@ -47,12 +52,14 @@ export const EMPTY_DRAFT: Draft = {
   turns: [],
   platform: "",
   capability: "",
+  editing: false,
 };
 
 /** What this browser could find out about a chosen file. */
 export interface FileFacts {
   name: string;
   bytes: number;
+  type: string;
   /** Null where the browser cannot read it. */
   seconds: number | null;
 }
@@ -139,23 +146,39 @@ function withExtra(body: Body, draft: Draft): Body {
   return extra.ok ? overlay(body, extra.body) : body;
 }
 
-function mediaPlan(task: "image" | "video" | "speech", draft: Draft, model: Model, base: string): Plan {
-  const fields = { image: imageFields, video: videoFields, speech: speechFields }[task](model);
+function speechPlan(draft: Draft, model: Model, base: string): Plan {
+  const fields = speechFields(model);
   const values = shownValues(fields, draft.values);
   const body = withExtra(fillBody({ model: model.name }, fields, values), draft);
   const missing = missingFields(fields, values);
-  const path = { image: "/images/generations", video: "/videos", speech: "/audio/speech" }[task];
-  const endpoint = { image: "images", video: "videos", speech: "speech" }[task];
   const format = values["response_format"];
   const kind = format === undefined || format === "" ? (model.record.default_response_format ?? "mp3") : format;
-  const call: Call = {
-    method: "POST",
-    url: `${base}${path}`,
-    body,
-    ...(task === "speech" ? { saveAs: `speech.${kind}` } : {}),
-  };
-  return { fields, body, call, quote: missing.length === 0 ? { endpoint, body } : null, missing };
+  const call: Call = { method: "POST", url: `${base}/audio/speech`, body, saveAs: `speech.${kind}` };
+  return { fields, body, call, quote: missing.length === 0 ? { endpoint: "speech", body } : null, missing };
 }
+
+/** What is drawn or filmed. With a file among its values the call is a form; a quote never has the file itself. */
+function drawnPlan(task: "image" | "video", draft: Draft, model: Model, base: string, uploads: Uploads): Plan {
+  const editing = task === "image" && draft.editing && canEdit(model);
+  const fields = task === "video" ? videoFields(model) : imageFields(model, editing);
+  const values = shownValues(fields, draft.values);
+  const body = withExtra(fillBody({ model: model.name }, fields, values), draft);
+  const tokens = tokensIn(body);
+  // A file that is no longer held has to be chosen again.
+  const lost = fields.filter((field) => tokensIn(getPath(body, field.path) ?? "").some((one) => uploads(one) === null));
+  const missing = [...missingFields(fields, values), ...lost.map((field) => field.key)];
+  const path = task === "video" ? "/videos" : editing ? "/images/edits" : "/images/generations";
+  const url = `${base}${path}`;
+  const form = editing ? editForm : videoForm;
+  const call: Call =
+    tokens.length === 0 ? { method: "POST", url, body } : { method: "POST", url, form: form(body, uploads) };
+  const endpoint = task === "video" ? "videos" : editing ? "images/edits" : "images";
+  const quoted = editing ? withPixels(body) : body;
+  return { fields, body, call, quote: missing.length === 0 ? { endpoint, body: quoted } : null, missing };
+}
+
+/** What the recording is called among the files of a call. */
+export const RECORDING = "recording";
 
 function transcriptionPlan(draft: Draft, model: Model, base: string, file: FileFacts | null): Plan {
   const fields = transcriptionFields();
@@ -164,7 +187,10 @@ function transcriptionPlan(draft: Draft, model: Model, base: string, file: FileF
   const call: Call = {
     method: "POST",
     url: `${base}/audio/transcriptions`,
-    form: { fields: textFields(body), fileName: file?.name ?? "recording.mp3" },
+    form: {
+      fields: Object.entries(textFields(body)),
+      files: [{ field: "file", name: file?.name ?? "recording.mp3", type: file?.type ?? "", upload: RECORDING }],
+    },
   };
   const seconds = file?.seconds ?? null;
   const quote =
@@ -209,14 +235,16 @@ export function modelPlan(
   model: Model,
   base: string,
   file: FileFacts | null,
+  uploads: Uploads = () => null,
 ): Plan {
   switch (task) {
     case "chat":
       return chatPlan(draft, model, base);
     case "image":
     case "video":
+      return drawnPlan(task, draft, model, base, uploads);
     case "speech":
-      return mediaPlan(task, draft, model, base);
+      return speechPlan(draft, model, base);
     case "transcription":
       return transcriptionPlan(draft, model, base, file);
   }

@@ -1,5 +1,6 @@
 /** The request of a form as code: curl, Python with `requests`, Node with its own `fetch`. */
 import type { Body, Json } from "./forms";
+import type { FormFile, FormParts } from "./uploads";
 
 export type CodeLanguage = "curl" | "python" | "node";
 export const CODE_LANGUAGES: CodeLanguage[] = ["curl", "python", "node"];
@@ -11,8 +12,8 @@ export interface Call {
   url: string;
   /** Sent as JSON. */
   body?: Body;
-  /** Sent as a form, with the file of this name. */
-  form?: { fields: Record<string, string>; fileName: string };
+  /** Sent as a form, with the files that it names. */
+  form?: FormParts;
   /** What comes back is a file of this name. */
   saveAs?: string;
   /** The answer comes as a stream. */
@@ -21,6 +22,13 @@ export interface Call {
 
 function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+/** A file of a form as curl takes it. In its name a comma or a semicolon would end it, so such a name gets quotes. */
+function curlFile(file: FormFile): string {
+  const plain = /^[^\s,;"\\]+$/.test(file.name);
+  const name = plain ? file.name : `"${file.name.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
+  return quoted(`${file.field}=@${name}${file.type === "" ? "" : `;type=${file.type}`}`);
 }
 
 function curl(call: Call, key: string): string {
@@ -32,8 +40,9 @@ function curl(call: Call, key: string): string {
     lines.push("  -H 'content-type: application/json'", `  -d ${quoted(JSON.stringify(call.body, null, 2))}`);
   }
   if (call.form !== undefined) {
-    for (const [name, value] of Object.entries(call.form.fields)) lines.push(`  -F ${quoted(`${name}=${value}`)}`);
-    lines.push(`  -F ${quoted(`file=@${call.form.fileName}`)}`);
+    // With -F a text that begins with an @ would be read as the name of a file.
+    for (const [name, value] of call.form.fields) lines.push(`  --form-string ${quoted(`${name}=${value}`)}`);
+    for (const file of call.form.files) lines.push(`  -F ${curlFile(file)}`);
   }
   if (call.saveAs !== undefined) lines.push(`  -o ${quoted(call.saveAs)}`);
   return lines.join(" \\\n");
@@ -56,6 +65,13 @@ export function pythonValue(value: Json, indent = 0): string {
   return `{\n${entries.map(([key, one]) => `${pad}${JSON.stringify(key)}: ${pythonValue(one, indent + 1)},\n`).join("")}${end}}`;
 }
 
+/** A name that stands several times has no place in a dict. */
+function pythonFields(fields: [string, string][]): string {
+  const names = new Set(fields.map(([name]) => name));
+  if (names.size === fields.length) return pythonValue(Object.fromEntries(fields), 1);
+  return `[\n${fields.map(([name, value]) => `        (${JSON.stringify(name)}, ${JSON.stringify(value)}),\n`).join("")}    ]`;
+}
+
 function python(call: Call, key: string): string {
   const args = [
     `    ${JSON.stringify(call.url)},`,
@@ -63,10 +79,13 @@ function python(call: Call, key: string): string {
   ];
   if (call.body !== undefined) args.push(`    json=${pythonValue(call.body, 1)},`);
   if (call.form !== undefined) {
-    args.push(
-      `    data=${pythonValue(call.form.fields, 1)},`,
-      `    files={"file": open(${JSON.stringify(call.form.fileName)}, "rb")},`,
-    );
+    args.push(`    data=${pythonFields(call.form.fields)},`, "    files=[");
+    for (const file of call.form.files) {
+      const name = JSON.stringify(file.name);
+      const type = file.type === "" ? "" : `, ${JSON.stringify(file.type)}`;
+      args.push(`        (${JSON.stringify(file.field)}, (${name}, open(${name}, "rb")${type})),`);
+    }
+    args.push("    ],");
   }
   if (call.streams === true) args.push("    stream=True,");
   args.push("    timeout=600,");
@@ -92,14 +111,17 @@ function indented(text: string, pad: string): string {
 function node(call: Call, key: string): string {
   const lines: string[] = [];
   const options = [`  method: ${JSON.stringify(call.method)},`];
-  if (call.form !== undefined || call.saveAs !== undefined)
-    lines.push('import { readFile, writeFile } from "node:fs/promises";', "");
+  if (call.form !== undefined) lines.push('import { readFile } from "node:fs/promises";', "");
+  if (call.saveAs !== undefined) lines.push('import { writeFile } from "node:fs/promises";', "");
   if (call.form !== undefined) {
     lines.push("const form = new FormData();");
-    for (const [name, value] of Object.entries(call.form.fields))
-      lines.push(`form.set(${JSON.stringify(name)}, ${JSON.stringify(value)});`);
-    const file = JSON.stringify(call.form.fileName);
-    lines.push(`form.set("file", new Blob([await readFile(${file})]), ${file});`);
+    for (const [name, value] of call.form.fields)
+      lines.push(`form.append(${JSON.stringify(name)}, ${JSON.stringify(value)});`);
+    for (const file of call.form.files) {
+      const name = JSON.stringify(file.name);
+      const type = file.type === "" ? "" : `, { type: ${JSON.stringify(file.type)} }`;
+      lines.push(`form.append(${JSON.stringify(file.field)}, new Blob([await readFile(${name})]${type}), ${name});`);
+    }
     options.push(`  headers: { authorization: ${JSON.stringify(`Bearer ${key}`)} },`, "  body: form,");
   } else if (call.body !== undefined) {
     options.push(

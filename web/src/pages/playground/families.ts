@@ -6,6 +6,7 @@
  */
 import type { Model } from "@/pages/catalog/record";
 import type { FormField } from "./forms";
+import type { Media } from "./uploads";
 
 const RATIOS = ["16:9", "9:16", "1:1"];
 const SIZES_BY_TIER: Record<string, string[]> = {
@@ -21,15 +22,23 @@ const prompt = (required: boolean): FormField => ({
   wire: "text",
   ...(required ? { required: true } : {}),
 });
-const address = (path: string, more = false, required = false): FormField => ({
+const address = (path: string, media: Media, more = false, required = false): FormField => ({
   key: path,
   path,
   kind: "address",
   wire: "text",
+  media,
   ...(more ? { more: true } : {}),
   ...(required ? { required: true } : {}),
 });
-const addresses = (path: string): FormField => ({ key: path, path, kind: "long", wire: "texts", more: true });
+const pictures = (path: string): FormField => ({
+  key: path,
+  path,
+  kind: "address",
+  wire: "texts",
+  media: "picture",
+  more: true,
+});
 const choice = (path: string, choices: string[], fallback?: string, more = false): FormField => ({
   key: path,
   path,
@@ -82,9 +91,11 @@ function sizesOf(model: Model): string[] {
 
 function wan(model: Model, variant: string): FormField[] {
   const fields: FormField[] = [prompt(variant === "text" || variant === "reference")];
-  if (variant === "image") fields.push(address("input_reference", false, true));
-  if (variant === "reference") fields.push(address("input_reference"), address("video_url", true), addresses("images"));
-  if (variant === "edit") fields.push(address("video_url", false, true));
+  if (variant === "image") fields.push(address("input_reference", "picture", false, true));
+  if (variant === "reference")
+    fields.push(address("input_reference", "picture"), address("video_url", "clip", true), pictures("images"));
+  if (variant === "edit") fields.push(address("video_url", "clip", false, true));
+  if (variant === "text") fields.push(address("metadata.audio_url", "sound", true));
   fields.push(choice("size", sizesOf(model), "1280*720"));
   fields.push(length(model, "duration", "integer", variant === "edit" ? undefined : "5"));
   fields.push(seed, unwanted, toggle("metadata.prompt_extend"), toggle("metadata.watermark", "false"));
@@ -93,7 +104,7 @@ function wan(model: Model, variant: string): FormField[] {
 
 function happyHorse(model: Model, variant: string): FormField[] {
   const fields: FormField[] = [prompt(variant !== "image")];
-  if (variant !== "text") fields.push(address("input_reference", false, variant === "image"));
+  if (variant !== "text") fields.push(address("input_reference", "picture", false, variant === "image"));
   fields.push(choice("size", sizesOf(model), "1280*720"), length(model, "duration", "integer", "5"));
   fields.push(seed, toggle("metadata.watermark", "false"));
   return fields;
@@ -102,12 +113,12 @@ function happyHorse(model: Model, variant: string): FormField[] {
 function seedance(model: Model, newest: boolean): FormField[] {
   const fields: FormField[] = [
     prompt(false),
-    address("input_reference"),
+    address("input_reference", "picture"),
     length(model, "seconds", "text", "5"),
     choice("metadata.resolution", model.specs.resolutions ?? ["480p", "720p"], "720p"),
     choice("metadata.ratio", ["16:9", "4:3", "1:1", "3:4", "9:16", "21:9", "adaptive"]),
     { ...toggle("metadata.generate_audio", "true"), more: false },
-    addresses("images"),
+    pictures("images"),
     toggle("metadata.watermark", "false"),
     toggle("metadata.return_last_frame"),
   ];
@@ -118,12 +129,12 @@ function seedance(model: Model, newest: boolean): FormField[] {
 function klingStandard(model: Model): FormField[] {
   return [
     prompt(true),
-    address("image"),
+    address("image", "picture"),
     choice("mode", ["std", "pro", "4k"], "std"),
     length(model, "duration", "integer", "5"),
     choice("metadata.aspect_ratio", RATIOS, "1:1"),
     choice("metadata.sound", ["on", "off"], "off"),
-    address("metadata.image_tail", true),
+    address("metadata.image_tail", "picture", true),
     unwanted,
     toggle("metadata.watermark", "false"),
   ];
@@ -132,7 +143,7 @@ function klingStandard(model: Model): FormField[] {
 function klingValue(model: Model): FormField[] {
   return [
     prompt(true),
-    address("image"),
+    address("image", "picture"),
     choice("metadata.settings.resolution", model.specs.resolutions ?? ["720p", "1080p"], "720p"),
     length(model, "duration", "integer", "5"),
     choice("metadata.settings.aspect_ratio", RATIOS, "16:9"),
@@ -154,12 +165,12 @@ function klingMulti(model: Model): FormField[] {
 function miniMaxNative(model: Model): FormField[] {
   return [
     prompt(true),
-    address("image"),
+    address("image", "picture"),
     choice("metadata.ratio", ["16:9", "9:16", "1:1", "4:3", "3:4", "21:9", "adaptive"]),
     choice("size", model.specs.resolutions ?? ["768P", "2K"], "768P"),
     length(model, "duration", "integer", "5"),
-    address("video_url", true),
-    addresses("images"),
+    address("video_url", "clip", true),
+    pictures("images"),
     toggle("metadata.watermark", "false"),
   ];
 }
@@ -167,10 +178,10 @@ function miniMaxNative(model: Model): FormField[] {
 function miniMaxLegacy(model: Model, needsFrame: boolean): FormField[] {
   return [
     prompt(!needsFrame),
-    address("metadata.first_frame_image", false, needsFrame),
+    address("metadata.first_frame_image", "picture", false, needsFrame),
     choice("size", model.specs.resolutions ?? ["768P", "1080P"], "768P"),
     length(model, "duration", "integer", "6"),
-    address("metadata.last_frame_image", true),
+    address("metadata.last_frame_image", "picture", true),
     toggle("metadata.prompt_optimizer"),
     toggle("metadata.watermark", "false"),
   ];
@@ -180,7 +191,7 @@ function openAiVideos(model: Model): FormField[] {
   const sizes = model.specs.resolutions;
   return [
     prompt(true),
-    address("input_reference"),
+    address("input_reference", "picture"),
     sizes === undefined ? { key: "size", path: "size", kind: "line", wire: "text" } : choice("size", sizes, sizes[0]),
     length(model, "seconds", "text", lengthsOf(model)[0]),
   ];

@@ -5,6 +5,7 @@
  * formats name a thing differently, so that changing the format loses nothing. Left empty, a field is not sent.
  */
 import type { Model, SocialCell } from "@/pages/catalog/record";
+import type { Media } from "./uploads";
 
 export type ChatFormat = "chat" | "messages" | "responses" | "gemini";
 export const CHAT_FORMATS: ChatFormat[] = ["chat", "messages", "responses", "gemini"];
@@ -19,6 +20,8 @@ export interface FormField {
   kind: FieldKind;
   wire: Wire;
   choices?: string[];
+  /** An address of this, or a file: of one, or with the wire `texts` of several. */
+  media?: Media;
   /** What the gateway writes in or the vendor does where the field is left empty, if that is known. */
   fallback?: string;
   required?: boolean;
@@ -126,9 +129,24 @@ export function chatBody(format: ChatFormat, model: string, system: string, turn
   }
 }
 
-export function imageFields(model: Model): FormField[] {
+export function canEdit(model: Model): boolean {
+  return model.record.tasks.includes("image-editing");
+}
+
+export function imageFields(model: Model, editing: boolean): FormField[] {
   const { resolutions, qualities, default_size, default_quality } = model.specs;
   const fields: FormField[] = [{ key: "prompt", path: "prompt", kind: "long", wire: "text", required: true }];
+  if (editing) {
+    fields.unshift({
+      key: "edit_image",
+      path: "image",
+      kind: "address",
+      wire: "texts",
+      media: "picture",
+      required: true,
+    });
+    fields.push({ key: "mask", path: "mask", kind: "address", wire: "text", media: "picture" });
+  }
   fields.push(
     resolutions === undefined
       ? { key: "size", path: "size", kind: "line", wire: "text" }

@@ -102,10 +102,15 @@ describe("plans", () => {
 
   it("quotes a recording by its begun seconds", () => {
     const asr = model({ supported_endpoint_types: ["audio-transcription"] });
-    const plan = modelPlan("transcription", EMPTY_DRAFT, asr, base, { name: "a.mp3", bytes: 5, seconds: 11.2 });
+    const plan = modelPlan("transcription", EMPTY_DRAFT, asr, base, {
+      name: "a.mp3",
+      bytes: 5,
+      type: "audio/mpeg",
+      seconds: 11.2,
+    });
     expect(plan.quote).toEqual({ endpoint: "transcriptions", body: { model: "m", file: { seconds: 12 } } });
     expect(
-      modelPlan("transcription", EMPTY_DRAFT, asr, base, { name: "a.mp3", bytes: 5, seconds: null }).quote,
+      modelPlan("transcription", EMPTY_DRAFT, asr, base, { name: "a.mp3", bytes: 5, type: "", seconds: null }).quote,
     ).toBeNull();
   });
 

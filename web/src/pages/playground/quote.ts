@@ -37,7 +37,8 @@ export interface Quote {
   model: string;
   exact: boolean;
   price_usd: string | null;
-  minimum_usd: string;
+  /** Null where it is not known before media have been measured. */
+  minimum_usd: string | null;
   expected_usd: string;
   maximum_usd: string;
   reserved_usd: string;

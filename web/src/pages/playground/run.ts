@@ -48,7 +48,8 @@ export interface RunInput {
   task: PlaygroundTask;
   format: ChatFormat;
   plan: Plan;
-  file: File | null;
+  /** The file that a part of the call's form stands for. */
+  fileOf: (upload: string) => File | null;
   /** What the button promised: the call is refused rather than cost more. */
   maxUsd: string | null;
   signal: AbortSignal;
@@ -71,8 +72,13 @@ function planeCall(input: RunInput): PlaneCall {
   if (call.form === undefined)
     return { method: call.method, url: call.url, headers, ...(call.body === undefined ? {} : { body: call.body }) };
   const form = new FormData();
-  for (const [name, value] of Object.entries(call.form.fields)) form.set(name, value);
-  if (input.file !== null) form.set("file", input.file, input.file.name);
+  for (const [name, value] of call.form.fields) form.append(name, value);
+  for (const { field, upload } of call.form.files) {
+    const file = input.fileOf(upload);
+    // A plan with a file that is gone asks for it again, and cannot be run.
+    if (file === null) throw new Error("a chosen file is no longer here");
+    form.append(field, file, file.name);
+  }
   return { method: call.method, url: call.url, headers, form };
 }
 

@@ -65,7 +65,7 @@ interface StartInput {
   draft: Draft;
   format: ChatFormat;
   plan: Plan;
-  file: File | null;
+  fileOf: (upload: string) => File | null;
   quote: Quote | null;
 }
 
@@ -142,7 +142,12 @@ export function useFileFacts(file: File | null): FileFacts | null {
     };
   }, [file]);
   if (file === null) return null;
-  return { name: file.name, bytes: file.size, seconds: seconds?.file === file ? seconds.seconds : null };
+  return {
+    name: file.name,
+    bytes: file.size,
+    type: file.type,
+    seconds: seconds?.file === file ? seconds.seconds : null,
+  };
 }
 
 export { usableFormat };
