@@ -10,13 +10,36 @@ use tokio::net::TcpStream;
 use crate::console::schemathesis;
 use crate::dev::{Dev, PATIENCE, audit};
 
-/// A status, a head and JSON, by the plainest of clients.
-async fn send(
+/// An answer.
+pub(crate) struct Sent {
+    pub(crate) status: u16,
+    head: String,
+    body: Vec<u8>,
+}
+
+impl Sent {
+    pub(crate) fn header(&self, name: &str) -> Option<String> {
+        let lines = self.head.lines().filter_map(|line| line.split_once(": "));
+        let mut named = lines.filter(|(one, _)| one.eq_ignore_ascii_case(name));
+        named.next().map(|(_, value)| value.to_owned())
+    }
+
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or(Value::Null)
+    }
+}
+
+/// By the plainest of clients.
+pub(crate) async fn send_bytes(
     method: &str,
     url: &str,
     headers: &[(&str, &str)],
-    body: Option<&Value>,
-) -> (u16, String, Value) {
+    body: &[u8],
+) -> Sent {
     let (host, path) = url
         .strip_prefix("http://")
         .unwrap()
@@ -26,31 +49,46 @@ async fn send(
     for (name, value) in headers {
         text.push_str(&format!("{name}: {value}\r\n"));
     }
-    let body = body.map(ToString::to_string).unwrap_or_default();
-    text.push_str(&format!(
-        "content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
-        body.len()
-    ));
+    text.push_str(&format!("content-length: {}\r\n\r\n", body.len()));
     let mut stream = TcpStream::connect(host).await.unwrap();
     stream.write_all(text.as_bytes()).await.unwrap();
+    stream.write_all(body).await.unwrap();
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).await.unwrap();
-    let answer = String::from_utf8(answer).unwrap();
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-    let body = serde_json::from_str(body).unwrap_or(Value::Null);
-    (status, head.to_owned(), body)
+    let edge = answer.windows(4).position(|four| four == b"\r\n\r\n");
+    let body = answer.split_off(edge.unwrap() + 4);
+    let head = String::from_utf8(answer).unwrap();
+    Sent {
+        status: head.split(' ').nth(1).unwrap().parse().unwrap(),
+        head,
+        body,
+    }
+}
+
+/// A status, a head and JSON.
+async fn send(
+    method: &str,
+    url: &str,
+    headers: &[(&str, &str)],
+    body: Option<&Value>,
+) -> (u16, String, Value) {
+    let mut all = vec![("content-type", "application/json")];
+    all.extend_from_slice(headers);
+    let body = body.map(ToString::to_string).unwrap_or_default();
+    let sent = send_bytes(method, url, &all, body.as_bytes()).await;
+    let json = sent.json();
+    (sent.status, sent.head, json)
 }
 
 /// A browser that is signed in.
-struct Browser {
+pub(crate) struct Browser {
     dash: String,
     cookie: String,
 }
 
 impl Browser {
     /// Opens the link that the first start prints.
-    async fn set_up(dev: &Dev) -> Self {
+    pub(crate) async fn set_up(dev: &Dev) -> Self {
         let dash = dev.text("dash_url").to_owned();
         let (_, token) = dev.text("operator_link").split_once('#').unwrap();
         let body = json!({
@@ -71,7 +109,7 @@ impl Browser {
         Self { dash, cookie }
     }
 
-    async fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> (u16, Value) {
+    pub(crate) async fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> (u16, Value) {
         let own = [
             ("x-trunkline-console", "1"),
             ("origin", self.dash.as_str()),
@@ -251,20 +289,6 @@ async fn a_task_that_waits_is_stopped_at_the_console_and_costs_nothing() {
 
 /// A status and a head, whatever the body.
 async fn send_head(url: &str) -> (u16, String) {
-    let (host, path) = url
-        .strip_prefix("http://")
-        .unwrap()
-        .split_once('/')
-        .unwrap();
-    let mut stream = TcpStream::connect(host).await.unwrap();
-    let text = format!("GET /{path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
-    stream.write_all(text.as_bytes()).await.unwrap();
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).await.unwrap();
-    let text = String::from_utf8_lossy(&answer).into_owned();
-    let (head, _) = text.split_once("\r\n\r\n").unwrap();
-    (
-        head.split(' ').nth(1).unwrap().parse().unwrap(),
-        head.to_lowercase(),
-    )
+    let sent = send_bytes("GET", url, &[], b"").await;
+    (sent.status, sent.head.to_lowercase())
 }
