@@ -255,6 +255,12 @@ async fn a_task_that_waits_is_stopped_at_the_console_and_costs_nothing() {
     let (status, head) = send_head(done["media"]["url"].as_str().unwrap()).await;
     assert_eq!(status, 200, "{head}");
     assert!(head.contains("video/mp4"), "{head}");
+    assert!(!head.contains("content-disposition"), "it is shown: {head}");
+    // A page at another address cannot name a file that it links to; the file names itself.
+    let (status, head) = send_head(done["media"]["download_url"].as_str().unwrap()).await;
+    let named = format!("attachment; filename=\"{}.mp4\"", film["id"].as_str().unwrap());
+    assert_eq!(status, 200, "{head}");
+    assert!(head.contains(&named.to_lowercase()), "{head}");
 
     // The simulator has no room for this one, however often it is asked.
     let body = json!({ "model": "sim-video", "prompt": "a <b>cat</b> [[id:w]][[job:full:100000]]", "seconds": "4" });
