@@ -135,6 +135,7 @@ async fn call(dev: &Dev, key: &str, path: &str, body: &Value) -> Value {
     answer
 }
 
+// covers: G-5-04
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_new_customer_makes_a_key_calls_with_it_and_sees_what_it_cost() {
     let dev = Dev::start().await;

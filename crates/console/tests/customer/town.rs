@@ -209,7 +209,7 @@ impl Town {
             model: wish.model.clone(),
             endpoint: wish.endpoint.clone(),
             group: "default".to_owned(),
-            price_version: wish.price_version.clone(),
+            price_version: wish.price_version,
             lifetime: Duration::from_secs(600),
             capacity: None,
             idempotency: None,

@@ -1,7 +1,7 @@
 /** Social platforms: which capability each has, what one call costs, whether it is on sale. */
 import { CircleCheck, CirclePause, Search } from "lucide-react";
 import { useMemo, useState } from "react";
-import { Badge, Button, Card, type Column, DataTable, Empty, Input, Money, Problem, Select, useSearch } from "@/kit";
+import { Badge, Button, Card, type Column, DataTable, Empty, Input, Link, Money, Problem, Select, useSearch } from "@/kit";
 import { useTexts } from "@/text";
 import { useSocialCatalog } from "./data";
 import { dollarsOfNumber } from "./price";
@@ -100,7 +100,10 @@ export function SocialTab() {
   return (
     <>
       <p className="mb-4 max-w-[68ch] text-ink-2">
-        {t.social.lead} {t.social.paidOnly}
+        {t.social.lead} {t.social.paidOnly} {t.social.rule}{" "}
+        <Link href="/docs/social#acceptable-use" className="text-accent-ink underline-offset-2 hover:underline">
+          {t.social.ruleLink}
+        </Link>
       </p>
       <div className="mb-3 flex flex-wrap items-center gap-2">
         <div className="min-w-40 flex-1 basis-52 sm:max-w-72">
