@@ -1,7 +1,20 @@
 /** Social platforms: which capability each has, what one call costs, whether it is on sale. */
 import { CircleCheck, CirclePause, Search } from "lucide-react";
 import { useMemo, useState } from "react";
-import { Badge, Button, Card, type Column, DataTable, Empty, Input, Link, Money, Problem, Select, useSearch } from "@/kit";
+import {
+  Badge,
+  Button,
+  Card,
+  type Column,
+  DataTable,
+  Empty,
+  Input,
+  Link,
+  Money,
+  Problem,
+  Select,
+  useSearch,
+} from "@/kit";
 import { useTexts } from "@/text";
 import { useSocialCatalog } from "./data";
 import { dollarsOfNumber } from "./price";
