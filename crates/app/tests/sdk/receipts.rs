@@ -9,6 +9,9 @@ use trunkline_terms::Money;
 use crate::customer::{Browser, Sent, send_bytes};
 use crate::dev::{Dev, PATIENCE, audit};
 
+/// A picture of one pixel.
+const PIXEL: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
 /// A recording of so many seconds.
 fn wav(seconds: u32) -> Vec<u8> {
     let (rate, bytes) = (8_000_u32, 8_000 * 2 * seconds);
@@ -28,14 +31,14 @@ fn wav(seconds: u32) -> Vec<u8> {
 }
 
 /// A form of fields and one file.
-fn form(fields: &Value, (name, file_name, file): (&str, &str, &[u8])) -> (String, Vec<u8>) {
+fn form(fields: &Value, (file_name, file): (&str, &[u8])) -> (String, Vec<u8>) {
     let mut body = Vec::new();
     for (name, value) in fields.as_object().unwrap() {
         let value = value.as_str().unwrap();
         let part = format!("content-disposition: form-data; name=\"{name}\"\r\n\r\n{value}");
         body.extend_from_slice(format!("--edge\r\n{part}\r\n").as_bytes());
     }
-    let head = format!("content-disposition: form-data; name=\"{name}\"; filename=\"{file_name}\"");
+    let head = format!("content-disposition: form-data; name=\"file\"; filename=\"{file_name}\"");
     let head = format!("--edge\r\n{head}\r\ncontent-type: application/octet-stream\r\n\r\n");
     body.extend_from_slice(head.as_bytes());
     body.extend_from_slice(file);
@@ -62,10 +65,7 @@ impl Caller<'_> {
     async fn send(&self, method: &str, path: &str, (kind, body): (&str, &[u8])) -> Sent {
         let url = format!("{}{path}", self.dev.text("base_url"));
         let bearer = format!("Bearer {}", self.key);
-        let headers = [
-            ("authorization", bearer.as_str()),
-            ("content-type", kind),
-        ];
+        let headers = [("authorization", bearer.as_str()), ("content-type", kind)];
         send_bytes(method, &url, &headers, body).await
     }
 
@@ -88,11 +88,7 @@ impl Caller<'_> {
             "transcription" => {
                 let about = fields.as_object_mut().unwrap().remove("file").unwrap();
                 let seconds = u32::try_from(about["seconds"].as_u64().unwrap()).unwrap();
-                let (kind, body) = form(&fields, ("file", "a.wav", &wav(seconds)));
-                self.send("POST", path, (&kind, &body)).await
-            }
-            "image edit" => {
-                let (kind, body) = form(&fields, ("image", "a.png", PNG));
+                let (kind, body) = form(&fields, ("a.wav", &wav(seconds)));
                 self.send("POST", path, (&kind, &body)).await
             }
             _ => {
@@ -151,7 +147,7 @@ fn kinds() -> [Kind; 7] {
         kind(
             "image edit",
             "/v1/images/edits",
-            json!({ "model": "gpt-image-1.5", "prompt": "a hat on it" }),
+            json!({ "model": "gpt-image-1.5", "prompt": "a hat on it", "image": PIXEL }),
             1,
         ),
         kind(
@@ -228,12 +224,3 @@ async fn the_lines_of_every_kind_of_quote_and_of_every_receipt_come_to_its_price
     audit(&dev).await;
     dev.end().await;
 }
-
-/// One pixel.
-const PNG: &[u8] = &[
-    0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0x00, 0x00, 0x00, 0x0d, 0x49, 0x48, 0x44, 0x52,
-    0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0x01, 0x08, 0x06, 0x00, 0x00, 0x00, 0x1f, 0x15, 0xc4,
-    0x89, 0x00, 0x00, 0x00, 0x0d, 0x49, 0x44, 0x41, 0x54, 0x78, 0x9c, 0x63, 0xf8, 0xcf, 0xc0, 0xf0,
-    0x1f, 0x00, 0x05, 0x00, 0x01, 0xff, 0x89, 0x99, 0x3d, 0x1d, 0x00, 0x00, 0x00, 0x00, 0x49, 0x45,
-    0x4e, 0x44, 0xae, 0x42, 0x60, 0x82,
-];

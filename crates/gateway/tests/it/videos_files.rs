@@ -236,9 +236,9 @@ async fn a_link_shows_a_file_and_with_download_saves_it_under_its_name_wherever_
         assert_eq!(told.as_deref(), Some(named.as_str()), "{place}");
         assert_eq!(saved.body, shown.body, "{place}");
         // A download that was broken off goes on.
-        let rest = follow(&house, &save, &[("range", "bytes=4-")]).await;
+        let rest = follow(&house, &save, &[("range", "bytes=4-7")]).await;
         assert_eq!(rest.status, 206, "{place}");
-        assert_eq!(rest.body, shown.body[4..], "{place}");
+        assert_eq!(rest.body, shown.body[4..8], "{place}");
         for more in ["&download=0", "&download=1&download=1", "&x=1"] {
             let got = follow(&house, &format!("{link}{more}"), &[]).await;
             assert_eq!(got.status, 403, "{place} {more}: {}", got.text());

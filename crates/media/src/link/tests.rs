@@ -249,10 +249,17 @@ fn a_link_that_saves_is_the_same_link_and_nothing_else_may_follow() {
     for more in ["&download=0", "&download=1&download=1", "&download=1&a=1"] {
         let altered = format!("{link}{more}");
         let (rest, _) = read_saving(&altered);
-        assert_eq!(verify(&keys, rest, BEFORE), Err(LinkError::NotALink), "{more}");
+        assert_eq!(
+            verify(&keys, rest, BEFORE),
+            Err(LinkError::NotALink),
+            "{more}"
+        );
     }
     let film = ContentType::parse("video/webm").unwrap();
     let name = task().file_name(&film);
     assert_eq!(name, format!("task_{}.webm", "aZ09".repeat(8)));
-    assert_eq!(object().file_name(&film), format!("{}.mp4", "ab".repeat(16)));
+    assert_eq!(
+        object().file_name(&film),
+        format!("{}.mp4", "ab".repeat(16))
+    );
 }
