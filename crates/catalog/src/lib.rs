@@ -47,7 +47,7 @@ pub use list::{Faces, MAX_TIERS, PriceClass, PriceList, RawList, RawTier, Tier};
 pub use model::Model;
 pub use number::{NUMBER_PLACES, Number};
 pub use quote::{
-    Limits, Line, Quote, QuoteError, Why, audio_tokens_shown, bound, floor, line_amount, quote,
+    Limits, Line, Quote, QuoteError, Why, amount_at, audio_tokens_shown, bound, floor, quote,
 };
 pub use refusal::Refusal;
 pub use report::{Fate, Note, Report, UNKNOWN_FIELD, nearest};

@@ -51,8 +51,10 @@ pub struct Line {
     pub units: u64,
     /// The face whose price was taken: the same one, or its stand-in.
     pub priced_as: Face,
-    /// Price of one unit.
+    /// Price of one unit. Of uploaded audio, whose units are seconds, it is the price of a token.
     pub price: UnitPrice,
+    /// Its part of the total, with the group's rate. The parts come to the total, to the nano-USD.
+    pub amount: Money,
 }
 
 /// The reasons of a tier: its conditions, all of which hold.
@@ -107,9 +109,10 @@ pub fn quote<'a>(
             units: quantity,
             priced_as,
             price,
+            amount: Money::ZERO,
         });
     }
-    let total = exact_total(&lines, unit, offer.rate)?.round_half_up()?;
+    let total = share_out(&mut lines, unit, offer.rate, Exact::round_half_up)?;
     Ok(Quote {
         lines,
         total,
@@ -160,12 +163,12 @@ fn extreme<'a>(
             .list
             .tier_at(context_len, situation)
             .ok_or(QuoteError::OutsideCalendar)?;
-        let lines = side_lines(tier, class, unit, limits, wanted)?;
-        let exact = exact_total(&lines, unit, offer.rate)?;
-        let total = match wanted {
-            Extreme::Cheapest => exact.round_half_up()?,
-            Extreme::Dearest => exact.round_up()?,
+        let mut lines = side_lines(tier, class, unit, limits, wanted)?;
+        let round = match wanted {
+            Extreme::Cheapest => Exact::round_half_up,
+            Extreme::Dearest => Exact::round_up,
         };
+        let total = share_out(&mut lines, unit, offer.rate, round)?;
         let is_further = found.as_ref().is_none_or(|known| match wanted {
             Extreme::Cheapest => total < known.total,
             Extreme::Dearest => total > known.total,
@@ -202,18 +205,39 @@ fn context_of(unit: BillingUnit, units: &Units) -> u64 {
     }
 }
 
-/// What one line comes to in a group, rounded half up by itself: lines added up may differ from the total,
-/// which is rounded once.
-pub fn line_amount(line: &Line, unit: BillingUnit, rate: Ratio) -> Result<Money, QuoteError> {
-    let exact = exact_total(std::slice::from_ref(line), unit, rate)?;
-    Ok(exact.round_half_up()?)
+/// What so many units come to at the price of a line in a group, rounded half up.
+pub fn amount_at(
+    line: &Line,
+    units: u64,
+    unit: BillingUnit,
+    rate: Ratio,
+) -> Result<Money, QuoteError> {
+    let exact = Exact::line(units, line.price)?;
+    Ok(in_group(exact, unit, rate)?.round_half_up()?)
 }
 
-fn exact_total(lines: &[Line], unit: BillingUnit, rate: Ratio) -> Result<Exact, QuoteError> {
-    let mut total = Exact::ZERO;
+/// The total, rounded once, and each line's part of it: what the lines up to it come to without what
+/// those before it come to. So no part is more than a nano-USD from its exact amount, and none is below
+/// zero.
+fn share_out(
+    lines: &mut [Line],
+    unit: BillingUnit,
+    rate: Ratio,
+    round: fn(Exact) -> Result<Money, ExactError>,
+) -> Result<Money, QuoteError> {
+    let (mut exact, mut before) = (Exact::ZERO, Money::ZERO);
     for line in lines {
-        total = total.plus(Exact::line(line.units, line.price)?)?;
+        exact = exact.plus(Exact::line(line.units, line.price)?)?;
+        let so_far = round(in_group(exact, unit, rate)?)?;
+        let part = so_far.checked_sub(before);
+        line.amount = part.map_err(|_| ExactError::TooLarge)?;
+        before = so_far;
     }
+    Ok(before)
+}
+
+/// The sum of lines as it is charged in a group.
+fn in_group(total: Exact, unit: BillingUnit, rate: Ratio) -> Result<Exact, ExactError> {
     // A list billed by audio_duration prices tokens but counts seconds; audio_input is the only face
     // it may price, so scaling the sum is scaling the line.
     let scaled = match unit {
@@ -223,7 +247,7 @@ fn exact_total(lines: &[Line], unit: BillingUnit, rate: Ratio) -> Result<Exact, 
         | BillingUnit::PerCall
         | BillingUnit::Characters => total,
     };
-    Ok(scaled.times(rate)?)
+    scaled.times(rate)
 }
 
 fn audio_scale() -> Result<Ratio, ExactError> {
@@ -256,6 +280,7 @@ fn side_lines(
                 units,
                 priced_as,
                 price,
+                amount: Money::ZERO,
             })
         });
         match extreme {
@@ -281,6 +306,7 @@ fn side_lines(
                 units,
                 priced_as,
                 price,
+                amount: Money::ZERO,
             });
         }
     }

@@ -42,5 +42,5 @@ mod tokens;
 pub use api::INVITATION_SECONDS;
 pub use console::{Callers, Console, Parts, RequestIds};
 pub use settings::{ConsoleSettings, Mode, Provider, SignUp, Trial};
-pub use shop::{Later, Shop, SocialCell, TaskLook, Viewer};
+pub use shop::{FileLink, Later, Shop, SocialCell, TaskLook, Viewer};
 pub use tokens::Token;

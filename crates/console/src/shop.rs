@@ -44,11 +44,22 @@ pub trait Shop: Send + Sync {
 /// Something that takes a while.
 pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
+/// A link to a file.
+#[derive(Debug, Clone)]
+pub struct FileLink {
+    /// Shows it.
+    pub url: String,
+    /// Saves it.
+    pub download_url: String,
+    /// When both end.
+    pub ends: Moment,
+}
+
 /// What is known of a task beyond its row.
 #[derive(Debug, Clone)]
 pub struct TaskLook {
-    /// A link to its file and when it ends, once there is one.
-    pub link: Option<(String, Moment)>,
+    /// A link to its file, once there is one.
+    pub link: Option<FileLink>,
     /// What kind of file.
     pub content_type: String,
     /// How far it may be in percent, where nobody tells.

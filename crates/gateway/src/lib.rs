@@ -76,4 +76,4 @@ pub use shelf::{Shelf, ShelfError};
 pub use social::{FolderError, SocialSettings, cells_with_folder};
 pub use studio::StudioSettings;
 pub use telemetry::{ALL_PER_THOUSAND, Exporter, Telemetry, TelemetrySettings};
-pub use video::{TaskLook, VideoJob, VideoSettings};
+pub use video::{FileLink, TaskLook, VideoJob, VideoSettings};

@@ -5,7 +5,7 @@ use http::{HeaderMap, StatusCode};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use trunkline_catalog::{Number, PriceClass, Quote};
+use trunkline_catalog::{Number, PriceClass, Quote, audio_tokens_shown};
 use trunkline_terms::{BillingUnit, Bucket, Money, Usage};
 use trunkline_wire::{InPath, scan};
 
@@ -167,7 +167,7 @@ fn shown(quoted: &Quoted, usual: Option<u64>, (id, ends): (&str, i64)) -> Result
         "tier": lines.tier,
         "tier_reason": lines.why.to_string(),
         "rate": lines.rate.to_string(),
-        "lines": lines_of(lines, exact),
+        "lines": lines_of(lines, unit, exact),
         "defaults": defaults,
         "fields": fields(quoted),
         "warnings": quoted.warnings(),
@@ -178,25 +178,31 @@ fn usd(amount: Money) -> String {
     amount.to_string()
 }
 
-/// Each face with its units at most, its price and what that comes to before the group's rate.
-pub(crate) fn lines_of(quote: &Quote<'_>, exact: bool) -> Vec<Value> {
+/// Each face with its units, the listed price of one, and its part of the price. The parts come to the
+/// price, or where that is not known to the most that it can be.
+pub(crate) fn lines_of(quote: &Quote<'_>, unit: BillingUnit, exact: bool) -> Vec<Value> {
     let line = |line: &trunkline_catalog::Line| {
         let pico = i128::from(line.price.pico());
         let million = pico.checked_mul(MILLION).map(Number::from_pico);
-        let amount = pico
-            .checked_mul(i128::from(line.units))
-            .map(Number::from_pico);
-        json!({
+        let mut shown = json!({
             "face": line.face,
             "units": line.units,
             "units_are": if exact { "exact" } else { "at_most" },
             "priced_as": line.priced_as,
             "price_pico_usd": line.price,
             "usd_per_million": million.map(|number| number.to_string()),
-            "amount_usd": amount.map(|number| number.to_string()),
+            "amount_usd": usd(line.amount),
             "tier": quote.tier,
             "why": quote.why.to_string(),
-        })
+        });
+        // Seconds are counted, and tokens are what has a price.
+        if unit == BillingUnit::AudioDuration
+            && let Some(shown) = shown.as_object_mut()
+        {
+            let tokens = audio_tokens_shown(line.units);
+            shown.insert("tokens".to_owned(), json!(tokens));
+        }
+        shown
     };
     quote.lines.iter().map(line).collect()
 }

@@ -33,7 +33,8 @@ pub async fn create_account(tx: &mut Tx, kind: AccountKind) -> Result<AccountId,
 pub async fn balance(database: &Database, account: AccountId) -> Result<Option<Balance>, DbError> {
     let mut session = database.session().await?;
     let row = sqlx::query(
-        "SELECT kind, paid_posted, paid_held, trial_posted, trial_held, topped_up_at
+        "SELECT kind, paid_posted, paid_held, trial_posted, trial_held, topped_up_at,
+             low_balance_nanos, balance_low
          FROM ledger.account WHERE id = $1",
     )
     .bind(account.number())
@@ -42,6 +43,7 @@ pub async fn balance(database: &Database, account: AccountId) -> Result<Option<B
     let Some(row) = row else { return Ok(None) };
     let nanos = |name: &str| column(&row, name).map(Money::from_nanos);
     let topped_up_at: Option<OffsetDateTime> = column(&row, "topped_up_at")?;
+    let low_mark: Option<i64> = column(&row, "low_balance_nanos")?;
     Ok(Some(Balance {
         paid: nanos("paid_posted")?,
         paid_held: nanos("paid_held")?,
@@ -50,6 +52,8 @@ pub async fn balance(database: &Database, account: AccountId) -> Result<Option<B
         kind: AccountKind::of(column(&row, "kind")?),
         topped_up: topped_up_at.is_some(),
         topped_up_at: topped_up_at.map(from_sql_time),
+        low_mark: low_mark.map(Money::from_nanos),
+        is_low: column(&row, "balance_low")?,
     }))
 }
 
@@ -72,20 +76,6 @@ pub async fn kinds(
         Ok((id, AccountKind::of(column(row, "kind")?)))
     });
     kinds.collect()
-}
-
-/// The balance below which an account is told so, none if it is not, or if there is no such account.
-pub async fn low_balance(
-    database: &Database,
-    account: AccountId,
-) -> Result<Option<Money>, DbError> {
-    let mut session = database.session().await?;
-    let mark: Option<Option<i64>> =
-        sqlx::query_scalar("SELECT low_balance_nanos FROM ledger.account WHERE id = $1")
-            .bind(account.number())
-            .fetch_optional(&mut *session)
-            .await?;
-    Ok(mark.flatten().map(Money::from_nanos))
 }
 
 /// How long the day of the daily numbers still is, by the database's clock.

@@ -36,7 +36,9 @@ mod upload;
 pub use content_type::{ContentType, ContentTypeError, MAX_CONTENT_TYPE_CHARACTERS};
 pub use error::{MediaError, PutError};
 pub use facts::Facts;
-pub use link::{LinkError, LinkKeys, MAX_LINK_CHARACTERS, SigningFailed, sign, verify};
+pub use link::{
+    LinkError, LinkKeys, MAX_LINK_CHARACTERS, SigningFailed, read_saving, saving, sign, verify,
+};
 pub use media::{Fetched, Media, Source};
 pub use path::{MediaPath, TaskName};
 pub use path::{ObjectPath, PATH_RANDOM_BYTES, PathError, TASK_CHARACTERS, TaskPath};

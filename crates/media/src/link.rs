@@ -2,7 +2,8 @@
 //!
 //! Signed are the version of this form, shard, account, the rest of the path and `Expires`. A link
 //! has exactly one spelling: it is read, written anew and compared, so an added, doubled or reordered
-//! parameter, another number format or a percent sign makes it no link at all.
+//! parameter, another number format or a percent sign makes it no link at all. Only `&download=1` may
+//! follow: a browser then saves the file. It is not signed, as it opens nothing to anybody.
 //!
 //! The keys are not known here. [`LinkKeys`] has the shape of what the keyring offers for signatures:
 //! parts in their order, the ends of parts signed too, generations inside the signature.
@@ -19,6 +20,7 @@ const VERSION: &[u8] = b"media-link-1";
 const PATH_START: &str = "/media/";
 const EXPIRES_START: &str = "Expires=";
 const SIGNATURE_START: &str = "&Signature=";
+const DOWNLOAD: &str = "&download=1";
 
 /// Who signs links, and says whether it signed one. Whoever has the keys implements it.
 pub trait LinkKeys: Send + Sync {
@@ -80,6 +82,21 @@ pub fn verify(
         return Err(LinkError::Expired);
     }
     Ok(path)
+}
+
+/// A link by which a browser saves the file, where the link itself shows it.
+#[must_use]
+pub fn saving(link: &str) -> String {
+    format!("{link}{DOWNLOAD}")
+}
+
+/// A link as it was signed, and whether its file is to be saved.
+#[must_use]
+pub fn read_saving(path_and_query: &str) -> (&str, bool) {
+    match path_and_query.strip_suffix(DOWNLOAD) {
+        Some(link) => (link, true),
+        None => (path_and_query, false),
+    }
 }
 
 /// Takes a link apart: what it leads to, `Expires` and the signature as they are written.

@@ -230,6 +230,15 @@ impl MediaPath {
         }
     }
 
+    /// What a person's copy of the file is called. The ending of a task's file follows from its kind.
+    #[must_use]
+    pub fn file_name(&self, kind: &ContentType) -> String {
+        match self {
+            Self::Object(object) => object.name(),
+            Self::Task(task) => format!("{}.{}", task.task.as_str(), kind.ending()),
+        }
+    }
+
     /// What follows shard and account in a link.
     pub(crate) fn rest(&self) -> String {
         match self {

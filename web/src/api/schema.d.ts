@@ -959,20 +959,37 @@ export interface components {
             /** @description The model that was asked for, by its public name. */
             upstream_model: string;
         };
-        /** @description What the wallets hold. */
+        /** @description What is in the wallets. */
         Balance: {
-            /** @description Of both, free to spend, in USD. */
+            /**
+             * @description What new calls may spend: both wallets less what is held.
+             * @example 12.7
+             */
             available_usd: string;
-            /** @description In the paid wallet, in USD. */
+            /**
+             * @description Whether both wallets together are below the organisation's mark. What is held is not spent yet and
+             *     counts as there; so does the event `balance.low`.
+             */
+            is_low: boolean;
+            /**
+             * @description Paid money, what is held included.
+             * @example 12.5
+             */
             paid_usd: string;
-            /** @description Of both, held by running calls, in USD. */
+            /**
+             * @description Held for calls and tasks that are running.
+             * @example 0
+             */
             reserved_usd: string;
             /**
              * Format: date-time
-             * @description When trial credit is over; null if it is not.
+             * @description When what is left of the trial credit ends; null for never.
              */
             trial_expires_at: string | null;
-            /** @description In the trial wallet, in USD. */
+            /**
+             * @description Money to try things out, what is held included.
+             * @example 0.2
+             */
             trial_usd: string;
         };
         /** @description What may be spent in a stretch of time. */
@@ -1775,7 +1792,7 @@ export interface components {
         /** @description What one kind of use costs. */
         PriceLine: {
             /**
-             * @description What they came to. The charge is rounded once, so lines may differ from it by a nano-USD each.
+             * @description What they came to. The charge is rounded once; the lines come to it, to the nano-USD.
              * @example 0.000024
              */
             amount_usd: string;
@@ -2099,12 +2116,14 @@ export interface components {
             bytes: number | null;
             /** @description What it is. */
             content_type: string;
+            /** @description The same to save it: a browser keeps it as a file, under the task's name. */
+            download_url: string;
             /**
              * Format: date-time
              * @description When the link ends; ask again for another.
              */
             expires_at: string;
-            /** @description A link that needs no key. */
+            /** @description A link that needs no key, to show it. */
             url: string;
         };
         /** @description A page of tasks. */
@@ -2263,7 +2282,7 @@ export interface components {
             trial_buys: string;
         };
         /**
-         * @description One of the two wallets.
+         * @description A wallet and what it is called.
          * @enum {string}
          */
         WalletName: "paid" | "trial";

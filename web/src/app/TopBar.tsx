@@ -143,10 +143,7 @@ function BalanceLink() {
   const t = useTexts(appTexts);
   const { data } = useWallet();
   const phone = usePhone();
-  const low =
-    data !== undefined &&
-    data.low_mark_usd !== null &&
-    format.compareUsd(data.balance.available_usd, data.low_mark_usd) < 0;
+  const low = data?.balance.is_low === true;
   const note =
     data === undefined || format.isZeroUsd(data.balance.reserved_usd)
       ? undefined

@@ -86,9 +86,10 @@ pub(super) async fn show(database: &Database, id: i64, output: &Output) -> anyho
             account.allowed_groups.join(", ")
         ));
     }
-    let mark = desk::low_balance(database, id).await?;
+    let mark = balance.low_mark;
     if let Some(mark) = mark {
-        lines.push(format!("  told    of a balance below {mark} USD"));
+        let now = if balance.is_low { ", as it is now" } else { "" };
+        lines.push(format!("  told    of a balance below {mark} USD{now}"));
     }
     lines.extend(
         budgets

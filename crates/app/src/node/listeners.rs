@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use trunkline_catalog::{Book, Routes};
 use trunkline_console::{
-    Console, ConsoleSettings, Later, Parts, Shop, SocialCell, TaskLook, Viewer,
+    Console, ConsoleSettings, FileLink, Later, Parts, Shop, SocialCell, TaskLook, Viewer,
 };
 use trunkline_db::{Database, SystemClock};
 use trunkline_gateway::{Admin, Door, EdgeSettings, Gateway, Guest, Holder, caller_address};
@@ -178,7 +178,11 @@ impl Shop for Front {
         Box::pin(async move {
             let look = self.0.look_at_task(task, closely).await.ok()?;
             Some(TaskLook {
-                link: look.link,
+                link: look.link.map(|link| FileLink {
+                    url: link.url,
+                    download_url: link.download_url,
+                    ends: link.ends,
+                }),
                 content_type: look.content_type.to_owned(),
                 guess: look.guess,
                 prompt: look.prompt,

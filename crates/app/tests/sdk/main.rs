@@ -9,6 +9,8 @@ mod customer;
 #[cfg(test)]
 mod dev;
 #[cfg(test)]
+mod receipts;
+#[cfg(test)]
 mod social;
 #[cfg(test)]
 mod suites;

@@ -3,7 +3,9 @@
 
 use num_bigint::BigInt;
 use proptest::prelude::*;
-use trunkline_catalog::{Limits, Offer, PriceClass, QuoteError, Situation, bound, quote};
+use trunkline_catalog::{
+    Limits, Offer, PriceClass, QuoteError, Situation, amount_at, bound, quote,
+};
 use trunkline_terms::{Face, MAX_QUANTITY, Units};
 
 use crate::oracle::{Dice, Plan, half_up, limits_around};
@@ -37,6 +39,14 @@ proptest! {
                 prop_assert_eq!(BigInt::from(quote.total.nanos()), expected);
                 prop_assert!(!quote.total.is_negative());
                 prop_assert_eq!(quote.lines.len(), units.iter().count());
+                let parts = quote.lines.iter().map(|line| line.amount.nanos());
+                prop_assert!(parts.clone().all(|part| part >= 0), "{:?}", quote);
+                prop_assert_eq!(parts.sum::<i64>(), quote.total.nanos());
+                for line in &quote.lines {
+                    let alone = amount_at(line, line.units, list.billing_unit(), plan.rate).unwrap();
+                    let off = alone.nanos().abs_diff(line.amount.nanos());
+                    prop_assert!(off <= 1, "{:?} is {} alone", line, alone);
+                }
             }
             Err(QuoteError::Amount(_)) => prop_assert!(expected > BigInt::from(i64::MAX)),
             Err(other) => prop_assert!(false, "{}", other),
@@ -60,6 +70,8 @@ proptest! {
                 let actual = quote(offer, class, &units, situation).unwrap();
                 prop_assert!(bound.total >= actual.total, "{:?} < {:?}", bound, actual);
                 prop_assert!(!bound.total.is_negative());
+                let parts = bound.lines.iter().map(|line| line.amount.nanos());
+                prop_assert_eq!(parts.sum::<i64>(), bound.total.nanos());
             }
             // Beyond what a balance can hold: nothing can be reserved, so nothing can be used.
             Err(error) => prop_assert!(matches!(error, QuoteError::Amount(_)), "{}", error),

@@ -9,16 +9,16 @@ use trunkline_ledger::desk::{self, TopUp, TopUpAnswer, Wallet};
 use trunkline_store::codes::{self, Code, CodeText, Purse};
 use trunkline_store::trials;
 use trunkline_store::tries::{self, Tried};
-use trunkline_terms::{AccountId, Money, Secret};
+use trunkline_terms::{AccountId, Secret};
 use utoipa::ToSchema;
 
 use super::Shared;
+use super::customer::money::{BalanceView, WalletWord};
 use super::people::network_of;
 use crate::fault::{ErrorBody, Fault, Kind};
 use crate::gifts;
 use crate::sent::{Caller, Sent};
 use crate::signed_in::{Right, SignedIn};
-use crate::times::rfc3339;
 
 /// Who says that a code was redeemed, in the ledger.
 const CODE_PROVIDER: &str = "code";
@@ -40,37 +40,10 @@ pub(crate) struct Redeemed {
     /// How much, in USD.
     amount_usd: String,
     /// Into which wallet it went.
+    #[schema(inline = false)]
     wallet: WalletWord,
     /// What the wallets hold now.
-    balance: RedeemedBalance,
-}
-
-/// One of the two wallets.
-#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-#[schema(as = WalletName)]
-pub(crate) enum WalletWord {
-    /// Money that was paid.
-    Paid,
-    /// Money that was given.
-    Trial,
-}
-
-/// What the wallets hold.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Balance)]
-pub(crate) struct RedeemedBalance {
-    /// In the paid wallet, in USD.
-    paid_usd: String,
-    /// In the trial wallet, in USD.
-    trial_usd: String,
-    /// Of both, held by running calls, in USD.
-    reserved_usd: String,
-    /// Of both, free to spend, in USD.
-    available_usd: String,
-    /// When trial credit is over; null if it is not.
-    #[schema(required, format = DateTime)]
-    trial_expires_at: Option<String>,
+    balance: BalanceView,
 }
 
 /// Redeems a code. The same account may ask again and gets the same answer; it is booked once.
@@ -157,25 +130,12 @@ async fn redeem_in(
     Ok(code)
 }
 
-async fn balance(shared: &Shared, account: AccountId) -> Result<RedeemedBalance, Fault> {
+async fn balance(shared: &Shared, account: AccountId) -> Result<BalanceView, Fault> {
     let balance = desk::balance(&shared.people, account).await?;
     let balance = balance.ok_or_else(Fault::unavailable)?;
     let mut session = shared.people.session().await?;
     let ends_at = trials::ends_at(&mut session, account).await?;
-    let sum =
-        |left: Money, right: Money| Money::from_nanos(left.nanos().saturating_add(right.nanos()));
-    let (all, held) = (
-        sum(balance.paid, balance.trial),
-        sum(balance.paid_held, balance.trial_held),
-    );
-    let free = Money::from_nanos(all.nanos().saturating_sub(held.nanos()));
-    Ok(RedeemedBalance {
-        paid_usd: balance.paid.to_string(),
-        trial_usd: balance.trial.to_string(),
-        reserved_usd: held.to_string(),
-        available_usd: free.to_string(),
-        trial_expires_at: ends_at.map(rfc3339),
-    })
+    Ok(BalanceView::of(&balance, ends_at))
 }
 
 /// One text for a code that is unknown, used, over or taken back.

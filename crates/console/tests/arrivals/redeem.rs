@@ -30,7 +30,7 @@ async fn a_code_is_worth_its_amount_once() {
         "wallet": "paid",
         "balance": {
             "paid_usd": "5", "trial_usd": "0", "reserved_usd": "0", "available_usd": "5",
-            "trial_expires_at": null,
+            "trial_expires_at": null, "is_low": false,
         },
     });
     assert_eq!(redeemed, wanted);

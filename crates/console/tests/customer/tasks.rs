@@ -184,6 +184,8 @@ async fn tasks_are_listed_with_their_state_their_money_and_their_file() {
         (&json!(100), &json!(1_234))
     );
     assert_eq!(done["media"]["content_type"], "video/mp4");
+    let url = done["media"]["url"].as_str().unwrap();
+    assert_eq!(done["media"]["download_url"], format!("{url}&download=1"));
     assert_eq!(
         all[1]["error"],
         json!({ "code": "content_refused", "message": "the <i>upstream</i> said no" })

@@ -196,8 +196,8 @@ impl Town {
         }
     }
 
-    /// Makes a call of an account from its hold to its end.
-    pub(crate) async fn call(&self, account: AccountId, wish: Wish) -> RequestId {
+    /// Begins a call of an account: money is held for it.
+    pub(crate) async fn hold(&self, account: AccountId, wish: &Wish) -> RequestId {
         let request = self.request();
         let reserve = Reserve {
             request,
@@ -206,8 +206,8 @@ impl Town {
             owner: Owner::Request,
             amount: Money::from_nanos(wish.nanos.max(1)),
             wallets: Wallets::TrialFirst,
-            model: wish.model,
-            endpoint: wish.endpoint,
+            model: wish.model.clone(),
+            endpoint: wish.endpoint.clone(),
             group: "default".to_owned(),
             price_version: wish.price_version,
             lifetime: Duration::from_secs(600),
@@ -216,6 +216,12 @@ impl Town {
         };
         let held = self.ledger.reserve(reserve).await.unwrap();
         assert!(matches!(held, ReserveAnswer::Held { .. }), "{held:?}");
+        request
+    }
+
+    /// Makes a call of an account from its hold to its end.
+    pub(crate) async fn call(&self, account: AccountId, wish: Wish) -> RequestId {
+        let request = self.hold(account, &wish).await;
         let detail = Detail {
             measured: Usage::unknown()
                 .with(Bucket::PlainInput, 12)

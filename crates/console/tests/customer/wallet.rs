@@ -247,6 +247,45 @@ async fn a_mark_is_set_and_whoever_is_below_it_is_told() {
 }
 
 #[tokio::test]
+async fn a_balance_is_low_by_what_is_spent_and_not_by_what_is_held_and_every_page_says_the_same() {
+    let town = Town::new().await;
+    let account = town.firm("Acme", 1_000_000_000, 0).await;
+    let browser = town.member(account, Role::Billing).await;
+    let said = async || {
+        let wallet = town.read(&browser, "/api/wallet").await;
+        let home = town.read(&browser, "/api/home").await;
+        assert_eq!(wallet["balance"], home["balance"]);
+        assert_eq!(wallet["low_mark_usd"], home["low_mark_usd"]);
+        wallet["balance"].clone()
+    };
+    assert_eq!(said().await["is_low"], false, "there is no mark");
+    let mark = json!({ "mark_usd": "0.9" });
+    let set = town
+        .send(&browser, Method::PUT, "/api/wallet/low-mark", Some(mark))
+        .await;
+    assert_eq!(set.json()["balance"]["is_low"], false);
+    let half = Wish {
+        nanos: 500_000_000,
+        ..Wish::default()
+    };
+    town.hold(account, &half).await;
+    let held = said().await;
+    assert_eq!(held["available_usd"], "0.5");
+    assert_eq!(held["is_low"], false, "what is held is not spent yet");
+    let fifth = Wish {
+        nanos: 200_000_000,
+        ..Wish::default()
+    };
+    town.call(account, fifth).await;
+    assert_eq!(said().await["is_low"], true, "0.8 are left of 1");
+    let mut session = town.data.session().await.unwrap();
+    let told = events::after(&mut session, account, 0, 10).await.unwrap();
+    let low = told.iter().filter(|event| event.topic == "balance.low");
+    assert_eq!(low.count(), 1, "{told:?}");
+    town.audit().await;
+}
+
+#[tokio::test]
 async fn an_empty_organisation_has_nothing_and_says_so() {
     let town = Town::new().await;
     let account = town.firm("Acme", 0, 0).await;
@@ -254,7 +293,7 @@ async fn an_empty_organisation_has_nothing_and_says_so() {
     let wallet = town.read(&browser, "/api/wallet").await;
     assert_eq!(
         wallet["balance"],
-        json!({ "paid_usd": "0", "trial_usd": "0", "reserved_usd": "0", "available_usd": "0", "trial_expires_at": null })
+        json!({ "paid_usd": "0", "trial_usd": "0", "reserved_usd": "0", "available_usd": "0", "trial_expires_at": null, "is_low": false })
     );
     assert_eq!(
         (&wallet["topped_up_at"], &wallet["budgets"]),

@@ -50,6 +50,28 @@ async fn every_page_is_there_for_people_and_for_programs() {
     assert!(whole.body.len() > 100_000);
 }
 
+// covers: S-1-12
+#[tokio::test]
+async fn the_rule_of_acceptable_use_is_published_for_people_and_for_programs() {
+    let desk = Desk::new().await;
+    for path in ["/docs/social", "/docs/social.md", "/llms-full.txt"] {
+        let page = desk.get(path).await;
+        assert_eq!(page.status, 200, "{path}");
+        let text = String::from_utf8(page.body.to_vec()).unwrap();
+        for rule in [
+            "Follow each platform",
+            "terms and the data-protection rules that apply to you",
+            "do not build profiles of individuals",
+        ] {
+            assert!(text.contains(rule), "{path}: {rule}");
+        }
+    }
+    let page = desk.get("/docs/social").await;
+    let html = String::from_utf8(page.body.to_vec()).unwrap();
+    // Where the console's link leads.
+    assert!(html.contains("id=\"acceptable-use\""));
+}
+
 #[tokio::test]
 async fn a_page_may_load_what_is_ours_alone_and_is_not_sent_twice() {
     let desk = Desk::new().await;

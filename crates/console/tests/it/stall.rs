@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use http::HeaderMap;
 use trunkline_catalog::{Book, Number, RouteHealth, Routes};
-use trunkline_console::{Later, Shop, SocialCell, TaskLook, Viewer};
+use trunkline_console::{FileLink, Later, Shop, SocialCell, TaskLook, Viewer};
 use trunkline_social::Cells;
 use trunkline_store::tasks::{Task, TaskState};
 use trunkline_terms::Moment;
@@ -196,7 +196,11 @@ impl Shop for Stall {
         let ends = Moment::from_micros(1_800_000_000_000_000);
         let settings = [("size".to_owned(), "720p".to_owned())];
         let look = TaskLook {
-            link: done.then_some((link, ends)),
+            link: done.then(|| FileLink {
+                download_url: format!("{link}&download=1"),
+                url: link,
+                ends,
+            }),
             content_type: "video/mp4".to_owned(),
             guess: (task.state == TaskState::Running).then_some(40),
             prompt: closely.then(|| "a <b>cat</b>".to_owned()),

@@ -9,6 +9,7 @@ use crate::caller::Caller;
 use crate::fault::{Fault, Kind};
 use crate::gateway::Gateway;
 use crate::locking::{Lock, QUOTE_SECONDS, body_hash};
+use crate::quoting::lines_of;
 use crate::reply::{Answered, json as answer};
 
 /// Where the calls are.
@@ -31,22 +32,20 @@ impl Gateway {
         params: &str,
     ) -> Result<Answered, Fault> {
         let query = query_of(params)?;
-        let (at, revision) = (self.inner.now(), self.inner.shelf.get().revision);
+        let revision = self.inner.shelf.get().revision;
         let asked = (self.request_id(), caller);
         let wanted = Box::pin(self.want_social(asked, pair, &query, headers)).await?;
         let hash = body_hash(quoted_body(&wanted.asked).as_bytes());
         let lock = Lock {
             revision,
-            at: at.micros(),
+            at: wanted.at.micros(),
             group: wanted.sale.group.clone(),
             model: wanted.asked.cell.model.clone(),
             body: hash.ok_or_else(Fault::unavailable)?,
         };
         let id = self.seal_quote(wanted.caller.account.id, WORD, &lock)?;
-        Ok(answer(
-            StatusCode::OK,
-            &shown(&wanted, (&id, lock.ends().seconds())),
-        ))
+        let shown = shown(&wanted, (&id, lock.ends().seconds()))?;
+        Ok(answer(StatusCode::OK, &shown))
     }
 }
 
@@ -80,9 +79,11 @@ fn query_of(params: &str) -> Result<String, Fault> {
     Ok(pairs.join("&"))
 }
 
-fn shown(wanted: &Wanted, (id, ends): (&str, i64)) -> Value {
+fn shown(wanted: &Wanted, (id, ends): (&str, i64)) -> Result<Value, Fault> {
     let price = wanted.price.to_string();
-    json!({
+    let quote = wanted.quote()?;
+    let unit = wanted.sale.model.list().billing_unit();
+    Ok(json!({
         "id": id,
         "object": "quote",
         "expires_at": ends,
@@ -93,7 +94,7 @@ fn shown(wanted: &Wanted, (id, ends): (&str, i64)) -> Value {
         // Nobody else gets one.
         "prices": "paid",
         "pricing_version": wanted.sale.version.to_string(),
-        "billing_unit": wanted.sale.model.list().billing_unit(),
+        "billing_unit": unit,
         "exact": true,
         "price_usd": price,
         "minimum_usd": "0",
@@ -101,10 +102,12 @@ fn shown(wanted: &Wanted, (id, ends): (&str, i64)) -> Value {
         "maximum_usd": price,
         "expected_basis": "exact",
         "reserved_usd": price,
-        "tier": wanted.tier,
+        "tier": quote.tier,
+        "tier_reason": quote.why.to_string(),
         "rate": wanted.sale.rate.to_string(),
         "units": { "per_call": 1 },
+        "lines": lines_of(&quote, unit, true),
         "fields": wanted.report,
         "warnings": wanted.warnings,
-    })
+    }))
 }

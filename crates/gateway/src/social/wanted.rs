@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use http::HeaderMap;
 use serde_json::{Map, Value, json};
-use trunkline_catalog::{Attributes, PriceClass, Report, Sale, Situation, quote};
+use trunkline_catalog::{
+    Attributes, PriceClass, Quote, QuoteError, Report, Sale, Situation, quote,
+};
 use trunkline_ledger::desk;
 use trunkline_social::{Asked, Cell, Refusal, check};
 use trunkline_terms::{Bucket, Moment, Money, RequestId, Units, Usage};
@@ -27,6 +29,8 @@ pub(super) struct Wanted {
     pub(super) price: Money,
     pub(super) units: Units,
     pub(super) tier: String,
+    /// The clock that tiers look at.
+    pub(super) at: Moment,
     /// What becomes of the parameters.
     pub(super) report: Report,
     pub(super) warnings: Vec<std::borrow::Cow<'static, str>>,
@@ -141,13 +145,7 @@ fn price_social(
     let units = usage
         .billed(unit)
         .map_err(|error| unpriceable(error.to_string()))?;
-    let situation = Situation {
-        attributes: &Attributes::default(),
-        at,
-    };
-    // Whoever comes so far has topped up, even if memory does not know it yet.
-    let priced = quote(sale.offer(), PriceClass::Paid, &units, situation)
-        .map_err(|error| unpriceable(error.to_string()))?;
+    let priced = quote_of(&sale, &units, at).map_err(|error| unpriceable(error.to_string()))?;
     let (price, tier) = (priced.total, priced.tier.to_owned());
     Ok(Wanted {
         id,
@@ -156,10 +154,20 @@ fn price_social(
         report,
         price,
         tier,
+        at,
         units,
         sale,
         asked,
     })
+}
+
+/// Whoever comes so far has topped up, even if memory does not know it yet.
+fn quote_of<'a>(sale: &'a Sale, units: &Units, at: Moment) -> Result<Quote<'a>, QuoteError> {
+    let situation = Situation {
+        attributes: &Attributes::default(),
+        at,
+    };
+    quote(sale.offer(), PriceClass::Paid, units, situation)
 }
 
 /// What a quote is for, as JSON: the pair and what was given.
@@ -171,6 +179,11 @@ pub(super) fn quoted_body(asked: &Asked) -> String {
 }
 
 impl Wanted {
+    /// The price with its lines.
+    pub(super) fn quote(&self) -> Result<Quote<'_>, Fault> {
+        quote_of(&self.sale, &self.units, self.at).map_err(|_| Fault::unavailable())
+    }
+
     /// The caller's own limit for this call.
     pub(super) fn check_max_cost(&self, most: Option<Money>, name: &str) -> Result<(), Fault> {
         let Some(most) = most.filter(|most| self.price > *most) else {

@@ -7,7 +7,7 @@ use trunkline_audio::{Codec, Container, Heard, Length};
 use trunkline_catalog::{Note, PriceClass, Refusal, Sale};
 use trunkline_studio::transcription::{Door as Listening, Upload};
 use trunkline_studio::{Fields, Written, images, speech, transcription};
-use trunkline_terms::{Moment, RequestId, Side};
+use trunkline_terms::{Moment, RequestId};
 use trunkline_wire::scan;
 
 use super::form::invalid;
@@ -255,6 +255,8 @@ fn shown(priced: &Priced, (id, ends): (&str, i64)) -> Result<Value, Fault> {
         .map(|note| (note.field.clone(), json!(note.value)))
         .collect();
     let amount = priced.amount.to_string();
+    let unit = priced.sale.model.list().billing_unit();
+    let counted = priced.units.iter().map(|(_, quantity)| quantity);
     Ok(json!({
         "id": id,
         "object": "quote",
@@ -268,7 +270,7 @@ fn shown(priced: &Priced, (id, ends): (&str, i64)) -> Result<Value, Fault> {
             PriceClass::Paid => "paid",
         },
         "pricing_version": priced.sale.version.to_string(),
-        "billing_unit": priced.sale.model.list().billing_unit(),
+        "billing_unit": unit,
         "exact": true,
         "price_usd": amount,
         "minimum_usd": amount,
@@ -279,8 +281,8 @@ fn shown(priced: &Priced, (id, ends): (&str, i64)) -> Result<Value, Fault> {
         "tier": quote.tier,
         "tier_reason": quote.why.to_string(),
         "rate": quote.rate.to_string(),
-        "units_billed": priced.units.total_of(Side::Input),
-        "lines": lines_of(&quote, true),
+        "units_billed": counted.fold(0, u64::saturating_add),
+        "lines": lines_of(&quote, unit, true),
         "defaults": defaults,
         "fields": priced.report,
         "warnings": priced.warnings(),

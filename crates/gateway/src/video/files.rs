@@ -15,12 +15,13 @@ use tokio::sync::mpsc;
 use trunkline_keyring::{Binding, Keyring, Purpose};
 use trunkline_media::{
     ContentType, LinkError, LinkKeys, Media, MediaError, MediaPath, ObjectPath, RangeAnswer,
-    SigningFailed, TaskName, TaskPath, if_range_holds, read_range, sign, verify,
+    SigningFailed, TaskName, TaskPath, if_range_holds, read_range, read_saving, sign, verify,
 };
 use trunkline_store::tasks::{self, Task, TaskState};
 use trunkline_terms::{AccountId, Shard};
 
 use super::fetching::Fetching;
+use super::saving::named;
 use super::showing::no_task;
 use super::{WORD, task_name, task_of};
 use crate::caller::Caller;
@@ -83,7 +84,8 @@ impl Gateway {
         path_and_query: &str,
         headers: &HeaderMap,
     ) -> Result<Answered, Fault> {
-        let verified = verify(&Keys(self.keyring()), path_and_query, self.inner.now());
+        let (link, save) = read_saving(path_and_query);
+        let verified = verify(&Keys(self.keyring()), link, self.inner.now());
         let path = verified.map_err(|error| {
             let text = match error {
                 LinkError::NotALink => "this is no link of ours",
@@ -94,8 +96,8 @@ impl Gateway {
             };
             Fault::new(Kind::LinkRefused, text)
         })?;
-        match path {
-            MediaPath::Object(object) => self.object(&object, headers).await,
+        let answer = match &path {
+            MediaPath::Object(object) => self.object(object, headers).await,
             MediaPath::Task(path) => {
                 let id = task_of(path.task.as_str()).ok_or_else(|| no_task(""))?;
                 let session = self.inner.data.session().await;
@@ -106,7 +108,8 @@ impl Gateway {
                 self.file_of(&task.ok_or_else(|| no_task(path.task.as_str()))?, headers)
                     .await
             }
-        }
+        };
+        answer.map(|answer| named(answer, &path, save))
     }
 
     /// `GET /v1/videos/{id}/content`.

@@ -2,6 +2,7 @@
 //! asked for. Sealed parts are opened here and nowhere else.
 
 use serde_json::{Map, Value};
+use trunkline_media::saving;
 use trunkline_store::tasks::{Task, TaskState};
 use trunkline_terms::Moment;
 use trunkline_video::Sent;
@@ -23,11 +24,22 @@ const MAX_SETTING: usize = 100;
 /// Most settings that are shown.
 const MAX_SETTINGS: usize = 50;
 
+/// A link to a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileLink {
+    /// Shows it.
+    pub url: String,
+    /// Saves it.
+    pub download_url: String,
+    /// When both end.
+    pub ends: Moment,
+}
+
 /// A task, looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskLook {
-    /// Our link to its file and when it ends, once there is one.
-    pub link: Option<(String, Moment)>,
+    /// Our link to its file, once there is one.
+    pub link: Option<FileLink>,
     /// What kind of file.
     pub content_type: &'static str,
     /// How far it may be, by how long others took; none where the vendor tells, or nobody knows.
@@ -46,7 +58,11 @@ impl Gateway {
         let link = match task.state {
             TaskState::Completed => {
                 let (url, ends) = self.link_of(task)?;
-                Some((url, Moment::from_micros(0).plus_seconds(ends)))
+                Some(FileLink {
+                    download_url: saving(&url),
+                    url,
+                    ends: Moment::from_micros(0).plus_seconds(ends),
+                })
             }
             TaskState::Accepted
             | TaskState::Submitting

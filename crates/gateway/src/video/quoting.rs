@@ -4,6 +4,7 @@ use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 use trunkline_catalog::PriceClass;
+use trunkline_terms::Moment;
 
 use super::WORD;
 use super::wanted::Wanted;
@@ -11,6 +12,7 @@ use crate::caller::Caller;
 use crate::fault::{Fault, Kind};
 use crate::gateway::Gateway;
 use crate::locking::{Lock, QUOTE_SECONDS, body_hash};
+use crate::quoting::lines_of;
 use crate::reply::{Answered, json as answer};
 
 impl Gateway {
@@ -45,13 +47,15 @@ impl Gateway {
             body: hash,
         };
         let id = self.seal_quote(wanted.caller.account.id, WORD, &lock)?;
-        let shown = shown(&wanted, (&id, lock.ends().seconds()));
+        let shown = shown(&wanted, at, (&id, lock.ends().seconds()))?;
         Ok(answer(StatusCode::OK, &shown))
     }
 }
 
-fn shown(wanted: &Wanted, (id, ends): (&str, i64)) -> Value {
+fn shown(wanted: &Wanted, at: Moment, (id, ends): (&str, i64)) -> Result<Value, Fault> {
     let bill = &wanted.plan.bill;
+    let quote = wanted.quote(at)?;
+    let unit = wanted.sale.model.list().billing_unit();
     let notes = wanted.plan.report.defaults();
     let defaults: serde_json::Map<String, Value> = notes
         .map(|note| (note.field.clone(), json!(note.value)))
@@ -64,7 +68,7 @@ fn shown(wanted: &Wanted, (id, ends): (&str, i64)) -> Value {
     let amount = wanted.amount.to_string();
     // A bound is never passed; what media that could not be measured come to is found at the end.
     let least = bill.exact.then(|| amount.clone());
-    json!({
+    Ok(json!({
         "id": id,
         "object": "quote",
         "expires_at": ends,
@@ -77,7 +81,7 @@ fn shown(wanted: &Wanted, (id, ends): (&str, i64)) -> Value {
             PriceClass::Paid => "paid",
         },
         "pricing_version": wanted.sale.version.to_string(),
-        "billing_unit": wanted.sale.model.list().billing_unit(),
+        "billing_unit": unit,
         "exact": bill.exact,
         "price_usd": least,
         "minimum_usd": least,
@@ -85,14 +89,16 @@ fn shown(wanted: &Wanted, (id, ends): (&str, i64)) -> Value {
         "maximum_usd": amount,
         "expected_basis": if bill.exact { "exact" } else { "maximum" },
         "reserved_usd": amount,
-        "tier": wanted.prices.tier,
+        "tier": quote.tier,
+        "tier_reason": quote.why.to_string(),
         "rate": wanted.sale.rate.to_string(),
         "units": units,
+        "lines": lines_of(&quote, unit, bill.exact),
         "output_seconds": bill.output_seconds,
         "input_seconds": bill.input_seconds,
         "extra_images": bill.extra_images,
         "defaults": defaults,
         "fields": wanted.plan.report,
         "warnings": wanted.plan.report.codes().collect::<Vec<_>>(),
-    })
+    }))
 }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::HeaderMap;
 use sha2::{Digest as _, Sha256};
-use trunkline_catalog::{PriceClass, Sale, Situation, quote};
+use trunkline_catalog::{PriceClass, Quote, QuoteError, Sale, Situation, quote};
 use trunkline_terms::{EndpointType, Moment, Money, RequestId, Units};
 use trunkline_video::{Ask, Asked, Measurements, Plan, family_of};
 use trunkline_wire::scan;
@@ -101,11 +101,7 @@ impl Gateway {
         let units = usage
             .billed(unit)
             .map_err(|error| unpriceable(error.to_string()))?;
-        let situation = Situation {
-            attributes: &plan.bill.attributes,
-            at,
-        };
-        let priced = quote(sale.offer(), class, &units, situation)
+        let priced = quote_of((&sale, class), &plan, &units, at)
             .map_err(|error| unpriceable(error.to_string()))?;
         let (amount, prices) = (priced.total, Prices::of(unit, &priced, usage));
         Ok(Wanted {
@@ -123,6 +119,29 @@ impl Gateway {
             sale,
         })
     }
+}
+
+// === impl Wanted ===
+
+impl Wanted {
+    /// The price with its lines, by the clock that it was priced by.
+    pub(super) fn quote(&self, at: Moment) -> Result<Quote<'_>, Fault> {
+        quote_of((&self.sale, self.class), &self.plan, &self.units, at)
+            .map_err(|_| Fault::unavailable())
+    }
+}
+
+fn quote_of<'a>(
+    (sale, class): (&'a Sale, PriceClass),
+    plan: &Plan,
+    units: &Units,
+    at: Moment,
+) -> Result<Quote<'a>, QuoteError> {
+    let situation = Situation {
+        attributes: &plan.bill.attributes,
+        at,
+    };
+    quote(sale.offer(), class, units, situation)
 }
 
 /// What strict mode refuses of a plan.

@@ -257,6 +257,9 @@ fn check_lines(quote: &Value) {
         )
     };
     assert_eq!(i128::from(nanos(&quote[total])), whole, "{quote:#}");
+    let lines = quote["lines"].as_array().unwrap().iter();
+    let parts: i64 = lines.map(|line| nanos(&line["amount_usd"])).sum();
+    assert_eq!(parts, nanos(&quote[total]), "{quote:#}");
 }
 
 /// The charge once more, from the record as it was written and the units of the usage row.

@@ -219,6 +219,37 @@ async fn every_vendors_file_is_fetched_by_our_link() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_link_shows_a_file_and_with_download_saves_it_under_its_name_wherever_it_lies() {
+    let house = studio(quick()).await;
+    let id = made(&house, &cat("")).await;
+    let link = done(&house, &id).await;
+    let save = format!("{link}&download=1");
+    let named = format!("attachment; filename=\"{id}.mp4\"");
+    // First as the upstream has it, then as ours.
+    for place in ["upstream", "store"] {
+        let shown = follow(&house, &link, &[]).await;
+        assert_eq!(shown.status, 200, "{place}: {}", shown.text());
+        assert_eq!(shown.header("content-disposition"), None, "{place}");
+        let saved = follow(&house, &save, &[]).await;
+        assert_eq!(saved.status, 200, "{place}: {}", saved.text());
+        let told = saved.header("content-disposition");
+        assert_eq!(told.as_deref(), Some(named.as_str()), "{place}");
+        assert_eq!(saved.body, shown.body, "{place}");
+        // A download that was broken off goes on.
+        let rest = follow(&house, &save, &[("range", "bytes=4-7")]).await;
+        assert_eq!(rest.status, 206, "{place}");
+        assert_eq!(rest.body, shown.body[4..8], "{place}");
+        for more in ["&download=0", "&download=1&download=1", "&x=1"] {
+            let got = follow(&house, &format!("{link}{more}"), &[]).await;
+            assert_eq!(got.status, 403, "{place} {more}: {}", got.text());
+            assert_eq!(got.header("content-disposition"), None);
+        }
+        mirror(&house, &id).await;
+    }
+    house.audit().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_file_that_comes_late_is_fetched_again_and_one_that_never_comes_fails_no_task() {
     let house = studio(quick()).await;
     let late = made(&house, &cat("[[job:file_later:2]]")).await;

@@ -269,6 +269,9 @@ async fn the_quote_is_the_charge_and_the_charge_is_the_price_of_what_was_sent() 
             got.text()
         );
         let quoted = quoted.json();
+        let lines = quoted["lines"].as_array().unwrap().iter();
+        let parts: i64 = lines.map(|line| nanos(&line["amount_usd"])).sum();
+        assert_eq!(parts, nanos(&quoted["maximum_usd"]), "{body}: {quoted:#}");
         let id = got.json()["id"].as_str().unwrap().to_owned();
         let charge = moved(&house, &id, "charge").await;
         assert_eq!(charge, nanos(&quoted["maximum_usd"]), "{body}");

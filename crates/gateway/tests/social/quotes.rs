@@ -29,6 +29,13 @@ async fn a_quote_is_the_price_of_the_call_with_its_field_report_and_is_kept() {
     let quote = got.json();
     assert_eq!(quote["price_usd"], json!("0.02"));
     assert_eq!(quote["exact"], json!(true));
+    let line = &quote["lines"][0];
+    assert_eq!(
+        (&line["face"], &line["units"]),
+        (&json!("per_call"), &json!(1))
+    );
+    assert_eq!(line["amount_usd"], quote["price_usd"]);
+    assert_eq!(quote["lines"][1], Value::Null);
     assert_eq!(quote["model"], json!("social-wechat_channels-search"));
     assert_eq!(quote["warnings"], json!(["cursor_not_offset"]));
     assert_eq!(quote["fields"][0]["field"], json!("keyword"));

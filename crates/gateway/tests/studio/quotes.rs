@@ -10,7 +10,13 @@ async fn quoted(house: &House, endpoint: &str, body: Value) -> Value {
     let ask = json!({ "endpoint": endpoint, "body": body });
     let got = house.post("/v1/quotes", &ask).await;
     assert_eq!(got.status.as_u16(), 200, "{}", got.text());
-    got.json()
+    let quote = got.json();
+    let lines = quote["lines"].as_array().unwrap().iter();
+    let parts: i64 = lines.clone().map(|line| nanos(&line["amount_usd"])).sum();
+    assert_eq!(parts, nanos(&quote["price_usd"]), "{quote:#}");
+    let units: u64 = lines.map(|line| line["units"].as_u64().unwrap()).sum();
+    assert!(units > 0 && quote["units_billed"] == units, "{quote:#}");
+    quote
 }
 
 fn nanos(usd: &Value) -> i64 {
@@ -27,6 +33,7 @@ async fn a_quote_is_exact_and_kept_for_every_door() {
         (&quote["exact"], nanos(&quote["price_usd"])),
         (&json!(true), PICTURE * 3)
     );
+    assert_eq!(quote["units_billed"], 3);
     let kept = [("trunkline-quote", quote["id"].as_str().unwrap())];
     let got = house
         .post_with("/v1/images/generations", &body, &kept)
@@ -50,6 +57,8 @@ async fn a_quote_is_exact_and_kept_for_every_door() {
     let body = json!({ "model": "ears", "language": "en", "file": { "seconds": 3 } });
     let quote = quoted(&house, "audio/transcriptions", body).await;
     assert_eq!(nanos(&quote["price_usd"]), 300_000);
+    let line = &quote["lines"][0];
+    assert_eq!((&line["units"], &line["tokens"]), (&json!(3), &json!(50)));
     let kept = [("trunkline-quote", quote["id"].as_str().unwrap())];
     let form = |samples| {
         Form::default()

@@ -110,6 +110,10 @@ pub struct Balance {
     pub topped_up: bool,
     /// When it was topped up first.
     pub topped_up_at: Option<Moment>,
+    /// Below it the account is told so; none for never.
+    pub low_mark: Option<Money>,
+    /// Whether it is below: both wallets together, what is held included, as `balance.low` tells it.
+    pub is_low: bool,
 }
 
 // === impl AccountKind ===

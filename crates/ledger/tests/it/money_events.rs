@@ -173,8 +173,10 @@ async fn a_mark_above_the_balance_is_told_at_once_and_a_correction_may_cross_it(
     house.audit().await;
     mark(&house, account, Some(50)).await;
     assert_eq!(topics(&house, account).await.len(), 2, "99 is above 50");
-    let low = desk::low_balance(&house.data, account).await.unwrap();
-    assert_eq!(low, Some(nanos(50)));
+    let balance = house.balance(account).await;
+    assert_eq!((balance.low_mark, balance.is_low), (Some(nanos(50)), false));
+    mark(&house, account, Some(100)).await;
+    assert!(house.balance(account).await.is_low);
     house.audit().await;
 }
 

@@ -237,3 +237,29 @@ fn keys_that_cannot_sign_are_told() {
         "a media link could not be signed: no key"
     );
 }
+
+#[test]
+fn a_link_that_saves_is_the_same_link_and_nothing_else_may_follow() {
+    let keys = Keys::one();
+    let link = sign(&keys, &task(), EXPIRES).unwrap();
+    let saved = saving(&link);
+    assert_eq!(read_saving(&saved), (link.as_str(), true));
+    assert_eq!(read_saving(&link), (link.as_str(), false));
+    assert_eq!(verify(&keys, read_saving(&saved).0, BEFORE), Ok(task()));
+    for more in ["&download=0", "&download=1&download=1", "&download=1&a=1"] {
+        let altered = format!("{link}{more}");
+        let (rest, _) = read_saving(&altered);
+        assert_eq!(
+            verify(&keys, rest, BEFORE),
+            Err(LinkError::NotALink),
+            "{more}"
+        );
+    }
+    let film = ContentType::parse("video/webm").unwrap();
+    let name = task().file_name(&film);
+    assert_eq!(name, format!("task_{}.webm", "aZ09".repeat(8)));
+    assert_eq!(
+        object().file_name(&film),
+        format!("{}.mp4", "ab".repeat(16))
+    );
+}

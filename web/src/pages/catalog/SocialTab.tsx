@@ -9,6 +9,7 @@ import {
   DataTable,
   Empty,
   Input,
+  Link,
   Money,
   Problem,
   Select,
@@ -124,7 +125,10 @@ export function SocialTab() {
   return (
     <>
       <p className="mb-4 max-w-[68ch] text-ink-2">
-        {t.social.lead} {t.social.paidOnly}
+        {t.social.lead} {t.social.paidOnly} {t.social.rule}{" "}
+        <Link href="/docs/social#acceptable-use" className="text-accent-ink underline-offset-2 hover:underline">
+          {t.social.ruleLink}
+        </Link>
       </p>
       <div className="mb-3 flex flex-wrap items-center gap-2">
         <div className="min-w-40 flex-1 basis-52 sm:max-w-72">

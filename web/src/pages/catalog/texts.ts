@@ -210,6 +210,8 @@ export const catalogTexts = defineTexts(
       try: "Try",
       count: (cells: number, platforms: number) => `${cells} capabilities on ${platforms} platforms`,
       paidOnly: "Social data is paid for with topped-up money, not with trial credit.",
+      rule: "Follow each platform's terms and the data-protection rules that apply to you, and do not build profiles of individuals.",
+      ruleLink: "Acceptable use",
       none: "No platform fits",
       capabilities: {
         search: "Search",
@@ -422,6 +424,8 @@ export const catalogTexts = defineTexts(
       try: "试用",
       count: (cells, platforms) => `${platforms} 个平台，${cells} 项能力`,
       paidOnly: "社交数据只能用充值余额支付，不能用试用额度。",
+      rule: "请遵守各平台的条款以及适用于你的数据保护规定，不得用于建立个人画像。",
+      ruleLink: "可接受的使用",
       none: "没有符合条件的平台",
       capabilities: {
         search: "搜索",

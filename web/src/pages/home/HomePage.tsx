@@ -71,7 +71,7 @@ export default function HomePage() {
 function Low({ home }: { home: Home }) {
   const t = useTexts(homeTexts);
   const mark = home.low_mark_usd;
-  if (mark === null || format.compareUsd(home.balance.available_usd, mark) >= 0) return null;
+  if (mark === null || !home.balance.is_low) return null;
   return (
     <div
       role="status"
@@ -104,14 +104,13 @@ function Numbers({ home }: { home: Home | undefined }) {
   const reserved = format.isZeroUsd(balance.reserved_usd)
     ? t.nothingReserved
     : t.reservedNow(format.money(balance.reserved_usd, "balance"));
-  const low = home.low_mark_usd !== null && format.compareUsd(balance.available_usd, home.low_mark_usd) < 0;
   return (
     <Stats>
       <Stat
         label={t.available}
         value={<Money usd={balance.available_usd} kind="balance" />}
         hint={reserved}
-        tone={low ? "warn" : "neutral"}
+        tone={balance.is_low ? "warn" : "neutral"}
       />
       <Stat
         label={t.spentToday}

@@ -147,7 +147,7 @@ function Controls({ filters, onChange, labelled }: BarProps & { labelled: boolea
   const t = useTexts(logTexts);
   const r = useTexts(recordTexts);
   const k = useTexts(kitTexts);
-  const keys = useKeyOptions();
+  const keys = useKeyOptions(filters.key);
   const models = useModelOptions();
   const outcomes = Object.keys(k.outcome) as Outcome[];
   const set = (change: Partial<LogFilters>) => onChange({ ...filters, ...change });
@@ -159,7 +159,7 @@ function Controls({ filters, onChange, labelled }: BarProps & { labelled: boolea
     <>
       {wrap(
         t.key,
-        <Pick label={t.key} any={t.anyKey} value={filters.key} options={keys} onChange={(key) => set({ key })} />,
+        <Pick label={t.key} any={t.anyKey} value={filters.key} {...keys} onChange={(key) => set({ key })} />,
       )}
       {wrap(
         t.model,

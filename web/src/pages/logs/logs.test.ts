@@ -121,6 +121,8 @@ describe("the receipt", () => {
     expect(unitOf("video_second", "videos")).toBe("second");
     expect(unitOf("input", "speech")).toBe("character");
     expect(unitOf("input", "chat")).toBe("token");
+    expect(unitOf("audio_input", "transcriptions")).toBe("second");
+    expect(unitOf("audio_input", "chat")).toBe("token");
     expect(pieceUsd("100000")).toBe("0.1");
     expect(pieceUsd("0.001")).toBe("0.000000001");
   });

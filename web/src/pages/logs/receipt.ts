@@ -47,6 +47,7 @@ export function unitOf(face: string, endpoint: string): LineUnit {
   if (face === "per_call") return "call";
   if (face === "video_second") return "second";
   if (face === "input" && endpoint === "speech") return "character";
+  if (face === "audio_input" && (endpoint === "transcriptions" || endpoint === "translations")) return "second";
   return "token";
 }
 

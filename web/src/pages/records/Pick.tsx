@@ -20,6 +20,8 @@ interface PickProps {
   label: string;
   /** A word that is not in the list may be taken as it was typed. */
   free?: boolean;
+  /** Hears what is typed, where the list is only a part of what there is. */
+  onSearch?: (word: string) => void;
   className?: string;
 }
 
@@ -27,7 +29,7 @@ interface PickProps {
 const SHOWN = 100;
 
 /** One of many, found by typing. Always one line high, so that a row of filters does not move. */
-export function Pick({ value, onChange, options, any, label, free = false, className }: PickProps) {
+export function Pick({ value, onChange, options, any, label, free = false, onSearch, className }: PickProps) {
   const t = useTexts(recordTexts);
   const field = useField();
   const list = useId();
@@ -50,6 +52,7 @@ export function Pick({ value, onChange, options, any, label, free = false, class
   const change = (next: boolean) => {
     setOpen(next);
     setWord("");
+    onSearch?.("");
     setAt(0);
   };
   const take = (next: string) => {
@@ -109,6 +112,7 @@ export function Pick({ value, onChange, options, any, label, free = false, class
               placeholder={t.typeToFind}
               onChange={(event) => {
                 setWord(event.target.value);
+                onSearch?.(event.target.value);
                 setAt(0);
               }}
               onKeyDown={onKeyDown}

@@ -1,23 +1,56 @@
 /** Lists that several pages choose from: the account's keys, and the models it has used. */
 import { useQuery } from "@tanstack/react-query";
-import { useMemo } from "react";
+import { useMemo, useState } from "react";
 import { api, type Key, type PageOf, type UsageLine } from "@/api";
+import { useSettled } from "@/kit";
 import { shortCount } from "@/kit/format";
 import { locale, useLanguage } from "@/text";
 import { addDays, dayOf } from "./days";
 import type { PickOption } from "./Pick";
 
 const FRESH_MS = 60_000;
-/** The API's longest page. An account with more keys finds the others by their number in the address. */
+/** The API's longest page. Keys of an account with more are asked for by what is typed. */
 const MOST_KEYS = 200;
 
-export function useKeyOptions(): PickOption[] {
-  const { data } = useQuery({
+export interface KeyOptions {
+  options: PickOption[];
+  /** Hears what is typed. */
+  onSearch: (word: string) => void;
+}
+
+/** The newest keys; of an account with more also those that fit what is typed, and the chosen one. */
+export function useKeyOptions(chosen: string): KeyOptions {
+  const [word, onSearch] = useState("");
+  const typed = useSettled(word.trim(), 300);
+  const newest = useQuery({
     queryKey: ["options", "keys"],
     queryFn: ({ signal }) => api.get<PageOf<Key>>("/api/keys", { query: { limit: MOST_KEYS }, signal }),
     staleTime: FRESH_MS,
   });
-  return useMemo(() => (data?.data ?? []).map((key) => ({ value: String(key.id), label: key.name })), [data]);
+  const isPart = newest.data !== undefined && newest.data.next !== null;
+  const found = useQuery({
+    queryKey: ["options", "keys", typed],
+    queryFn: ({ signal }) => api.get<PageOf<Key>>("/api/keys", { query: { limit: MOST_KEYS, q: typed }, signal }),
+    staleTime: FRESH_MS,
+    enabled: isPart && typed !== "",
+  });
+  const one = useQuery({
+    queryKey: ["options", "key", chosen],
+    queryFn: ({ signal }) => api.get<Key>(`/api/keys/${encodeURIComponent(chosen)}`, { signal }),
+    staleTime: FRESH_MS,
+    enabled: isPart && chosen !== "" && !newest.data.data.some((key) => String(key.id) === chosen),
+  });
+  const options = useMemo(
+    () => keyOptions([...(newest.data?.data ?? []), ...(found.data?.data ?? []), ...(one.data ? [one.data] : [])]),
+    [newest.data, found.data, one.data],
+  );
+  return { options, onSearch };
+}
+
+/** Each key once, in the order they came. */
+export function keyOptions(keys: readonly Pick<Key, "id" | "name">[]): PickOption[] {
+  const known = new Map(keys.map((key) => [String(key.id), key.name]));
+  return [...known].map(([value, label]) => ({ value, label }));
 }
 
 /** Models of the last 30 days with how often they were called, most called first. */

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { keyOptions } from "./asked";
 import { addDays, countDays, daysOfPreset, everyDay, isDay, MOST_DAYS, tidyDays } from "./days";
 import { minusUsd, readTypedUsd, shareOf, sumUsd } from "./nano";
 import { textOf, wordOf } from "./search";
@@ -66,5 +67,23 @@ describe("what an address says", () => {
   it("is one of a closed list or its first", () => {
     expect(wordOf({ by: "key" }, "by", ["model", "key"])).toBe("key");
     expect(wordOf({ by: "nonsense" }, "by", ["model", "key"])).toBe("model");
+  });
+});
+
+describe("keys to choose from", () => {
+  it("stand there once, wherever they were found", () => {
+    const newest = [
+      { id: 3, name: "third" },
+      { id: 2, name: "second" },
+    ];
+    const found = [
+      { id: 2, name: "second" },
+      { id: 1, name: "first" },
+    ];
+    expect(keyOptions([...newest, ...found])).toEqual([
+      { value: "3", label: "third" },
+      { value: "2", label: "second" },
+      { value: "1", label: "first" },
+    ]);
   });
 });

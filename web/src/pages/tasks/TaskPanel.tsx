@@ -169,11 +169,9 @@ function Film({ task }: { task: TaskDetail }) {
       {!over && (
         <div className="mt-3 flex flex-wrap items-center gap-x-4 gap-y-2">
           <a
-            href={media.url}
+            // The file says itself that it is to be saved, and as what: it has another address than this page.
+            href={media.download_url}
             download={fileName(task)}
-            // Where files have another address the browser shows them instead; not in place of this page.
-            target="_blank"
-            rel="noopener"
             className="inline-flex h-9 items-center gap-2 rounded-card bg-accent px-3.5 font-medium text-on-accent hover:bg-accent-hover"
           >
             <Download aria-hidden className="size-4" />

@@ -32,7 +32,7 @@ describe("following a task", () => {
     expect(inOrder(steps).map((one) => one.what)).toEqual(["asked", "held", "sent"]);
   });
   it("names its file by what it is, and shows a frame that is not the first", () => {
-    const media = { url: "u", bytes: 1, content_type: "video/webm; codecs=vp9", expires_at: "" };
+    const media = { url: "u", download_url: "d", bytes: 1, content_type: "video/webm; codecs=vp9", expires_at: "" };
     expect(fileName({ id: "task_1", media })).toBe("task_1.webm");
     expect(fileName({ id: "task_1", media: { ...media, content_type: "odd" } })).toBe("task_1.mp4");
     expect(firstFrame("https://x/y.mp4?sig=1#t=9")).toBe("https://x/y.mp4?sig=1#t=0.1");

@@ -87,7 +87,7 @@ interface WithFilters {
 
 function Bar({ filters, onChange, today }: WithFilters) {
   const t = useTexts(usageTexts);
-  const keys = useKeyOptions();
+  const { options: keys } = useKeyOptions(filters.key);
   const names = new Map(keys.map((key) => [key.value, key.label]));
   const chips = [
     ...(filters.key === ""

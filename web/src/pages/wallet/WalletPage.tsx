@@ -5,7 +5,7 @@ import { useSession } from "@/app/session";
 import { Card, Link, Money, Page, Problem, Progress, Skeleton, SkeletonStat, Stat, Stats, When } from "@/kit";
 import { compareUsd, money } from "@/kit/format";
 import { useTexts } from "@/text";
-import { isNothing, shareOf, sumUsd } from "../records/nano";
+import { isNothing, shareOf } from "../records/nano";
 import { Ledger } from "./Ledger";
 import { LowMark } from "./LowMark";
 import { Redeem } from "./Redeem";
@@ -61,8 +61,7 @@ function Balances({ wallet }: { wallet: Wallet | undefined }) {
     );
   }
   const { balance, low_mark_usd } = wallet;
-  // As the event is sent: what running calls have reserved is not spent yet and does not count.
-  const low = low_mark_usd !== null && compareUsd(sumUsd([balance.paid_usd, balance.trial_usd]), low_mark_usd) < 0;
+  const low = balance.is_low && low_mark_usd !== null;
   const ended = balance.trial_expires_at !== null && Date.parse(balance.trial_expires_at) < Date.now();
   const trial =
     isNothing(balance.trial_usd) && balance.trial_expires_at === null

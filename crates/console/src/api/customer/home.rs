@@ -3,7 +3,6 @@
 use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
-use trunkline_ledger::desk;
 use trunkline_ledger::logs::{self, Ended, Search};
 use trunkline_ledger::report::{self, Grouping, Line, MAX_LINES, Seen, Sums, UtcDay};
 use trunkline_store::keys;
@@ -120,9 +119,8 @@ pub(super) async fn home(State(shared): State<Shared>, own: SignedIn) -> Result<
             failed: sums.failed,
         }
     });
-    let mark = desk::low_balance(&shared.data, own.account).await?;
     Ok(Json(Home {
-        low_mark_usd: mark.map(|mark| mark.to_string()),
+        low_mark_usd: balance.low_mark.map(|mark| mark.to_string()),
         spent_today_usd: spent(&on(today)).to_string(),
         spent_yesterday_usd: spent(&on(today.earlier(1))).to_string(),
         spent_30_days_usd: Money::from_nanos(all.max(0)).to_string(),

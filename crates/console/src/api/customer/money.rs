@@ -30,6 +30,9 @@ pub(crate) struct BalanceView {
     /// When what is left of the trial credit ends; null for never.
     #[schema(required, format = DateTime)]
     trial_expires_at: Option<String>,
+    /// Whether both wallets together are below the organisation's mark. What is held is not spent yet and
+    /// counts as there; so does the event `balance.low`.
+    is_low: bool,
 }
 
 /// Which stretch of time a budget counts.
@@ -117,6 +120,7 @@ impl BalanceView {
             reserved_usd: plus(balance.paid_held, balance.trial_held).to_string(),
             available_usd: available(balance).to_string(),
             trial_expires_at: trial_ends.map(rfc3339),
+            is_low: balance.is_low,
         }
     }
 }

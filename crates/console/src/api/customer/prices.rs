@@ -2,7 +2,7 @@
 //! it comes to what was charged: a line that does not explain the charge explains nothing.
 
 use serde::Serialize;
-use trunkline_catalog::{Book, GroupChoice, Line, PriceClass, Situation, line_amount, quote};
+use trunkline_catalog::{Book, GroupChoice, Line, PriceClass, Situation, amount_at, quote};
 use trunkline_ledger::logs::CallDetail;
 use trunkline_store::catalog::{self, PastError};
 use trunkline_terms::{BillingUnit, Money, Ratio};
@@ -25,7 +25,7 @@ pub(crate) struct PriceLine {
     /// The price of a million of them, in the group of the call.
     #[schema(example = "2")]
     price_usd_per_million: String,
-    /// What they came to. The charge is rounded once, so lines may differ from it by a nano-USD each.
+    /// What they came to. The charge is rounded once; the lines come to it, to the nano-USD.
     #[schema(example = "0.000024")]
     amount_usd: String,
     /// The tier whose price it is.
@@ -88,15 +88,12 @@ fn explained(book: &Book, call: &CallDetail) -> Option<Vec<PriceLine>> {
 
 impl PriceLine {
     fn of(line: &Line, (unit, rate): (BillingUnit, Ratio), tier: &str) -> Option<Self> {
-        let million = Line {
-            units: MILLION,
-            ..*line
-        };
+        let million = amount_at(line, MILLION, unit, rate).ok()?;
         Some(Self {
             face: line.face.name().to_owned(),
             units: line.units,
-            price_usd_per_million: line_amount(&million, unit, rate).ok()?.to_string(),
-            amount_usd: line_amount(line, unit, rate).ok()?.to_string(),
+            price_usd_per_million: million.to_string(),
+            amount_usd: line.amount.to_string(),
             tier: Some(tier.to_owned()),
         })
     }

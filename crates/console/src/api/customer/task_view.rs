@@ -91,8 +91,10 @@ pub(crate) struct TaskError {
 /// The file of a task.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct TaskMedia {
-    /// A link that needs no key.
+    /// A link that needs no key, to show it.
     url: String,
+    /// The same to save it: a browser keeps it as a file, under the task's name.
+    download_url: String,
     /// How large it is; null until it lies in our own store.
     #[schema(required)]
     bytes: Option<i64>,
@@ -250,11 +252,12 @@ impl TaskView {
                 .error
                 .clone()
                 .map(|(code, message)| TaskError { code, message }),
-            media: look.link.clone().map(|(url, ends)| TaskMedia {
-                url,
+            media: look.link.clone().map(|link| TaskMedia {
+                url: link.url,
+                download_url: link.download_url,
                 bytes: task.media_bytes,
                 content_type: look.content_type.clone(),
-                expires_at: rfc3339(ends),
+                expires_at: rfc3339(link.ends),
             }),
         }
     }

@@ -86,10 +86,9 @@ pub(super) async fn set_low_mark(
 
 async fn shown(shared: &Shared, own: &SignedIn) -> Result<Json<Wallet>, Fault> {
     let (balance, trial_ends) = money::balance(shared, own.account).await?;
-    let mark = desk::low_balance(&shared.data, own.account).await?;
     let budgets = statement::budgets(&shared.data, own.account, &[]).await?;
     Ok(Json(Wallet {
-        low_mark_usd: mark.map(|mark| mark.to_string()),
+        low_mark_usd: balance.low_mark.map(|mark| mark.to_string()),
         trial_buys: TRIAL_BUYS.to_owned(),
         topped_up_at: balance.topped_up_at.map(rfc3339),
         budgets: budgets.iter().filter_map(BudgetView::of).collect(),
