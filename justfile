@@ -176,9 +176,9 @@ ledger-speed:
 ledger-growth:
     cargo nextest run --profile long --locked -p trunkline-ledger --test growth --run-ignored all --no-capture -E 'test(buffers::)'
 
-# Searches of calls at 2 and at 20 million rows of one account, and what each index of calls costs a settlement.
+# Searches of calls at 2 and at 20 million rows of one account (20 GB on disk, not in memory), and what each index of calls costs a settlement.
 logs-growth:
-    cargo nextest run --profile long --locked -p trunkline-ledger --test growth --run-ignored only --no-capture -E 'test(logs::) | test(price::)'
+    TMPDIR=/var/tmp cargo nextest run --workspace --profile long --locked --run-ignored only --no-capture -E 'package(trunkline-ledger) & binary(growth) & (test(logs::) | test(price::))'
 
 # 1,000, 10,000 and 100,000 video tasks in flight at 300 polls a second: buffers, statements, CPU and lag of a poll.
 video-growth:

@@ -10,6 +10,8 @@ export function useMedia(query: string): boolean {
       return () => media.removeEventListener("change", listener);
     },
     () => matchMedia(query).matches,
+    // Where there is no window, in tests of markup.
+    () => false,
   );
 }
 export function usePhone(): boolean {

@@ -86,31 +86,22 @@ function QuoteFacts({ task, quote }: { task: PlaygroundTask; quote: Quote }) {
 interface LineView {
   face: string;
   units: string;
-  amount: string | null;
+  amount: string;
   why: string;
 }
 
-/** Where everything is exact and there is one line, its amount is the price; units of some doors are not those of the line. */
+/** The parts of the price; they come to it, or to the most that it can be. */
 function linesOf(
   quote: Quote,
   unitsOf: (face: string, count: number) => string,
   upTo: (units: string) => string,
 ): LineView[] {
-  const lines = quote.lines ?? [];
-  if (lines.length === 0) {
-    return Object.entries(quote.units ?? {}).map(([face, count], index, all) => ({
-      face,
-      units: unitsOf(face, count),
-      amount: all.length === 1 && index === 0 ? quote.price_usd : null,
-      why: quote.tier_reason ?? "",
-    }));
-  }
-  return lines.map((line) => {
+  return quote.lines.map((line) => {
     const units = unitsOf(line.face, line.units);
     return {
       face: line.face,
       units: line.units_are === "exact" ? units : upTo(units),
-      amount: quote.exact && lines.length === 1 ? quote.price_usd : line.amount_usd,
+      amount: line.amount_usd,
       why: line.tier === "standard" ? "" : line.why,
     };
   });
@@ -166,7 +157,7 @@ function QuoteLines({ task, quote }: { task: PlaygroundTask; quote: Quote }) {
               </td>
               <td className="num border-b border-line py-2 pr-3 text-right align-top text-ink-2">{line.units}</td>
               <td className="border-b border-line py-2 text-right align-top">
-                {line.amount === null ? "–" : <Money usd={line.amount} kind="call" />}
+                <Money usd={line.amount} kind="call" />
               </td>
             </tr>
           ))}

@@ -6,6 +6,7 @@ import type { PlaygroundTask } from "@/pages/catalog/record";
 import { useTexts } from "@/text";
 import type { Draft } from "./bench";
 import type { Turn } from "./forms";
+import { savingUrl } from "./links";
 import type { Output } from "./run";
 import { tableOf } from "./table";
 import { playgroundTexts } from "./texts";
@@ -120,7 +121,7 @@ function Shown({ output, prompt, running }: { output: Output; prompt: string; ru
               <li key={url} className="group relative overflow-hidden rounded-card border border-line bg-sunken">
                 <img src={url} alt={t.imageAlt(prompt)} className="block h-auto w-full" />
                 <a
-                  href={url}
+                  href={savingUrl(url)}
                   download={`image-${index + 1}.png`}
                   target="_blank"
                   rel="noreferrer"

@@ -5,6 +5,7 @@ import type { ReactNode } from "react";
 import { api, problemOf, type TaskDetail } from "@/api";
 import { Badge, Button, format, Money, Problem, Progress, type Tone, When } from "@/kit";
 import { locale, useLanguage, useTexts } from "@/text";
+import { savingUrl } from "./links";
 import { withDocs } from "./plane";
 import type { VideoTask } from "./run";
 import { playgroundTexts } from "./texts";
@@ -104,9 +105,8 @@ export function VideoResult({ task, prompt, running }: { task: VideoTask; prompt
         )}
         {url !== undefined && task.status === "completed" && (
           <a
-            href={url}
+            href={savingUrl(url)}
             download
-            target="_blank"
             rel="noreferrer"
             className="inline-flex items-center gap-1.5 text-accent-ink hover:underline"
           >

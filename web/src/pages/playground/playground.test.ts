@@ -4,6 +4,7 @@ import { EMPTY_DRAFT, modelPlan, socialPlan } from "./bench";
 import { codeFor, pythonValue } from "./code";
 import { normalised } from "./errors";
 import { fillBody, readExtra, removePath, setPath } from "./forms";
+import { savingUrl } from "./links";
 import { applyEdits, fixOf, fixOfRefusal } from "./quote";
 import { FrameReader, readPiece } from "./stream";
 import { parseKeepingNumbers, tableOf } from "./table";
@@ -281,5 +282,15 @@ describe("code", () => {
     expect(pythonValue({ a: true, b: null, c: [1] })).toBe(
       '{\n    "a": True,\n    "b": None,\n    "c": [\n        1,\n    ],\n}',
     );
+  });
+});
+
+describe("links to files", () => {
+  it("saves what lies behind our own links, and leaves others as they are", () => {
+    const own = "http://gateway.test/media/0/7/tasks/task_1?Expires=1790000000&Signature=aB-_9";
+    expect(savingUrl(own)).toBe(`${own}&download=1`);
+    for (const other of ["https://vendor.test/a.png?Signature=x", "data:image/png;base64,AA", `${own}&download=1`]) {
+      expect(savingUrl(other)).toBe(other);
+    }
   });
 });

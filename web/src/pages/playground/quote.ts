@@ -26,7 +26,7 @@ export interface QuoteLine {
   face: string;
   units: number;
   units_are: "exact" | "at_most";
-  usd_per_million: string;
+  usd_per_million: string | null;
   amount_usd: string;
   tier: string;
   why: string;
@@ -44,8 +44,7 @@ export interface Quote {
   reserved_usd: string;
   expected_basis: string;
   billing_unit: string;
-  lines?: QuoteLine[];
-  units?: Record<string, number>;
+  lines: QuoteLine[];
   units_billed?: number;
   tier?: string;
   tier_reason?: string;
