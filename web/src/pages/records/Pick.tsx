@@ -40,9 +40,7 @@ export function Pick({ value, onChange, options, any, label, free = false, onSea
   const shown = useMemo(() => {
     const wanted = word.trim().toLowerCase();
     const found = options
-      .filter(
-        (one) => wanted === "" || one.label.toLowerCase().includes(wanted) || one.value.toLowerCase().includes(wanted),
-      )
+      .filter((one) => [one.label, one.value, one.hint ?? ""].some((text) => text.toLowerCase().includes(wanted)))
       .slice(0, SHOWN);
     if (wanted === "") return [{ value: "", label: any }, ...found];
     const exact = options.some((one) => one.value.toLowerCase() === wanted);

@@ -48,9 +48,9 @@ export function useKeyOptions(chosen: string): KeyOptions {
 }
 
 /** Each key once, in the order they came. */
-export function keyOptions(keys: readonly Pick<Key, "id" | "name">[]): PickOption[] {
-  const known = new Map(keys.map((key) => [String(key.id), key.name]));
-  return [...known].map(([value, label]) => ({ value, label }));
+export function keyOptions(keys: readonly Pick<Key, "id" | "name" | "hint">[]): PickOption[] {
+  const known = new Map(keys.map((key) => [String(key.id), key]));
+  return [...known].map(([value, key]) => ({ value, label: key.name, hint: key.hint }));
 }
 
 /** Models of the last 30 days with how often they were called, most called first. */

@@ -73,17 +73,17 @@ describe("what an address says", () => {
 describe("keys to choose from", () => {
   it("stand there once, wherever they were found", () => {
     const newest = [
-      { id: 3, name: "third" },
-      { id: 2, name: "second" },
+      { id: 3, name: "third", hint: "sk-tl-…3" },
+      { id: 2, name: "second", hint: "sk-tl-…2" },
     ];
     const found = [
-      { id: 2, name: "second" },
-      { id: 1, name: "first" },
+      { id: 2, name: "second", hint: "sk-tl-…2" },
+      { id: 1, name: "first", hint: "sk-tl-…1" },
     ];
     expect(keyOptions([...newest, ...found])).toEqual([
-      { value: "3", label: "third" },
-      { value: "2", label: "second" },
-      { value: "1", label: "first" },
+      { value: "3", label: "third", hint: "sk-tl-…3" },
+      { value: "2", label: "second", hint: "sk-tl-…2" },
+      { value: "1", label: "first", hint: "sk-tl-…1" },
     ]);
   });
 });
