@@ -44,7 +44,7 @@ web-walk *words: web
     cargo build --locked --workspace --tests
     node web/e2e/walk.mjs {{ words }}
     node web/e2e/security.mjs
-    node web/e2e/docs.mjs
+    node web/e2e/docs.mjs --short
 
 fmt:
     cargo fmt --all
@@ -115,6 +115,10 @@ walls:
 # The ledger's protocol under a seeded scheduler: long form, ten million seeds.
 simulate seeds="10000000":
     PROPTEST_CASES={{ seeds }} cargo nextest run --profile long --locked --config profile.dev.package.trunkline-ledger.opt-level=3 -p trunkline-ledger --test model --no-capture
+
+# The same for the gate, with what the tests were built of.
+simulate-short seeds="100000":
+    PROPTEST_CASES={{ seeds }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-ledger) & binary(model)'
 
 # The console tried by its own OpenAPI document; shows what schemathesis says at its end.
 schemathesis:

@@ -1,7 +1,7 @@
 // Walks every page in every state, theme and width: a picture of each, no sideways scrolling, no errors in the
 // console, no request elsewhere, no serious finding of axe-core. Then one sheet of pictures per theme and width.
 //
-//   node e2e/states.mjs [--only keys,logs] [--state usual] [--theme dark] [--width 390] [--dist dir] [--out dir] [--no-axe]
+//   node e2e/states.mjs [--only keys,logs] [--state usual] [--theme dark] [--width 390] [--dist dir] [--out dir] [--no-axe] [--short]
 //
 // With `--clock real` no picture is taken and the browser's clock runs: the usual state of every page, its width and its
 // console, and whether it comes to rest. A page that draws or asks without end can look right under a clock that stands.
@@ -26,6 +26,8 @@ const withAxe = !args.includes("--no-axe");
 const heights = { 390: 844, 1440: 900 };
 /** Pictures end here: a list of a thousand rows says nothing more further down. */
 const TALLEST = 2200;
+/** For the gate: every state once, and usual ones in both widths. */
+const SHORT = args.includes("--short");
 const AT_ONCE = Number(option("jobs", "2"));
 const PATIENCE_MS = 90_000;
 /** One walk, all its themes and steps. */
@@ -53,7 +55,17 @@ function jobs(list) {
       for (const [stateName, state] of Object.entries(page.states)) {
         const wanted = onlyState.length > 0 ? onlyState : REAL_CLOCK ? [usualOf(page)] : [stateName];
         if (!wanted.includes(stateName)) continue;
-        for (const width of widths) all.push({ area: area.area, page, stateName, state, width });
+        const job = { area: area.area, page, stateName, state };
+        if (SHORT) {
+          // One picture of each state, in turns of both widths and both themes; of usual ones two.
+          const times = stateName === usualOf(page) ? 2 : 1;
+          for (let time = 0; time < times; time += 1) {
+            const turn = all.length;
+            all.push({ ...job, width: widths[turn % widths.length], themes: [themes[(turn >> 1) % themes.length]] });
+          }
+        } else {
+          for (const width of widths) all.push({ ...job, width, themes });
+        }
       }
     }
   }
@@ -131,7 +143,7 @@ async function shape(page, theme) {
 }
 
 async function walk(browser, site, job) {
-  const { page: entry, state, stateName, width } = job;
+  const { page: entry, state, stateName, width, themes } = job;
   const height = heights[width] ?? 900;
   const context = await browser.newContext({
     viewport: { width, height },

@@ -126,7 +126,7 @@ export function SocialTab() {
     <>
       <p className="mb-4 max-w-[68ch] text-ink-2">
         {t.social.lead} {t.social.paidOnly} {t.social.rule}{" "}
-        <Link href="/docs/social#acceptable-use" className="text-accent-ink underline-offset-2 hover:underline">
+        <Link href="/docs/social#acceptable-use" className="text-accent-ink underline underline-offset-2">
           {t.social.ruleLink}
         </Link>
       </p>
