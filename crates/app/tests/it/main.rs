@@ -7,11 +7,17 @@ mod catalogs;
 #[cfg(test)]
 mod channels;
 #[cfg(test)]
+mod clients;
+#[cfg(test)]
 mod codes;
 #[cfg(test)]
 mod command_line;
 #[cfg(test)]
 mod desk;
+#[cfg(test)]
+mod docs;
+#[cfg(test)]
+mod faults;
 #[cfg(test)]
 mod limits;
 #[cfg(test)]
@@ -22,6 +28,8 @@ mod people;
 mod platforms;
 #[cfg(test)]
 mod prices;
+#[cfg(test)]
+mod sdk;
 #[cfg(test)]
 mod social;
 #[cfg(test)]

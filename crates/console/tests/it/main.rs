@@ -1,6 +1,10 @@
 //! The console over a real PostgreSQL, asked as a browser or a program asks it.
 
 #[cfg(test)]
+mod arrivals;
+#[cfg(test)]
+mod customer;
+#[cfg(test)]
 mod desk;
 #[cfg(test)]
 mod docs;

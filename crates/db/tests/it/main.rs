@@ -5,6 +5,8 @@ mod clock;
 #[cfg(test)]
 mod commits;
 #[cfg(test)]
+mod events;
+#[cfg(test)]
 mod faults;
 #[cfg(test)]
 mod migrating;

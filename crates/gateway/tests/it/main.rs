@@ -27,6 +27,8 @@ mod desk;
 #[cfg(test)]
 mod door;
 #[cfg(test)]
+mod events;
+#[cfg(test)]
 mod fidelity;
 #[cfg(test)]
 mod formats;
@@ -51,11 +53,15 @@ mod gathered;
 #[cfg(test)]
 mod got;
 #[cfg(test)]
+mod growth;
+#[cfg(test)]
 mod heard;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
 mod house;
+#[cfg(test)]
+mod keys;
 #[cfg(test)]
 mod leaving;
 #[cfg(test)]
@@ -97,7 +103,11 @@ mod scale;
 #[cfg(test)]
 mod small;
 #[cfg(test)]
+mod social;
+#[cfg(test)]
 mod spoilt;
+#[cfg(test)]
+mod studio;
 #[cfg(test)]
 mod tls;
 #[cfg(test)]

@@ -7,7 +7,11 @@ mod budgets;
 #[cfg(test)]
 mod calls;
 #[cfg(test)]
+mod chaos;
+#[cfg(test)]
 mod desk;
+#[cfg(test)]
+mod growth;
 #[cfg(test)]
 mod house;
 #[cfg(test)]
@@ -17,9 +21,13 @@ mod lanes;
 #[cfg(test)]
 mod logs;
 #[cfg(test)]
+mod model;
+#[cfg(test)]
 mod money_events;
 #[cfg(test)]
 mod recovery;
+#[cfg(test)]
+mod speed;
 #[cfg(test)]
 mod trial;
 #[cfg(test)]

@@ -73,6 +73,8 @@ mod responses_fixtures;
 #[cfg(test)]
 mod responses_state;
 #[cfg(test)]
+mod sdk;
+#[cfg(test)]
 mod small;
 #[cfg(test)]
 mod social;

@@ -1,0 +1,132 @@
+//! Codex, OpenAI's agent for the terminal: `POST /v1/responses`, always streamed, nothing stored.
+
+use serde_json::{Value, json};
+use tokio::process::Command;
+
+use crate::clients::books::{Customer, assert_served};
+use crate::sdk::dev::Dev;
+use crate::clients::scratch::{MADE, Said, Scratch, run};
+use crate::clients::upstreams;
+
+/// `words` are those behind `codex exec`.
+fn codex(
+    scratch: &Scratch,
+    dev: &Dev,
+    customer: &Customer,
+    model: &str,
+    words: &[&str],
+) -> Command {
+    let settings = format!(
+        "model = \"{model}\"
+model_provider = \"trunkline\"
+[model_providers.trunkline]
+name = \"Trunkline\"
+base_url = \"{}\"
+env_key = \"TRUNKLINE_KEY\"
+wire_api = \"responses\"
+",
+        dev.text("base_url")
+    );
+    scratch.settings(".codex/config.toml", &settings);
+    let mut command = scratch.command("codex");
+    command
+        .arg("exec")
+        .args(words)
+        .args(["--json", "--skip-git-repo-check"])
+        // The commands are ours, in a folder of ours; its sandbox needs what not every kernel has.
+        .arg("--dangerously-bypass-approvals-and-sandbox")
+        .env("TRUNKLINE_KEY", &customer.key);
+    command
+}
+
+/// What was done and said, in its order: commands with what they printed, and messages.
+fn items(said: &Said) -> Vec<(String, String)> {
+    let events = said.events();
+    let done = events
+        .iter()
+        .filter(|event| event["type"] == "item.completed");
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let mut items = Vec::new();
+    for item in done.map(|event| &event["item"]) {
+        match item["type"].as_str().unwrap() {
+            "command_execution" => {
+                assert_eq!(item["exit_code"], 0, "{item}");
+                items.push(("command".to_owned(), text(&item["aggregated_output"])));
+            }
+            "agent_message" => items.push(("message".to_owned(), text(&item["text"]))),
+            "reasoning" => {}
+            // It does not know our models' names and says so.
+            "error" => assert!(text(&item["message"]).contains("metadata"), "{item}"),
+            other => panic!("{other}: {item}"),
+        }
+    }
+    let last = events.last().unwrap();
+    assert_eq!(last["type"], "turn.completed", "{last}");
+    assert!(
+        last["usage"]["input_tokens"].as_u64().unwrap() > 0,
+        "{last}"
+    );
+    assert!(
+        last["usage"]["output_tokens"].as_u64().unwrap() > 0,
+        "{last}"
+    );
+    items
+}
+
+fn kinds(items: &[(String, String)]) -> Vec<&str> {
+    items.iter().map(|(kind, _)| kind.as_str()).collect()
+}
+
+/// One prompt: two calls of the model.
+pub(crate) async fn a_turn(scratch: &Scratch, dev: &Dev, customer: &Customer, model: &str) {
+    let input = json!({"cmd": "cat note.txt"});
+    let prompt = format!("Read the note. [[call:exec_command {input}]]");
+    let said = run(&mut codex(scratch, dev, customer, model, &[&prompt])).await;
+    let items = items(&said);
+    assert_eq!(kinds(&items), ["command", "message"], "{items:#?}");
+    assert!(items[0].1.contains(&scratch.word), "{items:#?}");
+    assert!(items[1].1.starts_with("sim1 sim2"), "{items:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn codex_runs_commands_and_goes_on_whatever_the_upstream_speaks() {
+    let dev = Dev::start().await;
+    let customer = Customer::of(&dev);
+    for upstream in upstreams::ALL {
+        let scratch = Scratch::new();
+        let prompt = format!(
+            "Read the note. [[call:exec_command {}]] [[call:exec_command {}]]",
+            json!({"cmd": "cat note.txt"}),
+            json!({"cmd": "wc -l < note.txt"}),
+        );
+        let first = codex(&scratch, &dev, &customer, upstream.model, &[&prompt]);
+        let said = run(&mut { first }).await;
+        let items = items(&said);
+        assert_eq!(
+            kinds(&items),
+            ["command", "command", "message"],
+            "{items:#?}"
+        );
+        let mut printed: Vec<&str> = items[..2].iter().map(|(_, text)| text.trim()).collect();
+        printed.sort_unstable();
+        let note = format!("the word is {}", scratch.word);
+        assert_eq!(printed, ["1", note.as_str()]);
+        assert!(items[2].1.starts_with("sim1 sim2"), "{items:#?}");
+
+        continued(&scratch, &dev, &customer, upstream.model).await;
+        assert_served(&dev, &customer, upstream, 4).await;
+    }
+    dev.end().await;
+}
+
+/// A second prompt in the same session: the model gets everything back that it said.
+async fn continued(scratch: &Scratch, dev: &Dev, customer: &Customer, model: &str) {
+    let input = json!({"cmd": format!("cat note.txt > {MADE}")});
+    let prompt = format!("Now copy it. [[call:exec_command {input}]]");
+    let words = ["resume", "--last", &prompt];
+    let said = run(&mut codex(scratch, dev, customer, model, &words)).await;
+    let items = items(&said);
+    assert_eq!(kinds(&items), ["command", "message"], "{items:#?}");
+    assert!(items[1].1.starts_with("sim1 sim2"), "{items:#?}");
+    scratch.assert_made();
+}

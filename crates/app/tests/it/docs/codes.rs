@@ -1,0 +1,115 @@
+//! Every code that the product can say is explained. The closed ones are compared where they are (in
+//! `gateway` and `console`); this looks for those that rooms write down as words.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+const PAGE: &str = include_str!("../../../../../docs/errors.md");
+/// What a code stands behind: the fate of a field, a refusal, a warning for later, a task's own error.
+const MARKS: [&str; 7] = [
+    "Fate::",
+    "Kind::Invalid(",
+    "Kind::Rule(",
+    "Refusal::new(",
+    "later.push(",
+    "code: ",
+    "let code = ",
+];
+/// Rooms whose words reach callers.
+const ROOMS: [&str; 8] = [
+    "catalog", "console", "gateway", "social", "studio", "terms", "video", "wire",
+];
+/// Words behind such a mark that no caller is told.
+const NOT_TOLD: [&str; 1] = [
+    // What a vendor's answer is called inside, before it becomes `upstream_error`.
+    "unreadable_answer",
+];
+
+#[expect(clippy::disallowed_methods, reason = "the files are our own source")]
+fn sources() -> Vec<(PathBuf, String)> {
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut folders: Vec<PathBuf> = ROOMS
+        .iter()
+        .map(|room| top.join(room).join("src"))
+        .collect();
+    let mut files = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            if path.is_dir() {
+                folders.push(path);
+            } else if name.ends_with(".rs") && !name.contains("test") && !path.ends_with("lint.rs")
+            {
+                let text = std::fs::read_to_string(&path).unwrap();
+                let product = text.split("#[cfg(test)]").next().unwrap().to_owned();
+                files.push((path, product));
+            }
+        }
+    }
+    files
+}
+
+/// The constants that are words, by name.
+fn constants(files: &[(PathBuf, String)]) -> BTreeMap<String, BTreeSet<String>> {
+    let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (_, text) in files {
+        for piece in text.split("const ").skip(1) {
+            let Some((name, rest)) = piece.split_once(": &str =") else {
+                continue;
+            };
+            if let Some(word) = rest.trim_start().strip_prefix('"') {
+                let word = word.split('"').next().unwrap().to_owned();
+                found.entry(name.to_owned()).or_default().insert(word);
+            }
+        }
+    }
+    found
+}
+
+fn is_word(word: &str) -> bool {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "_.".contains(letter);
+    let letter = |letter: char| letter.is_ascii_alphabetic();
+    word.len() > 3 && word.chars().all(plain) && word.chars().any(letter)
+}
+
+#[test]
+fn every_code_that_a_room_says_has_its_entry() {
+    let files = sources();
+    let constants = constants(&files);
+    let mut said: BTreeMap<String, PathBuf> = BTreeMap::new();
+    for (path, text) in &files {
+        if path.components().any(|part| part.as_os_str() == "lint") {
+            continue;
+        }
+        for mark in MARKS {
+            for behind in text.split(mark).skip(1) {
+                let behind = match mark {
+                    "Fate::" => behind.split_once(',').map_or("", |(_, behind)| behind),
+                    _ => behind,
+                };
+                let behind = behind.trim_start();
+                if let Some(literal) = behind.strip_prefix('"') {
+                    let word = literal.split('"').next().unwrap();
+                    said.insert(word.to_owned(), path.clone());
+                } else {
+                    let capital = |letter: char| letter.is_ascii_uppercase() || letter == '_';
+                    let name: String = behind
+                        .chars()
+                        .take_while(|letter| capital(*letter))
+                        .collect();
+                    for word in constants.get(&name).into_iter().flatten() {
+                        said.insert(word.clone(), path.clone());
+                    }
+                }
+            }
+        }
+    }
+    said.retain(|word, _| is_word(word) && !NOT_TOLD.contains(&word.as_str()));
+    assert!(said.len() > 40, "{said:#?}");
+    let missing: Vec<_> = said
+        .iter()
+        .filter(|(word, _)| !PAGE.contains(&format!("\n### `{word}`\n")))
+        .collect();
+    assert!(missing.is_empty(), "{missing:#?}");
+}

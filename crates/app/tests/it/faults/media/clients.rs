@@ -1,0 +1,180 @@
+//! Rows C: who asks for pictures, speech and transcripts leaves, or does not read.
+
+use std::time::Duration;
+
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
+use tokio::time::Instant;
+
+use super::{Booth, Call, Kind, Told, id_of, reached};
+use crate::faults::arena::MONEY;
+
+/// A reader who takes nothing for so long has gone.
+const READER_WAIT: Duration = Duration::from_secs(60);
+/// An upstream that takes a minute is not waited for.
+const SLOW: Duration = Duration::from_secs(25);
+/// More than sockets and buffers on the way take: four minutes at a quarter of the speed, as bare samples.
+const UNREAD_CHARACTERS: usize = 4_000;
+
+fn left(kind: Kind, wish: &str, id: Option<String>) -> Call {
+    Call {
+        kind,
+        wish: wish.to_owned(),
+        id,
+        told: Told::Left,
+    }
+}
+
+/// How somebody leaves.
+#[derive(Debug, Clone, Copy)]
+enum Leaves {
+    Reset,
+    ClosesBoth,
+}
+
+impl Booth {
+    /// Sends a call, and leaves when who makes it has been asked.
+    async fn asks_and_leaves(&self, kind: Kind, (marker, wish): (&str, &str), leaves: Leaves) {
+        let (content_type, body) = kind.body(kind.word(), wish);
+        let mut line = TcpStream::connect(self.arena.address).await.unwrap();
+        line.write_all(self.head(kind, &content_type, body.len()).as_bytes())
+            .await
+            .unwrap();
+        line.write_all(&body).await.unwrap();
+        self.until_asked(marker).await;
+        self.until_held(1).await;
+        match leaves {
+            Leaves::Reset => line.set_zero_linger().unwrap(),
+            Leaves::ClosesBoth => {}
+        }
+        drop(line);
+    }
+
+    fn head(&self, kind: Kind, content_type: &str, length: usize) -> String {
+        format!(
+            "POST {} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\
+             content-type: {content_type}\r\ncontent-length: {length}\r\n\r\n",
+            kind.path(),
+            self.arena.key
+        )
+    }
+}
+
+// row: C1
+#[tokio::test]
+async fn who_leaves_before_a_picture_speech_or_transcript_pays_nothing_and_stops_who_makes_it() {
+    let booth = Booth::new(false).await;
+    for kind in Kind::ALL {
+        let wish = format!("[[id:{}]] [[fault:slow_first_byte:60000]]", kind.word());
+        let began = Instant::now();
+        let call = (kind.word(), wish.as_str());
+        booth.asks_and_leaves(kind, call, Leaves::Reset).await;
+        booth.until_held(0).await;
+        assert!(began.elapsed() < SLOW, "{kind:?}: it was waited for");
+        assert_eq!(booth.served(kind.word()).len(), 1, "{kind:?}: asked once");
+        assert!(!booth.served(kind.word())[0].finished, "{kind:?}");
+    }
+    booth.spent(0).await;
+    assert_eq!(booth.usage().await, vec!["cancelled 0"; 3]);
+}
+
+// row: C4
+#[tokio::test]
+async fn who_has_left_without_a_reset_gets_back_what_nobody_took_and_pays_for_speech_once() {
+    let booth = Booth::new(false).await;
+    let mut spent = 0;
+    for kind in Kind::ALL {
+        let wish = format!("[[id:{}]] [[fault:slow_first_byte:1500]]", kind.word());
+        let call = (kind.word(), wish.as_str());
+        booth.asks_and_leaves(kind, call, Leaves::ClosesBoth).await;
+        booth.until_held(0).await;
+        // Speech was spoken when the first piece found nobody: the text is paid.
+        if let Kind::Speech = kind {
+            spent += kind.price(&wish);
+        }
+        assert_eq!(booth.served(kind.word()).len(), 1, "{kind:?}: asked once");
+    }
+    reached("what nobody took went back", async || {
+        booth.arena.balance().await == (MONEY - spent, 0)
+    })
+    .await;
+    booth.spent(spent).await;
+    let usage = booth.usage().await;
+    let words: Vec<&str> = usage
+        .iter()
+        .filter_map(|row| row.split(' ').next())
+        .collect();
+    assert_eq!(words, ["complete", "client_gone", "complete"]);
+}
+
+// row: C1
+#[tokio::test]
+async fn who_leaves_in_the_middle_of_an_upload_leaves_nothing() {
+    let booth = Booth::new(false).await;
+    let (content_type, body) = Kind::Transcript.body("ears", "half");
+    let mut half = TcpStream::connect(booth.arena.address).await.unwrap();
+    let head = booth.head(Kind::Transcript, &content_type, body.len());
+    half.write_all(head.as_bytes()).await.unwrap();
+    half.write_all(&body[..body.len() / 2]).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    drop(half);
+    let whole = booth.ask(Kind::Transcript, "ears", "whole").await;
+    assert!(matches!(whole.told, Told::Whole(_)), "{whole:?}");
+    booth.compare(&[whole]).await;
+    assert_eq!(booth.usage().await.len(), 1);
+    assert_eq!(booth.arena.simulator.truth().len(), 1);
+}
+
+// row: C2
+#[tokio::test]
+async fn who_leaves_in_the_middle_of_speech_pays_for_the_text_once_and_stops_the_voice() {
+    let booth = Booth::new(false).await;
+    let text = "A long story. ".repeat(40);
+    let wish = format!("{text}[[id:left]] [[pace:50]]");
+    let mut answer = booth.call(Kind::Speech, "voice", &wish).await.unwrap();
+    let id = id_of(&answer);
+    assert!(answer.piece().await.unwrap().is_some());
+    drop(answer);
+    booth.until_stopped("left").await;
+    booth.until_held(0).await;
+    let price = Kind::Speech.price(&wish);
+    assert_eq!(booth.usage().await, [format!("client_gone {price}")]);
+    booth.compare(&[left(Kind::Speech, &wish, id)]).await;
+    booth.spent(price).await;
+}
+
+// row: C3
+#[tokio::test]
+async fn who_does_not_read_speech_has_gone_after_its_time_and_pays_for_the_text_once() {
+    let booth = Booth::new(false).await;
+    let wish = format!("[[id:unread]] {}", "x".repeat(UNREAD_CHARACTERS));
+    let body = serde_json::json!({
+        "model": "voice", "input": wish, "voice": "alloy", "response_format": "wav", "speed": 0.25,
+    });
+    let body = bytes::Bytes::from(body.to_string());
+    let call = booth.outgoing(Kind::Speech.path(), "application/json", body.into());
+    let unread = booth.client.send(call).await.unwrap();
+    assert_eq!(unread.status, 200);
+    let id = id_of(&unread);
+    // It slows nobody.
+    let mut calls = Vec::new();
+    for kind in Kind::ALL {
+        let call = booth.ask(kind, kind.word(), "meanwhile").await;
+        assert!(matches!(call.told, Told::Whole(_)), "{call:?}");
+        calls.push(call);
+    }
+    let began = Instant::now();
+    while booth.arena.balance().await.1 != 0 {
+        assert!(began.elapsed() < READER_WAIT * 2, "still held");
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    assert!(began.elapsed() > READER_WAIT / 2, "it was not waited for");
+    let price = Kind::Speech.price(&wish);
+    let gone = format!("client_gone {price}");
+    let of_unread = async || booth.usage().await.contains(&gone);
+    reached("it is charged", of_unread).await;
+    booth.until_stopped("unread").await;
+    calls.push(left(Kind::Speech, &wish, id));
+    booth.compare(&calls).await;
+    drop(unread);
+}

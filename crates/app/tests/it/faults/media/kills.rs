@@ -1,0 +1,354 @@
+//! Rows G: our process dies at each step of a call for a picture (whole), speech (streamed) and a
+//! transcript (uploaded).
+
+use std::path::Path;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use trunkline_testkit::all_at_once;
+use trunkline_upstream::Answer;
+
+use super::{Booth, Kind, Told, cost_of, reached, rest};
+use crate::faults::arena::{CHARACTER, CHARGES, HOLDS, signal};
+
+/// What was not caught goes on within this.
+const GOES_ON: Duration = Duration::from_millis(300);
+/// Characters whose sound is more than sockets and buffers on the way take.
+const LONG_TEXT: usize = 4_000;
+/// Uploads lie in the arena's own folder, where a test can see what is left of them.
+const HERE: [(&str, &str); 1] = [("TRUNKLINE__UPLOADS__FOLDER", ".")];
+
+/// On which side of its commit a charge is caught.
+#[derive(Debug, Clone, Copy)]
+enum Caught {
+    Before,
+    After,
+}
+
+impl Booth {
+    fn trap(&self, words: &str, caught: Caught) -> usize {
+        let wire = self.arena.postgres.wire();
+        wire.only_of(words);
+        let before = wire.strikes();
+        match caught {
+            Caught::Before => wire.stall_before_commit(),
+            Caught::After => wire.stall_after_commit(),
+        }
+        before
+    }
+
+    async fn until_struck(&self, before: usize) {
+        let wire = self.arena.postgres.wire();
+        reached("a commit is caught", async || wire.strikes() > before).await;
+    }
+
+    /// Kills the gateway where it is, and starts its next life.
+    async fn dies_and_returns(&mut self) {
+        self.arena.kill_gateway().await;
+        self.arena.postgres.wire().disarm();
+        self.arena.postgres.wire().pass();
+        self.arena.start_gateway().await;
+    }
+
+    /// Sends a call of every kind that nobody answers; waits until the step is reached, and kills the
+    /// gateway there. Every connection must be reset.
+    async fn killed_unanswered(&mut self, behaviour: &str, step: impl AsyncFn(&Self)) {
+        let booth = &*self;
+        let calls = Kind::ALL.map(|kind| async move {
+            let wish = format!("[[id:{}]] {behaviour}", kind.word());
+            booth.call(kind, kind.word(), &wish).await
+        });
+        let mut waiting = Box::pin(all_at_once(calls.into_iter().collect()));
+        tokio::select! {
+            _ = &mut waiting => panic!("nobody can answer"),
+            () = step(booth) => {}
+        }
+        signal(booth.arena.pid(), "-KILL").await;
+        for answer in waiting.as_mut().await {
+            assert!(answer.is_err(), "the connection must be reset");
+        }
+        drop(waiting);
+        self.dies_and_returns().await;
+    }
+
+    /// The gateway serves every kind, and charges what it serves.
+    async fn serves_again(&self) -> i64 {
+        let mut spent = 0;
+        for kind in Kind::ALL {
+            let call = self.ask(kind, kind.word(), "again").await;
+            let price = kind.price("again");
+            assert_eq!(call.told, Told::Whole(price), "{call:?}");
+            spent += price;
+        }
+        spent
+    }
+
+    async fn until_all_asked(&self) {
+        for kind in Kind::ALL {
+            self.until_asked(kind.word()).await;
+        }
+        self.until_held(Kind::ALL.len()).await;
+    }
+}
+
+/// Names of what lies in a folder.
+fn names_in(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort_unstable();
+    names
+}
+
+/// Whether a process has a file open that has no name, in this folder.
+fn holds_a_nameless_file(pid: u32, folder: &Path) -> bool {
+    let open = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap();
+    let links = open.filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok());
+    let mut words = links.map(|link| link.to_string_lossy().into_owned());
+    let folder = folder.to_string_lossy();
+    words.any(|word| word.starts_with(&*folder) && word.ends_with("(deleted)"))
+}
+
+// row: G1
+#[tokio::test]
+async fn killed_before_money_is_held_pictures_speech_and_uploads_leave_nothing() {
+    let mut booth = Booth::with(true, &HERE).await;
+    let spent = booth.serves_again().await;
+    let (asked, rows) = (booth.arena.simulator.truth().len(), booth.usage().await);
+    let folder = booth.arena.folder.path().to_owned();
+    let before = names_in(&folder);
+    let mut halves = Vec::new();
+    for kind in Kind::ALL {
+        let (content_type, body) = kind.body(kind.word(), "half");
+        let mut half = TcpStream::connect(booth.arena.address).await.unwrap();
+        let head = format!(
+            "POST {} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\
+             content-type: {content_type}\r\ncontent-length: {}\r\n\r\n",
+            kind.path(),
+            booth.arena.key,
+            body.len()
+        );
+        half.write_all(head.as_bytes()).await.unwrap();
+        half.write_all(&body[..body.len() / 2]).await.unwrap();
+        halves.push(half);
+    }
+    let pid = booth.arena.pid();
+    reached("the upload is on the disk", async || {
+        holds_a_nameless_file(pid, &folder)
+    })
+    .await;
+    booth.dies_and_returns().await;
+    for mut half in halves {
+        let mut answer = Vec::new();
+        drop(half.read_to_end(&mut answer).await);
+        assert!(answer.is_empty(), "{}", String::from_utf8_lossy(&answer));
+    }
+    booth.spent(spent).await;
+    assert_eq!(booth.usage().await, rows);
+    assert_eq!(booth.arena.simulator.truth().len(), asked);
+    assert_eq!(names_in(&folder), before, "something of an upload is left");
+}
+
+// row: G1
+#[tokio::test]
+async fn killed_while_money_is_being_held_for_pictures_speech_and_uploads_nothing_is_left() {
+    let mut booth = Booth::new(true).await;
+    for kind in Kind::ALL {
+        booth.serves_again().await;
+        let (money, calls) = (booth.arena.balance().await, booth.usage().await.len());
+        let wish = format!("[[id:{}]]", kind.word());
+        let before = booth.trap(HOLDS, Caught::Before);
+        tokio::select! {
+            call = booth.ask(kind, kind.word(), &wish) => panic!("{kind:?}: {:?}", call.told),
+            () = booth.until_struck(before) => {}
+        }
+        booth.dies_and_returns().await;
+        reached("nothing is held", async || {
+            booth.arena.balance().await.1 == 0
+        })
+        .await;
+        assert!(booth.served(kind.word()).is_empty(), "{kind:?}");
+        assert_eq!(booth.usage().await.len(), calls, "{kind:?}");
+        assert_eq!(booth.arena.balance().await, money, "{kind:?}");
+    }
+    booth.arena.audit().await;
+}
+
+// row: G2
+#[tokio::test]
+async fn killed_before_who_makes_pictures_speech_or_transcripts_is_asked_the_money_comes_back() {
+    let mut booth = Booth::new(true).await;
+    booth.arena.road.black_hole();
+    let calls = Kind::ALL.len();
+    let held = async |booth: &Booth| booth.until_held(calls).await;
+    booth.killed_unanswered("", held).await;
+    booth.arena.road.cut();
+    booth.arena.road.pass();
+    booth.spent(0).await;
+    assert_eq!(booth.usage().await, vec!["interrupted 0"; calls]);
+    assert!(booth.arena.simulator.truth().is_empty());
+}
+
+// row: G3
+#[tokio::test]
+async fn killed_while_who_makes_pictures_speech_or_transcripts_is_silent_nothing_is_charged_or_repeated()
+ {
+    let mut booth = Booth::new(true).await;
+    // Silent before the answer, then in the middle of it: speech has begun by then, and is row G4's.
+    let asked = async |booth: &Booth| booth.until_all_asked().await;
+    booth
+        .killed_unanswered("[[fault:hang_before_headers]]", asked)
+        .await;
+    booth.spent(0).await;
+    let calls = Kind::ALL.len();
+    assert_eq!(booth.usage().await, vec!["interrupted 0"; calls]);
+    assert_eq!(booth.losses().await, vec!["crash"; calls]);
+    for kind in Kind::ALL {
+        assert_eq!(booth.served(kind.word()).len(), 1, "{kind:?}: asked once");
+    }
+}
+
+/// Speech that has begun.
+async fn begun(booth: &Booth, wish: &str) -> Answer {
+    let mut answer = booth.call(Kind::Speech, "voice", wish).await.unwrap();
+    assert_eq!(answer.status, 200);
+    assert!(!answer.piece().await.unwrap().unwrap().is_empty());
+    answer
+}
+
+// row: G4
+#[tokio::test]
+async fn killed_in_the_middle_of_an_answer_pictures_speech_and_transcripts_are_not_charged() {
+    let mut booth = Booth::new(true).await;
+    let text = "A long story. ".repeat(40);
+    let speech = begun(&booth, &format!("{text}[[id:voice]] [[pace:50]]")).await;
+    let halves = async |booth: &Booth| booth.until_all_asked().await;
+    let half = "[[fault:hang_mid_stream]]";
+    let waiting = |kind: Kind| {
+        let wish = format!("[[id:{}]] {half}", kind.word());
+        let booth = &booth;
+        async move { booth.call(kind, kind.word(), &wish).await }
+    };
+    {
+        let mut calls =
+            Box::pin(async { tokio::join!(waiting(Kind::Picture), waiting(Kind::Transcript)) });
+        tokio::select! {
+            _ = &mut calls => panic!("half an answer is none"),
+            () = halves(&booth) => {}
+        }
+        signal(booth.arena.pid(), "-KILL").await;
+        let (picture, transcript) = calls.await;
+        assert!(picture.is_err() && transcript.is_err());
+    }
+    assert_eq!(rest(speech).await, Told::Broken, "a part looks whole");
+    booth.dies_and_returns().await;
+    booth.spent(0).await;
+    assert_eq!(booth.usage().await, vec!["interrupted 0"; 3]);
+    assert_eq!(booth.losses().await, vec!["crash"; 3]);
+    for kind in Kind::ALL {
+        assert_eq!(booth.served(kind.word()).len(), 1, "{kind:?}: asked once");
+    }
+    let spent = booth.serves_again().await;
+    booth.spent(spent).await;
+}
+
+// row: G5
+#[tokio::test]
+async fn killed_when_all_is_made_and_the_charge_is_not_written_pictures_speech_and_transcripts_are_free()
+ {
+    let mut booth = Booth::new(true).await;
+    let speech = begun(&booth, "Good morning. [[id:voice]] [[pace:60]]").await;
+    let late = |kind: Kind| {
+        let wish = format!("[[id:{}]] [[fault:slow_first_byte:1500]]", kind.word());
+        let booth = &booth;
+        async move { booth.call(kind, kind.word(), &wish).await }
+    };
+    {
+        let mut calls =
+            Box::pin(async { tokio::join!(late(Kind::Picture), late(Kind::Transcript)) });
+        tokio::select! {
+            _ = &mut calls => panic!("nothing may be answered before it is charged"),
+            () = async {
+                booth.until_all_asked().await;
+                booth.arena.postgres.wire().black_hole();
+                for kind in Kind::ALL {
+                    booth.until_served(kind.word()).await;
+                }
+                tokio::time::sleep(GOES_ON).await;
+            } => {}
+        }
+        signal(booth.arena.pid(), "-KILL").await;
+        let (picture, transcript) = calls.await;
+        assert!(picture.is_err() && transcript.is_err());
+    }
+    assert_eq!(rest(speech).await, Told::Broken, "the last piece was sent");
+    booth.dies_and_returns().await;
+    booth.spent(0).await;
+    assert_eq!(booth.usage().await, vec!["interrupted 0"; 3]);
+}
+
+// row: G6
+#[tokio::test]
+async fn killed_while_the_charge_for_pictures_speech_or_transcripts_is_written_it_is_whole_or_none()
+{
+    let mut booth = Booth::new(true).await;
+    let mut spent = 0;
+    let scenes = Kind::ALL
+        .into_iter()
+        .flat_map(|kind| [(kind, Caught::Before), (kind, Caught::After)]);
+    for (kind, caught) in scenes {
+        let marker = format!("{}-{caught:?}", kind.word());
+        let wish = format!("[[id:{marker}]]");
+        let before = booth.trap(CHARGES, caught);
+        let mut call = Box::pin(booth.ask(kind, kind.word(), &wish));
+        tokio::select! {
+            call = &mut call => panic!("{wish}: told {:?} before it was charged", call.told),
+            () = booth.until_struck(before) => {}
+        }
+        signal(booth.arena.pid(), "-KILL").await;
+        assert_eq!(call.await.told, Told::Broken, "{wish}");
+        booth.dies_and_returns().await;
+        assert_eq!(booth.served(&marker).len(), 1, "{kind:?}: asked once");
+        let price = kind.price(&wish);
+        let row = match caught {
+            Caught::Before => "interrupted 0".to_owned(),
+            Caught::After => {
+                spent += price;
+                format!("complete {price}")
+            }
+        };
+        assert_eq!(booth.usage().await.pop(), Some(row), "{wish}");
+        booth.spent(spent).await;
+    }
+}
+
+// row: G7
+#[tokio::test]
+async fn killed_after_the_charge_and_before_the_last_byte_of_audio_the_charge_stands_once() {
+    let mut booth = Booth::new(true).await;
+    // This vendor hands its audio over in one piece: it is charged, and then sent for as long as it takes.
+    let text = "x".repeat(LONG_TEXT);
+    let body = serde_json::json!({
+        "model": "long-voice", "input": text, "voice": "English_expressive_narrator",
+    });
+    let body = bytes::Bytes::from(body.to_string());
+    let call = booth.outgoing(Kind::Speech.path(), "application/json", body.into());
+    let mut answer = booth.client.send(call).await.unwrap();
+    if answer.status != 200 {
+        let said = answer.whole(super::MOST).await.unwrap();
+        panic!("{} {}", answer.status, String::from_utf8_lossy(&said));
+    }
+    let price = CHARACTER * i64::try_from(LONG_TEXT).unwrap();
+    assert_eq!(cost_of(&answer), price);
+    let charged = vec![format!("complete {price}")];
+    reached("it is charged", async || booth.usage().await == charged).await;
+    tokio::time::sleep(GOES_ON).await;
+    booth.arena.kill_gateway().await;
+    assert_eq!(rest(answer).await, Told::Broken, "a part looks whole");
+    booth.arena.start_gateway().await;
+    assert_eq!(booth.usage().await, charged);
+    booth.spent(price).await;
+    assert!(booth.losses().await.is_empty());
+}

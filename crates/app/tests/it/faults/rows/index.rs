@@ -1,0 +1,62 @@
+//! docs/faults.md names tests and rows; both must be true.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+const INDEX: &str = include_str!("../../../../../../docs/faults.md");
+/// Words shorter than this in backticks are codes and commands, not tests.
+const SENTENCE: usize = 30;
+
+/// Rows of the table: `G1`, or `P4, P5`.
+fn rows() -> BTreeSet<&'static str> {
+    let first = |line: &'static str| line.strip_prefix("| ")?.split(" |").next();
+    let cells = INDEX.lines().filter_map(first);
+    cells
+        .flat_map(|cell| cell.split(", "))
+        .filter(|row| row.len() > 1 && row[1..].chars().all(|digit| digit.is_ascii_digit()))
+        .collect()
+}
+
+fn tests() -> BTreeSet<&'static str> {
+    INDEX
+        .split('`')
+        .skip(1)
+        .step_by(2)
+        .filter(|word| word.len() >= SENTENCE && !word.contains(' '))
+        .filter(|word| *word != "the_index_of_faults_is_true")
+        .collect()
+}
+
+fn read(folder: &Path, text: &mut String) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            read(&path, text);
+        } else if path.extension().is_some_and(|kind| kind == "rs") {
+            text.push_str(&String::from_utf8(std::fs::read(path).unwrap()).unwrap());
+        }
+    }
+}
+
+#[test]
+fn the_index_of_faults_is_true() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut sources = String::new();
+    for name in ["app", "gateway"] {
+        read(&crates.join(name).join("tests"), &mut sources);
+    }
+    assert!(tests().len() > 30, "{:?}", tests());
+    for test in tests() {
+        assert!(
+            sources.contains(&format!("async fn {test}(")),
+            "there is no test {test}"
+        );
+    }
+    let marked = sources
+        .lines()
+        .filter_map(|line| line.strip_prefix("// row: "));
+    for row in marked {
+        assert!(rows().contains(row), "docs/faults.md has no row {row}");
+    }
+    assert!(rows().len() > 35, "{:?}", rows());
+}

@@ -1,0 +1,114 @@
+//! Prices: of past calls line by line, and the catalog as a signed-in person sees it.
+
+use serde_json::json;
+use trunkline_catalog::{Book, Document};
+use trunkline_ledger::desk::Wallet;
+use trunkline_store::catalog::{self, NewChange};
+use trunkline_store::people::Role;
+use trunkline_terms::{Face, Units};
+
+use crate::desk::{ask, request};
+use crate::stall::CATALOG;
+use crate::customer::town::{Town, Wish, field};
+
+/// Writes a catalog as `trunkline catalog apply` does; returns the version of its prices.
+async fn publish(town: &Town, text: &str) -> [u8; 32] {
+    let version = Book::from_toml(text).unwrap().version().bytes();
+    let (frame, models) = Document::from_toml(text).unwrap().into_parts();
+    let frame = serde_json::to_value(frame).unwrap();
+    let models: Vec<_> = models
+        .into_iter()
+        .map(|(name, entry)| (name, Some(serde_json::to_value(entry).unwrap())))
+        .collect();
+    let change = NewChange {
+        pricing_version: version,
+        author: "a test",
+        note: "",
+        frame: Some(&frame),
+        models: &models,
+    };
+    let mut tx = town.people.begin().await.unwrap();
+    let number = catalog::next_number(&mut tx).await.unwrap();
+    catalog::write(&mut tx, number, &change).await.unwrap();
+    tx.commit().await.unwrap();
+    version
+}
+
+#[tokio::test]
+async fn the_price_of_a_past_call_is_shown_line_by_line_under_the_prices_of_then() {
+    let town = Town::new().await;
+    let version = publish(&town, CATALOG).await;
+    let account = town.firm("Acme", 100_000_000, 0).await;
+    let browser = town.member(account, Role::Viewer).await;
+    let units = Units::none()
+        .plus(Face::Input, 1_000)
+        .and_then(|units| units.plus(Face::Output, 200))
+        .unwrap();
+    // Who topped up pays 1.5 and 6 USD a million.
+    let wish = |nanos| Wish {
+        nanos,
+        units: units.clone(),
+        price_version: version,
+        ..Wish::default()
+    };
+    let request = town.call(account, wish(2_700_000)).await;
+    let odd = town.call(account, wish(2_700_001)).await;
+    // Prices change; what was sold stays sold as it was.
+    publish(
+        &town,
+        &CATALOG.replace("paid = { input = 1500000", "paid = { input = 1700000"),
+    )
+    .await;
+    let shown = town.read(&browser, &format!("/api/logs/{request}")).await;
+    assert_eq!(
+        shown["lines"],
+        json!([
+            { "face": "input", "units": 1000, "price_usd_per_million": "1.5", "amount_usd": "0.0015", "tier": "standard" },
+            { "face": "output", "units": 200, "price_usd_per_million": "6", "amount_usd": "0.0012", "tier": "standard" },
+        ])
+    );
+    let shown = town.read(&browser, &format!("/api/logs/{odd}")).await;
+    assert!(
+        shown["lines"].is_null(),
+        "lines that do not explain the charge are not shown"
+    );
+}
+
+#[tokio::test]
+async fn who_never_paid_in_is_shown_the_standard_price() {
+    let town = Town::new().await;
+    let version = publish(&town, CATALOG).await;
+    let account = town.firm("Acme", 0, 100_000_000).await;
+    let browser = town.member(account, Role::Viewer).await;
+    let wish = Wish {
+        nanos: 2_000_000,
+        units: Units::none().plus(Face::Input, 1_000).unwrap(),
+        price_version: version,
+        ..Wish::default()
+    };
+    let request = town.call(account, wish).await;
+    town.pay(account, Wallet::Paid, 5, "stripe").await;
+    let shown = town.read(&browser, &format!("/api/logs/{request}")).await;
+    assert_eq!(shown["lines"][0]["price_usd_per_million"], "2");
+}
+
+#[tokio::test]
+async fn a_signed_in_person_sees_the_catalog_of_their_organisation() {
+    let town = Town::new().await;
+    let account = town.firm("Acme", 0, 0).await;
+    let browser = town.member(account, Role::Viewer).await;
+    let names =
+        |got: &crate::desk::Got| field(got.json()["data"].as_array().unwrap(), "model_name");
+    let stranger = ask(&town.console, request(http::Method::GET, "/api/pricing")).await;
+    assert_eq!(names(&stranger), ["open-chat", "painter"]);
+    let own = town.get(&browser, "/api/pricing").await;
+    assert_eq!(names(&own), ["members-only", "open-chat", "painter"]);
+    let again = ask(&town.console, request(http::Method::GET, "/api/pricing")).await;
+    assert_eq!(
+        names(&again),
+        ["open-chat", "painter"],
+        "what is kept is not mixed up"
+    );
+    let cells = town.get(&browser, "/api/social/catalog").await;
+    assert_eq!(cells.status.as_u16(), 200);
+}

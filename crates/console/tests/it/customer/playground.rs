@@ -1,0 +1,98 @@
+//! The key of a playground: one for each person, short-lived, and never another's.
+
+use http::Method;
+use serde_json::{Value, json};
+use trunkline_store::people::Role;
+use trunkline_testkit::all_at_once;
+
+use crate::customer::town::{Browser, Town, field};
+
+async fn ask(town: &Town, browser: &Browser) -> Value {
+    let got = town.post(browser, "/api/playground/key", json!({})).await;
+    assert_eq!(got.status.as_u16(), 200, "{got:?}");
+    got.json()
+}
+
+#[tokio::test]
+async fn a_person_has_one_playground_key_which_gets_another_secret_when_asked_for_again() {
+    let town = Town::new().await;
+    let account = town.firm("Acme", 0, 0).await;
+    let (ada, bob) = (
+        town.sign_in(account, Role::Developer, false).await,
+        town.sign_in(account, Role::Developer, false).await,
+    );
+    let first = ask(&town, &ada).await;
+    let again = ask(&town, &ada).await;
+    assert_eq!(first["key_id"], again["key_id"]);
+    assert_ne!(first["secret"], again["secret"]);
+    let other = ask(&town, &bob).await;
+    assert_ne!(other["key_id"], first["key_id"]);
+    let (all, _) = town.pages(&ada, "/api/keys").await;
+    assert_eq!(all.len(), 2, "they are listed");
+    assert!(
+        field(&all, "name")
+            .iter()
+            .all(|name| name.starts_with("Playground of developer-"))
+    );
+    let shown = all.iter().find(|key| key["id"] == first["key_id"]).unwrap();
+    assert_eq!(shown["expires_at"], again["expires_at"]);
+    let words = shown["endpoints"].as_array().unwrap();
+    assert!(words.contains(&json!("chat")) && !words.contains(&json!("keys")));
+    let overlap = shown["previous_until"].clone();
+    assert_eq!(overlap, Value::Null, "the secret before is over at once");
+    town.audit().await;
+}
+
+#[tokio::test]
+async fn it_comes_back_to_life_after_its_two_hours_and_anew_after_it_was_deleted() {
+    let town = Town::new().await;
+    let account = town.firm("Acme", 0, 0).await;
+    let ada = town.member(account, Role::Owner).await;
+    let first = ask(&town, &ada).await;
+    town.db.shift_clock(7_201).await;
+    let path = format!("/api/keys/{}", first["key_id"]);
+    assert_eq!(town.read(&ada, &path).await["state"], "expired");
+    let later = ask(&town, &ada).await;
+    assert_eq!(later["key_id"], first["key_id"]);
+    assert_eq!(town.read(&ada, &path).await["state"], "active");
+    let gone = town.send(&ada, Method::DELETE, &path, None).await;
+    assert_eq!(gone.status.as_u16(), 204);
+    let anew = ask(&town, &ada).await;
+    assert_ne!(anew["key_id"], first["key_id"]);
+}
+
+#[tokio::test]
+async fn one_that_was_switched_off_stays_off() {
+    let town = Town::new().await;
+    let account = town.firm("Acme", 0, 0).await;
+    let owner = town.member(account, Role::Owner).await;
+    let dev = town.member(account, Role::Developer).await;
+    let key = ask(&town, &dev).await;
+    let path = format!("/api/keys/{}/disable", key["key_id"]);
+    town.send(&owner, Method::POST, &path, None).await;
+    let got = town.post(&dev, "/api/playground/key", json!({})).await;
+    got.error(409, "conflict");
+}
+
+#[tokio::test]
+async fn a_key_of_the_same_name_is_not_taken_for_it() {
+    let town = Town::new().await;
+    let account = town.firm("Acme", 0, 0).await;
+    let owner = town.member(account, Role::Owner).await;
+    let session = town.read(&owner, "/api/session").await;
+    let email = session["person"]["email"].as_str().unwrap();
+    let (trap, _) = town.key(&owner, &format!("Playground of {email}")).await;
+    let made = ask(&town, &owner).await;
+    assert_ne!(made["key_id"], trap.number());
+}
+
+#[tokio::test]
+async fn asked_for_ten_times_at_once_there_is_one_key() {
+    let town = Town::new().await;
+    let account = town.firm("Acme", 0, 0).await;
+    let ada = town.member(account, Role::Owner).await;
+    let asked: Vec<_> = (0..10).map(|_| ask(&town, &ada)).collect();
+    let keys: Vec<Value> = all_at_once(asked).await;
+    let first = &keys[0]["key_id"];
+    assert!(keys.iter().all(|key| key["key_id"] == *first), "{keys:?}");
+}

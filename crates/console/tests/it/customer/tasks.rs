@@ -1,0 +1,294 @@
+//! Tasks: their list, what happened to each, and stopping one.
+
+use std::time::Duration;
+
+use http::Method;
+use serde_json::{Value, json};
+use trunkline_ledger::{
+    Detail, Op, Outcome, Owner, Refund, RefundKind, Reserve, Settle, Unheard, Wallets, run_in,
+};
+use trunkline_store::people::Role;
+use trunkline_store::tasks::{self, CANCELLED, NewTask};
+use trunkline_terms::{AccountId, KeyId, Money, RequestId};
+use uuid::Uuid;
+
+use crate::customer::town::{Browser, Town, field};
+
+const AMOUNT: i64 = 300_000_000;
+
+/// A task with its hold, as the gateway writes it.
+async fn accepted(town: &Town, account: AccountId, key: KeyId, model: &str) -> RequestId {
+    let request = town.request();
+    let reserve = Reserve {
+        request,
+        account,
+        key: Some(key),
+        owner: Owner::Task(request.uuid()),
+        amount: Money::from_nanos(AMOUNT),
+        wallets: Wallets::TrialFirst,
+        model: model.to_owned(),
+        endpoint: "videos".to_owned(),
+        group: "default".to_owned(),
+        price_version: [7; 32],
+        lifetime: Duration::from_secs(600),
+        capacity: None,
+        idempotency: None,
+    };
+    let new = NewTask {
+        id: request.uuid(),
+        account,
+        key,
+        model: model.to_owned(),
+        asked: None,
+        group: "default".to_owned(),
+        amount: Money::from_nanos(AMOUNT),
+        exact: true,
+        prices: json!({}),
+        sent: vec![1],
+        body_hash: [1; 32],
+        warnings: json!([]),
+        size: Some("720p".to_owned()),
+        seconds: Some(5),
+        protocol: "kling_video".to_owned(),
+        door: String::new(),
+        queue: Duration::from_secs(600),
+        deadline: Duration::from_secs(600),
+        lease: Duration::from_secs(600),
+    };
+    let mut tx = town.data.begin().await.unwrap();
+    let word = Op::Reserve(Box::new(reserve));
+    run_in(&mut tx, town.ledger.author(), &[&word])
+        .await
+        .unwrap();
+    tasks::insert(&mut tx, &new).await.unwrap();
+    tx.commit().await.unwrap();
+    request
+}
+
+/// A task that waits.
+pub(crate) async fn waiting(town: &Town, account: AccountId, key: KeyId) -> RequestId {
+    accepted(town, account, key, "film-0").await
+}
+
+/// The upstream takes it, and it is charged.
+async fn submitted(town: &Town, account: AccountId, request: RequestId) {
+    let id = request.uuid();
+    let settle = Op::Settle(Box::new(Settle {
+        request,
+        account,
+        amount: Money::from_nanos(AMOUNT),
+        detail: Detail::nothing(Outcome::Accepted),
+        unheard: Unheard::Stands,
+    }));
+    let mut tx = town.data.begin().await.unwrap();
+    let lease = Duration::from_secs(60);
+    assert!(tasks::submitting(&mut tx, id, (1, 1), lease).await.unwrap());
+    assert!(
+        tasks::submitted(&mut tx, id, account, "up-1", lease)
+            .await
+            .unwrap()
+    );
+    run_in(&mut tx, town.ledger.author(), &[&settle])
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+}
+
+async fn completed(town: &Town, account: AccountId, id: Uuid) {
+    let mut tx = town.data.begin().await.unwrap();
+    tasks::complete(&mut tx, id, account, &[1]).await.unwrap();
+    tasks::mirrored(&mut tx, id, "2026/a", 1_234).await.unwrap();
+    tx.commit().await.unwrap();
+}
+
+async fn failed(town: &Town, account: AccountId, request: RequestId, code: &str) {
+    let refund = Op::Refund(Refund {
+        request,
+        account,
+        kind: RefundKind::Refund,
+        amount: None,
+    });
+    let mut tx = town.data.begin().await.unwrap();
+    tasks::fail(&mut tx, request.uuid(), code, "the <i>upstream</i> said no")
+        .await
+        .unwrap();
+    run_in(&mut tx, town.ledger.author(), &[&refund])
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+}
+
+struct Scene {
+    browser: Browser,
+    account: AccountId,
+    key: KeyId,
+    /// Waiting, running, done, failed, stopped.
+    tasks: [RequestId; 5],
+}
+
+async fn scene(town: &Town) -> Scene {
+    let account = town.firm("Acme", 10_000_000_000, 0).await;
+    let browser = town.member(account, Role::Developer).await;
+    let (key, _) = town.key(&browser, "studio").await;
+    let mut made = Vec::new();
+    for number in 0..5 {
+        made.push(accepted(town, account, key, &format!("film-{}", number % 2)).await);
+    }
+    let made: [RequestId; 5] = made.try_into().unwrap();
+    for request in &made[1..] {
+        submitted(town, account, *request).await;
+    }
+    let mut session = town.data.session().await.unwrap();
+    tasks::told(&mut session, made[1].uuid(), true, None)
+        .await
+        .unwrap();
+    drop(session);
+    completed(town, account, made[2].uuid()).await;
+    failed(town, account, made[3], "content_refused").await;
+    failed(town, account, made[4], CANCELLED).await;
+    Scene {
+        browser,
+        account,
+        key,
+        tasks: made,
+    }
+}
+
+pub(crate) fn name(request: RequestId) -> String {
+    format!("task_{}", request.uuid().simple())
+}
+
+#[tokio::test]
+async fn tasks_are_listed_with_their_state_their_money_and_their_file() {
+    let town = Town::new().await;
+    let scene = scene(&town).await;
+    let (all, _) = town.pages(&scene.browser, "/api/tasks?limit=2").await;
+    let mut expected: Vec<String> = scene.tasks.map(name).to_vec();
+    expected.reverse();
+    assert_eq!(field(&all, "id"), expected, "newest first");
+    assert_eq!(
+        field(&all, "state"),
+        ["cancelled", "failed", "completed", "in_progress", "queued"]
+    );
+    assert_eq!(field(&all, "cost_usd"), ["0.3", "0.3", "0.3", "0.3", "0"]);
+    assert_eq!(field(&all, "refunded_usd"), ["0.3", "0.3", "0", "0", "0"]);
+    assert!(field(&all, "key_name").iter().all(|name| name == "studio"));
+    let running = &all[3];
+    assert_eq!(
+        (&running["progress"], &running["progress_is_estimate"]),
+        (&json!(40), &json!(true))
+    );
+    let done = &all[2];
+    assert_eq!(
+        (&done["progress"], &done["media"]["bytes"]),
+        (&json!(100), &json!(1_234))
+    );
+    assert_eq!(done["media"]["content_type"], "video/mp4");
+    let url = done["media"]["url"].as_str().unwrap();
+    assert_eq!(done["media"]["download_url"], format!("{url}&download=1"));
+    assert_eq!(
+        all[1]["error"],
+        json!({ "code": "content_refused", "message": "the <i>upstream</i> said no" })
+    );
+    assert_eq!(
+        (&all[1]["media"], &all[4]["ended_at"]),
+        (&Value::Null, &Value::Null)
+    );
+    for (query, count) in [
+        ("state=queued", 1),
+        ("state=in_progress", 1),
+        ("state=completed", 1),
+        ("state=failed", 1),
+        ("state=cancelled", 1),
+        ("model=film-1", 2),
+        ("model=film-1&state=failed", 1),
+        ("model=none", 0),
+        (&format!("key={}", scene.key), 5),
+        ("key=987654", 0),
+    ] {
+        let (found, _) = town
+            .pages(&scene.browser, &format!("/api/tasks?{query}"))
+            .await;
+        assert_eq!(found.len(), count, "{query}");
+    }
+    for wrong in ["state=fine", "limit=101", "after=x", "key=-1"] {
+        let got = town
+            .get(&scene.browser, &format!("/api/tasks?{wrong}"))
+            .await;
+        got.error(400, "invalid_request");
+    }
+    town.audit().await;
+}
+
+#[tokio::test]
+async fn a_task_tells_what_happened_from_the_hold_to_the_refund() {
+    let town = Town::new().await;
+    let scene = scene(&town).await;
+    let show = async |request: RequestId| {
+        let path = format!("/api/tasks/{}", name(request));
+        town.read(&scene.browser, &path).await
+    };
+    let waiting = show(scene.tasks[0]).await;
+    assert_eq!(
+        field(waiting["timeline"].as_array().unwrap(), "what"),
+        ["asked", "held"]
+    );
+    assert_eq!(waiting["timeline"][1]["amount_usd"], "0.3");
+    assert_eq!(waiting["can_cancel"], true);
+    assert_eq!(waiting["prompt"], "a <b>cat</b>");
+    assert_eq!(
+        waiting["settings"],
+        json!([{ "name": "size", "value": "720p" }])
+    );
+    let failed = show(scene.tasks[3]).await;
+    let steps = failed["timeline"].as_array().unwrap();
+    assert_eq!(
+        field(steps, "what"),
+        ["asked", "held", "sent", "charged", "failed", "refunded"]
+    );
+    assert_eq!(steps[4]["text"], "the <i>upstream</i> said no");
+    assert_eq!(steps[5]["amount_usd"], "0.3");
+    let done = show(scene.tasks[2]).await;
+    assert_eq!(
+        field(done["timeline"].as_array().unwrap(), "what"),
+        ["asked", "held", "sent", "charged", "finished"]
+    );
+    assert_eq!(done["can_cancel"], false);
+    let stopped = show(scene.tasks[4]).await;
+    assert_eq!(stopped["timeline"][4]["what"], "cancelled");
+    // The call of the task leads to it.
+    let log = town
+        .read(&scene.browser, &format!("/api/logs/{}", scene.tasks[2]))
+        .await;
+    assert_eq!(log["task_id"], name(scene.tasks[2]));
+    assert_eq!(done["request_id"], scene.tasks[2].to_string());
+}
+
+#[tokio::test]
+async fn stopping_a_task_says_what_became_of_it_and_of_its_money() {
+    let town = Town::new().await;
+    let scene = scene(&town).await;
+    let path = format!("/api/tasks/{}/cancel", name(scene.tasks[1]));
+    let cancel = || town.send(&scene.browser, Method::POST, &path, None);
+    let goes_on = cancel().await.error(409, "conflict");
+    assert!(
+        goes_on["message"].as_str().unwrap().contains("goes on"),
+        "{goes_on}"
+    );
+    *town.stall.stops.lock().unwrap() = None;
+    let unknown = cancel().await.error(503, "temporarily_unavailable");
+    assert!(
+        unknown["message"].as_str().unwrap().contains("not known"),
+        "{unknown}"
+    );
+    *town.stall.stops.lock().unwrap() = Some(true);
+    failed(&town, scene.account, scene.tasks[1], CANCELLED).await;
+    let stopped = cancel().await.json();
+    assert_eq!(
+        (&stopped["state"], &stopped["refunded_usd"]),
+        (&json!("cancelled"), &json!("0.3"))
+    );
+    let viewer = town.member(scene.account, Role::Viewer).await;
+    let refused = town.send(&viewer, Method::POST, &path, None).await;
+    refused.error(403, "role_not_allowed");
+}

@@ -1,0 +1,238 @@
+//! Two organisations over every route: what is another's answers exactly as what never was. And every
+//! role over every route: everybody reads, and who may not write changes nothing.
+
+use http::Method;
+use serde_json::{Value, json};
+use trunkline_store::people::Role;
+use trunkline_terms::RequestId;
+
+use crate::desk::{Got, ask, request};
+use crate::customer::town::{Browser, Town, Wish};
+
+/// Every route of a customer: method, path and body, with the ids of something.
+fn routes(key: &str, call: &str, task: &str) -> Vec<(Method, String, Option<Value>)> {
+    let get = |path: String| (Method::GET, path, None);
+    vec![
+        get("/api/home".to_owned()),
+        get("/api/keys".to_owned()),
+        get(format!("/api/keys/{key}")),
+        get(format!("/api/keys/{key}/first-call")),
+        get("/api/logs".to_owned()),
+        get(format!("/api/logs/{call}")),
+        get("/api/tasks".to_owned()),
+        get(format!("/api/tasks/{task}")),
+        get("/api/usage".to_owned()),
+        get("/api/usage.csv".to_owned()),
+        get("/api/wallet".to_owned()),
+        get("/api/wallet/ledger".to_owned()),
+        get("/api/wallet/ledger.csv".to_owned()),
+        (
+            Method::POST,
+            "/api/keys".to_owned(),
+            Some(json!({ "name": "x" })),
+        ),
+        (
+            Method::PATCH,
+            format!("/api/keys/{key}"),
+            Some(json!({ "name": "x" })),
+        ),
+        (
+            Method::PUT,
+            format!("/api/keys/{key}/budgets"),
+            Some(json!({ "budgets": [] })),
+        ),
+        (
+            Method::POST,
+            format!("/api/keys/{key}/rotate"),
+            Some(json!({ "overlap_seconds": 0 })),
+        ),
+        (Method::POST, format!("/api/keys/{key}/disable"), None),
+        (Method::POST, format!("/api/keys/{key}/enable"), None),
+        (
+            Method::POST,
+            "/api/playground/key".to_owned(),
+            Some(json!({})),
+        ),
+        (Method::POST, format!("/api/tasks/{task}/cancel"), None),
+        (
+            Method::PUT,
+            "/api/wallet/low-mark".to_owned(),
+            Some(json!({ "mark_usd": null })),
+        ),
+        (Method::DELETE, format!("/api/keys/{key}"), None),
+    ]
+}
+
+#[tokio::test]
+async fn the_routes_that_are_walked_are_all_there_are() {
+    let town = Town::new().await;
+    let document = ask(&town.console, request(Method::GET, "/openapi.json"))
+        .await
+        .json();
+    let walked = routes("{id}", "{request_id}", "{id}");
+    let own = ["wallet", "keys", "logs", "tasks", "usage"];
+    let mut count = 0;
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            let tag = operation["tags"][0].as_str().unwrap();
+            // Codes are redeemed by tests of their own.
+            if !own.contains(&tag) || path == "/api/wallet/redeem" {
+                continue;
+            }
+            let is_walked = walked
+                .iter()
+                .any(|(with, on, _)| with.as_str().eq_ignore_ascii_case(method) && on == path);
+            assert!(is_walked, "{method} {path}");
+            count += 1;
+        }
+    }
+    assert_eq!(count, walked.len());
+}
+
+/// An answer without what must differ: the id of the request.
+fn alike(got: &Got) -> (u16, Value) {
+    let mut body = got.json();
+    if let Some(error) = body["error"].as_object_mut() {
+        error.remove("request_id");
+    }
+    (got.status.as_u16(), body)
+}
+
+#[tokio::test]
+async fn what_is_anothers_answers_exactly_as_what_never_was() {
+    let town = Town::new().await;
+    let (ours, theirs) = (
+        town.firm("Ours", 1_000_000_000, 0).await,
+        town.firm("Theirs", 1_000_000_000, 0).await,
+    );
+    let (we, they) = (
+        town.member(ours, Role::Owner).await,
+        town.member(theirs, Role::Owner).await,
+    );
+    let (key, _) = town.key(&they, "their canary key").await;
+    let wish = Wish {
+        key: Some(key),
+        model: "canary-model".to_owned(),
+        ..Wish::default()
+    };
+    let call = town.call(theirs, wish).await;
+    let task = crate::customer::tasks::waiting(&town, theirs, key).await;
+    let foreign = routes(
+        &key.to_string(),
+        &call.to_string(),
+        &crate::customer::tasks::name(task),
+    );
+    let never: RequestId = town.request();
+    let unknown = routes("987654321", &never.to_string(), &crate::customer::tasks::name(never));
+    for ((method, path, body), (_, other, _)) in foreign.into_iter().zip(unknown) {
+        let got = town.send(&we, method.clone(), &path, body.clone()).await;
+        let text = String::from_utf8(got.body.to_vec()).unwrap();
+        assert!(!text.contains("canary"), "{method} {path}: {text}");
+        if path == other {
+            continue;
+        }
+        assert_eq!(got.status.as_u16(), 404, "{method} {path}");
+        got.error(404, "not_found");
+        let never = town.send(&we, method.clone(), &other, body).await;
+        assert_eq!(alike(&got), alike(&never), "{method} {path}");
+    }
+    // Filters by another's key find nothing either.
+    for path in [
+        format!("/api/logs?key={key}"),
+        format!("/api/tasks?key={key}"),
+        format!("/api/logs?q={call}"),
+    ] {
+        let page = town.read(&we, &path).await;
+        assert_eq!(page["data"], json!([]), "{path}");
+    }
+    let usage = town.read(&we, &format!("/api/usage?key={key}")).await;
+    assert_eq!(usage["totals"]["calls"], 0);
+    // And theirs is as it was.
+    let shown = town.read(&they, &format!("/api/keys/{key}")).await;
+    assert_eq!(
+        (&shown["name"], &shown["state"]),
+        (&json!("their canary key"), &json!("active"))
+    );
+    town.audit().await;
+}
+
+#[tokio::test]
+async fn nobody_who_is_not_signed_in_or_comes_from_elsewhere_gets_anything() {
+    let town = Town::new().await;
+    let account = town.firm("Acme", 1_000_000_000, 0).await;
+    let owner = town.member(account, Role::Owner).await;
+    let (key, _) = town.key(&owner, "laptop").await;
+    let never = town.request();
+    let all = routes(
+        &key.to_string(),
+        &never.to_string(),
+        &crate::customer::tasks::name(never),
+    );
+    let stranger = Browser::stranger();
+    for (method, path, body) in all {
+        let got = town.send(&stranger, method.clone(), &path, body).await;
+        got.error(401, "not_signed_in");
+        if method == Method::GET {
+            continue;
+        }
+        // Without the header of our pages nothing is done, whoever's cookie it is.
+        let bare = ask(&town.console, request(method.clone(), &path)).await;
+        bare.error(403, "cross_site");
+    }
+    let shown = town.read(&owner, &format!("/api/keys/{key}")).await;
+    assert_eq!(
+        (&shown["name"], &shown["state"]),
+        (&json!("laptop"), &json!("active"))
+    );
+}
+
+#[tokio::test]
+async fn everybody_reads_and_writes_what_their_role_allows() {
+    let town = Town::new().await;
+    let account = town.firm("Acme", 10_000_000_000, 0).await;
+    let owner = town.member(account, Role::Owner).await;
+    for role in Role::ALL {
+        let somebody = town.member(account, role).await;
+        let (key, _) = town.key(&owner, "laptop").await;
+        let wish = Wish {
+            key: Some(key),
+            ..Wish::default()
+        };
+        let call = town.call(account, wish).await;
+        let task = crate::customer::tasks::waiting(&town, account, key).await;
+        let all = routes(
+            &key.to_string(),
+            &call.to_string(),
+            &crate::customer::tasks::name(task),
+        );
+        for (method, path, body) in all {
+            let right = if method == Method::GET {
+                None
+            } else if path.starts_with("/api/tasks") {
+                Some([Role::Owner, Role::Admin, Role::Developer].as_slice())
+            } else if path.starts_with("/api/wallet") {
+                Some([Role::Owner, Role::Admin, Role::Billing].as_slice())
+            } else {
+                Some([Role::Owner, Role::Admin, Role::Developer].as_slice())
+            };
+            let allowed = right.is_none_or(|roles| roles.contains(&role));
+            let got = town.send(&somebody, method.clone(), &path, body).await;
+            let status = got.status.as_u16();
+            if allowed {
+                // The task of this test cannot be stopped.
+                let expected = if path.ends_with("/cancel") {
+                    409..=409
+                } else {
+                    200..=204
+                };
+                assert!(
+                    expected.contains(&status),
+                    "{role:?} {method} {path}: {got:?}"
+                );
+            } else {
+                got.error(403, "role_not_allowed");
+            }
+        }
+    }
+    town.audit().await;
+}

@@ -1,0 +1,154 @@
+//! Sums of what was used: the ledger's own, as pages and as a table.
+
+use serde_json::{Value, json};
+use trunkline_ledger::Outcome;
+use trunkline_store::people::Role;
+use trunkline_terms::Money;
+
+use crate::customer::town::{Town, Wish};
+
+#[tokio::test]
+async fn sums_are_apart_for_what_is_asked_and_come_to_the_same_total() {
+    let town = Town::new().await;
+    let account = town.firm("Acme", 1_000_000_000, 0).await;
+    let browser = town.member(account, Role::Owner).await;
+    let (key, _) = town.key(&browser, "laptop").await;
+    let keyed = Wish {
+        key: Some(key),
+        ..Wish::default()
+    };
+    let charged = town.call(account, keyed).await;
+    town.refund(account, charged, 100_000).await;
+    let painted = Wish {
+        model: "painter".to_owned(),
+        endpoint: "images".to_owned(),
+        nanos: 20_000_000,
+        ..Wish::default()
+    };
+    town.call(account, painted).await;
+    let failed = Wish {
+        outcome: Outcome::NoResult,
+        ..Wish::default()
+    };
+    town.call(account, failed).await;
+    for (by, lines) in [
+        ("day", 1),
+        ("model", 2),
+        ("key", 2),
+        ("endpoint", 2),
+        ("day,key,model,endpoint", 3),
+    ] {
+        let report = town
+            .read(&browser, &format!("/api/usage?group_by={by}"))
+            .await;
+        let data = report["data"].as_array().unwrap();
+        assert_eq!(data.len(), lines, "{by}: {data:?}");
+        let totals = &report["totals"];
+        assert_eq!(
+            (&totals["calls"], &totals["failed_calls"]),
+            (&json!(3), &json!(1)),
+            "{by}"
+        );
+        assert_eq!(totals["charged_usd"], "0.0204");
+        assert_eq!(totals["refunded_usd"], "0.0001");
+        let sum: i64 = data.iter().map(|line| nanos(&line["charged_usd"])).sum();
+        assert_eq!(sum, nanos(&totals["charged_usd"]), "{by}");
+        for word in ["day", "model", "endpoint"] {
+            let apart = by.split(',').any(|one| one == word);
+            assert_eq!(data[0].get(word).is_some(), apart, "{by} {word}");
+        }
+        assert_eq!(data[0].get("key_id").is_some(), by.contains("key"), "{by}");
+        assert_eq!(
+            (&report["timezone"], &report["truncated"]),
+            (&json!("UTC"), &json!(false))
+        );
+    }
+    let by_key = town.read(&browser, "/api/usage?group_by=key").await;
+    let lines = by_key["data"].as_array().unwrap();
+    assert_eq!(
+        (&lines[0]["key_id"], &lines[0]["key_name"]),
+        (&Value::Null, &Value::Null)
+    );
+    assert_eq!(
+        (&lines[1]["key_id"], &lines[1]["key_name"]),
+        (&json!(key.number()), &json!("laptop"))
+    );
+    let one = town
+        .read(&browser, &format!("/api/usage?key={key}&model=open-chat"))
+        .await;
+    assert_eq!(one["totals"]["calls"], 1);
+}
+
+fn nanos(amount: &Value) -> i64 {
+    amount.as_str().unwrap().parse::<Money>().unwrap().nanos()
+}
+
+#[tokio::test]
+async fn an_account_without_calls_has_sums_of_nothing() {
+    let town = Town::new().await;
+    let account = town.firm("Acme", 0, 0).await;
+    let browser = town.member(account, Role::Viewer).await;
+    let report = town.read(&browser, "/api/usage").await;
+    assert_eq!(report["data"], json!([]));
+    assert_eq!(
+        (&report["totals"]["calls"], &report["totals"]["charged_usd"]),
+        (&json!(0), &json!("0"))
+    );
+}
+
+#[tokio::test]
+async fn a_table_is_safe_to_open_in_a_spreadsheet() {
+    let town = Town::new().await;
+    let account = town.firm("Acme", 1_000_000_000, 0).await;
+    let browser = town.member(account, Role::Owner).await;
+    let (key, _) = town
+        .key(&browser, "=HYPERLINK(\"http://x.example\",\"pay\")")
+        .await;
+    let wish = Wish {
+        key: Some(key),
+        model: "@sum, or \"other\"".to_owned(),
+        ..Wish::default()
+    };
+    town.call(account, wish).await;
+    let got = town
+        .get(&browser, "/api/usage.csv?group_by=day,key,model")
+        .await;
+    assert_eq!(got.status.as_u16(), 200, "{got:?}");
+    assert_eq!(got.header("content-type"), "text/csv; charset=utf-8");
+    assert!(
+        got.header("content-disposition")
+            .starts_with("attachment; filename=\"usage-20")
+    );
+    let text = String::from_utf8(got.body.to_vec()).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(
+        lines[0],
+        "day,key_id,key_name,model,calls,failed_calls,input_units,output_units,charged_usd,refunded_usd"
+    );
+    let expected = format!(
+        ",{key},\"'=HYPERLINK(\"\"http://x.example\"\",\"\"pay\"\")\",\"'@sum, or \"\"other\"\"\",1,0,12,5,0.0004,0"
+    );
+    assert!(lines[1].ends_with(&expected), "{}", lines[1]);
+    assert_eq!(lines.len(), 2);
+}
+
+#[tokio::test]
+async fn days_that_make_no_sense_are_refused() {
+    let town = Town::new().await;
+    let account = town.firm("Acme", 0, 0).await;
+    let browser = town.member(account, Role::Viewer).await;
+    for path in ["/api/usage", "/api/usage.csv"] {
+        for (query, param) in [
+            ("from=2026-11-02&to=2026-11-01", "from"),
+            ("from=2020-01-01&to=2026-11-01", "from"),
+            ("from=1.1.2026", "from"),
+            ("to=today", "to"),
+            ("group_by=week", "group_by"),
+            ("group_by=group", "group_by"),
+        ] {
+            let got = town.get(&browser, &format!("{path}?{query}")).await;
+            let error = got.error(400, "invalid_request");
+            assert_eq!(error["param"], param, "{path} {query}");
+        }
+    }
+}

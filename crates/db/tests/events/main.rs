@@ -1,4 +1,0 @@
-//! What the table of events promises, against a real PostgreSQL.
-
-#[cfg(test)]
-mod numbers;

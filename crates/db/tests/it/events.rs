@@ -1,0 +1,3 @@
+//! What the table of events promises, against a real PostgreSQL.
+
+mod numbers;

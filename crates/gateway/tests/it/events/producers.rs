@@ -1,0 +1,233 @@
+//! Who says what: tasks, cells and the catalog, each in the transaction that makes it true.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use trunkline_gateway::{Settings, VideoJob, VideoSettings};
+use trunkline_store::social::{self, By};
+use trunkline_testkit::Nats;
+
+use crate::events::follower::{Follower, Frame};
+use crate::events::happening::{bus, relay};
+use crate::house::{ChannelWishes, Got, House, Wishes};
+
+const MODEL: &str = "wan2.7-t2v";
+
+fn quick() -> Settings {
+    Settings {
+        video: VideoSettings {
+            poll_first: Duration::from_millis(20),
+            poll_most: Duration::from_millis(100),
+            polls_per_second: 1_000,
+            ..VideoSettings::default()
+        },
+        ..Settings::default()
+    }
+}
+
+/// A house that sells one model of videos of the starter.
+async fn studio(wishes: Wishes) -> House {
+    let house = House::build(Wishes {
+        settings: quick(),
+        paid: 1_000_000_000_000,
+        ..wishes
+    })
+    .await;
+    let mut starter = trunkline_catalog::starter().unwrap();
+    starter.models.retain(|name, _| name == MODEL);
+    let sold: Vec<String> = starter
+        .models
+        .values()
+        .filter_map(|one| one.vendor.clone())
+        .collect();
+    starter.vendors.retain(|name, _| sold.contains(name));
+    starter
+        .vendors
+        .values_mut()
+        .for_each(|vendor| vendor.id += 100);
+    starter.groups.retain(|name, _| name == "vip");
+    starter.auto_groups.clear();
+    house.sell_document(starter).await;
+    let base = format!("http://{}/api/v1", house.simulator.address());
+    let wishes = ChannelWishes {
+        provider: Some("dashscope_native"),
+        priority: 1,
+        ..ChannelWishes::default()
+    };
+    house
+        .channel_with("videos", &base, &[(MODEL, MODEL)], wishes)
+        .await;
+    house
+}
+
+async fn made(house: &House, prompt: &str) -> String {
+    let body = json!({ "model": MODEL, "prompt": prompt }).to_string();
+    let sent = house
+        .send(http::Method::POST, "/v1/videos", body.into())
+        .await;
+    let got = Got::read(sent).await;
+    assert_eq!(got.status, 200, "{}", got.text());
+    got.json()["id"].as_str().unwrap().to_owned()
+}
+
+/// Works until a stored event comes.
+async fn verdict(house: &House, follower: &mut Follower) -> (Frame, Vec<Frame>) {
+    let work = async {
+        loop {
+            for job in VideoJob::ALL {
+                house.gateway.take_video_jobs(job).await.unwrap();
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let hear = async {
+        let mut live = Vec::new();
+        loop {
+            let frame = follower.event().await;
+            if frame.topic() != "task.progress" {
+                return (frame, live);
+            }
+            live.push(frame);
+        }
+    };
+    tokio::select! {
+        heard = hear => heard,
+        () = work => unreachable!(),
+    }
+}
+
+fn data(frame: &Frame) -> &Value {
+    frame.data.as_ref().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn verdicts_of_tasks_are_told_with_their_cost_and_without_their_prompt() {
+    let house = studio(Wishes::default()).await;
+    let path = "?topics=task.completed,task.failed,task.progress";
+    let follower = Follower::open(house.address, &house.key, path).await;
+    let mut follower = follower.placed().await;
+    let id = made(&house, "a canary-prompt [[job:ms:300]]").await;
+    let (done, live) = verdict(&house, &mut follower).await;
+    assert_eq!(done.topic(), "task.completed");
+    let told = data(&done);
+    assert_eq!(told["task_id"], json!(id));
+    assert_eq!(
+        (&told["status"], &told["model"]),
+        (&json!("completed"), &json!(MODEL))
+    );
+    assert_eq!(told["cost_usd"], "0.5");
+    assert!(!told.to_string().contains("canary"));
+    for news in &live {
+        assert_eq!(news.id, None, "live news has no place");
+        assert_eq!(data(news)["task_id"], json!(id));
+        assert_eq!(data(news).get("seq"), None);
+    }
+    assert!(!live.is_empty(), "it was told that it runs");
+    let failed = made(&house, "a cat [[job:fail:InvalidParameter]]").await;
+    let (frame, _) = verdict(&house, &mut follower).await;
+    assert_eq!(frame.topic(), "task.failed");
+    let told = data(&frame);
+    assert_eq!(told["task_id"], json!(failed));
+    assert_eq!(told["error"]["code"], "InvalidParameter");
+    assert_eq!(told["cost_usd"], "0");
+    // Between the two stands that its money went back, which this follower did not ask for.
+    assert_eq!(
+        told["seq"].as_i64(),
+        data(&done)["seq"].as_i64().map(|seq| seq + 2)
+    );
+    house.audit().await;
+}
+
+// covers: G-6-01
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_task_reaches_its_end_with_polling_alone() {
+    let house = studio(Wishes::default()).await;
+    let id = made(&house, "a cat").await;
+    for _ in 0..1_000 {
+        for job in VideoJob::ALL {
+            house.gateway.take_video_jobs(job).await.unwrap();
+        }
+        let shown = house.get(&format!("/v1/videos/{id}")).await.json();
+        if shown["status"] == "completed" {
+            assert!(shown["metadata"]["url"].is_string(), "{shown}");
+            assert_eq!(house.gateway.events_told(), 0, "nobody was told");
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(30)).await;
+    }
+    panic!("{id} never ended");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn progress_reaches_readers_of_another_node_live_and_once() {
+    let nats = Nats::start().await;
+    let house = studio(Wishes {
+        bus: bus(&nats, "n1").await,
+        ..Wishes::default()
+    })
+    .await;
+    let clock = std::sync::Arc::new(trunkline_db::SystemClock);
+    let node = house.second_node_on(clock, bus(&nats, "n2").await).await;
+    relay(&house.gateway);
+    let far = Follower::open(node.address, &house.key, "").await;
+    let mut far = far.placed().await;
+    let near = Follower::open(house.address, &house.key, "").await;
+    let mut near = near.placed().await;
+    let id = made(&house, "a cat [[job:ms:800]]").await;
+    let ((done, heard_far), (_, heard_near)) =
+        tokio::join!(verdict(&house, &mut far), verdict(&house, &mut near));
+    assert_eq!(done.topic(), "task.completed");
+    assert!(!heard_far.is_empty(), "news came over the way");
+    assert_eq!(heard_far.len(), heard_near.len(), "and none of it twice");
+    assert!(
+        heard_far
+            .iter()
+            .all(|news| data(news)["task_id"] == json!(id))
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cells_and_prices_are_told_to_everybody() {
+    let house = House::new().await;
+    let follower = Follower::open(house.address, &house.key, "").await;
+    let mut follower = follower.placed().await;
+    let reason = "an operator's own words";
+    for is_pause in [true, true, false] {
+        let mut tx = house.console.begin().await.unwrap();
+        let done = if is_pause {
+            social::pause(&mut tx, "douyin", "search", reason, By::Operator).await
+        } else {
+            social::resume(&mut tx, "douyin", "search", reason, By::Operator).await
+        };
+        tx.finish(done).await.unwrap();
+    }
+    for topic in ["cell.paused", "cell.resumed"] {
+        let frame = follower.event().await;
+        assert_eq!(frame.topic(), topic);
+        let told = data(&frame);
+        assert_eq!(
+            (&told["platform"], &told["capability"]),
+            (&json!("douyin"), &json!("search"))
+        );
+        assert!(!told.to_string().contains("own words"));
+    }
+    let sold = |price: u32| {
+        format!(
+            "[models.\"new-model\"]\ngroups = [\"default\"]\n\
+             [models.\"new-model\".prices]\nbilling_unit = \"tokens\"\nstandard = {{ input = {price}, output = {price} }}\n"
+        )
+    };
+    house.sell(&sold(5)).await;
+    let frame = follower.event().await;
+    assert_eq!(frame.topic(), "model.resumed");
+    assert_eq!(data(&frame)["models"], json!(["new-model"]));
+    house.sell(&sold(7)).await;
+    let frame = follower.event().await;
+    assert_eq!(frame.topic(), "price.changed");
+    assert_eq!(
+        (&data(&frame)["models"], &data(&frame)["more"]),
+        (&json!(["new-model"]), &json!(0))
+    );
+    assert!(data(&frame)["pricing_version"].is_string());
+    house.audit().await;
+}

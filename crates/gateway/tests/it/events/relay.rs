@@ -1,0 +1,82 @@
+//! Copies on their way to JetStream.
+
+use trunkline_db::outbox;
+use trunkline_testkit::Nats;
+
+use crate::events::happening::bus;
+use crate::house::{House, Wishes};
+
+/// Messages in the stream.
+async fn stored(nats: &Nats) -> u64 {
+    let way = bus(nats, "beside").await;
+    way.stored().await.unwrap().unwrap()
+}
+
+/// Copies that wait.
+async fn waiting(house: &House) -> i64 {
+    let mut session = house.data.session().await.unwrap();
+    outbox::waiting(&mut session, 10_000).await.unwrap().rows
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn copies_that_were_carried_by_somebody_who_died_are_stored_once() {
+    let nats = Nats::start().await;
+    let house = House::build(Wishes {
+        bus: bus(&nats, "n1").await,
+        ..Wishes::default()
+    })
+    .await;
+    house.happens(30).await;
+    let all = waiting(&house).await;
+    assert!(all >= 30);
+    // Its rows come back when its transaction ends without a word.
+    house
+        .db
+        .ask("CREATE RULE dies AS ON DELETE TO app.outbox DO INSTEAD NOTHING")
+        .await;
+    assert_eq!(house.gateway.relay_events().await.unwrap(), 0);
+    assert_eq!(waiting(&house).await, all);
+    assert_eq!(stored(&nats).await, u64::try_from(all).unwrap());
+    house.db.ask("DROP RULE dies ON app.outbox").await;
+    while waiting(&house).await > 0 {
+        house.gateway.relay_events().await.unwrap();
+    }
+    assert_eq!(stored(&nats).await, u64::try_from(all).unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_nats_the_outbox_is_only_emptied() {
+    let house = House::new().await;
+    house.happens(30).await;
+    assert!(waiting(&house).await >= 30);
+    while waiting(&house).await > 0 {
+        assert!(house.gateway.relay_events().await.unwrap() > 0);
+    }
+    assert_eq!(house.gateway.relay_events().await.unwrap(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn copies_wait_for_nats_and_not_for_ever() {
+    let nats = Nats::start().await;
+    let house = House::build(Wishes {
+        bus: bus(&nats, "n1").await,
+        ..Wishes::default()
+    })
+    .await;
+    nats.kill_9();
+    house.happens(30).await;
+    for _ in 0..600 {
+        if house.metrics().await.contains("\ntrunkline_bus_up 0\n") {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    drop(house.gateway.relay_events().await);
+    assert!(waiting(&house).await >= 30);
+    house.gateway.forget_events().await.unwrap();
+    assert!(waiting(&house).await >= 30, "a week has not passed");
+    house.db.shift_clock(8 * 86_400).await;
+    let (_, copies) = house.gateway.forget_events().await.unwrap();
+    assert!(copies >= 30);
+    assert_eq!(waiting(&house).await, 0);
+}

@@ -1,0 +1,84 @@
+//! The capacity of the day: one number for everybody, by the database's clock.
+
+use bytes::Bytes;
+use http::Method;
+use serde_json::json;
+use trunkline_gateway::{Settings, SocialSettings};
+use trunkline_store::PolicyFields;
+
+use crate::got::Got;
+use crate::house::{House, account};
+use crate::social::stall::{PAID, escaped, path};
+
+const PAIR: &str = "kuaishou/search";
+
+async fn house(capacity: i64) -> House {
+    let settings = Settings {
+        social: SocialSettings {
+            daily_capacity: capacity,
+            ..SocialSettings::default()
+        },
+        ..Settings::default()
+    };
+    Box::pin(House::social_with(settings, PAID, 0)).await
+}
+
+fn is_used_up(got: &Got) -> bool {
+    let body = got.json();
+    got.status == 429
+        && body["error"]["code"] == json!("social_data_capacity_reached")
+        && body["error"]["reason"] == json!("daily_capacity")
+}
+
+// covers: S-7-10, S-7-11, S-8-01, S-8-02
+#[tokio::test]
+async fn the_capacity_is_shared_by_all_and_there_again_at_midnight() {
+    const HOUR: i64 = 3_600;
+    let house = house(2).await;
+    house.two_weeks_ahead().await;
+    let other = account(&house.console, PAID, 0).await;
+    let other = house.key_of(other, PolicyFields::default()).await;
+    assert_eq!(house.look(PAIR, "keyword=a").await.status, 200);
+    let path = path(PAIR, "keyword=a");
+    let send = async || {
+        let sender = (house.address, other.as_str());
+        Got::read(
+            house
+                .send_as(sender, Method::GET, &path, Bytes::new(), &[])
+                .await,
+        )
+        .await
+    };
+    assert_eq!(send().await.status, 200);
+    let got = send().await;
+    assert!(is_used_up(&got), "{}", got.text());
+    let got = house.look(PAIR, "keyword=a").await;
+    assert!(is_used_up(&got), "{}", got.text());
+    // Until midnight, by the database's clock: within a minute of what it says.
+    let told: i64 = got.header("retry-after").unwrap().parse().unwrap();
+    let asked = "SELECT extract(epoch FROM date_trunc('day', app.now() AT TIME ZONE 'UTC') + interval '1 day'
+                 - app.now() AT TIME ZONE 'UTC')::bigint::text";
+    let left: i64 = house.db.ask(asked).await[0].parse().unwrap();
+    assert!((told - left).abs() < 60, "{told} {left}");
+    house.db.shift_clock(left + HOUR).await;
+    assert_eq!(house.look(PAIR, "keyword=a").await.status, 200);
+    assert_eq!(send().await.status, 200);
+    assert!(is_used_up(&send().await));
+    house.posted_at_rest().await;
+    house.audit_but_for_the_clock().await;
+}
+
+#[tokio::test]
+async fn what_was_not_delivered_takes_no_place_of_the_day() {
+    let house = house(1).await;
+    for wish in ["empty", "500", "429", "close", "null"] {
+        let query = format!("keyword={}", escaped(&format!("[[social:{wish}]]")));
+        let got = house.look(PAIR, &query).await;
+        assert!(!is_used_up(&got), "{wish}: {}", got.text());
+        assert_ne!(got.status, 200, "{wish}");
+    }
+    assert_eq!(house.look(PAIR, "keyword=a").await.status, 200);
+    assert!(is_used_up(&house.look(PAIR, "keyword=a").await));
+    house.posted_at_rest().await;
+    house.audit().await;
+}

@@ -1,0 +1,90 @@
+//! Limits of social data: of a platform, of every page, and of the channel to the source.
+
+use serde_json::json;
+use trunkline_store::limits::{self, RateLimit, Rates, Scope};
+
+use crate::house::{ChannelWishes, House, Wishes};
+use crate::social::pages::split;
+use crate::social::stall::{PAID, cells, records};
+
+const PAIR: &str = "kuaishou/search";
+
+async fn limit(house: &House, platform: &str, requests: i64) {
+    let limit = RateLimit {
+        account: Some(house.account),
+        scope: Scope::Platform,
+        name: platform.to_owned(),
+        rates: Rates {
+            requests_per_minute: Some(requests),
+            ..Rates::default()
+        },
+    };
+    let mut tx = house.console.begin().await.unwrap();
+    limits::set(&mut tx, &limit).await.unwrap();
+    tx.commit().await.unwrap();
+    house.gateway.refresh().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_platform_is_asked_no_more_than_its_limit_and_every_page_counts() {
+    let house = House::of_social().await;
+    limit(&house, "kuaishou", 2).await;
+    // What is wrong with the request comes first, and does not count.
+    for _ in 0..3 {
+        assert_eq!(house.look(PAIR, "").await.status, 400);
+    }
+    let got = house.look(PAIR, "keyword=a").await;
+    assert_eq!(got.status, 200, "{}", got.text());
+    assert_eq!(got.header("x-ratelimit-limit-requests").unwrap(), "2");
+    assert_eq!(got.header("x-ratelimit-remaining-requests").unwrap(), "1");
+    let got = house.look(&format!("{PAIR}/pages"), "keyword=a").await;
+    let (pages, end) = split(&got);
+    assert_eq!(pages.len(), 1, "the second page is over the limit");
+    assert_eq!(end["error"]["code"], json!("rate_limit_exceeded"), "{end}");
+    let paid = house.posted_at_rest().await;
+    let got = house.look(PAIR, "keyword=a").await;
+    assert_eq!(
+        (got.status.as_u16(), got.code().as_str()),
+        (429, "rate_limit_exceeded")
+    );
+    let text = got.text();
+    assert!(text.contains("this account with platform"), "{text}");
+    assert_eq!(house.posted_at_rest().await, paid, "nothing was charged");
+    assert_eq!(
+        house.asked().len(),
+        2,
+        "the source was asked for what was paid"
+    );
+    house.audit().await;
+}
+
+#[tokio::test]
+async fn a_source_that_is_asked_enough_is_busy() {
+    let wishes = Wishes {
+        paid: PAID,
+        ..Wishes::default()
+    };
+    let house = House::build(wishes).await;
+    house.sell(&records(cells().all())).await;
+    let base = format!("http://{}", house.simulator.address());
+    let all = cells();
+    let models: Vec<(&str, &str)> = all
+        .all()
+        .map(|cell| (cell.model.as_str(), cell.model.as_str()))
+        .collect();
+    let wishes = ChannelWishes {
+        provider: Some("tikhub"),
+        requests_per_minute: Some(1),
+        ..ChannelWishes::default()
+    };
+    house.channel_with("source", &base, &models, wishes).await;
+    assert_eq!(house.look(PAIR, "keyword=a").await.status, 200);
+    let got = house.look(PAIR, "keyword=a").await;
+    assert_eq!(got.status, 429, "{}", got.text());
+    assert_eq!(got.code(), "social_data_capacity_reached");
+    assert_eq!(got.json()["error"]["reason"], json!("busy"));
+    let wait: u64 = got.header("retry-after").unwrap().parse().unwrap();
+    assert!((1..=60).contains(&wait), "{wait}");
+    house.posted_at_rest().await;
+    house.audit().await;
+}

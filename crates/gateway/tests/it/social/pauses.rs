@@ -1,0 +1,131 @@
+//! Cells that are paused, by their operator or because the source has retired their path.
+
+use std::time::Duration;
+
+use trunkline_store::social::{self, By, What};
+
+use crate::house::House;
+use crate::social::stall::{cell, records};
+
+impl House {
+    pub(crate) async fn pause(&self, platform: &str, capability: &str) {
+        let mut tx = self.console.begin().await.unwrap();
+        let done = social::pause(&mut tx, platform, capability, "a test", By::Operator).await;
+        tx.finish(done).await.unwrap();
+        self.gateway.refresh().await.unwrap();
+    }
+
+    pub(crate) async fn resume(&self, platform: &str, capability: &str) {
+        let mut tx = self.console.begin().await.unwrap();
+        let done = social::resume(&mut tx, platform, capability, "a test", By::Operator).await;
+        tx.finish(done).await.unwrap();
+        self.gateway.refresh().await.unwrap();
+    }
+
+    pub(crate) fn is_paused(&self, model: &str) -> bool {
+        let cells = self.gateway.cells();
+        let found = cells.iter().find(|(cell, _)| cell.model == model);
+        found.unwrap().1
+    }
+}
+
+// covers: S-3-01, S-3-02, S-7-16, S-4.1-07, S-7-17
+#[tokio::test]
+async fn a_paused_cell_answers_503_and_costs_nothing_until_it_is_resumed() {
+    let house = House::of_social().await;
+    let before = house.posted_at_rest().await;
+    assert!(!house.is_paused("social-douyin-search"));
+    house.pause("douyin", "search").await;
+    assert!(house.is_paused("social-douyin-search"));
+    let got = house.look("douyin/search", "keyword=a").await;
+    assert_eq!(
+        (got.status.as_u16(), got.code().as_str()),
+        (503, "social_data_unavailable")
+    );
+    assert_eq!(house.posted_at_rest().await, before);
+    assert!(house.asked().is_empty());
+    // Others go on.
+    assert_eq!(house.look("douyin/trending", "").await.status, 200);
+    house.resume("douyin", "search").await;
+    assert_eq!(house.look("douyin/search", "keyword=a").await.status, 200);
+}
+
+// covers: D-4-70, S-8-08
+#[tokio::test]
+async fn a_cell_without_a_price_is_paused_until_it_is_priced() {
+    let house = House::new().await;
+    house.source("source").await;
+    let priced = cell("reddit", "trending");
+    let got = house.look("reddit/trending", "").await;
+    assert_eq!(
+        (got.status.as_u16(), got.code().as_str()),
+        (503, "social_data_unavailable")
+    );
+    house.sell(&records([&priced])).await;
+    let got = house.look("reddit/trending", "").await;
+    assert_eq!(got.status, 200, "{}", got.text());
+    let dearer = records([&priced]).replace("per_call = ", "per_call = 1");
+    house.sell(&dearer).await;
+    let got = house.look("reddit/trending", "").await;
+    let (_, charged, _, _) = house.usage(&got.id()).await;
+    assert_eq!(Some(charged.to_string()), dearer_nanos(&dearer));
+    house.audit().await;
+}
+
+#[tokio::test]
+async fn a_cell_that_is_not_sold_in_the_callers_group_is_paused_for_it() {
+    let house = House::of_social().await;
+    let elsewhere = records([&cell("reddit", "trending")]).replace("\"default\"", "\"vip\"");
+    house.sell(&elsewhere).await;
+    let got = house.look("reddit/trending", "").await;
+    assert_eq!(
+        (got.status.as_u16(), got.code().as_str()),
+        (503, "social_data_unavailable")
+    );
+    assert!(house.asked().is_empty());
+}
+
+fn dearer_nanos(record: &str) -> Option<String> {
+    let (_, rest) = record.split_once("per_call = ")?;
+    let pico: i64 = rest.split(' ').next()?.parse().ok()?;
+    Some((pico / 1_000).to_string())
+}
+
+#[tokio::test]
+async fn a_path_that_is_gone_pauses_its_cell_with_an_event() {
+    let house = House::of_social().await;
+    let retired = cell("douyin", "trending");
+    house.simulator.retire_social_path(retired.source_path());
+    let got = house.look("douyin/trending", "").await;
+    assert_eq!(
+        (got.status.as_u16(), got.code().as_str()),
+        (502, "upstream_error")
+    );
+    for _ in 0..500 {
+        house.gateway.refresh().await.unwrap();
+        if house.is_paused(&retired.model) {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert!(house.is_paused(&retired.model));
+    let got = house.look("douyin/trending", "").await;
+    assert_eq!(
+        (got.status.as_u16(), got.code().as_str()),
+        (503, "social_data_unavailable")
+    );
+    let mut session = house.console.session().await.unwrap();
+    let events = social::events(&mut session, 10).await.unwrap();
+    let [event] = events.as_slice() else {
+        panic!("{events:?}");
+    };
+    assert_eq!(
+        (event.platform.as_str(), event.capability.as_str()),
+        ("douyin", "trending")
+    );
+    assert_eq!((event.what, event.by), (What::Paused, By::Gateway));
+    drop(session);
+    house.simulator.restore_social_paths();
+    house.resume("douyin", "trending").await;
+    assert_eq!(house.look("douyin/trending", "").await.status, 200);
+}

@@ -1,0 +1,11 @@
+//! Images, speech and transcripts over HTTP, against a real PostgreSQL and simulators of the vendors.
+
+mod again;
+mod edits;
+mod faults;
+mod form;
+mod images;
+mod quotes;
+mod room;
+mod speech;
+mod transcripts;

@@ -1,0 +1,367 @@
+//! The clients inside a ledger process: they say every word, twice where it hurts, and write down
+//! what they asked and what they were told.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use trunkline_db::{Database, SystemClock};
+use trunkline_ledger::desk::{self, TopUp, TopUpAnswer, Wallet};
+use trunkline_ledger::{
+    ExtendAnswer, Ledger, LedgerError, Owner, RefundAnswer, RefundKind, ReserveAnswer, SettleAnswer,
+};
+use trunkline_terms::{AccountId, Clock as _, KeyId, Moment, Money, RequestId};
+
+use crate::chaos::child::Plan;
+use crate::chaos::history::{Diary, Event, Told, Word};
+use crate::house;
+
+/// Processes with the same seed make the same calls in the same stretch of time, in the same order,
+/// so that they meet however slow the machine is.
+const SLOT: i64 = 250;
+/// Pause of a client that was told to come again.
+const COME_AGAIN: Duration = Duration::from_millis(20);
+/// Longest pause between a reservation and its end, so that there is something between them.
+const LONGEST_WORK_MILLIS: u64 = 6;
+/// A payment of the load: small beside what is spent, so that the money stays scarce.
+const PAYMENT: i64 = 5_000_000;
+
+/// One call and how much is held for it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Call {
+    request: RequestId,
+    account: AccountId,
+    owner: Owner,
+    pub(crate) amount: i64,
+}
+
+/// Clones share the ledger and the diary.
+#[derive(Clone)]
+pub(crate) struct Clients {
+    pub(crate) ledger: Ledger,
+    console: Database,
+    diary: Arc<Diary>,
+    plan: Arc<Plan>,
+}
+
+/// Numbers that look random and are the same wherever they are made of the same ones.
+struct Dice(u64);
+
+// === impl Dice ===
+
+impl Dice {
+    fn new(numbers: &[u64]) -> Self {
+        let mut dice = Self(0x9e37_79b9_7f4a_7c15);
+        for number in numbers {
+            dice.0 ^= *number;
+            dice.next();
+        }
+        dice
+    }
+
+    /// SplitMix64.
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound.max(1)
+    }
+
+    /// From one to a bound.
+    fn amount(&mut self, bound: i64) -> i64 {
+        1 + i64::try_from(self.below(u64::try_from(bound).unwrap_or(1))).unwrap_or(0)
+    }
+
+    fn percent(&mut self, chance: u64) -> bool {
+        self.below(100) < chance
+    }
+
+    /// An id that every process with the same dice makes.
+    fn request(&mut self, at: Moment) -> RequestId {
+        let [first, second] = [self.next(), self.next()].map(u64::to_be_bytes);
+        let mut random = [0; 10];
+        random[..8].copy_from_slice(&first);
+        random[8..].copy_from_slice(&second[..2]);
+        RequestId::new(at, random)
+    }
+}
+
+// === impl Call ===
+
+impl Call {
+    /// The same call with another amount.
+    pub(crate) fn of(self, amount: i64) -> Self {
+        Self { amount, ..self }
+    }
+}
+
+// === impl Clients ===
+
+impl Clients {
+    pub(crate) fn new(ledger: Ledger, console: Database, diary: Arc<Diary>, plan: Plan) -> Self {
+        Self {
+            ledger,
+            console,
+            diary,
+            plan: Arc::new(plan),
+        }
+    }
+
+    /// A new call on one of the accounts.
+    pub(crate) fn new_call(&self, number: u64) -> Call {
+        let place = usize::try_from(number).unwrap() % self.plan.accounts.len();
+        Call {
+            request: house::request(),
+            account: AccountId::new(self.plan.accounts[place]),
+            owner: Owner::Request,
+            amount: self.plan.largest,
+        }
+    }
+
+    /// Makes calls until told to stop, or replaced.
+    pub(crate) async fn work(self, client: u64, stop: Arc<AtomicBool>) {
+        let (mut number, mut slot, mut place) = (0, 0, 0);
+        while !stop.load(Ordering::SeqCst) {
+            number += 1;
+            let mut own = Dice::new(&[self.plan.salt, client, number, 7]);
+            let now = SystemClock.now().micros() / 1_000 / SLOT;
+            place = if now == slot { place + 1 } else { 0 };
+            slot = now;
+            let told = match self.plan.shared_seed {
+                Some(seed) if place % 2 == 0 => {
+                    let of_slot = u64::try_from(slot).unwrap();
+                    let named = Dice::new(&[seed, client, of_slot, place]);
+                    self.call(named, Some(slot), &mut own).await
+                }
+                Some(_) | None => {
+                    let named = Dice::new(&[self.plan.salt, client, number, 8]);
+                    self.call(named, None, &mut own).await
+                }
+            };
+            match told {
+                Told::Stale => return,
+                Told::Unavailable => tokio::time::sleep(COME_AGAIN).await,
+                Told::Done | Told::Before { .. } | Told::Refused | Told::Rejected(_) => {}
+            }
+        }
+    }
+
+    /// One call from its reservation to its end. What `named` decides is the same in all processes
+    /// that make this call, what `own` decides is not.
+    async fn call(&self, mut named: Dice, slot: Option<i64>, own: &mut Dice) -> Told {
+        let accounts = &self.plan.accounts;
+        let place = named.below(u64::try_from(accounts.len()).unwrap());
+        let request = match slot {
+            Some(slot) => named.request(Moment::from_micros(slot * SLOT * 1_000)),
+            None => house::request(),
+        };
+        let owner = match slot {
+            // Only a task's hold may be resolved by another process.
+            Some(_) => Owner::Task(request.uuid()),
+            None if own.percent(20) => Owner::Connection(request.uuid()),
+            None => Owner::Request,
+        };
+        let mut call = Call {
+            request,
+            account: AccountId::new(accounts[usize::try_from(place).unwrap()]),
+            owner,
+            amount: named.amount(self.plan.largest),
+        };
+        if named.percent(4) {
+            let payment = named.request(house_moment(slot));
+            tokio::join!(
+                self.top_up(call.account, payment),
+                self.top_up(call.account, payment)
+            );
+        }
+        let (told, held) = if own.percent(25) {
+            let (one, other) = tokio::join!(self.reserve(&call), self.reserve(&call));
+            if one.0 == Told::Done { one } else { other }
+        } else {
+            self.reserve(&call).await
+        };
+        if told != Told::Done {
+            // The duplicate of a call that is over: its words are said all the same.
+            if matches!(told, Told::Before { .. }) {
+                self.settle(&call, 1).await;
+            }
+            return told;
+        }
+        call.amount = held;
+        if own.percent(25) {
+            let total = held + own.amount(self.plan.largest);
+            call.amount = self.extend(&call, total).await.unwrap_or(held);
+        }
+        tokio::time::sleep(Duration::from_millis(own.below(LONGEST_WORK_MILLIS))).await;
+        self.end(&call, own).await
+    }
+
+    /// Charges or lets go, and gives back.
+    async fn end(&self, call: &Call, own: &mut Dice) -> Told {
+        let charge = own.amount(call.amount);
+        let told = match own.below(100) {
+            0..30 => self.void(call).await,
+            30..40 => tokio::join!(self.settle(call, charge), self.void(call)).0.0,
+            40..55 => {
+                tokio::join!(self.settle(call, charge), self.settle(call, charge))
+                    .0
+                    .0
+            }
+            _ => self.settle(call, charge).await.0,
+        };
+        let charged = matches!(told, Told::Done | Told::Before { charged: true });
+        if charged && own.percent(20) {
+            self.refund(call, Word::Adjust, Some(own.amount(charge)))
+                .await;
+        }
+        if charged && own.percent(60) {
+            tokio::join!(
+                self.refund(call, Word::Refund, None),
+                self.refund(call, Word::Refund, None)
+            );
+        }
+        told
+    }
+
+    fn asked(&self, word: Word, request: RequestId, amount: i64) {
+        self.diary.write(&Event::Asked {
+            word,
+            request,
+            amount,
+        });
+    }
+
+    fn told(&self, word: Word, request: RequestId, told: &Told, amount: i64) {
+        self.diary.write(&Event::Told {
+            word,
+            request,
+            told: told.clone(),
+            amount,
+        });
+    }
+
+    /// Done means held.
+    pub(crate) async fn reserve(&self, call: &Call) -> (Told, i64) {
+        let mut reserve = house::reserve(call.request, call.account, call.amount);
+        reserve.owner = call.owner;
+        reserve.key = self.plan.key.map(KeyId::new);
+        reserve.lifetime = Duration::from_millis(self.plan.limits.lifetime);
+        self.asked(Word::Reserve, call.request, call.amount);
+        let (told, amount) = match self.ledger.reserve(reserve).await {
+            Ok(ReserveAnswer::Held { paid, trial }) => (Told::Done, paid.nanos() + trial.nanos()),
+            Ok(ReserveAnswer::AlreadyResolved) => (Told::Before { charged: false }, 0),
+            Ok(
+                ReserveAnswer::TooLittle { .. }
+                | ReserveAnswer::NeverToppedUp
+                | ReserveAnswer::CapacityReached
+                | ReserveAnswer::SameKey { .. }
+                | ReserveAnswer::UnknownPayer,
+            ) => (Told::Refused, 0),
+            Err(error) => (of_error(error), 0),
+        };
+        self.told(Word::Reserve, call.request, &told, amount);
+        (told, amount)
+    }
+
+    /// The new total, where there is one.
+    async fn extend(&self, call: &Call, total: i64) -> Option<i64> {
+        self.asked(Word::Extend, call.request, total);
+        let extend = house::extend(call.request, call.account, total);
+        let (told, amount) = match self.ledger.extend(extend).await {
+            Ok(ExtendAnswer::Held { total }) => (Told::Done, total.nanos()),
+            Ok(ExtendAnswer::TooLittle { .. } | ExtendAnswer::NoHold) => (Told::Refused, 0),
+            Err(error) => (of_error(error), 0),
+        };
+        self.told(Word::Extend, call.request, &told, amount);
+        (told == Told::Done).then_some(amount)
+    }
+
+    pub(crate) async fn settle(&self, call: &Call, charge: i64) -> (Told, i64) {
+        self.asked(Word::Settle, call.request, charge);
+        let settle = house::settle(call.request, call.account, charge);
+        let (told, amount) = of_end(self.ledger.settle(settle).await);
+        self.told(Word::Settle, call.request, &told, amount);
+        (told, amount)
+    }
+
+    pub(crate) async fn void(&self, call: &Call) -> Told {
+        self.asked(Word::Void, call.request, 0);
+        let void = house::void(call.request, call.account);
+        let (told, amount) = of_end(self.ledger.void(void).await);
+        self.told(Word::Void, call.request, &told, amount);
+        told
+    }
+
+    pub(crate) async fn refund(&self, call: &Call, word: Word, amount: Option<i64>) -> Told {
+        let mut refund = house::refund(call.request, call.account);
+        refund.amount = amount.map(Money::from_nanos);
+        if word == Word::Adjust {
+            refund.kind = RefundKind::SettlementAdjustment;
+        }
+        self.asked(word, call.request, amount.unwrap_or(0));
+        let (told, amount) = match self.ledger.refund(refund).await {
+            Ok(RefundAnswer::Done { paid, trial }) => (Told::Done, paid.nanos() + trial.nanos()),
+            Ok(RefundAnswer::Before) => (Told::Before { charged: false }, 0),
+            Ok(RefundAnswer::NothingCharged) => (Told::Refused, 0),
+            Err(error) => (of_error(error), 0),
+        };
+        self.told(word, call.request, &told, amount);
+        told
+    }
+
+    /// A payment that every process tells of, under one event.
+    async fn top_up(&self, account: AccountId, request: RequestId) {
+        self.asked(Word::TopUp, request, PAYMENT);
+        let top_up = TopUp {
+            request,
+            ..house::top_up(account, Wallet::Paid, PAYMENT, &request.to_string())
+        };
+        let answer = async {
+            let mut tx = self.console.begin().await?;
+            let done = desk::top_up(&mut tx, &top_up).await;
+            tx.finish(done).await
+        };
+        let told = match answer.await {
+            Ok(TopUpAnswer::Done) => Told::Done,
+            Ok(TopUpAnswer::Before) => Told::Before { charged: false },
+            Ok(answer @ (TopUpAnswer::Different | TopUpAnswer::Refused)) => {
+                Told::Rejected(format!("{answer:?}"))
+            }
+            // Whoever pays tells again; here nobody does, so nobody knows.
+            Err(_) => Told::Unavailable,
+        };
+        self.told(Word::TopUp, request, &told, 0);
+    }
+}
+
+fn house_moment(slot: Option<i64>) -> Moment {
+    slot.map_or_else(
+        || SystemClock.now(),
+        |slot| Moment::from_micros(slot * SLOT * 1_000),
+    )
+}
+
+fn of_end(answer: Result<SettleAnswer, LedgerError>) -> (Told, i64) {
+    match answer {
+        Ok(SettleAnswer::Done { paid, trial }) => (Told::Done, paid.nanos() + trial.nanos()),
+        Ok(SettleAnswer::Before {
+            charged,
+            paid,
+            trial,
+        }) => (Told::Before { charged }, paid.nanos() + trial.nanos()),
+        Ok(SettleAnswer::NoHold) => (Told::Refused, 0),
+        Err(error) => (of_error(error), 0),
+    }
+}
+
+fn of_error(error: LedgerError) -> Told {
+    match error {
+        LedgerError::Unavailable => Told::Unavailable,
+        LedgerError::StaleEpoch => Told::Stale,
+        LedgerError::Rejected(text) => Told::Rejected(text),
+    }
+}

@@ -1,0 +1,154 @@
+//! A process is frozen, replaced, and wakes: everything it says is refused and nothing changes.
+
+use std::time::Duration;
+
+use trunkline_ledger::recovery::register;
+use trunkline_terms::NodeId;
+
+use crate::chaos::arena::{Arena, Heir, deadline_passes, durable, in_flight};
+use crate::chaos::books;
+use crate::chaos::history::{Event, History, Told};
+use crate::chaos::rounds::{HEAL_LIMIT, STEP_LIMIT, rounds, until};
+use crate::chaos::steps::{STEPS, Spot, Step};
+
+/// How long a process works before it is replaced.
+const AT_WORK: Duration = Duration::from_millis(300);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_process_that_wakes_with_an_old_epoch_is_refused_and_only_gives_back() {
+    let mut arena = Arena::new("pause and wake with an old epoch", durable()).await;
+    let steps: Vec<&Step> = STEPS.iter().filter(|step| can_pause(step)).collect();
+    for round in 0..rounds() {
+        // From the settlements backwards, so that the short form has the telling ones.
+        let step = steps[steps.len() - 1 - round % steps.len()];
+        let heir = if round.is_multiple_of(2) {
+            Heir::Return
+        } else {
+            Heir::Sweep
+        };
+        one_pause(&mut arena, round, step, heir).await;
+    }
+    arena.close().await;
+}
+
+/// A commit that the wire keeps for good says nothing about waking up; one that the sleeper had not
+/// yet sent does, and that is where a statement's lock leads when it is lifted during the sleep.
+fn can_pause(step: &Step) -> bool {
+    !matches!(step.spot, Spot::CommitUnsent | Spot::NodeLock)
+}
+
+async fn one_pause(arena: &mut Arena, round: usize, step: &Step, heir: Heir) {
+    let node = format!("paused-{round}");
+    let mut sleeper = arena.process(&node);
+    let epoch = sleeper.done("open").await;
+    // Somebody else's hold, for the sweep that the sleeper will try in its old name.
+    let bystander = arena.bystander.as_mut().expect("it is there");
+    bystander.done("reserve 2").await;
+    let mut reached = step
+        .reach(&arena.postgres, &mut sleeper, arena.accounts[0])
+        .await;
+    sleeper.pause();
+    reached.lift(&arena.postgres).await;
+    sleeper.history.read_on();
+    sleeper.history.died = true;
+    let words = in_flight(&sleeper.history);
+    let seconds = arena.heal(&node, &[&sleeper.history], heir).await;
+    let seconds = seconds + be_replaced(arena, &node, epoch).await;
+    if heir == Heir::Return {
+        deadline_passes().await;
+    }
+    let nodes = [node.clone()];
+    let before = books::facts(&arena.data, &nodes).await;
+    sleeper.wake();
+    if let Some(order) = reached.order {
+        sleeper
+            .wait_for(order, "the order it slept over", STEP_LIMIT)
+            .await;
+    }
+    sleeper.history.read_on();
+    let woken = sleeper.history.events.len();
+    for order in ["settle", "void", "refund", "reserve 4"] {
+        let done = sleeper.done(order).await;
+        assert_eq!(done, 0, "nothing is done for the replaced");
+    }
+    until("it is told that it was replaced", STEP_LIMIT, async || {
+        // Its connections were lost while it slept; the first words may find none in time.
+        let lines = sleeper.history.events.len();
+        assert_eq!(sleeper.done("reserve 4").await, 0);
+        told_after(&sleeper.history, lines).all(|told| *told == Told::Stale)
+    })
+    .await;
+    assert_eq!(sleeper.done("beat").await, 0, "its heart must not beat");
+    assert_eq!(sleeper.done("sweep").await, 0, "it sweeps for nobody");
+    for told in told_after(&sleeper.history, woken) {
+        let refused = matches!(told, Told::Stale | Told::Unavailable);
+        assert!(refused, "{told:?} after waking, {}", step.name);
+    }
+    // Nothing changes, but for one thing: a charge that was committed while it slept, and of which it
+    // could not tell its caller, it gives back.
+    let mut after = books::facts(&arena.data, &nodes).await;
+    for (request, fact) in &mut after {
+        if before.get(request).is_some_and(|was| was.refunded == 0) && fact.refunded == fact.charged
+        {
+            fact.refunded = 0;
+        }
+    }
+    assert_eq!(after, before, "nothing changes");
+    arena.heal(&node, &[&sleeper.history], Heir::Itself).await;
+    arena.tell(&format!("{} ({heir:?})", step.name), &words, seconds);
+}
+
+/// A sleeper that held nothing is not swept, which is right: then its next life begins instead.
+async fn be_replaced(arena: &Arena, node: &str, epoch: i64) -> f64 {
+    let started = tokio::time::Instant::now();
+    let next = NodeId::new(node).unwrap();
+    until("the sleeper is replaced", HEAL_LIMIT, async || {
+        let mut session = arena.data.session().await.unwrap();
+        let now = sqlx::query_scalar("SELECT epoch FROM ledger.node WHERE name = $1")
+            .bind(node)
+            .fetch_one(&mut *session);
+        let now: i64 = now.await.unwrap();
+        now > epoch || register(&arena.data, &next).await.is_ok()
+    })
+    .await;
+    started.elapsed().as_secs_f64()
+}
+
+/// The answers after so many lines.
+fn told_after(history: &History, lines: usize) -> impl Iterator<Item = &Told> {
+    history.events[lines..]
+        .iter()
+        .filter_map(|event| match event {
+            Event::Told { told, .. } => Some(told),
+            Event::Asked { .. } | Event::Did { .. } => None,
+        })
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_process_that_is_replaced_under_load_is_refused_at_once_and_leaves_no_trace() {
+    let mut arena = Arena::new("replaced while at work", durable()).await;
+    for round in 0..rounds() {
+        let node = format!("replaced-{round}");
+        let mut worker = arena.process(&node);
+        worker.done("open").await;
+        worker.done("load 16").await;
+        tokio::time::sleep(AT_WORK).await;
+        worker.history.read_on();
+        let words = in_flight(&worker.history);
+        worker.history.died = true;
+        let started = tokio::time::Instant::now();
+        let next = NodeId::new(&node).unwrap();
+        until("its next life begins", HEAL_LIMIT, async || {
+            register(&arena.data, &next).await.is_ok()
+        })
+        .await;
+        let seconds = started.elapsed().as_secs_f64();
+        // Its clients stop when they are told, and they are told at their next word.
+        worker.done("rest").await;
+        assert_eq!(worker.done("reserve 4").await, 0);
+        assert_eq!(worker.done("beat").await, 0);
+        let healed = arena.heal(&node, &[&worker.history], Heir::Itself).await;
+        arena.tell("under load (Return)", &words, seconds + healed);
+    }
+    arena.close().await;
+}

@@ -1,0 +1,460 @@
+//! The database as a pure model: tables in memory, and transactions that happen at once or not at
+//! all. What is decided is decided by the product's own functions ([`Standing::take`], [`charge`],
+//! [`give_back`]); what is written follows the rules of `src/sql/*.sql`.
+//!
+//! It must not know nodes, messages or chance: a transaction is a function of the tables.
+
+mod leases;
+mod recovery;
+
+use trunkline_ledger::decide::{
+    BudgetRoom, Legs, NotTaken, Purse, Standing, StretchId, charge, give_back,
+};
+use trunkline_ledger::{Outcome, RefundKind, WriteOffReason};
+
+use crate::model::tables::{
+    ACCOUNTS, Answer, Ask, Author, BATCH, BUDGETS, Batch, CALLS, Call, Hold, HoldState, LIFETIME,
+    Lease, Life, Loss, NODES, NodeRow, Owner, PAID, PAYMENTS, REVENUE, Said, Stretches, Transfer,
+    TransferKind, UsageRow, Word, by_leg, end_of, id_of, party,
+};
+use crate::model::wrong::Wrong;
+
+/// The epoch that speaks is over; nothing was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stale;
+
+/// Answers in the places of their words.
+pub(crate) type Answers = [Option<Answer>; BATCH];
+
+/// What becomes of a hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Settled(i64),
+    Voided(Outcome),
+}
+
+/// Which holds may be resolved: those of the one who speaks (and tasks), or anybody's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    Own,
+    Anybodys,
+}
+
+#[derive(Debug)]
+pub(crate) struct Store {
+    pub(crate) wrong: Option<Wrong>,
+    pub(crate) now: i64,
+    /// Transactions so far.
+    pub(crate) serial: u32,
+    /// The accounts and the stretches of budgets, in the shape the product decides on.
+    pub(crate) standing: Standing,
+    pub(crate) limits: [i64; BUDGETS],
+    pub(crate) holds: [Option<Hold>; CALLS],
+    pub(crate) usages: Vec<UsageRow>,
+    pub(crate) transfers: Vec<Transfer>,
+    pub(crate) losses: Vec<Loss>,
+    pub(crate) nodes: [NodeRow; NODES],
+    pub(crate) lives: Vec<Life>,
+    pub(crate) leases: Vec<Lease>,
+    /// What a transaction saw and should never see.
+    pub(crate) alarm: Option<&'static str>,
+}
+
+// === impl Store ===
+
+impl Store {
+    pub(crate) fn new(limits: [i64; BUDGETS], wrong: Option<Wrong>) -> Self {
+        let mut standing = Standing::default();
+        for account in 0..ACCOUNTS {
+            standing.purses.insert(id_of(account), Purse::default());
+        }
+        Self {
+            wrong,
+            now: 0,
+            serial: 0,
+            standing,
+            limits,
+            holds: [None; CALLS],
+            usages: Vec::with_capacity(CALLS),
+            transfers: Vec::with_capacity(4 * CALLS),
+            losses: Vec::with_capacity(CALLS),
+            nodes: [NodeRow {
+                epoch: 0,
+                heartbeat: 0,
+            }; NODES],
+            lives: Vec::with_capacity(4 * NODES),
+            leases: Vec::new(),
+            alarm: None,
+        }
+    }
+
+    pub(crate) fn is(&self, wrong: Wrong) -> bool {
+        self.wrong == Some(wrong)
+    }
+
+    /// Money comes in. Whoever pays has topped up.
+    pub(crate) fn top_up(&mut self, account: usize, leg: usize, amount: i64) {
+        self.serial += 1;
+        self.purse(account).topped_up |= leg == PAID;
+        self.transfers.push(Transfer {
+            call: None,
+            kind: TransferKind::TopUp,
+            leg,
+            debit: PAYMENTS,
+            credit: party(account, leg),
+            amount,
+            at: self.now,
+            author: None,
+            serial: self.serial,
+        });
+        self.post(account, leg, amount);
+    }
+
+    /// One transaction: all words or none, each kind in its turn.
+    pub(crate) fn run(&mut self, author: Author, batch: &Batch) -> Result<Answers, Stale> {
+        self.check_author(author)?;
+        self.serial += 1;
+        let mut answers = [None; BATCH];
+        for turn in 0..Batch::TURNS {
+            for (place, said) in batch.iter().enumerate() {
+                if said.word.turn() == turn {
+                    answers[place] = Some(self.say(author, said));
+                }
+            }
+        }
+        Ok(answers)
+    }
+
+    pub(crate) fn usage_of(&self, call: Call) -> Option<&UsageRow> {
+        self.usages.iter().find(|usage| usage.call == call)
+    }
+
+    fn check_author(&self, author: Author) -> Result<(), Stale> {
+        let lives = self.nodes[author.node].epoch == author.epoch;
+        if lives || self.is(Wrong::AcceptStaleEpoch) {
+            Ok(())
+        } else {
+            Err(Stale)
+        }
+    }
+
+    fn say(&mut self, author: Author, said: &Said) -> Answer {
+        match said.word {
+            Word::Reserve(ask) => self.reserve(author, said, ask),
+            Word::Extend(total, _) => self.extend(said, total),
+            Word::Settle(amount) => {
+                self.resolve(author, said.call, Verdict::Settled(amount), Whose::Own)
+            }
+            Word::Void(outcome) => {
+                self.resolve(author, said.call, Verdict::Voided(outcome), Whose::Own)
+            }
+            Word::Refund(kind, amount) => self.refund(author, said, kind, amount),
+            Word::WriteOff(reason, sale) => {
+                self.write_off(said.call, reason, Some(sale));
+                Answer::Noted
+            }
+        }
+    }
+
+    fn reserve(&mut self, author: Author, said: &Said, ask: Ask) -> Answer {
+        if let Some(hold) = &self.holds[said.call] {
+            return match hold.state {
+                HoldState::Open => Answer::Held(hold.legs),
+                HoldState::Settled | HoldState::Voided => Answer::AlreadyResolved,
+            };
+        }
+        let stretches = Stretches::of(ask.key, self.now);
+        self.open_stretches(&stretches);
+        let taken = self.take(said.account, ask, &stretches);
+        let Ok(legs) = taken else {
+            return not_taken(taken);
+        };
+        self.holds[said.call] = Some(Hold {
+            account: said.account,
+            owner: said.owner,
+            author,
+            legs,
+            stretches,
+            opened_at: self.now,
+            deadline: self.now + LIFETIME,
+            state: HoldState::Open,
+            serial: self.serial,
+        });
+        Answer::Held(legs)
+    }
+
+    /// Takes out of wallets and stretches by the product's own decision.
+    fn take(&mut self, account: usize, ask: Ask, stretches: &Stretches) -> Result<Legs, NotTaken> {
+        let (id, slice) = (id_of(account), stretches.as_slice());
+        if self.is(Wrong::PassTheBudget) {
+            let legs = (self.standing).take(id, ask.wallets, ask.amount, &[], None)?;
+            self.count(stretches, legs.total());
+            return Ok(legs);
+        }
+        (self.standing).take(id, ask.wallets, ask.amount, slice, None)
+    }
+
+    fn extend(&mut self, said: &Said, total: i64) -> Answer {
+        let Word::Extend(_, wallets) = said.word else {
+            return Answer::NoHold;
+        };
+        let Some(hold) = self.holds[said.call] else {
+            return Answer::NoHold;
+        };
+        if hold.state != HoldState::Open || hold.account != said.account {
+            return Answer::NoHold;
+        }
+        let more = total - hold.legs.total();
+        if more <= 0 {
+            return Answer::Held(hold.legs);
+        }
+        let stretches = if self.is(Wrong::ExtendWithoutBudget) {
+            &[]
+        } else {
+            hold.stretches.as_slice()
+        };
+        let taken = (self.standing).take(id_of(hold.account), wallets, more, stretches, None);
+        let Ok(more) = taken else {
+            return not_taken(taken);
+        };
+        let legs = Legs {
+            paid: hold.legs.paid + more.paid,
+            trial: hold.legs.trial + more.trial,
+        };
+        self.holds[said.call] = Some(Hold { legs, ..hold });
+        Answer::Held(legs)
+    }
+
+    /// Settles or voids. The usage row is the anchor: money moves only if the hold is open and the
+    /// row is new.
+    fn resolve(&mut self, author: Author, call: Call, verdict: Verdict, whose: Whose) -> Answer {
+        let Some(hold) = self.holds[call] else {
+            return Answer::NoHold;
+        };
+        if hold.state != HoldState::Open {
+            return self.resolved_before(author, call, hold, verdict);
+        }
+        let own = hold.author == author || hold.owner == Owner::Task;
+        if whose == Whose::Own && !own && !self.is(Wrong::AcceptStaleEpoch) {
+            return Answer::NoHold;
+        }
+        let (asked, state, outcome) = match verdict {
+            Verdict::Settled(amount) => (amount, HoldState::Settled, Outcome::Complete),
+            Verdict::Voided(outcome) => (0, HoldState::Voided, outcome),
+        };
+        let (mut legs, beyond) = charge(asked, hold.legs);
+        if state == HoldState::Settled && self.is(Wrong::LostSettle) {
+            return Answer::Done(legs);
+        }
+        if self.is(Wrong::ChargeAboveHold) {
+            legs.paid += beyond;
+        }
+        if !self.is(Wrong::NoUsageRow) {
+            self.usages.push(UsageRow {
+                call,
+                author,
+                legs,
+                asked,
+                outcome,
+                serial: self.serial,
+                late: false,
+            });
+        }
+        self.holds[call] = Some(Hold { state, ..hold });
+        self.write_charge(author, call, hold.account, legs);
+        if !(state == HoldState::Voided && self.is(Wrong::KeepHeldAfterVoid)) {
+            self.release(hold.account, hold.legs);
+        }
+        self.give_stretches_back(&hold.stretches, hold.legs.total() - legs.total());
+        if beyond > 0 && !self.is(Wrong::ForgetOverrun) {
+            self.write_off(call, WriteOffReason::Overrun, Some(beyond));
+        }
+        Answer::Done(legs)
+    }
+
+    fn resolved_before(&mut self, author: Author, call: Call, hold: Hold, what: Verdict) -> Answer {
+        let settled = hold.state == HoldState::Settled;
+        let legs = self
+            .usage_of(call)
+            .map_or(Legs::default(), |usage| usage.legs);
+        match what {
+            Verdict::Settled(_) if settled && self.is(Wrong::SettleTwice) => {
+                self.write_charge(author, call, hold.account, legs);
+            }
+            Verdict::Voided(_) if settled && self.is(Wrong::VoidAfterSettle) => {
+                let state = HoldState::Voided;
+                self.holds[call] = Some(Hold { state, ..hold });
+            }
+            Verdict::Settled(_) | Verdict::Voided(_) => {}
+        }
+        Answer::Before {
+            charged: settled,
+            legs,
+        }
+    }
+
+    /// Each kind at most once, each leg to its own wallet, never more than is left of the charge.
+    fn refund(
+        &mut self,
+        author: Author,
+        said: &Said,
+        kind: RefundKind,
+        ask: Option<i64>,
+    ) -> Answer {
+        let Some(hold) = self.holds[said.call] else {
+            return Answer::NothingToGiveBack;
+        };
+        let mut left = Legs::default();
+        let mut before = false;
+        for row in &self.transfers {
+            if row.call != Some(said.call) {
+                continue;
+            }
+            let sign = match row.kind {
+                TransferKind::Charge => 1,
+                TransferKind::Back(_) if self.is(Wrong::RefundMoreThanCharged) => 0,
+                TransferKind::Back(_) => -1,
+                TransferKind::TopUp => 0,
+            };
+            before |= row.kind == TransferKind::Back(kind);
+            if row.leg == PAID {
+                left.paid += sign * row.amount;
+            } else {
+                left.trial += sign * row.amount;
+            }
+        }
+        if self.is(Wrong::RefundTwice) {
+            left = self.usage_of(said.call).map_or(left, |usage| usage.legs);
+        } else if before {
+            return Answer::NothingToGiveBack;
+        }
+        let legs = give_back(ask, left);
+        if legs.total() == 0 {
+            return Answer::NothingToGiveBack;
+        }
+        self.write_refund(author, said.call, kind, &hold, legs);
+        Answer::GivenBack
+    }
+
+    fn write_refund(
+        &mut self,
+        author: Author,
+        call: Call,
+        kind: RefundKind,
+        hold: &Hold,
+        legs: Legs,
+    ) {
+        for (leg, amount) in by_leg(legs).into_iter().filter(|(_, amount)| *amount > 0) {
+            let leg = if self.is(Wrong::RefundOtherWallet) {
+                1 - leg
+            } else {
+                leg
+            };
+            self.transfers.push(Transfer {
+                call: Some(call),
+                kind: TransferKind::Back(kind),
+                leg,
+                debit: REVENUE,
+                credit: party(hold.account, leg),
+                amount,
+                at: self.now,
+                author: Some(author),
+                serial: self.serial,
+            });
+            self.post(hold.account, leg, amount);
+        }
+        // A budget gets it back only while the stretch it was taken from is open.
+        for &id in hold.stretches.as_slice() {
+            if self.now < end_of(id) || self.is(Wrong::GiveBackToAPastDay) {
+                self.room(id).used -= legs.total();
+            }
+        }
+    }
+
+    fn write_charge(&mut self, author: Author, call: Call, account: usize, legs: Legs) {
+        for (leg, amount) in by_leg(legs).into_iter().filter(|(_, amount)| *amount > 0) {
+            self.transfers.push(Transfer {
+                call: Some(call),
+                kind: TransferKind::Charge,
+                leg,
+                debit: party(account, leg),
+                credit: REVENUE,
+                amount,
+                at: self.now,
+                author: Some(author),
+                serial: self.serial,
+            });
+            if !self.is(Wrong::SkipBalanceMove) {
+                self.post(account, leg, -amount);
+            }
+        }
+    }
+
+    /// A loss is noted once for each reason.
+    fn write_off(&mut self, call: Call, reason: WriteOffReason, sale: Option<i64>) {
+        let same = |loss: &Loss| loss.call == call && loss.reason == reason;
+        if !self.losses.iter().any(same) {
+            self.losses.push(Loss { call, reason, sale });
+        }
+    }
+
+    fn open_stretches(&mut self, stretches: &Stretches) {
+        for &id in stretches.as_slice() {
+            let limit = self.limits[id.0 as usize];
+            let room = BudgetRoom {
+                id: id.0,
+                limit,
+                used: 0,
+            };
+            self.standing.stretches.entry(id).or_insert(room);
+        }
+    }
+
+    fn give_stretches_back(&mut self, stretches: &Stretches, amount: i64) {
+        if self.is(Wrong::ForgetBudgetGiveBack) {
+            return;
+        }
+        let times = 1 + i64::from(self.is(Wrong::DoubleBudgetGiveBack));
+        self.count(stretches, -amount * times);
+    }
+
+    fn count(&mut self, stretches: &Stretches, amount: i64) {
+        for &id in stretches.as_slice() {
+            self.room(id).used += amount;
+        }
+    }
+
+    fn room(&mut self, id: StretchId) -> &mut BudgetRoom {
+        let room = self.standing.stretches.get_mut(&id);
+        room.expect("a stretch is there before anything counts in it")
+    }
+
+    fn purse(&mut self, account: usize) -> &mut Purse {
+        let purse = self.standing.purses.get_mut(&id_of(account));
+        purse.expect("accounts are never removed")
+    }
+
+    fn post(&mut self, account: usize, leg: usize, amount: i64) {
+        let purse = self.purse(account);
+        if leg == PAID {
+            purse.paid_posted += amount;
+        } else {
+            purse.trial_posted += amount;
+        }
+    }
+
+    fn release(&mut self, account: usize, legs: Legs) {
+        let purse = self.purse(account);
+        purse.paid_held -= legs.paid;
+        purse.trial_held -= legs.trial;
+    }
+}
+
+fn not_taken(taken: Result<Legs, NotTaken>) -> Answer {
+    match taken {
+        Ok(legs) => Answer::Held(legs),
+        Err(NotTaken::TooLittle(_, fits, _)) => Answer::TooLittle(fits),
+        Err(NotTaken::NeverToppedUp) => Answer::NeverToppedUp,
+        Err(NotTaken::CapacityReached | NotTaken::UnknownPayer) => Answer::NoHold,
+    }
+}

@@ -1,0 +1,198 @@
+//! Leases as transactions: a slice of wallets and budgets is held for a node, journal records turn
+//! parts of it into charges, and what is left goes back.
+
+use trunkline_ledger::decide::{Legs, NotTaken, charge};
+use trunkline_ledger::{Outcome, Wallets, WriteOffReason};
+
+use super::{Stale, Store};
+use crate::model::leases::{End, Errand, News, Record};
+use crate::model::tables::{
+    Ask, Author, Hold, HoldState, KEYS, LIFETIME, Lease, LeaseId, LeaseState, Stretches, UsageRow,
+};
+use crate::model::wrong::Wrong;
+
+impl Store {
+    /// One transaction for a node's leases.
+    pub(crate) fn run_errand(&mut self, author: Author, errand: &Errand) -> Result<News, Stale> {
+        self.check_author(author)?;
+        self.serial += 1;
+        match errand {
+            Errand::Grant { lease, key, amount } => Ok(self.grant(author, *lease, *key, *amount)),
+            Errand::Ship(records) => {
+                for record in records.iter().flatten() {
+                    self.ship(author, record);
+                }
+                Ok(News::Shipped)
+            }
+            Errand::Close(id) => {
+                self.close_where(|lease| lease.id == *id, LeaseState::Closed);
+                Ok(News::Closed(*id))
+            }
+            Errand::CloseOld => {
+                let Author { node, epoch } = author;
+                let old = |lease: &Lease| lease.id.node == node && lease.epoch < epoch;
+                self.close_where(old, LeaseState::Closed);
+                Ok(News::ClosedOld)
+            }
+        }
+    }
+
+    /// Takes back all leases of a node that is buried.
+    pub(super) fn reclaim(&mut self, node: usize) {
+        self.close_where(|lease| lease.id.node == node, LeaseState::Reclaimed);
+    }
+
+    fn grant(&mut self, author: Author, id: LeaseId, key: usize, amount: i64) -> News {
+        if let Some(lease) = self.leases.iter().find(|lease| lease.id == id) {
+            return granted(lease, key);
+        }
+        let account = KEYS[key].account;
+        let stretches = Stretches::of(key, self.now);
+        self.open_stretches(&stretches);
+        let wallets = Wallets::TrialFirst;
+        let ask = Ask {
+            key,
+            amount,
+            wallets,
+        };
+        // A refusal is written down too: a late copy of the question must not find an answer that
+        // its node does not wait for any more.
+        let (legs, state) = match self.take(account, ask, &stretches) {
+            Ok(legs) => (legs, LeaseState::Active),
+            Err(_) => (Legs::default(), LeaseState::Closed),
+        };
+        let lease = Lease {
+            id,
+            epoch: author.epoch,
+            account,
+            granted: legs,
+            left: legs,
+            stretches,
+            state,
+        };
+        self.leases.push(lease);
+        granted(&lease, key)
+    }
+
+    /// Writes one end of a call out of a journal. The usage row is the anchor here too.
+    fn ship(&mut self, author: Author, record: &Record) {
+        if self.usage_of(record.call).is_some() && !self.is(Wrong::ShipTwice) {
+            return;
+        }
+        let found = |lease: &Lease| lease.id == record.lease;
+        let Some(place) = self.leases.iter().position(found) else {
+            self.alarm = Some("a journal speaks of a lease that was never granted");
+            return;
+        };
+        let (asked, outcome) = match record.end {
+            End::Begun => return,
+            End::Settled(amount) => (amount, Outcome::Complete),
+            End::Voided(outcome) => (0, outcome),
+        };
+        let (mut legs, mut beyond) = charge(asked, record.held);
+        let mut held = record.held;
+        let lease = self.leases[place];
+        let late = lease.state != LeaseState::Active;
+        match lease.state {
+            LeaseState::Active => {
+                let left = &mut self.leases[place].left;
+                left.paid -= legs.paid;
+                left.trial -= legs.trial;
+                self.release(lease.account, legs);
+            }
+            LeaseState::Closed => self.alarm = Some("a record came after its lease was closed"),
+            LeaseState::Reclaimed => {
+                legs = self.take_late(&lease, legs.total());
+                held = legs;
+                beyond = asked - legs.total();
+            }
+        }
+        let (state, reason) = match record.end {
+            End::Settled(_) if late => (HoldState::Settled, WriteOffReason::LateResult),
+            End::Settled(_) => (HoldState::Settled, WriteOffReason::Overrun),
+            End::Begun | End::Voided(_) => (HoldState::Voided, WriteOffReason::Crash),
+        };
+        self.holds[record.call] = Some(Hold {
+            account: lease.account,
+            owner: record.owner,
+            author,
+            legs: held,
+            stretches: lease.stretches,
+            opened_at: record.begun_at,
+            deadline: record.begun_at + LIFETIME,
+            state,
+            serial: self.serial,
+        });
+        self.usages.push(UsageRow {
+            call: record.call,
+            author,
+            legs,
+            asked,
+            outcome,
+            serial: self.serial,
+            late,
+        });
+        self.write_charge(author, record.call, lease.account, legs);
+        if beyond > 0 {
+            self.write_off(record.call, reason, Some(beyond));
+        }
+        if outcome == Outcome::Interrupted {
+            self.write_off(record.call, reason, None);
+        }
+    }
+
+    /// The lease is gone: as much as there is now, out of the same wallets and the same stretches.
+    fn take_late(&mut self, lease: &Lease, amount: i64) -> Legs {
+        if self.is(Wrong::LateChargeInFull) {
+            self.count(&lease.stretches, amount);
+            return Legs {
+                paid: amount,
+                trial: 0,
+            };
+        }
+        let id = crate::model::tables::id_of(lease.account);
+        let stretches = lease.stretches.as_slice();
+        let mut take =
+            |amount| (self.standing).take(id, Wallets::TrialFirst, amount, stretches, None);
+        let taken = match take(amount) {
+            Err(NotTaken::TooLittle(_, fits, _)) => take(fits),
+            other @ (Ok(_)
+            | Err(
+                NotTaken::NeverToppedUp | NotTaken::CapacityReached | NotTaken::UnknownPayer,
+            )) => other,
+        };
+        let legs = taken.unwrap_or_default();
+        self.release(lease.account, legs);
+        legs
+    }
+
+    fn close_where(&mut self, which: impl Fn(&Lease) -> bool, state: LeaseState) {
+        for place in 0..self.leases.len() {
+            let lease = self.leases[place];
+            let again = self.is(Wrong::ReturnTheRemainderTwice);
+            if !which(&lease) || (lease.state != LeaseState::Active && !again) {
+                continue;
+            }
+            self.leases[place].state = state;
+            if !self.is(Wrong::KeepTheRemainder) {
+                self.release(lease.account, lease.left);
+                self.give_stretches_back(&lease.stretches, lease.left.total());
+            }
+            if !again {
+                self.leases[place].left = Legs::default();
+            }
+        }
+    }
+}
+
+fn granted(lease: &Lease, key: usize) -> News {
+    if lease.state != LeaseState::Active {
+        return News::NotGranted;
+    }
+    News::Granted {
+        lease: lease.id,
+        key,
+        slice: lease.granted,
+        stretches: lease.stretches,
+    }
+}

@@ -1,0 +1,100 @@
+//! Births and deaths of nodes, and the sweeper, as transactions.
+
+use trunkline_ledger::{Outcome, WriteOffReason};
+
+use super::{Stale, Store, Verdict, Whose};
+use crate::model::tables::{Answer, Author, CALLS, Hold, HoldState, LeaseState, Life, Owner};
+use crate::model::wrong::Wrong;
+
+impl Store {
+    /// Begins a node's next life and, in the same step, voids what its last one left open.
+    pub(crate) fn register(&mut self, node: usize) -> Author {
+        self.serial += 1;
+        let epoch = self.nodes[node].epoch + 1;
+        let author = Author { node, epoch };
+        self.nodes[node].epoch = epoch;
+        self.nodes[node].heartbeat = self.now;
+        self.lives.push(Life {
+            author,
+            serial: self.serial,
+        });
+        if !self.is(Wrong::SkipHoldVoidOnRegister) {
+            let left_behind =
+                move |hold: &Hold| hold.author.node == node && hold.author.epoch < epoch;
+            self.void_all(
+                author,
+                left_behind,
+                Outcome::Interrupted,
+                WriteOffReason::Crash,
+            );
+        }
+        author
+    }
+
+    /// Says that a node lives; false means that it was replaced.
+    pub(crate) fn heartbeat(&mut self, author: Author) -> bool {
+        let row = &mut self.nodes[author.node];
+        let lives = row.epoch == author.epoch;
+        if lives {
+            row.heartbeat = self.now;
+        }
+        lives
+    }
+
+    /// A node that is silent for this long and still owns something.
+    pub(crate) fn is_dead(&self, node: usize, dead_after: i64) -> bool {
+        let of_node = |hold: &Hold| hold.author.node == node && hold.state == HoldState::Open;
+        let holds = self.holds.iter().flatten();
+        let owns = holds
+            .filter(|hold| of_node(hold))
+            .any(|hold| hold.owner != Owner::Task);
+        let leases = self.leases.iter();
+        let leased = leases
+            .filter(|lease| lease.id.node == node)
+            .any(|lease| lease.state == LeaseState::Active);
+        self.nodes[node].heartbeat < self.now - dead_after && (owns || leased)
+    }
+
+    /// Ends the life of a silent node, and takes back its holds and its leases.
+    pub(crate) fn bury(&mut self, node: usize) {
+        self.register(node);
+        self.reclaim(node);
+    }
+
+    /// Voids open holds past their deadline. The sweeper speaks in its own name, which must be good.
+    pub(crate) fn expire(&mut self, sweeper: Author) -> Result<usize, Stale> {
+        if !self.is(Wrong::SweepInAnOldName) {
+            self.check_author(sweeper)?;
+        }
+        self.serial += 1;
+        let now = self.now;
+        let overdue = move |hold: &Hold| hold.deadline < now;
+        let expired = Outcome::Expired;
+        Ok(self.void_all(sweeper, overdue, expired, WriteOffReason::Expired))
+    }
+
+    fn void_all(
+        &mut self,
+        author: Author,
+        which: impl Fn(&Hold) -> bool,
+        outcome: Outcome,
+        reason: WriteOffReason,
+    ) -> usize {
+        let mut voided = 0;
+        for call in 0..CALLS {
+            let orphan = self.holds[call].is_some_and(|hold| {
+                let swept = hold.owner != Owner::Task || self.is(Wrong::SweepTasks);
+                hold.state == HoldState::Open && swept && which(&hold)
+            });
+            if !orphan {
+                continue;
+            }
+            let answer = self.resolve(author, call, Verdict::Voided(outcome), Whose::Anybodys);
+            if matches!(answer, Answer::Done(_)) {
+                self.write_off(call, reason, None);
+                voided += 1;
+            }
+        }
+        voided
+    }
+}

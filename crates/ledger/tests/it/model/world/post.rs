@@ -1,0 +1,244 @@
+//! The wire between nodes and store: messages are delayed, come out of order, come twice, get lost,
+//! and so do their answers. An answer that is lost after the commit is the case it is all about.
+
+use super::{Sight, World};
+use crate::model::leases::{Errand, News};
+use crate::model::store::{Answers, Stale};
+use crate::model::tables::{Author, BATCH, Batch, KEYS, LeaseState};
+
+/// Messages on the wire at most; beyond that nothing comes twice.
+const CROWDED: usize = 10;
+
+/// A message and who sent it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Parcel {
+    author: Author,
+    number: u32,
+    load: Load,
+    /// Another like it has arrived before.
+    twin: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Load {
+    Words(Batch),
+    Answers(Result<Answers, Stale>),
+    Errand(Errand),
+    News(Result<News, Stale>),
+}
+
+impl World {
+    /// A node sends its next batch.
+    pub(super) fn send(&mut self, node: usize) -> bool {
+        if !self.processes[node].runs() {
+            return false;
+        }
+        let most = 1 + self.dice.below(BATCH);
+        let process = &mut self.processes[node];
+        let Some((number, batch)) = process.lane.send(most) else {
+            return false;
+        };
+        let author = process.author;
+        self.put(author, number, Load::Words(batch));
+        self.note(|_| format!("{node} sends {:?}", batch.iter().collect::<Vec<_>>()));
+        true
+    }
+
+    /// A node asks something for its leases.
+    pub(super) fn send_errand(&mut self, node: usize) -> bool {
+        // A lease that is at hand is mostly kept: another key is asked for, or nothing.
+        let choice = self.dice.below(1 << 12);
+        let at_hand = self.processes[node].desk.key_at_hand();
+        if at_hand == Some(choice % KEYS.len()) && !self.dice.one_in(4) {
+            return false;
+        }
+        self.send_errand_of(node, choice)
+    }
+
+    pub(super) fn send_errand_of(&mut self, node: usize, choice: usize) -> bool {
+        let now = self.store.now;
+        let process = &mut self.processes[node];
+        if !process.runs() || process.errand_out.is_some() {
+            return false;
+        }
+        let Some(errand) = process.desk.errand(choice, now) else {
+            return false;
+        };
+        process.last_errand += 1;
+        process.errand_out = Some(process.last_errand);
+        let (author, number) = (process.author, process.last_errand);
+        self.put(author, number, Load::Errand(errand));
+        self.note(|_| format!("{node} asks {errand:?}"));
+        true
+    }
+
+    fn put(&mut self, author: Author, number: u32, load: Load) {
+        self.wire.push(Parcel {
+            author,
+            number,
+            load,
+            twin: false,
+        });
+    }
+
+    /// A message arrives, at the store or back at its node.
+    pub(super) fn deliver(&mut self, place: usize) -> bool {
+        let parcel = self.wire[place];
+        let arrived = match parcel.load {
+            Load::Words(batch) => {
+                let answers = self.store.run(parcel.author, &batch);
+                self.refused(answers.is_err());
+                Load::Answers(answers)
+            }
+            Load::Errand(errand) => {
+                let news = self.store.run_errand(parcel.author, &errand);
+                self.refused(news.is_err());
+                self.see_errand(&errand, news);
+                Load::News(news)
+            }
+            Load::Answers(answers) => return self.bring_answers(place, answers),
+            Load::News(news) => return self.bring_news(place, news),
+        };
+        self.note(|_| {
+            format!(
+                "the store hears {} of {:?}: {arrived:?}",
+                parcel.number, parcel.author
+            )
+        });
+        if !self.calm && self.wire.len() < CROWDED && self.dice.one_in(6) {
+            self.see(Sight::SaidTwice);
+            self.wire.push(Parcel {
+                twin: true,
+                ..parcel
+            });
+        }
+        if parcel.twin {
+            // Nobody listens on the way it came.
+            self.wire.swap_remove(place);
+        } else {
+            self.wire[place].load = arrived;
+        }
+        true
+    }
+
+    fn bring_answers(&mut self, place: usize, answers: Result<Answers, Stale>) -> bool {
+        let parcel = self.wire[place];
+        let node = parcel.author.node;
+        let process = &mut self.processes[node];
+        if process.paused {
+            return false;
+        }
+        self.wire.swap_remove(place);
+        if !self.is_awaited(&parcel) || !self.processes[node].lane.expects(parcel.number) {
+            return true;
+        }
+        let lane = &mut self.processes[node].lane;
+        match answers {
+            Ok(answers) => {
+                for (waiter, answer) in lane.hear(&answers).into_iter().flatten() {
+                    self.hear(waiter, answer);
+                }
+            }
+            Err(Stale) => {
+                lane.not_said();
+                self.stop(node);
+            }
+        }
+        true
+    }
+
+    fn bring_news(&mut self, place: usize, news: Result<News, Stale>) -> bool {
+        let parcel = self.wire[place];
+        let node = parcel.author.node;
+        if self.processes[node].paused {
+            return false;
+        }
+        self.wire.swap_remove(place);
+        let process = &mut self.processes[node];
+        let known = process.errand_out == Some(parcel.number);
+        if !known || process.author != parcel.author || !process.up {
+            return true;
+        }
+        process.errand_out = None;
+        match news {
+            Ok(news) => process.desk.hear(news),
+            Err(Stale) => self.stop(node),
+        }
+        true
+    }
+
+    fn is_awaited(&self, parcel: &Parcel) -> bool {
+        let process = &self.processes[parcel.author.node];
+        process.up && process.author == parcel.author
+    }
+
+    /// A message is lost; its node will lose sight of it.
+    pub(super) fn lose(&mut self, place: usize) -> bool {
+        let parcel = self.wire.swap_remove(place);
+        self.note(|_| format!("lost: {} of {:?}", parcel.number, parcel.author));
+        true
+    }
+
+    /// A node stops waiting for an answer and does not know what became of its batch. The message may
+    /// still arrive.
+    pub(super) fn lose_sight(&mut self, node: usize) -> bool {
+        let process = &mut self.processes[node];
+        if !process.runs() {
+            return false;
+        }
+        let errand = process.errand_out.take().is_some();
+        let words = process.lane.number_out().is_some();
+        if words {
+            process.lane.lose_sight();
+            self.see(Sight::Repeated);
+            self.note(|_| format!("{node} does not know whether its batch happened"));
+        }
+        words || errand
+    }
+
+    /// A node learns that its batch surely did not happen.
+    pub(super) fn away(&mut self, node: usize) -> bool {
+        let process = &self.processes[node];
+        let Some(number) = process.lane.number_out().filter(|_| process.runs()) else {
+            return false;
+        };
+        let author = process.author;
+        let unheard = |parcel: &Parcel| {
+            let words = matches!(parcel.load, Load::Words(_));
+            words && !parcel.twin && parcel.number == number && parcel.author == author
+        };
+        let Some(place) = self.wire.iter().position(unheard) else {
+            return false;
+        };
+        self.wire.swap_remove(place);
+        self.processes[node].lane.not_said();
+        self.note(|_| format!("{node} finds the database away"));
+        true
+    }
+
+    fn refused(&mut self, refused: bool) {
+        if refused {
+            self.see(Sight::StaleRefused);
+        }
+    }
+
+    fn see_errand(&mut self, errand: &Errand, news: Result<News, Stale>) {
+        match (errand, news) {
+            (Errand::Grant { .. }, Ok(News::Granted { .. })) => self.see(Sight::LeaseGranted),
+            (Errand::Ship(records), Ok(_)) => {
+                let late = records.iter().flatten().any(|record| {
+                    let mut leases = self.store.leases.iter();
+                    leases.any(|lease| {
+                        lease.id == record.lease && lease.state == LeaseState::Reclaimed
+                    })
+                });
+                self.see(if late {
+                    Sight::ShippedLate
+                } else {
+                    Sight::Shipped
+                });
+            }
+            (Errand::Grant { .. } | Errand::Ship(_) | Errand::Close(_) | Errand::CloseOld, _) => {}
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! The probe over files that are written here, with lengths and sizes that are known.
+
+mod broken;
+mod driver;
+mod fragmented;
+mod movies;
+mod pictures;
+mod surprises;
+mod writer;

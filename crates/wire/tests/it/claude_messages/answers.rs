@@ -1,0 +1,236 @@
+//! Whole answers: what they used, what they say, and how answers of other formats are written.
+
+use serde_json::{Value, json};
+use trunkline_terms::{Bucket, Usage};
+use trunkline_wire::canon::{
+    Answer, Block, Choice, Counted, Media, MediaKind, Signature, Source, Stop, Thinking, ToolCall,
+    ToolName, What,
+};
+use trunkline_wire::{AnswerError, Format, read_answer, read_whole, write_answer};
+
+use crate::claude_messages::support::{OWN, STREAMS, normal, request, sent, shown, target};
+
+fn answer_of(blocks: Vec<Block>, stop: Stop) -> Answer {
+    Answer {
+        choices: vec![Choice { blocks, stop }],
+        counted: Some(Counted {
+            usage: Usage::unknown()
+                .with(Bucket::PlainInput, 3)
+                .with(Bucket::PlainOutput, 4),
+            reasoning: None,
+        }),
+        ..Answer::default()
+    }
+}
+
+fn shown_as(answer: &Answer, channel: Option<&str>) -> Value {
+    serde_json::from_slice(&write_answer(OWN, answer, &shown(channel))).unwrap()
+}
+
+fn call(id: &str, arguments: &str) -> ToolCall {
+    ToolCall {
+        id: id.to_owned(),
+        tool: ToolName::plain("run"),
+        arguments: arguments.to_owned(),
+        ..ToolCall::default()
+    }
+}
+
+#[test]
+fn an_answer_comes_back_from_canon_as_it_was() {
+    for (name, _, text) in STREAMS {
+        let answer = read_answer(OWN, text.as_bytes()).unwrap();
+        let mut expected: Value = serde_json::from_str(text).unwrap();
+        let mut again = shown_as(&answer, None);
+        assert_eq!(again["id"], "msg_abc");
+        assert_eq!(again["model"], "public");
+        for value in [&mut expected, &mut again] {
+            value["id"].take();
+            value["model"].take();
+            value["usage"].take();
+        }
+        assert_eq!(again, expected, "{name}");
+        let counted = read_whole(OWN, text.as_bytes()).unwrap().counted;
+        assert_eq!(counted, answer.counted, "{name}");
+    }
+}
+
+#[test]
+fn a_whole_answer_tells_its_usage_its_id_and_what_was_written() {
+    let (_, _, text) = STREAMS.iter().find(|one| one.0 == "caches").unwrap();
+    let whole = read_whole(OWN, text.as_bytes()).unwrap();
+    let counted = whole.counted.unwrap();
+    assert_eq!(counted.of(Bucket::PlainInput), 4);
+    assert_eq!(counted.of(Bucket::CacheRead), 2_000);
+    assert_eq!(counted.of(Bucket::CacheWrite5m), 60);
+    assert_eq!(counted.of(Bucket::CacheWrite1h), 40);
+    assert_eq!(counted.of(Bucket::PlainOutput), 7);
+    assert_eq!(
+        counted.input() + counted.output(),
+        2_111,
+        "the upstream's sum"
+    );
+    assert_eq!(whole.id, "msg_01");
+    assert!(whole.written > 0);
+}
+
+#[test]
+fn an_error_in_the_clothes_of_an_answer_is_one() {
+    for (text, code) in [
+        (
+            r#"{"type":"error","error":{"type":"overloaded_error","message":"m"}}"#,
+            "overloaded_error",
+        ),
+        (
+            r#"{"content":[],"error":{"type":"api_error","message":"m"}}"#,
+            "api_error",
+        ),
+        (
+            r#"{"base_resp":{"status_code":2013,"status_msg":"m"}}"#,
+            "2013",
+        ),
+    ] {
+        for failed in [
+            read_whole(OWN, text.as_bytes()).unwrap_err(),
+            read_answer(OWN, text.as_bytes()).unwrap_err(),
+        ] {
+            let AnswerError::Failed(error) = failed else {
+                panic!("{text}");
+            };
+            assert_eq!(error.code.as_deref(), Some(code));
+            assert_eq!(error.message, "m");
+        }
+    }
+    for garbage in ["<html>", "", "[]", "7"] {
+        assert!(read_whole(OWN, garbage.as_bytes()).is_err(), "{garbage}");
+        assert_eq!(
+            read_answer(OWN, garbage.as_bytes()),
+            Err(AnswerError::Garbage),
+            "{garbage}"
+        );
+    }
+}
+
+#[test]
+fn every_reason_to_stop_has_a_word() {
+    for (stop, word) in [
+        (Stop::End, "end_turn"),
+        (Stop::Length, "max_tokens"),
+        (Stop::ToolUse, "tool_use"),
+        (Stop::Sequence(Some("x".to_owned())), "stop_sequence"),
+        (Stop::Filtered, "refusal"),
+        (Stop::Refused, "refusal"),
+        (Stop::Paused, "pause_turn"),
+        (Stop::ContextFull, "model_context_window_exceeded"),
+        (Stop::Other("SPII".to_owned()), "end_turn"),
+    ] {
+        let shown = shown_as(&answer_of(Vec::new(), stop.clone()), None);
+        assert_eq!(shown["stop_reason"], word, "{stop:?}");
+        let sequence = shown["stop_sequence"].as_str();
+        assert_eq!(sequence.is_some(), matches!(stop, Stop::Sequence(_)));
+    }
+}
+
+#[test]
+fn blocks_of_other_formats_are_written_in_the_words_there_are() {
+    let picture = Media {
+        kind: MediaKind::Image,
+        source: Source::Words(String::new()),
+        name: None,
+        detail: None,
+        extras: Vec::new(),
+    };
+    let blocks = vec![
+        Block::text(""),
+        Block::of(What::Refusal("No.".to_owned())),
+        Block::of(What::Media(picture)),
+        Block::of(What::Foreign(
+            Format::Gemini,
+            json!({ "executableCode": {} }),
+        )),
+        Block::of(What::ToolCall(call("call_1", "{\"a\":1}"))),
+        Block::of(What::ToolCall(call("call_2", "{\"a\":"))),
+        Block::of(What::ToolCall(ToolCall {
+            custom: true,
+            ..call("call_3", "plain words")
+        })),
+    ];
+    let shown = shown_as(&answer_of(blocks, Stop::ToolUse), None);
+    let used = |id: &str, input: Value| json!({ "type": "tool_use", "id": id, "name": "run", "input": input });
+    assert_eq!(
+        shown["content"],
+        json!([
+            { "type": "text", "text": "No." },
+            used("call_1", json!({ "a": 1 })),
+            used("call_2", json!({ "input": "{\"a\":" })),
+            used("call_3", json!({ "input": "plain words" })),
+        ])
+    );
+    assert_eq!(shown["usage"]["input_tokens"], 3);
+}
+
+#[test]
+fn a_seal_of_any_upstream_goes_out_marked_and_comes_home() {
+    let thoughts = |format: Format| Block {
+        signature: Some(Signature::of(format, "seal".to_owned())),
+        ..Block::of(What::Thinking(Thinking {
+            texts: vec!["one".to_owned(), "two".to_owned()],
+            ..Thinking::default()
+        }))
+    };
+    let sealed_call = Block {
+        signature: Some(Signature::of(Format::Gemini, "on a call".to_owned())),
+        ..Block::of(What::ToolCall(call("c", "{}")))
+    };
+    let blocks = vec![
+        thoughts(Format::OpenaiResponses),
+        thoughts(OWN),
+        sealed_call,
+    ];
+    let shown = shown_as(&answer_of(blocks, Stop::ToolUse), Some("17"));
+    let content = &shown["content"];
+    assert_eq!(content[0]["thinking"], "one\n\ntwo");
+    assert_eq!(content[0]["signature"], "tlsig1rc17xxseal");
+    assert_eq!(content[1]["signature"], "tlsig1mc17xxseal");
+    assert_eq!(content[3]["type"], "redacted_thinking");
+    let body = json!({
+        "model": "m",
+        "max_tokens": 9,
+        "messages": [
+            { "role": "user", "content": "Hi" },
+            { "role": "assistant", "content": content },
+            { "role": "user", "content": [{ "type": "tool_result", "tool_use_id": "c" }] },
+        ],
+    });
+    let conversation = request(&body.to_string()).canon().unwrap();
+    let blocks = &conversation.turns[1].blocks;
+    let seal = |format: Format, data: &str| {
+        Some(Signature {
+            format,
+            channel: Some("17".to_owned()),
+            data: data.to_owned(),
+        })
+    };
+    assert_eq!(blocks.len(), 3, "the seal is back on its call");
+    assert_eq!(blocks[0].signature, seal(Format::OpenaiResponses, "seal"));
+    assert_eq!(blocks[1].signature, seal(OWN, "seal"));
+    assert_eq!(blocks[2].signature, seal(Format::Gemini, "on a call"));
+    // Back to its own upstream goes what it sealed, and nothing else.
+    let home = trunkline_wire::canon::Target {
+        channel: Some("17"),
+        ..target()
+    };
+    let (value, written) = sent(&conversation, &home);
+    let expected = json!([
+        { "type": "thinking", "thinking": "one\n\ntwo", "signature": "seal" },
+        { "type": "tool_use", "id": "c", "name": "run", "input": {} },
+    ]);
+    assert_eq!(normal(&value)["messages"][1]["content"], expected);
+    assert_eq!(written.notes.all()[0].field, "thinking");
+    let elsewhere = trunkline_wire::canon::Target {
+        channel: Some("18"),
+        ..target()
+    };
+    let (value, _) = sent(&conversation, &elsewhere);
+    assert_eq!(value["messages"][1]["content"][0]["type"], "tool_use");
+}

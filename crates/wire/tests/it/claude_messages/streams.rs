@@ -1,0 +1,210 @@
+//! Streams: the same events wherever the bytes are cut, the same answer as the whole one, and the same
+//! stream when it is written again.
+
+use trunkline_wire::canon::{Answer, Collected, Counted, Event, What};
+use trunkline_wire::{Seen, read_answer};
+
+use crate::claude_messages::support::{BROKEN, OWN, STREAMS, data, ending, read, shown, written};
+
+fn collected(events: &[Event]) -> Answer {
+    let mut collected = Collected::default();
+    events.iter().for_each(|event| collected.see(event));
+    collected.answer()
+}
+
+/// Arguments are compared as JSON: a stream has the spaces that the model wrote.
+fn without_spaces(mut answer: Answer) -> Answer {
+    for block in answer.choices.iter_mut().flat_map(|one| &mut one.blocks) {
+        if let What::ToolCall(call) = &mut block.what {
+            let value: serde_json::Value = serde_json::from_str(&call.arguments).unwrap();
+            call.arguments = value.to_string();
+        }
+    }
+    answer
+}
+
+#[test]
+fn events_are_the_same_wherever_the_bytes_are_cut() {
+    let broken = ("error_inside", BROKEN, "");
+    for (name, stream, _) in STREAMS.iter().copied().chain([broken]) {
+        let bytes = stream.as_bytes();
+        let (whole, seen, fine) = read(&[bytes]);
+        assert_eq!(fine, name != "error_inside", "{name}");
+        for cut in 0..bytes.len() {
+            let (before, behind) = bytes.split_at(cut);
+            let cut_once = read(&[before, behind]);
+            assert_eq!(cut_once.0, whole, "{name} cut at {cut}");
+            assert_eq!(cut_once.1, seen, "{name} cut at {cut}");
+        }
+        let bytewise: Vec<&[u8]> = bytes.chunks(1).collect();
+        assert_eq!(read(&bytewise).0, whole, "{name} byte by byte");
+    }
+}
+
+#[test]
+fn a_stream_tells_the_same_as_the_whole_answer() {
+    for (name, stream, answer) in STREAMS {
+        let (events, _, _) = read(&[stream.as_bytes()]);
+        let whole = read_answer(OWN, answer.as_bytes()).unwrap();
+        assert_eq!(
+            without_spaces(collected(&events)),
+            without_spaces(whole),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn a_stream_that_is_written_again_tells_the_same() {
+    for (name, stream, _) in STREAMS {
+        let (events, _, _) = read(&[stream.as_bytes()]);
+        let answer = collected(&events);
+        let ending = ending(answer.counted.clone().unwrap(), false);
+        let again = written(&events, shown(None), &ending);
+        let (events_again, seen, fine) = read(&[again.as_bytes()]);
+        assert!(fine, "{name}");
+        assert!(!seen.contains(&Seen::Garbage), "{name}");
+        let mut again = collected(&events_again);
+        assert_eq!(again.id, "msg_abc");
+        assert_eq!(again.model, "public");
+        again.id.clone_from(&answer.id);
+        again.model.clone_from(&answer.model);
+        assert_eq!(
+            without_cache_zeros(again),
+            without_cache_zeros(answer),
+            "{name}"
+        );
+    }
+}
+
+/// Usage that we write tells every bucket, also those that the upstream left out.
+fn without_cache_zeros(mut answer: Answer) -> Answer {
+    use trunkline_terms::{Bucket, Usage};
+    let all = [
+        Bucket::PlainInput,
+        Bucket::CacheRead,
+        Bucket::CacheWrite5m,
+        Bucket::CacheWrite1h,
+        Bucket::PlainOutput,
+    ];
+    let counted = answer.counted.take().unwrap();
+    let told = all.into_iter().filter(|bucket| counted.of(*bucket) > 0);
+    let usage = told.fold(Usage::unknown(), |usage, bucket| {
+        usage.with(bucket, counted.of(bucket))
+    });
+    answer.counted = Some(Counted {
+        usage,
+        reasoning: counted.reasoning,
+    });
+    answer
+}
+
+#[test]
+fn a_written_stream_has_the_grammar_of_the_format() {
+    for (name, stream, _) in STREAMS {
+        let (events, _, _) = read(&[stream.as_bytes()]);
+        let ending = ending(collected(&events).counted.unwrap(), false);
+        let again = written(&events, shown(None), &ending);
+        grammar(name, &again);
+    }
+}
+
+/// One block after the other, each numbered, between the beginning and the end.
+fn grammar(name: &str, stream: &str) {
+    let data: Vec<_> = data(stream)
+        .into_iter()
+        .filter(|event| event["type"] != "ping")
+        .collect();
+    let kinds: Vec<&str> = data
+        .iter()
+        .map(|one| one["type"].as_str().unwrap())
+        .collect();
+    assert_eq!(kinds[0], "message_start", "{name}");
+    assert_eq!(
+        kinds[kinds.len() - 2..],
+        ["message_delta", "message_stop"],
+        "{name}"
+    );
+    let mut next = 0;
+    let mut open = None;
+    for (event, kind) in data[1..data.len() - 2].iter().zip(&kinds[1..]) {
+        let index = event["index"].as_u64().unwrap();
+        match *kind {
+            "content_block_start" => {
+                assert_eq!((open, index), (None, next), "{name}");
+                open = Some(index);
+                next += 1;
+            }
+            "content_block_delta" => assert_eq!(open, Some(index), "{name}"),
+            "content_block_stop" => assert_eq!(open.take(), Some(index), "{name}"),
+            other => panic!("{name}: {other} in the middle"),
+        }
+    }
+    assert_eq!(open, None, "{name}");
+    for line in stream.lines().filter(|line| line.starts_with("event: ")) {
+        let kind = line.trim_start_matches("event: ");
+        assert!(stream.contains(&format!("\"type\":\"{kind}\"")) || kind == "ping");
+    }
+}
+
+#[test]
+fn an_error_inside_a_stream_is_told_and_the_stream_may_not_end_there() {
+    let (events, seen, fine) = read(&[BROKEN.as_bytes()]);
+    let Some(Seen::Failed(error)) = seen.last() else {
+        panic!("{seen:?}");
+    };
+    assert_eq!(error.code.as_deref(), Some("overloaded_error"));
+    assert_eq!(error.message, "Overloaded");
+    assert!(events.contains(&Event::Failed(error.clone())));
+    assert!(!fine);
+    assert!(matches!(events.last(), Some(Event::Close(_))), "closed");
+}
+
+#[test]
+fn frames_are_held_passed_on_or_nothing() {
+    let (_, stream, _) = STREAMS.iter().find(|one| one.0 == "text").unwrap();
+    let (_, seen, _) = read(&[stream.as_bytes()]);
+    let expected = [
+        Seen::Piece,
+        Seen::Nothing,
+        Seen::Piece,
+        Seen::Piece,
+        Seen::Piece,
+        Seen::Piece,
+        Seen::Piece,
+        Seen::Held,
+        Seen::Done,
+    ];
+    assert_eq!(seen, expected);
+    for (frame, expected) in [
+        (": comment\n\n", Seen::Nothing),
+        ("data: [DONE]\n\n", Seen::Nothing),
+        ("data: {\"type\":\"of_tomorrow\"}\n\n", Seen::Piece),
+        ("data: {}\n\n", Seen::Garbage),
+        ("data: <html>\n\n", Seen::Garbage),
+        (
+            "data: {\"type\":\"content_block_start\"}\n\n",
+            Seen::Garbage,
+        ),
+    ] {
+        assert_eq!(read(&[frame.as_bytes()]).1, [expected], "{frame}");
+    }
+}
+
+#[test]
+fn usage_at_the_beginning_tells_the_input_and_not_the_output() {
+    let (_, stream, _) = STREAMS.iter().find(|one| one.0 == "caches").unwrap();
+    let cut = stream.find("event: message_delta").unwrap();
+    let (events, _, fine) = read(&[&stream.as_bytes()[..cut]]);
+    assert!(!fine, "no reason, no end");
+    let mut meter = trunkline_wire::canon::Meter::default();
+    events.iter().for_each(|event| meter.see(event));
+    assert_eq!(meter.told(), None);
+    assert_eq!(meter.told_input(), Some(2_104));
+    assert!(meter.written() > 0);
+    let (events, _, _) = read(&[stream.as_bytes()]);
+    events.iter().for_each(|event| meter.see(event));
+    let told = meter.told().unwrap();
+    assert_eq!((told.input(), told.output()), (2_104, 7));
+    assert_eq!(told.cache_writes(), 100);
+}

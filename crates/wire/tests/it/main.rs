@@ -1,0 +1,12 @@
+//! Formats as vendors' SDKs and clients write them, each alone and in pairs.
+
+#[cfg(test)]
+mod claude_messages;
+#[cfg(test)]
+mod gemini;
+#[cfg(test)]
+mod openai_responses;
+#[cfg(test)]
+mod pairs;
+#[cfg(test)]
+mod speed;

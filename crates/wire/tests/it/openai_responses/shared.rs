@@ -1,0 +1,99 @@
+//! What the tests of this format share.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use trunkline_terms::{Bucket, Money, Units, Usage};
+use trunkline_wire::canon::{Counted, Event};
+use trunkline_wire::{Cost, Ending, Format, Frame, Frames, Reader, Seen, Shown};
+
+pub(crate) const FORMAT: Format = Format::OpenaiResponses;
+
+/// Fixtures of a folder that end so, with their names.
+pub(crate) fn fixtures(folder: &str, ending: &str) -> Vec<(String, Vec<u8>)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = root.join("tests/it/openai_responses").join(folder);
+    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|found| found == ending))
+        .collect();
+    paths.sort();
+    let read = |path: &PathBuf| {
+        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        (name, std::fs::read(path).unwrap())
+    };
+    paths.iter().map(read).collect()
+}
+
+pub(crate) fn fixture(folder: &str, name: &str, ending: &str) -> Vec<u8> {
+    let all = fixtures(folder, ending);
+    let found = all.into_iter().find(|(known, _)| known == name);
+    found.unwrap_or_else(|| panic!("no fixture {name}")).1
+}
+
+/// The frames of pieces of a stream.
+pub(crate) fn frames(pieces: &[&[u8]]) -> Vec<Frame> {
+    let mut cutter = Frames::default();
+    let mut found = Vec::new();
+    for piece in pieces {
+        cutter.push(piece);
+        while let Some(frame) = cutter.take().unwrap() {
+            found.push(frame);
+        }
+    }
+    found.extend(cutter.rest());
+    found
+}
+
+/// What happens in a stream, and what its frames are.
+pub(crate) fn events(pieces: &[&[u8]]) -> (Vec<Event>, Vec<Seen>, bool) {
+    let mut reader = Reader::new(FORMAT);
+    let mut events = Vec::new();
+    let seen = frames(pieces)
+        .iter()
+        .map(|frame| reader.read(frame, &mut events))
+        .collect();
+    let fine = reader.end(&mut events);
+    (events, seen, fine)
+}
+
+/// The JSON of the frames of a stream that was written.
+pub(crate) fn data(bytes: &[u8]) -> Vec<Value> {
+    let found = frames(&[bytes]);
+    let with_data = found.iter().filter_map(|frame| frame.data.as_ref());
+    with_data
+        .map(|data| serde_json::from_slice(data).unwrap())
+        .collect()
+}
+
+pub(crate) fn ending(exhausted: bool) -> Ending {
+    let usage = Usage::unknown()
+        .with(Bucket::PlainInput, 7)
+        .with(Bucket::CacheRead, 3)
+        .with(Bucket::PlainOutput, 5);
+    Ending {
+        counted: Counted {
+            usage,
+            reasoning: Some(2),
+        },
+        cost: Cost {
+            total: Money::from_nanos(123_456_789_012_345_678),
+            tier: "standard".to_owned(),
+            units: Units::none(),
+        },
+        exhausted,
+        wants_usage: false,
+    }
+}
+
+pub(crate) fn shown(asked: Value) -> Shown {
+    Shown {
+        model: "public".to_owned(),
+        id: "abc".to_owned(),
+        created: 1_762_000_001,
+        wants_usage: false,
+        channel: Some("7".to_owned()),
+        asked: asked.as_object().cloned(),
+    }
+}

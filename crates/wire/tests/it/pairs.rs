@@ -1,0 +1,15 @@
+//! All pairs of formats over the golden corpus: what each conversation becomes in each format, what
+//! comes back to each caller, what is lost on the way and said so, and what was used.
+
+mod answer_probes;
+mod answers;
+mod boundaries;
+mod carry;
+mod corpus;
+mod features;
+mod matrix;
+mod probes;
+mod round;
+mod snapshots;
+mod takes;
+mod usage;

@@ -1,0 +1,67 @@
+//! Requests of every format into every other.
+
+use bytes::Bytes;
+use trunkline_wire::canon::Conversation;
+use trunkline_wire::{Format, InPath, Outgoing, Request, write_request};
+
+use crate::speed::clock::{cost_of, pairs};
+use crate::speed::said::{MODEL, body, long, short, target};
+
+/// Gemini's address says what the bodies of others do.
+const PATH: InPath<'static> = InPath {
+    model: Some(MODEL),
+    stream: true,
+};
+
+/// Read and written, as the gateway does it: patched in its own format, through canon into another.
+fn sent(from: Format, to: Format, body: &Bytes) -> Bytes {
+    let path = if from == Format::Gemini {
+        PATH
+    } else {
+        InPath::default()
+    };
+    let request = Request::read(from, body.clone(), path).unwrap();
+    if from == to {
+        return request.outgoing(&Outgoing {
+            model: "upstream-model",
+            max_output: Some(256),
+            ..Outgoing::default()
+        });
+    }
+    let asked = request.canon().unwrap();
+    Bytes::from(write_request(to, &asked, &target()).body)
+}
+
+fn measured(name: &str, asked: &Conversation, sizes: std::ops::Range<usize>) {
+    let bodies = Format::ALL.map(|format| Bytes::from(body(format, asked)));
+    let lengths = bodies.each_ref().map(Bytes::len);
+    assert!(
+        lengths.iter().all(|length| sizes.contains(length)),
+        "{lengths:?} bytes are no {name} request"
+    );
+    let of = |format: Format| {
+        let place = Format::ALL.iter().position(|one| *one == format).unwrap();
+        &bodies[place]
+    };
+    let title = format!("{name} request, {lengths:?} bytes: CPU-ns for each");
+    let costs = pairs(&title, "caller \\ upstream", |from, to| {
+        let body = of(from);
+        let out = sent(from, to, body);
+        let again = Request::read(to, out, PATH).unwrap();
+        let lost = format!("{} to {}: something is lost", from.word(), to.word());
+        assert_eq!(
+            again.canon().unwrap().turns.len(),
+            asked.turns.len(),
+            "{lost}"
+        );
+        cost_of(|| drop(sent(from, to, body)))
+    });
+    assert!(costs.iter().all(|(_, _, nanos)| *nanos > 0.0));
+}
+
+#[test]
+#[ignore = "a measurement: `just translation-speed`"]
+fn what_a_request_costs() {
+    measured("short", &short(), 850..1_150);
+    measured("long", &long(), 60_000..90_000);
+}

@@ -1,0 +1,110 @@
+//! Streams of every format into every other, and the tap on those that are passed on.
+
+use bytes::Bytes;
+use trunkline_wire::canon::{Event, Meter, Restored, Thread};
+use trunkline_wire::{Format, Frames, Reader, Rewrite, Tap, Writer};
+
+use crate::speed::clock::{cost_of, pairs};
+use crate::speed::said::{PIECES, call, ending, shown, stream, words};
+
+/// As the gateway has it.
+const WRITTEN_BYTES: usize = 512;
+
+/// Read, counted and written anew, as the gateway does it.
+fn translated(from: Format, to: Format, pieces: &[Bytes]) -> Vec<u8> {
+    let mut frames = Frames::default();
+    let mut reader = Reader::new(from);
+    let mut restored = Restored::new(Thread::default());
+    let mut meter = Meter::default();
+    let mut writer = Writer::new(to, shown());
+    let (mut read, mut told) = (Vec::new(), Vec::new());
+    let mut sent = Vec::new();
+    for piece in pieces {
+        frames.push(piece);
+        while let Some(frame) = frames.take().unwrap() {
+            let mut out = Vec::with_capacity(WRITTEN_BYTES);
+            reader.read(&frame, &mut read);
+            for event in read.drain(..) {
+                meter.see(&event);
+                restored.pass(event, &mut told);
+            }
+            for event in told.drain(..) {
+                writer.write(&event, &mut out);
+            }
+            sent.push(Bytes::from(out));
+        }
+    }
+    assert!(reader.end(&mut read), "{} is not whole", from.word());
+    for event in read {
+        meter.see(&event);
+        restored.pass(event, &mut told);
+    }
+    let mut out = Vec::new();
+    told.iter()
+        .for_each(|event: &Event| writer.write(event, &mut out));
+    writer.finish(&ending(), &mut out);
+    assert!(meter.written() > 0);
+    sent.push(Bytes::from(out));
+    sent.concat()
+}
+
+/// Looked at and passed on.
+fn passed(format: Format, pieces: &[Bytes]) -> Vec<u8> {
+    let mut frames = Frames::default();
+    let mut tap = Tap::new(format);
+    let rewrite = Rewrite {
+        channel: Some("7".to_owned()),
+        ..Rewrite::default()
+    };
+    let mut sent = Vec::new();
+    for piece in pieces {
+        frames.push(piece);
+        while let Some(frame) = frames.take().unwrap() {
+            tap.see(&frame);
+            sent.push(if format == Format::OpenaiChat {
+                frame.raw.clone()
+            } else {
+                tap.rewrite(&frame, &rewrite)
+            });
+        }
+    }
+    assert!(tap.written() > 0);
+    sent.concat()
+}
+
+fn one(from: Format, to: Format, pieces: &[Bytes]) -> Vec<u8> {
+    if from == to {
+        passed(from, pieces)
+    } else {
+        translated(from, to, pieces)
+    }
+}
+
+/// The bytes of each event, as an upstream writes them.
+fn cut(stream: &[u8]) -> Vec<Bytes> {
+    let mut frames = Frames::default();
+    frames.push(stream);
+    std::iter::from_fn(|| frames.take().unwrap())
+        .map(|frame| frame.raw)
+        .collect()
+}
+
+fn measured(name: &str, answer: &[Event]) {
+    let title = format!("stream of {name}: CPU-ns for each of its {PIECES} pieces");
+    let costs = pairs(&title, "upstream \\ caller", |from, to| {
+        let pieces = cut(&stream(from, answer));
+        let out = String::from_utf8(one(from, to, &pieces)).unwrap();
+        let last = format!(" token{}", PIECES - 2);
+        let lost = format!("{} to {}: {out}", from.word(), to.word());
+        assert!(out.contains(&last), "{lost}");
+        cost_of(|| drop(one(from, to, &pieces))) / f64::from(PIECES)
+    });
+    assert!(costs.iter().all(|(_, _, nanos)| *nanos > 0.0));
+}
+
+#[test]
+#[ignore = "a measurement: `just translation-speed`"]
+fn what_a_piece_of_a_stream_costs() {
+    measured("words", &words());
+    measured("a call", &call());
+}
