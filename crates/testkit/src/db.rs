@@ -8,7 +8,7 @@ use trunkline_terms::Secret;
 
 use crate::run::{self, MIGRATED, Run};
 use crate::server::{self, MIGRATOR, SUPERUSER};
-use crate::{Wire, clock, port};
+use crate::{Wire, clock, port, tally};
 
 /// Few, because many tests share the server.
 const CONNECTIONS: u32 = 8;
@@ -41,6 +41,7 @@ impl Db {
     }
 
     async fn create_from(template: &str) -> Self {
+        tally::count("database");
         let run = Run::current().await;
         let name = format!("test_{}", clock::random_word());
         let port = run.shared_port();

@@ -8,7 +8,7 @@ use std::process::{Child, Command};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use crate::{install, process};
+use crate::{install, process, tally};
 
 /// Longest start, recovery after a crash included.
 const START_LIMIT: Duration = Duration::from_secs(30);
@@ -51,6 +51,7 @@ impl Engine {
     /// Starts it and waits until it is ready; what it said when it does not get there.
     pub(crate) fn try_start(&mut self, ready: impl Fn(u32) -> bool) -> Result<(), String> {
         assert!(!self.runs(), "{} is running already", self.name);
+        tally::count(self.name);
         let child = self.command.spawn().expect("the server program starts");
         let pid = child.id();
         self.state().child = Some(child);

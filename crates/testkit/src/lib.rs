@@ -8,7 +8,7 @@
 //!   all tests of a run share. That server has no durability to speak of.
 //! - [`Postgres::own`] gives a test its own server to break, with a [`Wire`] in front of it.
 //! - [`Redis::start`] and [`Nats::start`] give a test its own of these, [`Nats::cluster`] three that know
-//!   each other.
+//!   each other; [`Shared::take`] gives it a part of one Redis and one NATS that the run shares.
 //! - [`Smtp`] is a mail server that keeps what it gets and fails when it is told to.
 //! - [`Island`] is a network of its own for a process that is to be cut off from everything.
 #![expect(
@@ -29,7 +29,9 @@ mod process;
 mod redis;
 mod run;
 mod server;
+mod shared;
 mod smtp;
+mod tally;
 mod together;
 mod wire;
 
@@ -39,7 +41,9 @@ pub use island::{Island, Mainland};
 pub use nats::Nats;
 pub use postgres::{OwnSettings, Postgres};
 pub use redis::Redis;
+pub use shared::Shared;
 pub use smtp::{Mail, Manners, Smtp};
+pub use tally::count;
 pub use together::all_at_once;
 pub use trunkline_db::SystemClock;
 pub use trunkline_terms::ShiftableClock;

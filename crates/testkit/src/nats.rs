@@ -28,12 +28,17 @@ pub struct Nats {
 impl Nats {
     /// Starts one.
     pub async fn start() -> Self {
+        Self::start_with(&[]).await
+    }
+
+    /// Starts one with more arguments.
+    pub(crate) async fn start_with(arguments: &[&str]) -> Self {
         let folder = Run::current().await.new_folder("nats");
         let mut last_words = String::new();
         for _ in 0..PORT_TRIES {
             let port = port::free();
             let name = clock::random_word();
-            let mut engine = Engine::new("nats", &command(port, &name), &folder);
+            let mut engine = Engine::new("nats", command(port, &name).args(arguments), &folder);
             match engine.try_start(|_| is_ready(port, &name)) {
                 Ok(()) => {
                     return Self {
@@ -135,6 +140,15 @@ impl Nats {
     /// Lets it go on.
     pub fn resume(&self) {
         self.engine().resume();
+    }
+
+    /// Leaves a running server to the watchdog of the run.
+    pub(crate) fn leave_running(self) {
+        #[expect(
+            clippy::mem_forget,
+            reason = "the server belongs to the run, not to this process"
+        )]
+        std::mem::forget(self);
     }
 
     fn engine(&self) -> MutexGuard<'_, Engine> {

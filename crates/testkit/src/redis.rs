@@ -25,11 +25,16 @@ pub struct Redis {
 impl Redis {
     /// Starts one.
     pub async fn start() -> Self {
+        Self::start_with(&[]).await
+    }
+
+    /// Starts one with more arguments.
+    pub(crate) async fn start_with(arguments: &[&str]) -> Self {
         let folder = Run::current().await.new_folder("redis");
         let mut last_words = String::new();
         for _ in 0..PORT_TRIES {
             let port = port::free();
-            let mut engine = Engine::new("redis", &command(port), &folder);
+            let mut engine = Engine::new("redis", command(port).args(arguments), &folder);
             match engine.try_start(|pid| is_ready(port, pid)) {
                 Ok(()) => {
                     return Self {
@@ -107,6 +112,15 @@ impl Redis {
     /// Lets it go on.
     pub fn resume(&self) {
         self.engine().resume();
+    }
+
+    /// Leaves a running server to the watchdog of the run.
+    pub(crate) fn leave_running(self) {
+        #[expect(
+            clippy::mem_forget,
+            reason = "the server belongs to the run, not to this process"
+        )]
+        std::mem::forget(self);
     }
 
     fn engine(&self) -> MutexGuard<'_, Engine> {

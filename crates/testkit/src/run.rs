@@ -57,6 +57,13 @@ impl Run {
         folder
     }
 
+    /// A directory inside the run's that all its processes share.
+    pub(crate) fn new_or_existing_folder(&self, name: &str) -> PathBuf {
+        let folder = self.directory.join(name);
+        std::fs::create_dir_all(&folder).expect("the run's directory can be written");
+        folder
+    }
+
     /// Copies the initialised and migrated cluster into `folder`.
     pub(crate) fn copy_cluster_to(&self, folder: &Path) {
         install::give_to_postgres(folder);
@@ -155,7 +162,7 @@ impl Identity {
     }
 }
 
-async fn wait_for(lock: &File, directory: &Path) {
+pub(crate) async fn wait_for(lock: &File, directory: &Path) {
     let started = Instant::now();
     while lock.try_lock().is_err() {
         if started.elapsed() > BUILD_LIMIT {

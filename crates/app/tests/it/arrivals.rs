@@ -30,6 +30,7 @@ struct Serving {
 
 impl Serving {
     fn start(desk: &Desk, log: &File, settings: &[(&str, &str)]) -> Self {
+        trunkline_testkit::count("gateway process");
         let mut command = desk.command(Role::Data, &["serve", "--json"]);
         for listener in ["EDGE", "CONSOLE", "ADMIN"] {
             command.env(format!("TRUNKLINE__{listener}__LISTEN"), "127.0.0.1:0");

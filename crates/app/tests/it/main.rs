@@ -15,6 +15,8 @@ mod command_line;
 #[cfg(test)]
 mod desk;
 #[cfg(test)]
+mod dev;
+#[cfg(test)]
 mod docs;
 #[cfg(test)]
 mod faults;

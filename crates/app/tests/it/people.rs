@@ -19,6 +19,7 @@ struct Serving {
 
 impl Serving {
     fn start(desk: &Desk) -> Self {
+        trunkline_testkit::count("gateway process");
         let mut command = desk.command(Role::Data, &["serve", "--json"]);
         let people = desk.db.url(Role::Console);
         command.env("TRUNKLINE__CONSOLE__DATABASE_URL", people.reveal());

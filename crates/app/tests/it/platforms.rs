@@ -1,10 +1,11 @@
-//! Every platform that is built in can be sold: the executable lists it, prices it, serves a call of
-//! each cell and charges it. The data source is a listener that answers with the cell's own fixture, so a
-//! new file of `crates/social/cells` is tried by being there.
+//! Every platform that is built in can be sold, and so can the example of `docs/adding/platform.md`, which
+//! an operator's folder adds: the executable lists it, prices it, serves a call of each cell and charges
+//! it. The data source is a listener that answers with the cell's own fixture, so a new file of
+//! `crates/social/cells` is tried by being there.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -12,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use trunkline_db::Role;
+use trunkline_gateway::cells_with_folder;
 use trunkline_social::{Cell, Cells};
 use trunkline_terms::Money;
 
@@ -93,6 +95,7 @@ struct Serving {
 
 impl Serving {
     fn start(desk: &Desk) -> Self {
+        trunkline_testkit::count("gateway process");
         let mut command = desk.command(Role::Data, &["serve", "--json"]);
         let people = desk.db.url(Role::Console);
         command.env("TRUNKLINE__CONSOLE__DATABASE_URL", people.reveal());
@@ -190,11 +193,18 @@ fn utf8(text: &str) -> String {
     text.bytes().map(one).collect()
 }
 
+/// The folder of a platform that does not exist.
+fn example() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/adding/platform")
+}
+
 /// What the source answers first, to the letter.
 fn page(cell: &Cell) -> String {
-    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../social/tests/fixtures");
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../social/tests/fixtures");
     let name = format!("{}.json", cell.capability.word());
-    let path = fixtures.join(&cell.platform.key).join(name);
+    let of = |fixtures: PathBuf| fixtures.join(&cell.platform.key).join(&name);
+    let path = Some(of(example())).filter(|path| path.exists());
+    let path = path.unwrap_or_else(|| of(own));
     let bytes = std::fs::read(&path).unwrap_or_else(|_| panic!("{}", path.display()));
     let pages: Value = serde_json::from_slice(&bytes).unwrap();
     pages["page_1"].to_string()
@@ -203,6 +213,9 @@ fn page(cell: &Cell) -> String {
 /// A desk whose starter catalog and suggested prices sell every cell, and where a channel serves them.
 async fn shop(source: SocketAddr) -> Desk {
     let desk = Desk::new().await;
+    let folder = example().canonicalize().unwrap();
+    let config = format!("[social]\ncells = \"{}\"\n", folder.display());
+    desk.write("trunkline.toml", &config);
     desk.json(&["catalog", "import", "--starter"]);
     desk.json(&["social", "price", "--suggest", "--yes"]);
     desk.run(&["keyring", "generate"]);
@@ -210,7 +223,7 @@ async fn shop(source: SocketAddr) -> Desk {
     let base = format!("http://{source}");
     let mut words = vec!["channel", "add", "--name", "source", "--provider", "tikhub"];
     words.extend(["--base-url", &base, "--key-file", "key"]);
-    let cells = Cells::builtin().unwrap();
+    let cells = cells_with_folder(&example()).unwrap();
     let models: Vec<String> = cells.all().map(|cell| cell.model.clone()).collect();
     for model in &models {
         words.extend(["--model", model]);
@@ -233,7 +246,11 @@ async fn every_cell_is_listed_priced_called_and_charged() {
     assert_eq!(status, 200, "{catalog}");
     let catalog: Value = serde_json::from_str(&catalog).unwrap();
     let catalog = catalog["cells"].as_array().unwrap();
-    let cells = Cells::builtin().unwrap();
+    let cells = cells_with_folder(&example()).unwrap();
+    assert!(
+        cells.all().count() > Cells::builtin().unwrap().all().count(),
+        "the example of docs/adding is sold too"
+    );
     let mut spent = Money::ZERO;
     for (place, cell) in cells.all().enumerate() {
         let name = &cell.model;

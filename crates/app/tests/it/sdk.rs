@@ -3,7 +3,6 @@
 mod commands;
 mod console;
 mod customer;
-mod dev;
 mod receipts;
 mod social;
 mod suites;

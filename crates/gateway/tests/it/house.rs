@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,7 +26,7 @@ use trunkline_store::channels::{
 use trunkline_store::keys::{self, NewKey};
 use trunkline_store::{Policy, PolicyFields};
 use trunkline_terms::{AccountId, Clock as _, Money, NodeId, RequestId, Shard};
-use trunkline_testkit::{Db, Wire, random_bytes};
+use trunkline_testkit::{Db, Wire, count, random_bytes};
 use trunkline_upstream::{Answer, Client, Deadlines, Outgoing, Protocol, Providers};
 
 use crate::outside::{Engines, fetcher, media, trace_to};
@@ -61,7 +60,7 @@ pub(crate) struct House {
     keyring: Keyring,
     stop: watch::Sender<bool>,
     _tasks: LedgerTasks,
-    _engines: Engines,
+    pub(crate) engines: Engines,
 }
 
 impl House {
@@ -115,11 +114,12 @@ impl House {
         let door = Door::bind(any, wishes.edge.clone()).await.unwrap();
         let address = door.address().unwrap();
         let engines = Engines::of(wishes.limits.clone(), wishes.bus.clone()).await;
+        count("gateway");
         let gateway = Gateway::new(Parts {
             settings: wishes.settings_at(address),
             ledger,
             data: data.clone(),
-            providers: providers(),
+            providers: Providers::with_folder(&wishes.providers).unwrap(),
             keyring: keyring(),
             client: client.clone(),
             fetcher: wishes.fetcher.clone().unwrap_or_else(fetcher),
@@ -158,7 +158,7 @@ impl House {
             files,
             stop,
             _tasks: tasks,
-            _engines: engines,
+            engines,
         };
         house.key = house.make_key(PolicyFields::default()).await;
         house.stock().await;
@@ -426,12 +426,6 @@ impl Drop for House {
     fn drop(&mut self) {
         self.stop.send_replace(true);
     }
-}
-
-/// Those built in, and the simulator in the clothes of single formats.
-fn providers() -> Providers {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/upstreams");
-    Providers::with_folder(&folder).unwrap()
 }
 
 /// The gateway's way to the database.

@@ -16,6 +16,7 @@ use trunkline_ledger::{Ledger, LedgerSettings, LedgerTasks, audit, partitions};
 use trunkline_limits::Limits;
 use trunkline_social::Cells;
 use trunkline_terms::{Clock, Moment, NodeId};
+use trunkline_testkit::count;
 use trunkline_upstream::Providers;
 
 use crate::house::{Got, House};
@@ -96,10 +97,12 @@ impl House {
         settings: Settings,
         (limits, bus): (Limits, Bus),
     ) -> Node {
+        let (limits, bus) = self.engines.beside(name, limits, bus).await;
         let name = NodeId::new(name).unwrap();
         let (ledger, tasks) = Ledger::open(self.data.clone(), &name, LedgerSettings::default())
             .await
             .unwrap();
+        count("gateway");
         let gateway = Gateway::new(Parts {
             settings,
             ledger,

@@ -8,7 +8,7 @@ use trunkline_gateway::{Telemetry, TelemetrySettings};
 use trunkline_limits::{Limits, Mode, RedisSettings};
 use trunkline_media::{Media, MediaSettings, Place};
 use trunkline_terms::Secret;
-use trunkline_testkit::{Nats, Redis};
+use trunkline_testkit::Shared;
 use trunkline_upstream::Client;
 use trunkline_upstream::guarded::{Guarded, GuardedSettings};
 
@@ -31,14 +31,13 @@ pub(crate) async fn media(folder: &Path) -> Media {
     Media::open(&settings).await.unwrap()
 }
 
-/// Counters and the way of events of a house. PostgreSQL alone is the usual; `just engines` gives every
-/// house a Redis and a NATS of its own, unless its test has brought some.
+/// Rate limits and event bus of a gateway: a share of the run's Redis and NATS, unless its test has brought
+/// some. With TRUNKLINE_ENGINES=postgres PostgreSQL is the only engine (`just postgres-alone`).
 pub(crate) struct Engines {
     pub(crate) limits: Limits,
     pub(crate) bus: Bus,
-    _stop: watch::Sender<bool>,
-    _redis: Option<Redis>,
-    _nats: Option<Nats>,
+    shared: Option<Shared>,
+    stop: watch::Sender<bool>,
 }
 
 impl Engines {
@@ -47,31 +46,48 @@ impl Engines {
             clippy::disallowed_methods,
             reason = "the one place that reads which engines tests have"
         )]
-        let all = std::env::var("TRUNKLINE_ENGINES").is_ok_and(|word| word == "all");
-        let (stop, stopped) = watch::channel(false);
+        let alone = std::env::var("TRUNKLINE_ENGINES").is_ok_and(|word| word == "postgres");
+        let shared = match !alone && are_local(&limits, &bus) {
+            true => Some(Shared::take().await),
+            false => None,
+        };
+        let (stop, _) = watch::channel(false);
         let mut engines = Self {
             limits,
             bus,
-            _stop: stop,
-            _redis: None,
-            _nats: None,
+            shared,
+            stop,
         };
-        if all && engines.limits.mode() == Mode::Local && engines.bus.health() == Health::Local {
-            let (redis, nats) = (Redis::start().await, Nats::start().await);
-            let (limits, keeper) =
-                Limits::redis(RedisSettings::new(Secret::new(redis.url()), "n1")).unwrap();
-            #[expect(clippy::disallowed_methods, reason = "it ends with the test's runtime")]
-            tokio::spawn(keeper.run(stopped));
-            let bus = Bus::nats(NatsSettings {
-                servers: Servers::parse(&Secret::new(nats.url())).unwrap(),
-                replicas: 1,
-                own_name: "n1".to_owned(),
-            });
-            (engines.limits, engines.bus) = (limits, bus.await.unwrap());
-            (engines._redis, engines._nats) = (Some(redis), Some(nats));
-        }
+        let (limits, bus) = engines
+            .beside("n1", engines.limits.clone(), engines.bus.clone())
+            .await;
+        (engines.limits, engines.bus) = (limits, bus);
         engines
     }
+
+    /// Those of another node: of the same share, unless its test has brought some.
+    pub(crate) async fn beside(&self, node: &str, limits: Limits, bus: Bus) -> (Limits, Bus) {
+        let Some(shared) = &self.shared else {
+            return (limits, bus);
+        };
+        if !are_local(&limits, &bus) {
+            return (limits, bus);
+        }
+        let settings = RedisSettings::new(Secret::new(shared.redis_url.clone()), node);
+        let (limits, keeper) = Limits::redis(settings).unwrap();
+        #[expect(clippy::disallowed_methods, reason = "it ends with the test's runtime")]
+        tokio::spawn(keeper.run(self.stop.subscribe()));
+        let bus = Bus::nats(NatsSettings {
+            servers: Servers::parse(&Secret::new(shared.nats_url.clone())).unwrap(),
+            replicas: 1,
+            own_name: node.to_owned(),
+        });
+        (limits, bus.await.unwrap())
+    }
+}
+
+fn are_local(limits: &Limits, bus: &Bus) -> bool {
+    limits.mode() == Mode::Local && bus.health() == Health::Local
 }
 
 /// The gateway's way to a collector.

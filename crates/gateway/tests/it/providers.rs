@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -12,8 +13,8 @@ use trunkline_ledger::usage::{self, UsageRow};
 use trunkline_store::channels::{self, ChannelState};
 use trunkline_upstream::{Addressing, Auth, Format, Provider, Providers, Quirk};
 
-use crate::house::{CANARY, ChannelWishes, Got, House};
-use crate::played::{Asked, Case, Player, cases, folder};
+use crate::house::{CANARY, ChannelWishes, Got, House, Wishes};
+use crate::played::{Asked, Case, Lesson, Player, cases, folder};
 
 /// Long for a call on this machine.
 const LONGEST: Duration = Duration::from_secs(30);
@@ -25,28 +26,67 @@ const MODEL: &str = "unserved";
 async fn every_answer_of_every_provider_is_read_and_billed_as_its_vendor_means_it() {
     let providers = Providers::builtin().unwrap();
     let house = House::new().await;
-    let mut wrong = Vec::new();
-    let mut played = 0;
+    let (mut wrong, mut played) = (Vec::new(), 0);
     for name in providers.names() {
         let provider = providers.get(name).unwrap();
-        if !provider.speaks(Format::OpenaiChat) {
-            continue;
-        }
-        match cases(&folder().join(name)) {
-            Err(lacks) => wrong.push(lacks),
-            Ok(cases) => {
-                for case in cases {
-                    played += 1;
-                    if let Err(what) = run(&house, provider, &case).await {
-                        wrong.push(format!("{name}/{}: {what}", case.name));
-                    }
-                }
-            }
+        if provider.speaks(Format::OpenaiChat) {
+            played += run_all(&house, provider, &folder().join(name), &mut wrong).await;
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(played > 0);
     house.audit().await;
+}
+
+/// The provider of `docs/adding/provider.md` stands in no list and no code.
+#[tokio::test]
+async fn a_provider_is_added_by_one_file_and_one_folder() {
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/adding/provider");
+    let (builtin, providers) = (
+        Providers::builtin().unwrap(),
+        Providers::with_folder(&example).unwrap(),
+    );
+    let new = |name: &&str| builtin.get(name).is_none();
+    let added: Vec<&str> = providers.names().filter(new).collect();
+    let [name] = added[..] else {
+        panic!("the page's example is one provider, not {added:?}");
+    };
+    let house = House::build(Wishes {
+        providers: example.clone(),
+        ..Wishes::default()
+    });
+    let house = house.await;
+    let provider = providers.get(name).unwrap();
+    let mut wrong = Vec::new();
+    let played = run_all(&house, provider, &example.join(name), &mut wrong).await;
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(played >= Lesson::ALL.len());
+    let missing = folder().join(name);
+    assert_eq!(run_all(&house, provider, &missing, &mut wrong).await, 0);
+    assert_eq!(wrong, [format!("there is no folder {}", missing.display())]);
+    house.audit().await;
+}
+
+/// Runs every case of a provider's folder, and returns how many there are.
+async fn run_all(
+    house: &House,
+    provider: &Provider,
+    folder: &Path,
+    wrong: &mut Vec<String>,
+) -> usize {
+    let cases = match cases(folder) {
+        Ok(cases) => cases,
+        Err(lacks) => {
+            wrong.push(lacks);
+            return 0;
+        }
+    };
+    for case in &cases {
+        if let Err(what) = run(house, provider, case).await {
+            wrong.push(format!("{}/{}: {what}", provider.name, case.name));
+        }
+    }
+    cases.len()
 }
 
 #[test]

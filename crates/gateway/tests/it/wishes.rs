@@ -1,6 +1,7 @@
 //! What a test wants of its house and its channels.
 
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use trunkline_bus::Bus;
@@ -31,6 +32,8 @@ pub(crate) struct Wishes {
     pub(crate) bus: Bus,
     /// Where requests are counted.
     pub(crate) limits: Limits,
+    /// Providers besides those built in.
+    pub(crate) providers: PathBuf,
     /// Keys have the limits that customers' have; without this, only those that a test gives them.
     pub(crate) has_usual_limits: bool,
 }
@@ -83,6 +86,8 @@ impl Default for Wishes {
             clock: Arc::new(SystemClock),
             bus: Bus::local(),
             limits: Limits::local(),
+            // The simulator in the formats of single vendors.
+            providers: Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/upstreams"),
             has_usual_limits: false,
         }
     }

@@ -6,8 +6,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::process::Command;
 
-use crate::sdk::dev::{Dev, TRUNKLINE, audit};
 use crate::clients::upstreams::Upstream;
+use crate::dev::{Dev, TRUNKLINE, audit};
 
 /// Somebody who calls.
 #[derive(Debug, Clone)]

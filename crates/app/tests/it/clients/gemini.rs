@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 use tokio::process::Command;
 
 use crate::clients::books::{Customer, assert_served};
-use crate::sdk::dev::Dev;
 use crate::clients::scratch::{MADE, Said, Scratch, run};
 use crate::clients::upstreams::{self, Upstream};
+use crate::dev::Dev;
 
 const SETTINGS: &str = r#"{
   "security": {"auth": {"selectedType": "gemini-api-key"}},

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use crate::sdk::dev::PATIENCE;
+use crate::dev::PATIENCE;
 
 /// The folders of one run. In the work folder is a note with a word that stands nowhere else: an agent
 /// that tells it has read it.

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use tokio::process::Command;
 
 use crate::clients::books::Customer;
-use crate::sdk::dev::{Dev, audit};
 use crate::clients::scratch::{attempt, installed, script};
 use crate::clients::upstreams::{self, Upstream};
+use crate::dev::{Dev, audit};
 
 /// One conversation with every upstream. What fails is told once all had their turn, so that one look
 /// shows which formats are concerned.

@@ -1,9 +1,9 @@
 //! Agents with their own caps, on little money.
 
 use crate::clients::books::{Customer, nanos};
-use crate::sdk::dev::{Dev, audit};
 use crate::clients::scratch::Scratch;
 use crate::clients::{claude, codex};
+use crate::dev::{Dev, audit};
 
 const WALLET: &str = "0.20";
 

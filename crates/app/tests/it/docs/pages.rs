@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use crate::sdk::dev::{Dev, TRUNKLINE, audit};
+use crate::dev::{Dev, TRUNKLINE, audit};
 
 /// All pages of a group, with agents of vendors among them, on a machine that is busy.
 const PATIENCE: Duration = Duration::from_secs(900);

@@ -201,6 +201,7 @@ impl Arena {
         } else {
             self.postgres.direct_url(Role::Data)
         };
+        trunkline_testkit::count("gateway process");
         let mut command = Command::new(TRUNKLINE);
         command
             // Jobs commit all the time; a test that catches a commit means that of a call.

@@ -15,7 +15,9 @@ use trunkline_terms::Clock as _;
 use trunkline_upstream::Client;
 
 use crate::faults::arena::Arena;
-use crate::faults::prices::{Versions, bearer, quote, reprice, reprice_by_command, row, send, spoil};
+use crate::faults::prices::{
+    Versions, bearer, quote, reprice, reprice_by_command, row, send, spoil,
+};
 
 const CHANGES: &str = "TRUNKLINE_RELOAD";
 const SHORT_CHANGES: u64 = 16;

@@ -9,7 +9,7 @@ use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
 use tokio::process::{ChildStdout, Command};
 use tokio::time::timeout;
 
-use crate::sdk::dev::{Dev, PATIENCE, TRUNKLINE, audit};
+use crate::dev::{Dev, PATIENCE, TRUNKLINE, audit};
 use crate::sdk::suites::sdk;
 
 const PAGE: &str = include_str!("../../../../../docs/images-and-audio.md");

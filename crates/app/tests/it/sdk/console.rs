@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use crate::sdk::dev::{Dev, PATIENCE, TRUNKLINE};
+use crate::dev::{Dev, PATIENCE, TRUNKLINE};
 use crate::sdk::suites::sdk;
 
 const WORKFLOW: &str = include_str!("../../../../catalog/tests/fixtures/workflows/base.json");

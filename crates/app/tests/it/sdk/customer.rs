@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
+use crate::dev::{Dev, PATIENCE, audit};
 use crate::sdk::console::schemathesis;
-use crate::sdk::dev::{Dev, PATIENCE, audit};
 
 /// An answer.
 pub(crate) struct Sent {

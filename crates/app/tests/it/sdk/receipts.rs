@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use trunkline_terms::Money;
 
+use crate::dev::{Dev, PATIENCE, audit};
 use crate::sdk::customer::{Browser, Sent, send_bytes};
-use crate::sdk::dev::{Dev, PATIENCE, audit};
 
 /// A picture of one pixel.
 const PIXEL: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";

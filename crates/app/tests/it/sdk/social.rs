@@ -6,7 +6,7 @@ use tokio::net::TcpStream;
 use tokio::process::Command;
 use trunkline_social::Cells;
 
-use crate::sdk::dev::{Dev, TRUNKLINE, audit};
+use crate::dev::{Dev, TRUNKLINE, audit};
 
 /// What a command at the desk of a running one says.
 async fn said(dev: &Dev, words: &[&str]) -> Value {

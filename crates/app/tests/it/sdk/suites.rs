@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use crate::sdk::dev::{Dev, PATIENCE, audit};
+use crate::dev::{Dev, PATIENCE, audit};
 
 /// What a script is written in.
 #[derive(Debug, Clone, Copy)]

@@ -7,9 +7,9 @@ use trunkline_store::catalog::{self, NewChange};
 use trunkline_store::people::Role;
 use trunkline_terms::{Face, Units};
 
+use crate::customer::town::{Town, Wish, field};
 use crate::desk::{ask, request};
 use crate::stall::CATALOG;
-use crate::customer::town::{Town, Wish, field};
 
 /// Writes a catalog as `trunkline catalog apply` does; returns the version of its prices.
 async fn publish(town: &Town, text: &str) -> [u8; 32] {

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use trunkline_store::people::Role;
 use trunkline_terms::RequestId;
 
-use crate::desk::{Got, ask, request};
 use crate::customer::town::{Browser, Town, Wish};
+use crate::desk::{Got, ask, request};
 
 /// Every route of a customer: method, path and body, with the ids of something.
 fn routes(key: &str, call: &str, task: &str) -> Vec<(Method, String, Option<Value>)> {
@@ -123,7 +123,11 @@ async fn what_is_anothers_answers_exactly_as_what_never_was() {
         &crate::customer::tasks::name(task),
     );
     let never: RequestId = town.request();
-    let unknown = routes("987654321", &never.to_string(), &crate::customer::tasks::name(never));
+    let unknown = routes(
+        "987654321",
+        &never.to_string(),
+        &crate::customer::tasks::name(never),
+    );
     for ((method, path, body), (_, other, _)) in foreign.into_iter().zip(unknown) {
         let got = town.send(&we, method.clone(), &path, body.clone()).await;
         let text = String::from_utf8(got.body.to_vec()).unwrap();

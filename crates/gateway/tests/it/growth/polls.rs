@@ -12,8 +12,8 @@ use tokio::time::{Instant, sleep};
 use trunkline_gateway::{Gateway, Settings, VideoJob, VideoSettings};
 
 use crate::got::Got;
-use crate::house::{ChannelWishes, House};
 use crate::growth::meter::{self, Sums};
+use crate::house::{ChannelWishes, House};
 
 /// What a question may cost at the most tasks against the fewest.
 const MOST_GROWTH: f64 = 1.3;

@@ -4,8 +4,8 @@ use http::Method;
 use serde_json::{Value, json};
 use trunkline_store::PolicyFields;
 
-use crate::keys::calls::{below, call, chat, fine, is, no, own_id};
 use crate::house::House;
+use crate::keys::calls::{below, call, chat, fine, is, no, own_id};
 
 const KEYS: (Method, &str) = (Method::POST, "/v1/keys");
 

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use trunkline_db::revision;
 use trunkline_store::{PolicyFields, channels};
 
-use crate::keys::calls::{call, chat, fine, is, no};
 use crate::house::House;
+use crate::keys::calls::{call, chat, fine, is, no};
 
 struct At {
     word: &'static str,

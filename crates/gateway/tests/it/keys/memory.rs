@@ -12,8 +12,8 @@ use trunkline_gateway::{Holder, Recount};
 use trunkline_store::PolicyFields;
 use trunkline_terms::{ApiKey, Shard};
 
-use crate::keys::calls::{below, call, call_at, chat, fine, no, own_id};
 use crate::house::House;
+use crate::keys::calls::{below, call, call_at, chat, fine, no, own_id};
 
 /// A number that looks at first as if the node had seen it: the row is changed behind its back.
 #[tokio::test]

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use trunkline_ledger::usage;
 use trunkline_store::PolicyFields;
 
-use crate::keys::calls::{below, call, fine, is, no};
 use crate::house::{Got, House};
+use crate::keys::calls::{below, call, fine, is, no};
 
 async fn name(house: &House, alias: &str, model: &str) -> Got {
     let path = format!("/v1/aliases/{alias}");

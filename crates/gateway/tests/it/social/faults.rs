@@ -177,7 +177,9 @@ async fn what_did_not_leave_is_tried_once_more_and_what_left_is_not() {
     })
     .await;
     house
-        .sell(&crate::social::stall::records(crate::social::stall::cells().all()))
+        .sell(&crate::social::stall::records(
+            crate::social::stall::cells().all(),
+        ))
         .await;
     // Nobody listens behind the first; the second serves.
     house.source_at("deaf", "http://127.0.0.1:9", 1).await;
@@ -201,7 +203,9 @@ async fn what_did_not_leave_is_tried_once_more_and_what_left_is_not() {
     })
     .await;
     house
-        .sell(&crate::social::stall::records(crate::social::stall::cells().all()))
+        .sell(&crate::social::stall::records(
+            crate::social::stall::cells().all(),
+        ))
         .await;
     for name in ["one", "two", "three"] {
         house.source_at(name, "http://127.0.0.1:9", 1).await;

@@ -11,9 +11,9 @@ use trunkline_db::SystemClock;
 use trunkline_gateway::Settings;
 use trunkline_store::PolicyFields;
 
-use crate::studio::form::{Form, wav};
 use crate::got::Got;
 use crate::house::House;
+use crate::studio::form::{Form, wav};
 use crate::studio::room::{CHARACTER, PICTURE};
 
 const KEY: &str = "idempotency-key";

@@ -4,8 +4,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
-use crate::studio::form::Form;
 use crate::house::House;
+use crate::studio::form::Form;
 use crate::studio::room::PICTURE;
 
 /// A picture of our own making, by way of the vendor's simulator.

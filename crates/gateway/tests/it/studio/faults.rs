@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use trunkline_gateway::Settings;
 use trunkline_simulator::Rule;
 
-use crate::studio::form::{Form, wav};
 use crate::got::Got;
 use crate::house::House;
+use crate::studio::form::{Form, wav};
 use crate::studio::room::{CHARACTER, PICTURE};
 
 /// Strikes once.

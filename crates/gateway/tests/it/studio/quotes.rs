@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::studio::form::{Form, wav};
 use crate::house::House;
+use crate::studio::form::{Form, wav};
 use crate::studio::room::{CHARACTER, PICTURE};
 
 async fn quoted(house: &House, endpoint: &str, body: Value) -> Value {

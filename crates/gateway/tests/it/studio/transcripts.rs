@@ -9,8 +9,8 @@ use trunkline_gateway::Settings;
 use trunkline_simulator::{transcript, translation};
 use trunkline_upstream::Payload;
 
-use crate::studio::form::{Form, wav, wav_of};
 use crate::house::House;
+use crate::studio::form::{Form, wav, wav_of};
 
 const PATH: &str = "/v1/audio/transcriptions";
 /// One second, in nano-USD: 1000 tokens a minute at 6 USD a million.

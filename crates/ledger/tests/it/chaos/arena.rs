@@ -15,10 +15,10 @@ use trunkline_testkit::{OwnSettings, Postgres};
 use crate::chaos::books;
 use crate::chaos::child::{Limits, Plan};
 use crate::chaos::history::History;
-use crate::house;
 use crate::chaos::process::{Folder, Process};
 use crate::chaos::rounds::{DEADLINE, HEAL_LIMIT, LOOK, STEP_LIMIT, until};
 use crate::chaos::verdict::{judge, judge_payments};
+use crate::house;
 
 const ACCOUNTS: usize = 8;
 /// Enough that no call is refused for want of it.

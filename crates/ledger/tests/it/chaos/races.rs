@@ -10,10 +10,10 @@ use trunkline_terms::{AccountId, Money};
 use crate::chaos::books::{self, Sampler, Samples};
 use crate::chaos::child::{Limits, Plan};
 use crate::chaos::history::History;
-use crate::house::House;
 use crate::chaos::process::{Folder, Process};
 use crate::chaos::rounds::race_time;
 use crate::chaos::verdict::{judge, judge_payments};
+use crate::house::House;
 
 const USD: i64 = 1_000_000_000;
 const CLIENTS: &str = "load 32";

@@ -6,7 +6,9 @@
 use trunkline_ledger::Outcome;
 use trunkline_ledger::decide::{BudgetRoom, Legs, Purse, Standing, charge};
 
-use crate::model::tables::{Answer, Ask, CALLS, Call, KEYS, LeaseId, Owner, Said, Stretches, Word, id_of};
+use crate::model::tables::{
+    Answer, Ask, CALLS, Call, KEYS, LeaseId, Owner, Said, Stretches, Word, id_of,
+};
 use crate::model::wrong::Wrong;
 
 /// After its last heartbeat a node draws from its leases for so long.

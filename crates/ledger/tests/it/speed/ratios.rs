@@ -10,8 +10,8 @@ use trunkline_ledger::{Author, Ledger, LedgerSettings, ReserveAnswer, SettleAnsw
 use trunkline_terms::{AccountId, Money, NodeId};
 use trunkline_testkit::{OwnSettings, Postgres};
 
-use crate::speed::bare::{Ready, bare_loop, one_update_per_call};
 use crate::house::{request, reserve, settle};
+use crate::speed::bare::{Ready, bare_loop, one_update_per_call};
 
 /// Rounds of each contender; the middle one counts, so that a hiccup of the machine does not.
 const ROUNDS: usize = 5;

@@ -6,7 +6,9 @@ use trunkline_wire::{
     Frame, Reader, Rewrite, Seen, Tap, Writer, read_answer, read_whole, rewrite_whole, write_answer,
 };
 
-use crate::openai_responses::shared::{FORMAT, data, ending, events, fixture, fixtures, frames, shown};
+use crate::openai_responses::shared::{
+    FORMAT, data, ending, events, fixture, fixtures, frames, shown,
+};
 
 fn collected(events: &[Event]) -> trunkline_wire::canon::Answer {
     let mut collected = Collected::default();

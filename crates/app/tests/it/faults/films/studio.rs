@@ -117,6 +117,7 @@ impl Studio {
     fn command(&self, node: usize) -> Command {
         let log = self.folder.path().join(format!("node-{node}.log"));
         let log = std::fs::File::options().append(true).create(true).open(log);
+        trunkline_testkit::count("gateway process");
         let mut command = Command::new(TRUNKLINE);
         command
             .args(["serve", "--json", "--config", "films.toml"])

@@ -109,6 +109,7 @@ impl Peer {
             .append(true)
             .create(true)
             .open(self.log_path());
+        trunkline_testkit::count("gateway process");
         let [first, rest @ ..] = self.island.words();
         let mut command = Command::new(first);
         command

@@ -25,6 +25,7 @@ impl Dev {
     }
 
     pub(crate) async fn started(mut command: Command) -> Self {
+        trunkline_testkit::count("gateway process");
         let mut process = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
