@@ -79,9 +79,9 @@ conformance:
 conformance-check:
     cargo run --quiet --locked -p xtask -- conformance --check
 
-# All tests. Extra words go to nextest: `just test -p trunkline-catalog`.
+# All tests, and which of them could not run here. Extra words go to nextest: `just test -p trunkline-catalog`.
 test *words:
-    cargo nextest run --workspace --locked --no-fail-fast {{ words }}
+    ./scripts/nextest --workspace --locked --no-fail-fast {{ words }}
 
 # The gateway's suite once more, with PostgreSQL as the only engine.
 postgres-alone *words:
@@ -134,7 +134,7 @@ schemathesis:
 
 # Races and faults against real processes and databases: long form, twenty rounds of each.
 chaos rounds="20":
-    TRUNKLINE_CHAOS_ROUNDS={{ rounds }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-ledger) & test(/^chaos::/)'
+    TRUNKLINE_CHAOS_ROUNDS={{ rounds }} ./scripts/nextest --workspace --profile long --locked --no-capture -E 'package(trunkline-ledger) & test(/^chaos::/)'
 
 # The whole gateway under load while it, its database and its upstreams break: long form, 50,000 calls.
 storm calls="50000":
@@ -150,7 +150,7 @@ social-storm calls="5000":
 
 # Three gateways, two workers, Redis, three NATS servers and PostgreSQL with a standby, on networks of their own, while all of them break: long form, 100,000 events.
 town callers="200" events="100000" rounds="10":
-    TRUNKLINE_TOWN_CALLERS={{ callers }} TRUNKLINE_TOWN_EVENTS={{ events }} TRUNKLINE_TOWN_ROUNDS={{ rounds }} cargo nextest run --profile long --locked -p trunkline-app --test it --no-capture -E 'test(/^faults::town::/)'
+    TRUNKLINE_TOWN_CALLERS={{ callers }} TRUNKLINE_TOWN_EVENTS={{ events }} TRUNKLINE_TOWN_ROUNDS={{ rounds }} ./scripts/nextest --profile long --locked -p trunkline-app --test it --no-capture -E 'test(/^faults::town::/)'
 
 # Prices that change under load on two nodes: long form, a hundred changes.
 reload changes="100":

@@ -7,6 +7,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 const DEBIAN_POSTGRES: &str = "/usr/lib/postgresql";
+const DEBIAN_SERVERS: &str = "/usr/sbin";
+
+/// Where to find a server: in the path, else where Debian puts servers, which is in root's path only.
+pub(crate) fn server_program(name: &str) -> PathBuf {
+    in_path(name).unwrap_or_else(|| Path::new(DEBIAN_SERVERS).join(name))
+}
 
 /// Where to find one of PostgreSQL's programs: in the path, else the newest that Debian installed.
 pub(crate) fn postgres_program(name: &str) -> PathBuf {
@@ -44,15 +50,6 @@ pub(crate) fn megabytes_of(folder: &Path) -> u64 {
         .nth(1)
         .and_then(|line| line.split_whitespace().nth(1));
     size.and_then(|size| size.parse().ok()).unwrap_or(0)
-}
-
-/// Whether we may mount a file system; root in a container often may not.
-pub(crate) fn can_mount() -> bool {
-    // In a mount namespace of its own, so that the trial leaves nothing.
-    let trial = Command::new("unshare")
-        .args(["--mount", "mount", "-t", "tmpfs", "tmpfs", "/mnt"])
-        .output();
-    trial.is_ok_and(|trial| trial.status.success())
 }
 
 /// A command that runs a PostgreSQL program, as the user `postgres` when we are root.

@@ -1,7 +1,8 @@
 //! A network of its own for a process: one cable leads to it, and the cable can be pulled. Nobody on
 //! either side is told; that is what a broken switch looks like.
 //!
-//! Made of a network namespace and a pair of virtual interfaces, so it needs root and iproute2.
+//! Made of a network namespace and a pair of virtual interfaces, so it needs iproute2 and a test that is
+//! [`privileged`](crate::privileged).
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::process::Command;
@@ -39,7 +40,7 @@ impl Mainland {
                 return Self(address);
             }
         }
-        panic!("no address can be added; is this root, and is iproute2 there?");
+        panic!("no address can be added; is the test privileged, and is iproute2 there?");
     }
 
     /// The address.
@@ -74,7 +75,7 @@ impl Island {
                 return island;
             }
         }
-        panic!("no network namespace can be made; is this root, and is iproute2 there?");
+        panic!("no network namespace can be made; is the test privileged, and is iproute2 there?");
     }
 
     fn build(&self) -> bool {

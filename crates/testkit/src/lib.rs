@@ -11,6 +11,8 @@
 //!   each other; [`Shared::take`] gives it a part of one Redis and one NATS that the run shares.
 //! - [`Smtp`] is a mail server that keeps what it gets and fails when it is told to.
 //! - [`Island`] is a network of its own for a process that is to be cut off from everything.
+//! - [`privileged`] lets a test mount and make networks, as root or as a plain user, and reports a test that
+//!   cannot run on a machine.
 #![expect(
     clippy::expect_used,
     clippy::panic,
@@ -25,11 +27,13 @@ mod island;
 mod nats;
 mod port;
 mod postgres;
+mod privileges;
 mod process;
 mod redis;
 mod run;
 mod server;
 mod shared;
+mod skip;
 mod smtp;
 mod tally;
 mod together;
@@ -40,6 +44,7 @@ pub use db::Db;
 pub use island::{Island, Mainland};
 pub use nats::Nats;
 pub use postgres::{OwnSettings, Postgres};
+pub use privileges::privileged;
 pub use redis::Redis;
 pub use shared::Shared;
 pub use smtp::{Mail, Manners, Smtp};

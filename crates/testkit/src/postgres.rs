@@ -24,8 +24,8 @@ pub struct OwnSettings {
     pub max_connections: u16,
     /// Any other settings, by name and value.
     pub extra_config: Vec<(String, String)>,
-    /// Puts the data on a disk of so many megabytes, to fill it up. Where
-    /// [`Postgres::can_limit_disk`]; the empty cluster takes about 50.
+    /// Puts the data on a disk of so many megabytes, to fill it up. For a test that is
+    /// [`privileged`](crate::privileged); the empty cluster takes about 50.
     pub disk_limit_mb: Option<u32>,
 }
 
@@ -145,12 +145,6 @@ impl Postgres {
     #[must_use]
     pub fn address(&self) -> std::net::SocketAddr {
         port::loopback(self.server.port())
-    }
-
-    /// Whether [`OwnSettings::disk_limit_mb`] can be asked for here.
-    #[must_use]
-    pub fn can_limit_disk() -> bool {
-        install::can_mount()
     }
 
     /// The address through the wire, of a login that has this role and no other.

@@ -4,7 +4,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use trunkline_testkit::{Island, Mainland, Wire};
+use trunkline_testkit::{Island, Mainland, Wire, privileged};
 
 const SOON: Duration = Duration::from_secs(5);
 
@@ -20,8 +20,11 @@ fn reaches(island: &Island, address: SocketAddr) -> bool {
     done.unwrap().success()
 }
 
-#[test]
-fn an_island_is_cut_off_by_its_cable_and_comes_back() {
+#[tokio::test]
+async fn an_island_is_cut_off_by_its_cable_and_comes_back() {
+    if !privileged().await {
+        return;
+    }
     let island = Island::make();
     let engine = TcpListener::bind("127.0.0.1:0").unwrap();
     let mainland = Mainland::take();

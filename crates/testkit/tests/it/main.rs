@@ -11,6 +11,8 @@ mod nats;
 #[cfg(test)]
 mod postgres;
 #[cfg(test)]
+mod privileges;
+#[cfg(test)]
 mod redis;
 #[cfg(test)]
 mod wire;

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use sqlx::{Connection, PgConnection};
 use trunkline_db::{Database, DbError, Role, revision};
-use trunkline_testkit::{OwnSettings, Postgres};
+use trunkline_testkit::{OwnSettings, Postgres, privileged};
 
 const SOON: Duration = Duration::from_secs(10);
 
@@ -150,8 +150,7 @@ async fn a_slow_server_is_slow_through_the_wire_only() {
 
 #[tokio::test]
 async fn a_full_disk_is_unavailable_and_loses_nothing_that_was_committed() {
-    if !Postgres::can_limit_disk() {
-        println!("skipped: a small disk needs root and the right to mount");
+    if !privileged().await {
         return;
     }
     let postgres = Postgres::own(OwnSettings {

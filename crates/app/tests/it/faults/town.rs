@@ -59,6 +59,7 @@ pub(crate) struct Wishes {
 }
 
 impl Town {
+    /// Starts it, in a test that is privileged.
     pub(crate) async fn new(wishes: Wishes) -> Self {
         let postgres = Postgres::own(OwnSettings {
             durable: true,

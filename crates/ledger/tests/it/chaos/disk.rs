@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use sqlx::{Connection as _, PgConnection};
-use trunkline_testkit::{OwnSettings, Postgres};
+use trunkline_testkit::{OwnSettings, privileged};
 
 use crate::chaos::arena::{Arena, durable, in_flight};
 use crate::chaos::rounds::{STEP_LIMIT, rounds, until};
@@ -30,8 +30,7 @@ enum Full {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_disk_loses_no_charge_and_heals_when_there_is_space() {
-    if !Postgres::can_limit_disk() {
-        println!("skipped: a small disk needs root and the right to mount");
+    if !privileged().await {
         return;
     }
     let mut settings = durable();

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use trunkline_testkit::{OwnSettings, Postgres, all_at_once};
+use trunkline_testkit::{OwnSettings, all_at_once, privileged};
 
 use super::{Scene, all_end};
 use crate::faults::arena::{Arena, CHARGES};
@@ -92,8 +92,7 @@ async fn a_database_that_stays_away_ends_streams_after_ten_seconds_uncharged_and
 // row: P5
 #[tokio::test]
 async fn a_full_disk_refuses_calls_loses_nothing_and_heals_when_there_is_space() {
-    if !Postgres::can_limit_disk() {
-        println!("skipped: a small disk needs root and the right to mount");
+    if !privileged().await {
         return;
     }
     let small = [("max_wal_size", "8MB"), ("min_wal_size", "2MB")];

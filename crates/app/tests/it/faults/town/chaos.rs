@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use trunkline_store::PolicyFields;
+use trunkline_testkit::privileged;
 
 use super::callers::{Crowd, codes, judge};
 use super::listeners::{Audience, check, tell};
@@ -25,6 +26,9 @@ const LONG: Duration = Duration::from_secs(180);
 // covers: D-2-91
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn budgets_hold_and_no_event_is_lost_or_doubled_while_nodes_and_engines_die() {
+    if !privileged().await {
+        return;
+    }
     let mut town = Town::new(Wishes::default()).await;
     let (callers, events, rounds) = (
         number(CALLERS, 200),

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use trunkline_testkit::privileged;
+
 use super::callers::{Crowd, codes, judge};
 use super::listeners::{Audience, check, tell};
 use super::{Town, Wishes};
@@ -18,6 +20,9 @@ const AWAY: Duration = Duration::from_secs(20);
 // row: R3
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn redis_flushed_slow_or_gone_fails_no_call() {
+    if !privileged().await {
+        return;
+    }
     let town = Town::new(Wishes::default()).await;
     let customer = town.customer(MONEY).await;
     tokio::time::sleep(Duration::from_secs(2)).await;
@@ -44,6 +49,9 @@ async fn redis_flushed_slow_or_gone_fails_no_call() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nats_away_for_a_while_and_for_ten_minutes_loses_no_event() {
+    if !privileged().await {
+        return;
+    }
     let town = Town::new(Wishes::default()).await;
     let customer = town.customer(MONEY).await;
     let mut listeners = Vec::new();

@@ -6,7 +6,7 @@ use super::callers::{Called, Crowd, judge, rows};
 use super::{Town, Wishes};
 use crate::faults::arena::{MONEY, audit_of};
 use crate::faults::told::Told;
-use trunkline_testkit::Postgres;
+use trunkline_testkit::{Postgres, privileged};
 
 const CALLERS: usize = 60;
 const LONG: Duration = Duration::from_secs(90);
@@ -35,6 +35,9 @@ async fn fail_over(in_step: bool) -> (Town, Postgres, Vec<Called>) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_standby_in_step_is_promoted_under_load_and_has_every_charge() {
+    if !privileged().await {
+        return;
+    }
     let (town, standby, history) = fail_over(true).await;
     let (complete, failed, unknown) = judge(&standby, &history).await;
     println!(
@@ -46,6 +49,9 @@ async fn a_standby_in_step_is_promoted_under_load_and_has_every_charge() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_standby_that_is_behind_loses_what_it_had_not_heard_and_that_is_counted() {
+    if !privileged().await {
+        return;
+    }
     let (town, standby, history) = fail_over(false).await;
     let rows = rows(&standby).await;
     let whole: Vec<&Called> = history

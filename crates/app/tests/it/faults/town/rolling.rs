@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::task::JoinSet;
+use trunkline_testkit::privileged;
 use trunkline_upstream::{Answer, Client, Deadlines, Outgoing, Protocol, SendError};
 
 use super::stock::{Customer, MODEL};
@@ -133,6 +134,9 @@ fn question(address: SocketAddr) -> Outgoing<'static> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_rolling_restart_fails_no_new_call_and_cuts_no_stream() {
+    if !privileged().await {
+        return;
+    }
     let mut town = Town::new(Wishes::default()).await;
     let streams = number(STREAMS, 200);
     let customer = town.customer(MONEY).await;
