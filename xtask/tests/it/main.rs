@@ -11,4 +11,6 @@ mod lints;
 #[cfg(test)]
 mod policy;
 #[cfg(test)]
+mod target;
+#[cfg(test)]
 mod tidy;
