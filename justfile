@@ -16,7 +16,7 @@ setup:
     ./scripts/setup
 
 # Everything that reads the code without running it.
-check: fmt-check lint deny tidy conformance-check web-check
+check: fmt-check lint deny tidy conformance-check nightly-check web-check
 
 # The console's pages, built into web/dist, from where the executable takes them.
 web:
@@ -93,7 +93,7 @@ postgres-alone-short:
 
 # Prices against a big-rational oracle: long form, a million random cases of each property.
 prices cases="1000000":
-    PROPTEST_CASES={{ cases }} cargo nextest run --workspace --locked -E 'package(trunkline-catalog) & test(properties::)'
+    PROPTEST_CASES={{ cases }} cargo nextest run --workspace --profile long --locked --success-output final -E 'package(trunkline-catalog) & test(properties::)'
 
 # Every case of the golden corpus in every format, written anew beside it: read the diff before you commit it.
 corpus-update:
@@ -122,7 +122,7 @@ walls:
 
 # The ledger's protocol under a seeded scheduler: long form, ten million seeds.
 simulate seeds="10000000":
-    PROPTEST_CASES={{ seeds }} cargo nextest run --profile long --locked --config profile.dev.package.trunkline-ledger.opt-level=3 -p trunkline-ledger --test it -E 'test(/^model::/)'
+    PROPTEST_CASES={{ seeds }} cargo nextest run --profile long --locked --success-output final --config profile.dev.package.trunkline-ledger.opt-level=3 -p trunkline-ledger --test it -E 'test(/^model::/)'
 
 # The same for the gate, with what the tests were built of.
 simulate-short seeds="100000":
@@ -138,47 +138,47 @@ chaos rounds="20":
 
 # The whole gateway under load while it, its database and its upstreams break: long form, 50,000 calls.
 storm calls="50000":
-    TRUNKLINE_STORM_CALLS={{ calls }} cargo nextest run --profile long --locked -p trunkline-app --test it --no-capture -E 'test(/^faults::storm::/)'
+    TRUNKLINE_STORM_CALLS={{ calls }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^faults::storm::/)'
 
 # Video tasks of two nodes while they, their database and their upstreams break: long form, 10,000 tasks.
 films tasks="10000":
-    TRUNKLINE_FILMS={{ trim_start_match(tasks, "tasks=") }} cargo nextest run --profile long --locked -p trunkline-app --test it --no-capture -E 'test(/^faults::films::/)'
+    TRUNKLINE_FILMS={{ trim_start_match(tasks, "tasks=") }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^faults::films::/)'
 
 # Calls for social data while everything breaks, and the capacity of a day on two nodes: long form, 5,000 calls.
 social-storm calls="5000":
-    TRUNKLINE_SOCIAL_STORM={{ calls }} cargo nextest run --profile long --locked -p trunkline-app --test it --no-capture -E 'test(/^faults::social::/)'
+    TRUNKLINE_SOCIAL_STORM={{ calls }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^faults::social::/)'
 
 # Three gateways, two workers, Redis, three NATS servers and PostgreSQL with a standby, on networks of their own, while all of them break: long form, 100,000 events.
 town callers="200" events="100000" rounds="10":
-    TRUNKLINE_TOWN_CALLERS={{ callers }} TRUNKLINE_TOWN_EVENTS={{ events }} TRUNKLINE_TOWN_ROUNDS={{ rounds }} ./scripts/nextest --profile long --locked -p trunkline-app --test it --no-capture -E 'test(/^faults::town::/)'
+    TRUNKLINE_TOWN_CALLERS={{ callers }} TRUNKLINE_TOWN_EVENTS={{ events }} TRUNKLINE_TOWN_ROUNDS={{ rounds }} ./scripts/nextest --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^faults::town::/)'
 
 # Prices that change under load on two nodes: long form, a hundred changes.
 reload changes="100":
-    TRUNKLINE_RELOAD={{ changes }} cargo nextest run --profile long --locked -p trunkline-app --test it --no-capture -E 'test(/^faults::reload::/)'
+    TRUNKLINE_RELOAD={{ changes }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^faults::reload::/)'
 
 # Slow streams at once, and the memory they take: long form, a thousand for five minutes.
 streams count="1000" seconds="300":
-    TRUNKLINE_STREAMS={{ count }} TRUNKLINE_STREAMS_SECONDS={{ seconds }} cargo nextest run --profile long --locked -p trunkline-app --test it --no-capture -E 'test(/^faults::streams::/)'
+    TRUNKLINE_STREAMS={{ count }} TRUNKLINE_STREAMS_SECONDS={{ seconds }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^faults::streams::/)'
 
 # Connections that follow events on one node, the memory they take and how fast all hear: long form, ten thousand.
 events connections="10000":
-    ulimit -n $(ulimit -Hn); TRUNKLINE_EVENT_READERS={{ trim_start_match(connections, "connections=") }} cargo nextest run --profile long --locked -p trunkline-gateway --test it --no-capture -E 'test(/^events::many::/)'
+    ulimit -n $(ulimit -Hn); TRUNKLINE_EVENT_READERS={{ trim_start_match(connections, "connections=") }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-gateway) & test(/^events::many::/)'
 
 # Uploads in little memory: long form, two gigabytes of silence and a short sound in two gigabytes.
 upload bytes="2000000000":
-    TRUNKLINE_UPLOAD_BYTES={{ bytes }} cargo nextest run --profile long --locked -p trunkline-app --test it --no-capture -E 'test(/^faults::media::upload::/)'
+    TRUNKLINE_UPLOAD_BYTES={{ bytes }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^faults::media::upload::/)'
 
 # Streams of speech at once, asked for again and again: long form, five hundred for two minutes.
 speech-storm streams="500" seconds="120":
-    TRUNKLINE_SPEECH_STREAMS={{ streams }} TRUNKLINE_SPEECH_SECONDS={{ seconds }} cargo nextest run --profile long --locked -p trunkline-app --test it --no-capture -E 'test(/^faults::media::storm::/)'
+    TRUNKLINE_SPEECH_STREAMS={{ streams }} TRUNKLINE_SPEECH_SECONDS={{ seconds }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^faults::media::storm::/)'
 
 # Random models and requests, each quoted and then called: long form, ten thousand pairs.
 quotes pairs="10000":
-    TRUNKLINE_QUOTES={{ pairs }} cargo nextest run --profile long --locked -p trunkline-gateway --test it --no-capture -E 'test(/^pairs::/)'
+    TRUNKLINE_QUOTES={{ pairs }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-gateway) & test(/^pairs::/)'
 
 # Random videos of every model, each quoted, made and priced again from what was sent: long form.
 video-quotes cases="10000":
-    TRUNKLINE_VIDEOS={{ cases }} cargo nextest run --profile long --locked -p trunkline-gateway --test it --no-capture -E 'test(videos_quotes::)'
+    TRUNKLINE_VIDEOS={{ cases }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-gateway) & test(videos_quotes::)'
 
 # Words a second of the ledger beside its bare statements and beside one UPDATE per call.
 ledger-speed:
@@ -186,7 +186,7 @@ ledger-speed:
 
 # Buffers that a settlement, a lookup and a list touch at 2 and at 20 million usage rows.
 ledger-growth:
-    cargo nextest run --profile long --locked -p trunkline-ledger --test it --run-ignored all --no-capture -E 'test(/^growth::buffers::/)'
+    cargo nextest run --workspace --profile long --locked --run-ignored all --no-capture -E 'package(trunkline-ledger) & test(/^growth::buffers::/)'
 
 # Searches of calls at 2 and at 20 million rows of one account (20 GB on disk, not in memory), and what each index of calls costs a settlement.
 logs-growth:
@@ -194,7 +194,7 @@ logs-growth:
 
 # 1,000, 10,000 and 100,000 video tasks in flight at 300 polls a second: buffers, statements, CPU and lag of a poll.
 video-growth:
-    cargo nextest run --profile long --locked -p trunkline-gateway --test it --run-ignored only --no-capture -E 'test(/^growth::/)'
+    cargo nextest run --workspace --profile long --locked --run-ignored only --no-capture -E 'package(trunkline-gateway) & test(/^growth::/)'
 
 # Ten thousand models: time to build, load and change, memory, and the cost of a lookup beside ten.
 catalog-scale:
@@ -220,9 +220,21 @@ bench *words:
 drill form="short":
     ./scripts/drill {{ form }}
 
-# Mutation testing of prices and ledger (or `just mutants prices`); survivors are explained in docs/mutants.md.
+# Mutation testing of prices and ledger (or `just mutants prices`, or `just mutants since <commit>` of what changed); survivors are explained in docs/mutants.md.
 mutants *what:
     ./scripts/mutants {{ what }}
+
+# Every long form, in rounds and 150 minutes at most, from where the last run ended: docs/results/README.md. `just nightly --list`, `just nightly storm fuzz`.
+nightly *words:
+    ./scripts/nightly {{ words }}
+
+# How nightly reads figures, chooses and adds up.
+nightly-check:
+    python3 -B -m unittest discover --quiet --start-directory scripts/tests
+
+# Compiles all tests and runs none.
+build-tests:
+    cargo nextest run --workspace --locked --no-run
 
 # The gate, as CI runs it.
 ci:

@@ -241,7 +241,7 @@ async fn the_quote_is_the_charge_and_the_charge_is_the_price_of_what_was_sent() 
     println!("{cases} cases from {SEED}={seed}");
     let mut dice = Dice::new(seed);
     let mut taken: BTreeMap<&str, u64> = BTreeMap::new();
-    let (mut bounds, mut charged) = (0_u64, 0_i64);
+    let (mut bounds, mut charged, mut sent) = (0_u64, 0_i64, 0_u64);
     for case in 0..cases {
         let (model, entry) = models[case as usize % models.len()];
         let family = entry.specs.video_family.as_deref().unwrap();
@@ -253,6 +253,7 @@ async fn the_quote_is_the_charge_and_the_charge_is_the_price_of_what_was_sent() 
         let quoted = Got::read(quoted).await;
         let before = house.simulator.video_jobs().len();
         let got = make(&house, &body).await;
+        sent += 2;
         if quoted.status != 200 {
             assert_eq!(
                 (got.status, got.code()),
@@ -299,4 +300,5 @@ async fn the_quote_is_the_charge_and_the_charge_is_the_price_of_what_was_sent() 
     );
     assert!(bounds > 0);
     house.audit().await;
+    println!("figures: requests={sent}");
 }

@@ -128,6 +128,9 @@ async fn every_film_ends_once_and_its_money_with_it_while_everything_breaks() {
     assert!(counts.split_charges > 0 && counts.split_refunds > 0);
     assert!(counts.losses.contains_key("unknown_outcome"));
     assert_eq!(counts.wishes.len(), Wish::ALL.len());
+    let requests: usize = films.iter().map(|film| film.told.len()).sum();
+    let faults: usize = faults.values().sum();
+    println!("figures: requests={requests} faults={faults}");
 }
 
 /// What each shape costs, as it is quoted before anything happens.

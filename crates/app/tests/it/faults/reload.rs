@@ -162,6 +162,7 @@ async fn every_charge_is_that_of_its_version_while_prices_change_on_two_nodes() 
     assert!(longest < SEEN_WITHIN, "{longest:?}");
     assert_eq!(arena.balance().await.1, 0, "nothing is held");
     arena.audit().await;
+    println!("figures: requests={}", calls.len());
 }
 
 /// A quote of one node is kept by the other after all changes; one that is another's or too old is

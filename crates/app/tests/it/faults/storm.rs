@@ -87,6 +87,7 @@ async fn no_answer_is_lost_doubled_or_charged_for_failure_while_everything_break
         let kinds = [counts.complete, counts.failed, counts.left];
         assert!(!kinds.contains(&0), "{caller:?}: {counts:?}");
     }
+    println!("figures: requests={} faults={faults}", history.len());
 }
 
 fn sum<'a>(counts: impl Iterator<Item = &'a Counts>) -> Counts {

@@ -272,4 +272,5 @@ async fn many_connections_hear_of_everything_in_little_memory() {
         accounts.len()
     );
     assert_eq!(house.gateway.event_readers(), readers, "nobody was lost");
+    println!("figures: requests={readers}");
 }

@@ -228,6 +228,7 @@ impl Arena {
             self.faults,
             bystander.history.counts()
         );
+        println!("figures: faults={}", self.faults);
     }
 }
 

@@ -101,4 +101,5 @@ async fn streams_of_speech_at_once_take_a_bounded_memory_and_every_one_is_charge
     let open = "SELECT count(*)::text FROM ledger.hold WHERE state = 'open'";
     assert_eq!(booth.arena.postgres.ask(open).await, ["0"]);
     assert!(booth.arena.balance().await.0 < MONEY);
+    println!("figures: requests={calls}");
 }

@@ -80,7 +80,9 @@ async fn an_upload_of_any_size_passes_in_little_memory_and_is_billed_by_its_seco
     beyond(&booth, "ears", bytes + 1).await;
     booth.spent(spent).await;
     assert_eq!(booth.usage().await.len(), 3);
-    assert_eq!(booth.arena.simulator.audio_calls().len(), 3);
+    let heard = booth.arena.simulator.audio_calls().len();
+    assert_eq!(heard, 3);
+    println!("figures: requests={heard}");
 }
 
 // row: C6

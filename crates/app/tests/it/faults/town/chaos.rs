@@ -59,8 +59,9 @@ async fn budgets_hold_and_no_event_is_lost_or_doubled_while_nodes_and_engines_di
     let writer = tokio::spawn(async move {
         tell(&data, &told, each, Duration::from_millis(40)).await;
     });
+    let mut faults = 0;
     for _ in 0..rounds {
-        break_everything(&mut town, &crowd).await;
+        faults += break_everything(&mut town, &crowd).await;
     }
     writer.await.unwrap();
     audience.until(each * LISTENERS, LONG).await;
@@ -92,10 +93,11 @@ async fn budgets_hold_and_no_event_is_lost_or_doubled_while_nodes_and_engines_di
     );
     check_rate(&town, slow.key_id.number()).await;
     audit_of(&town.postgres).await;
+    println!("figures: requests={} faults={faults}", complete + failed);
 }
 
-/// Every kind of fault once; in between, calls are served.
-async fn break_everything(town: &mut Town, crowd: &Crowd) {
+/// Every kind of fault once; in between, calls are served. Returns how many there were.
+async fn break_everything(town: &mut Town, crowd: &Crowd) -> u64 {
     let soon = Duration::from_secs(60);
     crowd.serves(20, soon).await;
     town.gateways[0].kill().await;
@@ -123,6 +125,9 @@ async fn break_everything(town: &mut Town, crowd: &Crowd) {
     town.redis.flush();
     town.workers[1].cut_off_for(Duration::from_secs(2)).await;
     crowd.serves(20, soon).await;
+    // Two gateways, a worker, a NATS server and Redis killed; a gateway and a worker cut off; Redis and a
+    // NATS server paused; Redis flushed.
+    10
 }
 
 /// No minute held more calls than the limit allows: one flush and each stretch without Redis may let

@@ -45,6 +45,8 @@ async fn redis_flushed_slow_or_gone_fails_no_call() {
     assert_eq!((failed, unknown), (0, 0), "{:?}", codes(&history));
     town.settled().await;
     audit_of(&town.postgres).await;
+    // Flushed, slow and gone.
+    println!("figures: requests={complete} faults=3");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -87,4 +89,5 @@ async fn nats_away_for_a_while_and_for_ten_minutes_loses_no_event() {
     let back = "DELETE FROM app.clock_shift RETURNING 'x'";
     assert_eq!(town.postgres.ask(back).await, ["x"]);
     audit_of(&town.postgres).await;
+    println!("figures: requests={complete} faults={}", town.nats.len());
 }

@@ -45,6 +45,7 @@ async fn a_standby_in_step_is_promoted_under_load_and_has_every_charge() {
     );
     drop(town);
     audit_of(&standby).await;
+    println!("figures: requests={} faults=1", complete + failed);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -69,4 +70,5 @@ async fn a_standby_that_is_behind_loses_what_it_had_not_heard_and_that_is_counte
     assert!(kept * 10 >= whole.len() * 9, "{kept} of {}", whole.len());
     drop(town);
     audit_of(&standby).await;
+    println!("figures: requests={} faults=1", whole.len());
 }

@@ -173,4 +173,5 @@ async fn a_rolling_restart_fails_no_new_call_and_cuts_no_stream() {
     assert!(made > 50);
     town.settled().await;
     audit_of(&town.postgres).await;
+    println!("figures: requests={}", made + whole);
 }
