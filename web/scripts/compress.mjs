@@ -1,9 +1,10 @@
-// Writes a .br and a .gz beside every file of dist that gains by it: the executable serves them as they are.
+// Writes a .br and a .gz beside every file of a folder (dist unless named) that gains by it: the executable serves them
+// as they are.
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { extname, join } from "node:path";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 
-const dist = new URL("../dist/", import.meta.url).pathname;
+const dist = process.argv[2] ?? new URL("../dist/", import.meta.url).pathname;
 const worth = new Set([".js", ".css", ".html", ".svg", ".json", ".txt"]);
 
 function* files(directory) {
