@@ -12,7 +12,7 @@ export function option(name, otherwise) {
   return at === -1 ? otherwise : process.argv[at + 1];
 }
 
-export function launch() {
+export function launch(...more) {
   return chromium.launch({
     executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
     args: [
@@ -23,13 +23,14 @@ export function launch() {
       "--disable-background-networking",
       "--disable-component-update",
       "--disable-sync",
+      ...more,
     ],
   });
 }
 
 // The machine that takes the pictures may have no Chinese face; readers have one. Only the pictures use this.
 const faces = join(here, "node_modules/@fontsource-variable/noto-sans-sc");
-const chinese = readFileSync(join(faces, "wght.css"), "utf8")
+export const chinese = readFileSync(join(faces, "wght.css"), "utf8")
   .replaceAll("./files/", "/__faces/")
   .replaceAll("Noto Sans SC Variable", "Noto Sans CJK SC");
 
@@ -52,17 +53,70 @@ export function answerFor(responses, method, url) {
   return responses[`${method} ${url.pathname}`];
 }
 
+const CORS = {
+  "access-control-allow-origin": "*",
+  "access-control-allow-headers": "*",
+  "access-control-allow-methods": "*",
+  "access-control-expose-headers": "*",
+};
+const NO_FIXTURE = {
+  error: {
+    message: "no fixture",
+    type: "x",
+    param: null,
+    code: "not_found",
+    request_id: null,
+    charged: false,
+    retryable: false,
+    doc_url: null,
+  },
+};
+
+/** The session and the answers that a state gives. */
+export function answersOf(state) {
+  const session = { ...base.session, ...(state.session ?? {}) };
+  return {
+    data: new URL(session.house.base_url).origin,
+    responses: { "GET /api/session": session, ...base.responses, ...(state.responses ?? {}) },
+  };
+}
+
+/** What a question is answered with: status, headers and body, or "never"; what has no fixture is a problem. */
+export function reply(responses, request, problems) {
+  const url = new URL(request.url());
+  if (request.method() === "OPTIONS") return { status: 204, headers: CORS, body: "" };
+  const found = answerFor(responses, request.method(), url);
+  // A function sees the question and may answer differently each time.
+  const answer = typeof found === "function" ? found(request) : found;
+  if (answer === undefined) {
+    problems.push(`no fixture for ${request.method()} ${url.pathname}${url.search}`);
+    return { status: 404, headers: { "content-type": "application/json" }, body: JSON.stringify(NO_FIXTURE) };
+  }
+  if (answer === "never") return "never";
+  const shaped = typeof answer === "object" && answer !== null && typeof answer.status === "number" && "body" in answer;
+  const body = shaped ? answer.body : answer;
+  const text = typeof body === "string" || Buffer.isBuffer(body);
+  return {
+    status: shaped ? answer.status : 200,
+    headers: { ...CORS, "content-type": text ? "text/plain" : "application/json", ...(shaped ? answer.headers : {}) },
+    body: body === undefined || body === null ? "" : text ? body : JSON.stringify(body),
+  };
+}
+
+/** The file of a Chinese face that an address names. */
+export function faceOf(pathname) {
+  return join(faces, "files", basename(pathname));
+}
+
 /** Answers every question of a page out of its fixtures; what has none is a problem, and so is a question elsewhere. */
 export async function mock(page, site, state, problems) {
-  const session = { ...base.session, ...(state.session ?? {}) };
-  const responses = { "GET /api/session": session, ...base.responses, ...(state.responses ?? {}) };
-  const data = new URL(session.house.base_url).origin;
+  const { data, responses } = answersOf(state);
   await page.route("**/*", async (route) => {
     const request = route.request();
     const url = new URL(request.url());
     if (url.protocol === "blob:" || url.protocol === "data:") return route.continue();
     if (url.origin === site && url.pathname.startsWith("/__faces/")) {
-      return route.fulfill({ path: join(faces, "files", basename(url.pathname)), contentType: "font/woff2" });
+      return route.fulfill({ path: faceOf(url.pathname), contentType: "font/woff2" });
     }
     const api = url.origin === data || (url.origin === site && url.pathname.startsWith("/api/"));
     if (!api) {
@@ -72,44 +126,7 @@ export async function mock(page, site, state, problems) {
       }
       return route.continue();
     }
-    const cors = {
-      "access-control-allow-origin": "*",
-      "access-control-allow-headers": "*",
-      "access-control-allow-methods": "*",
-      "access-control-expose-headers": "*",
-    };
-    if (request.method() === "OPTIONS") return route.fulfill({ status: 204, headers: cors });
-    const found = answerFor(responses, request.method(), url);
-    // A function sees the question and may answer differently each time.
-    const answer = typeof found === "function" ? found(request) : found;
-    if (answer === undefined) {
-      problems.push(`no fixture for ${request.method()} ${url.pathname}${url.search}`);
-      return route.fulfill({
-        status: 404,
-        json: {
-          error: {
-            message: "no fixture",
-            type: "x",
-            param: null,
-            code: "not_found",
-            request_id: null,
-            charged: false,
-            retryable: false,
-            doc_url: null,
-          },
-        },
-      });
-    }
-    if (answer === "never") return;
-    const shaped =
-      typeof answer === "object" && answer !== null && typeof answer.status === "number" && "body" in answer;
-    const status = shaped ? answer.status : 200;
-    const body = shaped ? answer.body : answer;
-    const text = typeof body === "string" || Buffer.isBuffer(body);
-    return route.fulfill({
-      status,
-      headers: { ...cors, "content-type": text ? "text/plain" : "application/json", ...(shaped ? answer.headers : {}) },
-      body: body === undefined || body === null ? "" : text ? body : JSON.stringify(body),
-    });
+    const answer = reply(responses, request, problems);
+    if (answer !== "never") return route.fulfill(answer);
   });
 }

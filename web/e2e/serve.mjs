@@ -12,6 +12,9 @@ const kinds = {
   ".json": "application/json",
 };
 
+/** Assets have names with hashes. */
+const LASTING = "public, max-age=31536000, immutable";
+
 /** The policy of the product; `data` is the origin of the data plane. */
 export function policy(data) {
   return [
@@ -28,9 +31,17 @@ export function policy(data) {
   ].join("; ");
 }
 
-export function serve(dist, data) {
+/** `extra` finds the file or the text of an address that is not part of the console, such as a tool of the walk. */
+export function serve(dist, data, extra = () => undefined) {
   const server = createServer((request, response) => {
     const path = normalize(new URL(request.url ?? "/", "http://here").pathname);
+    const other = extra(path);
+    if (other !== undefined) {
+      response.writeHead(200, { "content-type": other.kind, "cache-control": LASTING });
+      if (other.file !== undefined) createReadStream(other.file).pipe(response);
+      else response.end(other.text);
+      return;
+    }
     const file = join(dist, path);
     const found = file.startsWith(dist) && existsSync(file) && statSync(file).isFile();
     const asset = extname(path) !== "" && path.startsWith("/assets/");
@@ -43,6 +54,7 @@ export function serve(dist, data) {
       "content-type": kinds[extname(answer)] ?? "application/octet-stream",
       "content-security-policy": policy(data),
       "x-content-type-options": "nosniff",
+      ...(asset ? { "cache-control": LASTING } : {}),
     });
     createReadStream(answer).pipe(response);
   });

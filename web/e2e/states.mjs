@@ -1,18 +1,23 @@
-// Walks every page in every state, theme and width: a picture of each, no sideways scrolling, no errors in the
-// console, no request elsewhere, no serious finding of axe-core. Then one sheet of pictures per theme and width.
+// Walks every page in every state, theme and width: no sideways scrolling, one first heading, no errors in the console, no
+// request elsewhere, no serious finding of axe-core; a picture of each, then one sheet of pictures per theme and width.
 //
-//   node e2e/states.mjs [--only keys,logs] [--state usual] [--theme dark] [--width 390] [--dist dir] [--out dir] [--no-axe] [--short]
+//   node e2e/states.mjs [--only keys,logs] [--state usual] [--theme dark] [--width 390] [--dist dir] [--out dir] [--no-axe]
+//                       [--short [--pictures]] [--clock real] [--jobs 2]
+//
+// With `--short`, for the gate, every state is walked once and usual ones twice, in turns of the widths and themes,
+// without pictures, by a clock that runs; usual states must also come to rest.
 //
 // With `--clock real` no picture is taken and the browser's clock runs: the usual state of every page, its width and its
 // console, and whether it comes to rest. A page that draws or asks without end can look right under a clock that stands.
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import base, { REAL_CLOCK } from "../fixtures/base.mjs";
 import { answerFor, dress, launch, mock, option } from "./harness.mjs";
+import { Asked, axeSource, findings, PATIENCE_MS, quiet, settle, shape } from "./look.mjs";
 import { countCommits, restless, within } from "./rest.mjs";
 import { serve } from "./serve.mjs";
+import { kindOf, Tab, tools } from "./tab.mjs";
 
 const here = new URL("..", import.meta.url).pathname;
 const args = process.argv.slice(2);
@@ -28,14 +33,14 @@ const heights = { 390: 844, 1440: 900 };
 const TALLEST = 2200;
 /** For the gate: every state once, and usual ones in both widths. */
 const SHORT = args.includes("--short");
-const AT_ONCE = Number(option("jobs", "2"));
-const PATIENCE_MS = 90_000;
+const PICTURES = !REAL_CLOCK && (!SHORT || args.includes("--pictures"));
+/** Without pictures most of a walk is waiting. */
+const AT_ONCE = Number(option("jobs", PICTURES ? "2" : "3"));
 /** One walk, all its themes and steps. */
 const WALK_MS = REAL_CLOCK ? 120_000 : 5 * PATIENCE_MS;
 
-const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const shots = join(out, "shots");
-mkdirSync(shots, { recursive: true });
+if (PICTURES) mkdirSync(shots, { recursive: true });
 
 async function areas() {
   const found = [];
@@ -77,69 +82,10 @@ function usualOf(page) {
   return "usual" in page.states ? "usual" : Object.keys(page.states)[0];
 }
 
-async function settle(page) {
-  await page.evaluate(async () => {
-    await document.fonts.ready;
-    const frame = () => new Promise((done) => requestAnimationFrame(() => done()));
-    await frame();
-    await frame();
-    // Charts come in a piece of their own, and are drawn when their width is known.
-    const drawn = () => document.querySelector("[data-coming], figure svg[width='0']") === null;
-    for (let tries = 0; tries < 100 && !drawn(); tries += 1) await new Promise((done) => setTimeout(done, 50));
-    const running = document.getAnimations().filter((one) => one.effect?.getComputedTiming().iterations !== Infinity);
-    await Promise.race([
-      Promise.allSettled(running.map((one) => one.finished)),
-      new Promise((done) => setTimeout(done, 2000)),
-    ]);
-    await frame();
-  });
-}
-
-async function quiet(page, asked) {
-  // Network idle, but questions that are never answered do not count.
-  const until = Date.now() + PATIENCE_MS;
-  let calm = 0;
-  while (calm < 3) {
-    if (Date.now() > until) throw new Error("the page never came to rest");
-    const before = asked.count;
-    await page.waitForTimeout(60);
-    calm = asked.open.size === 0 && asked.count === before ? calm + 1 : 0;
-  }
-}
-
 /** Names, roles and order are the same in both themes: in the second only the contrast is looked at. */
 async function axe(page, isFirst) {
   if (isFirst) await page.evaluate(axeSource);
-  const findings = await page.evaluate(async (all) => {
-    const result = await globalThis.axe.run(document, {
-      resultTypes: ["violations"],
-      ...(all ? {} : { runOnly: ["color-contrast", "link-in-text-block"] }),
-    });
-    return result.violations
-      .filter((one) => one.impact === "serious" || one.impact === "critical")
-      .map(
-        (one) =>
-          `${one.id}: ${one.help} — ${one.nodes
-            .slice(0, 4)
-            .map((node) => `${node.target.join(" ")} ${node.any?.[0]?.message ?? ""}`)
-            .join(" | ")}`,
-      );
-  }, isFirst);
-  return findings;
-}
-
-/** How tall a page is, and what is wrong with its shape. */
-async function shape(page, theme) {
-  const size = await page.evaluate(() => ({
-    scroll: document.documentElement.scrollWidth,
-    client: document.documentElement.clientWidth,
-    tall: document.documentElement.scrollHeight,
-    h1: document.querySelectorAll("h1").length,
-  }));
-  const problems = [];
-  if (size.scroll > size.client) problems.push(`scrolls sideways: ${size.scroll} > ${size.client} (${theme})`);
-  if (size.h1 !== 1) problems.push(`${size.h1} first headings`);
-  return { tall: size.tall, problems };
+  return findings(page, isFirst ? undefined : ["color-contrast", "link-in-text-block"]);
 }
 
 async function walk(browser, site, job) {
@@ -156,15 +102,11 @@ async function walk(browser, site, job) {
   });
   const problems = [];
   const page = await context.newPage();
-  const asked = { open: new Set(), count: 0 };
   const responses = { ...base.responses, ...(state.responses ?? {}) };
-  page.on("request", (request) => {
-    asked.count += 1;
-    const url = new URL(request.url());
-    if (answerFor(responses, request.method(), url) !== "never") asked.open.add(request);
-  });
-  page.on("requestfinished", (request) => asked.open.delete(request));
-  page.on("requestfailed", (request) => asked.open.delete(request));
+  const asked = new Asked((request) => answerFor(responses, request.method(), new URL(request.url())) === "never");
+  page.on("request", (request) => asked.began(request));
+  page.on("requestfinished", (request) => asked.ended(request));
+  page.on("requestfailed", (request) => asked.ended(request));
   page.on("pageerror", (error) => problems.push(`threw: ${error.message}`));
   page.on("console", (message) => {
     // Answers that are errors are part of the states; the browser notes each of them.
@@ -182,10 +124,10 @@ async function walk(browser, site, job) {
   const look = async () => {
     await page.goto(`${site}${state.path ?? entry.path}`, { timeout: PATIENCE_MS });
     await page.waitForSelector("h1, [role=dialog]", { timeout: PATIENCE_MS });
-    await quiet(page, asked);
+    await quiet(asked);
     if (state.do !== undefined) {
       await state.do(page);
-      await quiet(page, asked);
+      await quiet(asked);
     }
     if (REAL_CLOCK) {
       problems.push(...(await restless(page, asked)), ...(await shape(page, themes[0])).problems);
@@ -237,41 +179,63 @@ async function sheet(browser, name, shotsOf, width) {
   await page.close();
 }
 
-const list = await areas();
-const todo = jobs(list);
+const todo = jobs(await areas());
 if (todo.length === 0) {
   console.error("nothing to walk");
   process.exit(2);
 }
 const data = new URL(base.session.house.base_url).origin;
-const server = await serve(dist, data);
-const browser = await launch();
+const server = await serve(dist, data, tools);
+// What is asked elsewhere is a problem, and goes nowhere.
+const browser = await launch("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1");
 const taken = [];
 let bad = 0;
 let next = 0;
+function tell(job, problems) {
+  if (problems.length === 0) return;
+  bad += 1;
+  console.log(`✗ ${job.area} ${job.page.name} ${job.stateName} ${job.width}\n    ${problems.join("\n    ")}`);
+}
 async function worker() {
   while (next < todo.length) {
     const job = todo[next];
     next += 1;
     const { results, problems } = await walk(browser, server.url, job);
     taken.push(...results);
-    if (problems.length > 0) {
-      bad += 1;
-      console.log(`✗ ${job.area} ${job.page.name} ${job.stateName} ${job.width}\n    ${problems.join("\n    ")}`);
-    }
+    tell(job, problems);
   }
 }
-await Promise.all(Array.from({ length: AT_ONCE }, worker));
-taken.sort((a, b) => (a.name < b.name ? -1 : 1));
-const mark = only.length === 0 ? "" : `-${only.join("-")}`;
-for (const theme of REAL_CLOCK ? [] : themes) {
-  for (const width of widths) {
-    const chosen = taken.filter((shot) => shot.theme === theme && shot.width === width);
-    if (chosen.length > 0) await sheet(browser, `sheet${mark}-${theme}-${width}`, chosen, width);
+/** The same in tabs that are used again, for states of which no picture is taken. */
+async function quickWorker() {
+  let tab;
+  while (next < todo.length) {
+    const job = todo[next];
+    next += 1;
+    if (tab !== undefined && (tab.broken || tab.kind !== kindOf(job))) {
+      await tab.close();
+      tab = undefined;
+    }
+    const height = heights[job.width] ?? 900;
+    tab ??= await Tab.open(browser, { site: server.url, data, job, height, withAxe, limit: WALK_MS });
+    tell(job, await tab.walk({ ...job, tallest: TALLEST, isRestWatched: job.stateName === usualOf(job.page) }));
   }
+  await tab?.close();
+}
+const quick = SHORT && !PICTURES;
+if (quick) todo.sort((a, b) => (kindOf(a) < kindOf(b) ? -1 : kindOf(a) > kindOf(b) ? 1 : 0));
+await Promise.all(Array.from({ length: AT_ONCE }, quick ? quickWorker : worker));
+if (PICTURES) {
+  taken.sort((a, b) => (a.name < b.name ? -1 : 1));
+  const mark = only.length === 0 ? "" : `-${only.join("-")}`;
+  for (const theme of themes) {
+    for (const width of widths) {
+      const chosen = taken.filter((shot) => shot.theme === theme && shot.width === width);
+      if (chosen.length > 0) await sheet(browser, `sheet${mark}-${theme}-${width}`, chosen, width);
+    }
+  }
+  console.log(`${taken.length} pictures; sheets in ${out}`);
 }
 await browser.close();
 server.close();
-if (REAL_CLOCK) console.log(`${todo.length} walks by the real clock, ${bad} with problems`);
-else console.log(`${taken.length} pictures of ${todo.length} walks, ${bad} with problems; sheets in ${out}`);
+console.log(`states: ${todo.length - bad} passed, ${bad} failed`);
 process.exit(bad === 0 ? 0 : 1);
