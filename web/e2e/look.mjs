@@ -1,8 +1,10 @@
 // What is looked at in every state of a page: whether it came to rest, its shape, and what axe-core finds.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { option } from "./harness.mjs";
 
-export const PATIENCE_MS = 90_000;
+/** `--patience` in seconds, for a machine that has other work. */
+export const PATIENCE_MS = Number(option("patience", "90")) * 1_000;
 /** So long without a new question and without an open one, and a page is quiet. */
 const CALM_MS = 180;
 export const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");

@@ -2,7 +2,7 @@
 // request elsewhere, no serious finding of axe-core; a picture of each, then one sheet of pictures per theme and width.
 //
 //   node e2e/states.mjs [--only keys,logs] [--state usual] [--theme dark] [--width 390] [--dist dir] [--out dir] [--no-axe]
-//                       [--short [--pictures]] [--clock real] [--jobs 2]
+//                       [--short [--pictures]] [--clock real] [--jobs 2] [--patience 90]
 //
 // With `--short`, for the gate, every state is walked once and usual ones twice, in turns of the widths and themes,
 // without pictures, by a clock that runs; usual states must also come to rest.
@@ -15,7 +15,7 @@ import { pathToFileURL } from "node:url";
 import base, { REAL_CLOCK } from "../fixtures/base.mjs";
 import { answerFor, dress, launch, mock, option } from "./harness.mjs";
 import { Asked, axeSource, findings, PATIENCE_MS, quiet, settle, shape } from "./look.mjs";
-import { countCommits, restless, within } from "./rest.mjs";
+import { within } from "./rest.mjs";
 import { serve } from "./serve.mjs";
 import { kindOf, Tab, tools } from "./tab.mjs";
 
@@ -37,7 +37,7 @@ const PICTURES = !REAL_CLOCK && (!SHORT || args.includes("--pictures"));
 /** Without pictures most of a walk is waiting. */
 const AT_ONCE = Number(option("jobs", PICTURES ? "2" : "3"));
 /** One walk, all its themes and steps. */
-const WALK_MS = REAL_CLOCK ? 120_000 : 5 * PATIENCE_MS;
+const WALK_MS = REAL_CLOCK ? PATIENCE_MS + 30_000 : 5 * PATIENCE_MS;
 
 const shots = join(out, "shots");
 if (PICTURES) mkdirSync(shots, { recursive: true });
@@ -118,7 +118,6 @@ async function walk(browser, site, job) {
     void dialog.dismiss();
   });
   await dress(page);
-  if (REAL_CLOCK) await countCommits(page);
   await mock(page, site, state, problems);
   const results = [];
   const look = async () => {
@@ -128,11 +127,6 @@ async function walk(browser, site, job) {
     if (state.do !== undefined) {
       await state.do(page);
       await quiet(asked);
-    }
-    if (REAL_CLOCK) {
-      problems.push(...(await restless(page, asked)), ...(await shape(page, themes[0])).problems);
-      results.push({ name: `${job.area}-${entry.name}-${stateName}`, theme: themes[0], width });
-      return;
     }
     for (const theme of themes) {
       await page.emulateMedia({ colorScheme: theme, reducedMotion: "reduce" });
@@ -216,14 +210,14 @@ async function quickWorker() {
       tab = undefined;
     }
     const height = heights[job.width] ?? 900;
-    tab ??= await Tab.open(browser, { site: server.url, data, job, height, withAxe, limit: WALK_MS });
-    tell(job, await tab.walk({ ...job, tallest: TALLEST, isRestWatched: job.stateName === usualOf(job.page) }));
+    const isRestWatched = REAL_CLOCK || job.stateName === usualOf(job.page);
+    tab ??= await Tab.open(browser, { site: server.url, data, job, height, limit: WALK_MS });
+    tell(job, await tab.walk({ ...job, tallest: TALLEST, isRestWatched, withAxe: withAxe && !REAL_CLOCK }));
   }
   await tab?.close();
 }
-const quick = SHORT && !PICTURES;
-if (quick) todo.sort((a, b) => (kindOf(a) < kindOf(b) ? -1 : kindOf(a) > kindOf(b) ? 1 : 0));
-await Promise.all(Array.from({ length: AT_ONCE }, quick ? quickWorker : worker));
+if (!PICTURES) todo.sort((a, b) => (kindOf(a) < kindOf(b) ? -1 : kindOf(a) > kindOf(b) ? 1 : 0));
+await Promise.all(Array.from({ length: AT_ONCE }, PICTURES ? worker : quickWorker));
 if (PICTURES) {
   taken.sort((a, b) => (a.name < b.name ? -1 : 1));
   const mark = only.length === 0 ? "" : `-${only.join("-")}`;

@@ -1,7 +1,7 @@
 // A tab that walks one state after another, for the short form. A new context per state compiled every script again and
 // sent every asset through this process; here the scripts stay in the cache, only questions to the interfaces are
 // intercepted, and the storage is emptied between the states. No picture is taken.
-import { NOW } from "../fixtures/base.mjs";
+import { NOW, REAL_CLOCK } from "../fixtures/base.mjs";
 import { answerFor, answersOf, chinese, faceOf, reply } from "./harness.mjs";
 import { Asked, axeSource, findings, PATIENCE_MS, quiet, settle, shape } from "./look.mjs";
 import { countCommits, restless, within } from "./rest.mjs";
@@ -18,6 +18,21 @@ export function tools(path) {
   return undefined;
 }
 
+/** The time of the fixtures, from which it runs on: a clock that stands hides a page that draws without end. */
+function runFrom(now) {
+  const began = Date.now();
+  const Real = Date;
+  const moment = () => now + Real.now() - began;
+  globalThis.Date = class extends Real {
+    constructor(...words) {
+      super(...(words.length === 0 ? [moment()] : words));
+    }
+    static now() {
+      return moment();
+    }
+  };
+}
+
 /** States of the same kind can share a tab. */
 export function kindOf(job) {
   return `${job.width}-${job.state.language === "zh" ? "zh" : "en"}`;
@@ -25,7 +40,7 @@ export function kindOf(job) {
 
 export class Tab {
   /** `data` is the origin of the data plane, the same in all states. */
-  static async open(browser, { site, data, job, height, withAxe, limit }) {
+  static async open(browser, { site, data, job, height, limit }) {
     const { width, state } = job;
     const isChinese = state.language === "zh";
     const context = await browser.newContext({
@@ -38,22 +53,9 @@ export class Tab {
     });
     const page = await context.newPage();
     const tab = new Tab();
-    Object.assign(tab, { context, page, site, data, width, height, withAxe, limit, kind: kindOf(job), tall: height });
+    Object.assign(tab, { context, page, site, data, width, height, limit, kind: kindOf(job), tall: height });
     tab.listen();
-    await page.addInitScript((now) => {
-      // The time of the fixtures, from which it runs on: a clock that stands hides a page that draws without end.
-      const began = Date.now();
-      const Real = Date;
-      const moment = () => now + Real.now() - began;
-      globalThis.Date = class extends Real {
-        constructor(...words) {
-          super(...(words.length === 0 ? [moment()] : words));
-        }
-        static now() {
-          return moment();
-        }
-      };
-    }, Date.parse(NOW));
+    if (!REAL_CLOCK) await page.addInitScript(runFrom, Date.parse(NOW));
     await countCommits(page);
     if (isChinese) {
       await page.addInitScript((css) => {
@@ -153,7 +155,7 @@ export class Tab {
 
   async look(job, problems) {
     const { page, width, height } = this;
-    const { state, themes, tallest, isRestWatched } = job;
+    const { state, themes, tallest, isRestWatched, withAxe } = job;
     const { responses } = answersOf(state);
     await this.clear(themes[0]);
     const isNever = (request) => answerFor(responses, request.method(), new URL(request.url())) === "never";
@@ -169,7 +171,7 @@ export class Tab {
     if (isRestWatched) problems.push(...(await restless(page, asked)));
     const size = await shape(page, themes[0]);
     problems.push(...size.problems);
-    if (!this.withAxe) return;
+    if (!withAxe) return;
     // A taller window, so that lists that draw only what is seen are looked at further down too.
     const tall = Math.max(height, Math.min(size.tall, tallest));
     if (tall !== height) {
