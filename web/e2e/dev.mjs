@@ -1,12 +1,12 @@
 /**
- * A `trunkline dev` of one's own: its addresses, what it logs, and a browser that looks at it. Everything is gone
- * when it is stopped.
+ * A `trunkline dev` of one's own: its addresses, what it logs, and a person who asks it. Everything is gone when it is
+ * stopped.
  */
 import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { chromium } from "playwright-core";
+import { fileURLToPath } from "node:url";
 
 const root = resolve(import.meta.dirname, "../..");
 const START_MS = 60_000;
@@ -68,22 +68,6 @@ export async function waitFor(look, milliseconds = 15_000, pause = 50) {
   }
 }
 
-/** Debian's Chromium, quiet and without a way out. */
-export function startBrowser() {
-  return chromium.launch({
-    executablePath: "/usr/bin/chromium",
-    args: [
-      "--no-sandbox",
-      "--disable-gpu",
-      "--disable-quic",
-      "--no-first-run",
-      "--disable-background-networking",
-      "--disable-component-update",
-      "--disable-sync",
-    ],
-  });
-}
-
 /** A person at the console's interface: a browser's cookies, of which `cookie` is the sign-in. */
 export class Person {
   constructor(dash, cookie = "") {
@@ -140,6 +124,11 @@ export function tokenOf(link) {
   return decodeURIComponent(new URL(link).hash.slice(1));
 }
 
+/** Whether a file is the one that was started, and not only imported. */
+export function isStarted(address) {
+  return process.argv[1] !== undefined && resolve(process.argv[1]) === fileURLToPath(address);
+}
+
 /** Checks that are counted, so that a walk that checked nothing fails. */
 export class Checks {
   constructor() {
@@ -156,10 +145,21 @@ export class Checks {
     return holds;
   }
 
+  /** The exit code of a walk; one that breaks off is a failed check, and is counted too. */
+  async of(name, atLeast, walk) {
+    try {
+      await walk();
+    } catch (error) {
+      this.that(false, `${name} broke off`);
+      console.error(error);
+    }
+    return this.end(name, atLeast);
+  }
+
   end(name, atLeast) {
     const enough = this.passed + this.failed.length >= atLeast;
     if (!enough) console.error(`only ${this.passed} checks were made, ${atLeast} are expected`);
-    console.log(`${name}: ${this.passed} checks passed, ${this.failed.length} failed`);
+    console.log(`${name}: ${this.passed} passed, ${this.failed.length} failed`);
     return this.failed.length === 0 && enough ? 0 : 1;
   }
 }

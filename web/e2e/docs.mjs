@@ -3,95 +3,92 @@
 //
 //   node web/e2e/docs.mjs [--at DASH_URL] [--only PAGE] [--short] [--shots FOLDER]
 
-import { mkdirSync, readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { chromium } from "playwright-core";
-import { startDev } from "./dev.mjs";
+import { mkdirSync } from "node:fs";
+import { isStarted, startDev } from "./dev.mjs";
+import { launch, option } from "./harness.mjs";
+import { axeSource, findings } from "./look.mjs";
 
-const rest = process.argv.slice(2);
-const option = (name) => (rest.includes(name) ? rest[rest.indexOf(name) + 1] : null);
-const own = option("--at") ? null : await startDev();
-const base = option("--at") ?? own.dash_url;
-const only = option("--only");
-const shots = option("--shots");
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-if (shots) mkdirSync(shots, { recursive: true });
+const only = option("only");
+const shots = option("shots");
 
-const list = await (await fetch(`${base}/llms.txt`)).text();
-const pages = [...list.matchAll(/\/docs\/([\w-]+)\.md\)/g)]
-  .map(([, page]) => page)
-  .filter((page) => !only || page === only);
-pages.push("no-such-page");
-const browser = await chromium.launch({
-  executablePath: "/usr/bin/chromium",
-  args: [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-  ],
-});
-const wrong = [];
-const short = rest.includes("--short");
-for (const width of [390, 1440]) {
-  for (const theme of ["light", "dark"]) {
-    const context = await browser.newContext({
-      viewport: { width, height: 900 },
-      colorScheme: theme,
-      bypassCSP: false,
-    });
-    for (const [turn, page] of pages.entries()) {
-      // For the gate: each page in both widths, in turns of the themes.
-      const isLight = (turn + (width === 390 ? 1 : 0)) % 2 === 0;
-      if (short && isLight !== (theme === "light")) continue;
-      const name = `${page} ${width} ${theme}`;
-      const tab = await context.newPage();
-      tab.on("pageerror", (error) => wrong.push(`${name}: ${error}`));
-      tab.on(
-        "console",
-        (line) =>
-          line.type() === "error" &&
-          !(page === "no-such-page" && line.text().includes("404")) &&
-          wrong.push(`${name}: ${line.text()}`),
-      );
-      tab.on("request", (request) => request.url().startsWith(base) || wrong.push(`${name}: asks ${request.url()}`));
-      await tab.goto(`${base}/docs/${page === "index" ? "" : page}`, { waitUntil: "load", timeout: 180_000 });
-      const over = await tab.evaluate(
-        () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
-      );
-      if (over > 0) wrong.push(`${name}: ${over} px too wide`);
-      if (shots) await tab.screenshot({ path: `${shots}/${page}-${width}-${theme}.png`, timeout: 180_000 });
-      // Our own rules forbid scripts in a page; the debugger's way in is not the page's.
-      await tab.evaluate(axe);
-      // Names and roles are the same in both themes.
-      const rules = theme === "light" || short ? {} : { runOnly: ["color-contrast", "link-in-text-block"] };
-      const asked = { resultTypes: ["violations"], ...rules };
-      const found = await tab.evaluate((asked) => globalThis.axe.run(document, asked), asked);
-      for (const { id, impact, nodes } of found.violations) {
-        if (impact === "serious" || impact === "critical")
-          wrong.push(`${name}: ${id} (${impact}) ${nodes[0].html.slice(0, 200)}`);
+/** The exit code of a look at all pages; `short` is for the gate: each page in both widths, in turns of the themes. */
+export async function docs(base, browser, short) {
+  if (shots) mkdirSync(shots, { recursive: true });
+  const list = await (await fetch(`${base}/llms.txt`)).text();
+  const pages = [...list.matchAll(/\/docs\/([\w-]+)\.md\)/g)]
+    .map(([, page]) => page)
+    .filter((page) => !only || page === only);
+  pages.push("no-such-page");
+  const looks = { passed: 0, failed: 0 };
+  const count = (wrong) => {
+    for (const line of new Set(wrong)) console.error(line);
+    looks[wrong.length === 0 ? "passed" : "failed"] += 1;
+  };
+  for (const width of [390, 1440]) {
+    for (const theme of ["light", "dark"]) {
+      const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme: theme });
+      for (const [turn, page] of pages.entries()) {
+        const isLight = (turn + (width === 390 ? 1 : 0)) % 2 === 0;
+        if (short && isLight !== (theme === "light")) continue;
+        // Names and roles are the same in both themes.
+        const rules = theme === "light" || short ? undefined : ["color-contrast", "link-in-text-block"];
+        count(await look(context, base, page, `${page} ${width} ${theme}`, rules));
       }
-      await tab.close();
+      await context.close();
     }
-    await context.close();
+  }
+  count(await search(browser, base));
+  console.log(`docs: ${looks.passed} passed, ${looks.failed} failed`);
+  return looks.failed === 0 ? 0 : 1;
+}
+
+/** What is wrong with one page. */
+async function look(context, base, page, name, rules) {
+  const wrong = [];
+  const tab = await context.newPage();
+  tab.on("pageerror", (error) => wrong.push(`${name}: ${error}`));
+  tab.on("console", (line) => {
+    if (line.type() !== "error" || (page === "no-such-page" && line.text().includes("404"))) return;
+    wrong.push(`${name}: ${line.text()}`);
+  });
+  tab.on("request", (request) => request.url().startsWith(base) || wrong.push(`${name}: asks ${request.url()}`));
+  await tab.goto(`${base}/docs/${page === "index" ? "" : page}`, { waitUntil: "load", timeout: 180_000 });
+  const over = await tab.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+  if (over > 0) wrong.push(`${name}: ${over} px too wide`);
+  if (shots) await tab.screenshot({ path: `${shots}/${name.replaceAll(" ", "-")}.png`, timeout: 180_000 });
+  // Our own rules forbid scripts in a page; the debugger's way in is not the page's.
+  await tab.evaluate(axeSource);
+  for (const finding of await findings(tab, rules)) wrong.push(`${name}: ${finding}`);
+  await tab.close();
+  return wrong;
+}
+
+/** The search, by keyboard alone. */
+async function search(browser, base) {
+  const tab = await browser.newPage({ viewport: { width: 1440, height: 900 } });
+  try {
+    await tab.goto(`${base}/docs`);
+    await tab.keyboard.press("/");
+    await tab.keyboard.type("insufficient_balance");
+    await tab.waitForSelector("dialog.find li a");
+    if (shots) await tab.screenshot({ path: `${shots}/search.png` });
+    await tab.keyboard.press("Enter");
+    await tab.waitForURL("**/docs/errors#insufficient_balance");
+    return [];
+  } catch (error) {
+    return [`search: ${error}`];
+  } finally {
+    await tab.close();
   }
 }
-// The search, by keyboard alone.
-const tab = await browser.newPage({ viewport: { width: 1440, height: 900 } });
-await tab.goto(`${base}/docs`);
-await tab.keyboard.press("/");
-await tab.keyboard.type("insufficient_balance");
-await tab.waitForSelector("dialog.find li a");
-if (shots) await tab.screenshot({ path: `${shots}/search.png` });
-await tab.keyboard.press("Enter");
-await tab.waitForURL("**/docs/errors#insufficient_balance");
-await browser.close();
-await own?.stop();
-if (wrong.length) {
-  console.error([...new Set(wrong)].join("\n"));
-  process.exit(1);
+
+if (isStarted(import.meta.url)) {
+  const at = option("at");
+  const own = at ? undefined : await startDev();
+  const browser = await launch();
+  const code = await docs(at ?? own.dash_url, browser, process.argv.includes("--short")).finally(async () => {
+    await browser.close();
+    await own?.stop();
+  });
+  process.exit(code);
 }
-console.log(`${pages.length} pages, two widths, two themes`);

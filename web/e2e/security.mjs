@@ -4,7 +4,8 @@
  * a new one is walked by itself.
  */
 import { createServer } from "node:http";
-import { Checks, Person, parsed, startBrowser, startDev, tokenOf, waitFor } from "./dev.mjs";
+import { Checks, isStarted, Person, parsed, startDev, tokenOf, waitFor } from "./dev.mjs";
+import { launch } from "./harness.mjs";
 
 const MARKUP = `"><img src=x onerror="window.pwned=1"><script>window.pwned=1</script>`;
 const PASSWORDS = { a: "canary-Otter-of-the-first-tenant", b: "canary-Heron-of-the-second-tenant" };
@@ -32,26 +33,28 @@ const PUBLIC = [
   "/healthz",
 ];
 const checks = new Checks();
-const dev = await startDev(CONFIG);
-const browser = await startBrowser();
-let code = 1;
-try {
-  const a = await firstTenant();
-  const b = await secondTenant(a.person);
-  const things = await fill(a);
-  await foreign(a, b, things);
-  await dataPlane(b, things);
-  await strangers();
-  await crossSite(a);
-  await fixation();
-  await markup(a);
-  secrets(a, b);
-  code = checks.end("security walk", 150);
-} finally {
-  await browser.close();
-  await dev.stop();
+let dev;
+let browser;
+
+/** The exit code of the walk, in a house of its own: it takes the link for the operator and lets strangers sign up. */
+export async function security(shared) {
+  browser = shared;
+  const code = await checks.of("security", 150, async () => {
+    dev = await startDev(CONFIG);
+    const a = await firstTenant();
+    const b = await secondTenant(a.person);
+    const things = await fill(a);
+    await foreign(a, b, things);
+    await dataPlane(b, things);
+    await strangers();
+    await crossSite(a);
+    await fixation();
+    await markup(a);
+    secrets(a, b);
+  });
+  await dev?.stop();
+  return code;
 }
-process.exit(code);
 
 /** The operator, whose organisation has the credit of this development house. */
 async function firstTenant() {
@@ -401,4 +404,10 @@ function secrets(a, b) {
   for (const word of ["$argon2", "password_hash", "token_hash"]) {
     checks.that(!pages.includes(word), `${word} is in no answer`);
   }
+}
+
+if (isStarted(import.meta.url)) {
+  const own = await launch();
+  const code = await security(own).finally(() => own.close());
+  process.exit(code);
 }

@@ -3,43 +3,44 @@
  * set-up link to the first call and its cost, then catalog, playground, logs, tasks, usage, wallet, members, and the
  * sign-in by keyboard alone.
  *
- *   node e2e/walk.mjs [--only light-1440] [--pictures folder]
+ *   node e2e/walk.mjs [--only light-1440,dark-390] [--pictures folder] [--no-pictures] [--patience 30]
  */
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { picture } from "../fixtures/made/picture.mjs";
-import { Checks, executable, startBrowser, startDev } from "./dev.mjs";
+import { Checks, executable, isStarted, startDev } from "./dev.mjs";
+import { launch } from "./harness.mjs";
+import { Asked, axeSource, findings, quiet } from "./look.mjs";
 
 /** What a new customer's first minute may take: steps of people, not of a slow machine's start. */
 const FIRST_CALL_MS = 60_000;
-const PATIENCE_MS = 30_000;
 const PASSWORD = "a walk along the river";
 const EMAIL = "ada@walk.example";
-const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+/** A page that watches a list asks without end; its picture is taken all the same. */
+const QUIET_MS = 5_000;
+export const COMBINATIONS = ["light-1440", "dark-1440", "light-390", "dark-390"];
 const option = (name) => {
   const at = process.argv.indexOf(`--${name}`);
   return at === -1 ? undefined : process.argv[at + 1];
 };
+/** `--patience` in seconds, for a machine that has other work. */
+const PATIENCE_MS = Number(option("patience") ?? "30") * 1_000;
 const pictures = option("pictures") ?? join(import.meta.dirname, "../out/walk");
-mkdirSync(pictures, { recursive: true });
-const combinations = ["light-1440", "dark-1440", "light-390", "dark-390"].filter(
-  (name) => option("only") === undefined || option("only") === name,
-);
 const checks = new Checks();
-const dev = await startDev();
-const browser = await startBrowser();
-let code = 1;
-try {
-  for (const [at, name] of combinations.entries()) await walk(name, at === 0);
-  code = checks.end("walk", combinations.length * 25);
-} finally {
-  await browser.close();
-  await dev.stop();
+let dev;
+let browser;
+let withPictures;
+
+/** The exit code of the walk through a house in which no operator is set up yet. */
+export async function walks(house, shared, combinations, isPictured) {
+  [dev, browser, withPictures] = [house, shared, isPictured];
+  mkdirSync(pictures, { recursive: true });
+  return checks.of("walk", combinations.length * 25, async () => {
+    for (const [at, name] of combinations.entries()) await walk(name, at === 0);
+  });
 }
-process.exit(code);
 
 async function walk(name, isFirst) {
   const [theme, width] = name.split("-");
@@ -59,7 +60,11 @@ async function walk(name, isFirst) {
     // A refused call is shown by the browser too; the walk refuses some on purpose.
     if (line.type() === "error" && !/status of (4\d\d)/.test(line.text())) faults.push(line.text());
   });
-  const visit = { page, name, width: Number(width) };
+  const asked = new Asked();
+  page.on("request", (request) => asked.began(request));
+  page.on("requestfinished", (request) => asked.ended(request));
+  page.on("requestfailed", (request) => asked.ended(request));
+  const visit = { page, name, width: Number(width), asked };
   try {
     await firstMinute(visit, isFirst);
     for (const task of [
@@ -79,27 +84,25 @@ async function walk(name, isFirst) {
     }
     await keyboard(visit);
   } catch (error) {
-    await page.screenshot({ path: join(pictures, `${name}-broken.png`) });
+    // What went wrong matters more than its picture.
+    await page.screenshot({ path: join(pictures, `${name}-broken.png`) }).catch(() => {});
     throw new Error(`${name}, at ${page.url()}: ${error.stack ?? error}`);
   }
   checks.that(faults.length === 0, `${name}: no page reported an error`, faults.join("\n"));
   await context.close();
 }
 
-/** A picture, and what must hold wherever one stands. */
-async function stand({ page, name, width }, title) {
-  await page.waitForLoadState("networkidle").catch(() => {});
+/** What must hold wherever one stands, and a picture. */
+async function stand({ page, name, width, asked }, title) {
+  await page.waitForLoadState("load");
+  await quiet(asked, QUIET_MS).catch(() => {});
   await page.waitForFunction(() => document.querySelector("[aria-busy=true]") === null);
-  await page.screenshot({ path: join(pictures, `${name}-${title}.png`) });
+  if (withPictures) await page.screenshot({ path: join(pictures, `${name}-${title}.png`) });
   const wide = await page.evaluate(() => document.documentElement.scrollWidth);
   checks.that(wide <= width, `${name}: ${title} does not scroll sideways`, wide);
   await page.evaluate(axeSource);
-  const findings = await page.evaluate(async () => {
-    const found = await globalThis.axe.run(document, { resultTypes: ["violations"] });
-    const grave = found.violations.filter((one) => one.impact === "serious" || one.impact === "critical");
-    return grave.map((one) => `${one.id}: ${one.nodes[0]?.target.join(" ")}`);
-  });
-  checks.that(findings.length === 0, `${name}: ${title} has no serious problem of accessibility`, findings.join("\n"));
+  const found = await findings(page);
+  checks.that(found.length === 0, `${name}: ${title} has no serious problem of accessibility`, found.join("\n"));
 }
 
 function go(visit, path) {
@@ -162,8 +165,8 @@ function pasteUntilKnown(snippet) {
       stdio: ["ignore", "pipe", "pipe"],
       timeout: PATIENCE_MS,
     });
-    if (!said.includes("invalid_api_key") || tries === 5) return said;
-    execFileSync("sleep", ["1"]);
+    if (!said.includes("invalid_api_key") || tries === 25) return said;
+    execFileSync("sleep", ["0.2"]);
   }
 }
 
@@ -430,4 +433,14 @@ async function reach(page, wanted) {
     await page.keyboard.press("Tab");
   }
   throw new Error(`nothing with the focus is ${wanted}`);
+}
+
+if (isStarted(import.meta.url)) {
+  const wanted = option("only")?.split(",") ?? COMBINATIONS;
+  const [house, own] = await Promise.all([startDev(), launch()]);
+  const code = await walks(house, own, wanted, !process.argv.includes("--no-pictures")).finally(async () => {
+    await own.close();
+    await house.stop();
+  });
+  process.exit(code);
 }
