@@ -11,6 +11,7 @@ use crate::tidy::policy::Policy;
 
 mod docs;
 mod edges;
+mod features;
 mod functions;
 mod path_pattern;
 mod policy;
@@ -40,6 +41,7 @@ pub(crate) fn run(tree: &Tree) -> Result<Outcome> {
     findings.extend(sizes::check(tree, &policy, text));
     findings.extend(functions::check(tree, &policy, text));
     findings.extend(edges::check(tree, &policy, text));
+    findings.extend(features::check(tree, &policy));
     findings.extend(words::check(tree, &policy));
     Ok(Outcome {
         summary: sizes::ten_longest(tree),

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Context, Result};
-use cargo_metadata::{DependencyKind, MetadataCommand};
+use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 
 use crate::files::Tree;
 use crate::finding::{Finding, line_of};
@@ -76,12 +76,17 @@ pub(crate) fn check(tree: &Tree, policy: &Policy, policy_text: &str) -> Vec<Find
     findings
 }
 
-fn members(tree: &Tree) -> Result<Vec<Member>> {
-    let metadata = MetadataCommand::new()
+/// The manifests as cargo reads them.
+pub(crate) fn workspace(tree: &Tree) -> Result<Metadata, cargo_metadata::Error> {
+    MetadataCommand::new()
         .manifest_path(tree.root.join("Cargo.toml"))
         .no_deps()
         .other_options(["--offline".to_owned()])
-        .exec()?;
+        .exec()
+}
+
+fn members(tree: &Tree) -> Result<Vec<Member>> {
+    let metadata = workspace(tree)?;
     let packages = metadata.workspace_packages();
     let names: BTreeSet<_> = packages
         .iter()
@@ -121,7 +126,7 @@ fn members(tree: &Tree) -> Result<Vec<Member>> {
     Ok(members)
 }
 
-fn noun_of(package: &str) -> &str {
+pub(crate) fn noun_of(package: &str) -> &str {
     package.strip_prefix(PREFIX).unwrap_or(package)
 }
 

@@ -17,6 +17,8 @@ pub(crate) struct Policy {
     /// By noun: the package name without `trunkline-`.
     #[serde(default, rename = "crate")]
     pub(crate) crates: BTreeMap<String, CrateRule>,
+    #[serde(default, rename = "feature")]
+    pub(crate) features: Vec<Feature>,
     #[serde(default, rename = "long_file")]
     pub(crate) long_files: Vec<LongFile>,
     #[serde(default, rename = "long_function")]
@@ -48,6 +50,18 @@ pub(crate) struct CrateRule {
     /// `[dev-dependencies]`.
     #[serde(default)]
     pub(crate) tests_use: Vec<String>,
+}
+
+/// A feature of a crate that must not reach what is shipped.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Feature {
+    pub(crate) name: String,
+    /// The crate that has it, by noun.
+    pub(crate) of: String,
+    /// The crates that may turn it on, by noun.
+    pub(crate) only_by: Vec<String>,
+    pub(crate) reason: String,
 }
 
 /// A file over the limit, how long it may be, and why it is not split.
@@ -122,8 +136,10 @@ impl Policy {
             .only_in
             .iter()
             .map(|rule| (&rule.pattern, &rule.reason));
+        let features = self.features.iter().map(|rule| (&rule.name, &rule.reason));
         let mut findings: Vec<_> = files
             .chain(functions)
+            .chain(features)
             .chain(forbidden)
             .chain(only_in)
             .filter(|(_, reason)| reason.trim().is_empty())

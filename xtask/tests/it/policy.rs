@@ -3,8 +3,9 @@
 //! Only the mistake is asked for: other rooms may be under change and have findings of their own.
 
 use std::fs;
+use std::process::Command;
 
-use crate::fixture::{Fixture, repository, repository_file};
+use crate::fixture::{Fixture, Run, repository, repository_file};
 
 /// The real manifests and the real policy, with empty rooms.
 fn copied_workspace() -> Fixture {
@@ -74,6 +75,43 @@ fn product_code_cannot_use_the_testkit() {
     let run = fixture.tidy();
     run.refuses(manifest, "`keyring` must not use `testkit`");
     run.refuses(manifest, "arrows point inward only");
+}
+
+#[test]
+fn no_crate_but_the_testkit_turns_on_the_defects() {
+    for manifest in ["crates/app/Cargo.toml", "crates/ledger/Cargo.toml"] {
+        let fixture = copied_workspace();
+        fixture.replace(
+            manifest,
+            "trunkline-terms.workspace = true",
+            "trunkline-terms = { workspace = true, features = [\"defects\"] }",
+        );
+        fixture
+            .tidy()
+            .refuses(manifest, "must not turn on `defects` of `terms`");
+    }
+}
+
+/// Which features a package is built with, as cargo itself says.
+fn features_of_terms_in(package: &str) -> String {
+    let mut command = Command::new("cargo");
+    command
+        .args(["tree", "--locked", "--offline", "--color", "never"])
+        .args(["--edges", "no-dev,features", "--package", package])
+        .args(["--invert", "trunkline-terms"])
+        .current_dir(repository());
+    let run = Run::of(command);
+    run.passes();
+    run.text
+}
+
+#[test]
+fn the_shipped_package_is_built_without_the_defects() {
+    let defects = "trunkline-terms feature \"defects\"";
+    let shipped = features_of_terms_in("trunkline-app");
+    assert!(!shipped.contains(defects), "{shipped}");
+    let testkit = features_of_terms_in("trunkline-testkit");
+    assert!(testkit.contains(defects), "{testkit}");
 }
 
 #[test]

@@ -97,6 +97,51 @@ fn an_engine_is_banned_from_the_pure_ring_in_any_table() {
     }
 }
 
+/// A feature of `terms` that `catalog` alone may turn on.
+fn with_feature() -> Fixture {
+    let fixture = Fixture::clean();
+    fixture.append("crates/terms/Cargo.toml", "[features]\nbroken = []\n");
+    fixture.append(
+        "tidy.toml",
+        "[[feature]]\nname = \"broken\"\nof = \"terms\"\nonly_by = [\"catalog\"]\nreason = \"for tests\"\n",
+    );
+    let plain = "trunkline-terms = { path = \"../terms\" }";
+    let on = "trunkline-terms = { path = \"../terms\", features = [\"broken\"] }";
+    fixture.replace("crates/catalog/Cargo.toml", plain, on);
+    fixture.tidy().passes();
+    fixture
+}
+
+#[test]
+fn a_feature_for_tests_is_turned_on_by_the_crate_of_its_rule_alone() {
+    let fixture = with_feature();
+    let plain = "trunkline-terms = { path = \"../terms\" }";
+    let on = "trunkline-terms = { path = \"../terms\", features = [\"broken\"] }";
+    fixture.replace("crates/db/Cargo.toml", plain, on);
+    let run = fixture.tidy();
+    run.refuses(
+        "crates/db/Cargo.toml:9:",
+        "`db` must not turn on `broken` of `terms`: for tests",
+    );
+    run.counts(1);
+}
+
+#[test]
+fn a_feature_for_tests_is_no_default_and_no_other_feature_stands_for_it() {
+    let fixture = with_feature();
+    fixture.append("crates/terms/Cargo.toml", "default = [\"broken\"]\n");
+    let run = fixture.tidy();
+    run.refuses("crates/terms/Cargo.toml:", "must not stand for `broken`");
+    run.counts(1);
+
+    let fixture = with_feature();
+    let features = "[features]\nall = [\"trunkline-terms/broken\"]\n";
+    fixture.append("crates/catalog/Cargo.toml", features);
+    let run = fixture.tidy();
+    run.refuses("crates/catalog/Cargo.toml:", "must not stand for `broken`");
+    run.counts(1);
+}
+
 #[test]
 fn every_crate_has_a_rule_and_every_rule_a_crate() {
     let fixture = Fixture::clean();
