@@ -44,8 +44,7 @@ web-clock *words: web
     node web/e2e/states.mjs --clock real {{ words }}
 
 # The top tasks in a browser against `trunkline dev`, both themes and widths, by mouse and by keyboard; then the walls between tenants, and every page of the documentation.
-web-walk *words: web
-    cargo build --locked --workspace --tests
+web-walk *words: web build
     node web/e2e/walk.mjs {{ words }}
     node web/e2e/security.mjs
     node web/e2e/docs.mjs --short
@@ -61,7 +60,7 @@ lint:
 
 # Every program and test program, linted while it is compiled.
 build:
-    cargo build --locked --workspace --all-targets
+    cargo nextest run --workspace --locked --no-run
 
 # Licences, sources, banned crates and the wrappers that hold the rings.
 deny:
@@ -232,9 +231,9 @@ nightly *words:
 nightly-check:
     python3 -B -m unittest discover --quiet --start-directory scripts/tests
 
-# Compiles all tests and runs none.
-build-tests:
-    cargo nextest run --workspace --locked --no-run
+# Deliberate defects, each turned on in turn: which tests of the gate notice it (docs/defects.md; or some, by name).
+gate-selftest *defects:
+    ./scripts/gate-selftest {{ defects }}
 
 # The gate, as CI runs it.
 ci:

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Deserializer, Serialize};
-use trunkline_terms::{BillingUnit, Face, UnitPrice};
+use trunkline_terms::{BillingUnit, Defect, Face, UnitPrice};
 
 use crate::check::{self, Finding};
 use crate::condition::{Condition, Point, Region};
@@ -203,7 +203,15 @@ impl PriceList {
             attributes: situation.attributes,
             hour,
         };
-        self.tiers.iter().find(|tier| tier.region.contains(point))
+        let mut holding = self
+            .tiers
+            .iter()
+            .skip_while(|tier| !tier.region.contains(point));
+        let tier = holding.next();
+        if Defect::WrongPriceTier.is_on() {
+            return holding.next().or(tier);
+        }
+        tier
     }
 
     /// Context lengths at which another tier may begin to hold, and zero.

@@ -269,7 +269,7 @@ async fn apply(connection: &mut PgConnection, migration: &Migration) -> Result<(
             .execute(&mut *transaction)
             .await?;
     }
-    sqlx::raw_sql(migration.sql)
+    sqlx::raw_sql(migration.statement())
         .execute(&mut *transaction)
         .await?;
     sqlx::query("INSERT INTO app.migration (version, name, checksum) VALUES ($1, $2, $3)")

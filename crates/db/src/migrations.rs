@@ -1,6 +1,9 @@
 //! The migrations this executable carries, oldest first. A new file in `migrations/` gets one line
 //! here; a test compares the two.
 
+use sqlx::{AssertSqlSafe, SqlSafeStr as _, SqlStr};
+use trunkline_terms::file_instead;
+
 /// One file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Migration {
@@ -10,6 +13,19 @@ pub(crate) struct Migration {
     pub(crate) name: &'static str,
     /// Its text.
     pub(crate) sql: &'static str,
+}
+
+// === impl Migration ===
+
+impl Migration {
+    /// What runs: its text, or the broken one that `just gate-selftest` has made of it.
+    pub(crate) fn statement(&self) -> SqlStr {
+        let file = format!("migrations/{}_{}.sql", self.version, self.name);
+        match file_instead(&file) {
+            Some(broken) => AssertSqlSafe(broken).into_sql_str(),
+            None => self.sql.into_sql_str(),
+        }
+    }
 }
 
 /// All of them.

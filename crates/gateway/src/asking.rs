@@ -12,6 +12,7 @@ use http::{HeaderMap, StatusCode};
 use tokio::time::Instant;
 use trunkline_ledger::Outcome;
 use trunkline_store::channels;
+use trunkline_terms::Defect;
 use trunkline_upstream::{Answer, SendError};
 use trunkline_wire::canon::{Notes, Thread};
 use trunkline_wire::gemini::retry_delay;
@@ -242,7 +243,11 @@ async fn judge(
             });
         }
     };
-    match answer.status.as_u16() {
+    let status = match answer.status.as_u16() {
+        429 if Defect::Swallowed429.is_on() => 500,
+        status => status,
+    };
+    match status {
         200..=299 => begun(quoted, answer).await,
         429 => {
             let mut seconds = retry_after(&answer.headers);

@@ -14,7 +14,7 @@ use jiff::tz::TimeZone;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use trunkline_catalog::Entry;
-use trunkline_terms::Money;
+use trunkline_terms::{Defect, Money};
 use trunkline_video::shapes::legacy_error;
 use trunkline_wire::{Format, error_body};
 
@@ -221,6 +221,11 @@ fn faulted(fault: &Fault, body: &Value) -> Answered {
 
 /// What it cost, where that is known before the first byte.
 pub(crate) fn set_cost(headers: &mut HeaderMap, cost: Money) {
+    let cost = if Defect::WrongHeader.is_on() {
+        Money::ZERO
+    } else {
+        cost
+    };
     if let Ok(value) = HeaderValue::from_str(&cost.to_string()) {
         headers.insert(HeaderName::from_static("trunkline-cost-usd"), value);
     }
@@ -228,7 +233,7 @@ pub(crate) fn set_cost(headers: &mut HeaderMap, cost: Money) {
 
 /// What the caller should know.
 pub(crate) fn set_warnings(headers: &mut HeaderMap, warnings: &[Cow<'static, str>]) {
-    if warnings.is_empty() {
+    if warnings.is_empty() || Defect::LostWarning.is_on() {
         return;
     }
     let text = format!("{};codes={}", warnings.len(), warnings.join(","));

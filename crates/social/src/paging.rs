@@ -1,6 +1,7 @@
 //! From one page to the next.
 
 use sha2::{Digest as _, Sha256};
+use trunkline_terms::Defect;
 
 use crate::answer::{Found, items};
 use crate::cell::{By, Carry, Paging, Step};
@@ -25,6 +26,9 @@ pub fn next(asked: &Asked, found: &Found) -> Next {
     let Some(paging) = &asked.cell.paging else {
         return Next::End;
     };
+    if Defect::LostCursor.is_on() && asked.cell.route() == "/v1/social/tiktok/search" {
+        return Next::End;
+    }
     let data = found.json();
     let flag = |pointers: &[String]| pointers.iter().find_map(|pointer| at(data, pointer));
     let is_last = flag(&paging.more).is_some_and(|raw| !is_set(raw))

@@ -1,7 +1,8 @@
 //! The nouns of the house: money, prices, units, faces, usage, ids, secrets and the clock.
 //!
 //! Everything here is a plain value. This crate knows no socket, no database, no environment and
-//! never asks what time it is: [`Clock`] is a trait that the executable fills in.
+//! never asks what time it is: [`Clock`] is a trait that the executable fills in. A build for tests alone
+//! asks the environment for a [`Defect`].
 #![cfg_attr(
     not(test),
     deny(
@@ -15,6 +16,7 @@
 
 pub mod csv;
 mod decimal;
+mod defect;
 mod endpoint_type;
 mod exact;
 mod face;
@@ -30,6 +32,7 @@ mod usage;
 pub mod vendor;
 mod words;
 
+pub use defect::{Defect, file_instead};
 pub use endpoint_type::EndpointType;
 pub use exact::{Exact, ExactError};
 pub use face::{BillingUnit, Face, Side};

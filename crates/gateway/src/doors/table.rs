@@ -10,7 +10,7 @@ use trunkline_store::Policy;
 use trunkline_store::accounts::Account;
 use trunkline_store::keys::{DoorRow, KeyHash, Seen};
 use trunkline_store::tally::Tally;
-use trunkline_terms::{AccountId, KeyId, Moment};
+use trunkline_terms::{AccountId, Defect, KeyId, Moment};
 
 /// Entries of one block. The table grows by blocks and never moves an entry, so it needs no room for a
 /// second copy of itself.
@@ -138,7 +138,7 @@ impl Table {
     }
 
     fn standing(&self, entry: &Entry, now: Moment) -> Standing {
-        if entry.revoked {
+        if entry.revoked && !Defect::StaleKeyAccepted.is_on() {
             return Standing::Revoked;
         }
         if entry.disabled {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 use trunkline_ledger::{Outcome, WriteOffReason};
 use trunkline_store::tasks::{self, Task, TaskState};
+use trunkline_terms::Defect;
 use trunkline_video::upstreams::{
     At, Call, Complaint, Counted, File, Found, Handle, Method, Polled, Protocol, protocol_of,
 };
@@ -183,7 +184,10 @@ impl Gateway {
         let age = task.read_at.millis().saturating_sub(since.millis());
         let age = u64::try_from(age).unwrap_or(0);
         let grown = Duration::from_millis(age.checked_div(PAUSE_GROWS_BY).unwrap_or(0));
-        let pause = grown.clamp(settings.poll_first, settings.poll_most);
+        let mut pause = grown.clamp(settings.poll_first, settings.poll_most);
+        if Defect::FrozenPoll.is_on() {
+            pause = settings.deadline;
+        }
         let wish = wish.map(Duration::from_secs).unwrap_or_default();
         self.later(task, pause.max(wish.min(settings.deadline)))
             .await

@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 use trunkline_ledger::Outcome;
 use trunkline_store::tasks::{self, Task, TaskState};
-use trunkline_terms::{AccountId, RequestId};
+use trunkline_terms::{AccountId, Defect, RequestId};
 use trunkline_video::Ask;
 use trunkline_video::shapes::{Shown, State, legacy, openai, openai_list};
 
@@ -315,8 +315,10 @@ impl Gateway {
         };
         let told = u8::try_from(task.progress).unwrap_or(0);
         let warnings = task.warnings.as_array().cloned().unwrap_or_default();
+        let leaks = Defect::LeakedForeignId.is_on();
+        let foreign = leaks.then(|| task.upstream.clone()).flatten();
         Ok(Shown {
-            id: task_name(task.id),
+            id: foreign.unwrap_or_else(|| task_name(task.id)),
             model: task.asked.clone().unwrap_or_else(|| task.model.clone()),
             state,
             progress: guess.map_or(told, |guess| guess.max(told)),

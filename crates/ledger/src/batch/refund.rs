@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use trunkline_db::{DbError, Tx};
-use trunkline_terms::{Money, RequestId};
+use trunkline_terms::{Defect, Money, RequestId};
 use uuid::Uuid;
 
 use super::days::{Day, by_day};
@@ -94,7 +94,12 @@ async fn give_back(
     refunds: &[&Refund],
     made: &mut BTreeMap<RequestId, Back>,
 ) -> Result<(), DbError> {
-    let rows = sqlx::query(day.tables(include_str!("../sql/refund.sql")))
+    let statement = include_str!("../sql/refund.sql");
+    let twice = Defect::DoubledRefund
+        .is_on()
+        .then(|| statement.replace("paid_posted + d.paid", "paid_posted + d.paid * 2"));
+    let statement = twice.as_deref().unwrap_or(statement);
+    let rows = sqlx::query(day.tables(statement))
         .bind(each(refunds, |refund| refund.request.uuid()))
         .bind(each(refunds, |refund| refund.account.number()))
         .bind(each(refunds, |refund| refund.kind.word()))

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use trunkline_terms::Defect;
 
 use super::answer::usage_of;
 use super::error::{BaseResponse, read_error};
@@ -240,7 +241,12 @@ pub(super) fn goodbye(
         last.extend_from_slice(&frame.unwrap_or_default());
     }
     last.extend_from_slice(cost_comment(&ending.cost).as_bytes());
-    last.extend_from_slice(b"data: [DONE]\n\n");
+    let done = if Defect::WrongStreamTerminator.is_on() {
+        b"data: [STOP]\n\n"
+    } else {
+        b"data: [DONE]\n\n"
+    };
+    last.extend_from_slice(done);
     last
 }
 
