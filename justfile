@@ -43,11 +43,14 @@ web-states *words: web
 web-clock *words: web
     node web/e2e/states.mjs --clock real {{ words }}
 
-# The top tasks in a browser against `trunkline dev`, both themes and widths, by mouse and by keyboard; then the walls between tenants, and every page of the documentation.
-web-walk *words: web build
-    node web/e2e/walk.mjs {{ words }}
-    node web/e2e/security.mjs
-    node web/e2e/docs.mjs --short
+# The top tasks in a browser against `trunkline dev`, both themes and widths, by mouse and by keyboard; then isolation between tenants, and every page of the documentation.
+web-walk: web build
+    node web/e2e/gate.mjs --full
+
+# For the gate: every page in every state once, by a clock that runs; the top tasks in one theme of each width, isolation between tenants, the documentation.
+web-gate: web build
+    node web/e2e/states.mjs --short
+    node web/e2e/gate.mjs
 
 fmt:
     cargo fmt --all

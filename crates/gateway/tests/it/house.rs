@@ -26,7 +26,7 @@ use trunkline_store::channels::{
 use trunkline_store::keys::{self, NewKey};
 use trunkline_store::{Policy, PolicyFields};
 use trunkline_terms::{AccountId, Clock as _, Money, NodeId, RequestId, Shard};
-use trunkline_testkit::{Db, Wire, count, random_bytes};
+use trunkline_testkit::{Db, Wire, random_bytes};
 use trunkline_upstream::{Answer, Client, Deadlines, Outgoing, Protocol, Providers};
 
 use crate::outside::{Engines, fetcher, media, trace_to};
@@ -114,7 +114,6 @@ impl House {
         let door = Door::bind(any, wishes.edge.clone()).await.unwrap();
         let address = door.address().unwrap();
         let engines = Engines::of(wishes.limits.clone(), wishes.bus.clone()).await;
-        count("gateway");
         let gateway = Gateway::new(Parts {
             settings: wishes.settings_at(address),
             ledger,

@@ -16,7 +16,6 @@ use trunkline_ledger::{Ledger, LedgerSettings, LedgerTasks, audit, partitions};
 use trunkline_limits::Limits;
 use trunkline_social::Cells;
 use trunkline_terms::{Clock, Moment, NodeId};
-use trunkline_testkit::count;
 use trunkline_upstream::Providers;
 
 use crate::house::{Got, House};
@@ -102,7 +101,6 @@ impl House {
         let (ledger, tasks) = Ledger::open(self.data.clone(), &name, LedgerSettings::default())
             .await
             .unwrap();
-        count("gateway");
         let gateway = Gateway::new(Parts {
             settings,
             ledger,

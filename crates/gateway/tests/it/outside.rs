@@ -8,7 +8,7 @@ use trunkline_gateway::{Telemetry, TelemetrySettings};
 use trunkline_limits::{Limits, Mode, RedisSettings};
 use trunkline_media::{Media, MediaSettings, Place};
 use trunkline_terms::Secret;
-use trunkline_testkit::Shared;
+use trunkline_testkit::{Shared, count};
 use trunkline_upstream::Client;
 use trunkline_upstream::guarded::{Guarded, GuardedSettings};
 
@@ -67,6 +67,8 @@ impl Engines {
 
     /// Those of another node: of the same share, unless its test has brought some.
     pub(crate) async fn beside(&self, node: &str, limits: Limits, bus: Bus) -> (Limits, Bus) {
+        // Each gateway asks for its engines once.
+        count("gateway");
         let Some(shared) = &self.shared else {
             return (limits, bus);
         };
