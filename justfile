@@ -192,7 +192,7 @@ ledger-growth:
 
 # Searches of calls at 2 and at 20 million rows of one account (20 GB on disk, not in memory), and what each index of calls costs a settlement.
 logs-growth:
-    TMPDIR=/var/tmp cargo nextest run --workspace --profile long --locked --run-ignored only --no-capture -E 'package(trunkline-ledger) & (test(/^growth::logs::/) | test(/^growth::price::/))'
+    TMPDIR=/var/tmp cargo nextest run --workspace --profile long --locked --run-ignored all --no-capture -E 'package(trunkline-ledger) & (test(/^growth::logs::/) | test(/^growth::price::/))'
 
 # 1,000, 10,000 and 100,000 video tasks in flight at 300 polls a second: buffers, statements, CPU and lag of a poll.
 video-growth:

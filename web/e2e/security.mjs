@@ -378,6 +378,8 @@ async function markup({ person }) {
   ];
   for (const path of paths) {
     await tab.goto(dev.dash_url + path, { waitUntil: "networkidle" });
+    // A busy machine may draw later than the network is idle.
+    await tab.waitForSelector("h1").catch(() => undefined);
     const found = await tab.evaluate(() => ({
       pwned: window.pwned,
       images: document.querySelectorAll("img[src=x]").length,

@@ -85,6 +85,11 @@ impl House {
     /// One more node.
     pub(crate) async fn node(&self, name: &str, clock: Arc<dyn Clock>, settings: Settings) -> Node {
         let engines = (Limits::local(), Bus::local());
+        // Nodes that count in one Redis have the same limits.
+        let settings = Settings {
+            limits: WIDE,
+            ..settings
+        };
         self.node_on(name, clock, settings, engines).await
     }
 

@@ -75,13 +75,13 @@ async fn the_node_sdk_works_and_is_charged_exactly() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_page_about_quotes_says_what_is_true() {
-    let page = Some("../../../../docs/quotes.md");
+    let page = Some("../../../../../docs/quotes.md");
     passes(Language::Python, "quotes.py", page).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_example_pages_three_platforms_into_a_file_and_keeps_its_cap() {
-    let example = Some("../../../../docs/examples/social_csv.py");
+    let example = Some("../../../../../docs/examples/social_csv.py");
     passes(Language::Python, "social_csv.py", example).await;
 }
 
