@@ -281,7 +281,11 @@ async fn serve(
     loop {
         tokio::select! {
             client = accept(listener.as_ref()) => {
-                lines.spawn(line::run(client, Arc::clone(shared), signal.subscribe()));
+                // Counted here: a line that counts when it first runs may take a cut that came in
+                // between for an old one, and outlive it.
+                let cuts = signal.borrow().cuts;
+                let signal = signal.subscribe();
+                lines.spawn(line::run(client, Arc::clone(shared), signal, cuts));
             }
             Some(_) = lines.join_next() => {}
             order = inbox.recv() => {

@@ -24,13 +24,13 @@ enum End {
     Cut,
 }
 
-/// Serves one client until either side ends or the wire is cut.
+/// Serves one client until either side ends or the wire is cut once more than `cuts` times.
 pub(super) async fn run(
     mut client: TcpStream,
     shared: Arc<Shared>,
     mut signal: watch::Receiver<Signal>,
+    cuts: u64,
 ) {
-    let cuts = signal.borrow_and_update().cuts;
     let mut of_gate = signal.clone();
     let connected = tokio::select! {
         connected = connect(&shared, &mut of_gate) => connected,
