@@ -89,6 +89,13 @@ impl Note {
         self
     }
 
+    /// Why, where there is nothing to warn of.
+    #[must_use]
+    pub fn with_reason(mut self, reason: impl Into<String>) -> Self {
+        self.reason = Some(reason.into());
+        self
+    }
+
     /// What to do about it.
     #[must_use]
     pub fn with_fix(mut self, fix: impl Into<String>) -> Self {

@@ -280,6 +280,7 @@ impl Shared {
         let story = Story::begin(&self.gateway, &request, (address, watch));
         let format = paths::format_of(request.uri().path());
         let is_legacy = paths::is_legacy_poll(request.method(), request.uri().path());
+        let is_cross_origin = request.headers().contains_key(http::header::ORIGIN);
         let answered = if request.method() == Method::OPTIONS {
             preflight()
         } else {
@@ -296,6 +297,9 @@ impl Shared {
             })
         };
         let mut answered = with_ids(answered, story.id);
+        if is_cross_origin {
+            share(answered.headers_mut());
+        }
         story.show_limits(&mut answered, format);
         story.answered(&answered);
         answered
@@ -310,11 +314,15 @@ fn with_ids(mut answered: Answered, id: RequestId) -> Answered {
         headers.insert(HeaderName::from_static("x-request-id"), value.clone());
         headers.insert(HeaderName::from_static("request-id"), value);
     }
+    answered
+}
+
+/// Lets a page of another origin read the answer. Programs send no `Origin` and get none of this.
+fn share(headers: &mut http::HeaderMap) {
     let any = HeaderValue::from_static("*");
     headers.insert(http::header::ACCESS_CONTROL_ALLOW_ORIGIN, any);
     let exposed = HeaderValue::from_static(EXPOSED);
     headers.insert(http::header::ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
-    answered
 }
 
 fn preflight() -> Answered {

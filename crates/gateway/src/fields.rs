@@ -14,6 +14,8 @@ use trunkline_wire::{Format, Request, Small};
 use crate::entrance::Entrance;
 use crate::fault::{Fault, Kind};
 
+/// The task of a model that takes conversations.
+const CHAT: &str = "chat";
 const EFFORT: &str = "reasoning_effort";
 const CAP: &str = "max_completion_tokens";
 /// The tier that everybody has.
@@ -90,7 +92,14 @@ pub(crate) fn trapped(note: &Note) -> Fault {
 
 fn check_endpoint(entry: &Entry, entrance: Entrance, request: &Request) -> Result<(), Fault> {
     let task = entrance.small.and_then(Small::task);
-    let fits = task.is_none_or(|word| entry.tasks.iter().any(|task| task == word));
+    let does = |word: &str| entry.tasks.iter().any(|task| task == word);
+    let mut tasks = Small::ALL.into_iter().filter_map(Small::task);
+    let other = tasks.find(|word| does(word) && !does(CHAT));
+    let fits = match task {
+        Some(word) => does(word),
+        // A model for embeddings has no price for an answer.
+        None => other.is_none(),
+    };
     let model = request.model();
     let may_have =
         |door: EndpointType| door != EndpointType::Gemini || model.starts_with(GEMINI_NAMES);
@@ -100,6 +109,13 @@ fn check_endpoint(entry: &Entry, entrance: Entrance, request: &Request) -> Resul
     if let Some(word) = task {
         let text = format!(
             "{model:?} does not take {}; models for {word} do",
+            entrance.path
+        );
+        return Err(Fault::new(Kind::EndpointNotSupported, text).at("model"));
+    }
+    if let Some(word) = other {
+        let text = format!(
+            "{model:?} is a model for {word} and does not take {}",
             entrance.path
         );
         return Err(Fault::new(Kind::EndpointNotSupported, text).at("model"));

@@ -7,7 +7,8 @@ use trunkline_upstream::{Addressing, BodyRules, Quirk, Task};
 use trunkline_wire::canon::{
     Conversation, Loss, Note, Notes, Signature, Target, Thread, marks_in, without_marks,
 };
-use trunkline_wire::{Format, Outgoing, Refusal, patch_at, scan, write_request};
+use trunkline_wire::openai_chat::renamed_cap;
+use trunkline_wire::{CapName, Format, Outgoing, Refusal, patch_at, scan, write_request};
 
 use crate::choose::{choose, spoken_as};
 use crate::fault::{Fault, Kind};
@@ -82,8 +83,9 @@ impl<'a> Preparing<'a> {
             let fault = Fault::new(Kind::Rule(note.loss.code().to_owned()), text);
             return Err(fault.at(&note.field));
         }
-        match prepared.notes.all().first() {
-            Some(note) if self.quoted.strict => Err(trapped(&told(note))),
+        let notes = prepared.notes.all().iter();
+        match notes.map(told).find(Told::is_trap) {
+            Some(note) if self.quoted.strict => Err(trapped(&note)),
             Some(_) | None => Ok(prepared),
         }
     }
@@ -97,12 +99,12 @@ impl<'a> Preparing<'a> {
         let owned = |(field, json): &(&str, &str)| ((*field).to_owned(), (*json).to_owned());
         with.extend(rules.set.iter().map(owned));
         with.extend(self.flags(live));
-        let quirk = |quirk| live.provider.has(quirk);
+        let cap_name = self.cap_name(live);
         let out = Outgoing {
             model: live.upstream_model(quoted.request.model()),
             max_output: self.cap(to),
-            max_tokens_only: quirk(Quirk::MaxTokensOnly),
-            no_stream_options: quirk(Quirk::NoStreamOptions),
+            cap_name,
+            no_stream_options: live.provider.has(Quirk::NoStreamOptions),
             without: &without,
             with: &with,
         };
@@ -110,11 +112,28 @@ impl<'a> Preparing<'a> {
         if !self.seals.is_empty() {
             body = Bytes::from(without_marks(&body, to, &live.mark));
         }
+        let mut notes = Notes::default();
+        if let Some((said, word)) = renamed_cap(&quoted.request, cap_name) {
+            let why = format!("sent as `{word}`, the name that this model's vendor takes");
+            notes.renamed(said, why);
+        }
         Prepared {
             body,
             to,
             thread: Thread::default(),
-            notes: Notes::default(),
+            notes,
+        }
+    }
+
+    /// The name that a channel's vendor takes for the longest answer of this model.
+    fn cap_name(&self, live: &Live) -> CapName {
+        let reasons = self.quoted.sale.model.entry().reasons();
+        if live.provider.has(Quirk::MaxTokensOnly) {
+            CapName::MaxTokens
+        } else if reasons && live.provider.has(Quirk::ReasoningCap) {
+            CapName::MaxCompletionTokens
+        } else {
+            CapName::Either
         }
     }
 
@@ -145,7 +164,7 @@ impl<'a> Preparing<'a> {
     }
 
     fn translated(&mut self, to: Format, live: &Live) -> Result<Prepared, Fault> {
-        let (quoted, cap) = (self.quoted, self.cap(to));
+        let (quoted, cap, cap_name) = (self.quoted, self.cap(to), self.cap_name(live));
         let read = self.canon.get_or_insert_with(|| {
             let mut conversation = quoted.request.canon()?;
             for path in &quoted.without {
@@ -156,14 +175,13 @@ impl<'a> Preparing<'a> {
         let conversation = read
             .as_ref()
             .map_err(|refusal| Fault::from(refusal.clone()))?;
-        let quirk = |quirk| live.provider.has(quirk);
         let target = Target {
             model: live.upstream_model(quoted.request.model()),
             max_output: cap,
             thinks_by_effort: quoted.sale.model.entry().specs.thinks_by_effort(),
             channel: Some(&live.mark),
-            max_tokens_only: quirk(Quirk::MaxTokensOnly),
-            no_stream_options: quirk(Quirk::NoStreamOptions),
+            cap_name,
+            no_stream_options: live.provider.has(Quirk::NoStreamOptions),
         };
         let written = write_request(to, conversation, &target);
         let rules = live.provider.body_rules(spoken_as(to), Task::Generate);
@@ -196,6 +214,8 @@ pub(crate) fn told(note: &Note) -> Told {
     let fate = match note.loss {
         Loss::Dropped | Loss::Refused => Fate::Ignored,
         Loss::Approximated => Fate::Rewritten,
+        // It means what it meant, so there is nothing to warn of.
+        Loss::Renamed => return Told::read(note.field.clone()).with_reason(note.why.clone()),
     };
     Told::told(note.field.clone(), fate, note.loss.code(), note.why.clone())
 }

@@ -73,6 +73,8 @@ pub enum Quirk {
     NoStreamOptions,
     /// Wants `max_tokens` instead of `max_completion_tokens`.
     MaxTokensOnly,
+    /// Its reasoning models want `max_completion_tokens` instead of `max_tokens`.
+    ReasoningCap,
     /// Takes HTTP/2 well, so calls whose answer comes whole share a connection. Streams never do.
     Http2,
 }
@@ -217,8 +219,13 @@ impl Auth {
 // === impl Quirk ===
 
 impl Quirk {
-    /// All three.
-    pub const ALL: [Self; 3] = [Self::NoStreamOptions, Self::MaxTokensOnly, Self::Http2];
+    /// All four.
+    pub const ALL: [Self; 4] = [
+        Self::NoStreamOptions,
+        Self::MaxTokensOnly,
+        Self::ReasoningCap,
+        Self::Http2,
+    ];
 
     /// The word for it in files.
     #[must_use]
@@ -226,6 +233,7 @@ impl Quirk {
         match self {
             Self::NoStreamOptions => "no_stream_options",
             Self::MaxTokensOnly => "max_tokens_only",
+            Self::ReasoningCap => "reasoning_cap",
             Self::Http2 => "http2",
         }
     }

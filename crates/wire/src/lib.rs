@@ -36,7 +36,7 @@ pub use json::{JsonError, Layout, MAX_DEPTH, Member, Object, scan};
 pub use openai_chat::UpstreamError;
 pub use patch::{Edit, patch, patch_at};
 pub use refusal::Refusal;
-pub use request::{Facts, Fields, InPath, Media, Outgoing, Request};
+pub use request::{CapName, Facts, Fields, InPath, Media, Outgoing, Request};
 pub use rooms::{
     Reader, Tap, Writer, error_body, error_frame, heartbeat, read_answer, read_whole,
     rewrite_whole, write_answer, write_request,

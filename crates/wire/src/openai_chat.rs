@@ -23,7 +23,7 @@ mod turns_out;
 pub(crate) use answer::{answer_from_canon, answer_to_canon};
 pub use cost::{SERVICE_TIER, TABLE};
 pub use error::{UpstreamError, error_body, error_frame, read_error};
-pub use request::PREVIOUS_RESPONSE;
+pub use request::{PREVIOUS_RESPONSE, renamed_cap};
 pub(crate) use request::{edits, read_facts};
 pub(crate) use request_in::request_to_canon;
 pub(crate) use request_out::request_from_canon;

@@ -116,14 +116,26 @@ pub struct Outgoing<'a> {
     pub model: &'a str,
     /// The answer's length, to be written out.
     pub max_output: Option<u64>,
-    /// Chat: wants `max_tokens` instead of `max_completion_tokens`.
-    pub max_tokens_only: bool,
+    /// Chat: which name the upstream takes for the longest answer.
+    pub cap_name: CapName,
     /// Chat: rejects `stream_options`.
     pub no_stream_options: bool,
     /// Paths to leave out: the model, or the way in, does not read them.
     pub without: &'a [String],
     /// Paths to write, each with its JSON: they move the price, and are not left to a default.
     pub with: &'a [(String, String)],
+}
+
+/// Chat has two names for the longest answer, and vendors differ in which they take.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum CapName {
+    /// Both: what the caller wrote stays, and the newer name is written where the caller wrote none.
+    #[default]
+    Either,
+    /// `max_tokens`, the older one.
+    MaxTokens,
+    /// `max_completion_tokens`, the newer one.
+    MaxCompletionTokens,
 }
 
 /// A change to the body: a path, and its JSON or nothing.

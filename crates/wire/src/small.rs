@@ -115,6 +115,14 @@ struct Answer {
 }
 
 impl Small {
+    /// All four.
+    pub const ALL: [Self; 4] = [
+        Self::Embeddings,
+        Self::Rerank,
+        Self::Moderations,
+        Self::Completions,
+    ];
+
     /// What its fields are.
     #[must_use]
     pub const fn fields(self) -> Fields {

@@ -29,10 +29,6 @@ async fn a_whole_answer_is_charged_by_its_usage_and_says_what_it_cost() {
     let said: f64 = got.header("trunkline-cost-usd").unwrap().parse().unwrap();
     assert!((said * 1e9 - price as f64).abs() < 0.5);
     assert_eq!(got.header("request-id"), got.header("x-request-id"));
-    assert_eq!(
-        got.header("access-control-allow-origin").as_deref(),
-        Some("*")
-    );
     house.audit().await;
 }
 

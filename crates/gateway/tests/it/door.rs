@@ -100,9 +100,10 @@ async fn browsers_may_ask_from_anywhere_with_a_key_and_read_our_headers() {
         assert_eq!(got.header("access-control-max-age").unwrap(), "86400");
         assert_eq!(got.header("access-control-allow-credentials"), None);
     }
-    let good = house.chat(&ask("Hi")).await;
+    let page = ("origin", "https://app.example");
+    let good = house.chat_with(&ask("Hi"), &[page]).await;
     let refused = house
-        .chat_with(&ask("Hi"), &[("authorization", "Bearer no")])
+        .chat_with(&ask("Hi"), &[page, ("authorization", "Bearer no")])
         .await;
     for got in [good, refused] {
         assert_eq!(got.header("access-control-allow-origin").unwrap(), "*");
@@ -110,6 +111,19 @@ async fn browsers_may_ask_from_anywhere_with_a_key_and_read_our_headers() {
         for name in ["x-request-id", "trunkline-cost-usd", "retry-after"] {
             assert!(exposed.contains(name), "{exposed}");
         }
+    }
+}
+
+#[tokio::test]
+async fn a_program_without_an_origin_gets_no_cross_origin_headers() {
+    let house = House::new().await;
+    let good = house.chat(&ask("Hi")).await;
+    let refused = house
+        .chat_with(&ask("Hi"), &[("authorization", "Bearer no")])
+        .await;
+    for got in [good, refused] {
+        let mut names = got.headers.keys().map(http::HeaderName::as_str);
+        assert_eq!(names.find(|name| name.starts_with("access-control-")), None);
     }
 }
 

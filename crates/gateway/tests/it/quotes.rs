@@ -402,3 +402,33 @@ async fn the_health_of_a_route_follows_failures_seen_by_all_nodes() {
     let at = |health: &Value| health["last_checked_at"].as_str().unwrap().to_owned();
     assert!(at(&second) > at(&first), "{first} {second}");
 }
+
+#[tokio::test]
+async fn a_reasoning_model_of_openai_gets_max_tokens_under_its_newer_name_and_the_quote_says_so() {
+    let house = House::new().await;
+    let mut body = ask("Hello [[tokens:50]]");
+    body["model"] = json!("sim-reason");
+    body["max_tokens"] = json!(20);
+    let quote = house.quote(&body).await.json();
+    let fields = quote["fields"].as_array().unwrap();
+    let cap = fields.iter().find(|field| field["field"] == "max_tokens");
+    assert_eq!(
+        cap,
+        Some(&json!({
+            "field": "max_tokens",
+            "fate": "read",
+            "reason": "sent as `max_completion_tokens`, the name that this model's vendor takes",
+        }))
+    );
+    assert_eq!(quote["warnings"], json!([]), "it means what it meant");
+    // The vendor refuses the older name, so an answer of that length shows that it got the newer one;
+    // strict mode has nothing to refuse.
+    let strict = [("trunkline-strict", "true")];
+    for extra in [&[][..], &strict[..]] {
+        let got = house.chat_with(&body, extra).await;
+        assert_eq!(got.status, 200, "{}", got.text());
+        assert_eq!(got.json()["usage"]["completion_tokens"], 20);
+        assert_eq!(got.header("trunkline-warnings"), None);
+    }
+    house.audit().await;
+}

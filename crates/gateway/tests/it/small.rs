@@ -125,6 +125,32 @@ async fn a_prompt_is_completed_whole_and_in_pieces_and_both_cost_what_was_used()
     house.audit().await;
 }
 
+// covers: D-7-MON-13
+#[tokio::test]
+async fn a_model_for_embeddings_rerank_or_moderation_takes_no_conversation() {
+    let house = house().await;
+    let before = house.wallets().await;
+    let messages = json!([{ "role": "user", "content": "Hi" }]);
+    for model in ["vectors", "orders", "watches"] {
+        for path in ["/v1/chat/completions", "/v1/messages", "/v1/responses"] {
+            let body =
+                json!({ "model": model, "max_tokens": 9, "messages": messages, "input": "Hi" });
+            let got = post(&house, path, &body).await;
+            let code = match path {
+                "/v1/messages" => got.json()["error"]["code"].clone(),
+                _ => json!(got.code()),
+            };
+            assert_eq!(
+                (got.status.as_u16(), code),
+                (400, json!("endpoint_not_supported")),
+                "{model} {path}"
+            );
+        }
+    }
+    assert!(house.simulator.truth().is_empty(), "nothing was sent");
+    assert_eq!(house.wallets().await, before);
+}
+
 #[tokio::test]
 async fn a_model_for_talk_makes_no_vectors_and_a_missing_field_is_named() {
     let house = house().await;

@@ -43,7 +43,7 @@ fn every_file_of_the_folder_is_built_in_and_usable() {
         openai.base_url.as_deref(),
         Some("https://api.openai.com/v1")
     );
-    assert!(openai.speaks(Format::OpenaiResponses) && openai.quirks.is_empty());
+    assert!(openai.speaks(Format::OpenaiResponses) && openai.has(Quirk::ReasoningCap));
     assert!(all.get("deepseek").unwrap().has(Quirk::MaxTokensOnly));
     assert!(all.get("simulator").unwrap().base_url.is_none());
     assert!(all.get("nobody").is_none());
@@ -189,7 +189,7 @@ fn what_is_wrong_is_named_by_file_and_key_with_what_there_is() {
         (
             "http2",
             "http3",
-            "quirks has \"http3\"; there are no_stream_options, max_tokens_only, http2",
+            "quirks has \"http3\"; there are no_stream_options, max_tokens_only, reasoning_cap, http2",
         ),
         (
             "connect_ms = 1",

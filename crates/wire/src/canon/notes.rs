@@ -17,6 +17,8 @@ pub enum Loss {
     Approximated,
     /// Cannot be left out, so the request is not sent.
     Refused,
+    /// Goes on under the upstream's own name, with the same meaning: nothing is lost.
+    Renamed,
 }
 
 /// One thing that was lost.
@@ -60,6 +62,15 @@ impl Notes {
         why: impl Into<Cow<'static, str>>,
     ) {
         self.add(Loss::Refused, field.into(), why.into());
+    }
+
+    /// Something goes on under another name.
+    pub fn renamed(
+        &mut self,
+        field: impl Into<Cow<'static, str>>,
+        why: impl Into<Cow<'static, str>>,
+    ) {
+        self.add(Loss::Renamed, field.into(), why.into());
     }
 
     /// All of them, in the order in which they were found.
@@ -116,6 +127,7 @@ impl Loss {
             Self::Dropped => "translation_dropped",
             Self::Approximated => "translation_approximated",
             Self::Refused => "translation_refused",
+            Self::Renamed => "parameter_renamed",
         }
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Number, Value};
 use super::block::{Block, CacheLife};
 use super::notes::Notes;
 use super::thread::Thread;
-use crate::Format;
+use crate::{CapName, Format};
 
 /// A request in no format.
 #[derive(Debug, Clone, PartialEq)]
@@ -227,8 +227,8 @@ pub struct Target<'a> {
     pub thinks_by_effort: bool,
     /// The channel, by which seals are told apart.
     pub channel: Option<&'a str>,
-    /// Chat: wants `max_tokens` instead of `max_completion_tokens`.
-    pub max_tokens_only: bool,
+    /// Chat: which name the upstream takes for the longest answer.
+    pub cap_name: CapName,
     /// Chat: rejects `stream_options`.
     pub no_stream_options: bool,
 }

@@ -2,7 +2,7 @@
 
 use super::parts::read_messages;
 use crate::request::{PathEdit, json, read_cap, read_model, typed};
-use crate::{Edit, Facts, Object, Outgoing, Refusal, Request, patch, scan};
+use crate::{CapName, Edit, Facts, Format, Object, Outgoing, Refusal, Request, patch, scan};
 
 /// Belongs to the Responses format.
 pub const PREVIOUS_RESPONSE: &str = "previous_response_id";
@@ -53,11 +53,7 @@ pub(crate) fn edits(request: &Request, object: &Object<'_>, out: &Outgoing<'_>) 
         return edits;
     };
     let said = facts.cap_field;
-    let word = if out.max_tokens_only {
-        MAX_TOKENS
-    } else {
-        said.unwrap_or(MAX_COMPLETION_TOKENS)
-    };
+    let word = cap_name(out.cap_name, said);
     if facts.max_output == Some(tokens) && said == Some(word) {
         return edits;
     }
@@ -66,6 +62,24 @@ pub(crate) fn edits(request: &Request, object: &Object<'_>, out: &Outgoing<'_>) 
     }
     edits.push((word.to_owned(), Some(tokens.to_string().into_bytes())));
     edits
+}
+
+/// The name that the length goes out under.
+pub(super) fn cap_name(taken: CapName, said: Option<&'static str>) -> &'static str {
+    match taken {
+        CapName::Either => said.unwrap_or(MAX_COMPLETION_TOKENS),
+        CapName::MaxTokens => MAX_TOKENS,
+        CapName::MaxCompletionTokens => MAX_COMPLETION_TOKENS,
+    }
+}
+
+/// The caller's name of the length and the one it goes out under, where these are two.
+#[must_use]
+pub fn renamed_cap(request: &Request, taken: CapName) -> Option<(&'static str, &'static str)> {
+    let is_chat = request.format == Format::OpenaiChat && request.small.is_none();
+    let said = request.facts.cap_field.filter(|_| is_chat)?;
+    let word = cap_name(taken, Some(said));
+    (word != said).then_some((said, word))
 }
 
 fn read_wants_usage(object: &Object<'_>) -> Result<bool, Refusal> {

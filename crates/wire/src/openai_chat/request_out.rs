@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::reasoning::sealed_call;
-use super::request::{MAX_COMPLETION_TOKENS, MAX_TOKENS};
+use super::request::cap_name;
 use super::tools_out::{allowed, rule};
 use super::turns_out::answered;
 use crate::canon::{
@@ -324,11 +324,7 @@ impl Writing<'_> {
             None => {}
         }
         if let Some(tokens) = self.target.max_output.or(self.from.max_output) {
-            let word = if self.target.max_tokens_only {
-                MAX_TOKENS
-            } else {
-                MAX_COMPLETION_TOKENS
-            };
+            let word = cap_name(self.target.cap_name, None);
             body.insert(word.to_owned(), json!(tokens));
         }
         if self.from.choices > 1 {

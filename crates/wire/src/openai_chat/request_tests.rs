@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::*;
 use crate::openai_chat::TABLE;
-use crate::{Format, InPath, Treatment};
+use crate::{CapName, Format, InPath, Treatment};
 
 fn read(text: &str) -> Result<Request, Refusal> {
     let body = Bytes::copy_from_slice(text.as_bytes());
@@ -195,12 +195,21 @@ fn only_named_fields_change_on_the_way_out() {
     );
     let older = Outgoing {
         max_output: Some(50),
-        max_tokens_only: true,
+        cap_name: CapName::MaxTokens,
         ..same.clone()
     };
     assert_eq!(
         out(&with(r#","max_completion_tokens":50"#), older),
         with(r#","max_tokens":50"#)
+    );
+    let newer = Outgoing {
+        max_output: Some(90),
+        cap_name: CapName::MaxCompletionTokens,
+        ..same.clone()
+    };
+    assert_eq!(
+        out(&with(r#","max_tokens":90"#), newer),
+        with(r#","max_completion_tokens":90"#)
     );
     let names = ["reasoning_effort".to_owned(), "not_there".to_owned()];
     let no_effort = Outgoing {

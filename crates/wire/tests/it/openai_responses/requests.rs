@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use serde_json::{Value, json};
 use trunkline_wire::canon::{Block, Loss, Role, Target, ToolKind, What};
-use trunkline_wire::{InPath, Request, write_request};
+use trunkline_wire::{CapName, InPath, Request, write_request};
 
 use crate::openai_responses::shared::{FORMAT, fixture, fixtures};
 
@@ -16,7 +16,7 @@ const TARGET: Target<'_> = Target {
     max_output: None,
     thinks_by_effort: false,
     channel: None,
-    max_tokens_only: false,
+    cap_name: CapName::Either,
     no_stream_options: false,
 };
 

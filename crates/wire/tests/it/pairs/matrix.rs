@@ -90,7 +90,7 @@ fn look(feature: &Feature, from: Format, to: Format) -> Option<(Cell, Option<Str
     let after = (feature.take)(&arrived(to, written.body));
     let told = told(&written.notes, feature);
     let cell = match (after == before, told) {
-        (true, None | Some(Loss::Dropped)) => Cell::Kept,
+        (true, None | Some(Loss::Dropped)) | (_, Some(Loss::Renamed)) => Cell::Kept,
         (_, Some(Loss::Approximated | Loss::Refused)) => Cell::Approximated,
         (false, Some(Loss::Dropped)) => Cell::Dropped,
         (false, None) if after.is_null() => Cell::Dropped,
