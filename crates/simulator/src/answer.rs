@@ -8,6 +8,7 @@ use crate::request::{ChatRequest, Format, Tool, ToolChoice};
 use crate::responses::Filter;
 use crate::schema;
 use crate::text::{count, tokens_of};
+use crate::wording;
 
 /// One answer, the same in every choice.
 #[derive(Debug)]
@@ -79,8 +80,6 @@ pub(crate) struct Usage {
     pub(crate) reasoning: u64,
 }
 
-/// Fewest words of an answer nobody sized.
-const MIN_WORDS: u64 = 5;
 /// Most tokens of one request, all choices together: the output limit of these models.
 const MAX_OUTPUT_TOKENS: u64 = 100_000;
 /// Bytes of a filler word, its space included; see `script`.
@@ -247,7 +246,8 @@ fn content(request: &ChatRequest, fault: Option<Fault>, id: &str, room: u64) -> 
     let mut document = match &request.format {
         Format::Text => {
             let wanted = request.directives.tokens;
-            let words = wanted.unwrap_or(request.directives.words.max(MIN_WORDS));
+            let words =
+                wanted.unwrap_or_else(|| wording::length(&request.model, request.directives.words));
             return (Says::Words(words.min(room)), words.min(room), words > room);
         }
         Format::JsonObject => tokens_of("{\n  \"answer\": \"sim\"\n}"),

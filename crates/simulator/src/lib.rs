@@ -42,6 +42,7 @@ mod text;
 mod truth;
 mod vertex;
 mod video;
+mod wording;
 mod written;
 
 pub use audio::{

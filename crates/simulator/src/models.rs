@@ -18,8 +18,75 @@ struct List<'a> {
 
 /// Every name that begins so is a model.
 const FAMILY: &str = "sim-";
-/// Models that tell their reasoning and refuse what reasoning models refuse.
-const REASONING_FAMILY: &str = "sim-reason";
+/// What vendors' models take of a chat completion, each by how its stand-ins' names begin. Every other
+/// name is a model of OpenAI's that does not reason. [unverified] Read from what clients of these vendors
+/// work around.
+const MANNERS: [(&str, Manners); 5] = [
+    (
+        "sim-reason",
+        Manners {
+            reasons: true,
+            refuses: &[
+                "max_tokens",
+                "stop",
+                "presence_penalty",
+                "frequency_penalty",
+            ],
+            fixed_temperature: true,
+            tells_usage: false,
+        },
+    ),
+    (
+        "sim-moonshot",
+        Manners {
+            reasons: true,
+            refuses: &["max_completion_tokens"],
+            fixed_temperature: true,
+            tells_usage: false,
+        },
+    ),
+    (
+        "sim-xai",
+        Manners {
+            reasons: true,
+            refuses: &["stop", "presence_penalty", "frequency_penalty"],
+            fixed_temperature: false,
+            tells_usage: false,
+        },
+    ),
+    (
+        "sim-mistral",
+        Manners {
+            reasons: true,
+            refuses: &["max_completion_tokens", "stream_options"],
+            fixed_temperature: false,
+            tells_usage: true,
+        },
+    ),
+    (
+        "sim-think",
+        Manners {
+            reasons: true,
+            refuses: &[],
+            fixed_temperature: false,
+            tells_usage: false,
+        },
+    ),
+];
+
+/// What a vendor's models take of a chat completion.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Manners {
+    /// They tell their reasoning.
+    pub(crate) reasons: bool,
+    /// Parameters that they refuse.
+    pub(crate) refuses: &'static [&'static str],
+    /// They take a temperature of 1 and no other.
+    pub(crate) fixed_temperature: bool,
+    /// Streams end with usage unasked.
+    pub(crate) tells_usage: bool,
+}
+
 pub(crate) const LISTED: [&str; 4] = ["sim-small", "sim-large", "sim-vision", "sim-reason"];
 /// A moment in 2025; a constant, so that two lists are equal.
 const CREATED: u64 = 1_750_000_000;
@@ -28,8 +95,13 @@ pub(crate) fn is_known(model: &str) -> bool {
     model.len() > FAMILY.len() && model.starts_with(FAMILY)
 }
 
+pub(crate) fn manners(model: &str) -> Manners {
+    let known = MANNERS.iter().find(|(begins, _)| model.starts_with(begins));
+    known.map(|(_, manners)| *manners).unwrap_or_default()
+}
+
 pub(crate) fn reasons(model: &str) -> bool {
-    model.starts_with(REASONING_FAMILY)
+    manners(model).reasons
 }
 
 /// The list of models as JSON.

@@ -9,7 +9,7 @@ pub(crate) mod tools;
 use serde_json::Value;
 
 use crate::directives::Directives;
-use crate::models;
+use crate::models::{self, Manners};
 use crate::refusal::Refusal;
 use crate::text::PromptSize;
 
@@ -71,10 +71,10 @@ impl ChatRequest {
         let Some(Value::Array(list)) = body.get("messages") else {
             return Err(fields::missing("messages"));
         };
-        let reasons = models::reasons(model);
-        let messages = Messages::read(list, reasons)?;
-        check_together(body, reasons)?;
-        let (stream, include_usage) = read_stream(body)?;
+        let manners = models::manners(model);
+        let messages = Messages::read(list, manners.reasons)?;
+        check_together(body, manners)?;
+        let (stream, asks_usage) = read_stream(body)?;
         let tools = tools::read_tools(body)?;
         let tool_choice = tools::read_choice(body, &tools)?;
         let format = format::read(body, messages.mentions_json)?;
@@ -83,7 +83,7 @@ impl ChatRequest {
         Ok(Self {
             model: model.to_owned(),
             stream,
-            include_usage,
+            include_usage: asks_usage || manners.tells_usage,
             choices: number(body, "n").unwrap_or(1),
             max_tokens: number(body, "max_completion_tokens").or(number(body, "max_tokens")),
             prompt: messages.size,
@@ -114,18 +114,22 @@ impl Glimpse {
 }
 
 /// Parameters that are each fine and do not go together.
-fn check_together(body: &Object, reasons: bool) -> Result<(), Refusal> {
+fn check_together(body: &Object, manners: Manners) -> Result<(), Refusal> {
     let is_set = |name: &str| body.get(name).is_some_and(|value| !value.is_null());
-    if reasons && is_set("max_tokens") {
-        let message = "Unsupported parameter: 'max_tokens' is not supported with this model. Use \
-                       'max_completion_tokens' instead."
-            .to_owned();
+    if let Some(name) = manners.refuses.iter().find(|name| is_set(name)) {
+        let instead = match *name {
+            "max_tokens" => " Use 'max_completion_tokens' instead.",
+            "max_completion_tokens" => " Use 'max_tokens' instead.",
+            _ => "",
+        };
+        let message =
+            format!("Unsupported parameter: '{name}' is not supported with this model.{instead}");
         let code = Some("unsupported_parameter");
-        return Err(Refusal::invalid("max_tokens", code, message));
+        return Err(Refusal::invalid(name, code, message));
     }
     let is_default = |value: &Value| value.is_null() || value.as_f64() == Some(1.0);
     if let Some(value) = body.get("temperature").filter(|value| !is_default(value))
-        && reasons
+        && manners.fixed_temperature
     {
         let message = format!(
             "Unsupported value: 'temperature' does not support {value} with this model. Only the \

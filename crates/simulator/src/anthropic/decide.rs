@@ -7,6 +7,7 @@ use crate::directives::Directives;
 use crate::fault::Fault;
 use crate::schema;
 use crate::text::{count, tokens_of};
+use crate::wording;
 
 use super::answer::{Answer, Block, Call, StopReason, Text, Usage};
 use super::cache::Moved;
@@ -20,8 +21,6 @@ struct Room {
     is_cut: bool,
 }
 
-/// Fewest words of an answer nobody sized.
-const MIN_WORDS: u64 = 5;
 /// Words of a thought nobody sized.
 const THOUGHT_WORDS: u64 = 4;
 
@@ -163,11 +162,11 @@ fn speak(request: &MessagesRequest, room: &mut Room, blocks: &mut Vec<Block>) ->
         }
         Some(_) | None => {
             let sized = directives.refusal_tokens.or(directives.tokens);
-            let words = sized.unwrap_or(directives.words.max(MIN_WORDS));
+            let words = sized.unwrap_or_else(|| wording::length(&request.model, directives.words));
             Text::Words(room.take(words))
         }
     };
-    let (said, sequence) = stopped(said, &request.stop_sequences);
+    let (said, sequence) = stopped(&request.model, said, &request.stop_sequences);
     if said.pieces() > 0 {
         blocks.push(text(said, directives.claude.citations));
     }
@@ -175,12 +174,14 @@ fn speak(request: &MessagesRequest, room: &mut Room, blocks: &mut Vec<Block>) ->
 }
 
 /// The text up to the first stop sequence in it.
-fn stopped(said: Text, sequences: &[String]) -> (Text, Option<String>) {
+fn stopped(model: &str, said: Text, sequences: &[String]) -> (Text, Option<String>) {
     if sequences.is_empty() {
         return (said, None);
     }
     let whole = match &said {
-        Text::Words(words) => (1..=*words).map(|number| format!("sim{number} ")).collect(),
+        Text::Words(words) => (0..*words)
+            .map(|index| wording::word(model, index, false))
+            .collect(),
         Text::Document(tokens) => tokens.concat(),
     };
     let found = sequences
@@ -309,13 +310,13 @@ mod tests {
     #[test]
     fn a_text_ends_before_the_first_stop_sequence_in_it() {
         let sequences = ["sim4".to_owned(), "m3".to_owned(), "none".to_owned()];
-        let (said, met) = stopped(Text::Words(6), &sequences);
+        let (said, met) = stopped("sim-small", Text::Words(6), &sequences);
         let Text::Document(tokens) = said else {
             panic!("the text was not cut");
         };
         assert_eq!(tokens.concat(), "sim1 sim2 si");
         assert_eq!(met.as_deref(), Some("m3"));
-        let (said, met) = stopped(Text::Words(2), &sequences);
+        let (said, met) = stopped("sim-small", Text::Words(2), &sequences);
         assert_eq!((said.pieces(), met), (2, None));
     }
 

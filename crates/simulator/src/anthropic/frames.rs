@@ -5,6 +5,7 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use crate::script::GAP;
+use crate::wording;
 
 use super::answer::{Answer, Block, Call, Text, Usage};
 use super::shapes::{BlockShape, Citation, End, Message, UsageShape};
@@ -188,12 +189,7 @@ impl Telling {
     }
 
     pub(super) fn word(&self, index: u64) -> String {
-        let number = index.saturating_add(1);
-        if self.accents {
-            format!("s\u{ef}m{number} ")
-        } else {
-            format!("sim{number} ")
-        }
+        wording::word(&self.answer.model, index, self.accents)
     }
 }
 

@@ -73,6 +73,7 @@ impl Answer {
         let wanted = wanted_thoughts(request);
         let thoughts = if is_silent { 0 } else { wanted.min(limit) };
         let words = Words {
+            model,
             has_accents: matches!(fault, Some(Fault::SplitBytes { .. })),
         };
         let mut content = if is_silent {

@@ -5,6 +5,7 @@ use serde_json::Value;
 use crate::calls::{self, Called};
 use crate::schema;
 use crate::text::{count, tokens_of};
+use crate::wording;
 
 use super::config::Format;
 use super::request::GenerateRequest;
@@ -33,7 +34,8 @@ pub(super) enum Part {
 }
 
 /// The words of this answer; some faults want letters of two bytes.
-pub(super) struct Words {
+pub(super) struct Words<'a> {
+    pub(super) model: &'a str,
     pub(super) has_accents: bool,
 }
 
@@ -45,8 +47,6 @@ pub(super) struct Content {
     pub(super) is_cut: bool,
 }
 
-/// Fewest words of an answer nobody sized.
-const MIN_WORDS: u64 = 5;
 /// Most frames of one candidate; a longer answer has more words in each.
 pub(super) const MAX_FRAMES: u64 = 4096;
 
@@ -76,7 +76,7 @@ impl Content {
 
 // === impl Words ===
 
-impl Words {
+impl Words<'_> {
     pub(super) fn content(
         &self,
         request: &GenerateRequest,
@@ -96,7 +96,9 @@ impl Words {
         }
         let mut tokens = match &request.config.format {
             Format::Text => {
-                let wanted = asked.tokens.unwrap_or(asked.words.max(MIN_WORDS));
+                let wanted = asked
+                    .tokens
+                    .unwrap_or_else(|| wording::length(self.model, asked.words));
                 return self.text(wanted, room);
             }
             Format::Json => tokens_of("{\n  \"answer\": \"sim\"\n}"),
@@ -113,24 +115,23 @@ impl Words {
         }
     }
 
-    /// So many numbered words, as far as there is room.
+    /// So many words, as far as there is room.
     fn text(&self, wanted: u64, room: u64) -> Content {
         let words = wanted.min(room);
         Content {
-            pieces: grouped(self.numbered(words), Part::Text),
+            pieces: grouped(self.words(words), Part::Text),
             spoken: words,
             is_cut: wanted > room,
         }
     }
 
     pub(super) fn thoughts(&self, words: u64) -> Vec<Said> {
-        grouped(self.numbered(words), Part::Thought)
+        grouped(self.words(words), Part::Thought)
     }
 
-    fn numbered(&self, words: u64) -> Vec<String> {
-        let word = if self.has_accents { "s\u{ef}m" } else { "sim" };
-        (1..=words)
-            .map(|number| format!("{word}{number} "))
+    fn words(&self, words: u64) -> Vec<String> {
+        (0..words)
+            .map(|index| wording::word(self.model, index, self.has_accents))
             .collect()
     }
 }

@@ -10,6 +10,7 @@ use crate::models;
 use crate::request::Format;
 use crate::schema;
 use crate::text::{count, tokens_of};
+use crate::wording;
 
 use super::request::Asked;
 use super::seal;
@@ -91,8 +92,6 @@ pub(crate) enum Outcome {
     Failed(String),
 }
 
-/// Fewest words of an answer nobody sized.
-const MIN_WORDS: u64 = 5;
 /// The output limit of these models.
 const MAX_OUTPUT_TOKENS: u64 = 100_000;
 /// What a custom tool gets, whatever its grammar.
@@ -267,7 +266,8 @@ fn speak(
     let document = match &asked.format {
         Format::Text => {
             let wanted = asked.directives.tokens;
-            let wanted = wanted.unwrap_or(asked.directives.words.max(MIN_WORDS));
+            let wanted =
+                wanted.unwrap_or_else(|| wording::length(&asked.model, asked.directives.words));
             let (words, is_cut) = room.take(wanted);
             items.push(message(Says::Words(words)));
             return (words, is_cut);

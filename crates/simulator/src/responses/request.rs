@@ -157,7 +157,7 @@ impl Asked {
         let wants_sealed = read_include(body, reasons)?;
         let wants_summary = read_reasoning(body, reasons)?;
         let format = read_format(body, prompt.mentions_json)?;
-        check_together(body, reasons)?;
+        check_together(body, models::manners(model).fixed_temperature)?;
         let directives = Directives::read(&context.last_user_text)
             .map_err(|error| Refusal::directive(&error.0))?;
         Ok(Self {
@@ -275,10 +275,10 @@ fn read_format(body: &Object, mentions_json: bool) -> Result<Format, Refusal> {
 }
 
 /// Parameters that are each fine and do not go together.
-fn check_together(body: &Object, reasons: bool) -> Result<(), Refusal> {
+fn check_together(body: &Object, fixed_temperature: bool) -> Result<(), Refusal> {
     for name in ["temperature", "top_p"] {
         let is_default = |value: &Value| value.is_null() || value.as_f64() == Some(1.0);
-        if reasons && body.get(name).is_some_and(|value| !is_default(value)) {
+        if fixed_temperature && body.get(name).is_some_and(|value| !is_default(value)) {
             return Err(Refusal::invalid(name, None, unsupported(name)));
         }
     }

@@ -5,6 +5,7 @@ use serde_json::json;
 
 use crate::answer::Usage;
 use crate::script::GAP;
+use crate::wording;
 use crate::written::{Written, list};
 
 use super::answer::{Call, CallKind, Item, Outcome, Output, Says, What};
@@ -272,12 +273,7 @@ impl Reply {
     }
 
     fn word(&self, index: u64) -> String {
-        let number = index.saturating_add(1);
-        if self.style.accents {
-            format!("s\u{ef}m{number} ")
-        } else {
-            format!("sim{number} ")
-        }
+        wording::word(&self.model, index, self.style.accents)
     }
 
     fn usage(&self) -> String {

@@ -7,6 +7,7 @@ use crate::azure::{self, Found};
 use crate::refusal::Refusal;
 use crate::shapes::{Chunk, ChunkChoice, Delta, UsageShape};
 use crate::text::count;
+use crate::wording;
 
 use super::Piece;
 
@@ -226,12 +227,7 @@ impl Telling {
     }
 
     fn word(&self, index: u64) -> String {
-        let number = index.saturating_add(1);
-        if self.accents {
-            format!("s\u{ef}m{number} ")
-        } else {
-            format!("sim{number} ")
-        }
+        wording::word(&self.answer.model, index, self.accents)
     }
 
     fn chunk(&self, index: u64, delta: Delta<'_>, finish_reason: Option<&'static str>) -> Piece {

@@ -7,6 +7,7 @@ use crate::refusal::Refusal;
 use crate::request::Object;
 use crate::request::fields::{self, Field, Kind, MAX_TOKENS, missing, nullable, strict};
 use crate::script::{self, GARBAGE, Piece, Script};
+use crate::wording;
 use crate::written::{Written, list};
 
 use super::embeddings::read_inputs;
@@ -51,8 +52,6 @@ const MAX_CHOICES: i64 = 128;
 const MAX_ALL_CHOICES: u64 = 4096;
 /// Most words of one answer.
 const MAX_WORDS: u64 = 100_000;
-/// Fewest words of an answer nobody sized.
-const MIN_WORDS: u64 = 5;
 
 const FIELDS: &[Field] = &[
     strict("model", Kind::Text),
@@ -102,7 +101,9 @@ pub(super) fn read(body: &Object) -> Result<Job, Refusal> {
     let directives = read_directives(prompts.last().map_or("", String::as_str))?;
     let limit = number("max_tokens").unwrap_or(DEFAULT_MAX_TOKENS);
     let limit = limit.min(MAX_WORDS.checked_div(choices).unwrap_or(MAX_WORDS));
-    let wanted = directives.tokens.unwrap_or(directives.words.max(MIN_WORDS));
+    let wanted = directives
+        .tokens
+        .unwrap_or_else(|| wording::length(model, directives.words));
     let words = wanted.min(limit);
     let wants_echo = body.get("echo") == Some(&Value::Bool(true));
     Ok(Job {
@@ -247,12 +248,8 @@ impl Telling {
     }
 
     fn word(&self, index: u64) -> String {
-        let number = index.saturating_add(1);
-        if matches!(self.fault, Some(Fault::SplitBytes { .. })) {
-            format!("s\u{ef}m{number} ")
-        } else {
-            format!("sim{number} ")
-        }
+        let accents = matches!(self.fault, Some(Fault::SplitBytes { .. }));
+        wording::word(&self.model, index, accents)
     }
 
     fn line(&self, data: &[u8]) -> Piece {
