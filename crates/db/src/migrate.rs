@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use sqlx::error::DatabaseError;
 use sqlx::migrate::MigrationType;
-use sqlx::{Connection, PgConnection, SqlSafeStr};
+use sqlx::{ConnectOptions as _, Connection, PgConnection, SqlSafeStr};
 use trunkline_terms::Secret;
 
 use crate::address;
@@ -106,7 +106,9 @@ pub async fn migrate(url: &Secret) -> Result<MigrationReport, MigrateError> {
             ("lock_timeout", TABLE_LOCK_TIMEOUT),
             ("timezone", "UTC"),
             ("synchronous_commit", "on"),
-        ]);
+        ])
+        // A migration may take long, and its text is no news to an operator.
+        .disable_statement_logging();
     let mut connection = within(CONNECT_WAIT, PgConnection::connect_with(&options)).await?;
     take_turn(&mut connection).await?;
     let report = apply_pending(&mut connection).await?;
