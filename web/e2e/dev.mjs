@@ -25,7 +25,7 @@ export async function startDev(config = "") {
   const folder = mkdtempSync(join(tmpdir(), "trunkline-walk-"));
   const file = join(folder, "trunkline.toml");
   writeFileSync(file, config);
-  const child = spawn(executable(), ["dev", "--ephemeral", "--json", "--config", file], {
+  const child = spawn(executable(), ["dev", "--ephemeral", "--json", "--exit-on-eof", "--config", file], {
     cwd: folder,
     stdio: ["pipe", "pipe", "pipe"],
     env: { PATH: process.env.PATH, HOME: process.env.HOME, RUST_LOG: "info" },

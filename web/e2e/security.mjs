@@ -146,7 +146,7 @@ async function fill({ person, secrets: known }) {
 
 /** Asks the data plane with a key. */
 function data(key) {
-  const base = dev.base_url.replace(/\/v1$/, "");
+  const base = dev.base_url;
   return async (method, path, body) => {
     const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
     const answered = await fetch(base + path, { method, headers, body: body && JSON.stringify(body) });
@@ -359,7 +359,7 @@ async function markup({ person }) {
   const tab = await context.newPage();
   const elsewhere = [];
   tab.on("request", (request) => {
-    const known = [dev.dash_url, dev.base_url.replace(/\/v1$/, ""), "data:", "blob:"];
+    const known = [dev.dash_url, dev.base_url, "data:", "blob:"];
     if (!known.some((start) => request.url().startsWith(start))) elsewhere.push(request.url());
   });
   const paths = [

@@ -162,17 +162,28 @@ Examples:
     /// Start everything on this machine and show each call with its cost. No vendor key is needed.
     #[command(
         after_help = "With no database.url it starts a PostgreSQL of its own (the system's package must be there).
-Prints addresses, a customer's key with credit, and lines to copy. With --json one line is printed
-when all is ready. Ctrl-C or the end of input stops everything.
+Prints addresses, a customer's key with credit, and commands to copy. With --json one line is printed
+when all is ready. A simulator stands in for the vendors. A vendor whose key is in the environment
+(OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY, ...) serves its own models, and bills you for them.
+Ctrl-C or SIGTERM stops everything.
 
 Examples:
   trunkline dev
+  OPENAI_API_KEY=sk-... trunkline dev
   trunkline dev --ephemeral --json"
     )]
     Dev {
         /// Free ports and a temporary directory; nothing is left behind.
         #[arg(long)]
         ephemeral: bool,
+
+        /// Call no vendor: ignore keys that are in the environment.
+        #[arg(long)]
+        simulated: bool,
+
+        /// Stop when the standard input ends, for programs that start it.
+        #[arg(long)]
+        exit_on_eof: bool,
     },
 
     /// Look for anything in the books that must not be.

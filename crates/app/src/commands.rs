@@ -83,10 +83,16 @@ pub(crate) async fn run(cli: Cli, output: &Output) -> anyhow::Result<ExitCode> {
             workflow::list(&configuration()?, (&after, limit), output).await?;
         }
         Command::Serve { roles } => return serve::run(&configuration()?, &roles, output).await,
-        Command::Dev { ephemeral } => {
+        Command::Dev {
+            ephemeral,
+            simulated,
+            exit_on_eof,
+        } => {
             let wish = dev::Wish {
                 ephemeral,
                 json: cli.json,
+                exit_on_eof,
+                simulated,
             };
             return dev::run(&configuration()?, wish, output).await;
         }

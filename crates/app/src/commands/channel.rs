@@ -19,6 +19,7 @@ use trunkline_store::channels::{
 use trunkline_upstream::{Provider, Providers};
 
 use self::credentials::SealedCredential;
+pub(super) use self::credentials::hint;
 use super::{database, keyring};
 use crate::cli::{AddChannel, ChannelCommand, Pair};
 use crate::config::Config;

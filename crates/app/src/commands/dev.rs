@@ -1,8 +1,12 @@
-//! `trunkline dev`: everything on this machine in one command, with no vendor's key: a database of
-//! its own, a simulator for an upstream, a customer with credit, and each call as it happens.
+//! `trunkline dev`: everything on this machine in one command: a database of its own, a customer with
+//! credit, vendors whose keys are in the environment, a simulator for all others, and each call as it
+//! happens.
 
+mod greeting;
 mod postgres;
+mod routes;
 mod seed;
+mod vendors;
 
 use std::io::{self, Write as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -26,7 +30,9 @@ use trunkline_social::Cells;
 use trunkline_terms::{AccountId, Clock as _, NodeId, Secret};
 use trunkline_upstream::guarded::GuardedSettings;
 
+use self::greeting::Greeting;
 use self::postgres::OwnPostgres;
+use self::seed::Ground;
 use crate::config::{Config, Roles};
 use crate::node::{Leave, Node, Plan};
 use crate::output::Output;
@@ -47,9 +53,13 @@ const POLL: Duration = Duration::from_millis(500);
 pub(super) struct Wish {
     pub(super) ephemeral: bool,
     pub(super) json: bool,
+    /// Stop at the end of input, too.
+    pub(super) exit_on_eof: bool,
+    /// Leave vendors' keys in the environment alone.
+    pub(super) simulated: bool,
 }
 
-/// Starts everything, tells where it is, and shows calls until Ctrl-C or the end of input.
+/// Starts everything, tells where it is, and shows calls until a signal.
 pub(super) async fn run(config: &Config, wish: Wish, output: &Output) -> anyhow::Result<ExitCode> {
     let folder = folder(wish.ephemeral)?;
     let (own, url) = match &config.database.url {
@@ -89,7 +99,18 @@ async fn serve(
     let keyring = keyring(folder)?;
     let simulator = Simulator::start(SimulatorSettings::default()).await?;
     let cells = crate::social::cells(config)?;
-    let seeded = seed::plant(&console, &keyring, &simulator.base_url(), &cells).await?;
+    let keys = match wish.simulated {
+        true => Vec::new(),
+        false => vendors::keys(crate::config::variable),
+    };
+    let ground = Ground {
+        keyring: &keyring,
+        simulator: &simulator.base_url(),
+        cells: &cells,
+        providers: &super::channel::providers(config)?,
+        keys: &keys,
+    };
+    let seeded = seed::plant(&console, &ground).await?;
     let supplies = Supplies {
         data,
         people: console,
@@ -99,31 +120,28 @@ async fn serve(
     };
     let node = Box::pin(Node::start(plan(config, wish, folder, supplies)?)).await?;
     let (edge, console) = node.edge.zip(node.console).context("this node listens")?;
-    let base_url = format!("http://{edge}/v1");
-    let dash_url = format!("http://{console}");
-    let link = node.setup_link().await?;
+    let shown = Greeting {
+        base_url: format!("http://{edge}"),
+        dash_url: format!("http://{console}"),
+        link: node.setup_link().await?,
+        key: seeded.key,
+        keys: &keys,
+    };
     let object = json!({
-        "base_url": base_url,
-        "dash_url": dash_url,
-        "key": seeded.key,
-        "operator_link": link,
+        "base_url": shown.base_url,
+        "dash_url": shown.dash_url,
+        "key": shown.key,
+        "operator_link": shown.link,
         "database_url": url.reveal(),
         "simulator_url": simulator.base_url(),
+        "vendors": keys.iter().map(|key| key.vendor.name).collect::<Vec<_>>(),
         "account": seeded.account.number(),
         "admin_url": format!("http://{}", node.admin),
     });
-    output.success(
-        &greeting(
-            &base_url,
-            (&dash_url, link.as_deref()),
-            &seeded.key,
-            &simulator.base_url(),
-        ),
-        &object,
-    );
+    output.success(&shown.text(), &object);
     let shown = !wish.json;
     tokio::select! {
-        ended = until_told() => ended?,
+        ended = until_told(wish.exit_on_eof) => ended?,
         () = node.replaced() => {}
         () = show_calls(&node.gateway, shown) => {}
     }
@@ -210,22 +228,28 @@ fn settings(config: &Config) -> Settings {
     }
 }
 
-/// Until Ctrl-C, a polite kill, or the end of input.
-async fn until_told() -> anyhow::Result<()> {
+/// Until SIGINT or SIGTERM; the end of input counts only for a caller who asked for that, since a
+/// container, a service or CI has none to begin with.
+async fn until_told(exit_on_eof: bool) -> anyhow::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+        () = end_of_input(), if exit_on_eof => {}
+    }
+    Ok(())
+}
+
+async fn end_of_input() {
     let (ended, input_ends) = oneshot::channel();
     // A thread of its own, because a read of a terminal cannot be called off; it ends with us.
     std::thread::spawn(move || {
         drop(io::copy(&mut io::stdin().lock(), &mut io::sink()));
         ended.send(())
     });
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-        _ = input_ends => {}
-    }
-    Ok(())
+    // A sender that is gone has ended, too.
+    drop(input_ends.await);
 }
 
 async fn show_calls(gateway: &Gateway, shown: bool) {
@@ -253,57 +277,6 @@ fn call_text(line: &CallLine) -> String {
         output,
         line.outcome.word(),
         price
-    )
-}
-
-fn greeting(
-    base_url: &str,
-    (dash_url, link): (&str, Option<&str>),
-    key: &str,
-    simulator: &str,
-) -> String {
-    let link = link.map(|link| format!("\n  set up     {link} (once: makes you its operator)"));
-    let link = link.unwrap_or_default();
-    format!(
-        "Trunkline is running.
-
-  address    {base_url}
-  console    {dash_url} (its interface: {dash_url}/openapi.json){link}
-  API key    {key}
-  upstream   {simulator} (a simulator: no vendor key, no vendor bill)
-
-Try it:
-
-  curl {base_url}/chat/completions -H 'authorization: Bearer {key}' \\
-    -H 'content-type: application/json' \\
-    -d '{{\"model\":\"sim-fast\",\"messages\":[{{\"role\":\"user\",\"content\":\"Hello\"}}]}}'
-
-  python -c \"from openai import OpenAI; c = OpenAI(base_url='{base_url}', api_key='{key}'); \\
-    print(c.chat.completions.create(model='sim-fast', messages=[{{'role': 'user', 'content': 'Hello'}}]).choices[0].message.content)\"
-
-  node -e \"const O = require('openai'); new O({{baseURL: '{base_url}', apiKey: '{key}'}}).chat.completions.create(\\
-    {{model: 'sim-fast', messages: [{{role: 'user', content: 'Hello'}}]}}).then(r => console.log(r.choices[0].message.content))\"
-
-  A video, paid when it is taken, refunded if it fails:
-
-  python -c \"from openai import OpenAI; c = OpenAI(base_url='{base_url}', api_key='{key}'); \\
-    v = c.videos.create_and_poll(model='sim-video', prompt='A cat', seconds='4'); \\
-    c.videos.download_content(v.id).write_to_file('cat.mp4'); print(v.status, v.metadata['cost_usd'], 'USD')\"
-
-  A picture and a voice, paid by the picture and by the character, and what the voice said, by the second:
-
-  python -c \"from openai import OpenAI; c = OpenAI(base_url='{base_url}', api_key='{key}'); \\
-    print(c.images.generate(model='gpt-image-1.5', prompt='A cat', size='1024x1024', quality='low').data[0].url); \\
-    c.audio.speech.create(model='tts-1', voice='alloy', input='Good morning.').write_to_file('morning.mp3'); \\
-    print(c.audio.transcriptions.create(model='whisper-1', file=open('morning.mp3', 'rb')).text)\"
-
-  Public posts of a platform, paid by the page and only if there is a result. What else there is:
-  {dash_url}/api/social/catalog
-
-  curl -G {base_url}/social/douyin/search -H 'authorization: Bearer {key}' --data-urlencode 'keyword=coffee'
-
-Every call is shown here with what it cost. Ctrl-C stops everything.
-"
     )
 }
 

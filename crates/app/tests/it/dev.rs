@@ -11,6 +11,16 @@ use tokio::time::timeout;
 pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
 pub(crate) const TRUNKLINE: &str = env!("CARGO_BIN_EXE_trunkline");
 
+/// One that calls no vendor and ends with the test that started it; a configuration follows.
+pub(crate) const DEV: [&str; 6] = [
+    "dev",
+    "--ephemeral",
+    "--json",
+    "--simulated",
+    "--exit-on-eof",
+    "--config",
+];
+
 /// A running `trunkline dev --ephemeral --json`.
 pub(crate) struct Dev {
     pub(crate) process: Child,
@@ -20,7 +30,7 @@ pub(crate) struct Dev {
 impl Dev {
     pub(crate) async fn start() -> Self {
         let mut command = Command::new(TRUNKLINE);
-        command.args(["dev", "--ephemeral", "--json", "--config", "/dev/null"]);
+        command.args(DEV).arg("/dev/null");
         Self::started(command).await
     }
 
@@ -43,6 +53,11 @@ impl Dev {
 
     pub(crate) fn text(&self, name: &str) -> &str {
         self.ready[name].as_str().unwrap()
+    }
+
+    /// Where clients of OpenAI's API are pointed at.
+    pub(crate) fn api(&self) -> String {
+        format!("{}/v1", self.text("base_url"))
     }
 
     /// Closes its input, as a terminal that goes away does.

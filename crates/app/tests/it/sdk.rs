@@ -3,6 +3,7 @@
 mod commands;
 mod console;
 mod customer;
+mod first_minute;
 mod receipts;
 mod social;
 mod suites;

@@ -153,7 +153,7 @@ fn seal(
 }
 
 /// The last four characters, none of a short one.
-fn hint(text: &str) -> String {
+pub(in crate::commands) fn hint(text: &str) -> String {
     let count = text.chars().count();
     let skipped = if count < HINT_NEEDS_CHARACTERS {
         count

@@ -1,10 +1,9 @@
-//! What a new development database needs: a customer with credit, a key, and a channel to the
-//! simulator.
+//! What a new development database needs: a customer with credit, a key, and channels.
 
 use std::collections::BTreeMap;
 
 use anyhow::Context as _;
-use trunkline_catalog::{Book, Document, Entry, ModelKind};
+use trunkline_catalog::{Book, Document};
 use trunkline_db::{Database, SystemClock};
 use trunkline_gateway::{Change, Signed, publish};
 use trunkline_keyring::{Binding, Keyring, Purpose};
@@ -15,44 +14,18 @@ use trunkline_store::channels::{self, NewChannel, NewCredential, credential_cont
 use trunkline_store::keys::{self, NewKey, SECRET_BYTES};
 use trunkline_store::people;
 use trunkline_store::{Policy, PolicyFields};
-use trunkline_terms::{AccountId, Clock as _, EndpointType, Money};
+use trunkline_terms::{AccountId, Clock as _, Money};
+use trunkline_upstream::Providers;
 
+use super::routes::{Route, routes};
+use super::vendors::VendorKey;
 use crate::chance;
+use crate::commands::channel::hint;
 use crate::social::{add_records, starter};
 
 /// Ten USD of play money.
 const CREDIT: Money = Money::from_nanos(10_000_000_000);
-/// The simulator's models that stand in for those of vendors.
-const PLAIN: &str = "sim-fast";
-const THINKING: &str = "sim-reason";
 const CATALOG: &str = include_str!("catalog.toml");
-/// The simulator takes any.
-const SIMULATOR_KEY: &str = "sk-simulator-development";
-
-/// What is made while the caller waits.
-const MADE: [EndpointType; 3] = [
-    EndpointType::ImageGeneration,
-    EndpointType::AudioSpeech,
-    EndpointType::AudioTranscription,
-];
-
-/// In which format the simulator is asked, so that each can be tried.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Way {
-    Chat,
-    Responses,
-    Claude,
-    Gemini,
-    /// Vendors of videos, pictures and audio.
-    Dashscope,
-    Ark,
-    Kling,
-    Minimax,
-    OpenaiMade,
-    Zhipu,
-    /// The source of social data.
-    Social,
-}
 
 /// What was made.
 pub(super) struct Seeded {
@@ -60,115 +33,27 @@ pub(super) struct Seeded {
     pub(super) key: String,
 }
 
-// === impl Way ===
-
-impl Way {
-    fn of(name: &str, entry: &Entry) -> Self {
-        match (entry.vendor.as_deref(), name) {
-            (Some("anthropic"), _) | (_, "sim-claude" | "gemini-sim-claude") => Self::Claude,
-            (_, "sim-responses" | "gemini-sim-responses") => Self::Responses,
-            (Some("google"), _) | (_, "sim-gemini" | "gemini-sim") => Self::Gemini,
-            (Some(_) | None, _) => Self::Chat,
-        }
-    }
-
-    /// The video vendor of a family's word, such as `a_text`.
-    fn of_video(family: &str) -> Option<Self> {
-        match family.split('_').next()? {
-            "a" | "e" => Some(Self::Dashscope),
-            "b" => Some(Self::Ark),
-            "c" => Some(Self::Kling),
-            "d" => Some(Self::Minimax),
-            "openai" => Some(Self::OpenaiMade),
-            _ => None,
-        }
-    }
-
-    /// The vendor of pictures, speech or transcripts that stands in for a model's own; none if it makes
-    /// no such thing.
-    fn of_made(entry: &Entry) -> Option<Self> {
-        if !MADE.iter().any(|endpoint| entry.serves(*endpoint)) {
-            return None;
-        }
-        Some(match entry.vendor.as_deref() {
-            Some("alibaba") => Self::Dashscope,
-            Some("bytedance") => Self::Ark,
-            Some("minimax") => Self::Minimax,
-            Some("zhipu") => Self::Zhipu,
-            Some(_) | None => Self::OpenaiMade,
-        })
-    }
-
-    fn word(self) -> &'static str {
-        match self {
-            Self::Dashscope => "simulator-dashscope",
-            Self::Ark => "simulator-ark",
-            Self::Kling => "simulator-kling",
-            Self::Minimax => "simulator-minimax",
-            Self::OpenaiMade => "simulator-openai",
-            Self::Zhipu => "simulator-zhipu",
-            Self::Social => "simulator-social",
-            Self::Chat => "simulator",
-            Self::Responses => "simulator-responses",
-            Self::Claude => "simulator-claude",
-            Self::Gemini => "simulator-gemini",
-        }
-    }
-
-    /// A provider that speaks this format and no other.
-    fn provider(self) -> &'static str {
-        match self {
-            Self::Dashscope => "dashscope_native",
-            Self::Ark => "ark",
-            Self::Kling => "kling",
-            Self::Minimax => "minimax",
-            Self::OpenaiMade => "openai",
-            Self::Zhipu => "zhipu",
-            Self::Social => "tikhub",
-            Self::Chat => "simulator",
-            Self::Responses => "simulator_responses",
-            Self::Claude => "anthropic",
-            Self::Gemini => "google",
-        }
-    }
-
-    /// Where the simulator hears it; `simulator` ends with `/v1`.
-    fn address(self, simulator: &str) -> String {
-        let root = simulator.trim_end_matches("/v1");
-        match self {
-            Self::Chat | Self::Responses | Self::Claude | Self::Minimax | Self::OpenaiMade => {
-                simulator.to_owned()
-            }
-            Self::Gemini => format!("{simulator}beta"),
-            Self::Dashscope => format!("{root}/api/v1"),
-            Self::Ark => format!("{root}/api/v3"),
-            Self::Zhipu => format!("{root}/api/paas/v4"),
-            Self::Kling | Self::Social => root.to_owned(),
-        }
-    }
+/// What a start needs to make its channels.
+pub(super) struct Ground<'a> {
+    pub(super) keyring: &'a Keyring,
+    pub(super) simulator: &'a str,
+    pub(super) cells: &'a Cells,
+    pub(super) providers: &'a Providers,
+    /// Vendors' keys of the environment.
+    pub(super) keys: &'a [VendorKey],
 }
 
 /// Makes a customer and its channels. Each start makes new ones: a key is shown once, and the simulator
 /// has another address.
-pub(super) async fn plant(
-    console: &Database,
-    keyring: &Keyring,
-    simulator: &str,
-    cells: &Cells,
-) -> anyhow::Result<Seeded> {
+pub(super) async fn plant(console: &Database, ground: &Ground<'_>) -> anyhow::Result<Seeded> {
     let mut tx = console.begin().await?;
-    let done = plant_in(&mut tx, keyring, simulator, cells).await;
+    let done = plant_in(&mut tx, ground).await;
     tx.finish(done)
         .await
         .context("cannot make a customer and a channel")
 }
 
-async fn plant_in(
-    tx: &mut trunkline_db::Tx,
-    keyring: &Keyring,
-    simulator: &str,
-    cells: &Cells,
-) -> anyhow::Result<Seeded> {
+async fn plant_in(tx: &mut trunkline_db::Tx, ground: &Ground<'_>) -> anyhow::Result<Seeded> {
     let account = account(tx).await?;
     let request = chance::request(SystemClock.now())?;
     let top_up = TopUp {
@@ -188,8 +73,9 @@ async fn plant_in(
     };
     let made = keys::create(tx, &new, &chance::bytes::<SECRET_BYTES>()?).await?;
     desk::register_key(tx, account, made.key.id, None).await?;
-    let catalog = catalog(cells)?;
-    let ways = served(&catalog, cells);
+    let mut catalog = catalog(ground.cells)?;
+    let vendors = (ground.keys, ground.providers);
+    let routes = routes(&mut catalog, vendors, ground.simulator, ground.cells);
     let signed = Signed {
         author: "trunkline dev",
         note: "what dev sells",
@@ -199,10 +85,10 @@ async fn plant_in(
     for old in channels::list(tx).await? {
         channels::set_state(tx, old.id, channels::ChannelState::Off).await?;
     }
-    for (way, models) in &ways {
-        let name = format!("{}-{}", way.word(), made.key.id);
-        let address = way.address(simulator);
-        add_channel(tx, keyring, (&name, way.provider(), &address), models).await?;
+    for route in &routes {
+        // Names are taken once, and an earlier start took these.
+        let name = format!("{}-{}", route.name, made.key.id);
+        add_channel(tx, ground.keyring, &name, route).await?;
     }
     Ok(Seeded {
         account,
@@ -256,71 +142,24 @@ fn missing(mut catalog: Document, before: &Book) -> Change {
     Change::adding(catalog, before)
 }
 
-/// Every model that takes chat completions is served: its own name at the simulator, or a stand-in,
-/// asked in the format of its vendor.
-fn served(catalog: &Document, cells: &Cells) -> BTreeMap<Way, BTreeMap<String, String>> {
-    let chats = catalog.models.iter().filter(|(_, entry)| {
-        entry.serves(EndpointType::Openai) && entry.specs.kind == Some(ModelKind::Llm)
-    });
-    let mut ways: BTreeMap<Way, BTreeMap<String, String>> = BTreeMap::new();
-    for (name, entry) in chats {
-        let theirs = match entry.vendor.as_deref() {
-            _ if entry.reasons() => THINKING.to_owned(),
-            Some("simulator") => name.clone(),
-            Some(_) | None => PLAIN.to_owned(),
-        };
-        let models = ways.entry(Way::of(name, entry)).or_default();
-        models.insert(name.clone(), theirs);
-    }
-    // Video vendors are simulated under the names of their own models.
-    for (name, entry) in &catalog.models {
-        let family = entry.specs.video_family.as_deref();
-        if let Some(way) = family.and_then(Way::of_video) {
-            let models = ways.entry(way).or_default();
-            models.insert(name.clone(), name.clone());
-        }
-    }
-    for (name, entry) in &catalog.models {
-        if let Some(way) = Way::of_made(entry) {
-            let theirs = match (way, entry.vendor.as_deref()) {
-                // A vendor that is not simulated is stood in for by a model that is.
-                (Way::OpenaiMade, Some("openai" | "simulator")) => name.as_str(),
-                (Way::OpenaiMade, _) if entry.serves(EndpointType::ImageGeneration) => {
-                    "gpt-image-2"
-                }
-                (Way::OpenaiMade, _) if entry.serves(EndpointType::AudioSpeech) => "tts-1",
-                (Way::OpenaiMade, _) => "whisper-1",
-                (_, _) => name.as_str(),
-            };
-            let models = ways.entry(way).or_default();
-            models.insert(name.clone(), theirs.to_owned());
-        }
-    }
-    // Cells are asked for by their paths, so the source's name of one is ours.
-    let models = cells
-        .all()
-        .map(|cell| (cell.model.clone(), cell.model.clone()));
-    ways.insert(Way::Social, models.collect());
-    ways
-}
-
 async fn add_channel(
     tx: &mut trunkline_db::Tx,
     keyring: &Keyring,
-    (name, provider, address): (&str, &str, &str),
-    models: &BTreeMap<String, String>,
+    name: &str,
+    route: &Route,
 ) -> anyhow::Result<()> {
     let context = credential_context(name, "main");
     let binding = Binding::of_operator(&context);
-    let sealed = keyring.seal(Purpose::Credentials, &binding, SIMULATOR_KEY.as_bytes())?;
+    let key = route.key.reveal();
+    let sealed = keyring.seal(Purpose::Credentials, &binding, key.as_bytes())?;
     let new = NewChannel {
         name,
-        provider,
-        base_url: Some(address),
+        provider: route.provider,
+        base_url: route.base_url.as_deref(),
         priority: 0,
         weight: 1,
         region: None,
-        models,
+        models: &route.models,
         groups: &[],
         extra_headers: &BTreeMap::new(),
         proxy: None,
@@ -330,7 +169,7 @@ async fn add_channel(
         credentials: &[NewCredential {
             label: "main",
             sealed: &sealed,
-            hint: "ment",
+            hint: &hint(key),
         }],
     };
     channels::add(tx, &new).await?;

@@ -69,7 +69,7 @@ impl Customer {
                 nanos: -nanos(entry["paid_usd"].as_str().unwrap()),
             };
             let path = format!("/usage/{}", call.request);
-            let row = self.get(dev.text("base_url"), &path).await;
+            let row = self.get(&dev.api(), &path).await;
             assert_eq!(
                 nanos(row["cost_usd"].as_str().unwrap()),
                 call.nanos,
@@ -82,7 +82,7 @@ impl Customer {
 
     /// What is left, in nano-USD.
     pub(crate) async fn left(&self, dev: &Dev) -> i128 {
-        let balance = self.get(dev.text("base_url"), "/balance").await;
+        let balance = self.get(&dev.api(), "/balance").await;
         nanos(balance["paid_usd"].as_str().unwrap())
     }
 

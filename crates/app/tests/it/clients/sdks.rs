@@ -25,7 +25,7 @@ async fn talk(program: &Path, name: &str, upstreams: &[Upstream]) {
         let mut command = Command::new(program);
         command
             .arg(script("talks").join(name))
-            .env("BASE_URL", dev.text("base_url"))
+            .env("BASE_URL", dev.api())
             .env("API_KEY", &customer.key)
             .env("CLIENT_MODEL", upstream.model)
             .env("CLIENT_THINKING_MODEL", upstream.thinking)

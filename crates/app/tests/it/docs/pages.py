@@ -32,7 +32,7 @@ from pathlib import Path
 
 FACTS = json.loads(sys.argv[1])
 GROUPS = sys.argv[2:]
-BASE_URL = FACTS["base_url"].removesuffix("/v1")
+BASE_URL = FACTS["base_url"]
 DASH_URL = FACTS["dash_url"]
 TRUNKLINE = FACTS["trunkline"]
 SDK = Path(FACTS["sdk"])

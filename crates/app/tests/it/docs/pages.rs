@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use crate::dev::{Dev, TRUNKLINE, audit};
+use crate::dev::{DEV, Dev, TRUNKLINE, audit};
 
 /// All pages of a group, with agents of vendors among them, on a machine that is busy.
 const PATIENCE: Duration = Duration::from_secs(900);
@@ -91,9 +91,7 @@ async fn behind_the_nginx_of_the_page_streams_stay_streams_and_nothing_is_cut() 
     let text = "[edge]\ntrusted_proxies = [\"127.0.0.1/32\"]\n";
     config.write_all(text.as_bytes()).unwrap();
     let mut command = Command::new(TRUNKLINE);
-    command
-        .args(["dev", "--ephemeral", "--json", "--config"])
-        .arg(config.path());
+    command.args(DEV).arg(config.path());
     let dev = Dev::started(command).await;
     script("nginx.py", &["walk", &facts(&dev).to_string()]).await;
     audit(&dev).await;

@@ -82,7 +82,8 @@ async fn linked(url: &str, folder: &Path) -> String {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_command_of_the_greeting_works_and_is_shown_with_its_price() {
     let mut process = Command::new(TRUNKLINE)
-        .args(["dev", "--ephemeral", "--config", "/dev/null"])
+        .args(["dev", "--ephemeral", "--simulated", "--exit-on-eof"])
+        .args(["--config", "/dev/null"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .kill_on_drop(true)
@@ -139,7 +140,7 @@ async fn the_page_about_images_and_audio_says_what_works() {
     assert_eq!(text.matches("curl ").count(), 3, "{text}");
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    let address = dev.text("base_url").trim_end_matches("/v1");
+    let address = dev.text("base_url");
     let text = text.replace("{{base_url}}", address);
     let variables = [("TRUNKLINE_KEY", dev.text("key"))];
     let said = shell(&text, folder, &variables).await;

@@ -38,7 +38,8 @@ async fn start_sharing(folder: &Path) -> Dev {
     std::fs::set_permissions(folder, open).unwrap();
     let mut command = Command::new(TRUNKLINE);
     command
-        .args(["dev", "--json", "--config", "/dev/null"])
+        .args(["dev", "--json", "--simulated", "--exit-on-eof"])
+        .args(["--config", "/dev/null"])
         .current_dir(folder)
         .env("TRUNKLINE__EDGE__LISTEN", &address)
         .env("TRUNKLINE__CONSOLE__LISTEN", &address);
@@ -66,7 +67,7 @@ async fn import(dev: &Dev, names: &[&str]) {
 }
 
 fn edge(dev: &Dev) -> String {
-    dev.text("base_url").strip_suffix("/v1").unwrap().to_owned()
+    dev.text("base_url").to_owned()
 }
 
 // covers: D-1-12

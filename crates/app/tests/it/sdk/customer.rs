@@ -129,7 +129,7 @@ impl Browser {
 
 async fn call(dev: &Dev, key: &str, path: &str, body: &Value) -> Value {
     let bearer = format!("Bearer {key}");
-    let url = format!("{}{path}", dev.text("base_url"));
+    let url = format!("{}{path}", dev.api());
     let (status, _, answer) = send("POST", &url, &[("authorization", &bearer)], Some(body)).await;
     assert_eq!(status, 200, "{answer}");
     answer

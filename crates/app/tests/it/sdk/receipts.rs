@@ -63,7 +63,7 @@ struct Kind {
 
 impl Caller<'_> {
     async fn send(&self, method: &str, path: &str, (kind, body): (&str, &[u8])) -> Sent {
-        let url = format!("{}{path}", self.dev.text("base_url"));
+        let url = format!("{}{path}", self.dev.api());
         let bearer = format!("Bearer {}", self.key);
         let headers = [("authorization", bearer.as_str()), ("content-type", kind)];
         send_bytes(method, &url, &headers, body).await

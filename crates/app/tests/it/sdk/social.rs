@@ -9,7 +9,7 @@ use trunkline_social::Cells;
 use crate::dev::{Dev, TRUNKLINE, audit};
 
 /// What a command at the desk of a running one says.
-async fn said(dev: &Dev, words: &[&str]) -> Value {
+pub(crate) async fn said(dev: &Dev, words: &[&str]) -> Value {
     let output = Command::new(TRUNKLINE)
         .args(words)
         .args(["--json", "--config", "/dev/null"])
@@ -67,10 +67,7 @@ async fn dev_sells_every_cell_has_a_channel_for_each_and_answers_a_customer_who_
     assert_eq!(catalog.len(), count);
     assert!(catalog.iter().all(|cell| cell["status"] == "available"));
     // What the greeting shows.
-    let call = format!(
-        "{}/social/douyin/search?keyword=coffee",
-        dev.text("base_url")
-    );
+    let call = format!("{}/social/douyin/search?keyword=coffee", dev.api());
     let (status, head, result) = get(&call, key).await;
     assert_eq!(status, 200, "{result}");
     assert_eq!(result["object"], "social.result");

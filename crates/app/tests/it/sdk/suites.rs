@@ -19,6 +19,23 @@ enum Language {
 /// Something it reads, such as a page of our documents, may be named too.
 async fn passes(language: Language, name: &str, reads: Option<&str>) {
     let dev = Dev::start().await;
+    runs(&dev, (language, name), reads, &[]).await;
+    audit(&dev).await;
+    dev.end().await;
+}
+
+/// Every model that is listed, called once and more.
+pub(crate) async fn every_model(dev: &Dev, keys: &[String]) {
+    let keys = [("KEYS", keys.join(","))];
+    runs(dev, (Language::Python, "every_model.py"), None, &keys).await;
+}
+
+async fn runs(
+    dev: &Dev,
+    (language, name): (Language, &str),
+    reads: Option<&str>,
+    variables: &[(&str, String)],
+) {
     let (program, libraries) = match language {
         Language::Python => (sdk("venv/bin/python"), None),
         Language::Node => (PathBuf::from("node"), Some(sdk("node"))),
@@ -27,8 +44,10 @@ async fn passes(language: Language, name: &str, reads: Option<&str>) {
         .arg(beside(name))
         .args(libraries)
         .args(reads.map(beside))
-        .args([dev.text("base_url"), dev.text("key")])
+        .args([dev.api().as_str(), dev.text("key")])
         .env("SIMULATOR_URL", dev.text("simulator_url"))
+        .env("DASH_URL", dev.text("dash_url"))
+        .envs(variables.iter().map(|(name, value)| (name, value)))
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .env("NO_PROXY", "*")
         .kill_on_drop(true)
@@ -41,8 +60,6 @@ async fn passes(language: Language, name: &str, reads: Option<&str>) {
     let complained = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}\n{complained}");
     println!("{said}");
-    audit(&dev).await;
-    dev.end().await;
 }
 
 pub(crate) fn sdk(name: &str) -> PathBuf {

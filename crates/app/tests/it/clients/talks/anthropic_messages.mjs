@@ -66,7 +66,7 @@ await t.talk({
     messages.push(assistant(message), called(message));
     message = await client.messages.create({ ...ask, messages });
     assert.deepEqual(spoken(message).map((part) => part.type), ['text']);
-    assert.match(spoken(message)[0].text, /^sim1 sim2/);
+    assert.match(spoken(message)[0].text, /^Hello! This/);
     assert.equal(message.stop_reason, 'end_turn');
     messages.push(assistant(message), user('Shorter. [[tokens:7]]'));
     message = await client.messages.create({ ...ask, messages });

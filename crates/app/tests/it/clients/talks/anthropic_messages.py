@@ -52,7 +52,7 @@ def a_conversation_in_whole_answers():
     message = client.messages.create(messages=messages, **ASK)
     used(message.usage)
     assert [block.type for block in spoken(message)] == ["text"], message
-    assert spoken(message)[0].text.startswith("sim1 sim2"), message
+    assert spoken(message)[0].text.startswith("Hello! This"), message
     assert message.stop_reason == "end_turn" and message.model == MODEL, message
     messages += [assistant(message), user("Shorter. [[tokens:7]]")]
     message = client.messages.create(messages=messages, **ASK)

@@ -55,7 +55,7 @@ await t.talk({
     let said = await whole(contents);
     contents.push(said, called(said));
     said = await whole(contents);
-    assert.match(said.parts[0].text, /^sim1 sim2/);
+    assert.match(said.parts[0].text, /^Hello! This/);
     contents.push(said, user('Shorter. [[tokens:7]]'));
     said = await whole(contents);
     assert.equal(t.words(said.parts[0].text), 7);

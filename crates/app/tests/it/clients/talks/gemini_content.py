@@ -68,7 +68,7 @@ def a_conversation_in_whole_answers():
     said = whole(contents)
     contents += [said, called(said)]
     said = whole(contents)
-    assert len(said.parts) == 1 and said.parts[0].text.startswith("sim1 sim2"), said
+    assert len(said.parts) == 1 and said.parts[0].text.startswith("Hello! This"), said
     contents += [said, user("Shorter. [[tokens:7]]")]
     said = whole(contents)
     assert words(said.parts[0].text) == 7, said

@@ -65,7 +65,7 @@ await t.talk({
     messages.push(answer.choices[0].message, ...called(answer.choices[0].message));
     answer = await create(messages);
     assert.equal(answer.choices[0].finish_reason, 'stop');
-    assert.match(answer.choices[0].message.content, /^sim1 sim2/);
+    assert.match(answer.choices[0].message.content, /^Hello! This/);
     messages.push(answer.choices[0].message, { role: 'user', content: 'Shorter. [[tokens:7]]' });
     answer = await create(messages);
     assert.equal(t.words(answer.choices[0].message.content), 7);

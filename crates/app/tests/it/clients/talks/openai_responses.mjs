@@ -69,7 +69,7 @@ await t.talk({
     input.push(...response.output, ...called(response));
     response = await client.responses.create({ ...ask, input });
     assert.deepEqual(spoken(response).map((item) => item.type), ['message']);
-    assert.match(response.output_text, /^sim1 sim2/);
+    assert.match(response.output_text, /^Hello! This/);
     input.push(...response.output, user('Shorter. [[tokens:7]]'));
     response = await client.responses.create({ ...ask, input });
     assert.equal(t.words(response.output_text), 7);

@@ -54,7 +54,7 @@ def a_conversation_in_whole_answers():
     response = client.responses.create(input=items, **ASK)
     used(response)
     assert [item.type for item in spoken(response)] == ["message"], response
-    assert response.output_text.startswith("sim1 sim2"), response
+    assert response.output_text.startswith("Hello! This"), response
     items += [*back(response), user("Shorter. [[tokens:7]]")]
     response = client.responses.create(input=items, **ASK)
     assert words(response.output_text) == 7 and response.status == "completed", response
