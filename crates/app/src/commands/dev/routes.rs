@@ -5,10 +5,10 @@
 use std::collections::BTreeMap;
 
 use trunkline_catalog::{Document, Entry, ModelKind};
-use trunkline_social::Cells;
 use trunkline_terms::{EndpointType, Secret};
 use trunkline_upstream::{Format, Providers};
 
+use super::seed::Ground;
 use super::vendors::{self, VendorKey};
 
 /// The simulator takes any key.
@@ -154,12 +154,14 @@ impl Kind {
 }
 
 /// Every channel of a start. What no channel serves is taken out of the catalog.
-pub(super) fn routes(
-    catalog: &mut Document,
-    (keys, providers): (&[VendorKey], &Providers),
-    simulator: &str,
-    cells: &Cells,
-) -> Vec<Route> {
+pub(super) fn routes(catalog: &mut Document, ground: &Ground<'_>) -> Vec<Route> {
+    let Ground {
+        keys,
+        providers,
+        simulator,
+        cells,
+        ..
+    } = *ground;
     let mut real: Vec<BTreeMap<&'static str, BTreeMap<String, String>>> =
         keys.iter().map(|_| BTreeMap::new()).collect();
     let mut simulated: BTreeMap<Simulated, BTreeMap<String, String>> = BTreeMap::new();

@@ -74,8 +74,7 @@ async fn plant_in(tx: &mut trunkline_db::Tx, ground: &Ground<'_>) -> anyhow::Res
     let made = keys::create(tx, &new, &chance::bytes::<SECRET_BYTES>()?).await?;
     desk::register_key(tx, account, made.key.id, None).await?;
     let mut catalog = catalog(ground.cells)?;
-    let vendors = (ground.keys, ground.providers);
-    let routes = routes(&mut catalog, vendors, ground.simulator, ground.cells);
+    let routes = routes(&mut catalog, ground);
     let signed = Signed {
         author: "trunkline dev",
         note: "what dev sells",

@@ -19,23 +19,17 @@ enum Language {
 /// Something it reads, such as a page of our documents, may be named too.
 async fn passes(language: Language, name: &str, reads: Option<&str>) {
     let dev = Dev::start().await;
-    runs(&dev, (language, name), reads, &[]).await;
+    runs(&dev, language, name, reads, &[]).await;
     audit(&dev).await;
     dev.end().await;
 }
 
-/// Every model that is listed, called once and more.
+/// Every model that is listed, called by these keys.
 pub(crate) async fn every_model(dev: &Dev, keys: &[String]) {
-    let keys = [("KEYS", keys.join(","))];
-    runs(dev, (Language::Python, "every_model.py"), None, &keys).await;
+    runs(dev, Language::Python, "every_model.py", None, keys).await;
 }
 
-async fn runs(
-    dev: &Dev,
-    (language, name): (Language, &str),
-    reads: Option<&str>,
-    variables: &[(&str, String)],
-) {
+async fn runs(dev: &Dev, language: Language, name: &str, reads: Option<&str>, keys: &[String]) {
     let (program, libraries) = match language {
         Language::Python => (sdk("venv/bin/python"), None),
         Language::Node => (PathBuf::from("node"), Some(sdk("node"))),
@@ -47,7 +41,7 @@ async fn runs(
         .args([dev.api().as_str(), dev.text("key")])
         .env("SIMULATOR_URL", dev.text("simulator_url"))
         .env("DASH_URL", dev.text("dash_url"))
-        .envs(variables.iter().map(|(name, value)| (name, value)))
+        .env("KEYS", keys.join(","))
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .env("NO_PROXY", "*")
         .kill_on_drop(true)
