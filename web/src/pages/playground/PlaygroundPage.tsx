@@ -25,6 +25,7 @@ import {
 } from "./bench";
 import { CodeTab } from "./CodeTab";
 import { FieldsTab, troubled } from "./FieldsTab";
+import { firstCell, firstModel } from "./first";
 import { canEdit } from "./forms";
 import { HistoryTab } from "./HistoryTab";
 import { draftOf, keepDraft, type PastRun, useRuns } from "./memory";
@@ -73,7 +74,7 @@ function modelsFor(task: PlaygroundTask, models: Model[]): Model[] {
 
 function cellFor(cells: SocialCell[], platform: string, capability: string): SocialCell | null {
   const of = cells.filter((cell) => cell.platform === platform);
-  return of.find((cell) => cell.capability === capability) ?? of[0] ?? cells[0] ?? null;
+  return of.find((cell) => cell.capability === capability) ?? of[0] ?? firstCell(cells);
 }
 
 function Bench({ task }: { task: PlaygroundTask }) {
@@ -132,7 +133,7 @@ function useDraft(task: PlaygroundTask, models: Model[], cells: SocialCell[]) {
       };
     }
     const name = search["model"] ?? kept.model;
-    const model = models.find((one) => one.name === name) ?? models[0];
+    const model = models.find((one) => one.name === name) ?? firstModel(task, models);
     if (model === undefined) return kept;
     return {
       ...kept,
@@ -146,7 +147,7 @@ function useDraft(task: PlaygroundTask, models: Model[], cells: SocialCell[]) {
     setDraft((now) => {
       const changed = { ...now, ...next };
       if (next.editing === true && !models.some((one) => one.name === changed.model && canEdit(one)))
-        changed.model = models.find(canEdit)?.name ?? changed.model;
+        changed.model = firstModel(task, models.filter(canEdit))?.name ?? changed.model;
       if (next.model !== undefined && next.model !== now.model) {
         const model = models.find((one) => one.name === next.model);
         if (model !== undefined)
