@@ -1,8 +1,8 @@
-import { useState } from "react";
+import { useEffect, useState } from "react";
 import { api, type Session } from "@/api";
 import { forgetToken, useFragmentToken } from "@/app/fragment";
 import { useSession } from "@/app/session";
-import { Code, Field, Input } from "@/kit";
+import { Code, Field, Input, useGo } from "@/kit";
 import { useTexts } from "@/text";
 import { Frame, TextLink } from "./Frame";
 import { BadLink, EmailField, Form, isBadToken, PasswordField, useEnter, useSubmit } from "./parts";
@@ -11,7 +11,8 @@ import { signInTexts } from "./texts";
 export default function SetupPage() {
   const texts = useTexts(signInTexts);
   const t = texts.setup;
-  const { house } = useSession();
+  const { house, signed_in } = useSession();
+  const go = useGo();
   const token = useFragmentToken();
   const enter = useEnter();
   const [email, setEmail] = useState("");
@@ -24,6 +25,12 @@ export default function SetupPage() {
     forgetToken();
     enter(session);
   });
+  // Who is signed in and brings no link has nothing to set up, whether they came by themselves or just finished.
+  const isDone = signed_in && token === null;
+  useEffect(() => {
+    if (isDone) go("/", undefined, true);
+  }, [isDone, go]);
+  if (isDone) return null;
   // A link may also make a second operator, or give one a new password: with one in hand the form is always there.
   if (!house.needs_setup && token === null) {
     return (

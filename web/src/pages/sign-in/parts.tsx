@@ -1,24 +1,33 @@
 import { clsx } from "clsx";
 import { Eye, EyeOff } from "lucide-react";
-import { type FormEvent, type ReactNode, useCallback, useState } from "react";
+import { type FormEvent, type ReactNode, useCallback, useEffect, useState } from "react";
 import { ApiError, type Session } from "@/api";
-import { useTakeSession } from "@/app/session";
+import { useSession, useTakeSession } from "@/app/session";
 import { Button, Field, IconButton, Input, Problem, useGo } from "@/kit";
 import { useTexts } from "@/text";
 import { Frame, TextLink } from "./Frame";
 import { PASSWORD_LEAST, type Strength, strength } from "./strength";
 import { signInTexts } from "./texts";
 
-/** Takes the new session and goes on. */
+/**
+ * Takes the new session and goes on once the page knows of it. Going at once is too early: a page whose code is loaded
+ * already would be drawn with the session before, find nobody signed in, and lead back here.
+ */
 export function useEnter(): (session: Session, to?: string) => void {
   const take = useTakeSession();
   const go = useGo();
+  const known = useSession();
+  const [wanted, setWanted] = useState<{ session: Session; to: string } | null>(null);
+  useEffect(() => {
+    const isKnown = wanted !== null && known.signed_in && known.person?.id === wanted.session.person?.id;
+    if (isKnown) go(wanted.to, undefined, true);
+  }, [wanted, known, go]);
   return useCallback(
     (session, to = "/") => {
       take(session);
-      go(to, undefined, true);
+      setWanted({ session, to });
     },
-    [take, go],
+    [take],
   );
 }
 
