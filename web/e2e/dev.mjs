@@ -35,7 +35,9 @@ export async function startDev(config = "") {
   child.stderr.on("data", (piece) => (said.err += piece));
   const ended = new Promise((done) => child.on("exit", done));
   const stop = async () => {
+    // The end of its input may be nothing to it; a signal always is.
     child.stdin.end();
+    child.kill("SIGTERM");
     const late = setTimeout(() => child.kill("SIGKILL"), STOP_MS);
     await ended;
     clearTimeout(late);

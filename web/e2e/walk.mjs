@@ -67,6 +67,7 @@ async function walk(name, isFirst) {
   const visit = { page, name, width: Number(width), asked };
   try {
     await firstMinute(visit, isFirst);
+    if (isFirst) await devLink(name);
     for (const task of [
       catalog,
       playground,
@@ -157,6 +158,19 @@ async function firstMinute(visit, isFirst) {
   await stand(visit, "connected");
 }
 
+/** The link that `trunkline dev` prints opens the console signed in, in a browser that was never there. */
+async function devLink(name) {
+  const context = await browser.newContext({ locale: "en-US" });
+  const page = await context.newPage();
+  page.setDefaultTimeout(PATIENCE_MS);
+  await page.goto(dev.console_link);
+  await page.getByRole("heading", { level: 1, name: "Home" }).waitFor();
+  checks.that(page.url() === `${dev.dash_url}/`, `${name}: the link of dev leads home, without its token`, page.url());
+  const session = await page.evaluate(async () => (await fetch("/api/session")).json());
+  checks.that(session.account?.name === "Walkers", `${name}: it opens the seeded account`, JSON.stringify(session));
+  await context.close();
+}
+
 /** A key is known to every node within a second. */
 function pasteUntilKnown(snippet) {
   for (let tries = 1; ; tries += 1) {
@@ -195,6 +209,9 @@ async function catalog(visit) {
 
 async function playground(visit) {
   const { page, name } = visit;
+  await go(visit, "/playground/chat");
+  const chosen = await page.getByRole("button", { name: /^Remove / }).getAttribute("aria-label");
+  checks.that(chosen === "Remove gpt-5-mini", `${name}: the playground opens on a model that readers know`, chosen);
   await go(visit, "/playground/chat?model=sim-fast");
   await page.getByLabel("Message").fill("What is the capital of France?");
   const run = page.getByRole("button", { name: /^Run.*\$/ });

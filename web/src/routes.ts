@@ -34,6 +34,7 @@ export const routes: RouteEntry[] = [
   { path: "/sign-in", frame: "plain", page: () => import("@/pages/sign-in/SignInPage") },
   { path: "/sign-up", frame: "plain", page: () => import("@/pages/sign-in/SignUpPage") },
   { path: "/setup", frame: "plain", page: () => import("@/pages/sign-in/SetupPage") },
+  { path: "/dev", frame: "plain", page: () => import("@/pages/sign-in/DevPage") },
   { path: "/verify", frame: "plain", page: () => import("@/pages/sign-in/VerifyPage") },
   { path: "/forgot", frame: "plain", page: () => import("@/pages/sign-in/ForgotPage") },
   { path: "/reset", frame: "plain", page: () => import("@/pages/sign-in/ResetPage") },

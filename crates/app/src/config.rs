@@ -30,7 +30,7 @@ use trunkline_terms::{NodeId, Secret};
 use trunkline_upstream::Roots;
 use trunkline_upstream::guarded::GuardedSettings;
 
-pub(crate) use console::Console;
+pub(crate) use console::{Console, is_loopback};
 pub(crate) use layers::{DEFAULTS, environment, variable};
 pub(crate) use roles::{Role, Roles};
 

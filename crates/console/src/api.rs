@@ -8,6 +8,7 @@
 mod accepting;
 mod asked_letters;
 mod customer;
+mod dev_session;
 mod devices;
 mod documents;
 mod health;
@@ -88,6 +89,7 @@ fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(session::show, session::open, session::close))
         .routes(routes!(session::switch))
         .routes(routes!(session::step_up))
+        .routes(routes!(dev_session::open))
         .routes(routes!(sign_up::sign_up))
         .routes(routes!(sign_up::verify))
         .routes(routes!(asked_letters::verify_again))

@@ -13,7 +13,7 @@ use rust_embed::{EmbeddedFile, RustEmbed};
 use crate::reply;
 
 /// The first part of every path that is a page's. A test compares it with the list of routes in `web/`.
-const PAGES: [&str; 20] = [
+const PAGES: [&str; 21] = [
     "",
     "keys",
     "connect",
@@ -29,6 +29,7 @@ const PAGES: [&str; 20] = [
     "sign-in",
     "sign-up",
     "setup",
+    "dev",
     "verify",
     "forgot",
     "reset",

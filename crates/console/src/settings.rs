@@ -1,5 +1,6 @@
 //! What an operator has decided about the console.
 
+use trunkline_store::people::TokenHash;
 use trunkline_terms::{AccountId, Money, Secret};
 
 /// The console's settings.
@@ -25,6 +26,9 @@ pub struct ConsoleSettings {
     pub sends_mail: bool,
     /// The organisation that is the first operator's, if there is one already: the seeded one of `dev`.
     pub first_account: Option<AccountId>,
+    /// The hash of the token that signs in as the operator of `first_account`. Only `dev` sets it, anew at
+    /// each start, and only where its console listens on the loopback interface.
+    pub dev_link: Option<TokenHash>,
 }
 
 /// Who may make an organisation.
@@ -96,6 +100,7 @@ impl ConsoleSettings {
             trial: None,
             sends_mail: false,
             first_account: None,
+            dev_link: None,
         }
     }
 

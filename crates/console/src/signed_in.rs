@@ -5,13 +5,14 @@ use axum::extract::FromRequestParts;
 use http::HeaderMap;
 use http::request::Parts;
 use serde::Serialize;
-use trunkline_store::people::{self, PersonId, Role, SignIn};
+use trunkline_store::people::{self, PersonId, Role, STEP_UP_SECONDS, SignIn};
 use trunkline_terms::{AccountId, Moment};
 use utoipa::ToSchema;
 
 use crate::api::Shared;
 use crate::cookie;
 use crate::fault::{Fault, Kind};
+use crate::settings::ConsoleSettings;
 
 /// What may be done beyond reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
@@ -169,15 +170,24 @@ pub(crate) async fn find(shared: &Shared, headers: &HeaderMap) -> Result<Option<
         return Ok(None);
     };
     let mut session = shared.people.session().await?;
-    let Some(sign_in) = people::find_sign_in(&mut session, &token).await? else {
+    let Some(mut sign_in) = people::find_sign_in(&mut session, &token).await? else {
         return Ok(None);
     };
+    if is_of_dev(&shared.settings, &sign_in) {
+        sign_in.stepped_up_until = Some(sign_in.now.plus_seconds(STEP_UP_SECONDS));
+    }
     if sign_in.is_stale {
         let mut tx = session.begin().await?;
         let done = people::seen(&mut tx, sign_in.id).await;
         tx.finish(done).await?;
     }
     Ok(Some(sign_in))
+}
+
+/// Whether this is the operator whom the link of `trunkline dev` signs in. That person has no password that
+/// could be asked for again, and only a process that offers the link takes the sign-in instead.
+fn is_of_dev(settings: &ConsoleSettings, sign_in: &SignIn) -> bool {
+    settings.dev_link.is_some() && sign_in.is_operator && !sign_in.has_password
 }
 
 fn fresh(until: Option<Moment>, now: Moment) -> Result<(), Fault> {

@@ -22,7 +22,7 @@ pub use invitations::{
 };
 pub use members::{
     Changed, MEMBERS_MAX, Member, Membership, add_member, change_role, count_members, member,
-    members, memberships, operators_account, remove_member,
+    members, memberships, operator_of, operators_account, remove_member,
 };
 pub use person::{
     NewPerson, Person, by_email, create_person, find_person, has_operator, rename_person,

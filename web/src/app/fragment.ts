@@ -4,7 +4,7 @@
  */
 import { useSyncExternalStore } from "react";
 
-const PAGES = ["/setup", "/verify", "/reset", "/invitation"];
+const PAGES = ["/setup", "/dev", "/verify", "/reset", "/invitation"];
 let token: string | null = null;
 const listeners = new Set<() => void>();
 

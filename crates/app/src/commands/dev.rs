@@ -6,6 +6,7 @@ mod greeting;
 mod postgres;
 mod routes;
 mod seed;
+mod sign_in;
 mod vendors;
 
 use std::io::{self, Write as _};
@@ -33,6 +34,7 @@ use trunkline_upstream::guarded::GuardedSettings;
 use self::greeting::Greeting;
 use self::postgres::OwnPostgres;
 use self::seed::Ground;
+use self::sign_in::SignInLink;
 use crate::config::{Config, Roles};
 use crate::node::{Leave, Node, Plan};
 use crate::output::Output;
@@ -118,12 +120,17 @@ async fn serve(
         cells,
         account: seeded.account,
     };
-    let node = Box::pin(Node::start(plan(config, wish, folder, supplies)?)).await?;
+    let mut plan = plan(config, wish, folder, supplies)?;
+    let sign_in = SignInLink::offer(&mut plan)?;
+    let node = Box::pin(Node::start(plan)).await?;
     let (edge, console) = node.edge.zip(node.console).context("this node listens")?;
+    let dash_url = format!("http://{console}");
     let shown = Greeting {
         base_url: format!("http://{edge}"),
-        dash_url: format!("http://{console}"),
-        link: node.setup_link().await?,
+        console_link: sign_in.map(|sign_in| sign_in.at(&dash_url)),
+        // The form that makes an operator is needed only where no link signs in; tests walk it.
+        setup_link: node.setup_link().await?,
+        dash_url,
         key: seeded.key,
         keys: &keys,
     };
@@ -131,7 +138,8 @@ async fn serve(
         "base_url": shown.base_url,
         "dash_url": shown.dash_url,
         "key": shown.key,
-        "operator_link": shown.link,
+        "console_link": shown.console_link,
+        "operator_link": shown.setup_link,
         "database_url": url.reveal(),
         "simulator_url": simulator.base_url(),
         "vendors": keys.iter().map(|key| key.vendor.name).collect::<Vec<_>>(),

@@ -149,7 +149,8 @@ impl Check<'_> {
     }
 }
 
-pub(super) fn is_loopback(url: &url::Url) -> bool {
+/// Whether an address names this machine.
+pub(crate) fn is_loopback(url: &url::Url) -> bool {
     match url.host() {
         Some(url::Host::Ipv4(four)) => IpAddr::V4(four).is_loopback(),
         Some(url::Host::Ipv6(six)) => IpAddr::V6(six).is_loopback(),

@@ -13,6 +13,8 @@ mod codes;
 #[cfg(test)]
 mod command_line;
 #[cfg(test)]
+mod console_link;
+#[cfg(test)]
 mod desk;
 #[cfg(test)]
 mod dev;

@@ -2,7 +2,7 @@
 
 mod commands;
 mod console;
-mod customer;
+pub(crate) mod customer;
 mod first_minute;
 mod receipts;
 mod social;

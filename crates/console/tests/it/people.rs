@@ -1,5 +1,6 @@
 //! People at the console: a browser that keeps its cookie, and what it is answered.
 
+mod dev_session;
 mod guarding;
 mod invitations;
 mod lockout;

@@ -113,6 +113,24 @@ pub async fn operators_account(
     Ok(id.map(AccountId::new))
 }
 
+/// The first person who runs the installation and is a member of this organisation.
+pub async fn operator_of(
+    connection: &mut PgConnection,
+    account: AccountId,
+) -> Result<Option<PersonId>, DbError> {
+    let id: Option<i64> = sqlx::query_scalar(
+        "SELECT p.id
+         FROM app.member AS m
+         JOIN app.person AS p ON p.id = m.person_id AND p.is_operator AND p.disabled_at IS NULL
+         WHERE m.account_id = $1
+         ORDER BY p.id LIMIT 1",
+    )
+    .bind(account.number())
+    .fetch_optional(connection)
+    .await?;
+    Ok(id.map(PersonId::new))
+}
+
 /// The members of an organisation, owners first, then by name; their number is bounded.
 pub async fn members(
     connection: &mut PgConnection,

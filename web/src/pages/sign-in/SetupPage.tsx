@@ -40,8 +40,8 @@ export default function SetupPage() {
   if (isBadToken(submit.error)) return <BadLink action={<Command />} />;
   if (token === null) {
     return (
-      <Frame title={t.missingTitle} lead={t.missing}>
-        <Command />
+      <Frame title={t.missingTitle} lead={house.mode === "dev" ? texts.dev.hint : t.missing}>
+        {house.mode === "dev" ? null : <Command />}
       </Frame>
     );
   }

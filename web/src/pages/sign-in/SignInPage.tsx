@@ -39,6 +39,9 @@ export default function SignInPage() {
         )
       }
     >
+      {house.mode === "dev" && (
+        <p className="mb-4 rounded-card border border-line bg-sunken px-3 py-2 text-[13px] text-ink-2">{t.dev.hint}</p>
+      )}
       {search["error"] !== undefined && submit.error === null && (
         <p role="alert" className="mb-4 rounded-card border border-bad-line/40 bg-bad-soft px-3 py-2 text-[13px]">
           {t.signIn.providerFailed}

@@ -1,5 +1,5 @@
 /** Where to go after sign-in: pages of ours only, whatever the address asks for. */
-const DOORS = ["/sign-in", "/sign-up", "/setup", "/verify", "/forgot", "/reset", "/invitation"];
+const DOORS = ["/sign-in", "/sign-up", "/setup", "/dev", "/verify", "/forgot", "/reset", "/invitation"];
 
 export function safeReturn(wanted: string | undefined): string {
   if (wanted === undefined || !wanted.startsWith("/")) return "/";

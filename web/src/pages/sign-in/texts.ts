@@ -63,6 +63,13 @@ export const signInTexts = defineTexts(
       doneTitle: "This server is set up",
       done: "It has an operator already. Sign in instead.",
     },
+    dev: {
+      title: "Signing in",
+      lead: "The link of trunkline dev opens the console as its operator.",
+      oldTitle: "This link belongs to an earlier start",
+      old: "Each start of trunkline dev prints a new link, which works until it is stopped. Open the newest one.",
+      hint: "Running trunkline dev? Open the link that it printed in your terminal: it signs you in.",
+    },
     verify: {
       title: "Confirm your address",
       lead: "One click, and the address is yours.",
@@ -151,6 +158,13 @@ export const signInTexts = defineTexts(
       command: "找不到了？在服务器上重新获取：",
       doneTitle: "服务器已设置完毕",
       done: "它已有运营者。请直接登录。",
+    },
+    dev: {
+      title: "正在登录",
+      lead: "trunkline dev 的链接会以运营者身份打开控制台。",
+      oldTitle: "此链接属于之前的启动",
+      old: "trunkline dev 每次启动都会打印一个新链接，在其停止前一直有效。请打开最新的链接。",
+      hint: "正在运行 trunkline dev？打开它在终端中打印的链接即可登录。",
     },
     verify: {
       title: "验证邮箱",

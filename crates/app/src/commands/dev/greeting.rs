@@ -7,8 +7,10 @@ pub(super) struct Greeting<'a> {
     /// Of the data plane, without a path.
     pub(super) base_url: String,
     pub(super) dash_url: String,
+    /// Opens the console signed in.
+    pub(super) console_link: Option<String>,
     /// Makes its visitor the operator.
-    pub(super) link: Option<String>,
+    pub(super) setup_link: Option<String>,
     pub(super) key: String,
     /// Vendors' keys of the environment.
     pub(super) keys: &'a [VendorKey],
@@ -16,22 +18,18 @@ pub(super) struct Greeting<'a> {
 
 impl Greeting<'_> {
     pub(super) fn text(&self) -> String {
-        let Self {
-            base_url,
-            dash_url,
-            key,
-            ..
-        } = self;
-        let link = self.link.as_deref();
-        let link = link
-            .map(|link| format!("\n  set up     {link}"))
-            .unwrap_or_default();
+        let Self { base_url, key, .. } = self;
+        let console = match (&self.console_link, &self.setup_link) {
+            (Some(link), _) => format!("{link} (opens signed in)"),
+            (None, Some(link)) => format!("{link} (makes you its operator, once)"),
+            (None, None) => self.dash_url.clone(),
+        };
         let vendors = self.vendors();
         format!(
             "Trunkline is running.
 
   API        {base_url}/v1
-  console    {dash_url}{link}
+  console    {console}
   API key    {key}
 {vendors}
 Try it:

@@ -102,6 +102,12 @@ fn rows() -> Vec<Row> {
         ),
         row(
             Method::POST,
+            "/api/session/dev",
+            Some(json!({ "token": "x" })),
+            [404; 5],
+        ),
+        row(
+            Method::POST,
             "/api/invitations/look",
             Some(json!({ "token": "x" })),
             [400; 5],
@@ -241,6 +247,7 @@ async fn a_stranger_is_asked_to_sign_in_wherever_something_is_somebodys() {
     let open = [
         "/api/session",
         "/api/setup",
+        "/api/session/dev",
         "/api/invitations/look",
         "/api/invitations/accept",
         "/api/sign-up",

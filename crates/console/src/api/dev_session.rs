@@ -1,0 +1,100 @@
+//! The signed-in link of `trunkline dev`: it opens the console as the operator of the seeded account, so
+//! that a first look at the console needs no form. It exists only while a `trunkline dev` runs and its
+//! console listens on this machine alone; everywhere else the path answers as one that does not exist.
+
+use axum::extract::State;
+use axum::response::Response;
+use http::HeaderMap;
+use serde::Deserialize;
+use trunkline_db::Tx;
+use trunkline_store::people::{self, NewPerson, PersonId, Role, TokenHash};
+use trunkline_terms::{AccountId, Secret};
+use utoipa::ToSchema;
+
+use super::Shared;
+use super::people::Opened;
+use super::session::{self, Session};
+use crate::fault::{ErrorBody, Fault, Kind};
+use crate::sent::{Caller, Sent};
+use crate::settings::Mode;
+use crate::tokens;
+
+/// The operator whom the link makes where there is none. Nobody can send mail there.
+const EMAIL: &str = "developer@localhost";
+const NAME: &str = "Developer";
+
+/// What the link of `trunkline dev` is brought back with.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DevSessionBody {
+    /// What stands after the `#` of the link.
+    #[schema(value_type = String, max_length = 200)]
+    token: Secret,
+}
+
+/// Signs in by the link that a running `trunkline dev` has printed. It works until that process ends.
+#[utoipa::path(post, path = "/api/session/dev", operation_id = "sign_in_to_dev", tag = "people",
+    request_body = DevSessionBody,
+    responses(
+        (status = 200, description = "The operator of the seeded account is signed in", body = Session),
+        (status = 400, description = "The link belongs to an earlier start, or is not whole", body = ErrorBody),
+        (status = 404, description = "This is not a `trunkline dev` on the caller's own machine", body = ErrorBody)
+    ))]
+pub(super) async fn open(
+    State(shared): State<Shared>,
+    caller: Caller,
+    headers: HeaderMap,
+    Sent(body): Sent<DevSessionBody>,
+) -> Result<Response, Fault> {
+    let Some((expected, account)) = offered(&shared, &caller) else {
+        return Err(Fault::new(Kind::NotFound, "there is nothing here"));
+    };
+    if tokens::hash_of(body.token.reveal()) != Some(expected) {
+        return Err(Fault::token_invalid());
+    }
+    let mut tx = shared.people.begin().await?;
+    let done = async {
+        let person = match people::operator_of(&mut tx, account).await? {
+            Some(person) => person,
+            None => make_operator(&mut tx, account).await?,
+        };
+        let whose = (person, Some(account));
+        Opened::write(&shared, &mut tx, whose, (&caller, &headers)).await
+    };
+    let done = done.await;
+    let opened = tx.finish(done).await?;
+    session::answer(&shared, &opened.token).await
+}
+
+/// The link's hash and the seeded account, where there is a link and the caller is on this machine.
+fn offered(shared: &Shared, caller: &Caller) -> Option<(TokenHash, AccountId)> {
+    let settings = &shared.settings;
+    let is_local = caller.address.to_canonical().is_loopback();
+    match settings.mode {
+        Mode::Dev if is_local => settings.dev_link.zip(settings.first_account),
+        Mode::Dev | Mode::Live => None,
+    }
+}
+
+async fn make_operator(tx: &mut Tx, account: AccountId) -> Result<PersonId, Fault> {
+    let new = NewPerson {
+        email: EMAIL,
+        name: NAME,
+        password: None,
+        is_verified: true,
+        is_operator: true,
+    };
+    let person = match people::create_person(tx, &new).await? {
+        Some(person) => person,
+        // Two tabs opened the link at once, or an earlier start has made this person.
+        None => {
+            let known = people::by_email(tx, EMAIL).await?;
+            let person = known.ok_or_else(Fault::unavailable)?.id;
+            people::set_operator(tx, person).await?;
+            person
+        }
+    };
+    people::add_member(tx, account, person, Role::Owner).await?;
+    tracing::info!("an operator was made by the link of `trunkline dev`");
+    Ok(person)
+}
