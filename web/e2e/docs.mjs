@@ -38,6 +38,7 @@ export async function docs(base, browser, short) {
     }
   }
   count(await search(browser, base));
+  count(await ownKey(browser, base));
   console.log(`docs: ${looks.passed} passed, ${looks.failed} failed`);
   return looks.failed === 0 ? 0 : 1;
 }
@@ -77,6 +78,35 @@ async function search(browser, base) {
     return [];
   } catch (error) {
     return [`search: ${error}`];
+  } finally {
+    await tab.close();
+  }
+}
+
+/** The quickstart has a place for a key, and the key itself once one was made in this tab. */
+async function ownKey(browser, base) {
+  const tab = await browser.newPage({ viewport: { width: 1440, height: 900 } });
+  const first = () => tab.locator(".code code").first().textContent();
+  const wrong = [];
+  try {
+    await tab.goto(`${base}/docs/quickstart`);
+    await tab.waitForSelector(".hint");
+    if ((await first()) !== 'export TRUNKLINE_KEY="sk-tl-…"') wrong.push(`quickstart: begins with ${await first()}`);
+    const key = `sk-tl-${"a1".repeat(24)}wxyz`;
+    // As the console keeps the keys that were made in a tab; the newest counts.
+    await tab.evaluate((made) => {
+      sessionStorage.setItem("trunkline.made.9", `sk-tl-${"b2".repeat(24)}abcd`);
+      sessionStorage.setItem("trunkline.made.12", made);
+    }, key);
+    await tab.reload();
+    await tab.waitForSelector(".hint");
+    if ((await first()) !== 'export TRUNKLINE_KEY="sk-tl-a1…wxyz"')
+      wrong.push(`quickstart: has no key: ${await first()}`);
+    const full = await tab.locator(".code .key").first().getAttribute("data-full");
+    if (full !== key) wrong.push(`quickstart: copies ${full}`);
+    return wrong;
+  } catch (error) {
+    return [`quickstart: ${error}`];
   } finally {
     await tab.close();
   }

@@ -3,9 +3,13 @@
 
 use super::escape::escaped;
 
+/// Stands where a reader writes their own key down; it begins as a key does.
+const PLACEHOLDER: &str = "sk-tl-…";
+
 /// What stands for a key, in the languages of the pages.
-const KEYS: [&str; 3] = [
+const KEYS: [&str; 4] = [
     "$TRUNKLINE_KEY",
+    PLACEHOLDER,
     "os.environ[\"TRUNKLINE_KEY\"]",
     "process.env.TRUNKLINE_KEY",
 ];
@@ -94,7 +98,8 @@ fn push_text(out: &mut String, text: &str) {
 }
 
 fn push_key(out: &mut String, key: &str) {
-    let quotes = if key.starts_with('$') { "" } else { "\"" };
+    let is_within_text = key == PLACEHOLDER || key.starts_with('$');
+    let quotes = if is_within_text { "" } else { "\"" };
     out.push_str(&format!(
         "<span class=\"key\" data-quote=\"{}\">{}</span>",
         escaped(quotes),

@@ -67,10 +67,14 @@
     button.hidden = false;
   };
 
-  // The reader's own key, if one was made in this tab. It never leaves it.
+  // The reader's own key, if one was made in this tab: the console keeps it there under the key's number, and the newest
+  // is the one that was made last. It never leaves the tab.
+  const MADE = "trunkline.made.";
   const ownKey = () => {
     try {
-      const key = sessionStorage.getItem("trunkline-key");
+      const numbers = Object.keys(sessionStorage).filter((name) => name.startsWith(MADE)).map((name) => Number(name.slice(MADE.length)));
+      if (!numbers.length) return null;
+      const key = sessionStorage.getItem(MADE + Math.max(...numbers));
       return key && /^sk-tl-[0-9A-Za-z]{40,80}$/.test(key) ? key : null;
     } catch {
       return null;

@@ -101,6 +101,28 @@ fn what_an_installation_fills_in_stands_in_its_places_and_nothing_is_left_open()
 }
 
 #[test]
+fn the_quickstart_leaves_a_place_for_a_key_that_a_reader_can_replace() {
+    let site = built();
+    let quickstart = site
+        .pages
+        .iter()
+        .find(|page| page.head.slug == "quickstart");
+    let html = &quickstart.unwrap().rendered.html;
+    let line = "export TRUNKLINE_KEY=<b>&quot;<span class=\"key\" data-quote=\"\">sk-tl-…</span>&quot;</b>";
+    assert!(html.contains(line), "{html}");
+    for page in &site.pages {
+        for line in page.rendered.html.lines() {
+            let Some((_, set)) = line.split_once("export ") else {
+                continue;
+            };
+            let name = set.split('=').next().unwrap();
+            let itself = format!("${name}<");
+            assert!(!set.contains(&itself), "{}: {line}", page.head.slug);
+        }
+    }
+}
+
+#[test]
 fn no_page_carries_styles_or_scripts_in_its_tags_because_our_own_rules_forbid_them() {
     for page in built().pages {
         let html = &page.rendered.html;
