@@ -28,6 +28,7 @@ fn row(method: Method, path: &'static str, body: Option<Value>, statuses: [u16; 
 fn rows() -> Vec<Row> {
     let all = [200; 5];
     let managing = |good: u16| [good, good, 403, 403, 403];
+    let token = || Some(json!({ "token": "x" }));
     vec![
         row(Method::GET, "/api/session", None, all),
         row(Method::GET, "/api/sessions", None, all),
@@ -100,24 +101,9 @@ fn rows() -> Vec<Row> {
             Some(super::setup_body("x")),
             [400; 5],
         ),
-        row(
-            Method::POST,
-            "/api/session/dev",
-            Some(json!({ "token": "x" })),
-            [404; 5],
-        ),
-        row(
-            Method::POST,
-            "/api/invitations/look",
-            Some(json!({ "token": "x" })),
-            [400; 5],
-        ),
-        row(
-            Method::POST,
-            "/api/invitations/accept",
-            Some(json!({ "token": "x" })),
-            [400; 5],
-        ),
+        row(Method::POST, "/api/session/dev", token(), [404; 5]),
+        row(Method::POST, "/api/invitations/look", token(), [400; 5]),
+        row(Method::POST, "/api/invitations/accept", token(), [400; 5]),
         row(
             Method::POST,
             "/api/sign-up",
@@ -127,12 +113,7 @@ fn rows() -> Vec<Row> {
             })),
             [403; 5],
         ),
-        row(
-            Method::POST,
-            "/api/email/verify",
-            Some(json!({ "token": "x" })),
-            [400; 5],
-        ),
+        row(Method::POST, "/api/email/verify", token(), [400; 5]),
         row(
             Method::POST,
             "/api/email/verify/again",
