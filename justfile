@@ -52,6 +52,10 @@ web-gate: web build
     node web/e2e/states.mjs --short
     node web/e2e/gate.mjs
 
+# The README's pictures and terminal text, made anew by a `trunkline dev` and a browser of their own.
+readme: web build
+    node web/e2e/readme.mjs
+
 fmt:
     cargo fmt --all
 
