@@ -89,10 +89,10 @@ def build_harness(source, scratch):
 
 def build_trunkline(repository):
     """The gateway as it is shipped."""
-    say("building trunkline in release")
-    subprocess.run(["cargo", "build", "--release", "--quiet", "--locked", "-p", "trunkline-app"], cwd=repository, check=True)
+    say("building trunkline with the profile dist")
+    subprocess.run(["cargo", "build", "--profile", "dist", "--quiet", "--locked", "-p", "trunkline-app"], cwd=repository, check=True)
     facts = run(["cargo", "metadata", "--format-version", "1", "--no-deps", "--locked"], cwd=repository)
-    return Path(json.loads(facts)["target_directory"]) / "release/trunkline"
+    return Path(json.loads(facts)["target_directory"]) / "dist/trunkline"
 
 
 def find_nginx(scratch):
