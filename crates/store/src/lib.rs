@@ -3,6 +3,7 @@
 //!
 //! One file per family of tables: [`accounts`], [`keys`], [`channels`], [`workflows`], [`tasks`],
 //! [`social`], [`webhooks`], [`limits`], [`people`], [`arrivals`], [`letters`], [`codes`], [`trials`], [`tries`].
+//! [`logins`] is about the database's own login.
 //! What a key may do is a [`Policy`], checked once, when it is made.
 //! Every change takes the next number of its topic, so that nodes which keep these tables in memory can
 //! follow them.
@@ -30,6 +31,7 @@ pub mod codes;
 pub mod keys;
 pub mod letters;
 pub mod limits;
+pub mod logins;
 mod network;
 pub mod people;
 mod policy;
