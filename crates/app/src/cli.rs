@@ -5,6 +5,7 @@ mod budget;
 mod catalog;
 mod channel;
 mod code;
+mod init;
 mod key;
 mod limit;
 mod people;
@@ -25,6 +26,7 @@ pub(crate) use catalog::{
 };
 pub(crate) use channel::{AddChannel, ChannelCommand};
 pub(crate) use code::{CodeCommand, CreateCodes, RevokeCodes, WalletWord};
+pub(crate) use init::{DatabaseWish, ETC_FOLDER, InitArguments, database as read_database};
 pub(crate) use key::{CreateKey, KeyCommand};
 pub(crate) use limit::{AccountLimits, LimitCommand, LimitOf, RateArguments, ScopeWord, SetLimit};
 pub(crate) use people::{Invite, OperatorCommand};
@@ -34,9 +36,10 @@ pub(crate) use workflow::WorkflowCommand;
 
 /// One gateway to every model, with prices known before a call and charges made exactly once.
 #[derive(Debug, Parser)]
-#[command(name = "trunkline", version, about, after_help = EXAMPLES)]
+#[command(name = "trunkline", version = VERSION, about, after_help = EXAMPLES)]
 pub(crate) struct Cli {
-    /// Configuration file; trunkline.toml in the current directory if it is there.
+    /// Configuration file. Left out: trunkline.toml in the current directory, else
+    /// /etc/trunkline/trunkline.toml unless TRUNKLINE__DATABASE__URL is set, else none.
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
@@ -48,7 +51,16 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
+/// The version and what it was built of.
+const VERSION: &str = concat!(
+    env!("CARGO_PKG_VERSION"),
+    " (",
+    env!("TRUNKLINE_BUILD"),
+    ")"
+);
+
 const EXAMPLES: &str = "Examples:
+  trunkline init                         from an installed package to a first call
   trunkline config check                 explain what is wrong with trunkline.toml
   trunkline keyring generate             make the root keys of a new installation
   TRUNKLINE__DATABASE__URL=postgres://trunkline@127.0.0.1/trunkline trunkline migrate
@@ -57,6 +69,23 @@ const EXAMPLES: &str = "Examples:
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Set up an installation, from an empty machine to a first call.
+    #[command(
+        after_help = "Asks for a database, the public address, the operator's email address and a first vendor's API key,
+or takes them as options. Writes the configuration and the keyring, creates the schema, puts the
+vendor's models on sale, opens a channel to the vendor and creates an account with a key and credit.
+Says what it does at each step. A second run finds what is there and changes nothing: no file and no
+row is ever overwritten. Run it as root, so that files belong to the service's user.
+
+Examples:
+  sudo trunkline init
+  sudo --preserve-env=OPENAI_API_KEY trunkline init --database here --public-url http://127.0.0.1:8080 \\
+      --operator ada@example.com --provider openai --key-env OPENAI_API_KEY --start
+  trunkline init --database postgres://trunkline@127.0.0.1/trunkline --public-url https://api.example.com \\
+      --operator ada@example.com --provider anthropic --key-file key.txt --folder etc --data data --json"
+    )]
+    Init(Box<InitArguments>),
+
     /// Bring the database to the schema of this version.
     #[command(
         after_help = "Safe to repeat and to run from several places at once. The login needs the right to create

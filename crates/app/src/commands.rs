@@ -10,6 +10,7 @@ mod code;
 mod config;
 mod database;
 mod dev;
+mod init;
 mod key;
 mod keyring;
 mod letters;
@@ -23,6 +24,7 @@ mod social;
 mod topup;
 mod workflow;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use trunkline_db::{Database, Role};
@@ -31,16 +33,24 @@ use crate::cli::{
     AccountCommand, BudgetCommand, CatalogCommand, Cli, CodeCommand, Command, ConfigCommand,
     KeyCommand, KeyringCommand, LimitCommand, OperatorCommand, TopUpArguments, WorkflowCommand,
 };
-use crate::config::{Config, environment, load};
+use crate::config::{Config, DEFAULT_FILE, environment, load};
 use crate::output::Output;
 
 pub(crate) use people::first_link;
 
+/// Where `trunkline init` writes the configuration of an installed package.
+const INSTALLED_FILE: &str = "/etc/trunkline/trunkline.toml";
+
 /// Runs what the command line asks for.
 pub(crate) async fn run(cli: Cli, output: &Output) -> anyhow::Result<ExitCode> {
-    let configuration =
-        || -> anyhow::Result<Config> { Ok(load(cli.config.as_deref(), &environment())?) };
+    let named = cli.config.as_deref();
+    let configuration = || -> anyhow::Result<Config> {
+        let environment = environment();
+        let file = named.or_else(|| installed(&environment));
+        Ok(load(file, &environment)?)
+    };
     match cli.command {
+        Command::Init(wish) => init::run(*wish, output).await?,
         Command::Migrate => migrate::run(&configuration()?, output).await?,
         Command::Config(ConfigCommand::Check) => config::check(&configuration()?, output)?,
         Command::Config(ConfigCommand::Default) => config::default(output),
@@ -94,11 +104,22 @@ pub(crate) async fn run(cli: Cli, output: &Output) -> anyhow::Result<ExitCode> {
                 exit_on_eof,
                 simulated,
             };
-            return dev::run(&configuration()?, wish, output).await;
+            // Never the installed configuration: its database is not for play money.
+            return dev::run(&load(named, &environment())?, wish, output).await;
         }
         Command::Audit => return audit::run(&configuration()?, output).await,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The installed configuration, for a command that is run elsewhere than beside a configuration file of
+/// its own and was not told by the environment which database it is about.
+fn installed(environment: &[(String, String)]) -> Option<&'static Path> {
+    let file = Path::new(INSTALLED_FILE);
+    let is_told = environment
+        .iter()
+        .any(|(name, _)| name.starts_with("TRUNKLINE__DATABASE__URL"));
+    (!is_told && !Path::new(DEFAULT_FILE).exists() && file.exists()).then_some(file)
 }
 
 /// What is done in the database as `trunkline_console`.

@@ -57,7 +57,7 @@ async fn main() -> ExitCode {
 /// at a terminal sees calls as they end, so `dev` logs only what needs attention.
 fn logs(command: &Command) {
     let level = match command {
-        Command::Dev { .. } => LevelFilter::WARN,
+        Command::Dev { .. } | Command::Init(_) => LevelFilter::WARN,
         Command::Serve { .. }
         | Command::Migrate
         | Command::Config(_)

@@ -16,6 +16,7 @@ use trunkline_db::{Database, Role, Tx};
 use trunkline_store::channels::{
     self, COST_MAX_BYTES, Channel, ChannelState, NewChannel, NewCredential,
 };
+use trunkline_terms::Secret;
 use trunkline_upstream::{Provider, Providers};
 
 use self::credentials::SealedCredential;
@@ -63,25 +64,7 @@ async fn add(
     wish: &AddChannel,
     output: &Output,
 ) -> anyhow::Result<ExitCode> {
-    let providers = providers(config)?;
-    let provider = known_provider(&providers, &wish.provider)?;
-    if provider.base_url.is_none() && wish.base_url.is_none() {
-        bail!(
-            "provider {} has no address of its own: add --base-url",
-            provider.name
-        );
-    }
-    let cost = wish.cost_file.as_deref().map(cost_of).transpose()?;
-    let keyring = keyring::open(config)?;
-    let sealed = credentials::read(&keyring, wish, &provider.auth)?;
-    let proxy = match &wish.proxy_file {
-        Some(file) => Some(credentials::read_proxy(&keyring, &wish.name, file)?),
-        None => None,
-    };
-    let mut tx = database.begin().await?;
-    let done = add_in(&mut tx, wish, &sealed, proxy.as_deref(), cost.as_ref()).await;
-    let advice = "`trunkline channel list` shows whether it is there";
-    let channel = database::finish(tx, done, advice).await?;
+    let channel = create(config, database, (wish, None)).await?;
     let now = database::now(database).await?;
     let hints: Vec<String> = channel
         .credentials
@@ -98,6 +81,33 @@ async fn add(
     let object = json!({ "ok": true, "channel": shown::channel(&channel, now) });
     output.success(&text, &object);
     Ok(ExitCode::SUCCESS)
+}
+
+/// Adds a channel. A credential that somebody has typed comes with its label, beside those of the wish.
+pub(super) async fn create(
+    config: &Config,
+    database: &Database,
+    (wish, typed): (&AddChannel, Option<(&str, &Secret)>),
+) -> anyhow::Result<Channel> {
+    let providers = providers(config)?;
+    let provider = known_provider(&providers, &wish.provider)?;
+    if provider.base_url.is_none() && wish.base_url.is_none() {
+        bail!(
+            "provider {} has no address of its own: add --base-url",
+            provider.name
+        );
+    }
+    let cost = wish.cost_file.as_deref().map(cost_of).transpose()?;
+    let keyring = keyring::open(config)?;
+    let sealed = credentials::read(&keyring, (wish, typed), &provider.auth)?;
+    let proxy = match &wish.proxy_file {
+        Some(file) => Some(credentials::read_proxy(&keyring, &wish.name, file)?),
+        None => None,
+    };
+    let mut tx = database.begin().await?;
+    let done = add_in(&mut tx, wish, &sealed, proxy.as_deref(), cost.as_ref()).await;
+    let advice = "`trunkline channel list` shows whether it is there";
+    database::finish(tx, done, advice).await
 }
 
 async fn add_in(
@@ -219,7 +229,10 @@ fn unknown(name: &str) -> anyhow::Error {
     anyhow!("there is no channel {shown:?}; `trunkline channel list` shows the names")
 }
 
-fn known_provider<'a>(providers: &'a Providers, name: &str) -> anyhow::Result<&'a Provider> {
+pub(super) fn known_provider<'a>(
+    providers: &'a Providers,
+    name: &str,
+) -> anyhow::Result<&'a Provider> {
     providers.get(name).with_context(|| {
         let shown: String = name.chars().take(100).collect();
         let known: Vec<&str> = providers.names().collect();

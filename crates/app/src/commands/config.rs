@@ -3,13 +3,17 @@
 use serde_json::{Value, json};
 
 use super::channel;
-use crate::config::{Config, DEFAULTS, Database, KeyringPlace};
+use crate::config::{Config, ConfigError, DEFAULTS, Database, Finding, KeyringPlace};
 use crate::output::Output;
 use crate::social;
 
-/// Reaching this function means that every key is good; the files it names are looked at here, and
-/// then it says what is in force.
+/// Reaching this function means that every key that is set is good; the files it names are looked at
+/// here, and then it says what is in force. `trunkline dev` alone does without a database, so a
+/// configuration that names none is not usable.
 pub(super) fn check(config: &Config, output: &Output) -> anyhow::Result<()> {
+    if config.database.url.is_none() {
+        return Err(ConfigError(vec![no_database()]).into());
+    }
     let providers: Vec<String> = channel::providers(config)?
         .names()
         .map(str::to_owned)
@@ -73,6 +77,16 @@ pub(super) fn check(config: &Config, output: &Output) -> anyhow::Result<()> {
     });
     output.success(&text, &object);
     Ok(())
+}
+
+fn no_database() -> Finding {
+    Finding {
+        key: "database.url".to_owned(),
+        from: "defaults".to_owned(),
+        problem: "is not set: write it (or database.url_file) into the configuration file, or set \
+                  TRUNKLINE__DATABASE__URL"
+            .to_owned(),
+    }
 }
 
 fn social_object(config: &Config, cells: usize) -> Value {

@@ -6,6 +6,9 @@ use std::process::{Command, Output};
 use trunkline_db::Role;
 use trunkline_testkit::Db;
 
+/// What a configuration needs to be usable.
+const DATABASE: &str = "[database]\nurl = \"postgres://a@b/c\"\n";
+
 /// Runs `trunkline` in a directory with nothing in its environment but what is given.
 fn trunkline(directory: &Path, words: &[&str], environment: &[(&str, &str)]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_trunkline"))
@@ -70,7 +73,8 @@ fn the_executable_is_trunkline_and_its_help_has_examples() {
     let directory = tempfile::tempdir().unwrap();
     let version = trunkline(directory.path(), &["--version"], &[]);
     assert!(stdout(&version).starts_with("trunkline "), "{version:?}");
-    let commands: [&[&str]; 30] = [
+    let commands: [&[&str]; 31] = [
+        &["init", "--help"],
         &["--help"],
         &["account", "create", "--help"],
         &["account", "show", "--help"],
@@ -119,7 +123,7 @@ fn configuration_is_read_from_trunkline_toml_and_explained() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(
         directory.path().join("trunkline.toml"),
-        "[edge]\nlisten = \"127.0.0.1:7070\"",
+        format!("[edge]\nlisten = \"127.0.0.1:7070\"\n{DATABASE}"),
     )
     .unwrap();
     let good = trunkline(directory.path(), &["config", "check"], &[]);
@@ -164,14 +168,44 @@ fn configuration_is_read_from_trunkline_toml_and_explained() {
 }
 
 #[test]
-fn the_default_configuration_is_itself_usable() {
+fn the_default_configuration_is_usable_as_soon_as_a_database_is_set() {
     let directory = tempfile::tempdir().unwrap();
     let default = trunkline(directory.path(), &["config", "default"], &[]);
     std::fs::write(directory.path().join("trunkline.toml"), stdout(&default)).unwrap();
+    let check = |words: &[&str], environment: &[(&str, &str)]| {
+        trunkline(directory.path(), words, environment)
+    };
+    let without = check(&["config", "check"], &[]);
+    assert_eq!(without.status.code(), Some(1));
+    assert_eq!(stdout(&without), "");
     assert!(
-        trunkline(directory.path(), &["config", "check"], &[])
-            .status
-            .success()
+        stderr(&without).contains("\n  database.url (from defaults): is not set: "),
+        "{without:?}"
+    );
+    let findings = json(&check(&["config", "check", "--json"], &[]))["findings"].clone();
+    assert_eq!(findings.as_array().unwrap().len(), 1);
+    assert_eq!(findings[0]["key"], "database.url");
+    let database = [("TRUNKLINE__DATABASE__URL", "postgres://a@b/c")];
+    let with = check(&["config", "check"], &database);
+    assert!(
+        with.status.success() && stdout(&with).starts_with("The configuration is usable.\n"),
+        "{with:?}"
+    );
+}
+
+#[test]
+fn the_version_says_what_was_built() {
+    let directory = tempfile::tempdir().unwrap();
+    let version = stdout(&trunkline(directory.path(), &["--version"], &[]));
+    let number = env!("CARGO_PKG_VERSION");
+    let build = version
+        .trim_end()
+        .strip_prefix(&format!("trunkline {number} ("))
+        .and_then(|rest| rest.strip_suffix(')'));
+    let build = build.unwrap_or_else(|| panic!("{version}"));
+    assert!(
+        build == "debug build" || build.starts_with("commit "),
+        "{version}"
     );
 }
 

@@ -29,13 +29,17 @@ pub(super) struct SealedCredential {
     pub(super) hint: String,
 }
 
-/// Reads and seals every credential the command line names.
+/// Reads and seals every credential the command line names, and the one that was typed.
 pub(super) fn read(
     keyring: &Keyring,
-    wish: &AddChannel,
+    (wish, typed): (&AddChannel, Option<(&str, &Secret)>),
     auth: &Auth,
 ) -> anyhow::Result<Vec<SealedCredential>> {
     let mut all = Vec::new();
+    if let Some((label, text)) = typed {
+        let text = checked(auth, label, text)?;
+        all.push(seal(keyring, &wish.name, label, &text)?);
+    }
     for Labelled { label, place } in &wish.key_files {
         let text = read_file(Path::new(place), longest())
             .with_context(|| format!("the file of credential {label:?} cannot be read"))?;

@@ -327,7 +327,14 @@ class Reader:
             text = f'[providers]\nfolder = "{folder}"\n'
         path = self.work / "trunkline.toml"
         path.write_text(text)
-        said = self.run(["trunkline", "config", "check", "--json", "--config", str(path)])
+        # A page shows what it is about; a database is somewhere.
+        environment = self.environment
+        if not re.search(r"^\[database\]$", text, re.M):
+            self.environment = {"TRUNKLINE__DATABASE__URL": "postgres://reader@localhost/reader", **environment}
+        try:
+            said = self.run(["trunkline", "config", "check", "--json", "--config", str(path)])
+        finally:
+            self.environment = environment
         if "provider" in words and "mine" not in json.loads(said)["providers"]:
             raise Wrong("the provider is not among those there are")
 
