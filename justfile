@@ -230,6 +230,22 @@ drill form="short":
 mutants *what:
     ./scripts/mutants {{ what }}
 
+# A tarball, a Debian package and the symbols, of the profile dist, in target/package; lintian, the unit's exposure, the Dockerfile. `just package --binary FILE` packs one that is built.
+package *words:
+    ./scripts/package {{ words }}
+
+# Of packaging alone what takes seconds: the unit's exposure and the Dockerfile.
+package-check:
+    ./scripts/package check
+
+# From the Debian package in a clean Debian to a charged call, by the commands of docs/operate/quickstart.md (root).
+package-drill *words:
+    ./scripts/package-drill {{ words }}
+
+# The image of the Dockerfile, from what `just package` made, by buildah or podman; `just image BASE` from another base.
+image base="docker.io/library/debian:12-slim":
+    ./scripts/package-image {{ base }}
+
 # Every long form, in rounds and 150 minutes at most, from where the last run ended: docs/results/README.md. `just nightly --list`, `just nightly storm fuzz`.
 nightly *words:
     ./scripts/nightly {{ words }}
