@@ -32,7 +32,7 @@ pub use sign_ins::{
     ABSOLUTE_LIFE_SECONDS, Device, IDLE_LIFE_SECONDS, NewSignIn, SIGN_INS_MAX, STEP_UP_SECONDS,
     SignIn, devices, end, end_all_but, find_sign_in, look_at, look_at_first, renew, seen, sign_in,
 };
-pub use tokens::{Purpose, give_token, has_token, sweep, take_token, void_tokens};
+pub use tokens::{Purpose, give_token, has_any_token, has_token, sweep, take_token, void_tokens};
 
 /// Shortest e-mail address.
 pub const EMAIL_MIN_CHARACTERS: usize = 3;

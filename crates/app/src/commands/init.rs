@@ -5,6 +5,7 @@
 mod ask;
 mod first;
 mod here;
+mod links;
 mod places;
 mod sales;
 mod start;
@@ -12,7 +13,6 @@ mod told;
 mod written;
 
 use anyhow::Context as _;
-use trunkline_db::Role;
 use trunkline_terms::Secret;
 use trunkline_upstream::Providers;
 
@@ -22,7 +22,7 @@ use self::places::Places;
 use self::start::Runner;
 use self::told::{Summary, Told};
 use self::written::Decided;
-use super::{channel, database, people};
+use super::{channel, database};
 use crate::cli::{DatabaseWish, InitArguments};
 use crate::config::Config;
 use crate::output::Output;
@@ -37,9 +37,9 @@ pub(super) async fn run(wish: InitArguments, output: &Output) -> anyhow::Result<
     if found.is_none() {
         questions.must_be_answered()?;
     }
-    folders(&places, &mut told)?;
     let config = match found {
         Some(config) => {
+            folders(&places, &mut told)?;
             let text = format!(
                 "{} stays as it is; the address is {}",
                 places.config.display(),
@@ -54,9 +54,8 @@ pub(super) async fn run(wish: InitArguments, output: &Output) -> anyhow::Result<
     schema(&config, &mut told).await?;
     first::roles(&config, &mut told).await?;
     let first = first::rows((&config, &wish), &questions, &mut told).await?;
-    let is_running = service(&places, (&config, &wish), &mut told).await?;
-    let is_new = first.key.is_some();
-    let summary = summary((&places, &config, &wish), first, is_running, is_new).await?;
+    let service = service(&places, (&config, &wish), first.key.is_some(), &mut told).await?;
+    let summary = summary((&places, &config), first, service).await?;
     told.end(&summary);
     Ok(())
 }
@@ -84,16 +83,19 @@ async fn configuration(
     let provider = questions.provider(&builtin)?;
     let offer = sales::offer(channel::known_provider(&builtin, &provider)?, &wish.models)?;
     questions.key(&provider)?;
-    match &database {
-        DatabaseWish::Here => local_database(places, told).await?,
-        DatabaseWish::Url(url) => keep(places, url, told)?,
-    }
     let decided = Decided {
         public_url: &public_url,
         listen: written::listen(wish.listen, &public_url),
         admin_listen: wish.admin_listen,
         docs_model: offer.first.as_deref(),
     };
+    folders(places, told)?;
+    // Answers that cannot be used are refused before a database is touched.
+    places.try_config(&written::without_database(&decided, places))?;
+    match &database {
+        DatabaseWish::Here => local_database(places, told).await?,
+        DatabaseWish::Url(url) => keep(places, url, told)?,
+    }
     let config = places.write_config(&written::text(&decided, places))?;
     let text = format!("wrote {}", places.config.display());
     told.done("configuration", &text);
@@ -175,16 +177,28 @@ async fn schema(config: &Config, told: &mut Told<'_>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Starts it if that is wanted or systemd can; true if it takes calls.
+/// What became of the service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Service {
+    /// It took calls before.
+    Running,
+    /// It takes calls now.
+    Started,
+    /// Somebody else is to start it.
+    Stopped,
+}
+
+/// Starts it if that is wanted or systemd can.
 async fn service(
     places: &Places,
     (config, wish): (&Config, &InitArguments),
+    is_new: bool,
     told: &mut Told<'_>,
-) -> anyhow::Result<bool> {
+) -> anyhow::Result<Service> {
     let listen = config.edge.listen;
     if start::is_ready(listen).await {
         told.there("service", &format!("it takes calls on {listen}"));
-        return Ok(true);
+        return Ok(Service::Running);
     }
     let runner = start::runner(places);
     if runner == Runner::Background && !wish.start {
@@ -193,31 +207,30 @@ async fn service(
             start::command(places, &wish.user)
         );
         told.there("service", &text);
-        return Ok(false);
+        return Ok(Service::Stopped);
+    }
+    if is_new {
+        links::void(config).await?;
     }
     let said = start::start(places, runner, listen).await?;
     told.done("service", &said);
-    Ok(true)
+    Ok(Service::Started)
 }
 
 async fn summary(
-    (places, config, wish): (&Places, &Config, &InitArguments),
+    (places, config): (&Places, &Config),
     first: First,
-    is_running: bool,
-    is_new: bool,
+    service: Service,
 ) -> anyhow::Result<Summary> {
+    let is_new = first.key.is_some();
     let mut next = Vec::new();
-    // A start voids links that were printed before and prints its own, so one is made for a service that runs.
-    let operator_link = match (is_new, is_running) {
-        (true, true) => {
-            let console = database::open(config, Role::Console).await?;
-            let link = people::first_link(&console, &super::serve::console(config)).await;
-            database::close(&console).await;
-            link?
+    let operator_link = match (is_new, service) {
+        (true, Service::Running | Service::Started) => {
+            links::fresh(config, service == Service::Started).await?
         }
-        (true, false) => {
+        (true, Service::Stopped) => {
             next.push(
-                "the start of the service prints the link that makes you its operator".to_owned(),
+                "the service prints the link that makes you its operator when it starts".to_owned(),
             );
             None
         }
@@ -226,7 +239,7 @@ async fn summary(
             None
         }
     };
-    if let (Some(_), Some(email)) = (&operator_link, &wish.operator) {
+    if let (Some(_), Some(email)) = (&operator_link, &first.operator) {
         next.push(format!(
             "open the set-up link and choose a password for {email}"
         ));

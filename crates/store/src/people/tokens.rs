@@ -91,6 +91,21 @@ pub async fn has_token(
     Ok(is_good)
 }
 
+/// Whether any link of a purpose is good now.
+pub async fn has_any_token(
+    connection: &mut PgConnection,
+    purpose: Purpose,
+) -> Result<bool, DbError> {
+    let is_good = sqlx::query_scalar(
+        "SELECT EXISTS (SELECT FROM app.person_token
+         WHERE purpose = $1 AND used_at IS NULL AND expires_at > app.now())",
+    )
+    .bind(purpose.word())
+    .fetch_one(connection)
+    .await?;
+    Ok(is_good)
+}
+
 /// Uses a link up; of two at once, one gets it. Outer none: it is unknown, used or over, and nobody is
 /// told which.
 pub async fn take_token(

@@ -116,7 +116,11 @@ impl<'a> Questions<'a> {
             return Ok(known.clone());
         }
         once(&self.provider, || {
-            let names: Vec<&str> = providers.names().collect();
+            // Those of tests stay unnamed.
+            let names = providers
+                .names()
+                .filter(|name| !name.starts_with("simulator"));
+            let names: Vec<&str> = names.collect();
             let question = format!("Which vendor is first? One of {}.", names.join(", "));
             self.ask(&question, ("--provider", Some("openai")), |text| {
                 let known = providers.get(text).map(|provider| provider.name.clone());

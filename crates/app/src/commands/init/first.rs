@@ -30,6 +30,8 @@ const PROVIDER: &str = "manual";
 pub(super) struct First {
     pub(super) model: Option<String>,
     pub(super) key: Option<Secret>,
+    /// Whose account was created.
+    pub(super) operator: Option<String>,
 }
 
 /// Lets the database's login work under the roles that commands and the service need.
@@ -108,7 +110,11 @@ async fn rows_in(
             "accounts: {accounts}; their keys cannot be shown again, `trunkline key create` makes another"
         );
         told.there("account", &text);
-        return Ok(First { model, key: None });
+        return Ok(First {
+            model,
+            key: None,
+            operator: None,
+        });
     }
     let email = questions.operator()?;
     let (account, key) = account(console, &email, wish.credit).await?;
@@ -120,6 +126,7 @@ async fn rows_in(
     Ok(First {
         model,
         key: Some(key),
+        operator: Some(email),
     })
 }
 

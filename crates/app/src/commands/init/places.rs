@@ -94,22 +94,33 @@ impl Places {
 
     /// Writes the configuration under another name, and only gives it its own when it is usable.
     pub(super) fn write_config(&self, text: &str) -> anyhow::Result<Config> {
-        let beside = self.config.with_extension("toml.new");
-        // Left by a run that was stopped in between; nobody else writes that name.
-        drop(std::fs::remove_file(&beside));
-        self.write(&beside, SERVICE_READS, text)?;
-        let config = match load(Some(&beside), &[]) {
-            Ok(config) => config,
-            Err(error) => {
-                drop(std::fs::remove_file(&beside));
-                return Err(error.into());
-            }
-        };
+        let (beside, config) = self.write_beside(text)?;
         // A link fails where a file is, which a rename would replace.
         let linked = std::fs::hard_link(&beside, &self.config);
         drop(std::fs::remove_file(&beside));
         linked.with_context(|| self.advice("write", &self.config))?;
         Ok(config)
+    }
+
+    /// Says whether a configuration would be usable, and keeps nothing.
+    pub(super) fn try_config(&self, text: &str) -> anyhow::Result<()> {
+        let (beside, _) = self.write_beside(text)?;
+        drop(std::fs::remove_file(beside));
+        Ok(())
+    }
+
+    fn write_beside(&self, text: &str) -> anyhow::Result<(PathBuf, Config)> {
+        let beside = self.config.with_extension("toml.new");
+        // Left by a run that was stopped in between; nobody else writes that name.
+        drop(std::fs::remove_file(&beside));
+        self.write(&beside, SERVICE_READS, text)?;
+        match load(Some(&beside), &[]) {
+            Ok(config) => Ok((beside, config)),
+            Err(error) => {
+                drop(std::fs::remove_file(&beside));
+                Err(error.into())
+            }
+        }
     }
 
     /// The database's address that an earlier run has kept.

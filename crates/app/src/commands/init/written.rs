@@ -36,9 +36,19 @@ pub(super) fn needs_proxy(public_url: &str, listen: SocketAddr) -> bool {
     public_url.starts_with("https://") && listen.ip().is_loopback()
 }
 
-/// The file. Calls and console share one address, so that one public address is enough.
+/// The file.
 pub(super) fn text(decided: &Decided<'_>, places: &Places) -> String {
-    let quoted = |text: &str| Value::String(text.to_owned()).to_string();
+    let file = quoted(&places.database_url.display().to_string());
+    let rest = without_database(decided, places);
+    format!("{rest}\n[database]\nurl_file = {file}\n")
+}
+
+fn quoted(text: &str) -> String {
+    Value::String(text.to_owned()).to_string()
+}
+
+/// The file but for the database. Calls and console share one address, so that one public address is enough.
+pub(super) fn without_database(decided: &Decided<'_>, places: &Places) -> String {
     let path = |path: &std::path::Path| quoted(&path.display().to_string());
     let (public, listen) = (
         quoted(decided.public_url),
@@ -60,10 +70,9 @@ pub(super) fn text(decided: &Decided<'_>, places: &Places) -> String {
         text.push_str(&format!("docs_model = {}\n", quoted(model)));
     }
     text.push_str(&format!(
-        "\n[admin]\nlisten = {admin}\n\n[database]\nurl_file = {url}\n\n[keyring]\nfile = {keyring}\n\n\
+        "\n[admin]\nlisten = {admin}\n\n[keyring]\nfile = {keyring}\n\n\
          [media]\ndirectory = {media}\n\n[uploads]\nfolder = {uploads}\n",
         admin = quoted(&decided.admin_listen.to_string()),
-        url = path(&places.database_url),
         keyring = path(&places.keyring),
         media = path(&places.data.join("media")),
         uploads = path(&places.data.join("uploads")),
