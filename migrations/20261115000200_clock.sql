@@ -1,29 +1,24 @@
 -- Dear reader,
 --
 -- There is one clock in SQL and it is app.now(). Budgets roll over, holds expire and partitions are
--- chosen by it, and all of that must be tested without waiting for midnight: so a test may move it,
--- for every session at once, by writing one row. In production the table is empty and app.now() is
--- the start of the transaction, as now() is. Nobody but the owner may write the row, and the audit
--- reports it if it is ever there.
-CREATE TABLE app.clock_shift (
-    one   boolean  NOT NULL DEFAULT true,
-    shift interval NOT NULL,
-    CONSTRAINT clock_shift_pkey PRIMARY KEY (one),
-    CONSTRAINT clock_shift_at_most_one_row CHECK (one)
-);
-GRANT SELECT ON app.clock_shift TO trunkline_data, trunkline_console;
-
--- A SQL body in the standard's form is bound when it is created, so no search_path can lead it
--- astray. It costs about 2.5 microseconds a call (measured): nothing for a comparison, where a STABLE
--- function is asked once, something for a default on ten thousand rows.
+-- chosen by it, and all of that must be tested without waiting for midnight: so a test may move it, for
+-- every session at once, by replacing this function with one that adds an interval. Only the owner may
+-- do that, and the audit reports it. Cached plans notice: PostgreSQL plans a statement again when a
+-- function in it was replaced.
+--
+-- The body is one call and nothing else, so that PostgreSQL puts it into the statement that asks and no
+-- function is left to be called. It once added a shift that was read from a table; a body with a
+-- sub-select is never put in, and cost every statement of the ledger 38 to 89 microseconds (measured).
+--
+-- The standard's form of a body is bound when it is created, so no search_path can lead it astray.
 CREATE FUNCTION app.now() RETURNS timestamptz
     LANGUAGE sql STABLE PARALLEL SAFE
-    RETURN pg_catalog.now() + COALESCE((SELECT s.shift FROM app.clock_shift AS s), interval '0');
+    RETURN pg_catalog.now();
 GRANT EXECUTE ON FUNCTION app.now() TO trunkline_data, trunkline_console, trunkline_audit;
 
 -- A row here is an alarm: somebody's test clock is in a database that is being looked at.
 CREATE VIEW app.audit_clock_shifted AS
-    SELECT s.shift FROM app.clock_shift AS s;
+    SELECT app.now() - pg_catalog.now() AS shift WHERE app.now() <> pg_catalog.now();
 
 -- The lowest UUID v7 of an instant, to cut partitions and to ask for "everything since". It agrees
 -- with terms::uuid_v7 of zeros, to the bit; a test holds the two together.

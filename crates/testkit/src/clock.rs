@@ -4,8 +4,26 @@ use std::fs::File;
 use std::io::Read as _;
 use std::sync::Arc;
 
+use sqlx::Connection as _;
 use trunkline_db::SystemClock;
-use trunkline_terms::ShiftableClock;
+use trunkline_terms::{Secret, ShiftableClock};
+
+use crate::run;
+
+/// Replaces `app.now()` by one that is so many seconds further on than it is now. The shift is a
+/// constant of the new body: no test reads a table for the time, and the statements of a database whose
+/// clock was moved are planned like those of any other. Whole seconds and no days, because a day's
+/// length depends on the session's time zone. Whoever waits for something that is due looks again.
+const SHIFT: &str = "DO $shift$
+BEGIN
+    LOCK TABLE ledger.account IN EXCLUSIVE MODE;
+    EXECUTE format(
+        'CREATE OR REPLACE FUNCTION app.now() RETURNS timestamptz LANGUAGE sql STABLE PARALLEL SAFE
+             RETURN pg_catalog.now() + interval %L',
+        make_interval(secs => extract(epoch FROM app.now() - pg_catalog.now()) + {seconds}));
+    NOTIFY trunkline, 'clock';
+END
+$shift$";
 
 /// The machine's clock, to be moved with [`ShiftableClock::shift_seconds`]. The database's clock is
 /// moved with [`Db::shift_clock`](crate::Db::shift_clock).
@@ -27,4 +45,18 @@ pub fn random_bytes<const N: usize>() -> [u8; N] {
 /// Sixteen hexadecimal digits, for the names of databases and directories.
 pub(crate) fn random_word() -> String {
     format!("{:016x}", u64::from_be_bytes(random_bytes()))
+}
+
+/// Moves the clock of a database, as its owner. As with a real clock, no transaction of the ledger sees
+/// two times: it is moved while none of them is open. Each locks its accounts before it asks for the
+/// time, and waits there until the move is done.
+pub(crate) async fn shift(owner: &Secret, seconds: i64) {
+    let mut owner = run::open(owner).await;
+    let statement = SHIFT.replace("{seconds}", &seconds.to_string());
+    // Nothing but digits was put in.
+    sqlx::raw_sql(sqlx::AssertSqlSafe(statement))
+        .execute(&mut owner)
+        .await
+        .expect("the owner may move the clock");
+    owner.close().await.expect("the connection closes");
 }

@@ -114,26 +114,9 @@ impl Db {
         Wire::to_postgres(port::loopback(self.port))
     }
 
-    /// Moves `app.now()` for everybody in this database, relative to where it stands. As with a real
-    /// clock, no transaction of the ledger sees two times: it is moved while none of them is open.
-    /// Each locks its accounts before it asks for the time, and waits here until the move is done.
+    /// Moves `app.now()` for everybody in this database, relative to where it stands.
     pub async fn shift_clock(&self, seconds: i64) {
-        let mut owner = run::open(&self.url(Role::Owner)).await;
-        let mut tx = owner.begin().await.expect("a transaction begins");
-        sqlx::query("LOCK TABLE ledger.account IN EXCLUSIVE MODE")
-            .execute(&mut *tx)
-            .await
-            .expect("the ledger comes to rest");
-        sqlx::query(
-            "INSERT INTO app.clock_shift AS s (shift) VALUES (make_interval(secs => $1::bigint))
-             ON CONFLICT (one) DO UPDATE SET shift = s.shift + excluded.shift",
-        )
-        .bind(seconds)
-        .execute(&mut *tx)
-        .await
-        .expect("the owner may move the clock");
-        tx.commit().await.expect("the clock is moved");
-        owner.close().await.expect("the connection closes");
+        clock::shift(&self.url(Role::Owner), seconds).await;
     }
 }
 

@@ -9,7 +9,7 @@ use trunkline_terms::Secret;
 
 use crate::run::{self, MIGRATED, Run};
 use crate::server::{self, SUPERUSER, Server};
-use crate::{Wire, install, port};
+use crate::{Wire, clock, install, port};
 
 /// How long a new standby may take to be in step.
 const STANDBY_TRIES: u32 = 200;
@@ -139,6 +139,11 @@ impl Postgres {
     /// What the superuser reads: the first column, as text, of a query for one.
     pub async fn ask(&self, query: &str) -> Vec<String> {
         run::ask(&self.superuser_url(), query).await
+    }
+
+    /// Moves `app.now()` for everybody on this server, relative to where it stands.
+    pub async fn shift_clock(&self, seconds: i64) {
+        clock::shift(&self.direct_url(Role::Owner), seconds).await;
     }
 
     /// Where the server listens, past the wire.

@@ -38,22 +38,34 @@ async fn the_clock_is_the_machines_and_stands_still_within_a_transaction() {
 }
 
 #[tokio::test]
-async fn a_shifted_clock_is_an_audit_finding_and_one_row_at_most() {
+async fn a_shifted_clock_is_an_audit_finding_until_it_is_put_back() {
     let db = Db::fresh().await;
     let audit = db.connect(Role::Audit).await;
     let mut session = audit.session().await.unwrap();
-    let findings = "SELECT count(*) FROM app.audit_clock_shifted";
-    let none: i64 = sqlx::query_scalar(findings)
-        .fetch_one(&mut *session)
-        .await
-        .unwrap();
-    db.shift_clock(1).await;
-    db.shift_clock(1).await;
-    let one: i64 = sqlx::query_scalar(findings)
-        .fetch_one(&mut *session)
-        .await
-        .unwrap();
-    assert_eq!((none, one), (0, 1));
+    let findings = "SELECT extract(epoch FROM shift)::bigint FROM app.audit_clock_shifted";
+    for (seconds, found) in [(0, vec![]), (1, vec![1]), (1, vec![2]), (-2, vec![])] {
+        db.shift_clock(seconds).await;
+        let shifts: Vec<i64> = sqlx::query_scalar(findings)
+            .fetch_all(&mut *session)
+            .await
+            .unwrap();
+        assert_eq!(shifts, found, "after {seconds}");
+    }
+}
+
+#[tokio::test]
+async fn the_shipped_clock_is_put_into_the_statements_that_ask_for_it() {
+    let db = Db::fresh().await;
+    let data = db.connect(Role::Data).await;
+    let mut session = data.session().await.unwrap();
+    let plan: Vec<String> = sqlx::query_scalar(
+        "EXPLAIN (VERBOSE, COSTS OFF) SELECT 1 FROM app.outbox WHERE created_at < app.now()",
+    )
+    .fetch_all(&mut *session)
+    .await
+    .unwrap();
+    let plan = plan.join("\n");
+    assert!(plan.contains("(outbox.created_at < now())"), "{plan}");
 }
 
 #[tokio::test]

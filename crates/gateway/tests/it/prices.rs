@@ -190,7 +190,7 @@ async fn a_window_of_hours_is_charged_inside_and_not_outside_by_the_clock_of_its
         let got = house.chat(&ask("sim-clock", &prompt_of(20))).await;
         assert_eq!(charged(&house, &got).await.0, price, "{after}");
     }
-    house.audit_but_for_the_clock().await;
+    house.audit().await;
 }
 
 // covers: G-2.6-49, G-2.6-51

@@ -71,8 +71,7 @@ async fn nats_away_for_a_while_and_for_ten_minutes_loses_no_event() {
     tell(&town.data, &listeners, 50, pause).await;
     crowd.serves(50, SOON).await;
     // Ten minutes pass by the clock of the database before it returns.
-    let shift = "INSERT INTO app.clock_shift (shift) VALUES (interval '10 minutes') RETURNING 'x'";
-    assert_eq!(town.postgres.ask(shift).await, ["x"]);
+    town.postgres.shift_clock(600).await;
     tell(&town.data, &listeners, 50, pause).await;
     town.nats.iter().for_each(trunkline_testkit::Nats::restart);
     tell(&town.data, &listeners, 50, pause).await;
@@ -86,8 +85,7 @@ async fn nats_away_for_a_while_and_for_ten_minutes_loses_no_event() {
     println!("{complete} calls whole and 250 events for each of {LISTENERS} while NATS was away");
     assert_eq!((failed, unknown), (0, 0), "{:?}", codes(&history));
     town.settled().await;
-    let back = "DELETE FROM app.clock_shift RETURNING 'x'";
-    assert_eq!(town.postgres.ask(back).await, ["x"]);
+    town.postgres.shift_clock(-600).await;
     audit_of(&town.postgres).await;
     println!("figures: requests={complete} faults={}", town.nats.len());
 }
