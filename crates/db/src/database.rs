@@ -8,7 +8,7 @@ use trunkline_terms::Secret;
 
 use crate::error::{Cause, DbError, within};
 use crate::lease::{Lease, Session};
-use crate::{PoolSettings, Role, Tx, address};
+use crate::{PoolSettings, Role, Tx, address, plans};
 
 /// PostgreSQL under one role. Clones share the pool.
 #[derive(Clone)]
@@ -16,6 +16,8 @@ pub struct Database {
     pool: PgPool,
     role: Role,
     settings: PoolSettings,
+    /// What opens a transaction here.
+    begin: &'static str,
 }
 
 /// Opens a pool after one connection has proved that the database is there and gives us the role.
@@ -58,6 +60,7 @@ fn open(options: PgConnectOptions, role: Role, settings: PoolSettings) -> Databa
         pool,
         role,
         settings,
+        begin: plans::BEGIN,
     }
 }
 
@@ -94,6 +97,24 @@ impl Database {
         self.lease().await.map(Session::new)
     }
 
+    /// A pool of its own to the same database, for somebody who says few statements all the time: it has
+    /// so many connections and keeps them, and its statements are planned once, by keys (`plans.rs`).
+    #[must_use]
+    pub fn by_keys(&self, connections: u32) -> Self {
+        let options = PgConnectOptions::clone(&self.pool.connect_options());
+        let (options, begin) = plans::by_keys(options, self.settings.pooler);
+        let settings = PoolSettings {
+            max_connections: connections,
+            // A connection that waits for the next call is not idle: its plans are what it is for.
+            idle_timeout: self.settings.max_lifetime,
+            ..self.settings.clone()
+        };
+        Self {
+            begin,
+            ..open(options, self.role, settings)
+        }
+    }
+
     /// The role that every connection of this pool works under.
     #[must_use]
     pub fn role(&self) -> Role {
@@ -127,7 +148,11 @@ impl Database {
         // caller's was refused: to the caller the database is away.
         let connection = self.pool.acquire().await;
         let connection = connection.map_err(|error| DbError::of_connecting(&error))?;
-        Ok(Lease::new(connection, self.settings.answer_timeout))
+        Ok(Lease::new(
+            connection,
+            self.settings.answer_timeout,
+            self.begin,
+        ))
     }
 }
 

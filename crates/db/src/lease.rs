@@ -19,6 +19,8 @@ use crate::{DbError, Tx};
 pub(crate) struct Lease {
     pub(crate) connection: PoolConnection<Postgres>,
     pub(crate) answer_timeout: Duration,
+    /// What opens a transaction here.
+    pub(crate) begin: &'static str,
     /// A transaction may be open on the server, or an answer half read: not fit for anybody else.
     pub(crate) unfit: bool,
 }
@@ -32,10 +34,15 @@ pub struct Session(Lease);
 // === impl Lease ===
 
 impl Lease {
-    pub(crate) fn new(connection: PoolConnection<Postgres>, answer_timeout: Duration) -> Self {
+    pub(crate) fn new(
+        connection: PoolConnection<Postgres>,
+        answer_timeout: Duration,
+        begin: &'static str,
+    ) -> Self {
         Self {
             connection,
             answer_timeout,
+            begin,
             unfit: false,
         }
     }

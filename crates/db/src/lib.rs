@@ -24,6 +24,7 @@ mod lease;
 mod migrate;
 mod migrations;
 pub mod outbox;
+mod plans;
 pub mod revision;
 mod role;
 mod settings;

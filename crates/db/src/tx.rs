@@ -32,11 +32,8 @@ impl Tx {
     pub(crate) async fn begin(mut lease: Lease) -> Result<Self, DbError> {
         lease.unfit = true;
         let limit = lease.answer_timeout;
-        within(
-            limit,
-            sqlx::raw_sql("BEGIN").execute(&mut *lease.connection),
-        )
-        .await?;
+        let begin = sqlx::raw_sql(lease.begin).execute(&mut *lease.connection);
+        within(limit, begin).await?;
         Ok(Self(lease))
     }
 

@@ -90,9 +90,13 @@ pub(crate) struct Counters {
     repeated: AtomicU64,
 }
 
-/// The tasks that carry the words. Wait for it at shutdown, after dropping every [`Ledger`].
+/// The tasks that carry the words, and their connections. Wait for it at shutdown, after dropping every
+/// [`Ledger`].
 #[must_use]
-pub struct LedgerTasks(JoinSet<()>);
+pub struct LedgerTasks {
+    lanes: JoinSet<()>,
+    database: Database,
+}
 
 // === impl LedgerSettings ===
 
@@ -128,9 +132,13 @@ impl Ledger {
         settings: LedgerSettings,
     ) -> (Self, LedgerTasks) {
         let counts = Arc::new(Counters::default());
+        let count = settings.lanes.max(1);
+        // Not from the common pool: a lane that gets another connection each time plans each of its
+        // statements anew, and waits behind whoever else needs one.
+        let database = database.by_keys(u32::try_from(count).unwrap_or(u32::MAX));
         let mut tasks = JoinSet::new();
         let mut lanes = Vec::new();
-        for _ in 0..settings.lanes.max(1) {
+        for _ in 0..count {
             let (sender, receiver) = mpsc::channel(settings.queue.max(1));
             let lane = Lane {
                 database: database.clone(),
@@ -147,7 +155,11 @@ impl Ledger {
             lanes,
             counts,
         });
-        (Self { inner }, LedgerTasks(tasks))
+        let tasks = LedgerTasks {
+            lanes: tasks,
+            database,
+        };
+        (Self { inner }, tasks)
     }
 
     /// In whose name this ledger moves money.
@@ -278,7 +290,9 @@ impl LedgerTasks {
     /// Waits until every lane has said what it was given. The lanes end when the last [`Ledger`] is
     /// dropped.
     pub async fn finish(mut self) {
-        while self.0.join_next().await.is_some() {}
+        while self.lanes.join_next().await.is_some() {}
+        // What cannot be closed in time is gone with the process.
+        drop(self.database.close().await);
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use sqlx::PgConnection;
 use sqlx::postgres::PgRow;
 use trunkline_db::{Database, DbError, Tx};
 use trunkline_terms::{AccountId, NodeId, RequestId};
@@ -61,6 +62,18 @@ pub async fn heartbeat(database: &Database, author: &Author) -> Result<bool, DbE
     tx.finish(beat)
         .await
         .map(|result| result.rows_affected() == 1)
+}
+
+/// Whether a node has not been replaced or swept.
+pub async fn lives(connection: &mut PgConnection, author: &Author) -> Result<bool, DbError> {
+    let lives = sqlx::query_scalar(
+        "SELECT EXISTS (SELECT FROM ledger.node WHERE name = $1 AND epoch = $2)",
+    )
+    .bind(author.node.as_str())
+    .bind(author.epoch)
+    .fetch_one(connection)
+    .await?;
+    Ok(lives)
 }
 
 /// How many nodes have said so recently that they live.

@@ -16,8 +16,6 @@ use crate::verbs::{Answer, Op, Unheard};
 /// Pause before the database is asked again, and its growth.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
-/// How long a busy lane keeps its connection.
-const KEPT_AT_MOST: Duration = Duration::from_secs(1);
 /// How often a process that was replaced tries to give back what it owes before it stops.
 const LAST_TRIES: u32 = 20;
 
@@ -38,7 +36,9 @@ pub(super) struct Lane {
     pub(super) counts: Arc<Counters>,
 }
 
-/// The connection of a lane that has more to say.
+/// The connection of a lane. It keeps it from batch to batch and while nobody calls: a connection's plans
+/// are its own, and a new one makes them all anew. One that has died is noticed by the next batch, which
+/// is then said again on another.
 #[derive(Default)]
 struct Line {
     session: Option<Session>,
@@ -56,9 +56,6 @@ impl Lane {
         loop {
             let mut jobs = take_backs.next(self.max_batch);
             if jobs.is_empty() {
-                if queue.is_empty() {
-                    line.give_back();
-                }
                 match queue.recv().await {
                     Some(job) => jobs.push(job),
                     None => return,
@@ -164,7 +161,7 @@ impl Lane {
             Err(_) => return Err(BatchError::Db(silent())),
         };
         let (answers, session) = tx.finish_and_keep(said).await?;
-        line.keep(session);
+        line.keep(session, self.database.settings().max_lifetime);
         Ok(answers)
     }
 
@@ -192,7 +189,12 @@ impl Lane {
 impl Line {
     async fn begin(&mut self, database: &Database) -> Result<Tx, DbError> {
         match self.session.take() {
-            Some(session) => session.begin().await,
+            // As long as a connection from the pool would be waited for: the line may be dead.
+            Some(session) => {
+                let limit = database.settings().acquire_timeout;
+                let begun = tokio::time::timeout(limit, session.begin()).await;
+                begun.unwrap_or_else(|_| Err(silent()))
+            }
             None => {
                 self.since = Some(Instant::now());
                 database.begin().await
@@ -200,19 +202,15 @@ impl Line {
         }
     }
 
-    /// Keeps it for the next batch, unless it was kept long enough: the pool decides how old a
-    /// connection may become.
-    fn keep(&mut self, session: Session) {
+    /// Keeps it for the next batch, unless it is as old as a connection may become: a database that has
+    /// moved is found by a new one.
+    fn keep(&mut self, session: Session, max_lifetime: Duration) {
         if self
             .since
-            .is_some_and(|since| since.elapsed() < KEPT_AT_MOST)
+            .is_some_and(|since| since.elapsed() < max_lifetime)
         {
             self.session = Some(session);
         }
-    }
-
-    fn give_back(&mut self) {
-        drop(self.session.take());
     }
 }
 

@@ -1,18 +1,16 @@
 -- Writes the holds that were decided on. None of them was there a moment ago, under the lock of its
 -- account; an id that stands in another account fails the statement, and the batcher finds who it was.
--- The clock is read once: asked for each row it costs more than the row.
 -- $1..$14 one array per column (budgets as array literals), $15 node, $16 epoch
-WITH clock AS MATERIALIZED (SELECT app.now() AS now), made AS (
+WITH made AS (
     INSERT INTO {hold} (request_id, account_id, key_id, owner, owner_id, node, epoch, paid, trial,
         budget_ids, budget_starts, capacity, capacity_day, model, endpoint, group_name, price_version,
         idempotency, deadline, opened_at)
     SELECT a.request_id, a.account_id, a.key_id, a.owner, a.owner_id, $15::text, $16::bigint, a.paid, a.trial,
         a.budget_ids::bigint[], a.budget_starts::timestamptz[], a.capacity,
-        CASE WHEN a.capacity IS NOT NULL THEN (clock.now AT TIME ZONE 'UTC')::date END,
+        CASE WHEN a.capacity IS NOT NULL THEN (app.now() AT TIME ZONE 'UTC')::date END,
         a.model, a.endpoint, a.group_name, a.price_version, a.idempotency,
-        clock.now + a.lifetime_ms * interval '1 millisecond', clock.now
-    FROM clock
-    CROSS JOIN unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::text[], $5::uuid[], $6::bigint[], $7::bigint[],
+        app.now() + a.lifetime_ms * interval '1 millisecond', app.now()
+    FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::text[], $5::uuid[], $6::bigint[], $7::bigint[],
         $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::bytea[], $17::text[],
         $18::bigint[])
         AS a (request_id, account_id, key_id, owner, owner_id, paid, trial, budget_ids, budget_starts, capacity,

@@ -7,16 +7,15 @@
 -- wait to be summed up. Beside the resolved requests stand stretches of budgets that are used up now.
 -- $1 request ids, $2 account ids, $3 amounts, $4 units, $5 measured, $6 estimated, $7 tiers, $8 costs,
 -- $9 attempts, $10 warnings, $11 outcomes, $12 node, $13 epoch, $14 any hold (the sweeper's)
-WITH clock AS MATERIALIZED (SELECT app.now() AS now), anchored AS (
+WITH anchored AS (
     INSERT INTO {usage} (request_id, account_id, key_id, node, epoch, model, endpoint, group_name,
         units, measured, estimated, price_version, tier, paid, trial, cost, attempts, warnings, outcome,
         opened_at, settled_at)
     SELECT a.request_id, a.account_id, h.key_id, $12::text, $13::bigint, h.model, h.endpoint, h.group_name,
         a.units, a.measured, a.estimated, h.price_version, a.tier,
         least(a.amount - least(a.amount, h.trial), h.paid), least(a.amount, h.trial),
-        a.cost, a.attempts, string_to_array(a.warnings, ','), a.outcome, h.opened_at, clock.now
-    FROM clock
-    CROSS JOIN unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::jsonb[], $5::jsonb[], $6::boolean[],
+        a.cost, a.attempts, string_to_array(a.warnings, ','), a.outcome, h.opened_at, app.now()
+    FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::jsonb[], $5::jsonb[], $6::boolean[],
         $7::text[], $8::bigint[], $9::jsonb[], $10::text[], $11::text[])
         AS a (request_id, account_id, amount, units, measured, estimated, tier, cost, attempts, warnings, outcome)
     CROSS JOIN LATERAL (

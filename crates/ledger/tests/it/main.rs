@@ -21,6 +21,8 @@ mod lanes;
 #[cfg(test)]
 mod logs;
 #[cfg(test)]
+mod midnight;
+#[cfg(test)]
 mod model;
 #[cfg(test)]
 mod money_events;

@@ -199,20 +199,25 @@ async fn an_absent_database_is_asked_ever_more_rarely_and_then_the_callers_patie
 }
 
 #[tokio::test]
-async fn a_busy_lane_keeps_its_connection_for_a_second_and_an_idle_one_gives_it_back() {
+async fn a_lane_keeps_its_connection_until_it_is_as_old_as_one_may_become() {
     let db = Db::fresh().await;
     let database = db.connect(Role::Data).await;
+    let max_lifetime = database.settings().max_lifetime;
     let mut line = Line::default();
-    let tx = line.begin(&database).await.unwrap();
-    line.keep(tx.commit_and_keep().await.unwrap());
-    assert!(line.session.is_some(), "for the next batch");
-    let tx = line.begin(&database).await.unwrap();
-    line.since = line.since.and_then(|since| since.checked_sub(KEPT_AT_MOST));
-    line.keep(tx.commit_and_keep().await.unwrap());
+    let mut backends = Vec::new();
+    for age in [None, None, Some(max_lifetime)] {
+        let mut tx = line.begin(&database).await.unwrap();
+        let backend: i32 = sqlx::query_scalar("SELECT pg_backend_pid()")
+            .fetch_one(&mut *tx)
+            .await
+            .unwrap();
+        backends.push(backend);
+        if let Some(age) = age {
+            line.since = line.since.and_then(|since| since.checked_sub(age));
+        }
+        line.keep(tx.commit_and_keep().await.unwrap(), max_lifetime);
+    }
+    backends.dedup();
+    assert_eq!(backends.len(), 1, "one connection for every batch");
     assert!(line.session.is_none(), "the pool may replace it now");
-    let tx = line.begin(&database).await.unwrap();
-    line.keep(tx.commit_and_keep().await.unwrap());
-    assert!(line.session.is_some(), "a new second");
-    line.give_back();
-    assert!(line.session.is_none());
 }
