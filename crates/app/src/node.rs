@@ -233,6 +233,7 @@ fn start_keeping(
     (keeper, author, data): (Option<Keeper>, Author, &Database),
     stop: &watch::Receiver<bool>,
 ) {
+    tasks.spawn(data.clone().listen(stop.clone()));
     tasks.spawn(keep_house(data.clone(), author, stop.clone()));
     tasks.spawn(gateway.clone().keep_counting(stop.clone()));
     tasks.spawn(gateway.clone().keep_events(stop.clone()));
@@ -265,13 +266,14 @@ fn start_jobs(
 ) {
     tasks.spawn(trials::run(data.clone(), stop.clone()));
     tasks.spawn(mail::run(post, stop.clone()));
-    tasks.spawn(events::run(gateway.clone(), stop.clone()));
+    let wakes = || data.wakes().clone();
+    tasks.spawn(events::run(gateway.clone(), wakes(), stop.clone()));
     for job in VideoJob::ALL {
-        tasks.spawn(video::run(gateway.clone(), job, stop.clone()));
+        tasks.spawn(video::run(gateway.clone(), wakes(), job, stop.clone()));
     }
     tasks.spawn(tidy::run(gateway.clone(), stop.clone()));
-    tasks.spawn(webhooks::run(gateway.clone(), stop.clone()));
-    tasks.spawn(webhooks::keep(gateway.clone(), stop.clone()));
+    tasks.spawn(webhooks::run(gateway.clone(), wakes(), stop.clone()));
+    tasks.spawn(webhooks::keep(gateway.clone(), wakes(), stop.clone()));
 }
 
 /// The jobs of every node: whoever comes first does them.

@@ -8,7 +8,7 @@ use trunkline_terms::Secret;
 
 use crate::error::{Cause, DbError, within};
 use crate::lease::{Lease, Session};
-use crate::{PoolSettings, Role, Tx, address, plans};
+use crate::{PoolSettings, Role, Tx, Wakes, address, plans};
 
 /// PostgreSQL under one role. Clones share the pool.
 #[derive(Clone)]
@@ -18,6 +18,7 @@ pub struct Database {
     settings: PoolSettings,
     /// What opens a transaction here.
     begin: &'static str,
+    wakes: Wakes,
 }
 
 /// Opens a pool after one connection has proved that the database is there and gives us the role.
@@ -61,6 +62,7 @@ fn open(options: PgConnectOptions, role: Role, settings: PoolSettings) -> Databa
         role,
         settings,
         begin: plans::BEGIN,
+        wakes: Wakes::default(),
     }
 }
 
@@ -113,6 +115,22 @@ impl Database {
             begin,
             ..open(options, self.role, settings)
         }
+    }
+
+    /// One connection of its own to the same database, as a pool that keeps it.
+    pub(crate) fn alone(&self) -> PgPool {
+        let settings = PoolSettings {
+            max_connections: 1,
+            ..self.settings.clone()
+        };
+        let options = PgConnectOptions::clone(&self.pool.connect_options());
+        open(options, self.role, settings).pool
+    }
+
+    /// Who waits in this process for what others write; see [`Database::listen`].
+    #[must_use]
+    pub fn wakes(&self) -> &Wakes {
+        &self.wakes
     }
 
     /// The role that every connection of this pool works under.

@@ -29,6 +29,7 @@ pub mod revision;
 mod role;
 mod settings;
 mod tx;
+mod wakes;
 
 pub use clock::{SystemClock, database_now, from_sql_time, to_sql_time};
 pub use database::{Database, connect, connect_lazily};
@@ -38,3 +39,4 @@ pub use migrate::{Applied, MigrateError, MigrationReport, migrate, missing_migra
 pub use role::Role;
 pub use settings::{PoolSettings, Pooler};
 pub use tx::Tx;
+pub use wakes::{Rhythm, Sleeper, Wake, Wakes};

@@ -29,7 +29,7 @@ impl Migration {
 }
 
 /// All of them.
-pub(crate) const MIGRATIONS: [Migration; 24] = [
+pub(crate) const MIGRATIONS: [Migration; 25] = [
     Migration {
         version: 20261115000100,
         name: "house",
@@ -149,6 +149,11 @@ pub(crate) const MIGRATIONS: [Migration; 24] = [
         version: 20261117040000,
         name: "sign_up",
         sql: include_str!("../../../migrations/20261117040000_sign_up.sql"),
+    },
+    Migration {
+        version: 20261117050000,
+        name: "wakes",
+        sql: include_str!("../../../migrations/20261117050000_wakes.sql"),
     },
 ];
 

@@ -21,6 +21,15 @@ pub async fn bump(tx: &mut Tx, topic: &str) -> Result<i64, DbError> {
     Ok(value)
 }
 
+/// Every topic with its last committed number, in the order of their names. There are few, so this costs
+/// what one of them does.
+pub async fn all(connection: &mut PgConnection) -> Result<Vec<(String, i64)>, DbError> {
+    let rows = sqlx::query_as("SELECT topic, value FROM app.revision ORDER BY topic")
+        .fetch_all(connection)
+        .await?;
+    Ok(rows)
+}
+
 /// The topic's last committed number; 0 before the first.
 pub async fn current(connection: &mut PgConnection, topic: &str) -> Result<i64, DbError> {
     let value: Option<i64> = sqlx::query_scalar("SELECT value FROM app.revision WHERE topic = $1")

@@ -149,6 +149,11 @@ impl Doors {
         Ok(())
     }
 
+    /// Nothing was written between the last comparison and this moment.
+    pub(crate) fn are_as_compared(&self, at: Instant) {
+        self.write(|inner| inner.compared = inner.compared.max(Some(at)));
+    }
+
     /// Compares memory with the tables, if that was not done for a while.
     pub(crate) async fn recount_in_time(&self, database: &Database) -> Result<(), DbError> {
         let last = self.following.lock().await.0;

@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
 
 use http::HeaderMap;
-use tokio::sync::{broadcast, oneshot, watch};
+use tokio::sync::{broadcast, watch};
 use tokio_util::task::TaskTracker;
 use trunkline_bus::Bus;
 use trunkline_catalog::Routes;
 use trunkline_db::{Database, DbError, Session, revision};
 use trunkline_keyring::{Keyring, RandomSource};
-use trunkline_ledger::{Ledger, Outcome, recovery};
+use trunkline_ledger::{Ledger, Outcome};
 use trunkline_limits::Limits;
 use trunkline_media::Media;
 use trunkline_social::Cells;
@@ -42,8 +42,6 @@ use crate::video::{Pace, Rooms};
 
 /// Finished calls that a slow watcher may be behind.
 const WATCHED_CALLS: usize = 256;
-/// A node that was heard of so recently lives.
-const LIVE_WITHIN: Duration = Duration::from_secs(15);
 
 /// What a gateway is made of.
 pub struct Parts {
@@ -292,36 +290,6 @@ impl Gateway {
     /// Adds what this node has seen of routes, and reads what all have.
     pub async fn exchange_health(&self) -> Result<(), DbError> {
         self.inner.rounds.exchange(&self.inner.data).await
-    }
-
-    /// Refreshes, and says that this node lives, until it is told to stop. Ends early when the node
-    /// was replaced: then nothing it says would count.
-    pub async fn keep_fresh(self, mut stop: oneshot::Receiver<()>) {
-        let mut pause = tokio::time::interval(self.inner.settings.refresh);
-        pause.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        loop {
-            tokio::select! {
-                _ = pause.tick() => {}
-                _ = &mut stop => return,
-            }
-            if let Err(error) = self.refresh().await {
-                tracing::warn!(%error, "keys and channels could not be compared");
-            }
-            match recovery::heartbeat(&self.inner.data, self.inner.ledger.author()).await {
-                Ok(true) => {}
-                Ok(false) => {
-                    tracing::error!("this node was replaced by its next life and stops");
-                    self.drain();
-                    return;
-                }
-                Err(error) => tracing::warn!(%error, "the heartbeat could not be written"),
-            }
-            // Limits are shared among the nodes that live when Redis is away.
-            match recovery::live_nodes(&self.inner.data, LIVE_WITHIN).await {
-                Ok(nodes) => self.inner.limits.set_nodes(nodes),
-                Err(error) => tracing::warn!(%error, "living nodes could not be counted"),
-            }
-        }
     }
 
     /// Exchanges how routes do until it is told to stop. Beside [`Gateway::keep_fresh`] and not in it:

@@ -29,6 +29,7 @@ mod entrance;
 mod events;
 mod fault;
 mod fields;
+mod freshness;
 mod gateway;
 mod headers;
 mod health;

@@ -7,7 +7,7 @@ mod row;
 mod search;
 mod steps;
 
-pub use due::{Due, Job, claim, reschedule, schedule, unschedule};
+pub use due::{Due, Job, claim, next_due, reschedule, schedule, unschedule};
 pub use row::{Task, TaskState, find, newest_like, of_account, page};
 pub use search::{CANCELLED, SEARCH_MAX_ROWS, Stage, TasksAsked, TasksFound, search};
 pub use steps::{

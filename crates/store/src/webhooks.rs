@@ -10,7 +10,7 @@ mod keeping;
 mod row;
 
 pub use deliveries::{Delivery, DeliveryState, page, replay};
-pub use due::{After, Busy, Claimed, Failure, Room, Told, claim, delivered, failed};
+pub use due::{After, Busy, Claimed, Failure, Room, Told, claim, delivered, failed, next_due};
 pub use keeping::{Mended, expand, mend};
 pub use row::{
     Changes, Kind, NewWebhook, PausedReason, Webhook, change, create, delete, find, for_tasks,

@@ -5,22 +5,24 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::Instant;
+use trunkline_db::{Wake, Wakes};
 use trunkline_gateway::Gateway;
 
-/// Between two looks at an empty list.
+use crate::waiting::{AT_ONCE, AWAY, until};
+
+/// Between two looks at a list.
 const LOOK: Duration = Duration::from_millis(200);
-/// After the database or NATS did not answer.
-const AWAY: Duration = Duration::from_secs(1);
 /// How often it is counted what waits.
 const COUNT: Duration = Duration::from_secs(5);
 
 /// Carries copies until it is told to stop.
-pub async fn run(gateway: Gateway, mut stop: watch::Receiver<bool>) {
+pub async fn run(gateway: Gateway, wakes: Wakes, mut stop: watch::Receiver<bool>) {
+    let mut sleeper = wakes.sleeper(Wake::Outbox);
     let mut counted: Option<Instant> = None;
     loop {
-        let pause = match gateway.relay_events().await {
-            Ok(0) => LOOK,
-            Ok(_) => Duration::ZERO,
+        let rhythm = match gateway.relay_events().await {
+            Ok(0) => until(LOOK, Ok(None)),
+            Ok(_) => AT_ONCE,
             Err(error) => {
                 tracing::warn!(%error, "copies of events were not carried; they wait");
                 AWAY
@@ -33,7 +35,7 @@ pub async fn run(gateway: Gateway, mut stop: watch::Receiver<bool>) {
             }
         }
         tokio::select! {
-            () = tokio::time::sleep(pause) => {}
+            () = sleeper.pause(rhythm) => {}
             _ = stop.changed() => return,
         }
     }

@@ -21,4 +21,5 @@ pub mod events;
 pub mod mail;
 pub mod tidy;
 pub mod video;
+mod waiting;
 pub mod webhooks;

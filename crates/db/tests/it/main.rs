@@ -16,3 +16,5 @@ mod outbox;
 mod revisions;
 #[cfg(test)]
 mod roles;
+#[cfg(test)]
+mod wakes;

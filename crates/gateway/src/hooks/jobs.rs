@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
-use trunkline_db::DbError;
+use trunkline_db::{DbError, Wake};
 use trunkline_store::webhooks::{self, After, Busy, Claimed, Failure, Kind, Room};
 
 use super::message::body;
@@ -88,10 +88,19 @@ impl Gateway {
             lag.took(Duration::from_millis(late));
             self.inner.tasks.spawn(async move {
                 place.gateway.deliver_hook(&claimed, began).await;
+                let wakes = place.gateway.inner.data.wakes().clone();
                 drop(place);
+                // There is room again, and it may be due again soon.
+                wakes.wake(Wake::Webhooks);
             });
         }
         Ok(taken)
+    }
+
+    /// How long until a message is due, as far as anybody knows.
+    pub async fn next_webhook(&self) -> Result<Option<Duration>, DbError> {
+        let mut session = self.inner.data.session().await?;
+        webhooks::next_due(&mut session).await
     }
 
     /// Sends one message, and writes what came of it.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
-use trunkline_db::DbError;
+use trunkline_db::{DbError, Wake};
 use trunkline_ledger::Outcome;
 use trunkline_store::tasks::{self, Due, Job, Task, TaskState};
 
@@ -96,9 +96,16 @@ impl Gateway {
             self.inner.tasks.spawn(async move {
                 gateway.go_on(job, due).await;
                 drop(permit);
+                // There is room again, and what is next for the task may be due soon.
+                gateway.inner.data.wakes().wake(Wake::Video);
             });
         }
         Ok(taken)
+    }
+
+    /// How long until a job of a kind is due, as far as anybody knows.
+    pub async fn next_video_job(&self, job: VideoJob) -> Result<Option<Duration>, DbError> {
+        tasks::next_due(&self.inner.data, job.stored()).await
     }
 
     async fn go_on(&self, job: VideoJob, due: Due) {

@@ -110,6 +110,20 @@ pub async fn claim(
     rows.iter().map(read).collect()
 }
 
+/// How long until the next of a kind is due; zero if one is, none if there is none.
+pub async fn next_due(database: &Database, job: Job) -> Result<Option<Duration>, DbError> {
+    let mut session = database.session().await?;
+    let text = NEXT.replace("{job}", job.word());
+    let seconds: Option<f64> = sqlx::query_scalar(sqlx::AssertSqlSafe(text))
+        .fetch_one(&mut *session)
+        .await?;
+    Ok(seconds.map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::ZERO)))
+}
+
+const NEXT: &str =
+    "SELECT extract(epoch FROM min(due_at) - app.now())::float8 FROM app.video_schedule
+    WHERE job = '{job}'";
+
 const IN_ORDER: &str = "WITH due AS MATERIALIZED (
         SELECT task_id, due_at FROM app.video_schedule
         WHERE job = '{job}' AND due_at <= app.now() ORDER BY due_at LIMIT $1 FOR UPDATE SKIP LOCKED)

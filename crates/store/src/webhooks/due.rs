@@ -125,6 +125,18 @@ pub async fn claim(
     rows.iter().map(Claimed::of_row).collect()
 }
 
+/// How long until the next message is due; zero if one is, none if none is on its way. Those that rest
+/// with their webhook are not.
+pub async fn next_due(connection: &mut PgConnection) -> Result<Option<Duration>, DbError> {
+    let seconds: Option<f64> = sqlx::query_scalar(
+        "SELECT extract(epoch FROM min(due_at) - app.now())::float8 FROM app.webhook_delivery
+         WHERE state = 'waiting' AND due_at < 'infinity'",
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(seconds.map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::ZERO)))
+}
+
 /// A try succeeded. False if somebody else has taken it since.
 pub async fn delivered(tx: &mut Tx, claimed: &Claimed, status: u16) -> Result<bool, DbError> {
     sqlx::query(

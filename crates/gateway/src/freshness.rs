@@ -1,0 +1,90 @@
+//! How a node keeps up with what others write, and says that it lives.
+//!
+//! One look at the numbers of [`revision`] tells whether anything was written; only then are keys,
+//! channels, limits and the catalog read. A notification brings the look forward; without one it comes as
+//! often as the settings say, so a change is taken over in time whatever was heard.
+
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+use trunkline_db::{DbError, Rhythm, Wake, revision};
+use trunkline_ledger::recovery;
+
+use crate::gateway::Gateway;
+
+/// Between two looks, however much is written.
+const LEAST: Duration = Duration::from_millis(50);
+/// How often a node writes that it lives. Its peers bury it after two minutes of silence.
+const BEAT: Duration = Duration::from_secs(5);
+/// A node that was heard of so recently lives.
+const LIVE_WITHIN: Duration = Duration::from_secs(15);
+
+/// The numbers that a node has taken over.
+type Seen = Option<Vec<(String, i64)>>;
+
+impl Gateway {
+    /// Refreshes, and says that this node lives, until it is told to stop. Ends early when the node
+    /// was replaced: then nothing it says would count.
+    pub async fn keep_fresh(self, mut stop: oneshot::Receiver<()>) {
+        let every = self.inner.settings.refresh;
+        let rhythm = Rhythm {
+            least: LEAST.min(every),
+            alone: every,
+            most: every,
+        };
+        let mut sleeper = self.inner.data.wakes().sleeper(Wake::Revisions);
+        let (mut seen, mut beat): (Seen, Option<Instant>) = (None, None);
+        loop {
+            let lives = self.compare(&mut seen).await.unwrap_or_else(|error| {
+                tracing::warn!(%error, "keys and channels could not be compared");
+                true
+            });
+            if !lives || !self.beat(&mut beat).await {
+                tracing::error!("this node was replaced by its next life and stops");
+                self.drain();
+                return;
+            }
+            tokio::select! {
+                () = sleeper.pause(rhythm) => {}
+                _ = &mut stop => return,
+            }
+        }
+    }
+
+    /// Takes over what has changed, if anything has. False if this node was replaced.
+    async fn compare(&self, seen: &mut Seen) -> Result<bool, DbError> {
+        let began = Instant::now();
+        let mut session = self.inner.data.session().await?;
+        let newest = revision::all(&mut session).await?;
+        let lives = recovery::lives(&mut session, self.inner.ledger.author()).await?;
+        drop(session);
+        if seen.as_ref() == Some(&newest) {
+            self.inner.doors.are_as_compared(began);
+            self.follow_cells().await;
+        } else {
+            self.refresh().await?;
+            *seen = Some(newest);
+        }
+        Ok(lives)
+    }
+
+    /// Writes that this node lives, and counts who else does, if it is time. False if it was replaced.
+    async fn beat(&self, last: &mut Option<Instant>) -> bool {
+        if last.is_some_and(|at| at.elapsed() < BEAT) {
+            return true;
+        }
+        let inner = &self.inner;
+        match recovery::heartbeat(&inner.data, inner.ledger.author()).await {
+            Ok(true) => *last = Some(Instant::now()),
+            Ok(false) => return false,
+            Err(error) => tracing::warn!(%error, "the heartbeat could not be written"),
+        }
+        // Limits are shared among the nodes that live when Redis is away.
+        match recovery::live_nodes(&inner.data, LIVE_WITHIN).await {
+            Ok(nodes) => inner.limits.set_nodes(nodes),
+            Err(error) => tracing::warn!(%error, "living nodes could not be counted"),
+        }
+        true
+    }
+}
