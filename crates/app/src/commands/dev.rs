@@ -17,7 +17,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::oneshot;
@@ -131,22 +130,14 @@ async fn serve(
         // The form that makes an operator is needed only where no link signs in; tests walk it.
         setup_link: node.setup_link().await?,
         dash_url,
+        admin_url: format!("http://{}", node.admin),
         key: seeded.key,
+        account: seeded.account,
+        database_url: url,
+        simulator_url: simulator.base_url(),
         keys: &keys,
     };
-    let object = json!({
-        "base_url": shown.base_url,
-        "dash_url": shown.dash_url,
-        "key": shown.key,
-        "console_link": shown.console_link,
-        "operator_link": shown.setup_link,
-        "database_url": url.reveal(),
-        "simulator_url": simulator.base_url(),
-        "vendors": keys.iter().map(|key| key.vendor.name).collect::<Vec<_>>(),
-        "account": seeded.account.number(),
-        "admin_url": format!("http://{}", node.admin),
-    });
-    output.success(&shown.text(), &object);
+    output.success(&shown.text(), &shown.facts());
     let shown = !wish.json;
     tokio::select! {
         ended = until_told(wish.exit_on_eof) => ended?,

@@ -49,7 +49,8 @@ async fn dev_prints_no_signed_in_link_where_other_machines_can_reach_its_console
     let folder = tempfile::tempdir().unwrap();
     let mut command = Command::new(TRUNKLINE);
     command
-        .args(["dev", "--json", "--config", "/dev/null"])
+        .args(["dev", "--json", "--simulated", "--exit-on-eof"])
+        .args(["--config", "/dev/null"])
         .current_dir(folder.path())
         .env("TRUNKLINE__EDGE__LISTEN", "127.0.0.1:0")
         .env("TRUNKLINE__CONSOLE__LISTEN", "0.0.0.0:0")

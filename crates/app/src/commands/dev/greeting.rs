@@ -1,5 +1,8 @@
 //! What `trunkline dev` prints when it is ready: where everything is, and commands to copy.
 
+use serde_json::{Value, json};
+use trunkline_terms::{AccountId, Secret};
+
 use super::vendors::VendorKey;
 
 /// What there is to tell.
@@ -11,12 +14,34 @@ pub(super) struct Greeting<'a> {
     pub(super) console_link: Option<String>,
     /// Makes its visitor the operator.
     pub(super) setup_link: Option<String>,
+    pub(super) admin_url: String,
+    /// The customer, and a key of theirs.
+    pub(super) account: AccountId,
     pub(super) key: String,
+    pub(super) database_url: &'a Secret,
+    pub(super) simulator_url: String,
     /// Vendors' keys of the environment.
     pub(super) keys: &'a [VendorKey],
 }
 
 impl Greeting<'_> {
+    /// The same for a program.
+    pub(super) fn facts(&self) -> Value {
+        let vendors = self.keys.iter().map(|key| key.vendor.name);
+        json!({
+            "base_url": self.base_url,
+            "dash_url": self.dash_url,
+            "admin_url": self.admin_url,
+            "console_link": self.console_link,
+            "operator_link": self.setup_link,
+            "account": self.account.number(),
+            "key": self.key,
+            "database_url": self.database_url.reveal(),
+            "simulator_url": self.simulator_url,
+            "vendors": vendors.collect::<Vec<_>>(),
+        })
+    }
+
     pub(super) fn text(&self) -> String {
         let Self { base_url, key, .. } = self;
         let console = match (&self.console_link, &self.setup_link) {
