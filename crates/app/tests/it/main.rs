@@ -23,6 +23,8 @@ mod docs;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
+mod init;
+#[cfg(test)]
 mod limits;
 #[cfg(test)]
 mod money;
