@@ -108,7 +108,7 @@ function asAReader(text, dev) {
     .replaceAll(/sk-tl-[0-9A-Za-z]{40,}/g, "sk-tl-…")
     .replaceAll(/127\.0\.0\.1:\d{5}/g, "127.0.0.1:…")
     .replaceAll(/req_[0-9a-f]{28}([0-9a-f]{4})/g, "req_…$1")
-    .replaceAll("\r", "")
+    .replaceAll(/[ \t\r]+$/gm, "")
     .trimEnd();
 }
 
