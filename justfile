@@ -135,8 +135,8 @@ simulate-short seeds="100000":
     PROPTEST_CASES={{ seeds }} cargo nextest run --workspace --profile long --locked -E 'package(trunkline-ledger) & test(/^model::/)'
 
 # The console tried by its own OpenAPI document; shows what schemathesis says at its end.
-schemathesis:
-    cargo nextest run --workspace --locked --no-capture -E 'package(trunkline-app) & test(/^sdk::/) & test(schemathesis)'
+schemathesis examples="50":
+    TRUNKLINE_EXAMPLES={{ examples }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^sdk::/) & test(schemathesis)'
 
 # Races and faults against real processes and databases: long form, twenty rounds of each.
 chaos rounds="20":

@@ -260,7 +260,7 @@ async fn summary(
     let curl = first.key.as_ref().zip(first.model.as_ref());
     let curl = curl.map(|(key, model)| first_call(listen, key, model));
     Ok(Summary {
-        base_url: format!("{}/v1", config.edge.public_url),
+        base_url: config.edge.public_url.clone(),
         dash_url: config.console.dash_url.clone(),
         key: first.key.map(|key| key.reveal().to_owned()),
         curl,

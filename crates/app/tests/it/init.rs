@@ -324,7 +324,7 @@ async fn a_second_run_of_init_changes_nothing_and_files_are_for_the_service_alon
     ]);
     wanted.push(("service".to_owned(), false));
     assert_eq!(steps(&told), wanted);
-    assert_eq!(told["base_url"], "https://api.example.com/v1");
+    assert_eq!(told["base_url"], "https://api.example.com");
     assert!(told["key"].as_str().unwrap().starts_with("sk-tl-"));
     assert_eq!(told["operator_link"], Value::Null);
     for secret in ["secret-canary", "key-of-the-vendor"] {
@@ -348,7 +348,7 @@ async fn a_second_run_of_init_changes_nothing_and_files_are_for_the_service_alon
     let told = read(&second);
     assert_eq!(told["changed"], false);
     assert!(steps(&told).iter().all(|(_, is_new)| !is_new), "{told}");
-    assert_eq!(told["base_url"], "https://api.example.com/v1");
+    assert_eq!(told["base_url"], "https://api.example.com");
     assert_eq!(told["key"], Value::Null);
     assert_eq!(files(&etc), before);
     let check = machine.trunkline(&["config", "check"]);

@@ -72,7 +72,7 @@ impl<'a> Told<'a> {
             "Everything was there already; nothing was changed.".to_owned()
         });
         let mut row = |name: &str, value: &str| lines.push(format!("  {name:<10} {value}"));
-        row("address", &summary.base_url);
+        row("API", &format!("{}/v1", summary.base_url));
         row("console", &summary.dash_url);
         if let Some(key) = &summary.key {
             row("API key", &format!("{key}   (shown this once)"));
