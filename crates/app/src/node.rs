@@ -266,14 +266,27 @@ fn start_jobs(
 ) {
     tasks.spawn(trials::run(data.clone(), stop.clone()));
     tasks.spawn(mail::run(post, stop.clone()));
-    let wakes = || data.wakes().clone();
-    tasks.spawn(events::run(gateway.clone(), wakes(), stop.clone()));
+    let notifications = || data.notifications().clone();
+    tasks.spawn(events::run(gateway.clone(), notifications(), stop.clone()));
     for job in VideoJob::ALL {
-        tasks.spawn(video::run(gateway.clone(), wakes(), job, stop.clone()));
+        tasks.spawn(video::run(
+            gateway.clone(),
+            notifications(),
+            job,
+            stop.clone(),
+        ));
     }
     tasks.spawn(tidy::run(gateway.clone(), stop.clone()));
-    tasks.spawn(webhooks::run(gateway.clone(), wakes(), stop.clone()));
-    tasks.spawn(webhooks::keep(gateway.clone(), wakes(), stop.clone()));
+    tasks.spawn(webhooks::run(
+        gateway.clone(),
+        notifications(),
+        stop.clone(),
+    ));
+    tasks.spawn(webhooks::keep(
+        gateway.clone(),
+        notifications(),
+        stop.clone(),
+    ));
 }
 
 /// The jobs of every node: whoever comes first does them.

@@ -8,7 +8,7 @@ use trunkline_terms::Secret;
 
 use crate::error::{Cause, DbError, within};
 use crate::lease::{Lease, Session};
-use crate::{PoolSettings, Role, Tx, Wakes, address, plans};
+use crate::{Notifications, PoolSettings, Role, Tx, address, plans};
 
 /// PostgreSQL under one role. Clones share the pool.
 #[derive(Clone)]
@@ -18,7 +18,7 @@ pub struct Database {
     settings: PoolSettings,
     /// What opens a transaction here.
     begin: &'static str,
-    wakes: Wakes,
+    notifications: Notifications,
 }
 
 /// Opens a pool after one connection has proved that the database is there and gives us the role.
@@ -62,7 +62,7 @@ fn open(options: PgConnectOptions, role: Role, settings: PoolSettings) -> Databa
         role,
         settings,
         begin: plans::BEGIN,
-        wakes: Wakes::default(),
+        notifications: Notifications::default(),
     }
 }
 
@@ -117,8 +117,8 @@ impl Database {
         }
     }
 
-    /// One connection of its own to the same database, as a pool that keeps it.
-    pub(crate) fn alone(&self) -> PgPool {
+    /// A pool of one connection of its own to the same database.
+    pub(crate) fn single(&self) -> PgPool {
         let settings = PoolSettings {
             max_connections: 1,
             ..self.settings.clone()
@@ -127,10 +127,10 @@ impl Database {
         open(options, self.role, settings).pool
     }
 
-    /// Who waits in this process for what others write; see [`Database::listen`].
+    /// The notifications that [`Database::listen`] receives.
     #[must_use]
-    pub fn wakes(&self) -> &Wakes {
-        &self.wakes
+    pub fn notifications(&self) -> &Notifications {
+        &self.notifications
     }
 
     /// The role that every connection of this pool works under.

@@ -152,8 +152,8 @@ pub(crate) const MIGRATIONS: [Migration; 25] = [
     },
     Migration {
         version: 20261117050000,
-        name: "wakes",
-        sql: include_str!("../../../migrations/20261117050000_wakes.sql"),
+        name: "notifications",
+        sql: include_str!("../../../migrations/20261117050000_notifications.sql"),
     },
 ];
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tokio::time::Instant;
-use trunkline_db::{DbError, Rhythm, Wake, revision};
+use trunkline_db::{DbError, PollInterval, Signal, revision};
 use trunkline_ledger::recovery;
 
 use crate::gateway::Gateway;
@@ -28,12 +28,12 @@ impl Gateway {
     /// was replaced: then nothing it says would count.
     pub async fn keep_fresh(self, mut stop: oneshot::Receiver<()>) {
         let every = self.inner.settings.refresh;
-        let rhythm = Rhythm {
-            least: LEAST.min(every),
-            alone: every,
-            most: every,
+        let interval = PollInterval {
+            min: LEAST.min(every),
+            polling: every,
+            listening: every,
         };
-        let mut sleeper = self.inner.data.wakes().sleeper(Wake::Revisions);
+        let mut subscription = self.inner.data.notifications().subscribe(Signal::Revisions);
         let (mut seen, mut beat): (Seen, Option<Instant>) = (None, None);
         loop {
             let lives = self.compare(&mut seen).await.unwrap_or_else(|error| {
@@ -46,7 +46,7 @@ impl Gateway {
                 return;
             }
             tokio::select! {
-                () = sleeper.pause(rhythm) => {}
+                () = subscription.wait(interval) => {}
                 _ = &mut stop => return,
             }
         }

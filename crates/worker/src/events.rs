@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::Instant;
-use trunkline_db::{Wake, Wakes};
+use trunkline_db::{Notifications, Signal};
 use trunkline_gateway::Gateway;
 
 use crate::waiting::{AT_ONCE, AWAY, until};
@@ -16,11 +16,11 @@ const LOOK: Duration = Duration::from_millis(200);
 const COUNT: Duration = Duration::from_secs(5);
 
 /// Carries copies until it is told to stop.
-pub async fn run(gateway: Gateway, wakes: Wakes, mut stop: watch::Receiver<bool>) {
-    let mut sleeper = wakes.sleeper(Wake::Outbox);
+pub async fn run(gateway: Gateway, notifications: Notifications, mut stop: watch::Receiver<bool>) {
+    let mut subscription = notifications.subscribe(Signal::Outbox);
     let mut counted: Option<Instant> = None;
     loop {
-        let rhythm = match gateway.relay_events().await {
+        let interval = match gateway.relay_events().await {
             Ok(0) => until(LOOK, Ok(None)),
             Ok(_) => AT_ONCE,
             Err(error) => {
@@ -35,7 +35,7 @@ pub async fn run(gateway: Gateway, wakes: Wakes, mut stop: watch::Receiver<bool>
             }
         }
         tokio::select! {
-            () = sleeper.pause(rhythm) => {}
+            () = subscription.wait(interval) => {}
             _ = stop.changed() => return,
         }
     }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use tokio::sync::watch;
-use trunkline_db::{Wake, Wakes};
+use trunkline_db::{Notifications, Signal};
 use trunkline_gateway::{Gateway, VideoJob};
 
 use crate::waiting::{AT_ONCE, AWAY, until};
@@ -13,10 +13,15 @@ use crate::waiting::{AT_ONCE, AWAY, until};
 const LOOK: Duration = Duration::from_millis(200);
 
 /// Does one kind of job until it is told to stop.
-pub async fn run(gateway: Gateway, wakes: Wakes, job: VideoJob, mut stop: watch::Receiver<bool>) {
-    let mut sleeper = wakes.sleeper(Wake::Video);
+pub async fn run(
+    gateway: Gateway,
+    notifications: Notifications,
+    job: VideoJob,
+    mut stop: watch::Receiver<bool>,
+) {
+    let mut subscription = notifications.subscribe(Signal::Video);
     loop {
-        let rhythm = match gateway.take_video_jobs(job).await {
+        let interval = match gateway.take_video_jobs(job).await {
             Ok(0) => until(LOOK, gateway.next_video_job(job).await),
             Ok(_) => AT_ONCE,
             Err(error) => {
@@ -25,7 +30,7 @@ pub async fn run(gateway: Gateway, wakes: Wakes, job: VideoJob, mut stop: watch:
             }
         };
         tokio::select! {
-            () = sleeper.pause(rhythm) => {}
+            () = subscription.wait(interval) => {}
             _ = stop.changed() => return,
         }
     }

@@ -2,35 +2,35 @@
 
 use std::time::Duration;
 
-use trunkline_db::{DbError, Rhythm};
+use trunkline_db::{DbError, PollInterval};
 
 /// Between two looks at an empty list, in case that a notification was lost.
-pub(crate) const SELDOM: Duration = Duration::from_secs(5);
+pub(crate) const FALLBACK: Duration = Duration::from_secs(5);
 /// After something was found.
-pub(crate) const AT_ONCE: Rhythm = always(Duration::ZERO);
+pub(crate) const AT_ONCE: PollInterval = always(Duration::ZERO);
 /// After the database did not answer.
-pub(crate) const AWAY: Rhythm = always(Duration::from_secs(1));
+pub(crate) const AWAY: PollInterval = always(Duration::from_secs(1));
 
 /// So long, whatever is heard.
-const fn always(pause: Duration) -> Rhythm {
-    Rhythm {
-        least: pause,
-        alone: pause,
-        most: pause,
+const fn always(pause: Duration) -> PollInterval {
+    PollInterval {
+        min: pause,
+        polling: pause,
+        listening: pause,
     }
 }
 
 /// As often as `look` while nobody listens; otherwise until something is written, or becomes due.
-pub(crate) fn until(look: Duration, next: Result<Option<Duration>, DbError>) -> Rhythm {
+pub(crate) fn until(look: Duration, next: Result<Option<Duration>, DbError>) -> PollInterval {
     let next = match next {
-        Ok(next) => next.unwrap_or(SELDOM),
+        Ok(next) => next.unwrap_or(FALLBACK),
         // Then the next look will say what is wrong.
         Err(_) => look,
     };
-    Rhythm {
-        least: look,
-        alone: look,
-        most: next.clamp(look, SELDOM),
+    PollInterval {
+        min: look,
+        polling: look,
+        listening: next.clamp(look, FALLBACK),
     }
 }
 
@@ -41,10 +41,10 @@ mod tests {
     #[test]
     fn a_loop_waits_for_what_is_due_next_and_never_longer_than_it_may_miss_a_notification() {
         let look = Duration::from_millis(200);
-        let most = |next| until(look, Ok(next)).most;
-        assert_eq!(most(None), SELDOM);
+        let most = |next| until(look, Ok(next)).listening;
+        assert_eq!(most(None), FALLBACK);
         assert_eq!(most(Some(Duration::ZERO)), look);
         assert_eq!(most(Some(Duration::from_secs(2))), Duration::from_secs(2));
-        assert_eq!(most(Some(Duration::from_secs(60))), SELDOM);
+        assert_eq!(most(Some(Duration::from_secs(60))), FALLBACK);
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio::sync::watch;
-use trunkline_db::{Rhythm, Wake, Wakes};
+use trunkline_db::{Notifications, PollInterval, Signal};
 use trunkline_gateway::Gateway;
 
 use crate::waiting::{AT_ONCE, AWAY, until};
@@ -11,17 +11,17 @@ use crate::waiting::{AT_ONCE, AWAY, until};
 /// Between two looks at a list.
 const LOOK: Duration = Duration::from_millis(250);
 /// Between two rounds of keeping order. While somebody listens, an idle one is rare.
-const KEEP: Rhythm = Rhythm {
-    least: Duration::from_secs(2),
-    alone: Duration::from_secs(2),
-    most: Duration::from_secs(20),
+const KEEP: PollInterval = PollInterval {
+    min: Duration::from_secs(2),
+    polling: Duration::from_secs(2),
+    listening: Duration::from_secs(20),
 };
 
 /// Sends until it is told to stop.
-pub async fn run(gateway: Gateway, wakes: Wakes, mut stop: watch::Receiver<bool>) {
-    let mut sleeper = wakes.sleeper(Wake::Webhooks);
+pub async fn run(gateway: Gateway, notifications: Notifications, mut stop: watch::Receiver<bool>) {
+    let mut subscription = notifications.subscribe(Signal::Webhooks);
     loop {
-        let rhythm = match gateway.take_webhooks().await {
+        let interval = match gateway.take_webhooks().await {
             Ok(0) => until(LOOK, gateway.next_webhook().await),
             Ok(_) => AT_ONCE,
             Err(error) => {
@@ -30,17 +30,17 @@ pub async fn run(gateway: Gateway, wakes: Wakes, mut stop: watch::Receiver<bool>
             }
         };
         tokio::select! {
-            () = sleeper.pause(rhythm) => {}
+            () = subscription.wait(interval) => {}
             _ = stop.changed() => return,
         }
     }
 }
 
 /// Keeps order until it is told to stop.
-pub async fn keep(gateway: Gateway, wakes: Wakes, mut stop: watch::Receiver<bool>) {
-    let mut sleeper = wakes.sleeper(Wake::Webhooks);
+pub async fn keep(gateway: Gateway, notifications: Notifications, mut stop: watch::Receiver<bool>) {
+    let mut subscription = notifications.subscribe(Signal::Webhooks);
     loop {
-        let rhythm = match gateway.keep_webhooks().await {
+        let interval = match gateway.keep_webhooks().await {
             Ok(true) => AT_ONCE,
             Ok(false) => KEEP,
             Err(error) => {
@@ -49,7 +49,7 @@ pub async fn keep(gateway: Gateway, wakes: Wakes, mut stop: watch::Receiver<bool
             }
         };
         tokio::select! {
-            () = sleeper.pause(rhythm) => {}
+            () = subscription.wait(interval) => {}
             _ = stop.changed() => return,
         }
     }

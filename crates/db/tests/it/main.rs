@@ -11,10 +11,10 @@ mod faults;
 #[cfg(test)]
 mod migrating;
 #[cfg(test)]
+mod notifications;
+#[cfg(test)]
 mod outbox;
 #[cfg(test)]
 mod revisions;
 #[cfg(test)]
 mod roles;
-#[cfg(test)]
-mod wakes;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
-use trunkline_db::{DbError, Wake};
+use trunkline_db::{DbError, Signal};
 use trunkline_store::webhooks::{self, After, Busy, Claimed, Failure, Kind, Room};
 
 use super::message::body;
@@ -88,10 +88,10 @@ impl Gateway {
             lag.took(Duration::from_millis(late));
             self.inner.tasks.spawn(async move {
                 place.gateway.deliver_hook(&claimed, began).await;
-                let wakes = place.gateway.inner.data.wakes().clone();
+                let notifications = place.gateway.inner.data.notifications().clone();
                 drop(place);
                 // There is room again, and it may be due again soon.
-                wakes.wake(Wake::Webhooks);
+                notifications.signal(Signal::Webhooks);
             });
         }
         Ok(taken)

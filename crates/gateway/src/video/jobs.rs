@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
-use trunkline_db::{DbError, Wake};
+use trunkline_db::{DbError, Signal};
 use trunkline_ledger::Outcome;
 use trunkline_store::tasks::{self, Due, Job, Task, TaskState};
 
@@ -97,7 +97,7 @@ impl Gateway {
                 gateway.go_on(job, due).await;
                 drop(permit);
                 // There is room again, and what is next for the task may be due soon.
-                gateway.inner.data.wakes().wake(Wake::Video);
+                gateway.inner.data.notifications().signal(Signal::Video);
             });
         }
         Ok(taken)

@@ -1,25 +1,25 @@
-//! Who waits for what others write is told of it, and finds it by looking when it was not told.
+//! Loops that wait for rows of others are notified of them, and poll when they are not.
 
 use std::time::Duration;
 
 use sqlx::postgres::PgListener;
 use tokio::sync::watch;
 use tokio::time::Instant;
-use trunkline_db::{Database, Rhythm, Role, Wake, revision};
+use trunkline_db::{Database, PollInterval, Role, Signal, revision};
 use trunkline_testkit::Db;
 
 /// Long enough that nobody takes it for the fallback.
 const LONG: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(20);
-const TOLD: Rhythm = Rhythm {
-    least: LOOK,
-    alone: LONG,
-    most: LONG,
+const LISTENED: PollInterval = PollInterval {
+    min: LOOK,
+    polling: LONG,
+    listening: LONG,
 };
 
 async fn until_listening(database: &Database, wanted: bool) {
     let began = Instant::now();
-    while database.wakes().is_listening() != wanted {
+    while database.notifications().is_listening() != wanted {
         assert!(began.elapsed() < LONG, "listening: {}", !wanted);
         tokio::time::sleep(LOOK).await;
     }
@@ -39,7 +39,7 @@ async fn a_commit_of_another_process_wakes_who_waits_also_after_the_connection_b
     let (stop, stopped) = watch::channel(false);
     let mut listening = tokio::task::JoinSet::new();
     listening.spawn(data.clone().listen(stopped));
-    let mut sleeper = data.wakes().sleeper(Wake::Revisions);
+    let mut subscription = data.notifications().subscribe(Signal::Revisions);
     for breaks in [false, true] {
         until_listening(&data, true).await;
         if breaks {
@@ -50,9 +50,14 @@ async fn a_commit_of_another_process_wakes_who_waits_also_after_the_connection_b
             until_listening(&data, true).await;
         }
         // What it missed while it was away, or did not know yet, is looked at once.
-        sleeper.pause(Rhythm { most: LOOK, ..TOLD }).await;
+        subscription
+            .wait(PollInterval {
+                listening: LOOK,
+                ..LISTENED
+            })
+            .await;
         let began = Instant::now();
-        tokio::join!(sleeper.pause(TOLD), bump(&console, "test"));
+        tokio::join!(subscription.wait(LISTENED), bump(&console, "test"));
         assert!(began.elapsed() < LONG, "woken, and not by the clock");
     }
     stop.send_replace(true);
@@ -63,13 +68,13 @@ async fn a_commit_of_another_process_wakes_who_waits_also_after_the_connection_b
 async fn whoever_waits_without_a_listener_looks_in_time() {
     let db = Db::fresh().await;
     let data = db.connect(Role::Data).await;
-    let mut sleeper = data.wakes().sleeper(Wake::Revisions);
+    let mut subscription = data.notifications().subscribe(Signal::Revisions);
     let began = Instant::now();
-    let rhythm = Rhythm {
-        alone: LOOK,
-        ..TOLD
+    let interval = PollInterval {
+        polling: LOOK,
+        ..LISTENED
     };
-    sleeper.pause(rhythm).await;
+    subscription.wait(interval).await;
     assert!(began.elapsed() < LONG);
 }
 
