@@ -162,6 +162,10 @@ class Parts:
         wait_for_port(self.claude_port, "the mock of Anthropic")
         return f"127.0.0.1:{self.mock_port}"
 
+    def use_mock_of(self, other):
+        """The upstreams that another run has started."""
+        self.mock_port, self.claude_port, self.claude_events = other.mock_port, other.claude_port, other.claude_events
+
     def start_hyper(self):
         port = free_port()
         command = [*self.counter, self.programs / "hyper_proxy", f"127.0.0.1:{port}", f"127.0.0.1:{self.mock_port}"]

@@ -17,6 +17,7 @@ def lines(seen):
     found += translation_lines(seen.get("translation", []))
     found += latency_lines(latency)
     found += memory_lines(seen)
+    found += ledger_lines(seen.get("ledger", {}))
     return found
 
 
@@ -106,6 +107,24 @@ def latency_lines(rows):
     found += line("  added p50 trunkline", None, [added(OURS, turn, 0, "p50") for turn in turns], "us")
     found += line("  added p50 trunkline, ledger excluded", None, [without_ledger(turn) for turn in turns], "us")
     found += line("  in the ledger, reserve and settle", None, [value(OURS, turn, 0, "ledger_p50") for turn in turns], "us")
+    return found
+
+
+def ledger_lines(seen):
+    """PostgreSQL for a call and for none; of an older executable too, where there was one in the same rounds."""
+    found, calls = [], seen.get("calls", [])
+    for name in ("before", OURS):
+        saturated, slow = by_round(calls, "sat128", name).values(), by_round(calls, "lat", name).values()
+        found += line(f"  PostgreSQL per call, 128 connections, {name}", None, [row["extra_us"] for row in saturated], "CPU-us")
+        found += line(f"  calls a second, 128 connections, {name}", None, [row["rps"] for row in saturated])
+        found += line(f"  PostgreSQL per call at 200 a second, {name}", None, [row["extra_us"] for row in slow], "CPU-us")
+        found += line(f"  p50 at 200 a second, {name}", None, [row["p50"] for row in slow], "us")
+        idle = [row["idle_ms"] for row in seen.get("idle", []) if row["name"] == name]
+        found += line(f"  idle PostgreSQL, {name}", None, idle, "CPU-ms/s")
+    for kind, key, what in (("sat128", "extra_us", "PostgreSQL per call, 128 connections"),
+                            ("lat", "extra_us", "PostgreSQL per call at 200 a second"), ("lat", "p50", "p50 at 200 a second")):
+        value = lambda row, key=key: row[key]
+        found += line(f"{what}, trunkline / before", None, ratios(calls, kind, value, value, "before"))
     return found
 
 
