@@ -53,8 +53,10 @@ impl Lane {
     pub(super) async fn run(self, mut queue: mpsc::Receiver<Job>) {
         let mut take_backs = TakeBacks::default();
         let mut line = Line::default();
+        let mut first = self.connect(&mut line, &mut queue).await;
         loop {
             let mut jobs = take_backs.next(self.max_batch);
+            jobs.extend(first.take());
             if jobs.is_empty() {
                 match queue.recv().await {
                     Some(job) => jobs.push(job),
@@ -71,6 +73,21 @@ impl Lane {
                 self.give_back_last(take_backs.refunds()).await;
                 return refuse_all(queue).await;
             }
+        }
+    }
+
+    /// Connects before anybody calls, so that the first call does not wait for it. A call that comes
+    /// sooner is returned and connects itself.
+    async fn connect(&self, line: &mut Line, queue: &mut mpsc::Receiver<Job>) -> Option<Job> {
+        let connected = async {
+            line.since = Some(Instant::now());
+            line.session = self.database.session().await.ok();
+        };
+        tokio::select! {
+            biased;
+            // If the database is away, the first batch finds out and tries again.
+            () = connected => None,
+            job = queue.recv() => job,
         }
     }
 
