@@ -213,9 +213,11 @@ async fn a_key_is_taken_wherever_a_client_puts_it() {
 #[tokio::test]
 async fn every_answer_names_its_call_and_says_what_it_cost() {
     let house = House::new().await;
-    let whole = house.chat(&ask("Hello [[tokens:4]]")).await;
-    let stream = house.chat(&ask_streaming("Hello [[tokens:4]]")).await;
-    let wrong = house.chat(&without("model")).await;
+    let page = [("origin", "https://app.example")];
+    let whole = house.chat_with(&ask("Hello [[tokens:4]]"), &page).await;
+    let streamed = ask_streaming("Hello [[tokens:4]]");
+    let stream = house.chat_with(&streamed, &page).await;
+    let wrong = house.chat_with(&without("model"), &page).await;
     for got in [&whole, &stream, &wrong] {
         assert!(got.header("x-request-id").is_some());
         assert_eq!(got.header("x-request-id"), got.header("request-id"));

@@ -187,7 +187,11 @@ async fn every_answer_says_how_its_limits_stand_and_a_refusal_costs_nothing() {
         assert!(reset == "1m0s" || reset.ends_with('s'), "{reset}");
     }
     let paid = house.posted_at_rest().await;
-    let got = chat(&house, &key).await;
+    let page = [("origin", "https://app.example")];
+    let body = Bytes::from(ask("hello").to_string());
+    let sender = (house.address, key.as_str());
+    let sent = house.send_as(sender, Method::POST, CHAT, body, &page).await;
+    let got = Got::read(sent).await;
     is_limited(&got, "this API key may send 3 requests a minute");
     assert_eq!(got.header("x-ratelimit-remaining-requests").unwrap(), "0");
     let exposed = got.header("access-control-expose-headers").unwrap();
