@@ -172,7 +172,14 @@ pub(crate) async fn schemathesis(
     )]
     let examples = std::env::var(EXAMPLES).unwrap_or_else(|_| "15".to_owned());
     let run = Command::new(sdk("venv/bin/st"))
-        .args(["run", "--no-color", "--seed", "1", "--max-examples", &examples])
+        .args([
+            "run",
+            "--no-color",
+            "--seed",
+            "1",
+            "--max-examples",
+            &examples,
+        ])
         .args(["--phases", phases, "--checks", checks])
         .args(more)
         .args(["--url", dash, "openapi.json"])
