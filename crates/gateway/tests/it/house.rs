@@ -32,7 +32,7 @@ use trunkline_upstream::{Answer, Client, Deadlines, Outgoing, Protocol, Provider
 use crate::outside::{Engines, fetcher, media, trace_to};
 
 pub(crate) use crate::got::Got;
-pub(crate) use crate::wishes::{ChannelWishes, Wishes};
+pub(crate) use crate::wishes::{ChannelWishes, OtherEngines, Wishes};
 
 /// 2 USD a million input tokens, 8 USD a million output tokens: 2,000 and 8,000 nano-USD each.
 pub(crate) const INPUT: i64 = 2_000;
@@ -113,7 +113,7 @@ impl House {
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         let door = Door::bind(any, wishes.edge.clone()).await.unwrap();
         let address = door.address().unwrap();
-        let engines = Engines::of(wishes.limits.clone(), wishes.bus.clone()).await;
+        let engines = Engines::of(&wishes).await;
         let gateway = Gateway::new(Parts {
             settings: wishes.settings_at(address),
             ledger,

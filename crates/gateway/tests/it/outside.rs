@@ -12,6 +12,8 @@ use trunkline_testkit::{Shared, count};
 use trunkline_upstream::Client;
 use trunkline_upstream::guarded::{Guarded, GuardedSettings};
 
+use crate::wishes::{OtherEngines, Wishes};
+
 /// Fetches from this machine too: simulators stand where the internet would be.
 pub(crate) fn fetcher() -> Guarded {
     let settings = GuardedSettings {
@@ -41,12 +43,14 @@ pub(crate) struct Engines {
 }
 
 impl Engines {
-    pub(crate) async fn of(limits: Limits, bus: Bus) -> Self {
+    pub(crate) async fn of(wishes: &Wishes) -> Self {
+        let (limits, bus) = (wishes.limits.clone(), wishes.bus.clone());
         #[expect(
             clippy::disallowed_methods,
             reason = "the one place that reads which engines tests have"
         )]
         let alone = std::env::var("TRUNKLINE_ENGINES").is_ok_and(|word| word == "postgres");
+        let alone = alone || wishes.engines == OtherEngines::None;
         let shared = match !alone && are_local(&limits, &bus) {
             true => Some(Shared::take().await),
             false => None,

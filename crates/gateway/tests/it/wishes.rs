@@ -36,6 +36,8 @@ pub(crate) struct Wishes {
     pub(crate) providers: PathBuf,
     /// Keys have the limits that customers' have; without this, only those that a test gives them.
     pub(crate) has_usual_limits: bool,
+    /// Beside PostgreSQL, where the test brings none.
+    pub(crate) engines: OtherEngines,
 }
 
 /// Limits that no test reaches which is not about them.
@@ -56,6 +58,14 @@ pub(crate) struct ChannelWishes<'a> {
     pub(crate) proxy: Option<&'a str>,
     pub(crate) requests_per_minute: Option<i64>,
     pub(crate) concurrent_calls: Option<i64>,
+}
+
+/// Redis and NATS of a gateway whose test brings none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OtherEngines {
+    /// A share of those that the run has.
+    OfTheRun,
+    None,
 }
 
 impl Wishes {
@@ -89,6 +99,7 @@ impl Default for Wishes {
             // The simulator in the formats of single vendors.
             providers: Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/upstreams"),
             has_usual_limits: false,
+            engines: OtherEngines::OfTheRun,
         }
     }
 }

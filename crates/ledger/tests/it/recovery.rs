@@ -133,11 +133,10 @@ async fn a_hold_past_its_deadline_is_nobodys() {
 #[tokio::test]
 async fn partitions_are_made_a_week_ahead_and_a_missing_one_is_an_alarm() {
     let house = House::new().await;
-    assert_eq!(
-        partitions::ensure(&house.data).await,
-        Ok(0),
-        "the migration made them"
-    );
+    // The migration made them, when the run began; since then it may have become another day.
+    let missing = partitions::ensure(&house.data).await.unwrap();
+    assert!(missing == 0 || missing == 3, "{missing} of three tables");
+    assert_eq!(partitions::ensure(&house.data).await, Ok(0));
     house.db.shift_clock(3 * 86_400).await;
     assert_eq!(
         partitions::ensure(&house.data).await,

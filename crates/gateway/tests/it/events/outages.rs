@@ -11,7 +11,7 @@ use trunkline_testkit::Nats;
 
 use crate::events::follower::Follower;
 use crate::events::happening::{happen, news, pair};
-use crate::house::House;
+use crate::house::{House, OtherEngines, Wishes};
 
 /// Only hints from others, for longer than a test takes.
 fn by_copies_alone() -> Settings {
@@ -48,7 +48,11 @@ async fn wander(nodes: &[SocketAddr], key: &str, many: usize) -> Vec<i64> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reader_that_changes_nodes_misses_nothing_without_nats() {
-    let house = House::new().await;
+    let house = House::build(Wishes {
+        engines: OtherEngines::None,
+        ..Wishes::default()
+    })
+    .await;
     let node = house.second_node(Arc::new(SystemClock)).await;
     let nodes = [house.address, node.address];
     let steady = Follower::open(node.address, &house.key, "").await;

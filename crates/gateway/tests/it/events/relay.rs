@@ -4,7 +4,7 @@ use trunkline_db::outbox;
 use trunkline_testkit::Nats;
 
 use crate::events::happening::bus;
-use crate::house::{House, Wishes};
+use crate::house::{House, OtherEngines, Wishes};
 
 /// Messages in the stream.
 async fn stored(nats: &Nats) -> u64 {
@@ -46,7 +46,11 @@ async fn copies_that_were_carried_by_somebody_who_died_are_stored_once() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_nats_the_outbox_is_only_emptied() {
-    let house = House::new().await;
+    let house = House::build(Wishes {
+        engines: OtherEngines::None,
+        ..Wishes::default()
+    })
+    .await;
     house.happens(30).await;
     assert!(waiting(&house).await >= 30);
     while waiting(&house).await > 0 {
