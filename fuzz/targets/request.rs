@@ -5,7 +5,7 @@ use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
 use trunkline_fuzz::{assert_bounded, chosen, format_of};
 use trunkline_wire::canon::Target;
-use trunkline_wire::{Format, InPath, Outgoing, Request, scan, write_request};
+use trunkline_wire::{CapName, Format, InPath, Outgoing, Request, scan, write_request};
 
 fuzz_target!(|data: &[u8]| {
     let Some(([choice], body)) = chosen(data) else {
@@ -22,7 +22,11 @@ fuzz_target!(|data: &[u8]| {
     let out = Outgoing {
         model: "upstream",
         max_output: Some(100),
-        max_tokens_only: choice & 0x20 != 0,
+        cap_name: match choice & 0x30 {
+            0x00 => CapName::Either,
+            0x10 => CapName::MaxCompletionTokens,
+            _ => CapName::MaxTokens,
+        },
         without: &["temperature".to_owned(), "metadata.user_id".to_owned()],
         with: &[("service_tier".to_owned(), "\"flex\"".to_owned())],
         ..Outgoing::default()
