@@ -169,8 +169,8 @@ impl Limits {
         }
     }
 
-    /// Takes a part of every limit, or of none. Waits for Redis only when this node has no slice, and
-    /// never longer than its timeout.
+    /// Takes a part of every limit, or of none. Waits only when this node has no slice: for its turn
+    /// and for an answer of Redis, for each no longer than the timeout.
     pub async fn take(&self, tag: Tag, wants: Vec<Want>) -> Result<Grant, Refused> {
         let inner = &self.inner;
         let Some(remote) = inner.remote.as_ref().filter(|remote| remote.is_up()) else {
@@ -180,13 +180,10 @@ impl Limits {
             .table
             .try_take(tag, &wants, Way::Shared, Instant::now())
         {
-            Tried::Short(_) => {
-                let drawn = timeout(remote.timeout(), self.draw_and_take(remote, tag, &wants));
-                match drawn.await {
-                    Ok(Ok(tried)) => tried,
-                    Ok(Err(Away)) | Err(_) => return self.take_share(tag, wants),
-                }
-            }
+            Tried::Short(_) => match self.draw_and_take(remote, tag, &wants).await {
+                Ok(tried) => tried,
+                Err(Away) => return self.take_share(tag, wants),
+            },
             other @ (Tried::Taken(_) | Tried::Refused(..)) => other,
         };
         let taken = self.decided(tag, wants, tried)?;
@@ -219,7 +216,10 @@ impl Limits {
         }
     }
 
-    /// Asks Redis until there is enough or it says that there is not.
+    /// Asks Redis until there is enough, it says that there is not, or the time is over.
+    ///
+    /// Only a question that Redis left unanswered for the whole timeout speaks against Redis. A timeout
+    /// around all of this would end such a question before its own does, and every call would wait anew.
     async fn draw_and_take(
         &self,
         remote: &Remote,
@@ -228,10 +228,14 @@ impl Limits {
     ) -> Result<Tried, Away> {
         let table = &self.inner.table;
         let gate = table.gate(tag);
-        let _turn = gate.lock().await;
+        let began = Instant::now();
+        let Ok(_turn) = timeout(remote.timeout(), gate.lock()).await else {
+            return Err(Away);
+        };
         loop {
-            // Whoever was before us may have drawn enough for both.
+            // The call before this one may have drawn enough for both.
             match table.try_take(tag, wants, Way::Shared, Instant::now()) {
+                Tried::Short(_) if began.elapsed() >= remote.timeout() => return Err(Away),
                 Tried::Short(asks) => {
                     let (answers, sent) = remote.ask(tag, &asks, self.nodes()).await?;
                     table.heard(tag, &asks, &answers, sent, Instant::now());

@@ -446,6 +446,8 @@ async fn a_call_never_waits_longer_than_the_timeout() {
         "{:?}",
         began.elapsed()
     );
+    // The next call does not wait at all.
+    assert_eq!(node.limits.counts().failed, 1);
     assert_eq!(node.limits.mode(), Mode::Fallback);
 }
 
