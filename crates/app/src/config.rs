@@ -22,7 +22,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use trunkline_gateway::{
-    EventSettings, LimitSettings, SocialSettings, StudioSettings, VideoSettings, WebhookSettings,
+    EventSettings, GenerationSettings, LimitSettings, SocialSettings, VideoSettings,
+    WebhookSettings,
 };
 use trunkline_media::MediaSettings;
 use trunkline_post::MailSettings;
@@ -62,7 +63,7 @@ pub(crate) struct Config {
     pub(crate) video: VideoSettings,
     pub(crate) social: SocialSettings,
     /// Images, speech and transcripts.
-    pub(crate) studio: StudioSettings,
+    pub(crate) studio: GenerationSettings,
     pub(crate) webhooks: WebhookSettings,
     /// How letters are sent; none to keep them for the operator.
     pub(crate) mail: Option<MailSettings>,

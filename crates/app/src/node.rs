@@ -14,7 +14,9 @@ use tokio::task::JoinSet;
 use trunkline_bus::NatsSettings;
 use trunkline_console::ConsoleSettings;
 use trunkline_db::{Database, SystemClock};
-use trunkline_gateway::{EdgeSettings, Gateway, Parts, Settings, TelemetrySettings, VideoJob};
+use trunkline_gateway::{
+    EdgeSettings, Services, ServicesConfig, Settings, TelemetrySettings, VideoJob,
+};
 use trunkline_keyring::{Keyring, SystemRandom};
 use trunkline_ledger::{Author, LedgerTasks, partitions, recovery};
 use trunkline_limits::{Keeper, RedisSettings};
@@ -76,7 +78,7 @@ pub(crate) struct Leave {
 
 /// A node that is running.
 pub(crate) struct Node {
-    pub(crate) gateway: Gateway,
+    pub(crate) gateway: Services,
     /// None if it answers no calls.
     pub(crate) edge: Option<SocketAddr>,
     /// None if it serves no console.
@@ -125,7 +127,7 @@ impl Node {
         let mut traces = JoinSet::new();
         let telemetry = opening::trace(plan.telemetry, &client, (traces_stopped, &mut traces));
         let (limits, keeper) = opening::limits(plan.redis)?;
-        let gateway = Gateway::new(Parts {
+        let gateway = Services::new(ServicesConfig {
             fetcher: Guarded::new(plan.fetch)?,
             media: opening::media(&plan.media).await?,
             limits,
@@ -229,7 +231,7 @@ impl Node {
 /// Loops of every node, whatever its roles, until they are told to stop.
 fn start_keeping(
     tasks: &mut JoinSet<()>,
-    gateway: &Gateway,
+    gateway: &Services,
     (keeper, author, data): (Option<Keeper>, Author, &Database),
     stop: &watch::Receiver<bool>,
 ) {
@@ -245,7 +247,7 @@ fn start_keeping(
 /// Follows keys, channels and the catalog; tells when this node's next life has begun elsewhere.
 fn keep_fresh(
     tasks: &mut JoinSet<()>,
-    gateway: &Gateway,
+    gateway: &Services,
 ) -> (oneshot::Sender<()>, watch::Receiver<bool>) {
     let (stop_fresh, stop) = oneshot::channel();
     let (told, replaced) = watch::channel(false);
@@ -260,7 +262,7 @@ fn keep_fresh(
 /// Loops of workers.
 fn start_jobs(
     tasks: &mut JoinSet<()>,
-    gateway: &Gateway,
+    gateway: &Services,
     (data, post): (&Database, Post),
     stop: &watch::Receiver<bool>,
 ) {

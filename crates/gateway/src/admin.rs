@@ -1,6 +1,6 @@
 //! The admin listener: whether the node lives, and its numbers. Never on a public address.
 
-mod page;
+mod prometheus;
 
 use bytes::Bytes;
 use http::{Request, StatusCode};
@@ -12,20 +12,20 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
-use crate::gateway::Gateway;
-use crate::reply::{self, Answered};
+use crate::response::{self, Response};
+use crate::services::Services;
 
 /// The listener.
 pub struct Admin {
-    gateway: Gateway,
+    services: Services,
     listener: TcpListener,
 }
 
 impl Admin {
     /// On an address that is ours already.
     #[must_use]
-    pub const fn new(gateway: Gateway, listener: TcpListener) -> Self {
-        Self { gateway, listener }
+    pub const fn new(services: Services, listener: TcpListener) -> Self {
+        Self { services, listener }
     }
 
     /// Serves until the word `stop` changes.
@@ -37,11 +37,11 @@ impl Admin {
                 _ = stop.changed() => break,
             };
             let Ok((stream, _)) = accepted else { continue };
-            let gateway = self.gateway.clone();
+            let services = self.services.clone();
             let mut stop = stop.clone();
             connections.spawn(async move {
                 let service = service_fn(|request: Request<Incoming>| {
-                    let answered = answer(&gateway, request.uri().path());
+                    let answered = answer(&services, request.uri().path());
                     async move { Ok::<_, std::convert::Infallible>(answered) }
                 });
                 let builder = auto::Builder::new(TokioExecutor::new());
@@ -58,16 +58,16 @@ impl Admin {
     }
 }
 
-fn answer(gateway: &Gateway, path: &str) -> Answered {
+fn answer(services: &Services, path: &str) -> Response {
     let text = |status, text: String| {
         let kind = "text/plain; version=0.0.4; charset=utf-8";
-        reply::bytes_of(status, Bytes::from(text), kind)
+        response::bytes_of(status, Bytes::from(text), kind)
     };
     match path {
         "/healthz" => text(StatusCode::OK, "live\n".to_owned()),
-        "/readyz" if gateway.is_ready() => text(StatusCode::OK, "ready\n".to_owned()),
+        "/readyz" if services.is_ready() => text(StatusCode::OK, "ready\n".to_owned()),
         "/readyz" => text(StatusCode::SERVICE_UNAVAILABLE, "not ready\n".to_owned()),
-        "/metrics" => text(StatusCode::OK, page::metrics(gateway)),
+        "/metrics" => text(StatusCode::OK, prometheus::metrics(services)),
         _ => text(
             StatusCode::NOT_FOUND,
             "/healthz /readyz /metrics\n".to_owned(),

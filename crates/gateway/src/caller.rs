@@ -10,30 +10,30 @@ use trunkline_store::accounts::Account;
 use trunkline_store::{KeyGroup, Network, Policy};
 use trunkline_terms::{ApiKey, Moment};
 
-use crate::doors::{Doors, Found, KnownKey, Standing};
-use crate::fault::{Fault, Kind};
-use crate::gateway::Gateway;
+use crate::error::{ApiError, ErrorCode};
+use crate::key_table::{Found, KeyEntry, KeyStatus, KeyTable};
+use crate::services::Services;
 use crate::settings::Settings;
 
 /// A caller whose key opens the door.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
-    pub(crate) key: KnownKey,
+    pub(crate) key: KeyEntry,
     pub(crate) account: Arc<Account>,
 }
 
 impl Caller {
     /// Finds the caller by its key and checks everything that does not depend on the request.
     pub(crate) fn known(
-        doors: &Doors,
+        doors: &KeyTable,
         settings: &Settings,
         (headers, query): (&HeaderMap, Option<&str>),
         address: IpAddr,
         now: Moment,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, ApiError> {
         let text = key_text(headers, query).ok_or_else(|| {
-            Fault::new(
-                Kind::InvalidKey,
+            ApiError::new(
+                ErrorCode::InvalidKey,
                 "no API key was sent; send it as `Authorization: Bearer sk-tl-…`",
             )
         })?;
@@ -46,50 +46,53 @@ impl Caller {
     /// The same caller as it is known now, if its key still opens the door: long answers ask again.
     pub(crate) fn again(
         &self,
-        doors: &Doors,
+        doors: &KeyTable,
         settings: &Settings,
         now: Moment,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, ApiError> {
         Self::live(doors.find_hash(&self.key.hash, settings.stale_after, now))
     }
 
-    fn live(found: Found) -> Result<Self, Fault> {
+    fn live(found: Found) -> Result<Self, ApiError> {
         let (key, standing, account) = match found {
             Found::Known(key, standing, account) => (key, standing, account),
             Found::Unknown => return Err(unknown_key()),
-            Found::TooOld => return Err(Fault::unavailable()),
+            Found::TooOld => return Err(ApiError::unavailable()),
         };
         let (kind, text) = match standing {
-            Standing::Live => (None, ""),
-            Standing::Expired => (Some(Kind::ExpiredKey), "this API key has expired"),
-            Standing::ExpiredAbove => (
-                Some(Kind::ExpiredKey),
+            KeyStatus::Live => (None, ""),
+            KeyStatus::Expired => (Some(ErrorCode::ExpiredKey), "this API key has expired"),
+            KeyStatus::ExpiredAbove => (
+                Some(ErrorCode::ExpiredKey),
                 "the key above this API key has expired",
             ),
-            Standing::Revoked => (Some(Kind::RevokedKey), "this API key was revoked"),
-            Standing::Disabled => (
-                Some(Kind::RevokedKey),
+            KeyStatus::Revoked => (Some(ErrorCode::RevokedKey), "this API key was revoked"),
+            KeyStatus::Disabled => (
+                Some(ErrorCode::RevokedKey),
                 "this API key is switched off; whoever did that can switch it on again",
             ),
-            Standing::DisabledAbove => (
-                Some(Kind::RevokedKey),
+            KeyStatus::DisabledAbove => (
+                Some(ErrorCode::RevokedKey),
                 "the key above this API key is switched off",
             ),
-            Standing::Replaced => (
-                Some(Kind::RevokedKey),
+            KeyStatus::Replaced => (
+                Some(ErrorCode::RevokedKey),
                 "this API key was replaced by a new one, and its overlap is over",
             ),
         };
         if let Some(kind) = kind {
-            return Err(Fault::new(kind, text));
+            return Err(ApiError::new(kind, text));
         }
         if account.closed_at.is_some() {
-            return Err(Fault::new(Kind::RevokedKey, "this account is closed"));
+            return Err(ApiError::new(
+                ErrorCode::RevokedKey,
+                "this account is closed",
+            ));
         }
         Ok(Self { key, account })
     }
 
-    fn check_address(&self, address: IpAddr) -> Result<(), Fault> {
+    fn check_address(&self, address: IpAddr) -> Result<(), ApiError> {
         let Some(networks) = &self.key.policy.fields().addresses else {
             return Ok(());
         };
@@ -101,17 +104,17 @@ impl Caller {
         if inside {
             return Ok(());
         }
-        Err(Fault::new(
-            Kind::AddressNotAllowed,
+        Err(ApiError::new(
+            ErrorCode::AddressNotAllowed,
             format!("this API key may not be used from {address}"),
         ))
     }
 
     /// Whether the key may use an endpoint.
-    pub(crate) fn check_endpoint(&self, endpoint: &str) -> Result<(), Fault> {
+    pub(crate) fn check_endpoint(&self, endpoint: &str) -> Result<(), ApiError> {
         match &self.key.policy.fields().endpoints {
-            Some(allowed) if !allowed.iter().any(|word| word == endpoint) => Err(Fault::new(
-                Kind::EndpointNotAllowed,
+            Some(allowed) if !allowed.iter().any(|word| word == endpoint) => Err(ApiError::new(
+                ErrorCode::EndpointNotAllowed,
                 format!("this API key may use {}", allowed.join(", ")),
             )),
             Some(_) | None => Ok(()),
@@ -127,8 +130,9 @@ impl Caller {
     }
 
     /// A model at this caller's price.
-    pub(crate) fn sale(&self, book: &Book, model: &str) -> Result<Sale, Fault> {
-        let refused = |text: String| Err(Fault::new(Kind::ModelNotAllowed, text).at("model"));
+    pub(crate) fn sale(&self, book: &Book, model: &str) -> Result<Sale, ApiError> {
+        let refused =
+            |text: String| Err(ApiError::new(ErrorCode::ModelNotAllowed, text).at("model"));
         let sale = match book.sale(model, self.group()) {
             Ok(sale) => sale,
             Err(NotSold::UnknownModel(_)) => return Err(Self::unknown_model(model)),
@@ -141,12 +145,12 @@ impl Caller {
     }
 
     /// Whether the key's list has a model. Asked of the model itself, not of an alias.
-    pub(crate) fn check_model(&self, model: &str) -> Result<(), Fault> {
+    pub(crate) fn check_model(&self, model: &str) -> Result<(), ApiError> {
         if self.may_use(model) {
             return Ok(());
         }
         let text = format!("this API key may not use {model:?}");
-        Err(Fault::new(Kind::ModelNotAllowed, text).at("model"))
+        Err(ApiError::new(ErrorCode::ModelNotAllowed, text).at("model"))
     }
 
     /// Whether an upstream of a region may serve the key. One that says no region is in none.
@@ -161,10 +165,10 @@ impl Caller {
     }
 
     /// What is said of a model that is not there.
-    pub(crate) fn unknown_model(model: &str) -> Fault {
+    pub(crate) fn unknown_model(model: &str) -> ApiError {
         let model: String = model.chars().take(64).collect();
         let text = format!("there is no model {model:?}; GET /v1/models lists those of this key");
-        Fault::new(Kind::ModelNotFound, text).at("model")
+        ApiError::new(ErrorCode::ModelNotFound, text).at("model")
     }
 
     /// The group whose prices apply.
@@ -185,16 +189,16 @@ pub(crate) fn allows_region(policy: &Policy, region: Option<&str>) -> bool {
     })
 }
 
-fn unknown_key() -> Fault {
-    Fault::new(
-        Kind::InvalidKey,
+fn unknown_key() -> ApiError {
+    ApiError::new(
+        ErrorCode::InvalidKey,
         "this API key is not known; check that it was copied whole",
     )
 }
 
 /// What a key says about its holder to whoever only shows things.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Holder {
+pub enum KeyOwner {
     /// There is no key.
     Nobody,
     /// There is one, and it opens nothing.
@@ -208,12 +212,12 @@ pub enum Holder {
     },
 }
 
-impl Gateway {
+impl Services {
     /// Whose key a request brings. Addresses are not looked at: nothing is called with it.
     #[must_use]
-    pub fn holder(&self, headers: &HeaderMap) -> Holder {
+    pub fn holder(&self, headers: &HeaderMap) -> KeyOwner {
         let Some(text) = key_text(headers, None) else {
-            return Holder::Nobody;
+            return KeyOwner::Nobody;
         };
         let inner = &self.inner;
         let found = ApiKey::parse(text).ok().map(|key| {
@@ -221,18 +225,18 @@ impl Gateway {
                 .doors
                 .find(&key, inner.settings.stale_after, inner.now())
         });
-        let Some(Found::Known(key, Standing::Live, account)) = found else {
-            return Holder::Stranger;
+        let Some(Found::Known(key, KeyStatus::Live, account)) = found else {
+            return KeyOwner::Stranger;
         };
         if account.closed_at.is_some() {
-            return Holder::Stranger;
+            return KeyOwner::Stranger;
         }
         let models = key.policy.fields().models.clone();
         let group = match (Caller { key, account }).group() {
             GroupChoice::Named(group) => Some(group.to_owned()),
             GroupChoice::Auto => None,
         };
-        Holder::Known { group, models }
+        KeyOwner::Known { group, models }
     }
 }
 

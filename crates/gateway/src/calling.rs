@@ -18,54 +18,61 @@ use trunkline_wire::canon::{Counted, Thread};
 use trunkline_wire::openai_chat::Told;
 use trunkline_wire::{Format, Rewrite, Shown};
 
-use crate::admitted::Admitted;
-use crate::again::Record;
-use crate::asking::{Answering, NoAnswer, ask};
-use crate::continuing::{Kept, PREFIX};
-use crate::fault::{Fault, Kind};
-use crate::gateway::Gateway;
-use crate::preparing::told;
-use crate::quoted::{Price, Quoted};
-use crate::reply::Answered;
-use crate::roster::Live;
+use crate::channels::Channel;
+use crate::error::{ApiError, ErrorCode};
+use crate::failover::{Accepted_, Exhausted, ask};
+use crate::idempotency::StoredResponse;
+use crate::outbound::told;
+use crate::quote::{Price, Quoted};
+use crate::request_context::RequestContext;
+use crate::reservation::Reservation;
+use crate::response::Response;
+use crate::response_id::{Kept, PREFIX};
 use crate::scrub::without_secrets;
-use crate::story::Story;
+use crate::services::Services;
 
 pub(crate) use self::relay::next_frame;
 
 /// Where the head of the answer goes.
-pub(crate) type Head = oneshot::Sender<Result<Answered, Fault>>;
+pub(crate) type Responder = oneshot::Sender<Result<Response, ApiError>>;
 
 /// Admits, asks, relays, meters and settles one call.
-pub(crate) async fn call(gateway: Gateway, mut quoted: Quoted, story: Arc<Story>, mut head: Head) {
+pub(crate) async fn call(
+    services: Services,
+    mut quoted: Quoted,
+    context: Arc<RequestContext>,
+    mut head: Responder,
+) {
     // Money first: nothing is sent to anybody without it.
-    let admitted = match Admitted::hold(&gateway, &mut quoted).await {
-        Ok(admitted) => admitted,
+    let reservation = match Reservation::hold(&services, &mut quoted).await {
+        Ok(reservation) => reservation,
         Err(fault) => return tell(head, Err(fault)),
     };
     // Then an upstream. A caller who leaves meanwhile is not waited for; dropping the question closes
     // its connection, and with it the upstream's work. A call with a name outlives its caller.
     let outlives = quoted.named.is_some();
     let asked = tokio::select! {
-        asked = ask(&gateway, &quoted, &story) => Some(asked),
-        () = left(&story, &mut head), if !outlives => None,
+        asked = ask(&services, &quoted, &context) => Some(asked),
+        () = left(&context, &mut head), if !outlives => None,
     };
     let answering = match asked {
         Some(Ok(answering)) => answering,
-        Some(Err(NoAnswer { fault, outcome })) => {
+        Some(Err(Exhausted { fault, outcome })) => {
             // Let go before the caller is told that nothing was charged.
-            admitted.void(nothing(&story, outcome)).await;
-            story.ended(outcome, None, (0, 0));
+            reservation.void(nothing(&context, outcome)).await;
+            context.ended(outcome, None, (0, 0));
             return tell(head, Err(fault));
         }
         None => {
-            admitted.void(nothing(&story, Outcome::Cancelled)).await;
-            return story.ended(Outcome::Cancelled, None, (0, 0));
+            reservation
+                .void(nothing(&context, Outcome::Cancelled))
+                .await;
+            return context.ended(Outcome::Cancelled, None, (0, 0));
         }
     };
     // Then the answer; each way meters and settles before its last byte leaves.
-    let Answering {
-        live,
+    let Accepted_ {
+        channel,
         credential,
         answer,
         early,
@@ -78,14 +85,14 @@ pub(crate) async fn call(gateway: Gateway, mut quoted: Quoted, story: Arc<Story>
         .iter()
         .for_each(|note| quoted.report.say(told(note)));
     let call = Call {
-        gateway,
+        services,
         quoted,
-        admitted,
-        live,
+        reservation,
+        channel,
         credential,
         to,
         thread,
-        story,
+        context,
     };
     if call.quoted.request.facts.stream {
         // In a box: a stream needs more room than a whole answer, and lives long.
@@ -97,17 +104,17 @@ pub(crate) async fn call(gateway: Gateway, mut quoted: Quoted, story: Arc<Story>
 
 /// A call that an upstream is answering.
 struct Call {
-    gateway: Gateway,
+    services: Services,
     quoted: Quoted,
-    admitted: Admitted,
-    live: Arc<Live>,
+    reservation: Reservation,
+    channel: Arc<Channel>,
     /// The number of the credential that was used.
     credential: i64,
     /// What the upstream speaks.
     to: Format,
     /// What its answer needs to be understood.
     thread: Thread,
-    story: Arc<Story>,
+    context: Arc<RequestContext>,
 }
 
 /// Usage with its price and where it came from.
@@ -121,7 +128,7 @@ struct Metered {
 
 impl Call {
     /// Prices what the upstream told, or what we counted where it told nothing.
-    fn meter(&self, told: Option<Counted>, counted: Usage) -> Result<Metered, Fault> {
+    fn meter(&self, told: Option<Counted>, counted: Usage) -> Result<Metered, ApiError> {
         let estimated = told.is_none();
         let counted = told.unwrap_or(Counted {
             usage: counted,
@@ -139,15 +146,19 @@ impl Call {
     async fn make_certain(&mut self, metered: &mut Metered) {
         if self.quoted.named.is_some() {
             let used = metered.price.amount;
-            metered.price.amount = self.admitted.certain(used).await;
+            metered.price.amount = self.reservation.certain(used).await;
         }
     }
 
     /// Where the answer is kept, if it is.
-    fn record(&self, (status, headers): (StatusCode, &HeaderMap)) -> Option<Record> {
+    fn record(&self, (status, headers): (StatusCode, &HeaderMap)) -> Option<StoredResponse> {
         self.quoted.named.as_ref()?;
         let account = self.quoted.caller.account.id;
-        Some(Record::begin(&self.gateway, account, (status, headers)))
+        Some(StoredResponse::begin(
+            &self.services,
+            account,
+            (status, headers),
+        ))
     }
 
     /// Charges what was metered, once its answer is kept if it has a name. Returns what was charged.
@@ -155,10 +166,10 @@ impl Call {
         self,
         metered: Metered,
         outcome: Outcome,
-        record: Option<Record>,
-    ) -> Result<Money, Fault> {
-        let upstream_model = self.live.upstream_model(self.quoted.request.model());
-        let cost = self.live.cost.as_ref();
+        record: Option<StoredResponse>,
+    ) -> Result<Money, ApiError> {
+        let upstream_model = self.channel.upstream_model(self.quoted.request.model());
+        let cost = self.channel.cost.as_ref();
         let cost = cost.and_then(|book| book.cost_usd(upstream_model, &metered.price.units));
         let detail = Detail {
             units: metered.price.units,
@@ -166,7 +177,7 @@ impl Call {
             estimated: metered.estimated,
             tier: Some(metered.price.tier),
             cost,
-            attempts: self.story.attempts_json(),
+            attempts: self.context.attempts_json(),
             warnings: self
                 .quoted
                 .warnings()
@@ -179,32 +190,35 @@ impl Call {
         let tokens = (side(Side::Input), side(Side::Output));
         let price = (metered.price.amount, detail);
         let kept = self.quoted.named.as_ref().zip(record.as_ref());
-        let settled = self.gateway.settle_kept(self.admitted, price, kept).await;
+        let settled = self
+            .services
+            .settle_kept(self.reservation, price, kept)
+            .await;
         let charged = settled.as_ref().ok().copied();
         // What was not charged in time is written off by the ledger.
         let outcome = charged.map_or(Outcome::DatabaseAway, |_| outcome);
-        self.story.ended(outcome, charged, tokens);
+        self.context.ended(outcome, charged, tokens);
         settled
     }
 
     /// Lets the money go.
     async fn void(self, outcome: Outcome) {
-        self.admitted.void(nothing(&self.story, outcome)).await;
-        self.story.ended(outcome, None, (0, 0));
+        self.reservation.void(nothing(&self.context, outcome)).await;
+        self.context.ended(outcome, None, (0, 0));
     }
 
     /// The answer that had begun did not end as one.
     fn upstream_failed(&self) {
-        self.live.failed(self.gateway.inner.now());
-        self.story
+        self.channel.failed(self.services.inner.now());
+        self.context
             .tried(|attempt| attempt.error = Some("broke_off"));
     }
 
     /// Notes what the answer says about itself, for the trace alone.
     fn note_told(&self, told: Told) {
-        let secrets = self.gateway.inner.roster.get().secrets();
+        let secrets = self.services.inner.channels.get().secrets();
         let model = without_secrets(&told.model, &secrets);
-        self.story.told(model, told.finishes);
+        self.context.told(model, told.finishes);
     }
 
     /// Whether the upstream speaks the caller's format.
@@ -216,12 +230,12 @@ impl Call {
     fn rewrite(&self) -> Rewrite {
         let request = &self.quoted.request;
         let shown = request.asked_model();
-        let renamed = self.live.upstream_model(request.model()) != shown;
+        let renamed = self.channel.upstream_model(request.model()) != shown;
         Rewrite {
             model: renamed.then(|| shown.to_owned()),
             id: None,
             previous: self.quoted.request.facts.previous.clone(),
-            channel: Some(self.live.mark.clone()),
+            channel: Some(self.channel.mark.clone()),
         }
     }
 
@@ -231,10 +245,10 @@ impl Call {
             return None;
         }
         let kept = Kept {
-            channel: self.live.row.id.number(),
+            channel: self.channel.row.id.number(),
             credential: self.credential,
             upstream: upstream.to_owned(),
-            minted: self.gateway.inner.now().seconds(),
+            minted: self.services.inner.now().seconds(),
             // What it was given and the longest answer to that.
             tokens: self
                 .quoted
@@ -243,7 +257,7 @@ impl Call {
             stored,
         };
         let account = self.quoted.caller.account.id;
-        self.gateway.seal_response(account, &kept)
+        self.services.seal_response(account, &kept)
     }
 
     /// What an answer that is translated is written with.
@@ -258,41 +272,41 @@ impl Call {
         Shown {
             model: self.quoted.request.asked_model().to_owned(),
             id: id.unwrap_or(&request).to_owned(),
-            created: self.gateway.inner.now().seconds(),
+            created: self.services.inner.now().seconds(),
             wants_usage: self.quoted.request.facts.wants_usage,
-            channel: Some(self.live.mark.clone()),
+            channel: Some(self.channel.mark.clone()),
             asked,
         }
     }
 }
 
-pub(crate) fn nothing(story: &Story, outcome: Outcome) -> Detail {
+pub(crate) fn nothing(context: &RequestContext, outcome: Outcome) -> Detail {
     Detail {
-        attempts: story.attempts_json(),
+        attempts: context.attempts_json(),
         ..Detail::nothing(outcome)
     }
 }
 
 /// What an upstream that broke off is called.
-const FAILED: (Kind, Outcome) = (Kind::UpstreamFailed, Outcome::UpstreamFailed);
+const FAILED: (ErrorCode, Outcome) = (ErrorCode::UpstreamFailed, Outcome::UpstreamFailed);
 
 /// What the caller and the usage row call a body that did not end well.
-const fn fault_of(error: &BodyError) -> (Kind, Outcome) {
+const fn fault_of(error: &BodyError) -> (ErrorCode, Outcome) {
     match error {
-        BodyError::Stalled => (Kind::UpstreamTimeout, Outcome::UpstreamTimeout),
+        BodyError::Stalled => (ErrorCode::UpstreamTimeout, Outcome::UpstreamTimeout),
         BodyError::Broken(_) | BodyError::TooLarge(_) => FAILED,
     }
 }
 
 /// Waits until the caller has left: its handler is gone, or its connection was reset.
-pub(crate) async fn left(story: &Story, head: &mut Head) {
+pub(crate) async fn left(context: &RequestContext, head: &mut Responder) {
     tokio::select! {
         () = head.closed() => {}
-        () = story.watch.gone() => {}
+        () = context.watch.gone() => {}
     }
 }
 
 /// Whoever has left needs no answer; what they owned is let go elsewhere.
-pub(crate) fn tell(head: Head, answer: Result<Answered, Fault>) {
+pub(crate) fn tell(head: Responder, answer: Result<Response, ApiError>) {
     drop(head.send(answer));
 }

@@ -1,20 +1,20 @@
 //! The listener: connections in, requests bounded in size and time, every answer with its id. Which
 //! path is which step stands in one table.
 
-mod bodies;
+mod account_routes;
 mod body;
-mod desk;
 mod forwarded;
-mod guest;
-mod line;
-mod paths;
+mod mounted_service;
+mod multipart;
+mod routes;
+mod socket;
 mod tls;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{HeaderName, HeaderValue, Method, Request, Response};
+use http::{HeaderName, HeaderValue, Method, Request};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -26,16 +26,16 @@ use tokio_util::task::TaskTracker;
 use trunkline_store::Network;
 use trunkline_terms::RequestId;
 
-use self::line::Line;
+use self::socket::WatchedStream;
 use self::tls::Tls;
-use crate::again::OfCall;
-use crate::gateway::Gateway;
-use crate::reply::{self, Answered};
-use crate::story::Story;
+use crate::idempotency::OriginalRequest;
+use crate::request_context::RequestContext;
+use crate::response::{self, Response};
+use crate::services::Services;
 
 pub use self::forwarded::caller_address;
-pub use self::guest::Guest;
-pub(crate) use self::line::Watch;
+pub use self::mounted_service::MountedService;
+pub(crate) use self::socket::PeerWatch;
 pub use self::tls::{TlsError, TlsFiles};
 
 /// Bytes of a request's head at most.
@@ -83,11 +83,11 @@ pub enum EdgeError {
 
 /// An address that is ours, before anybody is served there. It is taken first of all: a process that
 /// cannot listen must not have replaced one that does.
-pub struct Door {
+pub struct BoundListener {
     listener: TcpListener,
     settings: EdgeSettings,
     tls: Option<Tls>,
-    guest: Option<Guest>,
+    guest: Option<MountedService>,
 }
 
 /// A listener with its connections.
@@ -98,11 +98,11 @@ pub struct Edge {
 }
 
 struct Shared {
-    gateway: Gateway,
+    services: Services,
     settings: EdgeSettings,
     builder: auto::Builder<TokioExecutor>,
     tls: Option<Tls>,
-    guest: Option<Guest>,
+    guest: Option<MountedService>,
 }
 
 impl Default for EdgeSettings {
@@ -117,7 +117,7 @@ impl Default for EdgeSettings {
 
 // === impl Door ===
 
-impl Door {
+impl BoundListener {
     /// Takes the address and reads the certificate.
     pub async fn bind(address: SocketAddr, settings: EdgeSettings) -> Result<Self, EdgeError> {
         let tls = settings.tls.clone().map(Tls::load).transpose()?;
@@ -132,7 +132,7 @@ impl Door {
 
     /// Lets somebody else answer some paths.
     #[must_use]
-    pub fn share(mut self, guest: Guest) -> Self {
+    pub fn share(mut self, guest: MountedService) -> Self {
         self.guest = Some(guest);
         self
     }
@@ -144,12 +144,12 @@ impl Door {
 
     /// The gateway behind it. Nothing is accepted before [`Edge::serve`].
     #[must_use]
-    pub fn open(self, gateway: Gateway) -> Edge {
+    pub fn open(self, services: Services) -> Edge {
         let mut builder = auto::Builder::new(TokioExecutor::new());
         builder
             .http1()
             .timer(TokioTimer::new())
-            .header_read_timeout(gateway.inner.settings.head_wait)
+            .header_read_timeout(services.inner.settings.head_wait)
             .max_buf_size(MAX_HEAD_BYTES)
             .max_headers(MAX_HEADERS)
             .half_close(true);
@@ -163,7 +163,7 @@ impl Door {
         Edge {
             listener: self.listener,
             shared: Arc::new(Shared {
-                gateway,
+                services,
                 settings: self.settings,
                 builder,
                 tls: self.tls,
@@ -225,13 +225,13 @@ impl Shared {
         stop: watch::Receiver<bool>,
     ) {
         drop(stream.set_nodelay(true));
-        let line = Line::new(stream);
+        let line = WatchedStream::new(stream);
         let from = (peer, line.watch());
         let Some(tls) = &self.tls else {
             return self.connection(line, from, stop).await;
         };
         let handshake = tls.acceptor().accept(line);
-        match tokio::time::timeout(self.gateway.inner.settings.head_wait, handshake).await {
+        match tokio::time::timeout(self.services.inner.settings.head_wait, handshake).await {
             Ok(Ok(stream)) => self.connection(stream, from, stop).await,
             Ok(Err(error)) => tracing::debug!(%error, "a handshake failed"),
             Err(_) => tracing::debug!("a handshake took too long"),
@@ -241,7 +241,7 @@ impl Shared {
     async fn connection<S>(
         self: Arc<Self>,
         stream: S,
-        from: (SocketAddr, Watch),
+        from: (SocketAddr, PeerWatch),
         mut stop: watch::Receiver<bool>,
     ) where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -269,46 +269,49 @@ impl Shared {
     async fn answer(
         &self,
         request: Request<Incoming>,
-        (peer, watch): (SocketAddr, Watch),
-    ) -> Answered {
+        (peer, watch): (SocketAddr, PeerWatch),
+    ) -> Response {
         let guest = self.guest.as_ref();
         if let Some(guest) = guest.filter(|guest| (guest.owns)(request.uri().path())) {
             return guest.answered(request, peer.ip()).await;
         }
         let proxies = &self.settings.trusted_proxies;
         let address = caller_address(request.headers(), peer.ip(), proxies);
-        let story = Story::begin(&self.gateway, &request, (address, watch));
-        let format = paths::format_of(request.uri().path());
-        let is_legacy = paths::is_legacy_poll(request.method(), request.uri().path());
+        let context = RequestContext::begin(&self.services, &request, (address, watch));
+        let format = routes::format_of(request.uri().path());
+        let is_legacy = routes::is_legacy_poll(request.method(), request.uri().path());
         let is_cross_origin = request.headers().contains_key(http::header::ORIGIN);
         let answered = if request.method() == Method::OPTIONS {
             preflight()
         } else {
-            let answered = paths::answer(&self.gateway, &story, request).await;
+            let answered = routes::answer(&self.services, &context, request).await;
             // A call that is known already has the first one's answer.
-            let answered = self.gateway.or_again(answered).await;
+            let answered = self.services.or_again(answered).await;
             answered.unwrap_or_else(|fault| {
-                story.faulted(&fault);
+                context.faulted(&fault);
                 if is_legacy {
-                    reply::legacy_fault(&fault)
+                    response::legacy_fault(&fault)
                 } else {
-                    reply::fault(&fault, &story, format)
+                    response::fault(&fault, &context, format)
                 }
             })
         };
-        let mut answered = with_ids(answered, story.id);
+        let mut answered = with_ids(answered, context.id);
         if is_cross_origin {
             share(answered.headers_mut());
         }
-        story.show_limits(&mut answered, format);
-        story.answered(&answered);
+        context.show_limits(&mut answered, format);
+        context.answered(&answered);
         answered
     }
 }
 
 /// The ids of its call: the first one's, where an answer is given again.
-fn with_ids(mut answered: Answered, id: RequestId) -> Answered {
-    let id = answered.extensions().get::<OfCall>().map_or(id, |of| of.0);
+fn with_ids(mut answered: Response, id: RequestId) -> Response {
+    let id = answered
+        .extensions()
+        .get::<OriginalRequest>()
+        .map_or(id, |of| of.0);
     let headers = answered.headers_mut();
     if let Ok(value) = HeaderValue::from_str(&id.to_string()) {
         headers.insert(HeaderName::from_static("x-request-id"), value.clone());
@@ -325,8 +328,8 @@ fn share(headers: &mut http::HeaderMap) {
     headers.insert(http::header::ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
 }
 
-fn preflight() -> Answered {
-    let mut answered = Response::new(reply::Reply::Whole(None));
+fn preflight() -> Response {
+    let mut answered = Response::new(response::ResponseBody::Whole(None));
     *answered.status_mut() = http::StatusCode::NO_CONTENT;
     let headers = answered.headers_mut();
     let any = HeaderValue::from_static("*");

@@ -8,23 +8,23 @@
 //! The order: `asked` (what a request wants) → `hub` (a seat among those who follow) → `reader` (one
 //! connection) while `following` feeds the hub; `relay` carries copies to other nodes.
 
-mod asked;
 mod cursor;
-mod following;
 mod frames;
 mod hub;
+mod params;
+mod payloads;
 mod reader;
 mod relay;
 mod settings;
-mod telling;
+mod subscription;
 
-pub(crate) use asked::{Asked, Begin, wrong};
 pub(crate) use cursor::Cursor;
 pub(crate) use hub::Hub;
+pub(crate) use params::{Asked, Begin, wrong};
+pub(crate) use payloads::{Change as CatalogNews, catalog_events};
 pub(crate) use reader::{QUEUE, Reader};
 pub use relay::RelayError;
 pub use settings::EventSettings;
-pub(crate) use telling::{Change as CatalogNews, catalog_events};
 
 /// The door's word in policies.
 pub(crate) const WORD: &str = "events";

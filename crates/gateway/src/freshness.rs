@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use trunkline_db::{DbError, PollInterval, Signal, revision};
 use trunkline_ledger::recovery;
 
-use crate::gateway::Gateway;
+use crate::services::Services;
 
 /// Between two looks, however much is written.
 const LEAST: Duration = Duration::from_millis(50);
@@ -23,7 +23,7 @@ const LIVE_WITHIN: Duration = Duration::from_secs(15);
 /// The numbers that a node has taken over.
 type Seen = Option<Vec<(String, i64)>>;
 
-impl Gateway {
+impl Services {
     /// Refreshes, and says that this node lives, until it is told to stop. Ends early when the node
     /// was replaced: then nothing it says would count.
     pub async fn keep_fresh(self, mut stop: oneshot::Receiver<()>) {
@@ -36,11 +36,11 @@ impl Gateway {
         let mut subscription = self.inner.data.notifications().subscribe(Signal::Revisions);
         let (mut seen, mut beat): (Seen, Option<Instant>) = (None, None);
         loop {
-            let lives = self.compare(&mut seen).await.unwrap_or_else(|error| {
+            let channels = self.compare(&mut seen).await.unwrap_or_else(|error| {
                 tracing::warn!(%error, "keys and channels could not be compared");
                 true
             });
-            if !lives || !self.beat(&mut beat).await {
+            if !channels || !self.beat(&mut beat).await {
                 tracing::error!("this node was replaced by its next life and stops");
                 self.drain();
                 return;

@@ -4,7 +4,7 @@ use http::{HeaderMap, HeaderName};
 use trunkline_terms::Money;
 use trunkline_wire::Format;
 
-use crate::fault::{Fault, Kind};
+use crate::error::{ApiError, ErrorCode};
 
 /// What of a caller's headers concerns the format: versions and flags of it.
 pub(crate) fn forwarded(format: Format, headers: &HeaderMap) -> HeaderMap {
@@ -27,7 +27,7 @@ pub(crate) fn forwarded(format: Format, headers: &HeaderMap) -> HeaderMap {
 pub(crate) const MAX_COST_HEADER: &str = "trunkline-max-cost-usd";
 
 /// The caller's own limit for a call, if it has one.
-pub(crate) fn max_cost(headers: &HeaderMap) -> Result<Option<Money>, Fault> {
+pub(crate) fn max_cost(headers: &HeaderMap) -> Result<Option<Money>, ApiError> {
     const NAME: &str = MAX_COST_HEADER;
     let Some(value) = headers.get(NAME) else {
         return Ok(None);
@@ -38,18 +38,18 @@ pub(crate) fn max_cost(headers: &HeaderMap) -> Result<Option<Money>, Fault> {
         Some(most) => Ok(Some(most)),
         None => {
             let text = format!("`{NAME}` must be an amount such as 0.05");
-            Err(Fault::new(Kind::Invalid("invalid_request"), text).at(NAME))
+            Err(ApiError::new(ErrorCode::Invalid("invalid_request"), text).at(NAME))
         }
     }
 }
 
 /// Refuses what costs more than its caller allows.
-pub(crate) fn check_cost(headers: &HeaderMap, what: &str, amount: Money) -> Result<(), Fault> {
+pub(crate) fn check_cost(headers: &HeaderMap, what: &str, amount: Money) -> Result<(), ApiError> {
     const NAME: &str = MAX_COST_HEADER;
     match max_cost(headers)? {
         Some(most) if amount > most => {
             let text = format!("{what} may cost {amount} USD, and `{NAME}` allows {most}");
-            Err(Fault::new(Kind::MaxCostExceeded, text).with_money("required_usd", amount))
+            Err(ApiError::new(ErrorCode::MaxCostExceeded, text).with_money("required_usd", amount))
         }
         Some(_) | None => Ok(()),
     }

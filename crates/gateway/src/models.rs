@@ -8,9 +8,9 @@ use trunkline_catalog::{Book, Model};
 use trunkline_terms::EndpointType;
 
 use crate::caller::Caller;
-use crate::fault::{Fault, Kind};
-use crate::gateway::Gateway;
-use crate::reply::{Answered, json as answer};
+use crate::error::{ApiError, ErrorCode};
+use crate::response::{Response, json as answer};
+use crate::services::Services;
 
 /// Most models on one page.
 const MAX_PAGE: usize = 1_000;
@@ -63,14 +63,14 @@ impl Shape {
     }
 }
 
-impl Gateway {
+impl Services {
     /// The models this key may use.
     pub(crate) fn models(
         &self,
         caller: &Caller,
         shape: Shape,
         query: Option<&str>,
-    ) -> Result<Answered, Fault> {
+    ) -> Result<Response, ApiError> {
         let shelf = self.inner.shelf.get();
         let book = &shelf.book;
         let known = self.usable(caller, book);
@@ -114,7 +114,7 @@ impl Gateway {
         caller: &Caller,
         shape: Shape,
         name: &str,
-    ) -> Result<Answered, Fault> {
+    ) -> Result<Response, ApiError> {
         let shelf = self.inner.shelf.get();
         let meant = caller.meant(&shelf.book, name);
         let real = meant.as_deref().unwrap_or(name);
@@ -166,7 +166,7 @@ impl Page {
         (size, after, before): (&str, &str, &str),
         usual: usize,
         query: Option<&str>,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, ApiError> {
         let mut page = Self {
             size: usual,
             after: None,
@@ -178,7 +178,7 @@ impl Page {
                 let number = number.filter(|number| (1..=MAX_PAGE).contains(number));
                 page.size = number.ok_or_else(|| {
                     let text = format!("`{size}` must be from 1 to {MAX_PAGE}");
-                    Fault::new(Kind::Invalid("invalid_request"), text).at(size)
+                    ApiError::new(ErrorCode::Invalid("invalid_request"), text).at(size)
                 })?;
             } else if key == after && !value.is_empty() {
                 page.after = Some(value);

@@ -7,38 +7,41 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use trunkline_upstream::{Answer, Ask, Outgoing as Sent, SendError};
 use trunkline_wire::Format;
 
-use crate::choose::spoken_as;
-use crate::gateway::Gateway;
-use crate::preparing::Prepared;
-use crate::quoted::Quoted;
-use crate::roster::{Live, LiveCredential};
+use crate::channels::{Channel, ChannelCredential};
+use crate::format_selection::spoken_as;
+use crate::outbound::Prepared;
+use crate::quote::Quoted;
+use crate::services::Services;
 
 const AGENT: &str = concat!("trunkline/", env!("CARGO_PKG_VERSION"));
 
 /// Sends it, and waits for the head of the answer.
 pub(crate) async fn send(
-    gateway: &Gateway,
+    services: &Services,
     (quoted, prepared): (&Quoted, &Prepared),
-    live: &Live,
-    credential: &LiveCredential,
+    channel: &Channel,
+    credential: &ChannelCredential,
 ) -> Result<Answer, SendError> {
     let facts = &quoted.request.facts;
     let ask = Ask {
         format: spoken_as(prepared.to),
-        task: quoted.entrance.task(),
-        model: live.upstream_model(&facts.model),
+        task: quoted.endpoint.task(),
+        model: channel.upstream_model(&facts.model),
         stream: facts.stream,
         id: None,
     };
     let unsent = |error: trunkline_upstream::AddressError| SendError::NotSent(error.to_string());
-    let uri = live.provider.address(&live.base, &ask).map_err(unsent)?;
-    let settings = &gateway.inner.settings;
+    let uri = channel
+        .provider
+        .address(&channel.base, &ask)
+        .map_err(unsent)?;
+    let settings = &services.inner.settings;
     let total = if facts.stream {
-        Duration::from_millis(live.provider.total_ms)
+        Duration::from_millis(channel.provider.total_ms)
     } else {
         settings.whole_wait
     };
-    let mut headers = headers(live, prepared.to, facts.stream);
+    let mut headers = headers(channel, prepared.to, facts.stream);
     if prepared.to == quoted.format() {
         headers.extend(quoted.forwarded.clone());
     }
@@ -47,19 +50,19 @@ pub(crate) async fn send(
         uri,
         headers,
         body: prepared.body.clone().into(),
-        deadlines: live.deadlines(total, settings.stream_idle),
-        proxy: live.proxy.as_ref(),
-        protocol: live.provider.protocol(facts.stream),
+        deadlines: channel.deadlines(total, settings.stream_idle),
+        proxy: channel.proxy.as_ref(),
+        protocol: channel.provider.protocol(facts.stream),
     };
-    gateway.send_as(call, credential).await
+    services.send_as(call, credential).await
 }
 
-impl Gateway {
+impl Services {
     /// Sends a call with a credential shown.
     pub(crate) async fn send_as(
         &self,
         mut call: Sent<'_>,
-        credential: &LiveCredential,
+        credential: &ChannelCredential,
     ) -> Result<Answer, SendError> {
         let client = &self.inner.client;
         let shown = credential.opened.headers(client, &call, self.inner.now());
@@ -71,9 +74,9 @@ impl Gateway {
 }
 
 /// The headers of a call, but for its credential.
-pub(crate) fn headers(live: &Live, to: Format, stream: bool) -> HeaderMap {
+pub(crate) fn headers(channel: &Channel, to: Format, stream: bool) -> HeaderMap {
     let mut headers = HeaderMap::new();
-    for (name, value) in &live.row.extra_headers {
+    for (name, value) in &channel.row.extra_headers {
         let name = HeaderName::from_bytes(name.as_bytes());
         if let (Ok(name), Ok(value)) = (name, HeaderValue::from_str(value)) {
             headers.insert(name, value);
@@ -87,7 +90,7 @@ pub(crate) fn headers(live: &Live, to: Format, stream: bool) -> HeaderMap {
     headers.insert(ACCEPT, HeaderValue::from_static(accept));
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
-    for (name, value) in live.provider.format_headers(spoken_as(to)) {
+    for (name, value) in channel.provider.format_headers(spoken_as(to)) {
         headers.insert(name, value);
     }
     headers

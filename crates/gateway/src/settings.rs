@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use crate::again::AgainSettings;
 use crate::events::EventSettings;
-use crate::hooks::WebhookSettings;
-use crate::limiting::LimitSettings;
+use crate::generation::GenerationSettings;
+use crate::idempotency::IdempotencySettings;
+use crate::rate_limit::LimitSettings;
 use crate::social::SocialSettings;
-use crate::studio::StudioSettings;
 use crate::video::VideoSettings;
+use crate::webhooks::WebhookSettings;
 
 /// How the gateway behaves.
 #[derive(Debug, Clone)]
@@ -58,11 +58,11 @@ pub struct Settings {
     /// Video tasks.
     pub video: VideoSettings,
     /// Images, speech and transcripts.
-    pub studio: StudioSettings,
+    pub studio: GenerationSettings,
     /// Social data.
     pub social: SocialSettings,
     /// Calls that come again.
-    pub again: AgainSettings,
+    pub again: IdempotencySettings,
     /// Events as they happen.
     pub events: EventSettings,
     /// Messages to addresses of customers.
@@ -94,9 +94,9 @@ impl Default for Settings {
             max_file_bytes: 4_000_000_000,
             limits: LimitSettings::default(),
             video: VideoSettings::default(),
-            studio: StudioSettings::default(),
+            studio: GenerationSettings::default(),
             social: SocialSettings::default(),
-            again: AgainSettings::default(),
+            again: IdempotencySettings::default(),
             events: EventSettings::default(),
             webhooks: WebhookSettings::default(),
         }

@@ -2,20 +2,20 @@
 //!
 //! The order of a call is `calling.rs`; what may be asked and what an answer means is crate `social`.
 
-mod bounds;
-mod calling;
-mod counter;
-mod folder;
-mod pages;
-mod quoting;
+mod catalog;
+mod handler;
+mod page_limits;
+mod paginate;
+mod platform_dir;
+mod quote;
+mod request;
 mod settings;
-mod source;
-mod wanted;
+mod vendor;
 
-pub(crate) use self::counter::Counter;
-pub use self::folder::{FolderError, cells_with_folder};
-pub(crate) use self::quoting::pair_of;
-pub(crate) use self::settings::Crowds;
+pub(crate) use self::catalog::SocialCatalog;
+pub use self::platform_dir::{FolderError, cells_with_folder};
+pub(crate) use self::quote::pair_of;
+pub(crate) use self::settings::PlatformConcurrency;
 pub use self::settings::SocialSettings;
 
 /// The word of these endpoints in a key's list and in the usage log.

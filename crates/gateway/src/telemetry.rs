@@ -17,8 +17,8 @@ use trunkline_terms::RequestId;
 use trunkline_upstream::Client;
 
 pub use self::export::Exporter;
-pub(crate) use self::parent::Parent;
-pub(crate) use self::spans::{CallSpan, TriedSpan};
+pub(crate) use self::parent::TraceParent;
+pub(crate) use self::spans::{AttemptSpan, CallSpan};
 
 /// Calls whose spans may wait for the collector.
 const QUEUED_CALLS: usize = 2_048;
@@ -68,10 +68,10 @@ impl Telemetry {
 
     /// Whether this call is traced, and under which caller's span. Drawn from our own id: a stranger
     /// can neither fill the collector nor hide from it by the flags it sends.
-    pub(crate) fn begin(&self, id: RequestId, headers: &HeaderMap) -> Option<Option<Parent>> {
+    pub(crate) fn begin(&self, id: RequestId, headers: &HeaderMap) -> Option<Option<TraceParent>> {
         let number = u64::try_from(id.uuid().as_u128() & u128::from(u32::MAX)).unwrap_or(0);
         let drawn = number.checked_rem(ALL_PER_THOUSAND).unwrap_or(0);
-        (drawn < self.sample_per_thousand).then(|| Parent::read(headers))
+        (drawn < self.sample_per_thousand).then(|| TraceParent::read(headers))
     }
 
     /// Hands a call over, or drops it if the queue is full.

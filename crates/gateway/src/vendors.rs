@@ -9,11 +9,11 @@ use trunkline_terms::vendor::{At, Call, Complaint, Method as Verb, Said};
 use trunkline_upstream::{Answer, Deadlines, Outgoing, Payload, Protocol as Spoken, SendError};
 use trunkline_wire::Format;
 
-use crate::fault::{Fault, Kind};
-use crate::gateway::Gateway;
-use crate::roster::{Live, LiveCredential};
+use crate::channels::{Channel, ChannelCredential};
+use crate::error::{ApiError, ErrorCode};
 use crate::scrub::without_secrets;
 use crate::sending::headers;
+use crate::services::Services;
 
 /// Largest answer of a vendor that is read.
 const MAX_ANSWER_BYTES: usize = 4_000_000;
@@ -57,10 +57,10 @@ impl Heard {
     }
 }
 
-impl Gateway {
+impl Services {
     /// A refusal in a vendor's words, without secrets.
-    pub(crate) fn complained(&self, complaint: &Complaint) -> Fault {
-        let secrets = self.inner.roster.get().secrets();
+    pub(crate) fn complained(&self, complaint: &Complaint) -> ApiError {
+        let secrets = self.inner.channels.get().secrets();
         let clean = |text: &str| without_secrets(text, &secrets);
         let status = StatusCode::from_u16(complaint.status).unwrap_or(StatusCode::BAD_REQUEST);
         let code = Some(clean(&complaint.code)).filter(|code| !code.is_empty());
@@ -68,7 +68,7 @@ impl Gateway {
             words if words.is_empty() => "the upstream refused the request".to_owned(),
             words => words,
         };
-        let mut fault = Fault::new(Kind::UpstreamRefused(status, code), message);
+        let mut fault = ApiError::new(ErrorCode::UpstreamRefused(status, code), message);
         fault.param = complaint.param.as_deref().map(clean);
         fault
     }
@@ -76,20 +76,20 @@ impl Gateway {
     /// Asks, and reads the answer whole.
     pub(crate) async fn ask_vendor(
         &self,
-        live: &Live,
-        credential: &LiveCredential,
+        channel: &Channel,
+        credential: &ChannelCredential,
         call: &Call,
     ) -> Result<Heard, SendError> {
         let wait = self.inner.settings.video.call_wait;
-        let answer = self.open_vendor(live, credential, call, wait).await?;
+        let answer = self.open_vendor(channel, credential, call, wait).await?;
         Heard::read(answer, MAX_ANSWER_BYTES).await
     }
 
     /// Asks, and leaves the body to the caller.
     pub(crate) async fn open_vendor(
         &self,
-        live: &Live,
-        credential: &LiveCredential,
+        channel: &Channel,
+        credential: &ChannelCredential,
         call: &Call,
         wait: Duration,
     ) -> Result<Answer, SendError> {
@@ -102,22 +102,22 @@ impl Gateway {
                 .into(),
             content_type: call.body.is_some().then_some(json),
         };
-        let deadlines = live.deadlines(wait, wait);
-        self.call_vendor((live, credential), call, sending, deadlines)
+        let deadlines = channel.deadlines(wait, wait);
+        self.call_vendor((channel, credential), call, sending, deadlines)
             .await
     }
 
     /// Asks with any body, and leaves the answer's to the caller.
     pub(crate) async fn call_vendor(
         &self,
-        (live, credential): (&Live, &LiveCredential),
+        (channel, credential): (&Channel, &ChannelCredential),
         call: &Call,
         sending: Sending,
         deadlines: Deadlines,
     ) -> Result<Answer, SendError> {
         let unsent = || SendError::NotSent("the address cannot be written".to_owned());
-        let uri = address(&live.base, &call.at).ok_or_else(unsent)?;
-        let mut sent = headers(live, Format::OpenaiChat, false);
+        let uri = address(&channel.base, &call.at).ok_or_else(unsent)?;
+        let mut sent = headers(channel, Format::OpenaiChat, false);
         match sending.content_type {
             Some(content_type) => sent.insert(CONTENT_TYPE, content_type),
             None => sent.remove(CONTENT_TYPE),
@@ -137,7 +137,7 @@ impl Gateway {
             headers: sent,
             body: sending.payload,
             deadlines,
-            proxy: live.proxy.as_ref(),
+            proxy: channel.proxy.as_ref(),
             protocol: Spoken::Http1,
         };
         self.send_as(outgoing, credential).await

@@ -5,36 +5,36 @@
 //! transaction). The first three run in a task of their own beside the caller's request; whoever dies on
 //! the way is followed by a worker (`jobs`), which finds the row and goes on where it is safe to.
 
-mod accepting;
-mod cancelling;
-mod fetching;
-mod files;
+mod accept;
+mod cancel;
+mod content;
+mod content_disposition;
+mod download;
+mod encryption;
 mod form;
-mod handing;
+mod inline_media;
+mod inspect;
 mod jobs;
-mod looking;
 mod measure;
-mod pace;
-mod polling;
+mod poll;
+mod poll_rate;
 mod prices;
-mod quoting;
-mod saving;
-mod sealed;
+mod quote;
+mod request;
 mod settings;
-mod showing;
-mod submitting;
-mod verdicts;
-mod wanted;
+mod submit;
+mod transitions;
+mod views;
 
 use uuid::Uuid;
 
-pub(crate) use files::Keys;
-pub(crate) use jobs::Rooms;
+pub(crate) use content::LinkSigner;
+pub use inspect::{FileLink, TaskDetail};
+pub(crate) use jobs::JobSlots;
 pub use jobs::VideoJob;
-pub use looking::{FileLink, TaskLook};
-pub(crate) use pace::Pace;
+pub(crate) use poll_rate::PollBudget;
 pub use settings::VideoSettings;
-pub(crate) use showing::Shape;
+pub(crate) use views::Shape;
 
 /// The door's word in policies, quotes and usage rows.
 pub(crate) const WORD: &str = "videos";

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use trunkline_db::{Notifications, Signal};
-use trunkline_gateway::Gateway;
+use trunkline_gateway::Services;
 
 use crate::waiting::{AT_ONCE, AWAY, until};
 
@@ -16,7 +16,7 @@ const LOOK: Duration = Duration::from_millis(200);
 const COUNT: Duration = Duration::from_secs(5);
 
 /// Carries copies until it is told to stop.
-pub async fn run(gateway: Gateway, notifications: Notifications, mut stop: watch::Receiver<bool>) {
+pub async fn run(gateway: Services, notifications: Notifications, mut stop: watch::Receiver<bool>) {
     let mut subscription = notifications.subscribe(Signal::Outbox);
     let mut counted: Option<Instant> = None;
     loop {

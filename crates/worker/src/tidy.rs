@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio::sync::watch;
-use trunkline_gateway::Gateway;
+use trunkline_gateway::Services;
 
 /// Between two rounds.
 const EVERY: Duration = Duration::from_secs(600);
@@ -11,7 +11,7 @@ const EVERY: Duration = Duration::from_secs(600);
 const ANSWERS_EVERY: Duration = Duration::from_secs(30);
 
 /// Forgets what is too old until it is told to stop.
-pub async fn run(gateway: Gateway, mut stop: watch::Receiver<bool>) {
+pub async fn run(gateway: Services, mut stop: watch::Receiver<bool>) {
     let mut pause = tokio::time::interval(EVERY);
     let mut often = tokio::time::interval(ANSWERS_EVERY);
     loop {
@@ -27,7 +27,7 @@ pub async fn run(gateway: Gateway, mut stop: watch::Receiver<bool>) {
     }
 }
 
-async fn tidy(gateway: &Gateway) {
+async fn tidy(gateway: &Services) {
     match gateway.forget_prompts().await {
         Ok(0) => {}
         Ok(tasks) => tracing::info!(tasks_count = tasks, "prompts of old tasks were forgotten"),

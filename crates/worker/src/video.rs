@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use trunkline_db::{Notifications, Signal};
-use trunkline_gateway::{Gateway, VideoJob};
+use trunkline_gateway::{Services, VideoJob};
 
 use crate::waiting::{AT_ONCE, AWAY, until};
 
@@ -14,7 +14,7 @@ const LOOK: Duration = Duration::from_millis(200);
 
 /// Does one kind of job until it is told to stop.
 pub async fn run(
-    gateway: Gateway,
+    gateway: Services,
     notifications: Notifications,
     job: VideoJob,
     mut stop: watch::Receiver<bool>,

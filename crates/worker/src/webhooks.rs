@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use trunkline_db::{Notifications, PollInterval, Signal};
-use trunkline_gateway::Gateway;
+use trunkline_gateway::Services;
 
 use crate::waiting::{AT_ONCE, AWAY, until};
 
@@ -18,7 +18,7 @@ const KEEP: PollInterval = PollInterval {
 };
 
 /// Sends until it is told to stop.
-pub async fn run(gateway: Gateway, notifications: Notifications, mut stop: watch::Receiver<bool>) {
+pub async fn run(gateway: Services, notifications: Notifications, mut stop: watch::Receiver<bool>) {
     let mut subscription = notifications.subscribe(Signal::Webhooks);
     loop {
         let interval = match gateway.take_webhooks().await {
@@ -37,7 +37,11 @@ pub async fn run(gateway: Gateway, notifications: Notifications, mut stop: watch
 }
 
 /// Keeps order until it is told to stop.
-pub async fn keep(gateway: Gateway, notifications: Notifications, mut stop: watch::Receiver<bool>) {
+pub async fn keep(
+    gateway: Services,
+    notifications: Notifications,
+    mut stop: watch::Receiver<bool>,
+) {
     let mut subscription = notifications.subscribe(Signal::Webhooks);
     loop {
         let interval = match gateway.keep_webhooks().await {

@@ -3,7 +3,7 @@
 use anyhow::{Context as _, bail};
 use serde_json::json;
 use trunkline_db::Database;
-use trunkline_gateway::Shelf;
+use trunkline_gateway::CatalogSnapshot;
 use trunkline_store::accounts;
 use trunkline_terms::AccountId;
 
@@ -62,7 +62,7 @@ async fn list(database: &Database, id: AccountId, output: &Output) -> anyhow::Re
 /// The same rules as over HTTP: a real model keeps its name, and an alias names a real model.
 async fn check(database: &Database, name: &str, model: &str) -> anyhow::Result<()> {
     let mut session = database.session().await?;
-    let shelf = Shelf::load(&mut session).await?;
+    let shelf = CatalogSnapshot::load(&mut session).await?;
     if shelf.book.model(name).is_some() {
         bail!("{name:?} is the name of a model that is sold; choose another alias");
     }

@@ -12,7 +12,7 @@ use anyhow::Context as _;
 use serde_json::json;
 use trunkline_catalog::{Book, Entry, Faces};
 use trunkline_db::{Database, Role};
-use trunkline_gateway::{Change, Published, Shelf, Signed, publish};
+use trunkline_gateway::{CatalogSnapshot, Change, ChangeAuthor, Published, publish};
 use trunkline_store::catalog;
 use trunkline_terms::UnitPrice;
 
@@ -62,7 +62,7 @@ pub(super) async fn write(
     note: &str,
     change: impl FnOnce(&Book) -> Change,
 ) -> anyhow::Result<Published> {
-    let signed = Signed {
+    let signed = ChangeAuthor {
         author: "command line",
         note,
     };
@@ -105,7 +105,7 @@ fn tell(done: &Published, output: &Output) {
 }
 
 async fn export(console: &Database, output: &Output) -> anyhow::Result<()> {
-    let shelf = Shelf::load(&mut console.session().await?).await?;
+    let shelf = CatalogSnapshot::load(&mut console.session().await?).await?;
     let document = shelf.book.document();
     let text = toml::to_string(&document).context("the catalog cannot be written as TOML")?;
     output.success(text.trim_end(), &serde_json::to_value(&document)?);

@@ -22,7 +22,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::oneshot;
 use trunkline_console::{ConsoleSettings, Mode};
 use trunkline_db::{Database, PoolSettings, Role, SystemClock, connect};
-use trunkline_gateway::{CallLine, EdgeSettings, Gateway, Settings, VideoSettings};
+use trunkline_gateway::{CompletedCall, EdgeSettings, Services, Settings, VideoSettings};
 use trunkline_keyring::{Document, FileSource, Keyring, SystemRandom};
 use trunkline_media::{MediaSettings, Place};
 use trunkline_simulator::{Settings as SimulatorSettings, Simulator};
@@ -251,7 +251,7 @@ async fn end_of_input() {
     drop(input_ends.await);
 }
 
-async fn show_calls(gateway: &Gateway, shown: bool) {
+async fn show_calls(gateway: &Services, shown: bool) {
     let mut calls = gateway.watch();
     loop {
         match calls.recv().await {
@@ -262,7 +262,7 @@ async fn show_calls(gateway: &Gateway, shown: bool) {
     }
 }
 
-fn call_text(line: &CallLine) -> String {
+fn call_text(line: &CompletedCall) -> String {
     let (input, output) = line.tokens;
     let price = match line.charged {
         Some(charged) => format!("{charged} USD"),

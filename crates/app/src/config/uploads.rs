@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use trunkline_gateway::StudioSettings;
+use trunkline_gateway::GenerationSettings;
 
 use super::check::{Check, in_range};
 use super::raw::RawUploads;
@@ -13,12 +13,12 @@ const MAX_UPLOAD_BYTES: i64 = 100_000_000_000;
 const MAX_ON_DISK_BYTES: i64 = 100_000_000_000_000;
 
 impl Check<'_> {
-    pub(super) fn uploads(&mut self, raw: RawUploads) -> Option<StudioSettings> {
+    pub(super) fn uploads(&mut self, raw: RawUploads) -> Option<GenerationSettings> {
         let each = in_range(raw.max_bytes, 1, MAX_UPLOAD_BYTES);
         let each = self.take("uploads.max_bytes", each);
         let all = in_range(raw.max_on_disk_bytes, 1, MAX_ON_DISK_BYTES);
         let all = self.take("uploads.max_on_disk_bytes", all);
-        let usual = StudioSettings::default();
+        let usual = GenerationSettings::default();
         let folder = match raw.folder.as_str() {
             "" => usual.upload_folder.clone(),
             folder => PathBuf::from(folder),
@@ -28,7 +28,7 @@ impl Check<'_> {
             self.say("uploads.folder", problem);
             return None;
         }
-        Some(StudioSettings {
+        Some(GenerationSettings {
             max_upload_bytes: each?,
             max_uploads_on_disk: all?,
             upload_folder: folder,

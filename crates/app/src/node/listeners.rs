@@ -12,7 +12,9 @@ use trunkline_console::{
     Console, ConsoleSettings, FileLink, Later, Parts, Shop, SocialCell, TaskLook, Viewer,
 };
 use trunkline_db::{Database, SystemClock};
-use trunkline_gateway::{Admin, Door, EdgeSettings, Gateway, Guest, Holder, caller_address};
+use trunkline_gateway::{
+    Admin, BoundListener, EdgeSettings, KeyOwner, MountedService, Services, caller_address,
+};
 use trunkline_keyring::{Keyring, SystemRandom};
 use trunkline_store::Network;
 use trunkline_store::tasks::Task;
@@ -21,7 +23,7 @@ use trunkline_upstream::Client;
 /// Addresses that are ours, before anybody is served there.
 pub(super) struct Listeners {
     /// None if no calls are answered here.
-    door: Option<Door>,
+    door: Option<BoundListener>,
     console: ConsoleAt,
     admin: TcpListener,
 }
@@ -49,7 +51,7 @@ pub(super) struct Addresses {
 impl Listeners {
     pub(super) async fn bind(wanted: Addresses, settings: EdgeSettings) -> anyhow::Result<Self> {
         let door = match wanted.edge {
-            Some(address) => Some(Door::bind(address, settings).await?),
+            Some(address) => Some(BoundListener::bind(address, settings).await?),
             None => None,
         };
         let console = match wanted.console {
@@ -66,7 +68,7 @@ impl Listeners {
     }
 
     pub(super) fn addresses(&self) -> anyhow::Result<Addresses> {
-        let edge = self.door.as_ref().map(Door::address).transpose()?;
+        let edge = self.door.as_ref().map(BoundListener::address).transpose()?;
         let console = match &self.console {
             ConsoleAt::Nowhere => None,
             ConsoleAt::Edge => edge,
@@ -82,7 +84,7 @@ impl Listeners {
     /// Serves on all of them until the word `stop` changes.
     pub(super) fn open(
         self,
-        gateway: &Gateway,
+        gateway: &Services,
         console: Option<Console>,
         stop: &watch::Receiver<bool>,
         tasks: &mut JoinSet<()>,
@@ -118,7 +120,7 @@ impl Desk {
     /// The console of a node, and the sweeping that goes with it until the word `stop` changes.
     pub(super) fn open(
         self,
-        gateway: &Gateway,
+        gateway: &Services,
         (stop, tasks): (&watch::Receiver<bool>, &mut JoinSet<()>),
     ) -> Console {
         let (ids, proxies) = (gateway.clone(), self.proxies);
@@ -140,7 +142,7 @@ impl Desk {
 }
 
 /// What the gateway sells, as the console shows it.
-struct Front(Gateway);
+struct Front(Services);
 
 impl Shop for Front {
     fn book(&self) -> Arc<Book> {
@@ -164,9 +166,9 @@ impl Shop for Front {
 
     fn viewer(&self, headers: &http::HeaderMap) -> Viewer {
         match self.0.holder(headers) {
-            Holder::Nobody => Viewer::Stranger,
-            Holder::Stranger => Viewer::Unknown,
-            Holder::Known { group, models } => Viewer::Customer { group, models },
+            KeyOwner::Nobody => Viewer::Stranger,
+            KeyOwner::Stranger => Viewer::Unknown,
+            KeyOwner::Known { group, models } => Viewer::Customer { group, models },
         }
     }
 
@@ -198,8 +200,8 @@ impl Shop for Front {
 }
 
 /// The console behind the edge's door, where both have one address.
-fn guest(console: Console) -> Guest {
-    Guest {
+fn guest(console: Console) -> MountedService {
+    MountedService {
         owns: Console::owns,
         answer: Box::new(move |request, peer| {
             let console = console.clone();

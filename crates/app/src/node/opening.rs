@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 use trunkline_bus::{Bus, NatsSettings};
 use trunkline_console::ConsoleSettings;
 use trunkline_db::Database;
-use trunkline_gateway::{Gateway, Settings, Telemetry, TelemetrySettings};
+use trunkline_gateway::{Services, Settings, Telemetry, TelemetrySettings};
 use trunkline_keyring::Keyring;
 use trunkline_ledger::{Ledger, LedgerSettings, LedgerTasks, partitions};
 use trunkline_limits::{Keeper, Limits, RedisSettings};
@@ -30,7 +30,7 @@ pub(super) async fn ledger(
 }
 
 /// What a gateway must know before its first call.
-pub(super) async fn refresh(gateway: &Gateway) -> anyhow::Result<()> {
+pub(super) async fn refresh(gateway: &Services) -> anyhow::Result<()> {
     let read = gateway.refresh().await;
     read.context("cannot read keys, channels and the catalog")?;
     Ok(())

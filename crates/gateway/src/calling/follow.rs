@@ -14,12 +14,12 @@ const MAX_HELD: usize = 32;
 const WRITTEN_BYTES: usize = 512;
 
 /// One stream.
-pub(super) enum Follow {
-    Same(Box<Same>),
-    Translated(Box<Translated>),
+pub(super) enum StreamAdapter {
+    PassThrough(Box<PassThrough>),
+    Translating(Box<Translating>),
 }
 
-pub(super) struct Same {
+pub(super) struct PassThrough {
     format: Format,
     tap: Tap,
     rewrite: Rewrite,
@@ -28,7 +28,7 @@ pub(super) struct Same {
     model: String,
 }
 
-pub(super) struct Translated {
+pub(super) struct Translating {
     caller: Format,
     reader: Reader,
     restored: Restored,
@@ -41,11 +41,11 @@ pub(super) struct Translated {
 
 impl Call {
     /// How this call's stream is followed.
-    pub(super) fn follow(&self) -> Follow {
+    pub(super) fn follow(&self) -> StreamAdapter {
         let caller = self.quoted.format();
         if self.is_same() {
             let rewrite = self.rewrite();
-            return Follow::Same(Box::new(Same {
+            return StreamAdapter::PassThrough(Box::new(PassThrough {
                 format: caller,
                 tap: Tap::new(caller),
                 changes: rewrite.model.is_some() || caller != Format::OpenaiChat,
@@ -54,7 +54,7 @@ impl Call {
                 model: self.quoted.request.model().to_owned(),
             }));
         }
-        Follow::Translated(Box::new(Translated {
+        StreamAdapter::Translating(Box::new(Translating {
             caller,
             reader: Reader::new(self.to),
             restored: Restored::new(self.thread.clone()),
@@ -67,12 +67,12 @@ impl Call {
     }
 }
 
-impl Follow {
+impl StreamAdapter {
     /// Reads one frame.
     pub(super) fn see(&mut self, frame: &Frame) -> Seen {
         match self {
-            Self::Same(same) => same.tap.see(frame),
-            Self::Translated(it) => {
+            Self::PassThrough(same) => same.tap.see(frame),
+            Self::Translating(it) => {
                 let seen = it.reader.read(frame, &mut it.read);
                 it.pass();
                 seen
@@ -83,16 +83,16 @@ impl Follow {
     /// The upstream's id of the answer, until the caller's is known.
     pub(super) fn unnamed(&self) -> Option<&str> {
         match self {
-            Self::Same(same) if same.rewrite.id.is_none() => {
+            Self::PassThrough(same) if same.rewrite.id.is_none() => {
                 Some(same.tap.id()).filter(|id| !id.is_empty())
             }
-            Self::Same(_) | Self::Translated(_) => None,
+            Self::PassThrough(_) | Self::Translating(_) => None,
         }
     }
 
     /// The caller's id of the answer.
     pub(super) fn name(&mut self, id: Option<String>) {
-        if let Self::Same(same) = self {
+        if let Self::PassThrough(same) = self {
             same.rewrite.id = id;
         }
     }
@@ -100,39 +100,41 @@ impl Follow {
     /// What goes to the caller now for a frame that was seen. False if too much waits for the end.
     pub(super) fn out(&mut self, frame: &Frame, seen: &Seen) -> Option<Bytes> {
         match (self, seen) {
-            (Self::Translated(it), Seen::Nothing) if it.out.is_empty() => {
+            (Self::Translating(it), Seen::Nothing) if it.out.is_empty() => {
                 Some(Bytes::from_static(heartbeat(it.caller)))
             }
-            (Self::Translated(it), _) => {
+            (Self::Translating(it), _) => {
                 (!it.out.is_empty()).then(|| Bytes::from(std::mem::take(&mut it.out)))
             }
             // What stands in a comment is the upstream's own business; that it lives is not.
-            (Self::Same(same), Seen::Nothing) => Some(Bytes::from_static(heartbeat(same.format))),
-            (Self::Same(same), Seen::Piece) if same.changes => {
+            (Self::PassThrough(same), Seen::Nothing) => {
+                Some(Bytes::from_static(heartbeat(same.format)))
+            }
+            (Self::PassThrough(same), Seen::Piece) if same.changes => {
                 Some(same.tap.rewrite(frame, &same.rewrite))
             }
-            (Self::Same(_), Seen::Piece) => Some(frame.raw.clone()),
-            (Self::Same(same), Seen::Held | Seen::Last) => {
+            (Self::PassThrough(_), Seen::Piece) => Some(frame.raw.clone()),
+            (Self::PassThrough(same), Seen::Held | Seen::Last) => {
                 same.held.push(frame.clone());
                 None
             }
-            (Self::Same(_), Seen::Done | Seen::Failed(_) | Seen::Garbage) => None,
+            (Self::PassThrough(_), Seen::Done | Seen::Failed(_) | Seen::Garbage) => None,
         }
     }
 
     /// Whether more waits for the end than any upstream has to say there.
     pub(super) fn is_overfull(&self) -> bool {
         match self {
-            Self::Same(same) => same.held.len() > MAX_HELD,
-            Self::Translated(_) => false,
+            Self::PassThrough(same) => same.held.len() > MAX_HELD,
+            Self::Translating(_) => false,
         }
     }
 
     /// Whether the stream may end here without another word, and what is left to say.
     pub(super) fn may_end(&mut self) -> (bool, Bytes) {
         match self {
-            Self::Same(same) => (same.tap.may_end(), Bytes::new()),
-            Self::Translated(it) => {
+            Self::PassThrough(same) => (same.tap.may_end(), Bytes::new()),
+            Self::Translating(it) => {
                 let fine = it.reader.end(&mut it.read);
                 it.pass();
                 (fine, Bytes::from(std::mem::take(&mut it.out)))
@@ -143,11 +145,11 @@ impl Follow {
     /// Everything after the last piece, now that the charge is durable.
     pub(super) fn goodbye(&mut self, ending: &Ending) -> Vec<u8> {
         match self {
-            Self::Same(same) => {
+            Self::PassThrough(same) => {
                 let held = std::mem::take(&mut same.held);
                 same.tap.goodbye(&held, ending, &same.model, &same.rewrite)
             }
-            Self::Translated(it) => {
+            Self::Translating(it) => {
                 let mut last = std::mem::take(&mut it.out);
                 it.writer.finish(ending, &mut last);
                 last
@@ -158,45 +160,45 @@ impl Follow {
     /// What the caller speaks.
     pub(super) const fn caller(&self) -> Format {
         match self {
-            Self::Same(same) => same.format,
-            Self::Translated(it) => it.caller,
+            Self::PassThrough(same) => same.format,
+            Self::Translating(it) => it.caller,
         }
     }
 
     /// What the upstream told, if it told of input and output.
     pub(super) fn told(&self) -> Option<Counted> {
         match self {
-            Self::Same(same) => same.tap.told(),
-            Self::Translated(it) => it.meter.told().cloned(),
+            Self::PassThrough(same) => same.tap.told(),
+            Self::Translating(it) => it.meter.told().cloned(),
         }
     }
 
     /// Input tokens, where the upstream told them.
     pub(super) fn told_input(&self) -> Option<u64> {
         match self {
-            Self::Same(same) => same.tap.told_input(),
-            Self::Translated(it) => it.meter.told_input(),
+            Self::PassThrough(same) => same.tap.told_input(),
+            Self::Translating(it) => it.meter.told_input(),
         }
     }
 
     /// Output tokens counted by us.
     pub(super) fn written(&self) -> u64 {
         match self {
-            Self::Same(same) => same.tap.written(),
-            Self::Translated(it) => it.meter.written(),
+            Self::PassThrough(same) => same.tap.written(),
+            Self::Translating(it) => it.meter.written(),
         }
     }
 
     /// What the answer says about itself, for traces.
     pub(super) fn about(&self) -> Told {
         match self {
-            Self::Same(same) => same.tap.about(),
-            Self::Translated(it) => it.meter.about(),
+            Self::PassThrough(same) => same.tap.about(),
+            Self::Translating(it) => it.meter.about(),
         }
     }
 }
 
-impl Translated {
+impl Translating {
     /// From what was read to what is written.
     fn pass(&mut self) {
         if self.out.capacity() == 0 && !self.read.is_empty() {

@@ -17,10 +17,10 @@ use trunkline_wire::gemini::ArrayFrames;
 use trunkline_wire::{Ending, Frame, Frames, error_frame};
 
 use super::fault_of;
-use super::follow::Follow;
-use crate::again::Record;
-use crate::fault::{Fault, Kind};
-use crate::story::Story;
+use super::follow::StreamAdapter;
+use crate::error::{ApiError, ErrorCode};
+use crate::idempotency::StoredResponse;
+use crate::request_context::RequestContext;
 
 /// A sign of life while the upstream thinks.
 const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -34,7 +34,7 @@ pub(super) enum End {
     /// The reader has gone.
     ClientGone,
     /// The upstream failed.
-    Failed(Kind, Outcome),
+    Failed(ErrorCode, Outcome),
     /// Our books cannot be reached.
     Unavailable,
 }
@@ -42,9 +42,9 @@ pub(super) enum End {
 /// The way to the reader, and what is kept for the end.
 pub(super) struct Relay {
     pub(super) pieces: mpsc::Sender<Bytes>,
-    pub(super) story: Arc<Story>,
+    pub(super) context: Arc<RequestContext>,
     pub(super) reader_wait: Duration,
-    pub(super) follow: Follow,
+    pub(super) follow: StreamAdapter,
     pub(super) request: RequestId,
     /// Gemini: what goes out is one list, and not events.
     pub(super) list: Option<ArrayFrames>,
@@ -53,7 +53,7 @@ pub(super) struct Relay {
     pub(super) gathered_bytes: usize,
     pub(super) patience: Patience,
     /// What is kept of it for when its call comes again.
-    pub(super) record: Option<Record>,
+    pub(super) record: Option<StoredResponse>,
     /// The reader has gone, or takes nothing.
     pub(super) gone: bool,
 }
@@ -193,7 +193,7 @@ impl Relay {
         let length = u64::try_from(bytes.len()).unwrap_or(0);
         let sent = self.pieces.send_timeout(bytes, self.reader_wait).await;
         if sent.is_ok() {
-            self.story.sent(length);
+            self.context.sent(length);
             return true;
         }
         self.gone = true;
@@ -202,13 +202,13 @@ impl Relay {
 
     /// Whether it goes on though its reader leaves: all of it is kept so far.
     pub(super) fn outlives(&self) -> bool {
-        self.record.as_ref().is_some_and(Record::is_whole)
+        self.record.as_ref().is_some_and(StoredResponse::is_whole)
     }
 
     /// The format's own error, then the end.
-    pub(super) async fn break_off(&mut self, fault: &Fault) {
-        self.story.faulted(fault);
-        let trouble = fault.trouble(self.request, self.story.error_pages());
+    pub(super) async fn break_off(&mut self, fault: &ApiError) {
+        self.context.faulted(fault);
+        let trouble = fault.trouble(self.request, self.context.error_pages());
         let frame = error_frame(self.follow.caller(), &trouble);
         self.send(Bytes::from(frame)).await;
         self.close().await;

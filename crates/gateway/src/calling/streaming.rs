@@ -14,11 +14,11 @@ use trunkline_wire::gemini::ArrayFrames;
 use trunkline_wire::{Cost, Ending, Frame, Frames, Seen, UpstreamError, heartbeat};
 
 use super::relay::{End, Patience, Relay, Silence, end_of, next_frame, ready_frame};
-use super::{Call, FAILED, Head, fault_of, tell};
-use crate::admitted::Extended;
-use crate::asking::blamed;
-use crate::fault::{Fault, Kind};
-use crate::reply::{self, set_ending, set_warnings};
+use super::{Call, FAILED, Responder, fault_of, tell};
+use crate::error::{ApiError, ErrorCode};
+use crate::failover::blamed;
+use crate::reservation::Extended;
+use crate::response::{self, set_ending, set_warnings};
 
 /// Pieces that may wait for a reader before the upstream is no longer read.
 const WAITING_PIECES: usize = 8;
@@ -29,14 +29,19 @@ const BOOKS_WAIT: Duration = Duration::from_secs(10);
 const BOOKS_PAUSE: Duration = Duration::from_millis(200);
 
 impl Call {
-    pub(super) async fn stream(mut self, mut answer: Answer, early: Vec<Bytes>, mut head: Head) {
+    pub(super) async fn stream(
+        mut self,
+        mut answer: Answer,
+        early: Vec<Bytes>,
+        mut head: Responder,
+    ) {
         let mut frames = Frames::default();
         early.iter().for_each(|piece| frames.push(piece));
         let (pieces, receiver) = mpsc::channel(WAITING_PIECES);
         let mut relay = Relay {
             pieces,
-            story: Arc::clone(&self.story),
-            reader_wait: self.gateway.inner.settings.reader_wait,
+            context: Arc::clone(&self.context),
+            reader_wait: self.services.inner.settings.reader_wait,
             follow: self.follow(),
             request: self.quoted.id,
             list: self.quoted.in_a_list.then(ArrayFrames::default),
@@ -63,9 +68,9 @@ impl Call {
             return self.fail_early(head, FAILED, first.0.said()).await;
         }
         let mut reply = if self.quoted.in_a_list {
-            reply::pieces(receiver, "application/json; charset=utf-8")
+            response::pieces(receiver, "application/json; charset=utf-8")
         } else {
-            reply::events(receiver)
+            response::events(receiver)
         };
         set_warnings(reply.headers_mut(), &self.quoted.warnings());
         set_ending(reply.headers_mut(), self.quoted.sale.model.entry());
@@ -80,8 +85,8 @@ impl Call {
             .await;
         // Whatever the upstream would still do is not wanted any more.
         drop(answer);
-        self.story.upstream_ended();
-        if self.story.is_traced() {
+        self.context.upstream_ended();
+        if self.context.is_traced() {
             self.note_told(relay.follow.about());
         }
         self.finish(relay, end).await;
@@ -90,18 +95,18 @@ impl Call {
     /// Nothing has been sent yet, so there is a status for it.
     async fn fail_early(
         self,
-        head: Head,
-        (kind, outcome): (Kind, Outcome),
+        head: Responder,
+        (kind, outcome): (ErrorCode, Outcome),
         said: Option<&UpstreamError>,
     ) {
-        if let Some(fault) = said.and_then(|said| blamed(&self.gateway, said)) {
+        if let Some(fault) = said.and_then(|said| blamed(&self.services, said)) {
             self.void(Outcome::Refused).await;
             return tell(head, Err(fault));
         }
         self.upstream_failed();
         self.void(outcome).await;
         let text = "the upstream failed before its answer began; nothing was charged";
-        tell(head, Err(Fault::new(kind, text)));
+        tell(head, Err(ApiError::new(kind, text)));
     }
 
     /// Passes frames on until there is a reason to stop.
@@ -120,11 +125,11 @@ impl Call {
             match seen {
                 Seen::Done | Seen::Last => return relay.end(End::Done).await,
                 Seen::Failed(_) | Seen::Garbage => {
-                    let end = End::Failed(Kind::UpstreamFailed, Outcome::UpstreamFailed);
+                    let end = End::Failed(ErrorCode::UpstreamFailed, Outcome::UpstreamFailed);
                     return relay.end(end).await;
                 }
                 Seen::Held if relay.follow.is_overfull() => {
-                    let end = End::Failed(Kind::UpstreamFailed, Outcome::UpstreamFailed);
+                    let end = End::Failed(ErrorCode::UpstreamFailed, Outcome::UpstreamFailed);
                     return relay.end(end).await;
                 }
                 Seen::Held | Seen::Nothing | Seen::Piece => {}
@@ -145,7 +150,7 @@ impl Call {
                     // Some upstreams end without a word; a reason to stop is as good.
                     let (fine, rest) = relay.follow.may_end();
                     relay.gather(rest);
-                    let failed = End::Failed(Kind::UpstreamFailed, Outcome::UpstreamFailed);
+                    let failed = End::Failed(ErrorCode::UpstreamFailed, Outcome::UpstreamFailed);
                     let end = if fine { End::Done } else { failed };
                     return relay.end(end).await;
                 }
@@ -222,7 +227,7 @@ impl Call {
     /// Whether the hold is no longer far enough ahead of what was written.
     fn must_hold_more(&self, written: u64) -> bool {
         let margin = self
-            .gateway
+            .services
             .inner
             .settings
             .tranche_tokens
@@ -234,7 +239,7 @@ impl Call {
 
     /// Keeps the hold ahead of what was written. Some end if that is not possible any more.
     async fn hold_ahead(&mut self, written: u64) -> Option<End> {
-        let tranche = self.gateway.inner.settings.tranche_tokens.max(1);
+        let tranche = self.services.inner.settings.tranche_tokens.max(1);
         let most = self.quoted.most_output();
         if !self.must_hold_more(written) {
             return None;
@@ -245,7 +250,7 @@ impl Call {
             let Ok(total) = self.quoted.bound(wanted) else {
                 return Some(End::Exhausted);
             };
-            match self.admitted.extend(total).await {
+            match self.reservation.extend(total).await {
                 Extended::To(_) => {
                     self.quoted.covered = wanted;
                     return None;
@@ -269,7 +274,7 @@ impl Call {
             return;
         }
         if let Ok(total) = self.quoted.bound(tokens)
-            && let Extended::To(_) = self.admitted.extend(total).await
+            && let Extended::To(_) = self.reservation.extend(total).await
         {
             self.quoted.covered = tokens;
         }
@@ -289,14 +294,14 @@ impl Call {
                 self.void(outcome).await;
                 let text =
                     "the upstream broke off in the middle of its answer; nothing was charged";
-                return relay.break_off(&Fault::new(kind, text)).await;
+                return relay.break_off(&ApiError::new(kind, text)).await;
             }
             End::Unavailable => {
                 self.void(Outcome::DatabaseAway).await;
-                return relay.break_off(&Fault::unavailable()).await;
+                return relay.break_off(&ApiError::unavailable()).await;
             }
         };
-        self.live.went_well();
+        self.channel.went_well();
         let follow = &relay.follow;
         let counted = self.quoted.estimate(follow.told_input(), follow.written());
         let mut metered = match self.meter(follow.told(), counted) {
@@ -342,7 +347,7 @@ impl Call {
 async fn first_frame(
     answer: &mut Answer,
     frames: &mut Frames,
-    (patience, mut head): (&mut Patience, Option<&mut Head>),
+    (patience, mut head): (&mut Patience, Option<&mut Responder>),
 ) -> Option<Result<Option<Frame>, BodyError>> {
     loop {
         // Nobody is waited for whose call goes on without them.

@@ -11,14 +11,14 @@ use trunkline_wire::{
     AnswerError, Format, UpstreamError, read_answer, read_whole, rewrite_whole, write_answer,
 };
 
-use super::{Call, Head, fault_of, tell};
-use crate::asking::blamed;
-use crate::fault::{Fault, Kind};
-use crate::reply::{self, InLedger, set_cost, set_ending, set_warnings};
+use super::{Call, Responder, fault_of, tell};
+use crate::error::{ApiError, ErrorCode};
+use crate::failover::blamed;
+use crate::response::{self, LedgerLatency, set_cost, set_ending, set_warnings};
 
 impl Call {
-    pub(super) async fn whole(self, mut answer: Answer, mut head: Head) {
-        let most = self.gateway.inner.settings.max_answer_bytes;
+    pub(super) async fn whole(self, mut answer: Answer, mut head: Responder) {
+        let most = self.services.inner.settings.max_answer_bytes;
         let read = tokio::select! {
             read = answer.whole(most) => read,
             () = head.closed(), if self.quoted.named.is_none() => {
@@ -26,7 +26,7 @@ impl Call {
                 return self.void(Outcome::Cancelled).await;
             }
         };
-        self.story.upstream_ended();
+        self.context.upstream_ended();
         let body = match read {
             Ok(body) => body,
             Err(error) => {
@@ -41,12 +41,12 @@ impl Call {
             Err(AnswerError::Failed(said)) => return self.failed_inside(head, Some(&said)).await,
             Err(AnswerError::Garbage) => return self.failed_inside(head, None).await,
         };
-        self.live.went_well();
-        if self.story.is_traced() && self.to == Format::OpenaiChat {
+        self.channel.went_well();
+        if self.context.is_traced() && self.to == Format::OpenaiChat {
             self.note_told(read_told(&body));
         }
         let (told, written) = match &said {
-            Said::Same {
+            Said::Duplicate {
                 counted, written, ..
             } => (counted.clone(), *written),
             Said::Canon(answer) => (answer.counted.clone(), Meter::of_answer(answer).written()),
@@ -64,10 +64,10 @@ impl Call {
         if metered.estimated {
             call.quoted.later.push("usage_estimated");
         }
-        let reserving = call.admitted.waited;
+        let reserving = call.reservation.waited;
         let began = Instant::now();
         call.make_certain(&mut metered).await;
-        let mut answer = reply::bytes_of(StatusCode::OK, body.clone(), "application/json");
+        let mut answer = response::bytes_of(StatusCode::OK, body.clone(), "application/json");
         let headers = answer.headers_mut();
         set_cost(headers, metered.price.amount);
         set_warnings(headers, &call.quoted.warnings());
@@ -76,7 +76,7 @@ impl Call {
         record.iter_mut().for_each(|record| record.add(&body));
         match call.settle(metered, Outcome::Complete, record).await {
             Ok(charged) => {
-                let in_ledger = InLedger(reserving.saturating_add(began.elapsed()));
+                let in_ledger = LedgerLatency(reserving.saturating_add(began.elapsed()));
                 set_cost(answer.headers_mut(), charged);
                 answer.extensions_mut().insert(in_ledger);
                 tell(head, Ok(answer));
@@ -89,7 +89,7 @@ impl Call {
 /// What an answer says.
 enum Said {
     /// In the caller's own format: only what money needs.
-    Same {
+    Duplicate {
         counted: Option<Counted>,
         written: u64,
         id: String,
@@ -101,17 +101,17 @@ enum Said {
 impl Call {
     fn read(&self, body: &Bytes) -> Result<Said, AnswerError> {
         if self.is_same() {
-            let whole = match self.quoted.entrance.small {
+            let whole = match self.quoted.endpoint.small {
                 Some(kind) => kind.read_whole(body)?,
                 None => read_whole(self.to, body)?,
             };
-            let written = match (&whole.counted, self.quoted.entrance.small) {
+            let written = match (&whole.counted, self.quoted.endpoint.small) {
                 (Some(_), _) | (None, Some(_)) => whole.written,
                 // Nobody told what it used: its words are counted, as a stream's would be.
                 (None, None) => read_answer(self.to, body)
                     .map_or(whole.written, |answer| Meter::of_answer(&answer).written()),
             };
-            return Ok(Said::Same {
+            return Ok(Said::Duplicate {
                 counted: whole.counted,
                 written,
                 id: whole.id,
@@ -124,7 +124,7 @@ impl Call {
     /// The answer as the caller gets it.
     fn shown_body(&self, said: Said, body: Bytes, counted: &Counted) -> Bytes {
         match said {
-            Said::Same { id, .. } => {
+            Said::Duplicate { id, .. } => {
                 let mut rewrite = self.rewrite();
                 rewrite.id = self.sealed_id(&id, self.quoted.request.facts.stores);
                 rewrite_whole(self.to, &body, &rewrite).unwrap_or(body)
@@ -138,19 +138,19 @@ impl Call {
     }
 
     /// A good status, and no answer behind it.
-    async fn failed_inside(self, head: Head, said: Option<&UpstreamError>) {
-        if let Some(fault) = said.and_then(|said| blamed(&self.gateway, said)) {
+    async fn failed_inside(self, head: Responder, said: Option<&UpstreamError>) {
+        if let Some(fault) = said.and_then(|said| blamed(&self.services, said)) {
             self.void(Outcome::Refused).await;
             return tell(head, Err(fault));
         }
         self.upstream_failed();
         self.void(Outcome::UpstreamFailed).await;
-        tell(head, Err(broke_off(Kind::UpstreamFailed)));
+        tell(head, Err(broke_off(ErrorCode::UpstreamFailed)));
     }
 }
 
-fn broke_off(kind: Kind) -> Fault {
-    Fault::new(
+fn broke_off(kind: ErrorCode) -> ApiError {
+    ApiError::new(
         kind,
         "the upstream broke off before its answer was whole; nothing was charged",
     )

@@ -8,7 +8,7 @@ use http::{HeaderMap, Request};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::{Body as _, Incoming};
 
-use crate::fault::{Fault, Kind};
+use crate::error::{ApiError, ErrorCode};
 use crate::settings::Settings;
 
 /// Bytes of a refused upload that are still read, and for how long.
@@ -16,7 +16,7 @@ const REST_BYTES: usize = 64_000_000;
 const REST_WAIT: Duration = Duration::from_secs(5);
 
 /// Whether the head of a JSON request promises a body that we read, and how large it can become.
-pub(super) fn check(request: &Request<Incoming>, settings: &Settings) -> Result<usize, Fault> {
+pub(super) fn check(request: &Request<Incoming>, settings: &Settings) -> Result<usize, ApiError> {
     check_type(request.headers())?;
     check_size(request, settings)
 }
@@ -28,7 +28,10 @@ pub(super) fn form_boundary(headers: &HeaderMap) -> Option<String> {
 }
 
 /// How large a body can become; one that is too large by its own word is refused.
-pub(super) fn check_size(request: &Request<Incoming>, settings: &Settings) -> Result<usize, Fault> {
+pub(super) fn check_size(
+    request: &Request<Incoming>,
+    settings: &Settings,
+) -> Result<usize, ApiError> {
     let most = settings.max_body_bytes;
     let size = request.body().size_hint();
     if usize::try_from(size.lower()).unwrap_or(usize::MAX) > most {
@@ -39,17 +42,17 @@ pub(super) fn check_size(request: &Request<Incoming>, settings: &Settings) -> Re
 }
 
 /// All of it, within its size and its time.
-pub(super) async fn read(body: Incoming, settings: &Settings) -> Result<Bytes, Fault> {
+pub(super) async fn read(body: Incoming, settings: &Settings) -> Result<Bytes, ApiError> {
     let most = settings.max_body_bytes;
     let whole = Limited::new(body, most).collect();
     match tokio::time::timeout(settings.body_wait, whole).await {
-        Err(_) => Err(Fault::new(
-            Kind::SlowBody,
+        Err(_) => Err(ApiError::new(
+            ErrorCode::SlowBody,
             "the request body did not come in time",
         )),
         Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large(most)),
-        Ok(Err(_)) => Err(Fault::new(
-            Kind::Invalid("invalid_request"),
+        Ok(Err(_)) => Err(ApiError::new(
+            ErrorCode::Invalid("invalid_request"),
             "the request body broke off",
         )),
         Ok(Ok(body)) => Ok(body.to_bytes()),
@@ -73,13 +76,13 @@ pub(super) async fn let_out(mut body: Incoming) {
         tokio::time::timeout(REST_WAIT, rest).await;
 }
 
-fn too_large(most: usize) -> Fault {
+fn too_large(most: usize) -> ApiError {
     let text = format!("a request body may have {most} bytes; this one has more");
-    Fault::new(Kind::TooLarge, text)
+    ApiError::new(ErrorCode::TooLarge, text)
 }
 
-fn check_type(headers: &HeaderMap) -> Result<(), Fault> {
-    let wrong = |text: &str| Err(Fault::new(Kind::UnsupportedMedia, text));
+fn check_type(headers: &HeaderMap) -> Result<(), ApiError> {
+    let wrong = |text: &str| Err(ApiError::new(ErrorCode::UnsupportedMedia, text));
     if headers.contains_key(CONTENT_ENCODING) {
         return wrong("compressed bodies are not read; send it without `content-encoding`");
     }

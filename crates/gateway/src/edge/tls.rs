@@ -10,7 +10,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 
-use crate::swap::Swap;
+use crate::snapshot::Snapshot;
 
 /// Bytes of a certificate chain or key at most.
 const MAX_PEM_BYTES: u64 = 1_000_000;
@@ -51,7 +51,7 @@ pub enum TlsError {
 /// The acceptor in force.
 pub(super) struct Tls {
     files: TlsFiles,
-    acceptor: Swap<TlsAcceptor>,
+    acceptor: Snapshot<TlsAcceptor>,
     seen: Mutex<Seen>,
 }
 
@@ -64,7 +64,7 @@ impl Tls {
         let acceptor = acceptor(&files)?;
         Ok(Self {
             files,
-            acceptor: Swap::new(acceptor),
+            acceptor: Snapshot::new(acceptor),
             seen: Mutex::new(seen),
         })
     }

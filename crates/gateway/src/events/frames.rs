@@ -35,7 +35,7 @@ pub(crate) struct Told {
 
 impl Told {
     pub(super) fn of_event(event: &Event) -> Self {
-        let facts = Facts {
+        let facts = RequestFacts {
             id: Some(event.id),
             seq: Some(event.seq),
             topic: &event.topic,
@@ -46,7 +46,7 @@ impl Told {
     }
 
     pub(super) fn of_copy(copy: &EventCopy) -> Self {
-        let facts = Facts {
+        let facts = RequestFacts {
             id: Some(copy.id),
             seq: Some(copy.seq),
             topic: &copy.topic,
@@ -57,7 +57,7 @@ impl Told {
     }
 
     pub(super) fn of_news(news: &LiveNews) -> Self {
-        let facts = Facts {
+        let facts = RequestFacts {
             id: None,
             seq: None,
             topic: &news.topic,
@@ -80,7 +80,7 @@ impl Told {
     }
 }
 
-struct Facts<'a> {
+struct RequestFacts<'a> {
     id: Option<Uuid>,
     seq: Option<i64>,
     topic: &'a str,
@@ -88,7 +88,7 @@ struct Facts<'a> {
     seconds: i64,
 }
 
-impl Facts<'_> {
+impl RequestFacts<'_> {
     fn told(&self, body: &Value) -> Told {
         let mut data = Map::new();
         let mut put = |key: &str, value: Value| {

@@ -12,7 +12,7 @@ use trunkline_terms::AccountId;
 
 use super::frames::Told;
 use super::settings::EventSettings;
-use crate::fault::{Fault, Kind};
+use crate::error::{ApiError, ErrorCode};
 
 /// Hints that a reader of an account, or of the house, may be behind.
 const ACCOUNT_QUEUE: usize = 32;
@@ -30,7 +30,7 @@ pub(crate) enum News {
     /// There are events up to this number: look at the table.
     Look(i64),
     /// Live news.
-    Live(Arc<Told>),
+    Channel(Arc<Told>),
 }
 
 /// Why a reader is sent away.
@@ -44,7 +44,7 @@ pub(crate) enum Farewell {
 
 /// What a copy is to the readers of its account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum CopyStatus {
     /// Nobody here follows the account.
     Nobody,
     /// It was told.
@@ -57,7 +57,7 @@ pub(super) enum Standing {
 
 /// All who follow.
 pub(crate) struct Hub {
-    rooms: Mutex<Rooms>,
+    rooms: Mutex<JobSlots>,
     pub(super) reads: Semaphore,
     /// A key was revoked somewhere.
     pub(super) revoked: Notify,
@@ -84,7 +84,7 @@ pub(crate) struct Counts {
 }
 
 #[derive(Default)]
-struct Rooms {
+struct JobSlots {
     of_accounts: HashMap<AccountId, Room>,
     seats: HashMap<u64, Seated>,
     next: u64,
@@ -103,7 +103,7 @@ struct Seated {
 }
 
 /// A seat among those who follow; given back when dropped.
-pub(crate) struct Seat {
+pub(crate) struct ConnectionPermit {
     hub: Arc<Hub>,
     number: u64,
     pub(super) account: AccountId,
@@ -134,7 +134,7 @@ impl Hub {
         account: AccountId,
         key: KeyHash,
         settings: &EventSettings,
-    ) -> Result<(Seat, Hears), Fault> {
+    ) -> Result<(ConnectionPermit, Hears), ApiError> {
         let mut rooms = self.lock();
         if rooms.seats.len() >= settings.max_connections {
             return Err(full(
@@ -161,7 +161,7 @@ impl Hub {
         };
         drop(rooms);
         let hub = Arc::clone(self);
-        let seat = Seat {
+        let seat = ConnectionPermit {
             hub,
             number,
             account,
@@ -175,17 +175,17 @@ impl Hub {
     }
 
     /// What a number is to the readers of an account.
-    pub(super) fn standing(&self, account: AccountId, seq: i64) -> Standing {
+    pub(super) fn standing(&self, account: AccountId, seq: i64) -> CopyStatus {
         match self.lock().of_accounts.get(&account) {
-            None => Standing::Nobody,
-            Some(Room { last: None, .. }) => Standing::Jump(None),
+            None => CopyStatus::Nobody,
+            Some(Room { last: None, .. }) => CopyStatus::Jump(None),
             Some(Room {
                 last: Some(last), ..
-            }) if seq <= *last => Standing::Old,
+            }) if seq <= *last => CopyStatus::Old,
             Some(Room {
                 last: Some(last), ..
-            }) if last.checked_add(1) == Some(seq) => Standing::Next,
-            Some(Room { last, .. }) => Standing::Jump(*last),
+            }) if last.checked_add(1) == Some(seq) => CopyStatus::Next,
+            Some(Room { last, .. }) => CopyStatus::Jump(*last),
         }
     }
 
@@ -210,7 +210,7 @@ impl Hub {
     pub(super) fn tell_live(&self, account: AccountId, told: Told) {
         let rooms = self.lock();
         if let Some(room) = rooms.of_accounts.get(&account) {
-            drop(room.hints.send(News::Live(Arc::new(told))));
+            drop(room.hints.send(News::Channel(Arc::new(told))));
         }
     }
 
@@ -230,14 +230,14 @@ impl Hub {
         (rooms.seats.len(), rooms.of_accounts.len())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Rooms> {
+    fn lock(&self) -> MutexGuard<'_, JobSlots> {
         self.rooms.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 // === impl Rooms ===
 
-impl Rooms {
+impl JobSlots {
     fn join(&mut self, account: AccountId, queue: usize) -> broadcast::Receiver<News> {
         let room = self.of_accounts.entry(account).or_insert_with(|| Room {
             last: None,
@@ -266,7 +266,7 @@ impl Counts {
     }
 }
 
-impl Drop for Seat {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         let mut rooms = self.hub.lock();
         rooms.seats.remove(&self.number);
@@ -275,9 +275,9 @@ impl Drop for Seat {
     }
 }
 
-fn full(what: &str) -> Fault {
+fn full(what: &str) -> ApiError {
     let text = format!("{what}; close one, or come back; nothing was charged");
-    let mut fault = Fault::new(Kind::RateLimited, text);
+    let mut fault = ApiError::new(ErrorCode::RateLimited, text);
     fault.retry_after = Some(FULL_SECONDS);
     fault
 }

@@ -13,11 +13,11 @@ use trunkline_db::DbError;
 use trunkline_db::events::{self, HOUSE, Page};
 use trunkline_terms::AccountId;
 
-use super::asked::Filter;
 use super::cursor::{Cursor, Side};
 use super::frames::{self, Told};
-use super::hub::{Counts, Farewell, Hears, News, Seat};
-use crate::gateway::Gateway;
+use super::hub::{ConnectionPermit, Counts, Farewell, Hears, News};
+use super::params::Filter;
+use crate::services::Services;
 
 /// Events that are read at once.
 const PAGE_ROWS: u32 = 100;
@@ -30,8 +30,8 @@ pub(crate) const QUEUE: usize = 4;
 
 /// A connection that follows.
 pub(crate) struct Reader {
-    gateway: Gateway,
-    seat: Seat,
+    services: Services,
+    seat: ConnectionPermit,
     filter: Filter,
     cursor: Cursor,
     /// The place that the reader was told last.
@@ -49,14 +49,14 @@ struct Gone;
 
 impl Reader {
     pub(crate) fn new(
-        gateway: Gateway,
-        seat: Seat,
+        services: Services,
+        seat: ConnectionPermit,
         (cursor, filter): (Cursor, Filter),
         from_kept: bool,
         pieces: mpsc::Sender<Bytes>,
     ) -> Self {
         Self {
-            gateway,
+            services,
             seat,
             filter,
             cursor,
@@ -79,7 +79,7 @@ impl Reader {
         let follow = async {
             self.begin(newest).await?;
             loop {
-                let silent = self.gateway.inner.settings.events.heartbeat;
+                let silent = self.services.inner.settings.events.heartbeat;
                 let beat = self.spoken.checked_add(silent);
                 let beat = beat.unwrap_or_else(Instant::now);
                 tokio::select! {
@@ -128,14 +128,14 @@ impl Reader {
             Ok(News::Event(_)) => self.catch_up(side).await,
             Ok(News::Look(newest)) if newest <= at => Ok(()),
             Ok(News::Look(_)) => self.catch_up(side).await,
-            Ok(News::Live(told)) => {
+            Ok(News::Channel(told)) => {
                 if self.filter.lets(&told.topic, told.task) {
                     self.send(told.without_place()).await?;
                 }
                 Ok(())
             }
             Err(RecvError::Lagged(_)) => {
-                let counts = &self.gateway.inner.hub.counts;
+                let counts = &self.services.inner.hub.counts;
                 Counts::add(&counts.lagged, 1);
                 self.catch_up(side).await
             }
@@ -152,13 +152,13 @@ impl Reader {
                 Side::House => HOUSE,
             };
             let after = self.cursor.of(side);
-            let page = self.gateway.read_events(account, after, PAGE_ROWS).await;
+            let page = self.services.read_events(account, after, PAGE_ROWS).await;
             let page = match page {
                 Ok(page) => page,
                 Err(error) => {
                     tracing::debug!(%error, "events could not be read; their reader waits");
                     tokio::time::sleep(AGAIN).await;
-                    if self.spoken.elapsed() >= self.gateway.inner.settings.events.heartbeat {
+                    if self.spoken.elapsed() >= self.services.inner.settings.events.heartbeat {
                         self.beat().await?;
                     }
                     continue;
@@ -221,17 +221,17 @@ impl Reader {
 
     /// Hands over one whole frame. Who takes nothing for long has gone.
     async fn send(&mut self, frame: Bytes) -> Result<(), Gone> {
-        let wait = self.gateway.inner.settings.reader_wait;
+        let wait = self.services.inner.settings.reader_wait;
         let sent = self.pieces.send_timeout(frame, wait).await;
         sent.map_err(|_| Gone)?;
         self.spoken = Instant::now();
-        let counts = &self.gateway.inner.hub.counts;
+        let counts = &self.services.inner.hub.counts;
         counts.told.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 }
 
-impl Gateway {
+impl Services {
     /// Events of an account after a number. Few read at once.
     pub(super) async fn read_events(
         &self,

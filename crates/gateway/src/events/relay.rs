@@ -11,7 +11,7 @@ use trunkline_db::{DbError, events};
 use uuid::Uuid;
 
 use super::hub::Counts;
-use crate::gateway::Gateway;
+use crate::services::Services;
 
 /// Copies that are carried at once.
 const BATCH: u32 = 500;
@@ -29,7 +29,7 @@ pub enum RelayError {
     Bus(#[from] BusError),
 }
 
-impl Gateway {
+impl Services {
     /// Carries copies that wait, and tells how many. Without a way they are taken away: every node reads
     /// the table.
     pub async fn relay_events(&self) -> Result<u64, RelayError> {

@@ -36,9 +36,9 @@ impl Default for SocialSettings {
 
 /// Room for calls to each platform. There are as many entries as platforms.
 #[derive(Debug, Default)]
-pub(crate) struct Crowds(Mutex<HashMap<String, Arc<Semaphore>>>);
+pub(crate) struct PlatformConcurrency(Mutex<HashMap<String, Arc<Semaphore>>>);
 
-impl Crowds {
+impl PlatformConcurrency {
     /// A place among the calls to a platform; none if it is crowded.
     pub(crate) fn enter(&self, platform: &str, most: usize) -> Option<OwnedSemaphorePermit> {
         let mut crowds = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -8,12 +8,12 @@ const LENGTH: usize = 55;
 
 /// A span of the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Parent {
+pub(crate) struct TraceParent {
     pub(crate) trace: [u8; 16],
     pub(crate) span: [u8; 8],
 }
 
-impl Parent {
+impl TraceParent {
     pub(crate) fn read(headers: &HeaderMap) -> Option<Self> {
         let mut values = headers.get_all(HEADER).iter();
         let (one, another) = (values.next()?, values.next());
@@ -67,11 +67,11 @@ mod tests {
 
     #[test]
     fn a_caller_s_span_is_read_exactly_as_the_standard_writes_it() {
-        let parent = Parent::parse(GOOD.as_bytes()).unwrap();
+        let parent = TraceParent::parse(GOOD.as_bytes()).unwrap();
         assert_eq!(parent.trace[..3], [0x0a, 0xf7, 0x65]);
         assert_eq!(parent.span[7], 0x31);
         let later = format!("cc{}-what-comes-later", &GOOD[2..]);
-        assert_eq!(Parent::parse(later.as_bytes()), Some(parent));
+        assert_eq!(TraceParent::parse(later.as_bytes()), Some(parent));
     }
 
     #[test]
@@ -94,13 +94,13 @@ mod tests {
             "00_0af7651916cd43dd8448eb211c80319c_b7ad6b7169203331_01",
             "00-0af7651916cd43dd8448eb211c8031\u{e9}-b7ad6b7169203331-01",
         ] {
-            assert_eq!(Parent::parse(wrong.as_bytes()), None, "{wrong}");
+            assert_eq!(TraceParent::parse(wrong.as_bytes()), None, "{wrong}");
         }
         let mut headers = HeaderMap::new();
-        assert_eq!(Parent::read(&headers), None);
+        assert_eq!(TraceParent::read(&headers), None);
         headers.append(HEADER, GOOD.parse().unwrap());
-        assert!(Parent::read(&headers).is_some());
+        assert!(TraceParent::read(&headers).is_some());
         headers.append(HEADER, GOOD.parse().unwrap());
-        assert_eq!(Parent::read(&headers), None, "two are none");
+        assert_eq!(TraceParent::read(&headers), None, "two are none");
     }
 }

@@ -9,15 +9,15 @@ use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
 use opentelemetry_proto::tonic::trace::v1::{Span, Status};
 use trunkline_terms::{Moment, RequestId};
 
-use super::Parent;
+use super::TraceParent;
 use super::names;
-use crate::roster::mix;
+use crate::channels::mix;
 
 /// What is told of a call. Times count from its beginning.
 #[derive(Debug)]
 pub(crate) struct CallSpan<'a> {
     pub(crate) id: RequestId,
-    pub(crate) parent: Option<Parent>,
+    pub(crate) parent: Option<TraceParent>,
     pub(crate) began_at: Moment,
     pub(crate) took: Duration,
     pub(crate) model: Option<&'a str>,
@@ -30,12 +30,12 @@ pub(crate) struct CallSpan<'a> {
     pub(crate) status: Option<u16>,
     pub(crate) stream: bool,
     pub(crate) ttft: Option<Duration>,
-    pub(crate) tried: Vec<TriedSpan<'a>>,
+    pub(crate) tried: Vec<AttemptSpan<'a>>,
 }
 
 /// What is told of one attempt.
 #[derive(Debug)]
-pub(crate) struct TriedSpan<'a> {
+pub(crate) struct AttemptSpan<'a> {
     pub(crate) channel: &'a str,
     pub(crate) provider: &'a str,
     pub(crate) model: &'a str,
@@ -143,7 +143,7 @@ impl CallSpan<'_> {
 
     fn of_attempt(
         &self,
-        tried: &TriedSpan<'_>,
+        tried: &AttemptSpan<'_>,
         attempt: usize,
         trace: [u8; 16],
         (parent, own): ([u8; 8], [u8; 8]),

@@ -14,17 +14,17 @@ use trunkline_media::{ContentType, MediaPath, ObjectPath, PATH_RANDOM_BYTES, sig
 use trunkline_video::Ask;
 
 use self::brackets::Misplaced;
-use super::files::Keys;
+use super::content::LinkSigner;
 use crate::caller::Caller;
-use crate::fault::{Fault, Kind, refused};
-use crate::gateway::Gateway;
+use crate::error::{ApiError, ErrorCode, refused};
+use crate::services::Services;
 
 /// Parts of one form.
 const MAX_PARTS: usize = 64;
 /// Bytes of a field that is no file.
 const MAX_FIELD_BYTES: u64 = 1_000_000;
 
-impl Gateway {
+impl Services {
     /// Reads a form. Beside the request comes what it is known by when it is sent again: a file counts
     /// by its content, not by the link it got.
     pub(crate) async fn read_video_form(
@@ -32,7 +32,7 @@ impl Gateway {
         caller: &Caller,
         boundary: &str,
         body: Bytes,
-    ) -> Result<(Ask, Bytes), Fault> {
+    ) -> Result<(Ask, Bytes), ApiError> {
         let most = u64::try_from(body.len()).unwrap_or(u64::MAX);
         let limits = SizeLimit::new().whole_stream(most).per_field(most);
         let constraints = Constraints::new().size_limit(limits);
@@ -74,35 +74,35 @@ impl Gateway {
         caller: &Caller,
         kind: Option<&str>,
         bytes: Bytes,
-    ) -> Result<String, Fault> {
+    ) -> Result<String, ApiError> {
         let kind = ContentType::parse(kind.unwrap_or("application/octet-stream"));
         let kind = kind.map_err(|_| invalid("the content type of a file cannot be read"))?;
         let mut random = [0; PATH_RANDOM_BYTES];
         let inner = &self.inner;
         inner
             .fill_random(&mut random)
-            .ok_or_else(Fault::unavailable)?;
+            .ok_or_else(ApiError::unavailable)?;
         let account = &caller.account;
         let path = ObjectPath::mint(inner.now(), account.shard, account.id, random, &kind);
         let put = inner.media.put_bytes(&path, bytes, &kind).await;
         put.map_err(|error| {
             tracing::error!(%error, "an upload could not be kept");
-            Fault::new(
-                Kind::Unavailable,
+            ApiError::new(
+                ErrorCode::Unavailable,
                 "the file cannot be kept right now; nothing was charged",
             )
         })?;
         let life = i64::try_from(inner.settings.video.link_life.as_secs()).unwrap_or(i64::MAX);
         let ends = inner.now().plus_seconds(life);
-        let link = sign(&Keys(self.keyring()), &MediaPath::Object(path), ends);
-        let link = link.map_err(|_| Fault::unavailable())?;
+        let link = sign(&LinkSigner(self.keyring()), &MediaPath::Object(path), ends);
+        let link = link.map_err(|_| ApiError::unavailable())?;
         Ok(format!("{}{link}", inner.settings.public_url))
     }
 }
 
 /// A field of a form: `metadata` and `images` are JSON, a length is a number, the rest is text or stands
 /// in brackets.
-fn text_of(name: &str, bytes: &Bytes) -> Result<Value, Fault> {
+fn text_of(name: &str, bytes: &Bytes) -> Result<Value, ApiError> {
     if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > MAX_FIELD_BYTES {
         return Err(invalid("a field of the form is too long").at(name));
     }
@@ -119,7 +119,7 @@ fn text_of(name: &str, bytes: &Bytes) -> Result<Value, Fault> {
     }
 }
 
-fn misplaced(name: &str, why: Misplaced) -> Fault {
+fn misplaced(name: &str, why: Misplaced) -> ApiError {
     let text = match why {
         Misplaced::Twice => "a field stands twice in the form",
         Misplaced::Name => {
@@ -129,10 +129,10 @@ fn misplaced(name: &str, why: Misplaced) -> Fault {
     invalid(text).at(name)
 }
 
-fn invalid(text: &str) -> Fault {
-    Fault::new(Kind::Invalid("invalid_request"), text)
+fn invalid(text: &str) -> ApiError {
+    ApiError::new(ErrorCode::Invalid("invalid_request"), text)
 }
 
-fn wrong(error: &multer::Error) -> Fault {
+fn wrong(error: &multer::Error) -> ApiError {
     invalid(&format!("the form cannot be read: {error}"))
 }

@@ -9,15 +9,15 @@ use trunkline_db::{DbError, Signal};
 use trunkline_ledger::Outcome;
 use trunkline_store::tasks::{self, Due, Job, Task, TaskState};
 
-use super::accepting::Accepted;
+use super::accept::Accepted;
 use super::task_name;
-use super::verdicts::{Ending, StepError};
-use crate::gateway::Gateway;
+use super::transitions::{Ending, StepError};
+use crate::services::Services;
 
 /// Rows taken at once.
 const BATCH: usize = 64;
 /// Nobody else fetches a file while its longest download may run.
-const MIRROR_LEASE: Duration = super::fetching::WITHIN.saturating_add(Duration::from_secs(60));
+const MIRROR_LEASE: Duration = super::download::WITHIN.saturating_add(Duration::from_secs(60));
 
 /// What a worker does for tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,13 +45,13 @@ impl VideoJob {
 
 /// Places for jobs that run at once, of each kind its own: long downloads keep no question waiting.
 #[derive(Debug)]
-pub(crate) struct Rooms {
+pub(crate) struct JobSlots {
     submit: Arc<Semaphore>,
     poll: Arc<Semaphore>,
     mirror: Arc<Semaphore>,
 }
 
-impl Rooms {
+impl JobSlots {
     pub(crate) fn new(at_once: usize) -> Self {
         let room = || Arc::new(Semaphore::new(at_once));
         Self {
@@ -70,7 +70,7 @@ impl Rooms {
     }
 }
 
-impl Gateway {
+impl Services {
     /// Takes what is due of one kind and goes on with it in tasks of their own. Returns how many.
     pub async fn take_video_jobs(&self, job: VideoJob) -> Result<usize, DbError> {
         let room = self.inner.video_rooms.of(job);
@@ -92,12 +92,12 @@ impl Gateway {
             };
             let late = u64::try_from(due.late_millis).unwrap_or(0);
             self.inner.numbers.job_lag.took(Duration::from_millis(late));
-            let gateway = self.clone();
+            let services = self.clone();
             self.inner.tasks.spawn(async move {
-                gateway.go_on(job, due).await;
+                services.go_on(job, due).await;
                 drop(permit);
                 // There is room again, and what is next for the task may be due soon.
-                gateway.inner.data.notifications().signal(Signal::Video);
+                services.inner.data.notifications().signal(Signal::Video);
             });
         }
         Ok(taken)

@@ -8,14 +8,14 @@ use trunkline_upstream::guarded::{ByteRange, Guarded, GuardedAnswer, GuardedAsk,
 use trunkline_video::probe::{Format, MAX_BYTES, Measured as Probed, Probe, Step};
 use trunkline_video::{Container, Measured, Measurements, Subject};
 
-use crate::gateway::Gateway;
+use crate::services::Services;
 
 /// For one file, all of its questions together.
 const WITHIN: Duration = Duration::from_secs(10);
 /// Files of one request that are measured.
 const MAX_SUBJECTS: usize = 64;
 
-impl Gateway {
+impl Services {
     /// What is known of the media of a request.
     pub(super) async fn measure(&self, subjects: &[Subject]) -> Measurements {
         let mut all = Measurements::default();

@@ -10,7 +10,7 @@ use futures_util::future::join_all;
 use http::Method;
 use serde_json::{Value, json};
 use trunkline_db::SystemClock;
-use trunkline_gateway::{AgainSettings, Settings};
+use trunkline_gateway::{IdempotencySettings, Settings};
 use trunkline_ledger::kept::{self, Shown};
 use trunkline_store::PolicyFields;
 
@@ -55,7 +55,7 @@ async fn names(house: &House) -> i64 {
     house.db.ask(count).await[0].parse().unwrap()
 }
 
-fn with(again: AgainSettings) -> Settings {
+fn with(again: IdempotencySettings) -> Settings {
     Settings {
         again,
         ..Settings::default()
@@ -175,9 +175,9 @@ async fn an_answer_is_given_again_whatever_the_call_would_cost_or_meet_now() {
 // covers: D-3-41, D-3-42, D-3-43
 #[tokio::test]
 async fn a_call_that_runs_longer_than_is_waited_for_is_told_and_given_later() {
-    let settings = with(AgainSettings {
+    let settings = with(IdempotencySettings {
         wait: Duration::from_millis(300),
-        ..AgainSettings::default()
+        ..IdempotencySettings::default()
     });
     let house = House::with(settings, ALL, 0).await;
     let body = ask_streaming("Slowly [[tokens:30]] [[pace:100]]");
@@ -320,9 +320,9 @@ async fn no_prompt_and_no_answer_is_readable_in_any_table() {
 // covers: D-4-48
 #[tokio::test]
 async fn an_answer_that_is_too_large_is_told_with_its_call_and_charge() {
-    let settings = with(AgainSettings {
+    let settings = with(IdempotencySettings {
         most_bytes: 400,
-        ..AgainSettings::default()
+        ..IdempotencySettings::default()
     });
     let house = House::with(settings, ALL, 0).await;
     for (round, body) in [
@@ -358,9 +358,9 @@ async fn an_answer_that_is_too_large_is_told_with_its_call_and_charge() {
 
 #[tokio::test]
 async fn a_stream_that_is_too_large_to_be_kept_ends_with_its_client() {
-    let settings = with(AgainSettings {
+    let settings = with(IdempotencySettings {
         most_bytes: 400,
-        ..AgainSettings::default()
+        ..IdempotencySettings::default()
     });
     let house = House::with(settings, ALL, 0).await;
     let body = ask_streaming("Go on [[tokens:5000]] [[pace:5]]").to_string();

@@ -13,7 +13,9 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use trunkline_catalog::Document as Catalog;
 use trunkline_db::{Database, PoolSettings, Role, SystemClock, connect};
-use trunkline_gateway::{Admin, Change, Door, Gateway, Parts, Settings, Signed, publish};
+use trunkline_gateway::{
+    Admin, BoundListener, Change, ChangeAuthor, Services, ServicesConfig, Settings, publish,
+};
 use trunkline_keyring::{Binding, Document, Keyring, Purpose, SystemRandom};
 use trunkline_ledger::desk::{self, AccountKind, TopUp, TopUpAnswer, Wallet};
 use trunkline_ledger::{Ledger, LedgerSettings, LedgerTasks, audit, usage};
@@ -44,7 +46,7 @@ pub(crate) struct House {
     pub(crate) db: Db,
     pub(crate) data: Database,
     pub(crate) console: Database,
-    pub(crate) gateway: Gateway,
+    pub(crate) gateway: Services,
     pub(crate) address: SocketAddr,
     pub(crate) simulator: Simulator,
     pub(crate) account: AccountId,
@@ -111,10 +113,10 @@ impl House {
         let telemetry = traces.map(|to| trace_to(to, client.clone(), traces_stopped));
         let files = tempfile::tempdir().unwrap();
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
-        let door = Door::bind(any, wishes.edge.clone()).await.unwrap();
+        let door = BoundListener::bind(any, wishes.edge.clone()).await.unwrap();
         let address = door.address().unwrap();
         let engines = Engines::of(&wishes).await;
-        let gateway = Gateway::new(Parts {
+        let gateway = Services::new(ServicesConfig {
             settings: wishes.settings_at(address),
             ledger,
             data: data.clone(),
@@ -182,7 +184,7 @@ impl House {
 
     pub(crate) async fn sell_document(&self, document: Catalog) {
         let mut tx = self.console.begin().await.unwrap();
-        let signed = Signed {
+        let signed = ChangeAuthor {
             author: "house",
             note: "",
         };

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use trunkline_bus::Bus;
 use trunkline_db::Role;
-use trunkline_gateway::{Door, EdgeSettings, Gateway, Parts, Settings};
+use trunkline_gateway::{BoundListener, EdgeSettings, Services, ServicesConfig, Settings};
 use trunkline_keyring::{Keyring, SystemRandom};
 use trunkline_ledger::{Ledger, LedgerSettings, LedgerTasks, audit, partitions};
 use trunkline_limits::Limits;
@@ -44,7 +44,7 @@ impl Clock for Hands {
 
 /// Another node.
 pub(crate) struct Node {
-    pub(crate) gateway: Gateway,
+    pub(crate) gateway: Services,
     pub(crate) address: SocketAddr,
     stop: watch::Sender<bool>,
     _tasks: LedgerTasks,
@@ -106,7 +106,7 @@ impl House {
         let (ledger, tasks) = Ledger::open(self.data.clone(), &name, LedgerSettings::default())
             .await
             .unwrap();
-        let gateway = Gateway::new(Parts {
+        let gateway = Services::new(ServicesConfig {
             settings,
             ledger,
             data: self.data.clone(),
@@ -124,7 +124,9 @@ impl House {
         });
         gateway.refresh().await.unwrap();
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
-        let door = Door::bind(any, EdgeSettings::default()).await.unwrap();
+        let door = BoundListener::bind(any, EdgeSettings::default())
+            .await
+            .unwrap();
         let address = door.address().unwrap();
         let edge = door.open(gateway.clone());
         let (stop, stopped) = watch::channel(false);

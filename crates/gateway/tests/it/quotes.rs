@@ -7,7 +7,7 @@ use http::Method;
 use serde_json::{Value, json};
 use trunkline_catalog::View;
 use trunkline_db::SystemClock;
-use trunkline_gateway::Gateway;
+use trunkline_gateway::Services;
 use trunkline_terms::Clock as _;
 
 use crate::house::{Got, House, INPUT, OUTPUT, Wishes, ask, ask_streaming};
@@ -346,7 +346,7 @@ async fn a_model_that_goes_away_says_when() {
 }
 
 /// The record of a model as it is served.
-fn health_of(gateway: &Gateway, model: &str) -> Value {
+fn health_of(gateway: &Services, model: &str) -> Value {
     let shelf = gateway.shelf();
     let view = View {
         book: &shelf.book,

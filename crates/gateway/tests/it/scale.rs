@@ -10,7 +10,7 @@ use trunkline_catalog::{
     Attributes, Book, Document, Entry, GroupChoice, Limits, PriceClass, Situation, bound,
 };
 use trunkline_db::SystemClock;
-use trunkline_gateway::{Change, Shelf, Signed, publish};
+use trunkline_gateway::{CatalogSnapshot, Change, ChangeAuthor, publish};
 use trunkline_terms::Clock as _;
 
 use crate::house::House;
@@ -192,7 +192,7 @@ async fn ten_thousand_models_are_built_loaded_and_found_as_ten_are() {
         began.elapsed()
     );
     let began = Instant::now();
-    let shelf = Shelf::load(&mut house.data.session().await.unwrap())
+    let shelf = CatalogSnapshot::load(&mut house.data.session().await.unwrap())
         .await
         .unwrap();
     println!(
@@ -201,7 +201,7 @@ async fn ten_thousand_models_are_built_loaded_and_found_as_ten_are() {
         began.elapsed()
     );
     let mut tx = house.console.begin().await.unwrap();
-    let signed = Signed {
+    let signed = ChangeAuthor {
         author: "scale",
         note: "",
     };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use trunkline_db::SystemClock;
-use trunkline_gateway::{Change, Signed, publish};
+use trunkline_gateway::{Change, ChangeAuthor, publish};
 use trunkline_store::catalog::{self, NewChange};
 
 use crate::house::{House, ask};
@@ -57,7 +57,7 @@ async fn a_catalog_that_does_not_pass_is_not_used_and_the_next_good_one_heals_it
     let node = house.second_node(Arc::new(SystemClock)).await;
     assert_eq!(node.gateway.shelf().book.version(), good.book.version());
     let mut tx = house.console.begin().await.unwrap();
-    let signed = Signed {
+    let signed = ChangeAuthor {
         author: "house",
         note: "good again",
     };
@@ -90,7 +90,8 @@ async fn a_catalog_that_does_not_pass_is_not_used_and_the_next_good_one_heals_it
     let said = house.metrics().await;
     assert!(said.contains("trunkline_catalog_refused_revision 0\n"));
     // And whoever reads it from the beginning reads the same.
-    let third = trunkline_gateway::Shelf::load(&mut house.data.session().await.unwrap()).await;
+    let third =
+        trunkline_gateway::CatalogSnapshot::load(&mut house.data.session().await.unwrap()).await;
     assert_eq!(third.unwrap().book.document(), done.after.book.document());
     house.audit().await;
 }

@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio_rustls::TlsConnector;
-use trunkline_gateway::{Door, EdgeError, EdgeSettings, TlsFiles};
+use trunkline_gateway::{BoundListener, EdgeError, EdgeSettings, TlsFiles};
 
 use crate::house::House;
 
@@ -84,7 +84,7 @@ async fn tls_is_served_from_files_and_a_renewed_certificate_is_taken_without_a_r
         ..EdgeSettings::default()
     };
     let any = "127.0.0.1:0".parse().unwrap();
-    let door = Door::bind(any, settings).await.unwrap();
+    let door = BoundListener::bind(any, settings).await.unwrap();
     let address = door.address().unwrap();
     let edge = door.open(house.gateway.clone());
     let (stop, stopped) = watch::channel(false);
@@ -132,7 +132,7 @@ async fn a_certificate_that_cannot_be_used_is_said_at_the_start() {
         ..EdgeSettings::default()
     };
     let any = "127.0.0.1:0".parse().unwrap();
-    let Err(refused) = Door::bind(any, settings).await else {
+    let Err(refused) = BoundListener::bind(any, settings).await else {
         panic!("it must not listen");
     };
     assert!(matches!(refused, EdgeError::Tls(_)));

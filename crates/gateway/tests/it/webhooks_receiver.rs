@@ -22,7 +22,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::net::TcpListener;
 use trunkline_db::SystemClock;
 use trunkline_db::events::{self, NewEvent};
-use trunkline_gateway::Gateway;
+use trunkline_gateway::Services;
 use trunkline_terms::{AccountId, Clock as _, Topic, uuid_v7};
 use trunkline_testkit::random_bytes;
 use uuid::Uuid;
@@ -262,7 +262,7 @@ pub(crate) async fn append(house: &House, event: NewEvent) {
 }
 
 /// What a worker does, once.
-pub(crate) async fn work(gateway: &Gateway) {
+pub(crate) async fn work(gateway: &Services) {
     gateway.keep_webhooks().await.unwrap();
     gateway.take_webhooks().await.unwrap();
     tokio::time::sleep(Duration::from_millis(20)).await;

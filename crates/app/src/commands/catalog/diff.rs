@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 use trunkline_catalog::{Book, Faces, Model};
 use trunkline_db::Database;
-use trunkline_gateway::Shelf;
+use trunkline_gateway::CatalogSnapshot;
 use trunkline_store::channels::{self, Channel, CostBook};
 use trunkline_terms::{Exact, Face, Money, Ratio, UnitPrice, Units};
 
@@ -43,7 +43,9 @@ pub(super) async fn run(
     output: &Output,
 ) -> anyhow::Result<ExitCode> {
     let document = source::read(wish)?;
-    let before = Shelf::load(&mut console.session().await?).await?.book;
+    let before = CatalogSnapshot::load(&mut console.session().await?)
+        .await?
+        .book;
     let change = source::change(document, &before, wish.replace);
     let after = before.changed(change.frame, change.models)?;
     let names = changed_models(&before, &after);

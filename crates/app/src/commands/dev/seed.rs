@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::Context as _;
 use trunkline_catalog::{Book, Document};
 use trunkline_db::{Database, SystemClock};
-use trunkline_gateway::{Change, Signed, publish};
+use trunkline_gateway::{Change, ChangeAuthor, publish};
 use trunkline_keyring::{Binding, Keyring, Purpose};
 use trunkline_ledger::desk::{self, AccountKind, TopUp, Wallet};
 use trunkline_social::Cells;
@@ -75,7 +75,7 @@ async fn plant_in(tx: &mut trunkline_db::Tx, ground: &Ground<'_>) -> anyhow::Res
     desk::register_key(tx, account, made.key.id, None).await?;
     let mut catalog = catalog(ground.cells)?;
     let routes = routes(&mut catalog, ground);
-    let signed = Signed {
+    let signed = ChangeAuthor {
         author: "trunkline dev",
         note: "what dev sells",
     };

@@ -3,7 +3,7 @@
 
 use anyhow::Context as _;
 use trunkline_db::{Database, Role, Tx};
-use trunkline_gateway::{Change, Shelf};
+use trunkline_gateway::{CatalogSnapshot, Change};
 use trunkline_ledger::desk::{self, AccountKind, TopUp, TopUpAnswer, Wallet};
 use trunkline_ledger::partitions;
 use trunkline_store::accounts::{self, DEFAULT_GROUP, NewAccount};
@@ -87,7 +87,7 @@ async fn rows_in(
 ) -> anyhow::Result<First> {
     let mut session = console.session().await?;
     let channels = channels::list(&mut session).await?;
-    let shelf = Shelf::load(&mut session).await?;
+    let shelf = CatalogSnapshot::load(&mut session).await?;
     let accounts = accounts::tally(&mut session).await?.count;
     drop(session);
     let mut model = None;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use trunkline_catalog::{Book, GroupChoice, PriceClass};
 use trunkline_db::Database;
-use trunkline_gateway::Shelf;
+use trunkline_gateway::CatalogSnapshot;
 use trunkline_social::{Cell, Cells};
 use trunkline_store::social::{self, Pause};
 use trunkline_terms::Money;
@@ -32,7 +32,7 @@ pub(super) async fn run(
         super::check_platform(cells, platform)?;
     }
     let mut session = console.session().await?;
-    let book = Shelf::load(&mut session).await?.book;
+    let book = CatalogSnapshot::load(&mut session).await?.book;
     let pauses = social::paused(&mut session).await?;
     drop(session);
     let wanted = cells

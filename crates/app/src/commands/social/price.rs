@@ -5,7 +5,7 @@ use std::io::{self, BufRead as _, IsTerminal as _, Read as _, Write as _};
 use serde_json::{Value, json};
 use trunkline_catalog::Book;
 use trunkline_db::Database;
-use trunkline_gateway::{Change, Published, Shelf};
+use trunkline_gateway::{CatalogSnapshot, Change, Published};
 use trunkline_social::{Cell, Cells};
 
 use crate::cli::PriceCells;
@@ -36,7 +36,9 @@ pub(super) async fn run(
     wish: &PriceCells,
     output: &Output,
 ) -> anyhow::Result<()> {
-    let book = Shelf::load(&mut console.session().await?).await?.book;
+    let book = CatalogSnapshot::load(&mut console.session().await?)
+        .await?
+        .book;
     let suggested = suggestions(cells, &book)?;
     let text = shown(&suggested);
     let decision = decided(wish, &text, suggested.len(), output)?;

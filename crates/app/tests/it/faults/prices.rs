@@ -10,7 +10,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use serde_json::{Value, json};
 use tokio::process::Command;
 use trunkline_db::Role;
-use trunkline_gateway::{Change, Signed, publish};
+use trunkline_gateway::{Change, ChangeAuthor, publish};
 use trunkline_ledger::usage::{self, UsageRow};
 use trunkline_store::catalog::{self, NewChange};
 use trunkline_terms::RequestId;
@@ -93,7 +93,7 @@ pub(crate) async fn reprice(arena: &Arena, input: u64, output: u64) -> String {
     let entry = entry(&json!({ "input": input, "output": output }));
     let entry = serde_json::from_value(entry).unwrap();
     let mut tx = arena.console.begin().await.unwrap();
-    let signed = Signed {
+    let signed = ChangeAuthor {
         author: "reload",
         note: "",
     };

@@ -66,7 +66,7 @@ impl House {
 }
 
 /// Carries copies until the test ends.
-pub(crate) fn relay(gateway: &trunkline_gateway::Gateway) {
+pub(crate) fn relay(gateway: &trunkline_gateway::Services) {
     let gateway = gateway.clone();
     #[expect(clippy::disallowed_methods, reason = "it ends with the test's runtime")]
     tokio::spawn(async move {

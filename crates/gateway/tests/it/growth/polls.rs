@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http::Method;
 use serde_json::json;
 use tokio::time::{Instant, sleep};
-use trunkline_gateway::{Gateway, Settings, VideoJob, VideoSettings};
+use trunkline_gateway::{Services, Settings, VideoJob, VideoSettings};
 
 use crate::got::Got;
 use crate::growth::meter::{self, Sums};
@@ -124,7 +124,7 @@ async fn fill(house: &House, tasks: u64, load: Load) {
 }
 
 /// What a worker does, until it is told to stop.
-async fn work(gateway: &Gateway, stop: &Cell<bool>) {
+async fn work(gateway: &Services, stop: &Cell<bool>) {
     while !stop.get() {
         if gateway.take_video_jobs(VideoJob::Poll).await.unwrap() == 0 {
             sleep(LOOK).await;

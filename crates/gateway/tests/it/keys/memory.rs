@@ -8,7 +8,7 @@ use http::{HeaderMap, HeaderValue, Method};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::oneshot;
 use trunkline_db::SystemClock;
-use trunkline_gateway::{Holder, Recount};
+use trunkline_gateway::{KeyOwner, Reconcile};
 use trunkline_store::PolicyFields;
 use trunkline_terms::{ApiKey, Shard};
 
@@ -23,7 +23,7 @@ async fn a_row_that_was_changed_behind_the_revisions_back_is_found_and_mended() 
     let id = own_id(&house, &first).await;
     house.make_key(PolicyFields::default()).await;
     house.make_key(PolicyFields::default()).await;
-    assert_eq!(house.gateway.recount().await, Ok(Recount::Same));
+    assert_eq!(house.gateway.recount().await, Ok(Reconcile::Same));
     let text = format!(
         "UPDATE app.api_key SET disabled_at = app.now(), revision = revision + 1 WHERE id = {id}"
     );
@@ -34,10 +34,10 @@ async fn a_row_that_was_changed_behind_the_revisions_back_is_found_and_mended() 
         fine(),
         "the number was seen before"
     );
-    assert_eq!(house.gateway.recount().await, Ok(Recount::Mended));
+    assert_eq!(house.gateway.recount().await, Ok(Reconcile::Mended));
     assert_eq!(chat(&house, &first).await, no(401, "revoked_api_key"));
     assert_eq!(chat(&house, &house.key).await, fine());
-    assert_eq!(house.gateway.recount().await, Ok(Recount::Same));
+    assert_eq!(house.gateway.recount().await, Ok(Reconcile::Same));
     let metrics = house.metrics().await;
     for line in ["keys_recount_total 3", "keys_recount_mended_total 1"] {
         assert!(metrics.contains(line), "{line} in {metrics}");
@@ -134,7 +134,7 @@ async fn measured(keys: u64, policies: u64) -> (u64, u64, Duration, u128) {
     let table = house.gateway.key_table();
     assert_eq!(table.keys as u64, keys + KNOWN + 1);
     assert!(table.policies as u64 <= policies + 2, "{table:?}");
-    assert_eq!(house.gateway.recount().await, Ok(Recount::Same));
+    assert_eq!(house.gateway.recount().await, Ok(Reconcile::Same));
     let asked: Vec<HeaderMap> = (0..KNOWN)
         .map(|number| {
             let bearer = format!("Bearer {}", secret_of(number).reveal());
@@ -148,7 +148,7 @@ async fn measured(keys: u64, policies: u64) -> (u64, u64, Duration, u128) {
         for headers in &asked {
             assert!(matches!(
                 house.gateway.holder(headers),
-                Holder::Known { .. }
+                KeyOwner::Known { .. }
             ));
         }
     }

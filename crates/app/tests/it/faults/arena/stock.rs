@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use trunkline_db::{Database, SystemClock};
-use trunkline_gateway::{Change, Signed, publish};
+use trunkline_gateway::{Change, ChangeAuthor, publish};
 use trunkline_keyring::{Binding, Keyring, Purpose};
 use trunkline_ledger::desk::{self, AccountKind, TopUp, Wallet};
 use trunkline_social::Cells;
@@ -198,7 +198,7 @@ pub(super) async fn sell(console: &Database) {
 
 pub(crate) async fn publish_text(console: &Database, text: &str) {
     let catalog = trunkline_catalog::Document::from_toml(text).unwrap();
-    let signed = Signed {
+    let signed = ChangeAuthor {
         author: "arena",
         note: "",
     };

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use trunkline_catalog::{Document as Catalog, starter};
 use trunkline_db::{Database, DbError, SystemClock};
-use trunkline_gateway::{Change, Signed, publish};
+use trunkline_gateway::{Change, ChangeAuthor, publish};
 use trunkline_keyring::{Binding, Keyring, Purpose};
 use trunkline_ledger::desk::{self, AccountKind, TopUp, Wallet};
 use trunkline_store::accounts::{self, NewAccount};
@@ -52,7 +52,7 @@ pub(super) async fn sell(console: &Database) {
     starter.auto_groups.clear();
     let relayed = Catalog::from_toml(RELAYED).unwrap();
     starter.models.extend(relayed.models);
-    let signed = Signed {
+    let signed = ChangeAuthor {
         author: "studio",
         note: "",
     };

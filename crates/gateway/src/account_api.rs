@@ -1,0 +1,85 @@
+//! Where customers look after themselves, one room a file. Nothing here moves money.
+
+mod aliases;
+mod events;
+mod keys;
+mod usage;
+mod webhooks;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method};
+use serde::de::DeserializeOwned;
+use trunkline_wire::scan;
+
+use crate::caller::Caller;
+use crate::error::{ApiError, ErrorCode};
+use crate::response::Response;
+use crate::services::Services;
+
+pub(crate) use keys::key_shown;
+
+/// Which room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// `/v1/keys`: keys of the account, and keys below the caller's own.
+    Keys,
+    /// `/v1/aliases`: the account's own names for models.
+    Aliases,
+    /// `/v1/events`: what happens, as it happens.
+    Events,
+    /// `/v1/webhooks`: the same, sent to an address.
+    Webhooks,
+    /// `/v1/usage`: sums of what was used.
+    Report,
+}
+
+/// Somebody at a desk. The method is one that the path takes.
+#[derive(Debug)]
+pub(crate) struct Visit<'a> {
+    pub(crate) caller: Caller,
+    pub(crate) method: Method,
+    /// What stands behind the room's name, part by part.
+    pub(crate) rest: Vec<&'a str>,
+    pub(crate) query: Option<&'a str>,
+    pub(crate) headers: &'a HeaderMap,
+    /// Empty where the method brings none.
+    pub(crate) body: Bytes,
+}
+
+impl Services {
+    /// Leads a visitor to the room.
+    pub(crate) async fn visit(&self, room: Room, visit: Visit<'_>) -> Result<Response, ApiError> {
+        visit.caller.check_endpoint(room.word())?;
+        match room {
+            Room::Keys => self.at_keys(visit).await,
+            Room::Aliases => self.at_aliases(visit).await,
+            Room::Events => self.at_events(visit).await,
+            Room::Webhooks => self.at_webhooks(visit).await,
+            Room::Report => self.at_report(visit).await,
+        }
+    }
+}
+
+// === impl Room ===
+
+impl Room {
+    /// The word that opens it in a key's list of endpoints.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Keys => "keys",
+            Self::Aliases => "aliases",
+            Self::Events => "events",
+            Self::Webhooks => "webhooks",
+            Self::Report => "usage",
+        }
+    }
+}
+
+/// A body of JSON, in which no field stands twice or is unknown.
+fn read_body<T: DeserializeOwned>(body: &Bytes) -> Result<T, ApiError> {
+    let wrong =
+        |text: String| ApiError::new(ErrorCode::Invalid("invalid_request"), text).at("body");
+    scan(body).map_err(|error| wrong(format!("the body is not a JSON object: {error}")))?;
+    serde_json::from_slice(body)
+        .map_err(|error| wrong(format!("the body is not understood: {error}")))
+}

@@ -1,0 +1,128 @@
+//! The account's own names for models. Everybody's calls go by them, so only keys that stand below no
+//! other may change them.
+
+use http::{Method, StatusCode};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use trunkline_catalog::{Book, GroupChoice};
+use trunkline_db::DbError;
+use trunkline_store::accounts::{self, AliasError};
+
+use super::Visit;
+use crate::caller::Caller;
+use crate::error::{ApiError, ErrorCode};
+use crate::models::plain;
+use crate::response::{Response, json as answer};
+use crate::services::Services;
+
+/// What is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wish {
+    model: String,
+}
+
+impl Services {
+    pub(super) async fn at_aliases(&self, visit: Visit<'_>) -> Result<Response, ApiError> {
+        let caller = &visit.caller;
+        let name = visit.rest.first().map(|name| plain(name));
+        match (name, &visit.method) {
+            (None, _) => Ok(answer(StatusCode::OK, &list(caller))),
+            (Some(name), &Method::PUT) => {
+                let wish: Wish = super::read_body(&visit.body)?;
+                self.check_alias(caller, &name, &wish.model)?;
+                self.write_alias(caller, &name, Some(&wish.model)).await?;
+                Ok(answer(StatusCode::OK, &shown(&name, &wish.model)))
+            }
+            (Some(name), &Method::DELETE) => {
+                check_changes(caller)?;
+                if !self.write_alias(caller, &name, None).await? {
+                    return Err(unknown(&name));
+                }
+                let body = json!({ "object": "alias", "name": name, "deleted": true });
+                Ok(answer(StatusCode::OK, &body))
+            }
+            (Some(name), _) => {
+                let model = caller.account.aliases.get(&name);
+                let model = model.ok_or_else(|| unknown(&name))?;
+                Ok(answer(StatusCode::OK, &shown(&name, model)))
+            }
+        }
+    }
+
+    /// A name that is nobody's yet, for a model that the account can see.
+    fn check_alias(&self, caller: &Caller, name: &str, model: &str) -> Result<(), ApiError> {
+        check_changes(caller)?;
+        let book = &self.inner.shelf.get().book;
+        if book.model(name).is_some() {
+            let text =
+                format!("{name:?} is the name of a model that is sold; choose another alias");
+            return Err(invalid("alias", text));
+        }
+        if !is_seen(caller, book, model) {
+            return Err(Caller::unknown_model(model));
+        }
+        Ok(())
+    }
+
+    async fn write_alias(
+        &self,
+        caller: &Caller,
+        name: &str,
+        model: Option<&str>,
+    ) -> Result<bool, ApiError> {
+        let tx = self.inner.data.begin().await;
+        let mut tx = tx.map_err(|_| ApiError::unavailable())?;
+        let done = accounts::set_alias(&mut tx, caller.account.id, name, model).await;
+        let changed = tx.finish(done).await.map_err(fault_of)?;
+        self.hear_of_keys().await;
+        Ok(changed)
+    }
+}
+
+/// Whether a model is sold in a group that the account or the key is in.
+fn is_seen(caller: &Caller, book: &Book, model: &str) -> bool {
+    let account = &caller.account;
+    let own = std::iter::once(&account.group).chain(&account.allowed_groups);
+    let mut own = own.map(|group| GroupChoice::Named(group));
+    own.any(|group| book.offer(model, group).is_ok()) || book.offer(model, caller.group()).is_ok()
+}
+
+fn check_changes(caller: &Caller) -> Result<(), ApiError> {
+    if caller.key.parent.is_none() {
+        return Ok(());
+    }
+    let text = "this API key stands below another one and may not change the account's aliases";
+    Err(ApiError::new(ErrorCode::EndpointNotAllowed, text))
+}
+
+fn list(caller: &Caller) -> Value {
+    let aliases = caller.account.aliases.iter();
+    let data: Vec<Value> = aliases.map(|(name, model)| shown(name, model)).collect();
+    json!({ "object": "list", "data": data })
+}
+
+fn shown(name: &str, model: &str) -> Value {
+    json!({ "object": "alias", "name": name, "model": model })
+}
+
+fn unknown(name: &str) -> ApiError {
+    let name: String = name.chars().take(64).collect();
+    let text = format!("this account has no alias {name:?}; GET /v1/aliases lists them");
+    ApiError::new(ErrorCode::NotFound, text).at("alias")
+}
+
+fn invalid(param: &str, text: String) -> ApiError {
+    ApiError::new(ErrorCode::Invalid("invalid_request"), text).at(param)
+}
+
+fn fault_of(error: AliasError) -> ApiError {
+    match error {
+        AliasError::Field(error) => invalid(error.field, error.to_string()),
+        AliasError::Db(DbError::UnknownCommit(_)) => {
+            let text = "it is not known whether this was written; GET /v1/aliases tells";
+            ApiError::new(ErrorCode::Unavailable, text)
+        }
+        AliasError::UnknownAccount(_) | AliasError::Db(_) => ApiError::unavailable(),
+    }
+}

@@ -1,0 +1,370 @@
+//! Keys of the account, made, rotated, switched off and deleted by the keys above them. A key sees itself
+//! and what is below it; every other is as unknown as one that never was.
+
+mod params;
+
+use http::{Method, StatusCode};
+use serde_json::{Value, json};
+use trunkline_db::{DbError, Tx};
+use trunkline_ledger::desk;
+use trunkline_ledger::statement::{self, Budget};
+use trunkline_store::accounts::Account;
+use trunkline_store::keys::{self, ChangeKeyError, CreateKeyError, Key, NewKey, SECRET_BYTES};
+use trunkline_terms::{ApiKey, KeyId, Moment};
+
+use self::params::{Change, Page, Wish, overlap};
+use super::Visit;
+use crate::caller::Caller;
+use crate::error::{ApiError, ErrorCode};
+use crate::response::{Response, json as answer};
+use crate::services::Services;
+
+/// What a family of keys that is too deep breaks in the ledger.
+const DEPTH_CONSTRAINT: &str = "spender_chain_bounded";
+
+/// Why nothing was done.
+enum Refused {
+    ApiError(ApiError),
+    Db(DbError),
+}
+
+impl Services {
+    pub(super) async fn at_keys(&self, visit: Visit<'_>) -> Result<Response, ApiError> {
+        match visit.rest.as_slice() {
+            [] if visit.method == Method::POST => self.make_key(&visit).await,
+            [] => self.list_keys(&visit).await,
+            [id] => {
+                let (id, own) = self.family_key(&visit.caller, id).await?;
+                match visit.method {
+                    Method::PATCH => self.change_key(&visit, (id, own)).await,
+                    Method::DELETE => self.delete_key(&visit, id).await,
+                    _ => self.show_key(&visit.caller, id).await,
+                }
+            }
+            [id, verb, ..] => {
+                let (id, own) = self.family_key(&visit.caller, id).await?;
+                match *verb {
+                    "rotate" => self.rotate_key(&visit, id).await,
+                    verb => {
+                        self.switch_key(&visit.caller, (id, own), verb == "disable")
+                            .await
+                    }
+                }
+            }
+        }
+    }
+
+    /// `POST /v1/keys`: a key below the caller's, with its cap, in one transaction.
+    async fn make_key(&self, visit: &Visit<'_>) -> Result<Response, ApiError> {
+        let caller = &visit.caller;
+        let wish = Wish::read(&visit.body, self.inner.now())?;
+        let secret = self.secret()?;
+        let mut tx = self.begin().await?;
+        let done = made_in(&mut tx, caller, &wish, &secret).await;
+        let (key, plain) = tx.finish(done).await.map_err(Refused::into_fault)?;
+        self.hear_of_keys().await;
+        let mut body = key_shown(&key, &caller.account, self.inner.now());
+        put(&mut body, "key", json!(plain.reveal()));
+        put(
+            &mut body,
+            "cap_usd",
+            json!(wish.cap.map(|cap| cap.to_string())),
+        );
+        Ok(answer(StatusCode::CREATED, &body))
+    }
+
+    async fn list_keys(&self, visit: &Visit<'_>) -> Result<Response, ApiError> {
+        let caller = &visit.caller;
+        let page = Page::read(visit.query)?;
+        let session = self.inner.data.session().await;
+        let mut session = session.map_err(|_| ApiError::unavailable())?;
+        let family = (caller.account.id, caller.key.id);
+        let found = keys::list_below(&mut session, family, page.after, page.limit).await;
+        drop(session);
+        let found = found.map_err(|_| ApiError::unavailable())?;
+        let full = u32::try_from(found.len()).is_ok_and(|count| count == page.limit);
+        let last = found.last().filter(|_| full).map(|key| key.id.number());
+        let body = json!({
+            "object": "list",
+            "data": self.with_budgets(caller, &found).await?,
+            "has_more": full,
+            "next_after": last,
+        });
+        Ok(answer(StatusCode::OK, &body))
+    }
+
+    async fn show_key(&self, caller: &Caller, id: KeyId) -> Result<Response, ApiError> {
+        let session = self.inner.data.session().await;
+        let mut session = session.map_err(|_| ApiError::unavailable())?;
+        let found = keys::find(&mut session, id).await;
+        drop(session);
+        let key = found.map_err(|_| ApiError::unavailable())?;
+        let key = key.ok_or_else(unknown_key)?;
+        let shown = self.with_budgets(caller, &[key]).await?;
+        let shown = shown.into_iter().next().ok_or_else(unknown_key)?;
+        Ok(answer(StatusCode::OK, &shown))
+    }
+
+    async fn change_key(
+        &self,
+        visit: &Visit<'_>,
+        (id, own): (KeyId, bool),
+    ) -> Result<Response, ApiError> {
+        check_other(own)?;
+        let wish = Change::read(&visit.body, self.inner.now())?;
+        let mut tx = self.begin().await?;
+        let done = keys::change(&mut tx, id, wish.name.as_deref(), wish.expires_at).await;
+        self.changed(&visit.caller, tx.finish(done).await).await
+    }
+
+    async fn switch_key(
+        &self,
+        caller: &Caller,
+        (id, own): (KeyId, bool),
+        off: bool,
+    ) -> Result<Response, ApiError> {
+        check_other(own)?;
+        let mut tx = self.begin().await?;
+        let done = keys::set_disabled(&mut tx, id, off).await;
+        self.changed(caller, tx.finish(done).await).await
+    }
+
+    async fn changed(
+        &self,
+        caller: &Caller,
+        done: Result<Key, ChangeKeyError>,
+    ) -> Result<Response, ApiError> {
+        let key = done.map_err(change_fault)?;
+        self.hear_of_keys().await;
+        let body = key_shown(&key, &caller.account, self.inner.now());
+        Ok(answer(StatusCode::OK, &body))
+    }
+
+    async fn rotate_key(&self, visit: &Visit<'_>, id: KeyId) -> Result<Response, ApiError> {
+        let overlap = overlap(&visit.body)?;
+        let secret = self.secret()?;
+        let mut tx = self.begin().await?;
+        let done = keys::rotate(&mut tx, id, &secret, overlap).await;
+        let rotated = tx.finish(done).await.map_err(change_fault)?;
+        self.hear_of_keys().await;
+        let mut body = key_shown(&rotated.key, &visit.caller.account, self.inner.now());
+        put(&mut body, "key", json!(rotated.plain.reveal()));
+        Ok(answer(StatusCode::OK, &body))
+    }
+
+    async fn delete_key(&self, visit: &Visit<'_>, id: KeyId) -> Result<Response, ApiError> {
+        let by = format!("key {}", visit.caller.key.id);
+        let mut tx = self.begin().await?;
+        let done = keys::delete(&mut tx, id, &by).await;
+        tx.finish(done).await.map_err(|error| db_fault(&error))?;
+        self.hear_of_keys().await;
+        let body = json!({ "object": "key", "id": id.number(), "deleted": true });
+        Ok(answer(StatusCode::OK, &body))
+    }
+
+    /// A key that the caller may look after, and whether it is its own.
+    async fn family_key(&self, caller: &Caller, id: &str) -> Result<(KeyId, bool), ApiError> {
+        let number: i64 = id.parse().map_err(|_| unknown_key())?;
+        let id = KeyId::new(number);
+        if id == caller.key.id {
+            return Ok((id, true));
+        }
+        let session = self.inner.data.session().await;
+        let mut session = session.map_err(|_| ApiError::unavailable())?;
+        let below = keys::below(&mut session, caller.account.id, caller.key.id, id).await;
+        match below {
+            Ok(true) => Ok((id, false)),
+            Ok(false) => Err(unknown_key()),
+            Err(_) => Err(ApiError::unavailable()),
+        }
+    }
+
+    async fn with_budgets(&self, caller: &Caller, found: &[Key]) -> Result<Vec<Value>, ApiError> {
+        let ids: Vec<KeyId> = found.iter().map(|key| key.id).collect();
+        let budgets = statement::budgets(&self.inner.data, caller.account.id, &ids).await;
+        let budgets = budgets.map_err(|_| ApiError::unavailable())?;
+        let now = self.inner.now();
+        let shown = found.iter().map(|key| {
+            let mut shown = key_shown(key, &caller.account, now);
+            let own = budgets.iter().filter(|one| one.key == Some(key.id));
+            put(&mut shown, "budgets", own.map(budget_shown).collect());
+            shown
+        });
+        Ok(shown.collect())
+    }
+
+    /// Memory takes over what was written here, so that it counts at once on this node. If that fails, the
+    /// next round does it.
+    pub async fn hear_of_keys(&self) {
+        if let Err(error) = self.refresh_keys().await {
+            tracing::warn!(%error, "what was just written of keys is not in memory yet");
+        }
+    }
+
+    async fn begin(&self) -> Result<Tx, ApiError> {
+        let tx = self.inner.data.begin().await;
+        tx.map_err(|_| ApiError::unavailable())
+    }
+
+    fn secret(&self) -> Result<[u8; SECRET_BYTES], ApiError> {
+        let mut secret = [0; SECRET_BYTES];
+        let filled = self.inner.fill_random(&mut secret);
+        filled.map(|()| secret).ok_or_else(ApiError::unavailable)
+    }
+}
+
+async fn made_in(
+    tx: &mut Tx,
+    caller: &Caller,
+    wish: &Wish,
+    secret: &[u8; SECRET_BYTES],
+) -> Result<(Key, ApiKey), Refused> {
+    let (account, parent) = (caller.account.id, caller.key.id);
+    let new = NewKey {
+        account,
+        parent: Some(parent),
+        name: &wish.name,
+        policy: wish.policy.clone(),
+    };
+    let made = keys::create(tx, &new, secret).await.map_err(create_fault)?;
+    let known = desk::register_key(tx, account, made.key.id, Some(parent)).await?;
+    if !known {
+        tracing::error!(key.id = parent.number(), "the ledger does not know a key");
+        return Err(ApiError::unavailable().into());
+    }
+    if let Some(cap) = wish.cap {
+        desk::cap_new_key(tx, account, made.key.id, cap).await?;
+    }
+    Ok((made.key, made.plain))
+}
+
+/// A key as it is shown, without its secret.
+pub(crate) fn key_shown(key: &Key, account: &Account, now: Moment) -> Value {
+    let policy = key.policy.fields();
+    let seconds = |moment: Option<Moment>| moment.map(Moment::seconds);
+    let previous = key.previous.map(|(_, until)| until);
+    json!({
+        "object": "key",
+        "id": key.id.number(),
+        "name": key.name,
+        "hint": key.hint,
+        "account": account.id.number(),
+        "parent": key.parent.map(KeyId::number),
+        "state": key.state(now).word(),
+        "group": policy.group.word().unwrap_or(&account.group),
+        "models": policy.models,
+        "endpoints": policy.endpoints,
+        "platforms": policy.platforms,
+        "addresses": policy.addresses,
+        "regions": policy.regions,
+        "requests_per_minute": policy.requests_per_minute,
+        "tokens_per_minute": policy.tokens_per_minute,
+        "concurrent_calls": policy.concurrent_calls,
+        "strict": policy.strict,
+        "zero_retention": policy.zero_retention,
+        "created_at": key.created_at.seconds(),
+        "expires_at": seconds(policy.expires_at),
+        "previous_until": seconds(previous.filter(|until| *until > now)),
+    })
+}
+
+fn budget_shown(budget: &Budget) -> Value {
+    json!({
+        "period": budget.period,
+        "timezone": budget.timezone,
+        "limit_usd": budget.limit.to_string(),
+        "used_usd": budget.used.to_string(),
+        "ends_at": budget.ends_at.map(Moment::seconds),
+    })
+}
+
+fn put(body: &mut Value, field: &str, value: Value) {
+    if let Some(fields) = body.as_object_mut() {
+        fields.insert(field.to_owned(), value);
+    }
+}
+
+fn check_other(own: bool) -> Result<(), ApiError> {
+    if !own {
+        return Ok(());
+    }
+    let text = "a key may show, rotate and delete itself; other changes are made by a key above it";
+    Err(ApiError::new(ErrorCode::EndpointNotAllowed, text))
+}
+
+fn unknown_key() -> ApiError {
+    let text = "there is no such key below this API key; GET /v1/keys lists those that are";
+    ApiError::new(ErrorCode::NotFound, text).at("key_id")
+}
+
+fn invalid(param: &str, text: String) -> ApiError {
+    ApiError::new(ErrorCode::Invalid("invalid_request"), text).at(param)
+}
+
+fn db_fault(error: &DbError) -> ApiError {
+    match error {
+        DbError::UnknownCommit(_) => {
+            let text = "it is not known whether this was done; GET /v1/keys tells, and what should not \
+                        be there can be deleted";
+            ApiError::new(ErrorCode::Unavailable, text)
+        }
+        error if error.constraint() == Some(DEPTH_CONSTRAINT) => {
+            let text = "keys may stand 8 deep, and this API key is the eighth; make the new one below a \
+                        key that is higher up";
+            invalid("parent", text.to_owned())
+        }
+        DbError::Unavailable(_)
+        | DbError::Conflict(_)
+        | DbError::Refused { .. }
+        | DbError::Bug(_) => {
+            tracing::warn!(%error, "a key could not be written");
+            ApiError::unavailable()
+        }
+    }
+}
+
+fn create_fault(error: CreateKeyError) -> Refused {
+    Refused::ApiError(match error {
+        CreateKeyError::Field(error) => invalid(error.field, error.to_string()),
+        CreateKeyError::Db(error) => return Refused::Db(error),
+        error @ (CreateKeyError::AccountClosed(_)
+        | CreateKeyError::UnknownAccount(_)
+        | CreateKeyError::UnknownParent { .. }
+        | CreateKeyError::ParentNotLive { .. }) => {
+            ApiError::new(ErrorCode::RevokedKey, error.to_string())
+        }
+        error @ CreateKeyError::GroupNotAllowed { .. } => invalid("group", error.to_string()),
+    })
+}
+
+fn change_fault(error: ChangeKeyError) -> ApiError {
+    match error {
+        ChangeKeyError::Field(error) => invalid(error.field, error.to_string()),
+        ChangeKeyError::Db(error) => db_fault(&error),
+        ChangeKeyError::UnknownKey(_) => unknown_key(),
+        error @ ChangeKeyError::Revoked(_) => invalid("key_id", error.to_string()),
+    }
+}
+
+// === impl Refused ===
+
+impl Refused {
+    fn into_fault(self) -> ApiError {
+        match self {
+            Self::ApiError(fault) => fault,
+            Self::Db(error) => db_fault(&error),
+        }
+    }
+}
+
+impl From<DbError> for Refused {
+    fn from(error: DbError) -> Self {
+        Self::Db(error)
+    }
+}
+
+impl From<ApiError> for Refused {
+    fn from(fault: ApiError) -> Self {
+        Self::ApiError(fault)
+    }
+}

@@ -1,0 +1,75 @@
+//! A webhook as its customer sees it.
+
+use serde_json::{Value, json};
+use trunkline_store::webhooks::{Kind, Webhook};
+use trunkline_terms::Moment;
+use uuid::Uuid;
+
+use crate::services::Services;
+use crate::webhooks::{SealedFor, Secret};
+
+/// How the names of webhooks begin.
+const PREFIX: &str = "wh_";
+
+/// A webhook's name.
+pub(super) fn webhook_name(id: Uuid) -> String {
+    format!("{PREFIX}{}", id.simple())
+}
+
+/// The webhook of a name; none if it is no name of one.
+pub(super) fn webhook_of(name: &str) -> Option<Uuid> {
+    let id = Uuid::try_parse(name.strip_prefix(PREFIX)?).ok()?;
+    Some(id).filter(|id| webhook_name(*id) == name)
+}
+
+/// All there is to say of it. A secret is shown when it is made and not again, except the one for tasks:
+/// the first task makes that, and nobody sees it then.
+pub(super) fn shown(services: &Services, hook: &Webhook, made: Option<&Secret>) -> Value {
+    let url = hook.url.as_ref().and_then(|sealed| {
+        let place = SealedFor::Url(hook.id);
+        services.open_hook_url(hook.account, place, sealed)
+    });
+    let opened = match hook.kind {
+        Kind::Tasks => services.open_hook_secret(hook.account, hook.id, &hook.secret),
+        Kind::Endpoint => None,
+    };
+    let seconds = |at: Option<Moment>| at.map(Moment::seconds);
+    let mut body = json!({
+        "object": "webhook",
+        "id": webhook_name(hook.id),
+        "kind": hook.kind.word(),
+        "url": url,
+        "topics": hook.topics,
+        "description": hook.description,
+        "state": if hook.paused.is_some() { "paused" } else { "active" },
+        "paused_reason": hook.paused.map(|(_, reason)| reason.word()),
+        "paused_at": seconds(hook.paused.map(|(at, _)| at)),
+        "failing_since": seconds(hook.failing_since),
+        "old_secret_expires_at": seconds(hook.old_secret.as_ref().map(|(_, until)| *until)),
+        "created_at": hook.created_at.seconds(),
+    });
+    if let (Some(secret), Some(body)) = (made.or(opened.as_ref()), body.as_object_mut()) {
+        body.insert("secret".to_owned(), json!(secret.shown()));
+    }
+    body
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_has_one_spelling() {
+        let name = webhook_name(Uuid::from_u128(0xabcdef));
+        assert_eq!(webhook_of(&name), Some(Uuid::from_u128(0xabcdef)));
+        for other in [
+            name.to_uppercase(),
+            name.replace("wh_", ""),
+            format!("{name}0"),
+            format!("wh_{}", Uuid::from_u128(0xabcdef)),
+            "tasks".to_owned(),
+        ] {
+            assert_eq!(webhook_of(&other), None, "{other}");
+        }
+    }
+}

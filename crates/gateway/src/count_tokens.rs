@@ -1,0 +1,45 @@
+//! How many tokens a request has: free, and a guess unless an upstream is asked.
+
+use bytes::Bytes;
+use http::StatusCode;
+use trunkline_wire::gemini::count_request;
+use trunkline_wire::{Format, InPath, Request, claude_messages, gemini};
+
+use crate::caller::Caller;
+use crate::endpoint::Endpoint;
+use crate::error::ApiError;
+use crate::response::{self, Response, set_warnings};
+use crate::services::Services;
+
+impl Services {
+    /// Counts a request, in the shape of the interface that was called.
+    pub(crate) fn count_tokens(
+        &self,
+        caller: &Caller,
+        endpoint: Endpoint,
+        path: InPath<'_>,
+        body: Bytes,
+    ) -> Result<Response, ApiError> {
+        caller.check_endpoint(endpoint.word)?;
+        let body = match endpoint.format {
+            Format::Gemini => Bytes::from(count_request(&body)?),
+            Format::OpenaiChat | Format::ClaudeMessages | Format::OpenaiResponses => body,
+        };
+        let mut request = Request::read(endpoint.format, body, path)?;
+        self.resolve(caller, &mut request);
+        let book = &self.inner.shelf.get().book;
+        caller.sale(book, request.model())?;
+        self.check_regions(caller, request.model())?;
+        let tokens = request.input_estimate.max(1);
+        let body = match endpoint.format {
+            Format::Gemini => gemini::count_answer(tokens),
+            Format::OpenaiChat | Format::ClaudeMessages | Format::OpenaiResponses => {
+                claude_messages::count_answer(tokens)
+            }
+        };
+        let body = Bytes::from(body);
+        let mut answer = response::bytes_of(StatusCode::OK, body, "application/json");
+        set_warnings(answer.headers_mut(), &["usage_estimated".into()]);
+        Ok(answer)
+    }
+}

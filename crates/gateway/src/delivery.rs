@@ -1,0 +1,99 @@
+//! Handing over what was charged. A charge whose first byte nobody could take goes back.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::HeaderValue;
+use http::header::CONTENT_LENGTH;
+use tokio::sync::{mpsc, oneshot};
+use trunkline_ledger::{Refund, RefundKind};
+use trunkline_terms::{AccountId, RequestId};
+
+use crate::calling::Responder;
+use crate::edge::PeerWatch;
+use crate::request_context::RequestContext;
+use crate::response::{AckedBody, AckedChunk, Response, ResponseBody};
+use crate::services::Services;
+
+/// Between two tries to give a charge back.
+const REFUND_PAUSE: Duration = Duration::from_millis(500);
+/// How long that is tried.
+const REFUND_FOR: Duration = Duration::from_secs(600);
+
+/// The way to a body, and a look at the connection it goes to.
+pub(crate) struct Out {
+    pub(crate) pieces: mpsc::Sender<AckedChunk>,
+    pub(crate) watch: PeerWatch,
+    /// A reader who takes nothing for so long has gone.
+    pub(crate) patience: Duration,
+}
+
+impl Out {
+    /// Hands over one piece. False if nobody took its first byte.
+    pub(crate) async fn hand(&self, bytes: Bytes) -> bool {
+        if self.watch.has_left().await {
+            return false;
+        }
+        let (taken, receipt) = oneshot::channel();
+        let handed = AckedChunk { bytes, taken };
+        let given = async {
+            self.pieces.send(handed).await.ok()?;
+            receipt.await.ok()
+        };
+        matches!(
+            tokio::time::timeout(self.patience, given).await,
+            Ok(Some(()))
+        )
+    }
+}
+
+impl Services {
+    /// Hands over a whole answer that was charged. False if nobody took its first byte: then the charge
+    /// has gone back.
+    pub(crate) async fn deliver(
+        &self,
+        (head, mut answer): (Responder, Response),
+        (context, account): (&RequestContext, AccountId),
+        body: Bytes,
+    ) -> bool {
+        context.leaves();
+        // Nobody asks for the first byte of nothing.
+        if body.is_empty() {
+            return head.send(Ok(answer)).is_ok();
+        }
+        let (pieces, coming) = mpsc::channel(1);
+        let length = u64::try_from(body.len()).unwrap_or(u64::MAX);
+        *answer.body_mut() = ResponseBody::AckedChunk(AckedBody::whole(coming, length));
+        let sent = answer.headers_mut();
+        sent.insert(CONTENT_LENGTH, HeaderValue::from(length));
+        let out = Out {
+            pieces,
+            watch: context.watch.clone(),
+            patience: self.inner.settings.reader_wait,
+        };
+        let handed = head.send(Ok(answer)).is_ok() && out.hand(body).await;
+        if !handed {
+            self.undelivered(context.id, account).await;
+        }
+        handed
+    }
+
+    /// Gives a charge back that nobody got anything for. Keeps trying while the books are away.
+    pub(crate) async fn undelivered(&self, request: RequestId, account: AccountId) {
+        let refund = Refund {
+            request,
+            account,
+            kind: RefundKind::Undelivered,
+            amount: None,
+        };
+        let tried = async {
+            while let Err(error) = self.inner.ledger.refund(refund.clone()).await {
+                tracing::warn!(%error, request.id = %request, "a charge is given back later");
+                tokio::time::sleep(REFUND_PAUSE).await;
+            }
+        };
+        if tokio::time::timeout(REFUND_FOR, tried).await.is_err() {
+            tracing::error!(request.id = %request, "a charge for nothing could not be given back");
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Paths by which customers look after themselves: keys, names of their own for models, events,
+//! webhooks, usage. Which path is there and what it takes stands here; what happens, in the rooms.
+
+use bytes::Bytes;
+use http::{Method, Request};
+use http_body_util::{BodyExt as _, Limited};
+use hyper::body::Incoming;
+
+use crate::account_api::{Room, Visit};
+use crate::caller::Caller;
+use crate::error::{ApiError, ErrorCode};
+use crate::response::Response;
+use crate::services::Services;
+
+/// Bytes of a body that one of these reads.
+const MAX_BYTES: usize = 65_536;
+
+/// One of these paths: the room, and what stands behind its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Desk<'a> {
+    pub(super) room: Room,
+    pub(super) rest: &'a str,
+}
+
+impl<'a> Desk<'a> {
+    /// The desk of a path.
+    pub(super) fn of(path: &'a str) -> Option<Self> {
+        let below = path.strip_prefix("/v1/")?;
+        let (name, rest) = below.split_once('/').unwrap_or((below, ""));
+        let room = match name {
+            "keys" => Room::Keys,
+            "aliases" => Room::Aliases,
+            "events" => Room::Events,
+            "webhooks" => Room::Webhooks,
+            // What stands behind the name is one call, and has a door of its own.
+            "usage" if rest.is_empty() => Room::Report,
+            _ => return None,
+        };
+        let desk = Self { room, rest };
+        desk.methods().map(|_| desk)
+    }
+
+    /// What it takes; none if there is no such path.
+    pub(super) fn methods(&self) -> Option<&'static [Method]> {
+        const READ: &[Method] = &[Method::GET, Method::HEAD];
+        const WRITE: &[Method] = &[Method::POST];
+        const LIST: &[Method] = &[Method::GET, Method::HEAD, Method::POST];
+        const ONE: &[Method] = &[Method::GET, Method::HEAD, Method::PATCH, Method::DELETE];
+        const NAMED: &[Method] = &[Method::GET, Method::HEAD, Method::PUT, Method::DELETE];
+        let parts: Vec<&str> = self
+            .rest
+            .split('/')
+            .filter(|part| !part.is_empty())
+            .collect();
+        match (self.room, parts.as_slice()) {
+            (Room::Keys | Room::Webhooks, []) => Some(LIST),
+            (Room::Keys | Room::Webhooks, [_]) => Some(ONE),
+            (Room::Keys, [_, "rotate" | "disable" | "enable"]) => Some(WRITE),
+            (Room::Webhooks, [_, "deliveries"]) => Some(READ),
+            (Room::Webhooks, [_, "rotate" | "test" | "resume"]) => Some(WRITE),
+            (Room::Webhooks, [_, "deliveries", _, "replay"]) => Some(WRITE),
+            (Room::Aliases, []) | (Room::Report | Room::Events, []) => Some(READ),
+            (Room::Aliases, [_]) => Some(NAMED),
+            (Room::Keys | Room::Webhooks | Room::Aliases | Room::Report | Room::Events, _) => None,
+        }
+    }
+}
+
+/// Answers whoever comes to a desk.
+pub(super) async fn answer(
+    services: &Services,
+    caller: Caller,
+    (desk, request): (Desk<'_>, Request<Incoming>),
+) -> Result<Response, ApiError> {
+    let (head, body) = request.into_parts();
+    let body = match head.method {
+        Method::POST | Method::PATCH | Method::PUT => read(services, body).await?,
+        _ => Bytes::new(),
+    };
+    let visit = Visit {
+        caller,
+        method: head.method,
+        rest: desk
+            .rest
+            .split('/')
+            .filter(|part| !part.is_empty())
+            .collect(),
+        query: head.uri.query(),
+        headers: &head.headers,
+        body,
+    };
+    services.visit(desk.room, visit).await
+}
+
+async fn read(services: &Services, body: Incoming) -> Result<Bytes, ApiError> {
+    let whole = Limited::new(body, MAX_BYTES).collect();
+    match tokio::time::timeout(services.inner.settings.body_wait, whole).await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(_)) => {
+            let text =
+                format!("a body of this path has {MAX_BYTES} bytes at most, and comes whole");
+            Err(ApiError::new(ErrorCode::TooLarge, text))
+        }
+        Err(_) => Err(ApiError::new(
+            ErrorCode::SlowBody,
+            "the request body did not come in time",
+        )),
+    }
+}
+
+/// What is said of a path that is not there: the ones that are.
+pub(super) fn nothing_there() -> ApiError {
+    let text = "there is nothing here; see POST /v1/chat/completions, /v1/messages, \
+                /v1/responses, /v1beta/models/{model}:generateContent, /v1/videos, \
+                /v1/images/generations, /v1/images/edits, /v1/audio/speech, \
+                /v1/audio/transcriptions, /v1/audio/translations, /v1/quotes, \
+                GET /v1/social/{platform}/{capability}, GET /v1/events, /v1/webhooks, /v1/keys, \
+                /v1/aliases, GET /v1/models, GET /v1/usage, GET /v1/usage/{request_id}, \
+                GET /v1/balance, GET /v1/key";
+    ApiError::new(ErrorCode::NotFound, text)
+}

@@ -1,0 +1,78 @@
+//! The paths that are told of, beside those that are answered.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::*;
+
+const DOCUMENT: &str = include_str!("../../../../../docs/openapi/gateway.json");
+
+fn document() -> Value {
+    serde_json::from_str(DOCUMENT).unwrap()
+}
+
+/// A path as a caller writes it.
+fn filled(path: &str) -> String {
+    let parts = path.split('/').map(|part| match part.split_once('}') {
+        Some((_, verb)) => format!("x{verb}"),
+        None => part.to_owned(),
+    });
+    parts.collect::<Vec<_>>().join("/")
+}
+
+#[test]
+fn every_path_of_the_document_is_answered_by_the_methods_it_names_and_no_others() {
+    for (path, item) in document()["paths"].as_object().unwrap() {
+        let asked = filled(path);
+        let place = place_of(&asked);
+        let allowed = place.methods();
+        let allowed = allowed.unwrap_or_else(|| panic!("{path} is not answered"));
+        // Whoever may GET may ask for the head alone.
+        let allowed: BTreeSet<String> = allowed
+            .iter()
+            .filter(|method| **method != Method::HEAD)
+            .map(|method| method.as_str().to_lowercase())
+            .collect();
+        let told: BTreeSet<String> = item.as_object().unwrap().keys().cloned().collect();
+        assert_eq!(allowed, told, "{path}");
+    }
+}
+
+/// Everything that the source calls a path, a part of one or a verb.
+#[test]
+fn every_path_that_is_answered_is_in_the_document() {
+    let document = document();
+    let told: Vec<&String> = document["paths"].as_object().unwrap().keys().collect();
+    let between = |text: &'static str, from: &str, to: &str| {
+        let (_, below) = text.split_once(from).unwrap();
+        below.split(to).next().unwrap()
+    };
+    let places = between(
+        include_str!("../routes.rs"),
+        "fn match_route(",
+        "/// The shape that errors",
+    );
+    let desks = between(
+        include_str!("../account_routes.rs"),
+        "pub(super) fn of(",
+        "/// Answers whoever",
+    );
+    let literals = |text: &'static str| text.split('"').skip(1).step_by(2);
+    let mut seen = 0;
+    for word in literals(places).chain(literals(desks)) {
+        // The slash that parts are split at, and `/v1` twice, which is a mistake and answered as one.
+        if word.len() < 2 || word == "/v1/v1/" {
+            continue;
+        }
+        let is_told = told.iter().any(|path| {
+            let is_path = path.as_str() == word || word.ends_with('/') && path.starts_with(word);
+            let is_part = path.split('/').any(|part| part == word);
+            is_path || is_part || path.ends_with(&format!(":{word}"))
+        });
+        assert!(is_told, "{word} is answered and not told of");
+        seen += 1;
+    }
+    assert!(seen > 40, "{seen}");
+    assert!(told.iter().any(|path| path.as_str() == "/"));
+}

@@ -1,0 +1,246 @@
+//! A connection's socket, and a look at it from outside: whether anybody is still there.
+
+use std::future::Future as _;
+use std::io;
+use std::net::Shutdown;
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll, Waker, ready};
+use std::time::Duration;
+
+use socket2::SockRef;
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+
+/// How long somebody who has closed its half is given to say that it has closed both.
+const HALF_WAIT: Duration = Duration::from_millis(250);
+const HALF_LOOK: Duration = Duration::from_millis(10);
+/// Between two looks for somebody who waits for an answer that takes its time.
+const GONE_LOOK: Duration = Duration::from_millis(250);
+
+/// A socket that can be looked at while it is used.
+pub(super) struct WatchedStream {
+    read: OwnedReadHalf,
+    write: Arc<OwnedWriteHalf>,
+}
+
+/// A look at a socket. It keeps nothing open.
+#[derive(Debug, Clone)]
+pub(crate) struct PeerWatch(Weak<OwnedWriteHalf>);
+
+/// Who is at the other end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Peer {
+    There,
+    /// It says nothing more; it may still listen, or have left.
+    Silent,
+    Gone,
+}
+
+// === impl Line ===
+
+impl WatchedStream {
+    pub(super) fn new(stream: TcpStream) -> Self {
+        let (read, write) = stream.into_split();
+        Self {
+            read,
+            write: Arc::new(write),
+        }
+    }
+
+    pub(super) fn watch(&self) -> PeerWatch {
+        PeerWatch(Arc::downgrade(&self.write))
+    }
+
+    fn stream(&self) -> &TcpStream {
+        self.write.as_ref().as_ref()
+    }
+}
+
+impl AsyncRead for WatchedStream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.read).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for WatchedStream {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            ready!(self.stream().poll_write_ready(context))?;
+            match self.stream().try_write(bytes) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                done => return Poll::Ready(done),
+            }
+        }
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            ready!(self.stream().poll_write_ready(context))?;
+            match self.stream().try_write_vectored(pieces) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                done => return Poll::Ready(done),
+            }
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // The halves of tokio are closed by whoever owns them alone, and a watch may be looking.
+        Poll::Ready(SockRef::from(self.stream()).shutdown(Shutdown::Write))
+    }
+}
+
+// === impl Watch ===
+
+impl PeerWatch {
+    /// Whether nobody is there any more, as far as is known now.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.peer() == Peer::Gone
+    }
+
+    /// Waits until a reset tells that nobody is there any more. The server does not look at a connection
+    /// while it waits for its answer, since who has closed its half is still served.
+    pub(crate) async fn gone(&self) {
+        // Not at once: most answers are there before the first look.
+        loop {
+            tokio::time::sleep(GONE_LOOK).await;
+            if self.is_gone() {
+                return;
+            }
+        }
+    }
+
+    /// Whether nobody is there any more. Who has closed its half is told apart from who has left by
+    /// what comes back when something was sent: the head of the answer must be on its way.
+    pub(crate) async fn has_left(&self) -> bool {
+        let waited = tokio::time::timeout(HALF_WAIT, async {
+            loop {
+                match self.peer() {
+                    Peer::There => return false,
+                    Peer::Gone => return true,
+                    Peer::Silent => tokio::time::sleep(HALF_LOOK).await,
+                }
+            }
+        });
+        waited.await.unwrap_or(false)
+    }
+
+    fn peer(&self) -> Peer {
+        let Some(write) = self.0.upgrade() else {
+            return Peer::Gone;
+        };
+        let stream: &TcpStream = write.as_ref().as_ref();
+        let ready = pin!(stream.ready(Interest::READABLE | Interest::WRITABLE));
+        match ready.poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(Ok(ready)) if ready.is_write_closed() => Peer::Gone,
+            Poll::Ready(Ok(ready)) if ready.is_read_closed() => Peer::Silent,
+            Poll::Ready(Ok(_)) | Poll::Pending => Peer::There,
+            Poll::Ready(Err(_)) => Peer::Gone,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    async fn pair() -> (WatchedStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (theirs, ours) = tokio::join!(TcpStream::connect(address), listener.accept());
+        (WatchedStream::new(ours.unwrap().0), theirs.unwrap())
+    }
+
+    #[tokio::test]
+    async fn who_is_there_is_told_from_who_has_left() {
+        let (mut line, mut theirs) = pair().await;
+        let watch = line.watch();
+        assert!(!watch.is_gone());
+        assert!(!watch.has_left().await);
+        line.write_all(b"hello").await.unwrap();
+        let mut heard = [0; 5];
+        theirs.read_exact(&mut heard).await.unwrap();
+        assert_eq!(&heard, b"hello");
+        drop(theirs);
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        // Nothing was sent since, so nobody can know.
+        assert!(!watch.is_gone());
+        line.write_all(b"a head").await.unwrap();
+        assert!(watch.has_left().await);
+        assert!(watch.is_gone());
+    }
+
+    #[tokio::test]
+    async fn a_reset_is_seen_without_a_word_sent_and_a_closed_half_is_none() {
+        let (line, theirs) = pair().await;
+        let watch = line.watch();
+        assert!(
+            tokio::time::timeout(GONE_LOOK * 2, watch.gone())
+                .await
+                .is_err()
+        );
+        theirs.set_zero_linger().unwrap();
+        drop(theirs);
+        assert!(
+            tokio::time::timeout(GONE_LOOK * 8, watch.gone())
+                .await
+                .is_ok()
+        );
+        let (line, mut theirs) = pair().await;
+        theirs.shutdown().await.unwrap();
+        let watch = line.watch();
+        assert!(
+            tokio::time::timeout(GONE_LOOK * 2, watch.gone())
+                .await
+                .is_err()
+        );
+    }
+
+    #[tokio::test]
+    async fn who_has_closed_its_half_is_still_there() {
+        let (mut line, mut theirs) = pair().await;
+        let watch = line.watch();
+        theirs.shutdown().await.unwrap();
+        line.write_all(b"a head").await.unwrap();
+        assert!(!watch.has_left().await);
+        line.write_all(b" and a body").await.unwrap();
+        line.shutdown().await.unwrap();
+        let mut heard = Vec::new();
+        theirs.read_to_end(&mut heard).await.unwrap();
+        assert_eq!(heard, b"a head and a body");
+    }
+
+    #[tokio::test]
+    async fn a_look_keeps_no_connection_open() {
+        let (line, mut theirs) = pair().await;
+        let watch = line.watch();
+        drop(line);
+        let mut heard = Vec::new();
+        assert_eq!(theirs.read_to_end(&mut heard).await.unwrap(), 0);
+        assert!(watch.is_gone());
+    }
+}

@@ -1,0 +1,113 @@
+//! The doors through which calls come in: what each is called, what it speaks, under which word the
+//! catalog sells it, and what is asked of an upstream.
+
+use bytes::Bytes;
+use trunkline_terms::EndpointType;
+use trunkline_upstream::Task;
+use trunkline_wire::{Format, InPath, Refusal, Request, Small};
+
+/// One door.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Endpoint {
+    /// Its word in policies, quotes and usage rows.
+    pub(crate) word: &'static str,
+    /// Its path, for messages.
+    pub(crate) path: &'static str,
+    /// What it speaks.
+    pub(crate) format: Format,
+    /// The catalog's word for it.
+    pub(crate) endpoint: EndpointType,
+    /// Relayed, and no conversation.
+    pub(crate) small: Option<Small>,
+}
+
+/// `POST /v1/chat/completions`.
+pub(crate) const CHAT: Endpoint = Endpoint {
+    word: "chat",
+    path: "chat/completions",
+    format: Format::OpenaiChat,
+    endpoint: EndpointType::Openai,
+    small: None,
+};
+/// `POST /v1/messages`.
+pub(crate) const MESSAGES: Endpoint = Endpoint {
+    word: "messages",
+    path: "messages",
+    format: Format::ClaudeMessages,
+    endpoint: EndpointType::Anthropic,
+    small: None,
+};
+/// `POST /v1/responses`.
+pub(crate) const RESPONSES: Endpoint = Endpoint {
+    word: "responses",
+    path: "responses",
+    format: Format::OpenaiResponses,
+    endpoint: EndpointType::OpenaiResponse,
+    small: None,
+};
+/// `POST /v1beta/models/{model}:generateContent` and its kin.
+pub(crate) const GEMINI: Endpoint = Endpoint {
+    word: "gemini",
+    path: "gemini",
+    format: Format::Gemini,
+    endpoint: EndpointType::Gemini,
+    small: None,
+};
+/// `POST /v1/embeddings`.
+pub(crate) const EMBEDDINGS: Endpoint = relayed("embeddings", Small::Embeddings);
+/// `POST /v1/rerank`.
+pub(crate) const RERANK: Endpoint = relayed("rerank", Small::Rerank);
+/// `POST /v1/moderations`.
+pub(crate) const MODERATIONS: Endpoint = relayed("moderations", Small::Moderations);
+/// `POST /v1/completions`.
+pub(crate) const COMPLETIONS: Endpoint = relayed("completions", Small::Completions);
+/// All of them.
+pub(crate) const ENDPOINTS: [Endpoint; 8] = [
+    CHAT,
+    MESSAGES,
+    RESPONSES,
+    GEMINI,
+    EMBEDDINGS,
+    RERANK,
+    MODERATIONS,
+    COMPLETIONS,
+];
+
+const fn relayed(word: &'static str, kind: Small) -> Endpoint {
+    Endpoint {
+        word,
+        path: word,
+        format: Format::OpenaiChat,
+        endpoint: EndpointType::Openai,
+        small: Some(kind),
+    }
+}
+
+impl Endpoint {
+    /// Reads a body that came in here.
+    pub(crate) fn read(self, body: Bytes, path: InPath<'_>) -> Result<Request, Refusal> {
+        match self.small {
+            Some(kind) => Request::read_small(kind, body),
+            None => Request::read(self.format, body, path),
+        }
+    }
+
+    /// What an upstream is asked for.
+    pub(crate) const fn task(self) -> Task {
+        match self.small {
+            None => Task::Generate,
+            Some(Small::Embeddings) => Task::Embeddings,
+            Some(Small::Rerank) => Task::Rerank,
+            Some(Small::Moderations) => Task::Moderations,
+            Some(Small::Completions) => Task::Completions,
+        }
+    }
+}
+
+/// The door of a word or a path, as quotes name it.
+pub(crate) fn endpoint_of(name: &str) -> Option<Endpoint> {
+    let name = name.trim_start_matches('/').trim_start_matches("v1/");
+    ENDPOINTS
+        .into_iter()
+        .find(|door| door.word == name || door.path == name)
+}

@@ -1,0 +1,425 @@
+//! Everything that can go wrong with a call, as one value with four facts: which kind, whose mistake,
+//! may it be tried again, was anything charged. The status is chosen here and nowhere else.
+
+use http::StatusCode;
+use serde_json::{Map, Value};
+use trunkline_terms::{Money, RequestId};
+use trunkline_wire::{Refusal, Trouble};
+
+use crate::idempotency::Duplicate;
+
+/// Which row of the error table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ErrorCode {
+    /// No key, or one we do not know.
+    InvalidKey,
+    /// The key's time is over.
+    ExpiredKey,
+    /// The key was revoked or switched off.
+    RevokedKey,
+    /// The caller's address is not on the key's list.
+    AddressNotAllowed,
+    /// The model is not on the key's list.
+    ModelNotAllowed,
+    /// The endpoint is not on the key's list.
+    EndpointNotAllowed,
+    /// Only accounts with a completed top-up may call this.
+    NeverToppedUp,
+    /// The platform found nothing.
+    SocialNoResult,
+    /// The capacity of the day is used up, or the platform is busy.
+    SocialCapacity,
+    /// The cell is paused.
+    SocialPaused,
+    /// Too little money.
+    InsufficientBalance,
+    /// A budget is used up.
+    BudgetExceeded,
+    /// The caller's own limit for this call.
+    MaxCostExceeded,
+    /// No such model.
+    ModelNotFound,
+    /// No such path or thing.
+    NotFound,
+    /// No such task of this account.
+    TaskNotFound,
+    /// A link that does not hold, or not any more.
+    LinkRefused,
+    /// The task cannot be stopped.
+    NotCancellable,
+    /// The key of this call named another one.
+    IdempotencyConflict,
+    /// A call with this key is under way.
+    IdempotencyInFlight,
+    /// The answer of the call with this key is larger than what is kept.
+    IdempotencyTooLarge,
+    /// The same call is known already. Never shown: the edge turns it into that call's answer.
+    SameCall(Box<Duplicate>),
+    /// Over a rate limit of the key, the account, the model or the platform.
+    RateLimited,
+    /// The path exists, the method does not.
+    MethodNotAllowed,
+    /// The path is not spoken to over a WebSocket.
+    NoWebSocket,
+    /// The model does not take this format.
+    EndpointNotSupported,
+    /// The request itself is wrong; the code of the rule.
+    Invalid(&'static str),
+    /// The request breaks a rule that a record or strict mode has; its code.
+    Rule(String),
+    /// The quote's time is over.
+    QuoteExpired,
+    /// The quote is not for this call.
+    QuoteMismatch,
+    /// The body is too large.
+    TooLarge,
+    /// The body is of a kind we do not read.
+    UnsupportedMedia,
+    /// The body did not come in time.
+    SlowBody,
+    /// The upstream refused the request for what it says: its status and its code.
+    UpstreamRefused(StatusCode, Option<String>),
+    /// Every upstream was at its limit.
+    UpstreamRateLimited,
+    /// The upstream failed.
+    UpstreamFailed,
+    /// The upstream did not answer in time.
+    UpstreamTimeout,
+    /// Nobody serves the model now.
+    NoRoute,
+    /// Too much in flight.
+    Overloaded,
+    /// Our own database cannot be reached.
+    Unavailable,
+    /// We are stopping.
+    Draining,
+}
+
+/// What went wrong.
+#[derive(Debug, Clone)]
+pub struct ApiError {
+    /// Which row of the table.
+    pub kind: ErrorCode,
+    /// For the person who has to act.
+    pub message: String,
+    /// The field to blame.
+    pub param: Option<String>,
+    /// Further keys of the error.
+    pub extras: Map<String, Value>,
+    /// Seconds after which it is worth another try.
+    pub retry_after: Option<u64>,
+}
+
+// === impl Kind ===
+
+impl ErrorCode {
+    /// The status.
+    #[must_use]
+    pub const fn status(&self) -> StatusCode {
+        match self {
+            Self::InvalidKey | Self::ExpiredKey | Self::RevokedKey => StatusCode::UNAUTHORIZED,
+            Self::AddressNotAllowed
+            | Self::ModelNotAllowed
+            | Self::EndpointNotAllowed
+            | Self::NeverToppedUp
+            | Self::LinkRefused => StatusCode::FORBIDDEN,
+            Self::InsufficientBalance | Self::BudgetExceeded | Self::MaxCostExceeded => {
+                StatusCode::PAYMENT_REQUIRED
+            }
+            Self::ModelNotFound | Self::NotFound | Self::TaskNotFound | Self::SocialNoResult => {
+                StatusCode::NOT_FOUND
+            }
+            Self::NotCancellable
+            | Self::IdempotencyConflict
+            | Self::IdempotencyInFlight
+            | Self::IdempotencyTooLarge
+            | Self::SameCall(_) => StatusCode::CONFLICT,
+            Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+            Self::NoWebSocket => StatusCode::UPGRADE_REQUIRED,
+            Self::EndpointNotSupported | Self::Invalid(_) | Self::Rule(_) => {
+                StatusCode::BAD_REQUEST
+            }
+            Self::QuoteExpired | Self::QuoteMismatch => StatusCode::CONFLICT,
+            Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::UnsupportedMedia => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
+            Self::UpstreamRefused(status, _) => *status,
+            Self::RateLimited | Self::UpstreamRateLimited | Self::SocialCapacity => {
+                StatusCode::TOO_MANY_REQUESTS
+            }
+            Self::UpstreamFailed => StatusCode::BAD_GATEWAY,
+            Self::UpstreamTimeout => StatusCode::GATEWAY_TIMEOUT,
+            Self::NoRoute
+            | Self::Overloaded
+            | Self::Unavailable
+            | Self::Draining
+            | Self::SocialPaused => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+
+    /// The code. It may be an upstream's own.
+    #[must_use]
+    pub fn code(&self) -> &str {
+        if let Self::UpstreamRefused(_, code) = self {
+            return code.as_deref().unwrap_or("invalid_request");
+        }
+        if let Self::Rule(code) = self {
+            return code;
+        }
+        self.word()
+    }
+
+    /// Where it is explained on the page of errors. An upstream's own codes are not listed there; what
+    /// they have in common is.
+    #[must_use]
+    pub fn anchor(&self) -> &str {
+        if let Self::UpstreamRefused(_, _) = self {
+            return self.word();
+        }
+        self.code()
+    }
+
+    /// The same as a word of a closed list, for logs and counters.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::InvalidKey => "invalid_api_key",
+            Self::ExpiredKey => "expired_api_key",
+            Self::RevokedKey => "revoked_api_key",
+            Self::AddressNotAllowed => "ip_not_allowed",
+            Self::ModelNotAllowed => "model_not_allowed",
+            Self::EndpointNotAllowed => "endpoint_not_allowed",
+            Self::NeverToppedUp => "model_requires_topup",
+            Self::SocialNoResult => "social_data_no_result",
+            Self::SocialCapacity => "social_data_capacity_reached",
+            Self::SocialPaused => "social_data_unavailable",
+            Self::InsufficientBalance => "insufficient_balance",
+            Self::BudgetExceeded => "budget_exceeded",
+            Self::MaxCostExceeded => "max_cost_exceeded",
+            Self::ModelNotFound => "model_not_found",
+            Self::NotFound => "not_found",
+            Self::TaskNotFound => "task_not_found",
+            Self::LinkRefused => "link_refused",
+            Self::NotCancellable => "not_cancellable",
+            Self::IdempotencyConflict => "idempotency_conflict",
+            Self::IdempotencyInFlight | Self::SameCall(_) => "idempotency_in_flight",
+            Self::IdempotencyTooLarge => "idempotency_result_too_large",
+            Self::RateLimited => "rate_limit_exceeded",
+            Self::MethodNotAllowed => "method_not_allowed",
+            Self::NoWebSocket => "websocket_not_supported",
+            Self::EndpointNotSupported => "endpoint_not_supported",
+            Self::Invalid(code) => code,
+            Self::Rule(_) => "invalid_request",
+            Self::QuoteExpired => "quote_expired",
+            Self::QuoteMismatch => "quote_mismatch",
+            Self::TooLarge => "request_too_large",
+            Self::UnsupportedMedia => "unsupported_media_type",
+            Self::SlowBody => "request_timeout",
+            Self::UpstreamRefused(_, _) => "upstream_refused",
+            Self::UpstreamRateLimited => "upstream_rate_limited",
+            Self::UpstreamFailed => "upstream_error",
+            Self::UpstreamTimeout => "upstream_timeout",
+            Self::NoRoute => "no_available_route",
+            Self::Overloaded => "overloaded",
+            Self::Unavailable | Self::Draining => "temporarily_unavailable",
+        }
+    }
+
+    /// The `type` that OpenAI's clients know.
+    #[must_use]
+    pub fn family(&self) -> &'static str {
+        match self {
+            Self::InvalidKey | Self::ExpiredKey | Self::RevokedKey => "authentication_error",
+            Self::AddressNotAllowed
+            | Self::ModelNotAllowed
+            | Self::EndpointNotAllowed
+            | Self::NeverToppedUp
+            | Self::LinkRefused => "permission_error",
+            Self::InsufficientBalance | Self::BudgetExceeded | Self::MaxCostExceeded => {
+                "insufficient_quota"
+            }
+            Self::ModelNotFound | Self::NotFound | Self::TaskNotFound | Self::SocialNoResult => {
+                "not_found_error"
+            }
+            Self::MethodNotAllowed
+            | Self::NoWebSocket
+            | Self::EndpointNotSupported
+            | Self::Invalid(_)
+            | Self::Rule(_)
+            | Self::NotCancellable
+            | Self::IdempotencyConflict
+            | Self::IdempotencyInFlight
+            | Self::IdempotencyTooLarge
+            | Self::SameCall(_)
+            | Self::QuoteExpired
+            | Self::QuoteMismatch
+            | Self::TooLarge
+            | Self::UnsupportedMedia
+            | Self::SlowBody
+            | Self::UpstreamRefused(_, _) => "invalid_request_error",
+            Self::RateLimited | Self::UpstreamRateLimited | Self::SocialCapacity => {
+                "rate_limit_error"
+            }
+            Self::UpstreamFailed | Self::UpstreamTimeout | Self::NoRoute => "upstream_error",
+            Self::Overloaded | Self::Unavailable | Self::Draining | Self::SocialPaused => {
+                "server_error"
+            }
+        }
+    }
+
+    /// Whether the same request may succeed later.
+    #[must_use]
+    pub const fn is_retryable(&self) -> bool {
+        match self {
+            Self::RateLimited
+            | Self::UpstreamRateLimited
+            | Self::UpstreamFailed
+            | Self::UpstreamTimeout
+            | Self::NoRoute
+            | Self::Overloaded
+            | Self::Unavailable
+            | Self::Draining
+            | Self::IdempotencyInFlight
+            | Self::SameCall(_)
+            | Self::SocialCapacity
+            | Self::SlowBody => true,
+            Self::InvalidKey
+            | Self::ExpiredKey
+            | Self::RevokedKey
+            | Self::AddressNotAllowed
+            | Self::ModelNotAllowed
+            | Self::EndpointNotAllowed
+            | Self::NeverToppedUp
+            | Self::SocialNoResult
+            | Self::SocialPaused
+            | Self::InsufficientBalance
+            | Self::BudgetExceeded
+            | Self::MaxCostExceeded
+            | Self::ModelNotFound
+            | Self::NotFound
+            | Self::TaskNotFound
+            | Self::LinkRefused
+            | Self::NotCancellable
+            | Self::IdempotencyConflict
+            | Self::IdempotencyTooLarge
+            | Self::MethodNotAllowed
+            | Self::NoWebSocket
+            | Self::EndpointNotSupported
+            | Self::Invalid(_)
+            | Self::Rule(_)
+            | Self::QuoteExpired
+            | Self::QuoteMismatch
+            | Self::TooLarge
+            | Self::UnsupportedMedia
+            | Self::UpstreamRefused(_, _) => false,
+        }
+    }
+
+    fn retry_after(&self) -> Option<u64> {
+        let waits = matches!(
+            self,
+            Self::Overloaded
+                | Self::Unavailable
+                | Self::Draining
+                | Self::IdempotencyInFlight
+                | Self::SameCall(_)
+        );
+        waits.then_some(1)
+    }
+}
+
+// === impl ApiError ===
+
+impl ApiError {
+    /// A fault with nothing but its words.
+    #[must_use]
+    pub fn new(kind: ErrorCode, message: impl Into<String>) -> Self {
+        let retry_after = kind.retry_after();
+        Self {
+            kind,
+            message: message.into(),
+            param: None,
+            extras: Map::new(),
+            retry_after,
+        }
+    }
+
+    /// The same with the field to blame.
+    #[must_use]
+    pub fn at(mut self, param: &str) -> Self {
+        self.param = Some(param.to_owned());
+        self
+    }
+
+    /// The same with one more key.
+    #[must_use]
+    pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
+        self.extras.insert(key.to_owned(), value.into());
+        self
+    }
+
+    /// The same with an amount of money, as decimal text.
+    #[must_use]
+    pub fn with_money(self, key: &str, amount: Money) -> Self {
+        self.with(key, amount.to_string())
+    }
+
+    /// The same call is known already.
+    pub(crate) fn same_call(same: Duplicate) -> Self {
+        let text = "a call with this idempotency key is under way; send it again";
+        Self::new(ErrorCode::SameCall(Box::new(same)), text).at("idempotency-key")
+    }
+
+    /// Our database is away.
+    #[must_use]
+    pub fn unavailable() -> Self {
+        Self::new(
+            ErrorCode::Unavailable,
+            "this cannot be done right now because our books cannot be reached; nothing was charged",
+        )
+    }
+
+    /// The facts that every format's error is written from; `pages` is where errors are explained. Whoever
+    /// gets a fault was not charged.
+    #[must_use]
+    pub fn trouble(&self, request: RequestId, pages: &str) -> Trouble {
+        Trouble {
+            status: self.kind.status().as_u16(),
+            code: self.kind.code().to_owned(),
+            family: self.kind.family(),
+            message: self.message.clone(),
+            param: self.param.clone(),
+            request_id: request.to_string(),
+            retryable: self.kind.is_retryable(),
+            doc_url: format!("{pages}#{}", self.kind.anchor()),
+            retry_after: self.retry_after,
+            extras: self.extras.clone(),
+        }
+    }
+}
+
+/// A refusal of a room that reads requests, as a fault.
+pub(crate) fn refused(refusal: trunkline_catalog::Refusal) -> ApiError {
+    let text = if refusal.fix.is_empty() {
+        refusal.message
+    } else {
+        format!("{}; {}", refusal.message, refusal.fix)
+    };
+    let fault = ApiError::new(ErrorCode::Rule(refusal.code.to_owned()), text);
+    if refusal.param.is_empty() {
+        fault
+    } else {
+        fault.at(&refusal.param)
+    }
+}
+
+impl From<Refusal> for ApiError {
+    fn from(refusal: Refusal) -> Self {
+        let mut fault = Self::new(ErrorCode::Invalid(refusal.code), refusal.message);
+        fault.param = refusal.param;
+        fault
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,158 @@
+//! What is told: bodies of events, and live news. Never a prompt, a secret or an operator's own words.
+
+use serde_json::{Value, json};
+use trunkline_bus::LiveNews;
+use trunkline_catalog::{Book, Entry};
+use trunkline_db::events::{HOUSE, NewEvent};
+use trunkline_store::tasks::Task;
+use trunkline_terms::{Money, Topic};
+use uuid::Uuid;
+
+use super::frames::Told;
+use crate::services::Services;
+
+/// Models that one event names; the rest are counted.
+const MAX_NAMED: usize = 100;
+/// Letters of an upstream's complaint.
+const MAX_WORDS: usize = 2_000;
+/// What the ids of a catalog's events begin with; its number and the topic follow.
+const CATALOG_MARK: u64 = 0x6361_7461_6c6f_6700;
+
+/// What a change of the catalog means to those who buy.
+#[derive(Debug, Default)]
+pub(crate) struct Change {
+    pub(crate) priced: Vec<String>,
+    pub(crate) off: Vec<String>,
+    pub(crate) on: Vec<String>,
+}
+
+impl Services {
+    /// The event of a task that is done.
+    pub(crate) fn task_completed(&self, task: &Task, cost: Money) -> NewEvent {
+        let body = json!({
+            "object": "video",
+            "model": task.model,
+            "status": "completed",
+            "progress": 100,
+            "seconds": task.seconds.map(|seconds| seconds.to_string()),
+            "size": task.size,
+            "cost_usd": cost.to_string(),
+        });
+        self.of_task(task, Topic::TaskCompleted, body)
+    }
+
+    /// The event of a task that failed, and cost nothing.
+    pub(crate) fn task_failed(&self, task: &Task, code: &str, message: &str) -> NewEvent {
+        let (code, message) = (bounded(code), bounded(message));
+        let body = json!({
+            "object": "video",
+            "model": task.model,
+            "status": "failed",
+            "error": { "code": code, "message": message },
+            "cost_usd": Money::ZERO.to_string(),
+        });
+        self.of_task(task, Topic::TaskFailed, body)
+    }
+
+    fn of_task(&self, task: &Task, topic: Topic, body: Value) -> NewEvent {
+        NewEvent {
+            id: self.request_id().uuid(),
+            account: task.account,
+            topic,
+            task: Some(task.id),
+            body,
+        }
+    }
+
+    /// A task has come further: said to who listens here, and to the other nodes. Nobody waits for it.
+    pub(crate) fn tell_progress(&self, task: &Task, progress: i16) {
+        let news = LiveNews {
+            account: task.account.number(),
+            topic: Topic::TaskProgress.name().to_owned(),
+            task: Some(task.id),
+            created_at_micros: self.inner.now().micros(),
+            body: json!({
+                "object": "video",
+                "model": task.model,
+                "status": "in_progress",
+                "progress": progress,
+            }),
+        };
+        self.inner.hub.tell_live(task.account, Told::of_news(&news));
+        let bus = self.inner.bus.clone();
+        self.inner.tasks.spawn(async move { bus.tell(&news).await });
+    }
+}
+
+/// An upstream's words. An event must never break the verdict that it tells of: neither by its length
+/// nor by the one letter that PostgreSQL does not keep.
+fn bounded(text: &str) -> String {
+    let letters = text.chars().filter(|letter| *letter != '\0');
+    letters.take(MAX_WORDS).collect()
+}
+
+// === impl Change ===
+
+impl Change {
+    /// What leads from one catalog to another, among models that everybody may see.
+    pub(crate) fn between(before: &Book, after: &Book) -> Self {
+        let mut change = Self::default();
+        let seen = |book: &Book, name: &str| -> Option<Entry> {
+            let entry = book.model(name)?.entry();
+            is_public(book, entry).then(|| entry.clone())
+        };
+        for name in after.models() {
+            match (seen(before, name), seen(after, name)) {
+                (None, Some(_)) => change.on.push(name.to_owned()),
+                (Some(_), None) => change.off.push(name.to_owned()),
+                (Some(old), Some(new)) => {
+                    let same_frame = before.frame() == after.frame();
+                    if old.prices != new.prices || old.groups != new.groups || !same_frame {
+                        change.priced.push(name.to_owned());
+                    }
+                }
+                (None, None) => {}
+            }
+        }
+        for name in before.models() {
+            if after.model(name).is_none() && seen(before, name).is_some() {
+                change.off.push(name.to_owned());
+            }
+        }
+        change
+    }
+}
+
+/// A model for single customers is nobody else's business.
+fn is_public(book: &Book, entry: &Entry) -> bool {
+    let common = &book.frame().auto_groups;
+    let is_sold = |group: &String| common.is_empty() || common.contains(group);
+    !entry.login_required && entry.groups.iter().any(is_sold)
+}
+
+/// The events of one change of the catalog: at most one of each topic.
+pub(crate) fn catalog_events(number: i64, version: &str, change: &Change) -> Vec<NewEvent> {
+    let kinds = [
+        (Topic::ModelPaused, &change.off),
+        (Topic::ModelResumed, &change.on),
+        (Topic::PriceChanged, &change.priced),
+    ];
+    let events = kinds.iter().zip(1_u64..);
+    let events = events.filter(|((_, names), _)| !names.is_empty());
+    events
+        .map(|((topic, names), nth)| {
+            let named: Vec<&String> = names.iter().take(MAX_NAMED).collect();
+            let more = names.len().saturating_sub(named.len());
+            NewEvent {
+                id: Uuid::from_u64_pair(
+                    CATALOG_MARK | nth,
+                    u64::try_from(number).unwrap_or_default(),
+                ),
+                account: HOUSE,
+                topic: *topic,
+                task: None,
+                body: json!({ "models": named, "more": more, "pricing_version": version }),
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,79 @@
+//! One attempt at an upstream, for the usage row, the log and the trace.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::channels::Channel;
+
+/// One attempt. The usage row gets what is not skipped; times count from the call's beginning.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Attempt {
+    #[serde(rename = "channel")]
+    channel_id: i64,
+    pub(crate) status: Option<u16>,
+    pub(crate) error: Option<&'static str>,
+    ms: u64,
+    #[serde(skip)]
+    pub(crate) channel: Arc<Channel>,
+    #[serde(skip)]
+    pub(crate) began: Duration,
+    /// When the last of its answer had come; none as long as that is open.
+    #[serde(skip)]
+    pub(crate) ended: Option<Duration>,
+}
+
+// === impl Attempt ===
+
+impl Attempt {
+    /// Until something is known of it, it is one that its caller left.
+    pub(crate) fn begin(channel: Arc<Channel>, began: Duration) -> Self {
+        Self {
+            channel_id: channel.row.id.number(),
+            status: None,
+            error: Some("left"),
+            ms: 0,
+            channel,
+            began,
+            ended: None,
+        }
+    }
+
+    pub(crate) fn answered(
+        &mut self,
+        status: Option<u16>,
+        error: Option<&'static str>,
+        now: Duration,
+    ) {
+        let took = now.saturating_sub(self.began);
+        (self.status, self.error) = (status, error);
+        self.ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        if !matches!(status, Some(200..=299)) {
+            self.ended = Some(now);
+        }
+    }
+
+    /// What it came to, as a word of a closed list.
+    pub(crate) const fn word(&self) -> &'static str {
+        match (self.error, self.status) {
+            (Some(word), _) => word,
+            (None, Some(200..=299)) => "answered",
+            (None, Some(429)) => "limited",
+            (None, Some(401..=403)) => "credential_refused",
+            (None, Some(400..=499)) => "refused",
+            (None, Some(_) | None) => "failed",
+        }
+    }
+
+    /// The same where it is a fault.
+    pub(crate) fn fault(&self) -> Option<&'static str> {
+        let answered = self.error.is_none() && matches!(self.status, Some(200..=299));
+        (!answered).then(|| self.word())
+    }
+
+    /// How long its head took; none if there was none.
+    pub(crate) fn head_took(&self) -> Option<Duration> {
+        self.status.map(|_| Duration::from_millis(self.ms))
+    }
+}

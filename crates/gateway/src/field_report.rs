@@ -1,0 +1,355 @@
+//! What becomes of the fields of a chat request, by the format's tables and the model's record. No
+//! model is named here.
+
+use serde_json::Value;
+use trunkline_catalog::{
+    Attributes, Entry, Fate, Note, ParameterPolicy, Report, Sale, Scalar, UNKNOWN_FIELD,
+    first_breach, nearest,
+};
+use trunkline_terms::EndpointType;
+use trunkline_wire::openai_chat::{PREVIOUS_RESPONSE, SERVICE_TIER};
+use trunkline_wire::openai_responses::without_server_tools;
+use trunkline_wire::{Format, Request, Small};
+
+use crate::endpoint::Endpoint;
+use crate::error::{ApiError, ErrorCode};
+
+/// The task of a model that takes conversations.
+const CHAT: &str = "chat";
+const EFFORT: &str = "reasoning_effort";
+const CAP: &str = "max_completion_tokens";
+/// The tier that everybody has.
+const DEFAULT_TIER: &str = "default";
+/// Anthropic's word for it.
+const STANDARD_TIER: &str = "standard_only";
+/// How the names begin of models that may have Gemini's door.
+const GEMINI_NAMES: &str = "gemini-";
+/// Lets a vendor's account decide, which has a price nobody knows.
+const AUTO_TIER: &str = "auto";
+
+/// What reading the fields came to.
+#[derive(Debug, Default)]
+pub(crate) struct Reading {
+    /// What there is to say about them.
+    pub(crate) report: Report,
+    /// Those that the price depends on, as they are sent.
+    pub(crate) attributes: Attributes,
+    /// Those that do not go on.
+    pub(crate) without: Vec<String>,
+    /// Those that are written, each with its JSON.
+    pub(crate) with: Vec<(String, String)>,
+}
+
+/// Reads the fields, or says which one cannot be.
+pub(crate) fn read(
+    sale: &Sale,
+    endpoint: Endpoint,
+    request: &Request,
+) -> Result<Reading, ApiError> {
+    let entry = sale.model.entry();
+    check_endpoint(entry, endpoint, request)?;
+    let mut reading = Reading::default();
+    for name in request.fields() {
+        if request.field(name) == Some(b"null") {
+            reading.nothing(entry, request, name);
+        } else {
+            reading.policy(entry, request, name)?;
+        }
+    }
+    if request.format == Format::OpenaiResponses {
+        reading.server_tools(request);
+    }
+    reading.effort(entry, request)?;
+    reading.cap(entry, request)?;
+    check_rules(entry, request)?;
+    reading.tier(sale, request)?;
+    Ok(reading)
+}
+
+/// Whether a length is written for a caller who gave none. An answer that comes whole cannot be
+/// stopped, so it must say how long it may become. A stream is paid for as it goes, and ends where the
+/// model's own limit is; where the record does not know that one, nothing would keep the call below
+/// what was quoted.
+pub(crate) fn is_capped(entry: &Entry, request: &Request) -> bool {
+    let known = entry.specs.max_output_tokens.is_some();
+    let facts = &request.facts;
+    facts.max_output.is_none() && !(facts.stream && known)
+}
+
+/// What strict mode says of a field that would not do what it seems to.
+pub(crate) fn trapped(note: &Note) -> ApiError {
+    let what = match note.fate {
+        Fate::Ignored => "has no effect",
+        Fate::Rewritten => "would be changed",
+        Fate::Read | Fate::Defaulted => "may have no effect",
+    };
+    let reason = note.reason.as_deref().unwrap_or_default();
+    let fix = note.fix.as_deref().map(|fix| format!("; {fix}"));
+    let text = format!(
+        "`{}` {what}: {reason}{}; strict mode refuses that, and nothing was charged",
+        note.field,
+        fix.unwrap_or_default()
+    );
+    let code = note.code.as_deref().unwrap_or("invalid_request");
+    ApiError::new(ErrorCode::Rule(code.to_owned()), text).at(&note.field)
+}
+
+fn check_endpoint(entry: &Entry, endpoint: Endpoint, request: &Request) -> Result<(), ApiError> {
+    let task = endpoint.small.and_then(Small::task);
+    let does = |word: &str| entry.tasks.iter().any(|task| task == word);
+    let mut tasks = Small::ALL.into_iter().filter_map(Small::task);
+    let other = tasks.find(|word| does(word) && !does(CHAT));
+    let fits = match task {
+        Some(word) => does(word),
+        // A model for embeddings has no price for an answer.
+        None => other.is_none(),
+    };
+    let model = request.model();
+    let may_have =
+        |door: EndpointType| door != EndpointType::Gemini || model.starts_with(GEMINI_NAMES);
+    if entry.serves(endpoint.endpoint) && may_have(endpoint.endpoint) && fits {
+        return Ok(());
+    }
+    if let Some(word) = task {
+        let text = format!(
+            "{model:?} does not take {}; models for {word} do",
+            endpoint.path
+        );
+        return Err(ApiError::new(ErrorCode::EndpointNotSupported, text).at("model"));
+    }
+    if let Some(word) = other {
+        let text = format!(
+            "{model:?} is a model for {word} and does not take {}",
+            endpoint.path
+        );
+        return Err(ApiError::new(ErrorCode::EndpointNotSupported, text).at("model"));
+    }
+    let others = entry.endpoints.iter().filter(|door| may_have(**door));
+    let others: Vec<&str> = others.map(|other| other.name()).collect();
+    let door = endpoint.path;
+    let text = match others.as_slice() {
+        [] => format!("{model:?} cannot be called"),
+        others => format!(
+            "{model:?} does not take {door}; it takes {}",
+            others.join(", ")
+        ),
+    };
+    Err(ApiError::new(ErrorCode::EndpointNotSupported, text).at("model"))
+}
+
+fn check_rules(entry: &Entry, request: &Request) -> Result<(), ApiError> {
+    let field = |name: &str| request.field(name);
+    let Some(breach) = first_breach(&entry.rules, &field) else {
+        return Ok(());
+    };
+    let rule = breach.rule;
+    let code = rule.error_code.as_ref().unwrap_or(&rule.code);
+    let text = format!(
+        "{:?} does not take this: {}; nothing was charged",
+        request.model(),
+        rule.fix
+    );
+    Err(ApiError::new(ErrorCode::Rule(code.clone()), text).at(&breach.param))
+}
+
+fn invalid(field: &str, text: String) -> ApiError {
+    ApiError::new(ErrorCode::Invalid("invalid_request"), text).at(field)
+}
+
+impl Reading {
+    /// Null says as much as nothing: nobody is told of it, but who does not know the field gets none.
+    fn nothing(&mut self, entry: &Entry, request: &Request, name: &str) {
+        let refused = match entry.parameters.get(request.word_of(name)) {
+            Some(ParameterPolicy::Drop | ParameterPolicy::Refuse) => true,
+            Some(ParameterPolicy::Pass) => false,
+            None => name == PREVIOUS_RESPONSE && request.format == Format::OpenaiChat,
+        };
+        if refused {
+            self.without.push(name.to_owned());
+        }
+    }
+
+    /// What the model's record, or the format, says of a field by its name.
+    fn policy(&mut self, entry: &Entry, request: &Request, name: &str) -> Result<(), ApiError> {
+        let known = request.table().known;
+        match entry.parameters.get(request.word_of(name)) {
+            Some(ParameterPolicy::Pass) => return Ok(()),
+            Some(ParameterPolicy::Drop) => {
+                let why = "this model does not read it, so it is not sent";
+                let note = Note::told(name, Fate::Ignored, "parameter_dropped", why);
+                self.ignore(note.with_fix(format!("leave `{name}` out")));
+                return Ok(());
+            }
+            Some(ParameterPolicy::Refuse) => {
+                let text = format!("this model does not take `{name}`; leave it out");
+                let kind = ErrorCode::Rule("parameter_refused".to_owned());
+                return Err(ApiError::new(kind, text).at(name));
+            }
+            None => {}
+        }
+        if name == PREVIOUS_RESPONSE && request.format == Format::OpenaiChat {
+            let why = "it belongs to the Responses format and has no effect here";
+            let code = "previous_response_id_ignored";
+            let note = Note::told(name, Fate::Ignored, code, why);
+            self.ignore(note.with_fix("send the whole conversation in `messages`"));
+        } else if !known.contains(&name) && request.word_of(name) == name {
+            let why = "the format has no such field; it is passed on as it is, and no upstream \
+                       promises to read it";
+            let shown: String = name.chars().take(64).collect();
+            let note = Note::told(shown, Fate::Read, UNKNOWN_FIELD, why);
+            let meant = nearest(name, known.iter().copied());
+            self.report.say(match meant {
+                Some(meant) => note.with_fix(format!("did you mean `{meant}`?")),
+                None => note.with_fix("leave it out if it is not meant for the model's vendor"),
+            });
+        }
+        Ok(())
+    }
+
+    /// Tools that a vendor runs and bills by the call have no price here. Clients send some by default,
+    /// so the call goes on without them.
+    fn server_tools(&mut self, request: &Request) {
+        let Some((json, dropped)) = without_server_tools(request) else {
+            return;
+        };
+        let why = format!(
+            "{} is billed by the call and has no price here",
+            dropped.join(", ")
+        );
+        let note = Note::told("tools", Fate::Rewritten, "server_tool_dropped", why);
+        self.report.say(note.with_fix("leave it out"));
+        self.with.push(("tools".to_owned(), json));
+    }
+
+    fn effort(&mut self, entry: &Entry, request: &Request) -> Result<(), ApiError> {
+        let Some(word) = &request.facts.effort else {
+            return Ok(());
+        };
+        let (model, field) = (request.model(), request.path_of(EFFORT));
+        if !entry.reasons() {
+            let why = format!("{model:?} does not reason, so it is not sent");
+            let code = "reasoning_effort_ignored";
+            let note = Note::told(field, Fate::Ignored, code, why);
+            self.ignore(note.with_fix("leave it out, or choose a model that reasons"));
+            return Ok(());
+        }
+        if entry.specs.efforts().any(|known| known == word) {
+            return Ok(());
+        }
+        let word: String = word.chars().take(32).collect();
+        let known: Vec<&str> = entry.specs.efforts().collect();
+        let known = known.join(", ");
+        let text = format!("{model:?} knows the efforts {known}, not {word:?}");
+        Err(invalid(field, text))
+    }
+
+    fn cap(&mut self, entry: &Entry, request: &Request) -> Result<(), ApiError> {
+        let most = entry.specs.max_output();
+        let facts = &request.facts;
+        let field = match request.format {
+            Format::OpenaiChat => CAP,
+            Format::ClaudeMessages | Format::OpenaiResponses | Format::Gemini => {
+                request.table().cap
+            }
+        };
+        match facts.max_output {
+            Some(asked) if asked > most => {
+                let text = format!("{:?} writes at most {most} tokens", request.model());
+                Err(invalid(field, text))
+            }
+            None if is_capped(entry, request) => {
+                let why = if facts.stream {
+                    "nobody knows how long answers of this model become, so a longest length is \
+                     written out"
+                } else {
+                    "an answer that comes whole cannot be stopped, so its longest length is \
+                     written out and reserved"
+                };
+                let code = "max_tokens_defaulted";
+                let note =
+                    Note::told(field, Fate::Defaulted, code, why).with_value(most.to_string());
+                self.report.say(note);
+                Ok(())
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// What the price depends on is read as it is sent, and sent as it is read.
+    fn tier(&mut self, sale: &Sale, request: &Request) -> Result<(), ApiError> {
+        let list = sale.model.list();
+        for path in list.request_paths() {
+            if let Some(value) = request.at(path).and_then(scalar) {
+                self.attributes = std::mem::take(&mut self.attributes).with(path, value);
+            }
+        }
+        let asked = request.at(SERVICE_TIER);
+        let sells_tiers = list.request_paths().any(|path| path == SERVICE_TIER);
+        let word = match &asked {
+            None => None,
+            Some(Value::String(word)) => Some(word.as_str()),
+            Some(_) => {
+                return Err(invalid(
+                    SERVICE_TIER,
+                    "`service_tier` must be a word".into(),
+                ));
+            }
+        };
+        match word {
+            Some(word) if list.sells(SERVICE_TIER, &Scalar::from(word)) => Ok(()),
+            Some(DEFAULT_TIER | STANDARD_TIER) => Ok(()),
+            // Its price would be an account's setting at the vendor; so it is said.
+            Some(AUTO_TIER) if sells_tiers => {
+                let why = "a vendor's account would choose the tier and with it the price";
+                let note = Note::told(SERVICE_TIER, Fate::Rewritten, "service_tier_fixed", why);
+                let word = default_tier(request.format);
+                self.report.say(note.with_value(word));
+                self.write(SERVICE_TIER, word);
+                Ok(())
+            }
+            Some(AUTO_TIER) => Ok(()),
+            None if sells_tiers => {
+                let why = "tiers have different prices, so the one that is meant is written out";
+                let note = Note::told(SERVICE_TIER, Fate::Defaulted, "service_tier_defaulted", why);
+                let word = default_tier(request.format);
+                self.report.say(note.with_value(word));
+                self.write(SERVICE_TIER, word);
+                Ok(())
+            }
+            None => Ok(()),
+            Some(_) => {
+                let text = "`service_tier` may be auto or default: other tiers have other prices, \
+                            which are not sold for this model";
+                Err(invalid(SERVICE_TIER, text.to_owned()))
+            }
+        }
+    }
+
+    fn ignore(&mut self, note: Note) {
+        self.without.push(note.field.clone());
+        self.report.say(note);
+    }
+
+    fn write(&mut self, field: &str, word: &str) {
+        let json = Value::String(word.to_owned()).to_string();
+        self.with.push((field.to_owned(), json));
+    }
+}
+
+/// The tier that everybody has, in the words of a format.
+const fn default_tier(format: Format) -> &'static str {
+    match format {
+        Format::OpenaiChat | Format::OpenaiResponses | Format::Gemini => DEFAULT_TIER,
+        Format::ClaudeMessages => STANDARD_TIER,
+    }
+}
+
+/// What a tier can compare with.
+fn scalar(value: Value) -> Option<Scalar> {
+    match value {
+        Value::Bool(value) => Some(Scalar::Bool(value)),
+        Value::Number(number) => number.as_i64().map(Scalar::Integer),
+        Value::String(text) => Some(Scalar::Text(text)),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}

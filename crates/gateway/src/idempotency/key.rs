@@ -1,0 +1,218 @@
+//! The name of a call: its client's key and what was sent under it. Who names a call that is there already
+//! comes back as [`Kind::SameCall`], which the edge turns into that call's answer.
+
+use http::HeaderMap;
+use sha2::{Digest as _, Sha256};
+use trunkline_ledger::kept::{self, Shown, UNNAMED};
+use trunkline_terms::Defect;
+
+use super::IdempotencyKey;
+use crate::caller::Caller;
+use crate::error::{ApiError, ErrorCode};
+use crate::request_context::RequestContext;
+use crate::services::Services;
+
+/// The client's name for a call.
+const KEY: &str = "idempotency-key";
+const MAX_KEY: usize = 255;
+/// A client's library that tries again by itself counts its tries here.
+const RETRY_COUNT: &str = "x-stainless-retry-count";
+
+/// What is sent, as far as it makes two calls the same.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Content<'a> {
+    /// The path, with a model or verb in it.
+    pub(crate) path: &'a str,
+    /// JSON or a form, and the shape that the answer is to have.
+    pub(crate) class: &'a str,
+    /// The body. Of a form its fields and what its files hash to: boundaries are new each time.
+    pub(crate) body: &'a [u8],
+    /// It makes a task.
+    pub(crate) task: bool,
+}
+
+/// Whether a call brings a name.
+pub(crate) fn is_named(headers: &HeaderMap) -> bool {
+    headers.contains_key(KEY)
+}
+
+/// Whether a call comes from a library that may try again by itself.
+pub(crate) fn may_retry(headers: &HeaderMap) -> bool {
+    retries(headers).is_some()
+}
+
+/// Whether it is such a try.
+pub(crate) fn is_retry(headers: &HeaderMap) -> bool {
+    retries(headers).is_some_and(|count| count > 0)
+}
+
+fn retries(headers: &HeaderMap) -> Option<u32> {
+    headers.get(RETRY_COUNT)?.to_str().ok()?.parse().ok()
+}
+
+impl Services {
+    /// The name of a call that brings one. If it names a call that is there already, that one.
+    pub(crate) async fn named(
+        &self,
+        caller: &Caller,
+        headers: &HeaderMap,
+        content: Content<'_>,
+    ) -> Result<Option<IdempotencyKey>, ApiError> {
+        let Some(key) = key_of(headers)? else {
+            return Ok(None);
+        };
+        if caller.key.policy.fields().zero_retention {
+            let text = "this API key keeps nothing (`zero_retention`), and an `Idempotency-Key` asks for \
+                        the answer to be kept for a day; leave the header out, or use another API key; \
+                        nothing was charged";
+            return Err(ApiError::new(ErrorCode::Invalid("invalid_request"), text).at(KEY));
+        }
+        let named = IdempotencyKey {
+            key,
+            body_hash: content.hash(),
+        };
+        if Defect::MissingReplay.is_on() {
+            return Ok(None);
+        }
+        let account = caller.account.id;
+        let found = kept::find(&self.inner.data, account, &named.key, Shown::Nothing).await;
+        match found.map_err(|_| ApiError::unavailable())? {
+            None => Ok(Some(named)),
+            Some(_) => Err(ApiError::same_call(named.same(account, content.task))),
+        }
+    }
+
+    /// The same for images, whose second submission would be a second picture: a library that may try
+    /// again by itself gets a name from us, and its next try finds the first.
+    pub(crate) async fn named_or_retried(
+        &self,
+        (context, caller): (&RequestContext, &Caller),
+        headers: &HeaderMap,
+        content: Content<'_>,
+    ) -> Result<Option<IdempotencyKey>, ApiError> {
+        if is_named(headers) {
+            return self.named(caller, headers, content).await;
+        }
+        if !may_retry(headers) || caller.key.policy.fields().zero_retention {
+            return Ok(None);
+        }
+        let (account, body_hash) = (caller.account.id, content.hash());
+        if is_retry(headers) {
+            let found = kept::newest_unnamed(&self.inner.data, account, &body_hash).await;
+            if let Some((key, _)) = found.map_err(|_| ApiError::unavailable())? {
+                let named = IdempotencyKey { key, body_hash };
+                return Err(ApiError::same_call(named.same(account, content.task)));
+            }
+        }
+        // No two calls have it, so it names one call for ever.
+        let key = format!("{UNNAMED}{}", context.id);
+        Ok(Some(IdempotencyKey { key, body_hash }))
+    }
+}
+
+// === impl Content ===
+
+impl Content<'_> {
+    /// Each part with its length, so that no part can pass for another.
+    fn hash(&self) -> [u8; 32] {
+        let mut hash = Sha256::new();
+        for part in [
+            b"POST",
+            self.path.as_bytes(),
+            self.class.as_bytes(),
+            self.body,
+        ] {
+            let length = u64::try_from(part.len()).unwrap_or(u64::MAX);
+            hash.update(length.to_be_bytes());
+            hash.update(part);
+        }
+        hash.finalize().into()
+    }
+}
+
+fn key_of(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
+    let mut values = headers.get_all(KEY).iter();
+    let Some(value) = values.next() else {
+        return Ok(None);
+    };
+    let key = value.to_str().unwrap_or_default();
+    let is_visible = key.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+    if key.is_empty() || key.len() > MAX_KEY || !is_visible || values.next().is_some() {
+        let text = format!(
+            "`{KEY}` must have 1 to {MAX_KEY} visible characters and stand once; nothing was charged"
+        );
+        return Err(ApiError::new(ErrorCode::Invalid("invalid_request"), text).at(KEY));
+    }
+    Ok(Some(key.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    fn with(key: &[u8]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(KEY, HeaderValue::from_bytes(key).unwrap());
+        headers
+    }
+
+    #[test]
+    fn a_key_has_1_to_255_visible_characters() {
+        let read = |key: &[u8]| key_of(&with(key)).map_err(|fault| fault.param);
+        assert_eq!(key_of(&HeaderMap::new()).unwrap(), None);
+        assert_eq!(read(b"a key of mine"), Ok(Some("a key of mine".to_owned())));
+        assert!(read(&[b'x'; 255]).is_ok());
+        let wrong = Err(Some(KEY.to_owned()));
+        for key in [&b""[..], &[b'x'; 256], b"tab\tbed", b"caf\xc3\xa9"] {
+            assert_eq!(read(key), wrong);
+        }
+        let mut twice = with(b"one");
+        twice.append(KEY, HeaderValue::from_static("two"));
+        assert!(key_of(&twice).is_err());
+    }
+
+    #[test]
+    fn what_is_sent_where_and_as_what_makes_two_calls_the_same() {
+        let first = Content {
+            path: "/v1/chat/completions",
+            class: "json",
+            body: b"{}",
+            task: false,
+        };
+        let others = [
+            Content {
+                path: "/v1/completions",
+                ..first
+            },
+            Content {
+                class: "form",
+                ..first
+            },
+            Content {
+                body: b"{} ",
+                ..first
+            },
+            Content {
+                class: "jso",
+                body: b"n{}",
+                ..first
+            },
+        ];
+        assert_eq!(first.hash(), first.hash());
+        for other in others {
+            assert_ne!(first.hash(), other.hash());
+        }
+    }
+
+    #[test]
+    fn a_library_that_counts_its_tries_is_known() {
+        let mut headers = HeaderMap::new();
+        assert!(!may_retry(&headers));
+        for (count, may, is) in [("0", true, false), ("2", true, true), ("x", false, false)] {
+            headers.insert(RETRY_COUNT, HeaderValue::from_static(count));
+            assert_eq!((may_retry(&headers), is_retry(&headers)), (may, is));
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Waiting for the first call, and giving its answer again: the same status, headers and bytes, under the
+//! first call's id, with nothing held and nothing charged.
+
+use std::time::Duration;
+
+use http::{HeaderName, HeaderValue};
+use tokio::sync::broadcast::Receiver;
+use tokio::time::{Instant, timeout};
+use trunkline_ledger::kept::{self, Shown};
+use trunkline_ledger::usage;
+use trunkline_terms::{AccountId, Money, RequestId};
+
+use super::Duplicate;
+use crate::error::{ApiError, ErrorCode};
+use crate::response::{Response, ResponseBody};
+use crate::services::{CompletedCall, Services};
+
+/// Between two looks at a row: first, and at most.
+const FIRST_LOOK: Duration = Duration::from_millis(50);
+const LONGEST_LOOK: Duration = Duration::from_millis(500);
+/// A task whose answer was lost with its node is shown as it is after this long.
+const TASK_WAIT: Duration = Duration::from_secs(10);
+const KEY: &str = "idempotency-key";
+
+/// The call that an answer belongs to; an extension of the answer, which is sent under that call's id.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OriginalRequest(pub(crate) RequestId);
+
+/// What a look at the row of a key came to.
+enum Look {
+    Answer(Box<Response>),
+    /// This call is under way.
+    Running(RequestId),
+}
+
+impl Services {
+    /// The answer of a call; of the first one, where this one is the same.
+    pub(crate) async fn or_again(
+        &self,
+        answered: Result<Response, ApiError>,
+    ) -> Result<Response, ApiError> {
+        match answered {
+            Err(ApiError {
+                kind: ErrorCode::SameCall(same),
+                ..
+            }) => Box::pin(self.again(*same)).await,
+            other @ (Ok(_) | Err(_)) => other,
+        }
+    }
+
+    /// Waits for the first call and gives its answer.
+    async fn again(&self, same: Duplicate) -> Result<Response, ApiError> {
+        // Who waits is a call in flight like others.
+        let place = self.place(same.account, 0)?;
+        let mut ended = self.watch();
+        let began = Instant::now();
+        let wait = self.inner.settings.again.wait;
+        let mut pause = FIRST_LOOK;
+        let answered = loop {
+            let request = match self.look(&same, began.elapsed()).await? {
+                Look::Answer(answer) => break Ok(*answer),
+                Look::Running(request) => request,
+            };
+            let left = wait.saturating_sub(began.elapsed());
+            if left.is_zero() || self.is_draining() {
+                let text = "a call with this idempotency key is still under way; send it again \
+                            and it waits for that one; nothing was charged twice";
+                break Err(ApiError::new(ErrorCode::IdempotencyInFlight, text).at(KEY));
+            }
+            over(&mut ended, request, pause.min(left)).await;
+            pause = pause.saturating_mul(2).min(LONGEST_LOOK);
+        };
+        drop(place);
+        answered
+    }
+
+    async fn look(&self, same: &Duplicate, waited: Duration) -> Result<Look, ApiError> {
+        let shown = if same.task {
+            Shown::Any
+        } else {
+            Shown::Charged
+        };
+        let found = kept::find(&self.inner.data, same.account, &same.key, shown).await;
+        let Some(row) = found.map_err(|_| ApiError::unavailable())? else {
+            let text = "the first call with this idempotency key failed, and nothing was charged; \
+                        send it again";
+            return Err(ApiError::new(ErrorCode::IdempotencyInFlight, text).at(KEY));
+        };
+        if row.body_hash != same.body_hash {
+            return Err(conflict());
+        }
+        let of = (row.request, same.account);
+        match &row.answer {
+            Some(sealed) => self.replayed(of, sealed).await.map(Look::answer),
+            None if same.task => self.task_again(of, waited).await,
+            None if row.finished => self.not_kept(of, "was not kept").await,
+            None => Ok(Look::Running(row.request)),
+        }
+    }
+
+    async fn replayed(
+        &self,
+        of: (RequestId, AccountId),
+        sealed: &[u8],
+    ) -> Result<Response, ApiError> {
+        let Some(kept) = self.opened(of, sealed) else {
+            tracing::error!(request.id = %of.0, "a kept answer cannot be opened");
+            let text = "the answer of the first call cannot be read right now; nothing was charged \
+                        again; GET /v1/usage tells what it cost";
+            return Err(ApiError::new(ErrorCode::Unavailable, text));
+        };
+        let Some(body) = kept.body else {
+            let most = self.inner.settings.again.most_bytes;
+            let why = format!("has more than the {most} bytes that are kept");
+            return self.not_kept(of, &why).await;
+        };
+        let mut answer = Response::new(ResponseBody::Whole((!body.is_empty()).then_some(body)));
+        *answer.status_mut() = kept.status;
+        *answer.headers_mut() = kept.headers;
+        Ok(again_of(answer, of.0))
+    }
+
+    /// The call was charged and its answer is not here to be given again.
+    async fn not_kept<T>(
+        &self,
+        (request, account): (RequestId, AccountId),
+        why: &str,
+    ) -> Result<T, ApiError> {
+        let row = usage::find(&self.inner.data, account, request).await;
+        let row = row.map_err(|_| ApiError::unavailable())?;
+        let charged = row.and_then(|row| {
+            let gross = row.paid.checked_add(row.trial).ok()?;
+            gross.checked_sub(row.refunded).ok()
+        });
+        let charged = charged.unwrap_or(Money::ZERO);
+        let text = format!(
+            "the answer of the first call with this idempotency key, {request}, {why}; that call was \
+             charged {charged} USD, and this one nothing; use a new key to call again"
+        );
+        Err(ApiError::new(ErrorCode::IdempotencyTooLarge, text)
+            .at(KEY)
+            .with("first_request_id", request.to_string())
+            .with_money("first_charged_usd", charged))
+    }
+
+    /// A task whose answer is not there: it is being submitted, or its node died in between.
+    async fn task_again(
+        &self,
+        (request, account): (RequestId, AccountId),
+        waited: Duration,
+    ) -> Result<Look, ApiError> {
+        if waited < TASK_WAIT.min(self.inner.settings.again.wait) {
+            return Ok(Look::Running(request));
+        }
+        match self.task_known(account, request).await? {
+            Some(answer) => Ok(Look::answer(again_of(answer, request))),
+            None => Ok(Look::Running(request)),
+        }
+    }
+}
+
+// === impl Look ===
+
+impl Look {
+    fn answer(answer: Response) -> Self {
+        Self::Answer(Box::new(answer))
+    }
+}
+
+fn again_of(mut answer: Response, request: RequestId) -> Response {
+    let name = HeaderName::from_static("idempotent-replayed");
+    let headers = answer.headers_mut();
+    headers.insert(name, HeaderValue::from_static("true"));
+    answer.extensions_mut().insert(OriginalRequest(request));
+    answer
+}
+
+/// Waits until a call of this node ends, or the pause does: other nodes do not tell.
+async fn over(ended: &mut Receiver<CompletedCall>, request: RequestId, pause: Duration) {
+    let told = async {
+        loop {
+            match ended.recv().await {
+                Ok(line) if line.request == request => return,
+                // Who falls behind looks at the row.
+                Ok(_) | Err(tokio::sync::broadcast::error::RecvError::Lagged(_)) => {}
+                Err(tokio::sync::broadcast::error::RecvError::Closed) => {
+                    return std::future::pending().await;
+                }
+            }
+        }
+    };
+    // Either way the next step is a look.
+    let _early: Result<(), tokio::time::error::Elapsed> = timeout(pause, told).await;
+}
+
+fn conflict() -> ApiError {
+    let text = "this idempotency key was used with another body, path or type of body; use a new key \
+                for a new call; nothing was charged";
+    ApiError::new(ErrorCode::IdempotencyConflict, text).at(KEY)
+}

@@ -1,0 +1,198 @@
+//! Sums since the start, for the admin listener. Labels are bounded: models that are sold, words of
+//! closed lists, channels. Never an account, a key or a text of a caller.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Upper ends of the histograms' buckets: in microseconds, and in seconds as they are written.
+pub(crate) const BOUNDS: [(u64, &str); 14] = [
+    (5_000, "0.005"),
+    (10_000, "0.01"),
+    (25_000, "0.025"),
+    (50_000, "0.05"),
+    (100_000, "0.1"),
+    (250_000, "0.25"),
+    (500_000, "0.5"),
+    (1_000_000, "1"),
+    (2_500_000, "2.5"),
+    (5_000_000, "5"),
+    (10_000_000, "10"),
+    (30_000_000, "30"),
+    (120_000_000, "120"),
+    (600_000_000, "600"),
+];
+/// Models that are counted by name; a price book has far fewer.
+const MAX_MODELS: usize = 10_000;
+
+/// All sums of a gateway.
+#[derive(Debug, Default)]
+pub(crate) struct Metrics {
+    pub(crate) answered: AtomicU64,
+    pub(crate) charged: AtomicU64,
+    pub(crate) charged_nanos: AtomicI64,
+    pub(crate) voided: AtomicU64,
+    /// Holds of calls under way.
+    pub(crate) holds: AtomicUsize,
+    /// From the request to the first byte of its answer, of calls that an upstream answered.
+    pub(crate) first_byte: ByStream,
+    /// From the request to the end.
+    pub(crate) duration: ByStream,
+    /// How late jobs of video tasks are taken.
+    pub(crate) job_lag: Histogram,
+    /// Messages to webhooks, by what came of them.
+    pub(crate) webhooks: LabelledCounter,
+    /// Tries that did not succeed, by the word for why.
+    pub(crate) webhook_troubles: LabelledCounter,
+    /// How late messages to webhooks are taken.
+    pub(crate) webhook_lag: Histogram,
+    /// Calls that were refused or failed, by the word for why.
+    pub(crate) faults: LabelledCounter,
+    models: Mutex<HashMap<String, ModelNumbers>>,
+}
+
+/// Whole and streamed answers are different things and are not summed up.
+#[derive(Debug, Default)]
+pub(crate) struct ByStream {
+    pub(crate) whole: Histogram,
+    pub(crate) stream: Histogram,
+}
+
+/// How long things took.
+#[derive(Debug, Default)]
+pub(crate) struct Histogram {
+    buckets: [AtomicU64; BOUNDS.len()],
+    count: AtomicU64,
+    sum_micros: AtomicU64,
+}
+
+/// Counts by words of a closed list.
+#[derive(Debug, Default)]
+pub(crate) struct LabelledCounter(Mutex<BTreeMap<&'static str, u64>>);
+
+/// Sums of one model.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ModelNumbers {
+    pub(crate) outcomes: BTreeMap<&'static str, u64>,
+    pub(crate) input_tokens: u64,
+    pub(crate) output_tokens: u64,
+}
+
+// === impl Numbers ===
+
+impl Metrics {
+    /// A call of a model that is sold ended so.
+    pub(crate) fn ended(&self, model: &str, outcome: &'static str, (input, output): (u64, u64)) {
+        let mut models = lock(&self.models);
+        if !models.contains_key(model) {
+            if models.len() >= MAX_MODELS {
+                return;
+            }
+            models.insert(model.to_owned(), ModelNumbers::default());
+        }
+        if let Some(numbers) = models.get_mut(model) {
+            let ended = numbers.outcomes.entry(outcome).or_default();
+            *ended = ended.saturating_add(1);
+            numbers.input_tokens = numbers.input_tokens.saturating_add(input);
+            numbers.output_tokens = numbers.output_tokens.saturating_add(output);
+        }
+    }
+
+    /// Every model with its sums, by name.
+    pub(crate) fn models(&self) -> BTreeMap<String, ModelNumbers> {
+        let models = lock(&self.models);
+        let copies = models.iter();
+        copies
+            .map(|(name, numbers)| (name.clone(), numbers.clone()))
+            .collect()
+    }
+}
+
+// === impl ByStream ===
+
+impl ByStream {
+    pub(crate) fn of(&self, stream: bool) -> &Histogram {
+        if stream { &self.stream } else { &self.whole }
+    }
+}
+
+// === impl Histogram ===
+
+impl Histogram {
+    pub(crate) fn took(&self, duration: Duration) {
+        let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
+        let bounds = BOUNDS.iter().zip(&self.buckets);
+        for (_, bucket) in bounds.filter(|((bound, _), _)| micros <= *bound) {
+            bucket.fetch_add(1, Ordering::Relaxed);
+        }
+        self.count.fetch_add(1, Ordering::Relaxed);
+        self.sum_micros.fetch_add(micros, Ordering::Relaxed);
+    }
+
+    /// How many took at most so many seconds, for each bound.
+    pub(crate) fn buckets(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let counts = self
+            .buckets
+            .iter()
+            .map(|count| count.load(Ordering::Relaxed));
+        BOUNDS.iter().map(|(_, seconds)| *seconds).zip(counts)
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    /// The sum in seconds, written out without a float.
+    pub(crate) fn sum_seconds(&self) -> String {
+        let micros = self.sum_micros.load(Ordering::Relaxed);
+        let (seconds, rest) = (micros.div_euclid(1_000_000), micros.rem_euclid(1_000_000));
+        format!("{seconds}.{rest:06}")
+    }
+}
+
+// === impl Words ===
+
+impl LabelledCounter {
+    pub(crate) fn add(&self, word: &'static str) {
+        let mut words = lock(&self.0);
+        let count = words.entry(word).or_default();
+        *count = count.saturating_add(1);
+    }
+
+    pub(crate) fn all(&self) -> BTreeMap<&'static str, u64> {
+        lock(&self.0).clone()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_histogram_counts_each_time_in_every_bucket_above_it_and_sums_exactly() {
+        let histogram = Histogram::default();
+        for micros in [5_000, 5_001, 700_000_000] {
+            histogram.took(Duration::from_micros(micros));
+        }
+        let buckets: Vec<(&str, u64)> = histogram.buckets().collect();
+        assert_eq!(buckets[0], ("0.005", 1));
+        assert_eq!(buckets[1], ("0.01", 2));
+        assert_eq!(buckets[13], ("600", 2));
+        assert_eq!(histogram.count(), 3);
+        assert_eq!(histogram.sum_seconds(), "700.010001");
+    }
+
+    #[test]
+    fn the_bounds_rise_and_are_written_as_what_they_are() {
+        for ((micros, seconds), next) in BOUNDS.iter().zip(BOUNDS.iter().skip(1)) {
+            assert!(micros < &next.0);
+            let parsed: f64 = seconds.parse().unwrap();
+            assert_eq!((parsed * 1_000_000.0).round() as u64, *micros);
+        }
+    }
+}

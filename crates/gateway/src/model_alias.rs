@@ -1,0 +1,59 @@
+//! What a caller's name for a model stands for, and whether anybody may serve it to this caller.
+
+use std::sync::Arc;
+
+use trunkline_store::Policy;
+use trunkline_terms::KeyId;
+use trunkline_wire::Request;
+
+use crate::caller::Caller;
+use crate::error::{ApiError, ErrorCode};
+use crate::services::Services;
+
+impl Services {
+    /// Reads an alias of the account as the model it stands for. Lists, prices and usage know that; the
+    /// answer shows what was asked for.
+    pub(crate) fn resolve(&self, caller: &Caller, request: &mut Request) {
+        if let Some(model) = caller.meant(&self.inner.shelf.get().book, request.model()) {
+            request.stands_for(model);
+        }
+    }
+
+    /// The same where the answer names no model.
+    pub(crate) fn rename(&self, caller: &Caller, name: &mut String) {
+        if let Some(model) = caller.meant(&self.inner.shelf.get().book, name) {
+            *name = model;
+        }
+    }
+
+    /// A key with a list of regions is served there or not at all. A model that nobody serves anywhere is
+    /// told of by others.
+    pub(crate) fn check_regions(&self, caller: &Caller, model: &str) -> Result<(), ApiError> {
+        let policy = &caller.key.policy;
+        let Some(regions) = &policy.fields().regions else {
+            return Ok(());
+        };
+        let channels = self.inner.channels.get();
+        if !channels.knows(model) || channels.serves_under(model, policy) {
+            return Ok(());
+        }
+        let regions = regions.join(", ");
+        let text = format!(
+            "no upstream of {model:?} works in the regions of this API key ({regions}); nothing was charged"
+        );
+        Err(ApiError::new(ErrorCode::ModelNotAllowed, text).at("model"))
+    }
+
+    /// What a key may be used for, for work that outlives its call. One that is not in memory yet was
+    /// made elsewhere a moment ago.
+    pub(crate) async fn policy_of(&self, key: KeyId) -> Option<Arc<Policy>> {
+        let known = self.inner.doors.policy(key);
+        if known.is_some() {
+            return known;
+        }
+        if let Err(error) = self.refresh_keys().await {
+            tracing::warn!(%error, "keys could not be compared");
+        }
+        self.inner.doors.policy(key)
+    }
+}

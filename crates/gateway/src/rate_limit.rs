@@ -1,0 +1,275 @@
+//! Limits of a request: which counters it takes a part of, and what it is told when one is used up. After
+//! the caller is known and the request is read, before any money moves.
+
+mod channel_permit;
+mod limit_headers;
+mod rules;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use trunkline_limits::{Kind as Counted, Name, Refused, Tag, Want, Which};
+use trunkline_store::limits::{Rates, Scope};
+use trunkline_terms::Defect;
+
+use crate::caller::Caller;
+use crate::error::{ApiError, ErrorCode};
+use crate::request_context::RequestContext;
+use crate::services::Services;
+
+pub(crate) use self::channel_permit::{ChannelPermit, Saturated};
+pub(crate) use self::limit_headers::Shown;
+pub(crate) use self::rules::Rules;
+
+/// Whose counters a request's are.
+const ACCOUNT: &str = "account";
+/// What they are about.
+const KEY: &str = "key";
+const POLLS: &str = "polls";
+const READS: &str = "reads";
+
+/// What keys may do where nobody says otherwise. The operator can set each.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LimitSettings {
+    /// Calls of a key in a minute.
+    pub requests_per_minute: u64,
+    /// Calls of a key at once.
+    pub concurrent_calls: u64,
+    /// Questions of a key about its tasks in a minute, counted apart.
+    pub polls_per_minute: u64,
+    /// Everything else that a key may ask in a minute: models, usage, quotes, keys. Counted apart too.
+    pub reads_per_minute: u64,
+}
+
+impl Default for LimitSettings {
+    fn default() -> Self {
+        Self {
+            requests_per_minute: 600,
+            concurrent_calls: 64,
+            polls_per_minute: 3_000,
+            reads_per_minute: 3_000,
+        }
+    }
+}
+
+/// What a request asks for, for its limits.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Load<'a> {
+    /// A call to a model: how many tokens it brings, where it is billed by them.
+    Model(&'a str, Option<u64>),
+    /// A page of social data from a platform.
+    Platform(&'a str),
+    /// How far a task is.
+    Poll,
+    /// Anything else that costs nothing.
+    Read,
+}
+
+impl Services {
+    /// Takes a request's part of every limit that it is under. It holds its place among calls at once as
+    /// long as its story lives.
+    pub(crate) async fn limit(
+        &self,
+        context: &RequestContext,
+        caller: &Caller,
+        load: Load<'_>,
+    ) -> Result<(), ApiError> {
+        let tag = Tag::new(ACCOUNT, caller.account.id.number());
+        match self.inner.limits.take(tag, self.wants(caller, load)).await {
+            Ok(grant) => {
+                context.limited(Shown::of(grant.standings()), Some(grant));
+                Ok(())
+            }
+            Err(refused) => {
+                let standings = refused.wants.iter().zip(&refused.standings);
+                context.limited(Shown::of(standings), None);
+                Err(over(&refused, caller))
+            }
+        }
+    }
+
+    fn wants(&self, caller: &Caller, load: Load<'_>) -> Vec<Want> {
+        let mut wants = Wants(Vec::with_capacity(8));
+        let defaults = &self.inner.settings.limits;
+        let above = self.inner.doors.above(&caller.key);
+        // A key takes of its own limits and of those of every key above it, so that making keys makes
+        // no limits.
+        let own = (caller.key.id, Arc::clone(&caller.key.policy));
+        for (key, policy) in std::iter::once(&own).chain(&above) {
+            if Defect::SkippedLimit.is_on() {
+                break;
+            }
+            let which = Which::Number(key.number());
+            let fields = policy.fields();
+            match load {
+                Load::Poll => wants.add(
+                    POLLS,
+                    &which,
+                    Counted::Requests,
+                    defaults.polls_per_minute,
+                    1,
+                ),
+                Load::Read => wants.add(
+                    READS,
+                    &which,
+                    Counted::Requests,
+                    defaults.reads_per_minute,
+                    1,
+                ),
+                Load::Model(..) | Load::Platform(_) => {
+                    let of = |limit: Option<i64>, usual| limit.and_then(positive).or(usual);
+                    let most = Limits {
+                        requests: of(
+                            fields.requests_per_minute,
+                            Some(defaults.requests_per_minute),
+                        ),
+                        tokens: of(fields.tokens_per_minute, None),
+                        at_once: of(fields.concurrent_calls, Some(defaults.concurrent_calls)),
+                    };
+                    wants.add_all((KEY, &which), &most, load.tokens());
+                }
+            }
+        }
+        let (scope, name) = match load {
+            Load::Poll | Load::Read => return wants.0,
+            Load::Model(name, _) => (Scope::Model, name),
+            Load::Platform(name) => (Scope::Platform, name),
+        };
+        let account = caller.account.id;
+        let rates = Limits::of(&caller.account.rates);
+        wants.add_all(
+            (ACCOUNT, &Which::Number(account.number())),
+            &rates,
+            load.tokens(),
+        );
+        if let Some((name, rates)) = self.inner.rules.get().of(account, scope, name) {
+            let which = Which::Text(name);
+            wants.add_all((scope.word(), &which), &Limits::of(&rates), load.tokens());
+        }
+        wants.0
+    }
+}
+
+// === impl Load ===
+
+impl Load<'_> {
+    /// A question that costs nothing. Whoever waits for a task asks often, and has a limit of its own for
+    /// that.
+    pub(crate) const fn question(of_tasks: bool) -> Self {
+        if of_tasks { Self::Poll } else { Self::Read }
+    }
+
+    const fn tokens(self) -> Option<u64> {
+        match self {
+            Self::Model(_, tokens) => tokens,
+            Self::Platform(_) | Self::Poll | Self::Read => None,
+        }
+    }
+}
+
+/// Limits of one thing.
+struct Limits {
+    requests: Option<u64>,
+    tokens: Option<u64>,
+    at_once: Option<u64>,
+}
+
+impl Limits {
+    fn of(rates: &Rates) -> Self {
+        Self {
+            requests: rates.requests_per_minute.and_then(positive),
+            tokens: rates.tokens_per_minute.and_then(positive),
+            at_once: rates.concurrent_calls.and_then(positive),
+        }
+    }
+}
+
+fn positive(limit: i64) -> Option<u64> {
+    u64::try_from(limit).ok().filter(|limit| *limit > 0)
+}
+
+struct Wants(Vec<Want>);
+
+impl Wants {
+    fn add_all(
+        &mut self,
+        (scope, which): (&'static str, &Which),
+        most: &Limits,
+        tokens: Option<u64>,
+    ) {
+        if let Some(limit) = most.requests {
+            self.add(scope, which, Counted::Requests, limit, 1);
+        }
+        if let (Some(limit), Some(tokens)) = (most.tokens, tokens) {
+            self.add(scope, which, Counted::Tokens, limit, tokens);
+        }
+        if let Some(limit) = most.at_once {
+            self.add(scope, which, Counted::AtOnce, limit, 1);
+        }
+    }
+
+    fn add(&mut self, scope: &'static str, which: &Which, kind: Counted, limit: u64, amount: u64) {
+        let which = which.clone();
+        let name = Name { scope, which, kind };
+        self.0.push(Want {
+            name,
+            limit,
+            amount,
+        });
+    }
+}
+
+/// Whole seconds after which it can succeed.
+fn seconds(wait: Duration) -> u64 {
+    let more = u64::from(wait.subsec_nanos() > 0);
+    wait.as_secs().saturating_add(more).max(1)
+}
+
+/// The limit that is used up, by name.
+fn over(refused: &Refused, caller: &Caller) -> ApiError {
+    let wait = seconds(refused.retry_after);
+    let text = match refused.wants.get(refused.which) {
+        Some(want) => {
+            let who = who(&want.name, caller);
+            let limit = want.limit;
+            let what = match (want.name.kind, want.name.scope) {
+                (Counted::Requests, POLLS) => format!("may ask for tasks {limit} times a minute"),
+                (Counted::Requests, READS) => format!("may ask {limit} times a minute"),
+                (Counted::Requests, _) => format!("may send {limit} requests a minute"),
+                (Counted::Tokens, _) => format!("may use {limit} tokens a minute"),
+                (Counted::AtOnce, _) => format!("may have {limit} calls at once"),
+            };
+            format!("{who} {what}; try again in {wait} s; nothing was charged")
+        }
+        None => format!("a limit is used up; try again in {wait} s; nothing was charged"),
+    };
+    let mut fault = ApiError::new(ErrorCode::RateLimited, text);
+    fault.retry_after = Some(wait);
+    fault
+}
+
+fn who(name: &Name, caller: &Caller) -> String {
+    match (name.scope, &name.which) {
+        (ACCOUNT, _) => "this account".to_owned(),
+        (scope, Which::Text(text)) => {
+            let text: &Arc<str> = text;
+            format!("this account with {scope} {:?}", text.as_ref())
+        }
+        (_, Which::Number(number)) if *number == caller.key.id.number() => {
+            "this API key".to_owned()
+        }
+        (_, Which::Number(_)) => "an API key above this one".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wait_is_told_in_whole_seconds_and_never_too_short() {
+        for (millis, told) in [(0, 1), (1, 1), (1_000, 1), (1_001, 2), (59_999, 60)] {
+            assert_eq!(seconds(Duration::from_millis(millis)), told, "{millis} ms");
+        }
+    }
+}

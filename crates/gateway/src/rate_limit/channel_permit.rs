@@ -1,0 +1,52 @@
+//! Limits of channels over all nodes: what an upstream allows us, so that we do not have to be told by it.
+
+use trunkline_limits::{Grant, Kind as Counted, Name, Tag, Want, Which};
+
+use super::{positive, seconds};
+use crate::channels::Channel;
+use crate::services::Services;
+
+const CHANNEL: &str = "channel";
+
+/// A place at a channel, held as long as the upstream works for us.
+#[derive(Debug)]
+pub(crate) struct ChannelPermit(#[expect(dead_code, reason = "held, not looked at")] Option<Grant>);
+
+/// A channel has no place, and may have one in so many seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Saturated(pub(crate) u64);
+
+impl Services {
+    /// A place at a channel for one call.
+    pub(crate) async fn seat(&self, channel: &Channel) -> Result<ChannelPermit, Saturated> {
+        let requests = channel.row.requests_per_minute.and_then(positive);
+        let at_once = channel.row.concurrent_calls.and_then(positive);
+        if requests.is_none() && at_once.is_none() {
+            return Ok(ChannelPermit(None));
+        }
+        let number = channel.row.id.number();
+        let want = |kind, limit| Want {
+            name: Name {
+                scope: CHANNEL,
+                which: Which::Number(number),
+                kind,
+            },
+            limit,
+            amount: 1,
+        };
+        let wants = [
+            requests.map(|limit| want(Counted::Requests, limit)),
+            at_once.map(|limit| want(Counted::AtOnce, limit)),
+        ];
+        let wants = wants.into_iter().flatten().collect();
+        match self
+            .inner
+            .limits
+            .take(Tag::new(CHANNEL, number), wants)
+            .await
+        {
+            Ok(grant) => Ok(ChannelPermit(Some(grant))),
+            Err(refused) => Err(Saturated(seconds(refused.retry_after))),
+        }
+    }
+}

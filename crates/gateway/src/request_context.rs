@@ -1,0 +1,447 @@
+//! The story of one request, from its first byte to its last: what the access line, the counters and
+//! the trace are made of. It is shared by the handler and the call's own task; whoever lets go of it
+//! last ends it, so that every request has exactly one line, whatever became of it.
+
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use http::{Method, Request, Uri};
+use hyper::body::{Body as _, Incoming};
+use serde_json::Value;
+use tokio::time::Instant;
+use trunkline_ledger::Outcome;
+use trunkline_limits::Grant;
+use trunkline_terms::{Moment, Money, RequestId};
+use trunkline_wire::Format;
+
+use crate::caller::Caller;
+use crate::edge::PeerWatch;
+use crate::error::ApiError;
+use crate::failover::Attempt;
+use crate::rate_limit::{ChannelPermit, Shown};
+use crate::response::{LedgerLatency, Response, micros};
+use crate::services::{CompletedCall, Services};
+use crate::telemetry::{AttemptSpan, CallSpan, TraceParent};
+
+/// Letters of a path in the access line.
+const MAX_PATH_CHARACTERS: usize = 200;
+/// What a key begins with; a path that holds one is not written down.
+const KEY_MARK: &str = "sk-";
+
+/// One request.
+pub(crate) struct RequestContext {
+    services: Services,
+    pub(crate) id: RequestId,
+    pub(crate) address: IpAddr,
+    /// A look at the connection that the answer goes to.
+    pub(crate) watch: PeerWatch,
+    method: Method,
+    uri: Uri,
+    began: Instant,
+    began_at: Moment,
+    out_bytes: AtomicU64,
+    facts: Mutex<RequestFacts>,
+}
+
+#[derive(Debug, Default)]
+struct RequestFacts {
+    /// Whether the path is one that costs money.
+    is_call: bool,
+    /// Some if it is traced, with the caller's span.
+    traced: Option<Option<TraceParent>>,
+    caller: Option<Caller>,
+    model: Option<String>,
+    stream: bool,
+    in_bytes: u64,
+    status: Option<u16>,
+    fault: Option<&'static str>,
+    outcome: Option<Outcome>,
+    charged: Option<Money>,
+    tokens: Option<(u64, u64)>,
+    attempts: Vec<Attempt>,
+    upstream_ended: Option<Duration>,
+    first_byte: Option<Duration>,
+    in_ledger: Option<Duration>,
+    response_model: String,
+    finishes: Vec<&'static str>,
+    /// Its part of the limits, held as long as the request lives.
+    granted: Option<Grant>,
+    limits: Option<Shown>,
+    /// Its place at the channel that was asked last.
+    seat: Option<ChannelPermit>,
+}
+
+impl RequestContext {
+    pub(crate) fn begin(
+        services: &Services,
+        request: &Request<Incoming>,
+        (address, watch): (IpAddr, PeerWatch),
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            id: services.request_id(),
+            address,
+            watch,
+            method: request.method().clone(),
+            uri: request.uri().clone(),
+            began: Instant::now(),
+            began_at: services.inner.now(),
+            out_bytes: AtomicU64::new(0),
+            facts: Mutex::default(),
+            services: services.clone(),
+        })
+    }
+
+    /// It is a call, and not a question about one.
+    pub(crate) fn is_call(&self, request: &Request<Incoming>) {
+        let telemetry = self.services.inner.telemetry.as_ref();
+        let traced = telemetry.and_then(|open| open.begin(self.id, request.headers()));
+        let mut facts = self.facts();
+        facts.is_call = true;
+        facts.traced = traced;
+    }
+
+    /// Where errors are explained.
+    pub(crate) fn error_pages(&self) -> &str {
+        &self.services.inner.settings.error_pages
+    }
+
+    /// One page of a request for many: a call of its own, with its own id and its own line.
+    pub(crate) fn page(&self, id: RequestId, model: &str) -> Self {
+        let facts = RequestFacts {
+            is_call: true,
+            caller: self.facts().caller.clone(),
+            model: Some(model.to_owned()),
+            ..RequestFacts::default()
+        };
+        Self {
+            services: self.services.clone(),
+            id,
+            address: self.address,
+            watch: self.watch.clone(),
+            method: self.method.clone(),
+            uri: self.uri.clone(),
+            began: Instant::now(),
+            began_at: self.services.inner.now(),
+            out_bytes: AtomicU64::new(0),
+            facts: Mutex::new(facts),
+        }
+    }
+
+    /// The path that was called.
+    pub(crate) fn path(&self) -> &str {
+        self.uri.path()
+    }
+
+    pub(crate) fn is_traced(&self) -> bool {
+        self.facts().traced.is_some()
+    }
+
+    pub(crate) fn called_by(&self, caller: &Caller) {
+        self.facts().caller = Some(caller.clone());
+    }
+
+    pub(crate) fn came(&self, bytes: usize) {
+        self.facts().in_bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+    }
+
+    /// What it asks for has a price, so the name of the model is one of ours.
+    pub(crate) fn asks_for(&self, model: &str, stream: bool) {
+        let mut facts = self.facts();
+        facts.model = Some(model.to_owned());
+        facts.stream = stream;
+    }
+
+    /// What of its limits it got, and what is told of them.
+    pub(crate) fn limited(&self, shown: Shown, granted: Option<Grant>) {
+        let mut facts = self.facts();
+        facts.limits = Some(shown);
+        facts.granted = granted;
+    }
+
+    /// What is told of the limits of a page is told of the whole request.
+    pub(crate) fn limits_of(&self, whole: &Self) {
+        let shown = self.facts().limits;
+        whole.facts().limits = shown;
+    }
+
+    /// It has a place at a channel. The one it had at another is free.
+    pub(crate) fn sits(&self, seat: ChannelPermit) {
+        self.facts().seat = Some(seat);
+    }
+
+    /// Its places are free: the work is done, and what is left is to hand it over. A caller who has its
+    /// answer and asks again must not find its own last call in the way.
+    pub(crate) fn leaves(&self) {
+        self.facts().leave();
+    }
+
+    /// Tells the caller how its limits stand.
+    pub(crate) fn show_limits(&self, answer: &mut Response, format: Format) {
+        let shown = self.facts().limits;
+        if let Some(shown) = shown {
+            shown.write(answer.headers_mut(), format, self.services.inner.now());
+        }
+    }
+
+    /// An attempt begins. Until it ends, it counts as one that was left.
+    pub(crate) fn tries(&self, attempt: Attempt) {
+        self.facts().attempts.push(attempt);
+    }
+
+    /// The attempt that began last is over, or its answer has begun.
+    pub(crate) fn tried(&self, change: impl FnOnce(&mut Attempt)) {
+        if let Some(attempt) = self.facts().attempts.last_mut() {
+            change(attempt);
+        }
+    }
+
+    /// The upstream has said its last word, or all that we wanted of it.
+    pub(crate) fn upstream_ended(&self) {
+        let elapsed = self.elapsed();
+        self.facts().upstream_ended = Some(elapsed);
+    }
+
+    /// What the answer says about itself, without secrets.
+    pub(crate) fn told(&self, model: String, finishes: Vec<&'static str>) {
+        let mut facts = self.facts();
+        facts.response_model = model;
+        facts.finishes = finishes;
+    }
+
+    /// How the call ended and what it cost. Whoever watches is told at once.
+    pub(crate) fn ended(&self, outcome: Outcome, charged: Option<Money>, tokens: (u64, u64)) {
+        let mut facts = self.facts();
+        facts.outcome = Some(outcome);
+        facts.charged = charged;
+        facts.tokens = charged.map(|_| tokens);
+        if let Some(granted) = &mut facts.granted {
+            granted.used(tokens.0.saturating_add(tokens.1));
+        }
+        facts.leave();
+        let model = facts.model.clone().unwrap_or_default();
+        drop(facts);
+        self.services.inner.tell(CompletedCall {
+            request: self.id,
+            model,
+            outcome,
+            charged,
+            tokens,
+        });
+    }
+
+    pub(crate) fn faulted(&self, fault: &ApiError) {
+        let mut facts = self.facts();
+        facts.fault = Some(fault.kind.word());
+        facts.leave();
+    }
+
+    /// The head of the answer is ready, and a whole answer altogether.
+    pub(crate) fn answered(&self, answer: &Response) {
+        let elapsed = self.elapsed();
+        let mut facts = self.facts();
+        facts.status = Some(answer.status().as_u16());
+        facts.first_byte = Some(elapsed);
+        facts.in_ledger = answer
+            .extensions()
+            .get::<LedgerLatency>()
+            .map(|time| time.0);
+        drop(facts);
+        self.sent(answer.body().size_hint().exact().unwrap_or(0));
+    }
+
+    /// So many bytes of the answer went to the connection.
+    pub(crate) fn sent(&self, bytes: u64) {
+        self.out_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// All attempts so far, for the usage row.
+    pub(crate) fn attempts_json(&self) -> Value {
+        let attempts = serde_json::to_value(&self.facts().attempts);
+        attempts.unwrap_or_else(|_| Value::Array(Vec::new()))
+    }
+
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    fn facts(&self) -> MutexGuard<'_, RequestFacts> {
+        self.facts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl RequestFacts {
+    fn leave(&mut self) {
+        self.seat = None;
+        self.granted.iter_mut().for_each(Grant::release);
+    }
+}
+
+impl Drop for RequestContext {
+    fn drop(&mut self) {
+        let took = self.elapsed();
+        let mut facts = std::mem::take(&mut *self.facts());
+        // What never became a call has used nothing.
+        if let Some(granted) = &mut facts.granted {
+            granted.used(0);
+        }
+        // Without a word of its own, a streamed attempt is over with its call.
+        let upstream_ended = facts.upstream_ended.unwrap_or(took);
+        for attempt in &mut facts.attempts {
+            attempt.ended.get_or_insert(upstream_ended);
+        }
+        self.count(&facts, took);
+        self.write_line(&facts, took);
+        self.trace(&facts, took);
+    }
+}
+
+/// What becomes of it in the end.
+impl RequestContext {
+    fn count(&self, facts: &RequestFacts, took: Duration) {
+        let numbers = &self.services.inner.numbers;
+        numbers.answered.fetch_add(1, Ordering::Relaxed);
+        for attempt in &facts.attempts {
+            attempt.channel.tried(attempt.word(), attempt.head_took());
+        }
+        if !facts.is_call {
+            return;
+        }
+        if let Some(word) = facts.fault {
+            numbers.faults.add(word);
+        }
+        if let (Some(model), Some(outcome)) = (&facts.model, facts.outcome) {
+            let tokens = facts.tokens.unwrap_or_default();
+            numbers.ended(model, outcome.word(), tokens);
+            numbers.duration.of(facts.stream).took(took);
+            if let Some(first_byte) = facts.first_byte.filter(|_| facts.fault.is_none()) {
+                numbers.first_byte.of(facts.stream).took(first_byte);
+            }
+        }
+    }
+
+    /// The one line of this request. Nothing of it is made when nobody reads it.
+    fn write_line(&self, facts: &RequestFacts, took: Duration) {
+        let caller = facts.caller.as_ref();
+        let channel = facts
+            .attempts
+            .last()
+            .map(|one| one.channel.row.name.as_str());
+        let (input, output) = facts.tokens.unzip();
+        tracing::info!(
+            target: "trunkline::access",
+            {
+                request.id = %self.id,
+                http.method = %self.method,
+                http.path = path_of(&self.uri),
+                http.status = facts.status,
+                client.address = %self.address.to_canonical(),
+                account.id = caller.map(|caller| caller.account.id.number()),
+                key.id = caller.map(|caller| caller.key.id.number()),
+                model = facts.model.as_deref(),
+                stream = facts.is_call.then_some(facts.stream),
+                channel.name = channel,
+                attempts_count = facts.is_call.then_some(facts.attempts.len()),
+                outcome = facts.outcome.map(Outcome::word),
+                fault = facts.fault,
+                input_tokens_count = input,
+                output_tokens_count = output,
+                charge.nanos = facts.charged.map(Money::nanos),
+                latency_ms = millis(took),
+                ttft_ms = facts.first_byte.filter(|_| facts.stream).map(millis),
+                head_us = facts.first_byte.map(micros),
+                ledger_us = facts.in_ledger.map(micros),
+                in_bytes = facts.in_bytes,
+                out_bytes = self.out_bytes.load(Ordering::Relaxed)
+            },
+            "answered"
+        );
+    }
+
+    fn trace(&self, facts: &RequestFacts, took: Duration) {
+        let (Some(telemetry), Some(parent)) = (&self.services.inner.telemetry, facts.traced) else {
+            return;
+        };
+        let model = &facts.response_model;
+        let public = facts.model.as_deref().unwrap_or_default();
+        let failed = facts.outcome.filter(|outcome| is_failure(*outcome));
+        telemetry.tell(&CallSpan {
+            id: self.id,
+            parent,
+            began_at: self.began_at,
+            took,
+            model: facts.model.as_deref(),
+            response_model: (!model.is_empty()).then_some(model),
+            finishes: &facts.finishes,
+            tokens: facts.tokens,
+            charged_nanos: facts.charged.map(Money::nanos),
+            outcome: facts.outcome.map(Outcome::word),
+            error: facts.fault.or(failed.map(Outcome::word)),
+            status: facts.status,
+            stream: facts.stream,
+            ttft: facts.first_byte.filter(|_| facts.stream),
+            tried: facts
+                .attempts
+                .iter()
+                .map(|attempt| span_of(attempt, public))
+                .collect(),
+        });
+    }
+}
+
+fn span_of<'a>(attempt: &'a Attempt, public: &'a str) -> AttemptSpan<'a> {
+    AttemptSpan {
+        channel: &attempt.channel.row.name,
+        provider: &attempt.channel.row.provider,
+        model: attempt.channel.upstream_model(public),
+        status: attempt.status,
+        error: attempt.fault(),
+        began: attempt.began,
+        ended: attempt.ended.unwrap_or(attempt.began),
+    }
+}
+
+const fn is_failure(outcome: Outcome) -> bool {
+    match outcome {
+        Outcome::Complete | Outcome::Accepted | Outcome::BalanceExhausted => false,
+        Outcome::ClientGone
+        | Outcome::Refused
+        | Outcome::UpstreamFailed
+        | Outcome::UpstreamTimeout
+        | Outcome::NoResult
+        | Outcome::Interrupted
+        | Outcome::Expired
+        | Outcome::Drained
+        | Outcome::DatabaseAway
+        | Outcome::Cancelled => true,
+    }
+}
+
+/// The path without its query. A key that somebody put into it is not written down.
+fn path_of(uri: &Uri) -> String {
+    let path = uri.path();
+    if path.contains(KEY_MARK) {
+        return "[hidden]".to_owned();
+    }
+    path.chars().take(MAX_PATH_CHARACTERS).collect()
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_in_an_address_is_in_no_path_of_the_log() {
+        let key = "sk-tl-00aaaaaaaa";
+        let written = |text: String| path_of(&text.parse().unwrap());
+        assert_eq!(written(format!("/v1/models?key={key}")), "/v1/models");
+        assert_eq!(written(format!("/{key}/v1/models")), "[hidden]");
+        let long = written(format!("/{}", "x".repeat(9_000)));
+        assert_eq!(long.len(), MAX_PATH_CHARACTERS);
+    }
+}

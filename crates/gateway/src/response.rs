@@ -1,0 +1,263 @@
+//! What goes back to a caller: a head, and a body that is there or still coming.
+
+use std::borrow::Cow;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use http_body::{Body, Frame, SizeHint};
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use serde_json::Value;
+use tokio::sync::{mpsc, oneshot};
+use trunkline_catalog::Entry;
+use trunkline_terms::{Defect, Money};
+use trunkline_video::shapes::legacy_error;
+use trunkline_wire::{Format, error_body};
+
+use crate::error::{ApiError, ErrorCode};
+use crate::request_context::RequestContext;
+
+/// The body of every answer.
+#[derive(Debug)]
+pub enum ResponseBody {
+    /// All of it.
+    Whole(Option<Bytes>),
+    /// Pieces as they come; the end of the channel is the end of the body.
+    Pieces(mpsc::Receiver<Bytes>),
+    /// Pieces of something that must be whole: without the sender's word that it is, the connection
+    /// breaks off, so that nobody takes a part for all of it.
+    File(mpsc::Receiver<FilePiece>),
+    /// Pieces whose sender is told when they were taken.
+    AckedChunk(AckedBody),
+}
+
+/// A piece of a body that must be whole.
+#[derive(Debug)]
+pub enum FilePiece {
+    /// The next bytes.
+    Bytes(Bytes),
+    /// That was all.
+    End,
+}
+
+/// A body that is not whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the body broke off")]
+pub struct BrokenOff;
+
+/// A piece that is charged for: its sender wants to know whether anybody took it.
+#[derive(Debug)]
+pub(crate) struct AckedChunk {
+    pub(crate) bytes: Bytes,
+    /// Told when the connection takes the bytes; dropped if it never does.
+    pub(crate) taken: oneshot::Sender<()>,
+}
+
+/// A body of such pieces.
+#[derive(Debug)]
+pub struct AckedBody {
+    pieces: mpsc::Receiver<AckedChunk>,
+    /// Bytes that are to come, where that is known.
+    left: Option<u64>,
+}
+
+// === impl HandedBody ===
+
+impl AckedBody {
+    /// A body of one piece of so many bytes.
+    pub(crate) fn whole(pieces: mpsc::Receiver<AckedChunk>, bytes: u64) -> Self {
+        Self {
+            pieces,
+            left: Some(bytes),
+        }
+    }
+
+    /// A body of nobody knows how many pieces.
+    pub(crate) fn open(pieces: mpsc::Receiver<AckedChunk>) -> Self {
+        Self { pieces, left: None }
+    }
+
+    fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        let handed = std::task::ready!(self.pieces.poll_recv(context));
+        Poll::Ready(handed.map(|AckedChunk { bytes, taken }| {
+            let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+            self.left = self.left.map(|left| left.saturating_sub(length));
+            // Nobody may wait for that any more.
+            let _heard: Result<(), ()> = taken.send(());
+            bytes
+        }))
+    }
+}
+
+/// A finished answer.
+pub type Response = http::Response<ResponseBody>;
+
+/// How long a call waited for the ledger before its answer; an extension of the answer, for the log.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LedgerLatency(pub(crate) Duration);
+
+/// A time for a log line.
+pub(crate) fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+impl Body for ResponseBody {
+    type Data = Bytes;
+    type Error = BrokenOff;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        match &mut *self {
+            Self::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+            Self::Pieces(pieces) => {
+                let piece = pieces.poll_recv(context);
+                piece.map(|piece| piece.map(|bytes| Ok(Frame::data(bytes))))
+            }
+            Self::File(pieces) => match std::task::ready!(pieces.poll_recv(context)) {
+                Some(FilePiece::Bytes(bytes)) => Poll::Ready(Some(Ok(Frame::data(bytes)))),
+                Some(FilePiece::End) => Poll::Ready(None),
+                None => Poll::Ready(Some(Err(BrokenOff))),
+            },
+            Self::AckedChunk(body) => {
+                let piece = body.poll_piece(context);
+                piece.map(|piece| piece.map(|bytes| Ok(Frame::data(bytes))))
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Whole(bytes) => bytes.is_none(),
+            Self::Pieces(_) | Self::File(_) => false,
+            Self::AckedChunk(body) => body.left == Some(0),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Whole(bytes) => {
+                let length = bytes.as_ref().map_or(0, Bytes::len);
+                SizeHint::with_exact(u64::try_from(length).unwrap_or(u64::MAX))
+            }
+            Self::Pieces(_) | Self::File(_) | Self::AckedChunk(AckedBody { left: None, .. }) => {
+                SizeHint::default()
+            }
+            Self::AckedChunk(AckedBody {
+                left: Some(left), ..
+            }) => SizeHint::with_exact(*left),
+        }
+    }
+}
+
+/// JSON with a status.
+pub(crate) fn json(status: StatusCode, value: &Value) -> Response {
+    let bytes = Bytes::from(value.to_string());
+    bytes_of(status, bytes, "application/json")
+}
+
+/// Bytes with a status and a type.
+pub(crate) fn bytes_of(status: StatusCode, bytes: Bytes, content_type: &'static str) -> Response {
+    let mut answer = Response::new(ResponseBody::Whole((!bytes.is_empty()).then_some(bytes)));
+    *answer.status_mut() = status;
+    let headers = answer.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    answer
+}
+
+/// A stream of events.
+pub(crate) fn events(pieces: mpsc::Receiver<Bytes>) -> Response {
+    self::pieces(pieces, "text/event-stream; charset=utf-8")
+}
+
+/// A body that comes in pieces.
+pub(crate) fn pieces(pieces: mpsc::Receiver<Bytes>, content_type: &'static str) -> Response {
+    let mut answer = Response::new(ResponseBody::Pieces(pieces));
+    let headers = answer.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    let buffering = HeaderName::from_static("x-accel-buffering");
+    headers.insert(buffering, HeaderValue::from_static("no"));
+    answer
+}
+
+/// A fault in the shape of the interface that was called.
+pub(crate) fn fault(fault: &ApiError, context: &RequestContext, format: Format) -> Response {
+    let trouble = fault.trouble(context.id, context.error_pages());
+    faulted(fault, &error_body(format, &trouble))
+}
+
+/// The same for whoever polls a video by the older path.
+pub(crate) fn legacy_fault(fault: &ApiError) -> Response {
+    faulted(fault, &legacy_error(fault.kind.code(), &fault.message))
+}
+
+fn faulted(fault: &ApiError, body: &Value) -> Response {
+    let mut answer = json(fault.kind.status(), body);
+    if let Some(seconds) = fault.retry_after {
+        let headers = answer.headers_mut();
+        headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    // Libraries of the vendors retry every 409 unless they are told.
+    if matches!(
+        fault.kind,
+        ErrorCode::IdempotencyConflict
+            | ErrorCode::IdempotencyInFlight
+            | ErrorCode::IdempotencyTooLarge
+            | ErrorCode::SameCall(_)
+    ) {
+        let name = HeaderName::from_static("x-should-retry");
+        let may = fault.kind.is_retryable();
+        let word = HeaderValue::from_static(if may { "true" } else { "false" });
+        answer.headers_mut().insert(name, word);
+    }
+    answer
+}
+
+/// What it cost, where that is known before the first byte.
+pub(crate) fn set_cost(headers: &mut HeaderMap, cost: Money) {
+    let cost = if Defect::WrongHeader.is_on() {
+        Money::ZERO
+    } else {
+        cost
+    };
+    if let Ok(value) = HeaderValue::from_str(&cost.to_string()) {
+        headers.insert(HeaderName::from_static("trunkline-cost-usd"), value);
+    }
+}
+
+/// What the caller should know.
+pub(crate) fn set_warnings(headers: &mut HeaderMap, warnings: &[Cow<'static, str>]) {
+    if warnings.is_empty() || Defect::LostWarning.is_on() {
+        return;
+    }
+    let text = format!("{};codes={}", warnings.len(), warnings.join(","));
+    if let Ok(value) = HeaderValue::from_str(&text) {
+        headers.insert(HeaderName::from_static("trunkline-warnings"), value);
+    }
+}
+
+/// When a model goes away, if it does: RFC 9745 and RFC 8594.
+pub(crate) fn set_ending(headers: &mut HeaderMap, entry: &Entry) {
+    let midnight = |day: &Option<String>| {
+        let day: Date = day.as_ref()?.parse().ok()?;
+        day.to_zoned(TimeZone::UTC).ok()
+    };
+    if let Some(day) = midnight(&entry.deprecated_on) {
+        let text = format!("@{}", day.timestamp().as_second());
+        if let Ok(value) = HeaderValue::from_str(&text) {
+            headers.insert(HeaderName::from_static("deprecation"), value);
+        }
+    }
+    if let Some(day) = midnight(&entry.sunset_on) {
+        let text = day.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();
+        if let Ok(value) = HeaderValue::from_str(&text) {
+            headers.insert(HeaderName::from_static("sunset"), value);
+        }
+    }
+}

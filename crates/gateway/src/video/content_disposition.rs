@@ -1,0 +1,37 @@
+//! What a browser does with a file that a link leads to: shows it where it stands, or saves it under a
+//! name. The store has no part in it: files of a folder and of S3 go through the same door.
+
+use http::HeaderValue;
+use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use trunkline_media::{ContentType, MediaPath};
+
+use super::content::VIDEO;
+use crate::response::Response;
+
+/// Kinds that are shown in a page.
+const SHOWN: [&str; 3] = ["video/", "image/", "audio/"];
+/// A picture that is a program.
+const SVG: &str = "image/svg";
+
+/// Names the file of an answer. What is no film, picture or sound is saved whether that was asked or not:
+/// a page of somebody else's must not be shown at our address.
+pub(super) fn named(mut answer: Response, path: &MediaPath, save: bool) -> Response {
+    if !answer.status().is_success() {
+        return answer;
+    }
+    let told = answer.headers().get(CONTENT_TYPE);
+    let told = told.and_then(|value| value.to_str().ok()).unwrap_or(VIDEO);
+    let Ok(kind) = ContentType::parse(told) else {
+        return answer;
+    };
+    let word = kind.as_str().to_ascii_lowercase();
+    let is_shown = SHOWN.iter().any(|start| word.starts_with(start)) && !word.starts_with(SVG);
+    if !save && is_shown {
+        return answer;
+    }
+    let text = format!("attachment; filename=\"{}\"", path.file_name(&kind));
+    if let Ok(value) = HeaderValue::from_str(&text) {
+        answer.headers_mut().insert(CONTENT_DISPOSITION, value);
+    }
+    answer
+}

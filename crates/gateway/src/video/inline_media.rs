@@ -1,0 +1,95 @@
+//! Media that we hold for a caller, handed to an upstream: as data where it takes data, else by our own
+//! link. What is stored with a task has the link; the data are put in when it is sent.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use futures_util::StreamExt as _;
+use serde_json::Value;
+use trunkline_media::{MediaPath, ObjectPath, verify};
+use trunkline_video::Sent;
+use trunkline_video::upstreams::MediaForm;
+
+use super::content::LinkSigner;
+use crate::services::Services;
+
+/// Largest file that is put into a body; a larger one goes by its link.
+const MAX_INLINE_BYTES: u64 = 10_000_000;
+/// Texts of a body that are looked at.
+const MAX_TEXTS: usize = 1_000;
+
+impl Services {
+    /// What is sent, with our own files in the form that the upstream takes.
+    pub(super) async fn handed(&self, mut sent: Sent, form: MediaForm) -> Sent {
+        if form == MediaForm::Link {
+            return sent;
+        }
+        let mut links = Vec::new();
+        for value in sent.body.values() {
+            self.own_links(value, &mut links);
+        }
+        for link in links {
+            let Some(path) = self.own_object(&link) else {
+                continue;
+            };
+            if let Some(text) = Box::pin(self.inlined(&path, form)).await {
+                let values = sent.body.values_mut();
+                values.for_each(|value| replace(value, &link, &text));
+            }
+        }
+        sent
+    }
+
+    fn own_links(&self, value: &Value, found: &mut Vec<String>) {
+        match value {
+            Value::String(text) => {
+                let ours = text.starts_with(&self.inner.settings.public_url);
+                if ours && found.len() < MAX_TEXTS && !found.contains(text) {
+                    found.push(text.clone());
+                }
+            }
+            Value::Array(list) => list.iter().for_each(|value| self.own_links(value, found)),
+            Value::Object(map) => map.values().for_each(|value| self.own_links(value, found)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    /// The upload behind a link of ours that holds.
+    fn own_object(&self, link: &str) -> Option<ObjectPath> {
+        let path = link.strip_prefix(&self.inner.settings.public_url)?;
+        match verify(&LinkSigner(self.keyring()), path, self.inner.now()).ok()? {
+            MediaPath::Object(object) => Some(object),
+            MediaPath::Task(_) => None,
+        }
+    }
+
+    async fn inlined(&self, path: &ObjectPath, form: MediaForm) -> Option<String> {
+        let mut fetched = self.inner.media.get(path, None).await.ok()?;
+        if fetched.facts.bytes > MAX_INLINE_BYTES {
+            return None;
+        }
+        let mut bytes = Vec::new();
+        while let Some(piece) = fetched.stream.next().await {
+            bytes.extend_from_slice(&piece.ok()?);
+        }
+        let text = STANDARD.encode(bytes);
+        match form {
+            MediaForm::DataUri => {
+                let kind = fetched.facts.content_type.as_str();
+                Some(format!("data:{kind};base64,{text}"))
+            }
+            MediaForm::BareBase64 => Some(text),
+            MediaForm::Link => None,
+        }
+    }
+}
+
+fn replace(value: &mut Value, link: &str, text: &str) {
+    match value {
+        Value::String(known) if known == link => text.clone_into(known),
+        Value::Array(list) => list.iter_mut().for_each(|value| replace(value, link, text)),
+        Value::Object(map) => map
+            .values_mut()
+            .for_each(|value| replace(value, link, text)),
+        Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}

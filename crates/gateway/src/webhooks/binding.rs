@@ -1,0 +1,82 @@
+//! What of a webhook no reader of the database should see: where it leads, and what it is signed with.
+
+use trunkline_keyring::{Binding, Purpose};
+use trunkline_terms::AccountId;
+use uuid::Uuid;
+
+use super::Secret;
+use crate::services::Services;
+
+/// Which column of which row.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum SealedFor {
+    /// The address of a webhook.
+    Url(Uuid),
+    /// The secret of a webhook, the old one too: a row's secrets may change places.
+    Secret(Uuid),
+    /// The address of a task.
+    Task(Uuid),
+}
+
+impl SealedFor {
+    fn context(self) -> Vec<u8> {
+        let (column, id) = match self {
+            Self::Url(id) => ("webhook.url", id),
+            Self::Secret(id) => ("webhook.secret", id),
+            Self::Task(id) => ("task_hook.url", id),
+        };
+        format!("{column}/{}", id.simple()).into_bytes()
+    }
+}
+
+impl Services {
+    /// A new secret for a webhook: for the customer, and sealed.
+    pub(crate) fn make_hook_secret(
+        &self,
+        account: AccountId,
+        id: Uuid,
+    ) -> Option<(Secret, Vec<u8>)> {
+        let secret = Secret::make(|bytes| self.inner.fill_random(bytes))?;
+        let sealed = self.seal_for_hook(account, SealedFor::Secret(id), secret.bytes())?;
+        Some((secret, sealed))
+    }
+
+    pub(crate) fn seal_for_hook(
+        &self,
+        account: AccountId,
+        place: SealedFor,
+        plain: &[u8],
+    ) -> Option<Vec<u8>> {
+        let context = place.context();
+        let binding = Binding::of_account(account, &context);
+        let sealed = self.keyring().seal(Purpose::Webhooks, &binding, plain);
+        if let Err(error) = &sealed {
+            tracing::error!(%error, "a part of a webhook could not be sealed");
+        }
+        sealed.ok()
+    }
+
+    pub(crate) fn open_hook_url(
+        &self,
+        account: AccountId,
+        place: SealedFor,
+        sealed: &[u8],
+    ) -> Option<String> {
+        let context = place.context();
+        let binding = Binding::of_account(account, &context);
+        let opened = self.keyring().open(Purpose::Webhooks, &binding, sealed);
+        String::from_utf8(opened.ok()?.reveal().to_vec()).ok()
+    }
+
+    pub(crate) fn open_hook_secret(
+        &self,
+        account: AccountId,
+        id: Uuid,
+        sealed: &[u8],
+    ) -> Option<Secret> {
+        let context = SealedFor::Secret(id).context();
+        let binding = Binding::of_account(account, &context);
+        let opened = self.keyring().open(Purpose::Webhooks, &binding, sealed);
+        Some(Secret::of(opened.ok()?))
+    }
+}

@@ -1,0 +1,59 @@
+//! The address of a single task: judged before money moves, and written with the task.
+
+use trunkline_db::{DbError, Tx};
+use trunkline_store::webhooks;
+use trunkline_terms::AccountId;
+use uuid::Uuid;
+
+use super::SealedFor;
+use crate::error::{ApiError, ErrorCode};
+use crate::services::Services;
+
+/// Where the address stands in a request.
+const FIELD: &str = "metadata.webhook_url";
+
+/// Where a task is to be told, sealed, and a secret for the account if it has none yet.
+#[derive(Debug)]
+pub(crate) struct TaskHook {
+    url: Vec<u8>,
+    webhook: Uuid,
+    secret: Vec<u8>,
+}
+
+impl Services {
+    /// Refuses an address that would not be reached. Nothing has moved yet.
+    pub(crate) async fn check_task_hook(&self, url: Option<&str>) -> Result<(), ApiError> {
+        let Some(url) = url else {
+            return Ok(());
+        };
+        self.judge_hook(url).await.map_err(|error| {
+            let text = format!("{error}; nothing was charged");
+            ApiError::new(ErrorCode::Invalid("invalid_request"), text).at(FIELD)
+        })
+    }
+
+    /// Seals an address for a task.
+    pub(crate) fn seal_task_hook(
+        &self,
+        (account, task): (AccountId, Uuid),
+        url: &str,
+    ) -> Option<TaskHook> {
+        let webhook = self.request_id().uuid();
+        let (_, secret) = self.make_hook_secret(account, webhook)?;
+        Some(TaskHook {
+            url: self.seal_for_hook(account, SealedFor::Task(task), url.as_bytes())?,
+            webhook,
+            secret,
+        })
+    }
+}
+
+/// Writes where a task is to be told, in the transaction that writes the task.
+pub(crate) async fn write_task_hook(
+    tx: &mut Tx,
+    (account, task): (AccountId, Uuid),
+    hook: &TaskHook,
+) -> Result<(), DbError> {
+    webhooks::make_for_tasks(tx, account, hook.webhook, &hook.secret).await?;
+    webhooks::hook_task(tx, task, account, &hook.url).await
+}
