@@ -3,8 +3,9 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use http::HeaderMap;
 use http::header::AUTHORIZATION;
+use http::{HeaderMap, Request};
+use hyper::body::Incoming;
 use trunkline_catalog::{Book, GroupChoice, NotSold, Sale};
 use trunkline_store::accounts::Account;
 use trunkline_store::{KeyGroup, Network, Policy};
@@ -12,8 +13,10 @@ use trunkline_terms::{ApiKey, Moment};
 
 use crate::error::{ApiError, ErrorCode};
 use crate::key_table::{Found, KeyEntry, KeyStatus, KeyTable};
+use crate::request_context::RequestContext;
 use crate::services::Services;
 use crate::settings::Settings;
+use crate::step::Step;
 
 /// A caller whose key opens the door.
 #[derive(Debug, Clone)]
@@ -194,6 +197,20 @@ fn unknown_key() -> ApiError {
         ErrorCode::InvalidKey,
         "this API key is not known; check that it was copied whole",
     )
+}
+
+/// Who calls, and whether the key may use the endpoint.
+pub(crate) fn authenticate(
+    services: &Services,
+    context: &RequestContext,
+    request: &Request<Incoming>,
+    endpoint: &str,
+) -> Result<Caller, ApiError> {
+    let caller = services.caller((request.headers(), request.uri().query()), context.address)?;
+    context.authenticated(&caller);
+    caller.check_endpoint(endpoint)?;
+    context.step(Step::Authenticate);
+    Ok(caller)
 }
 
 /// What a key says about its holder to whoever only shows things.

@@ -18,7 +18,7 @@ use trunkline_wire::Format;
 use crate::caller::allows_region;
 use crate::format_selection::spoken_as;
 use crate::metrics::{Histogram, LabelledCounter};
-use crate::social::FORMAT as SOCIAL;
+use crate::operations::social::FORMAT as SOCIAL;
 
 /// Faults in a row after which a channel is left alone.
 const OPEN_AFTER: u32 = 5;

@@ -26,7 +26,9 @@ impl Services {
             Format::OpenaiChat | Format::ClaudeMessages | Format::OpenaiResponses => body,
         };
         let mut request = Request::read(endpoint.format, body, path)?;
-        self.resolve(caller, &mut request);
+        if let Some(model) = self.alias(caller, request.model()) {
+            request.stands_for(model);
+        }
         let book = &self.inner.shelf.get().book;
         caller.sale(book, request.model())?;
         self.check_regions(caller, request.model())?;

@@ -9,8 +9,8 @@ use tokio::sync::{mpsc, oneshot};
 use trunkline_ledger::{Refund, RefundKind};
 use trunkline_terms::{AccountId, RequestId};
 
-use crate::calling::Responder;
 use crate::edge::PeerWatch;
+use crate::operation::Responder;
 use crate::request_context::RequestContext;
 use crate::response::{AckedBody, AckedChunk, Response, ResponseBody};
 use crate::services::Services;
@@ -48,38 +48,33 @@ impl Out {
 }
 
 impl Services {
-    /// Hands over a whole answer that was charged. False if nobody took its first byte: then the charge
-    /// has gone back.
-    pub(crate) async fn deliver(
+    /// Sends a whole response that was charged. False if the client did not take its first byte.
+    pub(crate) async fn send_acked(
         &self,
-        (head, mut answer): (Responder, Response),
-        (context, account): (&RequestContext, AccountId),
+        context: &RequestContext,
+        responder: Responder,
+        mut response: Response,
         body: Bytes,
     ) -> bool {
-        context.leaves();
-        // Nobody asks for the first byte of nothing.
+        // No client asks for the first byte of nothing.
         if body.is_empty() {
-            return head.send(Ok(answer)).is_ok();
+            return responder.send(Ok(response)).is_ok();
         }
         let (pieces, coming) = mpsc::channel(1);
         let length = u64::try_from(body.len()).unwrap_or(u64::MAX);
-        *answer.body_mut() = ResponseBody::AckedChunk(AckedBody::whole(coming, length));
-        let sent = answer.headers_mut();
+        *response.body_mut() = ResponseBody::Acked(AckedBody::whole(coming, length));
+        let sent = response.headers_mut();
         sent.insert(CONTENT_LENGTH, HeaderValue::from(length));
         let out = Out {
             pieces,
             watch: context.watch.clone(),
             patience: self.inner.settings.reader_wait,
         };
-        let handed = head.send(Ok(answer)).is_ok() && out.hand(body).await;
-        if !handed {
-            self.undelivered(context.id, account).await;
-        }
-        handed
+        responder.send(Ok(response)).is_ok() && out.hand(body).await
     }
 
     /// Gives a charge back that nobody got anything for. Keeps trying while the books are away.
-    pub(crate) async fn undelivered(&self, request: RequestId, account: AccountId) {
+    pub(crate) async fn refund_undelivered(&self, request: RequestId, account: AccountId) {
         let refund = Refund {
             request,
             account,

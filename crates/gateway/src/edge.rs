@@ -2,10 +2,8 @@
 //! path is which step stands in one table.
 
 mod account_routes;
-mod body;
 mod forwarded;
 mod mounted_service;
-mod multipart;
 mod routes;
 mod socket;
 mod tls;
@@ -288,7 +286,7 @@ impl Shared {
             // A call that is known already has the first one's answer.
             let answered = self.services.or_again(answered).await;
             answered.unwrap_or_else(|fault| {
-                context.faulted(&fault);
+                context.failed(&fault);
                 if is_legacy {
                     response::legacy_fault(&fault)
                 } else {

@@ -365,7 +365,7 @@ impl ApiError {
     }
 
     /// The same call is known already.
-    pub(crate) fn same_call(same: Duplicate) -> Self {
+    pub(crate) fn duplicate(same: Duplicate) -> Self {
         let text = "a call with this idempotency key is under way; send it again";
         Self::new(ErrorCode::SameCall(Box::new(same)), text).at("idempotency-key")
     }

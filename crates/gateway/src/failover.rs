@@ -1,418 +1,313 @@
-//! Asking upstreams, one after the other, by the failover table: what was not sent or was refused
-//! goes to another channel, what an upstream says about the request itself goes back to the caller.
+//! Channels asked one after the other, by the failover table. There is one loop and one status ladder:
+//! an operation says what it sends to a channel and what the answer means; what that does to the
+//! channel, to its credential and to the call is decided here.
 
 mod attempt;
+mod ladder;
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use bytes::Bytes;
-use http::header::RETRY_AFTER;
-use http::{HeaderMap, StatusCode};
-use tokio::time::Instant;
+use http::StatusCode;
 use trunkline_ledger::Outcome;
 use trunkline_store::channels;
-use trunkline_terms::Defect;
-use trunkline_upstream::{Answer, SendError};
-use trunkline_wire::canon::{Notes, Thread};
-use trunkline_wire::gemini::retry_delay;
-use trunkline_wire::openai_chat::read_error;
-use trunkline_wire::openai_responses::previous_not_found;
-use trunkline_wire::{Format, Frames, Seen, Tap, UpstreamError};
+use trunkline_upstream::SendError;
 
-use crate::channels::{Channel, ChannelCredential, ChannelRegistry};
+use crate::channels::{Channel, ChannelCredential};
 use crate::error::{ApiError, ErrorCode};
-use crate::outbound::{Prepared, Preparing};
-use crate::quote::Quoted;
-use crate::rate_limit::Saturated;
+use crate::rate_limit::{ChannelPermit, Saturated};
 use crate::request_context::RequestContext;
-use crate::response_id::{YOUNG_SECONDS, not_found};
-use crate::scrub::without_secrets;
-use crate::sending::send;
 use crate::services::Services;
 
 pub(crate) use self::attempt::Attempt;
+pub(crate) use self::ladder::{Classified, upstream_refusal};
 
-/// Bytes of an error that are read.
-const MAX_ERROR_BYTES: usize = 65_536;
-/// A cool-down where the upstream names none.
+/// Seconds of a cool-down where the upstream names none.
 pub(crate) const DEFAULT_COOL_SECONDS: u64 = 5;
 
-/// Why there is no answer.
-#[derive(Debug)]
-pub(crate) struct Exhausted {
-    pub(crate) fault: ApiError,
-    pub(crate) outcome: Outcome,
+/// What one operation does at one channel.
+pub(crate) trait Attempts: Send {
+    /// What is sent to a channel.
+    type Outbound: Send;
+    /// What a channel that took the request answers with.
+    type Accepted: Send;
+
+    /// The channels to ask, in their order, and how often.
+    fn candidates(&self, services: &Services) -> Candidates;
+
+    /// The request as one channel gets it.
+    fn build(
+        &mut self,
+        services: &Services,
+        channel: &Arc<Channel>,
+    ) -> impl Future<Output = Built<Self::Outbound>> + Send;
+
+    /// Asks one channel once.
+    fn attempt(
+        &mut self,
+        services: &Services,
+        log: AttemptLog<'_>,
+        to: To<'_>,
+        outbound: Self::Outbound,
+    ) -> impl Future<Output = Classified<Self::Accepted>> + Send;
+
+    /// No channel took it.
+    fn exhausted(&self, tally: Tally) -> Exhausted;
 }
 
-/// An upstream that answers.
-pub(crate) struct Accepted_ {
+/// The channels of one call, and what may be repeated.
+pub(crate) struct Candidates {
+    pub(crate) channels: Vec<Arc<Channel>>,
+    /// Which credential of a channel is drawn.
+    pub(crate) seed: u64,
+    /// The only credential that may be used.
+    pub(crate) credential: Option<i64>,
+    pub(crate) policy: RetryPolicy,
+}
+
+/// What may be repeated.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RetryPolicy {
+    /// Attempts at most.
+    pub(crate) attempts: usize,
+    pub(crate) after_sent: AfterSent,
+}
+
+/// What becomes of a request that left and was not answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AfterSent {
+    /// Another channel is asked: asking twice makes nothing twice.
+    AskNext,
+    /// It may have been taken, and is not sent again.
+    Stop,
+}
+
+/// A channel and the credential that it is asked with.
+#[derive(Clone, Copy)]
+pub(crate) struct To<'a> {
+    pub(crate) channel: &'a Arc<Channel>,
+    pub(crate) credential: &'a ChannelCredential,
+}
+
+/// A request for one channel.
+pub(crate) enum Built<T> {
+    Ready(T),
+    /// The channel cannot be told what was asked. Another one may.
+    Unsendable(ApiError),
+    /// The channel is of no use for it.
+    Skip,
+    /// The channel takes nothing for so many seconds.
+    Saturated(u64),
+    /// The call cannot go on anywhere.
+    Stop(Exhausted),
+}
+
+impl<T> Built<T> {
+    pub(crate) fn map<U>(self, change: impl FnOnce(T) -> U) -> Built<U> {
+        match self {
+            Self::Ready(outbound) => Built::Ready(change(outbound)),
+            Self::Unsendable(error) => Built::Unsendable(error),
+            Self::Skip => Built::Skip,
+            Self::Saturated(seconds) => Built::Saturated(seconds),
+            Self::Stop(exhausted) => Built::Stop(exhausted),
+        }
+    }
+}
+
+/// A channel that took the request.
+pub(crate) struct Served<T> {
     pub(crate) channel: Arc<Channel>,
     /// The number of the credential that was used.
     pub(crate) credential: i64,
-    pub(crate) answer: Answer,
-    /// What of the answer was read already.
-    pub(crate) early: Vec<Bytes>,
-    /// What it is spoken to in.
-    pub(crate) to: Format,
-    /// What its answer needs to be understood.
-    pub(crate) thread: Thread,
-    /// What could not be said to it.
-    pub(crate) notes: Notes,
+    pub(crate) answer: T,
 }
 
-/// What one attempt came to.
-enum Tried {
-    Answer(Answer, Vec<Bytes>),
-    /// Another channel may do better.
-    Next(SkipReason),
-    /// It does not have the response that is continued, yet.
-    NotThere(Exhausted),
-    /// The caller is told.
-    Stop(Exhausted),
+/// Why no channel took it.
+#[derive(Debug)]
+pub(crate) struct Exhausted {
+    pub(crate) error: ApiError,
+    pub(crate) outcome: Outcome,
 }
 
 /// Why another channel was asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SkipReason {
-    Limited(u64),
+    RateLimited(u64),
     Silent,
     Failed,
 }
 
-/// What a stream begins with before it says anything.
-const OPENINGS: [&str; 3] = [
-    "response.created",
-    "response.in_progress",
-    "response.queued",
-];
-/// Bytes of a stream that are read before it is passed on.
-const MAX_EARLY_BYTES: usize = 65_536;
-/// How long a response that an upstream does not know yet is asked for.
-const HEAL_FOR: Duration = Duration::from_secs(20);
-const HEAL_PAUSE: Duration = Duration::from_millis(250);
-const HEAL_PAUSE_MAX: Duration = Duration::from_secs(2);
+/// What the channels came to.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    /// The last reason to ask another channel.
+    pub(crate) reason: Option<SkipReason>,
+    /// The first refusal to send.
+    pub(crate) unsendable: Option<ApiError>,
+    /// The request left, and what became of it is not known.
+    pub(crate) may_be_taken: bool,
+    /// A channel had no room for it.
+    pub(crate) saturated: bool,
+}
 
-/// Asks until somebody answers.
-pub(crate) async fn ask(
+/// Where attempts are noted: a worker that goes on with a task has no request.
+#[derive(Clone, Copy)]
+pub(crate) struct AttemptLog<'a>(pub(crate) Option<&'a RequestContext>);
+
+/// Asks channel after channel until one takes the request.
+pub(crate) async fn run<A: Attempts>(
     services: &Services,
-    quoted: &Quoted,
-    context: &RequestContext,
-) -> Result<Accepted_, Exhausted> {
-    let inner = &services.inner;
-    let seed = seed_of(quoted);
-    let channels = inner.channels.get();
-    let mut preparing = Preparing::new(quoted);
-    let order = services.order(&channels, &preparing, quoted);
-    let (mut worst, mut unsaid) = (None, None);
-    let mut attempts = 0..inner.settings.max_attempts;
-    for channel in order {
-        let Some(credential) = credential_of(quoted, &channel, inner.now(), seed) else {
+    log: AttemptLog<'_>,
+    attempts: &mut A,
+) -> Result<Served<A::Accepted>, Exhausted> {
+    let candidates = attempts.candidates(services);
+    let mut tally = Tally::default();
+    let mut left = 0..candidates.policy.attempts;
+    for channel in candidates.channels {
+        let now = services.inner.now();
+        let credential = match candidates.credential {
+            Some(only) => channel.credential_by(only, now),
+            None => channel.credential(now, candidates.seed),
+        };
+        let Some(credential) = credential else {
             continue;
         };
-        let prepared = match preparing.for_channel(&channel) {
-            Some(Ok(prepared)) => prepared,
-            // Another channel may speak a format in which it can be said.
-            Some(Err(fault)) => {
-                unsaid.get_or_insert(fault);
+        let outbound = match attempts.build(services, &channel).await {
+            Built::Ready(outbound) => outbound,
+            Built::Unsendable(error) => {
+                tally.unsendable.get_or_insert(error);
                 continue;
             }
-            None => continue,
+            Built::Skip => continue,
+            Built::Saturated(seconds) => {
+                tally.is_saturated(seconds);
+                continue;
+            }
+            Built::Stop(exhausted) => return Err(exhausted),
         };
-        match services.seat(&channel).await {
-            Ok(seat) => context.sits(seat),
-            // Passed over like one that rests, and told of only if there is nobody else.
+        // A saturated channel is passed over like one that cools down.
+        let permit = match services.channel_permit(&channel).await {
+            Ok(permit) => permit,
             Err(Saturated(seconds)) => {
-                worst.get_or_insert(SkipReason::Limited(seconds));
+                tally.is_saturated(seconds);
                 continue;
             }
-        }
-        if attempts.next().is_none() {
+        };
+        if left.next().is_none() {
             break;
         }
-        match attempt(
-            services,
-            (quoted, &prepared),
-            (&channel, credential),
-            context,
-        )
-        .await
-        {
-            Tried::Answer(answer, early) => {
-                return Ok(Accepted_ {
+        let held = log.started(&channel, permit);
+        let to = To {
+            channel: &channel,
+            credential,
+        };
+        let classified = attempts.attempt(services, log, to, outbound).await;
+        drop(held);
+        let policy = candidates.policy;
+        match ladder::apply(services, log, to, policy, classified, &mut tally) {
+            ladder::Verdict::Accepted(answer) => {
+                return Ok(Served {
                     credential: credential.id.number(),
                     channel: Arc::clone(&channel),
                     answer,
-                    early,
-                    to: prepared.to,
-                    thread: prepared.thread,
-                    notes: prepared.notes,
                 });
             }
-            Tried::Stop(reason) | Tried::NotThere(reason) => return Err(reason),
-            Tried::Next(why) => worst = Some(why),
-        }
-    }
-    match (worst, unsaid) {
-        (None, Some(fault)) => Err(Exhausted {
-            fault,
-            outcome: Outcome::Refused,
-        }),
-        (worst, _) => Err(nobody(quoted.request.model(), worst)),
-    }
-}
-
-/// One channel, asked once, or as often as a response that it does not know yet is worth.
-async fn attempt(
-    services: &Services,
-    (quoted, prepared): (&Quoted, &Prepared),
-    (channel, credential): (&Arc<Channel>, &ChannelCredential),
-    context: &RequestContext,
-) -> Tried {
-    let began = Instant::now();
-    let mut pause = HEAL_PAUSE;
-    loop {
-        context.tries(Attempt::begin(Arc::clone(channel), context.elapsed()));
-        let sent = send(services, (quoted, prepared), channel, credential).await;
-        let status = sent.as_ref().ok().map(|answer| answer.status.as_u16());
-        let error = sent.as_ref().err().map(word);
-        let now = context.elapsed();
-        context.tried(|attempt| attempt.answered(status, error, now));
-        let tried = judge(services, quoted, (channel, credential), sent).await;
-        let young = quoted.continues.as_ref().is_some_and(|kept| {
-            let now = services.inner.now().seconds();
-            now.saturating_sub(kept.minted) <= YOUNG_SECONDS
-        });
-        if !matches!(tried, Tried::NotThere(_)) || !young || began.elapsed() > HEAL_FOR {
-            return tried;
-        }
-        tokio::time::sleep(pause).await;
-        pause = pause.saturating_mul(2).min(HEAL_PAUSE_MAX);
-    }
-}
-
-/// The credential to use: for a response that is continued, the one that it was made with.
-fn credential_of<'a>(
-    quoted: &Quoted,
-    channel: &'a Channel,
-    now: trunkline_terms::Moment,
-    seed: u64,
-) -> Option<&'a ChannelCredential> {
-    match &quoted.continues {
-        Some(kept) => channel.credential_by(kept.credential, now),
-        None => channel.credential(now, seed),
-    }
-}
-
-impl Services {
-    /// The channels to ask, in their order: one alone for a response that is continued; otherwise those
-    /// that serve the model, and before all others the one whose thoughts the conversation holds.
-    pub(crate) fn order(
-        &self,
-        channels: &ChannelRegistry,
-        preparing: &Preparing<'_>,
-        quoted: &Quoted,
-    ) -> Vec<Arc<Channel>> {
-        let (now, model) = (self.inner.now(), quoted.request.model());
-        if let Some(kept) = &quoted.continues {
-            let channel = channels.channel(kept.channel).into_iter();
-            return channel
-                .filter(|channel| channel.row.models.contains_key(model))
-                .filter(|channel| {
-                    quoted
-                        .caller
-                        .may_be_served_in(channel.row.region.as_deref())
-                })
-                .collect();
-        }
-        let mut order = channels.order(model, &quoted.sale.group, now, seed_of(quoted));
-        order.retain(|channel| {
-            quoted
-                .caller
-                .may_be_served_in(channel.row.region.as_deref())
-        });
-        let home = preparing.home();
-        let place = home.and_then(|home| order.iter().position(|channel| channel.mark == home));
-        if let Some(place) = place {
-            let first = order.remove(place);
-            order.insert(0, first);
-        }
-        order
-    }
-}
-
-async fn judge(
-    services: &Services,
-    quoted: &Quoted,
-    (channel, credential): (&Channel, &ChannelCredential),
-    sent: Result<Answer, SendError>,
-) -> Tried {
-    let now = services.inner.now();
-    let mut answer = match sent {
-        Ok(answer) => answer,
-        Err(error) => {
-            channel.failed(now);
-            return Tried::Next(match error {
-                SendError::NotSent(_) | SendError::Broken(_) => SkipReason::Failed,
-                SendError::Silent => SkipReason::Silent,
-            });
-        }
-    };
-    let status = match answer.status.as_u16() {
-        429 if Defect::Swallowed429.is_on() => 500,
-        status => status,
-    };
-    match status {
-        200..=299 => begun(quoted, answer).await,
-        429 => {
-            let mut seconds = retry_after(&answer.headers);
-            if seconds.is_none() {
-                let body = answer.whole(MAX_ERROR_BYTES).await.unwrap_or_default();
-                seconds = retry_delay(&body);
+            ladder::Verdict::AskNext => {}
+            ladder::Verdict::Stop(exhausted) => return Err(exhausted),
+            ladder::Verdict::MayBeTaken => {
+                tally.may_be_taken = true;
+                break;
             }
-            let seconds = seconds.unwrap_or(DEFAULT_COOL_SECONDS);
-            credential.cool(now, seconds);
-            Tried::Next(SkipReason::Limited(seconds))
-        }
-        503 | 529 => {
-            channel.failed(now);
-            Tried::Next(SkipReason::Failed)
-        }
-        401..=403 => {
-            if credential.pause() {
-                tracing::error!(
-                    channel.name = channel.row.name,
-                    status = answer.status.as_u16(),
-                    "an upstream refuses a credential"
-                );
-                remember_pause(services, credential, answer.status);
-            }
-            Tried::Next(SkipReason::Failed)
-        }
-        400..=499 => refused(services, quoted, &mut answer).await,
-        _ => {
-            channel.failed(now);
-            Tried::Next(SkipReason::Failed)
         }
     }
+    Err(attempts.exhausted(tally))
 }
 
-/// An answer has begun. A stream that continues a response may still say that it is not there, before it
-/// says anything else; that is looked at while nothing has been sent on.
-async fn begun(quoted: &Quoted, mut answer: Answer) -> Tried {
-    if quoted.continues.is_none() || !quoted.request.facts.stream {
-        return Tried::Answer(answer, Vec::new());
-    }
-    let (mut frames, mut tap) = (Frames::default(), Tap::new(Format::OpenaiResponses));
-    let (mut early, mut bytes) = (Vec::new(), 0_usize);
-    while bytes < MAX_EARLY_BYTES {
-        let Ok(Some(piece)) = answer.piece().await else {
-            break;
+// === impl AttemptLog ===
+
+impl AttemptLog<'_> {
+    /// An attempt begins; its permit lives as long as the request, or is given back for the length of
+    /// the attempt where there is none.
+    fn started(self, channel: &Arc<Channel>, permit: ChannelPermit) -> Option<ChannelPermit> {
+        let Some(context) = self.0 else {
+            return Some(permit);
         };
-        bytes = bytes.saturating_add(piece.len());
-        frames.push(&piece);
-        early.push(piece);
-        while let Ok(Some(frame)) = frames.take() {
-            let seen = tap.see(&frame);
-            if let Seen::Failed(said) = &seen
-                && previous_not_found(said)
-            {
-                return not_there();
-            }
-            let opening = frame
-                .event
-                .as_deref()
-                .is_some_and(|it| OPENINGS.contains(&it));
-            if !opening && seen != Seen::Nothing {
-                return Tried::Answer(answer, early);
+        context.hold_permit(permit);
+        context.attempt_started(Attempt::begin(Arc::clone(channel), context.elapsed()));
+        None
+    }
+
+    /// One more try at the same channel.
+    pub(crate) fn restarted(self, channel: &Arc<Channel>) {
+        if let Some(context) = self.0 {
+            context.attempt_started(Attempt::begin(Arc::clone(channel), context.elapsed()));
+        }
+    }
+
+    /// The head of the answer is there.
+    pub(crate) fn answered(self, status: StatusCode) {
+        if let Some(context) = self.0 {
+            let now = context.elapsed();
+            context.attempt_finished(|attempt| attempt.answered(Some(status.as_u16()), None, now));
+        }
+    }
+
+    /// There is no answer.
+    fn lost(self, error: &SendError) {
+        if let Some(context) = self.0 {
+            let now = context.elapsed();
+            context.attempt_finished(|attempt| attempt.answered(None, Some(name(error)), now));
+        }
+    }
+}
+
+// === impl Tally ===
+
+impl Tally {
+    fn is_saturated(&mut self, seconds: u64) {
+        self.saturated = true;
+        self.reason.get_or_insert(SkipReason::RateLimited(seconds));
+    }
+
+    /// The usual end: the refusal to send if no channel was asked, otherwise what the last one did.
+    pub(crate) fn exhausted(self, model: &str) -> Exhausted {
+        match (self.reason, self.unsendable) {
+            (None, Some(error)) => Exhausted {
+                error,
+                outcome: Outcome::Refused,
+            },
+            (reason, _) => {
+                let mut exhausted = no_channel(model, reason);
+                if self.may_be_taken {
+                    let text = &exhausted.error.message;
+                    exhausted.error.message = format!(
+                        "{text}; the upstream may have taken it, so it was not sent to another one"
+                    );
+                }
+                exhausted
             }
         }
     }
-    Tried::Answer(answer, early)
 }
 
-fn not_there() -> Tried {
-    Tried::NotThere(Exhausted {
-        fault: not_found("the upstream does not have this response any more, or not yet"),
-        outcome: Outcome::Refused,
-    })
-}
+// === impl Exhausted ===
 
-/// Other nodes should not try it either.
-pub(crate) fn remember_pause(
-    services: &Services,
-    credential: &ChannelCredential,
-    status: StatusCode,
-) {
-    let (data, id) = (services.inner.data.clone(), credential.id);
-    services.inner.tasks.spawn(async move {
-        let written = async {
-            let mut tx = data.begin().await?;
-            let reason = format!("the upstream answered {}", status.as_u16());
-            let done = channels::pause(&mut tx, id, &reason).await;
-            tx.finish(done).await
-        };
-        if let Err(error) = written.await {
-            tracing::warn!(%error, "a paused credential could not be written down");
+impl Exhausted {
+    pub(crate) const fn failed(error: ApiError) -> Self {
+        Self {
+            error,
+            outcome: Outcome::UpstreamFailed,
         }
-    });
-}
-
-/// The upstream's own words about the request.
-async fn refused(services: &Services, quoted: &Quoted, answer: &mut Answer) -> Tried {
-    let body = answer.whole(MAX_ERROR_BYTES).await.unwrap_or_default();
-    let said = read_error(&body);
-    let outcome = Outcome::Refused;
-    if quoted.continues.is_some() && previous_not_found(&said) {
-        return not_there();
     }
-    let fault = in_its_words(services, answer.status, &said);
-    Tried::Stop(Exhausted { fault, outcome })
 }
 
-/// What the caller is told when an upstream blames the request under a good status; none if it
-/// blames itself.
-pub(crate) fn blamed(services: &Services, said: &UpstreamError) -> Option<ApiError> {
-    said.blames_the_request()
-        .then(|| in_its_words(services, StatusCode::BAD_REQUEST, said))
-}
-
-/// A refusal as the upstream put it, without secrets: those of every channel, since an upstream may
-/// sit behind several and repeat what another one was sent.
-pub(crate) fn in_its_words(
-    services: &Services,
-    status: StatusCode,
-    said: &UpstreamError,
-) -> ApiError {
-    let secrets = services.inner.channels.get().secrets();
-    let clean = |text: &str| without_secrets(text, &secrets);
-    let status = if said.blames_the_request() {
-        StatusCode::BAD_REQUEST
-    } else {
-        status
-    };
-    let message = match said.message.as_str() {
-        "" => format!(
-            "the upstream refused the request with status {}",
-            status.as_u16()
-        ),
-        words => clean(words),
-    };
-    let code = said.code.as_deref().map(clean);
-    let mut fault = ApiError::new(ErrorCode::UpstreamRefused(status, code), message);
-    fault.param = said.param.as_deref().map(clean);
-    fault
-}
-
-/// Nobody answered.
-pub(crate) fn nobody(model: &str, worst: Option<SkipReason>) -> Exhausted {
-    let (kind, text, outcome) = match worst {
+fn no_channel(model: &str, reason: Option<SkipReason>) -> Exhausted {
+    let (code, text, outcome) = match reason {
         None => (
             ErrorCode::NoRoute,
-            format!("nobody serves {model:?} right now; nothing was charged"),
+            format!("no channel is available for model {model:?}; nothing was charged"),
             Outcome::UpstreamFailed,
         ),
-        Some(SkipReason::Limited(_)) => (
+        Some(SkipReason::RateLimited(_)) => (
             ErrorCode::UpstreamRateLimited,
             format!("every upstream of {model:?} is at its limit; nothing was charged"),
             Outcome::UpstreamFailed,
@@ -428,14 +323,15 @@ pub(crate) fn nobody(model: &str, worst: Option<SkipReason>) -> Exhausted {
             Outcome::UpstreamFailed,
         ),
     };
-    let mut fault = ApiError::new(kind, text);
-    if let Some(SkipReason::Limited(seconds)) = worst {
-        fault.retry_after = Some(seconds.max(1));
+    let mut error = ApiError::new(code, text);
+    if let Some(SkipReason::RateLimited(seconds)) = reason {
+        error.retry_after = Some(seconds.max(1));
     }
-    Exhausted { fault, outcome }
+    Exhausted { error, outcome }
 }
 
-pub(crate) const fn word(error: &SendError) -> &'static str {
+/// Its name in attempts.
+const fn name(error: &SendError) -> &'static str {
     match error {
         SendError::NotSent(_) => "not_sent",
         SendError::Broken(_) => "broken",
@@ -443,28 +339,18 @@ pub(crate) const fn word(error: &SendError) -> &'static str {
     }
 }
 
-fn retry_after(headers: &HeaderMap) -> Option<u64> {
-    headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()
-}
-
-/// The same for every turn of a conversation: its account, its model and how it began.
-fn seed_of(quoted: &Quoted) -> u64 {
-    const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
-    const PRIME: u64 = 0x0000_0100_0000_01b3;
-    const BEGINNING: usize = 1_024;
-    let account = quoted.caller.account.id.number().to_be_bytes();
-    let model = quoted.request.model().as_bytes();
-    let opening = quoted.request.opening(BEGINNING);
-    // Eight bytes at a time: every call is drawn for.
-    let words = [account.as_slice(), model, opening];
-    let words = words.into_iter().flat_map(|part| part.chunks(8));
-    words.fold(OFFSET, |hash, word| {
-        let mut bytes = [0; 8];
-        bytes
-            .iter_mut()
-            .zip(word)
-            .for_each(|(to, from)| *to = *from);
-        let mixed = (hash ^ u64::from_le_bytes(bytes)).wrapping_mul(PRIME);
-        mixed ^ (mixed >> 29)
-    })
+/// Other nodes should not use it either.
+fn store_pause(services: &Services, credential: &ChannelCredential, status: StatusCode) {
+    let (data, id) = (services.inner.data.clone(), credential.id);
+    services.inner.tasks.spawn(async move {
+        let written = async {
+            let mut tx = data.begin().await?;
+            let reason = format!("the upstream answered {}", status.as_u16());
+            let done = channels::pause(&mut tx, id, &reason).await;
+            tx.finish(done).await
+        };
+        if let Err(error) = written.await {
+            tracing::warn!(%error, "credential pause could not be stored");
+        }
+    });
 }

@@ -43,18 +43,6 @@ pub(crate) fn max_cost(headers: &HeaderMap) -> Result<Option<Money>, ApiError> {
     }
 }
 
-/// Refuses what costs more than its caller allows.
-pub(crate) fn check_cost(headers: &HeaderMap, what: &str, amount: Money) -> Result<(), ApiError> {
-    const NAME: &str = MAX_COST_HEADER;
-    match max_cost(headers)? {
-        Some(most) if amount > most => {
-            let text = format!("{what} may cost {amount} USD, and `{NAME}` allows {most}");
-            Err(ApiError::new(ErrorCode::MaxCostExceeded, text).with_money("required_usd", amount))
-        }
-        Some(_) | None => Ok(()),
-    }
-}
-
 /// Whether strict mode is asked for.
 pub(crate) fn is_strict(headers: &HeaderMap) -> bool {
     headers

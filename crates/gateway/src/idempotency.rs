@@ -16,7 +16,7 @@ use crate::error::ApiError;
 use crate::reservation::Reservation;
 use crate::services::Services;
 
-pub(crate) use self::key::{Content, is_named, is_retry, may_retry};
+pub(crate) use self::key::{Fingerprint, has_key, is_retry};
 pub(crate) use self::replay::OriginalRequest;
 pub(crate) use self::stored_response::StoredResponse;
 
@@ -64,7 +64,7 @@ pub struct Duplicate {
 
 impl IdempotencyKey {
     /// What the ledger writes with the hold.
-    pub(crate) fn idempotency(&self) -> Idempotency {
+    pub(crate) fn for_ledger(&self) -> Idempotency {
         Idempotency {
             key: self.key.clone(),
             body_hash: self.body_hash,
@@ -72,7 +72,7 @@ impl IdempotencyKey {
     }
 
     /// The call that has this name already.
-    pub(crate) fn same(self, account: AccountId, task: bool) -> Duplicate {
+    pub(crate) fn duplicate(self, account: AccountId, task: bool) -> Duplicate {
         Duplicate {
             account,
             key: self.key,
@@ -97,18 +97,21 @@ impl Duplicate {
 }
 
 impl Services {
-    /// Charges a call. One with a name keeps its answer first: a charge without its answer never is.
-    pub(crate) async fn settle_kept(
+    /// Charges a call. One with an idempotency key stores its response first: there is never a charge
+    /// without its response.
+    pub(crate) async fn settle_and_store(
         &self,
         reservation: Reservation,
-        (amount, detail): (Money, Detail),
-        kept: Option<(&IdempotencyKey, &StoredResponse)>,
+        amount: Money,
+        detail: Detail,
+        stored: Option<(&IdempotencyKey, &StoredResponse)>,
     ) -> Result<Money, ApiError> {
-        if let Some((named, record)) = kept
-            && let Err(fault) = self.keep(reservation.whose(), named, record).await
-        {
-            reservation.lose(amount, detail);
-            return Err(fault);
+        if let Some((key, response)) = stored {
+            let of = (reservation.request(), reservation.account());
+            if let Err(error) = self.keep(of, key, response).await {
+                reservation.write_off(amount, detail);
+                return Err(error);
+            }
         }
         reservation.settle(amount, detail).await
     }
@@ -127,11 +130,11 @@ impl Services {
                 match kept::keep(data, account, (&named.key, request), &sealed).await {
                     Ok(true) => return Ok(()),
                     Ok(false) => {
-                        tracing::error!(request.id = %request, "a call has lost its name");
+                        tracing::error!(request.id = %request, "idempotency row missing: response not stored, call written off");
                         return Err(ApiError::unavailable());
                     }
                     Err(error) => {
-                        tracing::warn!(%error, request.id = %request, "an answer is kept later");
+                        tracing::warn!(%error, request.id = %request, "storing idempotent response failed; retrying");
                         tokio::time::sleep(KEEP_PAUSE).await;
                     }
                 }

@@ -4,26 +4,27 @@ use std::sync::Arc;
 
 use trunkline_store::Policy;
 use trunkline_terms::KeyId;
-use trunkline_wire::Request;
 
 use crate::caller::Caller;
 use crate::error::{ApiError, ErrorCode};
+use crate::priced_call::PricedCall;
 use crate::services::Services;
 
 impl Services {
-    /// Reads an alias of the account as the model it stands for. Lists, prices and usage know that; the
-    /// answer shows what was asked for.
-    pub(crate) fn resolve(&self, caller: &Caller, request: &mut Request) {
-        if let Some(model) = caller.meant(&self.inner.shelf.get().book, request.model()) {
-            request.stands_for(model);
-        }
+    /// The model that a caller's alias stands for. Lists, prices and usage know that; the answer shows
+    /// what was asked for.
+    pub(crate) fn alias(&self, caller: &Caller, name: &str) -> Option<String> {
+        caller.meant(&self.inner.shelf.get().book, name)
     }
 
-    /// The same where the answer names no model.
-    pub(crate) fn rename(&self, caller: &Caller, name: &mut String) {
-        if let Some(model) = caller.meant(&self.inner.shelf.get().book, name) {
-            *name = model;
+    /// Whether a channel serves a model to this caller.
+    pub(crate) fn check_route(&self, call: &PricedCall) -> Result<(), ApiError> {
+        let model = &call.model;
+        if self.inner.channels.get().knows(model) {
+            return self.check_regions(&call.caller, model);
         }
+        let text = format!("no channel is available for model {model:?}");
+        Err(ApiError::new(ErrorCode::NoRoute, text))
     }
 
     /// A key with a list of regions is served there or not at all. A model that nobody serves anywhere is

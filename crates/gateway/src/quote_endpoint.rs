@@ -7,18 +7,23 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use trunkline_catalog::{Number, PriceClass, Quote, audio_tokens_shown};
 use trunkline_terms::{BillingUnit, Bucket, Money, Usage};
-use trunkline_wire::{InPath, scan};
+use trunkline_wire::scan;
 
 use crate::caller::Caller;
 use crate::endpoint::{ENDPOINTS, endpoint_of};
 use crate::error::{ApiError, ErrorCode};
-use crate::generation::{IMAGES, SPEECH, TRANSCRIPTIONS, TRANSLATIONS, quoted_door};
-use crate::quote::Quoted;
+use crate::operation::{Operation, PricedOperation};
+use crate::operations::chat::{Chat, ChatRoute, Quoted};
+use crate::operations::generation::{
+    IMAGES, SPEECH, TRANSCRIPTIONS, TRANSLATIONS, quote_generation, quoted_endpoint,
+};
+use crate::operations::social::{quote_social, social_route};
+use crate::operations::video::{WORD as VIDEOS, is_video, quote_video};
+use crate::pipeline::price;
 use crate::quote_lock::{LockedQuote, QUOTE_SECONDS, body_hash};
+use crate::request_context::RequestContext;
 use crate::response::{Response, json as answer};
 use crate::services::Services;
-use crate::social::pair_of;
-use crate::video::{WORD as VIDEOS, is_video};
 
 /// Output tokens of an answer of which nothing is known.
 const USUAL_OUTPUT: u64 = 512;
@@ -42,6 +47,7 @@ impl Services {
     /// Quotes a call of any endpoint that has a price.
     pub(crate) async fn quote(
         &self,
+        context: &RequestContext,
         caller: Caller,
         headers: &HeaderMap,
         body: &Bytes,
@@ -55,17 +61,21 @@ impl Services {
             let text = format!("send {{\"endpoint\": …, \"body\": {{…}}}}: {error}");
             invalid("endpoint", text)
         })?;
+        let quoting = Quoting {
+            services: self,
+            context,
+            caller,
+            headers,
+        };
         if is_video(&ask.endpoint) {
             let wanted = Bytes::copy_from_slice(ask.body.get().as_bytes());
-            return self.quote_video(caller, headers, &wanted).await;
+            return quote_video(quoting, wanted).await;
         }
-        if let Some(pair) = pair_of(&ask.endpoint) {
-            return self
-                .quote_social(caller, headers, pair, ask.body.get())
-                .await;
+        if let Some(route) = social_route(&ask.endpoint) {
+            return quote_social(quoting, route, ask.body.get()).await;
         }
-        if let Some(door) = quoted_door(&ask.endpoint) {
-            return self.quote_studio(caller, headers, (door, ask.body.get()));
+        if let Some(endpoint) = quoted_endpoint(&ask.endpoint) {
+            return quote_generation(quoting, endpoint, ask.body.get()).await;
         }
         let endpoint = endpoint_of(&ask.endpoint).ok_or_else(|| {
             let words = ENDPOINTS.iter().map(|door| door.word);
@@ -74,47 +84,72 @@ impl Services {
             let text = format!("quotes are given for {}", known.join(", "));
             invalid("endpoint", text)
         })?;
-        caller.check_endpoint(endpoint.word)?;
-        let wanted = Bytes::copy_from_slice(ask.body.get().as_bytes());
-        let hash = body_hash(&wanted).ok_or_else(|| invalid("body", "not JSON".to_owned()))?;
-        let path = InPath {
-            model: ask.model.as_deref(),
+        let route = ChatRoute {
+            endpoint,
+            model: ask.model,
             stream: ask.stream,
+            as_json_array: false,
         };
-        let mut request = endpoint.read(wanted, path)?;
-        self.resolve(&caller, &mut request);
-        let shelf = self.inner.shelf.get();
-        let sale = caller.sale(&shelf.book, request.model())?;
-        self.check_regions(&caller, request.model())?;
-        let offered = (sale, self.inner.now());
-        let mut quoted = self.price(
-            (self.request_id(), endpoint),
-            caller,
-            headers,
-            request,
-            offered,
-        )?;
-        self.foresee(&mut quoted)?;
-        let lock = LockedQuote {
-            revision: shelf.revision,
-            at: quoted.at.micros(),
-            group: quoted.sale.group.clone(),
-            model: quoted.request.model().to_owned(),
-            body: hash,
-        };
-        let id = self.seal_quote(quoted.caller.account.id, endpoint.word, &lock)?;
+        quoting.caller.check_endpoint(endpoint.word)?;
+        let body = Bytes::copy_from_slice(ask.body.get().as_bytes());
+        let (mut quoted, locked) = quoting.lock(Chat::read(&route, body)?).await?;
+        quoted.preview_losses(self)?;
         let usual = self.inner.rounds.usual_output(quoted.request.model());
-        let ends = lock.ends().seconds();
-        let body = shown(&quoted, usual, (&id, ends))?;
+        let body = shown(&quoted, usual, &locked)?;
         Ok(answer(StatusCode::OK, &body))
     }
 }
 
+/// A request for a quote.
+pub(crate) struct Quoting<'a> {
+    pub(crate) services: &'a Services,
+    pub(crate) context: &'a RequestContext,
+    pub(crate) caller: Caller,
+    pub(crate) headers: &'a HeaderMap,
+}
+
+/// A quote that can be brought back.
+pub(crate) struct SealedQuote {
+    pub(crate) id: String,
+    /// When it ends, in seconds.
+    pub(crate) ends: i64,
+}
+
+impl Quoting<'_> {
+    /// Prices an operation by the same steps as a call, and locks its price.
+    pub(crate) async fn lock<O: Operation>(
+        self,
+        operation: O,
+    ) -> Result<(O::Priced, SealedQuote), ApiError> {
+        let services = self.services;
+        let name = operation.name();
+        let body = operation.quoted_body().into_owned();
+        let revision = services.inner.shelf.get().revision;
+        let priced = price(services, self.context, self.caller, self.headers, operation);
+        let priced = Box::pin(priced).await?;
+        let call = priced.call();
+        services.check_regions(&call.caller, &call.model)?;
+        let body = priced.quoted_body().unwrap_or(body);
+        let not_json =
+            || ApiError::new(ErrorCode::Invalid("invalid_request"), "not JSON").at("body");
+        let lock = LockedQuote {
+            revision,
+            at: call.at.micros(),
+            group: call.sale.group.clone(),
+            model: call.model.clone(),
+            body: body_hash(&body).ok_or_else(not_json)?,
+        };
+        let id = services.seal_quote(call.caller.account.id, name, &lock)?;
+        let ends = lock.ends().seconds();
+        Ok((priced, SealedQuote { id, ends }))
+    }
+}
+
 /// The quote as it is told.
-fn shown(quoted: &Quoted, usual: Option<u64>, (id, ends): (&str, i64)) -> Result<Value, ApiError> {
+fn shown(quoted: &Quoted, usual: Option<u64>, locked: &SealedQuote) -> Result<Value, ApiError> {
     let most = quoted.most_output();
     let dearest = quoted.bound_quote(most)?;
-    let unit = quoted.sale.model.list().billing_unit();
+    let unit = quoted.call.sale.model.list().billing_unit();
     let exact = match unit {
         BillingUnit::PerCall => true,
         BillingUnit::Tokens
@@ -139,23 +174,24 @@ fn shown(quoted: &Quoted, usual: Option<u64>, (id, ends): (&str, i64)) -> Result
     };
     let lines = if exact { &likely } else { &dearest };
     let defaults: serde_json::Map<String, Value> = quoted
+        .call
         .report
         .defaults()
         .map(|note| (note.field.clone(), json!(note.value)))
         .collect();
     Ok(json!({
-        "id": id,
+        "id": locked.id,
         "object": "quote",
-        "expires_at": ends,
+        "expires_at": locked.ends,
         "valid_seconds": QUOTE_SECONDS,
-        "endpoint": quoted.endpoint.word,
+        "endpoint": quoted.call.endpoint,
         "model": quoted.request.asked_model(),
-        "group": quoted.sale.group,
-        "prices": match quoted.class() {
+        "group": quoted.call.sale.group,
+        "prices": match quoted.call.class {
             PriceClass::Standard => "standard",
             PriceClass::Paid => "paid",
         },
-        "pricing_version": quoted.sale.version.to_string(),
+        "pricing_version": quoted.call.sale.version.to_string(),
         "billing_unit": unit,
         "exact": exact,
         "price_usd": exact.then(|| usd(likely.total)),
@@ -163,14 +199,14 @@ fn shown(quoted: &Quoted, usual: Option<u64>, (id, ends): (&str, i64)) -> Result
         "expected_usd": usd(likely.total.min(most_usd)),
         "maximum_usd": usd(most_usd),
         "expected_basis": basis,
-        "reserved_usd": usd(quoted.bound(quoted.covered)?),
+        "reserved_usd": usd(quoted.bound(quoted.held_output_tokens)?),
         "tier": lines.tier,
         "tier_reason": lines.why.to_string(),
         "rate": lines.rate.to_string(),
         "lines": lines_of(lines, unit, exact),
         "defaults": defaults,
         "fields": fields(quoted),
-        "warnings": quoted.warnings(),
+        "warnings": quoted.call.warnings(),
     }))
 }
 
@@ -209,7 +245,7 @@ pub(crate) fn lines_of(quote: &Quote<'_>, unit: BillingUnit, exact: bool) -> Vec
 
 /// Every field of the body, and those that are written in.
 fn fields(quoted: &Quoted) -> Vec<Value> {
-    let told = quoted.report.notes();
+    let told = quoted.call.report.notes();
     let plain = quoted
         .request
         .fields()

@@ -1,6 +1,8 @@
 //! A quote that is kept: a sealed text that names the prices and the clock it was made under. Any
 //! node can open it, nobody else can make or change one, and there is no table of them.
 
+use std::borrow::Cow;
+
 use http::{HeaderMap, HeaderValue};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -11,6 +13,7 @@ use trunkline_terms::{AccountId, Moment};
 
 use crate::caller::Caller;
 use crate::error::{ApiError, ErrorCode};
+use crate::priced_call::Offer;
 use crate::services::Services;
 
 /// How long the prices of a quote are kept.
@@ -66,19 +69,28 @@ impl Services {
         })
     }
 
-    /// The price of a model for a caller, as offered now or by a quote that comes along.
-    pub(crate) async fn offered(
+    /// The price of a model for a caller, as offered now or by a quote that the request brings.
+    pub(crate) async fn offer(
         &self,
         caller: &Caller,
         headers: &HeaderMap,
-        (endpoint, model, body): (&str, &str, &[u8]),
-    ) -> Result<(Sale, Moment), ApiError> {
-        caller.check_endpoint(endpoint)?;
+        endpoint: &str,
+        model: &str,
+        body: Cow<'_, [u8]>,
+    ) -> Result<Offer, ApiError> {
         match headers.get(QUOTE_HEADER) {
-            Some(quote) => self.locked(quote, caller, (endpoint, model, body)).await,
+            Some(quote) => {
+                // In a box: few calls bring one.
+                let locked = Box::pin(self.locked(quote, caller, (endpoint, model, &body)));
+                let (sale, at) = locked.await?;
+                Ok(Offer { sale, at })
+            }
             None => {
                 let book = &self.inner.shelf.get().book;
-                Ok((caller.sale(book, model)?, self.inner.now()))
+                Ok(Offer {
+                    sale: caller.sale(book, model)?,
+                    at: self.inner.now(),
+                })
             }
         }
     }

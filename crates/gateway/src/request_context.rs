@@ -20,9 +20,11 @@ use crate::caller::Caller;
 use crate::edge::PeerWatch;
 use crate::error::ApiError;
 use crate::failover::Attempt;
+use crate::operation::{Responder, Tokens};
 use crate::rate_limit::{ChannelPermit, Shown};
 use crate::response::{LedgerLatency, Response, micros};
 use crate::services::{CompletedCall, Services};
+use crate::step::Step;
 use crate::telemetry::{AttemptSpan, CallSpan, TraceParent};
 
 /// Letters of a path in the access line.
@@ -61,6 +63,7 @@ struct RequestFacts {
     charged: Option<Money>,
     tokens: Option<(u64, u64)>,
     attempts: Vec<Attempt>,
+    steps: Vec<Step>,
     upstream_ended: Option<Duration>,
     first_byte: Option<Duration>,
     in_ledger: Option<Duration>,
@@ -94,7 +97,7 @@ impl RequestContext {
     }
 
     /// It is a call, and not a question about one.
-    pub(crate) fn is_call(&self, request: &Request<Incoming>) {
+    pub(crate) fn mark_billable(&self, request: &Request<Incoming>) {
         let telemetry = self.services.inner.telemetry.as_ref();
         let traced = telemetry.and_then(|open| open.begin(self.id, request.headers()));
         let mut facts = self.facts();
@@ -138,16 +141,16 @@ impl RequestContext {
         self.facts().traced.is_some()
     }
 
-    pub(crate) fn called_by(&self, caller: &Caller) {
+    pub(crate) fn authenticated(&self, caller: &Caller) {
         self.facts().caller = Some(caller.clone());
     }
 
-    pub(crate) fn came(&self, bytes: usize) {
+    pub(crate) fn body_read(&self, bytes: usize) {
         self.facts().in_bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
     }
 
     /// What it asks for has a price, so the name of the model is one of ours.
-    pub(crate) fn asks_for(&self, model: &str, stream: bool) {
+    pub(crate) fn set_model(&self, model: &str, stream: bool) {
         let mut facts = self.facts();
         facts.model = Some(model.to_owned());
         facts.stream = stream;
@@ -167,13 +170,13 @@ impl RequestContext {
     }
 
     /// It has a place at a channel. The one it had at another is free.
-    pub(crate) fn sits(&self, seat: ChannelPermit) {
+    pub(crate) fn hold_permit(&self, seat: ChannelPermit) {
         self.facts().seat = Some(seat);
     }
 
     /// Its places are free: the work is done, and what is left is to hand it over. A caller who has its
     /// answer and asks again must not find its own last call in the way.
-    pub(crate) fn leaves(&self) {
+    pub(crate) fn release_permits(&self) {
         self.facts().leave();
     }
 
@@ -186,12 +189,12 @@ impl RequestContext {
     }
 
     /// An attempt begins. Until it ends, it counts as one that was left.
-    pub(crate) fn tries(&self, attempt: Attempt) {
+    pub(crate) fn attempt_started(&self, attempt: Attempt) {
         self.facts().attempts.push(attempt);
     }
 
     /// The attempt that began last is over, or its answer has begun.
-    pub(crate) fn tried(&self, change: impl FnOnce(&mut Attempt)) {
+    pub(crate) fn attempt_finished(&self, change: impl FnOnce(&mut Attempt)) {
         if let Some(attempt) = self.facts().attempts.last_mut() {
             change(attempt);
         }
@@ -204,14 +207,15 @@ impl RequestContext {
     }
 
     /// What the answer says about itself, without secrets.
-    pub(crate) fn told(&self, model: String, finishes: Vec<&'static str>) {
+    pub(crate) fn set_response_facts(&self, model: String, finishes: Vec<&'static str>) {
         let mut facts = self.facts();
         facts.response_model = model;
         facts.finishes = finishes;
     }
 
     /// How the call ended and what it cost. Whoever watches is told at once.
-    pub(crate) fn ended(&self, outcome: Outcome, charged: Option<Money>, tokens: (u64, u64)) {
+    pub(crate) fn complete(&self, outcome: Outcome, charged: Option<Money>, tokens: Tokens) {
+        let tokens = (tokens.input, tokens.output);
         let mut facts = self.facts();
         facts.outcome = Some(outcome);
         facts.charged = charged;
@@ -231,7 +235,7 @@ impl RequestContext {
         });
     }
 
-    pub(crate) fn faulted(&self, fault: &ApiError) {
+    pub(crate) fn failed(&self, fault: &ApiError) {
         let mut facts = self.facts();
         facts.fault = Some(fault.kind.word());
         facts.leave();
@@ -266,6 +270,19 @@ impl RequestContext {
         self.began.elapsed()
     }
 
+    /// Waits until the client has gone: its handler is dropped, or its connection was reset.
+    pub(crate) async fn client_gone(&self, responder: &mut Responder) {
+        tokio::select! {
+            () = responder.closed() => {}
+            () = self.watch.gone() => {}
+        }
+    }
+
+    /// A step of the pipeline is done.
+    pub(crate) fn step(&self, step: Step) {
+        self.facts().steps.push(step);
+    }
+
     fn facts(&self) -> MutexGuard<'_, RequestFacts> {
         self.facts.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -293,6 +310,7 @@ impl Drop for RequestContext {
         }
         self.count(&facts, took);
         self.write_line(&facts, took);
+        self.write_steps(&facts);
         self.trace(&facts, took);
     }
 }
@@ -357,6 +375,18 @@ impl RequestContext {
             },
             "answered"
         );
+    }
+
+    /// Which steps of the pipeline the request took, for an engineer who follows it.
+    fn write_steps(&self, facts: &RequestFacts) {
+        if facts.steps.is_empty()
+            || !tracing::enabled!(target: "trunkline::steps", tracing::Level::TRACE)
+        {
+            return;
+        }
+        let steps: Vec<&str> = facts.steps.iter().map(|step| step.name()).collect();
+        let steps = steps.join(" ");
+        tracing::trace!(target: "trunkline::steps", { request.id = %self.id, steps }, "steps");
     }
 
     fn trace(&self, facts: &RequestFacts, took: Duration) {

@@ -32,7 +32,7 @@ pub enum ResponseBody {
     /// breaks off, so that nobody takes a part for all of it.
     File(mpsc::Receiver<FilePiece>),
     /// Pieces whose sender is told when they were taken.
-    AckedChunk(AckedBody),
+    Acked(AckedBody),
 }
 
 /// A piece of a body that must be whole.
@@ -65,7 +65,7 @@ pub struct AckedBody {
     left: Option<u64>,
 }
 
-// === impl HandedBody ===
+// === impl AckedBody ===
 
 impl AckedBody {
     /// A body of one piece of so many bytes.
@@ -124,7 +124,7 @@ impl Body for ResponseBody {
                 Some(FilePiece::End) => Poll::Ready(None),
                 None => Poll::Ready(Some(Err(BrokenOff))),
             },
-            Self::AckedChunk(body) => {
+            Self::Acked(body) => {
                 let piece = body.poll_piece(context);
                 piece.map(|piece| piece.map(|bytes| Ok(Frame::data(bytes))))
             }
@@ -135,7 +135,7 @@ impl Body for ResponseBody {
         match self {
             Self::Whole(bytes) => bytes.is_none(),
             Self::Pieces(_) | Self::File(_) => false,
-            Self::AckedChunk(body) => body.left == Some(0),
+            Self::Acked(body) => body.left == Some(0),
         }
     }
 
@@ -145,10 +145,10 @@ impl Body for ResponseBody {
                 let length = bytes.as_ref().map_or(0, Bytes::len);
                 SizeHint::with_exact(u64::try_from(length).unwrap_or(u64::MAX))
             }
-            Self::Pieces(_) | Self::File(_) | Self::AckedChunk(AckedBody { left: None, .. }) => {
+            Self::Pieces(_) | Self::File(_) | Self::Acked(AckedBody { left: None, .. }) => {
                 SizeHint::default()
             }
-            Self::AckedChunk(AckedBody {
+            Self::Acked(AckedBody {
                 left: Some(left), ..
             }) => SizeHint::with_exact(*left),
         }

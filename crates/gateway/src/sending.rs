@@ -8,9 +8,9 @@ use trunkline_upstream::{Answer, Ask, Outgoing as Sent, SendError};
 use trunkline_wire::Format;
 
 use crate::channels::{Channel, ChannelCredential};
+use crate::failover::To;
 use crate::format_selection::spoken_as;
-use crate::outbound::Prepared;
-use crate::quote::Quoted;
+use crate::operations::chat::{OutboundRequest, Quoted};
 use crate::services::Services;
 
 const AGENT: &str = concat!("trunkline/", env!("CARGO_PKG_VERSION"));
@@ -18,10 +18,14 @@ const AGENT: &str = concat!("trunkline/", env!("CARGO_PKG_VERSION"));
 /// Sends it, and waits for the head of the answer.
 pub(crate) async fn send(
     services: &Services,
-    (quoted, prepared): (&Quoted, &Prepared),
-    channel: &Channel,
-    credential: &ChannelCredential,
+    quoted: &Quoted,
+    prepared: &OutboundRequest,
+    to: To<'_>,
 ) -> Result<Answer, SendError> {
+    let To {
+        channel,
+        credential,
+    } = to;
     let facts = &quoted.request.facts;
     let ask = Ask {
         format: spoken_as(prepared.to),

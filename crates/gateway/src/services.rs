@@ -27,17 +27,17 @@ use crate::catalog_snapshot::{CatalogLoadError, CatalogSnapshot};
 use crate::channels::ChannelRegistry;
 use crate::error::ApiError;
 use crate::events::Hub;
-use crate::generation::UploadDiskUsage;
 use crate::in_flight::InFlight;
 use crate::key_table::{KeyTable, KeyTableStats, Reconcile};
 use crate::metrics::Metrics;
+use crate::operations::generation::UploadDiskUsage;
+use crate::operations::social::{PlatformConcurrency, SocialCatalog};
+use crate::operations::video::{JobSlots, PollBudget};
 use crate::rate_limit::Rules;
 use crate::route_health::RouteHealthTable;
 use crate::settings::Settings;
 use crate::snapshot::Snapshot;
-use crate::social::{PlatformConcurrency, SocialCatalog};
 use crate::telemetry::Telemetry;
-use crate::video::{JobSlots, PollBudget};
 use crate::webhooks::WebhookSender;
 
 /// Finished calls that a slow watcher may be behind.

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use crate::events::EventSettings;
-use crate::generation::GenerationSettings;
 use crate::idempotency::IdempotencySettings;
+use crate::operations::generation::GenerationSettings;
+use crate::operations::social::SocialSettings;
+use crate::operations::video::VideoSettings;
 use crate::rate_limit::LimitSettings;
-use crate::social::SocialSettings;
-use crate::video::VideoSettings;
 use crate::webhooks::WebhookSettings;
 
 /// How the gateway behaves.
@@ -58,11 +58,11 @@ pub struct Settings {
     /// Video tasks.
     pub video: VideoSettings,
     /// Images, speech and transcripts.
-    pub studio: GenerationSettings,
+    pub generation: GenerationSettings,
     /// Social data.
     pub social: SocialSettings,
     /// Calls that come again.
-    pub again: IdempotencySettings,
+    pub idempotency: IdempotencySettings,
     /// Events as they happen.
     pub events: EventSettings,
     /// Messages to addresses of customers.
@@ -94,9 +94,9 @@ impl Default for Settings {
             max_file_bytes: 4_000_000_000,
             limits: LimitSettings::default(),
             video: VideoSettings::default(),
-            studio: GenerationSettings::default(),
+            generation: GenerationSettings::default(),
             social: SocialSettings::default(),
-            again: IdempotencySettings::default(),
+            idempotency: IdempotencySettings::default(),
             events: EventSettings::default(),
             webhooks: WebhookSettings::default(),
         }

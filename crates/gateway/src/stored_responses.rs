@@ -12,7 +12,7 @@ use crate::caller::Caller;
 use crate::channels::Channel;
 use crate::endpoint::RESPONSES;
 use crate::error::{ApiError, ErrorCode};
-use crate::failover::in_its_words;
+use crate::failover::upstream_refusal;
 use crate::response::{self, Response};
 use crate::response_id::Kept;
 use crate::sending::headers;
@@ -64,7 +64,7 @@ impl Services {
         }
         Err(match status.as_u16() {
             404 => unknown(),
-            400..=499 => in_its_words(self, status, &read_error(&body)),
+            400..=499 => upstream_refusal(self, status, &read_error(&body)),
             _ => ApiError::new(ErrorCode::UpstreamFailed, "the upstream failed"),
         })
     }

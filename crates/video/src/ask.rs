@@ -91,11 +91,8 @@ impl Ask {
     }
 
     /// The same for another model: the one that its name stands for.
-    #[must_use]
-    pub fn for_model(mut self, model: &str) -> Self {
-        self.fields
-            .insert("model".to_owned(), Value::String(model.to_owned()));
-        self
+    pub fn set_model(&mut self, model: String) {
+        self.fields.insert("model".to_owned(), Value::String(model));
     }
 
     /// A text at the top.

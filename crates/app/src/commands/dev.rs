@@ -219,7 +219,7 @@ fn settings(config: &Config) -> Settings {
             ..config.video.clone()
         },
         social: config.social.clone(),
-        studio: config.studio.clone(),
+        generation: config.studio.clone(),
         events: config.events.settings.clone(),
         webhooks: config.webhooks.clone(),
         limits: config.limits.clone(),

@@ -74,7 +74,7 @@ fn plan(
             keep_media: config.keep_media,
             video: config.video.clone(),
             social: config.social.clone(),
-            studio: config.studio.clone(),
+            generation: config.studio.clone(),
             events: config.events.settings.clone(),
             webhooks: config.webhooks.clone(),
             limits: config.limits.clone(),

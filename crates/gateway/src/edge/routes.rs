@@ -1,10 +1,9 @@
-//! Which path is which step.
+//! Route table of the data plane.
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use http::header::ALLOW;
-use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
+use http::{HeaderValue, Method, Request, StatusCode};
 use hyper::body::Incoming;
 use serde_json::json;
 use trunkline_studio::images::Door as Drawing;
@@ -14,33 +13,71 @@ use trunkline_wire::gemini::StreamShape;
 use trunkline_wire::{Format, InPath};
 
 use super::account_routes::{self, Desk};
-use super::body;
-use super::multipart::{Made, filmed, made};
+use crate::body;
 use crate::caller::Caller;
 use crate::endpoint::{
     CHAT, COMPLETIONS, EMBEDDINGS, Endpoint, GEMINI, MESSAGES, MODERATIONS, RERANK, RESPONSES,
 };
 use crate::error::{ApiError, ErrorCode};
-use crate::in_flight::InFlightPermit;
 use crate::models::{Shape as ModelShape, plain};
+use crate::operation::Received;
+use crate::operations::chat::{Chat, ChatRoute};
+use crate::operations::generation::images::Images;
+use crate::operations::generation::speech::Speech;
+use crate::operations::generation::transcription::Transcription;
+use crate::operations::social::{Social, SocialRoute, pages};
+use crate::operations::video::Shape;
+use crate::pipeline::handle;
 use crate::rate_limit::Load;
 use crate::request_context::RequestContext;
 use crate::response::{self, Response};
 use crate::services::Services;
-use crate::video::Shape;
 
 /// What a path is.
 enum Route<'a> {
     Root,
     Live,
     Ready,
-    /// A turn of a conversation, and what the path says of it.
-    Talk(Endpoint, InPath<'a>),
-    /// How many tokens a request has.
-    Count(Endpoint, InPath<'a>),
+    /// What is charged.
+    Paid(Paid<'a>),
+    /// What has a body and costs nothing.
+    FreeBody(FreeBody<'a>),
+    /// What is only read.
+    Read(Read<'a>),
+    /// Videos: make one, or list them.
+    Videos,
+    /// Where customers look after themselves.
+    Account(Desk<'a>),
+    /// A signed link.
+    Media,
+    /// `/v1` stands twice, the commonest mistake in a base URL.
+    Doubled(&'a str),
+    Unknown,
+}
+
+/// The paid operations.
+#[derive(Clone, Copy)]
+enum Paid<'a> {
+    Chat(Endpoint, InPath<'a>),
+    Images(Drawing),
+    Speech,
+    Transcription(Listening),
+    /// A platform and a capability.
+    Social(&'a str, &'a str),
+    SocialPages(&'a str, &'a str),
+    Video,
+}
+
+#[derive(Clone, Copy)]
+enum FreeBody<'a> {
+    CountTokens(Endpoint, InPath<'a>),
+    Quotes,
+}
+
+#[derive(Clone, Copy)]
+enum Read<'a> {
     /// A response that an upstream keeps, and what is asked of it.
     Stored(Task, &'a str),
-    Quotes,
     /// Under Gemini's own version, or ours.
     Models {
         beta: bool,
@@ -52,23 +89,9 @@ enum Route<'a> {
     Usage(&'a str),
     Balance,
     Key,
-    /// Where customers look after themselves.
-    Desk(Desk<'a>),
-    /// Videos: make one, or list them.
     Videos,
-    /// The older path to make one.
-    OlderVideos,
     Video(&'a str, Shape),
     VideoContent(&'a str),
-    /// Something is made while the caller waits.
-    Make(Made),
-    /// Social data: a platform, a capability, and whether all pages are wanted.
-    Social(&'a str, &'a str, bool),
-    /// A signed link.
-    Media,
-    /// `/v1` stands twice, the commonest mistake in a base URL.
-    Doubled(&'a str),
-    Unknown,
 }
 
 /// Answers one request.
@@ -78,23 +101,22 @@ pub(super) async fn answer(
     request: Request<Incoming>,
 ) -> Result<Response, ApiError> {
     let uri = request.uri().clone();
-    let place = match_route(uri.path());
     let upgrades = request.headers().contains_key(http::header::UPGRADE);
     if upgrades && uri.path() == "/v1/responses" {
         let text = "responses are not spoken over a WebSocket here; send POST /v1/responses";
         return Err(ApiError::new(ErrorCode::NoWebSocket, text));
     }
-    let place = place.with_method(request.method());
-    if let Some(allowed) = place.methods()
+    let route = match_route(uri.path()).with_method(request.method());
+    if let Some(allowed) = route.methods()
         && !allowed.contains(request.method())
     {
         return Ok(wrong_method(context, allowed, format_of(uri.path())));
     }
-    match place {
-        Route::Root => Ok(response::json(
-            StatusCode::OK,
-            &json!({ "service": "trunkline" }),
-        )),
+    match route {
+        Route::Root => {
+            let body = json!({ "service": "trunkline" });
+            Ok(response::json(StatusCode::OK, &body))
+        }
         Route::Live => Ok(response::json(StatusCode::OK, &json!({ "status": "live" }))),
         Route::Ready => Ok(ready(services)),
         Route::Doubled(rest) => {
@@ -102,41 +124,66 @@ pub(super) async fn answer(
             Err(ApiError::new(ErrorCode::NotFound, text))
         }
         Route::Unknown => Err(account_routes::nothing_there()),
-        Route::Talk(..)
-        | Route::Count(..)
-        | Route::Quotes
-        | Route::OlderVideos
-        | Route::Make(_) => posted(services, context, request, &place).await,
+        Route::Paid(paid) => execute(services, context, paid, request).await,
         Route::Videos if request.method() == Method::POST => {
-            posted(services, context, request, &place).await
+            execute(services, context, Paid::Video, request).await
         }
+        Route::Videos => read(services, context, Read::Videos, &request).await,
+        Route::Read(what) => read(services, context, what, &request).await,
+        Route::FreeBody(what) => free_body(services, context, what, request).await,
         Route::Media => {
             let whole = uri.path_and_query().map_or("", |whole| whole.as_str());
             Box::pin(services.linked(whole, request.headers())).await
         }
-        Route::Social(platform, capability, pages) => {
-            Box::pin(looked_up(
-                services,
-                context,
-                &request,
-                (platform, capability, pages),
-            ))
-            .await
-        }
-        Route::Desk(desk) => {
+        Route::Account(desk) => {
             let caller = known(services, context, &request)?;
             services.limit(context, &caller, Load::Read).await?;
             Box::pin(account_routes::answer(services, caller, (desk, request))).await
         }
-        Route::Stored(..)
-        | Route::Videos
-        | Route::Video(..)
-        | Route::VideoContent(_)
-        | Route::Models { .. }
-        | Route::Model { .. }
-        | Route::Usage(_)
-        | Route::Balance
-        | Route::Key => asked(services, context, &request, &place).await,
+    }
+}
+
+/// Brings a paid request to the pipeline.
+async fn execute(
+    services: &Services,
+    context: &Arc<RequestContext>,
+    paid: Paid<'_>,
+    request: Request<Incoming>,
+) -> Result<Response, ApiError> {
+    // Chat is what is called most; the others are in boxes, so that they cost it nothing.
+    match paid {
+        Paid::Chat(endpoint, path) => {
+            let query = request.uri().query().unwrap_or_default();
+            let list = path.stream && StreamShape::of_query(query) == StreamShape::Array;
+            let route = ChatRoute {
+                endpoint,
+                model: path.model.map(str::to_owned),
+                stream: path.stream,
+                as_json_array: list,
+            };
+            handle::<Chat>(services, context, route, request).await
+        }
+        Paid::Images(door) => Box::pin(handle::<Images>(services, context, door, request)).await,
+        Paid::Speech => Box::pin(handle::<Speech>(services, context, (), request)).await,
+        Paid::Transcription(door) => {
+            Box::pin(handle::<Transcription>(services, context, door, request)).await
+        }
+        Paid::Social(platform, capability) => {
+            let route = social_route(platform, capability);
+            Box::pin(handle::<Social>(services, context, route, request)).await
+        }
+        Paid::SocialPages(platform, capability) => {
+            let route = social_route(platform, capability);
+            Box::pin(pages(services, context, route, request)).await
+        }
+        Paid::Video => Box::pin(services.make_video(context, request)).await,
+    }
+}
+
+fn social_route(platform: &str, capability: &str) -> SocialRoute {
+    SocialRoute {
+        platform: platform.to_owned(),
+        capability: capability.to_owned(),
     }
 }
 
@@ -148,147 +195,61 @@ fn known(
 ) -> Result<Caller, ApiError> {
     let sent = (request.headers(), request.uri().query());
     let caller = services.caller(sent, context.address)?;
-    context.called_by(&caller);
+    context.authenticated(&caller);
     Ok(caller)
 }
 
-/// What brings a body. The key comes before it: strangers make us read nothing.
-async fn posted(
+/// What has a body and costs nothing. The key comes before it: a stranger makes us read nothing.
+async fn free_body(
     services: &Services,
-    context: &Arc<RequestContext>,
+    context: &RequestContext,
+    what: FreeBody<'_>,
     request: Request<Incoming>,
-    place: &Route<'_>,
 ) -> Result<Response, ApiError> {
-    if !matches!(place, Route::Count(..) | Route::Quotes) {
-        context.is_call(&request);
-    }
     let caller = known(services, context, &request)?;
-    if let Route::Videos | Route::OlderVideos = place {
-        return Box::pin(filmed(services, context, caller, request)).await;
-    }
-    if let Route::Make(what) = place {
-        // Large and rarer than talk; in a box it costs talk nothing.
-        return Box::pin(made(services, context, caller, (*what, request))).await;
-    }
-    if let Route::Count(..) | Route::Quotes = place {
-        services.limit(context, &caller, Load::Read).await?;
-    }
-    let query = request.uri().query().unwrap_or_default().to_owned();
-    let (headers, body, room) = with_body(services, &caller, request).await?;
-    match place {
-        Route::Talk(endpoint, path) => {
-            let list = path.stream && StreamShape::of_query(&query) == StreamShape::Array;
-            let door = (*endpoint, *path, list);
-            services
-                .talk(context, caller, door, &headers, body, room)
-                .await
+    services.limit(context, &caller, Load::Read).await?;
+    let Received {
+        headers,
+        body,
+        permit: _permit,
+    } = body::receive_json(services, &caller, request).await?;
+    match what {
+        FreeBody::CountTokens(endpoint, path) => {
+            services.count_tokens(&caller, endpoint, path, body)
         }
-        Route::Count(endpoint, path) => services.count_tokens(&caller, *endpoint, *path, body),
-        Route::Quotes
-        | Route::Root
-        | Route::Live
-        | Route::Ready
-        | Route::Stored(..)
-        | Route::Models { .. }
-        | Route::Model { .. }
-        | Route::Usage(_)
-        | Route::Balance
-        | Route::Key
-        | Route::Desk(_)
-        | Route::Videos
-        | Route::OlderVideos
-        | Route::Video(..)
-        | Route::VideoContent(_)
-        | Route::Make(_)
-        | Route::Media
-        | Route::Social(..)
-        | Route::Doubled(_)
-        | Route::Unknown => Box::pin(services.quote(caller, &headers, &body)).await,
+        FreeBody::Quotes => Box::pin(services.quote(context, caller, &headers, &body)).await,
     }
 }
 
-/// What is only asked.
-async fn asked(
+/// What is only read.
+async fn read(
     services: &Services,
     context: &RequestContext,
+    what: Read<'_>,
     request: &Request<Incoming>,
-    place: &Route<'_>,
 ) -> Result<Response, ApiError> {
     let caller = known(services, context, request)?;
-    let of_tasks = matches!(
-        place,
-        Route::Videos | Route::Video(..) | Route::VideoContent(_)
-    );
+    let of_tasks = matches!(what, Read::Videos | Read::Video(..) | Read::VideoContent(_));
     let load = Load::question(of_tasks && request.method() != Method::DELETE);
     services.limit(context, &caller, load).await?;
     let (headers, query) = (request.headers(), request.uri().query());
-    match place {
-        Route::Stored(task, id) => Box::pin(services.stored(&caller, *task, id, query)).await,
-        Route::Models { beta } => services.models(&caller, ModelShape::of(headers, *beta), query),
-        Route::Model { beta, name } => {
-            services.model(&caller, ModelShape::of(headers, *beta), &plain(name))
+    match what {
+        Read::Stored(task, id) => Box::pin(services.stored(&caller, task, id, query)).await,
+        Read::Models { beta } => services.models(&caller, ModelShape::of(headers, beta), query),
+        Read::Model { beta, name } => {
+            services.model(&caller, ModelShape::of(headers, beta), &plain(name))
         }
         // What asks the database is large and rare; in a box it costs other requests nothing.
-        Route::Usage(request) => Box::pin(services.usage(&caller, request)).await,
-        Route::Balance => Box::pin(services.balance(&caller)).await,
-        Route::Videos => Box::pin(services.videos(&caller, query)).await,
-        Route::Video(name, _) if request.method() == Method::DELETE => {
+        Read::Usage(request) => Box::pin(services.usage(&caller, request)).await,
+        Read::Balance => Box::pin(services.balance(&caller)).await,
+        Read::Key => Box::pin(services.key(&caller)).await,
+        Read::Videos => Box::pin(services.videos(&caller, query)).await,
+        Read::Video(name, _) if request.method() == Method::DELETE => {
             Box::pin(services.cancel_video(&caller, name)).await
         }
-        Route::Video(name, shape) => Box::pin(services.video(&caller, (name, *shape), query)).await,
-        Route::VideoContent(name) => Box::pin(services.video_content(&caller, name, headers)).await,
-        Route::Media
-        | Route::Social(..)
-        | Route::OlderVideos
-        | Route::Make(_)
-        | Route::Desk(_)
-        | Route::Key
-        | Route::Root
-        | Route::Live
-        | Route::Ready
-        | Route::Talk(..)
-        | Route::Count(..)
-        | Route::Quotes
-        | Route::Doubled(_)
-        | Route::Unknown => Box::pin(services.key(&caller)).await,
+        Read::Video(name, shape) => Box::pin(services.video(&caller, (name, shape), query)).await,
+        Read::VideoContent(name) => Box::pin(services.video_content(&caller, name, headers)).await,
     }
-}
-
-/// Social data.
-async fn looked_up(
-    services: &Services,
-    context: &Arc<RequestContext>,
-    request: &Request<Incoming>,
-    (platform, capability, pages): (&str, &str, bool),
-) -> Result<Response, ApiError> {
-    // Many pages are many calls, each with a story of its own.
-    if !pages {
-        context.is_call(request);
-    }
-    let caller = known(services, context, request)?;
-    let query = request.uri().query().unwrap_or_default();
-    let asked = (query, request.headers());
-    let pair = (platform, capability);
-    if pages {
-        services.social_pages(context, caller, pair, asked).await
-    } else {
-        services.social(context, caller, pair, asked).await
-    }
-}
-
-/// The body, once there is room for it.
-pub(super) async fn with_body(
-    services: &Services,
-    caller: &Caller,
-    request: Request<Incoming>,
-) -> Result<(HeaderMap, Bytes, InFlightPermit), ApiError> {
-    let settings = &services.inner.settings;
-    let most = body::check(&request, settings)?;
-    // Room for the body before its first byte is read.
-    let room = services.place(caller.account.id, most)?;
-    let (head, body) = request.into_parts();
-    let body = body::read(body, settings).await?;
-    Ok((head.headers, body, room))
 }
 
 fn match_route(path: &str) -> Route<'_> {
@@ -296,26 +257,28 @@ fn match_route(path: &str) -> Route<'_> {
         "/" => Route::Root,
         "/healthz" => Route::Live,
         "/readyz" => Route::Ready,
-        "/v1/chat/completions" => Route::Talk(CHAT, InPath::default()),
-        "/v1/messages" => Route::Talk(MESSAGES, InPath::default()),
-        "/v1/messages/count_tokens" => Route::Count(MESSAGES, InPath::default()),
-        "/v1/responses" => Route::Talk(RESPONSES, InPath::default()),
-        "/v1/embeddings" => Route::Talk(EMBEDDINGS, InPath::default()),
-        "/v1/rerank" => Route::Talk(RERANK, InPath::default()),
-        "/v1/moderations" => Route::Talk(MODERATIONS, InPath::default()),
-        "/v1/completions" => Route::Talk(COMPLETIONS, InPath::default()),
+        "/v1/chat/completions" => Route::Paid(Paid::Chat(CHAT, InPath::default())),
+        "/v1/messages" => Route::Paid(Paid::Chat(MESSAGES, InPath::default())),
+        "/v1/messages/count_tokens" => {
+            Route::FreeBody(FreeBody::CountTokens(MESSAGES, InPath::default()))
+        }
+        "/v1/responses" => Route::Paid(Paid::Chat(RESPONSES, InPath::default())),
+        "/v1/embeddings" => Route::Paid(Paid::Chat(EMBEDDINGS, InPath::default())),
+        "/v1/rerank" => Route::Paid(Paid::Chat(RERANK, InPath::default())),
+        "/v1/moderations" => Route::Paid(Paid::Chat(MODERATIONS, InPath::default())),
+        "/v1/completions" => Route::Paid(Paid::Chat(COMPLETIONS, InPath::default())),
         "/v1/videos" => Route::Videos,
-        "/v1/video/generations" => Route::OlderVideos,
-        "/v1/images/generations" => Route::Make(Made::Images(Drawing::Generations)),
-        "/v1/images/edits" => Route::Make(Made::Images(Drawing::Edits)),
-        "/v1/audio/speech" => Route::Make(Made::Speech),
-        "/v1/audio/transcriptions" => Route::Make(Made::Transcript(Listening::Transcriptions)),
-        "/v1/audio/translations" => Route::Make(Made::Transcript(Listening::Translations)),
-        "/v1/quotes" => Route::Quotes,
-        "/v1/models" => Route::Models { beta: false },
-        "/v1beta/models" => Route::Models { beta: true },
-        "/v1/balance" => Route::Balance,
-        "/v1/key" => Route::Key,
+        "/v1/video/generations" => Route::Paid(Paid::Video),
+        "/v1/images/generations" => Route::Paid(Paid::Images(Drawing::Generations)),
+        "/v1/images/edits" => Route::Paid(Paid::Images(Drawing::Edits)),
+        "/v1/audio/speech" => Route::Paid(Paid::Speech),
+        "/v1/audio/transcriptions" => Route::Paid(Paid::Transcription(Listening::Transcriptions)),
+        "/v1/audio/translations" => Route::Paid(Paid::Transcription(Listening::Translations)),
+        "/v1/quotes" => Route::FreeBody(FreeBody::Quotes),
+        "/v1/models" => Route::Read(Read::Models { beta: false }),
+        "/v1beta/models" => Route::Read(Read::Models { beta: true }),
+        "/v1/balance" => Route::Read(Read::Balance),
+        "/v1/key" => Route::Read(Read::Key),
         other => {
             let below = |prefix| {
                 other
@@ -325,27 +288,27 @@ fn match_route(path: &str) -> Route<'_> {
             if let Some(rest) = below("/v1/v1/") {
                 Route::Doubled(rest)
             } else if let Some(name) = below("/v1/models/") {
-                verb(name).unwrap_or(Route::Model { beta: false, name })
+                verb(name).unwrap_or(Route::Read(Read::Model { beta: false, name }))
             } else if let Some(name) = below("/v1beta/models/") {
-                verb(name).unwrap_or(Route::Model { beta: true, name })
+                verb(name).unwrap_or(Route::Read(Read::Model { beta: true, name }))
             } else if let Some(rest) = below("/v1/responses/") {
                 stored(rest)
             } else if let Some(rest) = below("/v1/videos/") {
                 match rest.split_once('/') {
-                    None => Route::Video(rest, Shape::Openai),
-                    Some((name, "content")) => Route::VideoContent(name),
+                    None => Route::Read(Read::Video(rest, Shape::Openai)),
+                    Some((name, "content")) => Route::Read(Read::VideoContent(name)),
                     Some(_) => Route::Unknown,
                 }
             } else if let Some(name) = below("/v1/video/generations/") {
-                Route::Video(name, Shape::Legacy)
+                Route::Read(Read::Video(name, Shape::Legacy))
             } else if let Some(rest) = below("/v1/social/") {
                 social(rest)
             } else if below("/media/").is_some() {
                 Route::Media
             } else if let Some(request) = below("/v1/usage/") {
-                Route::Usage(request)
+                Route::Read(Read::Usage(request))
             } else if let Some(desk) = Desk::of(other) {
-                Route::Desk(desk)
+                Route::Account(desk)
             } else {
                 Route::Unknown
             }
@@ -353,15 +316,15 @@ fn match_route(path: &str) -> Route<'_> {
     }
 }
 
-/// A platform and a capability, and perhaps all pages.
+/// A platform and a capability, or all pages of them.
 fn social(rest: &str) -> Route<'_> {
     let mut parts = rest.split('/');
     match (parts.next(), parts.next(), parts.next(), parts.next()) {
         (Some(platform), Some(capability), None, None) => {
-            Route::Social(platform, capability, false)
+            Route::Paid(Paid::Social(platform, capability))
         }
         (Some(platform), Some(capability), Some("pages"), None) => {
-            Route::Social(platform, capability, true)
+            Route::Paid(Paid::SocialPages(platform, capability))
         }
         _ => Route::Unknown,
     }
@@ -370,9 +333,9 @@ fn social(rest: &str) -> Route<'_> {
 /// A stored response, and what stands behind its id.
 fn stored(rest: &str) -> Route<'_> {
     match rest.split_once('/') {
-        None => Route::Stored(Task::ReadResponse, rest),
-        Some((id, "cancel")) => Route::Stored(Task::CancelResponse, id),
-        Some((id, "input_items")) => Route::Stored(Task::ResponseItems, id),
+        None => Route::Read(Read::Stored(Task::ReadResponse, rest)),
+        Some((id, "cancel")) => Route::Read(Read::Stored(Task::CancelResponse, id)),
+        Some((id, "input_items")) => Route::Read(Read::Stored(Task::ResponseItems, id)),
         Some(_) => Route::Unknown,
     }
 }
@@ -385,9 +348,9 @@ fn verb(rest: &str) -> Option<Route<'_>> {
         stream,
     };
     match verb {
-        "generateContent" => Some(Route::Talk(GEMINI, path(false))),
-        "streamGenerateContent" => Some(Route::Talk(GEMINI, path(true))),
-        "countTokens" => Some(Route::Count(GEMINI, path(false))),
+        "generateContent" => Some(Route::Paid(Paid::Chat(GEMINI, path(false)))),
+        "streamGenerateContent" => Some(Route::Paid(Paid::Chat(GEMINI, path(true)))),
+        "countTokens" => Some(Route::FreeBody(FreeBody::CountTokens(GEMINI, path(false)))),
         _ => None,
     }
 }
@@ -395,26 +358,18 @@ fn verb(rest: &str) -> Option<Route<'_>> {
 /// The shape that errors have under a path.
 pub(super) fn format_of(path: &str) -> Format {
     match match_route(path) {
-        Route::Talk(endpoint, _) | Route::Count(endpoint, _) => endpoint.format,
-        Route::Models { beta: true } | Route::Model { beta: true, .. } => Format::Gemini,
+        Route::Paid(Paid::Chat(endpoint, _))
+        | Route::FreeBody(FreeBody::CountTokens(endpoint, _)) => endpoint.format,
+        Route::Read(Read::Models { beta: true } | Read::Model { beta: true, .. }) => Format::Gemini,
         Route::Root
         | Route::Live
         | Route::Ready
-        | Route::Stored(..)
-        | Route::Quotes
-        | Route::Models { beta: false }
-        | Route::Model { beta: false, .. }
-        | Route::Usage(_)
-        | Route::Balance
-        | Route::Key
-        | Route::Desk(_)
+        | Route::Paid(_)
+        | Route::FreeBody(_)
+        | Route::Read(_)
         | Route::Videos
-        | Route::OlderVideos
-        | Route::Video(..)
-        | Route::VideoContent(_)
-        | Route::Make(_)
+        | Route::Account(_)
         | Route::Media
-        | Route::Social(..)
         | Route::Doubled(_)
         | Route::Unknown => Format::OpenaiChat,
     }
@@ -423,16 +378,17 @@ pub(super) fn format_of(path: &str) -> Format {
 /// Whether a task is asked for by the older path, whose errors have a shape of their own.
 pub(super) fn is_legacy_poll(method: &Method, path: &str) -> bool {
     let reads = matches!(*method, Method::GET | Method::HEAD);
-    reads && matches!(match_route(path), Route::Video(_, Shape::Legacy))
+    let legacy = Shape::Legacy;
+    reads && matches!(match_route(path), Route::Read(Read::Video(_, shape)) if shape == legacy)
 }
 
 impl Route<'_> {
     /// What is read under one method is forgotten under another.
     fn with_method(self, method: &Method) -> Self {
-        if let Self::Stored(Task::ReadResponse, id) = self
+        if let Self::Read(Read::Stored(Task::ReadResponse, id)) = self
             && method == Method::DELETE
         {
-            return Self::Stored(Task::DeleteResponse, id);
+            return Self::Read(Read::Stored(Task::DeleteResponse, id));
         }
         self
     }
@@ -444,29 +400,16 @@ impl Route<'_> {
         const LISTED: &[Method] = &[Method::GET, Method::HEAD, Method::POST];
         const KEPT: &[Method] = &[Method::GET, Method::HEAD, Method::DELETE];
         match self {
-            Self::Root
-            | Self::Live
-            | Self::Ready
-            | Self::Models { .. }
-            | Self::Model { .. }
-            | Self::Usage(_)
-            | Self::Balance
-            | Self::VideoContent(_)
-            | Self::Video(_, Shape::Legacy)
-            | Self::Media
-            | Self::Key => Some(READ),
-            Self::Desk(desk) => desk.methods(),
-            Self::Social(..) => Some(GET),
+            Self::Read(
+                Read::Video(_, Shape::Openai)
+                | Read::Stored(Task::ReadResponse | Task::DeleteResponse, _),
+            ) => Some(KEPT),
+            Self::Read(Read::Stored(Task::CancelResponse, _)) => Some(WRITE),
+            Self::Root | Self::Live | Self::Ready | Self::Media | Self::Read(_) => Some(READ),
+            Self::Account(desk) => desk.methods(),
+            Self::Paid(Paid::Social(..) | Paid::SocialPages(..)) => Some(GET),
             Self::Videos => Some(LISTED),
-            Self::Video(_, Shape::Openai) => Some(KEPT),
-            Self::Stored(Task::ReadResponse | Task::DeleteResponse, _) => Some(KEPT),
-            Self::Stored(Task::ResponseItems, _) => Some(READ),
-            Self::Talk(..)
-            | Self::Count(..)
-            | Self::Quotes
-            | Self::OlderVideos
-            | Self::Make(_)
-            | Self::Stored(..) => Some(WRITE),
+            Self::Paid(_) | Self::FreeBody(_) => Some(WRITE),
             Self::Doubled(_) | Self::Unknown => None,
         }
     }

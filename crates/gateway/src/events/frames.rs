@@ -8,7 +8,7 @@ use trunkline_db::events::Event;
 use uuid::Uuid;
 
 use super::cursor::{Cursor, Side};
-use crate::video::task_name;
+use crate::operations::video::task_name;
 
 /// The first words: a comment, so that proxies let go of the head, and how soon to come back.
 pub(super) const BEGINNING: &str = ": trunkline events\nretry: 1000\n\n";

@@ -1,6 +1,8 @@
 //! The name of a call: its client's key and what was sent under it. Who names a call that is there already
 //! comes back as [`Kind::SameCall`], which the edge turns into that call's answer.
 
+use std::borrow::Cow;
+
 use http::HeaderMap;
 use sha2::{Digest as _, Sha256};
 use trunkline_ledger::kept::{self, Shown, UNNAMED};
@@ -9,6 +11,7 @@ use trunkline_terms::Defect;
 use super::IdempotencyKey;
 use crate::caller::Caller;
 use crate::error::{ApiError, ErrorCode};
+use crate::operation::IdempotencyPolicy;
 use crate::request_context::RequestContext;
 use crate::services::Services;
 
@@ -19,25 +22,25 @@ const MAX_KEY: usize = 255;
 const RETRY_COUNT: &str = "x-stainless-retry-count";
 
 /// What is sent, as far as it makes two calls the same.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Content<'a> {
+#[derive(Debug, Clone)]
+pub(crate) struct Fingerprint<'a> {
     /// The path, with a model or verb in it.
     pub(crate) path: &'a str,
     /// JSON or a form, and the shape that the answer is to have.
     pub(crate) class: &'a str,
     /// The body. Of a form its fields and what its files hash to: boundaries are new each time.
-    pub(crate) body: &'a [u8],
+    pub(crate) body: Cow<'a, [u8]>,
     /// It makes a task.
     pub(crate) task: bool,
 }
 
-/// Whether a call brings a name.
-pub(crate) fn is_named(headers: &HeaderMap) -> bool {
+/// Whether a request brings a key.
+pub(crate) fn has_key(headers: &HeaderMap) -> bool {
     headers.contains_key(KEY)
 }
 
 /// Whether a call comes from a library that may try again by itself.
-pub(crate) fn may_retry(headers: &HeaderMap) -> bool {
+fn may_retry(headers: &HeaderMap) -> bool {
     retries(headers).is_some()
 }
 
@@ -51,68 +54,81 @@ fn retries(headers: &HeaderMap) -> Option<u32> {
 }
 
 impl Services {
-    /// The name of a call that brings one. If it names a call that is there already, that one.
-    pub(crate) async fn named(
+    /// The idempotency key of a request that brings one, or that is given one of ours. If it is taken,
+    /// the request that has it is the error.
+    pub(crate) async fn idempotency_key(
         &self,
+        context: &RequestContext,
         caller: &Caller,
         headers: &HeaderMap,
-        content: Content<'_>,
+        fingerprint: Fingerprint<'_>,
+        policy: IdempotencyPolicy,
     ) -> Result<Option<IdempotencyKey>, ApiError> {
-        let Some(key) = key_of(headers)? else {
+        if policy == IdempotencyPolicy::Ignored {
             return Ok(None);
+        }
+        let keeps_nothing = caller.key.policy.fields().zero_retention;
+        let Some(key) = key_of(headers)? else {
+            // Whether a second submission makes a second thing, the operation says.
+            let assigns = policy == IdempotencyPolicy::KeyOrSdkRetry && may_retry(headers);
+            if !assigns || keeps_nothing {
+                return Ok(None);
+            }
+            return self
+                .assigned_key(context, caller, headers, &fingerprint)
+                .await;
         };
-        if caller.key.policy.fields().zero_retention {
+        if keeps_nothing {
             let text = "this API key keeps nothing (`zero_retention`), and an `Idempotency-Key` asks for \
                         the answer to be kept for a day; leave the header out, or use another API key; \
                         nothing was charged";
             return Err(ApiError::new(ErrorCode::Invalid("invalid_request"), text).at(KEY));
         }
-        let named = IdempotencyKey {
+        let key = IdempotencyKey {
             key,
-            body_hash: content.hash(),
+            body_hash: fingerprint.hash(),
         };
         if Defect::MissingReplay.is_on() {
             return Ok(None);
         }
         let account = caller.account.id;
-        let found = kept::find(&self.inner.data, account, &named.key, Shown::Nothing).await;
+        let found = kept::find(&self.inner.data, account, &key.key, Shown::Nothing).await;
         match found.map_err(|_| ApiError::unavailable())? {
-            None => Ok(Some(named)),
-            Some(_) => Err(ApiError::same_call(named.same(account, content.task))),
+            None => Ok(Some(key)),
+            Some(_) => Err(ApiError::duplicate(
+                key.duplicate(account, fingerprint.task),
+            )),
         }
     }
 
-    /// The same for images, whose second submission would be a second picture: a library that may try
-    /// again by itself gets a name from us, and its next try finds the first.
-    pub(crate) async fn named_or_retried(
+    /// A client library that may try again by itself gets a key from us, and its next try finds the
+    /// first.
+    async fn assigned_key(
         &self,
-        (context, caller): (&RequestContext, &Caller),
+        context: &RequestContext,
+        caller: &Caller,
         headers: &HeaderMap,
-        content: Content<'_>,
+        fingerprint: &Fingerprint<'_>,
     ) -> Result<Option<IdempotencyKey>, ApiError> {
-        if is_named(headers) {
-            return self.named(caller, headers, content).await;
-        }
-        if !may_retry(headers) || caller.key.policy.fields().zero_retention {
-            return Ok(None);
-        }
-        let (account, body_hash) = (caller.account.id, content.hash());
+        let (account, body_hash) = (caller.account.id, fingerprint.hash());
         if is_retry(headers) {
             let found = kept::newest_unnamed(&self.inner.data, account, &body_hash).await;
             if let Some((key, _)) = found.map_err(|_| ApiError::unavailable())? {
-                let named = IdempotencyKey { key, body_hash };
-                return Err(ApiError::same_call(named.same(account, content.task)));
+                let key = IdempotencyKey { key, body_hash };
+                return Err(ApiError::duplicate(
+                    key.duplicate(account, fingerprint.task),
+                ));
             }
         }
-        // No two calls have it, so it names one call for ever.
+        // No two requests have it, so it names one request for ever.
         let key = format!("{UNNAMED}{}", context.id);
         Ok(Some(IdempotencyKey { key, body_hash }))
     }
 }
 
-// === impl Content ===
+// === impl Fingerprint ===
 
-impl Content<'_> {
+impl Fingerprint<'_> {
     /// Each part with its length, so that no part can pass for another.
     fn hash(&self) -> [u8; 32] {
         let mut hash = Sha256::new();
@@ -120,7 +136,7 @@ impl Content<'_> {
             b"POST",
             self.path.as_bytes(),
             self.class.as_bytes(),
-            self.body,
+            &self.body,
         ] {
             let length = u64::try_from(part.len()).unwrap_or(u64::MAX);
             hash.update(length.to_be_bytes());
@@ -175,29 +191,29 @@ mod tests {
 
     #[test]
     fn what_is_sent_where_and_as_what_makes_two_calls_the_same() {
-        let first = Content {
+        let first = Fingerprint {
             path: "/v1/chat/completions",
             class: "json",
-            body: b"{}",
+            body: Cow::Borrowed(b"{}"),
             task: false,
         };
         let others = [
-            Content {
+            Fingerprint {
                 path: "/v1/completions",
-                ..first
+                ..first.clone()
             },
-            Content {
+            Fingerprint {
                 class: "form",
-                ..first
+                ..first.clone()
             },
-            Content {
-                body: b"{} ",
-                ..first
+            Fingerprint {
+                body: Cow::Borrowed(b"{} "),
+                ..first.clone()
             },
-            Content {
+            Fingerprint {
                 class: "jso",
-                body: b"n{}",
-                ..first
+                body: Cow::Borrowed(b"n{}"),
+                ..first.clone()
             },
         ];
         assert_eq!(first.hash(), first.hash());

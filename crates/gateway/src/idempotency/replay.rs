@@ -54,7 +54,7 @@ impl Services {
         let place = self.place(same.account, 0)?;
         let mut ended = self.watch();
         let began = Instant::now();
-        let wait = self.inner.settings.again.wait;
+        let wait = self.inner.settings.idempotency.wait;
         let mut pause = FIRST_LOOK;
         let answered = loop {
             let request = match self.look(&same, began.elapsed()).await? {
@@ -110,7 +110,7 @@ impl Services {
             return Err(ApiError::new(ErrorCode::Unavailable, text));
         };
         let Some(body) = kept.body else {
-            let most = self.inner.settings.again.most_bytes;
+            let most = self.inner.settings.idempotency.most_bytes;
             let why = format!("has more than the {most} bytes that are kept");
             return self.not_kept(of, &why).await;
         };
@@ -149,7 +149,7 @@ impl Services {
         (request, account): (RequestId, AccountId),
         waited: Duration,
     ) -> Result<Look, ApiError> {
-        if waited < TASK_WAIT.min(self.inner.settings.again.wait) {
+        if waited < TASK_WAIT.min(self.inner.settings.idempotency.wait) {
             return Ok(Look::Running(request));
         }
         match self.task_known(account, request).await? {

@@ -59,7 +59,7 @@ impl StoredResponse {
                 too_large: false,
             },
             body: Vec::new(),
-            most: services.inner.settings.again.most_bytes,
+            most: services.inner.settings.idempotency.most_bytes,
             copied: BufferPermit::none(services, account),
         }
     }

@@ -18,7 +18,10 @@ pub(crate) struct Saturated(pub(crate) u64);
 
 impl Services {
     /// A place at a channel for one call.
-    pub(crate) async fn seat(&self, channel: &Channel) -> Result<ChannelPermit, Saturated> {
+    pub(crate) async fn channel_permit(
+        &self,
+        channel: &Channel,
+    ) -> Result<ChannelPermit, Saturated> {
         let requests = channel.row.requests_per_minute.and_then(positive);
         let at_once = channel.row.concurrent_calls.and_then(positive);
         if requests.is_none() && at_once.is_none() {

@@ -13,7 +13,7 @@ use trunkline_store::webhooks::Told;
 use trunkline_terms::{Moment, SecretBytes};
 use uuid::Uuid;
 
-use crate::video::task_name;
+use crate::operations::video::task_name;
 
 /// Bytes of a secret.
 const SECRET_BYTES: usize = 32;

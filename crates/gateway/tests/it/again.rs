@@ -55,9 +55,9 @@ async fn names(house: &House) -> i64 {
     house.db.ask(count).await[0].parse().unwrap()
 }
 
-fn with(again: IdempotencySettings) -> Settings {
+fn with(idempotency: IdempotencySettings) -> Settings {
     Settings {
-        again,
+        idempotency,
         ..Settings::default()
     }
 }

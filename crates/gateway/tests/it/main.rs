@@ -84,6 +84,7 @@ mod nodes;
 mod outside;
 #[cfg(test)]
 mod pairs;
+mod pipeline;
 #[cfg(test)]
 mod played;
 #[cfg(test)]

@@ -3,7 +3,7 @@
 mod again;
 mod edits;
 mod faults;
-mod form;
+pub(crate) mod form;
 mod images;
 mod quotes;
 mod room;

@@ -8,9 +8,9 @@ use trunkline_terms::Moment;
 use super::{away, event_of};
 use crate::caller::Caller;
 use crate::error::{ApiError, ErrorCode};
+use crate::operations::video::task_name;
 use crate::response::{Response, json as answer};
 use crate::services::Services;
-use crate::video::task_name;
 
 const MOST_PER_PAGE: i64 = 100;
 const USUAL_PER_PAGE: i64 = 20;

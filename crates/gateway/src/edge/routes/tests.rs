@@ -25,8 +25,8 @@ fn filled(path: &str) -> String {
 fn every_path_of_the_document_is_answered_by_the_methods_it_names_and_no_others() {
     for (path, item) in document()["paths"].as_object().unwrap() {
         let asked = filled(path);
-        let place = place_of(&asked);
-        let allowed = place.methods();
+        let route = match_route(&asked);
+        let allowed = route.methods();
         let allowed = allowed.unwrap_or_else(|| panic!("{path} is not answered"));
         // Whoever may GET may ask for the head alone.
         let allowed: BTreeSet<String> = allowed

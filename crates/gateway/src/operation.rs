@@ -1,0 +1,308 @@
+//! What one paid operation supplies to the pipeline: how its body is received and parsed, how it is
+//! priced, what is sent to a channel and what the answer means, and how the answer is relayed. Order,
+//! money, failover and delivery are the pipeline's.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{HeaderMap, Request};
+use hyper::body::Incoming;
+use trunkline_ledger::{CapacityTake, Outcome, Owner, Wallets};
+use trunkline_terms::{Money, Usage};
+
+use crate::caller::Caller;
+use crate::channels::Channel;
+use crate::error::ApiError;
+use crate::failover::{Attempts, Exhausted, Served};
+use crate::idempotency::{Fingerprint, StoredResponse};
+use crate::in_flight::InFlightPermit;
+use crate::priced_call::{Hold, Offer, Price, PricedCall, Pricing};
+use crate::rate_limit::Load;
+use crate::request_context::RequestContext;
+use crate::reservation::{NotHeld, Reservation, Shortfall, insufficient_funds};
+use crate::response::Response;
+use crate::services::Services;
+
+/// Where the response of a request goes.
+pub(crate) type Responder = tokio::sync::oneshot::Sender<Result<Response, ApiError>>;
+
+/// A request whose body is here, and its place among the requests in flight.
+pub(crate) struct Received<B> {
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: B,
+    pub(crate) permit: InFlightPermit,
+}
+
+impl<B> Received<B> {
+    pub(crate) fn map<C>(self, change: impl FnOnce(B) -> C) -> Received<C> {
+        Received {
+            headers: self.headers,
+            body: change(self.body),
+            permit: self.permit,
+        }
+    }
+}
+
+/// Whether a request may be a duplicate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum IdempotencyPolicy {
+    /// It has no idempotency key.
+    Ignored,
+    /// By its `Idempotency-Key`.
+    Key,
+    /// By its `Idempotency-Key`; without one, a client library's own retry gets the first one's
+    /// response.
+    KeyOrSdkRetry,
+}
+
+/// One paid operation, from its body to its price.
+pub(crate) trait Operation: Sized + Send + 'static {
+    /// What the route says of it.
+    type Route: Send;
+    /// Its body, received whole.
+    type Body: Send;
+    /// The operation with its price.
+    type Priced: PricedOperation;
+
+    const IDEMPOTENCY: IdempotencyPolicy = IdempotencyPolicy::Key;
+
+    /// Its name in policies, quotes and usage rows, as the route has it.
+    fn endpoint(route: &Self::Route) -> &'static str;
+
+    /// Takes a place among the requests in flight, then the body.
+    fn receive(
+        services: &Services,
+        caller: &Caller,
+        route: &Self::Route,
+        request: Request<Incoming>,
+    ) -> impl Future<Output = Result<Received<Self::Body>, ApiError>> + Send;
+
+    /// Bytes of the body, for the access log.
+    fn body_bytes(body: &Self::Body) -> usize;
+
+    /// What makes two requests the same.
+    fn fingerprint<'a>(
+        context: &'a RequestContext,
+        route: &Self::Route,
+        body: &'a Self::Body,
+    ) -> Fingerprint<'a>;
+
+    fn parse(route: Self::Route, body: Self::Body) -> Result<Self, ApiError>;
+
+    /// The model as the caller wrote it.
+    fn model(&self) -> &str;
+
+    /// The model that the caller's alias stands for.
+    fn set_model(&mut self, model: String);
+
+    /// Its name in policies, quotes and usage rows.
+    fn name(&self) -> &'static str;
+
+    /// What a locked quote must have been made for.
+    fn quoted_body(&self) -> Cow<'_, [u8]>;
+
+    /// The price of its model for the caller, as offered now or by a quote that the request brings.
+    fn offer(
+        &self,
+        services: &Services,
+        caller: &Caller,
+        headers: &HeaderMap,
+    ) -> impl Future<Output = Result<Offer, ApiError>> + Send {
+        services.offer(
+            caller,
+            headers,
+            self.name(),
+            self.model(),
+            self.quoted_body(),
+        )
+    }
+
+    /// Prices it under an offer.
+    fn price(
+        self,
+        services: &Services,
+        pricing: Pricing<'_>,
+    ) -> impl Future<Output = Result<Self::Priced, ApiError>> + Send;
+}
+
+/// An operation with its price.
+pub(crate) trait PricedOperation: Sized + Send + 'static {
+    fn call(&self) -> &PricedCall;
+
+    fn call_mut(&mut self) -> &mut PricedCall;
+
+    /// Whether its answer comes in pieces.
+    fn streams(&self) -> bool {
+        false
+    }
+
+    /// What it takes of the rate limits.
+    fn load(&self) -> Load<'_> {
+        Load::Model(&self.call().model, None)
+    }
+
+    /// Refuses what costs more than the caller allows.
+    fn check_max_cost(&self, most: Money) -> Result<(), ApiError>;
+
+    /// What a quote of it is bound to, where that is known only with the price.
+    fn quoted_body(&self) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// Whether a channel serves its model to its caller.
+    fn check_route(&self, services: &Services) -> Result<(), ApiError> {
+        services.check_route(self.call())
+    }
+}
+
+/// An operation that is answered while its client waits: one thing that is charged.
+pub(crate) trait Execution: PricedOperation + Attempts {
+    /// What the relay leaves for the charge and the delivery.
+    type Relayed: Send;
+
+    /// Whether its charge is refunded when the client does not take the answer.
+    fn is_acked(&self) -> bool {
+        false
+    }
+
+    /// What it costs us, where its channel has no cost book.
+    fn published_cost(&self) -> Option<Money> {
+        None
+    }
+
+    /// How money is held for it.
+    fn hold_policy(&self, services: &Services) -> Result<HoldPolicy, ApiError>;
+
+    /// A smaller hold after a shortfall; none if there is none.
+    fn smaller_hold(
+        &mut self,
+        _services: &Services,
+        _shortfall: Shortfall,
+    ) -> impl Future<Output = Result<Option<Money>, ApiError>> + Send {
+        async { Ok(None) }
+    }
+
+    /// What the caller is told when nothing could be held of the first amount.
+    fn not_held(
+        &self,
+        _services: &Services,
+        not_held: NotHeld,
+        required: Money,
+    ) -> impl Future<Output = ApiError> + Send {
+        async move {
+            match not_held {
+                NotHeld::TooLittle(shortfall) => {
+                    let fix = "top up, wait for running calls, or ask for less";
+                    insufficient_funds(shortfall, required, "this call may cost", fix)
+                }
+                NotHeld::NeverToppedUp | NotHeld::CapacityReached => {
+                    tracing::error!(answer = ?not_held, "unexpected ledger answer to reserve");
+                    ApiError::unavailable()
+                }
+            }
+        }
+    }
+
+    /// Passes the answer on as far as that may happen before the charge.
+    fn relay(
+        &mut self,
+        services: &Services,
+        context: &Arc<RequestContext>,
+        reservation: &mut Reservation,
+        served: Served<Self::Accepted>,
+        responder: Responder,
+    ) -> impl Future<Output = RelayEnd<Self::Relayed>> + Send;
+
+    /// What the answer came to.
+    fn meter(&mut self, relayed: &mut Self::Relayed, outcome: Outcome)
+    -> Result<Metered, ApiError>;
+
+    /// The response as it is stored for a duplicate request, its last bytes included: it says what will
+    /// be charged. None if the request has no idempotency key.
+    fn stored(
+        &mut self,
+        services: &Services,
+        relayed: &mut Self::Relayed,
+        metered: &Metered,
+    ) -> Option<StoredResponse>;
+
+    /// The rest of the answer, now that its charge is written; or the error instead. False if the client
+    /// took nothing of an answer that is charged only when it is taken.
+    fn deliver(
+        self,
+        services: &Services,
+        context: &RequestContext,
+        relayed: Self::Relayed,
+        settled: Result<Settled, ApiError>,
+    ) -> impl Future<Output = bool> + Send;
+}
+
+/// How money is held.
+#[derive(Debug, Clone)]
+pub(crate) struct HoldPolicy {
+    pub(crate) amount: Money,
+    pub(crate) wallets: Wallets,
+    /// A daily number that the call takes one of.
+    pub(crate) capacity: Option<CapacityTake>,
+}
+
+/// How the relay ended.
+pub(crate) enum RelayEnd<T> {
+    /// There is something to charge.
+    Charge(T, Arc<Channel>, Outcome),
+    /// The upstream failed, or we did: nothing is charged, and the client is told.
+    Failed(T, Exhausted),
+    /// The client has gone before anything was charged for.
+    ClientGone,
+}
+
+/// What an answer came to.
+pub(crate) struct Metered {
+    pub(crate) price: Price,
+    pub(crate) usage: Usage,
+    /// The upstream told nothing, and we counted.
+    pub(crate) estimated: bool,
+    /// What the access log and the rate limits count.
+    pub(crate) tokens: Tokens,
+}
+
+/// Tokens in and out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Tokens {
+    pub(crate) input: u64,
+    pub(crate) output: u64,
+}
+
+/// A charge that is written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Settled {
+    pub(crate) charged: Money,
+    /// A duplicate request gets the response, so that it need not be taken now.
+    pub(crate) is_stored: bool,
+    /// How long the ledger took, from the reservation on.
+    pub(crate) in_ledger: Duration,
+}
+
+// === impl HoldPolicy ===
+
+impl HoldPolicy {
+    /// An exact amount, from any wallet.
+    pub(crate) const fn exact(amount: Money) -> Self {
+        Self {
+            amount,
+            wallets: Wallets::TrialFirst,
+            capacity: None,
+        }
+    }
+
+    pub(crate) fn hold(&self, services: &Services, amount: Money) -> Hold {
+        Hold {
+            amount,
+            owner: Owner::Request,
+            wallets: self.wallets,
+            lifetime: services.inner.settings.hold_lifetime,
+            capacity: self.capacity.clone(),
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! One turn at one channel: which channels, what is sent, and what the answer means.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::HeaderMap;
+use http::header::RETRY_AFTER;
+use tokio::time::Instant;
+use trunkline_ledger::Outcome;
+use trunkline_terms::Defect;
+use trunkline_upstream::Answer;
+use trunkline_wire::canon::{Notes, Thread};
+use trunkline_wire::gemini::retry_delay;
+use trunkline_wire::openai_chat::read_error;
+use trunkline_wire::openai_responses::previous_not_found;
+use trunkline_wire::{Format, Frames, Seen, Tap};
+
+use super::Quoted;
+use super::outbound::OutboundRequest;
+use crate::channels::Channel;
+use crate::failover::{
+    AfterSent, AttemptLog, Attempts, Built, Candidates, Classified, DEFAULT_COOL_SECONDS,
+    Exhausted, RetryPolicy, Tally, To, upstream_refusal,
+};
+use crate::response_id::{YOUNG_SECONDS, not_found};
+use crate::sending::send;
+use crate::services::Services;
+
+/// Bytes of an error that are read.
+const MAX_ERROR_BYTES: usize = 65_536;
+/// What a stream begins with before it says anything.
+const OPENINGS: [&str; 3] = [
+    "response.created",
+    "response.in_progress",
+    "response.queued",
+];
+/// Bytes of a stream that are read before it is passed on.
+const MAX_EARLY_BYTES: usize = 65_536;
+/// How long a response that an upstream does not know yet is asked for.
+const HEAL_FOR: Duration = Duration::from_secs(20);
+const HEAL_PAUSE: Duration = Duration::from_millis(250);
+const HEAL_PAUSE_MAX: Duration = Duration::from_secs(2);
+
+/// A channel that answers.
+pub(crate) struct ChatAnswer {
+    pub(crate) answer: Answer,
+    /// What of the answer was read already.
+    pub(crate) early: Vec<Bytes>,
+    /// The format that the channel was asked in.
+    pub(crate) to: Format,
+    /// What its answer needs to be understood.
+    pub(crate) thread: Thread,
+    /// What could not be said to it.
+    pub(crate) notes: Notes,
+}
+
+/// What a status means.
+enum Judged {
+    Answer(Answer, Vec<Bytes>),
+    /// It does not have the response that is continued, yet.
+    NotThere,
+    Other(Classified<ChatAnswer>),
+}
+
+impl Attempts for Quoted {
+    type Outbound = OutboundRequest;
+    type Accepted = ChatAnswer;
+
+    fn candidates(&self, services: &Services) -> Candidates {
+        Candidates {
+            channels: self.order(services),
+            seed: self.seed(),
+            // Another credential may belong to another account of the upstream.
+            credential: self.continues.as_ref().map(|kept| kept.credential),
+            policy: RetryPolicy {
+                attempts: services.inner.settings.max_attempts,
+                after_sent: AfterSent::AskNext,
+            },
+        }
+    }
+
+    async fn build(
+        &mut self,
+        _services: &Services,
+        channel: &Arc<Channel>,
+    ) -> Built<OutboundRequest> {
+        match self.for_channel(channel) {
+            Some(Ok(outbound)) => Built::Ready(outbound),
+            // Another channel may speak a format in which it can be said.
+            Some(Err(error)) => Built::Unsendable(error),
+            None => Built::Skip,
+        }
+    }
+
+    /// Asks once, or as often as a response that the upstream does not know yet is worth.
+    async fn attempt(
+        &mut self,
+        services: &Services,
+        log: AttemptLog<'_>,
+        to: To<'_>,
+        outbound: OutboundRequest,
+    ) -> Classified<ChatAnswer> {
+        let began = Instant::now();
+        let mut pause = HEAL_PAUSE;
+        loop {
+            let answer = match send(services, self, &outbound, to).await {
+                Ok(answer) => answer,
+                Err(error) => return Classified::Lost(error),
+            };
+            log.answered(answer.status);
+            match self.judge(services, answer).await {
+                Judged::Answer(answer, early) => {
+                    return Classified::Accepted(ChatAnswer {
+                        answer,
+                        early,
+                        to: outbound.to,
+                        thread: outbound.thread,
+                        notes: outbound.notes,
+                    });
+                }
+                Judged::Other(classified) => return classified,
+                Judged::NotThere => {}
+            }
+            let young = self.continues.as_ref().is_some_and(|kept| {
+                let now = services.inner.now().seconds();
+                now.saturating_sub(kept.minted) <= YOUNG_SECONDS
+            });
+            if !young || began.elapsed() > HEAL_FOR {
+                return not_there();
+            }
+            tokio::time::sleep(pause).await;
+            pause = pause.saturating_mul(2).min(HEAL_PAUSE_MAX);
+            log.restarted(to.channel);
+        }
+    }
+
+    fn exhausted(&self, tally: Tally) -> Exhausted {
+        tally.exhausted(self.request.model())
+    }
+}
+
+impl Quoted {
+    /// The channels to ask, in their order: one alone for a response that is continued; otherwise those
+    /// that serve the model, and before all others the one that signed the conversation's reasoning.
+    pub(super) fn order(&self, services: &Services) -> Vec<Arc<Channel>> {
+        let registry = services.inner.channels.get();
+        let (now, model) = (services.inner.now(), self.request.model());
+        let caller = &self.call.caller;
+        if let Some(kept) = &self.continues {
+            let channel = registry.channel(kept.channel).into_iter();
+            return channel
+                .filter(|channel| channel.row.models.contains_key(model))
+                .filter(|channel| caller.may_be_served_in(channel.row.region.as_deref()))
+                .collect();
+        }
+        let mut order = registry.order(model, &self.call.sale.group, now, self.seed());
+        order.retain(|channel| caller.may_be_served_in(channel.row.region.as_deref()));
+        let sticky = self.sticky_channel();
+        let place = sticky.and_then(|mark| order.iter().position(|one| one.mark == mark));
+        if let Some(place) = place {
+            let first = order.remove(place);
+            order.insert(0, first);
+        }
+        order
+    }
+
+    async fn judge(&self, services: &Services, mut answer: Answer) -> Judged {
+        let status = match answer.status.as_u16() {
+            429 if Defect::Swallowed429.is_on() => 500,
+            status => status,
+        };
+        Judged::Other(match status {
+            200..=299 => return self.begun(answer).await,
+            429 => {
+                let mut seconds = retry_after(&answer.headers);
+                if seconds.is_none() {
+                    let body = answer.whole(MAX_ERROR_BYTES).await.unwrap_or_default();
+                    seconds = retry_delay(&body);
+                }
+                Classified::RateLimited(seconds.unwrap_or(DEFAULT_COOL_SECONDS))
+            }
+            401..=403 => Classified::CredentialRejected(answer.status),
+            400..=499 => return self.refused(services, &mut answer).await,
+            503 | 529 => Classified::Unavailable,
+            _ => Classified::Failed,
+        })
+    }
+
+    /// An answer has begun. A stream that continues a response may still say that it is not there, before
+    /// it says anything else; that is looked at while nothing has been sent on.
+    async fn begun(&self, mut answer: Answer) -> Judged {
+        if self.continues.is_none() || !self.request.facts.stream {
+            return Judged::Answer(answer, Vec::new());
+        }
+        let (mut frames, mut tap) = (Frames::default(), Tap::new(Format::OpenaiResponses));
+        let (mut early, mut bytes) = (Vec::new(), 0_usize);
+        while bytes < MAX_EARLY_BYTES {
+            let Ok(Some(piece)) = answer.piece().await else {
+                break;
+            };
+            bytes = bytes.saturating_add(piece.len());
+            frames.push(&piece);
+            early.push(piece);
+            while let Ok(Some(frame)) = frames.take() {
+                let seen = tap.see(&frame);
+                if let Seen::Failed(error) = &seen
+                    && previous_not_found(error)
+                {
+                    return Judged::NotThere;
+                }
+                let opening = frame
+                    .event
+                    .as_deref()
+                    .is_some_and(|it| OPENINGS.contains(&it));
+                if !opening && seen != Seen::Nothing {
+                    return Judged::Answer(answer, early);
+                }
+            }
+        }
+        Judged::Answer(answer, early)
+    }
+
+    /// The upstream's own words about the request.
+    async fn refused(&self, services: &Services, answer: &mut Answer) -> Judged {
+        let body = answer.whole(MAX_ERROR_BYTES).await.unwrap_or_default();
+        let refusal = read_error(&body);
+        if self.continues.is_some() && previous_not_found(&refusal) {
+            return Judged::NotThere;
+        }
+        let error = upstream_refusal(services, answer.status, &refusal);
+        Judged::Other(Classified::RequestRejected(error))
+    }
+
+    /// The same for every turn of a conversation: its account, its model and how it began.
+    fn seed(&self) -> u64 {
+        const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+        const PRIME: u64 = 0x0000_0100_0000_01b3;
+        const BEGINNING: usize = 1_024;
+        let account = self.call.caller.account.id.number().to_be_bytes();
+        let model = self.request.model().as_bytes();
+        let opening = self.request.opening(BEGINNING);
+        // Eight bytes at a time: every call is drawn for.
+        let words = [account.as_slice(), model, opening];
+        let words = words.into_iter().flat_map(|part| part.chunks(8));
+        words.fold(OFFSET, |hash, word| {
+            let mut bytes = [0; 8];
+            bytes
+                .iter_mut()
+                .zip(word)
+                .for_each(|(to, from)| *to = *from);
+            let mixed = (hash ^ u64::from_le_bytes(bytes)).wrapping_mul(PRIME);
+            mixed ^ (mixed >> 29)
+        })
+    }
+}
+
+fn not_there() -> Classified<ChatAnswer> {
+    Classified::Stop(Exhausted {
+        error: not_found("the upstream does not have this response any more, or not yet"),
+        outcome: Outcome::Refused,
+    })
+}
+
+fn retry_after(headers: &HeaderMap) -> Option<u64> {
+    headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()
+}

@@ -1,0 +1,246 @@
+//! Answers that come in one piece: read, metered, charged, then handed over.
+
+use bytes::Bytes;
+use http::StatusCode;
+use trunkline_ledger::Outcome;
+use trunkline_terms::Money;
+use trunkline_upstream::Answer;
+use trunkline_wire::canon::{Answer as Canon, Counted, Meter};
+use trunkline_wire::openai_chat::read_told;
+use trunkline_wire::{
+    AnswerError, Format, UpstreamError, read_answer, read_whole, rewrite_whole, write_answer,
+};
+
+use super::Quoted;
+use super::execution::{Answering, ChatRelayed, Upstream, failed, failure_of};
+use crate::detach::respond;
+use crate::error::{ApiError, ErrorCode};
+use crate::failover::{Exhausted, upstream_refusal};
+use crate::idempotency::StoredResponse;
+use crate::operation::{RelayEnd, Responder, Settled};
+use crate::response::{self, LedgerLatency, Response, set_cost, set_ending, set_warnings};
+use crate::services::Services;
+
+const BROKE_OFF: &str = "the upstream broke off before its answer was whole; nothing was charged";
+
+/// An answer that is here, and not charged yet.
+pub(crate) struct Buffered {
+    responder: Responder,
+    upstream: Upstream,
+    parsed: Option<Parsed>,
+    /// As the upstream sent it.
+    body: Bytes,
+    /// What is billed.
+    pub(super) counted: Option<Counted>,
+    response: Option<Response>,
+}
+
+/// What an answer says.
+enum Parsed {
+    /// In the caller's own format: only what money needs.
+    Same {
+        counted: Option<Counted>,
+        written: u64,
+        id: String,
+    },
+    /// In another one: all of it.
+    Canon(Canon),
+}
+
+impl Answering<'_> {
+    pub(super) async fn buffer(
+        self,
+        mut answer: Answer,
+        mut responder: Responder,
+    ) -> RelayEnd<ChatRelayed> {
+        let most = self.services.inner.settings.max_answer_bytes;
+        let read = tokio::select! {
+            read = answer.whole(most) => read,
+            () = responder.closed(), if self.quoted.call.idempotency.is_none() => {
+                drop(answer);
+                return RelayEnd::ClientGone;
+            }
+        };
+        self.context.upstream_ended();
+        let body = match read {
+            Ok(body) => body,
+            Err(error) => {
+                self.upstream_failed();
+                let (code, outcome) = failure_of(&error);
+                let relayed = ChatRelayed::Unsent(responder);
+                return RelayEnd::Failed(relayed, failed(code, outcome, BROKE_OFF));
+            }
+        };
+        let parsed = match self.quoted.parse(&self.upstream, &body) {
+            Ok(parsed) => parsed,
+            Err(error) => {
+                let refusal = match &error {
+                    AnswerError::Failed(refusal) => Some(refusal),
+                    AnswerError::Garbage => None,
+                };
+                let exhausted = self.failed_in_200(refusal);
+                return RelayEnd::Failed(ChatRelayed::Unsent(responder), exhausted);
+            }
+        };
+        self.upstream.channel.went_well();
+        if self.context.is_traced() && self.upstream.to == Format::OpenaiChat {
+            self.note_facts(read_told(&body));
+        }
+        let channel = std::sync::Arc::clone(&self.upstream.channel);
+        let buffered = Buffered {
+            responder,
+            upstream: self.upstream,
+            parsed: Some(parsed),
+            body,
+            counted: None,
+            response: None,
+        };
+        let relayed = ChatRelayed::Buffered(Box::new(buffered));
+        RelayEnd::Charge(relayed, channel, Outcome::Complete)
+    }
+
+    /// A good status, and no answer behind it.
+    fn failed_in_200(&self, refusal: Option<&UpstreamError>) -> Exhausted {
+        if let Some(exhausted) = blamed(self.services, refusal) {
+            return exhausted;
+        }
+        self.upstream_failed();
+        failed(
+            ErrorCode::UpstreamFailed,
+            Outcome::UpstreamFailed,
+            BROKE_OFF,
+        )
+    }
+}
+
+/// What the caller is told when an upstream blames the request under a good status; none if it blames
+/// itself.
+pub(super) fn blamed(services: &Services, refusal: Option<&UpstreamError>) -> Option<Exhausted> {
+    let refusal = refusal.filter(|refusal| refusal.blames_the_request())?;
+    Some(Exhausted {
+        error: upstream_refusal(services, StatusCode::BAD_REQUEST, refusal),
+        outcome: Outcome::Refused,
+    })
+}
+
+// === impl Buffered ===
+
+impl Buffered {
+    /// What the upstream reported, and the output tokens that we count.
+    pub(super) fn reported(&self) -> (Option<Counted>, u64) {
+        match &self.parsed {
+            Some(Parsed::Same {
+                counted, written, ..
+            }) => (counted.clone(), *written),
+            Some(Parsed::Canon(answer)) => {
+                (answer.counted.clone(), Meter::of_answer(answer).written())
+            }
+            None => (None, 0),
+        }
+    }
+
+    /// The response, before its charge is known to be written.
+    fn response(&mut self, services: &Services, quoted: &Quoted, amount: Money) -> Response {
+        let body = match self.parsed.take() {
+            Some(parsed) => {
+                let body = self.body.clone();
+                let counted = self.counted.as_ref();
+                quoted.shown_body(services, &self.upstream, parsed, body, counted)
+            }
+            None => self.body.clone(),
+        };
+        self.body = body.clone();
+        let mut response = response::bytes_of(StatusCode::OK, body, "application/json");
+        let headers = response.headers_mut();
+        set_cost(headers, amount);
+        set_warnings(headers, &quoted.call.warnings());
+        set_ending(headers, quoted.call.sale.model.entry());
+        response
+    }
+
+    pub(super) fn stored(
+        &mut self,
+        services: &Services,
+        quoted: &Quoted,
+        amount: Money,
+    ) -> Option<StoredResponse> {
+        let response = self.response(services, quoted, amount);
+        let stored = quoted.call.idempotency.as_ref().map(|_| {
+            let account = quoted.call.caller.account.id;
+            let head = (response.status(), response.headers());
+            let mut stored = StoredResponse::begin(services, account, head);
+            stored.add(&self.body);
+            stored
+        });
+        self.response = Some(response);
+        stored
+    }
+
+    pub(super) fn deliver(
+        mut self,
+        services: &Services,
+        quoted: &Quoted,
+        settled: Result<Settled, ApiError>,
+    ) {
+        let settled = match settled {
+            Ok(settled) => settled,
+            Err(error) => return respond(self.responder, Err(error)),
+        };
+        let mut response = match self.response.take() {
+            Some(response) => response,
+            None => self.response(services, quoted, settled.charged),
+        };
+        set_cost(response.headers_mut(), settled.charged);
+        let latency = LedgerLatency(settled.in_ledger);
+        response.extensions_mut().insert(latency);
+        respond(self.responder, Ok(response));
+    }
+}
+
+impl Quoted {
+    fn parse(&self, upstream: &Upstream, body: &Bytes) -> Result<Parsed, AnswerError> {
+        if self.is_same(upstream) {
+            let whole = match self.endpoint.small {
+                Some(kind) => kind.read_whole(body)?,
+                None => read_whole(upstream.to, body)?,
+            };
+            let written = match (&whole.counted, self.endpoint.small) {
+                (Some(_), _) | (None, Some(_)) => whole.written,
+                // The upstream reported no usage: its words are counted, as a stream's would be.
+                (None, None) => read_answer(upstream.to, body)
+                    .map_or(whole.written, |answer| Meter::of_answer(&answer).written()),
+            };
+            return Ok(Parsed::Same {
+                counted: whole.counted,
+                written,
+                id: whole.id,
+            });
+        }
+        let answer = read_answer(upstream.to, body)?;
+        Ok(Parsed::Canon(upstream.thread.restore(answer)))
+    }
+
+    /// The answer as the caller gets it.
+    fn shown_body(
+        &self,
+        services: &Services,
+        upstream: &Upstream,
+        parsed: Parsed,
+        body: Bytes,
+        counted: Option<&Counted>,
+    ) -> Bytes {
+        match parsed {
+            Parsed::Same { id, .. } => {
+                let mut rewrite = self.rewrite(upstream);
+                rewrite.id = self.sealed_id(services, upstream, &id, self.request.facts.stores);
+                rewrite_whole(upstream.to, &body, &rewrite).unwrap_or(body)
+            }
+            Parsed::Canon(mut answer) => {
+                // Where the upstream reported nothing, the caller sees what it pays for.
+                answer.counted = answer.counted.or_else(|| counted.cloned());
+                let shown = self.shown(services, upstream);
+                Bytes::from(write_answer(self.format(), &answer, &shown))
+            }
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! A turn that a channel is answering: relayed, metered, stored, delivered.
+
+use std::sync::Arc;
+
+use trunkline_ledger::Outcome;
+use trunkline_terms::{Money, Side, Usage};
+use trunkline_upstream::BodyError;
+use trunkline_wire::canon::{Counted, Thread};
+use trunkline_wire::openai_chat::Told;
+use trunkline_wire::{Format, Rewrite, Shown};
+
+use super::Quoted;
+use super::attempt::ChatAnswer;
+use super::buffered::Buffered;
+use super::outbound::told;
+use super::relay::Relay;
+use crate::channels::Channel;
+use crate::detach::respond;
+use crate::error::{ApiError, ErrorCode};
+use crate::failover::{Exhausted, Served};
+use crate::idempotency::StoredResponse;
+use crate::operation::{
+    Execution, HoldPolicy, Metered, PricedOperation, RelayEnd, Responder, Settled, Tokens,
+};
+use crate::priced_call::PricedCall;
+use crate::rate_limit::Load;
+use crate::request_context::RequestContext;
+use crate::reservation::{NotHeld, Reservation, Shortfall};
+use crate::response_id::{Kept, PREFIX};
+use crate::scrub::without_secrets;
+use crate::services::Services;
+
+/// The channel that answers, and what its answer needs to be understood.
+pub(super) struct Upstream {
+    pub(super) channel: Arc<Channel>,
+    /// The number of the credential that was used.
+    pub(super) credential: i64,
+    /// The upstream's format.
+    pub(super) to: Format,
+    pub(super) thread: Thread,
+}
+
+/// One turn while it is answered.
+pub(super) struct Answering<'a> {
+    pub(super) services: &'a Services,
+    pub(super) context: &'a Arc<RequestContext>,
+    pub(super) reservation: &'a mut Reservation,
+    pub(super) quoted: &'a mut Quoted,
+    pub(super) upstream: Upstream,
+}
+
+/// What is left of an answer when its charge is due.
+pub(crate) enum ChatRelayed {
+    /// Nothing was sent.
+    Unsent(Responder),
+    /// All of it.
+    Buffered(Box<Buffered>),
+    /// The end of a stream.
+    Stream(Box<Relay>),
+}
+
+impl PricedOperation for Quoted {
+    fn call(&self) -> &PricedCall {
+        &self.call
+    }
+
+    fn call_mut(&mut self) -> &mut PricedCall {
+        &mut self.call
+    }
+
+    fn streams(&self) -> bool {
+        self.request.facts.stream
+    }
+
+    fn load(&self) -> Load<'_> {
+        Load::Model(self.request.model(), Some(self.request.input_estimate))
+    }
+
+    fn check_max_cost(&self, most: Money) -> Result<(), ApiError> {
+        self.check_bound(most)
+    }
+}
+
+impl Execution for Quoted {
+    type Relayed = ChatRelayed;
+
+    fn hold_policy(&self, _services: &Services) -> Result<HoldPolicy, ApiError> {
+        self.bound_policy()
+    }
+
+    async fn smaller_hold(
+        &mut self,
+        services: &Services,
+        shortfall: Shortfall,
+    ) -> Result<Option<Money>, ApiError> {
+        Box::pin(self.fitted_hold(services, shortfall)).await
+    }
+
+    async fn not_held(&self, _services: &Services, not_held: NotHeld, required: Money) -> ApiError {
+        self.short_of(not_held, required)
+    }
+
+    async fn relay(
+        &mut self,
+        services: &Services,
+        context: &Arc<RequestContext>,
+        reservation: &mut Reservation,
+        served: Served<ChatAnswer>,
+        responder: Responder,
+    ) -> RelayEnd<ChatRelayed> {
+        let ChatAnswer {
+            answer,
+            early,
+            to,
+            thread,
+            notes,
+        } = served.answer;
+        for note in notes.all() {
+            self.call.report.say(told(note));
+        }
+        let stream = self.request.facts.stream;
+        let answering = Answering {
+            services,
+            context,
+            reservation,
+            quoted: self,
+            upstream: Upstream {
+                channel: served.channel,
+                credential: served.credential,
+                to,
+                thread,
+            },
+        };
+        if stream {
+            // In a box: a stream needs more room than a whole answer, and lives long.
+            Box::pin(answering.stream(answer, early, responder)).await
+        } else {
+            answering.buffer(answer, responder).await
+        }
+    }
+
+    fn meter(&mut self, relayed: &mut ChatRelayed, outcome: Outcome) -> Result<Metered, ApiError> {
+        let (reported, counted) = match relayed {
+            ChatRelayed::Unsent(_) => (None, Usage::unknown()),
+            ChatRelayed::Buffered(buffered) => {
+                let (reported, written) = buffered.reported();
+                (reported, self.estimate(None, written))
+            }
+            ChatRelayed::Stream(relay) => {
+                let follow = &relay.follow;
+                let counted = self.estimate(follow.told_input(), follow.written());
+                (follow.told(), counted)
+            }
+        };
+        let estimated = reported.is_none();
+        let counted = reported.unwrap_or(Counted {
+            usage: counted,
+            reasoning: None,
+        });
+        let price = self.exact(&counted.usage)?;
+        if outcome == Outcome::BalanceExhausted {
+            self.call.late_warnings.push("balance_exhausted");
+        }
+        let side = |side| price.units.total_of(side);
+        let tokens = Tokens {
+            input: side(Side::Input),
+            output: side(Side::Output),
+        };
+        let usage = counted.usage.clone();
+        match relayed {
+            ChatRelayed::Unsent(_) => {}
+            ChatRelayed::Buffered(buffered) => {
+                if estimated {
+                    self.call.late_warnings.push("usage_estimated");
+                }
+                buffered.counted = Some(counted);
+            }
+            ChatRelayed::Stream(relay) => {
+                let wants_usage = self.request.facts.wants_usage;
+                relay.ends_with(counted, &price, outcome, wants_usage);
+            }
+        }
+        Ok(Metered {
+            price,
+            usage,
+            estimated,
+            tokens,
+        })
+    }
+
+    fn stored(
+        &mut self,
+        services: &Services,
+        relayed: &mut ChatRelayed,
+        metered: &Metered,
+    ) -> Option<StoredResponse> {
+        let amount = metered.price.amount;
+        match relayed {
+            ChatRelayed::Unsent(_) => None,
+            ChatRelayed::Buffered(buffered) => buffered.stored(services, self, amount),
+            ChatRelayed::Stream(relay) => relay.stored(amount),
+        }
+    }
+
+    async fn deliver(
+        self,
+        services: &Services,
+        _context: &RequestContext,
+        relayed: ChatRelayed,
+        settled: Result<Settled, ApiError>,
+    ) -> bool {
+        match (relayed, settled) {
+            (ChatRelayed::Unsent(responder), Ok(_)) => {
+                respond(responder, Err(ApiError::unavailable()));
+            }
+            (ChatRelayed::Unsent(responder), Err(error)) => respond(responder, Err(error)),
+            (ChatRelayed::Buffered(buffered), settled) => {
+                buffered.deliver(services, &self, settled);
+            }
+            (ChatRelayed::Stream(mut relay), Ok(settled)) => relay.finish(settled.charged).await,
+            (ChatRelayed::Stream(mut relay), Err(error)) => relay.abort_with_error(&error).await,
+        }
+        true
+    }
+}
+
+// === impl Answering ===
+
+impl Answering<'_> {
+    /// The answer that had begun did not end as one.
+    pub(super) fn upstream_failed(&self) {
+        self.upstream.channel.failed(self.services.inner.now());
+        self.context
+            .attempt_finished(|attempt| attempt.error = Some("broke_off"));
+    }
+
+    /// Notes what the answer says about itself, for the trace alone.
+    pub(super) fn note_facts(&self, facts: Told) {
+        let secrets = self.services.inner.channels.get().secrets();
+        let model = without_secrets(&facts.model, &secrets);
+        self.context.set_response_facts(model, facts.finishes);
+    }
+}
+
+// === impl Quoted ===
+
+impl Quoted {
+    /// Whether the upstream speaks the caller's format.
+    pub(super) fn is_same(&self, upstream: &Upstream) -> bool {
+        upstream.to == self.format()
+    }
+
+    /// What is changed in an answer of the caller's own format. The id is known when the upstream's is.
+    pub(super) fn rewrite(&self, upstream: &Upstream) -> Rewrite {
+        let shown = self.request.asked_model();
+        let renamed = upstream.channel.upstream_model(self.request.model()) != shown;
+        Rewrite {
+            model: renamed.then(|| shown.to_owned()),
+            id: None,
+            previous: self.request.facts.previous.clone(),
+            channel: Some(upstream.channel.mark.clone()),
+        }
+    }
+
+    /// The id that the caller gets for an answer, in the format that can be continued by it.
+    pub(super) fn sealed_id(
+        &self,
+        services: &Services,
+        upstream: &Upstream,
+        id: &str,
+        stored: bool,
+    ) -> Option<String> {
+        if self.format() != Format::OpenaiResponses {
+            return None;
+        }
+        let kept = Kept {
+            channel: upstream.channel.row.id.number(),
+            credential: upstream.credential,
+            upstream: id.to_owned(),
+            minted: services.inner.now().seconds(),
+            // What it was given and the longest answer to that.
+            tokens: self.most_input().saturating_add(self.most_output()),
+            stored,
+        };
+        services.seal_response(self.call.caller.account.id, &kept)
+    }
+
+    /// What an answer that is translated is written with.
+    pub(super) fn shown(&self, services: &Services, upstream: &Upstream) -> Shown {
+        let request = self.call.id.to_string();
+        let sealed = self.sealed_id(services, upstream, &request, false);
+        let id = sealed.as_deref().and_then(|id| id.strip_prefix(PREFIX));
+        let asked = match self.format() {
+            Format::OpenaiResponses => serde_json::from_slice(self.request.body()).ok(),
+            Format::OpenaiChat | Format::ClaudeMessages | Format::Gemini => None,
+        };
+        Shown {
+            model: self.request.asked_model().to_owned(),
+            id: id.unwrap_or(&request).to_owned(),
+            created: services.inner.now().seconds(),
+            wants_usage: self.request.facts.wants_usage,
+            channel: Some(upstream.channel.mark.clone()),
+            asked,
+        }
+    }
+}
+
+/// An upstream that failed while it answered.
+pub(super) fn failed(code: ErrorCode, outcome: Outcome, text: &str) -> Exhausted {
+    Exhausted {
+        error: ApiError::new(code, text),
+        outcome,
+    }
+}
+
+/// What the caller and the usage row call a body that did not end well.
+pub(super) const fn failure_of(error: &BodyError) -> (ErrorCode, Outcome) {
+    match error {
+        BodyError::Stalled => (ErrorCode::UpstreamTimeout, Outcome::UpstreamTimeout),
+        BodyError::Broken(_) | BodyError::TooLarge(_) => {
+            (ErrorCode::UpstreamFailed, Outcome::UpstreamFailed)
+        }
+    }
+}

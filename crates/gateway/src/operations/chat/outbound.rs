@@ -1,0 +1,221 @@
+//! What is sent to one channel: the caller's own bytes where it speaks the caller's format, otherwise
+//! the conversation written in the format it does speak, with notes of what could not be said.
+
+use bytes::Bytes;
+use trunkline_catalog::{Fate, Note as Told};
+use trunkline_upstream::{Addressing, BodyRules, Quirk, Task};
+use trunkline_wire::canon::{Loss, Note, Notes, Target, Thread, without_marks};
+use trunkline_wire::openai_chat::renamed_cap;
+use trunkline_wire::{CapName, Format, Outgoing, patch_at, scan, write_request};
+
+use crate::channels::Channel;
+use crate::error::{ApiError, ErrorCode};
+use crate::field_report::trapped;
+use crate::format_selection::{choose, spoken_as};
+
+use super::quote::Quoted;
+use crate::services::Services;
+
+/// A request as one channel gets it.
+#[derive(Debug)]
+pub(crate) struct OutboundRequest {
+    pub(crate) body: Bytes,
+    /// What the channel is spoken to in.
+    pub(crate) to: Format,
+    /// What its answer needs to be understood.
+    pub(crate) thread: Thread,
+    /// What could not be said.
+    pub(crate) notes: Notes,
+}
+
+impl Quoted {
+    /// The channel whose reasoning is in the conversation, if one signed it.
+    pub(super) fn sticky_channel(&self) -> Option<&str> {
+        self.signatures.last()?.channel.as_deref()
+    }
+
+    /// What a channel gets; none if it speaks nothing that this could be said in.
+    pub(super) fn for_channel(
+        &mut self,
+        channel: &Channel,
+    ) -> Option<Result<OutboundRequest, ApiError>> {
+        let caller = self.format();
+        let to = choose(caller, &channel.provider.formats)?;
+        // What is continued is only there, and only in this format; what is relayed is not translated.
+        let bound = self.continues.is_some() || self.endpoint.small.is_some();
+        if bound && to != caller {
+            return None;
+        }
+        let prepared = if to == caller && !self.has_foreign_seals(to, channel) {
+            Ok(self.same(to, channel))
+        } else {
+            self.translated(to, channel)
+        };
+        Some(prepared.and_then(|prepared| self.allowed(prepared)))
+    }
+
+    /// Adds to a quote what would be lost on the way to the channel that would be asked first.
+    pub(crate) fn preview_losses(&mut self, services: &Services) -> Result<(), ApiError> {
+        let order = self.order(services);
+        let first = order.iter().find_map(|channel| self.for_channel(channel));
+        let notes = match first {
+            Some(outbound) => outbound?.notes,
+            None => return Ok(()),
+        };
+        for note in notes.all() {
+            self.call.report.say(told(note));
+        }
+        Ok(())
+    }
+
+    fn has_foreign_seals(&self, to: Format, channel: &Channel) -> bool {
+        let mut seals = self.signatures.iter();
+        seals.any(|seal| !seal.belongs_to(to, Some(&channel.mark)))
+    }
+
+    /// Refusals, and in strict mode every loss, are the caller's to decide about.
+    fn allowed(&self, prepared: OutboundRequest) -> Result<OutboundRequest, ApiError> {
+        if let Some(note) = prepared.notes.first_refused() {
+            let text = format!(
+                "`{}` cannot be sent to this model's upstream: {}; nothing was charged",
+                note.field, note.why
+            );
+            let fault = ApiError::new(ErrorCode::Rule(note.loss.code().to_owned()), text);
+            return Err(fault.at(&note.field));
+        }
+        let notes = prepared.notes.all().iter();
+        match notes.map(told).find(Told::is_trap) {
+            Some(note) if self.call.strict => Err(trapped(&note)),
+            Some(_) | None => Ok(prepared),
+        }
+    }
+
+    fn same(&self, to: Format, channel: &Channel) -> OutboundRequest {
+        let rules = channel.provider.body_rules(spoken_as(to), Task::Generate);
+        let mut without = self.drop_fields.clone();
+        without.extend(rules.without.iter().map(|field| (*field).to_owned()));
+        let mut with = self.set_fields.clone();
+        let owned = |(field, json): &(&str, &str)| ((*field).to_owned(), (*json).to_owned());
+        with.extend(rules.set.iter().map(owned));
+        with.extend(self.flags(channel));
+        let cap_name = self.cap_name(channel);
+        let out = Outgoing {
+            model: channel.upstream_model(self.request.model()),
+            max_output: self.cap(to),
+            cap_name,
+            no_stream_options: channel.provider.has(Quirk::NoStreamOptions),
+            without: &without,
+            with: &with,
+        };
+        let mut body = self.request.outgoing(&out);
+        if !self.signatures.is_empty() {
+            body = Bytes::from(without_marks(&body, to, &channel.mark));
+        }
+        let mut notes = Notes::default();
+        if let Some((said, word)) = renamed_cap(&self.request, cap_name) {
+            let why = format!("sent as `{word}`, the name that this model's vendor takes");
+            notes.renamed(said, why);
+        }
+        OutboundRequest {
+            body,
+            to,
+            thread: Thread::default(),
+            notes,
+        }
+    }
+
+    /// The name that a channel's vendor takes for the longest answer of this model.
+    fn cap_name(&self, channel: &Channel) -> CapName {
+        let reasons = self.call.sale.model.entry().reasons();
+        if channel.provider.has(Quirk::MaxTokensOnly) {
+            CapName::MaxTokens
+        } else if reasons && channel.provider.has(Quirk::ReasoningCap) {
+            CapName::MaxCompletionTokens
+        } else {
+            CapName::Either
+        }
+    }
+
+    /// Bedrock takes Anthropic's flags in the body, and no header.
+    fn flags(&self, channel: &Channel) -> Option<(String, String)> {
+        let sent = self.forwarded.get("anthropic-beta")?.to_str().ok()?;
+        let words = sent
+            .split(',')
+            .map(str::trim)
+            .filter(|word| !word.is_empty());
+        let words: Vec<&str> = words.collect();
+        let in_body = channel.provider.addressing == Addressing::Bedrock;
+        in_body.then(|| {
+            (
+                "anthropic_beta".to_owned(),
+                serde_json::json!(words).to_string(),
+            )
+        })
+    }
+
+    /// The length that is written out. Anthropic wants one always.
+    fn cap(&self, to: Format) -> Option<u64> {
+        let most = || self.call.sale.model.entry().specs.max_output();
+        match to {
+            Format::ClaudeMessages => Some(self.cap.unwrap_or_else(most)),
+            Format::OpenaiChat | Format::OpenaiResponses | Format::Gemini => self.cap,
+        }
+    }
+
+    fn translated(&mut self, to: Format, channel: &Channel) -> Result<OutboundRequest, ApiError> {
+        let (cap, cap_name) = (self.cap(to), self.cap_name(channel));
+        let (request, dropped) = (&self.request, &self.drop_fields);
+        let read = self.conversation.get_or_insert_with(|| {
+            let mut conversation = request.canon()?;
+            for path in dropped {
+                conversation.leave_out(request.word_of(path));
+            }
+            Ok(conversation)
+        });
+        let conversation = read
+            .as_ref()
+            .map_err(|refusal| ApiError::from(refusal.clone()))?;
+        let target = Target {
+            model: channel.upstream_model(self.request.model()),
+            max_output: cap,
+            thinks_by_effort: self.call.sale.model.entry().specs.thinks_by_effort(),
+            channel: Some(&channel.mark),
+            cap_name,
+            no_stream_options: channel.provider.has(Quirk::NoStreamOptions),
+        };
+        let written = write_request(to, conversation, &target);
+        let rules = channel.provider.body_rules(spoken_as(to), Task::Generate);
+        Ok(OutboundRequest {
+            body: Bytes::from(ruled(written.body, rules)),
+            to,
+            thread: written.thread,
+            notes: written.notes,
+        })
+    }
+}
+
+/// A body as a way in wants it.
+fn ruled(body: Vec<u8>, rules: BodyRules) -> Vec<u8> {
+    if rules == BodyRules::default() {
+        return body;
+    }
+    let Ok(object) = scan(&body) else {
+        return body;
+    };
+    let without = rules.without.iter();
+    let without = without.map(|field| ((*field).to_owned(), None));
+    let set = rules.set.iter();
+    let set = set.map(|(field, json)| ((*field).to_owned(), Some(json.as_bytes().to_vec())));
+    patch_at(&object, &without.chain(set).collect::<Vec<_>>())
+}
+
+/// A loss as the field report tells it.
+pub(crate) fn told(note: &Note) -> Told {
+    let fate = match note.loss {
+        Loss::Dropped | Loss::Refused => Fate::Ignored,
+        Loss::Approximated => Fate::Rewritten,
+        // It means what it meant, so there is nothing to warn of.
+        Loss::Renamed => return Told::read(note.field.clone()).with_reason(note.why.clone()),
+    };
+    Told::told(note.field.clone(), fate, note.loss.code(), note.why.clone())
+}

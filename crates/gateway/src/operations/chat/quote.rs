@@ -1,0 +1,225 @@
+//! What a conversation turn may cost and what becomes of its fields, before anything moves. Pure: prices,
+//! a request, a moment. Admission, quotes and strict mode all read this one value.
+
+use http::HeaderMap;
+use trunkline_catalog::{Limits, Quote, bound, floor};
+use trunkline_terms::{Bucket, Money, Units, Usage};
+use trunkline_wire::canon::{Conversation, Signature, marks_in};
+use trunkline_wire::{Format, Refusal, Request};
+
+use crate::endpoint::Endpoint;
+use crate::error::{ApiError, ErrorCode};
+use crate::field_report::{self, Reading};
+use crate::priced_call::{Price, PricedCall, Pricing, Terms};
+use crate::response_id::Kept;
+
+/// A tight hold has a quarter more than the fair guess at the input, and what stands around it.
+const TIGHT_MARGIN: u64 = 4;
+const FRAME_TOKENS: u64 = 64;
+
+/// A conversation turn with its price.
+pub(crate) struct Quoted {
+    pub(crate) call: PricedCall,
+    pub(crate) endpoint: Endpoint,
+    pub(crate) request: Request,
+    /// The response that it continues.
+    pub(crate) continues: Option<Kept>,
+    /// What of the caller's headers an upstream of the same format is told.
+    pub(crate) forwarded: HeaderMap,
+    /// Gemini: a stream is one JSON array in pieces, and not events.
+    pub(crate) as_json_array: bool,
+    /// Output tokens of one choice, as they are written out.
+    pub(crate) cap: Option<u64>,
+    /// Output tokens of all choices that money is held for.
+    pub(crate) held_output_tokens: u64,
+    /// Fields that do not go on.
+    pub(crate) drop_fields: Vec<String>,
+    /// Fields that are written, each with its JSON.
+    pub(crate) set_fields: Vec<(String, String)>,
+    /// Money is short, and a stream is held for by the fair guess at its input instead of the bound.
+    pub(crate) tight_hold: bool,
+    /// Money is short, and the answer was fitted to it.
+    pub(super) is_fitted: bool,
+    /// Signatures of reasoning in the conversation.
+    pub(super) signatures: Vec<Signature>,
+    /// The conversation, read when a channel of another format first needs it.
+    pub(super) conversation: Option<Result<Conversation, Refusal>>,
+}
+
+/// What a turn asks for beside its price.
+pub(crate) struct Turn {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) request: Request,
+    pub(crate) continues: Option<Kept>,
+    pub(crate) as_json_array: bool,
+    /// Output tokens that a stream holds money for ahead.
+    pub(crate) tranche: u64,
+}
+
+impl Quoted {
+    /// Prices a request, or says why it has no price.
+    pub(crate) fn price(pricing: Pricing<'_>, turn: Turn) -> Result<Self, ApiError> {
+        let Turn {
+            endpoint,
+            request,
+            continues,
+            as_json_array,
+            tranche,
+        } = turn;
+        let Reading {
+            report,
+            attributes,
+            without,
+            with,
+        } = field_report::read(&pricing.offer.sale, endpoint, &request)?;
+        let terms = Terms {
+            endpoint: endpoint.word,
+            model: request.model().to_owned(),
+            attributes,
+            report,
+        };
+        let call = PricedCall::new(pricing, terms)?;
+        let entry = call.sale.model.entry();
+        let most = entry.specs.max_output();
+        let cap = request
+            .facts
+            .max_output
+            .or_else(|| field_report::is_capped(entry, &request).then_some(most));
+        let all = cap.unwrap_or(most).saturating_mul(request.facts.choices);
+        let held_output_tokens = if request.facts.stream {
+            all.min(tranche)
+        } else {
+            all
+        };
+        Ok(Self {
+            signatures: marks_in(request.body()),
+            call,
+            endpoint,
+            request,
+            continues,
+            forwarded: HeaderMap::new(),
+            as_json_array,
+            cap,
+            held_output_tokens,
+            drop_fields: without,
+            set_fields: with,
+            tight_hold: false,
+            is_fitted: false,
+            conversation: None,
+        })
+    }
+
+    /// The most that the input and so many output tokens can cost.
+    pub(crate) fn bound(&self, output: u64) -> Result<Money, ApiError> {
+        self.bound_quote(output).map(|quote| quote.total)
+    }
+
+    /// The same with its lines.
+    pub(crate) fn bound_quote(&self, output: u64) -> Result<Quote<'_>, ApiError> {
+        let limits = Limits {
+            input: self.most_input(),
+            output,
+            calls: 1,
+            video_seconds: 0,
+        };
+        let call = &self.call;
+        bound(call.sale.offer(), call.class, &limits, call.situation())
+            .map_err(|error| self.unpriceable(&error.to_string()))
+    }
+
+    /// The least that the call can cost if it is answered at all.
+    pub(crate) fn floor(&self) -> Result<Money, ApiError> {
+        let limits = Limits {
+            input: self.request.input_least,
+            output: 0,
+            calls: 1,
+            video_seconds: 0,
+        };
+        let call = &self.call;
+        floor(call.sale.offer(), call.class, &limits, call.situation())
+            .map(|quote| quote.total)
+            .map_err(|error| self.unpriceable(&error.to_string()))
+    }
+
+    /// What usage costs, exactly.
+    pub(crate) fn exact(&self, usage: &Usage) -> Result<Price, ApiError> {
+        let (units, priced) = self.exact_quote(usage)?;
+        Ok(Price {
+            amount: priced.total,
+            tier: priced.tier.to_owned(),
+            units,
+        })
+    }
+
+    /// The same with its lines.
+    pub(crate) fn exact_quote(&self, usage: &Usage) -> Result<(Units, Quote<'_>), ApiError> {
+        // Where calls are billed, this is one.
+        let usage = usage.clone().with(Bucket::Calls, 1);
+        let units = usage
+            .billed(self.call.sale.model.list().billing_unit())
+            .map_err(|error| self.unpriceable(&error.to_string()))?;
+        let priced = self.call.quote(&units);
+        let priced = priced.map_err(|error| self.unpriceable(&error.to_string()))?;
+        Ok((units, priced))
+    }
+
+    /// Usage counted by us, for when the upstream reports none.
+    pub(crate) fn estimate(&self, reported_input: Option<u64>, written: u64) -> Usage {
+        Usage::unknown()
+            .with(
+                Bucket::PlainInput,
+                reported_input.unwrap_or(self.request.input_estimate),
+            )
+            .with(Bucket::PlainOutput, written)
+    }
+
+    /// The most output tokens that an amount covers beside the input; none if not even one.
+    pub(crate) fn affordable(&self, amount: Money) -> Option<u64> {
+        let fits = |output: u64| self.bound(output).is_ok_and(|bound| bound <= amount);
+        if !fits(1) {
+            return None;
+        }
+        let (mut low, mut high) = (1_u64, self.most_output().max(1));
+        while low < high {
+            let middle = high.saturating_sub(high.saturating_sub(low).div_euclid(2));
+            if fits(middle) {
+                low = middle;
+            } else {
+                high = middle.saturating_sub(1);
+            }
+        }
+        Some(low)
+    }
+
+    /// Output tokens of all choices at most.
+    pub(crate) fn most_output(&self) -> u64 {
+        let most = self.call.sale.model.entry().specs.max_output();
+        self.cap
+            .unwrap_or(most)
+            .saturating_mul(self.request.facts.choices)
+    }
+
+    /// Input tokens at most, those of a response that is continued included.
+    pub(crate) fn most_input(&self) -> u64 {
+        let before = self.continues.as_ref().map_or(0, |kept| kept.tokens);
+        let fair = self.request.input_estimate;
+        let own = if self.tight_hold {
+            let margin = fair.div_euclid(TIGHT_MARGIN).saturating_add(FRAME_TOKENS);
+            self.request.input_tokens.min(fair.saturating_add(margin))
+        } else {
+            self.request.input_tokens
+        };
+        own.saturating_add(before)
+    }
+
+    /// The caller's format.
+    pub(crate) const fn format(&self) -> Format {
+        self.endpoint.format
+    }
+
+    fn unpriceable(&self, why: &str) -> ApiError {
+        tracing::error!(model = self.request.model(), why, "a call has no price");
+        let text = format!("{:?} has no price for this call", self.request.model());
+        ApiError::new(ErrorCode::EndpointNotSupported, text).at("model")
+    }
+}

@@ -1,0 +1,217 @@
+//! Following an upstream's stream: passed on frame by frame in the caller's own format, or read into
+//! events and written anew in it. Either way what belongs to the end waits for the charge.
+
+use bytes::Bytes;
+use trunkline_wire::canon::{Counted, Event, Meter, Restored};
+use trunkline_wire::openai_chat::Told;
+use trunkline_wire::{Ending, Format, Frame, Reader, Rewrite, Seen, Tap, Writer, heartbeat};
+
+use super::Quoted;
+use super::execution::Upstream;
+use crate::services::Services;
+
+/// Frames that wait for the end at most; an upstream that says more than that goodbye is not followed.
+const MAX_HELD: usize = 32;
+/// Room for what one frame becomes, so that it need not grow while it is written.
+const WRITTEN_BYTES: usize = 512;
+
+/// One stream.
+pub(crate) enum StreamAdapter {
+    PassThrough(Box<PassThrough>),
+    Translating(Box<Translating>),
+}
+
+pub(crate) struct PassThrough {
+    format: Format,
+    tap: Tap,
+    rewrite: Rewrite,
+    changes: bool,
+    held: Vec<Frame>,
+    model: String,
+}
+
+pub(crate) struct Translating {
+    caller: Format,
+    reader: Reader,
+    restored: Restored,
+    meter: Meter,
+    writer: Writer,
+    read: Vec<Event>,
+    told: Vec<Event>,
+    out: Vec<u8>,
+}
+
+impl Quoted {
+    /// How this turn's stream is followed.
+    pub(super) fn adapter(&self, services: &Services, upstream: &Upstream) -> StreamAdapter {
+        let caller = self.format();
+        if self.is_same(upstream) {
+            let rewrite = self.rewrite(upstream);
+            return StreamAdapter::PassThrough(Box::new(PassThrough {
+                format: caller,
+                tap: Tap::new(caller),
+                changes: rewrite.model.is_some() || caller != Format::OpenaiChat,
+                rewrite,
+                held: Vec::new(),
+                model: self.request.model().to_owned(),
+            }));
+        }
+        StreamAdapter::Translating(Box::new(Translating {
+            caller,
+            reader: Reader::new(upstream.to),
+            restored: Restored::new(upstream.thread.clone()),
+            meter: Meter::default(),
+            writer: Writer::new(caller, self.shown(services, upstream)),
+            read: Vec::new(),
+            told: Vec::new(),
+            out: Vec::new(),
+        }))
+    }
+}
+
+impl StreamAdapter {
+    /// Reads one frame.
+    pub(super) fn see(&mut self, frame: &Frame) -> Seen {
+        match self {
+            Self::PassThrough(same) => same.tap.see(frame),
+            Self::Translating(it) => {
+                let seen = it.reader.read(frame, &mut it.read);
+                it.pass();
+                seen
+            }
+        }
+    }
+
+    /// The upstream's id of the answer, until the caller's is known.
+    pub(super) fn unnamed(&self) -> Option<&str> {
+        match self {
+            Self::PassThrough(same) if same.rewrite.id.is_none() => {
+                Some(same.tap.id()).filter(|id| !id.is_empty())
+            }
+            Self::PassThrough(_) | Self::Translating(_) => None,
+        }
+    }
+
+    /// The caller's id of the answer.
+    pub(super) fn name(&mut self, id: Option<String>) {
+        if let Self::PassThrough(same) = self {
+            same.rewrite.id = id;
+        }
+    }
+
+    /// What goes to the caller now for a frame that was seen. False if too much waits for the end.
+    pub(super) fn out(&mut self, frame: &Frame, seen: &Seen) -> Option<Bytes> {
+        match (self, seen) {
+            (Self::Translating(it), Seen::Nothing) if it.out.is_empty() => {
+                Some(Bytes::from_static(heartbeat(it.caller)))
+            }
+            (Self::Translating(it), _) => {
+                (!it.out.is_empty()).then(|| Bytes::from(std::mem::take(&mut it.out)))
+            }
+            // What stands in a comment is the upstream's own business; that it lives is not.
+            (Self::PassThrough(same), Seen::Nothing) => {
+                Some(Bytes::from_static(heartbeat(same.format)))
+            }
+            (Self::PassThrough(same), Seen::Piece) if same.changes => {
+                Some(same.tap.rewrite(frame, &same.rewrite))
+            }
+            (Self::PassThrough(_), Seen::Piece) => Some(frame.raw.clone()),
+            (Self::PassThrough(same), Seen::Held | Seen::Last) => {
+                same.held.push(frame.clone());
+                None
+            }
+            (Self::PassThrough(_), Seen::Done | Seen::Failed(_) | Seen::Garbage) => None,
+        }
+    }
+
+    /// Whether more waits for the end than any upstream has to say there.
+    pub(super) fn is_overfull(&self) -> bool {
+        match self {
+            Self::PassThrough(same) => same.held.len() > MAX_HELD,
+            Self::Translating(_) => false,
+        }
+    }
+
+    /// Whether the stream may end here without another word, and what is left to say.
+    pub(super) fn may_end(&mut self) -> (bool, Bytes) {
+        match self {
+            Self::PassThrough(same) => (same.tap.may_end(), Bytes::new()),
+            Self::Translating(it) => {
+                let fine = it.reader.end(&mut it.read);
+                it.pass();
+                (fine, Bytes::from(std::mem::take(&mut it.out)))
+            }
+        }
+    }
+
+    /// Everything after the last piece, now that the charge is durable.
+    pub(super) fn goodbye(&mut self, ending: &Ending) -> Vec<u8> {
+        match self {
+            Self::PassThrough(same) => {
+                let held = std::mem::take(&mut same.held);
+                same.tap.goodbye(&held, ending, &same.model, &same.rewrite)
+            }
+            Self::Translating(it) => {
+                let mut last = std::mem::take(&mut it.out);
+                it.writer.finish(ending, &mut last);
+                last
+            }
+        }
+    }
+
+    /// What the caller speaks.
+    pub(super) const fn caller(&self) -> Format {
+        match self {
+            Self::PassThrough(same) => same.format,
+            Self::Translating(it) => it.caller,
+        }
+    }
+
+    /// What the upstream told, if it told of input and output.
+    pub(super) fn told(&self) -> Option<Counted> {
+        match self {
+            Self::PassThrough(same) => same.tap.told(),
+            Self::Translating(it) => it.meter.told().cloned(),
+        }
+    }
+
+    /// Input tokens, where the upstream told them.
+    pub(super) fn told_input(&self) -> Option<u64> {
+        match self {
+            Self::PassThrough(same) => same.tap.told_input(),
+            Self::Translating(it) => it.meter.told_input(),
+        }
+    }
+
+    /// Output tokens counted by us.
+    pub(super) fn written(&self) -> u64 {
+        match self {
+            Self::PassThrough(same) => same.tap.written(),
+            Self::Translating(it) => it.meter.written(),
+        }
+    }
+
+    /// What the answer says about itself, for traces.
+    pub(super) fn about(&self) -> Told {
+        match self {
+            Self::PassThrough(same) => same.tap.about(),
+            Self::Translating(it) => it.meter.about(),
+        }
+    }
+}
+
+impl Translating {
+    /// From what was read to what is written.
+    fn pass(&mut self) {
+        if self.out.capacity() == 0 && !self.read.is_empty() {
+            self.out.reserve_exact(WRITTEN_BYTES);
+        }
+        for event in self.read.drain(..) {
+            self.meter.see(&event);
+            self.restored.pass(event, &mut self.told);
+        }
+        for event in self.told.drain(..) {
+            self.writer.write(&event, &mut self.out);
+        }
+    }
+}

@@ -1,0 +1,363 @@
+//! Answers that come in pieces. Pieces pass as they come; money is held ahead of them; the charge is
+//! durable before the terminal frame leaves.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use trunkline_ledger::Outcome;
+use trunkline_terms::Money;
+use trunkline_upstream::{Answer, BodyError};
+use trunkline_wire::gemini::ArrayFrames;
+use trunkline_wire::{Frame, Frames, Seen, UpstreamError, heartbeat};
+
+use super::buffered::blamed;
+use super::execution::{Answering, ChatRelayed, failed, failure_of};
+use super::relay::{End, Patience, Relay, Silence, end_of, next_frame, ready_frame};
+use crate::error::{ApiError, ErrorCode};
+use crate::failover::Exhausted;
+use crate::idempotency::StoredResponse;
+use crate::operation::{RelayEnd, Responder};
+use crate::reservation::Extended;
+use crate::response::{self, Response, set_ending, set_warnings};
+
+/// What an upstream that broke off is called.
+const FAILED: (ErrorCode, Outcome) = (ErrorCode::UpstreamFailed, Outcome::UpstreamFailed);
+/// Pieces that may wait for a reader before the upstream is no longer read.
+const WAITING_PIECES: usize = 8;
+/// What is ready goes to the reader in one piece, up to about so many bytes.
+const GATHERED_BYTES: usize = 16_384;
+/// How long a stream waits for more money while the books cannot be reached.
+const BOOKS_WAIT: Duration = Duration::from_secs(10);
+const BOOKS_PAUSE: Duration = Duration::from_millis(200);
+
+impl Answering<'_> {
+    pub(super) async fn stream(
+        mut self,
+        mut answer: Answer,
+        early: Vec<Bytes>,
+        mut responder: Responder,
+    ) -> RelayEnd<ChatRelayed> {
+        let mut frames = Frames::default();
+        early.iter().for_each(|piece| frames.push(piece));
+        let (pieces, receiver) = mpsc::channel(WAITING_PIECES);
+        let mut relay = self.open_relay(pieces, &answer);
+        let outlives = self.quoted.call.idempotency.is_some();
+        // The first frame decides whether this is an answer at all; until then a failure still has a
+        // status of its own.
+        let waiting = (!outlives).then_some(&mut responder);
+        let first = first_frame(&mut answer, &mut frames, &mut relay.patience, waiting).await;
+        let first = match first {
+            None => return RelayEnd::ClientGone,
+            Some(Ok(Some(frame))) => (relay.follow.see(&frame), frame),
+            Some(Ok(None)) => return self.fail_early(responder, FAILED, None),
+            Some(Err(error)) => return self.fail_early(responder, failure_of(&error), None),
+        };
+        if let (Seen::Failed(_) | Seen::Garbage, _) = &first {
+            return self.fail_early(responder, FAILED, first.0.said());
+        }
+        let response = self.head(receiver);
+        relay.record = self.stored_head(&response);
+        relay.gone = responder.send(Ok(response)).is_err();
+        if relay.gone && !outlives {
+            return RelayEnd::ClientGone;
+        }
+        let end = self
+            .relay(&mut answer, &mut frames, first, &mut relay)
+            .await;
+        // Whatever the upstream would still do is not wanted any more.
+        drop(answer);
+        self.context.upstream_ended();
+        if self.context.is_traced() {
+            self.note_facts(relay.follow.about());
+        }
+        self.relayed(relay, end)
+    }
+
+    fn open_relay(&self, pieces: mpsc::Sender<Bytes>, answer: &Answer) -> Relay {
+        let quoted = &self.quoted;
+        Relay {
+            pieces,
+            context: Arc::clone(self.context),
+            reader_wait: self.services.inner.settings.reader_wait,
+            follow: quoted.adapter(self.services, &self.upstream),
+            request: quoted.call.id,
+            list: quoted.as_json_array.then(ArrayFrames::default),
+            gathered: Vec::new(),
+            gathered_bytes: 0,
+            patience: Patience::with(answer),
+            record: None,
+            gone: false,
+            ending: None,
+            last: None,
+        }
+    }
+
+    /// The head of the response.
+    fn head(&self, receiver: mpsc::Receiver<Bytes>) -> Response {
+        let mut response = if self.quoted.as_json_array {
+            response::pieces(receiver, "application/json; charset=utf-8")
+        } else {
+            response::events(receiver)
+        };
+        set_warnings(response.headers_mut(), &self.quoted.call.warnings());
+        set_ending(response.headers_mut(), self.quoted.call.sale.model.entry());
+        response
+    }
+
+    fn stored_head(&self, response: &Response) -> Option<StoredResponse> {
+        let call = &self.quoted.call;
+        call.idempotency.as_ref()?;
+        let head = (response.status(), response.headers());
+        let account = call.caller.account.id;
+        Some(StoredResponse::begin(self.services, account, head))
+    }
+
+    /// Nothing has been sent yet, so there is a status for it.
+    fn fail_early(
+        &self,
+        responder: Responder,
+        (code, outcome): (ErrorCode, Outcome),
+        refusal: Option<&UpstreamError>,
+    ) -> RelayEnd<ChatRelayed> {
+        let relayed = ChatRelayed::Unsent(responder);
+        if let Some(exhausted) = blamed(self.services, refusal) {
+            return RelayEnd::Failed(relayed, exhausted);
+        }
+        self.upstream_failed();
+        let text = "the upstream failed before its answer began; nothing was charged";
+        RelayEnd::Failed(relayed, failed(code, outcome, text))
+    }
+
+    /// What the end of the stream means for its charge.
+    fn relayed(&self, relay: Relay, end: End) -> RelayEnd<ChatRelayed> {
+        let relayed = ChatRelayed::Stream(Box::new(relay));
+        let outcome = match end {
+            End::Done => Outcome::Complete,
+            End::Exhausted => Outcome::BalanceExhausted,
+            End::ClientGone => Outcome::ClientGone,
+            End::Failed(code, outcome) => {
+                self.upstream_failed();
+                let text =
+                    "the upstream broke off in the middle of its answer; nothing was charged";
+                return RelayEnd::Failed(relayed, failed(code, outcome, text));
+            }
+            End::Unavailable => {
+                let exhausted = Exhausted {
+                    error: ApiError::unavailable(),
+                    outcome: Outcome::DatabaseAway,
+                };
+                return RelayEnd::Failed(relayed, exhausted);
+            }
+        };
+        self.upstream.channel.went_well();
+        let channel = Arc::clone(&self.upstream.channel);
+        RelayEnd::Charge(relayed, channel, outcome)
+    }
+
+    /// Passes frames on until there is a reason to stop.
+    async fn relay(
+        &mut self,
+        answer: &mut Answer,
+        frames: &mut Frames,
+        first: (Seen, Frame),
+        relay: &mut Relay,
+    ) -> End {
+        let (mut seen, mut frame) = first;
+        loop {
+            self.assign_public_id(relay);
+            let out = relay.follow.out(&frame, &seen);
+            out.into_iter().for_each(|bytes| relay.gather(bytes));
+            match seen {
+                Seen::Done | Seen::Last => return relay.end(End::Done).await,
+                Seen::Failed(_) | Seen::Garbage => {
+                    let end = End::Failed(ErrorCode::UpstreamFailed, Outcome::UpstreamFailed);
+                    return relay.end(end).await;
+                }
+                Seen::Held if relay.follow.is_overfull() => {
+                    let end = End::Failed(ErrorCode::UpstreamFailed, Outcome::UpstreamFailed);
+                    return relay.end(end).await;
+                }
+                Seen::Held | Seen::Nothing | Seen::Piece => {}
+            }
+            let written = relay.follow.written();
+            if relay.gathered_bytes >= GATHERED_BYTES || self.must_hold_more(written) {
+                if !relay.flush().await {
+                    return End::ClientGone;
+                }
+                if let Some(end) = self.extend_hold(written).await {
+                    return end;
+                }
+            }
+            let next = self.gather_or_wait(answer, frames, relay).await;
+            frame = match next {
+                Ok(Some(frame)) => frame,
+                Ok(None) => {
+                    // Some upstreams end without a word; a reason to stop is as good.
+                    let (fine, rest) = relay.follow.may_end();
+                    relay.gather(rest);
+                    let failed = End::Failed(ErrorCode::UpstreamFailed, Outcome::UpstreamFailed);
+                    let end = if fine { End::Done } else { failed };
+                    return relay.end(end).await;
+                }
+                Err(end) => return end,
+            };
+            seen = relay.follow.see(&frame);
+        }
+    }
+
+    /// The caller's id of the answer, as soon as the upstream's is known.
+    fn assign_public_id(&self, relay: &mut Relay) {
+        if self.upstream.to != trunkline_wire::Format::OpenaiResponses {
+            return;
+        }
+        let Some(upstream) = relay.follow.unnamed() else {
+            return;
+        };
+        let stores = self.quoted.request.facts.stores;
+        let quoted = &self.quoted;
+        let id = quoted.sealed_id(self.services, &self.upstream, upstream, stores);
+        relay.follow.name(id);
+    }
+
+    /// The next frame. What was gathered goes out before anything is waited for; what is ready, or
+    /// becomes so while others have their turn, joins it first: a write for each event is what costs
+    /// most when many streams run.
+    async fn gather_or_wait(
+        &self,
+        answer: &mut Answer,
+        frames: &mut Frames,
+        relay: &mut Relay,
+    ) -> Result<Option<Frame>, End> {
+        if relay.gathered_bytes > 0 {
+            if let Some(next) = ready_frame(answer, frames).await {
+                return match next {
+                    Ok(next) => Ok(next),
+                    Err(error) => Err(relay.end(end_of(&error)).await),
+                };
+            }
+            if !relay.flush().await {
+                return Err(End::ClientGone);
+            }
+        }
+        self.next_or_heartbeat(answer, frames, relay).await
+    }
+
+    async fn next_or_heartbeat(
+        &self,
+        answer: &mut Answer,
+        frames: &mut Frames,
+        relay: &mut Relay,
+    ) -> Result<Option<Frame>, End> {
+        relay.patience.hear();
+        loop {
+            let outlives = relay.outlives();
+            let next = tokio::select! {
+                next = next_frame(answer, frames) => Ok(next),
+                silence = relay.patience.end() => Err(silence),
+                () = relay.pieces.closed(), if !outlives => return Err(End::ClientGone),
+            };
+            match next {
+                Ok(next) => return next.map_err(|error| end_of(&error)),
+                Err(Silence::Overdue) => return Err(end_of(&BodyError::Stalled)),
+                Err(Silence::Heartbeat) => {
+                    if !relay
+                        .send(Bytes::from_static(heartbeat(relay.follow.caller())))
+                        .await
+                    {
+                        return Err(End::ClientGone);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether the hold is no longer far enough ahead of what was written.
+    fn must_hold_more(&self, written: u64) -> bool {
+        let margin = self
+            .services
+            .inner
+            .settings
+            .tranche_tokens
+            .max(1)
+            .div_euclid(4);
+        self.quoted.held_output_tokens < self.quoted.most_output()
+            && written.saturating_add(margin) >= self.quoted.held_output_tokens
+    }
+
+    /// Keeps the hold ahead of what was written. Some end if that is not possible any more.
+    async fn extend_hold(&mut self, written: u64) -> Option<End> {
+        let tranche = self.services.inner.settings.tranche_tokens.max(1);
+        let most = self.quoted.most_output();
+        if !self.must_hold_more(written) {
+            return None;
+        }
+        let began = Instant::now();
+        loop {
+            let wanted = self
+                .quoted
+                .held_output_tokens
+                .saturating_add(tranche)
+                .min(most);
+            let Ok(total) = self.quoted.bound(wanted) else {
+                return Some(End::Exhausted);
+            };
+            match self.reservation.extend(total).await {
+                Extended::To(_) => {
+                    self.quoted.held_output_tokens = wanted;
+                    return None;
+                }
+                Extended::Fits(fits) => {
+                    self.extend_to_balance(fits).await;
+                    return (written >= self.quoted.held_output_tokens).then_some(End::Exhausted);
+                }
+                Extended::Unknown if written < self.quoted.held_output_tokens => return None,
+                Extended::Unknown if began.elapsed() > BOOKS_WAIT => return Some(End::Unavailable),
+                Extended::Unknown => tokio::time::sleep(BOOKS_PAUSE).await,
+            }
+        }
+    }
+
+    async fn extend_to_balance(&mut self, fits: Money) {
+        let Some(tokens) = self.quoted.affordable(fits) else {
+            return;
+        };
+        if tokens <= self.quoted.held_output_tokens {
+            return;
+        }
+        if let Ok(total) = self.quoted.bound(tokens)
+            && let Extended::To(_) = self.reservation.extend(total).await
+        {
+            self.quoted.held_output_tokens = tokens;
+        }
+    }
+}
+
+/// The first frame; none when the reader leaves before it comes.
+async fn first_frame(
+    answer: &mut Answer,
+    frames: &mut Frames,
+    patience: &mut Patience,
+    mut responder: Option<&mut Responder>,
+) -> Option<Result<Option<Frame>, BodyError>> {
+    loop {
+        // Nobody is waited for whose call goes on without them.
+        let closed = async {
+            match &mut responder {
+                Some(responder) => responder.closed().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            first = next_frame(answer, frames) => return Some(first),
+            silence = patience.end() => match silence {
+                Silence::Overdue => return Some(Err(BodyError::Stalled)),
+                // There is no stream yet that could show a sign of life.
+                Silence::Heartbeat => {}
+            },
+            () = closed => return None,
+        }
+    }
+}

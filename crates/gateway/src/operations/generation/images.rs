@@ -1,0 +1,452 @@
+//! `POST /v1/images/generations` and `/v1/images/edits`. A request that left is not sent to another
+//! vendor, because an image that no client sees may be billed to us twice; what succeeds in part is
+//! charged in part.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::Request;
+use hyper::body::Incoming;
+use serde_json::{Map, Value, json};
+use tokio::time::Instant;
+use trunkline_ledger::Outcome;
+use trunkline_studio::images::{Ask, Door, Made as Drawn, Picture, Protocol, plan, protocol_of};
+use trunkline_studio::{Fields, Written};
+use trunkline_terms::{Bucket, EndpointType, Money, Usage};
+
+use super::IMAGES;
+use super::image_hosting::kind_of;
+use super::outbound::Waits;
+use super::quote::{Planned, Priced, check_endpoint, classified};
+use super::quote_endpoint::fields_of;
+use super::whole::{Made, Whole};
+use crate::body::{self, JsonOrForm};
+use crate::caller::Caller;
+use crate::channels::Channel;
+use crate::error::{ApiError, ErrorCode, refused};
+use crate::failover::{
+    AfterSent, AttemptLog, Attempts, Built, Candidates, Classified, Exhausted, Served, Tally, To,
+};
+use crate::form::{Content, Form, file_hash, invalid};
+use crate::idempotency::{Fingerprint, StoredResponse};
+use crate::operation::{
+    Execution, HoldPolicy, IdempotencyPolicy, Metered, Operation, PricedOperation, Received,
+    RelayEnd, Responder, Settled, Tokens,
+};
+use crate::priced_call::{PricedCall, Pricing};
+use crate::request_context::RequestContext;
+use crate::reservation::Reservation;
+use crate::services::Services;
+use crate::vendors::Heard;
+
+/// Tokens that the usage row of a call shows, for accounting alone.
+const PROMPT_TOKENS: u64 = 1;
+/// What a client says that knows no type.
+const UNTYPED: &str = "application/octet-stream";
+
+/// A request for images.
+pub(crate) struct Images {
+    ask: Ask,
+    /// What a locked quote must have been made for.
+    quoted_body: Bytes,
+}
+
+/// A request for images with its price.
+pub(crate) struct ImagesExecution {
+    pub(super) priced: Priced,
+    pub(super) ask: Ask,
+}
+
+impl Operation for Images {
+    type Route = Door;
+    type Body = JsonOrForm;
+    type Priced = ImagesExecution;
+
+    // A second submission would be a second image.
+    const IDEMPOTENCY: IdempotencyPolicy = IdempotencyPolicy::KeyOrSdkRetry;
+
+    fn endpoint(_route: &Door) -> &'static str {
+        IMAGES
+    }
+
+    fn name(&self) -> &'static str {
+        IMAGES
+    }
+
+    async fn receive(
+        services: &Services,
+        caller: &Caller,
+        route: &Door,
+        request: Request<Incoming>,
+    ) -> Result<Received<JsonOrForm>, ApiError> {
+        match route {
+            Door::Edits => body::receive_json_or_form(services, caller, request).await,
+            Door::Generations => {
+                let received = body::receive_json(services, caller, request).await?;
+                Ok(received.map(JsonOrForm::Json))
+            }
+        }
+    }
+
+    fn body_bytes(body: &JsonOrForm) -> usize {
+        body.len()
+    }
+
+    fn fingerprint<'a>(
+        context: &'a RequestContext,
+        _route: &Door,
+        body: &'a JsonOrForm,
+    ) -> Fingerprint<'a> {
+        Fingerprint {
+            path: context.path(),
+            class: IMAGES,
+            body: body.known_by(),
+            task: false,
+        }
+    }
+
+    fn parse(route: Door, body: JsonOrForm) -> Result<Self, ApiError> {
+        match body {
+            JsonOrForm::Json(bytes) => Ok(Self {
+                ask: Ask::read(route, &fields_of(&bytes)?, Vec::new()).map_err(refused)?,
+                quoted_body: bytes,
+            }),
+            JsonOrForm::Form(form) => {
+                let quoted_body = form_as_json(&form);
+                let (fields, files) = read_form(form)?;
+                Ok(Self {
+                    ask: Ask::read(route, &fields, files).map_err(refused)?,
+                    quoted_body,
+                })
+            }
+        }
+    }
+
+    fn model(&self) -> &str {
+        &self.ask.model
+    }
+
+    fn set_model(&mut self, model: String) {
+        self.ask.model = model;
+    }
+
+    fn quoted_body(&self) -> Cow<'_, [u8]> {
+        Cow::Borrowed(&self.quoted_body)
+    }
+
+    async fn price(
+        self,
+        _services: &Services,
+        pricing: Pricing<'_>,
+    ) -> Result<ImagesExecution, ApiError> {
+        let endpoint = EndpointType::ImageGeneration;
+        let sale = &pricing.offer.sale;
+        check_endpoint(sale, &self.ask.model, endpoint)?;
+        let planned = plan(self.ask, sale.model.entry(), sale.model.list()).map_err(refused)?;
+        let terms = Planned {
+            name: IMAGES,
+            endpoint,
+            model: planned.ask.model.clone(),
+            usage: Usage::unknown().with(Bucket::Calls, planned.ask.count),
+            attributes: planned.attributes,
+            report: planned.report,
+        };
+        Ok(ImagesExecution {
+            priced: Priced::new(pricing, terms)?,
+            ask: planned.ask,
+        })
+    }
+}
+
+impl ImagesExecution {
+    pub(super) fn protocol(channel: &Channel) -> Option<&'static Protocol> {
+        let mut formats = channel.provider.formats.iter();
+        formats.find_map(|format| protocol_of(format.word()))
+    }
+}
+
+impl Attempts for ImagesExecution {
+    type Outbound = (&'static Protocol, Written);
+    type Accepted = (Drawn, Written);
+
+    fn candidates(&self, services: &Services) -> Candidates {
+        self.priced.candidates(services, AfterSent::Stop)
+    }
+
+    async fn build(
+        &mut self,
+        _services: &Services,
+        channel: &Arc<Channel>,
+    ) -> Built<Self::Outbound> {
+        let Some(protocol) = Self::protocol(channel) else {
+            return Built::Skip;
+        };
+        let written = (protocol.write)(&self.ask, channel.upstream_model(&self.ask.model));
+        self.priced
+            .built(written)
+            .map(|written| (protocol, written))
+    }
+
+    async fn attempt(
+        &mut self,
+        services: &Services,
+        log: AttemptLog<'_>,
+        to: To<'_>,
+        (protocol, written): Self::Outbound,
+    ) -> Classified<Self::Accepted> {
+        let settings = &services.inner.settings;
+        let waits = Waits {
+            total: settings.whole_wait,
+            idle: settings.whole_wait,
+        };
+        let id = self.priced.call.id;
+        let sent = services.send_vendor(to, &written.errand, None, id, waits);
+        let heard = match sent.await {
+            Ok(answer) => {
+                log.answered(answer.status);
+                Heard::read(answer, settings.max_answer_bytes).await
+            }
+            Err(error) => Err(error),
+        };
+        let heard = match heard {
+            Ok(heard) => heard,
+            Err(error) => return Classified::Lost(error),
+        };
+        match (protocol.read)(&self.ask, &heard.said()) {
+            Ok(drawn) => {
+                to.channel.went_well();
+                Classified::Accepted((drawn, written))
+            }
+            Err(trouble) => classified(services, trouble),
+        }
+    }
+
+    fn exhausted(&self, tally: Tally) -> Exhausted {
+        tally.exhausted(&self.priced.call.model)
+    }
+}
+
+impl PricedOperation for ImagesExecution {
+    fn call(&self) -> &PricedCall {
+        &self.priced.call
+    }
+
+    fn call_mut(&mut self) -> &mut PricedCall {
+        &mut self.priced.call
+    }
+
+    fn check_max_cost(&self, most: Money) -> Result<(), ApiError> {
+        self.priced.check_max_cost(most)
+    }
+}
+
+impl Execution for ImagesExecution {
+    type Relayed = Whole;
+
+    fn is_acked(&self) -> bool {
+        true
+    }
+
+    fn hold_policy(&self, _services: &Services) -> Result<HoldPolicy, ApiError> {
+        Ok(HoldPolicy::exact(self.priced.price.amount))
+    }
+
+    /// Fetches the images: they are ours before they are charged.
+    async fn relay(
+        &mut self,
+        services: &Services,
+        context: &Arc<RequestContext>,
+        _reservation: &mut Reservation,
+        served: Served<Self::Accepted>,
+        mut responder: Responder,
+    ) -> RelayEnd<Whole> {
+        let (drawn, written) = served.answer;
+        for note in written.notes {
+            self.priced.call.report.say(note);
+        }
+        let outlives = self.priced.call.idempotency.is_some();
+        let fetched = tokio::select! {
+            fetched = self.fetch(services, context, drawn) => fetched,
+            () = context.client_gone(&mut responder), if !outlives => return RelayEnd::ClientGone,
+        };
+        match fetched {
+            Ok(made) => {
+                let whole = Whole {
+                    responder,
+                    made: Some(made),
+                };
+                RelayEnd::Charge(whole, served.channel, Outcome::Complete)
+            }
+            Err(exhausted) => RelayEnd::Failed(Whole::nothing(responder), exhausted),
+        }
+    }
+
+    fn meter(&mut self, relayed: &mut Whole, _outcome: Outcome) -> Result<Metered, ApiError> {
+        let made = relayed.made.as_ref().ok_or_else(ApiError::unavailable)?;
+        Ok(Metered {
+            price: self.priced.call.price(&made.usage)?,
+            usage: made.usage.clone().with(Bucket::PlainInput, PROMPT_TOKENS),
+            estimated: false,
+            tokens: made.tokens,
+        })
+    }
+
+    fn stored(
+        &mut self,
+        services: &Services,
+        relayed: &mut Whole,
+        metered: &Metered,
+    ) -> Option<StoredResponse> {
+        relayed.stored(services, &self.priced.call, metered.price.amount)
+    }
+
+    async fn deliver(
+        self,
+        services: &Services,
+        context: &RequestContext,
+        relayed: Whole,
+        settled: Result<Settled, ApiError>,
+    ) -> bool {
+        relayed
+            .deliver(services, context, &self.priced.call, settled)
+            .await
+    }
+}
+
+impl ImagesExecution {
+    async fn fetch(
+        &self,
+        services: &Services,
+        context: &RequestContext,
+        drawn: Drawn,
+    ) -> Result<Made, Exhausted> {
+        let settings = &services.inner.settings;
+        context.upstream_ended();
+        // A slow vendor leaves its images the time of a body; together they never outlive the hold.
+        let left = settings.whole_wait.saturating_sub(context.elapsed());
+        let now = Instant::now();
+        let ends = now.checked_add(left.max(settings.body_wait)).unwrap_or(now);
+        let asked = self.ask.count;
+        let caller = &self.priced.call.caller;
+        let mut images = drawn.pictures;
+        // More than was asked for is not handed on: it is not paid for.
+        images.truncate(usize::try_from(asked).unwrap_or(usize::MAX));
+        let entries = services
+            .shown_pictures(caller, (images, ends), self.ask.wants_base64)
+            .await;
+        let count = u64::try_from(entries.len()).unwrap_or(u64::MAX);
+        if let Some(why) = drawn.why {
+            tracing::warn!(why, "images: the upstream made fewer than it was asked for");
+        }
+        if count == 0 {
+            let text = "the upstream made no picture that could be handed over; \
+                        nothing was charged";
+            let error = ApiError::new(ErrorCode::UpstreamFailed, text);
+            return Err(Exhausted::failed(error));
+        }
+        let body = json!({
+            "created": services.inner.now().seconds(),
+            "data": entries,
+            "metadata": {
+                "success_count": count.to_string(),
+                "failed_count": asked.saturating_sub(count).to_string(),
+            },
+        });
+        Ok(Made {
+            usage: Usage::unknown().with(Bucket::Calls, count),
+            tokens: Tokens {
+                input: PROMPT_TOKENS,
+                output: 0,
+            },
+            content_type: "application/json",
+            body: Bytes::from(body.to_string()),
+        })
+    }
+}
+
+/// A form as the JSON that a quote of it is bound to.
+fn form_as_json(form: &Form) -> Bytes {
+    let (mut fields, mut files) = (Map::new(), Vec::new());
+    for part in &form.parts {
+        match &part.content {
+            Content::Text(text) => {
+                fields.insert(part.name.clone(), Value::String(text.clone()));
+            }
+            Content::File { bytes, .. } => files.push(json!([part.name, file_hash(bytes)])),
+        }
+    }
+    Bytes::from(json!({ "fields": fields, "files": files }).to_string())
+}
+
+/// The fields and the files of a form.
+fn read_form(form: Form) -> Result<(Fields, Vec<(String, Picture)>), ApiError> {
+    let mut fields = Fields {
+        is_form: true,
+        ..Fields::default()
+    };
+    let mut files = Vec::new();
+    for part in form.parts {
+        match part.content {
+            Content::Text(text) => put(&mut fields.values, part.name, text)?,
+            Content::File {
+                name,
+                content_type,
+                bytes,
+            } => {
+                let picture = Picture::Held {
+                    name,
+                    content_type: type_of(content_type, &bytes),
+                    bytes,
+                };
+                files.push((part.name, picture));
+            }
+        }
+    }
+    Ok((fields, files))
+}
+
+/// The type of an image. Client libraries know none of a file without a name and say so; vendors refuse
+/// that, and the bytes tell.
+fn type_of(claimed: Option<String>, bytes: &[u8]) -> String {
+    match claimed.filter(|kind| kind != UNTYPED) {
+        Some(kind) => kind,
+        None => kind_of(bytes).unwrap_or(UNTYPED).to_owned(),
+    }
+}
+
+/// A field of a form. One whose name ends in brackets may stand several times, and is a list.
+pub(super) fn put(
+    fields: &mut Map<String, Value>,
+    name: String,
+    text: String,
+) -> Result<(), ApiError> {
+    if name.ends_with("[]") {
+        // Nothing else is ever put under such a name.
+        let list = fields.entry(name).or_insert_with(|| json!([]));
+        if let Some(list) = list.as_array_mut() {
+            list.push(Value::String(text));
+        }
+        return Ok(());
+    }
+    if fields.contains_key(&name) {
+        return Err(invalid("a field stands twice in the form").at(&name));
+    }
+    fields.insert(name, Value::String(text));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_picture_of_no_type_is_what_its_bytes_say_and_any_other_is_what_its_form_says() {
+        let png = b"\x89PNG\r\n\x1a\n and so on";
+        let untyped = || Some(UNTYPED.to_owned());
+        assert_eq!(type_of(None, png), "image/png");
+        assert_eq!(type_of(untyped(), png), "image/png");
+        assert_eq!(type_of(untyped(), b"something else"), UNTYPED);
+        assert_eq!(type_of(Some("image/webp".to_owned()), png), "image/webp");
+    }
+}

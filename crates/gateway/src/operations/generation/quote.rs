@@ -1,0 +1,126 @@
+//! A generation call with its price, and what it has in common with the others at a channel.
+
+use http::StatusCode;
+use trunkline_catalog::{Attributes, Refusal, Report, Sale};
+use trunkline_studio::{Trouble, Written};
+use trunkline_terms::{EndpointType, Money, Usage};
+
+use crate::channels::seed_of_id;
+use crate::error::{ApiError, ErrorCode, refused};
+use crate::failover::{
+    AfterSent, Built, Candidates, Classified, DEFAULT_COOL_SECONDS, RetryPolicy,
+};
+use crate::headers::MAX_COST_HEADER;
+use crate::priced_call::{Price, PricedCall, Pricing, Terms};
+use crate::services::Services;
+
+/// What is to be priced: the endpoint, the model, what it is billed by at most and what of its fields.
+pub(super) struct Planned {
+    pub(super) name: &'static str,
+    pub(super) endpoint: EndpointType,
+    pub(super) model: String,
+    pub(super) usage: Usage,
+    pub(super) attributes: Attributes,
+    pub(super) report: Report,
+}
+
+/// A call with its price.
+pub(super) struct Priced {
+    pub(super) call: PricedCall,
+    pub(super) endpoint: EndpointType,
+    /// What it comes to if all is made that was asked for.
+    pub(super) price: Price,
+}
+
+impl Priced {
+    pub(super) fn new(pricing: Pricing<'_>, planned: Planned) -> Result<Self, ApiError> {
+        let terms = Terms {
+            endpoint: planned.name,
+            model: planned.model,
+            attributes: planned.attributes,
+            report: planned.report,
+        };
+        let call = PricedCall::new(pricing, terms)?;
+        let price = call.price(&planned.usage)?;
+        Ok(Self {
+            call,
+            endpoint: planned.endpoint,
+            price,
+        })
+    }
+
+    pub(super) fn check_max_cost(&self, most: Money) -> Result<(), ApiError> {
+        let amount = self.price.amount;
+        if amount <= most {
+            return Ok(());
+        }
+        let text =
+            format!("this call may cost {amount} USD, and `{MAX_COST_HEADER}` allows {most}");
+        Err(ApiError::new(ErrorCode::MaxCostExceeded, text).with_money("required_usd", amount))
+    }
+
+    /// The channels whose provider has the endpoint.
+    pub(super) fn candidates(&self, services: &Services, after_sent: AfterSent) -> Candidates {
+        let (inner, call) = (&services.inner, &self.call);
+        let seed = seed_of_id(call.id);
+        let registry = inner.channels.get();
+        let mut channels = registry.order(&call.model, &call.sale.group, inner.now(), seed);
+        channels.retain(|channel| channel.provider.serves(self.endpoint));
+        channels.retain(|one| call.caller.may_be_served_in(one.row.region.as_deref()));
+        Candidates {
+            channels,
+            seed,
+            credential: None,
+            policy: RetryPolicy {
+                attempts: inner.settings.max_attempts,
+                after_sent,
+            },
+        }
+    }
+
+    /// What a channel is sent, unless it cannot be told what was asked, or in strict mode not all of it.
+    pub(super) fn built(&self, written: Result<Written, Refusal>) -> Built<Written> {
+        match written {
+            Ok(written) => match self.call.strict_violation(&written.notes) {
+                None => Built::Ready(written),
+                Some(error) => Built::Unsendable(error),
+            },
+            Err(refusal) => Built::Unsendable(refused(refusal)),
+        }
+    }
+}
+
+/// What a vendor's trouble means.
+pub(super) fn classified<T>(services: &Services, trouble: Trouble) -> Classified<T> {
+    match trouble {
+        Trouble::Refused(complaint) => Classified::RequestRejected(services.complained(&complaint)),
+        Trouble::Limited { retry_after } => {
+            Classified::RateLimited(retry_after.unwrap_or(DEFAULT_COOL_SECONDS))
+        }
+        Trouble::Credential(complaint) => {
+            let status = StatusCode::from_u16(complaint.status);
+            Classified::CredentialRejected(status.unwrap_or(StatusCode::FORBIDDEN))
+        }
+        Trouble::Busy(_) => Classified::Unavailable,
+        Trouble::Failed(_) => Classified::Failed,
+    }
+}
+
+/// Whether a model is sold at an endpoint at all.
+pub(super) fn check_endpoint(
+    sale: &Sale,
+    model: &str,
+    endpoint: EndpointType,
+) -> Result<(), ApiError> {
+    let entry = sale.model.entry();
+    if entry.serves(endpoint) {
+        return Ok(());
+    }
+    let others: Vec<&str> = entry.endpoints.iter().map(|other| other.name()).collect();
+    let text = format!(
+        "{model:?} does not take {}; it takes {}",
+        endpoint.name(),
+        others.join(", ")
+    );
+    Err(ApiError::new(ErrorCode::EndpointNotSupported, text).at("model"))
+}

@@ -1,0 +1,465 @@
+//! `POST /v1/audio/speech`: audio passed on as it is produced. Its length is measured on the way and stands
+//! in the usage row; what is billed is the text.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use http::{HeaderValue, Request};
+use hyper::body::Incoming;
+use tokio::sync::mpsc;
+use trunkline_audio::{SpeechFormat, Walker};
+use trunkline_catalog::Attributes;
+use trunkline_ledger::Outcome;
+use trunkline_studio::Written;
+use trunkline_studio::speech::{Ask, Manner, Protocol, plan, protocol_of};
+use trunkline_terms::{Bucket, EndpointType, Money, Usage};
+use trunkline_upstream::BodyError;
+
+use super::SPEECH;
+use super::outbound::Waits;
+use super::quote::{Planned, Priced, check_endpoint, classified};
+use super::quote_endpoint::fields_of;
+use super::speech_stream::{SpeechError, SpeechStream};
+use crate::body;
+use crate::caller::Caller;
+use crate::channels::Channel;
+use crate::detach::respond;
+use crate::error::{ApiError, ErrorCode, refused};
+use crate::failover::{
+    AfterSent, AttemptLog, Attempts, Built, Candidates, Classified, Exhausted, Served, Tally, To,
+};
+use crate::idempotency::{Fingerprint, StoredResponse};
+use crate::operation::{
+    Execution, HoldPolicy, Metered, Operation, PricedOperation, Received, RelayEnd, Responder,
+    Settled, Tokens,
+};
+use crate::priced_call::{PricedCall, Pricing};
+use crate::request_context::RequestContext;
+use crate::reservation::Reservation;
+use crate::response::{FilePiece, Response, ResponseBody, set_cost, set_ending, set_warnings};
+use crate::services::Services;
+use crate::vendors::Heard;
+
+/// Pieces of audio under way to a reader.
+const PIECES: usize = 8;
+/// Nanoseconds of generated audio that are shown as one token: a thousand a minute.
+const TOKEN_NANOS: u64 = 60_000_000;
+
+/// A text to be spoken.
+pub(crate) struct Speech {
+    ask: Ask,
+    /// What a locked quote must have been made for.
+    quoted_body: Bytes,
+}
+
+/// A text to be spoken, with its price.
+pub(crate) struct SpeechExecution {
+    pub(super) priced: Priced,
+    pub(super) ask: Ask,
+}
+
+/// A vendor that speaks.
+pub(crate) struct Speaking {
+    stream: SpeechStream,
+    /// The first of it.
+    first: Bytes,
+    written: Written,
+}
+
+/// Audio whose last piece waits for its charge.
+pub(crate) struct SpeechRelayed {
+    pieces: mpsc::Sender<FilePiece>,
+    stored: Option<StoredResponse>,
+    /// The client has gone, or takes nothing.
+    gone: bool,
+    last: Bytes,
+    meter: Walker,
+}
+
+/// How a stream of audio ended.
+enum End {
+    Done,
+    ClientGone,
+    Failed(Outcome),
+}
+
+impl Operation for Speech {
+    type Route = ();
+    type Body = Bytes;
+    type Priced = SpeechExecution;
+
+    fn endpoint(_route: &()) -> &'static str {
+        SPEECH
+    }
+
+    fn name(&self) -> &'static str {
+        SPEECH
+    }
+
+    async fn receive(
+        services: &Services,
+        caller: &Caller,
+        _route: &(),
+        request: Request<Incoming>,
+    ) -> Result<Received<Bytes>, ApiError> {
+        body::receive_json(services, caller, request).await
+    }
+
+    fn body_bytes(body: &Bytes) -> usize {
+        body.len()
+    }
+
+    fn fingerprint<'a>(
+        context: &'a RequestContext,
+        _route: &(),
+        body: &'a Bytes,
+    ) -> Fingerprint<'a> {
+        Fingerprint {
+            path: context.path(),
+            class: "json",
+            body: Cow::Borrowed(body),
+            task: false,
+        }
+    }
+
+    fn parse(_route: (), body: Bytes) -> Result<Self, ApiError> {
+        Ok(Self {
+            ask: Ask::read(&fields_of(&body)?).map_err(refused)?,
+            quoted_body: body,
+        })
+    }
+
+    fn model(&self) -> &str {
+        &self.ask.model
+    }
+
+    fn set_model(&mut self, model: String) {
+        self.ask.model = model;
+    }
+
+    fn quoted_body(&self) -> Cow<'_, [u8]> {
+        Cow::Borrowed(&self.quoted_body)
+    }
+
+    async fn price(
+        self,
+        _services: &Services,
+        pricing: Pricing<'_>,
+    ) -> Result<SpeechExecution, ApiError> {
+        let endpoint = EndpointType::AudioSpeech;
+        let sale = &pricing.offer.sale;
+        check_endpoint(sale, &self.ask.model, endpoint)?;
+        let planned = plan(self.ask, sale.model.entry()).map_err(refused)?;
+        let terms = Planned {
+            name: SPEECH,
+            endpoint,
+            model: planned.ask.model.clone(),
+            usage: Usage::of_text(&planned.ask.input),
+            attributes: Attributes::none(),
+            report: planned.report,
+        };
+        Ok(SpeechExecution {
+            priced: Priced::new(pricing, terms)?,
+            ask: planned.ask,
+        })
+    }
+}
+
+impl SpeechExecution {
+    pub(super) fn protocol(channel: &Channel) -> Option<&'static Protocol> {
+        let mut formats = channel.provider.formats.iter();
+        formats.find_map(|format| protocol_of(format.word()))
+    }
+}
+
+impl Attempts for SpeechExecution {
+    type Outbound = (&'static Protocol, Written);
+    type Accepted = Speaking;
+
+    fn candidates(&self, services: &Services) -> Candidates {
+        self.priced.candidates(services, AfterSent::AskNext)
+    }
+
+    async fn build(
+        &mut self,
+        _services: &Services,
+        channel: &Arc<Channel>,
+    ) -> Built<Self::Outbound> {
+        let Some(protocol) = Self::protocol(channel) else {
+            return Built::Skip;
+        };
+        let written = (protocol.write)(&self.ask, channel.upstream_model(&self.ask.model));
+        self.priced
+            .built(written)
+            .map(|written| (protocol, written))
+    }
+
+    async fn attempt(
+        &mut self,
+        services: &Services,
+        log: AttemptLog<'_>,
+        to: To<'_>,
+        (protocol, written): Self::Outbound,
+    ) -> Classified<Speaking> {
+        match self.open(services, log, to, protocol, &written).await {
+            Ok((stream, first)) => Classified::Accepted(Speaking {
+                stream,
+                first,
+                written,
+            }),
+            Err(error) => match error.lost() {
+                Ok(lost) => Classified::Lost(lost),
+                Err(trouble) => classified(services, trouble),
+            },
+        }
+    }
+
+    fn exhausted(&self, tally: Tally) -> Exhausted {
+        tally.exhausted(&self.priced.call.model)
+    }
+}
+
+impl SpeechExecution {
+    /// Asks one vendor for its first sound: an answer that is none is found before ours begins.
+    async fn open(
+        &self,
+        services: &Services,
+        log: AttemptLog<'_>,
+        to: To<'_>,
+        protocol: &Protocol,
+        written: &Written,
+    ) -> Result<(SpeechStream, Bytes), SpeechError> {
+        let settings = &services.inner.settings;
+        let waits = Waits {
+            total: Duration::from_millis(to.channel.provider.total_ms),
+            idle: settings.stream_idle,
+        };
+        let id = self.priced.call.id;
+        let sent = services.send_vendor(to, &written.errand, None, id, waits);
+        let answer = sent.await.map_err(SpeechError::Unsent)?;
+        log.answered(answer.status);
+        // A body of JSON where audio or events should be is an error, whatever its status.
+        let manner = (protocol.manner)(&self.ask);
+        let kind = answer.headers.get(CONTENT_TYPE);
+        let is_json = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
+        let is_error = is_json && !matches!(manner, Manner::Whole(_));
+        if is_error || !answer.status.is_success() {
+            let heard = Heard::read(answer, settings.max_answer_bytes).await;
+            let heard = heard.map_err(|error| BodyError::Broken(error.to_string()))?;
+            return Err(SpeechError::Trouble((protocol.read_error)(&heard.said())));
+        }
+        let mut stream = SpeechStream::open(services, answer, manner).await?;
+        let Some(sound) = stream.next(services).await? else {
+            return Err(SpeechError::Body(BodyError::Broken(
+                "no audio came".to_owned(),
+            )));
+        };
+        let opening = (protocol.opening)(&self.ask);
+        let first = if opening.is_empty() {
+            sound
+        } else {
+            Bytes::from([opening, sound].concat())
+        };
+        Ok((stream, first))
+    }
+
+    /// The head of the response. The price is known before the first byte: it is the text's.
+    fn head(&self, format: SpeechFormat, body: mpsc::Receiver<FilePiece>) -> Response {
+        let call = &self.priced.call;
+        let mut response = Response::new(ResponseBody::File(body));
+        let headers = response.headers_mut();
+        let kind = HeaderValue::from_static(format.content_type());
+        headers.insert(CONTENT_TYPE, kind);
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+        set_cost(headers, self.priced.price.amount);
+        set_warnings(headers, &call.warnings());
+        set_ending(headers, call.sale.model.entry());
+        response
+    }
+}
+
+impl PricedOperation for SpeechExecution {
+    fn call(&self) -> &PricedCall {
+        &self.priced.call
+    }
+
+    fn call_mut(&mut self) -> &mut PricedCall {
+        &mut self.priced.call
+    }
+
+    fn streams(&self) -> bool {
+        true
+    }
+
+    fn check_max_cost(&self, most: Money) -> Result<(), ApiError> {
+        self.priced.check_max_cost(most)
+    }
+}
+
+impl Execution for SpeechExecution {
+    type Relayed = SpeechRelayed;
+
+    fn hold_policy(&self, _services: &Services) -> Result<HoldPolicy, ApiError> {
+        Ok(HoldPolicy::exact(self.priced.price.amount))
+    }
+
+    /// The audio but for its last piece, which waits for the charge.
+    async fn relay(
+        &mut self,
+        services: &Services,
+        context: &Arc<RequestContext>,
+        _reservation: &mut Reservation,
+        served: Served<Speaking>,
+        responder: Responder,
+    ) -> RelayEnd<SpeechRelayed> {
+        let speaking = served.answer;
+        for note in &speaking.written.notes {
+            self.priced.call.report.say(note.clone());
+        }
+        let format = self.ask.format.unwrap_or(SpeechFormat::Mp3);
+        let (pieces, body) = mpsc::channel(PIECES);
+        let response = self.head(format, body);
+        let call = &self.priced.call;
+        let stored = call.idempotency.as_ref().map(|_| {
+            let head = (response.status(), response.headers());
+            StoredResponse::begin(services, call.caller.account.id, head)
+        });
+        let mut relayed = SpeechRelayed {
+            pieces,
+            stored,
+            gone: false,
+            last: speaking.first,
+            meter: Walker::new(format),
+        };
+        // A client that has gone is found by the first piece.
+        respond(responder, Ok(response));
+        let end = relayed.pass_on(services, context, speaking.stream).await;
+        context.upstream_ended();
+        let outcome = match end {
+            End::Done => Outcome::Complete,
+            End::ClientGone => Outcome::ClientGone,
+            End::Failed(outcome) => {
+                served.channel.failed(services.inner.now());
+                context.attempt_finished(|attempt| attempt.error = Some("broke_off"));
+                let text = "the upstream broke off in the middle of its audio";
+                let error = ApiError::new(ErrorCode::UpstreamFailed, text);
+                return RelayEnd::Failed(relayed, Exhausted { error, outcome });
+            }
+        };
+        served.channel.went_well();
+        RelayEnd::Charge(relayed, served.channel, outcome)
+    }
+
+    fn meter(
+        &mut self,
+        relayed: &mut SpeechRelayed,
+        _outcome: Outcome,
+    ) -> Result<Metered, ApiError> {
+        let spoken = Usage::of_text(&self.ask.input);
+        let length = relayed.meter.length();
+        let shown = length.map_or(0, |length| length.nanos().div_ceil(TOKEN_NANOS));
+        Ok(Metered {
+            price: self.priced.call.price(&spoken)?,
+            usage: spoken.with(Bucket::AudioOutput, shown),
+            estimated: false,
+            tokens: Tokens {
+                input: self.ask.characters(),
+                output: shown,
+            },
+        })
+    }
+
+    fn stored(
+        &mut self,
+        _services: &Services,
+        relayed: &mut SpeechRelayed,
+        _metered: &Metered,
+    ) -> Option<StoredResponse> {
+        let mut stored = relayed.stored.take()?;
+        stored.add(&relayed.last);
+        Some(stored)
+    }
+
+    /// The last piece. Dropping the way to the client breaks the body off.
+    async fn deliver(
+        self,
+        _services: &Services,
+        context: &RequestContext,
+        relayed: SpeechRelayed,
+        settled: Result<Settled, ApiError>,
+    ) -> bool {
+        if settled.is_ok() && !relayed.gone {
+            let bytes = u64::try_from(relayed.last.len()).unwrap_or(0);
+            let sent = relayed.pieces.send(FilePiece::Bytes(relayed.last)).await;
+            context.sent(if sent.is_ok() { bytes } else { 0 });
+            drop(relayed.pieces.send(FilePiece::End).await);
+        }
+        true
+    }
+}
+
+// === impl SpeechRelayed ===
+
+impl SpeechRelayed {
+    /// Passes audio on, and keeps its last piece back.
+    async fn pass_on(
+        &mut self,
+        services: &Services,
+        context: &RequestContext,
+        mut stream: SpeechStream,
+    ) -> End {
+        let wait = services.inner.settings.reader_wait;
+        self.meter.give(&self.last);
+        loop {
+            let outlives = self.outlives();
+            let next = tokio::select! {
+                next = stream.next(services) => next,
+                () = self.pieces.closed(), if !outlives => {
+                    self.gone = true;
+                    return End::ClientGone;
+                }
+            };
+            let piece = match next {
+                Ok(None) => return End::Done,
+                Ok(Some(piece)) => piece,
+                Err(SpeechError::Body(BodyError::Stalled)) => {
+                    return End::Failed(Outcome::UpstreamTimeout);
+                }
+                Err(
+                    SpeechError::Body(BodyError::Broken(_) | BodyError::TooLarge(_))
+                    | SpeechError::Trouble(_)
+                    | SpeechError::Unsent(_),
+                ) => return End::Failed(Outcome::UpstreamFailed),
+            };
+            self.meter.give(&piece);
+            let before = std::mem::replace(&mut self.last, piece);
+            if !self.pass(context, before, wait).await {
+                return End::ClientGone;
+            }
+        }
+    }
+
+    /// Gives the client a piece. False when it has gone and nothing is stored.
+    async fn pass(&mut self, context: &RequestContext, piece: Bytes, wait: Duration) -> bool {
+        self.stored.iter_mut().for_each(|stored| stored.add(&piece));
+        if self.gone {
+            return self.outlives();
+        }
+        let bytes = u64::try_from(piece.len()).unwrap_or(0);
+        let sent = self.pieces.send_timeout(FilePiece::Bytes(piece), wait);
+        if sent.await.is_ok() {
+            context.sent(bytes);
+            return true;
+        }
+        self.gone = true;
+        self.outlives()
+    }
+
+    /// Whether the audio is made to its end without a client: all of it is stored so far.
+    fn outlives(&self) -> bool {
+        self.stored.as_ref().is_some_and(StoredResponse::is_whole)
+    }
+}

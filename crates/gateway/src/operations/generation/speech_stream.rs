@@ -1,0 +1,166 @@
+//! Audio as it comes from a vendor: bytes, events with bytes in them, or a link inside an answer.
+
+use bytes::Bytes;
+use trunkline_studio::Trouble;
+use trunkline_studio::speech::{Manner, Spoken};
+use trunkline_terms::vendor::Complaint;
+use trunkline_upstream::guarded::{GuardedAnswer, GuardedAsk};
+use trunkline_upstream::{Answer, BodyError, SendError};
+use trunkline_wire::Frames;
+
+use crate::operations::chat::next_frame;
+use crate::services::Services;
+use crate::vendors::Heard;
+
+/// What one event says.
+type ReadEvent = fn(&[u8]) -> Result<Spoken, Trouble>;
+
+/// Audio that is coming.
+pub(super) struct SpeechStream {
+    source: Source,
+    /// Nothing more comes.
+    is_over: bool,
+}
+
+enum Source {
+    Bytes(Box<Answer>),
+    Events {
+        answer: Box<Answer>,
+        frames: Frames,
+        read: ReadEvent,
+    },
+    Linked(Box<GuardedAnswer>),
+    Held(Bytes),
+}
+
+/// Why it stopped before its end.
+pub(super) enum SpeechError {
+    /// The vendor said so.
+    Trouble(Trouble),
+    /// It stopped in the middle.
+    Body(BodyError),
+    /// It never began.
+    Unsent(SendError),
+}
+
+impl From<BodyError> for SpeechError {
+    fn from(error: BodyError) -> Self {
+        Self::Body(error)
+    }
+}
+
+impl SpeechError {
+    /// What another channel is asked for, if one may be; the trouble that the vendor told of otherwise.
+    pub(super) fn lost(self) -> Result<SendError, Trouble> {
+        match self {
+            Self::Trouble(trouble) => Err(trouble),
+            Self::Unsent(error) => Ok(error),
+            Self::Body(BodyError::Stalled) => Ok(SendError::Silent),
+            Self::Body(error @ (BodyError::Broken(_) | BodyError::TooLarge(_))) => {
+                Ok(SendError::Broken(error.to_string()))
+            }
+        }
+    }
+}
+
+// === impl Voice ===
+
+impl SpeechStream {
+    /// The audio of an answer that is a success so far.
+    pub(super) async fn open(
+        services: &Services,
+        answer: Answer,
+        manner: Manner,
+    ) -> Result<Self, SpeechError> {
+        let source = match manner {
+            Manner::Bytes => Source::Bytes(Box::new(answer)),
+            Manner::Events(read) => Source::Events {
+                answer: Box::new(answer),
+                frames: Frames::default(),
+                read,
+            },
+            Manner::Whole(read) => {
+                let most = services.inner.settings.max_answer_bytes;
+                let heard = Heard::read(answer, most).await;
+                let heard = heard.map_err(|error| BodyError::Broken(error.to_string()))?;
+                match read(&heard.said()).map_err(SpeechError::Trouble)? {
+                    Spoken::Audio(bytes) | Spoken::Last(bytes) => Source::Held(bytes),
+                    Spoken::Link(link) => linked(services, &link).await?,
+                    Spoken::Nothing | Spoken::Done => return Err(silent()),
+                }
+            }
+        };
+        Ok(Self {
+            source,
+            is_over: false,
+        })
+    }
+
+    /// The next piece, never an empty one; none when all was said.
+    pub(super) async fn next(&mut self, services: &Services) -> Result<Option<Bytes>, SpeechError> {
+        loop {
+            if self.is_over {
+                return Ok(None);
+            }
+            let piece = match &mut self.source {
+                Source::Bytes(answer) => answer.piece().await?,
+                Source::Linked(answer) => {
+                    let piece = answer.piece().await;
+                    piece.map_err(|error| BodyError::Broken(error.to_string()))?
+                }
+                Source::Held(bytes) => Some(std::mem::take(bytes)).filter(|held| !held.is_empty()),
+                Source::Events {
+                    answer,
+                    frames,
+                    read,
+                } => {
+                    let Some(frame) = next_frame(answer, frames).await? else {
+                        // An end that nobody announced may be a cut.
+                        let words = "the events ended before the audio did";
+                        return Err(BodyError::Broken(words.to_owned()).into());
+                    };
+                    let Some(data) = frame.data else { continue };
+                    match read(&data).map_err(SpeechError::Trouble)? {
+                        Spoken::Audio(bytes) => Some(bytes),
+                        Spoken::Last(bytes) => {
+                            self.is_over = true;
+                            Some(bytes)
+                        }
+                        Spoken::Link(link) => {
+                            self.source = linked(services, &link).await?;
+                            continue;
+                        }
+                        Spoken::Nothing => continue,
+                        Spoken::Done => None,
+                    }
+                }
+            };
+            match piece {
+                Some(piece) if piece.is_empty() => {}
+                Some(piece) => return Ok(Some(piece)),
+                None => self.is_over = true,
+            }
+        }
+    }
+}
+
+async fn linked(services: &Services, link: &str) -> Result<Source, SpeechError> {
+    let settings = &services.inner.settings;
+    let ask = GuardedAsk {
+        range: None,
+        max_bytes: settings.max_file_bytes,
+        within: settings.whole_wait,
+    };
+    let broken = |words: String| SpeechError::from(BodyError::Broken(words));
+    let answer = services.inner.fetcher.get(link, ask).await;
+    let answer = answer.map_err(|error| broken(error.to_string()))?;
+    if !answer.status.is_success() {
+        return Err(broken(format!("its link answers {}", answer.status)));
+    }
+    Ok(Source::Linked(Box::new(answer)))
+}
+
+fn silent() -> SpeechError {
+    let complaint = Complaint::new(502, "", "the answer holds no audio");
+    SpeechError::Trouble(Trouble::Failed(complaint))
+}

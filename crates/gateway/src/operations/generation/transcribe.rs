@@ -1,0 +1,380 @@
+//! A transcript of a recording that lies here: a vendor, its task if it makes one, the text. Synchronous
+//! to the client whatever it is to the vendor.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use futures_util::stream;
+use tokio::time::Instant;
+use trunkline_catalog::audio_tokens_shown;
+use trunkline_ledger::Outcome;
+use trunkline_media::{ContentType, ObjectPath};
+use trunkline_studio::transcription::{
+    Ask, Handing, Protocol, Shown, Stage, Transcript, Turn, protocol_of, shown,
+};
+use trunkline_studio::{Errand, Trouble, Written};
+use trunkline_terms::vendor::{Complaint, Said};
+use trunkline_terms::{Bucket, Money, Usage};
+use trunkline_upstream::SendError;
+use trunkline_upstream::guarded::GuardedAsk;
+
+use super::outbound::Waits;
+use super::quote::{Priced, classified};
+use super::speech_stream::SpeechError;
+use super::transcription::UploadedFile;
+use super::whole::{Made, Whole};
+use crate::channels::Channel;
+use crate::error::ApiError;
+use crate::failover::{
+    AfterSent, AttemptLog, Attempts, Built, Candidates, Classified, Exhausted, Served, Tally, To,
+};
+use crate::idempotency::StoredResponse;
+use crate::operation::{
+    Execution, HoldPolicy, Metered, PricedOperation, RelayEnd, Responder, Settled, Tokens,
+};
+use crate::priced_call::PricedCall;
+use crate::request_context::RequestContext;
+use crate::reservation::Reservation;
+use crate::services::Services;
+use crate::vendors::Heard;
+
+/// Largest answer of a vendor that is read.
+const MAX_ANSWER_BYTES: usize = 16_000_000;
+/// Questions about a task that may fail before it is given up.
+const MAX_LOST: u32 = 10;
+
+/// A recording with its price.
+pub(crate) struct TranscriptionExecution {
+    pub(super) priced: Priced,
+    pub(super) ask: Ask,
+    file: Option<UploadedFile>,
+    /// Where a vendor can fetch the recording, once one has to.
+    published: Option<Published>,
+    /// When the vendors' time is over; it begins with the first one.
+    ends: Option<Instant>,
+}
+
+/// A recording that a vendor can fetch. It goes away with the call.
+struct Published {
+    services: Services,
+    path: Option<ObjectPath>,
+    link: String,
+}
+
+impl Drop for Published {
+    fn drop(&mut self) {
+        let Some(path) = self.path.take() else { return };
+        let media = self.services.inner.media.clone();
+        self.services.inner.tasks.spawn(async move {
+            // If that fails, the retention job finds it later.
+            if let Err(error) = media.delete(&path).await {
+                tracing::warn!(%error, "deleting a published recording failed");
+            }
+        });
+    }
+}
+
+impl TranscriptionExecution {
+    pub(super) const fn new(priced: Priced, ask: Ask, file: Option<UploadedFile>) -> Self {
+        Self {
+            priced,
+            ask,
+            file,
+            published: None,
+            ends: None,
+        }
+    }
+
+    pub(super) fn protocol(&self, channel: &Channel) -> Option<&'static Protocol> {
+        let specs = &self.priced.call.sale.model.entry().specs;
+        let way = specs.recognition.as_deref().unwrap_or_default();
+        let mut formats = channel.provider.formats.iter();
+        formats.find_map(|format| protocol_of(format.word(), way))
+    }
+
+    /// The link to the recording, which is put where a vendor can fetch it.
+    async fn link(&mut self, services: &Services) -> Result<&str, ApiError> {
+        if self.published.is_none() {
+            self.published = Some(self.publish(services).await?);
+        }
+        let published = self.published.as_ref().ok_or_else(ApiError::unavailable)?;
+        Ok(&published.link)
+    }
+
+    async fn publish(&self, services: &Services) -> Result<Published, ApiError> {
+        let file = self.file.as_ref().ok_or_else(ApiError::unavailable)?;
+        let kind = ContentType::parse(&file.content_type);
+        let plain = || ContentType::parse("application/octet-stream");
+        let kind = kind
+            .or_else(|_| plain())
+            .map_err(|_| ApiError::unavailable())?;
+        let path = services.minted(&self.priced.call.caller, &kind)?;
+        let mut published = Published {
+            services: services.clone(),
+            path: Some(path.clone()),
+            link: String::new(),
+        };
+        let pieces = stream::unfold(file.upload.reading(), |mut reading| async move {
+            let piece = reading.next().await?;
+            Some((piece, reading))
+        });
+        let bytes = file.upload.bytes();
+        let media = &services.inner.media;
+        let put = media.put(&path, pieces.boxed(), &kind, bytes);
+        put.await.map_err(|error| {
+            tracing::error!(%error, name = file.name, "publishing a recording failed");
+            ApiError::unavailable()
+        })?;
+        published.link = services.signed(path)?;
+        Ok(published)
+    }
+}
+
+impl Attempts for TranscriptionExecution {
+    type Outbound = (&'static Protocol, Written);
+    type Accepted = Shown;
+
+    fn candidates(&self, services: &Services) -> Candidates {
+        self.priced.candidates(services, AfterSent::AskNext)
+    }
+
+    async fn build(
+        &mut self,
+        services: &Services,
+        channel: &Arc<Channel>,
+    ) -> Built<Self::Outbound> {
+        let Some(protocol) = self.protocol(channel) else {
+            return Built::Skip;
+        };
+        let link = match protocol.handing {
+            Handing::Link => match self.link(services).await {
+                Ok(link) => Some(link.to_owned()),
+                Err(error) => return Built::Stop(Exhausted::failed(error)),
+            },
+            Handing::Form => None,
+        };
+        let upstream = channel.upstream_model(&self.ask.model);
+        let written = (protocol.begin)(&self.ask, upstream, link.as_deref());
+        self.priced
+            .built(written)
+            .map(|written| (protocol, written))
+    }
+
+    async fn attempt(
+        &mut self,
+        services: &Services,
+        log: AttemptLog<'_>,
+        to: To<'_>,
+        (protocol, written): Self::Outbound,
+    ) -> Classified<Shown> {
+        let wait = services.inner.settings.whole_wait;
+        let ends = *self.ends.get_or_insert_with(|| {
+            Instant::now()
+                .checked_add(wait)
+                .unwrap_or_else(Instant::now)
+        });
+        let listened = self.listen(services, log, to, protocol, written.errand, ends);
+        let turned = listened.await.and_then(|transcript| {
+            shown(&self.ask, &transcript).map_err(|refusal| {
+                let complaint = Complaint::new(502, refusal.code, refusal.message);
+                SpeechError::Trouble(Trouble::Failed(complaint))
+            })
+        });
+        match turned.map_err(SpeechError::lost) {
+            Ok(shown) => {
+                to.channel.went_well();
+                for note in written.notes {
+                    self.priced.call.report.say(note);
+                }
+                Classified::Accepted(shown)
+            }
+            Err(Ok(lost)) => Classified::Lost(lost),
+            Err(Err(trouble)) => classified(services, trouble),
+        }
+    }
+
+    fn exhausted(&self, tally: Tally) -> Exhausted {
+        tally.exhausted(&self.priced.call.model)
+    }
+}
+
+impl PricedOperation for TranscriptionExecution {
+    fn call(&self) -> &PricedCall {
+        &self.priced.call
+    }
+
+    fn call_mut(&mut self) -> &mut PricedCall {
+        &mut self.priced.call
+    }
+
+    fn check_max_cost(&self, most: Money) -> Result<(), ApiError> {
+        self.priced.check_max_cost(most)
+    }
+}
+
+impl Execution for TranscriptionExecution {
+    type Relayed = Whole;
+
+    fn is_acked(&self) -> bool {
+        true
+    }
+
+    fn hold_policy(&self, _services: &Services) -> Result<HoldPolicy, ApiError> {
+        Ok(HoldPolicy::exact(self.priced.price.amount))
+    }
+
+    async fn relay(
+        &mut self,
+        _services: &Services,
+        context: &Arc<RequestContext>,
+        _reservation: &mut Reservation,
+        served: Served<Shown>,
+        responder: Responder,
+    ) -> RelayEnd<Whole> {
+        context.upstream_ended();
+        let seconds = self.ask.seconds();
+        let whole = Whole {
+            responder,
+            made: Some(Made {
+                usage: Usage::unknown().with(Bucket::AudioSeconds, seconds),
+                tokens: Tokens {
+                    input: audio_tokens_shown(seconds),
+                    output: 0,
+                },
+                content_type: served.answer.content_type,
+                body: served.answer.body,
+            }),
+        };
+        RelayEnd::Charge(whole, served.channel, Outcome::Complete)
+    }
+
+    fn meter(&mut self, relayed: &mut Whole, _outcome: Outcome) -> Result<Metered, ApiError> {
+        let made = relayed.made.as_ref().ok_or_else(ApiError::unavailable)?;
+        Ok(Metered {
+            price: self.priced.call.price(&made.usage)?,
+            usage: made.usage.clone(),
+            estimated: false,
+            tokens: made.tokens,
+        })
+    }
+
+    fn stored(
+        &mut self,
+        services: &Services,
+        relayed: &mut Whole,
+        metered: &Metered,
+    ) -> Option<StoredResponse> {
+        relayed.stored(services, &self.priced.call, metered.price.amount)
+    }
+
+    async fn deliver(
+        self,
+        services: &Services,
+        context: &RequestContext,
+        relayed: Whole,
+        settled: Result<Settled, ApiError>,
+    ) -> bool {
+        relayed
+            .deliver(services, context, &self.priced.call, settled)
+            .await
+    }
+}
+
+impl TranscriptionExecution {
+    /// Asks one vendor until it has the text, or has none.
+    async fn listen(
+        &self,
+        services: &Services,
+        log: AttemptLog<'_>,
+        to: To<'_>,
+        protocol: &Protocol,
+        mut errand: Errand,
+        ends: Instant,
+    ) -> Result<Transcript, SpeechError> {
+        let mut stage = Stage::Begun;
+        let mut lost = 0_u32;
+        loop {
+            let left = ends.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(SpeechError::Unsent(SendError::Silent));
+            }
+            let waits = Waits {
+                total: left,
+                idle: left,
+            };
+            let upload = self.file.as_ref().map(|file| &file.upload);
+            let upload = upload.filter(|_| errand.form.is_some());
+            let id = self.priced.call.id;
+            let sent = services.send_vendor(to, &errand, upload, id, waits).await;
+            let heard = match sent {
+                Ok(answer) => {
+                    if stage == Stage::Begun {
+                        log.answered(answer.status);
+                    }
+                    Heard::read(answer, MAX_ANSWER_BYTES).await
+                }
+                Err(error) => Err(error),
+            };
+            let turn = match (heard, stage) {
+                (Ok(heard), stage) => (protocol.read)(&self.ask, stage, &heard.said()),
+                (Err(error), Stage::Begun | Stage::Fetched) => {
+                    return Err(SpeechError::Unsent(error));
+                }
+                // The task runs on, whether a question about it arrives or not.
+                (Err(error), Stage::Polled) if lost >= MAX_LOST => {
+                    return Err(SpeechError::Unsent(error));
+                }
+                (Err(_), Stage::Polled) => {
+                    lost = lost.saturating_add(1);
+                    tokio::time::sleep(services.inner.settings.generation.poll_pause).await;
+                    continue;
+                }
+            };
+            match turn.map_err(SpeechError::Trouble)? {
+                Turn::Done(transcript) => return Ok(transcript),
+                Turn::Ask(next) => {
+                    (errand, stage) = (next, Stage::Polled);
+                    tokio::time::sleep(services.inner.settings.generation.poll_pause).await;
+                }
+                Turn::Fetch(link) => {
+                    let bytes = fetch_text(services, &link).await?;
+                    let said = Said {
+                        status: 200,
+                        retry_after: None,
+                        body: &bytes,
+                    };
+                    let turn = (protocol.read)(&self.ask, Stage::Fetched, &said);
+                    return match turn.map_err(SpeechError::Trouble)? {
+                        Turn::Done(transcript) => Ok(transcript),
+                        Turn::Ask(_) | Turn::Fetch(_) => {
+                            let words = "a transcript that leads to another one".to_owned();
+                            Err(SpeechError::Unsent(SendError::Broken(words)))
+                        }
+                    };
+                }
+            }
+        }
+    }
+}
+
+/// The file that a vendor put a transcript into.
+async fn fetch_text(services: &Services, link: &str) -> Result<Bytes, SpeechError> {
+    let ask = GuardedAsk {
+        range: None,
+        max_bytes: u64::try_from(MAX_ANSWER_BYTES).unwrap_or(u64::MAX),
+        within: services.inner.settings.body_wait,
+    };
+    let broken = |words: String| SpeechError::Unsent(SendError::Broken(words));
+    let mut answer = services
+        .inner
+        .fetcher
+        .get(link, ask)
+        .await
+        .map_err(|error| broken(error.to_string()))?;
+    if !answer.status.is_success() {
+        return Err(broken(format!("its link answers {}", answer.status)));
+    }
+    let whole = answer.whole().await;
+    whole.map_err(|error| broken(error.to_string()))
+}

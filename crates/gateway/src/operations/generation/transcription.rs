@@ -1,0 +1,373 @@
+//! `POST /v1/audio/transcriptions` and `/translations`: a form on its way to the disk, read and measured.
+//! Nothing of a recording is held in memory, and no money has moved yet.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Request;
+use http_body_util::BodyExt as _;
+use hyper::body::{Body as _, Incoming};
+use multer::Multipart;
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+use tokio::time::Instant;
+use trunkline_audio::{Heard, Unheard};
+use trunkline_catalog::Attributes;
+use trunkline_studio::Fields;
+use trunkline_studio::transcription::{Ask, Door, Upload as Recording, plan};
+use trunkline_terms::{Bucket, EndpointType, Usage};
+
+use super::images::put;
+use super::quote::{Planned, Priced, check_endpoint};
+use super::transcribe::TranscriptionExecution;
+use super::uploads::{Receiving, Upload, UploadError};
+use super::{TRANSCRIPTIONS, TRANSLATIONS};
+use crate::body;
+use crate::caller::Caller;
+use crate::error::{ApiError, ErrorCode, refused};
+use crate::form::{MAX_FIELD_BYTES, MAX_PARTS, field_text, invalid, too_many_parts, unreadable};
+use crate::idempotency::{Fingerprint, has_key};
+use crate::operation::{Operation, Received};
+use crate::priced_call::Pricing;
+use crate::request_context::RequestContext;
+use crate::services::Services;
+
+/// The part that holds the recording.
+const FILE: &str = "file";
+/// Bytes of a form around its file: fields and the heads of parts.
+const AROUND: u64 = 4_000_000;
+
+/// A form whose file lies on the disk, measured.
+pub(crate) struct UploadedForm {
+    fields: Fields,
+    upload: Upload,
+    name: String,
+    content_type: String,
+    /// What the file hashes to, where a duplicate may be looked for.
+    hash: Option<String>,
+    heard: Heard,
+}
+
+/// A recording to be transcribed or translated.
+pub(crate) struct Transcription {
+    pub(super) ask: Ask,
+    /// None in a quote.
+    file: Option<UploadedFile>,
+    quoted_body: String,
+}
+
+/// The recording itself.
+pub(super) struct UploadedFile {
+    pub(super) upload: Upload,
+    pub(super) name: String,
+    pub(super) content_type: String,
+}
+
+/// Its name in policies, quotes and usage rows.
+pub(super) const fn name_of(door: Door) -> &'static str {
+    match door {
+        Door::Transcriptions => TRANSCRIPTIONS,
+        Door::Translations => TRANSLATIONS,
+    }
+}
+
+impl Transcription {
+    /// One that is only quoted.
+    pub(super) const fn quoted(ask: Ask, quoted_body: String) -> Self {
+        Self {
+            ask,
+            file: None,
+            quoted_body,
+        }
+    }
+}
+
+impl Operation for Transcription {
+    type Route = Door;
+    type Body = UploadedForm;
+    type Priced = TranscriptionExecution;
+
+    fn endpoint(route: &Door) -> &'static str {
+        name_of(*route)
+    }
+
+    fn name(&self) -> &'static str {
+        name_of(self.ask.door)
+    }
+
+    async fn receive(
+        services: &Services,
+        caller: &Caller,
+        _route: &Door,
+        request: Request<Incoming>,
+    ) -> Result<Received<UploadedForm>, ApiError> {
+        let Some(boundary) = body::form_boundary(request.headers()) else {
+            let text = "send the recording as `multipart/form-data`, in a part named `file`";
+            return Err(ApiError::new(ErrorCode::UnsupportedMedia, text));
+        };
+        if let Err(error) = check_upload(services, request.body().size_hint().lower()) {
+            body::drain_rejected(request.into_body()).await;
+            return Err(error);
+        }
+        // Of an upload nothing is in memory but a few pieces.
+        let permit = services.place(caller.account.id, 0)?;
+        let (head, incoming) = request.into_parts();
+        let hashes = has_key(&head.headers);
+        let body = receive_form(services, &boundary, incoming, hashes).await?;
+        Ok(Received {
+            headers: head.headers,
+            body,
+            permit,
+        })
+    }
+
+    fn body_bytes(body: &UploadedForm) -> usize {
+        usize::try_from(body.upload.bytes()).unwrap_or(usize::MAX)
+    }
+
+    fn fingerprint<'a>(
+        context: &'a RequestContext,
+        _route: &Door,
+        body: &'a UploadedForm,
+    ) -> Fingerprint<'a> {
+        let known_by = json!([body.fields.values, body.hash]).to_string();
+        Fingerprint {
+            path: context.path(),
+            class: "form",
+            body: Cow::Owned(known_by.into_bytes()),
+            task: false,
+        }
+    }
+
+    fn parse(route: Door, body: UploadedForm) -> Result<Self, ApiError> {
+        let recording = Recording {
+            name: body.name.clone(),
+            content_type: body.content_type.clone(),
+            bytes: body.upload.bytes(),
+            heard: body.heard,
+        };
+        let ask = Ask::read(route, &body.fields, recording).map_err(refused)?;
+        // A quote was for the fields and the length: those it names, whatever the bytes are.
+        let mut quoted = body.fields.values;
+        quoted.insert(FILE.to_owned(), json!({ "seconds": ask.seconds() }));
+        Ok(Self {
+            ask,
+            file: Some(UploadedFile {
+                upload: body.upload,
+                name: body.name,
+                content_type: body.content_type,
+            }),
+            quoted_body: serde_json::Value::Object(quoted).to_string(),
+        })
+    }
+
+    fn model(&self) -> &str {
+        &self.ask.model
+    }
+
+    fn set_model(&mut self, model: String) {
+        self.ask.model = model;
+    }
+
+    fn quoted_body(&self) -> Cow<'_, [u8]> {
+        Cow::Borrowed(self.quoted_body.as_bytes())
+    }
+
+    async fn price(
+        self,
+        _services: &Services,
+        pricing: Pricing<'_>,
+    ) -> Result<TranscriptionExecution, ApiError> {
+        let endpoint = EndpointType::AudioTranscription;
+        let sale = &pricing.offer.sale;
+        check_endpoint(sale, &self.ask.model, endpoint)?;
+        let planned = plan(self.ask, sale.model.entry()).map_err(refused)?;
+        let terms = Planned {
+            name: name_of(planned.ask.door),
+            endpoint,
+            model: planned.ask.model.clone(),
+            usage: Usage::unknown().with(Bucket::AudioSeconds, planned.ask.seconds()),
+            attributes: Attributes::none(),
+            report: planned.report,
+        };
+        let priced = Priced::new(pricing, terms)?;
+        Ok(TranscriptionExecution::new(priced, planned.ask, self.file))
+    }
+}
+
+/// Streams a form: its file to the disk, its fields into memory.
+async fn receive_form(
+    services: &Services,
+    boundary: &str,
+    body: Incoming,
+    hashes: bool,
+) -> Result<UploadedForm, ApiError> {
+    let settings = &services.inner.settings.generation;
+    let ends = Instant::now().checked_add(settings.upload_wait);
+    let mut form = Multipart::new(paced(body, settings.upload_idle, ends), boundary);
+    let mut fields = Fields {
+        is_form: true,
+        ..Fields::default()
+    };
+    let mut file = None;
+    let mut hash = hashes.then(Sha256::new);
+    let (mut parts, mut around) = (0_usize, 0_u64);
+    while let Some(mut part) = form.next_field().await.map_err(|error| broken(&error))? {
+        parts = parts.saturating_add(1);
+        let name = part.name().unwrap_or_default().to_owned();
+        if parts > MAX_PARTS || name.is_empty() {
+            return Err(too_many_parts());
+        }
+        if name == FILE && (file.is_some() || fields.values.contains_key(FILE)) {
+            return Err(invalid("a field stands twice in the form").at(FILE));
+        }
+        if name == FILE {
+            let about = (
+                part.file_name().unwrap_or("audio").to_owned(),
+                part.content_type().map(ToString::to_string),
+            );
+            let disk = &services.inner.disk;
+            let most = (settings.max_upload_bytes, settings.max_uploads_on_disk);
+            let kept = Receiving::begin(&settings.upload_folder, disk, most).await;
+            let mut receiving = kept.map_err(|error| not_kept(error, most.0))?;
+            while let Some(piece) = part.chunk().await.map_err(|error| broken(&error))? {
+                hash.iter_mut().for_each(|hash| hash.update(&piece));
+                if let Err(error) = receiving.take(&piece).await {
+                    let_out(&mut part).await;
+                    return Err(not_kept(error, most.0));
+                }
+            }
+            let kept = receiving.finish().await;
+            file = Some((kept.map_err(|error| not_kept(error, most.0))?, about));
+            continue;
+        }
+        let mut text = Vec::new();
+        while let Some(piece) = part.chunk().await.map_err(|error| broken(&error))? {
+            around = around.saturating_add(u64::try_from(piece.len()).unwrap_or(u64::MAX));
+            if around > AROUND || text.len().saturating_add(piece.len()) > MAX_FIELD_BYTES {
+                return Err(invalid("a field of the form is too long").at(&name));
+            }
+            text.extend_from_slice(&piece);
+        }
+        let text = field_text(&name, &text)?;
+        put(&mut fields.values, name, text)?;
+    }
+    let missing = || invalid("`file` is required: send the recording as a part with this name");
+    let (upload, (name, content_type)) = file.ok_or_else(|| missing().at(FILE))?;
+    let heard = upload.heard().await.map_err(|error| unheard(&error))?;
+    Ok(UploadedForm {
+        fields,
+        upload,
+        name,
+        content_type: content_type.unwrap_or_else(|| "application/octet-stream".to_owned()),
+        heard,
+        hash: hash.map(|hash| format!("{:x?}", hash.finalize().as_slice())),
+    })
+}
+
+/// Whether the head of an upload promises one that we take.
+fn check_upload(services: &Services, promised: u64) -> Result<(), ApiError> {
+    let most = services.inner.settings.generation.max_upload_bytes;
+    if promised > most.saturating_add(AROUND) {
+        return Err(not_kept(UploadError::TooLarge, most));
+    }
+    Ok(())
+}
+
+/// Reads on what is refused, as far as an honest form goes: who is still sending hears no answer from a
+/// connection that is closed under it.
+async fn let_out(part: &mut multer::Field<'_>) {
+    let mut left = AROUND;
+    while left > 0 {
+        let Ok(Some(piece)) = part.chunk().await else {
+            return;
+        };
+        left = left.saturating_sub(u64::try_from(piece.len()).unwrap_or(u64::MAX));
+    }
+}
+
+/// A body whose pieces come in time.
+fn paced(
+    body: Incoming,
+    idle: Duration,
+    ends: Option<Instant>,
+) -> impl futures_util::Stream<Item = Result<Bytes, Slow>> + Send + 'static {
+    futures_util::stream::unfold(Some(body), move |body| async move {
+        let mut body = body?;
+        loop {
+            let until = Instant::now().checked_add(idle);
+            let until = until.into_iter().chain(ends).min();
+            let next = body.frame();
+            let next = match until {
+                Some(until) => tokio::time::timeout_at(until, next).await,
+                None => Ok(next.await),
+            };
+            return match next {
+                Err(_) => Some((Err(Slow::Late), None)),
+                Ok(None) => None,
+                Ok(Some(Err(_))) => Some((Err(Slow::Broken), None)),
+                Ok(Some(Ok(frame))) => match frame.into_data() {
+                    Ok(piece) => Some((Ok(piece), Some(body))),
+                    Err(_) => continue,
+                },
+            };
+        }
+    })
+}
+
+/// Why a body did not come.
+#[derive(Debug, thiserror::Error)]
+enum Slow {
+    #[error("the upload did not come in time")]
+    Late,
+    #[error("the upload broke off")]
+    Broken,
+}
+
+fn broken(error: &multer::Error) -> ApiError {
+    if let multer::Error::StreamReadFailed(inner) = error
+        && let Some(Slow::Late) = inner.downcast_ref()
+    {
+        return ApiError::new(ErrorCode::SlowBody, "the upload did not come in time");
+    }
+    unreadable(error)
+}
+
+fn not_kept(error: UploadError, most: u64) -> ApiError {
+    match error {
+        UploadError::TooLarge => {
+            let text = format!("a file may have {most} bytes; this one has more");
+            ApiError::new(ErrorCode::TooLarge, text).at(FILE)
+        }
+        UploadError::NoRoom => {
+            let text = "there is no room for another upload now; try again in a minute; \
+                        nothing was charged";
+            ApiError::new(ErrorCode::Overloaded, text)
+        }
+        UploadError::Io(error) => {
+            tracing::error!(%error, "an upload could not be kept");
+            ApiError::new(
+                ErrorCode::Unavailable,
+                "the file cannot be kept right now; nothing was charged",
+            )
+        }
+    }
+}
+
+fn unheard(error: &Unheard) -> ApiError {
+    let code = match error {
+        Unheard::NotAudio | Unheard::Broken | Unheard::NoAudioTrack | Unheard::TooComplex => {
+            "audio_unreadable"
+        }
+        Unheard::Io => {
+            tracing::error!("an upload could not be read again");
+            return ApiError::unavailable();
+        }
+    };
+    let text = format!(
+        "{error}, and its price is its length; send wav, mp3, flac, ogg, m4a, mp4 or webm; \
+         nothing was charged"
+    );
+    ApiError::new(ErrorCode::Rule(code.to_owned()), text).at(FILE)
+}

@@ -1,0 +1,331 @@
+//! Many pages by one request: `GET …/{capability}/pages`. Every page is a call of its own, with its own
+//! id and its own charge; the cursor of each platform is carried from one to the next. The first page
+//! decides how the request is answered, and a last line says why there are no more.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use http::{HeaderMap, HeaderName, HeaderValue, Request};
+use hyper::body::Incoming;
+use serde_json::{Map, Value, json};
+use tokio::sync::{mpsc, oneshot};
+use trunkline_social::{Asked, Found, Next, fingerprint, next, page_line};
+use trunkline_terms::Money;
+
+use super::page_limits::Bounds;
+use super::request::{Social, SocialExecution, SocialRoute};
+use crate::caller::authenticate;
+use crate::delivery::Out;
+use crate::detach::{detach, respond};
+use crate::error::{ApiError, ErrorCode};
+use crate::operation::{Operation, Responder};
+use crate::pipeline::{admit, price, run};
+use crate::request_context::RequestContext;
+use crate::response::{AckedBody, AckedChunk, Response, ResponseBody, set_warnings};
+use crate::services::Services;
+
+/// How often one page is asked for while its platform is busy, and the longest wait before that.
+const BUSY_TRIES: u32 = 3;
+const BUSY_WAIT: Duration = Duration::from_secs(10);
+
+/// What has been delivered.
+#[derive(Debug, Default)]
+struct Sofar {
+    pages: u64,
+    charged: Money,
+    seen: Vec<[u8; 32]>,
+}
+
+/// Why there are no more pages.
+enum Stop {
+    /// The platform has no more.
+    End,
+    /// The platform repeats itself.
+    Repeated,
+    MaxPages,
+    MaxUsd,
+    /// The next page could not be had.
+    Failed(ApiError),
+}
+
+/// Where a page goes.
+pub(crate) struct PageSink {
+    out: Arc<Out>,
+    opening: Arc<Opening>,
+    number: u64,
+    done: oneshot::Sender<PaidPage>,
+}
+
+/// The head of the response, until its first page opens it.
+struct Opening(Mutex<Option<(Responder, mpsc::Receiver<AckedChunk>)>>);
+
+impl Opening {
+    fn take(&self) -> Option<(Responder, mpsc::Receiver<AckedChunk>)> {
+        let mut opening = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        opening.take()
+    }
+}
+
+/// A page that was paid for.
+struct PaidPage {
+    found: Found,
+    charged: Money,
+    delivered: bool,
+}
+
+/// How one page ended.
+enum PageEnd {
+    Paid(PaidPage),
+    Failed(ApiError),
+    ClientGone,
+}
+
+/// Answers `GET /v1/social/{platform}/{capability}/pages`.
+pub(crate) async fn pages(
+    services: &Services,
+    context: &Arc<RequestContext>,
+    route: SocialRoute,
+    request: Request<Incoming>,
+) -> Result<Response, ApiError> {
+    // Many pages are many calls, each with a context of its own.
+    let caller = authenticate(services, context, &request, Social::endpoint(&route))?;
+    let received = Social::receive(services, &caller, &route, request).await?;
+    let (bounds, query) = Bounds::of(&received.body, &received.headers)?;
+    let operation = Social::parse(route, query)?;
+    let first = price(services, context, caller, &received.headers, operation).await?;
+    if !first.asked.cell.has_pages() {
+        let route = first.asked.cell.route();
+        let text = format!("{route} has one page; call it without /pages");
+        return Err(ApiError::new(ErrorCode::NotFound, text));
+    }
+    bounds.check_first(&first)?;
+    let (owned, context) = (services.clone(), Arc::clone(context));
+    let run = move |responder| async move {
+        turn_pages(&owned, first, bounds, &context, responder).await;
+    };
+    detach(services, received.permit, run).await
+}
+
+async fn turn_pages(
+    services: &Services,
+    mut execution: SocialExecution,
+    bounds: Bounds,
+    context: &RequestContext,
+    responder: Responder,
+) {
+    let (pieces, coming) = mpsc::channel(1);
+    let out = Arc::new(Out {
+        pieces,
+        watch: context.watch.clone(),
+        patience: services.inner.settings.reader_wait,
+    });
+    let opening = Arc::new(Opening(Mutex::new(Some((responder, coming)))));
+    let mut sofar = Sofar::default();
+    loop {
+        let sinks = (&out, &opening);
+        let paid = match page(services, &mut execution, context, sinks, sofar.pages).await {
+            PageEnd::Paid(paid) => paid,
+            PageEnd::ClientGone => return,
+            PageEnd::Failed(error) => match opening.take() {
+                Some((responder, _)) => return respond(responder, Err(error)),
+                None => return broken(&out, &sofar, error, &execution.asked).await,
+            },
+        };
+        if !paid.delivered {
+            return;
+        }
+        let print = fingerprint(&execution.asked, &paid.found);
+        sofar.pages = sofar.pages.saturating_add(1);
+        let charged = sofar.charged.checked_add(paid.charged);
+        sofar.charged = charged.unwrap_or(Money::MAX);
+        let repeated = sofar.seen.contains(&print);
+        sofar.seen.push(print);
+        let (stop, following) = follows(&execution, &paid.found, &sofar, (repeated, bounds));
+        if let Some(stop) = stop {
+            return end(&out, &sofar, stop, following.as_ref()).await;
+        }
+        let Some(following) = following else { return };
+        execution.asked = following;
+        execution.call.id = services.request_id();
+    }
+}
+
+/// One page. A busy platform is waited for, a little; each try is a call of its own, and none is begun
+/// that would be refused by itself.
+async fn page(
+    services: &Services,
+    execution: &mut SocialExecution,
+    context: &RequestContext,
+    (out, opening): (&Arc<Out>, &Arc<Opening>),
+    before: u64,
+) -> PageEnd {
+    let mut tries = 0_u32;
+    loop {
+        tries = tries.saturating_add(1);
+        if let Err(error) = services.check_going_on(execution) {
+            return PageEnd::Failed(error);
+        }
+        let page = Arc::new(context.page(execution.call.id, &execution.call.model));
+        // Every page is a request. The first one's limits are told in the head of the response.
+        let admitted = admit(services, &page, &HeaderMap::new(), execution).await;
+        page.limits_of(context);
+        if let Err(error) = admitted {
+            return PageEnd::Failed(error);
+        }
+        let (done, mut paid) = oneshot::channel();
+        let (responder, mut failed) = oneshot::channel();
+        let sink = PageSink {
+            out: Arc::clone(out),
+            opening: Arc::clone(opening),
+            number: before.saturating_add(1),
+            done,
+        };
+        let one = SocialExecution {
+            call: execution.call.clone(),
+            asked: execution.asked.clone(),
+            price: execution.price.clone(),
+            page: Some(sink),
+        };
+        run(services, &page, one, responder).await;
+        if let Ok(paid) = paid.try_recv() {
+            return PageEnd::Paid(paid);
+        }
+        let wait = match failed.try_recv() {
+            Ok(Err(error)) if is_busy(&error) && tries < BUSY_TRIES => {
+                Duration::from_secs(error.retry_after.unwrap_or(1)).min(BUSY_WAIT)
+            }
+            Ok(Err(error)) => return PageEnd::Failed(error),
+            Ok(Ok(_)) | Err(_) => return PageEnd::ClientGone,
+        };
+        tokio::time::sleep(wait).await;
+        if context.watch.is_gone() {
+            return PageEnd::ClientGone;
+        }
+        execution.call.id = services.request_id();
+    }
+}
+
+impl SocialExecution {
+    /// Hands over a page as a line; the first one opens the response.
+    pub(super) async fn deliver_page(mut self, found: Found, charged: Money) -> bool {
+        let Some(sink) = self.page.take() else {
+            return false;
+        };
+        let line = line(&self, &found, charged, sink.number);
+        let opened = match sink.opening.take() {
+            Some((responder, coming)) => responder.send(Ok(opened(&self, coming))).is_ok(),
+            None => true,
+        };
+        let delivered = opened && sink.out.hand(line).await;
+        let paid = PaidPage {
+            found,
+            charged,
+            delivered,
+        };
+        drop(sink.done.send(paid));
+        delivered
+    }
+}
+
+fn is_busy(fault: &ApiError) -> bool {
+    fault
+        .extras
+        .get("reason")
+        .is_some_and(|reason| reason == "busy")
+}
+
+/// Why it stops behind a page, if it does, and the question that would follow.
+fn follows(
+    wanted: &SocialExecution,
+    found: &Found,
+    sofar: &Sofar,
+    (repeated, bounds): (bool, Bounds),
+) -> (Option<Stop>, Option<Asked>) {
+    let following = match next(&wanted.asked, found) {
+        Next::End => return (Some(Stop::End), None),
+        Next::Again => return (Some(Stop::Repeated), None),
+        Next::Page(_) if repeated => return (Some(Stop::Repeated), None),
+        Next::Page(following) => following,
+    };
+    let after = sofar
+        .charged
+        .checked_add(wanted.price.amount)
+        .unwrap_or(Money::MAX);
+    let stop = if sofar.pages >= bounds.pages {
+        Some(Stop::MaxPages)
+    } else if bounds.usd.is_some_and(|most| after > most) {
+        Some(Stop::MaxUsd)
+    } else {
+        None
+    };
+    (stop, Some(following))
+}
+
+/// One page as a line.
+fn line(execution: &SocialExecution, found: &Found, charged: Money, number: u64) -> Bytes {
+    let about = [
+        ("page", Value::from(number)),
+        ("request_id", Value::from(execution.call.id.to_string())),
+        ("cost_usd", Value::from(charged.to_string())),
+    ];
+    Bytes::from(page_line(&execution.asked.cell, found, &about))
+}
+
+/// A page behind the first could not be had. One that is empty is how platforms that count their pages
+/// say that there are no more.
+async fn broken(out: &Out, sofar: &Sofar, fault: ApiError, asked: &Asked) {
+    let (stop, following) = if fault.kind == ErrorCode::SocialNoResult {
+        (Stop::End, None)
+    } else {
+        (Stop::Failed(fault), Some(asked))
+    };
+    end(out, sofar, stop, following).await;
+}
+
+/// The last line: how many pages there were, what they cost, why there are no more, and how to go on.
+async fn end(out: &Out, sofar: &Sofar, stop: Stop, following: Option<&Asked>) {
+    let (reason, fault) = match stop {
+        Stop::End => ("end", None),
+        Stop::Repeated => ("repeated_page", None),
+        Stop::MaxPages => ("max_pages", None),
+        Stop::MaxUsd => ("max_usd", None),
+        Stop::Failed(fault) => ("error", Some(fault)),
+    };
+    let following = following.map(|asked| {
+        let given = asked.given();
+        let given = given.map(|(param, value)| (param.name.clone(), Value::from(value)));
+        given.collect::<Map<String, Value>>()
+    });
+    let error = fault.map(|fault| {
+        json!({
+            "code": fault.kind.code(),
+            "message": fault.message,
+            "retryable": fault.kind.is_retryable(),
+            "retry_after": fault.retry_after,
+            "charged": false,
+        })
+    });
+    let line = json!({
+        "object": "social.end",
+        "reason": reason,
+        "pages": sofar.pages,
+        "cost_usd": sofar.charged.to_string(),
+        "next": following,
+        "error": error,
+    });
+    out.hand(Bytes::from(format!("{line}\n"))).await;
+}
+
+fn opened(execution: &SocialExecution, coming: mpsc::Receiver<AckedChunk>) -> Response {
+    let mut answer = Response::new(ResponseBody::Acked(AckedBody::open(coming)));
+    let headers = answer.headers_mut();
+    let lines = HeaderValue::from_static("application/x-ndjson; charset=utf-8");
+    headers.insert(CONTENT_TYPE, lines);
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    let buffering = HeaderName::from_static("x-accel-buffering");
+    headers.insert(buffering, HeaderValue::from_static("no"));
+    set_warnings(headers, &execution.call.warnings());
+    answer
+}

@@ -1,0 +1,262 @@
+//! Asking the data source. What did not leave is tried once more; what left is not repeated, whatever
+//! becomes of it.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderMap, Method, Uri};
+use tokio::sync::OwnedSemaphorePermit;
+use trunkline_ledger::Outcome;
+use trunkline_social::{Cell, Errand, Found, Method as Verb, Verdict, read};
+use trunkline_store::social;
+use trunkline_upstream::{Answer, Outgoing, Protocol, SendError};
+use trunkline_wire::Format;
+
+use super::FORMAT;
+use super::request::SocialExecution;
+use crate::channels::{Channel, seed_of_id};
+use crate::error::{ApiError, ErrorCode};
+use crate::failover::{
+    AfterSent, AttemptLog, Attempts, Built, Candidates, Classified, Exhausted, RetryPolicy,
+    SkipReason, Tally, To,
+};
+use crate::sending::headers;
+use crate::services::Services;
+
+/// Seconds to wait when this node has too many calls to a platform under way.
+const CROWDED_SECONDS: u64 = 2;
+/// Attempts at most: one, and one more if the first did not leave.
+const ATTEMPTS: usize = 2;
+/// Seconds to wait for a busy platform that does not say.
+const BUSY_SECONDS: u64 = 3;
+/// The longest wait that is passed on for one.
+const MAX_BUSY_SECONDS: u64 = 60;
+
+/// A request to the source, and its place among this node's requests to the platform.
+pub(crate) struct SourceRequest {
+    errand: Errand,
+    _slot: OwnedSemaphorePermit,
+}
+
+impl Attempts for SocialExecution {
+    type Outbound = SourceRequest;
+    type Accepted = Found;
+
+    fn candidates(&self, services: &Services) -> Candidates {
+        let call = &self.call;
+        let (now, group) = (services.inner.now(), &call.sale.group);
+        let seed = seed_of_id(call.id);
+        let registry = services.inner.channels.get();
+        let mut channels = registry.order(&call.model, group, now, seed);
+        channels.retain(|channel| channel.speaks(FORMAT));
+        channels.retain(|one| call.caller.may_be_served_in(one.row.region.as_deref()));
+        channels.truncate(ATTEMPTS);
+        // With one channel, it is the one that is tried again.
+        let again = channels.first().map(Arc::clone);
+        channels.extend(again);
+        channels.truncate(ATTEMPTS);
+        Candidates {
+            channels,
+            seed,
+            credential: None,
+            policy: RetryPolicy {
+                attempts: ATTEMPTS,
+                after_sent: AfterSent::Stop,
+            },
+        }
+    }
+
+    async fn build(
+        &mut self,
+        services: &Services,
+        _channel: &Arc<Channel>,
+    ) -> Built<SourceRequest> {
+        let platform = &self.asked.cell.platform;
+        let most = services.inner.settings.social.at_once_per_platform;
+        match services.inner.crowds.enter(&platform.key, most) {
+            Some(slot) => Built::Ready(SourceRequest {
+                errand: self.asked.errand(),
+                _slot: slot,
+            }),
+            None => Built::Stop(crowded(&platform.name)),
+        }
+    }
+
+    /// What left is not repeated, whatever becomes of it: the source may bill it.
+    async fn attempt(
+        &mut self,
+        services: &Services,
+        log: AttemptLog<'_>,
+        to: To<'_>,
+        outbound: SourceRequest,
+    ) -> Classified<Found> {
+        match services.send_errand(to, &outbound.errand).await {
+            Ok(answer) => {
+                log.answered(answer.status);
+                to.channel.went_well();
+                services.classify_source(&self.asked.cell, answer).await
+            }
+            Err(error) => Classified::Lost(error),
+        }
+    }
+
+    fn exhausted(&self, tally: Tally) -> Exhausted {
+        match tally.reason {
+            Some(SkipReason::RateLimited(seconds)) => {
+                no_place(&self.asked.cell.platform.name, seconds)
+            }
+            Some(SkipReason::Silent) => unanswered(Outcome::UpstreamTimeout),
+            Some(SkipReason::Failed) | None => unanswered(Outcome::UpstreamFailed),
+        }
+    }
+}
+
+impl Services {
+    async fn send_errand(&self, to: To<'_>, errand: &Errand) -> Result<Answer, SendError> {
+        let To {
+            channel,
+            credential,
+        } = to;
+        let unsent = || SendError::NotSent("the address cannot be written".to_owned());
+        let address = format!("{}{}", channel.base, errand.target);
+        let uri: Uri = address.parse().map_err(|_| unsent())?;
+        let mut sent = headers(channel, Format::OpenaiChat, false);
+        if errand.body.is_none() {
+            sent.remove(CONTENT_TYPE);
+        }
+        let wait = self.inner.settings.social.wait;
+        let outgoing = Outgoing {
+            method: match errand.method {
+                Verb::Get => Method::GET,
+                Verb::Post => Method::POST,
+            },
+            uri,
+            headers: sent,
+            body: errand
+                .body
+                .clone()
+                .map_or_else(Bytes::new, Bytes::from)
+                .into(),
+            deadlines: channel.deadlines(wait, wait),
+            proxy: channel.proxy.as_ref(),
+            protocol: Protocol::Http1,
+        };
+        self.send_as(outgoing, credential).await
+    }
+
+    /// What the source's answer means. It is never asked for again: it may have been billed.
+    async fn classify_source(&self, cell: &Cell, mut answer: Answer) -> Classified<Found> {
+        let most = self.inner.settings.social.max_answer_bytes;
+        let status = answer.status;
+        let pause = busy_seconds(&answer.headers);
+        let Ok(body) = answer.whole(most).await else {
+            return Classified::Stop(failed("broke off"));
+        };
+        Classified::Stop(match read(cell, status.as_u16(), &body) {
+            Verdict::Data(found) => return Classified::Accepted(found),
+            Verdict::Nothing => Exhausted {
+                error: ApiError::new(
+                    ErrorCode::SocialNoResult,
+                    "the platform found nothing for these parameters; nothing was charged",
+                ),
+                outcome: Outcome::NoResult,
+            },
+            Verdict::Busy => {
+                let text = format!(
+                    "{} is busy; try again in {pause} s; nothing was charged",
+                    cell.platform.name
+                );
+                Exhausted::failed(busy(text, pause))
+            }
+            // The source minds our account there.
+            Verdict::Account(_) => {
+                let exhausted = failed("refused its operator");
+                return Classified::StopCredentialRejected(status, exhausted);
+            }
+            Verdict::Gone => {
+                self.pause_gone(cell);
+                failed("path gone")
+            }
+            Verdict::Failed(why) => failed(why),
+        })
+    }
+
+    /// The source has retired the path: the cell is taken off the counter until somebody has looked.
+    fn pause_gone(&self, cell: &Cell) {
+        let (services, reason) = (
+            self.clone(),
+            "the data source does not have this path any more",
+        );
+        let platform = cell.platform.key.clone();
+        let capability = cell.capability.word();
+        tracing::error!(social.model = cell.model, reason, "a cell is paused");
+        self.inner.tasks.spawn(async move {
+            let written = async {
+                let mut tx = services.inner.data.begin().await?;
+                let by = social::By::Gateway;
+                let done = social::pause(&mut tx, &platform, capability, reason, by).await;
+                // This node takes it over as every other does, when it next compares.
+                tx.finish(done).await
+            };
+            if let Err(error) = written.await {
+                tracing::warn!(%error, "a paused cell could not be written down");
+            }
+        });
+    }
+}
+
+fn busy_seconds(headers: &HeaderMap) -> u64 {
+    let told = headers.get(RETRY_AFTER);
+    let told: Option<u64> = told.and_then(|value| value.to_str().ok()?.trim().parse().ok());
+    told.unwrap_or(BUSY_SECONDS).clamp(1, MAX_BUSY_SECONDS)
+}
+
+fn busy(text: String, seconds: u64) -> ApiError {
+    let mut fault = ApiError::new(ErrorCode::SocialCapacity, text).with("reason", "busy");
+    fault.retry_after = Some(seconds);
+    fault
+}
+
+/// This node has too many calls to the platform under way.
+fn crowded(platform: &str) -> Exhausted {
+    let text = format!(
+        "too many concurrent requests to {platform}; retry in {CROWDED_SECONDS} s; nothing was charged"
+    );
+    Exhausted {
+        error: busy(text, CROWDED_SECONDS),
+        outcome: Outcome::Refused,
+    }
+}
+
+fn unanswered(outcome: Outcome) -> Exhausted {
+    Exhausted {
+        error: ApiError::new(
+            ErrorCode::UpstreamFailed,
+            "the data source did not answer; nothing was charged",
+        ),
+        outcome,
+    }
+}
+
+/// Every channel has as many calls as it takes.
+fn no_place(platform: &str, seconds: u64) -> Exhausted {
+    let text =
+        format!("{platform} is asked too much; try again in {seconds} s; nothing was charged");
+    Exhausted {
+        error: busy(text, seconds),
+        outcome: Outcome::UpstreamFailed,
+    }
+}
+
+/// The word is for the log alone: nothing of the source is told.
+fn failed(why: &'static str) -> Exhausted {
+    tracing::warn!(why, "a data source answered without data");
+    Exhausted {
+        error: ApiError::new(
+            ErrorCode::UpstreamFailed,
+            "the data source answered without data; nothing was charged",
+        ),
+        outcome: Outcome::UpstreamFailed,
+    }
+}

@@ -1,0 +1,191 @@
+//! What workers do: take what is due and go on with it. Every job may be taken by anybody, again and
+//! again; what was done before is found done.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+use trunkline_db::{DbError, Signal};
+use trunkline_ledger::Outcome;
+use trunkline_store::tasks::{self, Due, Job, Task, TaskState};
+
+use super::accept::Accepted;
+use super::task_name;
+use super::transitions::{Ending, StepError};
+use crate::failover::AttemptLog;
+use crate::services::Services;
+
+/// Rows taken at once.
+const BATCH: usize = 64;
+/// Nobody else fetches a file while its longest download may run.
+const MIRROR_LEASE: Duration = super::download::WITHIN.saturating_add(Duration::from_secs(60));
+
+/// What a worker does for tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VideoJob {
+    /// Sends tasks that wait, and finds out what became of those whose sender died.
+    Submit,
+    /// Asks how far jobs are.
+    Poll,
+    /// Fetches finished files.
+    Mirror,
+}
+
+impl VideoJob {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Submit, Self::Poll, Self::Mirror];
+
+    const fn stored(self) -> Job {
+        match self {
+            Self::Submit => Job::Submit,
+            Self::Poll => Job::Poll,
+            Self::Mirror => Job::Mirror,
+        }
+    }
+}
+
+/// Places for jobs that run at once, of each kind its own: long downloads keep no question waiting.
+#[derive(Debug)]
+pub(crate) struct JobSlots {
+    submit: Arc<Semaphore>,
+    poll: Arc<Semaphore>,
+    mirror: Arc<Semaphore>,
+}
+
+impl JobSlots {
+    pub(crate) fn new(at_once: usize) -> Self {
+        let room = || Arc::new(Semaphore::new(at_once));
+        Self {
+            submit: room(),
+            poll: room(),
+            mirror: room(),
+        }
+    }
+
+    const fn of(&self, job: VideoJob) -> &Arc<Semaphore> {
+        match job {
+            VideoJob::Submit => &self.submit,
+            VideoJob::Poll => &self.poll,
+            VideoJob::Mirror => &self.mirror,
+        }
+    }
+}
+
+impl Services {
+    /// Takes what is due of one kind and goes on with it in tasks of their own. Returns how many.
+    pub async fn take_video_jobs(&self, job: VideoJob) -> Result<usize, DbError> {
+        let room = self.inner.video_rooms.of(job);
+        let places = room.available_permits().min(BATCH);
+        if places == 0 || self.is_draining() {
+            return Ok(0);
+        }
+        let lease = match job {
+            VideoJob::Submit | VideoJob::Poll => self.inner.settings.video.lease,
+            VideoJob::Mirror => MIRROR_LEASE,
+        };
+        let limit = i64::try_from(places).unwrap_or(1);
+        let due = tasks::claim(&self.inner.data, job.stored(), limit, lease).await?;
+        let taken = due.len();
+        for due in due {
+            let Ok(permit) = Arc::clone(room).try_acquire_owned() else {
+                // Its lease ends, and it is due again.
+                break;
+            };
+            let late = u64::try_from(due.late_millis).unwrap_or(0);
+            self.inner.numbers.job_lag.took(Duration::from_millis(late));
+            let services = self.clone();
+            self.inner.tasks.spawn(async move {
+                services.go_on(job, due).await;
+                drop(permit);
+                // There is room again, and what is next for the task may be due soon.
+                services.inner.data.notifications().signal(Signal::Video);
+            });
+        }
+        Ok(taken)
+    }
+
+    /// How long until a job of a kind is due, as far as anybody knows.
+    pub async fn next_video_job(&self, job: VideoJob) -> Result<Option<Duration>, DbError> {
+        tasks::next_due(&self.inner.data, job.stored()).await
+    }
+
+    async fn go_on(&self, job: VideoJob, due: Due) {
+        let task = async {
+            let mut session = self.inner.data.session().await?;
+            tasks::find(&mut session, due.task).await
+        };
+        let task = match task.await {
+            Ok(Some(task)) => task,
+            Ok(None) => return,
+            Err(error) => {
+                tracing::warn!(%error, "a task that is due could not be read");
+                return;
+            }
+        };
+        let name = task_name(task.id);
+        let done = match job {
+            VideoJob::Submit => Box::pin(self.go_on_submitting(task)).await,
+            VideoJob::Poll => self.poll(&task).await,
+            VideoJob::Mirror => Box::pin(self.mirror(&task, due.tries)).await,
+        };
+        if let Err(error) = done {
+            tracing::warn!(%error, task.id = name, "a task is taken up again later");
+        }
+    }
+
+    async fn go_on_submitting(&self, task: Task) -> Result<(), StepError> {
+        match task.state {
+            TaskState::Accepted if task.read_at >= task.queue_until => {
+                self.waited_enough(&task).await
+            }
+            TaskState::Accepted => {
+                let accepted = Accepted { task, fresh: false };
+                // Whatever it comes to is written; where nobody could be reached it waits.
+                self.submit(AttemptLog(None), &accepted).await?;
+                Ok(())
+            }
+            TaskState::Submitting => {
+                let mut tx = self.inner.data.begin().await?;
+                tasks::unknown(&mut tx, task.id, Duration::ZERO).await?;
+                tx.commit().await?;
+                Ok(())
+            }
+            TaskState::Unknown => self.find_out(&task).await,
+            TaskState::Submitted
+            | TaskState::Running
+            | TaskState::Completed
+            | TaskState::Failed => Ok(()),
+        }
+    }
+
+    async fn waited_enough(&self, task: &Task) -> Result<(), StepError> {
+        let ending = Ending {
+            code: "no_capacity",
+            message: "no upstream had room for this video in time; nothing was charged",
+            outcome: Outcome::UpstreamFailed,
+            write_off: None,
+        };
+        self.fail_if_still(task, ending).await?;
+        Ok(())
+    }
+
+    /// Forgets prompts of tasks that ended long ago.
+    pub async fn forget_prompts(&self) -> Result<u64, DbError> {
+        const AT_ONCE: i64 = 1_000;
+        let mut session = self.inner.data.session().await?;
+        tasks::forget_sent(&mut session, self.inner.settings.video.keep_sent, AT_ONCE).await
+    }
+
+    /// Deletes files that are too old.
+    pub async fn sweep_media(&self) {
+        let inner = &self.inner;
+        match inner
+            .media
+            .sweep(inner.now(), inner.settings.keep_media)
+            .await
+        {
+            Ok(swept) => tracing::debug!(?swept, "old files were swept"),
+            Err(error) => tracing::warn!(%error, "old files could not be swept"),
+        }
+    }
+}

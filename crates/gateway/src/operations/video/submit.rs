@@ -1,0 +1,419 @@
+//! The one call that may start a job. `submitting` is committed before it leaves; what cannot have
+//! arrived may be sent again, also elsewhere, and what may have arrived never is.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::StatusCode;
+use tokio::time::Instant;
+use trunkline_db::DbError;
+use trunkline_ledger::Outcome;
+use trunkline_store::Policy;
+use trunkline_store::tasks::{self, Task};
+use trunkline_upstream::SendError;
+use trunkline_video::Sent;
+use trunkline_video::upstreams::{Naming, Protocol, Submitted, protocol_of};
+
+use super::accept::Accepted;
+use super::task_name;
+use super::transitions::{Ending, StepError};
+use crate::caller::allows_region;
+use crate::channels::Channel;
+use crate::error::{ApiError, ErrorCode};
+use crate::failover::{
+    self, AfterSent, AttemptLog, Attempts, Built, Candidates, Classified, Exhausted, RetryPolicy,
+    Tally, To,
+};
+use crate::services::Services;
+
+/// How long a charge is tried to be written for a job that an upstream took.
+const CHARGE_PATIENCE: Duration = Duration::from_secs(600);
+const CHARGE_PAUSE: Duration = Duration::from_millis(200);
+const CHARGE_PAUSE_MAX: Duration = Duration::from_secs(5);
+/// How long a channel without room is left alone, and how long it may ask for.
+const FULL_SECONDS: u64 = 2;
+const MAX_FULL_SECONDS: u64 = 60;
+
+/// What became of a submission.
+#[derive(Debug)]
+pub(super) enum Sending {
+    /// An upstream has it.
+    Taken,
+    /// It waits for an upstream with room.
+    Waits,
+    /// It left, and nobody knows more.
+    Unknown,
+    /// The upstream refused it for what it says; it surely has no job.
+    Refused(ApiError),
+    /// Nobody could be reached; it surely has no job.
+    NotSent(ApiError),
+    /// Somebody else looks after it.
+    NotOurs,
+}
+
+/// A task on its way to an upstream.
+struct Submission<'a> {
+    accepted: &'a Accepted,
+    protocol: &'static Protocol,
+    sent: Sent,
+    /// What the key of the task may be used for.
+    policy: Option<Arc<Policy>>,
+    /// An upstream could not be reached in time.
+    timed_out: bool,
+}
+
+/// What one channel came to.
+enum Tried {
+    Ended(Sending),
+    /// It was surely not taken.
+    NotTaken,
+}
+
+impl Attempts for Submission<'_> {
+    type Outbound = ();
+    type Accepted = Result<Sending, StepError>;
+
+    fn candidates(&self, services: &Services) -> Candidates {
+        let task = &self.accepted.task;
+        let inner = &services.inner;
+        let seed = u64::try_from(task.id.as_u128() & u128::from(u64::MAX)).unwrap_or(0);
+        let registry = inner.channels.get();
+        let mut channels = registry.order(&task.model, &task.group, inner.now(), seed);
+        channels.retain(|channel| channel.speaks(self.protocol.format));
+        channels.retain(|channel| {
+            let region = channel.row.region.as_deref();
+            let policy = self.policy.as_ref();
+            policy.is_some_and(|policy| allows_region(policy, region))
+        });
+        Candidates {
+            channels,
+            seed,
+            credential: None,
+            policy: RetryPolicy {
+                attempts: inner.settings.max_attempts,
+                after_sent: AfterSent::Stop,
+            },
+        }
+    }
+
+    async fn build(&mut self, services: &Services, channel: &Arc<Channel>) -> Built<()> {
+        let number = channel.row.id.number();
+        if services.inner.pace.is_full(number, Instant::now()) {
+            return Built::Saturated(FULL_SECONDS);
+        }
+        Built::Ready(())
+    }
+
+    async fn attempt(
+        &mut self,
+        services: &Services,
+        log: AttemptLog<'_>,
+        to: To<'_>,
+        (): (),
+    ) -> Classified<Self::Accepted> {
+        match self.offer(services, log, to).await {
+            Ok(classified) => classified,
+            Err(error) => Classified::Accepted(Err(error)),
+        }
+    }
+
+    fn exhausted(&self, tally: Tally) -> Exhausted {
+        let model = &self.accepted.task.model;
+        let (code, text) = if tally.saturated {
+            let text = format!("every upstream of {model:?} is at its limit; nothing was charged");
+            (ErrorCode::UpstreamRateLimited, text)
+        } else if self.timed_out {
+            let text =
+                format!("no upstream of {model:?} could be reached in time; nothing was charged");
+            (ErrorCode::UpstreamTimeout, text)
+        } else {
+            let text = format!("no upstream of {model:?} could be reached; nothing was charged");
+            (ErrorCode::UpstreamFailed, text)
+        };
+        Exhausted::failed(ApiError::new(code, text))
+    }
+}
+
+impl Submission<'_> {
+    /// One channel, asked once.
+    async fn offer(
+        &mut self,
+        services: &Services,
+        log: AttemptLog<'_>,
+        to: To<'_>,
+    ) -> Result<Classified<Result<Sending, StepError>>, StepError> {
+        let To {
+            channel,
+            credential,
+        } = to;
+        let task = &self.accepted.task;
+        let settings = &services.inner.settings.video;
+        let place = (channel.row.id.number(), credential.id.number());
+        // Before the commit: a node that sleeps while that is answered may be taken for dead too.
+        let began = Instant::now();
+        let mut tx = services.inner.data.begin().await?;
+        if let Some(most) = channel.row.concurrent_calls
+            && !tasks::has_room(&mut tx, place.0, most).await?
+        {
+            return Ok(Classified::Saturated(FULL_SECONDS));
+        }
+        let ours = tasks::submitting(&mut tx, task.id, place, settings.lease).await?;
+        match tx.commit().await {
+            Ok(()) => {}
+            // If it was written, nothing was sent all the same; without this it would wait for its
+            // deadline as one of which no node knows.
+            Err(error @ DbError::UnknownCommit(_)) => {
+                services.not_taken(task).await?;
+                return Err(error.into());
+            }
+            Err(error) => return Err(error.into()),
+        }
+        if !ours {
+            return Ok(Classified::Accepted(Ok(Sending::NotOurs)));
+        }
+        let name = task_name(task.id);
+        let naming = Naming {
+            model: channel.upstream_model(&task.model),
+            reference: &name,
+        };
+        let call = (self.protocol.submit)(&self.sent, &naming);
+        // A node that slept for half its lease may have been taken for dead: then nothing is sent.
+        let half = settings.lease.checked_div(2);
+        if half.is_some_and(|half| began.elapsed() > half) {
+            return not_taken(services, task, Classified::Unavailable).await;
+        }
+        match services.ask_vendor(channel, credential, &call).await {
+            Err(error @ SendError::NotSent(_)) => {
+                self.timed_out |= began.elapsed() >= settings.call_wait;
+                not_taken(services, task, Classified::Lost(error)).await
+            }
+            Err(SendError::Broken(why)) => {
+                channel.failed(services.inner.now());
+                services.lost(task, &why).await
+            }
+            Err(SendError::Silent) => {
+                channel.failed(services.inner.now());
+                services.lost(task, "no answer came in time").await
+            }
+            Ok(heard) => {
+                if let Ok(status) = StatusCode::from_u16(heard.status) {
+                    log.answered(status);
+                }
+                let submitted = (self.protocol.read_submit)(&self.sent, &heard.said());
+                self.answered(services, to, submitted).await
+            }
+        }
+    }
+
+    /// What the answer of an upstream means for a task.
+    async fn answered(
+        &self,
+        services: &Services,
+        to: To<'_>,
+        submitted: Submitted,
+    ) -> Result<Classified<Result<Sending, StepError>>, StepError> {
+        let task = &self.accepted.task;
+        match submitted {
+            Submitted::Accepted { id } => {
+                to.channel.went_well();
+                let sending = services.taken(task, to.channel, &id).await?;
+                Ok(Classified::Accepted(Ok(sending)))
+            }
+            Submitted::Refused(complaint) => {
+                let error = services.complained(&complaint);
+                if self.accepted.fresh {
+                    services.forget_refused(task).await;
+                } else {
+                    let ending = Ending {
+                        code: error.kind.code(),
+                        message: &error.message,
+                        outcome: Outcome::Refused,
+                        write_off: None,
+                    };
+                    services.fail_task(task, ending).await?;
+                }
+                Ok(Classified::Accepted(Ok(Sending::Refused(error))))
+            }
+            Submitted::Full { retry_after } => {
+                let seconds = retry_after.unwrap_or(FULL_SECONDS).min(MAX_FULL_SECONDS);
+                let until = Instant::now().checked_add(Duration::from_secs(seconds));
+                let channel = to.channel.row.id.number();
+                until
+                    .into_iter()
+                    .for_each(|until| services.inner.pace.is_full_until(channel, until));
+                not_taken(services, task, Classified::Saturated(seconds)).await
+            }
+            Submitted::Credential(complaint) => {
+                let status = StatusCode::from_u16(complaint.status);
+                let status = status.unwrap_or(StatusCode::FORBIDDEN);
+                not_taken(services, task, Classified::CredentialRejected(status)).await
+            }
+            Submitted::Unknown(complaint) => {
+                to.channel.failed(services.inner.now());
+                services.lost(task, &complaint.message).await
+            }
+        }
+    }
+}
+
+/// The task waits for another channel, unless a worker has it.
+async fn not_taken(
+    services: &Services,
+    task: &Task,
+    classified: Classified<Result<Sending, StepError>>,
+) -> Result<Classified<Result<Sending, StepError>>, StepError> {
+    Ok(match services.not_taken(task).await? {
+        Tried::NotTaken => classified,
+        Tried::Ended(sending) => Classified::Accepted(Ok(sending)),
+    })
+}
+
+impl Services {
+    /// Offers a task to its channels in their order, until one takes it or one may have.
+    pub(super) async fn submit(
+        &self,
+        log: AttemptLog<'_>,
+        accepted: &Accepted,
+    ) -> Result<Sending, StepError> {
+        let task = &accepted.task;
+        let (Some(protocol), Some(sent)) = (protocol_of(&task.protocol), self.sent_of(task)) else {
+            let text = "what was asked for cannot be read any more";
+            let error = ApiError::new(ErrorCode::UpstreamFailed, text);
+            return Ok(Sending::NotSent(error));
+        };
+        let mut submission = Submission {
+            accepted,
+            protocol,
+            sent: self.handed(sent, protocol.media).await,
+            policy: self.policy_of(task.key).await,
+            timed_out: false,
+        };
+        let exhausted = match failover::run(self, log, &mut submission).await {
+            Ok(served) => return served.answer,
+            Err(exhausted) => exhausted,
+        };
+        // Every credential cools down because of us or others: that is want of room too.
+        let saturated = exhausted.error.kind == ErrorCode::UpstreamRateLimited;
+        let cooling = self.inner.channels.get().knows(&task.model)
+            && !submission.timed_out
+            && self.all_cooling_down(&task.model);
+        if saturated || cooling {
+            return Ok(Sending::Waits);
+        }
+        Ok(Sending::NotSent(exhausted.error))
+    }
+
+    /// Whether every credential that could serve a model is resting.
+    fn all_cooling_down(&self, model: &str) -> bool {
+        let channels = self.inner.channels.get();
+        let now = self.inner.now();
+        let mut channels = channels
+            .channels()
+            .filter(|channel| channel.row.models.contains_key(model));
+        channels.any(|channel| channel.credential_states(now).resting > 0)
+    }
+
+    /// What is sent for a task.
+    pub(super) fn sent_of(&self, task: &Task) -> Option<Sent> {
+        self.open_for_task((task.account, task.id), task.sent.as_deref()?)
+    }
+
+    /// An upstream took it. The charge is tried until it is written: the job runs, and is ours.
+    async fn taken(
+        &self,
+        task: &Task,
+        channel: &Channel,
+        upstream: &str,
+    ) -> Result<Sending, StepError> {
+        let began = Instant::now();
+        let mut pause = CHARGE_PAUSE;
+        loop {
+            let charged = match self.charge(task, channel, upstream).await {
+                // It ended while we waited for the upstream, or our own commit was heard after all.
+                Ok(false) => self.note_late(task, upstream).await.map(|()| false),
+                other @ (Ok(true) | Err(_)) => other,
+            };
+            match charged {
+                Ok(true) => return Ok(Sending::Taken),
+                Ok(false) => return Ok(Sending::NotOurs),
+                Err(StepError::Replaced) => {
+                    self.remember_upstream(task, upstream).await;
+                    return Err(StepError::Replaced);
+                }
+                Err(error) if began.elapsed() > CHARGE_PATIENCE => return Err(error),
+                Err(error) => {
+                    tracing::warn!(%error, task.id = task_name(task.id), "a charge is tried again");
+                    tokio::time::sleep(pause).await;
+                    pause = pause.saturating_mul(2).min(CHARGE_PAUSE_MAX);
+                }
+            }
+        }
+    }
+
+    /// A process that was replaced may not move money, but it may say what it knows.
+    async fn remember_upstream(&self, task: &Task, upstream: &str) {
+        let Ok(mut session) = self.inner.data.session().await else {
+            return;
+        };
+        if let Err(error) = tasks::heard(&mut session, task.id, upstream).await {
+            tracing::error!(%error, task.id = task_name(task.id), "an upstream's name of a task is lost");
+        }
+    }
+
+    async fn not_taken(&self, task: &Task) -> Result<Tried, StepError> {
+        let ends = self.half_a_lease();
+        loop {
+            match self.wait_again(task).await {
+                Ok(true) => return Ok(Tried::NotTaken),
+                Ok(false) => return Ok(Tried::Ended(Sending::NotOurs)),
+                Err(error) if ends.is_none_or(|ends| Instant::now() > ends) => return Err(error),
+                Err(_) => tokio::time::sleep(CHARGE_PAUSE).await,
+            }
+        }
+    }
+
+    async fn wait_again(&self, task: &Task) -> Result<bool, StepError> {
+        let pause = self.inner.settings.video.queue_pause;
+        let mut tx = self.inner.data.begin().await?;
+        let ours = tasks::accepted_again(&mut tx, task.id, pause).await?;
+        tx.commit().await?;
+        Ok(ours)
+    }
+
+    /// Undoes a task that was refused before anybody was told of it. If the books stay away it ends as
+    /// one that was lost: there is no job.
+    async fn forget_refused(&self, task: &Task) {
+        let ends = self.half_a_lease();
+        while let Err(error) = self.undo_refused(task.id, task.account).await {
+            if ends.is_none_or(|ends| Instant::now() > ends) {
+                let name = task_name(task.id);
+                tracing::warn!(%error, task.id = name, "a refused task is left to a worker");
+                return;
+            }
+            tokio::time::sleep(CHARGE_PAUSE).await;
+        }
+    }
+
+    /// Until when nobody else takes a task over that was just written.
+    fn half_a_lease(&self) -> Option<Instant> {
+        let half = self.inner.settings.video.lease.checked_div(2)?;
+        Instant::now().checked_add(half)
+    }
+
+    async fn lost(
+        &self,
+        task: &Task,
+        why: &str,
+    ) -> Result<Classified<Result<Sending, StepError>>, StepError> {
+        tracing::warn!(
+            task.id = task_name(task.id),
+            why,
+            "nobody knows whether an upstream took a task"
+        );
+        let pause = self.inner.settings.video.queue_pause;
+        let mut tx = self.inner.data.begin().await?;
+        tasks::unknown(&mut tx, task.id, pause).await?;
+        tx.commit().await?;
+        Ok(Classified::Accepted(Ok(Sending::Unknown)))
+    }
+}

@@ -1,0 +1,248 @@
+//! The order of a paid request. Every paid operation goes through this page: `accept` once for a
+//! request, `execute` once for each thing that is charged. Each step takes what the step before made.
+
+use std::sync::Arc;
+
+use http::{HeaderMap, Request};
+use hyper::body::Incoming;
+use trunkline_ledger::Outcome;
+
+use crate::caller::{Caller, authenticate};
+use crate::detach::{detach, respond};
+use crate::error::ApiError;
+use crate::failover::{self, AttemptLog, Exhausted};
+use crate::headers::max_cost;
+use crate::idempotency::IdempotencyKey;
+use crate::in_flight::InFlightPermit;
+use crate::operation::{Execution, Operation, PricedOperation, Received, RelayEnd, Responder};
+use crate::priced_call::Pricing;
+use crate::request_context::RequestContext;
+use crate::response::Response;
+use crate::services::Services;
+use crate::settlement::{Charge, reserve, settle, void};
+use crate::step::Step;
+
+/// A request that was accepted.
+pub(crate) struct Accepted<O> {
+    pub(crate) caller: Caller,
+    pub(crate) headers: HeaderMap,
+    pub(crate) operation: O,
+    pub(crate) idempotency: Option<IdempotencyKey>,
+    pub(crate) permit: InFlightPermit,
+}
+
+/// Accepts a request and executes it.
+pub(crate) async fn handle<O>(
+    services: &Services,
+    context: &Arc<RequestContext>,
+    route: O::Route,
+    request: Request<Incoming>,
+) -> Result<Response, ApiError>
+where
+    O: Operation,
+    O::Priced: Execution,
+{
+    let accepted = accept::<O>(services, context, route, request).await?;
+    let (execution, permit) = price_and_admit(services, context, accepted).await?;
+    context.step(Step::Detach);
+    let (owned, context) = (services.clone(), Arc::clone(context));
+    let detached = move |responder| async move {
+        run(&owned, &context, execution, responder).await;
+    };
+    detach(services, permit, detached).await
+}
+
+/// Authenticate, permit, body, idempotency, parse.
+pub(crate) async fn accept<O: Operation>(
+    services: &Services,
+    context: &RequestContext,
+    route: O::Route,
+    request: Request<Incoming>,
+) -> Result<Accepted<O>, ApiError> {
+    context.mark_billable(&request);
+    // The key comes first: a stranger makes us read nothing.
+    let caller = authenticate(services, context, &request, O::endpoint(&route))?;
+    // A place in flight is taken before the body's first byte: what is in memory is what is bounded.
+    let received = O::receive(services, &caller, &route, request).await?;
+    context.step(Step::Permit);
+    let Received {
+        headers,
+        body,
+        mut permit,
+    } = received;
+    let length = O::body_bytes(&body);
+    permit.shrink_to(length);
+    context.body_read(length);
+    context.step(Step::Body);
+    // A duplicate is known by its bytes, before anything of them is understood.
+    let fingerprint = O::fingerprint(context, &route, &body);
+    let policy = O::IDEMPOTENCY;
+    let key = services.idempotency_key(context, &caller, &headers, fingerprint, policy);
+    // In a box: few requests bring a key.
+    let idempotency = Box::pin(key).await?;
+    context.step(Step::Idempotency);
+    let operation = O::parse(route, body)?;
+    context.step(Step::Parse);
+    Ok(Accepted {
+        caller,
+        headers,
+        operation,
+        idempotency,
+        permit,
+    })
+}
+
+/// Alias, offer, quote, max cost, route, rate limits.
+pub(crate) async fn price_and_admit<O: Operation>(
+    services: &Services,
+    context: &RequestContext,
+    accepted: Accepted<O>,
+) -> Result<(O::Priced, InFlightPermit), ApiError> {
+    let Accepted {
+        caller,
+        headers,
+        operation,
+        idempotency,
+        permit,
+    } = accepted;
+    let mut priced = price(services, context, caller, &headers, operation).await?;
+    priced.call_mut().idempotency = idempotency;
+    admit(services, context, &headers, &priced).await?;
+    Ok((priced, permit))
+}
+
+/// Alias, offer and quote. Quotes end here.
+pub(crate) async fn price<O: Operation>(
+    services: &Services,
+    context: &RequestContext,
+    caller: Caller,
+    headers: &HeaderMap,
+    mut operation: O,
+) -> Result<O::Priced, ApiError> {
+    // Lists, prices and usage know the model that an alias stands for.
+    if let Some(model) = services.alias(&caller, operation.model()) {
+        operation.set_model(model);
+    }
+    context.step(Step::Alias);
+    let offer = operation.offer(services, &caller, headers).await?;
+    context.step(Step::Offer);
+    let pricing = Pricing {
+        id: context.id,
+        caller,
+        headers,
+        offer,
+    };
+    let execution = operation.price(services, pricing).await?;
+    context.set_model(&execution.call().model, execution.streams());
+    context.step(Step::Quote);
+    Ok(execution)
+}
+
+/// The caller's own limit, a route, and the rate limits: the last checks before money moves.
+pub(crate) async fn admit<P: PricedOperation>(
+    services: &Services,
+    context: &RequestContext,
+    headers: &HeaderMap,
+    execution: &P,
+) -> Result<(), ApiError> {
+    if let Some(most) = max_cost(headers)? {
+        execution.check_max_cost(most)?;
+    }
+    context.step(Step::MaxCost);
+    execution.check_route(services)?;
+    context.step(Step::Route);
+    let caller = &execution.call().caller;
+    services.limit(context, caller, execution.load()).await?;
+    context.step(Step::RateLimits);
+    Ok(())
+}
+
+/// Reserve, failover, relay, meter, settle, deliver, record.
+pub(crate) async fn run<E: Execution>(
+    services: &Services,
+    context: &Arc<RequestContext>,
+    mut execution: E,
+    mut responder: Responder,
+) {
+    // Money first: nothing is sent to an upstream without it.
+    let mut reservation = match reserve(services, &mut execution).await {
+        Ok(reservation) => reservation,
+        Err(error) => return respond(responder, Err(error)),
+    };
+    context.step(Step::Reserve);
+    // Dropping the attempt closes its connection, and with it the upstream's work. A request with an
+    // idempotency key outlives its client.
+    let outlives = execution.call().idempotency.is_some();
+    let asked = tokio::select! {
+        asked = failover::run(services, AttemptLog(Some(context)), &mut execution) => Some(asked),
+        () = context.client_gone(&mut responder), if !outlives => None,
+    };
+    let served = match asked {
+        Some(Ok(served)) => served,
+        Some(Err(Exhausted { error, outcome })) => {
+            // Voided before the caller is told that nothing was charged.
+            void(context, reservation, outcome).await;
+            return respond(responder, Err(error));
+        }
+        None => return void(context, reservation, Outcome::Cancelled).await,
+    };
+    context.step(Step::Failover);
+    let relayed = execution.relay(services, context, &mut reservation, served, responder);
+    let (mut relayed, channel, outcome) = match relayed.await {
+        RelayEnd::Charge(relayed, channel, outcome) => (relayed, channel, outcome),
+        RelayEnd::Failed(relayed, Exhausted { error, outcome }) => {
+            void(context, reservation, outcome).await;
+            execution
+                .deliver(services, context, relayed, Err(error))
+                .await;
+            return;
+        }
+        RelayEnd::ClientGone => return void(context, reservation, Outcome::Cancelled).await,
+    };
+    context.step(Step::Relay);
+    let metered = match execution.meter(&mut relayed, outcome) {
+        Ok(metered) => metered,
+        Err(error) => {
+            void(context, reservation, Outcome::UpstreamFailed).await;
+            execution
+                .deliver(services, context, relayed, Err(error))
+                .await;
+            return;
+        }
+    };
+    context.step(Step::Meter);
+    let tokens = metered.tokens;
+    let settled = settle(
+        services,
+        context,
+        &mut execution,
+        reservation,
+        Charge {
+            relayed: &mut relayed,
+            channel: &channel,
+            metered,
+            outcome,
+        },
+    );
+    let settled = settled.await;
+    context.step(Step::Settle);
+    // A client that has its answer and asks again must not find its own last call in the way.
+    context.release_permits();
+    let charged = settled.as_ref().ok().map(|settled| settled.charged);
+    // What was not charged in time is written off by the ledger.
+    let outcome = charged.map_or(Outcome::DatabaseAway, |_| outcome);
+    let is_acked = execution.is_acked();
+    if !is_acked {
+        context.complete(outcome, charged, tokens);
+    }
+    let (request, account) = (execution.call().id, execution.call().caller.account.id);
+    let delivered = execution.deliver(services, context, relayed, settled).await;
+    context.step(Step::Deliver);
+    if is_acked && delivered {
+        context.complete(outcome, charged, tokens);
+    } else if is_acked {
+        services.refund_undelivered(request, account).await;
+        context.complete(Outcome::ClientGone, None, tokens);
+    }
+    context.step(Step::Record);
+}

@@ -1,0 +1,215 @@
+//! A call with its price: what every paid operation has in common once it is quoted. Nothing has moved
+//! yet. Here is the one place that says what the ledger is asked to hold and what a usage row tells.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use http::HeaderMap;
+use trunkline_catalog::{
+    Attributes, Note, PriceClass, Quote, QuoteError, Report, Sale, Situation, quote,
+};
+use trunkline_ledger::{CapacityTake, Detail, Outcome, Owner, Reserve, Wallets};
+use trunkline_terms::{Moment, Money, RequestId, Units, Usage};
+
+use crate::caller::Caller;
+use crate::channels::Channel;
+use crate::error::{ApiError, ErrorCode};
+use crate::field_report::trapped;
+use crate::headers::is_strict;
+use crate::idempotency::IdempotencyKey;
+use crate::request_context::RequestContext;
+
+/// A model at a caller's price, and the clock that tiers look at: now, or that of a locked quote.
+#[derive(Debug, Clone)]
+pub(crate) struct Offer {
+    pub(crate) sale: Sale,
+    pub(crate) at: Moment,
+}
+
+/// A caller with the offer that its request is priced by.
+pub(crate) struct Pricing<'a> {
+    pub(crate) id: RequestId,
+    pub(crate) caller: Caller,
+    pub(crate) headers: &'a HeaderMap,
+    pub(crate) offer: Offer,
+}
+
+/// What an operation contributes to a price: never money.
+pub(crate) struct Terms {
+    /// Its name in policies, quotes and usage rows.
+    pub(crate) endpoint: &'static str,
+    pub(crate) model: String,
+    pub(crate) attributes: Attributes,
+    pub(crate) report: Report,
+}
+
+/// A call with its price.
+#[derive(Debug, Clone)]
+pub(crate) struct PricedCall {
+    pub(crate) id: RequestId,
+    pub(crate) caller: Caller,
+    /// Its name in policies, quotes and usage rows.
+    pub(crate) endpoint: &'static str,
+    pub(crate) model: String,
+    pub(crate) sale: Sale,
+    /// The clock that tiers look at.
+    pub(crate) at: Moment,
+    /// Which column of the prices the account pays.
+    pub(crate) class: PriceClass,
+    pub(crate) strict: bool,
+    /// What becomes of the fields, as far as there is something to say.
+    pub(crate) report: Report,
+    /// Codes of what happened after the quote.
+    pub(crate) late_warnings: Vec<&'static str>,
+    /// What it is known by when it is sent again.
+    pub(crate) idempotency: Option<IdempotencyKey>,
+    attributes: Attributes,
+}
+
+/// An exact price.
+#[derive(Debug, Clone)]
+pub(crate) struct Price {
+    pub(crate) units: Units,
+    pub(crate) amount: Money,
+    pub(crate) tier: String,
+}
+
+/// How money is held for a call.
+#[derive(Debug, Clone)]
+pub(crate) struct Hold {
+    pub(crate) amount: Money,
+    pub(crate) owner: Owner,
+    pub(crate) wallets: Wallets,
+    pub(crate) lifetime: Duration,
+    /// A daily number that the call takes one of.
+    pub(crate) capacity: Option<CapacityTake>,
+}
+
+/// What a usage row tells of a call, beside its price.
+pub(crate) struct Measured {
+    pub(crate) usage: Usage,
+    /// The vendor told nothing, and we counted.
+    pub(crate) estimated: bool,
+    pub(crate) outcome: Outcome,
+}
+
+// === impl PricedCall ===
+
+impl PricedCall {
+    /// Prices a request under an offer; strict mode refuses what would be ignored.
+    pub(crate) fn new(pricing: Pricing<'_>, terms: Terms) -> Result<Self, ApiError> {
+        let Pricing {
+            id,
+            caller,
+            headers,
+            offer: Offer { sale, at },
+        } = pricing;
+        let strict = is_strict(headers) || caller.key.policy.fields().strict;
+        if strict && let Some(note) = terms.report.first_trap() {
+            return Err(trapped(note));
+        }
+        let class = match caller.account.topped_up_at {
+            Some(_) => PriceClass::Paid,
+            None => PriceClass::Standard,
+        };
+        Ok(Self {
+            id,
+            caller,
+            endpoint: terms.endpoint,
+            model: terms.model,
+            sale,
+            at,
+            class,
+            strict,
+            report: terms.report,
+            late_warnings: Vec::new(),
+            idempotency: None,
+            attributes: terms.attributes,
+        })
+    }
+
+    /// What usage costs, exactly.
+    pub(crate) fn price(&self, usage: &Usage) -> Result<Price, ApiError> {
+        let unit = self.sale.model.list().billing_unit();
+        let units = usage.billed(unit);
+        let units = units.map_err(|error| self.unpriceable(&error.to_string()))?;
+        let priced = self.quote(&units);
+        let priced = priced.map_err(|error| self.unpriceable(&error.to_string()))?;
+        Ok(Price {
+            amount: priced.total,
+            tier: priced.tier.to_owned(),
+            units,
+        })
+    }
+
+    /// The price of units with its lines.
+    pub(crate) fn quote(&self, units: &Units) -> Result<Quote<'_>, QuoteError> {
+        quote(self.sale.offer(), self.class, units, self.situation())
+    }
+
+    pub(crate) fn situation(&self) -> Situation<'_> {
+        Situation {
+            attributes: &self.attributes,
+            at: self.at,
+        }
+    }
+
+    fn unpriceable(&self, why: &str) -> ApiError {
+        let text = format!("{:?} has no price for this call: {why}", self.model);
+        ApiError::new(ErrorCode::Rule("unpriceable".to_owned()), text)
+    }
+
+    /// The codes of everything that the caller should know.
+    pub(crate) fn warnings(&self) -> Vec<Cow<'static, str>> {
+        let late = self.late_warnings.iter().map(|code| Cow::Borrowed(*code));
+        self.report.codes().cloned().chain(late).collect()
+    }
+
+    /// What a vendor cannot be told; in strict mode the caller decides about that.
+    pub(crate) fn strict_violation(&self, notes: &[Note]) -> Option<ApiError> {
+        let trap = notes.iter().find(|note| self.strict && note.is_trap());
+        trap.map(trapped)
+    }
+
+    /// What the ledger is asked to hold.
+    pub(crate) fn reserve(&self, hold: Hold) -> Reserve {
+        Reserve {
+            request: self.id,
+            account: self.caller.account.id,
+            key: Some(self.caller.key.id),
+            owner: hold.owner,
+            amount: hold.amount,
+            wallets: hold.wallets,
+            model: self.model.clone(),
+            endpoint: self.endpoint.to_owned(),
+            group: self.sale.group.clone(),
+            price_version: self.sale.version.bytes(),
+            lifetime: hold.lifetime,
+            capacity: hold.capacity,
+            idempotency: self.idempotency.as_ref().map(IdempotencyKey::for_ledger),
+        }
+    }
+
+    /// What the usage row tells of a call that a channel served.
+    pub(crate) fn detail(
+        &self,
+        channel: &Channel,
+        context: &RequestContext,
+        price: &Price,
+        measured: Measured,
+    ) -> Detail {
+        let cost = channel.cost.as_ref();
+        let upstream = channel.upstream_model(&self.model);
+        let warnings = self.warnings();
+        Detail {
+            units: price.units.clone(),
+            measured: measured.usage,
+            estimated: measured.estimated,
+            tier: Some(price.tier.clone()),
+            cost: cost.and_then(|book| book.cost_usd(upstream, &price.units)),
+            attempts: context.attempts_json(),
+            warnings: warnings.into_iter().map(Cow::into_owned).collect(),
+            outcome: measured.outcome,
+        }
+    }
+}

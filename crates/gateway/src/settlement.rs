@@ -1,0 +1,89 @@
+//! The money of an execution: reserved, settled, or voided. One place for every operation.
+
+use tokio::time::Instant;
+use trunkline_ledger::{Detail, Outcome};
+
+use crate::channels::Channel;
+use crate::error::ApiError;
+use crate::operation::{Execution, Metered, Settled, Tokens};
+use crate::priced_call::Measured;
+use crate::request_context::RequestContext;
+use crate::reservation::{NotHeld, Reservation};
+use crate::services::Services;
+
+/// What is to be charged.
+pub(crate) struct Charge<'a, T> {
+    pub(crate) relayed: &'a mut T,
+    pub(crate) channel: &'a Channel,
+    pub(crate) metered: Metered,
+    pub(crate) outcome: Outcome,
+}
+
+/// Holds the money of an execution, or less of it where the execution can do with less.
+pub(crate) async fn reserve<E: Execution>(
+    services: &Services,
+    execution: &mut E,
+) -> Result<Reservation, ApiError> {
+    let policy = execution.hold_policy(services)?;
+    let required = policy.amount;
+    let mut amount = required;
+    loop {
+        let reserve = execution.call().reserve(policy.hold(services, amount));
+        let not_held = match Reservation::try_hold(services, reserve).await? {
+            Ok(reservation) => return Ok(reservation),
+            Err(not_held) => not_held,
+        };
+        let smaller = match not_held {
+            NotHeld::TooLittle(shortfall) => execution.smaller_hold(services, shortfall).await?,
+            NotHeld::NeverToppedUp | NotHeld::CapacityReached => None,
+        };
+        match smaller {
+            Some(smaller) => amount = smaller,
+            None => return Err(execution.not_held(services, not_held, required).await),
+        }
+    }
+}
+
+/// Charges what was metered. A request with an idempotency key stores its response first: there is never
+/// a charge without its response.
+pub(crate) async fn settle<E: Execution>(
+    services: &Services,
+    context: &RequestContext,
+    execution: &mut E,
+    mut reservation: Reservation,
+    charge: Charge<'_, E::Relayed>,
+) -> Result<Settled, ApiError> {
+    let (reserving, began) = (reservation.waited, Instant::now());
+    let mut metered = charge.metered;
+    if execution.call().idempotency.is_some() {
+        metered.price.amount = reservation.fix_amount(metered.price.amount).await;
+    }
+    let stored = execution.stored(services, charge.relayed, &metered);
+    let call = execution.call();
+    let measured = Measured {
+        usage: metered.usage,
+        estimated: metered.estimated,
+        outcome: charge.outcome,
+    };
+    let mut detail = call.detail(charge.channel, context, &metered.price, measured);
+    detail.cost = detail.cost.or_else(|| execution.published_cost());
+    let kept = call.idempotency.as_ref().zip(stored.as_ref());
+    let is_stored = stored.as_ref().is_some_and(|stored| stored.is_whole());
+    let amount = metered.price.amount;
+    let charged = services.settle_and_store(reservation, amount, detail, kept);
+    Ok(Settled {
+        charged: charged.await?,
+        is_stored,
+        in_ledger: reserving.saturating_add(began.elapsed()),
+    })
+}
+
+/// Releases the money of a call that is not charged, and records how it ended.
+pub(crate) async fn void(context: &RequestContext, reservation: Reservation, outcome: Outcome) {
+    let detail = Detail {
+        attempts: context.attempts_json(),
+        ..Detail::nothing(outcome)
+    };
+    reservation.void(detail).await;
+    context.complete(outcome, None, Tokens::default());
+}
