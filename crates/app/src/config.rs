@@ -21,11 +21,11 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use trunkline_blobs::MediaSettings;
 use trunkline_gateway::{
     EventSettings, GenerationSettings, LimitSettings, SocialSettings, VideoSettings,
     WebhookSettings,
 };
-use trunkline_media::MediaSettings;
 use trunkline_post::MailSettings;
 use trunkline_terms::{NodeId, Secret};
 use trunkline_upstream::Roots;

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
+use trunkline_blobs::MediaSettings;
 use trunkline_bus::NatsSettings;
 use trunkline_console::ConsoleSettings;
 use trunkline_db::{Database, SystemClock};
@@ -20,7 +21,6 @@ use trunkline_gateway::{
 use trunkline_keyring::{Keyring, SystemRandom};
 use trunkline_ledger::{Author, LedgerTasks, partitions, recovery};
 use trunkline_limits::{Keeper, RedisSettings};
-use trunkline_media::MediaSettings;
 use trunkline_post::{MailSettings, Post};
 use trunkline_social::Cells;
 use trunkline_store::routes;

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use trunkline_blobs::{DEFAULT_TIME_LIMIT, MediaSettings, Place, S3Settings};
 use trunkline_gateway::VideoSettings;
-use trunkline_media::{DEFAULT_TIME_LIMIT, MediaSettings, Place, S3Settings};
 use trunkline_upstream::Roots;
 use trunkline_upstream::guarded::{GuardedSettings, Network};
 

@@ -10,7 +10,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 use super::layers::Layers;
-use trunkline_media::Place;
+use trunkline_blobs::Place;
 
 use super::*;
 

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};
 use tokio::time::Instant;
-use trunkline_media::{ContentType, MediaPath, ObjectPath, PATH_RANDOM_BYTES, sign};
+use trunkline_blobs::{ContentType, MediaPath, ObjectPath, PATH_RANDOM_BYTES, sign};
 use trunkline_studio::images::{Image, Where};
 use trunkline_upstream::guarded::GuardedAsk;
 

@@ -7,9 +7,9 @@ use bytes::Bytes;
 use futures_util::StreamExt as _;
 use futures_util::stream;
 use tokio::time::Instant;
+use trunkline_blobs::{ContentType, ObjectPath};
 use trunkline_catalog::audio_tokens_shown;
 use trunkline_ledger::Outcome;
-use trunkline_media::{ContentType, ObjectPath};
 use trunkline_studio::transcription::{
     Ask, Handing, Protocol, Shown, Stage, Transcript, Turn, protocol_of, shown,
 };

@@ -12,11 +12,11 @@ use http::header::{
 };
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use tokio::sync::mpsc;
-use trunkline_keyring::{Binding, Keyring, Purpose};
-use trunkline_media::{
+use trunkline_blobs::{
     ContentType, LinkError, LinkKeys, Media, MediaError, MediaPath, ObjectPath, RangeAnswer,
     SigningFailed, TaskName, TaskPath, if_range_holds, read_range, read_saving, sign, verify,
 };
+use trunkline_keyring::{Binding, Keyring, Purpose};
 use trunkline_store::tasks::{self, Task, TaskState};
 use trunkline_terms::{AccountId, Shard};
 
@@ -256,7 +256,7 @@ impl Services {
         let kind = kind
             .or_else(|| ContentType::parse(VIDEO).ok())
             .ok_or("no content type")?;
-        let mut random = [0; trunkline_media::PATH_RANDOM_BYTES];
+        let mut random = [0; trunkline_blobs::PATH_RANDOM_BYTES];
         self.inner
             .fill_random(&mut random)
             .ok_or("no random bytes")?;

@@ -3,7 +3,7 @@
 
 use http::HeaderValue;
 use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
-use trunkline_media::{ContentType, MediaPath};
+use trunkline_blobs::{ContentType, MediaPath};
 
 use super::content::VIDEO;
 use crate::response::Response;

@@ -9,7 +9,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use tokio::sync::mpsc;
-use trunkline_media::Source;
+use trunkline_blobs::Source;
 use trunkline_store::tasks::{self, Task};
 use trunkline_upstream::Answer;
 use trunkline_upstream::guarded::{ByteRange, GuardedAnswer, GuardedAsk};

@@ -5,7 +5,7 @@ mod brackets;
 
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
-use trunkline_media::{ContentType, MediaPath, ObjectPath, PATH_RANDOM_BYTES, sign};
+use trunkline_blobs::{ContentType, MediaPath, ObjectPath, PATH_RANDOM_BYTES, sign};
 
 use self::brackets::Misplaced;
 use super::content::LinkSigner;

@@ -5,7 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::StreamExt as _;
 use serde_json::Value;
-use trunkline_media::{MediaPath, ObjectPath, verify};
+use trunkline_blobs::{MediaPath, ObjectPath, verify};
 use trunkline_video::Sent;
 use trunkline_video::upstreams::MediaForm;
 
@@ -64,7 +64,7 @@ impl Services {
 
     async fn inlined(&self, path: &ObjectPath, form: MediaForm) -> Option<String> {
         let mut fetched = self.inner.media.get(path, None).await.ok()?;
-        if fetched.facts.bytes > MAX_INLINE_BYTES {
+        if fetched.metadata.bytes > MAX_INLINE_BYTES {
             return None;
         }
         let mut bytes = Vec::new();
@@ -74,7 +74,7 @@ impl Services {
         let text = STANDARD.encode(bytes);
         match form {
             MediaForm::DataUri => {
-                let kind = fetched.facts.content_type.as_str();
+                let kind = fetched.metadata.content_type.as_str();
                 Some(format!("data:{kind};base64,{text}"))
             }
             MediaForm::BareBase64 => Some(text),

@@ -2,7 +2,7 @@
 //! asked for. Sealed parts are opened here and nowhere else.
 
 use serde_json::{Map, Value};
-use trunkline_media::saving;
+use trunkline_blobs::saving;
 use trunkline_store::tasks::{Task, TaskState};
 use trunkline_terms::Moment;
 use trunkline_video::Sent;

@@ -17,8 +17,8 @@ use object_store::{
 };
 
 use crate::error::cut;
-use crate::facts::{FACTS_ENDING, Facts, MAX_FACTS_BYTES};
-use crate::http_client::HouseHttp;
+use crate::http_client::HttpConnector;
+use crate::metadata::{MAX_METADATA_BYTES, METADATA_ENDING, Metadata};
 use crate::{MediaError, ObjectPath, Place, S3Settings};
 
 /// Tries after the first; a server that is restarted is back by then, one that is away is told.
@@ -28,7 +28,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// A directory or S3.
 #[derive(Debug)]
-pub(crate) enum Shelf {
+pub(crate) enum Backend {
     Directory {
         files: LocalFileSystem,
         root: PathBuf,
@@ -39,9 +39,9 @@ pub(crate) enum Shelf {
     },
 }
 
-// === impl Shelf ===
+// === impl Backend ===
 
-impl Shelf {
+impl Backend {
     pub(crate) async fn open(place: &Place) -> Result<Self, MediaError> {
         match place {
             Place::Directory(root) => Self::directory(root).await,
@@ -72,7 +72,7 @@ impl Shelf {
         }
     }
 
-    /// Whether an object can carry its facts itself.
+    /// Whether an object can carry its metadata itself.
     pub(crate) const fn keeps_attributes(&self) -> bool {
         match self {
             Self::Directory { .. } => false,
@@ -144,18 +144,18 @@ impl Shelf {
         self.within(found.bytes()).await
     }
 
-    /// The facts of an object: its attributes, or else its sidecar. Not of the whole answer: its body
+    /// The metadata of an object: its attributes, or else its sidecar. Not of the whole answer: its body
     /// cannot be lent to a task that moves between threads.
-    pub(crate) async fn facts(
+    pub(crate) async fn metadata(
         &self,
         path: &ObjectPath,
         (bytes, attributes): (u64, &Attributes),
-    ) -> Result<Facts, MediaError> {
-        if let Some(facts) = Facts::from_attributes(bytes, attributes)? {
-            return Ok(facts);
+    ) -> Result<Metadata, MediaError> {
+        if let Some(metadata) = Metadata::from_attributes(bytes, attributes)? {
+            return Ok(metadata);
         }
-        match self.read_small(&sidecar_of(path), MAX_FACTS_BYTES).await {
-            Ok(sidecar) => Facts::from_sidecar(bytes, &sidecar),
+        match self.read_small(&sidecar_of(path), MAX_METADATA_BYTES).await {
+            Ok(sidecar) => Metadata::from_sidecar(bytes, &sidecar),
             Err(MediaError::NotFound) => Err(MediaError::Damaged),
             Err(error) => Err(error),
         }
@@ -195,11 +195,11 @@ pub(crate) fn location_of(path: &ObjectPath) -> Path {
 
 /// Where an object's sidecar lies.
 pub(crate) fn sidecar_of(path: &ObjectPath) -> Path {
-    Path::from(format!("{path}{FACTS_ENDING}"))
+    Path::from(format!("{path}{METADATA_ENDING}"))
 }
 
 fn bucket(settings: &S3Settings) -> Result<AmazonS3, MediaError> {
-    let http = HouseHttp::new(settings.time_limit, &settings.extra_roots_pem)?;
+    let http = HttpConnector::new(settings.time_limit, &settings.extra_roots_pem)?;
     let mut builder = AmazonS3Builder::new()
         .with_http_connector(http)
         .with_bucket_name(&settings.bucket)

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use trunkline_media::{Media, MediaError, MediaSettings, Place};
+use trunkline_blobs::{Media, MediaError, MediaSettings, Place};
 
+use crate::harness::{all_of, chunks, mp4, path, s3_settings};
 use crate::server::S3Server;
-use crate::stage::{all_of, chunks, mp4, path, s3_settings};
 
 /// A certificate for `localhost` that vouches for itself, made by the `openssl` program.
 fn certificate(folder: &Path) -> (Vec<u8>, ServerConfig) {

@@ -9,7 +9,7 @@ use std::io;
 use std::path::Path as FilePath;
 
 use crate::ObjectPath;
-use crate::facts::FACTS_ENDING;
+use crate::metadata::METADATA_ENDING;
 use crate::path::Day;
 
 /// Most entries that one sweep looks at. What it does not get to goes with its day, at the latest.
@@ -83,7 +83,7 @@ impl Walk<'_> {
 fn staged(day: &str, shard: &str, account: &str, name: &str) -> Option<ObjectPath> {
     let (name, number) = name.split_once('#')?;
     let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-    let name = name.strip_suffix(FACTS_ENDING).unwrap_or(name);
+    let name = name.strip_suffix(METADATA_ENDING).unwrap_or(name);
     let path = ObjectPath::from_parts(day, shard, account, name)?;
     is_number.then_some(path)
 }

@@ -1,16 +1,16 @@
 //! Reading: ranges, and what is not there.
 
-use trunkline_media::{MediaError, PART_BYTES, RangeAnswer, read_range};
+use trunkline_blobs::{MediaError, PART_BYTES, RangeAnswer, read_range};
 
-use crate::stage::{Stage, all_of, content, path};
+use crate::harness::{Harness, all_of, content, path};
 
 #[tokio::test]
 async fn a_range_gives_its_bytes_and_the_facts_of_the_whole() {
-    for stage in Stage::both().await {
+    for harness in Harness::both().await {
         for length in [1_000, PART_BYTES + 1_000] {
             let bytes = content(length);
             let number = u8::from(length > PART_BYTES);
-            let facts = stage.put(&path(number), &bytes).await.unwrap();
+            let metadata = harness.put(&path(number), &bytes).await.unwrap();
             let middle = length - 900;
             for (start, end) in [
                 (0, 1),
@@ -21,15 +21,15 @@ async fn a_range_gives_its_bytes_and_the_facts_of_the_whole() {
                 (length - 1, length),
             ] {
                 let range = u64::try_from(start).unwrap()..u64::try_from(end).unwrap();
-                let part = stage
+                let part = harness
                     .media
                     .get(&path(number), Some(range.clone()))
                     .await
                     .unwrap();
-                assert_eq!(part.facts, facts, "{} {range:?}", stage.kind);
+                assert_eq!(part.metadata, metadata, "{} {range:?}", harness.kind);
                 assert_eq!(part.range, range);
                 let read = all_of(part).await.unwrap();
-                assert!(read == bytes[start..end], "{} {range:?}", stage.kind);
+                assert!(read == bytes[start..end], "{} {range:?}", harness.kind);
             }
         }
     }
@@ -37,9 +37,9 @@ async fn a_range_gives_its_bytes_and_the_facts_of_the_whole() {
 
 #[tokio::test]
 async fn a_range_header_leads_to_the_bytes_it_names() {
-    for stage in Stage::both().await {
+    for harness in Harness::both().await {
         let bytes = content(100);
-        let facts = stage.put(&path(1), &bytes).await.unwrap();
+        let metadata = harness.put(&path(1), &bytes).await.unwrap();
         for (header, expected) in [
             ("bytes=0-0", &bytes[..1]),
             ("bytes=10-19", &bytes[10..20]),
@@ -47,15 +47,15 @@ async fn a_range_header_leads_to_the_bytes_it_names() {
             ("bytes=-5", &bytes[95..]),
             ("bytes=0-1000", &bytes[..]),
         ] {
-            let RangeAnswer::Part(range) = read_range(Some(header), facts.bytes) else {
+            let RangeAnswer::Part(range) = read_range(Some(header), metadata.bytes) else {
                 panic!("{header}");
             };
-            let part = stage.media.get(&path(1), Some(range)).await.unwrap();
+            let part = harness.media.get(&path(1), Some(range)).await.unwrap();
             assert_eq!(
                 all_of(part).await.unwrap(),
                 expected,
                 "{} {header}",
-                stage.kind
+                harness.kind
             );
         }
     }
@@ -63,14 +63,14 @@ async fn a_range_header_leads_to_the_bytes_it_names() {
 
 #[tokio::test]
 async fn a_range_outside_the_object_is_told_as_such() {
-    for stage in Stage::both().await {
-        stage.put(&path(1), &content(100)).await.unwrap();
+    for harness in Harness::both().await {
+        harness.put(&path(1), &content(100)).await.unwrap();
         for range in [0..101, 99..101, 100..101, 500..600, 5..5] {
-            let told = stage.media.get(&path(1), Some(range.clone())).await.err();
+            let told = harness.media.get(&path(1), Some(range.clone())).await.err();
             assert!(
                 matches!(told, Some(MediaError::RangeOutside)),
                 "{} {range:?}: {told:?}",
-                stage.kind
+                harness.kind
             );
         }
     }
@@ -78,16 +78,16 @@ async fn a_range_outside_the_object_is_told_as_such() {
 
 #[tokio::test]
 async fn what_is_not_there_is_not_found() {
-    for stage in Stage::both().await {
-        stage.put(&path(1), b"another").await.unwrap();
-        let head = stage.media.head(&path(2)).await.err();
-        let get = stage.media.get(&path(2), None).await.err();
-        let part = stage.media.get(&path(2), Some(0..1)).await.err();
+    for harness in Harness::both().await {
+        harness.put(&path(1), b"another").await.unwrap();
+        let head = harness.media.head(&path(2)).await.err();
+        let get = harness.media.get(&path(2), None).await.err();
+        let part = harness.media.get(&path(2), Some(0..1)).await.err();
         for told in [head, get, part] {
             assert!(
                 matches!(told, Some(MediaError::NotFound)),
                 "{}: {told:?}",
-                stage.kind
+                harness.kind
             );
         }
     }
@@ -95,29 +95,32 @@ async fn what_is_not_there_is_not_found() {
 
 #[tokio::test]
 async fn an_object_without_its_facts_is_damage_and_no_guess() {
-    for stage in Stage::both().await {
-        stage.put(&path(1), &content(PART_BYTES + 1)).await.unwrap();
-        let sidecar = stage.files().pop().unwrap();
-        assert!(sidecar.ends_with(".facts"), "{sidecar}");
-        let sidecar = stage.root.path().join(sidecar);
+    for harness in Harness::both().await {
+        harness
+            .put(&path(1), &content(PART_BYTES + 1))
+            .await
+            .unwrap();
+        let sidecar = harness.files().pop().unwrap();
+        assert!(sidecar.ends_with(".metadata"), "{sidecar}");
+        let sidecar = harness.root.path().join(sidecar);
         for damage in ["{}", "", &"x".repeat(5_000)] {
             std::fs::write(&sidecar, damage).unwrap();
-            let told = stage.media.head(&path(1)).await.err();
+            let told = harness.media.head(&path(1)).await.err();
             assert!(
                 matches!(told, Some(MediaError::Damaged)),
                 "{}: {told:?}",
-                stage.kind
+                harness.kind
             );
         }
         std::fs::remove_file(&sidecar).unwrap();
-        let told = stage.media.get(&path(1), None).await.err();
+        let told = harness.media.get(&path(1), None).await.err();
         assert!(
             matches!(told, Some(MediaError::Damaged)),
             "{}: {told:?}",
-            stage.kind
+            harness.kind
         );
         assert!(
-            stage.media.delete(&path(1)).await.unwrap(),
+            harness.media.delete(&path(1)).await.unwrap(),
             "it can still be deleted"
         );
     }

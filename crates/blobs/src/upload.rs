@@ -13,8 +13,8 @@ use object_store::{
     Attributes, MultipartId, MultipartUpload, ObjectStore as _, PutMultipartOptions, PutPayload,
 };
 
-use crate::facts::content_type_alone;
-use crate::shelf::{Shelf, location_of};
+use crate::backend::{Backend, location_of};
+use crate::metadata::content_type_alone;
 use crate::{ContentType, MediaError, ObjectPath};
 
 /// Where the notes on uploads lie.
@@ -36,28 +36,28 @@ pub(crate) enum Upload {
 
 impl Upload {
     pub(crate) async fn begin(
-        shelf: &Shelf,
+        backend: &Backend,
         path: &ObjectPath,
         content_type: &ContentType,
     ) -> Result<Self, MediaError> {
         let at = location_of(path);
-        match shelf {
-            Shelf::Directory { files, .. } => {
+        match backend {
+            Backend::Directory { files, .. } => {
                 let upload = files.put_multipart_opts(&at, PutMultipartOptions::default());
-                Ok(Self::Directory(shelf.within(upload).await?))
+                Ok(Self::Directory(backend.within(upload).await?))
             }
-            Shelf::S3 { bucket, .. } => {
+            Backend::S3 { bucket, .. } => {
                 let options = PutMultipartOptions {
                     attributes: content_type_alone(content_type),
                     ..PutMultipartOptions::default()
                 };
                 let upload = bucket.create_multipart_opts(&at, options);
-                let id = shelf.within(upload).await?;
+                let id = backend.within(upload).await?;
                 let note = Bytes::from(id.clone());
-                let noted = shelf.put(&note_of(path), note, Attributes::new()).await;
+                let noted = backend.put(&note_of(path), note, Attributes::new()).await;
                 if let Err(error) = noted {
                     // Nothing is in it yet: whether this abort succeeds changes nothing.
-                    drop(shelf.within(bucket.abort_multipart(&at, &id)).await);
+                    drop(backend.within(bucket.abort_multipart(&at, &id)).await);
                     return Err(error);
                 }
                 Ok(Self::S3 {
@@ -71,17 +71,17 @@ impl Upload {
 
     pub(crate) async fn add_part(
         &mut self,
-        shelf: &Shelf,
+        backend: &Backend,
         path: &ObjectPath,
         part: Bytes,
     ) -> Result<(), MediaError> {
         let payload = PutPayload::from_bytes(part);
         match self {
-            Self::Directory(upload) => shelf.within(upload.put_part(payload)).await,
+            Self::Directory(upload) => backend.within(upload.put_part(payload)).await,
             Self::S3 { bucket, id, parts } => {
                 let at = location_of(path);
                 let part = bucket.put_part(&at, id, parts.len(), payload);
-                let part = shelf.within(part).await?;
+                let part = backend.within(part).await?;
                 parts.push(part);
                 Ok(())
             }
@@ -91,18 +91,18 @@ impl Upload {
     /// The object appears under its name, whole.
     pub(crate) async fn finish(
         &mut self,
-        shelf: &Shelf,
+        backend: &Backend,
         path: &ObjectPath,
     ) -> Result<(), MediaError> {
         match self {
-            Self::Directory(upload) => shelf.within(upload.complete()).await.map(drop),
+            Self::Directory(upload) => backend.within(upload.complete()).await.map(drop),
             Self::S3 { bucket, id, parts } => {
                 let at = location_of(path);
                 let parts = std::mem::take(parts);
                 let finished = bucket.complete_multipart(&at, id, parts);
-                shelf.within(finished).await?;
+                backend.within(finished).await?;
                 // The object is there. A note that stays is taken away by the sweep.
-                drop(shelf.delete(&note_of(path)).await);
+                drop(backend.delete(&note_of(path)).await);
                 Ok(())
             }
         }
@@ -110,26 +110,26 @@ impl Upload {
 
     pub(crate) async fn abort(
         &mut self,
-        shelf: &Shelf,
+        backend: &Backend,
         path: &ObjectPath,
     ) -> Result<(), MediaError> {
         match self {
-            Self::Directory(upload) => shelf.within(upload.abort()).await,
-            Self::S3 { bucket, id, .. } => abort_noted(shelf, bucket, path, id).await,
+            Self::Directory(upload) => backend.within(upload.abort()).await,
+            Self::S3 { bucket, id, .. } => abort_noted(backend, bucket, path, id).await,
         }
     }
 }
 
 /// Aborts an upload to S3, then takes its note away. The note stays if the abort fails.
 pub(crate) async fn abort_noted(
-    shelf: &Shelf,
+    backend: &Backend,
     bucket: &AmazonS3,
     path: &ObjectPath,
     id: &MultipartId,
 ) -> Result<(), MediaError> {
     let at = location_of(path);
-    match shelf.within(bucket.abort_multipart(&at, id)).await {
-        Ok(()) | Err(MediaError::NotFound) => shelf.delete(&note_of(path)).await,
+    match backend.within(bucket.abort_multipart(&at, id)).await {
+        Ok(()) | Err(MediaError::NotFound) => backend.delete(&note_of(path)).await,
         Err(error) => Err(error),
     }
 }

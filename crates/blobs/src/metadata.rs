@@ -3,8 +3,8 @@
 //! Where they are kept. On S3, an object that went there in one request carries them as attributes.
 //! An object in parts cannot: attributes are given when an upload begins, and its hash is known when
 //! it ends. A directory cannot either: `LocalFileSystem` refuses every attribute. Both keep a small
-//! sidecar, `<name>.facts`, written *before* the object appears under its name. So an object that
-//! can be seen always has its facts, and facts without an object are what a broken put left.
+//! sidecar, `<name>.metadata`, written *before* the object appears under its name. So an object that
+//! can be seen always has its metadata, and metadata without an object are what a broken put left.
 
 use object_store::{Attribute, Attributes};
 use serde::{Deserialize, Serialize};
@@ -13,16 +13,16 @@ use crate::path::{hex, read_hex};
 use crate::{ContentType, MediaError};
 
 /// Largest sidecar that is read; a real one has less than 300 bytes.
-pub(crate) const MAX_FACTS_BYTES: u64 = 4_096;
+pub(crate) const MAX_METADATA_BYTES: u64 = 4_096;
 /// The ending of a sidecar. No object can have it: endings of objects have no second dot.
-pub(crate) const FACTS_ENDING: &str = ".facts";
+pub(crate) const METADATA_ENDING: &str = ".metadata";
 
 const SHA256_BYTES: usize = 32;
 const SHA256_ATTRIBUTE: Attribute = Attribute::Metadata(std::borrow::Cow::Borrowed("sha256"));
 
 /// What is known of a stored object.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Facts {
+pub struct Metadata {
     /// Its length.
     pub bytes: u64,
     /// SHA-256 of its content.
@@ -39,9 +39,9 @@ struct Written {
     content_type: String,
 }
 
-// === impl Facts ===
+// === impl Metadata ===
 
-impl Facts {
+impl Metadata {
     /// The entity tag: the content's hash, in quotes as headers want it.
     #[must_use]
     pub fn etag(&self) -> String {
@@ -103,8 +103,8 @@ pub(crate) fn content_type_alone(content_type: &ContentType) -> Attributes {
     attributes
 }
 
-fn read(bytes: u64, sha256: &str, content_type: &str) -> Result<Facts, MediaError> {
-    Ok(Facts {
+fn read(bytes: u64, sha256: &str, content_type: &str) -> Result<Metadata, MediaError> {
+    Ok(Metadata {
         bytes,
         sha256: read_hex(sha256).ok_or(MediaError::Damaged)?,
         content_type: ContentType::parse(content_type).map_err(|_| MediaError::Damaged)?,
@@ -115,8 +115,8 @@ fn read(bytes: u64, sha256: &str, content_type: &str) -> Result<Facts, MediaErro
 mod tests {
     use super::*;
 
-    fn sample() -> Facts {
-        Facts {
+    fn sample() -> Metadata {
+        Metadata {
             bytes: 5,
             sha256: [0x0f; SHA256_BYTES],
             content_type: ContentType::parse("audio/ogg; codecs=opus").unwrap(),
@@ -125,12 +125,12 @@ mod tests {
 
     #[test]
     fn facts_come_back_from_attributes_and_from_a_sidecar() {
-        let facts = sample();
-        let read = Facts::from_attributes(5, &facts.attributes()).unwrap();
-        assert_eq!(read, Some(facts.clone()));
-        let sidecar = facts.to_sidecar().unwrap();
-        assert_eq!(Facts::from_sidecar(5, &sidecar).unwrap(), facts);
-        assert_eq!(facts.etag(), format!("\"{}\"", "0f".repeat(32)));
+        let metadata = sample();
+        let read = Metadata::from_attributes(5, &metadata.attributes()).unwrap();
+        assert_eq!(read, Some(metadata.clone()));
+        let sidecar = metadata.to_sidecar().unwrap();
+        assert_eq!(Metadata::from_sidecar(5, &sidecar).unwrap(), metadata);
+        assert_eq!(metadata.etag(), format!("\"{}\"", "0f".repeat(32)));
     }
 
     #[test]
@@ -148,10 +148,10 @@ mod tests {
                     .into_bytes(),
             ),
         ] {
-            let said = Facts::from_sidecar(bytes, &text);
+            let said = Metadata::from_sidecar(bytes, &text);
             assert!(matches!(said, Err(MediaError::Damaged)), "{said:?}");
         }
         let no_hash = content_type_alone(&sample().content_type);
-        assert!(matches!(Facts::from_attributes(5, &no_hash), Ok(None)));
+        assert!(matches!(Metadata::from_attributes(5, &no_hash), Ok(None)));
     }
 }

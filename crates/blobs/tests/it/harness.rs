@@ -6,9 +6,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use tempfile::TempDir;
-use trunkline_media::{
-    ContentType, Facts, Fetched, Media, MediaError, MediaSettings, ObjectPath, PATH_RANDOM_BYTES,
-    Place, PutError, S3Settings, Source,
+use trunkline_blobs::{
+    ContentType, Fetched, Media, MediaError, MediaSettings, Metadata, ObjectPath,
+    PATH_RANDOM_BYTES, Place, PutError, S3Settings, Source,
 };
 use trunkline_terms::{AccountId, Moment, Secret, Shard};
 
@@ -21,7 +21,7 @@ pub(crate) const DAY_SECONDS: i64 = 86_400;
 pub(crate) const PATIENT: Duration = Duration::from_secs(60);
 
 /// A store, what it was opened with, and where its files really are.
-pub(crate) struct Stage {
+pub(crate) struct Harness {
     pub(crate) kind: &'static str,
     pub(crate) media: Media,
     pub(crate) settings: MediaSettings,
@@ -29,7 +29,7 @@ pub(crate) struct Stage {
     _server: Option<S3Server>,
 }
 
-impl Stage {
+impl Harness {
     pub(crate) async fn both() -> [Self; 2] {
         [Self::directory(None).await, Self::s3(None).await]
     }
@@ -89,7 +89,7 @@ impl Stage {
         files
     }
 
-    pub(crate) async fn put(&self, path: &ObjectPath, bytes: &[u8]) -> Result<Facts, PutError> {
+    pub(crate) async fn put(&self, path: &ObjectPath, bytes: &[u8]) -> Result<Metadata, PutError> {
         let limit = u64::try_from(bytes.len()).unwrap();
         self.media.put(path, chunks(bytes), &mp4(), limit).await
     }

@@ -4,15 +4,15 @@
 #[cfg(test)]
 mod budget;
 #[cfg(test)]
-mod keeping;
+mod harness;
 #[cfg(test)]
 mod reading;
+#[cfg(test)]
+mod retention;
 #[cfg(test)]
 mod s3;
 #[cfg(test)]
 mod server;
-#[cfg(test)]
-mod stage;
 #[cfg(test)]
 mod tls;
 #[cfg(test)]

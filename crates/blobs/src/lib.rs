@@ -17,32 +17,32 @@
     )
 )]
 
+mod backend;
 mod budget;
 mod content_type;
 mod error;
-mod facts;
 mod http_client;
-mod leftovers;
 mod link;
 mod media;
+mod metadata;
+mod orphans;
 mod path;
 mod put;
 mod range;
+mod retention;
 mod settings;
-mod shelf;
-mod sweep;
 mod upload;
 
 pub use content_type::{ContentType, ContentTypeError, MAX_CONTENT_TYPE_CHARACTERS};
 pub use error::{MediaError, PutError};
-pub use facts::Facts;
 pub use link::{
     LinkError, LinkKeys, MAX_LINK_CHARACTERS, SigningFailed, read_saving, saving, sign, verify,
 };
 pub use media::{Fetched, Media, Source};
+pub use metadata::Metadata;
 pub use path::{MediaPath, TaskName};
 pub use path::{ObjectPath, PATH_RANDOM_BYTES, PathError, TASK_CHARACTERS, TaskPath};
 pub use put::PART_BYTES;
 pub use range::{MAX_RANGE_CHARACTERS, RangeAnswer, if_range_holds, read_range};
+pub use retention::{MAX_SWEPT, Swept};
 pub use settings::{DEFAULT_KEPT, DEFAULT_TIME_LIMIT, MediaSettings, Place, S3Settings};
-pub use sweep::{MAX_SWEPT, Swept};

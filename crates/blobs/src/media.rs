@@ -10,9 +10,9 @@ use futures_util::stream::{self, BoxStream};
 use object_store::GetOptions;
 use tokio::sync::Mutex;
 
+use crate::backend::{Backend, location_of, sidecar_of};
 use crate::budget::Budget;
-use crate::shelf::{Shelf, location_of, sidecar_of};
-use crate::{Facts, MediaError, MediaSettings, ObjectPath};
+use crate::{MediaError, MediaSettings, Metadata, ObjectPath};
 
 /// What is to be stored, as it comes.
 pub type Source<'a> = BoxStream<'a, io::Result<Bytes>>;
@@ -20,7 +20,7 @@ pub type Source<'a> = BoxStream<'a, io::Result<Bytes>>;
 /// The media of the house. Clones share everything.
 #[derive(Debug, Clone)]
 pub struct Media {
-    shelf: Arc<Shelf>,
+    backend: Arc<Backend>,
     budget: Budget,
     /// Held while bytes are deleted and given back to the budget: two deletes of one object at once
     /// would give them back twice.
@@ -30,7 +30,7 @@ pub struct Media {
 /// An object that is being read.
 pub struct Fetched {
     /// Length, hash and content type of the whole object, whatever part is read.
-    pub facts: Facts,
+    pub metadata: Metadata,
     /// The bytes that come, the end not included.
     pub range: Range<u64>,
     /// The bytes. After an error nothing more comes.
@@ -43,24 +43,24 @@ impl Media {
     /// Opens the store. A directory is made if it is not there; with a budget, what is there is
     /// counted. S3 without a budget is not asked anything yet.
     pub async fn open(settings: &MediaSettings) -> Result<Self, MediaError> {
-        let shelf = Shelf::open(&settings.place).await?;
+        let backend = Backend::open(&settings.place).await?;
         let used = match settings.budget_bytes {
             None => 0,
-            Some(_) => count(&shelf).await?,
+            Some(_) => count(&backend).await?,
         };
         Ok(Self {
-            shelf: Arc::new(shelf),
+            backend: Arc::new(backend),
             budget: Budget::new(settings.budget_bytes, used),
             deleting: Arc::default(),
         })
     }
 
     /// Length, hash and content type of an object.
-    pub async fn head(&self, path: &ObjectPath) -> Result<Facts, MediaError> {
+    pub async fn head(&self, path: &ObjectPath) -> Result<Metadata, MediaError> {
         let options = GetOptions::new().with_head(true);
-        let found = self.shelf.get(&location_of(path), options).await?;
+        let found = self.backend.get(&location_of(path), options).await?;
         let about = (found.meta.size, &found.attributes);
-        self.shelf.facts(path, about).await
+        self.backend.metadata(path, about).await
     }
 
     /// An object, or a range of it as [`crate::read_range`] gives it.
@@ -73,7 +73,7 @@ impl Media {
             return Err(MediaError::RangeOutside);
         }
         let options = GetOptions::new().with_range(range.clone());
-        let found = match self.shelf.get(&location_of(path), options).await {
+        let found = match self.backend.get(&location_of(path), options).await {
             Ok(found) => found,
             Err(error) => return Err(self.told_better(path, range, error).await),
         };
@@ -82,22 +82,22 @@ impl Media {
             return Err(MediaError::RangeOutside);
         }
         let about = (found.meta.size, &found.attributes);
-        let facts = self.shelf.facts(path, about).await?;
+        let metadata = self.backend.metadata(path, about).await?;
         Ok(Fetched {
-            facts,
+            metadata,
             range: found.range.clone(),
-            stream: paced(Arc::clone(&self.shelf), found.into_stream()),
+            stream: paced(Arc::clone(&self.backend), found.into_stream()),
         })
     }
 
-    /// Deletes an object and its facts; whether it was there.
+    /// Deletes an object and its metadata; whether it was there.
     pub async fn delete(&self, path: &ObjectPath) -> Result<bool, MediaError> {
         let _deleting = self.deleting.lock().await;
         let mut was_there = false;
-        // The object first: facts without an object are swept, an object without facts is damage.
+        // The object first: metadata without an object are swept, an object without metadata is damage.
         for at in [location_of(path), sidecar_of(path)] {
-            if let Some(found) = self.shelf.find(&at).await? {
-                self.shelf.delete(&at).await?;
+            if let Some(found) = self.backend.find(&at).await? {
+                self.backend.delete(&at).await?;
                 self.budget.give_back(found.size);
                 was_there |= at == location_of(path);
             }
@@ -111,8 +111,8 @@ impl Media {
         self.budget.used()
     }
 
-    pub(crate) fn shelf(&self) -> &Shelf {
-        &self.shelf
+    pub(crate) fn backend(&self) -> &Backend {
+        &self.backend
     }
 
     pub(crate) const fn budget(&self) -> &Budget {
@@ -133,7 +133,7 @@ impl Media {
         let (Some(range), MediaError::Store { .. }) = (range, &error) else {
             return error;
         };
-        match self.shelf.find(&location_of(path)).await {
+        match self.backend.find(&location_of(path)).await {
             Ok(Some(found)) if range.end > found.size => MediaError::RangeOutside,
             Ok(_) | Err(_) => error,
         }
@@ -142,16 +142,16 @@ impl Media {
 
 /// A body that may pause no longer than the time limit.
 fn paced(
-    shelf: Arc<Shelf>,
+    backend: Arc<Backend>,
     body: BoxStream<'static, object_store::Result<Bytes>>,
 ) -> BoxStream<'static, Result<Bytes, MediaError>> {
-    stream::unfold(Some((shelf, body)), |rest| async {
-        let (shelf, mut body) = rest?;
-        let next = shelf
+    stream::unfold(Some((backend, body)), |rest| async {
+        let (backend, mut body) = rest?;
+        let next = backend
             .within(async { body.next().await.transpose() })
             .await
             .transpose()?;
-        let rest = next.is_ok().then_some((shelf, body));
+        let rest = next.is_ok().then_some((backend, body));
         Some((next, rest))
     })
     .fuse()
@@ -159,10 +159,10 @@ fn paced(
 }
 
 /// All bytes that lie in the store.
-async fn count(shelf: &Shelf) -> Result<u64, MediaError> {
-    let mut listing = shelf.list(None);
+async fn count(backend: &Backend) -> Result<u64, MediaError> {
+    let mut listing = backend.list(None);
     let mut bytes = 0_u64;
-    while let Some(found) = shelf.next_of(&mut listing).await? {
+    while let Some(found) = backend.next_of(&mut listing).await? {
         bytes = bytes.saturating_add(found.size);
     }
     Ok(bytes)

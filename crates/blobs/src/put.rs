@@ -8,10 +8,10 @@ use futures_util::{StreamExt as _, stream};
 use object_store::Attributes;
 use sha2::{Digest as _, Sha256};
 
+use crate::backend::{Backend, location_of, sidecar_of};
 use crate::budget::Taken;
-use crate::shelf::{Shelf, location_of, sidecar_of};
 use crate::upload::Upload;
-use crate::{ContentType, Facts, Media, MediaError, ObjectPath, PutError, Source};
+use crate::{ContentType, Media, MediaError, Metadata, ObjectPath, PutError, Source};
 
 /// Bytes of a part. S3 wants 5 MiB at least, some servers want all parts but the last equal.
 pub const PART_BYTES: usize = 8 * 1_024 * 1_024;
@@ -21,7 +21,7 @@ const MAX_OBJECT_BYTES: u64 = 10_000 * 8 * 1_024 * 1_024;
 
 /// A put under way, and what it has left in the store so far.
 struct Writing<'a> {
-    shelf: &'a Shelf,
+    backend: &'a Backend,
     path: &'a ObjectPath,
     content_type: &'a ContentType,
     upload: Option<Upload>,
@@ -41,9 +41,9 @@ impl Media {
         source: Source<'_>,
         content_type: &ContentType,
         limit_bytes: u64,
-    ) -> Result<Facts, PutError> {
+    ) -> Result<Metadata, PutError> {
         let mut writing = Writing {
-            shelf: self.shelf(),
+            backend: self.backend(),
             path,
             content_type,
             upload: None,
@@ -53,9 +53,9 @@ impl Media {
         let mut taken = self.budget().begin();
         let limit_bytes = limit_bytes.min(MAX_OBJECT_BYTES);
         match writing.take_in(source, limit_bytes, &mut taken).await {
-            Ok(facts) => {
+            Ok(metadata) => {
                 taken.keep();
-                Ok(facts)
+                Ok(metadata)
             }
             Err(error) => {
                 writing.undo().await;
@@ -70,7 +70,7 @@ impl Media {
         path: &ObjectPath,
         bytes: Bytes,
         content_type: &ContentType,
-    ) -> Result<Facts, PutError> {
+    ) -> Result<Metadata, PutError> {
         let source = stream::iter([Ok(bytes)]).boxed();
         self.put(path, source, content_type, MAX_OBJECT_BYTES).await
     }
@@ -84,7 +84,7 @@ impl Writing<'_> {
         mut source: Source<'_>,
         limit_bytes: u64,
         taken: &mut Taken,
-    ) -> Result<Facts, PutError> {
+    ) -> Result<Metadata, PutError> {
         let mut hash = Sha256::new();
         let mut bytes = 0_u64;
         let mut part = BytesMut::new();
@@ -105,28 +105,28 @@ impl Writing<'_> {
                 }
             }
         }
-        let facts = Facts {
+        let metadata = Metadata {
             bytes,
             sha256: hash.finalize().into(),
             content_type: self.content_type.clone(),
         };
-        self.finish(&facts, part.freeze(), taken).await?;
-        Ok(facts)
+        self.finish(&metadata, part.freeze(), taken).await?;
+        Ok(metadata)
     }
 
     async fn add_part(&mut self, part: Bytes) -> Result<(), MediaError> {
         let mut upload = match self.upload.take() {
             Some(upload) => upload,
-            None => Upload::begin(self.shelf, self.path, self.content_type).await?,
+            None => Upload::begin(self.backend, self.path, self.content_type).await?,
         };
-        let added = upload.add_part(self.shelf, self.path, part).await;
+        let added = upload.add_part(self.backend, self.path, part).await;
         self.upload = Some(upload);
         added
     }
 
     async fn finish(
         &mut self,
-        facts: &Facts,
+        metadata: &Metadata,
         last: Bytes,
         taken: &mut Taken,
     ) -> Result<(), PutError> {
@@ -134,30 +134,34 @@ impl Writing<'_> {
             self.add_part(last.clone()).await?;
         }
         let in_parts = self.upload.is_some();
-        let attributes = if self.shelf.keeps_attributes() && !in_parts {
-            facts.attributes()
+        let attributes = if self.backend.keeps_attributes() && !in_parts {
+            metadata.attributes()
         } else {
-            // Before the object: one that can be seen has its facts.
-            self.put_sidecar(facts, taken).await?;
+            // Before the object: one that can be seen has its metadata.
+            self.put_sidecar(metadata, taken).await?;
             Attributes::new()
         };
         self.may_be_there = true;
         match &mut self.upload {
-            Some(upload) => upload.finish(self.shelf, self.path).await?,
+            Some(upload) => upload.finish(self.backend, self.path).await?,
             None => {
                 let at = location_of(self.path);
-                self.shelf.put(&at, last, attributes).await?;
+                self.backend.put(&at, last, attributes).await?;
             }
         }
         Ok(())
     }
 
-    async fn put_sidecar(&mut self, facts: &Facts, taken: &mut Taken) -> Result<(), PutError> {
-        let sidecar = facts.to_sidecar()?;
+    async fn put_sidecar(
+        &mut self,
+        metadata: &Metadata,
+        taken: &mut Taken,
+    ) -> Result<(), PutError> {
+        let sidecar = metadata.to_sidecar()?;
         taken.more(u64::try_from(sidecar.len()).unwrap_or(u64::MAX))?;
         self.has_sidecar = true;
         let at = sidecar_of(self.path);
-        self.shelf
+        self.backend
             .put(&at, sidecar.into(), Attributes::new())
             .await?;
         Ok(())
@@ -166,7 +170,7 @@ impl Writing<'_> {
     /// Takes away what was left so far, within one more time limit. What fails here is not told: the
     /// caller has the first error, and the sweep does it again.
     async fn undo(mut self) {
-        let limit = self.shelf.time_limit();
+        let limit = self.backend.time_limit();
         let work = self.take_away();
         match limit {
             None => work.await,
@@ -176,13 +180,13 @@ impl Writing<'_> {
 
     async fn take_away(&mut self) {
         if let Some(upload) = &mut self.upload {
-            drop(upload.abort(self.shelf, self.path).await);
+            drop(upload.abort(self.backend, self.path).await);
         }
         if self.may_be_there {
-            drop(self.shelf.delete(&location_of(self.path)).await);
+            drop(self.backend.delete(&location_of(self.path)).await);
         }
         if self.has_sidecar {
-            drop(self.shelf.delete(&sidecar_of(self.path)).await);
+            drop(self.backend.delete(&sidecar_of(self.path)).await);
         }
     }
 }

@@ -40,7 +40,7 @@ fn a_name_has_exactly_one_spelling() {
         (".mp4", ""),
         (".mp4", "."),
         (".mp4", ".MP4"),
-        (".mp4", ".mp4.facts"),
+        (".mp4", ".mp4.metadata"),
         (".mp4", ".mp4#1"),
         (".mp4", ".mp4/"),
         (".mp4", ".ninechars"),

@@ -8,10 +8,10 @@ use object_store::ObjectMeta;
 use object_store::path::Path;
 use trunkline_terms::Moment;
 
-use crate::facts::FACTS_ENDING;
-use crate::leftovers::remove_staged;
+use crate::backend::{Backend, location_of};
+use crate::metadata::METADATA_ENDING;
+use crate::orphans::remove_staged;
 use crate::path::Day;
-use crate::shelf::{Shelf, location_of};
 use crate::upload::{MAX_UPLOAD_ID_BYTES, UNFINISHED, abort_noted, note_of};
 use crate::{Media, MediaError, ObjectPath};
 
@@ -28,7 +28,7 @@ const UNFINISHED_KEPT: Duration = Duration::from_secs(86_400);
 pub struct Swept {
     /// Objects deleted.
     pub objects: u64,
-    /// Bytes deleted, those of facts included.
+    /// Bytes deleted, those of metadata included.
     pub bytes: u64,
     /// Unfinished puts taken away.
     pub unfinished: u64,
@@ -60,9 +60,9 @@ impl Media {
             }
         }
         // After the objects, so that the folders of a day that is over are empty by now.
-        let unfinished = match self.shelf() {
-            Shelf::Directory { .. } => self.sweep_staged(now, left).await?,
-            Shelf::S3 { .. } => self.sweep_notes(now, left).await?,
+        let unfinished = match self.backend() {
+            Backend::Directory { .. } => self.sweep_staged(now, left).await?,
+            Backend::S3 { .. } => self.sweep_notes(now, left).await?,
         };
         swept.unfinished = u64::try_from(unfinished).unwrap_or(u64::MAX);
         swept.more = left.saturating_sub(unfinished) == 0;
@@ -70,8 +70,8 @@ impl Media {
     }
 
     async fn days(&self) -> Result<Vec<Day>, MediaError> {
-        let top = self.shelf().store().list_with_delimiter(None);
-        let top = self.shelf().within(top).await?;
+        let top = self.backend().store().list_with_delimiter(None);
+        let top = self.backend().within(top).await?;
         let names = top.common_prefixes.iter();
         Ok(names.filter_map(|name| Day::parse(name.as_ref())).collect())
     }
@@ -83,12 +83,12 @@ impl Media {
         mut left: usize,
         swept: &mut Swept,
     ) -> Result<usize, MediaError> {
-        let shelf = self.shelf();
-        let mut listing = shelf.list(Some(&Path::from(day.to_string())));
+        let backend = self.backend();
+        let mut listing = backend.list(Some(&Path::from(day.to_string())));
         loop {
             let mut batch = Vec::new();
             while batch.len() < left.min(BATCH) {
-                match shelf.next_of(&mut listing).await? {
+                match backend.next_of(&mut listing).await? {
                     None => break,
                     // Others' names are left alone, even in a bucket that should be ours.
                     Some(found) if is_ours(&found.location) => batch.push(found),
@@ -109,27 +109,27 @@ impl Media {
         swept: &mut Swept,
     ) -> Result<(), MediaError> {
         let _deleting = self.deleting().lock().await;
-        let shelf = self.shelf();
+        let backend = self.backend();
         let mut sizes: HashMap<Path, u64> = HashMap::new();
         for found in batch {
             // Another delete may have come between; its bytes were given back then.
             let is_there =
-                !self.budget().is_counted() || shelf.find(&found.location).await?.is_some();
+                !self.budget().is_counted() || backend.find(&found.location).await?.is_some();
             if is_there {
                 sizes.insert(found.location, found.size);
             }
         }
         let names: Vec<_> = sizes.keys().cloned().map(Ok).collect();
-        let mut deleted = shelf.store().delete_stream(stream::iter(names).boxed());
+        let mut deleted = backend.store().delete_stream(stream::iter(names).boxed());
         loop {
-            match shelf
+            match backend
                 .within(async { deleted.next().await.transpose() })
                 .await
             {
                 Ok(None) => return Ok(()),
                 Ok(Some(name)) => {
                     let bytes = sizes.get(&name).copied().unwrap_or(0);
-                    let is_object = !name.as_ref().ends_with(FACTS_ENDING);
+                    let is_object = !name.as_ref().ends_with(METADATA_ENDING);
                     swept.bytes = swept.bytes.saturating_add(bytes);
                     swept.objects = swept.objects.saturating_add(u64::from(is_object));
                     self.budget().give_back(bytes);
@@ -142,7 +142,7 @@ impl Media {
 
     /// A directory: files that were being written when the process ended.
     async fn sweep_staged(&self, now: Moment, most: usize) -> Result<usize, MediaError> {
-        let Shelf::Directory { root, .. } = self.shelf() else {
+        let Backend::Directory { root, .. } = self.backend() else {
             return Ok(0);
         };
         let root = root.clone();
@@ -154,18 +154,18 @@ impl Media {
             .map_err(|error| store_failed(error.to_string()))?
             .map_err(|error| store_failed(error.to_string()))?;
         for path in &removed {
-            self.forget_lone_facts(path).await?;
+            self.delete_orphan_metadata(path).await?;
         }
         Ok(removed.len())
     }
 
     /// S3: uploads whose note is old.
     async fn sweep_notes(&self, now: Moment, most: usize) -> Result<usize, MediaError> {
-        let shelf = self.shelf();
-        let mut listing = shelf.list(Some(&Path::from(UNFINISHED)));
+        let backend = self.backend();
+        let mut listing = backend.list(Some(&Path::from(UNFINISHED)));
         let mut taken_away = 0_usize;
         while taken_away < most {
-            let Some(note) = shelf.next_of(&mut listing).await? else {
+            let Some(note) = backend.next_of(&mut listing).await? else {
                 break;
             };
             let name = note.location.as_ref();
@@ -183,30 +183,33 @@ impl Media {
 
     /// Aborts the upload that a note names.
     async fn give_up(&self, path: &ObjectPath) -> Result<(), MediaError> {
-        let Shelf::S3 { bucket, .. } = self.shelf() else {
+        let Backend::S3 { bucket, .. } = self.backend() else {
             return Ok(());
         };
-        let shelf = self.shelf();
-        if shelf.find(&location_of(path)).await?.is_some() {
+        let backend = self.backend();
+        if backend.find(&location_of(path)).await?.is_some() {
             // It was finished; only its note stayed.
-            return shelf.delete(&note_of(path)).await;
+            return backend.delete(&note_of(path)).await;
         }
-        let id = match shelf.read_small(&note_of(path), MAX_UPLOAD_ID_BYTES).await {
+        let id = match backend
+            .read_small(&note_of(path), MAX_UPLOAD_ID_BYTES)
+            .await
+        {
             Ok(id) => String::from_utf8(id.into()),
             // A note that says nothing would stop every sweep to come.
-            Err(MediaError::Damaged) => return shelf.delete(&note_of(path)).await,
+            Err(MediaError::Damaged) => return backend.delete(&note_of(path)).await,
             Err(error) => return Err(error),
         };
         let Ok(id) = id else {
-            return shelf.delete(&note_of(path)).await;
+            return backend.delete(&note_of(path)).await;
         };
-        abort_noted(shelf, bucket, path, &id).await?;
-        self.forget_lone_facts(path).await
+        abort_noted(backend, bucket, path, &id).await?;
+        self.delete_orphan_metadata(path).await
     }
 
-    /// Facts are written before their object: those of an unfinished put stand alone.
-    async fn forget_lone_facts(&self, path: &ObjectPath) -> Result<(), MediaError> {
-        if self.shelf().find(&location_of(path)).await?.is_some() {
+    /// Metadata are written before their object: those of an unfinished put stand alone.
+    async fn delete_orphan_metadata(&self, path: &ObjectPath) -> Result<(), MediaError> {
+        if self.backend().find(&location_of(path)).await?.is_some() {
             return Ok(());
         }
         self.delete(path).await.map(drop)
@@ -221,5 +224,5 @@ fn is_over(day: Day, ago: Duration, now: Moment) -> bool {
 
 fn is_ours(name: &Path) -> bool {
     let name = name.as_ref();
-    ObjectPath::parse(name.strip_suffix(FACTS_ENDING).unwrap_or(name)).is_ok()
+    ObjectPath::parse(name.strip_suffix(METADATA_ENDING).unwrap_or(name)).is_ok()
 }

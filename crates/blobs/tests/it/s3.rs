@@ -8,10 +8,10 @@ use futures_util::StreamExt as _;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
-use trunkline_media::{Media, MediaError, MediaSettings, Place, PutError, S3Settings};
+use trunkline_blobs::{Media, MediaError, MediaSettings, Place, PutError, S3Settings};
 use trunkline_terms::Secret;
 
-use crate::stage::{NOON, Stage, mp4, path, s3_settings};
+use crate::harness::{Harness, NOON, mp4, path, s3_settings};
 
 const SHORT: Duration = Duration::from_millis(800);
 /// For a busy machine; far below any default of the parts beneath.
@@ -42,8 +42,8 @@ async fn errors_of(media: &Media) -> Vec<MediaError> {
     ]
 }
 
-fn settings_of(stage: &Stage) -> S3Settings {
-    match &stage.settings.place {
+fn settings_of(harness: &Harness) -> S3Settings {
+    match &harness.settings.place {
         Place::S3(settings) => settings.clone(),
         Place::Directory(_) => panic!("not S3"),
     }
@@ -51,12 +51,12 @@ fn settings_of(stage: &Stage) -> S3Settings {
 
 #[tokio::test]
 async fn a_wrong_key_is_refused_and_told_as_such() {
-    let stage = Stage::s3(None).await;
-    stage.put(&path(1), b"there").await.unwrap();
+    let harness = Harness::s3(None).await;
+    harness.put(&path(1), b"there").await.unwrap();
     let wrong = Secret::new("wrong-canary".to_owned());
-    let mut wrong_secret = settings_of(&stage);
+    let mut wrong_secret = settings_of(&harness);
     wrong_secret.secret_key = wrong.clone();
-    let mut wrong_id = settings_of(&stage);
+    let mut wrong_id = settings_of(&harness);
     wrong_id.access_key = wrong;
     for settings in [wrong_secret, wrong_id] {
         let shown = format!("{settings:?}");
@@ -72,16 +72,16 @@ async fn a_wrong_key_is_refused_and_told_as_such() {
         }
     }
     assert!(
-        stage.media.head(&path(1)).await.is_ok(),
+        harness.media.head(&path(1)).await.is_ok(),
         "it is still there"
     );
 }
 
 #[tokio::test]
 async fn the_bucket_is_private() {
-    let stage = Stage::s3(None).await;
-    stage.put(&path(1), b"there").await.unwrap();
-    let settings = settings_of(&stage);
+    let harness = Harness::s3(None).await;
+    harness.put(&path(1), b"there").await.unwrap();
+    let settings = settings_of(&harness);
     let endpoint = settings.endpoint.unwrap();
     let address: SocketAddr = endpoint.strip_prefix("http://").unwrap().parse().unwrap();
     let mut socket = TcpStream::connect(address).await.unwrap();
@@ -99,8 +99,8 @@ async fn the_bucket_is_private() {
 
 #[tokio::test]
 async fn a_bucket_that_does_not_exist_is_not_a_missing_object() {
-    let stage = Stage::s3(None).await;
-    let mut settings = settings_of(&stage);
+    let harness = Harness::s3(None).await;
+    let mut settings = settings_of(&harness);
     settings.bucket = "no-such-bucket".to_owned();
     let media = opened(settings).await;
     let told = media.sweep(NOON, Duration::ZERO).await.unwrap_err();
@@ -159,7 +159,7 @@ async fn a_body_that_stops_in_the_middle_ends_with_an_error_in_time() {
     settings.time_limit = SHORT;
     let media = opened(settings).await;
     let mut fetched = media.get(&path(1), None).await.unwrap();
-    assert_eq!(fetched.facts.bytes, 100);
+    assert_eq!(fetched.metadata.bytes, 100);
     let first = fetched.stream.next().await.unwrap().unwrap();
     assert_eq!(first, "ten bytes.");
     let begun = Instant::now();

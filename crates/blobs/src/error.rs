@@ -42,7 +42,7 @@ pub enum MediaError {
         time_limit: Duration,
     },
     /// What is kept beside an object is missing or does not fit it.
-    #[error("the object's facts are missing or do not fit it")]
+    #[error("the object's metadata is missing or does not fit it")]
     Damaged,
     /// Settings that cannot be used.
     #[error("the media store cannot be opened: {said}")]

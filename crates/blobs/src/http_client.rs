@@ -3,7 +3,7 @@
 //!
 //! Not `reqwest`, which `object_store` would bring: it reads proxies from the environment by itself
 //! and would be a second HTTP stack with its own roots. Time limits are set by who calls
-//! (`shelf.rs`), since only there a retry and its pause are seen; here is the one for connecting.
+//! (`backend.rs`), since only there a retry and its pause are seen; here is the one for connecting.
 
 use std::error::Error as StdError;
 use std::io;
@@ -18,8 +18,8 @@ use hyper_util::client::legacy::connect::HttpConnector as TcpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use object_store::ClientOptions;
 use object_store::client::{
-    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpRequestBody,
-    HttpResponse, HttpResponseBody, HttpService,
+    HttpClient, HttpError, HttpErrorKind, HttpRequest, HttpRequestBody, HttpResponse,
+    HttpResponseBody, HttpService,
 };
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
@@ -36,13 +36,13 @@ const MAX_EXTRA_ROOTS: usize = 500;
 
 /// Makes the one client of a store.
 #[derive(Debug, Clone)]
-pub(crate) struct HouseHttp {
+pub(crate) struct HttpConnector {
     client: Client<HttpsConnector<TcpConnector>, HttpRequestBody>,
 }
 
-// === impl HouseHttp ===
+// === impl HttpConnector ===
 
-impl HouseHttp {
+impl HttpConnector {
     pub(crate) fn new(connect_limit: Duration, extra_roots_pem: &[u8]) -> Result<Self, MediaError> {
         let mut tcp = TcpConnector::new();
         tcp.enforce_http(false);
@@ -68,14 +68,14 @@ impl HouseHttp {
     }
 }
 
-impl HttpConnector for HouseHttp {
+impl object_store::client::HttpConnector for HttpConnector {
     fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
         Ok(HttpClient::new(self.clone()))
     }
 }
 
 #[async_trait]
-impl HttpService for HouseHttp {
+impl HttpService for HttpConnector {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let response = self.client.request(request).await.map_err(|error| {
             let kind = if error.is_connect() {
