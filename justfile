@@ -214,9 +214,9 @@ keys-scale:
 translation-speed:
     cargo nextest run --cargo-profile release --profile long --locked -p trunkline-wire --test it --run-ignored all --no-capture -E 'test(/^speed::/)'
 
-# A real vendor beside the simulator, if its key is in the environment; spends at most LIVE_MAX_USD (0.05).
-live provider:
-    cargo run --quiet --locked -p trunkline-live -- {{ provider }}
+# A real vendor beside the simulator, if its key is in the environment; spends at most VENDOR_CHECK_MAX_USD (0.05).
+vendor-check provider:
+    cargo run --quiet --locked -p trunkline-vendor-check -- {{ provider }}
 
 # CPU, latency and memory beside nginx and a bare proxy, against the budgets: docs/performance.md.
 bench *words:

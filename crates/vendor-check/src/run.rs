@@ -7,15 +7,15 @@ use trunkline_simulator::{Settings, Simulator};
 use trunkline_terms::{Money, Secret};
 use trunkline_upstream::{Client, Format, Providers};
 
-use crate::asked::Side;
 use crate::budget::{self, Budget};
 use crate::cases::Case;
-use crate::compared::differences;
+use crate::diff::differences;
 use crate::report::Report;
+use crate::request::Target;
 use crate::vendor::Vendor;
 
 /// What is asked for.
-pub(crate) struct Wish {
+pub(crate) struct Options {
     pub(crate) provider: String,
     pub(crate) vendor: Vendor,
     pub(crate) key: Option<Secret>,
@@ -26,7 +26,7 @@ pub(crate) struct Wish {
 
 /// How it ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum RunResult {
     Same,
     Different,
 }
@@ -35,77 +35,83 @@ const SIMULATOR_KEY: &str = "the-simulators-own-key";
 const SIMULATOR_MODEL: &str = "sim-small";
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-pub(crate) async fn run(wish: &Wish, report: &Report) -> anyhow::Result<Ended> {
-    let name = &wish.provider;
-    let Some(key) = &wish.key else {
+pub(crate) async fn run(options: &Options, report: &Report) -> anyhow::Result<RunResult> {
+    let name = &options.provider;
+    let Some(key) = &options.key else {
         report.say(&format!(
-            "live {name}: {} is not set; nothing was sent",
-            wish.vendor.key_env
+            "vendor-check {name}: {} is not set; nothing was sent",
+            options.vendor.key_env
         ));
         for case in Case::ALL {
             report.say(&format!("  {}: skipped, no key", case.word()));
         }
-        return Ok(Ended::Same);
+        return Ok(RunResult::Same);
     };
     let providers = Providers::builtin()?;
     let provider = providers
         .get(name)
-        .context("a live table without a provider")?;
+        .context("a vendor table without a provider")?;
     anyhow::ensure!(
         provider.speaks(Format::OpenaiChat),
         "{name} speaks no format that has cases"
     );
-    let base_url = wish.base_url.as_ref().or(provider.base_url.as_ref());
-    let base_url = base_url.with_context(|| format!("{name} has no address; set LIVE_BASE_URL"))?;
+    let base_url = options.base_url.as_ref().or(provider.base_url.as_ref());
+    let base_url =
+        base_url.with_context(|| format!("{name} has no address; set VENDOR_CHECK_BASE_URL"))?;
     let settings = Settings {
         keys: vec![SIMULATOR_KEY.to_owned()],
         ..Settings::default()
     };
     let simulator = Simulator::start(settings).await.context("the simulator")?;
     let client = Client::new(CONNECT_TIMEOUT)?;
-    let vendor = Side {
+    let vendor = Target {
         client: &client,
         provider,
         base_url: base_url.trim_end_matches('/'),
-        model: &wish.vendor.model,
+        model: &options.vendor.model,
         key,
     };
-    let ours = Side {
+    let ours = Target {
         base_url: &simulator.base_url(),
         model: SIMULATOR_MODEL,
         key: &Secret::new(SIMULATOR_KEY.to_owned()),
         ..vendor
     };
     report.say(&format!(
-        "live {name}: {} at {}, at most {} USD",
-        vendor.model, vendor.base_url, wish.most
+        "vendor-check {name}: {} at {}, at most {} USD",
+        vendor.model, vendor.base_url, options.most
     ));
-    let ended = compare(wish, &vendor, &ours, report).await;
+    let ended = compare(options, &vendor, &ours, report).await;
     simulator.stop().await;
     ended
 }
 
 async fn compare(
-    wish: &Wish,
-    vendor: &Side<'_>,
-    ours: &Side<'_>,
+    options: &Options,
+    vendor: &Target<'_>,
+    ours: &Target<'_>,
     report: &Report,
-) -> anyhow::Result<Ended> {
-    let mut budget = Budget::new(wish.most);
+) -> anyhow::Result<RunResult> {
+    let mut budget = Budget::new(options.most);
     let (mut sent, mut different, mut is_spent) = (0_u32, 0_usize, false);
     for case in Case::ALL {
         let word = case.word();
-        if wish.vendor.unspoken.iter().any(|unspoken| unspoken == word) {
+        if options
+            .vendor
+            .unspoken
+            .iter()
+            .any(|unspoken| unspoken == word)
+        {
             report.say(&format!("  {word}: skipped, the vendor does not speak it"));
             continue;
         }
         let bytes = case.body(vendor.provider, vendor.model).len();
-        let cost = budget::bound(&wish.vendor, bytes, case.output_tokens())?;
+        let cost = budget::bound(&options.vendor, bytes, case.output_tokens())?;
         // Once it did not fit nothing else is sent, so that what a run does can be foreseen.
         if is_spent || !budget.take(cost) {
             is_spent = true;
             report.say(&format!(
-                "  {word}: not sent, it may cost {cost} USD and would pass LIVE_MAX_USD"
+                "  {word}: not sent, it may cost {cost} USD and would pass VENDOR_CHECK_MAX_USD"
             ));
             continue;
         }
@@ -115,7 +121,7 @@ async fn compare(
             .await
             .context("the simulator did not answer")?;
         let lines = match vendor.ask(case).await {
-            Ok(seen) => differences(&seen, &simulated),
+            Ok(observed) => differences(&observed, &simulated),
             Err(error) => vec![format!("the vendor gave no answer: {error:#}")],
         };
         different = different.saturating_add(lines.len());
@@ -132,12 +138,12 @@ async fn compare(
         sent => format!("{sent} cases sent, at most {} USD spent", budget.bound()),
     };
     report.say(&format!(
-        "live {}: {told}; {different} differences",
-        wish.provider
+        "vendor-check {}: {told}; {different} differences",
+        options.provider
     ));
     Ok(if different == 0 {
-        Ended::Same
+        RunResult::Same
     } else {
-        Ended::Different
+        RunResult::Different
     })
 }

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::asked::Seen;
+use crate::request::ObservedResponse;
 use crate::shape::Shape;
 
 const NOTHING: &str = "nothing";
 
 /// A line for each difference; none if there is none.
-pub(crate) fn differences(vendor: &Seen, simulator: &Seen) -> Vec<String> {
+pub(crate) fn differences(vendor: &ObservedResponse, simulator: &ObservedResponse) -> Vec<String> {
     let mut lines = Vec::new();
     if vendor.status != simulator.status {
         lines.push(line(
@@ -18,8 +18,9 @@ pub(crate) fn differences(vendor: &Seen, simulator: &Seen) -> Vec<String> {
         ));
     }
     for name in names(&vendor.headers, &simulator.headers) {
-        let told = |seen: &Seen| {
-            seen.headers
+        let told = |observed: &ObservedResponse| {
+            observed
+                .headers
                 .get(name)
                 .map_or(NOTHING.to_owned(), Clone::clone)
         };
@@ -131,8 +132,8 @@ mod tests {
     use crate::frames::of_stream;
     use crate::shape::of_text;
 
-    fn seen(shapes: Vec<Shape>) -> Seen {
-        Seen {
+    fn observed(shapes: Vec<Shape>) -> ObservedResponse {
+        ObservedResponse {
             status: 200,
             headers: BTreeMap::new(),
             shapes,
@@ -141,8 +142,8 @@ mod tests {
 
     #[test]
     fn a_renamed_field_another_type_and_another_word_are_told_by_their_paths() {
-        let theirs = seen(vec![of_text(br#"{"a":[{"new":1}],"b":null,"type":"x"}"#)]);
-        let ours = seen(vec![of_text(br#"{"a":[{"old":1}],"b":2,"type":"y"}"#)]);
+        let theirs = observed(vec![of_text(br#"{"a":[{"new":1}],"b":null,"type":"x"}"#)]);
+        let ours = observed(vec![of_text(br#"{"a":[{"old":1}],"b":2,"type":"y"}"#)]);
         let expected = [
             "body a[].new: vendor has integer, simulator has nothing",
             "body a[].old: vendor has nothing, simulator has integer",
@@ -158,14 +159,14 @@ mod tests {
         let ours = b"data: {\"a\":1}\n\ndata: {\"b\":1}\n\ndata: [DONE]\n\n";
         let theirs =
             b"data: {\"hi\":1}\n\ndata: {\"a\":1}\n\ndata: {\"b\":null}\n\ndata: [DONE]\n\n";
-        let lines = differences(&seen(of_stream(theirs)), &seen(of_stream(ours)));
+        let lines = differences(&observed(of_stream(theirs)), &observed(of_stream(ours)));
         let expected = [
             "frame 1 hi: vendor has integer, simulator has nothing",
             "frame 3 b: vendor has null, simulator has integer",
         ];
         assert_eq!(lines, expected);
         let short = b"data: {\"a\":1}\n\ndata: {\"b\":1}\n\n";
-        let lines = differences(&seen(of_stream(short)), &seen(of_stream(ours)));
+        let lines = differences(&observed(of_stream(short)), &observed(of_stream(ours)));
         assert_eq!(
             lines,
             ["a frame [DONE]: vendor has nothing, simulator has mark"]
@@ -174,7 +175,7 @@ mod tests {
 
     #[test]
     fn status_and_headers_are_compared_too() {
-        let mut theirs = seen(Vec::new());
+        let mut theirs = observed(Vec::new());
         theirs.status = 401;
         theirs
             .headers
@@ -183,6 +184,6 @@ mod tests {
             "status: vendor has 401, simulator has 200",
             "header retry-after: vendor has present, simulator has nothing",
         ];
-        assert_eq!(differences(&theirs, &seen(Vec::new())), expected);
+        assert_eq!(differences(&theirs, &observed(Vec::new())), expected);
     }
 }

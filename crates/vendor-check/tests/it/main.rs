@@ -1,6 +1,6 @@
 //! The program as a person runs it, with servers of ours in the vendor's place.
 
 #[cfg(test)]
-mod doctored;
+mod modified_vendor;
 #[cfg(test)]
 mod runs;

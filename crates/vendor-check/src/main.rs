@@ -1,5 +1,5 @@
-//! `trunkline-live PROVIDER`: sends the same small calls to a real vendor and to the simulator, and
-//! prints where the answers differ in shape. It spends at most `LIVE_MAX_USD` and never prints a key.
+//! `trunkline-vendor-check PROVIDER`: sends the same small calls to a real vendor and to the simulator, and
+//! prints where the answers differ in shape. It spends at most `VENDOR_CHECK_MAX_USD` and never prints a key.
 //! Why it is a room of its own: `docs/adr/0010-the-live-check.md`.
 #![cfg_attr(
     not(test),
@@ -12,12 +12,12 @@
     )
 )]
 
-mod asked;
 mod budget;
 mod cases;
-mod compared;
+mod diff;
 mod frames;
 mod report;
+mod request;
 mod run;
 mod shape;
 mod vendor;
@@ -28,7 +28,7 @@ use anyhow::Context as _;
 use trunkline_terms::{Money, Secret};
 
 use report::Report;
-use run::{Ended, Wish};
+use run::{Options, RunResult};
 use vendor::Vendor;
 
 /// Spent at most when nobody says otherwise: 0.05 USD.
@@ -38,21 +38,21 @@ const DEFAULT_MOST: Money = Money::from_nanos(50_000_000);
 async fn main() -> ExitCode {
     let mut report = Report::new();
     match begin(&mut report).await {
-        Ok(Ended::Same) => ExitCode::SUCCESS,
-        Ok(Ended::Different) => ExitCode::FAILURE,
+        Ok(RunResult::Same) => ExitCode::SUCCESS,
+        Ok(RunResult::Different) => ExitCode::FAILURE,
         Err(error) => {
-            report.say(&format!("live: {error:#}"));
+            report.say(&format!("vendor-check: {error:#}"));
             ExitCode::from(2)
         }
     }
 }
 
-async fn begin(report: &mut Report) -> anyhow::Result<Ended> {
+async fn begin(report: &mut Report) -> anyhow::Result<RunResult> {
     let mut words = std::env::args().skip(1);
     let (Some(provider), None) = (words.next(), words.next()) else {
         let known: Vec<&str> = Vendor::names().collect();
         anyhow::bail!(
-            "say one provider, such as `just live openai`; there are {}",
+            "say one provider, such as `just vendor-check openai`; there are {}",
             known.join(", ")
         );
     };
@@ -61,20 +61,20 @@ async fn begin(report: &mut Report) -> anyhow::Result<Ended> {
     if let Some(key) = &key {
         report.hide(key.clone());
     }
-    let most = match variable("LIVE_MAX_USD") {
+    let most = match variable("VENDOR_CHECK_MAX_USD") {
         None => DEFAULT_MOST,
         Some(text) => text
             .parse()
-            .with_context(|| "LIVE_MAX_USD must be an amount such as 0.05")?,
+            .with_context(|| "VENDOR_CHECK_MAX_USD must be an amount such as 0.05")?,
     };
-    let wish = Wish {
+    let options = Options {
         provider,
         vendor,
         key,
         most,
-        base_url: variable("LIVE_BASE_URL"),
+        base_url: variable("VENDOR_CHECK_BASE_URL"),
     };
-    run::run(&wish, report).await
+    run::run(&options, report).await
 }
 
 /// An empty variable is one that is not set.

@@ -4,7 +4,7 @@ use std::process::{Command, Output};
 
 use trunkline_simulator::{Settings, Simulator};
 
-use crate::doctored;
+use crate::modified_vendor;
 
 const KEY: &str = "sk-the-key-of-this-test";
 const CASES: [&str; 8] = [
@@ -27,8 +27,8 @@ async fn simulator() -> Simulator {
 }
 
 /// Runs the program with these variables and no others of its own.
-async fn live(provider: &str, variables: &[(&str, &str)]) -> (Option<i32>, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_trunkline-live"));
+async fn vendor_check(provider: &str, variables: &[(&str, &str)]) -> (Option<i32>, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_trunkline-vendor-check"));
     command.arg(provider).env_clear();
     command.envs(variables.iter().copied());
     let ran = tokio::task::spawn_blocking(move || command.output());
@@ -49,9 +49,9 @@ async fn the_simulator_in_the_vendors_place_is_the_same() {
     let base_url = vendor.base_url();
     let variables = [
         ("SIMULATOR_API_KEY", KEY),
-        ("LIVE_BASE_URL", base_url.as_str()),
+        ("VENDOR_CHECK_BASE_URL", base_url.as_str()),
     ];
-    let (code, said) = live("simulator", &variables).await;
+    let (code, said) = vendor_check("simulator", &variables).await;
     assert_eq!(code, Some(0), "{said}");
     for (case, status) in CASES.iter().zip([200, 200, 200, 200, 200, 401, 404, 400]) {
         assert!(
@@ -68,12 +68,12 @@ async fn the_simulator_in_the_vendors_place_is_the_same() {
 async fn a_vendor_that_renames_a_field_is_told_path_by_path() {
     let vendor = simulator().await;
     let (base_url, _tasks) =
-        doctored::start(vendor.address(), "\"finish_reason\"", "\"stop_reason\"").await;
+        modified_vendor::start(vendor.address(), "\"finish_reason\"", "\"stop_reason\"").await;
     let variables = [
         ("SIMULATOR_API_KEY", KEY),
-        ("LIVE_BASE_URL", base_url.as_str()),
+        ("VENDOR_CHECK_BASE_URL", base_url.as_str()),
     ];
-    let (code, said) = live("simulator", &variables).await;
+    let (code, said) = vendor_check("simulator", &variables).await;
     assert_eq!(code, Some(1), "{said}");
     for line in [
         "  whole_chat: 2 different",
@@ -93,9 +93,9 @@ async fn a_vendor_with_another_status_or_none_at_all_is_told() {
     let base_url = vendor.base_url();
     let other_key = [
         ("SIMULATOR_API_KEY", "sk-other"),
-        ("LIVE_BASE_URL", base_url.as_str()),
+        ("VENDOR_CHECK_BASE_URL", base_url.as_str()),
     ];
-    let (code, said) = live("simulator", &other_key).await;
+    let (code, said) = vendor_check("simulator", &other_key).await;
     assert_eq!(code, Some(1), "{said}");
     assert!(
         said.contains("    status: vendor has 401, simulator has 200"),
@@ -105,9 +105,9 @@ async fn a_vendor_with_another_status_or_none_at_all_is_told() {
     vendor.stop().await;
     let gone = [
         ("SIMULATOR_API_KEY", KEY),
-        ("LIVE_BASE_URL", base_url.as_str()),
+        ("VENDOR_CHECK_BASE_URL", base_url.as_str()),
     ];
-    let (code, said) = live("simulator", &gone).await;
+    let (code, said) = vendor_check("simulator", &gone).await;
     assert_eq!(code, Some(1), "{said}");
     assert!(
         said.contains("the vendor gave no answer: the upstream could not be reached"),
@@ -124,10 +124,10 @@ async fn nothing_is_sent_beyond_the_money() {
         async move {
             let variables = [
                 ("SIMULATOR_API_KEY", KEY),
-                ("LIVE_BASE_URL", base_url.as_str()),
-                ("LIVE_MAX_USD", most),
+                ("VENDOR_CHECK_BASE_URL", base_url.as_str()),
+                ("VENDOR_CHECK_MAX_USD", most),
             ];
-            live("simulator", &variables).await
+            vendor_check("simulator", &variables).await
         }
     };
     let (code, said) = run("0").await;
@@ -152,7 +152,7 @@ async fn nothing_is_sent_beyond_the_money() {
     let (code, said) = run("a lot").await;
     assert_eq!(code, Some(2), "{said}");
     assert!(
-        said.contains("LIVE_MAX_USD must be an amount such as 0.05"),
+        said.contains("VENDOR_CHECK_MAX_USD must be an amount such as 0.05"),
         "{said}"
     );
 }
@@ -160,7 +160,7 @@ async fn nothing_is_sent_beyond_the_money() {
 #[tokio::test]
 async fn without_a_key_it_says_what_was_skipped_and_ends_well() {
     for provider in ["openai", "deepseek", "moonshot", "simulator"] {
-        let (code, said) = live(provider, &[]).await;
+        let (code, said) = vendor_check(provider, &[]).await;
         assert_eq!(code, Some(0), "{said}");
         let name = format!(
             "{}_API_KEY is not set; nothing was sent",
@@ -178,13 +178,13 @@ async fn without_a_key_it_says_what_was_skipped_and_ends_well() {
 
 #[tokio::test]
 async fn a_provider_without_a_table_or_an_address_is_said() {
-    let (code, said) = live("nobody", &[]).await;
+    let (code, said) = vendor_check("nobody", &[]).await;
     assert_eq!(code, Some(2), "{said}");
     assert!(
         said.contains("there are deepseek, moonshot, openai, simulator"),
         "{said}"
     );
-    let (code, said) = live("simulator", &[("SIMULATOR_API_KEY", KEY)]).await;
+    let (code, said) = vendor_check("simulator", &[("SIMULATOR_API_KEY", KEY)]).await;
     assert_eq!(code, Some(2), "{said}");
-    assert!(said.contains("set LIVE_BASE_URL"), "{said}");
+    assert!(said.contains("set VENDOR_CHECK_BASE_URL"), "{said}");
 }

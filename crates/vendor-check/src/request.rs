@@ -15,7 +15,7 @@ use crate::frames;
 use crate::shape::{self, Shape};
 
 /// One of the two that are compared.
-pub(crate) struct Side<'a> {
+pub(crate) struct Target<'a> {
     pub(crate) client: &'a Client,
     pub(crate) provider: &'a Provider,
     pub(crate) base_url: &'a str,
@@ -25,7 +25,7 @@ pub(crate) struct Side<'a> {
 
 /// What came back.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct ObservedResponse {
     pub(crate) status: u16,
     pub(crate) headers: BTreeMap<String, String>,
     /// One for a whole answer, one for each kind of frame of a stream.
@@ -33,7 +33,7 @@ pub(crate) struct Seen {
 }
 
 /// A key that no vendor has given out, and that looks like one.
-const WRONG_KEY: &str = "sk-trunkline-live-wrong-key";
+const WRONG_KEY: &str = "sk-trunkline-vendor-check-wrong-key";
 /// Longest answer that is read; a list of models is the longest.
 const MAX_ANSWER_BYTES: usize = 4 << 20;
 /// A person waits.
@@ -51,8 +51,8 @@ const LOOKED_AT: [&str; 7] = [
     "x-request-id",
 ];
 
-impl Side<'_> {
-    pub(crate) async fn ask(&self, case: Case) -> anyhow::Result<Seen> {
+impl Target<'_> {
+    pub(crate) async fn ask(&self, case: Case) -> anyhow::Result<ObservedResponse> {
         let uri = format!("{}{}", self.base_url, case.path());
         let uri: Uri = uri.parse().context("the address of the provider")?;
         let deadline = |ms: u64| Duration::from_millis(ms).min(PATIENCE);
@@ -71,7 +71,7 @@ impl Side<'_> {
         };
         let mut answer = self.client.send(call).await?;
         let body = answer.whole(MAX_ANSWER_BYTES).await?;
-        Ok(seen(&answer, &body))
+        Ok(observed(&answer, &body))
     }
 
     fn headers(&self, case: Case) -> anyhow::Result<HeaderMap> {
@@ -93,12 +93,15 @@ impl Side<'_> {
         let mut headers = HeaderMap::new();
         headers.insert(name, value);
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        headers.insert(USER_AGENT, HeaderValue::from_static("trunkline-live"));
+        headers.insert(
+            USER_AGENT,
+            HeaderValue::from_static("trunkline-vendor-check"),
+        );
         Ok(headers)
     }
 }
 
-fn seen(answer: &Answer, body: &[u8]) -> Seen {
+fn observed(answer: &Answer, body: &[u8]) -> ObservedResponse {
     let mut headers = BTreeMap::new();
     for (name, value) in &answer.headers {
         let name = name.as_str();
@@ -117,7 +120,7 @@ fn seen(answer: &Answer, body: &[u8]) -> Seen {
     let is_stream = headers
         .get(CONTENT_TYPE.as_str())
         .is_some_and(|kind| kind.starts_with("text/event-stream"));
-    Seen {
+    ObservedResponse {
         status: answer.status.as_u16(),
         headers,
         shapes: if is_stream {
