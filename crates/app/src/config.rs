@@ -26,7 +26,7 @@ use trunkline_gateway::{
     EventSettings, GenerationSettings, LimitSettings, SocialSettings, VideoSettings,
     WebhookSettings,
 };
-use trunkline_post::MailSettings;
+use trunkline_mail::MailSettings;
 use trunkline_terms::{NodeId, Secret};
 use trunkline_upstream::Roots;
 use trunkline_upstream::guarded::GuardedSettings;

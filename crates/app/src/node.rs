@@ -21,7 +21,7 @@ use trunkline_gateway::{
 use trunkline_keyring::{Keyring, SystemRandom};
 use trunkline_ledger::{Author, LedgerTasks, partitions, recovery};
 use trunkline_limits::{Keeper, RedisSettings};
-use trunkline_post::{MailSettings, Post};
+use trunkline_mail::{MailSettings, MailWorker};
 use trunkline_social::Cells;
 use trunkline_store::routes;
 use trunkline_terms::NodeId;
@@ -148,7 +148,7 @@ impl Node {
         let (stop_jobs, jobs) = watch::channel(false);
         let mut tasks = JoinSet::new();
         let letters = (&plan.keyring, at_console.name.as_str());
-        let post = opening::post(plan.mail.as_ref(), &data, letters)?;
+        let mail_worker = opening::mail_worker(plan.mail.as_ref(), &data, letters)?;
         let console = plan.people.clone().map(|people| Desk {
             data: data.clone(),
             people,
@@ -162,7 +162,7 @@ impl Node {
         let (stop_fresh, replaced) = keep_fresh(&mut tasks, &gateway);
         start_keeping(&mut tasks, &gateway, (keeper, author, &data), &jobs);
         if plan.roles.worker {
-            start_jobs(&mut tasks, &gateway, (&data, post), &jobs);
+            start_jobs(&mut tasks, &gateway, (&data, mail_worker), &jobs);
         }
         Ok(Self {
             gateway,
@@ -263,11 +263,11 @@ fn keep_fresh(
 fn start_jobs(
     tasks: &mut JoinSet<()>,
     gateway: &Services,
-    (data, post): (&Database, Post),
+    (data, mail_worker): (&Database, MailWorker),
     stop: &watch::Receiver<bool>,
 ) {
     tasks.spawn(trials::run(data.clone(), stop.clone()));
-    tasks.spawn(mail::run(post, stop.clone()));
+    tasks.spawn(mail::run(mail_worker, stop.clone()));
     let notifications = || data.notifications().clone();
     tasks.spawn(events::run(gateway.clone(), notifications(), stop.clone()));
     for job in VideoJob::ALL {

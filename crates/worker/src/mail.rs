@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::Instant;
-use trunkline_post::Post;
+use trunkline_mail::MailWorker;
 
 /// Between two looks at an empty list.
 const LOOK: Duration = Duration::from_secs(4);
@@ -14,11 +14,11 @@ const AWAY: Duration = Duration::from_secs(1);
 const TIDY: Duration = Duration::from_secs(60);
 
 /// Carries letters until it is told to stop.
-pub async fn run(post: Post, mut stop: watch::Receiver<bool>) {
+pub async fn run(mail_worker: MailWorker, mut stop: watch::Receiver<bool>) {
     let mut tidied: Option<Instant> = None;
     loop {
-        let pause = match post.carry().await {
-            Ok(carried) if carried.taken == 0 => LOOK,
+        let pause = match mail_worker.deliver_due().await {
+            Ok(summary) if summary.taken == 0 => LOOK,
             Ok(_) => Duration::ZERO,
             Err(error) => {
                 tracing::warn!(%error, "letters could not be taken; they wait");
@@ -27,7 +27,7 @@ pub async fn run(post: Post, mut stop: watch::Receiver<bool>) {
         };
         if tidied.is_none_or(|at| at.elapsed() >= TIDY) {
             tidied = Some(Instant::now());
-            if let Err(error) = post.tidy().await {
+            if let Err(error) = mail_worker.tidy().await {
                 tracing::warn!(%error, "letters could not be put in order");
             }
         }

@@ -3,7 +3,7 @@
 use anyhow::Context as _;
 use serde_json::{Value, json};
 use trunkline_db::Role;
-use trunkline_post::opened;
+use trunkline_mail::open_sealed;
 use trunkline_store::letters::{self, LIST_MAX};
 
 use super::{database, keyring};
@@ -23,7 +23,7 @@ pub(super) async fn run(config: &Config, output: &Output) -> anyhow::Result<()> 
     let mut cells = Vec::new();
     let mut rows: Vec<Value> = Vec::new();
     for letter in &unsent {
-        let link = opened(&keyring, letter.id, &letter.sealed).map(|content| content.link);
+        let link = open_sealed(&keyring, letter.id, &letter.sealed).map(|content| content.link);
         cells.push(vec![
             letter.kind.word().to_owned(),
             letter.to.clone(),

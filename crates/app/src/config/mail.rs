@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use trunkline_post::{MailSettings, Mailer, Server};
+use trunkline_mail::{MailSettings, Mailer, Server};
 
 use super::check::{Check, MAX_ROOTS_BYTES, in_range};
 use super::raw::RawMail;

@@ -14,7 +14,7 @@ use trunkline_gateway::{Services, Settings, Telemetry, TelemetrySettings};
 use trunkline_keyring::Keyring;
 use trunkline_ledger::{Ledger, LedgerSettings, LedgerTasks, partitions};
 use trunkline_limits::{Keeper, Limits, RedisSettings};
-use trunkline_post::{MailSettings, Mailer, Post};
+use trunkline_mail::{MailSettings, MailWorker, Mailer};
 use trunkline_terms::NodeId;
 use trunkline_upstream::Client;
 
@@ -52,14 +52,14 @@ pub(super) fn limits(redis: Option<RedisSettings>) -> anyhow::Result<(Limits, Op
 }
 
 /// Who carries letters.
-pub(super) fn post(
+pub(super) fn mail_worker(
     mail: Option<&MailSettings>,
     data: &Database,
     (keyring, house): (&Keyring, &str),
-) -> anyhow::Result<Post> {
+) -> anyhow::Result<MailWorker> {
     let mailer = mail.map(Mailer::new).transpose()?;
     let keyring = Arc::new(keyring.clone());
-    Ok(Post::new(data.clone(), keyring, house, mailer))
+    Ok(MailWorker::new(data.clone(), keyring, house, mailer))
 }
 
 /// The way to the collector of traces, and what walks it.

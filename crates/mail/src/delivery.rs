@@ -9,8 +9,8 @@ use trunkline_keyring::{Binding, Keyring, Purpose};
 use trunkline_store::letters::{self, Claimed, Content, Failure, Tidied};
 use uuid::Uuid;
 
-use crate::mailer::{Envelope, Mailer, Refusal};
-use crate::words::words;
+use crate::mailer::{Envelope, Mailer, SmtpError};
+use crate::template::render;
 
 /// Letters on their way at once from one node.
 const AT_ONCE: i64 = 8;
@@ -26,7 +26,7 @@ const TIDY_AT_ONCE: i64 = 500;
 
 /// Carries letters. Clones are the same one.
 #[derive(Clone)]
-pub struct Post {
+pub struct MailWorker {
     data: Database,
     keyring: Arc<Keyring>,
     house: Arc<str>,
@@ -36,7 +36,7 @@ pub struct Post {
 
 /// What a round did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Carried {
+pub struct DeliverySummary {
     /// Letters that were taken.
     pub taken: usize,
     /// Of them, those that a server has now.
@@ -56,16 +56,16 @@ enum End {
 
 /// What a letter says; none if this keyring did not seal it, or not for this row.
 #[must_use]
-pub fn opened(keyring: &Keyring, id: Uuid, sealed: &[u8]) -> Option<Content> {
+pub fn open_sealed(keyring: &Keyring, id: Uuid, sealed: &[u8]) -> Option<Content> {
     let context = letters::context(id);
     let opened = keyring.open(Purpose::Letters, &Binding::of_operator(&context), sealed);
     Content::of_bytes(opened.ok()?.reveal())
 }
 
-// === impl Post ===
+// === impl MailWorker ===
 
-impl Post {
-    /// A post office of a house.
+impl MailWorker {
+    /// A post harness of a house.
     #[must_use]
     pub fn new(data: Database, keyring: Arc<Keyring>, house: &str, mailer: Option<Mailer>) -> Self {
         Self {
@@ -77,12 +77,12 @@ impl Post {
     }
 
     /// Takes what is due and hands it over; without a server, keeps it for the operator.
-    pub async fn carry(&self) -> Result<Carried, DbError> {
+    pub async fn deliver_due(&self) -> Result<DeliverySummary, DbError> {
         let Some(mailer) = &self.mailer else {
             let kept = letters::keep(&self.data, TIDY_AT_ONCE).await?;
-            return Ok(Carried {
+            return Ok(DeliverySummary {
                 kept,
-                ..Carried::default()
+                ..DeliverySummary::default()
             });
         };
         let lease = mailer.timeout().saturating_add(SLACK);
@@ -90,18 +90,18 @@ impl Post {
         let claimed = letters::claim(&mut session, AT_ONCE, lease).await?;
         drop(session);
         let ends = join_all(claimed.iter().map(|letter| self.one(mailer, letter))).await;
-        let mut carried = Carried {
+        let mut summary = DeliverySummary {
             taken: claimed.len(),
-            ..Carried::default()
+            ..DeliverySummary::default()
         };
         for end in ends {
             match end? {
-                End::Sent => carried.sent = carried.sent.saturating_add(1),
-                End::GivenUp => carried.given_up = carried.given_up.saturating_add(1),
+                End::Sent => summary.sent = summary.sent.saturating_add(1),
+                End::GivenUp => summary.given_up = summary.given_up.saturating_add(1),
                 End::Later => {}
             }
         }
-        Ok(carried)
+        Ok(summary)
     }
 
     /// Empties letters whose link is over and forgets old ones.
@@ -110,24 +110,24 @@ impl Post {
     }
 
     async fn one(&self, mailer: &Mailer, letter: &Claimed) -> Result<End, DbError> {
-        let handed = match opened(&self.keyring, letter.id, &letter.sealed) {
-            None => Err(Refusal {
+        let handed = match open_sealed(&self.keyring, letter.id, &letter.sealed) {
+            None => Err(SmtpError {
                 text: "it cannot be read: this node's keyring did not seal it".to_owned(),
                 is_final: false,
             }),
             Some(content) => {
-                let words = words(&self.house, letter.kind, &content, letter.expires_at);
+                let rendered = render(&self.house, letter.kind, &content, letter.expires_at);
                 let envelope = Envelope {
                     id: letter.id,
                     to: &letter.to,
                     written_at: letter.created_at,
-                    words: &words,
+                    rendered: &rendered,
                 };
                 mailer.send(&envelope).await
             }
         };
         let mut session = self.data.session().await?;
-        let Err(refusal) = handed else {
+        let Err(error) = handed else {
             letters::sent(&mut session, letter).await?;
             return Ok(End::Sent);
         };
@@ -135,14 +135,14 @@ impl Post {
             letter = %letter.id,
             kind = letter.kind.word(),
             tries_count = letter.tries,
-            error = refusal.text,
+            error = error.text,
             "a letter was not taken"
         );
         let failure = Failure {
-            error: &refusal.text,
+            error: &error.text,
             wait: pause(letter.tries),
             patience: PATIENCE,
-            is_final: refusal.is_final,
+            is_final: error.is_final,
         };
         let given_up = letters::failed(&mut session, letter, failure).await?;
         Ok(match given_up {

@@ -1,8 +1,8 @@
 //! Letters over a real PostgreSQL and a real SMTP dialogue.
 
 #[cfg(test)]
-mod carrying;
+mod delivery;
 #[cfg(test)]
-mod office;
+mod harness;
 #[cfg(test)]
-mod private;
+mod tls;

@@ -14,7 +14,7 @@ const UNTIL: &[BorrowedFormatItem<'_>] =
 
 /// A letter in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Words {
+pub(crate) struct RenderedEmail {
     pub(crate) subject: String,
     pub(crate) text: String,
     pub(crate) html: String,
@@ -32,7 +32,12 @@ struct Parts {
 }
 
 /// Puts a letter into words.
-pub(crate) fn words(house: &str, kind: Kind, content: &Content, expires_at: Moment) -> Words {
+pub(crate) fn render(
+    house: &str,
+    kind: Kind,
+    content: &Content,
+    expires_at: Moment,
+) -> RenderedEmail {
     let house = plain(house);
     let parts = parts(&house, kind, content, expires_at);
     let name = plain(&content.name);
@@ -50,7 +55,7 @@ pub(crate) fn words(house: &str, kind: Kind, content: &Content, expires_at: Mome
         "{greeting}\n\n{}\n\n{}\n\n{about}{}\n\n{house}\n",
         parts.lead, content.link, parts.otherwise
     );
-    Words {
+    RenderedEmail {
         text,
         html: html(&house, &greeting, &parts, &content.link),
         subject: parts.subject,
@@ -155,14 +160,14 @@ fn escaped(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn said(kind: Kind, name: &str) -> Words {
+    fn said(kind: Kind, name: &str) -> RenderedEmail {
         let content = Content {
             link: "https://dash.example.com/verify#t_0".to_owned(),
             name: name.to_owned(),
             organisation: Some(format!("Works of {name}")),
             by: Some(name.to_owned()),
         };
-        words(
+        render(
             "Trunk & Line",
             kind,
             &content,
@@ -175,22 +180,26 @@ mod tests {
         let subjects: Vec<String> = Kind::ALL
             .into_iter()
             .map(|kind| {
-                let words = said(kind, "Ada");
+                let rendered = said(kind, "Ada");
                 let link = "https://dash.example.com/verify#t_0";
-                assert!(words.text.contains(link), "{}", words.text);
+                assert!(rendered.text.contains(link), "{}", rendered.text);
                 assert!(
-                    words.html.contains(&format!("href=\"{link}\"")),
+                    rendered.html.contains(&format!("href=\"{link}\"")),
                     "{}",
-                    words.html
+                    rendered.html
                 );
-                assert!(words.html.contains("Trunk &amp; Line"), "{}", words.html);
+                assert!(
+                    rendered.html.contains("Trunk &amp; Line"),
+                    "{}",
+                    rendered.html
+                );
                 assert_eq!(
-                    words.text.contains("until 2027-01-15 08:00 UTC"),
+                    rendered.text.contains("until 2027-01-15 08:00 UTC"),
                     kind != Kind::Known,
                     "{}",
-                    words.text
+                    rendered.text
                 );
-                words.subject
+                rendered.subject
             })
             .collect();
         assert_eq!(
@@ -208,9 +217,13 @@ mod tests {
     fn a_name_is_text_and_never_markup_or_a_header() {
         let name = "<img src=x onerror=alert(1)>\r\nBcc: all@example.com";
         for kind in Kind::ALL {
-            let words = said(kind, name);
-            assert!(!words.html.contains("<img"), "{}", words.html);
-            assert!(!words.subject.contains(['\r', '\n']), "{}", words.subject);
+            let rendered = said(kind, name);
+            assert!(!rendered.html.contains("<img"), "{}", rendered.html);
+            assert!(
+                !rendered.subject.contains(['\r', '\n']),
+                "{}",
+                rendered.subject
+            );
         }
         let long = said(Kind::Verify, &"a".repeat(500));
         assert!(

@@ -1,11 +1,11 @@
-//! A post office with a database of its own.
+//! A post harness with a database of its own.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use trunkline_db::{Database, Role};
 use trunkline_keyring::{Binding, Document, Keyring, Purpose, SystemRandom};
-use trunkline_post::{MailSettings, Mailer, Post, Server};
+use trunkline_mail::{MailSettings, MailWorker, Mailer, Server};
 use trunkline_store::letters::{self, Content, Kind, NewLetter};
 use trunkline_terms::{Clock as _, Secret, uuid_v7};
 use trunkline_testkit::{Db, SystemClock, random_bytes};
@@ -14,7 +14,7 @@ use uuid::Uuid;
 pub(crate) const FROM: &str = "Trunkline <mail@house.example>";
 pub(crate) const CANARY: &str = "canary-7f3a9c";
 
-pub(crate) struct Office {
+pub(crate) struct Harness {
     pub(crate) db: Db,
     pub(crate) keyring: Arc<Keyring>,
     pub(crate) data: Database,
@@ -31,7 +31,7 @@ pub(crate) fn settings(url: &str) -> MailSettings {
     }
 }
 
-impl Office {
+impl Harness {
     pub(crate) async fn new() -> Self {
         let db = Db::fresh().await;
         let document = Document::generate(SystemClock.now(), &SystemRandom).unwrap();
@@ -44,11 +44,11 @@ impl Office {
         }
     }
 
-    /// A post of this office that sends there; none for no server.
-    pub(crate) fn post(&self, mail: Option<&MailSettings>) -> Post {
+    /// A post of this harness that sends there; none for no server.
+    pub(crate) fn worker(&self, mail: Option<&MailSettings>) -> MailWorker {
         let mailer = mail.map(|settings| Mailer::new(settings).unwrap());
         let keyring = Arc::clone(&self.keyring);
-        Post::new(self.data.clone(), keyring, "The House", mailer)
+        MailWorker::new(self.data.clone(), keyring, "The House", mailer)
     }
 
     pub(crate) async fn write(&self, to: &str, is_mailed: bool) -> Uuid {

@@ -11,8 +11,8 @@ use lettre::{Address, AsyncSmtpTransport, AsyncTransport as _, Message, Tokio1Ex
 use trunkline_terms::Moment;
 use uuid::Uuid;
 
-use crate::server::{Privacy, Server};
-use crate::words::Words;
+use crate::smtp_url::{Server, TlsMode};
+use crate::template::RenderedEmail;
 
 /// Refusals that are about our login and not about the letter: the operator mends them, and it waits.
 const LOGIN_CODES: [u16; 5] = [500, 530, 534, 535, 538];
@@ -54,12 +54,12 @@ pub(crate) struct Envelope<'a> {
     pub(crate) id: Uuid,
     pub(crate) to: &'a str,
     pub(crate) written_at: Moment,
-    pub(crate) words: &'a Words,
+    pub(crate) rendered: &'a RenderedEmail,
 }
 
 /// Why a letter was not taken. The server's own text is not repeated: it may quote what it was sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Refusal {
+pub(crate) struct SmtpError {
     pub(crate) text: String,
     /// Trying again cannot help.
     pub(crate) is_final: bool,
@@ -80,10 +80,10 @@ impl Mailer {
     /// Gets ready; nobody is spoken to yet.
     pub fn new(settings: &MailSettings) -> Result<Self, MailError> {
         let server = &settings.server;
-        let tls = match server.privacy {
-            Privacy::Local => Tls::None,
-            Privacy::StartTls => Tls::Required(parameters(settings)?),
-            Privacy::Tls => Tls::Wrapper(parameters(settings)?),
+        let tls = match server.tls_mode {
+            TlsMode::Local => Tls::None,
+            TlsMode::StartTls => Tls::Required(parameters(settings)?),
+            TlsMode::Tls => Tls::Wrapper(parameters(settings)?),
         };
         let from = sender(&settings.from)?;
         let mut builder = AsyncSmtpTransport::<Tokio1Executor>::builder_dangerous(&server.host)
@@ -109,34 +109,34 @@ impl Mailer {
 
     /// Hands a letter over. Every try of one letter has the same Message-ID and date, so that a receiver who
     /// gets it twice can tell.
-    pub(crate) async fn send(&self, envelope: &Envelope<'_>) -> Result<(), Refusal> {
+    pub(crate) async fn send(&self, envelope: &Envelope<'_>) -> Result<(), SmtpError> {
         let message = self.message(envelope)?;
         let sending = self.transport.send(message);
         match tokio::time::timeout(self.timeout, sending).await {
             Ok(Ok(_)) => Ok(()),
-            Ok(Err(error)) => Err(refusal(&error)),
+            Ok(Err(error)) => Err(smtp_error(&error)),
             Err(_) => Err(again("the mail server did not answer in time")),
         }
     }
 
-    fn message(&self, envelope: &Envelope<'_>) -> Result<Message, Refusal> {
+    fn message(&self, envelope: &Envelope<'_>) -> Result<Message, SmtpError> {
         let unsendable = |_| over("the address is one that no mail can be sent to");
         let to: Address = envelope.to.parse().map_err(unsendable)?;
         let domain = self.from.email.domain();
         let millis = u64::try_from(envelope.written_at.millis()).unwrap_or(0);
         let date = SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(millis));
         let automatic = HeaderName::new_from_ascii_str("Auto-Submitted");
-        let words = envelope.words;
+        let rendered = envelope.rendered;
         Message::builder()
             .from(self.from.clone())
             .to(Mailbox::new(None, to))
-            .subject(words.subject.as_str())
+            .subject(rendered.subject.as_str())
             .message_id(Some(format!("<{}@{domain}>", envelope.id)))
             .date(date.unwrap_or(SystemTime::UNIX_EPOCH))
             .raw_header(HeaderValue::new(automatic, "auto-generated".to_owned()))
             .multipart(MultiPart::alternative_plain_html(
-                words.text.clone(),
-                words.html.clone(),
+                rendered.text.clone(),
+                rendered.html.clone(),
             ))
             .map_err(|_| over("the letter could not be put together"))
     }
@@ -157,7 +157,7 @@ fn parameters(settings: &MailSettings) -> Result<TlsParameters, MailError> {
 }
 
 /// What an error means for the letter.
-fn refusal(error: &lettre::transport::smtp::Error) -> Refusal {
+fn smtp_error(error: &lettre::transport::smtp::Error) -> SmtpError {
     let code = error.status().map(u16::from);
     if error.is_permanent() {
         let code = code.unwrap_or_default();
@@ -182,15 +182,15 @@ fn refusal(error: &lettre::transport::smtp::Error) -> Refusal {
     again("the mail server could not be reached, or went away")
 }
 
-fn again(text: &str) -> Refusal {
-    Refusal {
+fn again(text: &str) -> SmtpError {
+    SmtpError {
         text: text.to_owned(),
         is_final: false,
     }
 }
 
-fn over(text: &str) -> Refusal {
-    Refusal {
+fn over(text: &str) -> SmtpError {
+    SmtpError {
         text: text.to_owned(),
         is_final: true,
     }

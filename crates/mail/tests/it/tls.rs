@@ -9,7 +9,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use trunkline_testkit::Smtp;
 
-use crate::office::{Office, settings};
+use crate::harness::{Harness, settings};
 
 /// A certificate for `localhost`, and a server that shows it.
 fn certificate(folder: &Path) -> (String, Arc<ServerConfig>) {
@@ -54,18 +54,34 @@ fn certificate(folder: &Path) -> (String, Arc<ServerConfig>) {
 async fn a_private_line_needs_a_server_that_is_vouched_for() {
     let folder = tempfile::tempdir().unwrap();
     let (pem, tls) = certificate(folder.path());
-    let (office, smtp) = (Office::new().await, Smtp::tls(tls));
+    let (harness, smtp) = (Harness::new().await, Smtp::tls(tls));
     let mut mail = settings(&format!(
         "smtps://ada:secret@localhost:{}",
         smtp.address().port()
     ));
-    let id = office.write("ada@example.com", true).await;
-    assert_eq!(office.post(Some(&mail)).carry().await.unwrap().sent, 0);
-    let said = office.column(id, "last_error").await;
+    let id = harness.write("ada@example.com", true).await;
+    assert_eq!(
+        harness
+            .worker(Some(&mail))
+            .deliver_due()
+            .await
+            .unwrap()
+            .sent,
+        0
+    );
+    let said = harness.column(id, "last_error").await;
     assert!(!said.contains("secret"), "{said}");
     mail.extra_roots = Some(pem);
-    office.db.shift_clock(61).await;
-    assert_eq!(office.post(Some(&mail)).carry().await.unwrap().sent, 1);
+    harness.db.shift_clock(61).await;
+    assert_eq!(
+        harness
+            .worker(Some(&mail))
+            .deliver_due()
+            .await
+            .unwrap()
+            .sent,
+        1
+    );
     assert_eq!(smtp.mails().len(), 1);
     assert_eq!(smtp.logins().len(), 1);
 }
@@ -74,14 +90,22 @@ async fn a_private_line_needs_a_server_that_is_vouched_for() {
 async fn a_plain_line_becomes_private_before_anything_is_said_on_it() {
     let folder = tempfile::tempdir().unwrap();
     let (pem, tls) = certificate(folder.path());
-    let (office, smtp) = (Office::new().await, Smtp::start_tls(tls));
+    let (harness, smtp) = (Harness::new().await, Smtp::start_tls(tls));
     let address = format!("ada:secret@localhost:{}", smtp.address().port());
     let mut mail = settings(&format!("smtp://{address}"));
     // As if the server were elsewhere: to this machine the line would stay plain.
     mail.server = mail.server.as_if_remote();
     mail.extra_roots = Some(pem);
-    office.write("ada@example.com", true).await;
-    assert_eq!(office.post(Some(&mail)).carry().await.unwrap().sent, 1);
+    harness.write("ada@example.com", true).await;
+    assert_eq!(
+        harness
+            .worker(Some(&mail))
+            .deliver_due()
+            .await
+            .unwrap()
+            .sent,
+        1
+    );
     assert_eq!((smtp.mails().len(), smtp.logins().len()), (1, 1));
 
     // One that does not offer it is told nothing, least of all the password.
@@ -91,8 +115,16 @@ async fn a_plain_line_becomes_private_before_anything_is_said_on_it() {
         plain.address().port()
     ));
     mail.server = mail.server.as_if_remote();
-    let id = office.write("bob@example.com", true).await;
-    assert_eq!(office.post(Some(&mail)).carry().await.unwrap().sent, 0);
-    assert_eq!(office.column(id, "state").await, "waiting");
+    let id = harness.write("bob@example.com", true).await;
+    assert_eq!(
+        harness
+            .worker(Some(&mail))
+            .deliver_due()
+            .await
+            .unwrap()
+            .sent,
+        0
+    );
+    assert_eq!(harness.column(id, "state").await, "waiting");
     assert!(plain.mails().is_empty() && plain.logins().is_empty());
 }

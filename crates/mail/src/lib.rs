@@ -1,6 +1,6 @@
 //! Letters to people: written in the transaction that made them necessary, carried to a mail server later.
 //!
-//! [`Post`] takes what is due, puts it into words and hands it to the server of [`MailSettings`]. Several nodes
+//! [`MailWorker`] takes what is due, puts it into words and hands it to the server of [`MailSettings`]. Several nodes
 //! share the work by claims. Who dies between the server's word and ours has the letter sent once more, under
 //! the same Message-ID; nobody loses one. Without a server letters are kept for the operator, who passes
 //! their links on.
@@ -17,11 +17,11 @@
     )
 )]
 
-mod carrying;
+mod delivery;
 mod mailer;
-mod server;
-mod words;
+mod smtp_url;
+mod template;
 
-pub use carrying::{Carried, Post, opened};
+pub use delivery::{DeliverySummary, MailWorker, open_sealed};
 pub use mailer::{MailError, MailSettings, Mailer};
-pub use server::{Server, ServerError};
+pub use smtp_url::{Server, ServerError};

@@ -17,13 +17,13 @@ const LOCAL_PORT: u16 = 25;
 pub struct Server {
     pub(crate) host: String,
     pub(crate) port: u16,
-    pub(crate) privacy: Privacy,
+    pub(crate) tls_mode: TlsMode,
     pub(crate) login: Option<(String, Secret)>,
 }
 
 /// How the line is kept private.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Privacy {
+pub(crate) enum TlsMode {
     /// Not at all: the line does not leave this machine.
     Local,
     /// A plain line that becomes TLS before anything is said; without it nothing is.
@@ -55,22 +55,22 @@ impl Server {
             matches!(url.path(), "" | "/") && url.query().is_none() && url.fragment().is_none();
         let host = url.host_str().filter(|host| !host.is_empty() && bare);
         let host = host.ok_or(ServerError::Shape)?;
-        let privacy = match url.scheme() {
-            "smtps" => Privacy::Tls,
-            "smtp" if is_local(host) => Privacy::Local,
-            "smtp" => Privacy::StartTls,
+        let tls_mode = match url.scheme() {
+            "smtps" => TlsMode::Tls,
+            "smtp" if is_local(host) => TlsMode::Local,
+            "smtp" => TlsMode::StartTls,
             _ => return Err(ServerError::Shape),
         };
-        let port = url.port().unwrap_or(match privacy {
-            Privacy::Local => LOCAL_PORT,
-            Privacy::StartTls => SUBMISSION_PORT,
-            Privacy::Tls => TLS_PORT,
+        let port = url.port().unwrap_or(match tls_mode {
+            TlsMode::Local => LOCAL_PORT,
+            TlsMode::StartTls => SUBMISSION_PORT,
+            TlsMode::Tls => TLS_PORT,
         });
         let host = host.trim_start_matches('[').trim_end_matches(']');
         Ok(Self {
             host: host.to_owned(),
             port,
-            privacy,
+            tls_mode,
             login: login(&url)?,
         })
     }
@@ -79,9 +79,9 @@ impl Server {
     /// servers are all here.
     #[must_use]
     pub fn as_if_remote(mut self) -> Self {
-        self.privacy = match self.privacy {
-            Privacy::Local | Privacy::StartTls => Privacy::StartTls,
-            Privacy::Tls => Privacy::Tls,
+        self.tls_mode = match self.tls_mode {
+            TlsMode::Local | TlsMode::StartTls => TlsMode::StartTls,
+            TlsMode::Tls => TlsMode::Tls,
         };
         self
     }
@@ -93,7 +93,7 @@ impl fmt::Debug for Server {
             .debug_struct("Server")
             .field("host", &self.host)
             .field("port", &self.port)
-            .field("privacy", &self.privacy)
+            .field("tls_mode", &self.tls_mode)
             .finish_non_exhaustive()
     }
 }
@@ -135,20 +135,20 @@ mod tests {
 
     #[test]
     fn only_the_line_to_this_machine_may_be_plain() {
-        for (text, privacy, port) in [
-            ("smtp://u:p@mail.example.com", Privacy::StartTls, 587),
-            ("smtp://u:p@mail.example.com:2525", Privacy::StartTls, 2525),
-            ("smtps://u:p@mail.example.com", Privacy::Tls, 465),
-            ("smtps://127.0.0.1:1465", Privacy::Tls, 1465),
-            ("smtp://127.0.0.1", Privacy::Local, 25),
-            ("smtp://localhost:1025", Privacy::Local, 1025),
-            ("smtp://[::1]:1025", Privacy::Local, 1025),
-            ("smtp://10.0.0.1", Privacy::StartTls, 587),
-            ("smtp://127.0.0.1.example.com", Privacy::StartTls, 587),
-            ("smtp://localhost.example.com", Privacy::StartTls, 587),
+        for (text, tls_mode, port) in [
+            ("smtp://u:p@mail.example.com", TlsMode::StartTls, 587),
+            ("smtp://u:p@mail.example.com:2525", TlsMode::StartTls, 2525),
+            ("smtps://u:p@mail.example.com", TlsMode::Tls, 465),
+            ("smtps://127.0.0.1:1465", TlsMode::Tls, 1465),
+            ("smtp://127.0.0.1", TlsMode::Local, 25),
+            ("smtp://localhost:1025", TlsMode::Local, 1025),
+            ("smtp://[::1]:1025", TlsMode::Local, 1025),
+            ("smtp://10.0.0.1", TlsMode::StartTls, 587),
+            ("smtp://127.0.0.1.example.com", TlsMode::StartTls, 587),
+            ("smtp://localhost.example.com", TlsMode::StartTls, 587),
         ] {
             let server = parse(text).unwrap();
-            assert_eq!((server.privacy, server.port), (privacy, port), "{text}");
+            assert_eq!((server.tls_mode, server.port), (tls_mode, port), "{text}");
         }
         assert_eq!(parse("smtp://[::1]").unwrap().host, "::1");
     }
