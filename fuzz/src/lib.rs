@@ -1,7 +1,7 @@
 //! What the fuzz targets share: the first bytes of an input choose formats and cuts, the rest is what
 //! comes from outside. Every broken promise stops the target.
 
-use trunkline_terms::{Money, Units};
+use trunkline_types::{Money, Units};
 use trunkline_wire::canon::{Counted, Event, Meter, Restored, Thread};
 use trunkline_wire::openai_chat::read_error;
 use trunkline_wire::{

@@ -1,7 +1,7 @@
 //! Random bytes of the operating system, made into what commands need.
 
 use trunkline_keyring::{RandomError, RandomSource as _, SystemRandom};
-use trunkline_terms::{Moment, RANDOM_BYTES, RequestId, SHARDS, Shard};
+use trunkline_types::{Moment, RANDOM_BYTES, RequestId, SHARDS, Shard};
 
 /// Random bytes.
 pub(crate) fn bytes<const N: usize>() -> Result<[u8; N], RandomError> {

@@ -27,7 +27,7 @@ use trunkline_gateway::{
     WebhookSettings,
 };
 use trunkline_mail::MailSettings;
-use trunkline_terms::{NodeId, Secret};
+use trunkline_types::{NodeId, Secret};
 use trunkline_upstream::Roots;
 use trunkline_upstream::guarded::GuardedSettings;
 

@@ -24,7 +24,7 @@ use trunkline_limits::{Keeper, RedisSettings};
 use trunkline_mail::{MailSettings, MailWorker};
 use trunkline_social::Cells;
 use trunkline_store::routes;
-use trunkline_terms::NodeId;
+use trunkline_types::NodeId;
 use trunkline_upstream::guarded::{Guarded, GuardedSettings};
 use trunkline_upstream::{Client, Providers, Roots};
 use trunkline_worker::{events, mail, tidy, video, webhooks};

@@ -5,7 +5,7 @@ use anyhow::{Context as _, anyhow, bail};
 use trunkline_catalog::{Book, Document, Entry, Faces, ListPrice, PriceClass, RawList, Specs};
 use trunkline_gateway::cells_with_folder;
 use trunkline_social::{Cell, Cells};
-use trunkline_terms::{BillingUnit, Face, Money, UnitPrice};
+use trunkline_types::{BillingUnit, Face, Money, UnitPrice};
 
 use crate::config::Config;
 

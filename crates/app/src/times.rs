@@ -3,7 +3,7 @@
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use trunkline_db::{from_sql_time, to_sql_time};
-use trunkline_terms::Moment;
+use trunkline_types::Moment;
 
 /// `2027-01-31T12:00:00Z`, with as many decimals as the moment has.
 pub(crate) fn rfc3339(moment: Moment) -> String {

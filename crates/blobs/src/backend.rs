@@ -249,7 +249,7 @@ fn address(endpoint: &str, settings: &S3Settings) -> Result<String, MediaError> 
 
 #[cfg(test)]
 mod tests {
-    use trunkline_terms::Secret;
+    use trunkline_types::Secret;
 
     use super::*;
 

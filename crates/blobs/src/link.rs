@@ -8,7 +8,7 @@
 //! The keys are not known here. [`LinkKeys`] has the shape of what the keyring offers for signatures:
 //! parts in their order, the ends of parts signed too, generations inside the signature.
 
-use trunkline_terms::{AccountId, Moment};
+use trunkline_types::{AccountId, Moment};
 
 use crate::MediaPath;
 

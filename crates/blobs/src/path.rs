@@ -9,7 +9,7 @@ use std::fmt;
 use time::format_description::BorrowedFormatItem;
 use time::macros::format_description;
 use time::{Date, OffsetDateTime};
-use trunkline_terms::{AccountId, Moment, Shard};
+use trunkline_types::{AccountId, Moment, Shard};
 
 use crate::ContentType;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::{StreamExt as _, stream};
 use object_store::ObjectMeta;
 use object_store::path::Path;
-use trunkline_terms::Moment;
+use trunkline_types::Moment;
 
 use crate::backend::{Backend, location_of};
 use crate::metadata::METADATA_ENDING;

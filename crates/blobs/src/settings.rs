@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use trunkline_terms::Secret;
+use trunkline_types::Secret;
 
 /// How long one request to S3 may take, retries included, if nothing else is set.
 pub const DEFAULT_TIME_LIMIT: Duration = Duration::from_secs(30);

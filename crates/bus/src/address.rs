@@ -4,7 +4,7 @@ use std::fmt;
 
 use async_nats::{ConnectOptions, ServerAddr};
 use percent_encoding::percent_decode_str;
-use trunkline_terms::Secret;
+use trunkline_types::Secret;
 
 /// Servers that may be listed.
 const MAX_SERVERS: usize = 16;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use trunkline_terms::{AccountId, Moment};
+use trunkline_types::{AccountId, Moment};
 use uuid::Uuid;
 
 /// What the subjects of events begin with; the account follows, 0 for the house.

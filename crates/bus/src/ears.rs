@@ -3,7 +3,7 @@
 use async_nats::{Message, Subscriber};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
-use trunkline_terms::AccountId;
+use trunkline_types::AccountId;
 
 use crate::BusError;
 use crate::copy::{EVENTS, EventCopy, LIVE, LiveNews, account_of};

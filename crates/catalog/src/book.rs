@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
-use trunkline_terms::{Exact, Face, Money, Ratio};
+use trunkline_types::{Exact, Face, Money, Ratio};
 
 use crate::check::Finding;
 use crate::document::{Document, Entry, Frame};

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use jiff::tz::TimeZone;
-use trunkline_terms::{BillingUnit, Face};
+use trunkline_types::{BillingUnit, Face};
 
 use crate::condition::{Condition, MAX_CONDITIONS, Point, Region};
 use crate::list::{Faces, MAX_TIERS, PriceClass, PriceList, RawList, RawTier, Tier};

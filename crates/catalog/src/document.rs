@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use trunkline_terms::{EndpointType, Ratio};
+use trunkline_types::{EndpointType, Ratio};
 
 use crate::list::RawList;
 use crate::rules::{ParameterPolicy, Rule};

@@ -5,7 +5,7 @@ mod prices;
 mod records;
 
 use serde::Serialize;
-use trunkline_terms::EndpointType;
+use trunkline_types::EndpointType;
 
 use crate::book::{Book, BookError};
 use crate::document::{Document, Entry, Frame};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Deserializer, Serialize};
-use trunkline_terms::{BillingUnit, Defect, Face, UnitPrice};
+use trunkline_types::{BillingUnit, Defect, Face, UnitPrice};
 
 use crate::check::{self, Finding};
 use crate::condition::{Condition, Point, Region};

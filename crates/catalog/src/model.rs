@@ -154,7 +154,7 @@ fn words_faults(entry: &Entry) -> Vec<String> {
         &entry.default_response_format,
         &entry.speech_input,
     ];
-    let speaks = entry.serves(trunkline_terms::EndpointType::AudioSpeech);
+    let speaks = entry.serves(trunkline_types::EndpointType::AudioSpeech);
     if !speaks && speech.iter().any(|field| field.is_some()) {
         faults.push("only speech models have a voice, a speech format and speech input".to_owned());
     }

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use trunkline_terms::{BillingUnit, Exact, ExactError, Face, Money, Ratio, Side, UnitPrice, Units};
+use trunkline_types::{BillingUnit, Exact, ExactError, Face, Money, Ratio, Side, UnitPrice, Units};
 
 use crate::book::Offer;
 use crate::condition::Condition;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use trunkline_terms::Moment;
+use trunkline_types::Moment;
 
 /// A value that a tier can compare with. Fractions are left out on purpose: equality of floats is
 /// no basis for a price.

@@ -4,7 +4,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Unit};
 use serde::Serialize;
-use trunkline_terms::Moment;
+use trunkline_types::Moment;
 
 use crate::document::Document;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use trunkline_terms::{Face, Ratio};
+use trunkline_types::{Face, Ratio};
 
 use crate::list::Faces;
 use crate::number::Number;

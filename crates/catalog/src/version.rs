@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 use sha2::{Digest, Sha256};
-use trunkline_terms::BillingUnit;
+use trunkline_types::BillingUnit;
 
 use crate::document::Frame;
 use crate::list::{PriceList, Tier};

@@ -2,7 +2,7 @@
 //! worked out from the faces.
 
 use serde::Serialize;
-use trunkline_terms::{BillingUnit, EndpointType, Face, Ratio};
+use trunkline_types::{BillingUnit, EndpointType, Face, Ratio};
 
 use crate::book::Book;
 use crate::condition::Condition;

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use trunkline_terms::Moment;
+use trunkline_types::Moment;
 
 const HOURS_A_DAY: u8 = 24;
 const HOURS_A_WEEK: u8 = 168;

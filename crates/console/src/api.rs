@@ -38,7 +38,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, Uri};
 use trunkline_db::Database;
 use trunkline_keyring::{Keyring, RandomSource};
-use trunkline_terms::Clock;
+use trunkline_types::Clock;
 use utoipa::OpenApi as _;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use trunkline_db::Database;
 use trunkline_keyring::{Keyring, RandomSource};
 use trunkline_store::{arrivals, people};
-use trunkline_terms::{Clock, RequestId};
+use trunkline_types::{Clock, RequestId};
 use trunkline_upstream::Client;
 
 use crate::api;

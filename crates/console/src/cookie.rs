@@ -5,7 +5,7 @@
 use http::header::COOKIE;
 use http::{HeaderMap, HeaderValue};
 use trunkline_store::people::{ABSOLUTE_LIFE_SECONDS, TokenHash};
-use trunkline_terms::Secret;
+use trunkline_types::Secret;
 
 use crate::settings::ConsoleSettings;
 use crate::tokens;

@@ -7,7 +7,7 @@ use serde::Serialize;
 use trunkline_db::DbError;
 use trunkline_keyring::RandomError;
 use trunkline_store::FieldError;
-use trunkline_terms::RequestId;
+use trunkline_types::RequestId;
 use utoipa::ToSchema;
 
 /// Which row of the error table.

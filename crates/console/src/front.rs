@@ -14,7 +14,7 @@ use http::header::{
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode};
 use tower_service::Service as _;
-use trunkline_terms::RequestId;
+use trunkline_types::RequestId;
 
 use crate::console::{Callers, RequestIds};
 use crate::fault::{Fault, Kind};

@@ -3,7 +3,7 @@
 use trunkline_db::{Tx, database_now};
 use trunkline_ledger::desk::{self, TopUp, TopUpAnswer, Wallet};
 use trunkline_store::trials::{self, Granted, NewGrant, Recipient};
-use trunkline_terms::{AccountId, RANDOM_BYTES, RequestId};
+use trunkline_types::{AccountId, RANDOM_BYTES, RequestId};
 
 use crate::api::Shared;
 use crate::fault::Fault;

@@ -4,7 +4,7 @@
 use trunkline_db::Tx;
 use trunkline_keyring::{Binding, Purpose};
 use trunkline_store::letters::{self, Content, Kind, NewLetter};
-use trunkline_terms::{Moment, RANDOM_BYTES, uuid_v7};
+use trunkline_types::{Moment, RANDOM_BYTES, uuid_v7};
 
 use crate::api::Shared;
 use crate::fault::Fault;

@@ -17,7 +17,7 @@ use openidconnect::{
 };
 use tokio::sync::Mutex;
 use tokio::time::Instant;
-use trunkline_terms::Secret;
+use trunkline_types::Secret;
 use trunkline_upstream::{Client, Deadlines, Outgoing, Protocol};
 
 use crate::settings::Provider;

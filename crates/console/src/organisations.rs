@@ -5,7 +5,7 @@ use trunkline_keyring::RandomSource;
 use trunkline_ledger::desk::{self, AccountKind};
 use trunkline_store::accounts::{self, CreateAccountError, DEFAULT_GROUP, NewAccount};
 use trunkline_store::people::{self, PersonId, Role};
-use trunkline_terms::{AccountId, SHARDS, Shard};
+use trunkline_types::{AccountId, SHARDS, Shard};
 
 use crate::fault::Fault;
 

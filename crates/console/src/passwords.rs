@@ -7,7 +7,7 @@ use std::time::Duration;
 use argon2::{Algorithm, Argon2, Params, PasswordHash, PasswordHasher, PasswordVerifier, Version};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use trunkline_keyring::RandomSource;
-use trunkline_terms::Secret;
+use trunkline_types::Secret;
 
 use crate::fault::Fault;
 

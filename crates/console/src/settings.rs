@@ -1,7 +1,7 @@
 //! What an operator has decided about the console.
 
 use trunkline_store::people::TokenHash;
-use trunkline_terms::{AccountId, Money, Secret};
+use trunkline_types::{AccountId, Money, Secret};
 
 /// The console's settings.
 #[derive(Debug, Clone)]

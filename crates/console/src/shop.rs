@@ -8,7 +8,7 @@ use trunkline_catalog::{Book, GroupChoice, PriceClass, Routes};
 use trunkline_social::Cell;
 use trunkline_store::accounts;
 use trunkline_store::tasks::Task;
-use trunkline_terms::{Moment, Money};
+use trunkline_types::{Moment, Money};
 
 use crate::api::Shared;
 use crate::fault::{Fault, Kind};

@@ -6,7 +6,7 @@ use http::HeaderMap;
 use http::request::Parts;
 use serde::Serialize;
 use trunkline_store::people::{self, PersonId, Role, STEP_UP_SECONDS, SignIn};
-use trunkline_terms::{AccountId, Moment};
+use trunkline_types::{AccountId, Moment};
 use utoipa::ToSchema;
 
 use crate::api::Shared;

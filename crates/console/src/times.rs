@@ -2,7 +2,7 @@
 
 use time::format_description::well_known::Rfc3339;
 use trunkline_db::to_sql_time;
-use trunkline_terms::Moment;
+use trunkline_types::Moment;
 
 /// A moment as text.
 pub(crate) fn rfc3339(moment: Moment) -> String {

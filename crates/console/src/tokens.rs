@@ -5,7 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest as _, Sha256};
 use trunkline_keyring::{RandomError, RandomSource};
 use trunkline_store::people::TokenHash;
-use trunkline_terms::Secret;
+use trunkline_types::Secret;
 
 const TOKEN_BYTES: usize = 32;
 /// 256 bits in base64 without padding.

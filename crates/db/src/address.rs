@@ -7,7 +7,7 @@
 use std::str::FromStr;
 
 use sqlx::postgres::PgConnectOptions;
-use trunkline_terms::Secret;
+use trunkline_types::Secret;
 
 use crate::error::{Cause, DbError};
 use crate::{PoolSettings, Pooler, Role};

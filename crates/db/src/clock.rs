@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use sqlx::PgConnection;
 use time::OffsetDateTime;
-use trunkline_terms::{Clock, Moment};
+use trunkline_types::{Clock, Moment};
 
 use crate::DbError;
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::{Connection, PgConnection, Row};
-use trunkline_terms::Secret;
+use trunkline_types::Secret;
 
 use crate::error::{Cause, DbError, within};
 use crate::lease::{Lease, Session};

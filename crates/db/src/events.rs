@@ -7,7 +7,7 @@ use serde_json::Value;
 use sqlx::types::Json;
 use sqlx::{PgConnection, Row as _};
 use time::OffsetDateTime;
-use trunkline_terms::{AccountId, Defect, Moment, Topic};
+use trunkline_types::{AccountId, Defect, Moment, Topic};
 use uuid::Uuid;
 
 use crate::{DbError, Tx, from_sql_time};

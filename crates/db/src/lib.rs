@@ -3,7 +3,7 @@
 //!
 //! This crate knows how to talk to the database, not what is said: no table of the product except
 //! the ones in this list, no price, no HTTP status. It reads no environment of its own; the address
-//! comes in as a [`terms::Secret`](trunkline_terms::Secret).
+//! comes in as a [`terms::Secret`](trunkline_types::Secret).
 #![cfg_attr(
     not(test),
     deny(

@@ -9,7 +9,7 @@ use std::time::Duration;
 use sqlx::error::DatabaseError;
 use sqlx::migrate::MigrationType;
 use sqlx::{ConnectOptions as _, Connection, PgConnection, SqlSafeStr};
-use trunkline_terms::Secret;
+use trunkline_types::Secret;
 
 use crate::address;
 use crate::error::{Cause, DbError, within};

@@ -2,7 +2,7 @@
 //! here; a test compares the two.
 
 use sqlx::{AssertSqlSafe, SqlSafeStr as _, SqlStr};
-use trunkline_terms::file_instead;
+use trunkline_types::file_instead;
 
 /// One file.
 #[derive(Debug, Clone, Copy)]

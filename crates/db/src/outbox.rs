@@ -8,7 +8,7 @@ use serde_json::Value;
 use sqlx::PgConnection;
 use sqlx::types::Json;
 use time::OffsetDateTime;
-use trunkline_terms::{AccountId, Moment};
+use trunkline_types::{AccountId, Moment};
 use uuid::Uuid;
 
 use crate::{DbError, Tx, from_sql_time};

@@ -9,7 +9,7 @@ use hyper::body::Incoming;
 use trunkline_catalog::{Book, GroupChoice, NotSold, Sale};
 use trunkline_store::accounts::Account;
 use trunkline_store::{KeyGroup, Network, Policy};
-use trunkline_terms::{ApiKey, Moment};
+use trunkline_types::{ApiKey, Moment};
 
 use crate::error::{ApiError, ErrorCode};
 use crate::key_table::{Found, KeyEntry, KeyStatus, KeyTable};

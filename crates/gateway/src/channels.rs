@@ -11,7 +11,7 @@ use trunkline_store::channels::{
     Channel as ChannelRow, ChannelId, ChannelState, CostBook, Credential as CredentialRow,
     CredentialId, credential_context, proxy_context,
 };
-use trunkline_terms::{EndpointType, Moment, RequestId, Secret};
+use trunkline_types::{EndpointType, Moment, RequestId, Secret};
 use trunkline_upstream::{Deadlines, Opened, Provider, Providers, Proxy};
 use trunkline_wire::Format;
 

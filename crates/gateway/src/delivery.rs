@@ -7,7 +7,7 @@ use http::HeaderValue;
 use http::header::CONTENT_LENGTH;
 use tokio::sync::{mpsc, oneshot};
 use trunkline_ledger::{Refund, RefundKind};
-use trunkline_terms::{AccountId, RequestId};
+use trunkline_types::{AccountId, RequestId};
 
 use crate::edge::PeerWatch;
 use crate::operation::Responder;

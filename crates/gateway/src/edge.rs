@@ -22,7 +22,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio_util::task::TaskTracker;
 use trunkline_store::Network;
-use trunkline_terms::RequestId;
+use trunkline_types::RequestId;
 
 use self::socket::WatchedStream;
 use self::tls::Tls;

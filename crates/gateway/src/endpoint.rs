@@ -2,7 +2,7 @@
 //! catalog sells it, and what is asked of an upstream.
 
 use bytes::Bytes;
-use trunkline_terms::EndpointType;
+use trunkline_types::EndpointType;
 use trunkline_upstream::Task;
 use trunkline_wire::{Format, InPath, Refusal, Request, Small};
 

@@ -3,7 +3,7 @@
 
 use http::StatusCode;
 use serde_json::{Map, Value};
-use trunkline_terms::{Money, RequestId};
+use trunkline_types::{Money, RequestId};
 use trunkline_wire::{Refusal, Trouble};
 
 use crate::idempotency::Duplicate;

@@ -6,7 +6,7 @@ use trunkline_catalog::{
     Attributes, Entry, Fate, Note, ParameterPolicy, Report, Sale, Scalar, UNKNOWN_FIELD,
     first_breach, nearest,
 };
-use trunkline_terms::EndpointType;
+use trunkline_types::EndpointType;
 use trunkline_wire::openai_chat::{PREVIOUS_RESPONSE, SERVICE_TIER};
 use trunkline_wire::openai_responses::without_server_tools;
 use trunkline_wire::{Format, Request, Small};

@@ -1,7 +1,7 @@
 //! What a caller's headers say, beside its key.
 
 use http::{HeaderMap, HeaderName};
-use trunkline_terms::Money;
+use trunkline_types::Money;
 use trunkline_wire::Format;
 
 use crate::error::{ApiError, ErrorCode};

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use trunkline_db::DbError;
 use trunkline_ledger::{Detail, Idempotency, kept};
-use trunkline_terms::{AccountId, Money, RequestId};
+use trunkline_types::{AccountId, Money, RequestId};
 
 use crate::error::ApiError;
 use crate::reservation::Reservation;

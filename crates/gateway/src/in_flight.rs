@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use trunkline_terms::AccountId;
+use trunkline_types::AccountId;
 
 use crate::error::{ApiError, ErrorCode};
 use crate::services::Services;

@@ -15,7 +15,7 @@ use trunkline_store::Policy;
 use trunkline_store::accounts::{self, Account};
 use trunkline_store::keys::{self, FOLLOW_MAX_ROWS, KeyHash, Seen};
 use trunkline_store::tally::Tally;
-use trunkline_terms::{AccountId, ApiKey, KeyId, Moment};
+use trunkline_types::{AccountId, ApiKey, KeyId, Moment};
 
 use self::table::Table;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use trunkline_store::Policy;
-use trunkline_terms::KeyId;
+use trunkline_types::KeyId;
 
 use crate::caller::Caller;
 use crate::error::{ApiError, ErrorCode};

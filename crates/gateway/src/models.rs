@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use http::{HeaderMap, StatusCode};
 use serde_json::{Map, Value, json};
 use trunkline_catalog::{Book, Model};
-use trunkline_terms::EndpointType;
+use trunkline_types::EndpointType;
 
 use crate::caller::Caller;
 use crate::error::{ApiError, ErrorCode};

@@ -9,7 +9,7 @@ use std::time::Duration;
 use http::{HeaderMap, Request};
 use hyper::body::Incoming;
 use trunkline_ledger::{CapacityTake, Outcome, Owner, Wallets};
-use trunkline_terms::{Money, Usage};
+use trunkline_types::{Money, Usage};
 
 use crate::caller::Caller;
 use crate::channels::Channel;

@@ -9,7 +9,7 @@ use trunkline_catalog::{
     Attributes, Note, PriceClass, Quote, QuoteError, Report, Sale, Situation, quote,
 };
 use trunkline_ledger::{CapacityTake, Detail, Outcome, Owner, Reserve, Wallets};
-use trunkline_terms::{Moment, Money, RequestId, Units, Usage};
+use trunkline_types::{Moment, Money, RequestId, Units, Usage};
 
 use crate::caller::Caller;
 use crate::channels::Channel;

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use trunkline_catalog::{Number, PriceClass, Quote, audio_tokens_shown};
-use trunkline_terms::{BillingUnit, Bucket, Money, Usage};
+use trunkline_types::{BillingUnit, Bucket, Money, Usage};
 use trunkline_wire::scan;
 
 use crate::caller::Caller;

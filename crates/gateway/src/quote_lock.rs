@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use trunkline_catalog::{GroupChoice, PricingVersion, Sale};
 use trunkline_keyring::{Binding, Purpose};
 use trunkline_store::catalog::book_at;
-use trunkline_terms::{AccountId, Moment};
+use trunkline_types::{AccountId, Moment};
 
 use crate::caller::Caller;
 use crate::error::{ApiError, ErrorCode};

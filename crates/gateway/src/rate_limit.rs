@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use trunkline_limits::{Kind as Counted, Name, Refused, Tag, Want, Which};
 use trunkline_store::limits::{Rates, Scope};
-use trunkline_terms::Defect;
+use trunkline_types::Defect;
 
 use crate::caller::Caller;
 use crate::error::{ApiError, ErrorCode};

@@ -13,7 +13,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 use trunkline_ledger::Outcome;
 use trunkline_limits::Grant;
-use trunkline_terms::{Moment, Money, RequestId};
+use trunkline_types::{Moment, Money, RequestId};
 use trunkline_wire::Format;
 
 use crate::caller::Caller;

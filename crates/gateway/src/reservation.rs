@@ -9,7 +9,7 @@ use trunkline_ledger::{
     Detail, Extend, ExtendAnswer, Ledger, LedgerError, Outcome, Reserve, ReserveAnswer, Settle,
     SettleAnswer, Shortage, Unheard, Void, Wallets, WriteOff, WriteOffReason,
 };
-use trunkline_terms::{AccountId, Money, RequestId};
+use trunkline_types::{AccountId, Money, RequestId};
 
 use crate::error::{ApiError, ErrorCode};
 use crate::idempotency::Duplicate;

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 use trunkline_keyring::Binding;
-use trunkline_terms::AccountId;
+use trunkline_types::AccountId;
 
 use crate::error::{ApiError, ErrorCode};
 use crate::services::Services;

@@ -1,6 +1,6 @@
 //! Words of upstreams, without what is ours: credentials, logins, and what names a vendor's account.
 
-use trunkline_terms::Secret;
+use trunkline_types::Secret;
 
 const HIDDEN: &str = "[hidden]";
 /// Fewer letters are no secret; taking them out would only garble the words.

@@ -5,7 +5,7 @@ use serde_json::json;
 use trunkline_catalog::audio_tokens_shown;
 use trunkline_ledger::{desk, usage};
 use trunkline_store::keys;
-use trunkline_terms::{Bucket, Money, RequestId, Usage};
+use trunkline_types::{Bucket, Money, RequestId, Usage};
 
 use crate::account_api::key_shown;
 use crate::caller::Caller;

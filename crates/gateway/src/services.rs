@@ -18,7 +18,7 @@ use trunkline_ledger::{Ledger, Outcome};
 use trunkline_limits::Limits;
 use trunkline_social::Cells;
 use trunkline_store::{catalog, channels, limits};
-use trunkline_terms::{Clock, Moment, Money, RANDOM_BYTES, RequestId};
+use trunkline_types::{Clock, Moment, Money, RANDOM_BYTES, RequestId};
 use trunkline_upstream::guarded::Guarded;
 use trunkline_upstream::{Client, Providers};
 

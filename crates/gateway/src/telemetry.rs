@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use http::{HeaderMap, Uri};
 use opentelemetry_proto::tonic::trace::v1::Span;
 use tokio::sync::mpsc;
-use trunkline_terms::RequestId;
+use trunkline_types::RequestId;
 use trunkline_upstream::Client;
 
 pub use self::export::Exporter;

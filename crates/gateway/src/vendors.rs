@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderName, HeaderValue, Method, StatusCode, Uri};
-use trunkline_terms::vendor::{At, Call, Complaint, Method as Verb, Said};
+use trunkline_types::vendor::{At, Call, Complaint, Method as Verb, Said};
 use trunkline_upstream::{Answer, Deadlines, Outgoing, Payload, Protocol as Spoken, SendError};
 use trunkline_wire::Format;
 

@@ -1,6 +1,6 @@
 //! What a token belongs to: whose it is and where it stands. Moved elsewhere, it does not open.
 
-use trunkline_terms::AccountId;
+use trunkline_types::AccountId;
 
 use crate::{Purpose, SealError};
 

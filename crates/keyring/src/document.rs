@@ -4,7 +4,7 @@
 //! What it looks like as text is told in `document/text.rs`; where it is kept, in `source.rs` and
 //! `file.rs`.
 
-use trunkline_terms::{Moment, SecretBytes};
+use trunkline_types::{Moment, SecretBytes};
 use zeroize::Zeroizing;
 
 use crate::{

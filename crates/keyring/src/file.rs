@@ -7,7 +7,7 @@ use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use trunkline_terms::{Moment, SecretBytes};
+use trunkline_types::{Moment, SecretBytes};
 use zeroize::Zeroizing;
 
 use crate::{Document, MAX_DOCUMENT_BYTES, RandomSource, RootKeySource, Rotated, SourceError};

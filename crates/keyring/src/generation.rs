@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use trunkline_terms::Moment;
+use trunkline_types::Moment;
 
 /// Names one root key; it stands in every token. Numbers only grow and are never used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

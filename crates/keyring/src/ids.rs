@@ -7,7 +7,7 @@
 //! (16). After a rotation an id gets a new string; the old one opens until its generation retires.
 
 use aes_gcm_siv::{AeadInOut, Aes256GcmSiv, KeyInit, Nonce};
-use trunkline_terms::SecretBytes;
+use trunkline_types::SecretBytes;
 
 use crate::binding::associated_data;
 use crate::{Binding, Keyring, MAX_CONTEXT_BYTES, OpenError, Purpose, SealError, token};

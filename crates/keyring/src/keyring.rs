@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use hkdf::Hkdf;
 use sha2::Sha256;
-use trunkline_terms::SecretBytes;
+use trunkline_types::SecretBytes;
 
 use crate::document::RootKey;
 use crate::{

@@ -4,7 +4,7 @@
 //! A token is header (3 bytes), nonce (12), ciphertext, tag (16).
 
 use aes_gcm::{AeadInOut, Aes256Gcm, KeyInit};
-use trunkline_terms::SecretBytes;
+use trunkline_types::SecretBytes;
 
 use crate::binding::associated_data;
 use crate::{Binding, Keyring, MAX_CONTEXT_BYTES, OpenError, Purpose, SealError, token};

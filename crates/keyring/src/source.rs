@@ -1,7 +1,7 @@
 //! Where a keyring document comes from: the hook for a key service, and a text given by the
 //! executable. The file is in `file.rs`.
 
-use trunkline_terms::{Secret, SecretBytes};
+use trunkline_types::{Secret, SecretBytes};
 
 use crate::SourceError;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use proptest::prelude::*;
-use trunkline_terms::{AccountId, Moment};
+use trunkline_types::{AccountId, Moment};
 
 use crate::{Document, Keyring, Purpose, RandomError, RandomSource};
 

@@ -12,7 +12,7 @@ mod resolve;
 use std::collections::BTreeMap;
 
 use trunkline_db::{DbError, Tx};
-use trunkline_terms::AccountId;
+use trunkline_types::AccountId;
 
 use crate::decide::{Purse, Standing};
 use crate::recovery::Author;

@@ -17,7 +17,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use trunkline_db::{Database, DbError};
-use trunkline_terms::NodeId;
+use trunkline_types::NodeId;
 
 use crate::recovery::{Author, register};
 use crate::verbs::{

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use trunkline_terms::{AccountId, Money};
+use trunkline_types::{AccountId, Money};
 
 use crate::verbs::{Shortage, Wallets};
 

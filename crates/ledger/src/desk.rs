@@ -10,7 +10,7 @@ use std::time::Duration;
 use sqlx::Row as _;
 use time::OffsetDateTime;
 use trunkline_db::{Database, DbError, Tx, events, from_sql_time};
-use trunkline_terms::{AccountId, KeyId, Money};
+use trunkline_types::{AccountId, KeyId, Money};
 
 use crate::batch::lock_accounts;
 use crate::batch::news::note_crossings;

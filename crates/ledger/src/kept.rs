@@ -4,7 +4,7 @@
 //! row, and the answer with it. What is in an answer this room does not know: it is sealed.
 
 use trunkline_db::{Database, DbError};
-use trunkline_terms::{AccountId, RequestId};
+use trunkline_types::{AccountId, RequestId};
 
 use crate::rows::{column, request_of};
 

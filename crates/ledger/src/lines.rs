@@ -10,7 +10,7 @@ mod read;
 use std::cmp::Reverse;
 
 use trunkline_db::{Database, DbError};
-use trunkline_terms::{AccountId, Moment, Money, RequestId};
+use trunkline_types::{AccountId, Moment, Money, RequestId};
 use uuid::Uuid;
 
 use self::read::Part;

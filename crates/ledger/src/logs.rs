@@ -11,7 +11,7 @@ use serde_json::Value;
 use sqlx::PgConnection;
 use sqlx::postgres::PgRow;
 use trunkline_db::{Database, DbError, from_sql_time};
-use trunkline_terms::{AccountId, KeyId, Moment, Money, RequestId};
+use trunkline_types::{AccountId, KeyId, Moment, Money, RequestId};
 use uuid::Uuid;
 
 use crate::outcome::Outcome;

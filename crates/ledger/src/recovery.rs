@@ -6,7 +6,7 @@ use std::time::Duration;
 use sqlx::PgConnection;
 use sqlx::postgres::PgRow;
 use trunkline_db::{Database, DbError, Tx};
-use trunkline_terms::{AccountId, NodeId, RequestId};
+use trunkline_types::{AccountId, NodeId, RequestId};
 
 use crate::batch::refund::insert_write_offs;
 use crate::batch::{BatchError, Resolution, check_author, lock_accounts, resolve};

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use sqlx::postgres::PgRow;
 use time::Date;
 use trunkline_db::{Database, DbError};
-use trunkline_terms::{AccountId, KeyId, Money};
+use trunkline_types::{AccountId, KeyId, Money};
 
 use crate::rows::column;
 

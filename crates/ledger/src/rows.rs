@@ -4,7 +4,7 @@ use sqlx::Row as _;
 use sqlx::postgres::PgRow;
 use time::OffsetDateTime;
 use trunkline_db::DbError;
-use trunkline_terms::{AccountId, RequestId};
+use trunkline_types::{AccountId, RequestId};
 use uuid::Uuid;
 
 /// A column's value, or the error that says which column.

@@ -8,7 +8,7 @@ use sqlx::Row as _;
 use sqlx::postgres::PgRow;
 use time::OffsetDateTime;
 use trunkline_db::{Database, DbError, from_sql_time};
-use trunkline_terms::{AccountId, KeyId, Moment, Money, RequestId};
+use trunkline_types::{AccountId, KeyId, Moment, Money, RequestId};
 
 use crate::rows::{column, request_of};
 

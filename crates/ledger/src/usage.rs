@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use trunkline_db::{Database, DbError, from_sql_time};
-use trunkline_terms::{AccountId, Moment, Money, RequestId, Units, Usage};
+use trunkline_types::{AccountId, Moment, Money, RequestId, Units, Usage};
 
 use crate::rows::{column, request_of};
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use trunkline_terms::{AccountId, KeyId, Money, RequestId, Units, Usage};
+use trunkline_types::{AccountId, KeyId, Money, RequestId, Units, Usage};
 use uuid::Uuid;
 
 pub(crate) use crate::outcome::Outcome;

@@ -6,7 +6,7 @@
 use sqlx::PgConnection;
 use time::OffsetDateTime;
 use trunkline_db::{DbError, from_sql_time};
-use trunkline_terms::{AccountId, Moment, RANDOM_BYTES, RequestId};
+use trunkline_types::{AccountId, Moment, RANDOM_BYTES, RequestId};
 use uuid::Uuid;
 
 use crate::rows::column;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use trunkline_terms::Secret;
+use trunkline_types::Secret;
 
 /// How Redis is asked. The times are settings so that tests need not wait for minutes.
 #[derive(Debug, Clone)]

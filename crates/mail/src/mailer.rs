@@ -8,7 +8,7 @@ use lettre::transport::smtp::authentication::Credentials;
 use lettre::transport::smtp::client::{Certificate, Tls, TlsParameters};
 use lettre::transport::smtp::extension::ClientId;
 use lettre::{Address, AsyncSmtpTransport, AsyncTransport as _, Message, Tokio1Executor};
-use trunkline_terms::Moment;
+use trunkline_types::Moment;
 use uuid::Uuid;
 
 use crate::smtp_url::{Server, TlsMode};

@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 
 use percent_encoding::percent_decode_str;
-use trunkline_terms::Secret;
+use trunkline_types::Secret;
 use url::{Host, Url};
 
 /// Ports that mail servers have: with STARTTLS, with TLS from the first byte, and on this machine.

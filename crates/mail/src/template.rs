@@ -4,7 +4,7 @@ use time::format_description::BorrowedFormatItem;
 use time::macros::format_description;
 use trunkline_db::to_sql_time;
 use trunkline_store::letters::{Content, Kind};
-use trunkline_terms::Moment;
+use trunkline_types::Moment;
 
 /// Longest part of a name that a letter repeats: names are other people's text.
 const MAX_NAME_CHARACTERS: usize = 80;

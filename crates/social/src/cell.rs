@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use trunkline_terms::Money;
+use trunkline_types::Money;
 
 use crate::errand::Method;
 

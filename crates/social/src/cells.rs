@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
-use trunkline_terms::Money;
+use trunkline_types::Money;
 
 use crate::cell::{
     By, Capability, Carry, Cell, Cost, Inner, Kind, Limits, On400, Paging, Param, Platform, Step,

@@ -1,7 +1,7 @@
 //! From one page to the next.
 
 use sha2::{Digest as _, Sha256};
-use trunkline_terms::Defect;
+use trunkline_types::Defect;
 
 use crate::answer::{Found, items};
 use crate::cell::{By, Carry, Paging, Step};

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 use trunkline_catalog::Number;
-use trunkline_terms::Money;
+use trunkline_types::Money;
 
 use crate::answer::Found;
 use crate::cell::{Cell, Param};

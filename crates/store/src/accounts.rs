@@ -7,7 +7,7 @@ use sqlx::types::Json;
 use sqlx::{PgConnection, Row as _};
 use time::OffsetDateTime;
 use trunkline_db::{DbError, Tx, from_sql_time, revision};
-use trunkline_terms::{AccountId, Moment, Shard};
+use trunkline_types::{AccountId, Moment, Shard};
 
 use crate::bounds::{FieldError, Problem, check_name, check_word, check_words};
 use crate::limits::Rates;

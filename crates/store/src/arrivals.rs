@@ -4,7 +4,7 @@
 use sqlx::Row as _;
 use sqlx::postgres::PgRow;
 use trunkline_db::{Database, DbError, Tx};
-use trunkline_terms::{AccountId, Secret};
+use trunkline_types::{AccountId, Secret};
 use uuid::Uuid;
 
 use crate::people::{PersonId, Role, TokenHash};

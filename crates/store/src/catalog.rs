@@ -8,7 +8,7 @@ use sqlx::types::Json;
 use sqlx::{PgConnection, Row as _};
 use time::OffsetDateTime;
 use trunkline_db::{DbError, Tx, from_sql_time, revision};
-use trunkline_terms::Moment;
+use trunkline_types::Moment;
 
 pub use self::past::{PastError, book_at, entry_of, frame_of};
 

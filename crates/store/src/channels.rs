@@ -14,7 +14,7 @@ use std::fmt;
 use serde_json::Value;
 use sqlx::PgConnection;
 use trunkline_db::{DbError, Tx, revision};
-use trunkline_terms::Moment;
+use trunkline_types::Moment;
 
 use crate::bounds::{self, FieldError};
 

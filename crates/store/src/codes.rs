@@ -7,7 +7,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 use time::OffsetDateTime;
 use trunkline_db::{DbError, Tx, from_sql_time, to_sql_time};
-use trunkline_terms::{AccountId, Moment, Money};
+use trunkline_types::{AccountId, Moment, Money};
 use uuid::Uuid;
 
 use crate::bounds::{FieldError, Problem};

@@ -13,7 +13,7 @@ use std::fmt;
 use sha2::{Digest as _, Sha256};
 use sqlx::PgConnection;
 use trunkline_db::{DbError, Tx, database_now, revision};
-use trunkline_terms::{AccountId, ApiKey, KeyId, Moment};
+use trunkline_types::{AccountId, ApiKey, KeyId, Moment};
 
 use crate::accounts::{self, Account};
 use crate::bounds::{FieldError, Problem, check_name};

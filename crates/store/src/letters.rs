@@ -10,7 +10,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 use time::OffsetDateTime;
 use trunkline_db::{DbError, Tx, from_sql_time};
-use trunkline_terms::Moment;
+use trunkline_types::Moment;
 use uuid::Uuid;
 
 pub use due::{Claimed, Failure, claim, failed, sent};

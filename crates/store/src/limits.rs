@@ -4,7 +4,7 @@
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 use trunkline_db::{DbError, Tx, revision};
-use trunkline_terms::AccountId;
+use trunkline_types::AccountId;
 
 use crate::accounts;
 use crate::bounds::{FieldError, LIMIT_MAX, Problem, check_word};

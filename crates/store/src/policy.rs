@@ -1,6 +1,6 @@
 //! What a key may be used for. Asked for as [`PolicyFields`], checked into a [`Policy`].
 
-use trunkline_terms::Moment;
+use trunkline_types::Moment;
 
 use crate::Network;
 use crate::bounds::{FieldError, LIMIT_MAX, Problem, check_count, check_word, check_words, cut};

@@ -3,7 +3,7 @@
 use sqlx::{PgConnection, Row as _};
 use time::OffsetDateTime;
 use trunkline_db::{Database, DbError, from_sql_time};
-use trunkline_terms::Moment;
+use trunkline_types::Moment;
 
 /// How long minutes are kept.
 pub const KEPT_HOURS: i32 = 192;

@@ -6,7 +6,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 use trunkline_db::events::{self, HOUSE, NewEvent};
 use trunkline_db::{DbError, Tx, from_sql_time, revision};
-use trunkline_terms::{Moment, Topic};
+use trunkline_types::{Moment, Topic};
 use uuid::Uuid;
 
 use crate::bounds;

@@ -5,7 +5,7 @@ use sha2::{Digest as _, Sha256};
 use sqlx::{PgConnection, Row as _};
 use time::OffsetDateTime;
 use trunkline_db::{DbError, Tx, from_sql_time};
-use trunkline_terms::{AccountId, Moment, Money};
+use trunkline_types::{AccountId, Moment, Money};
 
 /// Domains whose mail arrives whatever dots stand before the `@`.
 const WITHOUT_DOTS: [&str; 2] = ["gmail.com", "googlemail.com"];

@@ -7,7 +7,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 use trunkline_catalog::workflow::{Move, Workflow, WrongMove, next};
 use trunkline_db::{DbError, Tx, from_sql_time, revision};
-use trunkline_terms::Moment;
+use trunkline_types::Moment;
 
 /// The topic whose numbers the versions carry.
 pub const TOPIC: &str = "workflows";

@@ -4,7 +4,7 @@
 //! Where no code is known the status decides. A timeout says nothing about what is behind it.
 
 use serde_json::Value;
-use trunkline_terms::vendor::{Complaint, Said, text_at};
+use trunkline_types::vendor::{Complaint, Said, text_at};
 
 use crate::trouble::{Trouble, by_status};
 

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use serde_json::Value;
 use trunkline_catalog::Note;
-use trunkline_terms::vendor::Call;
+use trunkline_types::vendor::Call;
 
 /// One request to a vendor.
 #[derive(Debug, Clone, PartialEq, Eq)]

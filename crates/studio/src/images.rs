@@ -7,7 +7,7 @@ mod upstreams;
 
 use bytes::Bytes;
 use trunkline_catalog::{Attributes, Refusal, Report};
-use trunkline_terms::vendor::Said;
+use trunkline_types::vendor::Said;
 
 use crate::errand::Written;
 use crate::trouble::Trouble;

@@ -1,7 +1,7 @@
 //! Answers of vendors that bring nothing, by what has to follow: the failover table looks at these and at
 //! nothing else.
 
-use trunkline_terms::vendor::Complaint;
+use trunkline_types::vendor::Complaint;
 
 /// Why there is nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]

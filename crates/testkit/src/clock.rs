@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use sqlx::Connection as _;
 use trunkline_db::SystemClock;
-use trunkline_terms::{Secret, ShiftableClock};
+use trunkline_types::{Secret, ShiftableClock};
 
 use crate::run;
 

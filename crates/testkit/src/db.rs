@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use sqlx::Connection as _;
 use trunkline_db::{Database, PoolSettings, Role, connect, seal};
-use trunkline_terms::Secret;
+use trunkline_types::Secret;
 
 use crate::run::{self, MIGRATED, Run};
 use crate::server::{self, MIGRATOR, SUPERUSER};

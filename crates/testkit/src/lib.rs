@@ -51,5 +51,5 @@ pub use smtp::{Mail, Manners, Smtp};
 pub use tally::count;
 pub use together::all_at_once;
 pub use trunkline_db::SystemClock;
-pub use trunkline_terms::ShiftableClock;
+pub use trunkline_types::ShiftableClock;
 pub use wire::Wire;

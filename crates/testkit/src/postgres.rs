@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use trunkline_db::{Database, PoolSettings, Role, connect};
-use trunkline_terms::Secret;
+use trunkline_types::Secret;
 
 use crate::run::{self, MIGRATED, Run};
 use crate::server::{self, SUPERUSER, Server};

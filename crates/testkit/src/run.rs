@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use tokio::sync::OnceCell;
 use trunkline_db::{Role, migrate};
-use trunkline_terms::Secret;
+use trunkline_types::Secret;
 
 use crate::server::{self, MIGRATOR, SUPERUSER, Server};
 use crate::{clock, install, process};

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use trunkline_db::Role;
-use trunkline_terms::Secret;
+use trunkline_types::Secret;
 
 use crate::engine::Engine;
 use crate::{install, port, process};

@@ -8,7 +8,7 @@ mod sigv4;
 use std::fmt;
 
 use http::{HeaderName, HeaderValue, header};
-use trunkline_terms::{Moment, Secret};
+use trunkline_types::{Moment, Secret};
 
 use self::google::ServiceAccount;
 use self::kling::KeyPair;

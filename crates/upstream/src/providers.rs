@@ -11,7 +11,7 @@ mod read;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use trunkline_terms::EndpointType;
+use trunkline_types::EndpointType;
 
 pub use self::address::{AddressError, Addressing, Ask, Task};
 pub use self::format::Format;

@@ -1,7 +1,7 @@
 //! What a case may cost at most, and how much is left.
 
 use anyhow::Context as _;
-use trunkline_terms::Money;
+use trunkline_types::Money;
 
 use crate::vendor::Vendor;
 

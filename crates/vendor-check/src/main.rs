@@ -25,7 +25,7 @@ mod vendor;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use trunkline_terms::{Money, Secret};
+use trunkline_types::{Money, Secret};
 
 use report::Report;
 use run::{Options, RunResult};

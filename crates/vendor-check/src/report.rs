@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use trunkline_terms::Secret;
+use trunkline_types::Secret;
 
 /// The standard output, with eyes on a secret.
 pub(crate) struct Report {

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
-use trunkline_terms::Secret;
+use trunkline_types::Secret;
 use trunkline_upstream::{Answer, Auth, Client, Deadlines, Outgoing, Provider};
 
 use crate::cases::Case;

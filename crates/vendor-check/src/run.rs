@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use trunkline_simulator::{Settings, Simulator};
-use trunkline_terms::{Money, Secret};
+use trunkline_types::{Money, Secret};
 use trunkline_upstream::{Client, Format, Providers};
 
 use crate::budget::{self, Budget};

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use trunkline_catalog::{Attributes, Report};
-use trunkline_terms::{Bucket, Usage};
+use trunkline_types::{Bucket, Usage};
 
 use crate::measured::Subject;
 

@@ -9,7 +9,7 @@ mod kling;
 mod minimax;
 mod openai;
 
-pub use trunkline_terms::vendor::{
+pub use trunkline_types::vendor::{
     At, Call, Complaint, Method, Said, path_part, seconds_at, text_at,
 };
 

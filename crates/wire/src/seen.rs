@@ -1,7 +1,7 @@
 //! Words that the rooms of all formats share: what a frame is, what an answer is written with, how a
 //! stream ends.
 
-use trunkline_terms::{Money, Units};
+use trunkline_types::{Money, Units};
 
 use crate::canon::Counted;
 use crate::openai_chat::read_error;

@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::Value;
-use trunkline_terms::{Bucket, Usage};
+use trunkline_types::{Bucket, Usage};
 
 use crate::canon::Counted;
 use crate::openai_chat::{estimated_tokens, read_error};

@@ -6,7 +6,7 @@ use crate::fixture::{Fixture, Run};
 
 const REPORT: &str = "docs/conformance.md";
 const WORDS: &str = "docs/conformance/words.tsv";
-const TESTS: &str = "crates/terms/src/lib.rs";
+const TESTS: &str = "crates/types/src/lib.rs";
 
 const SPEC: &str = "id\tsection\trequirement\thow to test\n\
     D-9-01\t1\tThe lamp in the hall burns from dusk till dawn.\tlook\n\
@@ -55,7 +55,7 @@ fn a_generated_report_names_the_tests_and_folds_what_is_missing() {
         ]
     );
     let report = fixture.read(REPORT);
-    let entry = "- **D-9-02** shut door\n  - `crates/terms/src/lib.rs` `the_door`\n";
+    let entry = "- **D-9-02** shut door\n  - `crates/types/src/lib.rs` `the_door`\n";
     assert!(report.contains(entry), "{report}");
     assert!(report.contains("| D-9 | 1 | 3 | 01, 03 |"), "{report}");
     assert!(report.contains("1 of 4 requirements"), "{report}");
@@ -85,13 +85,13 @@ fn an_unknown_id_is_refused_with_and_without_the_specification() {
     let fixture = generated();
     fixture.replace(TESTS, "D-9-02", "D-9-02, D-9-77");
     check(&fixture).refuses(
-        "crates/terms/src/lib.rs:3:",
+        "crates/types/src/lib.rs:3:",
         "`D-9-77` is no requirement id",
     );
     fs::remove_dir_all(fixture.root().join("../shared")).unwrap();
     let run = check(&fixture);
     run.refuses(
-        "crates/terms/src/lib.rs:3:",
+        "crates/types/src/lib.rs:3:",
         "`D-9-77` is no requirement id",
     );
     run.counts(1);
@@ -109,7 +109,7 @@ fn a_claim_that_belongs_to_no_test_is_refused() {
     let fixture = generated();
     fixture.append(TESTS, "\n// covers: D-9-03\nfn helper() {}\n");
     let run = check(&fixture);
-    run.refuses("crates/terms/src/lib.rs:7:", "belongs to no test");
+    run.refuses("crates/types/src/lib.rs:7:", "belongs to no test");
     run.counts(1);
 }
 
@@ -119,7 +119,7 @@ fn a_covered_id_without_words_is_refused() {
     fixture.append(TESTS, "\n// covers: D-9-03\n#[test]\nfn the_cat() {}\n");
     let run = fixture.xtask(&["conformance"]);
     run.refuses(
-        "crates/terms/src/lib.rs:7:",
+        "crates/types/src/lib.rs:7:",
         "D-9-03 is covered but has no words",
     );
     assert!(

@@ -50,11 +50,11 @@ fn another_tls_is_refused_for_every_crate() {
 #[test]
 fn an_engine_is_refused_for_a_crate_that_must_not_know_it() {
     for (noun, outside) in [
-        ("terms", "sqlx"),
+        ("types", "sqlx"),
         ("catalog", "sqlx"),
         ("keyring", "sqlx"),
         ("db", "sqlx-core"),
-        ("terms", "redis"),
+        ("types", "redis"),
         ("app", "redis"),
         ("app", "async-nats"),
         ("app", "sqlx"),
@@ -73,7 +73,7 @@ fn an_engine_passes_for_the_crate_that_owns_it() {
         ("testkit", "sqlx"),
         ("testkit", "redis"),
         ("testkit", "async-nats"),
-        ("terms", "serde"),
+        ("types", "serde"),
     ] {
         check_bans(&workspace(noun, outside)).passes();
     }

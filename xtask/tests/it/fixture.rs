@@ -15,16 +15,16 @@ banned = ["tokio", "sqlx"]
 [[ring]]
 name = "io"
 
-[crate.terms]
+[crate.types]
 ring = "pure"
 
 [crate.catalog]
 ring = "pure"
-uses = ["terms"]
+uses = ["types"]
 
 [crate.db]
 ring = "io"
-uses = ["terms"]
+uses = ["types"]
 tests_use = ["catalog"]
 
 [[only_in]]
@@ -56,14 +56,14 @@ impl Fixture {
             "rk/\"\nreason = \"one machine\"\n"
         );
         fixture.append("tidy.toml", forbidden);
-        fixture.add_crate("terms", "");
+        fixture.add_crate("types", "");
         fixture.add_crate(
             "catalog",
-            "[dependencies]\ntrunkline-terms = { path = \"../terms\" }\n",
+            "[dependencies]\ntrunkline-types = { path = \"../types\" }\n",
         );
         fixture.add_crate(
             "db",
-            "[dependencies]\ntrunkline-terms = { path = \"../terms\" }\n\
+            "[dependencies]\ntrunkline-types = { path = \"../types\" }\n\
              [dev-dependencies]\ntrunkline-catalog = { path = \"../catalog\" }\n",
         );
         fixture

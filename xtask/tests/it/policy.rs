@@ -47,7 +47,7 @@ fn a_pure_crate_cannot_use_the_database() {
 
 #[test]
 fn a_pure_crate_cannot_use_an_engine() {
-    let manifest = "crates/terms/Cargo.toml";
+    let manifest = "crates/types/Cargo.toml";
     for engine in [
         "tokio",
         "sqlx",
@@ -83,12 +83,12 @@ fn no_crate_but_the_testkit_turns_on_the_defects() {
         let fixture = copied_workspace();
         fixture.replace(
             manifest,
-            "trunkline-terms.workspace = true",
-            "trunkline-terms = { workspace = true, features = [\"defects\"] }",
+            "trunkline-types.workspace = true",
+            "trunkline-types = { workspace = true, features = [\"defects\"] }",
         );
         fixture
             .tidy()
-            .refuses(manifest, "must not turn on `defects` of `terms`");
+            .refuses(manifest, "must not turn on `defects` of `types`");
     }
 }
 
@@ -98,7 +98,7 @@ fn features_of_terms_in(package: &str) -> String {
     command
         .args(["tree", "--locked", "--offline", "--color", "never"])
         .args(["--edges", "no-dev,features", "--package", package])
-        .args(["--invert", "trunkline-terms"])
+        .args(["--invert", "trunkline-types"])
         .current_dir(repository());
     let run = Run::of(command);
     run.passes();
@@ -107,7 +107,7 @@ fn features_of_terms_in(package: &str) -> String {
 
 #[test]
 fn the_shipped_package_is_built_without_the_defects() {
-    let defects = "trunkline-terms feature \"defects\"";
+    let defects = "trunkline-types feature \"defects\"";
     let shipped = features_of_terms_in("trunkline-app");
     assert!(!shipped.contains(defects), "{shipped}");
     let testkit = features_of_terms_in("trunkline-testkit");

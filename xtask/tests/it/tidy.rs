@@ -2,14 +2,14 @@
 
 use crate::fixture::Fixture;
 
-const TERMS: &str = "crates/terms/src/lib.rs";
+const TYPES: &str = "crates/types/src/lib.rs";
 
 #[test]
 fn a_clean_workspace_passes_and_shows_its_longest_files() {
     let run = Fixture::clean().tidy();
     run.passes();
     assert!(run.text.contains("ten longest"), "{}", run.text);
-    assert!(run.text.contains(TERMS), "{}", run.text);
+    assert!(run.text.contains(TYPES), "{}", run.text);
 }
 
 #[test]
@@ -31,11 +31,11 @@ fn an_edge_that_is_not_listed_is_refused() {
 fn an_edge_for_tests_is_listed_apart() {
     let fixture = Fixture::clean();
     fixture.append(
-        "crates/terms/Cargo.toml",
+        "crates/types/Cargo.toml",
         "[dev-dependencies]\ntrunkline-catalog = { path = \"../catalog\" }\n",
     );
     let run = fixture.tidy();
-    run.refuses("crates/terms/Cargo.toml:9:", "in [dev-dependencies]");
+    run.refuses("crates/types/Cargo.toml:9:", "in [dev-dependencies]");
     run.counts(1);
 }
 
@@ -61,8 +61,8 @@ fn an_edge_that_points_outward_is_refused_even_when_it_is_listed() {
     );
     fixture.replace(
         "tidy.toml",
-        "[crate.catalog]\nring = \"pure\"\nuses = [\"terms\"]",
-        "[crate.catalog]\nring = \"pure\"\nuses = [\"terms\", \"db\"]",
+        "[crate.catalog]\nring = \"pure\"\nuses = [\"types\"]",
+        "[crate.catalog]\nring = \"pure\"\nuses = [\"types\", \"db\"]",
     );
     let run = fixture.tidy();
     run.refuses("crates/catalog/Cargo.toml:10:", "arrows point inward only");
@@ -75,12 +75,12 @@ fn a_listed_edge_that_does_not_exist_is_stale() {
     fixture.replace(
         "tidy.toml",
         "tests_use = [\"catalog\"]",
-        "tests_use = [\"catalog\", \"terms\"]",
+        "tests_use = [\"catalog\", \"types\"]",
     );
     let run = fixture.tidy();
     run.refuses(
         "tidy.toml:",
-        "stale edge: `db` does not use `terms` in [dev-dependencies]",
+        "stale edge: `db` does not use `types` in [dev-dependencies]",
     );
     run.counts(1);
 }
@@ -90,23 +90,23 @@ fn an_engine_is_banned_from_the_pure_ring_in_any_table() {
     for table in ["dependencies", "dev-dependencies", "build-dependencies"] {
         let fixture = Fixture::clean();
         let entry = format!("[{table}]\nengine = {{ package = \"tokio\", version = \"1\" }}\n");
-        fixture.append("crates/terms/Cargo.toml", &entry);
+        fixture.append("crates/types/Cargo.toml", &entry);
         let run = fixture.tidy();
-        run.refuses("crates/terms/Cargo.toml:9:", "`tokio` is banned");
+        run.refuses("crates/types/Cargo.toml:9:", "`tokio` is banned");
         run.counts(1);
     }
 }
 
-/// A feature of `terms` that `catalog` alone may turn on.
+/// A feature of `types` that `catalog` alone may turn on.
 fn with_feature() -> Fixture {
     let fixture = Fixture::clean();
-    fixture.append("crates/terms/Cargo.toml", "[features]\nbroken = []\n");
+    fixture.append("crates/types/Cargo.toml", "[features]\nbroken = []\n");
     fixture.append(
         "tidy.toml",
-        "[[feature]]\nname = \"broken\"\nof = \"terms\"\nonly_by = [\"catalog\"]\nreason = \"for tests\"\n",
+        "[[feature]]\nname = \"broken\"\nof = \"types\"\nonly_by = [\"catalog\"]\nreason = \"for tests\"\n",
     );
-    let plain = "trunkline-terms = { path = \"../terms\" }";
-    let on = "trunkline-terms = { path = \"../terms\", features = [\"broken\"] }";
+    let plain = "trunkline-types = { path = \"../types\" }";
+    let on = "trunkline-types = { path = \"../types\", features = [\"broken\"] }";
     fixture.replace("crates/catalog/Cargo.toml", plain, on);
     fixture.tidy().passes();
     fixture
@@ -115,13 +115,13 @@ fn with_feature() -> Fixture {
 #[test]
 fn a_feature_for_tests_is_turned_on_by_the_crate_of_its_rule_alone() {
     let fixture = with_feature();
-    let plain = "trunkline-terms = { path = \"../terms\" }";
-    let on = "trunkline-terms = { path = \"../terms\", features = [\"broken\"] }";
+    let plain = "trunkline-types = { path = \"../types\" }";
+    let on = "trunkline-types = { path = \"../types\", features = [\"broken\"] }";
     fixture.replace("crates/db/Cargo.toml", plain, on);
     let run = fixture.tidy();
     run.refuses(
         "crates/db/Cargo.toml:9:",
-        "`db` must not turn on `broken` of `terms`: for tests",
+        "`db` must not turn on `broken` of `types`: for tests",
     );
     run.counts(1);
 }
@@ -129,13 +129,13 @@ fn a_feature_for_tests_is_turned_on_by_the_crate_of_its_rule_alone() {
 #[test]
 fn a_feature_for_tests_is_no_default_and_no_other_feature_stands_for_it() {
     let fixture = with_feature();
-    fixture.append("crates/terms/Cargo.toml", "default = [\"broken\"]\n");
+    fixture.append("crates/types/Cargo.toml", "default = [\"broken\"]\n");
     let run = fixture.tidy();
-    run.refuses("crates/terms/Cargo.toml:", "must not stand for `broken`");
+    run.refuses("crates/types/Cargo.toml:", "must not stand for `broken`");
     run.counts(1);
 
     let fixture = with_feature();
-    let features = "[features]\nall = [\"trunkline-terms/broken\"]\n";
+    let features = "[features]\nall = [\"trunkline-types/broken\"]\n";
     fixture.append("crates/catalog/Cargo.toml", features);
     let run = fixture.tidy();
     run.refuses("crates/catalog/Cargo.toml:", "must not stand for `broken`");
@@ -176,11 +176,11 @@ fn a_package_is_named_after_the_product_and_its_folder() {
 #[test]
 fn an_oversized_file_is_refused() {
     let fixture = Fixture::clean();
-    fixture.write(TERMS, &format!("//! A room.\n{}", "//\n".repeat(499)));
+    fixture.write(TYPES, &format!("//! A room.\n{}", "//\n".repeat(499)));
     fixture.tidy().passes();
-    fixture.append(TERMS, "//\n");
+    fixture.append(TYPES, "//\n");
     let run = fixture.tidy();
-    run.refuses("crates/terms/src/lib.rs:501:", "501 lines, 500 allowed");
+    run.refuses("crates/types/src/lib.rs:501:", "501 lines, 500 allowed");
     run.counts(1);
 }
 
@@ -188,19 +188,19 @@ fn an_oversized_file_is_refused() {
 fn the_file_ratchet_holds_growth_and_goes_down_with_the_file() {
     let fixture = Fixture::clean();
     let lines = |count: usize| format!("//! A room.\n{}", "//\n".repeat(count - 1));
-    let entry = format!("[[long_file]]\npath = \"{TERMS}\"\nmax = 600\nreason = \"a table\"\n");
+    let entry = format!("[[long_file]]\npath = \"{TYPES}\"\nmax = 600\nreason = \"a table\"\n");
     fixture.append("tidy.toml", &entry);
-    fixture.write(TERMS, &lines(600));
+    fixture.write(TYPES, &lines(600));
     fixture.tidy().passes();
-    fixture.write(TERMS, &lines(601));
+    fixture.write(TYPES, &lines(601));
     fixture
         .tidy()
-        .refuses("crates/terms/src/lib.rs:601:", "601 lines, 600 allowed");
-    fixture.write(TERMS, &lines(560));
+        .refuses("crates/types/src/lib.rs:601:", "601 lines, 600 allowed");
+    fixture.write(TYPES, &lines(560));
     fixture
         .tidy()
         .refuses("tidy.toml:", "lower the allowance from 600 to 560");
-    fixture.write(TERMS, &lines(500));
+    fixture.write(TYPES, &lines(500));
     fixture
         .tidy()
         .refuses("tidy.toml:", "within the limit of 500; remove the entry");
@@ -211,14 +211,14 @@ fn an_oversized_function_is_refused_and_a_test_is_not() {
     let fixture = Fixture::clean();
     let body = "    //\n".repeat(69);
     fixture.write(
-        TERMS,
+        TYPES,
         &format!("//! A room.\n#[test]\nfn story() {{\n{body}}}\n"),
     );
     fixture.tidy().passes();
-    fixture.write(TERMS, &format!("//! A room.\n\nfn long() {{\n{body}}}\n"));
+    fixture.write(TYPES, &format!("//! A room.\n\nfn long() {{\n{body}}}\n"));
     let run = fixture.tidy();
     run.refuses(
-        "crates/terms/src/lib.rs:3:",
+        "crates/types/src/lib.rs:3:",
         "`long` has 71 lines, 70 allowed",
     );
     run.counts(1);
@@ -232,27 +232,27 @@ fn the_function_ratchet_goes_down_with_the_function() {
         format!("//! A room.\nstruct Sum;\nimpl Sum {{\nfn long() {{\n{body}}}\n}}\n")
     };
     let entry = format!(
-        "[[long_function]]\npath = \"{TERMS}\"\nname = \"Sum::long\"\nmax = 90\nreason = \"a table\"\n"
+        "[[long_function]]\npath = \"{TYPES}\"\nname = \"Sum::long\"\nmax = 90\nreason = \"a table\"\n"
     );
     fixture.append("tidy.toml", &entry);
-    fixture.write(TERMS, &function(90));
+    fixture.write(TYPES, &function(90));
     fixture.tidy().passes();
-    fixture.write(TERMS, &function(91));
+    fixture.write(TYPES, &function(91));
     fixture
         .tidy()
-        .refuses("crates/terms/src/lib.rs:4:", "91 lines, 90 allowed");
-    fixture.write(TERMS, &function(80));
+        .refuses("crates/types/src/lib.rs:4:", "91 lines, 90 allowed");
+    fixture.write(TYPES, &function(80));
     fixture
         .tidy()
         .refuses("tidy.toml:", "lower the allowance from 90 to 80");
-    fixture.write(TERMS, &function(70));
+    fixture.write(TYPES, &function(70));
     fixture.tidy().refuses("tidy.toml:", "remove the entry");
 }
 
 #[test]
 fn a_file_without_module_doc_is_refused_in_tests_and_build_scripts_too() {
     let fixture = Fixture::clean();
-    let bare = ["crates/terms/build.rs", "crates/terms/tests/it.rs", TERMS];
+    let bare = ["crates/types/build.rs", "crates/types/tests/it.rs", TYPES];
     for path in bare {
         fixture.write(path, "fn main() {}\n");
     }
@@ -266,11 +266,11 @@ fn a_file_without_module_doc_is_refused_in_tests_and_build_scripts_too() {
 #[test]
 fn a_mod_rs_is_refused() {
     let fixture = Fixture::clean();
-    fixture.write("crates/terms/src/money/mod.rs", "//! A room.\n");
+    fixture.write("crates/types/src/money/mod.rs", "//! A room.\n");
     let run = fixture.tidy();
     run.refuses(
-        "crates/terms/src/money/mod.rs:1:",
-        "move it to crates/terms/src/money.rs",
+        "crates/types/src/money/mod.rs:1:",
+        "move it to crates/types/src/money.rs",
     );
     run.counts(1);
 }
@@ -280,10 +280,10 @@ fn a_path_of_one_machine_is_refused_in_any_text_file() {
     let fixture = Fixture::clean();
     let place = concat!("/wo", "rk/main");
     fixture.write("docs/notes.md", &format!("Notes.\n\nRun it in {place}.\n"));
-    fixture.append(TERMS, &format!("const PLACE: &str = \"{place}\";\n"));
+    fixture.append(TYPES, &format!("const PLACE: &str = \"{place}\";\n"));
     let run = fixture.tidy();
     run.refuses("docs/notes.md:3:", "must not be committed: one machine");
-    run.refuses("crates/terms/src/lib.rs:2:", "must not be committed");
+    run.refuses("crates/types/src/lib.rs:2:", "must not be committed");
     run.counts(2);
 }
 
@@ -312,10 +312,10 @@ fn a_schema_is_named_only_in_its_rooms() {
 fn a_file_that_does_not_parse_is_a_finding_and_hides_no_other() {
     let fixture = Fixture::clean();
     fixture.write("crates/db/src/lib.rs", "//! A room.\nfn broken( {\n");
-    fixture.write(TERMS, "fn main() {}\n");
+    fixture.write(TYPES, "fn main() {}\n");
     let run = fixture.tidy();
     run.refuses("crates/db/src/lib.rs:2:", "does not parse");
-    run.refuses("crates/terms/src/lib.rs:1:", "no module doc");
+    run.refuses("crates/types/src/lib.rs:1:", "no module doc");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand, ValueEnum};
 use trunkline_ledger::statement::MAX_ENTRIES;
-use trunkline_terms::Money;
+use trunkline_types::Money;
 
 use super::limit::AccountLimits;
 use super::people::Invite;

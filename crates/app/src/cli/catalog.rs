@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use trunkline_catalog::DEFAULT_MAX_AGE_DAYS;
-use trunkline_terms::Face;
+use trunkline_types::Face;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CatalogCommand {

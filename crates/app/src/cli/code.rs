@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand, ValueEnum};
 use trunkline_store::codes::{LIST_MAX, MAKE_MAX};
-use trunkline_terms::Money;
+use trunkline_types::Money;
 use uuid::Uuid;
 
 use super::values::{Expiry, more_than_nothing};

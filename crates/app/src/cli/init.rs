@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
-use trunkline_terms::{Money, Secret};
+use trunkline_types::{Money, Secret};
 
 use super::values::{Pair, model, more_than_nothing};
 

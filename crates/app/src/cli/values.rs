@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use trunkline_terms::{Moment, Money};
+use trunkline_types::{Moment, Money};
 
 use crate::times;
 
@@ -48,7 +48,7 @@ pub(crate) enum ValueError {
     #[error("a key is named by its number, such as 7; `trunkline key list` shows it")]
     Key,
     #[error("{0}")]
-    Money(#[from] trunkline_terms::MoneyError),
+    Money(#[from] trunkline_types::MoneyError),
     #[error("the amount must be more than 0")]
     Nothing,
     #[error("a limit is 0 or more, or none")]

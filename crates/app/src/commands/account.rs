@@ -6,7 +6,7 @@ use trunkline_db::{Database, Tx};
 use trunkline_ledger::desk::{self, AccountKind, Balance};
 use trunkline_ledger::statement;
 use trunkline_store::accounts::{self, Account, NewAccount};
-use trunkline_terms::{AccountId, Money};
+use trunkline_types::{AccountId, Money};
 
 use super::{database, shown};
 use crate::cli::{CreateAccount, Kind, Limit};

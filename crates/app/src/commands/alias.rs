@@ -5,7 +5,7 @@ use serde_json::json;
 use trunkline_db::Database;
 use trunkline_gateway::CatalogSnapshot;
 use trunkline_store::accounts;
-use trunkline_terms::AccountId;
+use trunkline_types::AccountId;
 
 use super::account;
 use crate::cli::AliasCommand;

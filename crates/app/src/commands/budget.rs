@@ -6,7 +6,7 @@ use trunkline_db::{Database, Tx};
 use trunkline_ledger::desk::{self, Period};
 use trunkline_ledger::statement;
 use trunkline_store::{accounts, zones};
-use trunkline_terms::{AccountId, KeyId};
+use trunkline_types::{AccountId, KeyId};
 
 use super::{account, shown};
 use crate::cli::{Limit, PeriodWord, SetBudget};

@@ -14,7 +14,7 @@ use trunkline_catalog::{Book, Entry, Faces};
 use trunkline_db::{Database, Role};
 use trunkline_gateway::{CatalogSnapshot, Change, ChangeAuthor, Published, publish};
 use trunkline_store::catalog;
-use trunkline_terms::UnitPrice;
+use trunkline_types::UnitPrice;
 
 use super::database;
 use crate::cli::{CatalogDesk, CatalogFiles, ImportCatalog, SetPrice};

@@ -16,7 +16,7 @@ use trunkline_db::{Database, Role, Tx};
 use trunkline_store::channels::{
     self, COST_MAX_BYTES, Channel, ChannelState, NewChannel, NewCredential,
 };
-use trunkline_terms::Secret;
+use trunkline_types::Secret;
 use trunkline_upstream::{Provider, Providers};
 
 use self::credentials::SealedCredential;

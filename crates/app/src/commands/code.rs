@@ -4,7 +4,7 @@ use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
 use trunkline_db::{Database, Tx};
 use trunkline_store::codes::{self, Code, CodeText, NewCode, Purse};
-use trunkline_terms::{Moment, uuid_v7};
+use trunkline_types::{Moment, uuid_v7};
 use uuid::Uuid;
 
 use super::{database, shown};

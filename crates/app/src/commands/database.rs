@@ -7,7 +7,7 @@ use anyhow::{Context as _, anyhow, bail};
 use trunkline_db::{
     Database, DbError, PoolSettings, Pooler, Role, Tx, connect, database_now, missing_migrations,
 };
-use trunkline_terms::{Moment, Secret};
+use trunkline_types::{Moment, Secret};
 
 use crate::config::Config;
 

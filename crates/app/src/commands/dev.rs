@@ -27,7 +27,7 @@ use trunkline_gateway::{CompletedCall, EdgeSettings, Services, Settings, VideoSe
 use trunkline_keyring::{Document, FileSource, Keyring, SystemRandom};
 use trunkline_simulator::{Settings as SimulatorSettings, Simulator};
 use trunkline_social::Cells;
-use trunkline_terms::{AccountId, Clock as _, NodeId, Secret};
+use trunkline_types::{AccountId, Clock as _, NodeId, Secret};
 use trunkline_upstream::guarded::GuardedSettings;
 
 use self::greeting::Greeting;

@@ -13,7 +13,7 @@ mod told;
 mod written;
 
 use anyhow::Context as _;
-use trunkline_terms::Secret;
+use trunkline_types::Secret;
 use trunkline_upstream::Providers;
 
 use self::ask::Questions;

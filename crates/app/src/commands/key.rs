@@ -7,7 +7,7 @@ use trunkline_ledger::desk;
 use trunkline_ledger::statement::{self, Budget};
 use trunkline_store::keys::{self, CreatedKey, Key, NewKey, RevokeAnswer};
 use trunkline_store::{KeyGroup, Policy, PolicyFields, accounts};
-use trunkline_terms::{AccountId, KeyId, Moment};
+use trunkline_types::{AccountId, KeyId, Moment};
 
 use super::{account, database, shown};
 use crate::cli::{CreateKey, Expiry};

@@ -9,7 +9,7 @@ use trunkline_db::SystemClock;
 use trunkline_keyring::{
     Document, FileSource, Generation, Generations, Keyring, RootKeySource, SystemRandom, TextSource,
 };
-use trunkline_terms::Clock as _;
+use trunkline_types::Clock as _;
 
 use crate::config::{Config, KeyringPlace};
 use crate::output::Output;

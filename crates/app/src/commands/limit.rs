@@ -4,7 +4,7 @@ use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
 use trunkline_db::Database;
 use trunkline_store::limits::{self, RateLimit, Rates, Scope};
-use trunkline_terms::AccountId;
+use trunkline_types::AccountId;
 
 use super::account::unknown;
 use super::database;

@@ -4,7 +4,7 @@ use anyhow::bail;
 use serde_json::json;
 use trunkline_db::Database;
 use trunkline_store::keys::{self, Key, OPERATOR, RevokeAnswer};
-use trunkline_terms::KeyId;
+use trunkline_types::KeyId;
 
 use super::key::DAY_SECONDS;
 use super::{database, shown};

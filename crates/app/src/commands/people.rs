@@ -7,7 +7,7 @@ use trunkline_db::{Database, Tx};
 use trunkline_keyring::SystemRandom;
 use trunkline_store::accounts;
 use trunkline_store::people::{self, NewInvitation, Purpose};
-use trunkline_terms::AccountId;
+use trunkline_types::AccountId;
 
 use super::{database, serve};
 use crate::cli::Invite;

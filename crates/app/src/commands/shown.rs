@@ -5,7 +5,7 @@ use trunkline_ledger::desk::Balance;
 use trunkline_ledger::statement::{Budget, Entry, What};
 use trunkline_store::accounts::Account;
 use trunkline_store::keys::Key;
-use trunkline_terms::{Moment, Money};
+use trunkline_types::{Moment, Money};
 
 use crate::times;
 

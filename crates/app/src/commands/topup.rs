@@ -5,7 +5,7 @@ use serde_json::json;
 use trunkline_db::{Database, Tx};
 use trunkline_ledger::desk::{self, TopUp, TopUpAnswer, Wallet};
 use trunkline_ledger::partitions;
-use trunkline_terms::{AccountId, RequestId};
+use trunkline_types::{AccountId, RequestId};
 
 use super::{account, database, shown};
 use crate::chance;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use trunkline_gateway::{ALL_PER_THOUSAND, TlsFiles};
 use trunkline_store::Network;
-use trunkline_terms::{NodeId, Secret};
+use trunkline_types::{NodeId, Secret};
 use trunkline_upstream::Roots;
 
 use super::layers::Layers;

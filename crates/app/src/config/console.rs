@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use trunkline_console::{Provider, SignUp, Trial};
 use trunkline_store::bounds::NAME_MAX_CHARACTERS;
-use trunkline_terms::{Money, Secret};
+use trunkline_types::{Money, Secret};
 
 use super::Edge;
 use super::check::{Check, in_range};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use toml::{Table, Value};
-use trunkline_terms::Secret;
+use trunkline_types::Secret;
 
 use super::raw::RawConfig;
 use super::{DEFAULT_FILE, Finding};

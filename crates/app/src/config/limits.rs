@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use trunkline_gateway::LimitSettings;
 use trunkline_store::bounds::LIMIT_MAX;
-use trunkline_terms::Secret;
+use trunkline_types::Secret;
 
 use super::Redis;
 use super::check::{Check, in_range};

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use trunkline_console::Provider;
-use trunkline_terms::Secret;
+use trunkline_types::Secret;
 
 use super::check::Check;
 use super::console::is_loopback;

@@ -2,7 +2,7 @@
 //! field per key of `config.default.toml`.
 
 use serde::Deserialize;
-use trunkline_terms::Secret;
+use trunkline_types::Secret;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

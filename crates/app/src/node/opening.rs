@@ -15,7 +15,7 @@ use trunkline_keyring::Keyring;
 use trunkline_ledger::{Ledger, LedgerSettings, LedgerTasks, partitions};
 use trunkline_limits::{Keeper, Limits, RedisSettings};
 use trunkline_mail::{MailSettings, MailWorker, Mailer};
-use trunkline_terms::NodeId;
+use trunkline_types::NodeId;
 use trunkline_upstream::Client;
 
 /// The ledger, with its partitions, in this node's name.

@@ -1,7 +1,7 @@
 //! Records of cells, without a database.
 
 use trunkline_catalog::{Severity, lint};
-use trunkline_terms::EndpointType;
+use trunkline_types::EndpointType;
 
 use super::*;
 

@@ -13,8 +13,8 @@ use trunkline_ledger::audit;
 use trunkline_ledger::desk::{self as ledger_desk, AccountKind, TopUp, TopUpAnswer, Wallet};
 use trunkline_store::accounts::{self, DEFAULT_GROUP, NewAccount};
 use trunkline_store::trials::{self, Granted, NewGrant, Recipient};
-use trunkline_terms::{AccountId, Clock as _, Money, RequestId, Shard};
 use trunkline_testkit::{Manners, Smtp, random_bytes};
+use trunkline_types::{AccountId, Clock as _, Money, RequestId, Shard};
 
 use crate::desk::Desk;
 

@@ -10,8 +10,8 @@ use trunkline_ledger::{
     Detail, Ledger, LedgerSettings, Outcome, Owner, Refund, RefundKind, Reserve, ReserveAnswer,
     Settle, Unheard, Wallets,
 };
-use trunkline_terms::{AccountId, Clock as _, KeyId, Money, NodeId, RequestId};
 use trunkline_testkit::{Db, random_bytes};
+use trunkline_types::{AccountId, Clock as _, KeyId, Money, NodeId, RequestId};
 
 /// What a command printed and how it ended.
 pub(crate) struct Said {

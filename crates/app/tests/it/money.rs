@@ -1,7 +1,7 @@
 //! Accounts, payments, keys, budgets and the audit, from the command line to the tables and back.
 
 use trunkline_db::{Role, events};
-use trunkline_terms::{AccountId, ApiKey, Money};
+use trunkline_types::{AccountId, ApiKey, Money};
 
 use crate::desk::Desk;
 

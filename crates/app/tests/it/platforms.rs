@@ -15,7 +15,7 @@ use serde_json::Value;
 use trunkline_db::Role;
 use trunkline_gateway::cells_with_folder;
 use trunkline_social::{Cell, Cells};
-use trunkline_terms::Money;
+use trunkline_types::Money;
 
 use crate::desk::Desk;
 

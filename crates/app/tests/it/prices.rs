@@ -4,8 +4,8 @@
 use serde_json::{Value, json};
 use trunkline_db::{Role, SystemClock};
 use trunkline_ledger::{Detail, Ledger, LedgerSettings, Outcome, Settle, Unheard};
-use trunkline_terms::{AccountId, Clock as _, Face, Money, NodeId, RequestId, Units};
 use trunkline_testkit::random_bytes;
+use trunkline_types::{AccountId, Clock as _, Face, Money, NodeId, RequestId, Units};
 
 use crate::desk::{Desk, reserve};
 

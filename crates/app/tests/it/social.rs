@@ -163,7 +163,7 @@ async fn prices_are_proposed_with_their_source_and_written_after_one_yes() {
     );
     assert!(twice.len() >= CELLS - PUBLISHED);
     let nano = |text: &Value| {
-        let money: trunkline_terms::Money = text.as_str().unwrap().parse().unwrap();
+        let money: trunkline_types::Money = text.as_str().unwrap().parse().unwrap();
         money.nanos()
     };
     for one in &twice {

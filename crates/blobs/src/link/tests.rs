@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
-use trunkline_terms::Shard;
+use trunkline_types::Shard;
 
 use super::*;
 use crate::{ContentType, ObjectPath, PATH_RANDOM_BYTES, TaskName, TaskPath};

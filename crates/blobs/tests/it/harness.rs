@@ -10,7 +10,7 @@ use trunkline_blobs::{
     ContentType, Fetched, Media, MediaError, MediaSettings, Metadata, ObjectPath,
     PATH_RANDOM_BYTES, Place, PutError, S3Settings, Source,
 };
-use trunkline_terms::{AccountId, Moment, Secret, Shard};
+use trunkline_types::{AccountId, Moment, Secret, Shard};
 
 use crate::server::{ACCESS_KEY, BUCKET, S3Server, SECRET_KEY};
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use trunkline_blobs::{DEFAULT_KEPT, MediaError, PART_BYTES, Swept};
-use trunkline_terms::Moment;
+use trunkline_types::Moment;
 
 use crate::harness::{DAY_SECONDS, Harness, NOON, content, path, path_at};
 

@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use trunkline_blobs::{Media, MediaError, MediaSettings, Place, PutError, S3Settings};
-use trunkline_terms::Secret;
+use trunkline_types::Secret;
 
 use crate::harness::{Harness, NOON, mp4, path, s3_settings};
 

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use trunkline_bus::{Bus, EventCopy, Health, Heard, LiveNews, NatsSettings, Servers};
-use trunkline_terms::Secret;
 use trunkline_testkit::Nats;
+use trunkline_types::Secret;
 use uuid::Uuid;
 
 const WAIT: Duration = Duration::from_secs(60);

@@ -1,6 +1,6 @@
 //! Findings about prices: where they come from, what they leave out, which of them nobody pays.
 
-use trunkline_terms::{BillingUnit, EndpointType, Face};
+use trunkline_types::{BillingUnit, EndpointType, Face};
 
 use super::Notes;
 use crate::condition::Condition;

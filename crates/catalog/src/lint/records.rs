@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use trunkline_terms::EndpointType;
+use trunkline_types::EndpointType;
 
 use super::{Notes, Spoken};
 use crate::document::{Document, Entry, Frame};

@@ -1,7 +1,7 @@
 //! Lint and stale: every code with the smallest catalog that shows it.
 
 use trunkline_catalog::{Document, LintFinding, Severity, lint, stale};
-use trunkline_terms::{EndpointType, Moment};
+use trunkline_types::{EndpointType, Moment};
 
 /// A catalog whose only model has nothing to find; `more` is added to its entry.
 fn clean(name: &str, more: &str) -> Document {
@@ -68,7 +68,7 @@ fn a_clean_catalog_has_no_findings() {
 fn a_price_without_a_source_is_an_error_of_its_tier() {
     let mut document = clean("m", LLM);
     let entry = document.models.get_mut("m").unwrap();
-    entry.list[0].faces.remove(&trunkline_terms::Face::Output);
+    entry.list[0].faces.remove(&trunkline_types::Face::Output);
     let findings = found(&document);
     assert_eq!(findings[0].code, "price_without_source");
     assert!(
@@ -110,7 +110,7 @@ fn prices_above_the_list_and_sources_that_disagree_are_warnings() {
     let mut other = list[0].clone();
     other
         .faces
-        .insert(trunkline_terms::Face::Input, "0.9".to_owned());
+        .insert(trunkline_types::Face::Input, "0.9".to_owned());
     list.push(other);
     assert_eq!(codes(&disputed), ["warning sources_disagree"]);
 }
@@ -121,7 +121,7 @@ fn a_listed_face_that_is_not_sold_and_a_listed_tier_that_is_none_are_warnings() 
     let list = &mut document.models.get_mut("m").unwrap().list;
     list[0]
         .faces
-        .insert(trunkline_terms::Face::CacheRead, "0.1".to_owned());
+        .insert(trunkline_types::Face::CacheRead, "0.1".to_owned());
     assert_eq!(codes(&document), ["warning list_face_not_sold"]);
     let mut document = clean("m", LLM);
     let list = &mut document.models.get_mut("m").unwrap().list;

@@ -4,7 +4,7 @@ use trunkline_catalog::{
     Attributes, Book, GroupChoice, Limits, NotSold, PriceClass, QuoteError, Situation,
     audio_tokens_shown, bound, quote,
 };
-use trunkline_terms::{Face, Moment, Units};
+use trunkline_types::{Face, Moment, Units};
 
 const BOOK: &str = r#"
 auto_groups = ["vip", "default"]

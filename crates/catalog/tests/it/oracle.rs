@@ -9,7 +9,7 @@ use num_rational::BigRational;
 use trunkline_catalog::{
     Attributes, Condition, Faces, Limits, PriceClass, RawList, RawTier, Scalar,
 };
-use trunkline_terms::{BillingUnit, Face, MAX_QUANTITY, Moment, Ratio, Side, UnitPrice, Units};
+use trunkline_types::{BillingUnit, Face, MAX_QUANTITY, Moment, Ratio, Side, UnitPrice, Units};
 
 const ZONES: [&str; 6] = [
     "UTC",

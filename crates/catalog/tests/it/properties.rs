@@ -9,7 +9,7 @@ use proptest::test_runner::TestRunner;
 use trunkline_catalog::{
     Limits, Offer, PriceClass, QuoteError, Situation, amount_at, bound, quote,
 };
-use trunkline_terms::{Face, MAX_QUANTITY, Units};
+use trunkline_types::{Face, MAX_QUANTITY, Units};
 
 use crate::oracle::{Dice, Plan, half_up, limits_around};
 
@@ -184,7 +184,7 @@ fn no_quantity_and_no_time_makes_a_quote_panic() {
         let attributes = Plan::attributes(dice);
         let situation = Situation {
             attributes: &attributes,
-            at: trunkline_terms::Moment::from_micros(at),
+            at: trunkline_types::Moment::from_micros(at),
         };
         let limits = Limits {
             input: quantity,

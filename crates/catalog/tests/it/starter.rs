@@ -6,7 +6,7 @@ use std::path::Path;
 use trunkline_catalog::{
     Book, Document, Entry, ModelKind, Severity, View, first_breach, lint, starter, starter_files,
 };
-use trunkline_terms::{BillingUnit, EndpointType};
+use trunkline_types::{BillingUnit, EndpointType};
 
 fn whole() -> Document {
     starter().unwrap()
@@ -168,7 +168,7 @@ fn the_video_families_have_their_tiers() {
         let tiers = document.models[name].prices.tiers.iter();
         tiers
             .map(|tier| {
-                let price = tier.standard[&trunkline_terms::Face::VideoSecond];
+                let price = tier.standard[&trunkline_types::Face::VideoSecond];
                 (tier.tier.clone(), price.pico())
             })
             .collect()

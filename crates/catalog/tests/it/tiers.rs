@@ -4,7 +4,7 @@
 use trunkline_catalog::{
     Attributes, Book, GroupChoice, Limits, PriceClass, Scalar, Situation, bound, quote,
 };
-use trunkline_terms::{Face, Moment, Units};
+use trunkline_types::{Face, Moment, Units};
 
 /// A book with one model `m` and the given tiers, as JSON.
 fn book(tiers: &str) -> Book {

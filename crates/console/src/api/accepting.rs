@@ -9,7 +9,7 @@ use trunkline_db::Tx;
 use trunkline_store::people::{
     self, Invitation, NewPerson, PersonId, TokenHash, check_person_name,
 };
-use trunkline_terms::Secret;
+use trunkline_types::Secret;
 use utoipa::ToSchema;
 
 use super::Shared;

@@ -10,7 +10,7 @@ use trunkline_db::{Tx, database_now};
 use trunkline_store::letters::{Content, Kind as LetterKind};
 use trunkline_store::people::{self, Person, PersonId, Purpose, TokenHash};
 use trunkline_store::tries::{self, Tried};
-use trunkline_terms::Secret;
+use trunkline_types::Secret;
 use utoipa::ToSchema;
 
 use super::Shared;

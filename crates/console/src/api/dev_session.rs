@@ -8,7 +8,7 @@ use http::HeaderMap;
 use serde::Deserialize;
 use trunkline_db::Tx;
 use trunkline_store::people::{self, NewPerson, PersonId, Role, TokenHash};
-use trunkline_terms::{AccountId, Secret};
+use trunkline_types::{AccountId, Secret};
 use utoipa::ToSchema;
 
 use super::Shared;

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::HeaderMap;
 use serde_json::{Value, json};
 use trunkline_catalog::workflow::SCHEMA;
-use trunkline_terms::Face;
+use trunkline_types::Face;
 use utoipa::OpenApi;
 
 use super::Shared;

@@ -12,7 +12,7 @@ use trunkline_store::letters::{Content, Kind as LetterKind};
 use trunkline_store::people::{
     self, Invitation, MEMBERS_MAX, NewInvitation, OPEN_INVITATIONS_MAX, Role, check_email,
 };
-use trunkline_terms::Secret;
+use trunkline_types::Secret;
 use utoipa::ToSchema;
 
 use super::Shared;

@@ -11,7 +11,7 @@ use trunkline_db::Tx;
 use trunkline_store::arrivals::{self, NewVisit, Visit};
 use trunkline_store::people::{self, NewPerson, Person, PersonId, SignIn};
 use trunkline_store::tries::{self, Tried};
-use trunkline_terms::AccountId;
+use trunkline_types::AccountId;
 
 use super::Shared;
 use super::people::{Opened, network_of, with_token};

@@ -10,7 +10,7 @@ use trunkline_db::Tx;
 use trunkline_store::people::{
     self, Allowed, Limits, NewSignIn, Person, PersonId, Role, TokenHash, Tried,
 };
-use trunkline_terms::{AccountId, RANDOM_BYTES, Secret, uuid_v7};
+use trunkline_types::{AccountId, RANDOM_BYTES, Secret, uuid_v7};
 use utoipa::ToSchema;
 use uuid::Uuid;
 

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use trunkline_db::Tx;
 use trunkline_store::accounts;
 use trunkline_store::people::{self, PersonId, check_person_name};
-use trunkline_terms::Secret;
+use trunkline_types::Secret;
 use utoipa::ToSchema;
 use uuid::Uuid;
 

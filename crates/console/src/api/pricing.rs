@@ -13,7 +13,7 @@ use bytes::Bytes;
 use http::HeaderMap;
 use serde::{Deserialize, Serialize};
 use trunkline_catalog::{Book, Entry, RecordView, View};
-use trunkline_terms::EndpointType;
+use trunkline_types::EndpointType;
 use utoipa::openapi::{ArrayBuilder, Ref};
 use utoipa::{IntoParams, ToSchema};
 

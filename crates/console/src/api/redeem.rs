@@ -9,7 +9,7 @@ use trunkline_ledger::desk::{self, TopUp, TopUpAnswer, Wallet};
 use trunkline_store::codes::{self, Code, CodeText, Purse};
 use trunkline_store::trials;
 use trunkline_store::tries::{self, Tried};
-use trunkline_terms::{AccountId, Secret};
+use trunkline_types::{AccountId, Secret};
 use utoipa::ToSchema;
 
 use super::Shared;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use trunkline_db::Database;
 use trunkline_ledger::desk;
 use trunkline_store::people::{self, Membership, SignIn};
-use trunkline_terms::{AccountId, Secret};
+use trunkline_types::{AccountId, Secret};
 use utoipa::ToSchema;
 
 use super::Shared;

@@ -10,7 +10,7 @@ use trunkline_store::accounts;
 use trunkline_store::people::{
     self, NewPerson, PersonId, Purpose, Role, check_email, check_person_name,
 };
-use trunkline_terms::{AccountId, Secret};
+use trunkline_types::{AccountId, Secret};
 use utoipa::ToSchema;
 
 use super::Shared;

@@ -13,7 +13,7 @@ use trunkline_store::arrivals::{self, NewSignUp};
 use trunkline_store::letters::{Content, Kind as LetterKind};
 use trunkline_store::people::{self, NewPerson, Person, Purpose, TokenHash};
 use trunkline_store::tries::{self, Tried};
-use trunkline_terms::Secret;
+use trunkline_types::Secret;
 use utoipa::ToSchema;
 
 use super::Shared;

@@ -14,8 +14,8 @@ use trunkline_console::{Console, ConsoleSettings, Parts, RequestIds};
 use trunkline_db::{Database, Role, SystemClock};
 use trunkline_keyring::{Document, Keyring, SystemRandom};
 use trunkline_store::workflows;
-use trunkline_terms::{Clock as _, Moment, RequestId};
 use trunkline_testkit::{Db, random_bytes};
+use trunkline_types::{Clock as _, Moment, RequestId};
 use trunkline_upstream::Client;
 
 use crate::stall::Stall;

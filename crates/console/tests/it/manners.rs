@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use trunkline_console::{Console, ConsoleSettings};
 use trunkline_db::{PoolSettings, Role, connect_lazily};
-use trunkline_terms::Secret;
+use trunkline_types::Secret;
 
 use crate::desk::{DASH_URL, Desk, ask, parts, record, request};
 

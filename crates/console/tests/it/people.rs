@@ -20,8 +20,8 @@ use trunkline_keyring::SystemRandom;
 use trunkline_ledger::desk::{self, AccountKind};
 use trunkline_store::accounts::{self, NewAccount};
 use trunkline_store::people::{self, NewPerson, NewSignIn, PersonId, Purpose, Role};
-use trunkline_terms::{AccountId, Shard};
 use trunkline_testkit::random_bytes;
+use trunkline_types::{AccountId, Shard};
 use uuid::Uuid;
 
 use crate::desk::{DASH_URL, Desk, Got};

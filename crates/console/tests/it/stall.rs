@@ -8,7 +8,7 @@ use trunkline_catalog::{Book, Number, RouteHealth, Routes};
 use trunkline_console::{FileLink, Later, Shop, SocialCell, TaskLook, Viewer};
 use trunkline_social::Cells;
 use trunkline_store::tasks::{Task, TaskState};
-use trunkline_terms::Moment;
+use trunkline_types::Moment;
 
 pub(crate) const CATALOG: &str = r#"
 auto_groups = ["default"]

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use sqlx::types::Uuid;
 use trunkline_db::{Role, database_now, from_sql_time, to_sql_time};
-use trunkline_terms::{Clock, Moment, RANDOM_BYTES, uuid_v7};
 use trunkline_testkit::{Db, SystemClock, test_clock};
+use trunkline_types::{Clock, Moment, RANDOM_BYTES, uuid_v7};
 
 #[tokio::test]
 async fn a_shift_moves_the_clock_for_other_sessions_at_once() {

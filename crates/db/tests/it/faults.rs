@@ -6,8 +6,8 @@ use sqlx::PgConnection;
 use trunkline_db::{
     Database, DbError, PoolSettings, Role, connect, connect_lazily, revision, within,
 };
-use trunkline_terms::Secret;
 use trunkline_testkit::{Db, OwnSettings, Postgres};
+use trunkline_types::Secret;
 
 fn impatient() -> PoolSettings {
     let mut settings = PoolSettings::named("impatient");

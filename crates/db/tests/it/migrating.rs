@@ -138,10 +138,10 @@ async fn a_migration_that_does_not_see_the_roles_of_a_faster_one_is_tried_again(
     assert_eq!(report.applied.len(), carried().await.len());
 }
 
-fn url_of_migrator(postgres: &Postgres, database: &str) -> trunkline_terms::Secret {
+fn url_of_migrator(postgres: &Postgres, database: &str) -> trunkline_types::Secret {
     let url = postgres.superuser_url();
     let text = url.reveal().replace("postgres@", "test_migrator@");
-    trunkline_terms::Secret::new(text.replace("/trunkline?", &format!("/{database}?")))
+    trunkline_types::Secret::new(text.replace("/trunkline?", &format!("/{database}?")))
 }
 
 #[tokio::test]

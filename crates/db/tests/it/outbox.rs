@@ -7,8 +7,8 @@ use sqlx::types::Uuid;
 use trunkline_db::events::{NewEvent, append};
 use trunkline_db::outbox::{claim, remove};
 use trunkline_db::{Database, DbError, Role, revision};
-use trunkline_terms::{AccountId, Clock, Topic, uuid_v7};
 use trunkline_testkit::{Db, SystemClock, random_bytes};
+use trunkline_types::{AccountId, Clock, Topic, uuid_v7};
 
 fn new_id() -> Uuid {
     uuid_v7(SystemClock.now(), random_bytes())

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::Method;
 use tokio::sync::mpsc;
 use trunkline_db::events::{self, HOUSE};
-use trunkline_terms::AccountId;
+use trunkline_types::AccountId;
 
 use super::Visit;
 use crate::error::ApiError;

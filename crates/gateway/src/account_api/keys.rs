@@ -10,7 +10,7 @@ use trunkline_ledger::desk;
 use trunkline_ledger::statement::{self, Budget};
 use trunkline_store::accounts::Account;
 use trunkline_store::keys::{self, ChangeKeyError, CreateKeyError, Key, NewKey, SECRET_BYTES};
-use trunkline_terms::{ApiKey, KeyId, Moment};
+use trunkline_types::{ApiKey, KeyId, Moment};
 
 use self::params::{Change, Page, Wish, overlap};
 use super::Visit;

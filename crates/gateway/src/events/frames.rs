@@ -132,7 +132,7 @@ pub(super) fn place(cursor: Cursor) -> Bytes {
 
 #[cfg(test)]
 mod tests {
-    use trunkline_terms::{AccountId, Moment};
+    use trunkline_types::{AccountId, Moment};
 
     use super::*;
 

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, Semaphore, broadcast, oneshot};
 use trunkline_db::events::HOUSE;
 use trunkline_store::keys::KeyHash;
-use trunkline_terms::AccountId;
+use trunkline_types::AccountId;
 
 use super::frames::Told;
 use super::settings::EventSettings;

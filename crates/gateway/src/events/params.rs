@@ -1,7 +1,7 @@
 //! What a request for events wants.
 
 use http::HeaderMap;
-use trunkline_terms::Topic;
+use trunkline_types::Topic;
 use uuid::Uuid;
 
 use super::cursor::Cursor;

@@ -5,7 +5,7 @@ use trunkline_bus::LiveNews;
 use trunkline_catalog::{Book, Entry};
 use trunkline_db::events::{HOUSE, NewEvent};
 use trunkline_store::tasks::Task;
-use trunkline_terms::{Money, Topic};
+use trunkline_types::{Money, Topic};
 use uuid::Uuid;
 
 use super::frames::Told;

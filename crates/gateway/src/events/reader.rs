@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use trunkline_db::DbError;
 use trunkline_db::events::{self, HOUSE, Page};
-use trunkline_terms::AccountId;
+use trunkline_types::AccountId;
 
 use super::cursor::{Cursor, Side};
 use super::frames::{self, Told};

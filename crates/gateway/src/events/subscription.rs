@@ -10,7 +10,7 @@ use tokio::time::{Instant, MissedTickBehavior};
 use trunkline_bus::{Ears, Health, Heard, Parcel};
 use trunkline_db::{DbError, events};
 use trunkline_store::keys::KeyHash;
-use trunkline_terms::{AccountId, Topic};
+use trunkline_types::{AccountId, Topic};
 
 use super::frames::Told;
 use super::hub::{CopyStatus, Counts, Farewell, News};

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use http::HeaderMap;
 use sha2::{Digest as _, Sha256};
 use trunkline_ledger::kept::{self, Shown, UNNAMED};
-use trunkline_terms::Defect;
+use trunkline_types::Defect;
 
 use super::IdempotencyKey;
 use crate::caller::Caller;

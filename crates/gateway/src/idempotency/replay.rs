@@ -8,7 +8,7 @@ use tokio::sync::broadcast::Receiver;
 use tokio::time::{Instant, timeout};
 use trunkline_ledger::kept::{self, Shown};
 use trunkline_ledger::usage;
-use trunkline_terms::{AccountId, Money, RequestId};
+use trunkline_types::{AccountId, Money, RequestId};
 
 use super::Duplicate;
 use crate::error::{ApiError, ErrorCode};

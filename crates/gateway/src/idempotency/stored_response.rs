@@ -5,7 +5,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use serde::{Deserialize, Serialize};
 use trunkline_keyring::{Binding, Purpose};
-use trunkline_terms::{AccountId, RequestId};
+use trunkline_types::{AccountId, RequestId};
 
 use crate::error::ApiError;
 use crate::in_flight::BufferPermit;

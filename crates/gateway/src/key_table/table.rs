@@ -10,7 +10,7 @@ use trunkline_store::Policy;
 use trunkline_store::accounts::Account;
 use trunkline_store::keys::{DoorRow, KeyHash, Seen};
 use trunkline_store::tally::Tally;
-use trunkline_terms::{AccountId, Defect, KeyId, Moment};
+use trunkline_types::{AccountId, Defect, KeyId, Moment};
 
 /// Entries of one block. The table grows by blocks and never moves an entry, so it needs no room for a
 /// second copy of itself.

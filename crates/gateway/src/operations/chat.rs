@@ -16,7 +16,7 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use http::Request as HttpRequest;
 use hyper::body::Incoming;
-use trunkline_terms::Money;
+use trunkline_types::Money;
 use trunkline_wire::{InPath, Request};
 
 use crate::body;

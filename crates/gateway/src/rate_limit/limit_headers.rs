@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use jiff::Timestamp;
 use trunkline_limits::{Kind as Counted, Standing, Want};
-use trunkline_terms::Moment;
+use trunkline_types::Moment;
 use trunkline_wire::Format;
 
 use super::seconds;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use trunkline_store::limits::{RateLimit, Rates, Scope};
-use trunkline_terms::AccountId;
+use trunkline_types::AccountId;
 
 /// All of them.
 #[derive(Debug, Default)]

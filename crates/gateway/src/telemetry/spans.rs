@@ -7,7 +7,7 @@ use opentelemetry_proto::tonic::common::v1::{AnyValue, ArrayValue, KeyValue};
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
 use opentelemetry_proto::tonic::trace::v1::{Span, Status};
-use trunkline_terms::{Moment, RequestId};
+use trunkline_types::{Moment, RequestId};
 
 use super::TraceParent;
 use super::names;

@@ -1,7 +1,7 @@
 //! What of a webhook no reader of the database should see: where it leads, and what it is signed with.
 
 use trunkline_keyring::{Binding, Purpose};
-use trunkline_terms::AccountId;
+use trunkline_types::AccountId;
 use uuid::Uuid;
 
 use super::Secret;

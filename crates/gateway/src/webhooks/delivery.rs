@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::RETRY_AFTER;
 use http::{HeaderMap, StatusCode};
-use trunkline_terms::{AccountId, Moment};
+use trunkline_types::{AccountId, Moment};
 use trunkline_upstream::guarded::{GuardedAnswer, GuardedAsk, GuardedError};
 use uuid::Uuid;
 

@@ -10,7 +10,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
 use sha2::Sha256;
 use trunkline_store::webhooks::Told;
-use trunkline_terms::{Moment, SecretBytes};
+use trunkline_types::{Moment, SecretBytes};
 use uuid::Uuid;
 
 use crate::operations::video::task_name;

@@ -2,7 +2,7 @@
 
 use trunkline_db::{DbError, Tx};
 use trunkline_store::webhooks;
-use trunkline_terms::AccountId;
+use trunkline_types::AccountId;
 use uuid::Uuid;
 
 use super::SealedFor;

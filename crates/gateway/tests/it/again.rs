@@ -347,7 +347,7 @@ async fn an_answer_that_is_too_large_is_told_with_its_call_and_charge() {
             .unwrap()
             .to_owned();
         assert!(message.contains(&first.id()), "{message}");
-        let told = trunkline_terms::Money::from_nanos(charged).to_string();
+        let told = trunkline_types::Money::from_nanos(charged).to_string();
         assert!(message.contains(&told), "{message}");
         assert_eq!(again.json()["error"]["first_request_id"], json!(first.id()));
         assert_eq!(again.json()["error"]["first_charged_usd"], json!(told));

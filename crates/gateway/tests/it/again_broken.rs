@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::Method;
 use trunkline_gateway::Settings;
 use trunkline_ledger::recovery;
-use trunkline_terms::{Money, NodeId};
+use trunkline_types::{Money, NodeId};
 
 use crate::again::{ALL, KEY, PATH, post, replayed, three};
 use crate::house::{Got, House, ask, ask_streaming};

@@ -226,7 +226,7 @@ async fn every_answer_names_its_call_and_says_what_it_cost() {
             assert!(exposed.contains(name), "{exposed}");
         }
     }
-    let charged = |usd: &str| usd.parse::<trunkline_terms::Money>().unwrap().nanos();
+    let charged = |usd: &str| usd.parse::<trunkline_types::Money>().unwrap().nanos();
     let said = whole.header("trunkline-cost-usd").unwrap();
     assert_eq!(charged(&said), house.usage(&whole.id()).await.1);
     assert_eq!(stream.header("trunkline-cost-usd"), None);

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use trunkline_db::SystemClock;
 use trunkline_ledger::usage::{self, UsageRow};
 use trunkline_simulator::{Served, Simulator};
-use trunkline_terms::{Clock, RequestId};
+use trunkline_types::{Clock, RequestId};
 
 use crate::heard::{Heard, Sse};
 use crate::house::{ChannelWishes, Got, House, Wishes};

@@ -10,8 +10,8 @@ use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 use trunkline_gateway::Settings;
 use trunkline_store::keys;
-use trunkline_terms::KeyId;
 use trunkline_testkit::all_at_once;
+use trunkline_types::KeyId;
 
 use crate::couples::{ALL, Couple, house, in_each, is_terminal, same};
 use crate::heard::{Sse, wrong};

@@ -10,8 +10,8 @@ use tokio::time::timeout;
 use trunkline_gateway::Settings;
 use trunkline_ledger::usage;
 use trunkline_store::PolicyFields;
-use trunkline_terms::RequestId;
 use trunkline_testkit::all_at_once;
+use trunkline_types::RequestId;
 use trunkline_upstream::Answer;
 
 use crate::couples::{

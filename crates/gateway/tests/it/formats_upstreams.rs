@@ -6,7 +6,7 @@ use http::Method;
 use trunkline_gateway::Settings;
 use trunkline_ledger::usage;
 use trunkline_store::PolicyFields;
-use trunkline_terms::RequestId;
+use trunkline_types::RequestId;
 
 use crate::couples::{
     Couple, Rests, base, charged, error_inside, house, in_each, is_ending, provider, row_of, same,

@@ -27,8 +27,8 @@ use trunkline_store::channels::{
 };
 use trunkline_store::keys::{self, NewKey};
 use trunkline_store::{Policy, PolicyFields};
-use trunkline_terms::{AccountId, Clock as _, Money, NodeId, RequestId, Shard};
 use trunkline_testkit::{Db, Wire, random_bytes};
+use trunkline_types::{AccountId, Clock as _, Money, NodeId, RequestId, Shard};
 use trunkline_upstream::{Answer, Client, Deadlines, Outgoing, Protocol, Providers};
 
 use crate::outside::{Engines, fetcher, media, trace_to};

@@ -14,8 +14,8 @@ use trunkline_store::channels::{self, ChannelId, ChannelState};
 use trunkline_store::keys::{self, NewKey};
 use trunkline_store::limits::{self, RateLimit, Rates, Scope};
 use trunkline_store::{Policy, PolicyFields};
-use trunkline_terms::KeyId;
 use trunkline_testkit::random_bytes;
+use trunkline_types::KeyId;
 use trunkline_upstream::Answer;
 
 use crate::couples;

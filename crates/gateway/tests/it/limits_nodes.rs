@@ -11,8 +11,8 @@ use trunkline_db::SystemClock;
 use trunkline_limits::{Limits, Mode, RedisSettings};
 use trunkline_store::PolicyFields;
 use trunkline_store::channels::{self, ChannelId, ChannelState};
-use trunkline_terms::Secret;
 use trunkline_testkit::Redis;
+use trunkline_types::Secret;
 
 use crate::house::{ChannelWishes, Got, House, Wishes, ask, ask_streaming};
 use crate::nodes::Node;

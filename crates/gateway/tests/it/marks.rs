@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 use trunkline_ledger::usage::UsageRow;
-use trunkline_terms::Money;
+use trunkline_types::Money;
 
 use crate::heard::Sse;
 use crate::house::Got;

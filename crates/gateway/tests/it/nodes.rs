@@ -15,7 +15,7 @@ use trunkline_keyring::{Keyring, SystemRandom};
 use trunkline_ledger::{Ledger, LedgerSettings, LedgerTasks, audit, partitions};
 use trunkline_limits::Limits;
 use trunkline_social::Cells;
-use trunkline_terms::{Clock, Moment, NodeId};
+use trunkline_types::{Clock, Moment, NodeId};
 use trunkline_upstream::Providers;
 
 use crate::house::{Got, House};
@@ -185,6 +185,6 @@ impl House {
 /// An amount in USD as nano-USD; it must have no more digits than that.
 pub(crate) fn nanos(text: &Value) -> i64 {
     let text = text.as_str().unwrap();
-    let amount: trunkline_terms::Money = text.parse().unwrap();
+    let amount: trunkline_types::Money = text.parse().unwrap();
     amount.nanos()
 }

@@ -7,8 +7,8 @@ use trunkline_blobs::{Media, MediaSettings, Place};
 use trunkline_bus::{Bus, Health, NatsSettings, Servers};
 use trunkline_gateway::{Telemetry, TelemetrySettings};
 use trunkline_limits::{Limits, Mode, RedisSettings};
-use trunkline_terms::Secret;
 use trunkline_testkit::{Shared, count};
+use trunkline_types::Secret;
 use trunkline_upstream::Client;
 use trunkline_upstream::guarded::{Guarded, GuardedSettings};
 

@@ -14,8 +14,8 @@ use trunkline_catalog::Document;
 use trunkline_db::SystemClock;
 use trunkline_ledger::usage::{self, UsageRow};
 use trunkline_store::{KeyGroup, PolicyFields};
-use trunkline_terms::{AccountId, Clock as _, RequestId};
 use trunkline_testkit::random_bytes;
+use trunkline_types::{AccountId, Clock as _, RequestId};
 
 use crate::house::{Got, House, Wishes, account};
 use crate::nodes::{Hands, nanos};

@@ -9,8 +9,8 @@ use trunkline_ledger::desk::{self, TopUp, Wallet};
 use trunkline_ledger::usage;
 use trunkline_store::keys::{self, CreateKeyError, NewKey};
 use trunkline_store::{KeyGroup, Policy, PolicyFields};
-use trunkline_terms::{Clock as _, Money, RequestId};
 use trunkline_testkit::random_bytes;
+use trunkline_types::{Clock as _, Money, RequestId};
 
 use crate::house::{Got, House, Wishes};
 use crate::nodes::Hands;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use trunkline_catalog::View;
 use trunkline_db::SystemClock;
 use trunkline_gateway::Services;
-use trunkline_terms::Clock as _;
+use trunkline_types::Clock as _;
 
 use crate::house::{Got, House, INPUT, OUTPUT, Wishes, ask, ask_streaming};
 use crate::nodes::{Hands, nanos};

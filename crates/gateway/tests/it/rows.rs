@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use trunkline_gateway::Settings;
 use trunkline_store::keys;
-use trunkline_terms::KeyId;
+use trunkline_types::KeyId;
 
 use crate::house::{Got, House, ask, ask_streaming};
 

@@ -8,7 +8,7 @@ use trunkline_gateway::Settings;
 use trunkline_ledger::desk::{self, Period};
 use trunkline_simulator::{Fault, Rule};
 use trunkline_store::{PolicyFields, keys};
-use trunkline_terms::{Clock as _, Money};
+use trunkline_types::{Clock as _, Money};
 
 use crate::house::{Got, House, ask, ask_streaming};
 
@@ -42,7 +42,7 @@ async fn expired_and_revoked_keys_are_told_apart() {
     house.key = house.make_key(PolicyFields::default()).await;
     let id = house.get("/v1/key").await.json()["id"].as_i64().unwrap();
     let mut tx = house.console.begin().await.unwrap();
-    keys::revoke(&mut tx, trunkline_terms::KeyId::new(id))
+    keys::revoke(&mut tx, trunkline_types::KeyId::new(id))
         .await
         .unwrap();
     tx.commit().await.unwrap();

@@ -11,7 +11,7 @@ use trunkline_catalog::{
 };
 use trunkline_db::SystemClock;
 use trunkline_gateway::{CatalogSnapshot, Change, ChangeAuthor, publish};
-use trunkline_terms::Clock as _;
+use trunkline_types::Clock as _;
 
 use crate::house::House;
 use crate::random::{Dice, GROUPS};

@@ -8,8 +8,8 @@ use trunkline_ledger::desk as money_desk;
 use trunkline_ledger::{Op, Refund, RefundKind, recovery, run_in};
 use trunkline_store::keys::{self, NewKey};
 use trunkline_store::{Policy, PolicyFields};
-use trunkline_terms::{KeyId, NodeId, RequestId};
 use trunkline_testkit::random_bytes;
+use trunkline_types::{KeyId, NodeId, RequestId};
 
 use crate::house::{Got, House, account, ask, ask_streaming};
 use crate::nodes::nanos;

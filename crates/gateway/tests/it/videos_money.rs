@@ -8,7 +8,7 @@ use http::Method;
 use serde_json::json;
 use trunkline_ledger::desk::{self, Period};
 use trunkline_store::PolicyFields;
-use trunkline_terms::{KeyId, Money};
+use trunkline_types::{KeyId, Money};
 
 use crate::house::{Got, House, Wishes};
 use crate::videos::{

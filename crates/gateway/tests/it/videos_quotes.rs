@@ -8,7 +8,7 @@ use http::Method;
 use serde_json::{Map, Value, json};
 use trunkline_catalog::{Book, Entry, GroupChoice, PriceClass, Situation, quote, starter};
 use trunkline_gateway::VideoJob;
-use trunkline_terms::Moment;
+use trunkline_types::Moment;
 use trunkline_video::{Bill, Container, Measured, Measurements, Sent, family_of};
 
 use crate::house::{Got, House, Wishes};

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::Method;
 use serde_json::{Value, json};
 use trunkline_store::PolicyFields;
-use trunkline_terms::Topic;
+use trunkline_types::Topic;
 
 use crate::house::{Got, House, Wishes};
 use crate::webhooks_receiver::{
@@ -190,8 +190,8 @@ async fn an_event_that_is_rolled_back_is_told_to_nobody() {
     let made = hook(&house, &receiver).await;
     let mut tx = house.data.begin().await.unwrap();
     let event = trunkline_db::events::NewEvent {
-        id: trunkline_terms::uuid_v7(
-            trunkline_terms::Clock::now(&trunkline_db::SystemClock),
+        id: trunkline_types::uuid_v7(
+            trunkline_types::Clock::now(&trunkline_db::SystemClock),
             trunkline_testkit::random_bytes(),
         ),
         account: house.account,

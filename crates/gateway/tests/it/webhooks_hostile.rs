@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use tokio::net::TcpListener;
 use trunkline_gateway::{Settings, WebhookSettings};
-use trunkline_terms::Topic;
+use trunkline_types::Topic;
 use trunkline_upstream::guarded::{Guarded, GuardedSettings, Resolve, Resolving};
 
 use crate::house::{House, Wishes};

@@ -23,8 +23,8 @@ use tokio::net::TcpListener;
 use trunkline_db::SystemClock;
 use trunkline_db::events::{self, NewEvent};
 use trunkline_gateway::Services;
-use trunkline_terms::{AccountId, Clock as _, Topic, uuid_v7};
 use trunkline_testkit::random_bytes;
+use trunkline_types::{AccountId, Clock as _, Topic, uuid_v7};
 use uuid::Uuid;
 
 use crate::house::{Got, House};

@@ -6,8 +6,8 @@ use http::Method;
 use serde_json::{Value, json};
 use trunkline_db::SystemClock;
 use trunkline_db::events::NewEvent;
-use trunkline_terms::{Clock as _, Topic, uuid_v7};
 use trunkline_testkit::random_bytes;
+use trunkline_types::{Clock as _, Topic, uuid_v7};
 use uuid::Uuid;
 
 use crate::house::{Got, House};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use trunkline_db::SystemClock;
 use trunkline_gateway::{Settings, WebhookSettings};
-use trunkline_terms::Topic;
+use trunkline_types::Topic;
 
 use crate::house::{House, Wishes};
 use crate::webhooks_receiver::{

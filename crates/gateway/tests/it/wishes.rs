@@ -8,7 +8,7 @@ use trunkline_bus::Bus;
 use trunkline_db::SystemClock;
 use trunkline_gateway::{EdgeSettings, LimitSettings, Settings};
 use trunkline_limits::Limits;
-use trunkline_terms::Clock;
+use trunkline_types::Clock;
 use trunkline_upstream::guarded::Guarded;
 
 /// What a house is to be like.

@@ -5,7 +5,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
-use trunkline_terms::{Moment, Secret, SecretBytes};
+use trunkline_types::{Moment, Secret, SecretBytes};
 
 use super::{Document, MAX_DOCUMENT_BYTES, RootKey, moment_of_seconds};
 use crate::{DocumentError, GenerationId};

@@ -1,7 +1,7 @@
 //! Proofs for the two spellings of a document and for what is refused.
 
 use proptest::prelude::*;
-use trunkline_terms::Secret;
+use trunkline_types::Secret;
 
 use super::*;
 use crate::{Binding, DocumentError, MAX_DOCUMENT_BYTES, SourceError, TextSource};

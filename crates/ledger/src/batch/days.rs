@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use time::{Date, OffsetDateTime};
-use trunkline_terms::RequestId;
+use trunkline_types::RequestId;
 
 /// The tables that have a partition for each day.
 const TABLES: [&str; 3] = ["hold", "usage", "transfer"];
@@ -70,7 +70,7 @@ pub(crate) fn by_day<T>(
 #[cfg(test)]
 mod tests {
     use sqlx::SqlSafeStr as _;
-    use trunkline_terms::Moment;
+    use trunkline_types::Moment;
 
     use super::*;
 

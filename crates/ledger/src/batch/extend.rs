@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use trunkline_db::{DbError, Tx};
-use trunkline_terms::{AccountId, RequestId};
+use trunkline_types::{AccountId, RequestId};
 
 use super::Said;
 use super::days::by_day;

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::json;
 use trunkline_db::events::{self, NewEvent};
 use trunkline_db::{DbError, Tx};
-use trunkline_terms::{AccountId, RequestId, Topic};
+use trunkline_types::{AccountId, RequestId, Topic};
 use uuid::Uuid;
 
 use crate::decide::{Legs, StretchId, money};

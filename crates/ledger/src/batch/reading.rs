@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sqlx::postgres::PgRow;
 use trunkline_db::{DbError, Tx};
-use trunkline_terms::{AccountId, KeyId, RequestId};
+use trunkline_types::{AccountId, KeyId, RequestId};
 use uuid::Uuid;
 
 use super::days::by_day;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use trunkline_db::{DbError, Tx};
-use trunkline_terms::{Defect, Money, RequestId};
+use trunkline_types::{Defect, Money, RequestId};
 use uuid::Uuid;
 
 use super::days::{Day, by_day};

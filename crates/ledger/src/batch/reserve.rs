@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use trunkline_db::{DbError, Tx};
-use trunkline_terms::{AccountId, KeyId, RequestId};
+use trunkline_types::{AccountId, KeyId, RequestId};
 
 use super::Said;
 use super::days::by_day;

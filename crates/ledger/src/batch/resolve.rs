@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sqlx::types::Json;
 use trunkline_db::{DbError, Tx};
-use trunkline_terms::{AccountId, Defect, Money, RequestId};
+use trunkline_types::{AccountId, Defect, Money, RequestId};
 use uuid::Uuid;
 
 use super::Said;

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use tokio::sync::{mpsc, oneshot};
-use trunkline_terms::{AccountId, Money, RequestId};
+use trunkline_types::{AccountId, Money, RequestId};
 
 use super::LedgerError;
 use super::lane::Job;

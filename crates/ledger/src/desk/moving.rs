@@ -1,7 +1,7 @@
 //! Payments and corrections: the only ways for money to come from outside or to be moved by a person.
 
 use trunkline_db::{DbError, Tx};
-use trunkline_terms::{AccountId, Money, RequestId};
+use trunkline_types::{AccountId, Money, RequestId};
 use uuid::Uuid;
 
 use super::words::{Adjust, AdjustAnswer, TopUp, TopUpAnswer, Wallet};

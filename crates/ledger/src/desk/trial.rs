@@ -1,7 +1,7 @@
 //! The end of credit for trying out: what is left of it goes back, never more.
 
 use trunkline_db::{DbError, Tx};
-use trunkline_terms::{AccountId, Money, RequestId};
+use trunkline_types::{AccountId, Money, RequestId};
 
 use super::moving::adjust;
 use super::words::{Adjust, AdjustAnswer, Wallet};

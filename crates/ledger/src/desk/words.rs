@@ -1,6 +1,6 @@
 //! What is said at the desk, and the answers. Plain values.
 
-use trunkline_terms::{AccountId, Moment, Money, RequestId};
+use trunkline_types::{AccountId, Moment, Money, RequestId};
 
 /// Live money, or play money that never meets a live upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

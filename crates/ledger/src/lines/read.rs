@@ -3,7 +3,7 @@
 use sqlx::PgConnection;
 use sqlx::postgres::PgRow;
 use trunkline_db::{DbError, from_sql_time};
-use trunkline_terms::Money;
+use trunkline_types::Money;
 use uuid::Uuid;
 
 use super::{CODES, Line, LineId, LineKind, LinesAsked, MAX_LOOKED_AT};

@@ -6,7 +6,7 @@
 //! equality is written as a range and the order names the column, so that no other index gives it.
 
 use sqlx::{Postgres, QueryBuilder};
-use trunkline_terms::KeyId;
+use trunkline_types::KeyId;
 
 use super::{DEAR, Ended, MAX_LOOKED_AT, Search};
 use crate::walk::Stretch;

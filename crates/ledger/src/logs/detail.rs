@@ -4,7 +4,7 @@ use serde_json::Value;
 use sqlx::PgConnection;
 use sqlx::postgres::PgRow;
 use trunkline_db::{Database, DbError, from_sql_time};
-use trunkline_terms::{AccountId, Moment, Money, RequestId, Units};
+use trunkline_types::{AccountId, Moment, Money, RequestId, Units};
 use uuid::Uuid;
 
 use super::{Call, counts_of, refunds_of};

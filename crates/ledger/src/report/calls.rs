@@ -3,7 +3,7 @@
 use serde_json::Value;
 use sqlx::postgres::PgRow;
 use trunkline_db::{Database, DbError, from_sql_time};
-use trunkline_terms::{KeyId, Moment, Money, RequestId};
+use trunkline_types::{KeyId, Moment, Money, RequestId};
 
 use super::Seen;
 use crate::rows::{column, request_of};

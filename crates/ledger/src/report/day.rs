@@ -7,7 +7,7 @@ use time::format_description::BorrowedFormatItem;
 use time::macros::format_description;
 use time::{Date, Duration};
 use trunkline_db::from_sql_time;
-use trunkline_terms::Moment;
+use trunkline_types::Moment;
 
 const SHAPE: &[BorrowedFormatItem<'_>] = format_description!("[year]-[month]-[day]");
 /// Years are four digits.

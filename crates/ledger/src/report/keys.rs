@@ -4,7 +4,7 @@ use sqlx::PgConnection;
 use sqlx::postgres::PgRow;
 use time::OffsetDateTime;
 use trunkline_db::{Database, DbError, from_sql_time};
-use trunkline_terms::{AccountId, KeyId, Moment, Money};
+use trunkline_types::{AccountId, KeyId, Moment, Money};
 
 use crate::rows::column;
 use crate::walk::{Life, first_id};

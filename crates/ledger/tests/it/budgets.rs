@@ -2,7 +2,7 @@
 
 use trunkline_ledger::desk::{self, Period};
 use trunkline_ledger::{ExtendAnswer, Ledger, ReserveAnswer, Shortage};
-use trunkline_terms::{AccountId, KeyId, Money, RequestId};
+use trunkline_types::{AccountId, KeyId, Money, RequestId};
 
 use crate::house::{House, extend, refund, request, reserve, settle, void};
 

@@ -6,7 +6,7 @@ use trunkline_ledger::{
     WriteOff, WriteOffReason,
 };
 
-use trunkline_terms::NodeId;
+use trunkline_types::NodeId;
 
 use crate::house::{House, detail, done, held, nanos, patient, request, reserve, settle, void};
 

@@ -2,7 +2,7 @@
 
 use trunkline_db::{DbError, Role};
 use trunkline_ledger::desk::{self, AccountKind, Adjust, AdjustAnswer, TopUpAnswer, Wallet};
-use trunkline_terms::{AccountId, Money};
+use trunkline_types::{AccountId, Money};
 
 use crate::house::{House, request, reserve, top_up};
 

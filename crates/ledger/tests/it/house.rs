@@ -8,8 +8,8 @@ use trunkline_ledger::{
     Detail, Extend, Ledger, LedgerSettings, LedgerTasks, Outcome, Owner, Refund, RefundKind,
     Reserve, ReserveAnswer, Settle, SettleAnswer, Unheard, Void, Wallets, audit,
 };
-use trunkline_terms::{AccountId, Clock as _, Face, KeyId, Money, NodeId, RequestId, Units, Usage};
 use trunkline_testkit::{Db, random_bytes};
+use trunkline_types::{AccountId, Clock as _, Face, KeyId, Money, NodeId, RequestId, Units, Usage};
 
 pub(crate) const PRICES: [u8; 32] = [7; 32];
 

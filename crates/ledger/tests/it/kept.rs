@@ -2,7 +2,7 @@
 
 use trunkline_ledger::kept::{self, Row, Shown};
 use trunkline_ledger::{Idempotency, Ledger, ReserveAnswer};
-use trunkline_terms::{AccountId, NodeId, RequestId};
+use trunkline_types::{AccountId, NodeId, RequestId};
 
 use crate::house::{House, held, request, reserve, settle, void};
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use trunkline_db::{Database, PoolSettings, Role, connect, connect_lazily};
 use trunkline_ledger::{Ledger, LedgerError, LedgerSettings, LedgerTasks, Owner, Unheard};
-use trunkline_terms::{AccountId, NodeId, RequestId};
+use trunkline_types::{AccountId, NodeId, RequestId};
 
 use crate::house::{House, done, held, patient, request, reserve, settle};
 use crate::waiting::{LONGEST, begins, in_the_way, transfers, until_blocked, until_wallets};

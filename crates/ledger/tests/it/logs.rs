@@ -7,7 +7,7 @@ use trunkline_ledger::desk::Wallet;
 use trunkline_ledger::lines::{self, LineKind, LinesAsked};
 use trunkline_ledger::logs::{self, Ended, Found, MAX_LOOKED_AT, Search};
 use trunkline_ledger::{Outcome, report};
-use trunkline_terms::{AccountId, KeyId, Money};
+use trunkline_types::{AccountId, KeyId, Money};
 
 use crate::house::{House, refund, request, reserve, settle, void};
 

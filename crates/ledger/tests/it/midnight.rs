@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use trunkline_ledger::Ledger;
 use trunkline_ledger::desk::{self, Period};
-use trunkline_terms::{AccountId, Clock as _, KeyId, Moment, Money, RequestId};
 use trunkline_testkit::{SystemClock, random_bytes};
+use trunkline_types::{AccountId, Clock as _, KeyId, Moment, Money, RequestId};
 
 use crate::house::{House, done, held, reserve, settle};
 

@@ -4,7 +4,7 @@ use serde_json::Value;
 use trunkline_db::events;
 use trunkline_ledger::desk::{self, Adjust, AdjustAnswer, Period, TopUpAnswer, Wallet};
 use trunkline_ledger::{Op, RefundKind, ReserveAnswer, Shortage, run_in};
-use trunkline_terms::{AccountId, Money};
+use trunkline_types::{AccountId, Money};
 
 use crate::house::{House, extend, nanos, refund, request, reserve, settle, top_up, void};
 

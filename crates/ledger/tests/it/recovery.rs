@@ -5,7 +5,7 @@ use std::time::Duration;
 use trunkline_db::{DbError, PoolSettings, Role};
 use trunkline_ledger::recovery::{heartbeat, register, sweep};
 use trunkline_ledger::{Ledger, LedgerError, Owner, SettleAnswer, partitions};
-use trunkline_terms::{Money, NodeId};
+use trunkline_types::{Money, NodeId};
 
 use crate::house::{House, patient, request, reserve, settle};
 

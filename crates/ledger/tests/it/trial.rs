@@ -1,7 +1,7 @@
 //! Credit for trying out that is over.
 
 use trunkline_ledger::desk::{self, TakeBack, Wallet};
-use trunkline_terms::{AccountId, Money};
+use trunkline_types::{AccountId, Money};
 
 use crate::house::{House, nanos, refund, request, reserve, settle, top_up};
 

@@ -6,7 +6,7 @@ use trunkline_ledger::{
     CapacityTake, Idempotency, Ledger, LedgerError, LedgerSettings, LedgerTasks, Owner, Reserve,
     Unheard,
 };
-use trunkline_terms::{AccountId, NodeId, RequestId};
+use trunkline_types::{AccountId, NodeId, RequestId};
 
 use crate::house::{House, done, held, patient, request, reserve, settle};
 use crate::waiting::{begins, in_the_way, transfers, until_wallets};

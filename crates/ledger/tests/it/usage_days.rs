@@ -8,8 +8,8 @@ use trunkline_ledger::report::{self, CallsAsked, Grouping, Line, Report, Seen, U
 use trunkline_ledger::{
     Answer, Ledger, Op, Outcome, RefundAnswer, RefundKind, SettleAnswer, partitions, run_in,
 };
-use trunkline_terms::{AccountId, Face, KeyId, Money, RequestId, Side, Units};
 use trunkline_testkit::random_bytes;
+use trunkline_types::{AccountId, Face, KeyId, Money, RequestId, Side, Units};
 
 use crate::house::{House, refund, request, reserve, settle, void};
 

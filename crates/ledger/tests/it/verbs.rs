@@ -5,7 +5,7 @@ use trunkline_ledger::{
     Answer, ExtendAnswer, Op, RefundAnswer, RefundKind, ReserveAnswer, SettleAnswer, Shortage,
     Wallets, run_in,
 };
-use trunkline_terms::{AccountId, NodeId};
+use trunkline_types::{AccountId, NodeId};
 
 use crate::house::{House, done, extend, held, nanos, refund, request, reserve, settle, void};
 

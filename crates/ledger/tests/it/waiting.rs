@@ -6,7 +6,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use trunkline_db::Tx;
-use trunkline_terms::{AccountId, RequestId};
+use trunkline_types::{AccountId, RequestId};
 
 use crate::house::House;
 

@@ -8,8 +8,8 @@ use tokio::time::{Instant, sleep};
 use trunkline_limits::{
     Grant, Keeper, Kind, Limits, Mode, Name, RedisSettings, Refused, Tag, Want, Which,
 };
-use trunkline_terms::Secret;
 use trunkline_testkit::{Redis, Wire};
+use trunkline_types::Secret;
 
 const TAG: Tag = Tag::new("account", 7);
 const MINUTE: Duration = Duration::from_secs(60);

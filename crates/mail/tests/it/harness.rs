@@ -7,8 +7,8 @@ use trunkline_db::{Database, Role};
 use trunkline_keyring::{Binding, Document, Keyring, Purpose, SystemRandom};
 use trunkline_mail::{MailSettings, MailWorker, Mailer, Server};
 use trunkline_store::letters::{self, Content, Kind, NewLetter};
-use trunkline_terms::{Clock as _, Secret, uuid_v7};
 use trunkline_testkit::{Db, SystemClock, random_bytes};
+use trunkline_types::{Clock as _, Secret, uuid_v7};
 use uuid::Uuid;
 
 pub(crate) const FROM: &str = "Trunkline <mail@house.example>";

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use trunkline_social::{Cell, Cells, Kind, Param, catalog_cell};
-use trunkline_terms::Money;
+use trunkline_types::Money;
 
 const SPEC: &str = include_str!("../spec.tsv");
 /// Platforms that the specification names, P1 and those that follow.

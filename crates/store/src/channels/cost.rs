@@ -9,7 +9,7 @@ use serde_json::Value;
 use time::Date;
 use time::macros::format_description;
 use trunkline_db::from_sql_time;
-use trunkline_terms::{Exact, Face, Moment, Money, Ratio, UnitPrice, Units};
+use trunkline_types::{Exact, Face, Moment, Money, Ratio, UnitPrice, Units};
 
 use crate::bounds::{FieldError, Problem, check_word};
 

@@ -1,7 +1,7 @@
 //! The forms a channel and a cost book may have, without a database.
 
 use serde_json::json;
-use trunkline_terms::{Face, Units};
+use trunkline_types::{Face, Units};
 
 use super::*;
 
@@ -54,7 +54,7 @@ fn a_cost_that_is_not_known_is_not_zero() {
     let cost = |model: &str, face| book.cost_usd(model, &units(&[(face, 9)]));
     assert_eq!(
         cost("theirs", Face::CacheRead),
-        Some(trunkline_terms::Money::ZERO)
+        Some(trunkline_types::Money::ZERO)
     );
     assert_eq!(cost("theirs", Face::CacheWrite), None, "nothing stands in");
     assert_eq!(cost("other", Face::Input), None);

@@ -2,7 +2,7 @@
 
 use sqlx::{PgConnection, Row as _};
 use trunkline_db::DbError;
-use trunkline_terms::{AccountId, KeyId, Moment};
+use trunkline_types::{AccountId, KeyId, Moment};
 
 use super::{KeyHash, Seen, rows};
 use crate::policy::Policy;

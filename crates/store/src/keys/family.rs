@@ -2,7 +2,7 @@
 
 use sqlx::PgConnection;
 use trunkline_db::DbError;
-use trunkline_terms::{AccountId, KeyId};
+use trunkline_types::{AccountId, KeyId};
 
 use super::{Key, PAGE_MAX_ROWS, rows};
 

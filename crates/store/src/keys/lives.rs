@@ -6,7 +6,7 @@ use sha2::{Digest as _, Sha256};
 use sqlx::Row as _;
 use trunkline_db::events::{self, NewEvent};
 use trunkline_db::{DbError, Tx, database_now, revision, to_sql_time};
-use trunkline_terms::{ApiKey, KeyId, Moment, Topic};
+use trunkline_types::{ApiKey, KeyId, Moment, Topic};
 use uuid::Uuid;
 
 use super::{Key, KeyHash, KeyState, SECRET_BYTES, TOPIC, find};

@@ -3,7 +3,7 @@
 
 use sqlx::{PgConnection, Row as _};
 use trunkline_db::{DbError, Tx};
-use trunkline_terms::{AccountId, KeyId};
+use trunkline_types::{AccountId, KeyId};
 
 use crate::people::PersonId;
 

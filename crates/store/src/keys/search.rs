@@ -2,7 +2,7 @@
 
 use sqlx::{PgConnection, Row as _};
 use trunkline_db::DbError;
-use trunkline_terms::{AccountId, KeyId};
+use trunkline_types::{AccountId, KeyId};
 
 use super::rows::{self, COLUMNS};
 use super::{Key, PAGE_MAX_ROWS};

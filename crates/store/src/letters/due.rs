@@ -5,7 +5,7 @@ use std::time::Duration;
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 use trunkline_db::{DbError, from_sql_time};
-use trunkline_terms::Moment;
+use trunkline_types::Moment;
 use uuid::Uuid;
 
 use super::Kind;

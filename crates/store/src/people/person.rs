@@ -4,7 +4,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 use time::OffsetDateTime;
 use trunkline_db::{DbError, Tx, from_sql_time};
-use trunkline_terms::{Moment, Secret};
+use trunkline_types::{Moment, Secret};
 
 use super::PersonId;
 

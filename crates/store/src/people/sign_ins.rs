@@ -5,7 +5,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 use time::OffsetDateTime;
 use trunkline_db::{DbError, Tx, from_sql_time};
-use trunkline_terms::{AccountId, Moment};
+use trunkline_types::{AccountId, Moment};
 use uuid::Uuid;
 
 use super::{PersonId, Role, TokenHash};

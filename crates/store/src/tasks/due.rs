@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use sqlx::{PgConnection, Row as _};
 use trunkline_db::{Database, DbError, Tx};
-use trunkline_terms::AccountId;
+use trunkline_types::AccountId;
 use uuid::Uuid;
 
 /// What is to be done for a task.

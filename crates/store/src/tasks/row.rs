@@ -5,7 +5,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 use time::OffsetDateTime;
 use trunkline_db::{DbError, from_sql_time};
-use trunkline_terms::{AccountId, KeyId, Moment, Money};
+use trunkline_types::{AccountId, KeyId, Moment, Money};
 use uuid::Uuid;
 
 /// How far a task is.

@@ -2,7 +2,7 @@
 
 use sqlx::{PgConnection, Row as _};
 use trunkline_db::DbError;
-use trunkline_terms::{AccountId, KeyId};
+use trunkline_types::{AccountId, KeyId};
 use uuid::Uuid;
 
 use super::row::{COLUMNS, Task, TaskState};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 use sqlx::{PgConnection, Row as _};
 use trunkline_db::{DbError, Tx};
-use trunkline_terms::{AccountId, KeyId, Money};
+use trunkline_types::{AccountId, KeyId, Money};
 use uuid::Uuid;
 
 use super::due::{Job, schedule, unschedule};

@@ -5,7 +5,7 @@ use trunkline_store::bounds::{
     LIMIT_MAX, LIST_MAX_WORDS, NAME_MAX_CHARACTERS, REASON_MAX_CHARACTERS, WORD_MAX_CHARACTERS,
 };
 use trunkline_store::{channels, zones};
-use trunkline_terms::{SHARDS, Shard};
+use trunkline_types::{SHARDS, Shard};
 
 use crate::channels::add;
 use crate::house::{House, ledger_account};

@@ -8,7 +8,7 @@ use trunkline_store::channels::{
     self, AddChannelError, Channel, ChannelId, ChannelState, CredentialId, NewChannel,
     NewCredential,
 };
-use trunkline_terms::Moment;
+use trunkline_types::Moment;
 
 use crate::house::House;
 

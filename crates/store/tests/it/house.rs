@@ -4,8 +4,8 @@ use trunkline_db::{Database, DbError, Role};
 use trunkline_store::accounts::{self, Account, NewAccount};
 use trunkline_store::keys::{self, CreateKeyError, CreatedKey, NewKey};
 use trunkline_store::{Policy, PolicyFields};
-use trunkline_terms::{AccountId, KeyId, Shard};
 use trunkline_testkit::{Db, random_bytes};
+use trunkline_types::{AccountId, KeyId, Shard};
 
 pub(crate) struct House {
     pub(crate) db: Db,

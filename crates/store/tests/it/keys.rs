@@ -3,7 +3,7 @@
 use sha2::{Digest as _, Sha256};
 use trunkline_store::keys::{self, CreateKeyError, KeyState, RevokeAnswer};
 use trunkline_store::{FieldError, KeyGroup, PolicyFields, Problem};
-use trunkline_terms::{AccountId, ApiKey, KeyId, Moment};
+use trunkline_types::{AccountId, ApiKey, KeyId, Moment};
 
 use crate::house::House;
 

@@ -2,7 +2,7 @@
 
 use trunkline_db::{Role, revision};
 use trunkline_store::limits::{self, RateLimit, Rates, Scope, SetLimitError};
-use trunkline_terms::AccountId;
+use trunkline_types::AccountId;
 
 use crate::house::House;
 

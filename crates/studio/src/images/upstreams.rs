@@ -6,7 +6,7 @@ mod minimax;
 mod openai;
 
 use serde_json::{Map, Value};
-use trunkline_terms::vendor::Complaint;
+use trunkline_types::vendor::Complaint;
 
 use super::{Ask, Image, Made, Protocol, Where};
 use crate::coding;

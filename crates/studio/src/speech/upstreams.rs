@@ -8,7 +8,7 @@ use bytes::Bytes;
 use serde_json::{Map, Value};
 use trunkline_audio::SpeechFormat;
 use trunkline_catalog::Refusal;
-use trunkline_terms::vendor::Said;
+use trunkline_types::vendor::Said;
 
 use super::{Ask, Protocol};
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use trunkline_audio::{Codec, Length};
 use trunkline_studio::transcription::{Stage, Upload};
 use trunkline_studio::{Fields, images, speech, transcription};
-use trunkline_terms::vendor::Said;
+use trunkline_types::vendor::Said;
 
 use crate::records::{body, container, entry, form, prices, upload};
 use crate::told;

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use trunkline_catalog::{Fate, Refusal, Scalar};
 use trunkline_studio::Fields;
 use trunkline_studio::images::{Ask, Door, Picture, Plan, Where, plan, protocol_of};
-use trunkline_terms::vendor::Said;
+use trunkline_types::vendor::Said;
 
 use crate::records::{body, entry, form, note, prices, telling, tiered, with};
 

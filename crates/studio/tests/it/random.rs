@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use trunkline_audio::Container;
 use trunkline_studio::transcription::Stage;
 use trunkline_studio::{Content, Fields, Written, images, speech, transcription};
-use trunkline_terms::vendor::Said;
+use trunkline_types::vendor::Said;
 
 use crate::records::{entry, prices, tiered, upload};
 

@@ -6,7 +6,7 @@ use trunkline_studio::images::{Image, Made, Where};
 use trunkline_studio::speech::Spoken;
 use trunkline_studio::transcription::{Transcript, Turn};
 use trunkline_studio::{Content, Errand, Part, Trouble, Written};
-use trunkline_terms::vendor::{At, Complaint};
+use trunkline_types::vendor::{At, Complaint};
 
 use crate::records::telling;
 

@@ -2,8 +2,8 @@
 
 use sqlx::{Connection, PgConnection};
 use trunkline_db::{Role, missing_migrations, revision};
-use trunkline_terms::Clock;
 use trunkline_testkit::{Db, SystemClock, random_bytes, test_clock};
+use trunkline_types::Clock;
 
 #[tokio::test]
 async fn a_fresh_database_is_migrated_and_shares_nothing_with_another() {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use http::{HeaderValue, Uri};
-use trunkline_terms::Secret;
+use trunkline_types::Secret;
 
 /// An egress proxy.
 #[derive(Clone)]

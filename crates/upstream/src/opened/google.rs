@@ -17,7 +17,7 @@ use rustls::pki_types::PrivatePkcs8KeyDer;
 use rustls::pki_types::pem::PemObject as _;
 use serde::Deserialize;
 use serde_json::json;
-use trunkline_terms::{Moment, Secret};
+use trunkline_types::{Moment, Secret};
 
 use super::OpenError;
 use crate::client::{Client, Deadlines, Outgoing, Protocol, SendError};

@@ -8,7 +8,7 @@ use aws_lc_rs::hmac;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Serialize;
-use trunkline_terms::{Moment, Secret};
+use trunkline_types::{Moment, Secret};
 
 /// How long a token counts, as the vendor's documentation has it.
 const LIFE_SECONDS: i64 = 1_800;

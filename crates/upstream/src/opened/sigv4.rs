@@ -8,7 +8,7 @@ use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
 use http::uri::Scheme;
 use http::{HeaderName, HeaderValue, Uri};
 use time::OffsetDateTime;
-use trunkline_terms::{Moment, Secret};
+use trunkline_types::{Moment, Secret};
 
 use self::canonical::{Canonical, hash, hex, merged};
 use super::{OpenError, sensitive};

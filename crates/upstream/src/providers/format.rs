@@ -1,6 +1,6 @@
 //! What providers speak, and which of our doors that can stand behind.
 
-use trunkline_terms::EndpointType;
+use trunkline_types::EndpointType;
 
 /// A wire format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::HeaderValue;
 use serde_json::Value;
-use trunkline_terms::{Moment, Secret};
+use trunkline_types::{Moment, Secret};
 use trunkline_upstream::{Ask, Auth, BodyError, Client, Format, Opened, Protocol, Providers, Task};
 
 use crate::calls::{LONG, call};

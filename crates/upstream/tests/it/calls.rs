@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method};
-use trunkline_terms::Secret;
+use trunkline_types::Secret;
 use trunkline_upstream::{Answer, Client, Deadlines, Outgoing, Protocol, Proxy, SendError};
 
 use crate::servers::Seen;

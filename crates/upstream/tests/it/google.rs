@@ -8,7 +8,7 @@ use aws_lc_rs::signature::{KeyPair as _, RSA_PKCS1_2048_8192_SHA256, UnparsedPub
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
-use trunkline_terms::{Moment, Secret};
+use trunkline_types::{Moment, Secret};
 use trunkline_upstream::{Auth, Client, Opened, Protocol, SendError};
 
 use crate::calls::{LONG, call, proxy};

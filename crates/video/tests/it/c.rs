@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use trunkline_catalog::{
     Book, Document, Fate, GroupChoice, PriceClass, Situation, Specs, quote, starter,
 };
-use trunkline_terms::{Face, Moment, Units};
+use trunkline_types::{Face, Moment, Units};
 use trunkline_video::{Measurements, family_of};
 
 use crate::walk;

@@ -1,7 +1,7 @@
 //! What a plan costs by a book.
 
 use trunkline_catalog::{Book, GroupChoice, PriceClass, Situation, quote};
-use trunkline_terms::Moment;
+use trunkline_types::Moment;
 use trunkline_video::Plan;
 
 /// The price in the group `default`, in billionths of a US dollar.

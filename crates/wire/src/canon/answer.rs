@@ -1,6 +1,6 @@
 //! A whole answer, and what was used for it.
 
-use trunkline_terms::{Bucket, Usage};
+use trunkline_types::{Bucket, Usage};
 
 use super::block::Block;
 

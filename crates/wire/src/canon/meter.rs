@@ -1,6 +1,6 @@
 //! What a stream has used and written so far, whatever format it comes in.
 
-use trunkline_terms::{Bucket, Usage};
+use trunkline_types::{Bucket, Usage};
 
 use super::answer::{Answer, Counted, Stop};
 use super::block::What;

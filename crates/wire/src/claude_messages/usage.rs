@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
-use trunkline_terms::{Bucket, Usage};
+use trunkline_types::{Bucket, Usage};
 
 use crate::canon::Counted;
 

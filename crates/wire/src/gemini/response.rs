@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use trunkline_terms::Bucket;
+use trunkline_types::Bucket;
 
 use super::chunk::{Chunk, Feedback};
 use super::stream_in::Reader;

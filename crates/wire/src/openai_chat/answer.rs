@@ -1,7 +1,7 @@
 //! Whole chat answers, into canon and out of it.
 
 use serde_json::{Map, Value, json};
-use trunkline_terms::Bucket;
+use trunkline_types::Bucket;
 
 use super::citation;
 use super::error::read_error;

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use trunkline_terms::{Bucket, Usage};
+use trunkline_types::{Bucket, Usage};
 
 use super::error::read_error;
 use crate::canon::Counted;

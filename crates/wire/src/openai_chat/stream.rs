@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use trunkline_terms::Defect;
+use trunkline_types::Defect;
 
 use super::answer::usage_of;
 use super::error::{BaseResponse, read_error};
@@ -291,7 +291,7 @@ fn renamed(frame: &Frame, model: &str) -> Option<Bytes> {
 
 #[cfg(test)]
 mod tests {
-    use trunkline_terms::Bucket;
+    use trunkline_types::Bucket;
 
     use super::*;
     use crate::UpstreamError;

@@ -7,7 +7,7 @@ use trunkline_catalog::{Book, Faces, Model};
 use trunkline_db::Database;
 use trunkline_gateway::CatalogSnapshot;
 use trunkline_store::channels::{self, Channel, CostBook};
-use trunkline_terms::{Exact, Face, Money, Ratio, UnitPrice, Units};
+use trunkline_types::{Exact, Face, Money, Ratio, UnitPrice, Units};
 
 use super::{reprice, source};
 use crate::cli::Source;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use serde_json::json;
 use trunkline_catalog::{LintFinding, Severity};
-use trunkline_terms::EndpointType;
+use trunkline_types::EndpointType;
 use trunkline_upstream::Providers;
 
 use super::source;

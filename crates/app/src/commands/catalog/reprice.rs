@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use trunkline_catalog::{Attributes, Book, GroupChoice, PriceClass, Situation, quote};
 use trunkline_db::{Database, SystemClock};
 use trunkline_ledger::usage::{self, SoldCall};
-use trunkline_terms::{Clock as _, Money, RANDOM_BYTES, RequestId};
+use trunkline_types::{Clock as _, Money, RANDOM_BYTES, RequestId};
 
 /// How far back it looks.
 const DAYS: i64 = 7;

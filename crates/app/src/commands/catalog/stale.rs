@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use serde_json::json;
 use trunkline_catalog::StalePrice;
 use trunkline_db::SystemClock;
-use trunkline_terms::Clock as _;
+use trunkline_types::Clock as _;
 
 use super::source;
 use crate::output::Output;

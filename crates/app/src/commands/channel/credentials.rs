@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context as _, bail};
 use trunkline_keyring::{Binding, Keyring, Purpose};
 use trunkline_store::channels::{Channel, Credential, credential_context, proxy_context};
-use trunkline_terms::Secret;
+use trunkline_types::Secret;
 use trunkline_upstream::{Auth, Opened, Proxy};
 
 use crate::cli::{AddChannel, Labelled};

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use trunkline_db::Database;
 use trunkline_keyring::Keyring;
 use trunkline_store::channels::{self, Channel, Credential};
-use trunkline_terms::Secret;
+use trunkline_types::Secret;
 use trunkline_upstream::{Addressing, Auth, Client, Deadlines, Outgoing, Provider, Proxy};
 
 use super::{credentials, known_provider, providers, unknown};

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use trunkline_terms::EndpointType;
+use trunkline_types::EndpointType;
 use trunkline_upstream::{Format, Provider, Quirk};
 
 use crate::config::Config;

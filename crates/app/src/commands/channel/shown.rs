@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use trunkline_store::channels::{Channel, CostBook, Credential};
-use trunkline_terms::Moment;
+use trunkline_types::Moment;
 
 use crate::{table, times};
 

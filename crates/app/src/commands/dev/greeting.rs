@@ -1,7 +1,7 @@
 //! What `trunkline dev` prints when it is ready: where everything is, and commands to copy.
 
 use serde_json::{Value, json};
-use trunkline_terms::{AccountId, Secret};
+use trunkline_types::{AccountId, Secret};
 
 use super::vendors::VendorKey;
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use tokio::process::{Child, Command};
 use trunkline_db::{PoolSettings, Role, connect};
-use trunkline_terms::Secret;
+use trunkline_types::Secret;
 
 use crate::files;
 

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use trunkline_catalog::{Document, Entry, ModelKind};
-use trunkline_terms::{EndpointType, Secret};
+use trunkline_types::{EndpointType, Secret};
 use trunkline_upstream::{Format, Providers};
 
 use super::seed::Ground;

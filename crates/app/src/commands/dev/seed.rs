@@ -14,7 +14,7 @@ use trunkline_store::channels::{self, NewChannel, NewCredential, credential_cont
 use trunkline_store::keys::{self, NewKey, SECRET_BYTES};
 use trunkline_store::people;
 use trunkline_store::{Policy, PolicyFields};
-use trunkline_terms::{AccountId, Clock as _, Money};
+use trunkline_types::{AccountId, Clock as _, Money};
 use trunkline_upstream::Providers;
 
 use super::routes::{Route, routes};

@@ -1,7 +1,7 @@
 //! Vendors in dev: the keys of theirs that are in the environment, and which provider file speaks for
 //! each. A vendor whose key is there serves its own models; the simulator stands in for all others.
 
-use trunkline_terms::Secret;
+use trunkline_types::Secret;
 
 /// A vendor of the starter catalog.
 pub(super) struct Vendor {

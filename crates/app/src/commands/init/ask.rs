@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, bail};
 use trunkline_store::people;
-use trunkline_terms::Secret;
+use trunkline_types::Secret;
 use trunkline_upstream::Providers;
 
 use crate::cli::{DatabaseWish, InitArguments, read_database};

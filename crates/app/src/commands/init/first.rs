@@ -10,7 +10,7 @@ use trunkline_store::accounts::{self, DEFAULT_GROUP, NewAccount};
 use trunkline_store::keys::{self, NewKey, SECRET_BYTES};
 use trunkline_store::people::{self, NewPerson, Role as MemberRole};
 use trunkline_store::{Policy, PolicyFields, channels, logins};
-use trunkline_terms::{AccountId, Money, Secret};
+use trunkline_types::{AccountId, Money, Secret};
 
 use super::ask::{KeyPlace, Questions};
 use super::sales::{self, Offer};

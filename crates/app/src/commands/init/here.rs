@@ -10,7 +10,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 use tokio::time::{Instant, sleep};
 use trunkline_db::Role;
-use trunkline_terms::Secret;
+use trunkline_types::Secret;
 
 use super::places;
 use crate::chance;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use trunkline_db::SystemClock;
 use trunkline_keyring::{Document, FileSource, SystemRandom};
-use trunkline_terms::{Clock as _, Secret};
+use trunkline_types::{Clock as _, Secret};
 
 use crate::cli::InitArguments;
 use crate::config::{Config, load};

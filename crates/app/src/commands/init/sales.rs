@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context as _, bail};
 use trunkline_catalog::{Document, Entry, ModelKind};
-use trunkline_terms::{EndpointType, Face};
+use trunkline_types::{EndpointType, Face};
 use trunkline_upstream::Provider;
 
 use crate::cli::Pair;

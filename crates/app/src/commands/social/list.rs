@@ -6,7 +6,7 @@ use trunkline_db::Database;
 use trunkline_gateway::CatalogSnapshot;
 use trunkline_social::{Cell, Cells};
 use trunkline_store::social::{self, Pause};
-use trunkline_terms::Money;
+use trunkline_types::Money;
 
 use crate::commands::shown::usd;
 use crate::output::Output;

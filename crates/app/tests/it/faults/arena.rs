@@ -14,8 +14,8 @@ use trunkline_db::{Database, PoolSettings, Role, SystemClock, connect};
 use trunkline_keyring::{Document, FileSource, Keyring, SystemRandom};
 use trunkline_ledger::desk;
 use trunkline_simulator::{Settings, Simulator};
-use trunkline_terms::{AccountId, Clock as _};
 use trunkline_testkit::{OwnSettings, Postgres, Wire};
+use trunkline_types::{AccountId, Clock as _};
 
 use crate::faults::formats::Format;
 pub(crate) use stock::{account, add_channel, key_of, publish_text};

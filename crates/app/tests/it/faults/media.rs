@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use trunkline_ledger::usage;
 use trunkline_simulator::Served;
-use trunkline_terms::RequestId;
+use trunkline_types::RequestId;
 use trunkline_upstream::{Answer, Client, Deadlines, Outgoing, Payload, Protocol, SendError};
 
 use crate::faults::arena::{Arena, CHARACTER, MONEY, PICTURE, SECOND};

@@ -13,7 +13,7 @@ use trunkline_db::Role;
 use trunkline_gateway::{Change, ChangeAuthor, publish};
 use trunkline_ledger::usage::{self, UsageRow};
 use trunkline_store::catalog::{self, NewChange};
-use trunkline_terms::RequestId;
+use trunkline_types::RequestId;
 use trunkline_upstream::{Client, Deadlines, Outgoing, Protocol};
 
 use crate::faults::arena::{Arena, TRUNKLINE};

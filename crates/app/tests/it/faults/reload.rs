@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use trunkline_db::SystemClock;
 use trunkline_keyring::{Binding, Purpose};
-use trunkline_terms::Clock as _;
+use trunkline_types::Clock as _;
 use trunkline_upstream::Client;
 
 use crate::faults::arena::Arena;

@@ -14,8 +14,8 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use trunkline_ledger::usage;
-use trunkline_terms::RequestId;
 use trunkline_testkit::random_bytes;
+use trunkline_types::RequestId;
 use trunkline_upstream::{Client, Deadlines, Outgoing, Protocol};
 
 use crate::faults::arena::{Arena, LOOK, MONEY};
@@ -213,7 +213,7 @@ impl Runners {
 
 /// Seconds since midnight, UTC.
 fn time_of_day() -> i64 {
-    use trunkline_terms::Clock as _;
+    use trunkline_types::Clock as _;
     trunkline_db::SystemClock.now().seconds().rem_euclid(86_400)
 }
 

@@ -17,8 +17,8 @@ use std::time::Duration;
 use trunkline_db::{Database, PoolSettings, Role, SystemClock, connect};
 use trunkline_keyring::{Document, FileSource, Keyring, SystemRandom};
 use trunkline_simulator::{Settings, Simulator};
-use trunkline_terms::Clock as _;
 use trunkline_testkit::{Mainland, Nats, OwnSettings, Postgres, Redis, Wire};
+use trunkline_types::Clock as _;
 
 use self::peer::Peer;
 use self::stock::Customer;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use trunkline_ledger::usage::{self, UsageRow};
 use trunkline_simulator::Served;
-use trunkline_terms::RequestId;
+use trunkline_types::RequestId;
 
 use crate::faults::arena::{Arena, INPUT, MONEY, OUTPUT};
 use crate::faults::formats::Pair;
@@ -160,14 +160,14 @@ mod bites {
             model: String::new(),
             endpoint: "chat".to_owned(),
             group: String::new(),
-            measured: trunkline_terms::Usage::unknown(),
+            measured: trunkline_types::Usage::unknown(),
             units: serde_json::json!({ "input": 3, "output": 2 }),
             tier: None,
             estimated: false,
-            paid: trunkline_terms::Money::ZERO,
-            trial: trunkline_terms::Money::ZERO,
+            paid: trunkline_types::Money::ZERO,
+            trial: trunkline_types::Money::ZERO,
             cost: None,
-            refunded: trunkline_terms::Money::ZERO,
+            refunded: trunkline_types::Money::ZERO,
             outcome: outcome.to_owned(),
             price_version: String::new(),
             warnings: Vec::new(),

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use trunkline_terms::Money;
+use trunkline_types::Money;
 
 use crate::dev::{Dev, PATIENCE, audit};
 use crate::sdk::customer::{Browser, Sent, send_bytes};

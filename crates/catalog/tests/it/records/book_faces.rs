@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use trunkline_catalog::{Attributes, GroupChoice, PriceClass, Situation, quote};
-use trunkline_terms::{Face, Moment, Units};
+use trunkline_types::{Face, Moment, Units};
 
 use super::{fixture, served};
 

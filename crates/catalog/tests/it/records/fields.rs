@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use trunkline_catalog::{Number, RouteHealth, Routes};
-use trunkline_terms::EndpointType;
+use trunkline_types::EndpointType;
 
 use super::{chat_entry, entry, fixture, seen_with, served};
 

@@ -1,7 +1,7 @@
 //! Ratios and unit prices, worked out from faces for clients that expect them.
 
 use serde_json::json;
-use trunkline_terms::BillingUnit;
+use trunkline_types::BillingUnit;
 
 use super::{entry, fixture, served};
 

@@ -10,7 +10,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use trunkline_db::{DbError, from_sql_time};
 use trunkline_ledger::report::UtcDay;
-use trunkline_terms::{KeyId, Moment, Money};
+use trunkline_types::{KeyId, Moment, Money};
 
 use crate::fault::{Fault, Kind};
 

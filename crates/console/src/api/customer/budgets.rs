@@ -7,7 +7,7 @@ use serde::Deserialize;
 use trunkline_db::Tx;
 use trunkline_ledger::{desk, statement};
 use trunkline_store::zones;
-use trunkline_terms::{AccountId, KeyId, Money};
+use trunkline_types::{AccountId, KeyId, Money};
 use utoipa::ToSchema;
 
 use super::asked;

@@ -6,7 +6,7 @@ use serde::Serialize;
 use trunkline_ledger::Outcome;
 use trunkline_ledger::logs::Call;
 use trunkline_store::keys;
-use trunkline_terms::{AccountId, KeyId, Money};
+use trunkline_types::{AccountId, KeyId, Money};
 use utoipa::ToSchema;
 
 use crate::api::Shared;

@@ -6,7 +6,7 @@ use serde::Serialize;
 use trunkline_ledger::logs::{self, Ended, Search};
 use trunkline_ledger::report::{self, Grouping, Line, MAX_LINES, Seen, Sums, UtcDay};
 use trunkline_store::keys;
-use trunkline_terms::{Moment, Money};
+use trunkline_types::{Moment, Money};
 use utoipa::ToSchema;
 
 use super::calls::{LogRow, rows};

@@ -5,7 +5,7 @@ use trunkline_ledger::report::{self, KeyUse};
 use trunkline_ledger::statement;
 use trunkline_store::keys::{Key, KeyState};
 use trunkline_store::{KeyGroup, Policy, PolicyFields};
-use trunkline_terms::{KeyId, Moment};
+use trunkline_types::{KeyId, Moment};
 use utoipa::ToSchema;
 
 use super::asked;
@@ -220,7 +220,7 @@ impl KeyView {
             previous_until: previous.filter(|until| *until > now).map(rfc3339),
             budgets,
             calls_last_hour: used.map_or(0, |used| used.calls_last_hour),
-            spent_30_days_usd: trunkline_terms::Money::from_nanos(spent).to_string(),
+            spent_30_days_usd: trunkline_types::Money::from_nanos(spent).to_string(),
             last_used_at: used.and_then(|used| used.last_used_at).map(rfc3339),
         }
     }

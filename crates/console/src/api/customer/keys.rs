@@ -18,7 +18,7 @@ use trunkline_store::keys::{
     self, ChangeKeyError, CreateKeyError, CreatedKey, Key, KeysAsked, OVERLAP_MAX_SECONDS,
     SECRET_BYTES,
 };
-use trunkline_terms::{ApiKey, KeyId};
+use trunkline_types::{ApiKey, KeyId};
 use utoipa::{IntoParams, ToSchema};
 
 use super::asked;

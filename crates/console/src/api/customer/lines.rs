@@ -14,7 +14,7 @@ use trunkline_ledger::desk::Wallet;
 use trunkline_ledger::lines::{
     self, Line, LineId, LineKind, LinesAsked, MAX_PAGE, Next, searched_to,
 };
-use trunkline_terms::{RequestId, csv};
+use trunkline_types::{RequestId, csv};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 

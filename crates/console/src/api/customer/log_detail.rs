@@ -9,7 +9,7 @@ use axum::extract::{Path, State};
 use serde::Serialize;
 use trunkline_ledger::logs::{self, Attempt, CallDetail, Transfer};
 use trunkline_store::tasks;
-use trunkline_terms::{AccountId, RequestId};
+use trunkline_types::{AccountId, RequestId};
 use utoipa::ToSchema;
 
 use super::calls::{LogRow, Names};

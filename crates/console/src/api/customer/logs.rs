@@ -10,7 +10,7 @@ use axum::extract::{Query, State};
 use serde::{Deserialize, Serialize};
 use trunkline_ledger::Outcome;
 use trunkline_ledger::logs::{self, Ended, IdBeginning, MAX_PAGE, Search};
-use trunkline_terms::RequestId;
+use trunkline_types::RequestId;
 use utoipa::{IntoParams, ToSchema};
 
 use super::asked;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use trunkline_ledger::desk;
 use trunkline_ledger::statement::Budget;
 use trunkline_store::trials;
-use trunkline_terms::{AccountId, Moment, Money};
+use trunkline_types::{AccountId, Moment, Money};
 use utoipa::ToSchema;
 
 use crate::api::Shared;

@@ -6,7 +6,7 @@ use axum::extract::State;
 use serde::Serialize;
 use trunkline_store::keys::{self, Key, KeyState};
 use trunkline_store::{ENDPOINT_WORDS, Policy, PolicyFields};
-use trunkline_terms::{ApiKey, Moment};
+use trunkline_types::{ApiKey, Moment};
 use utoipa::ToSchema;
 
 use super::asked;

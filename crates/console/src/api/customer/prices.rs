@@ -5,7 +5,7 @@ use serde::Serialize;
 use trunkline_catalog::{Book, GroupChoice, Line, PriceClass, Situation, amount_at, quote};
 use trunkline_ledger::logs::CallDetail;
 use trunkline_store::catalog::{self, PastError};
-use trunkline_terms::{BillingUnit, Money, Ratio};
+use trunkline_types::{BillingUnit, Money, Ratio};
 use utoipa::ToSchema;
 
 use crate::api::Shared;

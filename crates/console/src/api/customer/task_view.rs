@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use trunkline_ledger::logs::Transfer;
 use trunkline_store::tasks::{Stage, Task};
-use trunkline_terms::{KeyId, Moment, Money};
+use trunkline_types::{KeyId, Moment, Money};
 use utoipa::ToSchema;
 use uuid::Uuid;
 

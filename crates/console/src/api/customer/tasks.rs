@@ -10,7 +10,7 @@ use axum::extract::{Path, Query, State};
 use serde::{Deserialize, Serialize};
 use trunkline_ledger::logs::{self, Charged};
 use trunkline_store::tasks::{self, Task, TasksAsked};
-use trunkline_terms::{AccountId, RequestId};
+use trunkline_types::{AccountId, RequestId};
 use utoipa::{IntoParams, ToSchema};
 
 use super::asked;

@@ -11,7 +11,7 @@ use axum::extract::{Query, State};
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use trunkline_ledger::report::{self, Grouping, Line, MAX_LINES, Place, Seen, Sums, UtcDay};
-use trunkline_terms::{KeyId, csv};
+use trunkline_types::{KeyId, csv};
 use utoipa::{IntoParams, ToSchema};
 
 use super::asked;

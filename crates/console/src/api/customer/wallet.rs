@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use trunkline_ledger::{desk, statement};
-use trunkline_terms::Money;
+use trunkline_types::Money;
 use utoipa::ToSchema;
 
 use super::asked;

@@ -26,7 +26,7 @@ async fn given(house: &House, email: &str, network: &str) -> String {
     let session = visitor
         .done("/api/email/verify", &json!({ "token": token }))
         .await;
-    let account = trunkline_terms::AccountId::new(session["account"]["id"].as_i64().unwrap());
+    let account = trunkline_types::AccountId::new(session["account"]["id"].as_i64().unwrap());
     let (paid, trial, topped_up) = house.balance(account).await;
     assert_eq!((paid.as_str(), topped_up), ("0", false));
     trial

@@ -15,8 +15,8 @@ use trunkline_store::accounts::{self, DEFAULT_GROUP, NewAccount};
 use trunkline_store::codes::{self, CodeText, NewCode, Purse};
 use trunkline_store::letters;
 use trunkline_store::people::{self, NewPerson, NewSignIn, PersonId, Role};
-use trunkline_terms::{AccountId, Clock as _, Moment, Money, Shard, uuid_v7};
 use trunkline_testkit::{Db, random_bytes};
+use trunkline_types::{AccountId, Clock as _, Moment, Money, Shard, uuid_v7};
 
 use crate::desk::{DASH_URL, Got, ask, parts};
 use crate::stall::Stall;

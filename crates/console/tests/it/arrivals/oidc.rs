@@ -273,7 +273,7 @@ async fn nobody_new_is_let_in_unless_they_are_invited_or_the_provider_may() {
     assert_eq!(come(&mut ada, &provider, |_| {}).await, "/keys");
     let session = ada.session().await;
     assert_eq!(session["account"]["role"], "owner");
-    let account = trunkline_terms::AccountId::new(session["account"]["id"].as_i64().unwrap());
+    let account = trunkline_types::AccountId::new(session["account"]["id"].as_i64().unwrap());
     assert_eq!(open.balance(account).await.1, "1");
     open.audit().await;
 }

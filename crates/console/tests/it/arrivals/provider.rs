@@ -19,7 +19,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use trunkline_console::Provider as Settings;
 use trunkline_db::SystemClock;
-use trunkline_terms::{Clock as _, Secret};
+use trunkline_types::{Clock as _, Secret};
 
 const CLIENT_ID: &str = "trunkline";
 const CLIENT_SECRET: &str = "psst/+ canary";

@@ -7,8 +7,8 @@ use trunkline_console::SignUp;
 use trunkline_db::{PoolSettings, Role as DbRole, connect};
 use trunkline_store::codes::{self, CodeText, Purse};
 use trunkline_store::people::Role;
-use trunkline_terms::Clock as _;
 use trunkline_testkit::{Db, SystemClock, all_at_once};
+use trunkline_types::Clock as _;
 
 use crate::arrivals::house::House;
 

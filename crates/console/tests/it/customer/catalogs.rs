@@ -5,7 +5,7 @@ use trunkline_catalog::{Book, Document};
 use trunkline_ledger::desk::Wallet;
 use trunkline_store::catalog::{self, NewChange};
 use trunkline_store::people::Role;
-use trunkline_terms::{Face, Units};
+use trunkline_types::{Face, Units};
 
 use crate::customer::town::{Town, Wish, field};
 use crate::desk::{ask, request};

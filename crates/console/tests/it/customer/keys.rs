@@ -6,7 +6,7 @@ use http::Method;
 use serde_json::{Value, json};
 use trunkline_store::keys::KeyHash;
 use trunkline_store::people::Role;
-use trunkline_terms::{ApiKey, KeyId};
+use trunkline_types::{ApiKey, KeyId};
 
 use crate::customer::town::{Town, Wish, field};
 

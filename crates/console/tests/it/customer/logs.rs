@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use trunkline_ledger::Outcome;
 use trunkline_store::people::Role;
-use trunkline_terms::{AccountId, KeyId, RequestId};
+use trunkline_types::{AccountId, KeyId, RequestId};
 
 use crate::customer::town::{Town, Wish, field};
 

@@ -9,7 +9,7 @@ use trunkline_ledger::{
 };
 use trunkline_store::people::Role;
 use trunkline_store::tasks::{self, CANCELLED, NewTask};
-use trunkline_terms::{AccountId, KeyId, Money, RequestId};
+use trunkline_types::{AccountId, KeyId, Money, RequestId};
 use uuid::Uuid;
 
 use crate::customer::town::{Browser, Town, field};

@@ -4,7 +4,7 @@
 use http::Method;
 use serde_json::{Value, json};
 use trunkline_store::people::Role;
-use trunkline_terms::RequestId;
+use trunkline_types::RequestId;
 
 use crate::customer::town::{Browser, Town, Wish};
 use crate::desk::{Got, ask, request};

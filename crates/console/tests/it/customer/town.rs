@@ -18,11 +18,11 @@ use trunkline_ledger::{
 use trunkline_store::accounts::{self, NewAccount};
 use trunkline_store::codes::{self, CodeText, NewCode, Purse};
 use trunkline_store::people::{self, NewPerson, NewSignIn, Role};
-use trunkline_terms::{
+use trunkline_testkit::{Db, random_bytes};
+use trunkline_types::{
     AccountId, Bucket, Clock as _, Face, KeyId, Money, NodeId, RequestId, Shard, Units, Usage,
     uuid_v7,
 };
-use trunkline_testkit::{Db, random_bytes};
 
 use crate::desk::{DASH_URL, Got, ask, parts};
 use crate::stall::Stall;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use trunkline_ledger::Outcome;
 use trunkline_store::people::Role;
-use trunkline_terms::Money;
+use trunkline_types::Money;
 
 use crate::customer::town::{Town, Wish};
 

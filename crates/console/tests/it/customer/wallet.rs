@@ -8,7 +8,7 @@ use trunkline_db::events;
 use trunkline_ledger::Outcome;
 use trunkline_ledger::desk::{self, Adjust, AdjustAnswer, Wallet};
 use trunkline_store::people::Role;
-use trunkline_terms::{AccountId, Money};
+use trunkline_types::{AccountId, Money};
 
 use crate::customer::town::{Browser, Town, Wish, field};
 

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use trunkline_console::{ConsoleSettings, Mode, Token};
 use trunkline_keyring::SystemRandom;
-use trunkline_terms::AccountId;
 use trunkline_testkit::all_at_once;
+use trunkline_types::AccountId;
 
 use super::{Browser, setup_body};
 use crate::desk::{DASH_URL, Desk};

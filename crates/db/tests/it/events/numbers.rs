@@ -6,8 +6,8 @@ use serde_json::json;
 use sqlx::types::Uuid;
 use trunkline_db::events::{self, HOUSE, NewEvent, Page};
 use trunkline_db::{Database, Role, outbox};
-use trunkline_terms::{AccountId, Clock as _, Topic, uuid_v7};
 use trunkline_testkit::{Db, SystemClock, random_bytes};
+use trunkline_types::{AccountId, Clock as _, Topic, uuid_v7};
 
 fn new_id() -> Uuid {
     uuid_v7(SystemClock.now(), random_bytes())

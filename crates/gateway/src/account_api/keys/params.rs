@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use trunkline_store::keys::{OVERLAP_DEFAULT_SECONDS, OVERLAP_MAX_SECONDS, PAGE_MAX_ROWS};
 use trunkline_store::{Policy, PolicyFields};
-use trunkline_terms::{KeyId, Moment, Money};
+use trunkline_types::{KeyId, Moment, Money};
 
 use super::invalid;
 use crate::account_api::read_body;

@@ -1,8 +1,8 @@
 //! Sums and calls as CSV.
 
 use trunkline_ledger::report::{Call, Grouping, Line};
-use trunkline_terms::KeyId;
-use trunkline_terms::csv::write;
+use trunkline_types::KeyId;
+use trunkline_types::csv::write;
 
 const SUMS: [&str; 10] = [
     "calls",

@@ -6,7 +6,7 @@ use http::HeaderMap;
 use http::header::ACCEPT;
 use percent_encoding::percent_decode_str;
 use trunkline_ledger::report::{Grouping, MAX_CALLS, Place, UtcDay};
-use trunkline_terms::{KeyId, RequestId};
+use trunkline_types::{KeyId, RequestId};
 
 use crate::error::{ApiError, ErrorCode};
 

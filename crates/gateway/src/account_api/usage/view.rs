@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use trunkline_ledger::report::{Call, Grouping, Line, Report, Seen, Sums};
-use trunkline_terms::KeyId;
+use trunkline_types::KeyId;
 
 /// A page of sums.
 pub(super) fn page((seen, by): (&Seen, Grouping), report: &Report, next: Option<String>) -> Value {

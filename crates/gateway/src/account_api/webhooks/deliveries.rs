@@ -3,7 +3,7 @@
 use http::StatusCode;
 use serde_json::{Value, json};
 use trunkline_store::webhooks::{self, Delivery};
-use trunkline_terms::Moment;
+use trunkline_types::Moment;
 
 use super::{away, event_of};
 use crate::caller::Caller;

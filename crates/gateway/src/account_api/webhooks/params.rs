@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use trunkline_terms::Topic;
+use trunkline_types::Topic;
 use trunkline_wire::scan;
 
 use crate::error::{ApiError, ErrorCode};
@@ -121,7 +121,7 @@ fn topics(value: Value) -> Result<Vec<String>, ApiError> {
         let word = text("topics", value)?;
         let topic: Topic = word
             .parse()
-            .map_err(|error: trunkline_terms::UnknownWord| invalid("topics", error.to_string()))?;
+            .map_err(|error: trunkline_types::UnknownName| invalid("topics", error.to_string()))?;
         if !topic.is_stored() {
             let why = format!("{topic} is told live only; see GET /v1/events");
             return Err(invalid("topics", why));

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use trunkline_store::webhooks::{Kind, Webhook};
-use trunkline_terms::Moment;
+use trunkline_types::Moment;
 use uuid::Uuid;
 
 use crate::services::Services;

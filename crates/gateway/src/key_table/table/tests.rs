@@ -1,7 +1,7 @@
 //! The table finds every key by its secrets and its number, and nothing else.
 
 use trunkline_store::PolicyFields;
-use trunkline_terms::{ApiKey, Shard};
+use trunkline_types::{ApiKey, Shard};
 
 use super::*;
 

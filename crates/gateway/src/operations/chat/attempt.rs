@@ -8,7 +8,7 @@ use http::HeaderMap;
 use http::header::RETRY_AFTER;
 use tokio::time::Instant;
 use trunkline_ledger::Outcome;
-use trunkline_terms::Defect;
+use trunkline_types::Defect;
 use trunkline_upstream::Answer;
 use trunkline_wire::canon::{Notes, Thread};
 use trunkline_wire::gemini::retry_delay;

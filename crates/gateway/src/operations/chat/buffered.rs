@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::StatusCode;
 use trunkline_ledger::Outcome;
-use trunkline_terms::Money;
+use trunkline_types::Money;
 use trunkline_upstream::Answer;
 use trunkline_wire::canon::{Answer as Canon, Counted, Meter};
 use trunkline_wire::openai_chat::read_told;

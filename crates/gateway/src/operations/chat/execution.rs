@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use trunkline_ledger::Outcome;
-use trunkline_terms::{Money, Side, Usage};
+use trunkline_types::{Money, Side, Usage};
 use trunkline_upstream::BodyError;
 use trunkline_wire::canon::{Counted, Thread};
 use trunkline_wire::openai_chat::Told;

@@ -2,7 +2,7 @@
 
 use trunkline_catalog::{Fate, Note};
 use trunkline_ledger::desk;
-use trunkline_terms::Money;
+use trunkline_types::Money;
 
 use super::Quoted;
 use crate::error::ApiError;

@@ -3,7 +3,7 @@
 
 use http::HeaderMap;
 use trunkline_catalog::{Limits, Quote, bound, floor};
-use trunkline_terms::{Bucket, Money, Units, Usage};
+use trunkline_types::{Bucket, Money, Units, Usage};
 use trunkline_wire::canon::{Conversation, Signature, marks_in};
 use trunkline_wire::{Format, Refusal, Request};
 

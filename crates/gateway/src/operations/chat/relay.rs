@@ -11,7 +11,7 @@ use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Sleep, sleep_until};
 use trunkline_ledger::Outcome;
-use trunkline_terms::{Money, RequestId};
+use trunkline_types::{Money, RequestId};
 use trunkline_upstream::{Answer, BodyError, Overdue};
 use trunkline_wire::canon::Counted;
 use trunkline_wire::gemini::ArrayFrames;

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use trunkline_ledger::Outcome;
-use trunkline_terms::Money;
+use trunkline_types::Money;
 use trunkline_upstream::{Answer, BodyError};
 use trunkline_wire::gemini::ArrayFrames;
 use trunkline_wire::{Frame, Frames, Seen, UpstreamError, heartbeat};

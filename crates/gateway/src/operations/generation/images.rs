@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use trunkline_ledger::Outcome;
 use trunkline_studio::images::{Ask, Door, Made as Drawn, Picture, Protocol, plan, protocol_of};
 use trunkline_studio::{Fields, Written};
-use trunkline_terms::{Bucket, EndpointType, Money, Usage};
+use trunkline_types::{Bucket, EndpointType, Money, Usage};
 
 use super::IMAGES;
 use super::image_hosting::kind_of;

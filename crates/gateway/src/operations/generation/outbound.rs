@@ -6,7 +6,7 @@ use bytes::{Bytes, BytesMut};
 use http::HeaderValue;
 use tokio::sync::mpsc;
 use trunkline_studio::{Content, Errand, Part};
-use trunkline_terms::RequestId;
+use trunkline_types::RequestId;
 use trunkline_upstream::{Answer, Deadlines, Payload, SendError};
 
 use super::uploads::Upload;

@@ -3,7 +3,7 @@
 use http::StatusCode;
 use trunkline_catalog::{Attributes, Refusal, Report, Sale};
 use trunkline_studio::{Trouble, Written};
-use trunkline_terms::{EndpointType, Money, Usage};
+use trunkline_types::{EndpointType, Money, Usage};
 
 use crate::channels::seed_of_id;
 use crate::error::{ApiError, ErrorCode, refused};

@@ -15,7 +15,7 @@ use trunkline_catalog::Attributes;
 use trunkline_ledger::Outcome;
 use trunkline_studio::Written;
 use trunkline_studio::speech::{Ask, Manner, Protocol, plan, protocol_of};
-use trunkline_terms::{Bucket, EndpointType, Money, Usage};
+use trunkline_types::{Bucket, EndpointType, Money, Usage};
 use trunkline_upstream::BodyError;
 
 use super::SPEECH;

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use trunkline_studio::Trouble;
 use trunkline_studio::speech::{Manner, Spoken};
-use trunkline_terms::vendor::Complaint;
+use trunkline_types::vendor::Complaint;
 use trunkline_upstream::guarded::{GuardedAnswer, GuardedAsk};
 use trunkline_upstream::{Answer, BodyError, SendError};
 use trunkline_wire::Frames;

@@ -14,8 +14,8 @@ use trunkline_studio::transcription::{
     Ask, Handing, Protocol, Shown, Stage, Transcript, Turn, protocol_of, shown,
 };
 use trunkline_studio::{Errand, Trouble, Written};
-use trunkline_terms::vendor::{Complaint, Said};
-use trunkline_terms::{Bucket, Money, Usage};
+use trunkline_types::vendor::{Complaint, Said};
+use trunkline_types::{Bucket, Money, Usage};
 use trunkline_upstream::SendError;
 use trunkline_upstream::guarded::GuardedAsk;
 

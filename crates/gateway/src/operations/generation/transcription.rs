@@ -16,7 +16,7 @@ use trunkline_audio::{Heard, Unheard};
 use trunkline_catalog::Attributes;
 use trunkline_studio::Fields;
 use trunkline_studio::transcription::{Ask, Door, Upload as Recording, plan};
-use trunkline_terms::{Bucket, EndpointType, Usage};
+use trunkline_types::{Bucket, EndpointType, Usage};
 
 use super::images::put;
 use super::quote::{Planned, Priced, check_endpoint};

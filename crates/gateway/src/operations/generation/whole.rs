@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use http::StatusCode;
-use trunkline_terms::{Money, Usage};
+use trunkline_types::{Money, Usage};
 
 use crate::detach::respond;
 use crate::error::ApiError;

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use trunkline_ledger::{CapacityTake, Outcome, Wallets, desk};
 use trunkline_social::{Found, envelope};
-use trunkline_terms::{Bucket, Money, Usage};
+use trunkline_types::{Bucket, Money, Usage};
 
 use super::request::{SocialExecution, never_topped_up, quoted_body};
 use crate::detach::respond;

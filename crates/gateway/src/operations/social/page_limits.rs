@@ -1,7 +1,7 @@
 //! How far a request for many pages goes, as its caller says: in the query and in a header.
 
 use http::HeaderMap;
-use trunkline_terms::Money;
+use trunkline_types::Money;
 
 use super::request::SocialExecution;
 use crate::error::{ApiError, ErrorCode};

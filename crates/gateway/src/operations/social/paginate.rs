@@ -12,7 +12,7 @@ use hyper::body::Incoming;
 use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, oneshot};
 use trunkline_social::{Asked, Found, Next, fingerprint, next, page_line};
-use trunkline_terms::Money;
+use trunkline_types::Money;
 
 use super::page_limits::Bounds;
 use super::request::{Social, SocialExecution, SocialRoute};

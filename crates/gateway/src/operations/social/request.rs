@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use trunkline_catalog::{Attributes, PriceClass, Quote, Report, Sale};
 use trunkline_ledger::desk;
 use trunkline_social::{Asked, Cell, Refusal, check};
-use trunkline_terms::{Bucket, Money, Usage};
+use trunkline_types::{Bucket, Money, Usage};
 
 use super::paginate::PageSink;
 use super::{WORD, model_name};

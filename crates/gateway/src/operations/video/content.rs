@@ -18,7 +18,7 @@ use trunkline_blobs::{
 };
 use trunkline_keyring::{Binding, Keyring, Purpose};
 use trunkline_store::tasks::{self, Task, TaskState};
-use trunkline_terms::{AccountId, Shard};
+use trunkline_types::{AccountId, Shard};
 
 use super::content_disposition::named;
 use super::download::Fetching;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use trunkline_keyring::{Binding, Purpose};
-use trunkline_terms::AccountId;
+use trunkline_types::AccountId;
 use uuid::Uuid;
 
 use crate::services::Services;

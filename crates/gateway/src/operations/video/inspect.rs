@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 use trunkline_blobs::saving;
 use trunkline_store::tasks::{Task, TaskState};
-use trunkline_terms::Moment;
+use trunkline_types::Moment;
 use trunkline_video::Sent;
 
 use super::content::VIDEO;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 use trunkline_ledger::{Outcome, WriteOffReason};
 use trunkline_store::tasks::{self, Task, TaskState};
-use trunkline_terms::Defect;
+use trunkline_types::Defect;
 use trunkline_video::upstreams::{
     At, Call, Complaint, Counted, File, Found, Handle, Method, Polled, Protocol, protocol_of,
 };

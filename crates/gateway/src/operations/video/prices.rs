@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use trunkline_catalog::Quote;
-use trunkline_terms::{BillingUnit, Exact, Face, Money, Ratio, UnitPrice, Units, Usage};
+use trunkline_types::{BillingUnit, Exact, Face, Money, Ratio, UnitPrice, Units, Usage};
 
 /// What one face costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,7 +8,7 @@ use trunkline_ledger::{
     WriteOffReason, run_in,
 };
 use trunkline_store::tasks::{self, Failed, Task, TaskState};
-use trunkline_terms::{AccountId, Bucket, Money, RequestId, Units, Usage};
+use trunkline_types::{AccountId, Bucket, Money, RequestId, Units, Usage};
 use trunkline_video::upstreams::Counted;
 use uuid::Uuid;
 

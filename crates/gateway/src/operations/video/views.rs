@@ -8,7 +8,7 @@ use hyper::body::Incoming;
 use tokio::time::Instant;
 use trunkline_ledger::Outcome;
 use trunkline_store::tasks::{self, Task, TaskState};
-use trunkline_terms::{AccountId, Defect, RequestId};
+use trunkline_types::{AccountId, Defect, RequestId};
 use trunkline_video::shapes::{Shown, State, legacy, openai, openai_list};
 
 use super::accept::Accepted;
@@ -312,7 +312,7 @@ impl Services {
             progress: guess.map_or(told, |guess| guess.max(told)),
             estimated: guess.is_some(),
             created_at: task.created_at.seconds(),
-            completed_at: task.ended_at.map(trunkline_terms::Moment::seconds),
+            completed_at: task.ended_at.map(trunkline_types::Moment::seconds),
             expires_at: ends,
             seconds: task.seconds.and_then(|seconds| u64::try_from(seconds).ok()),
             size: task.size.clone(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use trunkline_gateway::{EventSettings, Settings};
 use trunkline_store::PolicyFields;
-use trunkline_terms::Topic;
+use trunkline_types::Topic;
 use uuid::Uuid;
 
 use crate::events::follower::Follower;

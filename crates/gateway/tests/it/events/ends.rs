@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use trunkline_db::events::NewEvent;
 use trunkline_store::PolicyFields;
-use trunkline_terms::Topic;
+use trunkline_types::Topic;
 
 use crate::events::follower::Follower;
 use crate::events::happening::{happen, news};

@@ -7,8 +7,8 @@ use trunkline_bus::{Bus, NatsSettings, Servers};
 use trunkline_db::events::{self, NewEvent};
 use trunkline_db::{Database, SystemClock};
 use trunkline_store::keys;
-use trunkline_terms::{AccountId, Clock as _, KeyId, Secret, Topic, uuid_v7};
 use trunkline_testkit::{Nats, random_bytes};
+use trunkline_types::{AccountId, Clock as _, KeyId, Secret, Topic, uuid_v7};
 use uuid::Uuid;
 
 use crate::house::{House, Wishes};

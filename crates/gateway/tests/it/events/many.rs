@@ -16,8 +16,8 @@ use trunkline_gateway::{EventSettings, Settings};
 use trunkline_ledger::desk;
 use trunkline_store::keys::{self, NewKey};
 use trunkline_store::{Policy, PolicyFields};
-use trunkline_terms::{AccountId, Topic};
 use trunkline_testkit::random_bytes;
+use trunkline_types::{AccountId, Topic};
 
 use crate::events::follower::WAIT;
 use crate::events::happening::{happen, news};

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use trunkline_db::SystemClock;
 use trunkline_gateway::{EventSettings, Settings};
-use trunkline_terms::Topic;
 use trunkline_testkit::Nats;
+use trunkline_types::Topic;
 
 use crate::events::follower::Follower;
 use crate::events::happening::{happen, news, pair};

@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use trunkline_db::SystemClock;
 use trunkline_gateway::{KeyOwner, Reconcile};
 use trunkline_store::PolicyFields;
-use trunkline_terms::{ApiKey, Shard};
+use trunkline_types::{ApiKey, Shard};
 
 use crate::house::House;
 use crate::keys::calls::{below, call, call_at, chat, fine, no, own_id};

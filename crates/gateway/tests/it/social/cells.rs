@@ -7,7 +7,7 @@ use http::StatusCode;
 use serde_json::{Value, json};
 use trunkline_ledger::usage;
 use trunkline_social::{Cell, Kind};
-use trunkline_terms::{Money, RequestId};
+use trunkline_types::{Money, RequestId};
 
 use crate::got::Got;
 use crate::house::House;

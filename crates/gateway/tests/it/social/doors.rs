@@ -7,7 +7,7 @@ use http::Method;
 use serde_json::json;
 use trunkline_gateway::{Settings, SocialSettings};
 use trunkline_store::PolicyFields;
-use trunkline_terms::{Clock as _, Moment};
+use trunkline_types::{Clock as _, Moment};
 
 use crate::got::Got;
 use crate::house::{House, account};

@@ -223,7 +223,7 @@ async fn what_did_not_leave_is_tried_once_more_and_what_left_is_not() {
 }
 
 fn uuid_of(id: &str) -> String {
-    let request: trunkline_terms::RequestId = id.parse().unwrap();
+    let request: trunkline_types::RequestId = id.parse().unwrap();
     request.uuid().to_string()
 }
 

@@ -94,7 +94,7 @@ async fn the_pages_of_every_cell_advance_to_their_end_and_each_is_paid_for() {
         assert_eq!(house.paid_pages(&pages).await, cost, "{name}");
         assert_eq!(
             end["cost_usd"],
-            json!(trunkline_terms::Money::from_nanos(cost).to_string())
+            json!(trunkline_types::Money::from_nanos(cost).to_string())
         );
         let data: Vec<String> = pages.iter().map(|page| page["data"].to_string()).collect();
         assert!(data[0] != data[1] && data[1] != data[2], "{name}");

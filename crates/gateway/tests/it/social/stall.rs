@@ -8,7 +8,7 @@ use http::Method;
 use trunkline_gateway::Settings;
 use trunkline_simulator::SocialCall;
 use trunkline_social::{Cell, Cells};
-use trunkline_terms::Money;
+use trunkline_types::Money;
 
 use crate::got::Got;
 use crate::house::{ChannelWishes, House, Wishes};

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use http::Method;
 use serde_json::{Value, json};
 use trunkline_store::keys;
-use trunkline_terms::KeyId;
+use trunkline_types::KeyId;
 
 use crate::house::House;
 use crate::social::stall::{cell, escaped, path, records};

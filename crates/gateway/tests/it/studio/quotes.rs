@@ -20,7 +20,7 @@ async fn quoted(house: &House, endpoint: &str, body: Value) -> Value {
 }
 
 fn nanos(usd: &Value) -> i64 {
-    let money: trunkline_terms::Money = usd.as_str().unwrap().parse().unwrap();
+    let money: trunkline_types::Money = usd.as_str().unwrap().parse().unwrap();
     money.nanos()
 }
 

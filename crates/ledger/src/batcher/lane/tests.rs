@@ -1,8 +1,8 @@
 //! Callers who have gone, a process that was replaced, a database that is away, a kept connection.
 
 use trunkline_db::{PoolSettings, Role, connect_lazily};
-use trunkline_terms::{AccountId, Moment, Money, NodeId, RequestId, Secret};
 use trunkline_testkit::Db;
+use trunkline_types::{AccountId, Moment, Money, NodeId, RequestId, Secret};
 
 use super::*;
 use crate::verbs::{

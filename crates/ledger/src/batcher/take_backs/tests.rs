@@ -1,6 +1,6 @@
 //! What is remembered, and what is undone at all.
 
-use trunkline_terms::Moment;
+use trunkline_types::Moment;
 
 use super::*;
 

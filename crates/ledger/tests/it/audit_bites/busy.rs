@@ -12,8 +12,8 @@ use trunkline_ledger::{
     CapacityTake, Idempotency, Ledger, LedgerError, Owner, RefundKind, Reserve, Wallets, WriteOff,
     WriteOffReason,
 };
-use trunkline_terms::{AccountId, KeyId, Money, NodeId, RequestId};
 use trunkline_testkit::random_bytes;
+use trunkline_types::{AccountId, KeyId, Money, NodeId, RequestId};
 
 use crate::house::{House, extend, refund, request, reserve, settle, top_up, void};
 

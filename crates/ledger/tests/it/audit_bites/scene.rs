@@ -12,7 +12,7 @@ use trunkline_ledger::{
     CapacityTake, Idempotency, Ledger, LedgerSettings, LedgerTasks, Owner, RefundAnswer,
     RefundKind, Reserve, ReserveAnswer, SettleAnswer, audit,
 };
-use trunkline_terms::{AccountId, KeyId, Money, NodeId, RequestId};
+use trunkline_types::{AccountId, KeyId, Money, NodeId, RequestId};
 
 use crate::house::{House, extend, refund, request, reserve, settle, void};
 

@@ -9,8 +9,8 @@ use trunkline_db::{Database, PoolSettings, Role, connect};
 use trunkline_ledger::Author;
 use trunkline_ledger::desk::{self, AccountKind, Wallet};
 use trunkline_ledger::recovery::{register, sweep};
-use trunkline_terms::NodeId;
 use trunkline_testkit::{OwnSettings, Postgres};
+use trunkline_types::NodeId;
 
 use crate::chaos::books;
 use crate::chaos::child::{Limits, Plan};
@@ -107,7 +107,7 @@ impl Arena {
 
     /// A process of this name that has not spoken yet. The bystander's line cannot be broken.
     pub(crate) fn process(&self, node: &str) -> Process {
-        let url = |secret: trunkline_terms::Secret| secret.reveal().to_owned();
+        let url = |secret: trunkline_types::Secret| secret.reveal().to_owned();
         let direct = url(self.postgres.direct_url(Role::Data));
         let wire = url(self.postgres.url(Role::Data));
         let word: u64 = u64::from_be_bytes(trunkline_testkit::random_bytes());

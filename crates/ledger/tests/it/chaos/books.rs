@@ -9,7 +9,7 @@ use sqlx::Row as _;
 use tokio::task::JoinHandle;
 use trunkline_db::Database;
 use trunkline_ledger::audit;
-use trunkline_terms::RequestId;
+use trunkline_types::RequestId;
 use uuid::Uuid;
 
 /// What became of one call.

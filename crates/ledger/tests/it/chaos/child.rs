@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 use trunkline_db::{Database, PoolSettings, Role, connect_lazily};
 use trunkline_ledger::recovery::{heartbeat, sweep};
 use trunkline_ledger::{Ledger, LedgerSettings, LedgerTasks};
-use trunkline_terms::{NodeId, Secret};
+use trunkline_types::{NodeId, Secret};
 
 use crate::chaos::clients::{Call, Clients};
 use crate::chaos::history::{Diary, Event, Told, Word};

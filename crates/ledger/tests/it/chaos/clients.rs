@@ -10,7 +10,7 @@ use trunkline_ledger::desk::{self, TopUp, TopUpAnswer, Wallet};
 use trunkline_ledger::{
     ExtendAnswer, Ledger, LedgerError, Owner, RefundAnswer, RefundKind, ReserveAnswer, SettleAnswer,
 };
-use trunkline_terms::{AccountId, Clock as _, KeyId, Moment, Money, RequestId};
+use trunkline_types::{AccountId, Clock as _, KeyId, Moment, Money, RequestId};
 
 use crate::chaos::child::Plan;
 use crate::chaos::history::{Diary, Event, Told, Word};

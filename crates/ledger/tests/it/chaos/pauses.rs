@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use trunkline_ledger::recovery::register;
-use trunkline_terms::NodeId;
+use trunkline_types::NodeId;
 
 use crate::chaos::arena::{Arena, Heir, deadline_passes, durable, in_flight};
 use crate::chaos::books;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 use trunkline_db::Role;
 use trunkline_ledger::desk::{self, Period};
-use trunkline_terms::{AccountId, Money};
+use trunkline_types::{AccountId, Money};
 
 use crate::chaos::books::{self, Sampler, Samples};
 use crate::chaos::child::{Limits, Plan};

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use trunkline_terms::RequestId;
+use trunkline_types::RequestId;
 
 use crate::chaos::books::{Fact, Facts};
 use crate::chaos::history::{Event, History, Told, Word};

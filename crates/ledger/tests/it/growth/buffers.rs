@@ -6,8 +6,8 @@ use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use trunkline_db::{Role, SystemClock};
 use trunkline_ledger::desk::{self, AccountKind, TopUp, Wallet};
 use trunkline_ledger::{Ledger, LedgerSettings};
-use trunkline_terms::{AccountId, Clock as _, Money, NodeId, RequestId};
 use trunkline_testkit::{OwnSettings, Postgres, random_bytes};
+use trunkline_types::{AccountId, Clock as _, Money, NodeId, RequestId};
 
 use crate::house::reserve;
 

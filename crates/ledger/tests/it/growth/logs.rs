@@ -10,8 +10,8 @@ use trunkline_ledger::desk::{self, AccountKind};
 use trunkline_ledger::lines::{self, LinesAsked};
 use trunkline_ledger::logs::{self, Ended, Found, IdBeginning, Search};
 use trunkline_ledger::{Outcome, report};
-use trunkline_terms::{AccountId, Clock as _, KeyId, Money, RequestId};
 use trunkline_testkit::{OwnSettings, Postgres};
+use trunkline_types::{AccountId, Clock as _, KeyId, Money, RequestId};
 
 /// Days that the rows lie in, at both sizes.
 const DAYS: i64 = 10;

@@ -8,8 +8,8 @@ use tokio::task::JoinSet;
 use trunkline_db::{Database, Role};
 use trunkline_ledger::desk::{self, AccountKind, TopUp, Wallet};
 use trunkline_ledger::{Ledger, Outcome, Void};
-use trunkline_terms::{AccountId, KeyId, Money, NodeId};
 use trunkline_testkit::{OwnSettings, Postgres};
+use trunkline_types::{AccountId, KeyId, Money, NodeId};
 
 use crate::house::{detail, patient, request, reserve, settle};
 

@@ -3,7 +3,7 @@
 
 use trunkline_ledger::decide::{Legs, StretchId};
 use trunkline_ledger::{Outcome, RefundKind, Wallets, WriteOffReason};
-use trunkline_terms::AccountId;
+use trunkline_types::AccountId;
 
 pub(crate) const ACCOUNTS: usize = 2;
 pub(crate) const NODES: usize = 3;

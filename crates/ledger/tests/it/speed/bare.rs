@@ -7,8 +7,8 @@ use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use trunkline_db::Tx;
 use trunkline_db::{Database, SystemClock};
 use trunkline_ledger::Author;
-use trunkline_terms::{AccountId, Clock as _, RequestId};
 use trunkline_testkit::random_bytes;
+use trunkline_types::{AccountId, Clock as _, RequestId};
 use uuid::Uuid;
 
 const CHECK_AUTHOR: &str = include_str!("../../../src/sql/check_author.sql");

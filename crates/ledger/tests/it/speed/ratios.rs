@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use trunkline_db::{Database, PoolSettings, Role, connect};
 use trunkline_ledger::desk::{self, AccountKind, TopUp, TopUpAnswer, Wallet};
 use trunkline_ledger::{Author, Ledger, LedgerSettings, ReserveAnswer, SettleAnswer};
-use trunkline_terms::{AccountId, Money, NodeId};
 use trunkline_testkit::{OwnSettings, Postgres};
+use trunkline_types::{AccountId, Money, NodeId};
 
 use crate::house::{request, reserve, settle};
 use crate::speed::bare::{Ready, bare_loop, one_update_per_call};

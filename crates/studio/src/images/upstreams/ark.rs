@@ -9,7 +9,7 @@
 
 use serde_json::{Value, json};
 use trunkline_catalog::{Note, Refusal};
-use trunkline_terms::vendor::{Call, Complaint, Said};
+use trunkline_types::vendor::{Call, Complaint, Said};
 
 use super::{FOREIGN, made, openai, put};
 use crate::complaints::{self, garbage, is_success, told};

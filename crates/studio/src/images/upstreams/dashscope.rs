@@ -7,7 +7,7 @@
 
 use serde_json::{Map, Value, json};
 use trunkline_catalog::{Note, Refusal};
-use trunkline_terms::vendor::{Call, Complaint, Said, text_at};
+use trunkline_types::vendor::{Call, Complaint, Said, text_at};
 
 use super::{FOREIGN, linked, made, put};
 use crate::complaints::{self, garbage, is_success, told};

@@ -9,7 +9,7 @@
 
 use serde_json::{Map, Value, json};
 use trunkline_catalog::Refusal;
-use trunkline_terms::vendor::{Call, Said, text_at};
+use trunkline_types::vendor::{Call, Said, text_at};
 
 use super::{decoded, linked, made, put};
 use crate::complaints::{self, garbage, is_success, told};

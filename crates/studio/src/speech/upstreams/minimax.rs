@@ -11,7 +11,7 @@
 use serde_json::{Map, Value, json};
 use trunkline_audio::SpeechFormat;
 use trunkline_catalog::{Note, Refusal};
-use trunkline_terms::vendor::{Call, Said, text_at};
+use trunkline_types::vendor::{Call, Said, text_at};
 
 use super::{event, format_of, no_opening, put, unmade};
 use crate::coding::{from_hex, is_link};

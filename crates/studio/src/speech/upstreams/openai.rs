@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 use trunkline_catalog::Refusal;
-use trunkline_terms::vendor::{Call, Said};
+use trunkline_types::vendor::{Call, Said};
 
 use super::{format_of, no_opening, put};
 use crate::complaints;

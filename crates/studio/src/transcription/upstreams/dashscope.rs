@@ -7,7 +7,7 @@
 
 use serde_json::{Map, Value, json};
 use trunkline_catalog::{Note, Refusal};
-use trunkline_terms::vendor::{Call, Said, text_at};
+use trunkline_types::vendor::{Call, Said, text_at};
 
 use super::{FOREIGN, check_door, put, unlinked};
 use crate::complaints::{self, garbage, is_success};

@@ -9,7 +9,7 @@
 
 use serde_json::{Map, Value, json};
 use trunkline_catalog::{Note, Refusal};
-use trunkline_terms::vendor::{Call, Complaint, Said, path_part, text_at};
+use trunkline_types::vendor::{Call, Complaint, Said, path_part, text_at};
 
 use super::{FOREIGN, check_door, put, unlinked};
 use crate::coding::is_link;

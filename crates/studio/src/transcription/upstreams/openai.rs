@@ -8,7 +8,7 @@
 use bytes::Bytes;
 use serde_json::{Map, Value};
 use trunkline_catalog::Refusal;
-use trunkline_terms::vendor::{Call, Said, text_at};
+use trunkline_types::vendor::{Call, Said, text_at};
 
 use super::file_part;
 use crate::complaints::{self, garbage, is_success};

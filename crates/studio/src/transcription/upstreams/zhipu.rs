@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 use trunkline_catalog::{Note, Refusal};
-use trunkline_terms::vendor::{Call, Said};
+use trunkline_types::vendor::{Call, Said};
 
 use super::{FOREIGN, check_door, file_part};
 use crate::complaints::{self, garbage, is_success};

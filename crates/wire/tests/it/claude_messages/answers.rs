@@ -1,7 +1,7 @@
 //! Whole answers: what they used, what they say, and how answers of other formats are written.
 
 use serde_json::{Value, json};
-use trunkline_terms::{Bucket, Usage};
+use trunkline_types::{Bucket, Usage};
 use trunkline_wire::canon::{
     Answer, Block, Choice, Counted, Media, MediaKind, Signature, Source, Stop, Thinking, ToolCall,
     ToolName, What,

@@ -79,7 +79,7 @@ fn a_stream_that_is_written_again_tells_the_same() {
 
 /// Usage that we write tells every bucket, also those that the upstream left out.
 fn without_cache_zeros(mut answer: Answer) -> Answer {
-    use trunkline_terms::{Bucket, Usage};
+    use trunkline_types::{Bucket, Usage};
     let all = [
         Bucket::PlainInput,
         Bucket::CacheRead,

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use serde_json::Value;
-use trunkline_terms::{Money, Units};
+use trunkline_types::{Money, Units};
 use trunkline_wire::canon::{
     Block, Conversation, Counted, Event, OutputShape, Reasoning, Role, Sampling, Target, Turn,
     Written,

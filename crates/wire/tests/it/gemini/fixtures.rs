@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use serde_json::Value;
-use trunkline_terms::{Money, Units};
+use trunkline_types::{Money, Units};
 use trunkline_wire::canon::{Collected, Counted, Event};
 use trunkline_wire::{
     Cost, Ending, Format, Frame, Frames, InPath, Reader, Refusal, Request, Seen, Shown,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use trunkline_terms::{Bucket, Money, Units, Usage};
+use trunkline_types::{Bucket, Money, Units, Usage};
 use trunkline_wire::canon::{Counted, Event};
 use trunkline_wire::{Cost, Ending, Format, Frame, Frames, Reader, Seen, Shown};
 

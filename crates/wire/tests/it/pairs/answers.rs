@@ -1,7 +1,7 @@
 //! What an answer may say, each as a value that can be compared before and after a translation.
 
 use serde_json::{Value, json};
-use trunkline_terms::Bucket;
+use trunkline_types::Bucket;
 use trunkline_wire::canon::{Answer, Block, MediaKind, Signature, Source, Stop, Thread, What};
 use trunkline_wire::{Format, read_answer};
 

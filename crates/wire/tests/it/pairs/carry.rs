@@ -2,7 +2,7 @@
 //! an answer or a stream back to the caller.
 
 use serde_json::{Map, Value};
-use trunkline_terms::{Money, Units};
+use trunkline_types::{Money, Units};
 use trunkline_wire::canon::{
     Conversation, Counted, Event, Meter, Restored, Target, Thread, Written,
 };

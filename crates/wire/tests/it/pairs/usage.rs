@@ -2,7 +2,7 @@
 //! upstream's total, and so does what the caller is shown.
 
 use serde_json::Value;
-use trunkline_terms::{BillingUnit, Bucket, Face};
+use trunkline_types::{BillingUnit, Bucket, Face};
 use trunkline_wire::canon::{Counted, Thread};
 use trunkline_wire::{Format, Reader, read_answer, read_whole};
 

@@ -1,7 +1,7 @@
 //! What is translated: a short question, a long conversation as an agent holds it, and two answers.
 
 use serde_json::json;
-use trunkline_terms::{Bucket, Money, Units, Usage};
+use trunkline_types::{Bucket, Money, Units, Usage};
 use trunkline_wire::canon::{
     At, Block, Conversation, Counted, Event, Opening, OutputShape, Piece, Reasoning, Role,
     Sampling, Stop, Target, Tool, ToolCall, ToolKind, ToolName, ToolResult, Turn, What,

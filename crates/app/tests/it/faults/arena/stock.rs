@@ -12,8 +12,8 @@ use trunkline_store::accounts::{self, NewAccount};
 use trunkline_store::channels::{self, NewChannel, NewCredential, credential_context};
 use trunkline_store::keys::{self, NewKey};
 use trunkline_store::{Policy, PolicyFields};
-use trunkline_terms::{AccountId, Clock as _, KeyId, Money, RequestId, Shard};
 use trunkline_testkit::random_bytes;
+use trunkline_types::{AccountId, Clock as _, KeyId, Money, RequestId, Shard};
 
 use super::{INPUT, LOOK, MONEY, OUTPUT};
 use crate::faults::formats::{Format, model_of};

@@ -12,8 +12,8 @@ use trunkline_db::{Database, PoolSettings, Role, SystemClock, connect};
 use trunkline_keyring::{Document, FileSource, Keyring, SystemRandom};
 use trunkline_ledger::desk;
 use trunkline_simulator::{Settings, Simulator};
-use trunkline_terms::{AccountId, Clock as _};
 use trunkline_testkit::{OwnSettings, Postgres};
+use trunkline_types::{AccountId, Clock as _};
 use trunkline_upstream::Client;
 
 use crate::faults::arena::{TRUNKLINE, admin_of, first_line, free_address, signal};

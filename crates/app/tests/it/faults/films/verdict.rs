@@ -167,6 +167,6 @@ fn count(film: &Film, rows: &[Row], jobs: &[VideoJob], counts: &mut Counts) {
 
 /// USD as they are written, in nano-USD.
 pub(crate) fn nanos(text: &str) -> i64 {
-    let money: trunkline_terms::Money = text.parse().unwrap();
+    let money: trunkline_types::Money = text.parse().unwrap();
     money.nanos()
 }

@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use trunkline_db::{Database, SystemClock, events};
-use trunkline_terms::{Clock as _, RequestId, Topic};
 use trunkline_testkit::random_bytes;
+use trunkline_types::{Clock as _, RequestId, Topic};
 use trunkline_upstream::{Client, Deadlines, Outgoing, Protocol};
 
 use super::stock::Customer;

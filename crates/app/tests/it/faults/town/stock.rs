@@ -7,7 +7,7 @@ use trunkline_db::Database;
 use trunkline_keyring::Keyring;
 use trunkline_ledger::desk::{self, Period};
 use trunkline_store::PolicyFields;
-use trunkline_terms::{AccountId, KeyId, Money};
+use trunkline_types::{AccountId, KeyId, Money};
 
 use crate::faults::arena::{self, INPUT, OUTPUT, add_channel, publish_text};
 

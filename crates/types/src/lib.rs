@@ -14,35 +14,35 @@
     )
 )]
 
+mod closed_enum;
 pub mod csv;
 mod decimal;
 mod defect;
 mod endpoint_type;
-mod exact;
 mod face;
 mod ids;
 mod key;
 mod moment;
 mod money;
 mod price;
+mod rational;
 mod secret;
 mod topic;
 mod units;
 mod usage;
 pub mod vendor;
-mod words;
 
+pub use closed_enum::UnknownName;
 pub use defect::{Defect, file_instead};
 pub use endpoint_type::EndpointType;
-pub use exact::{Exact, ExactError};
 pub use face::{BillingUnit, Face, Side};
 pub use ids::{AccountId, IdError, KeyId, NodeId, RANDOM_BYTES, RequestId, uuid_v7};
 pub use key::{ApiKey, KEY_CHARACTERS, KeyError, SHARDS, Shard};
 pub use moment::{Clock, Moment, ShiftableClock};
 pub use money::{Money, MoneyError};
 pub use price::{Ratio, RatioError, UnitPrice, UnitPriceError};
+pub use rational::{Exact, ExactError};
 pub use secret::{Secret, SecretBytes};
 pub use topic::Topic;
 pub use units::{MAX_QUANTITY, Units, UnitsError};
 pub use usage::{Bucket, Usage, UsageError};
-pub use words::UnknownWord;

@@ -1,6 +1,6 @@
 //! Endpoint types: the closed list of doors under which the catalog sells a model.
 
-use crate::words::closed_word_list;
+use crate::closed_enum::closed_enum;
 
 /// The door a model is called through, in the catalog's words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -83,7 +83,7 @@ impl EndpointType {
     }
 }
 
-closed_word_list!(EndpointType, "endpoint type");
+closed_enum!(EndpointType, "endpoint type");
 
 #[cfg(test)]
 mod tests {

@@ -4,7 +4,7 @@
 //! debug assertions, which no release build has. Every other build has a constant `false` in place of
 //! the question, so that the compiler leaves out the defect itself. `docs/defects.md` has the list.
 
-use crate::words::closed_word_list;
+use crate::closed_enum::closed_enum;
 
 /// One bug that is there on demand, at one place of the product.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,7 +82,7 @@ impl Defect {
     }
 }
 
-closed_word_list!(Defect, "defect");
+closed_enum!(Defect, "defect");
 
 /// Every build that is not for tests.
 #[cfg(not(all(feature = "defects", debug_assertions)))]

@@ -1,6 +1,6 @@
 //! Topics: the closed list of what customers can be told of as it happens.
 
-use crate::words::closed_word_list;
+use crate::closed_enum::closed_enum;
 
 /// What an event is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -89,4 +89,4 @@ impl Topic {
     }
 }
 
-closed_word_list!(Topic, "topic");
+closed_enum!(Topic, "topic");

@@ -6,13 +6,13 @@ const SHOWN_CHARACTERS: usize = 64;
 /// A word outside a closed list.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown {kind} {word:?}; known are {known}")]
-pub struct UnknownWord {
+pub struct UnknownName {
     kind: &'static str,
     word: String,
     known: String,
 }
 
-impl UnknownWord {
+impl UnknownName {
     pub(crate) fn new(kind: &'static str, word: &str, known: &[&str]) -> Self {
         Self {
             kind,
@@ -23,7 +23,7 @@ impl UnknownWord {
 }
 
 /// Text and JSON of an enum with `ALL` and `name`.
-macro_rules! closed_word_list {
+macro_rules! closed_enum {
     ($type:ident, $kind:literal) => {
         impl std::fmt::Display for $type {
             fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -32,13 +32,13 @@ macro_rules! closed_word_list {
         }
 
         impl std::str::FromStr for $type {
-            type Err = crate::UnknownWord;
+            type Err = crate::UnknownName;
 
             fn from_str(word: &str) -> Result<Self, Self::Err> {
                 Self::ALL
                     .into_iter()
                     .find(|known| known.name() == word)
-                    .ok_or_else(|| crate::UnknownWord::new($kind, word, &Self::ALL.map(Self::name)))
+                    .ok_or_else(|| crate::UnknownName::new($kind, word, &Self::ALL.map(Self::name)))
             }
         }
 
@@ -57,4 +57,4 @@ macro_rules! closed_word_list {
     };
 }
 
-pub(crate) use closed_word_list;
+pub(crate) use closed_enum;

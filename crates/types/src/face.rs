@@ -1,6 +1,6 @@
 //! Faces: the closed list of things a model can be billed for, and the units they are counted in.
 
-use crate::words::closed_word_list;
+use crate::closed_enum::closed_enum;
 
 /// What one line of a price list prices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -170,8 +170,8 @@ impl BillingUnit {
     }
 }
 
-closed_word_list!(Face, "face");
-closed_word_list!(BillingUnit, "billing unit");
+closed_enum!(Face, "face");
+closed_enum!(BillingUnit, "billing unit");
 
 #[cfg(test)]
 mod tests {
