@@ -29,7 +29,7 @@ use trunkline_gateway::{
 use trunkline_mail::MailSettings;
 use trunkline_types::{NodeId, Secret};
 use trunkline_upstream::Roots;
-use trunkline_upstream::guarded::GuardedSettings;
+use trunkline_upstream::safe_fetch::SafeFetchSettings;
 
 pub(crate) use console::{Console, is_loopback};
 pub(crate) use layers::{DEFAULTS, environment, variable};
@@ -59,7 +59,7 @@ pub(crate) struct Config {
     pub(crate) media: MediaSettings,
     /// How long files are kept.
     pub(crate) keep_media: Duration,
-    pub(crate) fetch: GuardedSettings,
+    pub(crate) fetch: SafeFetchSettings,
     pub(crate) video: VideoSettings,
     pub(crate) social: SocialSettings,
     /// Images, speech and transcripts.

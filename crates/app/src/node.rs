@@ -25,7 +25,7 @@ use trunkline_mail::{MailSettings, MailWorker};
 use trunkline_social::Cells;
 use trunkline_store::routes;
 use trunkline_types::NodeId;
-use trunkline_upstream::guarded::{Guarded, GuardedSettings};
+use trunkline_upstream::safe_fetch::{SafeFetchSettings, SafeFetcher};
 use trunkline_upstream::{Client, Providers, Roots};
 use trunkline_worker::{events, mail, tidy, video, webhooks};
 
@@ -51,7 +51,7 @@ pub(crate) struct Plan {
     pub(crate) cells: Cells,
     pub(crate) extra_roots: Roots,
     pub(crate) media: MediaSettings,
-    pub(crate) fetch: GuardedSettings,
+    pub(crate) fetch: SafeFetchSettings,
     pub(crate) settings: Settings,
     pub(crate) edge: SocketAddr,
     pub(crate) edge_settings: EdgeSettings,
@@ -128,7 +128,7 @@ impl Node {
         let telemetry = opening::trace(plan.telemetry, &client, (traces_stopped, &mut traces));
         let (limits, keeper) = opening::limits(plan.redis)?;
         let gateway = Services::new(ServicesConfig {
-            fetcher: Guarded::new(plan.fetch)?,
+            fetcher: SafeFetcher::new(plan.fetch)?,
             media: opening::media(&plan.media).await?,
             limits,
             bus: opening::bus(plan.nats).await?,

@@ -12,7 +12,7 @@ use trunkline_store::channels::{
     CredentialId, credential_context, proxy_context,
 };
 use trunkline_types::{EndpointType, Moment, RequestId, Secret};
-use trunkline_upstream::{Deadlines, Opened, Provider, Providers, Proxy};
+use trunkline_upstream::{Credential as UpstreamCredential, Deadlines, Provider, Providers, Proxy};
 use trunkline_wire::Format;
 
 use crate::caller::allows_region;
@@ -66,7 +66,7 @@ pub(crate) struct Channel {
 #[derive(Debug)]
 pub(crate) struct ChannelCredential {
     pub(crate) id: CredentialId,
-    pub(crate) opened: Arc<Opened>,
+    pub(crate) opened: Arc<UpstreamCredential>,
     /// As it stands in the database: the same text opens to the same.
     sealed: Vec<u8>,
     cool_until_millis: AtomicI64,
@@ -408,7 +408,7 @@ impl ChannelCredential {
     ) -> Option<Self> {
         let context = credential_context(channel, &credential.label);
         let secret = opened(keyring, &context, &credential.sealed)?;
-        let opened = Opened::new(&provider.auth, &secret);
+        let opened = UpstreamCredential::new(&provider.auth, &secret);
         if let Err(error) = &opened {
             tracing::warn!(channel.name = channel, %error, "a credential cannot be used");
         }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
-use trunkline_upstream::{Answer, Ask, Outgoing as Sent, SendError};
+use trunkline_upstream::{Ask, Outgoing as Sent, SendError, UpstreamResponse};
 use trunkline_wire::Format;
 
 use crate::channels::{Channel, ChannelCredential};
@@ -21,7 +21,7 @@ pub(crate) async fn send(
     quoted: &Quoted,
     prepared: &OutboundRequest,
     to: To<'_>,
-) -> Result<Answer, SendError> {
+) -> Result<UpstreamResponse, SendError> {
     let To {
         channel,
         credential,
@@ -34,7 +34,7 @@ pub(crate) async fn send(
         stream: facts.stream,
         id: None,
     };
-    let unsent = |error: trunkline_upstream::AddressError| SendError::NotSent(error.to_string());
+    let unsent = |error: trunkline_upstream::UrlError| SendError::NotSent(error.to_string());
     let uri = channel
         .provider
         .address(&channel.base, &ask)
@@ -67,7 +67,7 @@ impl Services {
         &self,
         mut call: Sent<'_>,
         credential: &ChannelCredential,
-    ) -> Result<Answer, SendError> {
+    ) -> Result<UpstreamResponse, SendError> {
         let client = &self.inner.client;
         let shown = credential.opened.headers(client, &call, self.inner.now());
         for (name, value) in shown.await? {

@@ -19,7 +19,7 @@ use trunkline_limits::Limits;
 use trunkline_social::Cells;
 use trunkline_store::{catalog, channels, limits};
 use trunkline_types::{Clock, Moment, Money, RANDOM_BYTES, RequestId};
-use trunkline_upstream::guarded::Guarded;
+use trunkline_upstream::safe_fetch::SafeFetcher;
 use trunkline_upstream::{Client, Providers};
 
 use crate::caller::Caller;
@@ -58,7 +58,7 @@ pub struct ServicesConfig {
     /// The way out.
     pub client: Client,
     /// Fetches what callers and upstreams name.
-    pub fetcher: Guarded,
+    pub fetcher: SafeFetcher,
     /// Finished files and uploads.
     pub media: Media,
     /// Counters over nodes.
@@ -92,7 +92,7 @@ pub(crate) struct Inner {
     pub(crate) rounds: RouteHealthTable,
     pub(crate) channels: Snapshot<ChannelRegistry>,
     pub(crate) client: Client,
-    pub(crate) fetcher: Guarded,
+    pub(crate) fetcher: SafeFetcher,
     pub(crate) media: Media,
     pub(crate) limits: Limits,
     /// Limits of accounts with single models and platforms.

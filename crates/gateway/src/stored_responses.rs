@@ -4,7 +4,9 @@
 use bytes::Bytes;
 use http::{Method, StatusCode, Uri};
 use serde_json::Value;
-use trunkline_upstream::{Answer, Ask, Format as Spoken, Outgoing, Protocol, SendError, Task};
+use trunkline_upstream::{
+    Ask, Format as Spoken, Outgoing, Protocol, SendError, Task, UpstreamResponse,
+};
 use trunkline_wire::openai_chat::read_error;
 use trunkline_wire::{Edit, Format, Rewrite, patch, rewrite_whole, scan};
 
@@ -75,7 +77,7 @@ impl Services {
         kept: &Kept,
         task: Task,
         query: Option<&str>,
-    ) -> Result<Answer, ApiError> {
+    ) -> Result<UpstreamResponse, ApiError> {
         let ask = Ask {
             format: Spoken::OpenaiResponses,
             task,

@@ -6,7 +6,9 @@ use bytes::Bytes;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderName, HeaderValue, Method, StatusCode, Uri};
 use trunkline_types::vendor::{At, Call, Complaint, Method as Verb, Said};
-use trunkline_upstream::{Answer, Deadlines, Outgoing, Payload, Protocol as Spoken, SendError};
+use trunkline_upstream::{
+    Deadlines, Outgoing, Payload, Protocol as Spoken, SendError, UpstreamResponse,
+};
 use trunkline_wire::Format;
 
 use crate::channels::{Channel, ChannelCredential};
@@ -34,7 +36,7 @@ pub(crate) struct Heard {
 
 impl Heard {
     /// Reads an answer whole.
-    pub(crate) async fn read(mut answer: Answer, most: usize) -> Result<Self, SendError> {
+    pub(crate) async fn read(mut answer: UpstreamResponse, most: usize) -> Result<Self, SendError> {
         let seconds = answer.headers.get(RETRY_AFTER);
         let seconds = seconds.and_then(|value| value.to_str().ok()?.trim().parse().ok());
         let status = answer.status.as_u16();
@@ -92,7 +94,7 @@ impl Services {
         credential: &ChannelCredential,
         call: &Call,
         wait: Duration,
-    ) -> Result<Answer, SendError> {
+    ) -> Result<UpstreamResponse, SendError> {
         let json = HeaderValue::from_static("application/json");
         let sending = Sending {
             payload: call
@@ -114,7 +116,7 @@ impl Services {
         call: &Call,
         sending: Sending,
         deadlines: Deadlines,
-    ) -> Result<Answer, SendError> {
+    ) -> Result<UpstreamResponse, SendError> {
         let unsent = || SendError::NotSent("the address cannot be written".to_owned());
         let uri = address(&channel.base, &call.at).ok_or_else(unsent)?;
         let mut sent = headers(channel, Format::OpenaiChat, false);

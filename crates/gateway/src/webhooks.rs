@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Semaphore;
 use trunkline_store::webhooks::Busy;
-use trunkline_upstream::guarded::Guarded;
+use trunkline_upstream::safe_fetch::SafeFetcher;
 
 pub(crate) use binding::SealedFor;
 pub(crate) use delivery::{Message, Outcome, Receiver, Trouble};
@@ -32,13 +32,13 @@ const TESTS_AT_ONCE: usize = 64;
 #[derive(Debug)]
 pub(crate) struct WebhookSender {
     /// With places of its own: a receiver that hangs keeps no picture waiting.
-    client: Guarded,
+    client: SafeFetcher,
     room: Arc<Semaphore>,
     busy: Mutex<Vec<Busy>>,
 }
 
 impl WebhookSender {
-    pub(crate) fn new(settings: &WebhookSettings, fetcher: &Guarded) -> Self {
+    pub(crate) fn new(settings: &WebhookSettings, fetcher: &SafeFetcher) -> Self {
         let places = settings.at_once.saturating_add(TESTS_AT_ONCE);
         Self {
             client: fetcher.apart(places, settings.wait),

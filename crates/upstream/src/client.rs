@@ -3,10 +3,10 @@
 //! was not sent is told apart from one of which nobody knows.
 
 mod body;
+mod connector;
 mod payload;
 mod pools;
 mod proxy;
-mod road;
 mod roots;
 
 use std::collections::HashMap;
@@ -18,7 +18,7 @@ use http::{HeaderMap, Method, Request, Uri};
 use hyper_util::client::legacy::connect::{CaptureConnection, capture_connection};
 use tokio::time::Instant;
 
-pub use body::{Answer, BodyError, Overdue};
+pub use body::{BodyError, IdleDeadline, UpstreamResponse};
 pub use payload::Payload;
 use pools::Pools;
 pub use proxy::{Proxy, ProxyError};
@@ -137,7 +137,7 @@ impl Client {
     }
 
     /// Sends a call and waits for the head of its answer.
-    pub async fn send(&self, call: Outgoing<'_>) -> Result<Answer, SendError> {
+    pub async fn send(&self, call: Outgoing<'_>) -> Result<UpstreamResponse, SendError> {
         let ends = Instant::now().checked_add(call.deadlines.total);
         let deadlines = call.deadlines;
         let pools = match call.proxy {
@@ -156,7 +156,7 @@ impl Client {
             }
             Err(_) => Err(SendError::Silent),
             Ok(Err(error)) => Err(not_answered(&error, was_taken(&taken))),
-            Ok(Ok(response)) => Ok(Answer::new(response, deadlines.idle, ends, place)),
+            Ok(Ok(response)) => Ok(UpstreamResponse::new(response, deadlines.idle, ends, place)),
         }
     }
 

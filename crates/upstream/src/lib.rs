@@ -12,18 +12,18 @@
 )]
 
 mod client;
+mod credentials;
 mod eventstream;
-pub mod guarded;
-mod opened;
 mod providers;
+pub mod safe_fetch;
 
 pub use client::{
-    Answer, BodyError, Client, ClientError, Deadlines, MAX_EXTRA_ROOTS, Outgoing, Overdue, Payload,
-    Protocol, Proxy, ProxyError, Roots, RootsError, SendError,
+    BodyError, Client, ClientError, Deadlines, IdleDeadline, MAX_EXTRA_ROOTS, Outgoing, Payload,
+    Protocol, Proxy, ProxyError, Roots, RootsError, SendError, UpstreamResponse,
 };
+pub use credentials::{Credential, OpenError};
 pub use eventstream::{EventStream, EventStreamError, MAX_FRAME_BYTES, Message};
-pub use opened::{OpenError, Opened};
 pub use providers::{
-    AddressError, Addressing, Ask, Auth, BodyRules, Format, MAX_PROVIDER_BYTES, MAX_PROVIDERS,
-    Provider, Providers, ProvidersError, Quirk, Task,
+    Addressing, Ask, Auth, BodyRules, Format, MAX_PROVIDER_BYTES, MAX_PROVIDERS, Provider,
+    Providers, ProvidersError, Quirk, Task, UrlError,
 };

@@ -3,19 +3,19 @@
 //!
 //! A new provider that speaks a known format is a new file. Only what no file can say is code.
 
-mod address;
+mod body_rules;
 mod format;
-mod manners;
 mod read;
+mod url;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use trunkline_types::EndpointType;
 
-pub use self::address::{AddressError, Addressing, Ask, Task};
+pub use self::body_rules::BodyRules;
 pub use self::format::Format;
-pub use self::manners::BodyRules;
+pub use self::url::{Addressing, Ask, Task, UrlError};
 use crate::client::Protocol;
 
 /// Most providers, the built-in ones included.

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use trunkline_types::Secret;
-use trunkline_upstream::{Answer, Auth, Client, Deadlines, Outgoing, Provider};
+use trunkline_upstream::{Auth, Client, Deadlines, Outgoing, Provider, UpstreamResponse};
 
 use crate::cases::Case;
 use crate::frames;
@@ -101,7 +101,7 @@ impl Target<'_> {
     }
 }
 
-fn observed(answer: &Answer, body: &[u8]) -> ObservedResponse {
+fn observed(answer: &UpstreamResponse, body: &[u8]) -> ObservedResponse {
     let mut headers = BTreeMap::new();
     for (name, value) in &answer.headers {
         let name = name.as_str();

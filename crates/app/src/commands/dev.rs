@@ -28,7 +28,7 @@ use trunkline_keyring::{Document, FileSource, Keyring, SystemRandom};
 use trunkline_simulator::{Settings as SimulatorSettings, Simulator};
 use trunkline_social::Cells;
 use trunkline_types::{AccountId, Clock as _, NodeId, Secret};
-use trunkline_upstream::guarded::GuardedSettings;
+use trunkline_upstream::safe_fetch::SafeFetchSettings;
 
 use self::greeting::Greeting;
 use self::postgres::OwnPostgres;
@@ -202,8 +202,8 @@ fn media(folder: &Folder) -> MediaSettings {
 }
 
 /// Everything here is on this machine, files of callers included.
-fn fetch(config: &Config) -> anyhow::Result<GuardedSettings> {
-    Ok(GuardedSettings {
+fn fetch(config: &Config) -> anyhow::Result<SafeFetchSettings> {
+    Ok(SafeFetchSettings {
         allowed: vec!["127.0.0.0/8".parse()?, "::1/128".parse()?],
         denied_suffixes: Vec::new(),
         has_high_ports: true,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use trunkline_blobs::{DEFAULT_TIME_LIMIT, MediaSettings, Place, S3Settings};
 use trunkline_gateway::VideoSettings;
 use trunkline_upstream::Roots;
-use trunkline_upstream::guarded::{GuardedSettings, Network};
+use trunkline_upstream::safe_fetch::{Network, SafeFetchSettings};
 
 use super::check::{Check, in_range};
 use super::raw::{RawFetch, RawMedia, RawVideo};
@@ -63,7 +63,7 @@ impl Check<'_> {
     }
 
     /// What addresses of customers may lead to.
-    pub(super) fn fetch(&mut self, raw: &RawFetch, roots: &Roots) -> Option<GuardedSettings> {
+    pub(super) fn fetch(&mut self, raw: &RawFetch, roots: &Roots) -> Option<SafeFetchSettings> {
         let mut allowed = Vec::new();
         for text in &raw.allowed_networks {
             let network: Result<Network, String> = text
@@ -71,11 +71,11 @@ impl Check<'_> {
                 .map_err(|_| format!("{text:?} is not a network such as 10.0.0.0/8"));
             allowed.push(self.take("fetch.allowed_networks", network)?);
         }
-        Some(GuardedSettings {
+        Some(SafeFetchSettings {
             allowed,
             has_high_ports: raw.high_ports,
             roots: roots.clone(),
-            ..GuardedSettings::default()
+            ..SafeFetchSettings::default()
         })
     }
 

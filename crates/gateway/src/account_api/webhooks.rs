@@ -8,7 +8,7 @@ use http::{Method, StatusCode};
 use serde_json::json;
 use trunkline_db::DbError;
 use trunkline_store::webhooks::{self, Changes, Kind as HookKind, NewWebhook, Webhook};
-use trunkline_upstream::guarded::GuardedError;
+use trunkline_upstream::safe_fetch::FetchError;
 use uuid::Uuid;
 
 use self::params::{Asked, overlap_of};
@@ -221,7 +221,7 @@ impl Services {
     }
 
     async fn check_hook_url(&self, url: &str) -> Result<(), ApiError> {
-        self.judge_hook(url).await.map_err(|error: GuardedError| {
+        self.judge_hook(url).await.map_err(|error: FetchError| {
             ApiError::new(ErrorCode::Invalid("invalid_request"), error.to_string()).at("url")
         })
     }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::header::RETRY_AFTER;
 use http::{HeaderMap, StatusCode};
 use trunkline_types::{AccountId, Moment};
-use trunkline_upstream::guarded::{GuardedAnswer, GuardedAsk, GuardedError};
+use trunkline_upstream::safe_fetch::{FetchError, FetchRequest, FetchResponse};
 use uuid::Uuid;
 
 use super::message::{TEST, headers, test_body};
@@ -102,25 +102,25 @@ impl Trouble {
         }
     }
 
-    const fn of(error: GuardedError) -> Self {
+    const fn of(error: FetchError) -> Self {
         match error {
-            GuardedError::NotAnAddress
-            | GuardedError::AddressTooLong
-            | GuardedError::Scheme
-            | GuardedError::Credentials
-            | GuardedError::Port => Self::BadAddress,
-            GuardedError::NotPublic => Self::NotPublic,
-            GuardedError::Unreachable => Self::Unreachable,
-            GuardedError::Untrusted => Self::Tls,
-            GuardedError::Slow => Self::Timeout,
-            GuardedError::TooLarge { .. }
-            | GuardedError::HeadersTooLarge
-            | GuardedError::TooManyRedirects
-            | GuardedError::Downgrade
-            | GuardedError::BadAnswer => Self::BadAnswer,
-            GuardedError::BrokenOff => Self::Closed,
-            GuardedError::PostTooLarge => Self::TooLarge,
-            GuardedError::Busy => Self::Busy,
+            FetchError::NotAnAddress
+            | FetchError::AddressTooLong
+            | FetchError::Scheme
+            | FetchError::Credentials
+            | FetchError::Port => Self::BadAddress,
+            FetchError::NotPublic => Self::NotPublic,
+            FetchError::Unreachable => Self::Unreachable,
+            FetchError::Untrusted => Self::Tls,
+            FetchError::Slow => Self::Timeout,
+            FetchError::TooLarge { .. }
+            | FetchError::HeadersTooLarge
+            | FetchError::TooManyRedirects
+            | FetchError::Downgrade
+            | FetchError::BadAnswer => Self::BadAnswer,
+            FetchError::BrokenOff => Self::Closed,
+            FetchError::PostTooLarge => Self::TooLarge,
+            FetchError::Busy => Self::Busy,
         }
     }
 }
@@ -151,7 +151,7 @@ impl Outcome {
 
 impl Services {
     /// Whether an address may be given: read, resolved and judged, but not reached for.
-    pub(crate) async fn judge_hook(&self, url: &str) -> Result<(), GuardedError> {
+    pub(crate) async fn judge_hook(&self, url: &str) -> Result<(), FetchError> {
         self.inner.hooks.client.judge(url, JUDGED_WITHIN).await
     }
 
@@ -173,7 +173,7 @@ impl Services {
             return Outcome::failed(Trouble::Unreadable);
         };
         let within = self.inner.settings.webhooks.wait;
-        let ask = GuardedAsk {
+        let ask = FetchRequest {
             range: None,
             max_bytes: MAX_ANSWER_BYTES,
             within,
@@ -207,7 +207,7 @@ impl Services {
 
 /// Reads what comes behind the head, so that an honest receiver sees an orderly end. Whatever it is, and
 /// however it ends, the status was the answer.
-async fn hear_out(mut answer: GuardedAnswer) {
+async fn hear_out(mut answer: FetchResponse) {
     while let Ok(Some(_)) = answer.piece().await {}
 }
 

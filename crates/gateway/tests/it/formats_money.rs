@@ -12,7 +12,7 @@ use trunkline_ledger::usage;
 use trunkline_store::PolicyFields;
 use trunkline_testkit::all_at_once;
 use trunkline_types::RequestId;
-use trunkline_upstream::Answer;
+use trunkline_upstream::UpstreamResponse;
 
 use crate::couples::{
     Couple, charged, cost_of, error_inside, house, in_each, is_ending, is_terminal, nanos, price,
@@ -29,7 +29,7 @@ const LATE: &str = "Go on [[tokens:40]] [[fault:slow_first_byte:2500]]";
 /// Longer than the last of them takes.
 const STREAMED: Duration = Duration::from_secs(6);
 
-async fn begin(house: &House, couple: Couple, prompt: &str) -> Answer {
+async fn begin(house: &House, couple: Couple, prompt: &str) -> UpstreamResponse {
     let body = couple.body(Wanted {
         prompt,
         ..Wanted::default()
@@ -40,7 +40,7 @@ async fn begin(house: &House, couple: Couple, prompt: &str) -> Answer {
 }
 
 /// What has come of an answer until nothing comes any more.
-async fn so_far(answer: &mut Answer, text: &mut String) {
+async fn so_far(answer: &mut UpstreamResponse, text: &mut String) {
     let pause = Duration::from_millis(200);
     while let Ok(piece) = timeout(pause, answer.piece()).await {
         let Some(piece) = piece.unwrap() else {

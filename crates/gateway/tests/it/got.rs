@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use serde_json::Value;
-use trunkline_upstream::Answer;
+use trunkline_upstream::UpstreamResponse;
 
 /// An answer that was read.
 #[derive(Debug)]
@@ -14,7 +14,7 @@ pub(crate) struct Got {
 }
 
 impl Got {
-    pub(crate) async fn read(mut answer: Answer) -> Self {
+    pub(crate) async fn read(mut answer: UpstreamResponse) -> Self {
         let body = answer.whole(100_000_000).await.unwrap();
         Self {
             status: answer.status,

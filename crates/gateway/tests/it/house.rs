@@ -29,7 +29,7 @@ use trunkline_store::keys::{self, NewKey};
 use trunkline_store::{Policy, PolicyFields};
 use trunkline_testkit::{Db, Wire, random_bytes};
 use trunkline_types::{AccountId, Clock as _, Money, NodeId, RequestId, Shard};
-use trunkline_upstream::{Answer, Client, Deadlines, Outgoing, Protocol, Providers};
+use trunkline_upstream::{Client, Deadlines, Outgoing, Protocol, Providers, UpstreamResponse};
 
 use crate::outside::{Engines, fetcher, media, trace_to};
 
@@ -289,7 +289,7 @@ impl House {
     }
 
     /// Sends a request with the house's key.
-    pub(crate) async fn send(&self, method: Method, path: &str, body: Bytes) -> Answer {
+    pub(crate) async fn send(&self, method: Method, path: &str, body: Bytes) -> UpstreamResponse {
         self.send_with(method, path, body, &[]).await
     }
 
@@ -299,7 +299,7 @@ impl House {
         path: &str,
         body: Bytes,
         extra: &[(&'static str, &str)],
-    ) -> Answer {
+    ) -> UpstreamResponse {
         self.send_as((self.address, &self.key), method, path, body, extra)
             .await
     }
@@ -312,7 +312,7 @@ impl House {
         path: &str,
         body: Bytes,
         extra: &[(&'static str, &str)],
-    ) -> Answer {
+    ) -> UpstreamResponse {
         let mut headers = HeaderMap::new();
         let bearer = format!("Bearer {key}");
         headers.insert(AUTHORIZATION, HeaderValue::from_str(&bearer).unwrap());

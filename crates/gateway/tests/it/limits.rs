@@ -16,7 +16,7 @@ use trunkline_store::limits::{self, RateLimit, Rates, Scope};
 use trunkline_store::{Policy, PolicyFields};
 use trunkline_testkit::random_bytes;
 use trunkline_types::KeyId;
-use trunkline_upstream::Answer;
+use trunkline_upstream::UpstreamResponse;
 
 use crate::couples;
 use crate::house::{ChannelWishes, Got, House, Wishes, ask, ask_streaming};
@@ -36,7 +36,7 @@ fn may(requests: Option<i64>, tokens: Option<i64>, at_once: Option<i64>) -> Poli
     }
 }
 
-async fn post(house: &House, key: &str, path: &str, body: &Value) -> Answer {
+async fn post(house: &House, key: &str, path: &str, body: &Value) -> UpstreamResponse {
     let body = Bytes::from(body.to_string());
     house
         .send_as((house.address, key), Method::POST, path, body, &[])

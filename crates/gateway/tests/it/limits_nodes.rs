@@ -80,7 +80,12 @@ impl Two {
         self.second.gateway.refresh().await.unwrap();
     }
 
-    async fn chat(&self, which: usize, key: &str, body: &Value) -> trunkline_upstream::Answer {
+    async fn chat(
+        &self,
+        which: usize,
+        key: &str,
+        body: &Value,
+    ) -> trunkline_upstream::UpstreamResponse {
         let address = [self.house.address, self.second.address][which];
         let body = Bytes::from(body.to_string());
         self.house

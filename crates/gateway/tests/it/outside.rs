@@ -10,18 +10,18 @@ use trunkline_limits::{Limits, Mode, RedisSettings};
 use trunkline_testkit::{Shared, count};
 use trunkline_types::Secret;
 use trunkline_upstream::Client;
-use trunkline_upstream::guarded::{Guarded, GuardedSettings};
+use trunkline_upstream::safe_fetch::{SafeFetchSettings, SafeFetcher};
 
 use crate::wishes::{OtherEngines, Wishes};
 
 /// Fetches from this machine too: simulators stand where the internet would be.
-pub(crate) fn fetcher() -> Guarded {
-    let settings = GuardedSettings {
+pub(crate) fn fetcher() -> SafeFetcher {
+    let settings = SafeFetchSettings {
         allowed: vec!["127.0.0.0/8".parse().unwrap()],
         has_high_ports: true,
-        ..GuardedSettings::default()
+        ..SafeFetchSettings::default()
     };
-    Guarded::new(settings).unwrap()
+    SafeFetcher::new(settings).unwrap()
 }
 
 /// Media in a directory.

@@ -12,7 +12,7 @@ use serde_json::json;
 use tokio::net::TcpListener;
 use trunkline_gateway::{Settings, WebhookSettings};
 use trunkline_types::Topic;
-use trunkline_upstream::guarded::{Guarded, GuardedSettings, Resolve, Resolving};
+use trunkline_upstream::safe_fetch::{Resolve, Resolving, SafeFetchSettings, SafeFetcher};
 
 use crate::house::{House, Wishes};
 use crate::webhooks_receiver::{
@@ -182,15 +182,15 @@ impl Resolve for Turns {
 
 /// A house that reaches one address of this machine; names turn as they are told.
 async fn house_of(turns: &[&str]) -> House {
-    let settings = GuardedSettings {
+    let settings = SafeFetchSettings {
         allowed: vec!["127.0.0.1/32".parse().unwrap()],
         has_high_ports: true,
-        ..GuardedSettings::default()
+        ..SafeFetchSettings::default()
     };
     let turns = turns.iter().map(|one| one.parse().unwrap()).collect();
     let resolver = Arc::new(Turns(Mutex::new(turns)));
     House::build(Wishes {
-        fetcher: Some(Guarded::with_resolver(settings, resolver).unwrap()),
+        fetcher: Some(SafeFetcher::with_resolver(settings, resolver).unwrap()),
         ..Wishes::default()
     })
     .await

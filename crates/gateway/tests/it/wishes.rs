@@ -9,7 +9,7 @@ use trunkline_db::SystemClock;
 use trunkline_gateway::{EdgeSettings, LimitSettings, Settings};
 use trunkline_limits::Limits;
 use trunkline_types::Clock;
-use trunkline_upstream::guarded::Guarded;
+use trunkline_upstream::safe_fetch::SafeFetcher;
 
 /// What a house is to be like.
 pub(crate) struct Wishes {
@@ -25,7 +25,7 @@ pub(crate) struct Wishes {
     /// Where traces go, and how many of a thousand.
     pub(crate) traces: Option<(String, u64)>,
     /// The gateway's way to addresses of customers; none for one that reaches this machine.
-    pub(crate) fetcher: Option<Guarded>,
+    pub(crate) fetcher: Option<SafeFetcher>,
     /// The gateway's clock.
     pub(crate) clock: Arc<dyn Clock>,
     /// The way of events to other nodes.

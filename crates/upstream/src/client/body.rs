@@ -22,7 +22,7 @@ const AWS_FRAMES: &str = "application/vnd.amazon.eventstream";
 /// An answer whose head is there and whose body is still to come. Dropping it closes the connection,
 /// or in HTTP/2 its stream, and with it the upstream's work.
 #[derive(Debug)]
-pub struct Answer {
+pub struct UpstreamResponse {
     /// The status.
     pub status: StatusCode,
     /// The headers.
@@ -40,7 +40,7 @@ pub struct Answer {
 
 /// How long an answer may be silent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Overdue {
+pub struct IdleDeadline {
     idle: Duration,
     ends: Option<Instant>,
 }
@@ -59,7 +59,7 @@ pub enum BodyError {
     TooLarge(usize),
 }
 
-impl Overdue {
+impl IdleDeadline {
     /// When the next piece is overdue, if the last one came then.
     #[must_use]
     pub fn at(&self, heard: Instant) -> Instant {
@@ -71,7 +71,7 @@ impl Overdue {
     }
 }
 
-impl Answer {
+impl UpstreamResponse {
     pub(super) fn new(
         response: Response<Incoming>,
         idle: Duration,
@@ -100,7 +100,7 @@ impl Answer {
     /// The next piece; none at the end.
     pub async fn piece(&mut self) -> Result<Option<Bytes>, BodyError> {
         loop {
-            let until = self.overdue().at(Instant::now());
+            let until = self.idle_deadline().at(Instant::now());
             let next = tokio::time::timeout_at(until, self.next_piece()).await;
             match next.unwrap_or(Err(BodyError::Stalled))? {
                 Some(piece) if piece.is_empty() => {}
@@ -110,7 +110,7 @@ impl Answer {
     }
 
     /// The next piece, without a clock of its own: for who keeps one for many pieces, see
-    /// [`Overdue`]. May be dropped at any time; nothing is lost.
+    /// [`IdleDeadline`]. May be dropped at any time; nothing is lost.
     pub async fn next_piece(&mut self) -> Result<Option<Bytes>, BodyError> {
         poll_fn(|context| self.poll_piece(context)).await
     }
@@ -140,8 +140,8 @@ impl Answer {
 
     /// How long it may be silent.
     #[must_use]
-    pub const fn overdue(&self) -> Overdue {
-        Overdue {
+    pub const fn idle_deadline(&self) -> IdleDeadline {
+        IdleDeadline {
             idle: self.idle,
             ends: self.ends,
         }

@@ -9,12 +9,12 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::Protocol;
+use super::connector::Connector;
 use super::payload::Payload;
 use super::proxy::Proxy;
-use super::road::Road;
 
 /// Connections with keep-alive.
-pub(super) type Pool = Client<Road, Payload>;
+pub(super) type Pool = Client<Connector, Payload>;
 
 /// Idle connections kept for one host.
 const MAX_IDLE_PER_HOST: usize = 256;
@@ -53,7 +53,7 @@ impl Pools {
         proxy: Option<&Proxy>,
         connect_timeout: Duration,
     ) -> Self {
-        let road = |protocol| Road::new(tls.clone(), proxy, protocol, connect_timeout);
+        let road = |protocol| Connector::new(tls.clone(), proxy, protocol, connect_timeout);
         Self {
             own: pool(road(Protocol::Http1)),
             shared: pool(road(Protocol::Http2)),
@@ -74,7 +74,7 @@ impl Pools {
     }
 }
 
-fn pool(road: Road) -> Pool {
+fn pool(road: Connector) -> Pool {
     Client::builder(TokioExecutor::new())
         .pool_max_idle_per_host(MAX_IDLE_PER_HOST)
         .pool_idle_timeout(MAX_IDLE)

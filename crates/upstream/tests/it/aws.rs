@@ -4,7 +4,9 @@ use bytes::Bytes;
 use http::HeaderValue;
 use serde_json::Value;
 use trunkline_types::{Moment, Secret};
-use trunkline_upstream::{Ask, Auth, BodyError, Client, Format, Opened, Protocol, Providers, Task};
+use trunkline_upstream::{
+    Ask, Auth, BodyError, Client, Credential, Format, Protocol, Providers, Task,
+};
 
 use crate::calls::{LONG, call};
 use crate::recording::{Recording, Told};
@@ -120,7 +122,7 @@ async fn what_arrives_is_what_was_signed() {
     let all = Providers::builtin().unwrap();
     let bedrock = all.get("bedrock").unwrap();
     let secret = Secret::new("AKIDEXAMPLE:canary-secret:canary-session@eu-west-1".to_owned());
-    let opened = Opened::new(&bedrock.auth, &secret).unwrap();
+    let opened = Credential::new(&bedrock.auth, &secret).unwrap();
     let ask = Ask {
         format: Format::ClaudeMessages,
         task: Task::Generate,

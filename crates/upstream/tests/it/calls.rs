@@ -5,7 +5,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, Method};
 use trunkline_types::Secret;
-use trunkline_upstream::{Answer, Client, Deadlines, Outgoing, Protocol, Proxy, SendError};
+use trunkline_upstream::{
+    Client, Deadlines, Outgoing, Protocol, Proxy, SendError, UpstreamResponse,
+};
 
 use crate::servers::Seen;
 
@@ -40,7 +42,7 @@ pub(crate) async fn seen(client: &Client, call: Outgoing<'_>) -> Seen {
     read(&mut answer).await
 }
 
-pub(crate) async fn read(answer: &mut Answer) -> Seen {
+pub(crate) async fn read(answer: &mut UpstreamResponse) -> Seen {
     let body = answer.whole(MOST_BYTES).await.unwrap();
     Seen::read(&body)
 }

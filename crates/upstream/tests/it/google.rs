@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 use trunkline_types::{Moment, Secret};
-use trunkline_upstream::{Auth, Client, Opened, Protocol, SendError};
+use trunkline_upstream::{Auth, Client, Credential, Protocol, SendError};
 
 use crate::calls::{LONG, call, proxy};
 use crate::recording::{Recording, Told};
@@ -22,7 +22,7 @@ struct House {
     key: KeyPair,
     pem: String,
     tokens: Recording,
-    opened: Opened,
+    opened: Credential,
     client: Client,
 }
 
@@ -54,7 +54,7 @@ async fn house() -> House {
         "token_uri": tokens.at("/token"),
     });
     let secret = Secret::new(file.to_string());
-    let opened = Opened::new(&Auth::GoogleServiceAccount, &secret).unwrap();
+    let opened = Credential::new(&Auth::GoogleServiceAccount, &secret).unwrap();
     let client = Client::new(LONG).unwrap();
     House {
         key,
@@ -246,7 +246,7 @@ fn an_assertion_leaves_this_machine_in_tls_only() {
         let file = json!({
             "type": "service_account", "client_email": EMAIL, "private_key": pem, "token_uri": uri,
         });
-        Opened::new(&Auth::GoogleServiceAccount, &Secret::new(file.to_string())).is_ok()
+        Credential::new(&Auth::GoogleServiceAccount, &Secret::new(file.to_string())).is_ok()
     };
     for good in [
         "https://oauth2.googleapis.com/token",

@@ -11,8 +11,6 @@ mod frames;
 #[cfg(test)]
 mod google;
 #[cfg(test)]
-mod guarded;
-#[cfg(test)]
 mod http2;
 #[cfg(test)]
 mod leaving;
@@ -22,6 +20,8 @@ mod programs;
 mod proxies;
 #[cfg(test)]
 mod recording;
+#[cfg(test)]
+mod safe_fetch;
 #[cfg(test)]
 mod servers;
 #[cfg(test)]

@@ -8,7 +8,7 @@ use anyhow::{Context as _, bail};
 use trunkline_keyring::{Binding, Keyring, Purpose};
 use trunkline_store::channels::{Channel, Credential, credential_context, proxy_context};
 use trunkline_types::Secret;
-use trunkline_upstream::{Auth, Opened, Proxy};
+use trunkline_upstream::{Auth, Credential as UpstreamCredential, Proxy};
 
 use crate::cli::{AddChannel, Labelled};
 use crate::config::variable;
@@ -136,7 +136,8 @@ fn checked(auth: &Auth, label: &str, text: &Secret) -> anyhow::Result<Secret> {
         | Auth::GoogleServiceAccount => {}
     }
     let text = Secret::new(text.to_owned());
-    Opened::new(auth, &text).with_context(|| format!("credential {label:?} cannot be used"))?;
+    UpstreamCredential::new(auth, &text)
+        .with_context(|| format!("credential {label:?} cannot be used"))?;
     Ok(text)
 }
 

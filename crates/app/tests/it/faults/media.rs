@@ -19,7 +19,9 @@ use tokio::time::Instant;
 use trunkline_ledger::usage;
 use trunkline_simulator::Served;
 use trunkline_types::RequestId;
-use trunkline_upstream::{Answer, Client, Deadlines, Outgoing, Payload, Protocol, SendError};
+use trunkline_upstream::{
+    Client, Deadlines, Outgoing, Payload, Protocol, SendError, UpstreamResponse,
+};
 
 use crate::faults::arena::{Arena, CHARACTER, MONEY, PICTURE, SECOND};
 
@@ -160,7 +162,12 @@ impl Booth {
     }
 
     /// Sends a call whose wish says how the upstream behaves, and waits for its head.
-    async fn call(&self, kind: Kind, model: &str, wish: &str) -> Result<Answer, SendError> {
+    async fn call(
+        &self,
+        kind: Kind,
+        model: &str,
+        wish: &str,
+    ) -> Result<UpstreamResponse, SendError> {
         let (content_type, body) = kind.body(model, wish);
         let call = self.outgoing(kind.path(), &content_type, body.into());
         self.client.send(call).await
@@ -276,13 +283,13 @@ impl Booth {
     }
 }
 
-fn id_of(answer: &Answer) -> Option<String> {
+fn id_of(answer: &UpstreamResponse) -> Option<String> {
     let id = answer.headers.get("x-request-id")?;
     Some(id.to_str().ok()?.to_owned())
 }
 
 /// The price that an answer tells, in nano-USD.
-fn cost_of(answer: &Answer) -> i64 {
+fn cost_of(answer: &UpstreamResponse) -> i64 {
     let text = answer.headers["trunkline-cost-usd"].to_str().unwrap();
     let (whole, nanos) = text.split_once('.').unwrap_or((text, "0"));
     let nanos: i64 = format!("{nanos:0<9}").parse().unwrap();
@@ -290,7 +297,7 @@ fn cost_of(answer: &Answer) -> i64 {
 }
 
 /// What a client knows when an answer has ended, or broken off.
-async fn rest(mut answer: Answer) -> Told {
+async fn rest(mut answer: UpstreamResponse) -> Told {
     let Ok(bytes) = answer.whole(MOST).await else {
         return Told::Broken;
     };

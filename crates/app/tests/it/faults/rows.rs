@@ -16,7 +16,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use trunkline_simulator::Served;
 use trunkline_testkit::all_at_once;
-use trunkline_upstream::{Answer, BodyError, Client, SendError};
+use trunkline_upstream::{BodyError, Client, SendError, UpstreamResponse};
 
 use crate::faults::arena::{Arena, INPUT, MONEY, OUTPUT};
 use crate::faults::formats::{Pair, Wanted};
@@ -37,7 +37,7 @@ struct Scene {
 /// A stream under way, and what has come of it.
 struct Stream {
     pair: Pair,
-    answer: Answer,
+    answer: UpstreamResponse,
     text: Vec<u8>,
 }
 
@@ -48,7 +48,12 @@ impl Scene {
     }
 
     /// Sends a call whose prompt says how the upstream behaves, and waits for its head.
-    async fn call(&self, pair: Pair, prompt: &str, stream: bool) -> Result<Answer, SendError> {
+    async fn call(
+        &self,
+        pair: Pair,
+        prompt: &str,
+        stream: bool,
+    ) -> Result<UpstreamResponse, SendError> {
         let wanted = Wanted {
             prompt,
             stream,
@@ -231,7 +236,7 @@ async fn all_end(streams: Vec<Stream>, expected: &Told) {
 }
 
 /// What a client knows when an answer has ended, or broken off.
-async fn rest(pair: Pair, mut answer: Answer, stream: bool) -> Told {
+async fn rest(pair: Pair, mut answer: UpstreamResponse, stream: bool) -> Told {
     let status = answer.status.as_u16();
     match answer.whole(MOST).await {
         Ok(bytes) => told(pair.caller, status, stream, &bytes),

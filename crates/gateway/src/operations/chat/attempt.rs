@@ -9,7 +9,7 @@ use http::header::RETRY_AFTER;
 use tokio::time::Instant;
 use trunkline_ledger::Outcome;
 use trunkline_types::Defect;
-use trunkline_upstream::Answer;
+use trunkline_upstream::UpstreamResponse;
 use trunkline_wire::canon::{Notes, Thread};
 use trunkline_wire::gemini::retry_delay;
 use trunkline_wire::openai_chat::read_error;
@@ -44,7 +44,7 @@ const HEAL_PAUSE_MAX: Duration = Duration::from_secs(2);
 
 /// A channel that answers.
 pub(crate) struct ChatAnswer {
-    pub(crate) answer: Answer,
+    pub(crate) answer: UpstreamResponse,
     /// What of the answer was read already.
     pub(crate) early: Vec<Bytes>,
     /// The format that the channel was asked in.
@@ -57,7 +57,7 @@ pub(crate) struct ChatAnswer {
 
 /// What a status means.
 enum Judged {
-    Answer(Answer, Vec<Bytes>),
+    Answer(UpstreamResponse, Vec<Bytes>),
     /// It does not have the response that is continued, yet.
     NotThere,
     Other(Classified<ChatAnswer>),
@@ -165,7 +165,7 @@ impl Quoted {
         order
     }
 
-    async fn judge(&self, services: &Services, mut answer: Answer) -> Judged {
+    async fn judge(&self, services: &Services, mut answer: UpstreamResponse) -> Judged {
         let status = match answer.status.as_u16() {
             429 if Defect::Swallowed429.is_on() => 500,
             status => status,
@@ -189,7 +189,7 @@ impl Quoted {
 
     /// An answer has begun. A stream that continues a response may still say that it is not there, before
     /// it says anything else; that is looked at while nothing has been sent on.
-    async fn begun(&self, mut answer: Answer) -> Judged {
+    async fn begun(&self, mut answer: UpstreamResponse) -> Judged {
         if self.continues.is_none() || !self.request.facts.stream {
             return Judged::Answer(answer, Vec::new());
         }
@@ -222,7 +222,7 @@ impl Quoted {
     }
 
     /// The upstream's own words about the request.
-    async fn refused(&self, services: &Services, answer: &mut Answer) -> Judged {
+    async fn refused(&self, services: &Services, answer: &mut UpstreamResponse) -> Judged {
         let body = answer.whole(MAX_ERROR_BYTES).await.unwrap_or_default();
         let refusal = read_error(&body);
         if self.continues.is_some() && previous_not_found(&refusal) {

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use trunkline_ledger::Outcome;
 use trunkline_types::Money;
-use trunkline_upstream::Answer;
+use trunkline_upstream::UpstreamResponse;
 use trunkline_wire::canon::{Answer as Canon, Counted, Meter};
 use trunkline_wire::openai_chat::read_told;
 use trunkline_wire::{
@@ -50,7 +50,7 @@ enum Parsed {
 impl Answering<'_> {
     pub(super) async fn buffer(
         self,
-        mut answer: Answer,
+        mut answer: UpstreamResponse,
         mut responder: Responder,
     ) -> RelayEnd<ChatRelayed> {
         let most = self.services.inner.settings.max_answer_bytes;

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, Sleep, sleep_until};
 use trunkline_ledger::Outcome;
 use trunkline_types::{Money, RequestId};
-use trunkline_upstream::{Answer, BodyError, Overdue};
+use trunkline_upstream::{BodyError, IdleDeadline, UpstreamResponse};
 use trunkline_wire::canon::Counted;
 use trunkline_wire::gemini::ArrayFrames;
 use trunkline_wire::{Cost, Ending, Frame, Frames, error_frame};
@@ -74,7 +74,7 @@ pub(super) enum Silence {
 
 /// The one clock of a stream: to set and unset one for each event costs as much as to read the event.
 pub(super) struct Patience {
-    overdue: Overdue,
+    overdue: IdleDeadline,
     heard: Instant,
     spoken: Instant,
     alarm: Pin<Box<Sleep>>,
@@ -83,10 +83,10 @@ pub(super) struct Patience {
 // === impl Patience ===
 
 impl Patience {
-    pub(super) fn with(answer: &Answer) -> Self {
+    pub(super) fn with(answer: &UpstreamResponse) -> Self {
         let now = Instant::now();
         let mut patience = Self {
-            overdue: answer.overdue(),
+            overdue: answer.idle_deadline(),
             heard: now,
             spoken: now,
             alarm: Box::pin(sleep_until(now)),
@@ -280,7 +280,7 @@ impl Relay {
 }
 
 pub(crate) async fn next_frame(
-    answer: &mut Answer,
+    answer: &mut UpstreamResponse,
     frames: &mut Frames,
 ) -> Result<Option<Frame>, BodyError> {
     loop {
@@ -298,7 +298,7 @@ pub(crate) async fn next_frame(
 
 /// A frame that is there already, or comes while everybody else has had a turn; none if not.
 pub(super) async fn ready_frame(
-    answer: &mut Answer,
+    answer: &mut UpstreamResponse,
     frames: &mut Frames,
 ) -> Option<Result<Option<Frame>, BodyError>> {
     let mut waited = false;

@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use trunkline_ledger::Outcome;
 use trunkline_types::Money;
-use trunkline_upstream::{Answer, BodyError};
+use trunkline_upstream::{BodyError, UpstreamResponse};
 use trunkline_wire::gemini::ArrayFrames;
 use trunkline_wire::{Frame, Frames, Seen, UpstreamError, heartbeat};
 
@@ -36,7 +36,7 @@ const BOOKS_PAUSE: Duration = Duration::from_millis(200);
 impl Answering<'_> {
     pub(super) async fn stream(
         mut self,
-        mut answer: Answer,
+        mut answer: UpstreamResponse,
         early: Vec<Bytes>,
         mut responder: Responder,
     ) -> RelayEnd<ChatRelayed> {
@@ -76,7 +76,7 @@ impl Answering<'_> {
         self.relayed(relay, end)
     }
 
-    fn open_relay(&self, pieces: mpsc::Sender<Bytes>, answer: &Answer) -> Relay {
+    fn open_relay(&self, pieces: mpsc::Sender<Bytes>, answer: &UpstreamResponse) -> Relay {
         let quoted = &self.quoted;
         Relay {
             pieces,
@@ -160,7 +160,7 @@ impl Answering<'_> {
     /// Passes frames on until there is a reason to stop.
     async fn relay(
         &mut self,
-        answer: &mut Answer,
+        answer: &mut UpstreamResponse,
         frames: &mut Frames,
         first: (Seen, Frame),
         relay: &mut Relay,
@@ -227,7 +227,7 @@ impl Answering<'_> {
     /// most when many streams run.
     async fn gather_or_wait(
         &self,
-        answer: &mut Answer,
+        answer: &mut UpstreamResponse,
         frames: &mut Frames,
         relay: &mut Relay,
     ) -> Result<Option<Frame>, End> {
@@ -247,7 +247,7 @@ impl Answering<'_> {
 
     async fn next_or_heartbeat(
         &self,
-        answer: &mut Answer,
+        answer: &mut UpstreamResponse,
         frames: &mut Frames,
         relay: &mut Relay,
     ) -> Result<Option<Frame>, End> {
@@ -337,7 +337,7 @@ impl Answering<'_> {
 
 /// The first frame; none when the reader leaves before it comes.
 async fn first_frame(
-    answer: &mut Answer,
+    answer: &mut UpstreamResponse,
     frames: &mut Frames,
     patience: &mut Patience,
     mut responder: Option<&mut Responder>,

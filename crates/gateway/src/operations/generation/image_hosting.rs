@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use trunkline_blobs::{ContentType, MediaPath, ObjectPath, PATH_RANDOM_BYTES, sign};
 use trunkline_studio::images::{Image, Where};
-use trunkline_upstream::guarded::GuardedAsk;
+use trunkline_upstream::safe_fetch::FetchRequest;
 
 use crate::caller::Caller;
 use crate::error::ApiError;
@@ -70,7 +70,7 @@ impl Services {
     /// What a vendor's link leads to.
     async fn fetched(&self, link: &str) -> Result<Bytes, String> {
         let inner = &self.inner;
-        let ask = GuardedAsk {
+        let ask = FetchRequest {
             range: None,
             max_bytes: inner.settings.generation.max_picture_bytes,
             within: inner.settings.body_wait,
@@ -85,7 +85,7 @@ impl Services {
                 }
                 answer.whole().await.map(Ok)
             };
-            let fetched: Result<_, trunkline_upstream::guarded::GuardedError> = fetched.await;
+            let fetched: Result<_, trunkline_upstream::safe_fetch::FetchError> = fetched.await;
             match fetched {
                 Ok(Ok(bytes)) => return Ok(bytes),
                 Ok(Err(status)) => why = status,

@@ -7,7 +7,7 @@ use http::HeaderValue;
 use tokio::sync::mpsc;
 use trunkline_studio::{Content, Errand, Part};
 use trunkline_types::RequestId;
-use trunkline_upstream::{Answer, Deadlines, Payload, SendError};
+use trunkline_upstream::{Deadlines, Payload, SendError, UpstreamResponse};
 
 use super::uploads::Upload;
 use crate::failover::To;
@@ -33,7 +33,7 @@ impl Services {
         upload: Option<&Upload>,
         id: RequestId,
         waits: Waits,
-    ) -> Result<Answer, SendError> {
+    ) -> Result<UpstreamResponse, SendError> {
         let To {
             channel,
             credential,

@@ -4,8 +4,8 @@ use bytes::Bytes;
 use trunkline_studio::Trouble;
 use trunkline_studio::speech::{Manner, Spoken};
 use trunkline_types::vendor::Complaint;
-use trunkline_upstream::guarded::{GuardedAnswer, GuardedAsk};
-use trunkline_upstream::{Answer, BodyError, SendError};
+use trunkline_upstream::safe_fetch::{FetchRequest, FetchResponse};
+use trunkline_upstream::{BodyError, SendError, UpstreamResponse};
 use trunkline_wire::Frames;
 
 use crate::operations::chat::next_frame;
@@ -23,13 +23,13 @@ pub(super) struct SpeechStream {
 }
 
 enum Source {
-    Bytes(Box<Answer>),
+    Bytes(Box<UpstreamResponse>),
     Events {
-        answer: Box<Answer>,
+        answer: Box<UpstreamResponse>,
         frames: Frames,
         read: ReadEvent,
     },
-    Linked(Box<GuardedAnswer>),
+    Linked(Box<FetchResponse>),
     Held(Bytes),
 }
 
@@ -69,7 +69,7 @@ impl SpeechStream {
     /// The audio of an answer that is a success so far.
     pub(super) async fn open(
         services: &Services,
-        answer: Answer,
+        answer: UpstreamResponse,
         manner: Manner,
     ) -> Result<Self, SpeechError> {
         let source = match manner {
@@ -146,7 +146,7 @@ impl SpeechStream {
 
 async fn linked(services: &Services, link: &str) -> Result<Source, SpeechError> {
     let settings = &services.inner.settings;
-    let ask = GuardedAsk {
+    let ask = FetchRequest {
         range: None,
         max_bytes: settings.max_file_bytes,
         within: settings.whole_wait,

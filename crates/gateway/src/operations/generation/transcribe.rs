@@ -17,7 +17,7 @@ use trunkline_studio::{Errand, Trouble, Written};
 use trunkline_types::vendor::{Complaint, Said};
 use trunkline_types::{Bucket, Money, Usage};
 use trunkline_upstream::SendError;
-use trunkline_upstream::guarded::GuardedAsk;
+use trunkline_upstream::safe_fetch::FetchRequest;
 
 use super::outbound::Waits;
 use super::quote::{Priced, classified};
@@ -360,7 +360,7 @@ impl TranscriptionExecution {
 
 /// The file that a vendor put a transcript into.
 async fn fetch_text(services: &Services, link: &str) -> Result<Bytes, SpeechError> {
-    let ask = GuardedAsk {
+    let ask = FetchRequest {
         range: None,
         max_bytes: u64::try_from(MAX_ANSWER_BYTES).unwrap_or(u64::MAX),
         within: services.inner.settings.body_wait,

@@ -10,7 +10,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use trunkline_ledger::Outcome;
 use trunkline_social::{Cell, Errand, Found, Method as Verb, Verdict, read};
 use trunkline_store::social;
-use trunkline_upstream::{Answer, Outgoing, Protocol, SendError};
+use trunkline_upstream::{Outgoing, Protocol, SendError, UpstreamResponse};
 use trunkline_wire::Format;
 
 use super::FORMAT;
@@ -113,7 +113,11 @@ impl Attempts for SocialExecution {
 }
 
 impl Services {
-    async fn send_errand(&self, to: To<'_>, errand: &Errand) -> Result<Answer, SendError> {
+    async fn send_errand(
+        &self,
+        to: To<'_>,
+        errand: &Errand,
+    ) -> Result<UpstreamResponse, SendError> {
         let To {
             channel,
             credential,
@@ -146,7 +150,11 @@ impl Services {
     }
 
     /// What the source's answer means. It is never asked for again: it may have been billed.
-    async fn classify_source(&self, cell: &Cell, mut answer: Answer) -> Classified<Found> {
+    async fn classify_source(
+        &self,
+        cell: &Cell,
+        mut answer: UpstreamResponse,
+    ) -> Classified<Found> {
         let most = self.inner.settings.social.max_answer_bytes;
         let status = answer.status;
         let pause = busy_seconds(&answer.headers);

@@ -11,8 +11,8 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use tokio::sync::mpsc;
 use trunkline_blobs::Source;
 use trunkline_store::tasks::{self, Task};
-use trunkline_upstream::Answer;
-use trunkline_upstream::guarded::{ByteRange, GuardedAnswer, GuardedAsk};
+use trunkline_upstream::UpstreamResponse;
+use trunkline_upstream::safe_fetch::{ByteRange, FetchRequest, FetchResponse};
 use trunkline_video::upstreams::{Handle, Polled};
 
 use super::poll::UpstreamFileRef;
@@ -23,8 +23,8 @@ pub(super) const WITHIN: Duration = Duration::from_secs(900);
 
 /// An open download.
 pub(super) enum Fetching {
-    Linked(Box<GuardedAnswer>),
-    Behind(Box<Answer>),
+    Linked(Box<FetchResponse>),
+    Behind(Box<UpstreamResponse>),
 }
 
 impl Fetching {
@@ -41,7 +41,7 @@ impl Fetching {
         let kept: Option<UpstreamFileRef> = services.open_for_task((task.account, task.id), sealed);
         match kept.ok_or("the upstream's link cannot be opened")? {
             UpstreamFileRef::Link(link) => {
-                let ask = GuardedAsk {
+                let ask = FetchRequest {
                     range: range.as_ref().and_then(part_of),
                     max_bytes: services.inner.settings.max_file_bytes,
                     within: WITHIN,

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
-use trunkline_upstream::guarded::{ByteRange, Guarded, GuardedAnswer, GuardedAsk, Served};
+use trunkline_upstream::safe_fetch::{ByteRange, FetchRequest, FetchResponse, SafeFetcher, Served};
 use trunkline_video::probe::{Format, MAX_BYTES, Measured as Probed, Probe, Step};
 use trunkline_video::{Container, Measured, Measurements, Subject};
 
@@ -37,7 +37,7 @@ impl Services {
 }
 
 /// Measures one file.
-async fn measured(fetcher: &Guarded, url: &str) -> Option<Measured> {
+async fn measured(fetcher: &SafeFetcher, url: &str) -> Option<Measured> {
     let began = Instant::now();
     let mut probe = Probe::new(None);
     loop {
@@ -53,7 +53,7 @@ async fn measured(fetcher: &Guarded, url: &str) -> Option<Measured> {
             Step::Unknown(_) => return None,
             Step::Need(need) => need,
         };
-        let ask = GuardedAsk {
+        let ask = FetchRequest {
             range: ByteRange::new(need.start, need.length),
             max_bytes: MAX_BYTES,
             within: WITHIN.saturating_sub(began.elapsed()),
@@ -79,7 +79,7 @@ async fn measured(fetcher: &Guarded, url: &str) -> Option<Measured> {
 }
 
 /// A server that knows no parts is read from the start, as far as it takes.
-async fn from_the_start(mut probe: Probe, answer: &mut GuardedAnswer) -> Option<Measured> {
+async fn from_the_start(mut probe: Probe, answer: &mut FetchResponse) -> Option<Measured> {
     let mut at = 0_u64;
     loop {
         let piece = answer.piece().await.ok()?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use trunkline_testkit::all_at_once;
-use trunkline_upstream::Answer;
+use trunkline_upstream::UpstreamResponse;
 
 use super::{Booth, Kind, Told, cost_of, reached, rest};
 use crate::faults::arena::{CHARACTER, CHARGES, HOLDS, signal};
@@ -211,7 +211,7 @@ async fn killed_while_who_makes_pictures_speech_or_transcripts_is_silent_nothing
 }
 
 /// Speech that has begun.
-async fn begun(booth: &Booth, wish: &str) -> Answer {
+async fn begun(booth: &Booth, wish: &str) -> UpstreamResponse {
     let mut answer = booth.call(Kind::Speech, "voice", wish).await.unwrap();
     assert_eq!(answer.status, 200);
     assert!(!answer.piece().await.unwrap().unwrap().is_empty());

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 use trunkline_testkit::privileged;
-use trunkline_upstream::{Answer, Client, Deadlines, Outgoing, Protocol, SendError};
+use trunkline_upstream::{Client, Deadlines, Outgoing, Protocol, SendError, UpstreamResponse};
 
 use super::stock::{Customer, MODEL};
 use super::{Town, Wishes, number};
@@ -58,7 +58,11 @@ impl Balancer {
     }
 
     /// Sends a call to somebody who is ready; one that was not taken goes to the next.
-    async fn send(&self, customer: &Customer, wanted: Wanted<'_>) -> Result<Answer, SendError> {
+    async fn send(
+        &self,
+        customer: &Customer,
+        wanted: Wanted<'_>,
+    ) -> Result<UpstreamResponse, SendError> {
         let mut last = SendError::Silent;
         for _ in 0..10 * self.addresses.len() {
             let place = self.turn.fetch_add(1, Ordering::Relaxed) % self.addresses.len();

@@ -1,8 +1,8 @@
 //! The guarded fetcher against real listeners on this machine: what it refuses must reach nobody.
 
 mod accepted;
+mod fake_network;
 mod limits;
 mod redirects;
 mod refused;
-mod rows;
-mod world;
+mod ssrf_cases;

@@ -4,22 +4,24 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use tokio::net::TcpListener;
-use trunkline_upstream::guarded::{Guarded, GuardedError};
+use trunkline_upstream::safe_fetch::{FetchError, SafeFetcher};
 
-use crate::guarded::rows::{ANSWERS, DENIED, PLACES, TEXTS};
-use crate::guarded::world::{Front, Names, PUBLIC, Victim, ask, fetcher, ok, redirect, settings};
+use crate::safe_fetch::fake_network::{
+    Front, Names, PUBLIC, Victim, ask, fetcher, ok, redirect, settings,
+};
+use crate::safe_fetch::ssrf_cases::{ANSWERS, DENIED, PLACES, TEXTS};
 
 /// Everything that an error says; no address of ours may be in it.
-fn words(error: GuardedError) -> String {
+fn words(error: FetchError) -> String {
     let words = format!("{error} {error:?}");
     assert!(!words.contains("127."), "{words}");
     assert!(!words.contains("::"), "{words}");
     words
 }
 
-fn strict(names: &Arc<Names>) -> Guarded {
+fn strict(names: &Arc<Names>) -> SafeFetcher {
     let names = Arc::clone(names);
-    Guarded::with_resolver(settings(&[]), names).unwrap()
+    SafeFetcher::with_resolver(settings(&[]), names).unwrap()
 }
 
 #[tokio::test]
@@ -32,7 +34,7 @@ async fn no_spelling_of_an_address_that_is_not_public_reaches_anybody() {
         for scheme in ["http", "https"] {
             let url = format!("{scheme}://{place}:{}/", victim.port());
             let refused = fetcher.get(&url, ask()).await.unwrap_err();
-            assert_eq!(refused, GuardedError::NotPublic, "{row}: {url}");
+            assert_eq!(refused, FetchError::NotPublic, "{row}: {url}");
             words(refused);
         }
         rows += 1;
@@ -46,7 +48,7 @@ async fn no_spelling_of_an_address_that_is_not_public_reaches_anybody() {
 #[tokio::test]
 async fn the_listener_of_these_tests_is_reached_where_it_is_allowed() {
     let victim = Victim::everywhere().await;
-    let open = Guarded::new(settings(&["127.0.0.0/8", "0.0.0.0/8", "::/127"])).unwrap();
+    let open = SafeFetcher::new(settings(&["127.0.0.0/8", "0.0.0.0/8", "::/127"])).unwrap();
     for place in [
         "127.0.0.1",
         "0x7f.1",
@@ -79,7 +81,7 @@ async fn no_name_that_leads_to_such_an_address_reaches_anybody() {
     for name in answers.chain(others) {
         let url = format!("http://{name}:{}/", victim.port());
         let refused = fetcher.get(&url, ask()).await.unwrap_err();
-        assert_eq!(refused, GuardedError::NotPublic, "{name}");
+        assert_eq!(refused, FetchError::NotPublic, "{name}");
         words(refused);
         rows += 1;
         assert_eq!(names.asked(), rows, "{name} is asked for once");
@@ -87,7 +89,7 @@ async fn no_name_that_leads_to_such_an_address_reaches_anybody() {
     for (row, name) in DENIED {
         let url = format!("http://{name}:{}/", victim.port());
         let refused = fetcher.get(&url, ask()).await.unwrap_err();
-        assert_eq!(refused, GuardedError::NotPublic, "{row}");
+        assert_eq!(refused, FetchError::NotPublic, "{row}");
         assert_eq!(names.asked(), rows, "{row} is not asked for");
     }
     assert_eq!(victim.visitors().await, 0);
@@ -102,11 +104,11 @@ async fn no_trick_with_the_text_of_an_address_reaches_anybody() {
         let url = text.replace("PORT", &victim.port().to_string());
         let refused = fetcher.get(&url, ask()).await.unwrap_err();
         let expected = match *why {
-            "scheme" => GuardedError::Scheme,
-            "address" => GuardedError::NotAnAddress,
-            "public" => GuardedError::NotPublic,
-            "login" => GuardedError::Credentials,
-            "port" => GuardedError::Port,
+            "scheme" => FetchError::Scheme,
+            "address" => FetchError::NotAnAddress,
+            "public" => FetchError::NotPublic,
+            "login" => FetchError::Credentials,
+            "port" => FetchError::Port,
             other => panic!("{other}"),
         };
         assert_eq!(refused, expected, "{row}: {url:?}");
@@ -114,12 +116,13 @@ async fn no_trick_with_the_text_of_an_address_reaches_anybody() {
     }
     let long = format!("http://127.0.0.1:{}/{}", victim.port(), "a".repeat(5000));
     let refused = fetcher.get(&long, ask()).await.unwrap_err();
-    assert_eq!(refused, GuardedError::AddressTooLong);
+    assert_eq!(refused, FetchError::AddressTooLong);
     // A high port is one of those that a setting opens.
-    let default = Guarded::new(trunkline_upstream::guarded::GuardedSettings::default()).unwrap();
+    let default =
+        SafeFetcher::new(trunkline_upstream::safe_fetch::SafeFetchSettings::default()).unwrap();
     let url = format!("http://8.8.8.8:{}/", victim.port());
     let refused = default.get(&url, ask()).await.unwrap_err();
-    assert_eq!(refused, GuardedError::Port);
+    assert_eq!(refused, FetchError::Port);
     assert_eq!(victim.visitors().await, 0);
     println!("{} texts refused, no connection", TEXTS.len() + 2);
 }
@@ -136,46 +139,42 @@ async fn a_redirect_to_any_of_them_reaches_nobody() {
     for (number, (row, place)) in places.enumerate() {
         let status = [301, 302, 303, 307, 308][number % 5];
         let location = format!("http://{place}:{port}/");
-        replies.push((*row, redirect(status, &location), GuardedError::NotPublic));
+        replies.push((*row, redirect(status, &location), FetchError::NotPublic));
     }
     let relative = format!("//127.0.0.1:{port}/");
     for (row, location, why) in [
         (
             "to a place without a scheme",
             relative.as_str(),
-            GuardedError::NotPublic,
+            FetchError::NotPublic,
         ),
         (
             "to a name",
             "http://loopback.example:PORT/",
-            GuardedError::NotPublic,
+            FetchError::NotPublic,
         ),
         (
             "to mixed answers",
             "http://mixed.example:PORT/",
-            GuardedError::NotPublic,
+            FetchError::NotPublic,
         ),
-        ("to a file", "file:///etc/passwd", GuardedError::Scheme),
-        (
-            "to gopher",
-            "gopher://127.0.0.1:PORT/",
-            GuardedError::Scheme,
-        ),
+        ("to a file", "file:///etc/passwd", FetchError::Scheme),
+        ("to gopher", "gopher://127.0.0.1:PORT/", FetchError::Scheme),
         (
             "to a login",
             "http://a:b@127.0.0.1:PORT/",
-            GuardedError::Credentials,
+            FetchError::Credentials,
         ),
-        ("to a shell", "http://127.0.0.1:22/", GuardedError::Port),
+        ("to a shell", "http://127.0.0.1:22/", FetchError::Port),
         (
             "by a backslash",
             "/\\127.0.0.1:PORT/",
-            GuardedError::NotAnAddress,
+            FetchError::NotAnAddress,
         ),
         (
             "to nothing that is an address",
             "http://[::1:PORT/",
-            GuardedError::BadAnswer,
+            FetchError::BadAnswer,
         ),
     ] {
         replies.push((row, redirect(302, &location.replace("PORT", &port)), why));
@@ -226,13 +225,13 @@ async fn a_name_that_changes_its_answer_is_judged_by_the_answer_that_is_connecte
     assert_eq!(body.unwrap(), "file");
     assert_eq!(names.asked(), 1);
     let refused = fetcher.get(&url, ask()).await.unwrap_err();
-    assert_eq!(refused, GuardedError::NotPublic);
+    assert_eq!(refused, FetchError::NotPublic);
     assert_eq!(names.asked(), 2);
 
     // Between two hops of one fetch.
     let url = front.named("http", "second.example", "/again");
     let refused = fetcher.get(&url, ask()).await.unwrap_err();
-    assert_eq!(refused, GuardedError::NotPublic);
+    assert_eq!(refused, FetchError::NotPublic);
     assert_eq!(names.asked(), 4);
     assert_eq!(front.heads().len(), 2);
     assert_eq!(victim.visitors().await, 0);
@@ -252,7 +251,7 @@ async fn a_name_with_one_bad_address_is_refused_though_the_good_one_listens() {
     assert!(fetcher.get(&good, ask()).await.is_ok());
     for name in ["mixed.example", "turned.example"] {
         let refused = fetcher.get(&front.named("http", name, "/"), ask()).await;
-        assert_eq!(refused.unwrap_err(), GuardedError::NotPublic, "{name}");
+        assert_eq!(refused.unwrap_err(), FetchError::NotPublic, "{name}");
     }
     assert_eq!(front.heads().len(), 1);
     assert_eq!(victim.visitors().await, 0);
@@ -272,7 +271,7 @@ async fn what_is_sent_is_guarded_like_what_is_fetched() {
         let url = format!("http://{place}:{}/hook", victim.port());
         let headers = http::HeaderMap::new();
         let sent = fetcher.post(&url, &headers, "{}".into(), ask()).await;
-        assert_eq!(sent.unwrap_err(), GuardedError::NotPublic, "{place}");
+        assert_eq!(sent.unwrap_err(), FetchError::NotPublic, "{place}");
     }
     assert_eq!(victim.visitors().await, 0);
 }
@@ -296,10 +295,10 @@ async fn what_is_only_judged_is_judged_alike_and_nobody_is_reached() {
     ] {
         let url = format!("http://{place}:{}/hook", victim.port());
         let judged = fetcher.judge(&url, within).await;
-        assert_eq!(judged.unwrap_err(), GuardedError::NotPublic, "{place}");
+        assert_eq!(judged.unwrap_err(), FetchError::NotPublic, "{place}");
     }
     let front = Front::start(&[("/", ok("file"))]).await;
-    let open = crate::guarded::world::fetcher(&names);
+    let open = crate::safe_fetch::fake_network::fetcher(&names);
     assert_eq!(open.judge(&front.at("/"), within).await, Ok(()));
     assert!(front.heads().is_empty());
     assert_eq!(victim.visitors().await, 0);

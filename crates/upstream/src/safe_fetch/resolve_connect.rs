@@ -9,8 +9,8 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use super::GuardedSettings;
-use super::error::GuardedError;
+use super::SafeFetchSettings;
+use super::error::FetchError;
 use super::networks::may_reach;
 use super::resolve::Resolve;
 use super::target::{Place, Target};
@@ -21,91 +21,91 @@ const MAX_ADDRESSES: usize = 64;
 const MAX_TRIED: usize = 4;
 
 /// A connection to an address that was judged.
-pub(super) enum Road {
+pub(super) enum Connection {
     Plain(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
 }
 
 /// Connects to a target.
-pub(super) async fn reach(
+pub(super) async fn connect(
     target: &Target,
-    settings: &GuardedSettings,
+    settings: &SafeFetchSettings,
     resolver: &dyn Resolve,
     tls: &Arc<rustls::ClientConfig>,
-) -> Result<Road, GuardedError> {
-    let addresses = judged(target, settings, resolver).await?;
-    let stream = connect(&addresses, target.port, settings).await?;
+) -> Result<Connection, FetchError> {
+    let addresses = resolve_checked(target, settings, resolver).await?;
+    let stream = connect_first(&addresses, target.port, settings).await?;
     if !target.is_tls {
-        return Ok(Road::Plain(stream));
+        return Ok(Connection::Plain(stream));
     }
     let name = match &target.place {
         Place::Address(address) => ServerName::IpAddress((*address).into()),
         Place::Name(name) => {
-            ServerName::try_from(name.clone()).map_err(|_| GuardedError::NotAnAddress)?
+            ServerName::try_from(name.clone()).map_err(|_| FetchError::NotAnAddress)?
         }
     };
     let connector = TlsConnector::from(Arc::clone(tls));
     match connector.connect(name, stream).await {
-        Ok(stream) => Ok(Road::Tls(Box::new(stream))),
+        Ok(stream) => Ok(Connection::Tls(Box::new(stream))),
         Err(error) => Err(not_secured(&error)),
     }
 }
 
 /// Whether a target would be connected to as its name stands now.
-pub(super) async fn judge(
+pub(super) async fn check(
     target: &Target,
-    settings: &GuardedSettings,
+    settings: &SafeFetchSettings,
     resolver: &dyn Resolve,
-) -> Result<(), GuardedError> {
-    judged(target, settings, resolver).await.map(drop)
+) -> Result<(), FetchError> {
+    resolve_checked(target, settings, resolver).await.map(drop)
 }
 
 /// The addresses of a target, if they are all good. One bad address refuses the name. Nobody honest mixes
 /// public addresses with ours, and to pick the good ones would let an attacker try, over and over, which
 /// of the two a check misses.
-async fn judged(
+async fn resolve_checked(
     target: &Target,
-    settings: &GuardedSettings,
+    settings: &SafeFetchSettings,
     resolver: &dyn Resolve,
-) -> Result<Vec<IpAddr>, GuardedError> {
+) -> Result<Vec<IpAddr>, FetchError> {
     let addresses = match &target.place {
         Place::Address(address) => vec![*address],
         Place::Name(name) => resolver
             .resolve(name)
             .await
-            .map_err(|_| GuardedError::NotPublic)?,
+            .map_err(|_| FetchError::NotPublic)?,
     };
     let are_good = addresses
         .iter()
         .all(|address| may_reach(*address, &settings.allowed));
     if addresses.is_empty() || addresses.len() > MAX_ADDRESSES || !are_good {
-        return Err(GuardedError::NotPublic);
+        return Err(FetchError::NotPublic);
     }
     Ok(addresses)
 }
 
 /// What is not rustls's own word is a connection that broke.
-fn not_secured(error: &std::io::Error) -> GuardedError {
+fn not_secured(error: &std::io::Error) -> FetchError {
     if error
         .get_ref()
         .is_some_and(|inner| inner.is::<rustls::Error>())
     {
-        GuardedError::Untrusted
+        FetchError::Untrusted
     } else {
-        GuardedError::Unreachable
+        FetchError::Unreachable
     }
 }
 
-async fn connect(
+async fn connect_first(
     addresses: &[IpAddr],
     port: u16,
-    settings: &GuardedSettings,
-) -> Result<TcpStream, GuardedError> {
+    settings: &SafeFetchSettings,
+) -> Result<TcpStream, FetchError> {
     for address in addresses.iter().take(MAX_TRIED) {
         let connecting = TcpStream::connect(SocketAddr::new(*address, port));
         if let Ok(Ok(stream)) = tokio::time::timeout(settings.connect_within, connecting).await {
             return Ok(stream);
         }
     }
-    Err(GuardedError::Unreachable)
+    Err(FetchError::Unreachable)
 }

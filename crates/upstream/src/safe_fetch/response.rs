@@ -11,13 +11,13 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::error::GuardedError;
+use super::error::FetchError;
 use super::exchange::Exchange;
-use super::{ByteRange, GuardedAsk};
+use super::{ByteRange, FetchRequest};
 
 /// An answer whose head is there. Dropping it closes the connection.
 #[derive(Debug)]
-pub struct GuardedAnswer {
+pub struct FetchResponse {
     /// The status; one that tells of no success is handed on.
     pub status: StatusCode,
     /// The headers. They are a stranger's: nothing of them is to be believed.
@@ -27,8 +27,8 @@ pub struct GuardedAnswer {
     body: Incoming,
     left: u64,
     /// What it is called when more comes than may.
-    beyond: GuardedError,
-    ended: Option<GuardedError>,
+    beyond: FetchError,
+    ended: Option<FetchError>,
     ends: Instant,
     _connection: JoinSet<()>,
     _place: OwnedSemaphorePermit,
@@ -51,27 +51,27 @@ pub enum Served {
     },
 }
 
-impl GuardedAnswer {
+impl FetchResponse {
     pub(super) fn new(
         exchanged: Exchange,
-        ask: GuardedAsk,
+        ask: FetchRequest,
         ends: Instant,
         place: OwnedSemaphorePermit,
-    ) -> Result<Self, GuardedError> {
+    ) -> Result<Self, FetchError> {
         let (head, body) = exchanged.response.into_parts();
         let length = body.size_hint().exact();
-        let too_large = GuardedError::TooLarge {
+        let too_large = FetchError::TooLarge {
             most: ask.max_bytes,
         };
         let (served, left, beyond) = if head.status == StatusCode::PARTIAL_CONTENT {
-            let asked = ask.range.ok_or(GuardedError::BadAnswer)?;
-            let (range, total) = part_of(&head.headers, asked).ok_or(GuardedError::BadAnswer)?;
+            let asked = ask.range.ok_or(FetchError::BadAnswer)?;
+            let (range, total) = part_of(&head.headers, asked).ok_or(FetchError::BadAnswer)?;
             let promised = range.last.saturating_sub(range.first).saturating_add(1);
             if promised > ask.max_bytes {
                 return Err(too_large);
             }
             let served = Served::Part { range, total };
-            (served, promised, GuardedError::BadAnswer)
+            (served, promised, FetchError::BadAnswer)
         } else {
             // Who asked for a part and got the whole may be content with its beginning.
             if ask.range.is_none() && length.is_some_and(|length| length > ask.max_bytes) {
@@ -94,7 +94,7 @@ impl GuardedAnswer {
     }
 
     /// The next piece; none at the end. An error is said again to who asks again.
-    pub async fn piece(&mut self) -> Result<Option<Bytes>, GuardedError> {
+    pub async fn piece(&mut self) -> Result<Option<Bytes>, FetchError> {
         if let Some(error) = self.ended {
             return Err(error);
         }
@@ -106,7 +106,7 @@ impl GuardedAnswer {
     }
 
     /// All of it.
-    pub async fn whole(&mut self) -> Result<Bytes, GuardedError> {
+    pub async fn whole(&mut self) -> Result<Bytes, FetchError> {
         let mut all = Vec::new();
         while let Some(piece) = self.piece().await? {
             all.extend_from_slice(&piece);
@@ -114,17 +114,17 @@ impl GuardedAnswer {
         Ok(Bytes::from(all))
     }
 
-    async fn next_piece(&mut self) -> Result<Option<Bytes>, GuardedError> {
+    async fn next_piece(&mut self) -> Result<Option<Bytes>, FetchError> {
         loop {
             let body = &mut self.body;
             let polled = poll_fn(|context| Pin::new(&mut *body).poll_frame(context));
             let frame = tokio::time::timeout_at(self.ends, polled)
                 .await
-                .map_err(|_| GuardedError::Slow)?;
+                .map_err(|_| FetchError::Slow)?;
             let Some(frame) = frame else {
                 return Ok(None);
             };
-            let frame = frame.map_err(|_| GuardedError::BrokenOff)?;
+            let frame = frame.map_err(|_| FetchError::BrokenOff)?;
             // Trailers are nothing to us.
             let data = frame.into_data().unwrap_or_default();
             if data.is_empty() {

@@ -70,7 +70,7 @@ pub struct Ask<'a> {
 
 /// Why a call has no address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum AddressError {
+pub enum UrlError {
     /// The provider cannot be asked that.
     #[error("{provider} has no address for {task} in {format}")]
     NoWay {
@@ -105,7 +105,7 @@ pub enum AddressError {
 
 impl Provider {
     /// Where a call goes. The base is the channel's, or else the provider's own.
-    pub fn address(&self, base: &str, ask: &Ask<'_>) -> Result<Uri, AddressError> {
+    pub fn address(&self, base: &str, ask: &Ask<'_>) -> Result<Uri, UrlError> {
         let base = base.trim_end_matches('/');
         let behind = match &self.addressing {
             Addressing::Plain => paths::plain(ask)?,
@@ -113,20 +113,20 @@ impl Provider {
             Addressing::Bedrock => paths::bedrock(ask)?,
             Addressing::Vertex => paths::vertex(base, ask)?,
         };
-        let behind = behind.ok_or_else(|| AddressError::NoWay {
+        let behind = behind.ok_or_else(|| UrlError::NoWay {
             provider: self.name.clone(),
             task: ask.task.word(),
             format: ask.format.word(),
         })?;
         if base.contains(['?', '#']) {
-            return Err(AddressError::Base);
+            return Err(UrlError::Base);
         }
         let uri: Uri = format!("{base}{behind}")
             .parse()
-            .map_err(|_| AddressError::Base)?;
+            .map_err(|_| UrlError::Base)?;
         let is_http = matches!(uri.scheme_str(), Some("http" | "https"));
         if !is_http || uri.host().is_none_or(str::is_empty) {
-            return Err(AddressError::Base);
+            return Err(UrlError::Base);
         }
         Ok(uri)
     }

@@ -3,12 +3,12 @@
 //! nothing is pooled, so no check is older than the connection it was made for. It knows neither what
 //! it fetches nor who asked, and it takes no proxy, cookie or credential from anywhere.
 
-mod answer;
 mod error;
 mod exchange;
 mod networks;
-mod reach;
 mod resolve;
+mod resolve_connect;
+mod response;
 mod target;
 
 use std::fmt;
@@ -22,11 +22,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
 use crate::client::{ClientError, Roots, tls};
-pub use answer::{GuardedAnswer, Served};
-pub use error::GuardedError;
+pub use error::FetchError;
 use exchange::{Exchange, exchange};
 pub use networks::{Network, NetworkError};
 pub use resolve::{Resolve, Resolving, SystemResolver};
+pub use response::{FetchResponse, Served};
 use target::Target;
 
 /// Bytes of an address, as given and as the parser writes it. Signed links of clouds have some 2,000.
@@ -42,7 +42,7 @@ const AS_IT_IS: HeaderValue = HeaderValue::from_static("identity");
 
 /// What is let in, and how long it may take. The default is the strict one.
 #[derive(Debug, Clone)]
-pub struct GuardedSettings {
+pub struct SafeFetchSettings {
     /// Networks that are reached although they are not public. Tests and `trunkline dev` allow
     /// loopback. The clouds' metadata addresses are not reached whatever stands here.
     pub allowed: Vec<Network>,
@@ -62,8 +62,8 @@ pub struct GuardedSettings {
 
 /// What is wanted of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GuardedAsk {
-    /// A part; a server may send the whole instead, see [`GuardedAnswer::served`].
+pub struct FetchRequest {
+    /// A part; a server may send the whole instead, see [`FetchResponse::served`].
     pub range: Option<ByteRange>,
     /// Most bytes of the body.
     pub max_bytes: u64,
@@ -80,16 +80,16 @@ pub struct ByteRange {
 
 /// The fetcher. Clones share their limit of fetches.
 #[derive(Clone)]
-pub struct Guarded {
-    settings: Arc<GuardedSettings>,
+pub struct SafeFetcher {
+    settings: Arc<SafeFetchSettings>,
     resolver: Arc<dyn Resolve>,
     tls: Arc<rustls::ClientConfig>,
     places: Arc<Semaphore>,
 }
 
-// === impl GuardedSettings ===
+// === impl SafeFetchSettings ===
 
-impl Default for GuardedSettings {
+impl Default for SafeFetchSettings {
     fn default() -> Self {
         Self {
             allowed: Vec::new(),
@@ -126,17 +126,17 @@ impl ByteRange {
     }
 }
 
-// === impl Guarded ===
+// === impl SafeFetcher ===
 
-impl Guarded {
+impl SafeFetcher {
     /// A fetcher that asks the operating system for names.
-    pub fn new(settings: GuardedSettings) -> Result<Self, ClientError> {
+    pub fn new(settings: SafeFetchSettings) -> Result<Self, ClientError> {
         Self::with_resolver(settings, Arc::new(SystemResolver))
     }
 
     /// A fetcher that asks another for names.
     pub fn with_resolver(
-        settings: GuardedSettings,
+        settings: SafeFetchSettings,
         resolver: Arc<dyn Resolve>,
     ) -> Result<Self, ClientError> {
         let mut tls = tls(&settings.roots)?;
@@ -152,7 +152,7 @@ impl Guarded {
 
     /// Fetches what an address leads to. The head is there when this returns; the body is read from
     /// the answer, within the same time.
-    pub async fn get(&self, url: &str, ask: GuardedAsk) -> Result<GuardedAnswer, GuardedError> {
+    pub async fn get(&self, url: &str, ask: FetchRequest) -> Result<FetchResponse, FetchError> {
         let ends = end_of(ask.within);
         // Before the place: a text that is no address costs nothing.
         let mut target = Target::read(url, &self.settings)?;
@@ -160,7 +160,7 @@ impl Guarded {
         let mut headers = HeaderMap::new();
         if let Some(range) = ask.range {
             let text = format!("bytes={}-{}", range.first, range.last);
-            let value = HeaderValue::try_from(text).map_err(|_| GuardedError::NotAnAddress)?;
+            let value = HeaderValue::try_from(text).map_err(|_| FetchError::NotAnAddress)?;
             headers.insert(RANGE, value);
         }
         let mut followed: usize = 0;
@@ -168,14 +168,14 @@ impl Guarded {
             let hop = self.hop(&target, Method::GET, &headers, Bytes::new(), ends);
             let exchanged = hop.await?;
             if !is_redirect(exchanged.response.status()) {
-                return GuardedAnswer::new(exchanged, ask, ends, place);
+                return FetchResponse::new(exchanged, ask, ends, place);
             }
             if followed == MAX_REDIRECTS {
-                return Err(GuardedError::TooManyRedirects);
+                return Err(FetchError::TooManyRedirects);
             }
             followed = followed.saturating_add(1);
             let location = exchanged.response.headers().get(LOCATION);
-            target = target.follow(location.ok_or(GuardedError::BadAnswer)?, &self.settings)?;
+            target = target.follow(location.ok_or(FetchError::BadAnswer)?, &self.settings)?;
         }
     }
 
@@ -183,7 +183,7 @@ impl Guarded {
     /// with another time to the head of an answer.
     #[must_use]
     pub fn apart(&self, max_at_once: usize, first_byte: Duration) -> Self {
-        let mut settings = GuardedSettings::clone(&self.settings);
+        let mut settings = SafeFetchSettings::clone(&self.settings);
         settings.max_at_once = max_at_once;
         settings.first_byte = first_byte;
         Self {
@@ -196,11 +196,11 @@ impl Guarded {
 
     /// Whether an address would be reached as things stand now, without reaching for it. A kindness to
     /// who gives it, and no permit: whoever sends there later is judged again.
-    pub async fn judge(&self, url: &str, within: Duration) -> Result<(), GuardedError> {
+    pub async fn judge(&self, url: &str, within: Duration) -> Result<(), FetchError> {
         let target = Target::read(url, &self.settings)?;
-        let judging = reach::judge(&target, &self.settings, self.resolver.as_ref());
+        let judging = resolve_connect::check(&target, &self.settings, self.resolver.as_ref());
         let judged = tokio::time::timeout_at(end_of(within), judging).await;
-        judged.unwrap_or(Err(GuardedError::Slow))
+        judged.unwrap_or(Err(FetchError::Slow))
     }
 
     /// Sends a small body, as to a customer's webhook. Redirects are not followed: a body that was
@@ -211,17 +211,17 @@ impl Guarded {
         url: &str,
         headers: &HeaderMap,
         body: Bytes,
-        ask: GuardedAsk,
-    ) -> Result<GuardedAnswer, GuardedError> {
+        ask: FetchRequest,
+    ) -> Result<FetchResponse, FetchError> {
         if body.len() > MAX_POST_BYTES {
-            return Err(GuardedError::PostTooLarge);
+            return Err(FetchError::PostTooLarge);
         }
         let ends = end_of(ask.within);
         let target = Target::read(url, &self.settings)?;
         let place = self.place(ends).await?;
         let hop = self.hop(&target, Method::POST, headers, body, ends);
         let range = ByteRange::new(0, ask.max_bytes);
-        GuardedAnswer::new(hop.await?, GuardedAsk { range, ..ask }, ends, place)
+        FetchResponse::new(hop.await?, FetchRequest { range, ..ask }, ends, place)
     }
 
     /// One request and the head of its answer, within its time.
@@ -232,7 +232,7 @@ impl Guarded {
         headers: &HeaderMap,
         body: Bytes,
         ends: Instant,
-    ) -> Result<Exchange, GuardedError> {
+    ) -> Result<Exchange, FetchError> {
         let mut request = http::Request::new(http_body_util::Full::new(body));
         *request.method_mut() = method;
         *request.uri_mut() = target.path()?;
@@ -246,25 +246,26 @@ impl Guarded {
         let until = end_of(self.settings.first_byte).min(ends);
         let asking = async {
             let resolver = self.resolver.as_ref();
-            let road = reach::reach(target, &self.settings, resolver, &self.tls).await?;
-            exchange(road, request).await
+            let connection =
+                resolve_connect::connect(target, &self.settings, resolver, &self.tls).await?;
+            exchange(connection, request).await
         };
         let asked = tokio::time::timeout_at(until, asking).await;
-        asked.unwrap_or(Err(GuardedError::Slow))
+        asked.unwrap_or(Err(FetchError::Slow))
     }
 
-    async fn place(&self, ends: Instant) -> Result<OwnedSemaphorePermit, GuardedError> {
+    async fn place(&self, ends: Instant) -> Result<OwnedSemaphorePermit, FetchError> {
         let waiting = Arc::clone(&self.places).acquire_owned();
         match tokio::time::timeout_at(ends, waiting).await {
             Ok(Ok(place)) => Ok(place),
-            Ok(Err(_)) | Err(_) => Err(GuardedError::Busy),
+            Ok(Err(_)) | Err(_) => Err(FetchError::Busy),
         }
     }
 }
 
-impl fmt::Debug for Guarded {
+impl fmt::Debug for SafeFetcher {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Guarded")
+        formatter.write_str("SafeFetcher")
     }
 }
 

@@ -4,7 +4,7 @@
 
 /// Why there is no answer, or no more of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum GuardedError {
+pub enum FetchError {
     /// The text cannot be read as an address.
     #[error("this is not an address; it is written https://host/path")]
     NotAnAddress,

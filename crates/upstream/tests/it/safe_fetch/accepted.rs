@@ -1,12 +1,12 @@
 //! What is fetched, whole and in parts.
 
 use tokio::net::TcpListener;
-use trunkline_upstream::guarded::{ByteRange, GuardedAsk, GuardedError, Served};
+use trunkline_upstream::safe_fetch::{ByteRange, FetchError, FetchRequest, Served};
 
-use crate::guarded::world::{Front, Names, PUBLIC, ask, fetcher, ok, raw};
+use crate::safe_fetch::fake_network::{Front, Names, PUBLIC, ask, fetcher, ok, raw};
 
-fn part(start: u64, length: u64) -> GuardedAsk {
-    GuardedAsk {
+fn part(start: u64, length: u64) -> FetchRequest {
+    FetchRequest {
         range: ByteRange::new(start, length),
         ..ask()
     }
@@ -93,7 +93,7 @@ async fn a_part_is_told_from_the_whole_and_from_a_part_nobody_asked_for() {
     assert_eq!(answer.whole().await.unwrap(), "cd");
 
     // The server knows no parts: the reader takes what it wants of the whole.
-    let few = GuardedAsk {
+    let few = FetchRequest {
         max_bytes: 10,
         ..part(2, 3)
     };
@@ -109,12 +109,12 @@ async fn a_part_is_told_from_the_whole_and_from_a_part_nobody_asked_for() {
 
     for wrong in ["/other", "/longer", "/untold"] {
         let refused = fetcher.get(&front.at(wrong), part(2, 3)).await.unwrap_err();
-        assert_eq!(refused, GuardedError::BadAnswer, "{wrong}");
+        assert_eq!(refused, FetchError::BadAnswer, "{wrong}");
     }
     let refused = fetcher.get(&front.at("/part"), ask()).await.unwrap_err();
-    assert_eq!(refused, GuardedError::BadAnswer, "nobody asked for a part");
+    assert_eq!(refused, FetchError::BadAnswer, "nobody asked for a part");
     let mut answer = fetcher.get(&front.at("/more"), part(2, 3)).await.unwrap();
-    assert_eq!(answer.whole().await.unwrap_err(), GuardedError::BadAnswer);
+    assert_eq!(answer.whole().await.unwrap_err(), FetchError::BadAnswer);
 }
 
 #[tokio::test]
@@ -122,8 +122,8 @@ async fn the_next_address_of_a_name_is_tried_when_nobody_listens_at_the_first() 
     // Of two addresses that are let in, only one has a listener on this port.
     let front = Front::start(&[("/", ok("file"))]).await;
     let names = Names::of(&[("files.example", &[&["127.0.0.3", PUBLIC]])]);
-    let settings = crate::guarded::world::settings(&["127.0.0.2/31"]);
-    let both = trunkline_upstream::guarded::Guarded::with_resolver(settings, names).unwrap();
+    let settings = crate::safe_fetch::fake_network::settings(&["127.0.0.2/31"]);
+    let both = trunkline_upstream::safe_fetch::SafeFetcher::with_resolver(settings, names).unwrap();
     let url = front.named("http", "files.example", "/");
     let body = both.get(&url, ask()).await.unwrap().whole().await.unwrap();
     assert_eq!(body, "file");
@@ -132,5 +132,5 @@ async fn the_next_address_of_a_name_is_tried_when_nobody_listens_at_the_first() 
     let url = format!("http://{}/", gone.local_addr().unwrap());
     drop(gone);
     let refused = both.get(&url, ask()).await.unwrap_err();
-    assert_eq!(refused, GuardedError::Unreachable);
+    assert_eq!(refused, FetchError::Unreachable);
 }

@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
-use trunkline_upstream::guarded::{ByteRange, Guarded, GuardedAsk, GuardedError};
+use trunkline_upstream::safe_fetch::{ByteRange, FetchError, FetchRequest, SafeFetcher};
 
 use crate::calls::LONG;
-use crate::guarded::world::{Front, Names, Reply, ask, fetcher, ok, raw, settings};
+use crate::safe_fetch::fake_network::{Front, Names, Reply, ask, fetcher, ok, raw, settings};
 
 const SHORT: Duration = Duration::from_millis(300);
 const CHUNKED: &str = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
 
-fn up_to(max_bytes: u64) -> GuardedAsk {
-    GuardedAsk { max_bytes, ..ask() }
+fn up_to(max_bytes: u64) -> FetchRequest {
+    FetchRequest { max_bytes, ..ask() }
 }
 
 #[tokio::test]
@@ -41,32 +41,32 @@ async fn a_body_ends_at_its_bound_whether_its_length_is_told_or_not() {
         .unwrap_err();
     assert_eq!(
         refused,
-        GuardedError::TooLarge { most },
+        FetchError::TooLarge { most },
         "before a byte of it"
     );
     let mut answer = fetcher
         .get(&front.at("/untold"), up_to(most))
         .await
         .unwrap();
-    assert_eq!(answer.whole().await, Err(GuardedError::TooLarge { most }));
+    assert_eq!(answer.whole().await, Err(FetchError::TooLarge { most }));
     assert_eq!(
         answer.piece().await,
-        Err(GuardedError::TooLarge { most }),
+        Err(FetchError::TooLarge { most }),
         "said again"
     );
     // A part was asked for, the whole comes: its beginning may be read.
-    let ask = GuardedAsk {
+    let ask = FetchRequest {
         range: ByteRange::new(0, 4),
         ..up_to(most)
     };
     let mut answer = fetcher.get(&front.at("/told"), ask).await.unwrap();
-    assert_eq!(answer.whole().await, Err(GuardedError::TooLarge { most }));
+    assert_eq!(answer.whole().await, Err(FetchError::TooLarge { most }));
     for path in ["/endless", "/flood"] {
         let most = 100_000;
         let mut answer = fetcher.get(&front.at(path), up_to(most)).await.unwrap();
         assert_eq!(
             answer.whole().await,
-            Err(GuardedError::TooLarge { most }),
+            Err(FetchError::TooLarge { most }),
             "{path}"
         );
     }
@@ -103,7 +103,7 @@ async fn a_length_that_is_not_kept_is_told() {
     let fetcher = fetcher(&Names::of(&[]));
     for path in ["/less", "/cut"] {
         let mut answer = fetcher.get(&front.at(path), ask()).await.unwrap();
-        assert_eq!(answer.whole().await, Err(GuardedError::BrokenOff), "{path}");
+        assert_eq!(answer.whole().await, Err(FetchError::BrokenOff), "{path}");
     }
     let mut answer = fetcher.get(&front.at("/more"), ask()).await.unwrap();
     assert_eq!(
@@ -112,11 +112,11 @@ async fn a_length_that_is_not_kept_is_told() {
         "the rest is nobody's"
     );
     for (path, why) in [
-        ("/two", GuardedError::BadAnswer),
-        ("/none", GuardedError::BrokenOff),
-        ("/half", GuardedError::BrokenOff),
-        ("/garbage", GuardedError::BadAnswer),
-        ("/nowhere", GuardedError::BadAnswer),
+        ("/two", FetchError::BadAnswer),
+        ("/none", FetchError::BrokenOff),
+        ("/half", FetchError::BrokenOff),
+        ("/garbage", FetchError::BadAnswer),
+        ("/nowhere", FetchError::BadAnswer),
     ] {
         let refused = fetcher.get(&front.at(path), ask()).await.unwrap_err();
         assert_eq!(refused, why, "{path}");
@@ -159,7 +159,7 @@ async fn headers_without_end_are_refused() {
     assert_eq!(few.headers.len(), 91);
     for path in ["/many", "/long", "/endless"] {
         let refused = fetcher.get(&front.at(path), ask()).await.unwrap_err();
-        assert_eq!(refused, GuardedError::HeadersTooLarge, "{path}");
+        assert_eq!(refused, FetchError::HeadersTooLarge, "{path}");
     }
 }
 
@@ -184,7 +184,7 @@ async fn who_is_slow_is_left() {
         ),
     ])
     .await;
-    let hasty = GuardedAsk {
+    let hasty = FetchRequest {
         within: SHORT,
         ..ask()
     };
@@ -192,23 +192,23 @@ async fn who_is_slow_is_left() {
     for path in ["/silent", "/early"] {
         let before = Instant::now();
         let refused = patient.get(&front.at(path), hasty).await.unwrap_err();
-        assert_eq!(refused, GuardedError::Slow, "{path}");
+        assert_eq!(refused, FetchError::Slow, "{path}");
         assert!(before.elapsed() < LONG / 2, "{path}");
     }
     // The first byte has a time of its own.
     let mut quick = settings(&["127.0.0.2/32"]);
     quick.first_byte = SHORT;
-    let quick = Guarded::new(quick).unwrap();
+    let quick = SafeFetcher::new(quick).unwrap();
     let refused = quick.get(&front.at("/silent"), ask()).await.unwrap_err();
-    assert_eq!(refused, GuardedError::Slow);
+    assert_eq!(refused, FetchError::Slow);
     // The head is there in time, on a busy machine too; the body is not.
-    let hasty = GuardedAsk {
+    let hasty = FetchRequest {
         within: Duration::from_secs(2),
         ..ask()
     };
     for path in ["/stops", "/drips"] {
         let mut answer = patient.get(&front.at(path), hasty).await.unwrap();
-        assert_eq!(answer.whole().await, Err(GuardedError::Slow), "{path}");
+        assert_eq!(answer.whole().await, Err(FetchError::Slow), "{path}");
     }
 }
 
@@ -217,14 +217,14 @@ async fn fetches_at_one_time_are_counted_until_their_answer_is_dropped() {
     let front = Front::start(&[("/", ok("file"))]).await;
     let mut one = settings(&["127.0.0.2/32"]);
     one.max_at_once = 1;
-    let one = Guarded::new(one).unwrap();
+    let one = SafeFetcher::new(one).unwrap();
     let held = one.get(&front.at("/"), ask()).await.unwrap();
-    let hasty = GuardedAsk {
+    let hasty = FetchRequest {
         within: SHORT,
         ..ask()
     };
     let refused = one.get(&front.at("/"), hasty).await.unwrap_err();
-    assert_eq!(refused, GuardedError::Busy);
+    assert_eq!(refused, FetchError::Busy);
     assert_eq!(front.heads().len(), 1);
     drop(held);
     assert!(one.get(&front.at("/"), ask()).await.is_ok());
@@ -239,7 +239,7 @@ async fn who_answers_a_post_at_length_is_heard_up_to_the_bound() {
     let sent = fetcher.post(&url, &headers, "{}".into(), up_to(9)).await;
     let mut answer = sent.unwrap();
     assert_eq!(answer.status, 200);
-    let most = GuardedError::TooLarge { most: 9 };
+    let most = FetchError::TooLarge { most: 9 };
     assert_eq!(answer.whole().await, Err(most));
 }
 
@@ -248,13 +248,13 @@ async fn a_fetcher_apart_has_places_and_a_time_of_its_own() {
     let front = Front::start(&[("/silent", Reply::Hang(Vec::new())), ("/", ok("file"))]).await;
     let mut one = settings(&["127.0.0.2/32"]);
     one.max_at_once = 1;
-    let fetcher = Guarded::new(one).unwrap();
+    let fetcher = SafeFetcher::new(one).unwrap();
     let apart = fetcher.apart(1, SHORT);
     let silent = front.at("/silent");
     let (held, got) = tokio::join!(apart.get(&silent, ask()), async {
         tokio::time::sleep(SHORT / 10).await;
         fetcher.get(&front.at("/"), ask()).await
     });
-    assert_eq!(held.unwrap_err(), GuardedError::Slow);
+    assert_eq!(held.unwrap_err(), FetchError::Slow);
     assert_eq!(got.unwrap().status, 200);
 }

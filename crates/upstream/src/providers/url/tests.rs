@@ -18,7 +18,7 @@ fn ask(format: Format, task: Task) -> Ask<'static> {
     }
 }
 
-fn address(name: &str, base: &str, ask: &Ask<'_>) -> Result<String, AddressError> {
+fn address(name: &str, base: &str, ask: &Ask<'_>) -> Result<String, UrlError> {
     let all = Providers::builtin().unwrap();
     let uri = all.get(name).unwrap().address(base, ask)?;
     Ok(uri.to_string())
@@ -205,7 +205,7 @@ fn no_name_leaves_its_place_in_the_path() {
     ] {
         assert_eq!(
             of(model),
-            Err(AddressError::Name { what: "model" }),
+            Err(UrlError::Name { what: "model" }),
             "{model:?}"
         );
     }
@@ -216,9 +216,9 @@ fn no_name_leaves_its_place_in_the_path() {
         };
         address("openai", "https://a.example", &asked)
     };
-    assert_eq!(stored(None), Err(AddressError::NoId));
+    assert_eq!(stored(None), Err(UrlError::NoId));
     let what = "response id";
-    assert_eq!(stored(Some("..")), Err(AddressError::Name { what }));
+    assert_eq!(stored(Some("..")), Err(UrlError::Name { what }));
     assert_eq!(
         stored(Some("a?b")).unwrap(),
         "https://a.example/responses/a%3Fb"
@@ -244,9 +244,7 @@ fn what_a_provider_cannot_be_asked_is_said_and_not_guessed() {
     ] {
         let said = all.get(name).unwrap().address(base, &ask).unwrap_err();
         let words = (ask.task.word(), ask.format.word());
-        assert!(
-            matches!(said, AddressError::NoWay { task, format, .. } if (task, format) == words)
-        );
+        assert!(matches!(said, UrlError::NoWay { task, format, .. } if (task, format) == words));
     }
     let said = address("openai", AZURE, &ask(Format::OpenaiChat, Task::CountTokens));
     let said = said.unwrap_err().to_string();
@@ -270,7 +268,7 @@ fn a_base_that_is_none_is_refused() {
     ] {
         assert_eq!(
             address("openai", base, &chat),
-            Err(AddressError::Base),
+            Err(UrlError::Base),
             "{base}"
         );
     }
@@ -283,7 +281,7 @@ fn a_base_that_is_none_is_refused() {
     ] {
         assert_eq!(
             address("vertex", base, &gemini),
-            Err(AddressError::VertexBase),
+            Err(UrlError::VertexBase),
             "{base}"
         );
     }

@@ -32,7 +32,8 @@ fn call() -> Outgoing<'static> {
 #[tokio::test]
 async fn a_pair_of_klings_keys_signs_each_call_and_neither_it_nor_the_token_is_printed() {
     let client = Client::new(Duration::from_secs(1)).unwrap();
-    let opened = Opened::new(&Auth::KlingToken, &secret("canary-access:canary-secret")).unwrap();
+    let opened =
+        Credential::new(&Auth::KlingToken, &secret("canary-access:canary-secret")).unwrap();
     let mut seen = Vec::new();
     for second in [1, 2] {
         let now = Moment::from_micros(second * 1_000_000);
@@ -64,7 +65,7 @@ async fn a_bearer_or_a_header_is_the_same_on_every_call_and_marked_sensitive() {
         (Auth::Header("api-key".to_owned()), "api-key", "sk-canary"),
         (Auth::KlingToken, "authorization", "Bearer sk-canary"),
     ] {
-        let opened = Opened::new(&auth, &secret("sk-canary")).unwrap();
+        let opened = Credential::new(&auth, &secret("sk-canary")).unwrap();
         let now = Moment::from_micros(0);
         let headers = opened.headers(&client, &call, now).await.unwrap();
         assert_eq!(headers.len(), 1);
@@ -129,7 +130,9 @@ fn what_cannot_be_opened_is_refused_in_words_without_the_secret() {
         ),
     ];
     for (auth, text, words) in rows {
-        let said = Opened::new(&auth, &secret(&text)).unwrap_err().to_string();
+        let said = Credential::new(&auth, &secret(&text))
+            .unwrap_err()
+            .to_string();
         assert!(said.contains(words), "{said}");
         assert!(!said.contains("canary"), "{said}");
     }

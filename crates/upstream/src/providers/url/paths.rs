@@ -2,7 +2,7 @@
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::{AddressError, Ask, MAX_NAME_BYTES, Task};
+use super::{Ask, MAX_NAME_BYTES, Task, UrlError};
 use crate::providers::Format;
 
 /// What may stand as it is in one segment of a path. A colon may not: behind it Google's verbs stand.
@@ -16,7 +16,7 @@ const KEPT: &AsciiSet = &NON_ALPHANUMERIC
 const AZURE_V1: &str = "preview";
 
 /// The path and query behind a base. None: nobody knows one.
-pub(super) type Behind = Result<Option<String>, AddressError>;
+pub(super) type Behind = Result<Option<String>, UrlError>;
 
 /// The formats in which a model is talked to.
 enum Talk {
@@ -166,13 +166,13 @@ pub(super) fn vertex(base: &str, ask: &Ask<'_>) -> Behind {
         name && parts.next() == Some(word)
     };
     if !(is_named("locations") && is_named("projects")) {
-        return Err(AddressError::VertexBase);
+        return Err(UrlError::VertexBase);
     }
     Ok(Some(behind))
 }
 
 /// The model and the verb of Gemini's own paths.
-fn gemini(ask: &Ask<'_>) -> Result<String, AddressError> {
+fn gemini(ask: &Ask<'_>) -> Result<String, UrlError> {
     let verb = match (ask.task == Task::CountTokens, ask.stream) {
         (true, _) => "countTokens",
         (false, true) => "streamGenerateContent?alt=sse",
@@ -183,7 +183,7 @@ fn gemini(ask: &Ask<'_>) -> Result<String, AddressError> {
 
 /// A path about one stored response.
 fn stored(ask: &Ask<'_>, responses: &str) -> Behind {
-    let id = segment("response id", ask.id.ok_or(AddressError::NoId)?)?;
+    let id = segment("response id", ask.id.ok_or(UrlError::NoId)?)?;
     let mut path = format!("{responses}/{id}");
     match ask.task {
         Task::CancelResponse => path.push_str("/cancel"),
@@ -201,13 +201,13 @@ fn stored(ask: &Ask<'_>, responses: &str) -> Behind {
 
 /// A name as one segment of a path. Dots that would climb are refused even behind an encoded slash,
 /// because servers in between are known to decode first and to climb then.
-fn segment(what: &'static str, name: &str) -> Result<String, AddressError> {
+fn segment(what: &'static str, name: &str) -> Result<String, UrlError> {
     let climbs = |part: &str| matches!(part, "" | "." | "..");
     let is_bad = name.len() > MAX_NAME_BYTES
         || name.chars().any(char::is_control)
         || name.split(['/', '\\']).any(climbs);
     if is_bad {
-        return Err(AddressError::Name { what });
+        return Err(UrlError::Name { what });
     }
     Ok(utf8_percent_encode(name, KEPT).to_string())
 }

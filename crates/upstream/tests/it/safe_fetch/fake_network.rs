@@ -12,7 +12,9 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
-use trunkline_upstream::guarded::{Guarded, GuardedAsk, GuardedSettings, Resolve, Resolving};
+use trunkline_upstream::safe_fetch::{
+    FetchRequest, Resolve, Resolving, SafeFetchSettings, SafeFetcher,
+};
 
 use crate::calls::LONG;
 
@@ -256,24 +258,24 @@ pub(crate) fn redirect(status: u16, location: &str) -> Reply {
 }
 
 /// Ports of any number, since listeners of tests have such; and these networks.
-pub(crate) fn settings(allowed: &[&str]) -> GuardedSettings {
-    GuardedSettings {
+pub(crate) fn settings(allowed: &[&str]) -> SafeFetchSettings {
+    SafeFetchSettings {
         allowed: allowed.iter().map(|text| text.parse().unwrap()).collect(),
         has_high_ports: true,
         connect_within: LONG,
         first_byte: LONG,
-        ..GuardedSettings::default()
+        ..SafeFetchSettings::default()
     }
 }
 
 /// A fetcher that lets in [`PUBLIC`] and nothing else of this machine.
-pub(crate) fn fetcher(names: &Arc<Names>) -> Guarded {
+pub(crate) fn fetcher(names: &Arc<Names>) -> SafeFetcher {
     let names = Arc::clone(names);
-    Guarded::with_resolver(settings(&["127.0.0.2/32"]), names).unwrap()
+    SafeFetcher::with_resolver(settings(&["127.0.0.2/32"]), names).unwrap()
 }
 
-pub(crate) fn ask() -> GuardedAsk {
-    GuardedAsk {
+pub(crate) fn ask() -> FetchRequest {
+    FetchRequest {
         range: None,
         max_bytes: 1 << 20,
         within: LONG,

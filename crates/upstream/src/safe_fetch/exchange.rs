@@ -9,8 +9,8 @@ use hyper::rt::{Read, Write};
 use hyper_util::rt::TokioIo;
 use tokio::task::JoinSet;
 
-use super::error::GuardedError;
-use super::reach::Road;
+use super::error::FetchError;
+use super::resolve_connect::Connection;
 
 /// Headers of an answer.
 const MAX_HEADERS: usize = 100;
@@ -24,16 +24,16 @@ pub(super) struct Exchange {
 }
 
 pub(super) async fn exchange(
-    road: Road,
+    connection: Connection,
     request: Request<Full<Bytes>>,
-) -> Result<Exchange, GuardedError> {
-    match road {
-        Road::Plain(stream) => over(TokioIo::new(stream), request).await,
-        Road::Tls(stream) => over(TokioIo::new(*stream), request).await,
+) -> Result<Exchange, FetchError> {
+    match connection {
+        Connection::Plain(stream) => over(TokioIo::new(stream), request).await,
+        Connection::Tls(stream) => over(TokioIo::new(*stream), request).await,
     }
 }
 
-async fn over<T>(stream: T, request: Request<Full<Bytes>>) -> Result<Exchange, GuardedError>
+async fn over<T>(stream: T, request: Request<Full<Bytes>>) -> Result<Exchange, FetchError>
 where
     T: Read + Write + Unpin + Send + 'static,
 {
@@ -57,12 +57,12 @@ where
 }
 
 /// What a broken exchange means; hyper's own words could hold bytes of a server that is none.
-fn told(error: &hyper::Error) -> GuardedError {
+fn told(error: &hyper::Error) -> FetchError {
     if error.is_parse_too_large() {
-        GuardedError::HeadersTooLarge
+        FetchError::HeadersTooLarge
     } else if error.is_parse() {
-        GuardedError::BadAnswer
+        FetchError::BadAnswer
     } else {
-        GuardedError::BrokenOff
+        FetchError::BrokenOff
     }
 }

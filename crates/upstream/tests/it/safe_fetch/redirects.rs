@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use http::header::CONTENT_TYPE;
-use trunkline_upstream::guarded::{Guarded, GuardedError};
+use trunkline_upstream::safe_fetch::{FetchError, SafeFetcher};
 
 use crate::certificates::Certificate;
-use crate::guarded::world::{Front, Names, PUBLIC, ask, fetcher, ok, raw, redirect, settings};
+use crate::safe_fetch::fake_network::{
+    Front, Names, PUBLIC, ask, fetcher, ok, raw, redirect, settings,
+};
 
 #[tokio::test]
 async fn five_redirects_are_followed_and_the_sixth_is_not() {
@@ -27,7 +29,7 @@ async fn five_redirects_are_followed_and_the_sixth_is_not() {
     assert_eq!(front.heads().len(), 6);
     for endless in ["/6", "/round"] {
         let refused = fetcher.get(&front.at(endless), ask()).await.unwrap_err();
-        assert_eq!(refused, GuardedError::TooManyRedirects, "{endless}");
+        assert_eq!(refused, FetchError::TooManyRedirects, "{endless}");
     }
     assert_eq!(front.heads().len(), 18);
 }
@@ -80,11 +82,11 @@ async fn a_redirect_from_https_to_http_is_refused_and_one_to_https_is_followed()
     let mut trusting = settings(&["127.0.0.2/32"]);
     trusting.roots = certificate.roots();
     let resolver = Arc::clone(&names);
-    let trusting = Guarded::with_resolver(trusting, resolver).unwrap();
+    let trusting = SafeFetcher::with_resolver(trusting, resolver).unwrap();
 
     let url = secure.named("https", "files.example", "/down");
     let refused = trusting.get(&url, ask()).await.unwrap_err();
-    assert_eq!(refused, GuardedError::Downgrade);
+    assert_eq!(refused, FetchError::Downgrade);
     assert!(plain.heads().is_empty());
     let mut answer = trusting.get(&before.at("/up"), ask()).await.unwrap();
     assert_eq!(answer.whole().await.unwrap(), "secure");
@@ -93,10 +95,10 @@ async fn a_redirect_from_https_to_http_is_refused_and_one_to_https_is_followed()
     let heads = secure.heads().len();
     let wrong = secure.named("https", "other.example", "/");
     let refused = trusting.get(&wrong, ask()).await.unwrap_err();
-    assert_eq!(refused, GuardedError::Untrusted);
+    assert_eq!(refused, FetchError::Untrusted);
     let url = secure.named("https", "files.example", "/");
     let refused = fetcher(&names).get(&url, ask()).await.unwrap_err();
-    assert_eq!(refused, GuardedError::Untrusted);
+    assert_eq!(refused, FetchError::Untrusted);
     assert_eq!(secure.heads().len(), heads);
 }
 
@@ -130,6 +132,6 @@ async fn a_body_that_is_sent_is_sent_once_and_follows_no_redirect() {
     let sent = fetcher
         .post(&front.at("/hook"), &headers, large.into(), ask())
         .await;
-    assert_eq!(sent.unwrap_err(), GuardedError::PostTooLarge);
+    assert_eq!(sent.unwrap_err(), FetchError::PostTooLarge);
     assert_eq!(front.heads().len(), 2);
 }

@@ -18,7 +18,7 @@ use crate::providers::Auth;
 
 /// A credential, opened once and used for many calls. Keep it as long as the credential lives: a
 /// token that was fetched lives in it.
-pub struct Opened(Kind);
+pub struct Credential(Kind);
 
 enum Kind {
     /// The same header on every call.
@@ -46,9 +46,9 @@ pub enum OpenError {
     NotGoogle(&'static str),
 }
 
-// === impl Opened ===
+// === impl Credential ===
 
-impl Opened {
+impl Credential {
     /// Opens a credential as a provider wants it shown.
     pub fn new(auth: &Auth, secret: &Secret) -> Result<Self, OpenError> {
         Ok(Self(match auth {
@@ -107,13 +107,13 @@ impl Opened {
     }
 }
 
-impl fmt::Debug for Opened {
+impl fmt::Debug for Credential {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match &self.0 {
-            Kind::Fixed { .. } => "Opened(a header)",
-            Kind::SigV4(_) => "Opened(an AWS key)",
-            Kind::Google(_) => "Opened(a service account)",
-            Kind::Kling(_) => "Opened(a pair of keys)",
+            Kind::Fixed { .. } => "Credential(a header)",
+            Kind::SigV4(_) => "Credential(an AWS key)",
+            Kind::Google(_) => "Credential(a service account)",
+            Kind::Kling(_) => "Credential(a pair of keys)",
         })
     }
 }

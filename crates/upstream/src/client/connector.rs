@@ -24,7 +24,7 @@ type Coming<T> = Pin<Box<dyn Future<Output = Result<T, BoxError>> + Send>>;
 
 /// Everything up to the first byte of a request.
 #[derive(Clone)]
-pub(super) struct Road {
+pub(super) struct Connector {
     https: HttpsConnector<Way>,
     longest: Duration,
 }
@@ -37,9 +37,9 @@ enum Way {
     Socks(SocksV5<HttpConnector>),
 }
 
-// === impl Road ===
+// === impl Connector ===
 
-impl Road {
+impl Connector {
     pub(super) fn new(
         tls: rustls::ClientConfig,
         proxy: Option<&Proxy>,
@@ -59,7 +59,7 @@ impl Road {
     }
 }
 
-impl Service<Uri> for Road {
+impl Service<Uri> for Connector {
     type Response = MaybeHttpsStream<TokioIo<TcpStream>>;
     type Error = BoxError;
     type Future = Coming<Self::Response>;

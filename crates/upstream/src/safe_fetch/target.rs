@@ -7,8 +7,8 @@ use std::net::IpAddr;
 use http::{HeaderValue, Uri};
 use url::{Host, Url};
 
-use super::error::GuardedError;
-use super::{GuardedSettings, MAX_URL_BYTES};
+use super::error::FetchError;
+use super::{MAX_URL_BYTES, SafeFetchSettings};
 
 /// Ports that are always served; those above [`LAST_SYSTEM_PORT`] by a setting.
 const PORTS: [u16; 4] = [80, 443, 8080, 8443];
@@ -32,9 +32,9 @@ pub(super) enum Place {
 }
 
 impl Target {
-    pub(super) fn read(text: &str, settings: &GuardedSettings) -> Result<Self, GuardedError> {
+    pub(super) fn read(text: &str, settings: &SafeFetchSettings) -> Result<Self, FetchError> {
         check_text(text)?;
-        let url = Url::parse(text).map_err(|_| GuardedError::NotAnAddress)?;
+        let url = Url::parse(text).map_err(|_| FetchError::NotAnAddress)?;
         Self::of(url, settings)
     }
 
@@ -42,39 +42,39 @@ impl Target {
     pub(super) fn follow(
         &self,
         location: &HeaderValue,
-        settings: &GuardedSettings,
-    ) -> Result<Self, GuardedError> {
-        let text = std::str::from_utf8(location.as_bytes()).map_err(|_| GuardedError::BadAnswer)?;
+        settings: &SafeFetchSettings,
+    ) -> Result<Self, FetchError> {
+        let text = std::str::from_utf8(location.as_bytes()).map_err(|_| FetchError::BadAnswer)?;
         check_text(text)?;
-        let url = self.url.join(text).map_err(|_| GuardedError::BadAnswer)?;
+        let url = self.url.join(text).map_err(|_| FetchError::BadAnswer)?;
         let next = Self::of(url, settings)?;
         if self.is_tls && !next.is_tls {
-            return Err(GuardedError::Downgrade);
+            return Err(FetchError::Downgrade);
         }
         Ok(next)
     }
 
-    fn of(mut url: Url, settings: &GuardedSettings) -> Result<Self, GuardedError> {
+    fn of(mut url: Url, settings: &SafeFetchSettings) -> Result<Self, FetchError> {
         let is_tls = match url.scheme() {
             "http" => false,
             "https" => true,
-            _ => return Err(GuardedError::Scheme),
+            _ => return Err(FetchError::Scheme),
         };
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(GuardedError::Credentials);
+            return Err(FetchError::Credentials);
         }
         // The parser may have made it longer by escaping.
         if url.as_str().len() > MAX_URL_BYTES {
-            return Err(GuardedError::AddressTooLong);
+            return Err(FetchError::AddressTooLong);
         }
         let port = url
             .port_or_known_default()
-            .ok_or(GuardedError::NotAnAddress)?;
+            .ok_or(FetchError::NotAnAddress)?;
         let is_high = settings.has_high_ports && port > LAST_SYSTEM_PORT;
         if !PORTS.contains(&port) && !is_high {
-            return Err(GuardedError::Port);
+            return Err(FetchError::Port);
         }
-        let place = match url.host().ok_or(GuardedError::NotAnAddress)? {
+        let place = match url.host().ok_or(FetchError::NotAnAddress)? {
             Host::Ipv4(address) => Place::Address(address.into()),
             Host::Ipv6(address) => Place::Address(address.into()),
             Host::Domain(name) => Place::Name(name_of(name, settings)?),
@@ -89,43 +89,43 @@ impl Target {
     }
 
     /// What stands in the first line of the request.
-    pub(super) fn path(&self) -> Result<Uri, GuardedError> {
+    pub(super) fn path(&self) -> Result<Uri, FetchError> {
         let path = self.url.path();
         let text = match self.url.query() {
             Some(query) => format!("{path}?{query}"),
             None => path.to_owned(),
         };
-        text.parse().map_err(|_| GuardedError::NotAnAddress)
+        text.parse().map_err(|_| FetchError::NotAnAddress)
     }
 
     /// The header `host`.
-    pub(super) fn host_header(&self) -> Result<HeaderValue, GuardedError> {
-        let host = self.url.host_str().ok_or(GuardedError::NotAnAddress)?;
+    pub(super) fn host_header(&self) -> Result<HeaderValue, FetchError> {
+        let host = self.url.host_str().ok_or(FetchError::NotAnAddress)?;
         let text = match self.url.port() {
             Some(port) => format!("{host}:{port}"),
             None => host.to_owned(),
         };
-        HeaderValue::try_from(text).map_err(|_| GuardedError::NotAnAddress)
+        HeaderValue::try_from(text).map_err(|_| FetchError::NotAnAddress)
     }
 }
 
 /// Parsers differ in what they make of control characters and backslashes; ours would drop the one
 /// and turn the other. What cannot be read in one way only is not read.
-fn check_text(text: &str) -> Result<(), GuardedError> {
+fn check_text(text: &str) -> Result<(), FetchError> {
     if text.len() > MAX_URL_BYTES {
-        return Err(GuardedError::AddressTooLong);
+        return Err(FetchError::AddressTooLong);
     }
     if text.chars().any(|one| one.is_control() || one == '\\') {
-        return Err(GuardedError::NotAnAddress);
+        return Err(FetchError::NotAnAddress);
     }
     Ok(())
 }
 
 /// A name without the dot that may stand behind it, unless it is one of those that are never public.
-fn name_of(name: &str, settings: &GuardedSettings) -> Result<String, GuardedError> {
+fn name_of(name: &str, settings: &SafeFetchSettings) -> Result<String, FetchError> {
     let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
     if name.is_empty() || name.ends_with('.') {
-        return Err(GuardedError::NotAnAddress);
+        return Err(FetchError::NotAnAddress);
     }
     let is_denied = settings.denied_suffixes.iter().any(|suffix| {
         let suffix = suffix.trim_matches('.').to_ascii_lowercase();
@@ -133,7 +133,7 @@ fn name_of(name: &str, settings: &GuardedSettings) -> Result<String, GuardedErro
         !suffix.is_empty() && rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
     });
     if is_denied {
-        return Err(GuardedError::NotPublic);
+        return Err(FetchError::NotPublic);
     }
     Ok(name)
 }
@@ -142,15 +142,15 @@ fn name_of(name: &str, settings: &GuardedSettings) -> Result<String, GuardedErro
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<Target, GuardedError> {
-        Target::read(text, &GuardedSettings::default())
+    fn read(text: &str) -> Result<Target, FetchError> {
+        Target::read(text, &SafeFetchSettings::default())
     }
 
     #[test]
     fn ports_are_the_four_of_the_web_and_high_ones_by_a_setting() {
-        let high = GuardedSettings {
+        let high = SafeFetchSettings {
             has_high_ports: true,
-            ..GuardedSettings::default()
+            ..SafeFetchSettings::default()
         };
         for (port, is_always, is_with_high) in [
             (80, true, true),
@@ -175,10 +175,10 @@ mod tests {
         let longest = format!("{stem}{}", "a".repeat(MAX_URL_BYTES - stem.len()));
         assert!(read(&longest).is_ok());
         let longer = format!("{longest}a");
-        assert_eq!(read(&longer).unwrap_err(), GuardedError::AddressTooLong);
+        assert_eq!(read(&longer).unwrap_err(), FetchError::AddressTooLong);
         // Each of these is written as nine bytes.
         let grows = format!("{stem}{}", "語".repeat(MAX_URL_BYTES / 4));
-        assert_eq!(read(&grows).unwrap_err(), GuardedError::AddressTooLong);
+        assert_eq!(read(&grows).unwrap_err(), FetchError::AddressTooLong);
     }
 
     #[test]
@@ -188,7 +188,7 @@ mod tests {
             "http://a.INTERNAL./",
             "http://x.localhost/",
         ] {
-            assert_eq!(read(denied).unwrap_err(), GuardedError::NotPublic);
+            assert_eq!(read(denied).unwrap_err(), FetchError::NotPublic);
         }
         let near = read("http://notinternal/").unwrap();
         assert_eq!(near.place, Place::Name("notinternal".to_owned()));
