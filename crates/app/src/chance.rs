@@ -1,7 +1,7 @@
 //! Random bytes of the operating system, made into what commands need.
 
 use trunkline_keyring::{RandomError, RandomSource as _, SystemRandom};
-use trunkline_types::{Moment, RANDOM_BYTES, RequestId, SHARDS, Shard};
+use trunkline_types::{RANDOM_BYTES, RequestId, SHARDS, Shard, Timestamp};
 
 /// Random bytes.
 pub(crate) fn bytes<const N: usize>() -> Result<[u8; N], RandomError> {
@@ -11,7 +11,7 @@ pub(crate) fn bytes<const N: usize>() -> Result<[u8; N], RandomError> {
 }
 
 /// A fresh id of a moment.
-pub(crate) fn request(at: Moment) -> Result<RequestId, RandomError> {
+pub(crate) fn request(at: Timestamp) -> Result<RequestId, RandomError> {
     Ok(RequestId::new(at, bytes::<RANDOM_BYTES>()?))
 }
 

@@ -3,22 +3,22 @@
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use trunkline_db::{from_sql_time, to_sql_time};
-use trunkline_types::Moment;
+use trunkline_types::Timestamp;
 
 /// `2027-01-31T12:00:00Z`, with as many decimals as the moment has.
-pub(crate) fn rfc3339(moment: Moment) -> String {
+pub(crate) fn rfc3339(moment: Timestamp) -> String {
     // A year has four digits by then, which is all that can go wrong here.
     to_sql_time(moment).format(&Rfc3339).unwrap_or_default()
 }
 
 /// The same to the second, for people.
-pub(crate) fn short(moment: Moment) -> String {
+pub(crate) fn short(moment: Timestamp) -> String {
     let second = moment.seconds().saturating_mul(1_000_000);
-    rfc3339(Moment::from_micros(second))
+    rfc3339(Timestamp::from_micros(second))
 }
 
 /// Reads a moment in any offset.
-pub(crate) fn parse(text: &str) -> Option<Moment> {
+pub(crate) fn parse(text: &str) -> Option<Timestamp> {
     let parsed = OffsetDateTime::parse(text, &Rfc3339).ok();
     parsed.map(from_sql_time)
 }
@@ -29,7 +29,7 @@ mod tests {
 
     #[test]
     fn a_moment_is_written_and_read_in_rfc_3339() {
-        let moment = Moment::from_micros(1_700_000_000_123_456);
+        let moment = Timestamp::from_micros(1_700_000_000_123_456);
         assert_eq!(rfc3339(moment), "2023-11-14T22:13:20.123456Z");
         assert_eq!(short(moment), "2023-11-14T22:13:20Z");
         assert_eq!(parse(&rfc3339(moment)), Some(moment));

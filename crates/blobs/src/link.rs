@@ -8,7 +8,7 @@
 //! The keys are not known here. [`LinkKeys`] has the shape of what the keyring offers for signatures:
 //! parts in their order, the ends of parts signed too, generations inside the signature.
 
-use trunkline_types::{AccountId, Moment};
+use trunkline_types::{AccountId, Timestamp};
 
 use crate::MediaPath;
 
@@ -56,7 +56,7 @@ pub enum LinkError {
 pub fn sign(
     keys: &dyn LinkKeys,
     path: &MediaPath,
-    expires: Moment,
+    expires: Timestamp,
 ) -> Result<String, SigningFailed> {
     let expires = expires.seconds().max(0).to_string();
     let signature = with_parts(path, &expires, |parts| keys.sign(path.account(), parts))?;
@@ -67,7 +67,7 @@ pub fn sign(
 pub fn verify(
     keys: &dyn LinkKeys,
     path_and_query: &str,
-    now: Moment,
+    now: Timestamp,
 ) -> Result<MediaPath, LinkError> {
     let (path, expires, signature) = read(path_and_query).ok_or(LinkError::NotALink)?;
     // First the signature: of a forged link nobody learns more than that it is one.
@@ -78,7 +78,7 @@ pub fn verify(
         return Err(LinkError::BadSignature);
     }
     let seconds: i64 = expires.parse().map_err(|_| LinkError::NotALink)?;
-    if now > Moment::from_micros(seconds.saturating_mul(1_000_000)) {
+    if now > Timestamp::from_micros(seconds.saturating_mul(1_000_000)) {
         return Err(LinkError::Expired);
     }
     Ok(path)

@@ -9,7 +9,7 @@ use std::fmt;
 use time::format_description::BorrowedFormatItem;
 use time::macros::format_description;
 use time::{Date, OffsetDateTime};
-use trunkline_types::{AccountId, Moment, Shard};
+use trunkline_types::{AccountId, Shard, Timestamp};
 
 use crate::ContentType;
 
@@ -75,7 +75,7 @@ pub enum PathError {
 
 impl Day {
     /// The day of a moment; moments outside the calendar fall on its ends.
-    pub(crate) fn of(at: Moment) -> Self {
+    pub(crate) fn of(at: Timestamp) -> Self {
         let date = OffsetDateTime::from_unix_timestamp(at.seconds()).map(OffsetDateTime::date);
         Self(date.unwrap_or(if at.seconds() < 0 {
             Date::MIN
@@ -90,10 +90,10 @@ impl Day {
     }
 
     /// The first moment of the next day.
-    pub(crate) fn end(self) -> Moment {
+    pub(crate) fn end(self) -> Timestamp {
         let next = self.0.next_day().unwrap_or(Date::MAX);
         let seconds = next.midnight().assume_utc().unix_timestamp();
-        Moment::from_micros(seconds.saturating_mul(1_000_000))
+        Timestamp::from_micros(seconds.saturating_mul(1_000_000))
     }
 }
 
@@ -111,7 +111,7 @@ impl ObjectPath {
     /// and when an unfinished put counts as given up.
     #[must_use]
     pub fn mint(
-        at: Moment,
+        at: Timestamp,
         shard: Shard,
         account: AccountId,
         random: [u8; PATH_RANDOM_BYTES],

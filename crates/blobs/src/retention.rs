@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::{StreamExt as _, stream};
 use object_store::ObjectMeta;
 use object_store::path::Path;
-use trunkline_types::Moment;
+use trunkline_types::Timestamp;
 
 use crate::backend::{Backend, location_of};
 use crate::metadata::METADATA_ENDING;
@@ -41,14 +41,14 @@ pub struct Swept {
 impl Media {
     /// Deletes the objects of days that ended `keep` ago or longer, and what unfinished puts left, at
     /// most [`MAX_SWEPT`] names. So an object lives for `keep` at least, and for a day more at most.
-    pub async fn sweep(&self, now: Moment, keep: Duration) -> Result<Swept, MediaError> {
+    pub async fn sweep(&self, now: Timestamp, keep: Duration) -> Result<Swept, MediaError> {
         self.sweep_at_most(now, keep, MAX_SWEPT).await
     }
 
     /// The same with another bound.
     pub async fn sweep_at_most(
         &self,
-        now: Moment,
+        now: Timestamp,
         keep: Duration,
         most: usize,
     ) -> Result<Swept, MediaError> {
@@ -141,7 +141,7 @@ impl Media {
     }
 
     /// A directory: files that were being written when the process ended.
-    async fn sweep_staged(&self, now: Moment, most: usize) -> Result<usize, MediaError> {
+    async fn sweep_staged(&self, now: Timestamp, most: usize) -> Result<usize, MediaError> {
         let Backend::Directory { root, .. } = self.backend() else {
             return Ok(0);
         };
@@ -160,7 +160,7 @@ impl Media {
     }
 
     /// S3: uploads whose note is old.
-    async fn sweep_notes(&self, now: Moment, most: usize) -> Result<usize, MediaError> {
+    async fn sweep_notes(&self, now: Timestamp, most: usize) -> Result<usize, MediaError> {
         let backend = self.backend();
         let mut listing = backend.list(Some(&Path::from(UNFINISHED)));
         let mut taken_away = 0_usize;
@@ -217,7 +217,7 @@ impl Media {
 }
 
 /// Whether a day ended so long ago, or longer.
-fn is_over(day: Day, ago: Duration, now: Moment) -> bool {
+fn is_over(day: Day, ago: Duration, now: Timestamp) -> bool {
     let seconds = i64::try_from(ago.as_secs()).unwrap_or(i64::MAX);
     now >= day.end().plus_seconds(seconds)
 }

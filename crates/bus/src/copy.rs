@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use trunkline_types::{AccountId, Moment};
+use trunkline_types::{AccountId, Timestamp};
 use uuid::Uuid;
 
 /// What the subjects of events begin with; the account follows, 0 for the house.
@@ -55,8 +55,8 @@ impl EventCopy {
 
     /// When it was written.
     #[must_use]
-    pub fn created_at(&self) -> Moment {
-        Moment::from_micros(self.created_at_micros)
+    pub fn created_at(&self) -> Timestamp {
+        Timestamp::from_micros(self.created_at_micros)
     }
 
     /// Names it for ever, whoever carries it and however often.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use trunkline_types::Moment;
+use trunkline_types::Timestamp;
 
 /// A value that a tier can compare with. Fractions are left out on purpose: equality of floats is
 /// no basis for a price.
@@ -30,7 +30,7 @@ pub struct Situation<'a> {
     /// The request's attributes.
     pub attributes: &'a Attributes,
     /// One reading of the clock, taken at admission and kept with the request.
-    pub at: Moment,
+    pub at: Timestamp,
 }
 
 // === impl Scalar ===

@@ -1,10 +1,10 @@
 //! List prices that nobody has looked at for long.
 
+use jiff::Unit;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use jiff::{Timestamp, Unit};
 use serde::Serialize;
-use trunkline_types::Moment;
+use trunkline_types::Timestamp;
 
 use crate::document::Document;
 
@@ -29,8 +29,8 @@ pub struct StalePrice {
 /// List prices older than so many days at a moment, the oldest first. A day that is none counts as
 /// the oldest of all.
 #[must_use]
-pub fn stale(document: &Document, now: Moment, max_age_days: u32) -> Vec<StalePrice> {
-    let today = Timestamp::from_microsecond(now.micros())
+pub fn stale(document: &Document, now: Timestamp, max_age_days: u32) -> Vec<StalePrice> {
+    let today = jiff::Timestamp::from_microsecond(now.micros())
         .map(|instant| TimeZone::UTC.to_datetime(instant).date())
         .ok();
     let max_age_days = i32::try_from(max_age_days).unwrap_or(i32::MAX);

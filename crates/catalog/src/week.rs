@@ -1,8 +1,6 @@
 //! Hours of the week in a time zone, for prices that follow the wall clock.
-
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use trunkline_types::Moment;
+use trunkline_types::Timestamp;
 
 const HOURS_A_DAY: u8 = 24;
 const HOURS_A_WEEK: u8 = 168;
@@ -64,8 +62,8 @@ pub(crate) fn all_hours() -> impl Iterator<Item = HourOfWeek> {
 ///
 /// Daylight saving needs no rule of its own: the hour that is skipped is never read, the hour that
 /// comes twice is read twice.
-pub(crate) fn hour_of_week(zone: &TimeZone, at: Moment) -> Option<HourOfWeek> {
-    let instant = Timestamp::from_microsecond(at.micros()).ok()?;
+pub(crate) fn hour_of_week(zone: &TimeZone, at: Timestamp) -> Option<HourOfWeek> {
+    let instant = jiff::Timestamp::from_microsecond(at.micros()).ok()?;
     let local = zone.to_datetime(instant);
     let days = u8::try_from(local.weekday().to_monday_zero_offset()).ok()?;
     let hours = u8::try_from(local.hour()).ok()?;

@@ -4,7 +4,7 @@
 use trunkline_db::Tx;
 use trunkline_keyring::{Binding, Purpose};
 use trunkline_store::letters::{self, Content, Kind, NewLetter};
-use trunkline_types::{Moment, RANDOM_BYTES, uuid_v7};
+use trunkline_types::{RANDOM_BYTES, Timestamp, uuid_v7};
 
 use crate::api::Shared;
 use crate::fault::Fault;
@@ -16,7 +16,7 @@ pub(crate) struct Letter<'a> {
     pub(crate) to: &'a str,
     pub(crate) content: Content,
     /// When its link is over.
-    pub(crate) expires_at: Moment,
+    pub(crate) expires_at: Timestamp,
 }
 
 /// Writes it. With no mail server it is kept for the operator.

@@ -8,7 +8,7 @@ use trunkline_catalog::{Book, GroupChoice, PriceClass, Routes};
 use trunkline_social::Cell;
 use trunkline_store::accounts;
 use trunkline_store::tasks::Task;
-use trunkline_types::{Moment, Money};
+use trunkline_types::{Money, Timestamp};
 
 use crate::api::Shared;
 use crate::fault::{Fault, Kind};
@@ -52,7 +52,7 @@ pub struct FileLink {
     /// Saves it.
     pub download_url: String,
     /// When both end.
-    pub ends: Moment,
+    pub ends: Timestamp,
 }
 
 /// What is known of a task beyond its row.

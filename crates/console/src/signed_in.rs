@@ -6,7 +6,7 @@ use http::HeaderMap;
 use http::request::Parts;
 use serde::Serialize;
 use trunkline_store::people::{self, PersonId, Role, STEP_UP_SECONDS, SignIn};
-use trunkline_types::{AccountId, Moment};
+use trunkline_types::{AccountId, Timestamp};
 use utoipa::ToSchema;
 
 use crate::api::Shared;
@@ -46,9 +46,9 @@ pub(crate) struct SignedIn {
     pub(crate) account: AccountId,
     pub(crate) role: Role,
     /// Until when money and secrets may be touched.
-    pub(crate) stepped_up_until: Option<Moment>,
+    pub(crate) stepped_up_until: Option<Timestamp>,
     /// The database's time of this request.
-    pub(crate) now: Moment,
+    pub(crate) now: Timestamp,
 }
 
 /// A person who is signed in, whether they have an organisation or not.
@@ -190,7 +190,7 @@ fn is_of_dev(settings: &ConsoleSettings, sign_in: &SignIn) -> bool {
     settings.dev_link.is_some() && sign_in.is_operator && !sign_in.has_password
 }
 
-fn fresh(until: Option<Moment>, now: Moment) -> Result<(), Fault> {
+fn fresh(until: Option<Timestamp>, now: Timestamp) -> Result<(), Fault> {
     if until.is_some_and(|until| now < until) {
         return Ok(());
     }

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use sqlx::PgConnection;
 use time::OffsetDateTime;
-use trunkline_types::{Clock, Moment};
+use trunkline_types::{Clock, Timestamp};
 
 use crate::DbError;
 
@@ -14,7 +14,7 @@ use crate::DbError;
 pub struct SystemClock;
 
 /// The start of the connection's transaction by the database's shiftable clock.
-pub async fn database_now(connection: &mut PgConnection) -> Result<Moment, DbError> {
+pub async fn database_now(connection: &mut PgConnection) -> Result<Timestamp, DbError> {
     let now: OffsetDateTime = sqlx::query_scalar("SELECT app.now()")
         .fetch_one(connection)
         .await?;
@@ -23,7 +23,7 @@ pub async fn database_now(connection: &mut PgConnection) -> Result<Moment, DbErr
 
 /// A moment as a `timestamptz` to bind; moments beyond the year 9999 stay at its end.
 #[must_use]
-pub fn to_sql_time(moment: Moment) -> OffsetDateTime {
+pub fn to_sql_time(moment: Timestamp) -> OffsetDateTime {
     let nanos = i128::from(moment.micros()).saturating_mul(1_000);
     OffsetDateTime::from_unix_timestamp_nanos(nanos).unwrap_or(if moment.micros() < 0 {
         FIRST
@@ -34,10 +34,10 @@ pub fn to_sql_time(moment: Moment) -> OffsetDateTime {
 
 /// A `timestamptz` that was read.
 #[must_use]
-pub fn from_sql_time(at: OffsetDateTime) -> Moment {
+pub fn from_sql_time(at: OffsetDateTime) -> Timestamp {
     let micros = at.unix_timestamp_nanos().div_euclid(1_000);
     // Four digits of year fit 64 bits of microseconds thirty times over.
-    Moment::from_micros(i64::try_from(micros).unwrap_or(i64::MAX))
+    Timestamp::from_micros(i64::try_from(micros).unwrap_or(i64::MAX))
 }
 
 const FIRST: OffsetDateTime = time::macros::datetime!(-9999-01-01 00:00:00 UTC);
@@ -46,7 +46,7 @@ const LAST: OffsetDateTime = time::macros::datetime!(9999-12-31 23:59:59.999999 
 // === impl SystemClock ===
 
 impl Clock for SystemClock {
-    fn now(&self) -> Moment {
+    fn now(&self) -> Timestamp {
         #[expect(
             clippy::disallowed_methods,
             reason = "this is the clock that the rest of the house is handed"
@@ -56,7 +56,7 @@ impl Clock for SystemClock {
             Ok(since) => i64::try_from(since.as_micros()).unwrap_or(i64::MAX),
             Err(_) => 0, // a machine that believes it is before 1970
         };
-        Moment::from_micros(micros)
+        Timestamp::from_micros(micros)
     }
 }
 
@@ -67,14 +67,14 @@ mod tests {
     #[test]
     fn a_moment_survives_the_way_to_sql_and_back() {
         for micros in [0, 1, -1, 1_700_000_000_123_456, -62_135_596_800_000_000] {
-            let moment = Moment::from_micros(micros);
+            let moment = Timestamp::from_micros(micros);
             assert_eq!(from_sql_time(to_sql_time(moment)), moment);
         }
     }
 
     #[test]
     fn moments_beyond_the_calendar_stay_at_its_ends() {
-        assert_eq!(to_sql_time(Moment::from_micros(i64::MAX)), LAST);
-        assert_eq!(to_sql_time(Moment::from_micros(i64::MIN)), FIRST);
+        assert_eq!(to_sql_time(Timestamp::from_micros(i64::MAX)), LAST);
+        assert_eq!(to_sql_time(Timestamp::from_micros(i64::MIN)), FIRST);
     }
 }

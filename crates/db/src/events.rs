@@ -7,7 +7,7 @@ use serde_json::Value;
 use sqlx::types::Json;
 use sqlx::{PgConnection, Row as _};
 use time::OffsetDateTime;
-use trunkline_types::{AccountId, Defect, Moment, Topic};
+use trunkline_types::{AccountId, Defect, Timestamp, Topic};
 use uuid::Uuid;
 
 use crate::{DbError, Tx, from_sql_time};
@@ -51,7 +51,7 @@ pub struct Event {
     /// The rest.
     pub body: Value,
     /// When its transaction began, by the database's clock.
-    pub created_at: Moment,
+    pub created_at: Timestamp,
 }
 
 type Row = (

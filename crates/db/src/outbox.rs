@@ -8,7 +8,7 @@ use serde_json::Value;
 use sqlx::PgConnection;
 use sqlx::types::Json;
 use time::OffsetDateTime;
-use trunkline_types::{AccountId, Moment};
+use trunkline_types::{AccountId, Timestamp};
 use uuid::Uuid;
 
 use crate::{DbError, Tx, from_sql_time};
@@ -30,7 +30,7 @@ pub struct Event {
     /// The rest.
     pub body: Value,
     /// When its transaction began, by the database's clock.
-    pub created_at: Moment,
+    pub created_at: Timestamp,
 }
 
 type Row = (Uuid, String, Option<i64>, i64, Json<Value>, OffsetDateTime);

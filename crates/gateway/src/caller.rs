@@ -9,7 +9,7 @@ use hyper::body::Incoming;
 use trunkline_catalog::{Book, GroupChoice, NotSold, Sale};
 use trunkline_store::accounts::Account;
 use trunkline_store::{KeyGroup, Network, Policy};
-use trunkline_types::{ApiKey, Moment};
+use trunkline_types::{ApiKey, Timestamp};
 
 use crate::error::{ApiError, ErrorCode};
 use crate::key_table::{Found, KeyEntry, KeyStatus, KeyTable};
@@ -32,7 +32,7 @@ impl Caller {
         settings: &Settings,
         (headers, query): (&HeaderMap, Option<&str>),
         address: IpAddr,
-        now: Moment,
+        now: Timestamp,
     ) -> Result<Self, ApiError> {
         let text = key_text(headers, query).ok_or_else(|| {
             ApiError::new(
@@ -51,7 +51,7 @@ impl Caller {
         &self,
         doors: &KeyTable,
         settings: &Settings,
-        now: Moment,
+        now: Timestamp,
     ) -> Result<Self, ApiError> {
         Self::live(doors.find_hash(&self.key.hash, settings.stale_after, now))
     }

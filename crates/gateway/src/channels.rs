@@ -11,7 +11,7 @@ use trunkline_store::channels::{
     Channel as ChannelRow, ChannelId, ChannelState, CostBook, Credential as CredentialRow,
     CredentialId, credential_context, proxy_context,
 };
-use trunkline_types::{EndpointType, Moment, RequestId, Secret};
+use trunkline_types::{EndpointType, RequestId, Secret, Timestamp};
 use trunkline_upstream::{Credential as UpstreamCredential, Deadlines, Provider, Providers, Proxy};
 use trunkline_wire::Format;
 
@@ -179,7 +179,7 @@ impl ChannelRegistry {
         &self,
         model: &str,
         group: &str,
-        now: Moment,
+        now: Timestamp,
         seed: u64,
     ) -> Vec<Arc<Channel>> {
         let serving = self.by_model.get(model).into_iter().flatten();
@@ -329,7 +329,7 @@ impl Channel {
         self.health.faults.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn credential_states(&self, now: Moment) -> CredentialStates {
+    pub(crate) fn credential_states(&self, now: Timestamp) -> CredentialStates {
         let mut states = CredentialStates::default();
         for credential in &self.credentials {
             let state = if credential.paused.load(Ordering::Relaxed) {
@@ -345,7 +345,7 @@ impl Channel {
     }
 
     /// A credential that may be used now; which one is drawn by the seed.
-    pub(crate) fn credential(&self, now: Moment, seed: u64) -> Option<&ChannelCredential> {
+    pub(crate) fn credential(&self, now: Timestamp, seed: u64) -> Option<&ChannelCredential> {
         let usable: Vec<&ChannelCredential> = self
             .credentials
             .iter()
@@ -357,7 +357,7 @@ impl Channel {
     }
 
     /// One credential by its number, if it may be used now.
-    pub(crate) fn credential_by(&self, number: i64, now: Moment) -> Option<&ChannelCredential> {
+    pub(crate) fn credential_by(&self, number: i64, now: Timestamp) -> Option<&ChannelCredential> {
         let known = self
             .credentials
             .iter()
@@ -366,7 +366,7 @@ impl Channel {
     }
 
     /// Whether it may be asked at all, its faults considered.
-    pub(crate) fn is_open(&self, now: Moment) -> bool {
+    pub(crate) fn is_open(&self, now: Timestamp) -> bool {
         self.health.open_until_millis.load(Ordering::Relaxed) <= now.millis()
     }
 
@@ -376,7 +376,7 @@ impl Channel {
     }
 
     /// The upstream failed, by its own fault.
-    pub(crate) fn failed(&self, now: Moment) {
+    pub(crate) fn failed(&self, now: Timestamp) {
         let faults = self.health.faults.fetch_add(1, Ordering::Relaxed);
         if faults.saturating_add(1) >= OPEN_AFTER {
             let until = now.millis().saturating_add(OPEN_FOR_MILLIS);
@@ -417,7 +417,7 @@ impl ChannelCredential {
             id: credential.id,
             opened: Arc::new(opened),
             sealed: credential.sealed.clone(),
-            cool_until_millis: AtomicI64::new(credential.cool_until.map_or(0, Moment::millis)),
+            cool_until_millis: AtomicI64::new(credential.cool_until.map_or(0, Timestamp::millis)),
             paused: AtomicBool::new(credential.paused_reason.is_some()),
         })
     }
@@ -438,13 +438,13 @@ impl ChannelCredential {
         self
     }
 
-    fn is_usable(&self, now: Moment) -> bool {
+    fn is_usable(&self, now: Timestamp) -> bool {
         !self.paused.load(Ordering::Relaxed)
             && self.cool_until_millis.load(Ordering::Relaxed) <= now.millis()
     }
 
     /// Leaves it alone for a while, as the upstream asked.
-    pub(crate) fn cool(&self, now: Moment, seconds: u64) {
+    pub(crate) fn cool(&self, now: Timestamp, seconds: u64) {
         let seconds = i64::try_from(seconds.min(MAX_COOL_SECONDS)).unwrap_or(0);
         let until = now.millis().saturating_add(seconds.saturating_mul(1_000));
         self.cool_until_millis.fetch_max(until, Ordering::Relaxed);

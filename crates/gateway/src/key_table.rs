@@ -15,7 +15,7 @@ use trunkline_store::Policy;
 use trunkline_store::accounts::{self, Account};
 use trunkline_store::keys::{self, FOLLOW_MAX_ROWS, KeyHash, Seen};
 use trunkline_store::tally::Tally;
-use trunkline_types::{AccountId, ApiKey, KeyId, Moment};
+use trunkline_types::{AccountId, ApiKey, KeyId, Timestamp};
 
 use self::table::Table;
 
@@ -79,12 +79,12 @@ impl KeyTable {
         }
     }
 
-    pub(crate) fn find(&self, key: &ApiKey, stale_after: Duration, now: Moment) -> Found {
+    pub(crate) fn find(&self, key: &ApiKey, stale_after: Duration, now: Timestamp) -> Found {
         self.find_hash(&KeyHash::of(key), stale_after, now)
     }
 
     /// What it says now of a key that was found before.
-    pub(crate) fn find_hash(&self, hash: &KeyHash, stale_after: Duration, now: Moment) -> Found {
+    pub(crate) fn find_hash(&self, hash: &KeyHash, stale_after: Duration, now: Timestamp) -> Found {
         let inner = self.inner.read().unwrap_or_else(PoisonError::into_inner);
         if inner.compared.is_none_or(|at| at.elapsed() > stale_after) {
             return Found::TooOld;

@@ -9,7 +9,7 @@ use trunkline_catalog::{
     Attributes, Note, PriceClass, Quote, QuoteError, Report, Sale, Situation, quote,
 };
 use trunkline_ledger::{CapacityTake, Detail, Outcome, Owner, Reserve, Wallets};
-use trunkline_types::{Moment, Money, RequestId, Units, Usage};
+use trunkline_types::{Money, RequestId, Timestamp, Units, Usage};
 
 use crate::caller::Caller;
 use crate::channels::Channel;
@@ -23,7 +23,7 @@ use crate::request_context::RequestContext;
 #[derive(Debug, Clone)]
 pub(crate) struct Offer {
     pub(crate) sale: Sale,
-    pub(crate) at: Moment,
+    pub(crate) at: Timestamp,
 }
 
 /// A caller with the offer that its request is priced by.
@@ -53,7 +53,7 @@ pub(crate) struct PricedCall {
     pub(crate) model: String,
     pub(crate) sale: Sale,
     /// The clock that tiers look at.
-    pub(crate) at: Moment,
+    pub(crate) at: Timestamp,
     /// Which column of the prices the account pays.
     pub(crate) class: PriceClass,
     pub(crate) strict: bool,

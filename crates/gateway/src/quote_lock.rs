@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use trunkline_catalog::{GroupChoice, PricingVersion, Sale};
 use trunkline_keyring::{Binding, Purpose};
 use trunkline_store::catalog::book_at;
-use trunkline_types::{AccountId, Moment};
+use trunkline_types::{AccountId, Timestamp};
 
 use crate::caller::Caller;
 use crate::error::{ApiError, ErrorCode};
@@ -45,8 +45,8 @@ pub(crate) struct LockedQuote {
 
 impl LockedQuote {
     /// The last moment at which it counts.
-    pub(crate) const fn ends(&self) -> Moment {
-        Moment::from_micros(self.at).plus_seconds(QUOTE_SECONDS)
+    pub(crate) const fn ends(&self) -> Timestamp {
+        Timestamp::from_micros(self.at).plus_seconds(QUOTE_SECONDS)
     }
 }
 
@@ -101,7 +101,7 @@ impl Services {
         quote: &HeaderValue,
         caller: &Caller,
         (endpoint, model, body): (&str, &str, &[u8]),
-    ) -> Result<(Sale, Moment), ApiError> {
+    ) -> Result<(Sale, Timestamp), ApiError> {
         // A quote may be another key's of the account; what this key may use is this key's.
         caller.check_model(model)?;
         let text = quote.to_str().unwrap_or_default();
@@ -131,7 +131,7 @@ impl Services {
             return Err(other_quote("this quote was made in another price group"));
         }
         let sale = self.sale_at(model, &lock).await?;
-        Ok((sale, Moment::from_micros(lock.at)))
+        Ok((sale, Timestamp::from_micros(lock.at)))
     }
 
     /// The price as it was. Seldom is it not the present one, so there is no memory of others.

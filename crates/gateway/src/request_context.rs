@@ -13,7 +13,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 use trunkline_ledger::Outcome;
 use trunkline_limits::Grant;
-use trunkline_types::{Moment, Money, RequestId};
+use trunkline_types::{Money, RequestId, Timestamp};
 use trunkline_wire::Format;
 
 use crate::caller::Caller;
@@ -42,7 +42,7 @@ pub(crate) struct RequestContext {
     method: Method,
     uri: Uri,
     began: Instant,
-    began_at: Moment,
+    began_at: Timestamp,
     out_bytes: AtomicU64,
     facts: Mutex<RequestFacts>,
 }

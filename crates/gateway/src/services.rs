@@ -18,7 +18,7 @@ use trunkline_ledger::{Ledger, Outcome};
 use trunkline_limits::Limits;
 use trunkline_social::Cells;
 use trunkline_store::{catalog, channels, limits};
-use trunkline_types::{Clock, Moment, Money, RANDOM_BYTES, RequestId};
+use trunkline_types::{Clock, Money, RANDOM_BYTES, RequestId, Timestamp};
 use trunkline_upstream::safe_fetch::SafeFetcher;
 use trunkline_upstream::{Client, Providers};
 
@@ -418,7 +418,7 @@ impl Inner {
         drop(self.calls.send(line));
     }
 
-    pub(crate) fn now(&self) -> Moment {
+    pub(crate) fn now(&self) -> Timestamp {
         self.clock.now()
     }
 }

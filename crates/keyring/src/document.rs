@@ -4,7 +4,7 @@
 //! What it looks like as text is told in `document/text.rs`; where it is kept, in `source.rs` and
 //! `file.rs`.
 
-use trunkline_types::{Moment, SecretBytes};
+use trunkline_types::{SecretBytes, Timestamp};
 use zeroize::Zeroizing;
 
 use crate::{
@@ -46,14 +46,18 @@ pub struct Rotated {
 
 impl Document {
     /// A document with a first generation.
-    pub fn generate(now: Moment, random: &dyn RandomSource) -> Result<Self, DocumentError> {
+    pub fn generate(now: Timestamp, random: &dyn RandomSource) -> Result<Self, DocumentError> {
         let current = RootKey::generate(GenerationId::FIRST, now, random)?;
         Self::checked(current, None)
     }
 
     /// A document with a new current generation. The one that was current is still readable, the one
     /// that was previous is dropped.
-    pub fn rotate(&self, now: Moment, random: &dyn RandomSource) -> Result<Rotated, DocumentError> {
+    pub fn rotate(
+        &self,
+        now: Timestamp,
+        random: &dyn RandomSource,
+    ) -> Result<Rotated, DocumentError> {
         let id = self.current.generation.id.next();
         let current = RootKey::generate(id.ok_or(DocumentError::Exhausted)?, now, random)?;
         let document = Self::checked(current, Some(self.current.clone()))?;
@@ -91,7 +95,7 @@ impl Document {
 impl RootKey {
     fn generate(
         id: GenerationId,
-        now: Moment,
+        now: Timestamp,
         random: &dyn RandomSource,
     ) -> Result<Self, DocumentError> {
         let mut key = Zeroizing::new(vec![0; ROOT_KEY_BYTES]);
@@ -106,7 +110,7 @@ impl RootKey {
     /// in, or a random source that is broken.
     fn checked(
         id: GenerationId,
-        created_at: Option<Moment>,
+        created_at: Option<Timestamp>,
         key: SecretBytes,
     ) -> Result<Self, DocumentError> {
         let bytes = key.reveal();
@@ -119,6 +123,6 @@ impl RootKey {
     }
 }
 
-fn moment_of_seconds(seconds: i64) -> Moment {
-    Moment::from_micros(0).plus_seconds(seconds)
+fn moment_of_seconds(seconds: i64) -> Timestamp {
+    Timestamp::from_micros(0).plus_seconds(seconds)
 }

@@ -7,7 +7,7 @@ use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use trunkline_types::{Moment, SecretBytes};
+use trunkline_types::{SecretBytes, Timestamp};
 use zeroize::Zeroizing;
 
 use crate::{Document, MAX_DOCUMENT_BYTES, RandomSource, RootKeySource, Rotated, SourceError};
@@ -51,7 +51,11 @@ impl FileSource {
     }
 
     /// Replaces the document by a rotated one. Of two rotations at once, one is refused.
-    pub fn rotate(&self, now: Moment, random: &dyn RandomSource) -> Result<Rotated, SourceError> {
+    pub fn rotate(
+        &self,
+        now: Timestamp,
+        random: &dyn RandomSource,
+    ) -> Result<Rotated, SourceError> {
         // The file itself is replaced, not a link that leads to it.
         let target =
             fs::canonicalize(&self.path).map_err(|source| failed("find", &self.path, source))?;

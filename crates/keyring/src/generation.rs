@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use trunkline_types::Moment;
+use trunkline_types::Timestamp;
 
 /// Names one root key; it stands in every token. Numbers only grow and are never used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -16,7 +16,7 @@ pub struct Generation {
     /// Its number.
     pub id: GenerationId,
     /// When it was made; unknown where it was given in the one-line form.
-    pub created_at: Option<Moment>,
+    pub created_at: Option<Timestamp>,
 }
 
 /// The live generations.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use proptest::prelude::*;
-use trunkline_types::{AccountId, Moment};
+use trunkline_types::{AccountId, Timestamp};
 
 use crate::{Document, Keyring, Purpose, RandomError, RandomSource};
 
@@ -49,8 +49,8 @@ impl RandomSource for NoRandom {
     }
 }
 
-pub(crate) fn now() -> Moment {
-    Moment::from_micros(1_700_000_000_000_000)
+pub(crate) fn now() -> Timestamp {
+    Timestamp::from_micros(1_700_000_000_000_000)
 }
 
 /// A document after so many rotations.

@@ -10,7 +10,7 @@ mod read;
 use std::cmp::Reverse;
 
 use trunkline_db::{Database, DbError};
-use trunkline_types::{AccountId, Moment, Money, RequestId};
+use trunkline_types::{AccountId, Money, RequestId, Timestamp};
 use uuid::Uuid;
 
 use self::read::Part;
@@ -58,9 +58,9 @@ pub struct LinesAsked {
     /// Lines of this kind.
     pub kind: Option<LineKind>,
     /// Of calls and movements that began then or later.
-    pub from: Option<Moment>,
+    pub from: Option<Timestamp>,
     /// Of those that began before.
-    pub until: Option<Moment>,
+    pub until: Option<Timestamp>,
     /// Where the page before ended.
     pub after: Option<Next>,
     /// At most so many, up to [`MAX_PAGE`].
@@ -84,7 +84,7 @@ pub struct Line {
     /// Names it.
     pub id: LineId,
     /// When it was booked, by the database's clock.
-    pub at: Moment,
+    pub at: Timestamp,
     /// What the wallet gained, or lost if negative.
     pub amount: Money,
     /// The model, where it is a call's.
@@ -254,7 +254,7 @@ impl Part {
 
 /// The moment to which a page looked that goes on before a request.
 #[must_use]
-pub fn searched_to(next: &Next) -> Option<Moment> {
+pub fn searched_to(next: &Next) -> Option<Timestamp> {
     match next {
         Next::After(_) => None,
         Next::Before(id) => Some(moment_of(*id)),

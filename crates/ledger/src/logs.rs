@@ -11,7 +11,7 @@ use serde_json::Value;
 use sqlx::PgConnection;
 use sqlx::postgres::PgRow;
 use trunkline_db::{Database, DbError, from_sql_time};
-use trunkline_types::{AccountId, KeyId, Moment, Money, RequestId};
+use trunkline_types::{AccountId, KeyId, Money, RequestId, Timestamp};
 use uuid::Uuid;
 
 use crate::outcome::Outcome;
@@ -43,9 +43,9 @@ pub struct Search {
     /// Those that cost at least so much.
     pub least: Option<Money>,
     /// Those that began then or later.
-    pub from: Option<Moment>,
+    pub from: Option<Timestamp>,
     /// Those that began before.
-    pub until: Option<Moment>,
+    pub until: Option<Timestamp>,
     /// Those whose ids begin so.
     pub begins: Option<IdBeginning>,
     /// Those before this one: where a page ended.
@@ -100,9 +100,9 @@ pub struct Call {
     /// Given back of it since.
     pub refunded: Money,
     /// When it was admitted, by the database's clock.
-    pub opened_at: Moment,
+    pub opened_at: Timestamp,
     /// When it was charged or let go.
-    pub settled_at: Moment,
+    pub settled_at: Timestamp,
 }
 
 /// A page of calls.
@@ -113,7 +113,7 @@ pub struct Found {
     /// Where the next page goes on; none if there is nothing more.
     pub next: Option<RequestId>,
     /// How far this page looked, if that is what ended it.
-    pub searched_to: Option<Moment>,
+    pub searched_to: Option<Timestamp>,
 }
 
 /// A page of the calls that fit.

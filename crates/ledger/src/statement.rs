@@ -8,7 +8,7 @@ use sqlx::Row as _;
 use sqlx::postgres::PgRow;
 use time::OffsetDateTime;
 use trunkline_db::{Database, DbError, from_sql_time};
-use trunkline_types::{AccountId, KeyId, Moment, Money, RequestId};
+use trunkline_types::{AccountId, KeyId, Money, RequestId, Timestamp};
 
 use crate::rows::{column, request_of};
 
@@ -34,7 +34,7 @@ pub struct Entry {
     /// The call or the movement.
     pub request: RequestId,
     /// When it was booked, by the database's clock.
-    pub at: Moment,
+    pub at: Timestamp,
     /// What the paid wallet gained, or lost if negative.
     pub paid: Money,
     /// What the trial wallet gained, or lost if negative.
@@ -111,7 +111,7 @@ pub struct Budget {
     /// Taken in the running stretch, by open holds and charges.
     pub used: Money,
     /// When the running stretch ends; never for a total.
-    pub ends_at: Option<Moment>,
+    pub ends_at: Option<Timestamp>,
 }
 
 /// The latest entries of an account, at most [`MAX_ENTRIES`]. None if there is no such account.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use trunkline_db::{Database, DbError, from_sql_time};
-use trunkline_types::{AccountId, Moment, Money, RequestId, Units, Usage};
+use trunkline_types::{AccountId, Money, RequestId, Timestamp, Units, Usage};
 
 use crate::rows::{column, request_of};
 
@@ -101,7 +101,7 @@ pub struct SoldCall {
     /// What the upstream bills us, where known.
     pub cost: Option<Money>,
     /// When it was admitted.
-    pub at: Moment,
+    pub at: Timestamp,
     /// Whether its account had paid in by then.
     pub topped_up: bool,
 }

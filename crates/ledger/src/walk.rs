@@ -6,7 +6,7 @@
 use sqlx::PgConnection;
 use time::OffsetDateTime;
 use trunkline_db::{DbError, from_sql_time};
-use trunkline_types::{AccountId, Moment, RANDOM_BYTES, RequestId};
+use trunkline_types::{AccountId, RANDOM_BYTES, RequestId, Timestamp};
 use uuid::Uuid;
 
 use crate::rows::column;
@@ -34,20 +34,20 @@ pub(crate) struct Walk {
 /// When an account began, and now, by the database's clock.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Life {
-    pub(crate) began_at: Moment,
-    pub(crate) now: Moment,
+    pub(crate) began_at: Timestamp,
+    pub(crate) now: Timestamp,
 }
 
 /// The least id of a moment.
-pub(crate) fn first_id(at: Moment) -> Uuid {
+pub(crate) fn first_id(at: Timestamp) -> Uuid {
     RequestId::new(at, [0; RANDOM_BYTES]).uuid()
 }
 
 /// The moment that an id names, to the millisecond.
-pub(crate) fn moment_of(id: Uuid) -> Moment {
+pub(crate) fn moment_of(id: Uuid) -> Timestamp {
     let millis = id.as_u128().wrapping_shr(80);
     let micros = i64::try_from(millis).unwrap_or(i64::MAX);
-    Moment::from_micros(micros.saturating_mul(1_000))
+    Timestamp::from_micros(micros.saturating_mul(1_000))
 }
 
 // === impl Life ===
@@ -130,7 +130,7 @@ mod tests {
     const DAY: i64 = SECONDS_A_DAY;
 
     fn at(day: i64) -> Uuid {
-        first_id(Moment::from_micros(0).plus_seconds((20_000 + day) * DAY))
+        first_id(Timestamp::from_micros(0).plus_seconds((20_000 + day) * DAY))
     }
 
     fn steps(from: i64, to: i64) -> (Vec<Stretch>, Option<Uuid>) {
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn ids_and_moments_go_together() {
-        let moment = Moment::from_micros(1_700_000_000_123_000);
+        let moment = Timestamp::from_micros(1_700_000_000_123_000);
         assert_eq!(moment_of(first_id(moment)), moment);
         assert_eq!(moment_of(Uuid::max()).micros(), 281_474_976_710_655_000);
     }

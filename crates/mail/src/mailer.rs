@@ -8,7 +8,7 @@ use lettre::transport::smtp::authentication::Credentials;
 use lettre::transport::smtp::client::{Certificate, Tls, TlsParameters};
 use lettre::transport::smtp::extension::ClientId;
 use lettre::{Address, AsyncSmtpTransport, AsyncTransport as _, Message, Tokio1Executor};
-use trunkline_types::Moment;
+use trunkline_types::Timestamp;
 use uuid::Uuid;
 
 use crate::smtp_url::{Server, TlsMode};
@@ -53,7 +53,7 @@ pub struct Mailer {
 pub(crate) struct Envelope<'a> {
     pub(crate) id: Uuid,
     pub(crate) to: &'a str,
-    pub(crate) written_at: Moment,
+    pub(crate) written_at: Timestamp,
     pub(crate) rendered: &'a RenderedEmail,
 }
 

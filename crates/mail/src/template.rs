@@ -4,7 +4,7 @@ use time::format_description::BorrowedFormatItem;
 use time::macros::format_description;
 use trunkline_db::to_sql_time;
 use trunkline_store::letters::{Content, Kind};
-use trunkline_types::Moment;
+use trunkline_types::Timestamp;
 
 /// Longest part of a name that a letter repeats: names are other people's text.
 const MAX_NAME_CHARACTERS: usize = 80;
@@ -36,7 +36,7 @@ pub(crate) fn render(
     house: &str,
     kind: Kind,
     content: &Content,
-    expires_at: Moment,
+    expires_at: Timestamp,
 ) -> RenderedEmail {
     let house = plain(house);
     let parts = parts(&house, kind, content, expires_at);
@@ -62,7 +62,7 @@ pub(crate) fn render(
     }
 }
 
-fn parts(house: &str, kind: Kind, content: &Content, expires_at: Moment) -> Parts {
+fn parts(house: &str, kind: Kind, content: &Content, expires_at: Timestamp) -> Parts {
     let until = to_sql_time(expires_at).format(UNTIL).unwrap_or_default();
     let once = format!("The link works once, until {until}.");
     match kind {
@@ -171,7 +171,7 @@ mod tests {
             "Trunk & Line",
             kind,
             &content,
-            Moment::from_micros(1_800_000_000_000_000),
+            Timestamp::from_micros(1_800_000_000_000_000),
         )
     }
 

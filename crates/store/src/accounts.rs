@@ -7,7 +7,7 @@ use sqlx::types::Json;
 use sqlx::{PgConnection, Row as _};
 use time::OffsetDateTime;
 use trunkline_db::{DbError, Tx, from_sql_time, revision};
-use trunkline_types::{AccountId, Moment, Shard};
+use trunkline_types::{AccountId, Shard, Timestamp};
 
 use crate::bounds::{FieldError, Problem, check_name, check_word, check_words};
 use crate::limits::Rates;
@@ -53,11 +53,11 @@ pub struct Account {
     /// Where it lives.
     pub shard: Shard,
     /// When it was made, by the database's clock.
-    pub created_at: Moment,
+    pub created_at: Timestamp,
     /// When it first paid in; none if it never did.
-    pub topped_up_at: Option<Moment>,
+    pub topped_up_at: Option<Timestamp>,
     /// When it was closed.
-    pub closed_at: Option<Moment>,
+    pub closed_at: Option<Timestamp>,
     /// Its own names for models.
     pub aliases: BTreeMap<String, String>,
     /// What it may use in a minute and at once, over all its keys.

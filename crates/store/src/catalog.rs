@@ -8,7 +8,7 @@ use sqlx::types::Json;
 use sqlx::{PgConnection, Row as _};
 use time::OffsetDateTime;
 use trunkline_db::{DbError, Tx, from_sql_time, revision};
-use trunkline_types::Moment;
+use trunkline_types::Timestamp;
 
 pub use self::past::{PastError, book_at, entry_of, frame_of};
 
@@ -52,7 +52,7 @@ pub struct Change {
     /// Why.
     pub note: String,
     /// When, by the database's clock.
-    pub created_at: Moment,
+    pub created_at: Timestamp,
 }
 
 /// What is other than at an earlier number.

@@ -14,7 +14,7 @@ use std::fmt;
 use serde_json::Value;
 use sqlx::PgConnection;
 use trunkline_db::{DbError, Tx, revision};
-use trunkline_types::Moment;
+use trunkline_types::Timestamp;
 
 use crate::bounds::{self, FieldError};
 
@@ -101,7 +101,7 @@ pub struct Credential {
     /// Switched off by a person.
     pub disabled: bool,
     /// Not to be used before this moment.
-    pub cool_until: Option<Moment>,
+    pub cool_until: Option<Timestamp>,
     /// Why it is not used until a person has looked.
     pub paused_reason: Option<String>,
 }
@@ -218,7 +218,11 @@ pub async fn set_state(
 /// Lets a credential rest until a moment. False, and no number taken, if it rests that long already
 /// or is not there. A node that knows it to be resting should not call this for every refusal: the
 /// writers of a topic take turns.
-pub async fn cool(tx: &mut Tx, credential: CredentialId, until: Moment) -> Result<bool, DbError> {
+pub async fn cool(
+    tx: &mut Tx,
+    credential: CredentialId,
+    until: Timestamp,
+) -> Result<bool, DbError> {
     if !rows::would_cool(tx, credential, until).await? {
         return Ok(false);
     }
@@ -284,7 +288,7 @@ impl fmt::Debug for Channel {
 impl Credential {
     /// Whether it may be used at a moment.
     #[must_use]
-    pub fn is_usable(&self, now: Moment) -> bool {
+    pub fn is_usable(&self, now: Timestamp) -> bool {
         let cooling = self.cool_until.is_some_and(|until| now < until);
         !self.disabled && self.paused_reason.is_none() && !cooling
     }

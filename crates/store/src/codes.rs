@@ -7,7 +7,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 use time::OffsetDateTime;
 use trunkline_db::{DbError, Tx, from_sql_time, to_sql_time};
-use trunkline_types::{AccountId, Moment, Money};
+use trunkline_types::{AccountId, Money, Timestamp};
 use uuid::Uuid;
 
 use crate::bounds::{FieldError, Problem};
@@ -46,7 +46,7 @@ pub struct NewCode<'a> {
     /// Who made it.
     pub made_by: &'a str,
     /// When it is over; none for never.
-    pub expires_at: Option<Moment>,
+    pub expires_at: Option<Timestamp>,
 }
 
 /// A code that was written.
@@ -65,13 +65,13 @@ pub struct Code {
     /// Who made it.
     pub made_by: String,
     /// When it was made.
-    pub created_at: Moment,
+    pub created_at: Timestamp,
     /// When it is over.
-    pub expires_at: Option<Moment>,
+    pub expires_at: Option<Timestamp>,
     /// When it was taken back.
-    pub revoked_at: Option<Moment>,
+    pub revoked_at: Option<Timestamp>,
     /// Who has used it, and when.
-    pub redeemed: Option<(AccountId, Moment)>,
+    pub redeemed: Option<(AccountId, Timestamp)>,
     /// Whether it is over by now.
     pub is_expired: bool,
 }

@@ -13,7 +13,7 @@ use std::fmt;
 use sha2::{Digest as _, Sha256};
 use sqlx::PgConnection;
 use trunkline_db::{DbError, Tx, database_now, revision};
-use trunkline_types::{AccountId, ApiKey, KeyId, Moment};
+use trunkline_types::{AccountId, ApiKey, KeyId, Timestamp};
 
 use crate::accounts::{self, Account};
 use crate::bounds::{FieldError, Problem, check_name};
@@ -79,15 +79,15 @@ pub struct Key {
     /// What it may be used for, its parents' narrowings included.
     pub policy: Policy,
     /// When it was made, by the database's clock.
-    pub created_at: Moment,
+    pub created_at: Timestamp,
     /// When it was revoked, for good.
-    pub revoked_at: Option<Moment>,
+    pub revoked_at: Option<Timestamp>,
     /// Since when it is switched off.
-    pub disabled_at: Option<Moment>,
+    pub disabled_at: Option<Timestamp>,
     /// The secret before this one, and until when it opens the door.
-    pub previous: Option<(KeyHash, Moment)>,
+    pub previous: Option<(KeyHash, Timestamp)>,
     /// Since when lists do not show it.
-    pub deleted_at: Option<Moment>,
+    pub deleted_at: Option<Timestamp>,
     /// The number of its last change.
     pub revision: i64,
 }
@@ -195,7 +195,7 @@ async fn live_parent(
     tx: &mut Tx,
     account: AccountId,
     parent: KeyId,
-    now: Moment,
+    now: Timestamp,
 ) -> Result<Key, CreateKeyError> {
     let found = find(tx, parent).await?;
     let key = found
@@ -268,7 +268,7 @@ impl fmt::Debug for KeyHash {
 impl Key {
     /// Whether it opens the door at a moment.
     #[must_use]
-    pub fn state(&self, now: Moment) -> KeyState {
+    pub fn state(&self, now: Timestamp) -> KeyState {
         if self.revoked_at.is_some() {
             return KeyState::Revoked;
         }

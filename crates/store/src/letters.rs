@@ -10,7 +10,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 use time::OffsetDateTime;
 use trunkline_db::{DbError, Tx, from_sql_time};
-use trunkline_types::Moment;
+use trunkline_types::Timestamp;
 use uuid::Uuid;
 
 pub use due::{Claimed, Failure, claim, failed, sent};
@@ -72,7 +72,7 @@ pub struct NewLetter<'a> {
     /// Its [`Content`] as [`Content::bytes`], sealed under [`context`].
     pub sealed: &'a [u8],
     /// When its link is over.
-    pub expires_at: Moment,
+    pub expires_at: Timestamp,
     /// Whether there is a mail server; without one it is kept for the operator.
     pub is_mailed: bool,
 }
@@ -93,9 +93,9 @@ pub struct Letter {
     /// Why the last try did not succeed.
     pub last_error: Option<String>,
     /// When it was written.
-    pub created_at: Moment,
+    pub created_at: Timestamp,
     /// When its link is over.
-    pub expires_at: Moment,
+    pub expires_at: Timestamp,
 }
 
 /// Where a letter's seal stands: it opens in this row and nowhere else.

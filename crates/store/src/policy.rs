@@ -1,6 +1,6 @@
 //! What a key may be used for. Asked for as [`PolicyFields`], checked into a [`Policy`].
 
-use trunkline_types::Moment;
+use trunkline_types::Timestamp;
 
 use crate::Network;
 use crate::bounds::{FieldError, LIMIT_MAX, Problem, check_count, check_word, check_words, cut};
@@ -73,7 +73,7 @@ pub struct PolicyFields {
     /// Store nothing of what passes.
     pub zero_retention: bool,
     /// The key is good until then.
-    pub expires_at: Option<Moment>,
+    pub expires_at: Option<Timestamp>,
 }
 
 /// A policy that passed every check: lists are sorted, without repetition and not empty, networks
@@ -262,9 +262,9 @@ fn lower(
 }
 
 pub(crate) fn earlier(
-    own: Option<Moment>,
-    above: Option<Moment>,
-) -> Result<Option<Moment>, FieldError> {
+    own: Option<Timestamp>,
+    above: Option<Timestamp>,
+) -> Result<Option<Timestamp>, FieldError> {
     match (own, above) {
         (Some(own), Some(above)) if own > above => Err(wider("expires_at", "a later end")),
         (own, above) => Ok(own.or(above)),

@@ -3,7 +3,7 @@
 use sqlx::{PgConnection, Row as _};
 use time::OffsetDateTime;
 use trunkline_db::{Database, DbError, from_sql_time};
-use trunkline_types::Moment;
+use trunkline_types::Timestamp;
 
 /// How long minutes are kept.
 pub const KEPT_HOURS: i32 = 192;
@@ -27,7 +27,7 @@ pub struct Health {
     /// All calls of the time together.
     pub seen: Seen,
     /// When the last of them was added.
-    pub last_at: Moment,
+    pub last_at: Timestamp,
 }
 
 /// Adds to the present minute, by the database's clock.

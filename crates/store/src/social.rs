@@ -6,7 +6,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 use trunkline_db::events::{self, HOUSE, NewEvent};
 use trunkline_db::{DbError, Tx, from_sql_time, revision};
-use trunkline_types::{Moment, Topic};
+use trunkline_types::{Timestamp, Topic};
 use uuid::Uuid;
 
 use crate::bounds;
@@ -51,7 +51,7 @@ pub struct Pause {
     /// Who says so.
     pub by: By,
     /// Since when, by the database's clock.
-    pub paused_at: Moment,
+    pub paused_at: Timestamp,
 }
 
 /// Something that happened to a cell.
@@ -60,7 +60,7 @@ pub struct Event {
     /// Its number in the topic.
     pub number: i64,
     /// When, by the database's clock.
-    pub at: Moment,
+    pub at: Timestamp,
     /// The platform's key.
     pub platform: String,
     /// The capability's word.

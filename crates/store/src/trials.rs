@@ -5,7 +5,7 @@ use sha2::{Digest as _, Sha256};
 use sqlx::{PgConnection, Row as _};
 use time::OffsetDateTime;
 use trunkline_db::{DbError, Tx, from_sql_time};
-use trunkline_types::{AccountId, Moment, Money};
+use trunkline_types::{AccountId, Money, Timestamp};
 
 /// Domains whose mail arrives whatever dots stand before the `@`.
 const WITHOUT_DOTS: [&str; 2] = ["gmail.com", "googlemail.com"];
@@ -121,7 +121,7 @@ pub async fn end(tx: &mut Tx, grant: &Expired, taken: Money) -> Result<(), DbErr
 pub async fn ends_at(
     connection: &mut PgConnection,
     account: AccountId,
-) -> Result<Option<Moment>, DbError> {
+) -> Result<Option<Timestamp>, DbError> {
     let at: Option<OffsetDateTime> = sqlx::query_scalar(
         "SELECT min(expires_at) FROM app.trial_grant WHERE account_id = $1 AND ended_at IS NULL",
     )

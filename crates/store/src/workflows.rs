@@ -7,7 +7,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 use trunkline_catalog::workflow::{Move, Workflow, WrongMove, next};
 use trunkline_db::{DbError, Tx, from_sql_time, revision};
-use trunkline_types::Moment;
+use trunkline_types::Timestamp;
 
 /// The topic whose numbers the versions carry.
 pub const TOPIC: &str = "workflows";
@@ -25,7 +25,7 @@ pub struct Version {
     /// Its number.
     pub revision: i64,
     /// When it was written, by the database's clock.
-    pub created_at: Moment,
+    pub created_at: Timestamp,
 }
 
 /// What became of a record that was imported.
@@ -166,7 +166,7 @@ async fn count(tx: &mut Tx) -> Result<usize, DbError> {
     Ok(usize::try_from(count).unwrap_or(usize::MAX))
 }
 
-async fn insert(tx: &mut Tx, workflow: &Workflow, number: i64) -> Result<Moment, DbError> {
+async fn insert(tx: &mut Tx, workflow: &Workflow, number: i64) -> Result<Timestamp, DbError> {
     let record = workflow.record();
     let created_at = sqlx::query_scalar(
         "INSERT INTO app.workflow_version

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use uuid::{Builder, Uuid, Version};
 
-use crate::Moment;
+use crate::Timestamp;
 
 /// Random bytes an id takes beside its time.
 pub const RANDOM_BYTES: usize = 10;
@@ -42,7 +42,7 @@ pub struct NodeId(String);
 
 /// A UUID v7 of a given time and given random bytes: pure, so tests can name their ids.
 #[must_use]
-pub fn uuid_v7(at: Moment, random: [u8; RANDOM_BYTES]) -> Uuid {
+pub fn uuid_v7(at: Timestamp, random: [u8; RANDOM_BYTES]) -> Uuid {
     let millis = u64::try_from(at.millis()).unwrap_or(0);
     Builder::from_unix_timestamp_millis(millis, &random).into_uuid()
 }
@@ -52,7 +52,7 @@ pub fn uuid_v7(at: Moment, random: [u8; RANDOM_BYTES]) -> Uuid {
 impl RequestId {
     /// A new id.
     #[must_use]
-    pub fn new(at: Moment, random: [u8; RANDOM_BYTES]) -> Self {
+    pub fn new(at: Timestamp, random: [u8; RANDOM_BYTES]) -> Self {
         Self(uuid_v7(at, random))
     }
 
@@ -64,10 +64,10 @@ impl RequestId {
 
     /// When the id was made, to the millisecond: its first 48 bits.
     #[must_use]
-    pub fn made_at(self) -> Moment {
+    pub fn made_at(self) -> Timestamp {
         let millis = self.0.as_u128().wrapping_shr(80);
         let micros = i64::try_from(millis).unwrap_or(0).saturating_mul(1_000);
-        Moment::from_micros(micros)
+        Timestamp::from_micros(micros)
     }
 
     /// An id that came back from the database or a client; only UUID v7 is taken.
@@ -176,13 +176,13 @@ mod tests {
     #[test]
     fn a_request_id_is_a_uuid_v7_in_exactly_one_spelling() {
         let id = RequestId::new(
-            Moment::from_micros(1_700_000_000_000_000),
+            Timestamp::from_micros(1_700_000_000_000_000),
             [7; RANDOM_BYTES],
         );
         let text = id.to_string();
         assert!(text.starts_with("req_018bcfe56800"), "{text}");
         assert_eq!(text.parse(), Ok(id));
-        assert_eq!(id.made_at(), Moment::from_micros(1_700_000_000_000_000));
+        assert_eq!(id.made_at(), Timestamp::from_micros(1_700_000_000_000_000));
         assert_eq!(
             text.to_uppercase().parse::<RequestId>(),
             Err(IdError::Shape)
@@ -202,8 +202,8 @@ mod tests {
 
     #[test]
     fn ids_made_later_sort_later() {
-        let early = RequestId::new(Moment::from_micros(1_000_000), [255; RANDOM_BYTES]);
-        let late = RequestId::new(Moment::from_micros(2_000_000), [0; RANDOM_BYTES]);
+        let early = RequestId::new(Timestamp::from_micros(1_000_000), [255; RANDOM_BYTES]);
+        let late = RequestId::new(Timestamp::from_micros(2_000_000), [0; RANDOM_BYTES]);
         assert!(early < late && early.uuid() < late.uuid());
     }
 

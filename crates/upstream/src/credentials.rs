@@ -8,7 +8,7 @@ mod sigv4;
 use std::fmt;
 
 use http::{HeaderName, HeaderValue, header};
-use trunkline_types::{Moment, Secret};
+use trunkline_types::{Secret, Timestamp};
 
 use self::google::ServiceAccount;
 use self::kling::KeyPair;
@@ -74,7 +74,7 @@ impl Credential {
         &self,
         client: &Client,
         call: &Outgoing<'_>,
-        now: Moment,
+        now: Timestamp,
     ) -> Result<Vec<(HeaderName, HeaderValue)>, SendError> {
         match &self.0 {
             Kind::Fixed { name, value, .. } => Ok(vec![(name.clone(), value.clone())]),

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use trunkline_types::{Moment, Money};
+use trunkline_types::{Money, Timestamp};
 
 use crate::times;
 
@@ -19,7 +19,7 @@ pub(crate) enum Expiry {
     /// So many days from its making.
     Days(u32),
     /// At a moment.
-    At(Moment),
+    At(Timestamp),
 }
 
 /// A name and where its secret is.
@@ -153,7 +153,7 @@ mod tests {
         assert_eq!("30".parse(), Ok(Expiry::Days(30)));
         assert_eq!("30d".parse(), Ok(Expiry::Days(30)));
         assert_eq!("36500".parse(), Ok(Expiry::Days(36_500)));
-        let moment = Moment::from_micros(1_801_396_800_000_000);
+        let moment = Timestamp::from_micros(1_801_396_800_000_000);
         assert_eq!("2027-01-31T12:00:00Z".parse(), Ok(Expiry::At(moment)));
         assert_eq!("2027-01-31T13:00:00+01:00".parse(), Ok(Expiry::At(moment)));
         for wrong in ["", "0", "36501", "-1", "soon", "2027-01-31", "1.5"] {

@@ -4,7 +4,7 @@ use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
 use trunkline_db::{Database, Tx};
 use trunkline_store::codes::{self, Code, CodeText, NewCode, Purse};
-use trunkline_types::{Moment, uuid_v7};
+use trunkline_types::{Timestamp, uuid_v7};
 use uuid::Uuid;
 
 use super::{database, shown};
@@ -70,7 +70,7 @@ async fn write(
     tx: &mut Tx,
     wish: &CreateCodes,
     batch: &str,
-    (texts, now): (&[(Uuid, CodeText)], Moment),
+    (texts, now): (&[(Uuid, CodeText)], Timestamp),
 ) -> anyhow::Result<()> {
     let expires_at = wish.expires.map(|expiry| match expiry {
         Expiry::Days(days) => now.plus_seconds(i64::from(days).saturating_mul(DAY_SECONDS)),
@@ -191,6 +191,6 @@ const fn purse(word: WalletWord) -> Purse {
     }
 }
 
-fn date(now: Moment) -> String {
+fn date(now: Timestamp) -> String {
     times::short(now).chars().take(10).collect()
 }

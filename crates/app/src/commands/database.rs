@@ -7,7 +7,7 @@ use anyhow::{Context as _, anyhow, bail};
 use trunkline_db::{
     Database, DbError, PoolSettings, Pooler, Role, Tx, connect, database_now, missing_migrations,
 };
-use trunkline_types::{Moment, Secret};
+use trunkline_types::{Secret, Timestamp};
 
 use crate::config::Config;
 
@@ -89,12 +89,12 @@ pub(super) async fn close(database: &Database) {
 }
 
 /// Now, by the database's clock, which also decides what has expired.
-pub(super) async fn now(database: &Database) -> anyhow::Result<Moment> {
+pub(super) async fn now(database: &Database) -> anyhow::Result<Timestamp> {
     let mut session = database.session().await?;
     Ok(database_now(&mut session).await?)
 }
 
 /// The same, inside a transaction.
-pub(super) async fn now_in(tx: &mut Tx) -> anyhow::Result<Moment> {
+pub(super) async fn now_in(tx: &mut Tx) -> anyhow::Result<Timestamp> {
     Ok(database_now(tx).await?)
 }

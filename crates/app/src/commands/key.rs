@@ -7,7 +7,7 @@ use trunkline_ledger::desk;
 use trunkline_ledger::statement::{self, Budget};
 use trunkline_store::keys::{self, CreatedKey, Key, NewKey, RevokeAnswer};
 use trunkline_store::{KeyGroup, Policy, PolicyFields, accounts};
-use trunkline_types::{AccountId, KeyId, Moment};
+use trunkline_types::{AccountId, KeyId, Timestamp};
 
 use super::{account, database, shown};
 use crate::cli::{CreateKey, Expiry};
@@ -74,7 +74,7 @@ async fn create_in(
     Ok(created)
 }
 
-fn asked(wish: CreateKey, now: Moment) -> PolicyFields {
+fn asked(wish: CreateKey, now: Timestamp) -> PolicyFields {
     let expires_at = wish.expires.map(|expiry| match expiry {
         Expiry::Days(days) => now.plus_seconds(i64::from(days).saturating_mul(DAY_SECONDS)),
         Expiry::At(moment) => moment,
@@ -181,7 +181,7 @@ async fn page(
     Ok(keys::list(&mut session, account, after.map(KeyId::new), limit).await?)
 }
 
-fn cells(key: &Key, now: Moment, budgets: &[Budget]) -> Vec<String> {
+fn cells(key: &Key, now: Timestamp, budgets: &[Budget]) -> Vec<String> {
     let own: Vec<String> = budgets
         .iter()
         .filter(|budget| budget.key.is_some_and(|id| id == key.id))

@@ -5,7 +5,7 @@ use trunkline_ledger::desk::Balance;
 use trunkline_ledger::statement::{Budget, Entry, What};
 use trunkline_store::accounts::Account;
 use trunkline_store::keys::Key;
-use trunkline_types::{Moment, Money};
+use trunkline_types::{Money, Timestamp};
 
 use crate::times;
 
@@ -58,7 +58,7 @@ pub(super) fn budget_line(budget: &Budget) -> String {
 }
 
 /// A key by its hint, with its policy. Nothing here can hold the key itself: the row does not.
-pub(super) fn key(key: &Key, now: Moment, budgets: &[Budget]) -> Value {
+pub(super) fn key(key: &Key, now: Timestamp, budgets: &[Budget]) -> Value {
     let fields = key.policy.fields();
     let own = budgets
         .iter()

@@ -9,8 +9,8 @@ use trunkline_types::Shard;
 use super::*;
 use crate::{ContentType, ObjectPath, PATH_RANDOM_BYTES, TaskName, TaskPath};
 
-const EXPIRES: Moment = Moment::from_micros(1_700_000_600_000_000);
-const BEFORE: Moment = Moment::from_micros(1_700_000_000_000_000);
+const EXPIRES: Timestamp = Timestamp::from_micros(1_700_000_600_000_000);
+const BEFORE: Timestamp = Timestamp::from_micros(1_700_000_000_000_000);
 
 /// Real HMAC-SHA256 with generations, the last being the current one.
 struct Keys(Vec<(u8, [u8; 32])>);
@@ -97,7 +97,7 @@ fn a_link_works_up_to_its_second_and_not_beyond() {
     let keys = Keys::one();
     let link = sign(&keys, &object(), EXPIRES).unwrap();
     assert!(verify(&keys, &link, EXPIRES).is_ok());
-    let after = Moment::from_micros(EXPIRES.micros() + 1);
+    let after = Timestamp::from_micros(EXPIRES.micros() + 1);
     assert_eq!(verify(&keys, &link, after), Err(LinkError::Expired));
     assert_eq!(
         verify(&keys, &link, EXPIRES.plus_seconds(86_400)),

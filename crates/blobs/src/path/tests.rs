@@ -4,7 +4,7 @@ use super::*;
 
 fn sample() -> ObjectPath {
     ObjectPath::mint(
-        Moment::from_micros(1_700_000_000_000_000),
+        Timestamp::from_micros(1_700_000_000_000_000),
         Shard::new(3_843).unwrap(),
         AccountId::new(1_000),
         [0xab; PATH_RANDOM_BYTES],
@@ -55,8 +55,8 @@ fn a_name_has_exactly_one_spelling() {
 
 #[test]
 fn a_day_ends_where_the_next_begins() {
-    let last = Moment::from_micros(1_700_006_399_999_999);
-    let first = Moment::from_micros(1_700_006_400_000_000);
+    let last = Timestamp::from_micros(1_700_006_399_999_999);
+    let first = Timestamp::from_micros(1_700_006_400_000_000);
     assert_eq!(Day::of(last).to_string(), "2023-11-14");
     assert_eq!(Day::of(first).to_string(), "2023-11-15");
     assert_eq!(Day::of(last).end(), first);

@@ -10,12 +10,12 @@ use trunkline_blobs::{
     ContentType, Fetched, Media, MediaError, MediaSettings, Metadata, ObjectPath,
     PATH_RANDOM_BYTES, Place, PutError, S3Settings, Source,
 };
-use trunkline_types::{AccountId, Moment, Secret, Shard};
+use trunkline_types::{AccountId, Secret, Shard, Timestamp};
 
 use crate::server::{ACCESS_KEY, BUCKET, S3Server, SECRET_KEY};
 
 /// Noon of 2023-11-14.
-pub(crate) const NOON: Moment = Moment::from_micros(1_699_963_200_000_000);
+pub(crate) const NOON: Timestamp = Timestamp::from_micros(1_699_963_200_000_000);
 pub(crate) const DAY_SECONDS: i64 = 86_400;
 /// Long enough for a busy machine, where nothing is expected to fail.
 pub(crate) const PATIENT: Duration = Duration::from_secs(60);
@@ -121,7 +121,7 @@ pub(crate) fn s3_settings(endpoint: &str) -> S3Settings {
 }
 
 /// A name of a moment; another number is another name.
-pub(crate) fn path_at(at: Moment, number: u8) -> ObjectPath {
+pub(crate) fn path_at(at: Timestamp, number: u8) -> ObjectPath {
     ObjectPath::mint(
         at,
         Shard::new(77).unwrap(),

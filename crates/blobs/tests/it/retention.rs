@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use trunkline_blobs::{DEFAULT_KEPT, MediaError, PART_BYTES, Swept};
-use trunkline_types::Moment;
+use trunkline_types::Timestamp;
 
 use crate::harness::{DAY_SECONDS, Harness, NOON, content, path, path_at};
 
 const WEEK: Duration = DEFAULT_KEPT;
 
 /// The end of the day of [`NOON`], and a week.
-const OVER: Moment = Moment::from_micros(1_700_006_400_000_000 + 7 * 86_400_000_000);
+const OVER: Timestamp = Timestamp::from_micros(1_700_006_400_000_000 + 7 * 86_400_000_000);
 
 #[tokio::test]
 async fn media_are_gone_a_week_after_the_end_of_their_day_and_not_before() {
@@ -23,7 +23,7 @@ async fn media_are_gone_a_week_after_the_end_of_their_day_and_not_before() {
             .unwrap();
         harness.put(&next_day, b"younger").await.unwrap();
 
-        let just_before = Moment::from_micros(OVER.micros() - 1);
+        let just_before = Timestamp::from_micros(OVER.micros() - 1);
         let nothing = harness.media.sweep(just_before, WEEK).await.unwrap();
         assert_eq!(nothing, Swept::default(), "{}", harness.kind);
         assert!(harness.media.head(&path(1)).await.is_ok());

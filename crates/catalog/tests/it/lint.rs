@@ -1,7 +1,7 @@
 //! Lint and stale: every code with the smallest catalog that shows it.
 
 use trunkline_catalog::{Document, LintFinding, Severity, lint, stale};
-use trunkline_types::{EndpointType, Moment};
+use trunkline_types::{EndpointType, Timestamp};
 
 /// A catalog whose only model has nothing to find; `more` is added to its entry.
 fn clean(name: &str, more: &str) -> Document {
@@ -370,7 +370,7 @@ fn findings_are_written_with_their_words_for_programs() {
 #[test]
 fn stale_prices_are_listed_with_the_oldest_first() {
     // 2026-11-15T12:00:00Z.
-    let now = Moment::from_micros(1_794_744_000_000_000);
+    let now = Timestamp::from_micros(1_794_744_000_000_000);
     let mut document = clean("m", LLM);
     let list = &mut document.models.get_mut("m").unwrap().list;
     let price = |read_on: &str, tier: Option<&str>| {

@@ -4,7 +4,7 @@ use trunkline_catalog::{
     Attributes, Book, GroupChoice, Limits, NotSold, PriceClass, QuoteError, Situation,
     audio_tokens_shown, bound, quote,
 };
-use trunkline_types::{Face, Moment, Units};
+use trunkline_types::{Face, Timestamp, Units};
 
 const BOOK: &str = r#"
 auto_groups = ["vip", "default"]
@@ -51,7 +51,7 @@ fn charge(
     let attributes = Attributes::none();
     let situation = Situation {
         attributes: &attributes,
-        at: Moment::from_micros(0),
+        at: Timestamp::from_micros(0),
     };
     quote(offer, class, &units(of), situation).map(|quote| quote.total.nanos())
 }
@@ -99,7 +99,7 @@ fn uploaded_audio_costs_seconds_times_1000_times_price_over_60_rounded_once() {
     let attributes = Attributes::none();
     let situation = Situation {
         attributes: &attributes,
-        at: Moment::from_micros(0),
+        at: Timestamp::from_micros(0),
     };
     let nanos = |seconds| {
         let units = units(&[(Face::AudioInput, seconds)]);
@@ -185,7 +185,7 @@ fn a_kind_of_input_without_its_own_price_is_billed_as_its_stand_in_and_the_line_
     let attributes = Attributes::none();
     let situation = Situation {
         attributes: &attributes,
-        at: Moment::from_micros(0),
+        at: Timestamp::from_micros(0),
     };
     let used = units(&[
         (Face::CacheWrite1h, 10),
@@ -251,7 +251,7 @@ fn a_bound_takes_the_dearest_kind_of_input_and_output_and_rounds_up() {
     let attributes = Attributes::none();
     let situation = Situation {
         attributes: &attributes,
-        at: Moment::from_micros(0),
+        at: Timestamp::from_micros(0),
     };
     let most = |model, limits| {
         let (_, offer) = book.offer(model, GroupChoice::Named("default")).unwrap();

@@ -9,7 +9,7 @@ use num_rational::BigRational;
 use trunkline_catalog::{
     Attributes, Condition, Faces, Limits, PriceClass, RawList, RawTier, Scalar,
 };
-use trunkline_types::{BillingUnit, Face, MAX_QUANTITY, Moment, Ratio, Side, UnitPrice, Units};
+use trunkline_types::{BillingUnit, Face, MAX_QUANTITY, Ratio, Side, Timestamp, UnitPrice, Units};
 
 const ZONES: [&str; 6] = [
     "UTC",
@@ -208,7 +208,7 @@ impl Plan {
         class: PriceClass,
         units: &Units,
         attributes: &Attributes,
-        at: Moment,
+        at: Timestamp,
     ) -> BigRational {
         let context = if self.unit == BillingUnit::Tokens {
             units.total_of(Side::Input)
@@ -267,10 +267,10 @@ impl Plan {
     }
 
     /// A moment between 1990 and 2060, often close to a change of the hour.
-    pub(crate) fn moment(dice: &mut Dice) -> Moment {
+    pub(crate) fn moment(dice: &mut Dice) -> Timestamp {
         let hour = 175_000 + dice.below(613_000) as i64;
         let offset = [0, -1, 1, 1_800_000_000, -1_800_000_000][dice.below(5) as usize];
-        Moment::from_micros(hour * 3_600_000_000 + offset)
+        Timestamp::from_micros(hour * 3_600_000_000 + offset)
     }
 
     pub(crate) fn attributes(dice: &mut Dice) -> Attributes {
@@ -303,7 +303,7 @@ impl Peak {
         self.weekdays.len() == 7 && self.hours.len() == 24
     }
 
-    fn holds(&self, at: Moment) -> bool {
+    fn holds(&self, at: Timestamp) -> bool {
         let instant = jiff::Timestamp::from_microsecond(at.micros()).unwrap();
         let local = instant.to_zoned(TimeZone::get(self.zone).unwrap());
         let weekday = local.strftime("%u").to_string().parse::<u8>().unwrap();

@@ -184,7 +184,7 @@ fn no_quantity_and_no_time_makes_a_quote_panic() {
         let attributes = Plan::attributes(dice);
         let situation = Situation {
             attributes: &attributes,
-            at: trunkline_types::Moment::from_micros(at),
+            at: trunkline_types::Timestamp::from_micros(at),
         };
         let limits = Limits {
             input: quantity,

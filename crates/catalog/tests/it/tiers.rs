@@ -4,7 +4,7 @@
 use trunkline_catalog::{
     Attributes, Book, GroupChoice, Limits, PriceClass, Scalar, Situation, bound, quote,
 };
-use trunkline_types::{Face, Moment, Units};
+use trunkline_types::{Face, Timestamp, Units};
 
 /// A book with one model `m` and the given tiers, as JSON.
 fn book(tiers: &str) -> Book {
@@ -25,7 +25,7 @@ fn priced(book: &Book, tokens: u64, attributes: &Attributes, at: &str) -> (Strin
     let at: jiff::Timestamp = at.parse().unwrap();
     let situation = Situation {
         attributes,
-        at: Moment::from_micros(at.as_microsecond()),
+        at: Timestamp::from_micros(at.as_microsecond()),
     };
     let units = Units::none().plus(Face::Input, tokens).unwrap();
     let quote = quote(offer, PriceClass::Standard, &units, situation).unwrap();
@@ -68,7 +68,7 @@ fn cached_tokens_count_as_context() {
     let attributes = Attributes::none();
     let situation = Situation {
         attributes: &attributes,
-        at: Moment::from_micros(0),
+        at: Timestamp::from_micros(0),
     };
     let used = |face| {
         let units = Units::none()
@@ -264,7 +264,7 @@ fn a_quote_says_why_its_tier_matched() {
     let sunday: jiff::Timestamp = "2026-11-15T00:30:00Z".parse().unwrap();
     let situation = Situation {
         attributes: &attributes,
-        at: Moment::from_micros(sunday.as_microsecond()),
+        at: Timestamp::from_micros(sunday.as_microsecond()),
     };
     let units = Units::none().plus(Face::Input, 101).unwrap();
     let quote = quote(offer, PriceClass::Standard, &units, situation).unwrap();
@@ -295,7 +295,7 @@ fn a_bound_covers_every_tier_the_call_can_still_reach_and_no_other() {
     let attributes = Attributes::none();
     let situation = Situation {
         attributes: &attributes,
-        at: Moment::from_micros(0),
+        at: Timestamp::from_micros(0),
     };
     let most = |input| {
         let limits = Limits {
@@ -323,7 +323,7 @@ fn of_tiers_that_cost_the_same_a_bound_names_the_one_that_is_reached_first() {
     let attributes = Attributes::none();
     let situation = Situation {
         attributes: &attributes,
-        at: Moment::from_micros(0),
+        at: Timestamp::from_micros(0),
     };
     let limits = Limits {
         input: 1_000,
@@ -348,7 +348,7 @@ fn a_time_outside_the_calendar_is_refused() {
     let attributes = Attributes::none();
     let situation = Situation {
         attributes: &attributes,
-        at: Moment::from_micros(i64::MAX),
+        at: Timestamp::from_micros(i64::MAX),
     };
     assert!(quote(offer, PriceClass::Standard, &Units::none(), situation).is_err());
     assert!(bound(offer, PriceClass::Standard, &Limits::default(), situation).is_err());

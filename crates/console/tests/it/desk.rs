@@ -15,7 +15,7 @@ use trunkline_db::{Database, Role, SystemClock};
 use trunkline_keyring::{Document, Keyring, SystemRandom};
 use trunkline_store::workflows;
 use trunkline_testkit::{Db, random_bytes};
-use trunkline_types::{Clock as _, Moment, RequestId};
+use trunkline_types::{Clock as _, RequestId, Timestamp};
 use trunkline_upstream::Client;
 
 use crate::stall::Stall;
@@ -44,7 +44,7 @@ pub(crate) struct Got {
 pub(crate) fn ids() -> RequestIds {
     let moments = AtomicI64::new(1_800_000_000_000_000);
     Arc::new(move || {
-        let moment = Moment::from_micros(moments.fetch_add(1_000, Ordering::Relaxed));
+        let moment = Timestamp::from_micros(moments.fetch_add(1_000, Ordering::Relaxed));
         RequestId::new(moment, random_bytes())
     })
 }

@@ -8,7 +8,7 @@ use trunkline_catalog::{Book, Number, RouteHealth, Routes};
 use trunkline_console::{FileLink, Later, Shop, SocialCell, TaskLook, Viewer};
 use trunkline_social::Cells;
 use trunkline_store::tasks::{Task, TaskState};
-use trunkline_types::Moment;
+use trunkline_types::Timestamp;
 
 pub(crate) const CATALOG: &str = r#"
 auto_groups = ["default"]
@@ -193,7 +193,7 @@ impl Shop for Stall {
     fn look_at_task<'a>(&'a self, task: &'a Task, closely: bool) -> Later<'a, Option<TaskLook>> {
         let done = task.state == TaskState::Completed;
         let link = format!("http://127.0.0.1:8080/media/{}", task.id);
-        let ends = Moment::from_micros(1_800_000_000_000_000);
+        let ends = Timestamp::from_micros(1_800_000_000_000_000);
         let settings = [("size".to_owned(), "720p".to_owned())];
         let look = TaskLook {
             link: done.then(|| FileLink {

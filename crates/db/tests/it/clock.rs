@@ -5,7 +5,7 @@ use std::time::Duration;
 use sqlx::types::Uuid;
 use trunkline_db::{Role, database_now, from_sql_time, to_sql_time};
 use trunkline_testkit::{Db, SystemClock, test_clock};
-use trunkline_types::{Clock, Moment, RANDOM_BYTES, uuid_v7};
+use trunkline_types::{Clock, RANDOM_BYTES, Timestamp, uuid_v7};
 
 #[tokio::test]
 async fn a_shift_moves_the_clock_for_other_sessions_at_once() {
@@ -92,7 +92,7 @@ async fn the_floor_of_an_instant_is_its_lowest_uuid_in_rust_too() {
             1_711_846_800_000_000, // two hours that New York calls by the same name
             253_402_300_799_999_999,
         ] {
-            let moment = Moment::from_micros(micros);
+            let moment = Timestamp::from_micros(micros);
             let floor: Uuid = sqlx::query_scalar("SELECT app.uuid_v7_floor($1)")
                 .bind(to_sql_time(moment))
                 .fetch_one(&mut *session)
@@ -110,7 +110,11 @@ async fn a_moment_survives_the_way_through_the_database() {
     let mut session = data.session().await.unwrap();
     let clock = test_clock();
     clock.shift_seconds(-1_000_000_000);
-    for moment in [clock.now(), Moment::from_micros(-1), Moment::from_micros(1)] {
+    for moment in [
+        clock.now(),
+        Timestamp::from_micros(-1),
+        Timestamp::from_micros(1),
+    ] {
         let back = sqlx::query_scalar("SELECT $1::timestamptz")
             .bind(to_sql_time(moment))
             .fetch_one(&mut *session)

@@ -10,7 +10,7 @@ use trunkline_ledger::desk;
 use trunkline_ledger::statement::{self, Budget};
 use trunkline_store::accounts::Account;
 use trunkline_store::keys::{self, ChangeKeyError, CreateKeyError, Key, NewKey, SECRET_BYTES};
-use trunkline_types::{ApiKey, KeyId, Moment};
+use trunkline_types::{ApiKey, KeyId, Timestamp};
 
 use self::params::{Change, Page, Wish, overlap};
 use super::Visit;
@@ -239,9 +239,9 @@ async fn made_in(
 }
 
 /// A key as it is shown, without its secret.
-pub(crate) fn key_shown(key: &Key, account: &Account, now: Moment) -> Value {
+pub(crate) fn key_shown(key: &Key, account: &Account, now: Timestamp) -> Value {
     let policy = key.policy.fields();
-    let seconds = |moment: Option<Moment>| moment.map(Moment::seconds);
+    let seconds = |moment: Option<Timestamp>| moment.map(Timestamp::seconds);
     let previous = key.previous.map(|(_, until)| until);
     json!({
         "object": "key",
@@ -274,7 +274,7 @@ fn budget_shown(budget: &Budget) -> Value {
         "timezone": budget.timezone,
         "limit_usd": budget.limit.to_string(),
         "used_usd": budget.used.to_string(),
-        "ends_at": budget.ends_at.map(Moment::seconds),
+        "ends_at": budget.ends_at.map(Timestamp::seconds),
     })
 }
 

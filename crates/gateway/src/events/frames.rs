@@ -132,7 +132,7 @@ pub(super) fn place(cursor: Cursor) -> Bytes {
 
 #[cfg(test)]
 mod tests {
-    use trunkline_types::{AccountId, Moment};
+    use trunkline_types::{AccountId, Timestamp};
 
     use super::*;
 
@@ -145,7 +145,7 @@ mod tests {
             topic: "task.failed".to_owned(),
             task: Some(Uuid::from_u128(2)),
             body: json!({ "seq": 1_000, "error": { "message": "two\nlines" } }),
-            created_at: Moment::from_micros(1_700_000_000_900_000),
+            created_at: Timestamp::from_micros(1_700_000_000_900_000),
         };
         let cursor = Cursor {
             account: 9,

@@ -10,7 +10,7 @@ use trunkline_store::Policy;
 use trunkline_store::accounts::Account;
 use trunkline_store::keys::{DoorRow, KeyHash, Seen};
 use trunkline_store::tally::Tally;
-use trunkline_types::{AccountId, Defect, KeyId, Moment};
+use trunkline_types::{AccountId, Defect, KeyId, Timestamp};
 
 /// Entries of one block. The table grows by blocks and never moves an entry, so it needs no room for a
 /// second copy of itself.
@@ -80,7 +80,7 @@ pub(super) struct Table {
     by_hash: HashTable<u32>,
     by_id: HashTable<u32>,
     /// Secrets that were replaced: the place of their key, and until when they are good.
-    previous: HashMap<KeyHash, (u32, Moment)>,
+    previous: HashMap<KeyHash, (u32, Timestamp)>,
     /// The same by place.
     rotated: HashMap<u32, KeyHash>,
     policies: HashSet<Arc<Policy>>,
@@ -99,7 +99,7 @@ impl Table {
     pub(super) fn find(
         &self,
         hash: &KeyHash,
-        now: Moment,
+        now: Timestamp,
     ) -> Option<(KeyEntry, KeyStatus, AccountId)> {
         let current = self.place_of_hash(hash).map(|place| (place, None));
         let replaced = || {
@@ -137,7 +137,7 @@ impl Table {
             .collect()
     }
 
-    fn standing(&self, entry: &Entry, now: Moment) -> KeyStatus {
+    fn standing(&self, entry: &Entry, now: Timestamp) -> KeyStatus {
         if entry.revoked && !Defect::StaleKeyAccepted.is_on() {
             return KeyStatus::Revoked;
         }
@@ -177,7 +177,7 @@ impl Table {
             id: row.id.number(),
             account: row.account.number(),
             parent: row.parent.map_or(NO_PARENT, KeyId::number),
-            ends_micros: row.expires_at.map_or(NO_END, Moment::micros),
+            ends_micros: row.expires_at.map_or(NO_END, Timestamp::micros),
             revision: row.revision,
             revoked: row.revoked,
             disabled: row.disabled,

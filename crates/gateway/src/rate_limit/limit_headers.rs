@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
-use jiff::Timestamp;
 use trunkline_limits::{Kind as Counted, Standing, Want};
-use trunkline_types::Moment;
+use trunkline_types::Timestamp;
 use trunkline_wire::Format;
 
 use super::seconds;
@@ -37,7 +36,7 @@ impl Shown {
     }
 
     /// Writes them down: OpenAI's always, Anthropic's for its own format.
-    pub(crate) fn write(&self, headers: &mut HeaderMap, format: Format, now: Moment) {
+    pub(crate) fn write(&self, headers: &mut HeaderMap, format: Format, now: Timestamp) {
         if let Some(standing) = &self.requests {
             openai(headers, OPENAI_REQUESTS, standing);
         }
@@ -95,13 +94,13 @@ fn anthropic(
     headers: &mut HeaderMap,
     [limit, remaining, reset]: Names,
     standing: &Standing,
-    now: Moment,
+    now: Timestamp,
 ) {
     let named = HeaderName::from_static;
     headers.insert(named(limit), HeaderValue::from(standing.limit));
     headers.insert(named(remaining), HeaderValue::from(standing.remaining));
     let wait = i64::try_from(seconds(standing.resets_in)).unwrap_or(i64::MAX);
-    let at = Timestamp::from_second(now.seconds().saturating_add(wait));
+    let at = jiff::Timestamp::from_second(now.seconds().saturating_add(wait));
     let value = at.ok().map(|at| at.to_string());
     if let Some(value) = value.and_then(|text| HeaderValue::from_str(&text).ok()) {
         headers.insert(named(reset), value);
@@ -134,7 +133,7 @@ mod tests {
             assert_eq!(duration(Duration::from_millis(millis)), text);
         }
         let (mut headers, standing) = (HeaderMap::new(), Standing::default());
-        let now = Moment::from_micros(1_700_000_000_000_000);
+        let now = Timestamp::from_micros(1_700_000_000_000_000);
         anthropic(&mut headers, ANTHROPIC_TOKENS, &standing, now);
         let reset = &headers["anthropic-ratelimit-tokens-reset"];
         assert_eq!(reset, "2023-11-14T22:13:21Z");

@@ -7,7 +7,7 @@ use opentelemetry_proto::tonic::common::v1::{AnyValue, ArrayValue, KeyValue};
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
 use opentelemetry_proto::tonic::trace::v1::{Span, Status};
-use trunkline_types::{Moment, RequestId};
+use trunkline_types::{RequestId, Timestamp};
 
 use super::TraceParent;
 use super::names;
@@ -18,7 +18,7 @@ use crate::channels::mix;
 pub(crate) struct CallSpan<'a> {
     pub(crate) id: RequestId,
     pub(crate) parent: Option<TraceParent>,
-    pub(crate) began_at: Moment,
+    pub(crate) began_at: Timestamp,
     pub(crate) took: Duration,
     pub(crate) model: Option<&'a str>,
     pub(crate) response_model: Option<&'a str>,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::RETRY_AFTER;
 use http::{HeaderMap, StatusCode};
-use trunkline_types::{AccountId, Moment};
+use trunkline_types::{AccountId, Timestamp};
 use trunkline_upstream::safe_fetch::{FetchError, FetchRequest, FetchResponse};
 use uuid::Uuid;
 
@@ -134,7 +134,7 @@ impl Outcome {
         }
     }
 
-    fn of(status: StatusCode, headers: &HeaderMap, now: Moment) -> Self {
+    fn of(status: StatusCode, headers: &HeaderMap, now: Timestamp) -> Self {
         let trouble = match status {
             status if status.is_success() => None,
             StatusCode::GONE => Some(Trouble::Gone),
@@ -212,7 +212,7 @@ async fn hear_out(mut answer: FetchResponse) {
 }
 
 /// Seconds, or a date.
-fn retry_after(headers: &HeaderMap, now: Moment) -> Option<Duration> {
+fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = text.parse() {
         return Some(Duration::from_secs(seconds));
@@ -232,7 +232,7 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert(RETRY_AFTER, HeaderValue::from_static(wait));
         // Tuesday, 14 November 2023, 22:13:20.
-        let now = Moment::from_micros(1_700_000_000_000_000);
+        let now = Timestamp::from_micros(1_700_000_000_000_000);
         Outcome::of(StatusCode::from_u16(status).unwrap(), &headers, now)
     }
 

@@ -10,7 +10,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
 use sha2::Sha256;
 use trunkline_store::webhooks::Told;
-use trunkline_types::{Moment, SecretBytes};
+use trunkline_types::{SecretBytes, Timestamp};
 use uuid::Uuid;
 
 use crate::operations::video::task_name;
@@ -58,7 +58,12 @@ impl Secret {
 }
 
 /// The headers of a message: with two secrets, two signatures.
-pub(super) fn headers(id: Uuid, at: Moment, body: &[u8], secrets: &[Secret]) -> Option<HeaderMap> {
+pub(super) fn headers(
+    id: Uuid,
+    at: Timestamp,
+    body: &[u8],
+    secrets: &[Secret],
+) -> Option<HeaderMap> {
     let id = id.to_string();
     let seconds = at.seconds();
     let signatures: Option<Vec<String>> = secrets
@@ -100,7 +105,7 @@ pub(super) fn body(told: &Told, facts: Value) -> Bytes {
 }
 
 /// A message that tells of nothing but itself.
-pub(super) fn test_body(webhook: &str, at: Moment) -> Bytes {
+pub(super) fn test_body(webhook: &str, at: Timestamp) -> Bytes {
     let data = Map::from_iter([("webhook".to_owned(), json!(webhook))]);
     envelope(TEST, at, data)
 }
@@ -108,7 +113,7 @@ pub(super) fn test_body(webhook: &str, at: Moment) -> Bytes {
 /// The type of a message that was asked for to see whether it arrives.
 pub(super) const TEST: &str = "webhook.test";
 
-fn envelope(kind: &str, at: Moment, data: Map<String, Value>) -> Bytes {
+fn envelope(kind: &str, at: Timestamp, data: Map<String, Value>) -> Bytes {
     let timestamp = jiff::Timestamp::from_microsecond(at.micros()).unwrap_or_default();
     let message = json!({ "type": kind, "timestamp": timestamp.to_string(), "data": data });
     Bytes::from(message.to_string())
@@ -142,7 +147,7 @@ mod tests {
             seq: 7,
             topic: "task.completed".to_owned(),
             task: None,
-            at: Moment::from_micros(1_700_000_000_123_456),
+            at: Timestamp::from_micros(1_700_000_000_123_456),
         };
         let read = |facts| -> Value { serde_json::from_slice(&body(&told, facts)).unwrap() };
         let message = read(json!({ "id": "task_1", "seq": 1, "model": "m" }));

@@ -15,7 +15,7 @@ use trunkline_keyring::{Keyring, SystemRandom};
 use trunkline_ledger::{Ledger, LedgerSettings, LedgerTasks, audit, partitions};
 use trunkline_limits::Limits;
 use trunkline_social::Cells;
-use trunkline_types::{Clock, Moment, NodeId};
+use trunkline_types::{Clock, NodeId, Timestamp};
 use trunkline_upstream::Providers;
 
 use crate::house::{Got, House};
@@ -37,8 +37,8 @@ impl Hands {
 }
 
 impl Clock for Hands {
-    fn now(&self) -> Moment {
-        Moment::from_micros(self.0.load(Ordering::SeqCst))
+    fn now(&self) -> Timestamp {
+        Timestamp::from_micros(self.0.load(Ordering::SeqCst))
     }
 }
 

@@ -8,7 +8,7 @@ use http::Method;
 use serde_json::{Map, Value, json};
 use trunkline_catalog::{Book, Entry, GroupChoice, PriceClass, Situation, quote, starter};
 use trunkline_gateway::VideoJob;
-use trunkline_types::Moment;
+use trunkline_types::Timestamp;
 use trunkline_video::{Bill, Container, Measured, Measurements, Sent, family_of};
 
 use crate::house::{Got, House, Wishes};
@@ -210,7 +210,7 @@ fn priced(book: &Book, model: &str, bill: &Bill) -> i64 {
     let units = bill.usage().billed(unit).unwrap();
     let situation = Situation {
         attributes: &bill.attributes,
-        at: Moment::from_micros(0),
+        at: Timestamp::from_micros(0),
     };
     quote(offer, PriceClass::Paid, &units, situation)
         .unwrap()

@@ -5,7 +5,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
-use trunkline_types::{Moment, Secret, SecretBytes};
+use trunkline_types::{Secret, SecretBytes, Timestamp};
 
 use super::{Document, MAX_DOCUMENT_BYTES, RootKey, moment_of_seconds};
 use crate::{DocumentError, GenerationId};
@@ -143,7 +143,7 @@ fn root_key_of_pair(pair: &str) -> Result<RootKey, DocumentError> {
 
 fn root_key(
     id: GenerationId,
-    created_at: Option<Moment>,
+    created_at: Option<Timestamp>,
     key: &str,
 ) -> Result<RootKey, DocumentError> {
     let bytes = STANDARD

@@ -70,13 +70,14 @@ pub(crate) fn by_day<T>(
 #[cfg(test)]
 mod tests {
     use sqlx::SqlSafeStr as _;
-    use trunkline_types::Moment;
+    use trunkline_types::Timestamp;
 
     use super::*;
 
     #[test]
     fn a_request_lies_in_the_tables_of_the_day_it_was_made_on() {
-        let at = |seconds: i64| RequestId::new(Moment::from_micros(seconds * 1_000_000), [0; 10]);
+        let at =
+            |seconds: i64| RequestId::new(Timestamp::from_micros(seconds * 1_000_000), [0; 10]);
         let text = |seconds| {
             Day::of(at(seconds))
                 .tables("{hold} {usage} {transfer}")

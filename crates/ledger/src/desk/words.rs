@@ -1,6 +1,6 @@
 //! What is said at the desk, and the answers. Plain values.
 
-use trunkline_types::{AccountId, Moment, Money, RequestId};
+use trunkline_types::{AccountId, Money, RequestId, Timestamp};
 
 /// Live money, or play money that never meets a live upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,7 +109,7 @@ pub struct Balance {
     /// Topped up at least once.
     pub topped_up: bool,
     /// When it was topped up first.
-    pub topped_up_at: Option<Moment>,
+    pub topped_up_at: Option<Timestamp>,
     /// Below it the account is told so; none for never.
     pub low_mark: Option<Money>,
     /// Whether it is below: both wallets together, what is held included, as `balance.low` tells it.

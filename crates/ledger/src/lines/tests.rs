@@ -3,7 +3,7 @@
 use super::*;
 
 fn line(number: u8, kind: LineKind, wallet: Wallet) -> Line {
-    let at = Moment::from_micros(1_700_000_000_000_000).plus_seconds(i64::from(number));
+    let at = Timestamp::from_micros(1_700_000_000_000_000).plus_seconds(i64::from(number));
     Line {
         id: LineId {
             request: RequestId::new(at, [number; 10]),

@@ -4,7 +4,7 @@ use serde_json::Value;
 use sqlx::PgConnection;
 use sqlx::postgres::PgRow;
 use trunkline_db::{Database, DbError, from_sql_time};
-use trunkline_types::{AccountId, Moment, Money, RequestId, Units};
+use trunkline_types::{AccountId, Money, RequestId, Timestamp, Units};
 use uuid::Uuid;
 
 use super::{Call, counts_of, refunds_of};
@@ -64,7 +64,7 @@ pub struct Transfer {
     /// Into the wallet, and not out of it.
     pub is_in: bool,
     /// When.
-    pub at: Moment,
+    pub at: Timestamp,
 }
 
 /// What a request cost.

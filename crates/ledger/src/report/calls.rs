@@ -3,7 +3,7 @@
 use serde_json::Value;
 use sqlx::postgres::PgRow;
 use trunkline_db::{Database, DbError, from_sql_time};
-use trunkline_types::{KeyId, Moment, Money, RequestId};
+use trunkline_types::{KeyId, Money, RequestId, Timestamp};
 
 use super::Seen;
 use crate::rows::{column, request_of};
@@ -51,9 +51,9 @@ pub struct Call {
     /// Given back of it since.
     pub refunded: Money,
     /// When it was admitted, by the database's clock.
-    pub opened_at: Moment,
+    pub opened_at: Timestamp,
     /// When it was charged or let go.
-    pub settled_at: Moment,
+    pub settled_at: Timestamp,
 }
 
 /// A page of calls.

@@ -7,7 +7,7 @@ use time::format_description::BorrowedFormatItem;
 use time::macros::format_description;
 use time::{Date, Duration};
 use trunkline_db::from_sql_time;
-use trunkline_types::Moment;
+use trunkline_types::Timestamp;
 
 const SHAPE: &[BorrowedFormatItem<'_>] = format_description!("[year]-[month]-[day]");
 /// Years are four digits.
@@ -55,7 +55,7 @@ impl UtcDay {
 
     /// Its first moment.
     #[must_use]
-    pub fn starts_at(self) -> Moment {
+    pub fn starts_at(self) -> Timestamp {
         from_sql_time(self.0.midnight().assume_utc())
     }
 

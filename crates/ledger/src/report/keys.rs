@@ -4,7 +4,7 @@ use sqlx::PgConnection;
 use sqlx::postgres::PgRow;
 use time::OffsetDateTime;
 use trunkline_db::{Database, DbError, from_sql_time};
-use trunkline_types::{AccountId, KeyId, Moment, Money};
+use trunkline_types::{AccountId, KeyId, Money, Timestamp};
 
 use crate::rows::column;
 use crate::walk::{Life, first_id};
@@ -28,7 +28,7 @@ pub struct KeyUse {
     /// Calls that began in the last hour and are over, up to [`MOST_COUNTED`].
     pub calls_last_hour: i64,
     /// When its newest call of the last 30 days began.
-    pub last_used_at: Option<Moment>,
+    pub last_used_at: Option<Timestamp>,
 }
 
 /// The use of some keys; those that were not used in the last 30 days are left out.
@@ -74,7 +74,7 @@ async fn newest(
     connection: &mut PgConnection,
     (account, key): (AccountId, KeyId),
     life: Life,
-) -> Result<(i64, Option<Moment>), DbError> {
+) -> Result<(i64, Option<Timestamp>), DbError> {
     let days_ago = life.now.plus_seconds(DAYS.saturating_mul(-SECONDS_A_DAY));
     let hour_ago = life.now.plus_seconds(-SECONDS_AN_HOUR);
     let row: Option<PgRow> = sqlx::query(

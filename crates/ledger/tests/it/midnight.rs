@@ -5,7 +5,7 @@ use std::time::Duration;
 use trunkline_ledger::Ledger;
 use trunkline_ledger::desk::{self, Period};
 use trunkline_testkit::{SystemClock, random_bytes};
-use trunkline_types::{AccountId, Clock as _, KeyId, Moment, Money, RequestId};
+use trunkline_types::{AccountId, Clock as _, KeyId, Money, RequestId, Timestamp};
 
 use crate::house::{House, done, held, reserve, settle};
 
@@ -20,11 +20,11 @@ const COUNTED: Duration = Duration::from_secs(30);
 /// indexes, rows inserted and updated.
 type Counted = (i64, i64, i64, i64, i64);
 
-fn call_at(moment: Moment) -> RequestId {
+fn call_at(moment: Timestamp) -> RequestId {
     RequestId::new(moment, random_bytes())
 }
 
-async fn calls(ledger: &Ledger, payer: (AccountId, KeyId), each: usize, at: Moment) {
+async fn calls(ledger: &Ledger, payer: (AccountId, KeyId), each: usize, at: Timestamp) {
     let mut callers = tokio::task::JoinSet::new();
     for _ in 0..CALLERS {
         let ledger = ledger.clone();
@@ -82,7 +82,7 @@ async fn the_first_ten_thousand_calls_of_a_day_find_every_row_by_its_key() {
     let today = SystemClock.now();
     calls(&ledger, (account, key), 2, today).await;
 
-    let tomorrow = Moment::from_micros(today.micros() + DAY_MICROS);
+    let tomorrow = Timestamp::from_micros(today.micros() + DAY_MICROS);
     house.db.shift_clock(86_400).await;
     calls(&ledger, (account, key), CALLS_EACH, tomorrow).await;
     drop(ledger);

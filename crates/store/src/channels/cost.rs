@@ -9,7 +9,7 @@ use serde_json::Value;
 use time::Date;
 use time::macros::format_description;
 use trunkline_db::from_sql_time;
-use trunkline_types::{Exact, Face, Moment, Money, Ratio, UnitPrice, Units};
+use trunkline_types::{Exact, Face, Money, Ratio, Timestamp, UnitPrice, Units};
 
 use crate::bounds::{FieldError, Problem, check_word};
 
@@ -25,7 +25,7 @@ const USD: &str = "USD";
 pub struct CostBook {
     currency: String,
     rate: Ratio,
-    as_of: Moment,
+    as_of: Timestamp,
     models: BTreeMap<String, BTreeMap<Face, UnitPrice>>,
 }
 
@@ -98,7 +98,7 @@ impl CostBook {
 
     /// The day of the rate, at its midnight in UTC.
     #[must_use]
-    pub const fn as_of(&self) -> Moment {
+    pub const fn as_of(&self) -> Timestamp {
         self.as_of
     }
 
@@ -127,7 +127,7 @@ fn must(field: &'static str, be: &'static str) -> FieldError {
     FieldError::new(field, Problem::Must { be })
 }
 
-fn date(text: &str) -> Result<Moment, FieldError> {
+fn date(text: &str) -> Result<Timestamp, FieldError> {
     let form = format_description!("[year]-[month]-[day]");
     let date = Date::parse(text, form)
         .map_err(|_| must("cost.rate.as_of", "a date such as 2026-11-15"))?;

@@ -7,7 +7,7 @@ use sqlx::types::Json;
 use sqlx::{PgConnection, Row as _};
 use time::OffsetDateTime;
 use trunkline_db::{DbError, Tx, from_sql_time, to_sql_time};
-use trunkline_types::Moment;
+use trunkline_types::Timestamp;
 
 use super::check::Checked;
 use super::{
@@ -142,7 +142,7 @@ pub(super) async fn set_state(
 pub(super) async fn would_cool(
     tx: &mut Tx,
     credential: CredentialId,
-    until: Moment,
+    until: Timestamp,
 ) -> Result<bool, DbError> {
     let would = sqlx::query_scalar(
         "SELECT EXISTS (SELECT FROM app.channel_credential
@@ -158,7 +158,7 @@ pub(super) async fn would_cool(
 pub(super) async fn cool(
     tx: &mut Tx,
     credential: CredentialId,
-    until: Moment,
+    until: Timestamp,
     number: i64,
 ) -> Result<bool, DbError> {
     let done = sqlx::query(

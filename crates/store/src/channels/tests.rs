@@ -283,11 +283,11 @@ fn what_is_sealed_is_not_printed_and_its_place_cannot_be_taken_for_another() {
         credential_context(&long, &long).len() <= 1_024,
         "what a binding takes"
     );
-    let past = Moment::from_micros(5);
+    let past = Timestamp::from_micros(5);
     let cooling = Credential {
         cool_until: Some(past),
         ..credential.clone()
     };
     assert!(credential.is_usable(past) && cooling.is_usable(past));
-    assert!(!cooling.is_usable(Moment::from_micros(4)));
+    assert!(!cooling.is_usable(Timestamp::from_micros(4)));
 }

@@ -2,7 +2,7 @@
 
 use sqlx::{PgConnection, Row as _};
 use trunkline_db::DbError;
-use trunkline_types::{AccountId, KeyId, Moment};
+use trunkline_types::{AccountId, KeyId, Timestamp};
 
 use super::{KeyHash, Seen, rows};
 use crate::policy::Policy;
@@ -24,11 +24,11 @@ pub struct DoorRow {
     /// What it is found by.
     pub hash: KeyHash,
     /// The secret before this one, and until when it opens the door.
-    pub previous: Option<(KeyHash, Moment)>,
+    pub previous: Option<(KeyHash, Timestamp)>,
     /// What it may be used for, without its end: many keys share one policy, few share an end.
     pub policy: Policy,
     /// Its end.
-    pub expires_at: Option<Moment>,
+    pub expires_at: Option<Timestamp>,
     /// Whether it was revoked.
     pub revoked: bool,
     /// Whether it is switched off.

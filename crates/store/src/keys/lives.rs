@@ -6,7 +6,7 @@ use sha2::{Digest as _, Sha256};
 use sqlx::Row as _;
 use trunkline_db::events::{self, NewEvent};
 use trunkline_db::{DbError, Tx, database_now, revision, to_sql_time};
-use trunkline_types::{ApiKey, KeyId, Moment, Topic};
+use trunkline_types::{ApiKey, KeyId, Timestamp, Topic};
 use uuid::Uuid;
 
 use super::{Key, KeyHash, KeyState, SECRET_BYTES, TOPIC, find};
@@ -205,7 +205,7 @@ pub async fn change(
     tx: &mut Tx,
     key: KeyId,
     name: Option<&str>,
-    expires_at: Option<Option<Moment>>,
+    expires_at: Option<Option<Timestamp>>,
 ) -> Result<Key, ChangeKeyError> {
     if let Some(name) = name {
         check_name("name", name)?;
@@ -237,7 +237,7 @@ pub async fn change(
 }
 
 /// A key that is not gone for good, and the time.
-async fn changeable(tx: &mut Tx, key: KeyId) -> Result<(Key, Moment), ChangeKeyError> {
+async fn changeable(tx: &mut Tx, key: KeyId) -> Result<(Key, Timestamp), ChangeKeyError> {
     let now = database_now(tx).await?;
     let known = again(tx, key).await?;
     match known.state(now) {

@@ -4,7 +4,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 use time::OffsetDateTime;
 use trunkline_db::{DbError, Tx, from_sql_time, to_sql_time};
-use trunkline_types::{AccountId, ApiKey, KeyId, Moment};
+use trunkline_types::{AccountId, ApiKey, KeyId, Timestamp};
 
 use super::{Key, KeyHash, NewKey};
 use crate::policy::{KeyGroup, Policy, PolicyFields};
@@ -143,7 +143,7 @@ pub(super) fn hash_of(bytes: Vec<u8>) -> Result<KeyHash, DbError> {
     Ok(KeyHash(bytes.try_into().map_err(wrong)?))
 }
 
-pub(super) fn moment(row: &PgRow, name: &str) -> Result<Option<Moment>, DbError> {
+pub(super) fn moment(row: &PgRow, name: &str) -> Result<Option<Timestamp>, DbError> {
     let at: Option<OffsetDateTime> = row.try_get(name)?;
     Ok(at.map(from_sql_time))
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 use trunkline_db::{DbError, from_sql_time};
-use trunkline_types::Moment;
+use trunkline_types::Timestamp;
 use uuid::Uuid;
 
 use super::Kind;
@@ -26,9 +26,9 @@ pub struct Claimed {
     /// The how manieth try this is.
     pub tries: i32,
     /// When it was written.
-    pub created_at: Moment,
+    pub created_at: Timestamp,
     /// When its link is over.
-    pub expires_at: Moment,
+    pub expires_at: Timestamp,
 }
 
 /// A try that did not succeed.

@@ -3,7 +3,7 @@
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 use trunkline_db::{DbError, Tx, from_sql_time};
-use trunkline_types::{AccountId, Moment};
+use trunkline_types::{AccountId, Timestamp};
 
 use super::{PersonId, Role, TokenHash};
 
@@ -28,9 +28,9 @@ pub struct Invitation {
     /// Whether it went to the address by mail.
     pub is_mailed: bool,
     /// When it was written.
-    pub created_at: Moment,
+    pub created_at: Timestamp,
     /// When it is over.
-    pub expires_at: Moment,
+    pub expires_at: Timestamp,
 }
 
 /// An invitation to write; the address has passed [`check_email`](super::check_email).

@@ -5,7 +5,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 use time::OffsetDateTime;
 use trunkline_db::{DbError, Tx, from_sql_time};
-use trunkline_types::{AccountId, Moment};
+use trunkline_types::{AccountId, Timestamp};
 
 use super::{PersonId, Role};
 
@@ -26,9 +26,9 @@ pub struct Member {
     /// What they may do.
     pub role: Role,
     /// Since when.
-    pub joined_at: Moment,
+    pub joined_at: Timestamp,
     /// When a device of theirs was last heard of.
-    pub last_seen_at: Option<Moment>,
+    pub last_seen_at: Option<Timestamp>,
 }
 
 /// An organisation of a person.

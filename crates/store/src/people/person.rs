@@ -4,7 +4,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 use time::OffsetDateTime;
 use trunkline_db::{DbError, Tx, from_sql_time};
-use trunkline_types::{Moment, Secret};
+use trunkline_types::{Secret, Timestamp};
 
 use super::PersonId;
 
@@ -20,13 +20,13 @@ pub struct Person {
     /// The text of argon2id; none for who signs in elsewhere.
     pub password: Option<Secret>,
     /// Since when the address is known to be theirs.
-    pub email_verified_at: Option<Moment>,
+    pub email_verified_at: Option<Timestamp>,
     /// Whether they run the house.
     pub is_operator: bool,
     /// When they came.
-    pub created_at: Moment,
+    pub created_at: Timestamp,
     /// Since when they are shut out.
-    pub disabled_at: Option<Moment>,
+    pub disabled_at: Option<Timestamp>,
 }
 
 /// A person to write. Address and name have passed [`check_email`](super::check_email) and

@@ -5,7 +5,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 use time::OffsetDateTime;
 use trunkline_db::{DbError, Tx, from_sql_time};
-use trunkline_types::{AccountId, Moment};
+use trunkline_types::{AccountId, Timestamp};
 use uuid::Uuid;
 
 use super::{PersonId, Role, TokenHash};
@@ -42,11 +42,11 @@ pub struct SignIn {
     /// member (any more).
     pub looks_at: Option<(AccountId, Role)>,
     /// Until when money and secrets may be touched.
-    pub stepped_up_until: Option<Moment>,
+    pub stepped_up_until: Option<Timestamp>,
     /// Whether `last_seen_at` should be written.
     pub is_stale: bool,
     /// The database's time of this reading.
-    pub now: Moment,
+    pub now: Timestamp,
 }
 
 /// A sign-in to write.
@@ -74,9 +74,9 @@ pub struct Device {
     /// Its name.
     pub id: Uuid,
     /// When it signed in.
-    pub created_at: Moment,
+    pub created_at: Timestamp,
     /// When it was last heard of, to the minute.
-    pub last_seen_at: Moment,
+    pub last_seen_at: Timestamp,
     /// Where from.
     pub address: String,
     /// What the browser called itself.

@@ -135,7 +135,7 @@ fn a_key_below_a_silent_parent_keeps_what_it_asks_for() {
     let own = policy(PolicyFields {
         models: words(&["a"]),
         concurrent_calls: Some(3),
-        expires_at: Some(Moment::from_micros(5)),
+        expires_at: Some(Timestamp::from_micros(5)),
         group: KeyGroup::Auto,
         ..PolicyFields::default()
     });
@@ -158,7 +158,7 @@ fn a_silent_key_takes_its_parents_policy_whole() {
         strict: true,
         fit_to_balance: Some(false),
         zero_retention: true,
-        expires_at: Some(Moment::from_micros(5)),
+        expires_at: Some(Timestamp::from_micros(5)),
     });
     let silent = policy(PolicyFields::default());
     assert_eq!(silent.below(&parent), Ok(parent));
@@ -170,14 +170,14 @@ fn a_key_may_be_narrower_than_its_parent_and_not_wider() {
         models: words(&["a", "b"]),
         addresses: words(&["10.0.0.0/8"]),
         tokens_per_minute: Some(100),
-        expires_at: Some(Moment::from_micros(5)),
+        expires_at: Some(Timestamp::from_micros(5)),
         ..PolicyFields::default()
     });
     let narrower = PolicyFields {
         models: words(&["b"]),
         addresses: words(&["10.1.0.0/16"]),
         tokens_per_minute: Some(100),
-        expires_at: Some(Moment::from_micros(4)),
+        expires_at: Some(Timestamp::from_micros(4)),
         strict: true,
         ..PolicyFields::default()
     };
@@ -208,7 +208,7 @@ fn a_key_may_be_narrower_than_its_parent_and_not_wider() {
         (
             "expires_at must not allow more",
             PolicyFields {
-                expires_at: Some(Moment::from_micros(6)),
+                expires_at: Some(Timestamp::from_micros(6)),
                 ..narrower
             },
         ),

@@ -5,7 +5,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 use time::OffsetDateTime;
 use trunkline_db::{DbError, from_sql_time};
-use trunkline_types::{AccountId, KeyId, Moment, Money};
+use trunkline_types::{AccountId, KeyId, Money, Timestamp};
 use uuid::Uuid;
 
 /// How far a task is.
@@ -81,17 +81,17 @@ pub struct Task {
     /// How large it is, once it is ours.
     pub media_bytes: Option<i64>,
     /// When it was made.
-    pub created_at: Moment,
+    pub created_at: Timestamp,
     /// Until when it may wait for room.
-    pub queue_until: Moment,
+    pub queue_until: Timestamp,
     /// When it ends whatever happens.
-    pub deadline_at: Moment,
+    pub deadline_at: Timestamp,
     /// When an upstream took it.
-    pub submitted_at: Option<Moment>,
+    pub submitted_at: Option<Timestamp>,
     /// When it ended.
-    pub ended_at: Option<Moment>,
+    pub ended_at: Option<Timestamp>,
     /// The database's clock when this was read.
-    pub read_at: Moment,
+    pub read_at: Timestamp,
 }
 
 pub(super) const COLUMNS: &str = "id, account_id, key_id, model, asked_model, group_name, state, amount, exact, prices, sent, warnings, \
@@ -215,11 +215,11 @@ impl TaskState {
 
 impl Task {
     pub(super) fn of_row(row: &PgRow) -> Result<Self, DbError> {
-        let at = |name: &str| -> Result<Moment, DbError> {
+        let at = |name: &str| -> Result<Timestamp, DbError> {
             let time: OffsetDateTime = row.try_get(name)?;
             Ok(from_sql_time(time))
         };
-        let maybe_at = |name: &str| -> Result<Option<Moment>, DbError> {
+        let maybe_at = |name: &str| -> Result<Option<Timestamp>, DbError> {
             let time: Option<OffsetDateTime> = row.try_get(name)?;
             Ok(time.map(from_sql_time))
         };

@@ -4,7 +4,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 use time::OffsetDateTime;
 use trunkline_db::{DbError, Tx, from_sql_time};
-use trunkline_types::Moment;
+use trunkline_types::Timestamp;
 use uuid::Uuid;
 
 use super::row::strange;
@@ -40,13 +40,13 @@ pub struct Delivery {
     /// Why the last try did not succeed.
     pub last_error: Option<String>,
     /// When it was tried last.
-    pub last_try_at: Option<Moment>,
+    pub last_try_at: Option<Timestamp>,
     /// When it is tried next; none if it is not, or rests with its webhook.
-    pub next_try_at: Option<Moment>,
+    pub next_try_at: Option<Timestamp>,
     /// When it was taken.
-    pub delivered_at: Option<Moment>,
+    pub delivered_at: Option<Timestamp>,
     /// When the event happened.
-    pub created_at: Moment,
+    pub created_at: Timestamp,
 }
 
 const COLUMNS: &str = "event_id, seq, topic, task_id, state, tries, last_status, last_error, last_try_at, \

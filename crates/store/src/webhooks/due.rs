@@ -8,7 +8,7 @@ use sqlx::types::Json;
 use sqlx::{PgConnection, Row as _};
 use time::OffsetDateTime;
 use trunkline_db::{DbError, Tx, from_sql_time};
-use trunkline_types::{AccountId, Moment};
+use trunkline_types::{AccountId, Timestamp};
 use uuid::Uuid;
 
 use super::row::Kind;
@@ -77,7 +77,7 @@ pub struct Told {
     /// Of which task.
     pub task: Option<Uuid>,
     /// When it happened.
-    pub at: Moment,
+    pub at: Timestamp,
 }
 
 /// A try that did not succeed.

@@ -6,7 +6,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 use time::OffsetDateTime;
 use trunkline_db::{DbError, Tx, from_sql_time};
-use trunkline_types::{AccountId, Moment};
+use trunkline_types::{AccountId, Timestamp};
 use uuid::Uuid;
 
 /// What a webhook is.
@@ -45,13 +45,13 @@ pub struct Webhook {
     /// What it is signed with, sealed.
     pub secret: Vec<u8>,
     /// The secret before, sealed, and until when it signs beside; none if its time is over.
-    pub old_secret: Option<(Vec<u8>, Moment)>,
+    pub old_secret: Option<(Vec<u8>, Timestamp)>,
     /// Since when nothing has succeeded.
-    pub failing_since: Option<Moment>,
+    pub failing_since: Option<Timestamp>,
     /// Since when nothing is sent, and why.
-    pub paused: Option<(Moment, PausedReason)>,
+    pub paused: Option<(Timestamp, PausedReason)>,
     /// When it was made.
-    pub created_at: Moment,
+    pub created_at: Timestamp,
 }
 
 /// A webhook to make.

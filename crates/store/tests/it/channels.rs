@@ -8,7 +8,7 @@ use trunkline_store::channels::{
     self, AddChannelError, Channel, ChannelId, ChannelState, CredentialId, NewChannel,
     NewCredential,
 };
-use trunkline_types::Moment;
+use trunkline_types::Timestamp;
 
 use crate::house::House;
 
@@ -115,7 +115,7 @@ async fn a_node_cools_and_pauses_a_credential_and_every_change_takes_a_number() 
     let channel = add(&house, "one", 0).await.unwrap();
     let data = house.db.connect(Role::Data).await;
     let [a, b] = [channel.credentials[0].id, channel.credentials[1].id];
-    let until = Moment::from_micros(1_900_000_000_000_000);
+    let until = Timestamp::from_micros(1_900_000_000_000_000);
 
     let mut tx = data.begin().await.unwrap();
     assert_eq!(channels::cool(&mut tx, a, until).await, Ok(true));

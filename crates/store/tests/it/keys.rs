@@ -3,7 +3,7 @@
 use sha2::{Digest as _, Sha256};
 use trunkline_store::keys::{self, CreateKeyError, KeyState, RevokeAnswer};
 use trunkline_store::{FieldError, KeyGroup, PolicyFields, Problem};
-use trunkline_types::{AccountId, ApiKey, KeyId, Moment};
+use trunkline_types::{AccountId, ApiKey, KeyId, Timestamp};
 
 use crate::house::House;
 
@@ -98,7 +98,7 @@ async fn a_row_carries_the_whole_policy() {
         strict: true,
         fit_to_balance: Some(true),
         zero_retention: true,
-        expires_at: Some(Moment::from_micros(4_000_000_000_123_456)),
+        expires_at: Some(Timestamp::from_micros(4_000_000_000_123_456)),
     };
     let made = house.make(account, None, asked.clone()).await.unwrap();
     assert_eq!(made.key.policy.fields(), &asked);
@@ -199,7 +199,7 @@ async fn nobody_gets_a_key_for_an_account_that_is_not_there_or_closed_or_for_a_t
     assert_eq!(refused.unwrap_err(), CreateKeyError::UnknownAccount(nobody));
     let account = house.account().await;
     let over = PolicyFields {
-        expires_at: Some(Moment::from_micros(1)),
+        expires_at: Some(Timestamp::from_micros(1)),
         ..PolicyFields::default()
     };
     let refused = house.make(account, None, over).await.unwrap_err();

@@ -17,7 +17,7 @@ use rustls::pki_types::PrivatePkcs8KeyDer;
 use rustls::pki_types::pem::PemObject as _;
 use serde::Deserialize;
 use serde_json::json;
-use trunkline_types::{Moment, Secret};
+use trunkline_types::{Secret, Timestamp};
 
 use super::OpenError;
 use crate::client::{Client, Deadlines, Outgoing, Protocol, SendError};
@@ -59,7 +59,7 @@ pub(super) struct ServiceAccount {
 
 #[derive(Default)]
 struct Kept {
-    token: Option<(Secret, Moment)>,
+    token: Option<(Secret, Timestamp)>,
     /// Still counts at Google, so it is still a secret.
     before: Option<Secret>,
 }
@@ -141,7 +141,7 @@ impl ServiceAccount {
         &self,
         client: &Client,
         call: &Outgoing<'_>,
-        now: Moment,
+        now: Timestamp,
     ) -> Result<Secret, SendError> {
         if let Some(token) = self.kept_until(now.plus_seconds(LAST_SECONDS)) {
             return Ok(token);
@@ -154,7 +154,7 @@ impl ServiceAccount {
     }
 
     /// The kept token, if it still counts at a moment.
-    fn kept_until(&self, moment: Moment) -> Option<Secret> {
+    fn kept_until(&self, moment: Timestamp) -> Option<Secret> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let good = kept.token.as_ref().filter(|(_, ends)| moment < *ends);
         good.map(|(token, _)| token.clone())
@@ -166,7 +166,7 @@ impl ServiceAccount {
         &self,
         client: &Client,
         call: &Outgoing<'_>,
-        now: Moment,
+        now: Timestamp,
     ) -> Result<Secret, SendError> {
         let seen = self.exchanges.load(Ordering::Acquire);
         let mut last = self.exchanging.lock().await;
@@ -197,7 +197,7 @@ impl ServiceAccount {
         &self,
         client: &Client,
         call: &Outgoing<'_>,
-        now: Moment,
+        now: Timestamp,
     ) -> Result<(Secret, i64), SendError> {
         let assertion = self.assertion(now)?;
         let mut headers = HeaderMap::new();
@@ -236,7 +236,7 @@ impl ServiceAccount {
     }
 
     /// RFC 7523: who asks, for what, whom, and until when; signed with RS256.
-    fn assertion(&self, now: Moment) -> Result<String, SendError> {
+    fn assertion(&self, now: Timestamp) -> Result<String, SendError> {
         let issued = now.seconds();
         let head = json!({ "alg": "RS256", "typ": "JWT", "kid": self.key_id });
         let claims = json!({

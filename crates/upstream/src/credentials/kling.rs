@@ -8,7 +8,7 @@ use aws_lc_rs::hmac;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Serialize;
-use trunkline_types::{Moment, Secret};
+use trunkline_types::{Secret, Timestamp};
 
 /// How long a token counts, as the vendor's documentation has it.
 const LIFE_SECONDS: i64 = 1_800;
@@ -57,7 +57,7 @@ impl KeyPair {
     }
 
     /// A token for a call that is made now.
-    pub(super) fn token(&self, now: Moment) -> Secret {
+    pub(super) fn token(&self, now: Timestamp) -> Secret {
         let second = now.seconds();
         let mut made = self.made();
         if let Some((_, token)) = made.iter().find(|(at, _)| *at == second) {
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn a_token_is_the_one_that_another_implementation_makes() {
         let keys = pair("canary-access:canary-secret\n").unwrap();
-        let token = keys.token(Moment::from_micros(1_767_348_672_900_000));
+        let token = keys.token(Timestamp::from_micros(1_767_348_672_900_000));
         assert_eq!(token.reveal(), KNOWN);
     }
 
@@ -139,10 +139,10 @@ mod tests {
     fn every_token_that_may_still_be_on_its_way_is_a_secret_and_no_more_are_kept() {
         let keys = pair("a:b").unwrap();
         for second in 0..300 {
-            let at = Moment::from_micros(second * 1_000_000);
+            let at = Timestamp::from_micros(second * 1_000_000);
             assert_eq!(keys.token(at).reveal(), keys.token(at).reveal());
         }
-        let last = keys.token(Moment::from_micros(299_000_000));
+        let last = keys.token(Timestamp::from_micros(299_000_000));
         let secrets = keys.secrets();
         assert_eq!(secrets.len(), 3 + MAX_KEPT);
         assert!(secrets.iter().any(|known| known.reveal() == last.reveal()));

@@ -8,7 +8,7 @@ use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
 use http::uri::Scheme;
 use http::{HeaderName, HeaderValue, Uri};
 use time::OffsetDateTime;
-use trunkline_types::{Moment, Secret};
+use trunkline_types::{Secret, Timestamp};
 
 use self::canonical::{Canonical, hash, hex, merged};
 use super::{OpenError, sensitive};
@@ -94,7 +94,7 @@ impl Keys {
     pub(super) fn headers(
         &self,
         call: &Outgoing<'_>,
-        now: Moment,
+        now: Timestamp,
     ) -> Result<Vec<(HeaderName, HeaderValue)>, SendError> {
         let not_sent = |words: &str| SendError::NotSent(words.to_owned());
         let host = host(&call.uri).ok_or_else(|| not_sent("the address has no host"))?;
@@ -219,7 +219,7 @@ fn is_region(text: &str) -> bool {
     !text.is_empty() && text.len() <= MAX_REGION_BYTES && text.bytes().all(plain)
 }
 
-fn stamp(now: Moment) -> Option<String> {
+fn stamp(now: Timestamp) -> Option<String> {
     let at = OffsetDateTime::from_unix_timestamp(now.seconds()).ok()?;
     let (date, time) = (at.date(), at.time());
     Some(format!(

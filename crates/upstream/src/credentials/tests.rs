@@ -36,7 +36,7 @@ async fn a_pair_of_klings_keys_signs_each_call_and_neither_it_nor_the_token_is_p
         Credential::new(&Auth::KlingToken, &secret("canary-access:canary-secret")).unwrap();
     let mut seen = Vec::new();
     for second in [1, 2] {
-        let now = Moment::from_micros(second * 1_000_000);
+        let now = Timestamp::from_micros(second * 1_000_000);
         let headers = opened.headers(&client, &call(), now).await.unwrap();
         assert_eq!(headers.len(), 1);
         assert_eq!(headers[0].0, "authorization");
@@ -66,7 +66,7 @@ async fn a_bearer_or_a_header_is_the_same_on_every_call_and_marked_sensitive() {
         (Auth::KlingToken, "authorization", "Bearer sk-canary"),
     ] {
         let opened = Credential::new(&auth, &secret("sk-canary")).unwrap();
-        let now = Moment::from_micros(0);
+        let now = Timestamp::from_micros(0);
         let headers = opened.headers(&client, &call, now).await.unwrap();
         assert_eq!(headers.len(), 1);
         assert_eq!(headers[0].0, name);

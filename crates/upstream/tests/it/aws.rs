@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::HeaderValue;
 use serde_json::Value;
-use trunkline_types::{Moment, Secret};
+use trunkline_types::{Secret, Timestamp};
 use trunkline_upstream::{
     Ask, Auth, BodyError, Client, Credential, Format, Protocol, Providers, Task,
 };
@@ -11,7 +11,7 @@ use trunkline_upstream::{
 use crate::calls::{LONG, call};
 use crate::recording::{Recording, Told};
 
-const NOW: Moment = Moment::from_micros(1_794_745_845_000_000);
+const NOW: Timestamp = Timestamp::from_micros(1_794_745_845_000_000);
 const FRAMES: &str = "application/vnd.amazon.eventstream";
 const MOST_BYTES: usize = 1 << 20;
 const FIXTURES: &str = include_str!("../fixtures/eventstream.json");

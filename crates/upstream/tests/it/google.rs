@@ -8,13 +8,13 @@ use aws_lc_rs::signature::{KeyPair as _, RSA_PKCS1_2048_8192_SHA256, UnparsedPub
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
-use trunkline_types::{Moment, Secret};
+use trunkline_types::{Secret, Timestamp};
 use trunkline_upstream::{Auth, Client, Credential, Protocol, SendError};
 
 use crate::calls::{LONG, call, proxy};
 use crate::recording::{Recording, Told};
 
-const NOW: Moment = Moment::from_micros(1_794_745_845_000_000);
+const NOW: Timestamp = Timestamp::from_micros(1_794_745_845_000_000);
 const EMAIL: &str = "robot@house.iam.gserviceaccount.com";
 
 /// An account with a key of its own, and the server that knows it.
@@ -67,7 +67,7 @@ async fn house() -> House {
 
 impl House {
     /// The header that a call would have.
-    async fn shown(&self, now: Moment) -> Result<String, SendError> {
+    async fn shown(&self, now: Timestamp) -> Result<String, SendError> {
         let call = call(
             "https://us-east5-aiplatform.googleapis.com/v1/x",
             Protocol::Http1,

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use trunkline_catalog::{
     Book, Document, Fate, GroupChoice, PriceClass, Situation, Specs, quote, starter,
 };
-use trunkline_types::{Face, Moment, Units};
+use trunkline_types::{Face, Timestamp, Units};
 use trunkline_video::{Measurements, family_of};
 
 use crate::walk;
@@ -40,7 +40,7 @@ fn charge(variant: &str, request: Value) -> i64 {
     let units = Units::none().plus(Face::VideoSecond, seconds).unwrap();
     let situation = Situation {
         attributes: &plan.bill.attributes,
-        at: Moment::from_micros(0),
+        at: Timestamp::from_micros(0),
     };
     let quoted = quote(offer, PriceClass::Standard, &units, situation).unwrap();
     quoted.total.nanos()

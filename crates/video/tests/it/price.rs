@@ -1,7 +1,7 @@
 //! What a plan costs by a book.
 
 use trunkline_catalog::{Book, GroupChoice, PriceClass, Situation, quote};
-use trunkline_types::Moment;
+use trunkline_types::Timestamp;
 use trunkline_video::Plan;
 
 /// The price in the group `default`, in billionths of a US dollar.
@@ -18,7 +18,7 @@ pub(crate) fn nanos(book: &Book, model: &str, plan: &Plan) -> i64 {
     let units = plan.bill.usage().billed(list.billing_unit()).unwrap();
     let situation = Situation {
         attributes: &plan.bill.attributes,
-        at: Moment::from_micros(0),
+        at: Timestamp::from_micros(0),
     };
     let quote = quote(offer, PriceClass::Standard, &units, situation).unwrap();
     quote.total.nanos()

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use trunkline_store::channels::{Channel, CostBook, Credential};
-use trunkline_types::Moment;
+use trunkline_types::Timestamp;
 
 use crate::{table, times};
 
@@ -10,7 +10,7 @@ use crate::{table, times};
 const MODELS_IN_A_LINE: usize = 4;
 
 /// A channel as JSON.
-pub(super) fn channel(channel: &Channel, now: Moment) -> Value {
+pub(super) fn channel(channel: &Channel, now: Timestamp) -> Value {
     let credentials: Vec<Value> = channel
         .credentials
         .iter()
@@ -39,7 +39,7 @@ pub(super) fn channel(channel: &Channel, now: Moment) -> Value {
 }
 
 /// Channels as a table.
-pub(super) fn table(channels: &[Channel], now: Moment) -> String {
+pub(super) fn table(channels: &[Channel], now: Timestamp) -> String {
     let heads = [
         "name",
         "provider",
@@ -56,7 +56,7 @@ pub(super) fn table(channels: &[Channel], now: Moment) -> String {
     table::aligned(&heads, &[3, 4], &cells)
 }
 
-fn credential(credential: &Credential, now: Moment) -> Value {
+fn credential(credential: &Credential, now: Timestamp) -> Value {
     json!({
         "id": credential.id.number(),
         "label": credential.label,
@@ -68,7 +68,7 @@ fn credential(credential: &Credential, now: Moment) -> Value {
     })
 }
 
-fn cells(channel: &Channel, now: Moment) -> Vec<String> {
+fn cells(channel: &Channel, now: Timestamp) -> Vec<String> {
     let credentials: Vec<String> = channel
         .credentials
         .iter()
@@ -129,7 +129,7 @@ fn cost_words(channel: &Channel) -> String {
     }
 }
 
-fn credential_words(credential: &Credential, now: Moment) -> String {
+fn credential_words(credential: &Credential, now: Timestamp) -> String {
     let state = match (&credential.paused_reason, credential.cool_until) {
         _ if credential.disabled => " disabled".to_owned(),
         (Some(reason), _) => format!(" paused: {reason}"),

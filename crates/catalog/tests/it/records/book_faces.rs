@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use trunkline_catalog::{Attributes, GroupChoice, PriceClass, Situation, quote};
-use trunkline_types::{Face, Moment, Units};
+use trunkline_types::{Face, Timestamp, Units};
 
 use super::{fixture, served};
 
@@ -80,7 +80,7 @@ fn a_record_billed_by_tokens_is_charged_for_each_token() {
     let attributes = Attributes::none();
     let situation = Situation {
         attributes: &attributes,
-        at: Moment::from_micros(0),
+        at: Timestamp::from_micros(0),
     };
     let charged = |input: u64, output: u64| {
         let units = Units::none().plus(Face::Input, input).unwrap();

@@ -78,7 +78,7 @@ fn max_output_tokens_caps_the_worst_case_of_a_quote() {
         let attributes = trunkline_catalog::Attributes::none();
         let situation = Situation {
             attributes: &attributes,
-            at: trunkline_types::Moment::from_micros(0),
+            at: trunkline_types::Timestamp::from_micros(0),
         };
         bound(offer, PriceClass::Standard, &limits, situation)
             .unwrap()

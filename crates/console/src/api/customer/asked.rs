@@ -10,7 +10,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use trunkline_db::{DbError, from_sql_time};
 use trunkline_ledger::report::UtcDay;
-use trunkline_types::{KeyId, Moment, Money};
+use trunkline_types::{KeyId, Money, Timestamp};
 
 use crate::fault::{Fault, Kind};
 
@@ -64,7 +64,7 @@ pub(super) fn usd(name: &'static str, asked: &str) -> Result<Money, Fault> {
 }
 
 /// The first moment of a range: a day begins at midnight UTC.
-pub(super) fn from(asked: Option<&str>) -> Result<Option<Moment>, Fault> {
+pub(super) fn from(asked: Option<&str>) -> Result<Option<Timestamp>, Fault> {
     let Some(text) = asked else { return Ok(None) };
     if let Ok(day) = UtcDay::parse(text) {
         return Ok(Some(day.starts_at()));
@@ -73,19 +73,19 @@ pub(super) fn from(asked: Option<&str>) -> Result<Option<Moment>, Fault> {
 }
 
 /// The first moment after a range that ends with this day or moment.
-pub(super) fn until(asked: Option<&str>) -> Result<Option<Moment>, Fault> {
+pub(super) fn until(asked: Option<&str>) -> Result<Option<Timestamp>, Fault> {
     let Some(text) = asked else { return Ok(None) };
     if let Ok(day) = UtcDay::parse(text) {
         return Ok(Some(day.next().starts_at()));
     }
     let last = moment("to", text)?.micros();
-    Ok(Some(Moment::from_micros(
+    Ok(Some(Timestamp::from_micros(
         last.saturating_add(ID_STEP_MICROS),
     )))
 }
 
 /// A moment as it is written here.
-pub(super) fn moment(name: &'static str, text: &str) -> Result<Moment, Fault> {
+pub(super) fn moment(name: &'static str, text: &str) -> Result<Timestamp, Fault> {
     let read = OffsetDateTime::parse(text, &Rfc3339).ok();
     let words = "is a moment such as 2026-11-16T12:00:00Z, or a day such as 2026-11-16";
     let read = read.ok_or_else(|| Fault::at(name, words))?;
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_range_is_of_days_or_of_moments_and_both_ends_are_in_it() {
-        let seconds = |moment: Option<Moment>| moment.unwrap().seconds();
+        let seconds = |moment: Option<Timestamp>| moment.unwrap().seconds();
         assert_eq!(seconds(from(Some("2026-11-01")).unwrap()), 1_793_491_200);
         let ends = seconds(until(Some("2026-11-01")).unwrap());
         assert_eq!(ends, 1_793_491_200 + 86_400);

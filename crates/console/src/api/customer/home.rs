@@ -6,7 +6,7 @@ use serde::Serialize;
 use trunkline_ledger::logs::{self, Ended, Search};
 use trunkline_ledger::report::{self, Grouping, Line, MAX_LINES, Seen, Sums, UtcDay};
 use trunkline_store::keys;
-use trunkline_types::{Moment, Money};
+use trunkline_types::{Money, Timestamp};
 use utoipa::ToSchema;
 
 use super::calls::{LogRow, rows};
@@ -214,7 +214,7 @@ fn spent(sums: &Sums) -> Money {
 
 /// The mean of a day since the window began, or since the first day with a call in it; at least one day,
 /// so that the first call does not look like a flood.
-fn burn(month: &[(UtcDay, Sums)], today: UtcDay, now: Moment) -> Money {
+fn burn(month: &[(UtcDay, Sums)], today: UtcDay, now: Timestamp) -> Money {
     let window = today.earlier(BURN_DAYS);
     let inside = || month.iter().filter(|(day, _)| *day >= window);
     let first = inside()

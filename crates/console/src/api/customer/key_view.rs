@@ -5,7 +5,7 @@ use trunkline_ledger::report::{self, KeyUse};
 use trunkline_ledger::statement;
 use trunkline_store::keys::{Key, KeyState};
 use trunkline_store::{KeyGroup, Policy, PolicyFields};
-use trunkline_types::{KeyId, Moment};
+use trunkline_types::{KeyId, Timestamp};
 use utoipa::ToSchema;
 
 use super::asked;
@@ -193,7 +193,7 @@ pub(super) async fn one(shared: &Shared, own: &SignedIn, key: Key) -> Result<Key
 // === impl KeyView ===
 
 impl KeyView {
-    fn of(key: &Key, now: Moment, budgets: Vec<BudgetView>, used: Option<&KeyUse>) -> Self {
+    fn of(key: &Key, now: Timestamp, budgets: Vec<BudgetView>, used: Option<&KeyUse>) -> Self {
         let policy = key.policy.fields().clone();
         let previous = key.previous.map(|(_, until)| until);
         let spent = used.map_or(0, |used| used.spent.nanos().max(0));

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use trunkline_ledger::desk;
 use trunkline_ledger::statement::Budget;
 use trunkline_store::trials;
-use trunkline_types::{AccountId, Moment, Money};
+use trunkline_types::{AccountId, Money, Timestamp};
 use utoipa::ToSchema;
 
 use crate::api::Shared;
@@ -87,7 +87,7 @@ pub(crate) enum WalletWord {
 pub(crate) async fn balance(
     shared: &Shared,
     account: AccountId,
-) -> Result<(desk::Balance, Option<Moment>), Fault> {
+) -> Result<(desk::Balance, Option<Timestamp>), Fault> {
     let balance = desk::balance(&shared.data, account).await?;
     let balance = balance.ok_or_else(Fault::unavailable)?;
     let mut session = shared.data.session().await?;
@@ -112,7 +112,7 @@ pub(crate) fn plus(one: Money, other: Money) -> Money {
 // === impl BalanceView ===
 
 impl BalanceView {
-    pub(crate) fn of(balance: &desk::Balance, trial_ends: Option<Moment>) -> Self {
+    pub(crate) fn of(balance: &desk::Balance, trial_ends: Option<Timestamp>) -> Self {
         let trial_ends = trial_ends.filter(|_| balance.trial > Money::ZERO);
         Self {
             paid_usd: balance.paid.to_string(),

@@ -6,7 +6,7 @@ use axum::extract::State;
 use serde::Serialize;
 use trunkline_store::keys::{self, Key, KeyState};
 use trunkline_store::{ENDPOINT_WORDS, Policy, PolicyFields};
-use trunkline_types::{ApiKey, Moment};
+use trunkline_types::{ApiKey, Timestamp};
 use utoipa::ToSchema;
 
 use super::asked;
@@ -63,7 +63,7 @@ async fn made_or_rotated(
     shared: &Shared,
     own: &SignedIn,
     mut tx: trunkline_db::Tx,
-    ends: Moment,
+    ends: Timestamp,
 ) -> Result<(Key, ApiKey), Fault> {
     let secret = secret(shared)?;
     let done = async {
@@ -101,7 +101,7 @@ async fn made_or_rotated(
 }
 
 /// Who switched it off meant it.
-fn check_on(key: &Key, now: Moment) -> Result<(), Fault> {
+fn check_on(key: &Key, now: Timestamp) -> Result<(), Fault> {
     match key.state(now) {
         KeyState::Disabled => {
             let text = "the key of your playground is switched off; whoever may write keys can switch it \
@@ -112,7 +112,7 @@ fn check_on(key: &Key, now: Moment) -> Result<(), Fault> {
     }
 }
 
-fn policy(ends: Moment) -> Result<Policy, Fault> {
+fn policy(ends: Timestamp) -> Result<Policy, Fault> {
     let words = ENDPOINT_WORDS.into_iter();
     let words = words.filter(|word| !NOT_FOR_PAGES.contains(word));
     Ok(Policy::new(PolicyFields {
@@ -135,7 +135,7 @@ mod tests {
     fn a_long_address_is_cut_and_the_key_makes_no_other_keys() {
         assert_eq!(name_of("ada@example.com"), "Playground of ada@example.com");
         assert_eq!(name_of(&"a".repeat(254)).chars().count(), MAX_NAME);
-        let policy = policy(Moment::from_micros(1)).unwrap();
+        let policy = policy(Timestamp::from_micros(1)).unwrap();
         let words = policy.fields().endpoints.clone().unwrap();
         assert!(words.contains(&"chat".to_owned()) && words.contains(&"videos".to_owned()));
         assert!(

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use trunkline_ledger::logs::Transfer;
 use trunkline_store::tasks::{Stage, Task};
-use trunkline_types::{KeyId, Moment, Money};
+use trunkline_types::{KeyId, Money, Timestamp};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -282,8 +282,8 @@ impl TaskDetail {
 
 /// What the row and the ledger tell, in order of time.
 fn timeline(task: &Task, money: &[Transfer]) -> Vec<TaskStep> {
-    let mut steps: Vec<(Moment, TaskStep)> = Vec::new();
-    let mut add = |at: Moment, what, amount: Option<Money>, text: Option<String>| {
+    let mut steps: Vec<(Timestamp, TaskStep)> = Vec::new();
+    let mut add = |at: Timestamp, what, amount: Option<Money>, text: Option<String>| {
         let step = TaskStep {
             at: rfc3339(at),
             what,

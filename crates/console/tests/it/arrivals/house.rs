@@ -16,7 +16,7 @@ use trunkline_store::codes::{self, CodeText, NewCode, Purse};
 use trunkline_store::letters;
 use trunkline_store::people::{self, NewPerson, NewSignIn, PersonId, Role};
 use trunkline_testkit::{Db, random_bytes};
-use trunkline_types::{AccountId, Clock as _, Moment, Money, Shard, uuid_v7};
+use trunkline_types::{AccountId, Clock as _, Money, Shard, Timestamp, uuid_v7};
 
 use crate::desk::{DASH_URL, Got, ask, parts};
 use crate::stall::Stall;
@@ -175,7 +175,12 @@ impl House {
         visitor
     }
 
-    pub(crate) async fn code(&self, usd: &str, purse: Purse, expires_at: Option<Moment>) -> String {
+    pub(crate) async fn code(
+        &self,
+        usd: &str,
+        purse: Purse,
+        expires_at: Option<Timestamp>,
+    ) -> String {
         let text = CodeText::new(&random_bytes());
         let mut tx = self.people.begin().await.unwrap();
         let new = NewCode {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use trunkline_store::keys::{OVERLAP_DEFAULT_SECONDS, OVERLAP_MAX_SECONDS, PAGE_MAX_ROWS};
 use trunkline_store::{Policy, PolicyFields};
-use trunkline_types::{KeyId, Moment, Money};
+use trunkline_types::{KeyId, Money, Timestamp};
 
 use super::invalid;
 use crate::account_api::read_body;
@@ -27,7 +27,7 @@ pub(super) struct Wish {
 /// A key to change.
 pub(super) struct Change {
     pub(super) name: Option<String>,
-    pub(super) expires_at: Option<Option<Moment>>,
+    pub(super) expires_at: Option<Option<Timestamp>>,
 }
 
 /// A page of keys.
@@ -80,7 +80,7 @@ fn there<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<Option<i64>>, D:
 // === impl Wish ===
 
 impl Wish {
-    pub(super) fn read(body: &Bytes, now: Moment) -> Result<Self, ApiError> {
+    pub(super) fn read(body: &Bytes, now: Timestamp) -> Result<Self, ApiError> {
         let body: NewBody = read_body(body)?;
         let ends = end_of(body.expires_in_seconds, body.expires_at.map(Some), now)?;
         let policy = Policy::new(PolicyFields {
@@ -108,7 +108,7 @@ impl Wish {
 // === impl Change ===
 
 impl Change {
-    pub(super) fn read(body: &Bytes, now: Moment) -> Result<Self, ApiError> {
+    pub(super) fn read(body: &Bytes, now: Timestamp) -> Result<Self, ApiError> {
         let body: ChangeBody = read_body(body)?;
         let expires_at = end_of(body.expires_in_seconds, body.expires_at, now)?;
         if body.name.is_none() && expires_at.is_none() {
@@ -171,8 +171,8 @@ pub(super) fn overlap(body: &Bytes) -> Result<u32, ApiError> {
 fn end_of(
     seconds: Option<i64>,
     at: Option<Option<i64>>,
-    now: Moment,
-) -> Result<Option<Option<Moment>>, ApiError> {
+    now: Timestamp,
+) -> Result<Option<Option<Timestamp>>, ApiError> {
     match (seconds, at) {
         (Some(_), Some(_)) => {
             let text = "write `expires_in_seconds` or `expires_at`, not both";
@@ -191,7 +191,7 @@ fn end_of(
                 let text = "`expires_at` is unix time in seconds, in the next hundred years";
                 return Err(invalid("expires_at", text.to_owned()));
             }
-            Ok(Some(Some(Moment::from_micros(0).plus_seconds(at))))
+            Ok(Some(Some(Timestamp::from_micros(0).plus_seconds(at))))
         }
         (None, Some(None)) => Ok(Some(None)),
         (None, None) => Ok(None),

@@ -3,7 +3,7 @@
 use http::StatusCode;
 use serde_json::{Value, json};
 use trunkline_store::webhooks::{self, Delivery};
-use trunkline_types::Moment;
+use trunkline_types::Timestamp;
 
 use super::{away, event_of};
 use crate::caller::Caller;
@@ -78,7 +78,7 @@ impl Services {
 }
 
 fn shown(delivery: &Delivery) -> Value {
-    let seconds = |at: Option<Moment>| at.map(Moment::seconds);
+    let seconds = |at: Option<Timestamp>| at.map(Timestamp::seconds);
     json!({
         "object": "webhook.delivery",
         "id": delivery.event.to_string(),

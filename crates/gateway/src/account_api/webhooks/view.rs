@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use trunkline_store::webhooks::{Kind, Webhook};
-use trunkline_types::Moment;
+use trunkline_types::Timestamp;
 use uuid::Uuid;
 
 use crate::services::Services;
@@ -33,7 +33,7 @@ pub(super) fn shown(services: &Services, hook: &Webhook, made: Option<&Secret>) 
         Kind::Tasks => services.open_hook_secret(hook.account, hook.id, &hook.secret),
         Kind::Endpoint => None,
     };
-    let seconds = |at: Option<Moment>| at.map(Moment::seconds);
+    let seconds = |at: Option<Timestamp>| at.map(Timestamp::seconds);
     let mut body = json!({
         "object": "webhook",
         "id": webhook_name(hook.id),

@@ -24,11 +24,11 @@ fn row(id: i64, secret: u8, revision: i64) -> DoorRow {
     }
 }
 
-fn at(seconds: i64) -> Moment {
-    Moment::from_micros(seconds * 1_000_000)
+fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_micros(seconds * 1_000_000)
 }
 
-fn standing(table: &Table, secret: u8, now: Moment) -> Option<KeyStatus> {
+fn standing(table: &Table, secret: u8, now: Timestamp) -> Option<KeyStatus> {
     table
         .find(&hash(secret), now)
         .map(|(_, standing, _)| standing)

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 use trunkline_blobs::saving;
 use trunkline_store::tasks::{Task, TaskState};
-use trunkline_types::Moment;
+use trunkline_types::Timestamp;
 use trunkline_video::Sent;
 
 use super::content::VIDEO;
@@ -32,7 +32,7 @@ pub struct FileLink {
     /// Saves it.
     pub download_url: String,
     /// When both end.
-    pub ends: Moment,
+    pub ends: Timestamp,
 }
 
 /// A task, looked at.
@@ -61,7 +61,7 @@ impl Services {
                 Some(FileLink {
                     download_url: saving(&url),
                     url,
-                    ends: Moment::from_micros(0).plus_seconds(ends),
+                    ends: Timestamp::from_micros(0).plus_seconds(ends),
                 })
             }
             TaskState::Accepted

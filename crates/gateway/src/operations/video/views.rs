@@ -312,7 +312,7 @@ impl Services {
             progress: guess.map_or(told, |guess| guess.max(told)),
             estimated: guess.is_some(),
             created_at: task.created_at.seconds(),
-            completed_at: task.ended_at.map(trunkline_types::Moment::seconds),
+            completed_at: task.ended_at.map(trunkline_types::Timestamp::seconds),
             expires_at: ends,
             seconds: task.seconds.and_then(|seconds| u64::try_from(seconds).ok()),
             size: task.size.clone(),

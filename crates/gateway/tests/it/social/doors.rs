@@ -7,7 +7,7 @@ use http::Method;
 use serde_json::json;
 use trunkline_gateway::{Settings, SocialSettings};
 use trunkline_store::PolicyFields;
-use trunkline_types::{Clock as _, Moment};
+use trunkline_types::{Clock as _, Timestamp};
 
 use crate::got::Got;
 use crate::house::{House, account};
@@ -169,7 +169,7 @@ async fn a_call_is_looked_at_in_the_decided_order() {
     };
     let soon = trunkline_db::SystemClock.now().millis() + 500;
     let expired = PolicyFields {
-        expires_at: Some(Moment::from_micros(soon * 1_000)),
+        expires_at: Some(Timestamp::from_micros(soon * 1_000)),
         ..elsewhere.clone()
     };
     let fresh = account(&house.console, 0, 1_000_000_000).await;

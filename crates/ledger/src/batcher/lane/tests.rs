@@ -2,7 +2,7 @@
 
 use trunkline_db::{PoolSettings, Role, connect_lazily};
 use trunkline_testkit::Db;
-use trunkline_types::{AccountId, Moment, Money, NodeId, RequestId, Secret};
+use trunkline_types::{AccountId, Money, NodeId, RequestId, Secret, Timestamp};
 
 use super::*;
 use crate::verbs::{
@@ -16,7 +16,7 @@ const ACCOUNT: AccountId = AccountId::new(1_000);
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn call() -> RequestId {
-    RequestId::new(Moment::from_micros(1), [0; 10])
+    RequestId::new(Timestamp::from_micros(1), [0; 10])
 }
 
 fn settle(unheard: Unheard) -> Op {

@@ -1,13 +1,13 @@
 //! What is remembered, and what is undone at all.
 
-use trunkline_types::Moment;
+use trunkline_types::Timestamp;
 
 use super::*;
 
 const ACCOUNT: AccountId = AccountId::new(1_000);
 
 fn call() -> RequestId {
-    RequestId::new(Moment::from_micros(1), [0; 10])
+    RequestId::new(Timestamp::from_micros(1), [0; 10])
 }
 
 #[test]

@@ -10,7 +10,7 @@ use trunkline_ledger::desk::{self, TopUp, TopUpAnswer, Wallet};
 use trunkline_ledger::{
     ExtendAnswer, Ledger, LedgerError, Owner, RefundAnswer, RefundKind, ReserveAnswer, SettleAnswer,
 };
-use trunkline_types::{AccountId, Clock as _, KeyId, Moment, Money, RequestId};
+use trunkline_types::{AccountId, Clock as _, KeyId, Money, RequestId, Timestamp};
 
 use crate::chaos::child::Plan;
 use crate::chaos::history::{Diary, Event, Told, Word};
@@ -81,7 +81,7 @@ impl Dice {
     }
 
     /// An id that every process with the same dice makes.
-    fn request(&mut self, at: Moment) -> RequestId {
+    fn request(&mut self, at: Timestamp) -> RequestId {
         let [first, second] = [self.next(), self.next()].map(u64::to_be_bytes);
         let mut random = [0; 10];
         random[..8].copy_from_slice(&first);
@@ -156,7 +156,7 @@ impl Clients {
         let accounts = &self.plan.accounts;
         let place = named.below(u64::try_from(accounts.len()).unwrap());
         let request = match slot {
-            Some(slot) => named.request(Moment::from_micros(slot * SLOT * 1_000)),
+            Some(slot) => named.request(Timestamp::from_micros(slot * SLOT * 1_000)),
             None => house::request(),
         };
         let owner = match slot {
@@ -338,10 +338,10 @@ impl Clients {
     }
 }
 
-fn house_moment(slot: Option<i64>) -> Moment {
+fn house_moment(slot: Option<i64>) -> Timestamp {
     slot.map_or_else(
         || SystemClock.now(),
-        |slot| Moment::from_micros(slot * SLOT * 1_000),
+        |slot| Timestamp::from_micros(slot * SLOT * 1_000),
     )
 }
 

@@ -29,7 +29,7 @@ const SUITE: &str = include_str!("../../../tests/fixtures/sigv4.json");
 const SECRET: &str = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY";
 const TOKEN_TEXT: &str = "FwoGZXIvYXdzEXAMPLE+/=";
 /// 2026-11-15 12:30:45 UTC.
-const NOW: Moment = Moment::from_micros(1_794_745_845_000_000);
+const NOW: Timestamp = Timestamp::from_micros(1_794_745_845_000_000);
 
 fn keys(text: &str) -> Result<Keys, OpenError> {
     Keys::read("bedrock", &Secret::new(text.to_owned()))

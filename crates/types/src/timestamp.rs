@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Microseconds since the Unix epoch, the resolution PostgreSQL keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Moment(i64);
+pub struct Timestamp(i64);
 
 /// Where the current time comes from.
 ///
@@ -16,7 +16,7 @@ pub struct Moment(i64);
 /// house may ask the operating system (clippy.toml bans it).
 pub trait Clock: Send + Sync {
     /// The current time.
-    fn now(&self) -> Moment;
+    fn now(&self) -> Timestamp;
 }
 
 /// A clock that runs with another one and can be moved.
@@ -26,9 +26,9 @@ pub struct ShiftableClock {
     shift_micros: Arc<AtomicI64>,
 }
 
-// === impl Moment ===
+// === impl Timestamp ===
 
-impl Moment {
+impl Timestamp {
     /// A moment given in microseconds since the epoch.
     #[must_use]
     pub const fn from_micros(micros: i64) -> Self {
@@ -80,9 +80,9 @@ impl ShiftableClock {
 }
 
 impl Clock for ShiftableClock {
-    fn now(&self) -> Moment {
+    fn now(&self) -> Timestamp {
         let shift = self.shift_micros.load(Ordering::SeqCst);
-        Moment(self.base.now().0.saturating_add(shift))
+        Timestamp(self.base.now().0.saturating_add(shift))
     }
 }
 
@@ -93,8 +93,8 @@ mod tests {
     struct Stopped;
 
     impl Clock for Stopped {
-        fn now(&self) -> Moment {
-            Moment::from_micros(1_700_000_000_999_999)
+        fn now(&self) -> Timestamp {
+            Timestamp::from_micros(1_700_000_000_999_999)
         }
     }
 
@@ -107,7 +107,7 @@ mod tests {
         assert_eq!(clone.now().seconds(), 1_700_000_030);
         assert_eq!(clone.now().millis(), 1_700_000_030_999);
         assert_eq!(clone.now().plus_seconds(2).micros(), 1_700_000_032_999_999);
-        assert_eq!(Moment::from_micros(-1).seconds(), -1);
-        assert_eq!(Moment::from_micros(-1).millis(), -1);
+        assert_eq!(Timestamp::from_micros(-1).seconds(), -1);
+        assert_eq!(Timestamp::from_micros(-1).millis(), -1);
     }
 }
