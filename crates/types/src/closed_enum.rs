@@ -1,9 +1,9 @@
-//! Closed lists of words: how they are read, written and refused.
+//! Text and JSON of closed enums.
 
-/// Letters of a wrong word that are shown back.
+/// Longest part of an unknown name in an error.
 const SHOWN_CHARACTERS: usize = 64;
 
-/// A word outside a closed list.
+/// A name that is not in a closed enum.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown {kind} {word:?}; known are {known}")]
 pub struct UnknownName {

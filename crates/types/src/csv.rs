@@ -1,5 +1,5 @@
-//! Tables as text (RFC 4180), safe to open in a spreadsheet: a text that a spreadsheet would take for a
-//! formula gets an apostrophe before it.
+//! CSV (RFC 4180), safe to open in a spreadsheet: a text that a spreadsheet would run as a formula gets an
+//! apostrophe as its prefix.
 
 /// A spreadsheet runs what begins with one of these.
 const FORMULA: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];

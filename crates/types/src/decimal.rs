@@ -8,13 +8,13 @@
 pub(crate) enum DecimalError {
     /// Not `digits`, or `digits.digits`, with an optional leading minus.
     Shape,
-    /// More decimal places than the unit can hold.
+    /// More decimal places than the unit has.
     TooFine,
     /// Does not fit a signed 64-bit integer of that unit.
     TooLarge,
 }
 
-/// Longest decimal text that is looked at; more digits than this cannot be a legal amount.
+/// Longest decimal text that is parsed; more digits cannot be a legal amount.
 const MAX_DECIMAL_CHARACTERS: usize = 40;
 
 /// Reads `-12.34` as an integer of 10^-`places` units.

@@ -13,7 +13,7 @@ pub enum Defect {
     DroppedSettlement,
     /// A refund adds twice its amount to the balance.
     DoubledRefund,
-    /// An answer does not name the fields that had no effect.
+    /// A response does not name the fields that had no effect.
     LostWarning,
     /// A task is shown under its upstream's id.
     LeakedForeignId,
@@ -21,19 +21,19 @@ pub enum Defect {
     WrongPriceTier,
     /// A revoked key is accepted.
     StaleKeyAccepted,
-    /// A stream of chat completions ends with another word than `[DONE]`.
+    /// A stream of chat completions ends with another line than `[DONE]`.
     WrongStreamTerminator,
-    /// An upstream's 429 is taken for a failure.
+    /// An upstream's 429 is treated as a failure.
     Swallowed429,
     /// A video that is not done at the first poll is not polled again.
     FrozenPoll,
-    /// A call runs anew although its `Idempotency-Key` is known.
+    /// A call runs again although its `Idempotency-Key` is known.
     MissingReplay,
     /// The header with the cost of a call says zero.
     WrongHeader,
     /// Events are not written.
     LostEvent,
-    /// The limits of a key are not looked at.
+    /// The limits of a key are not checked.
     SkippedLimit,
     /// One endpoint of social data has no page behind the first.
     LostCursor,
@@ -60,7 +60,7 @@ impl Defect {
         Self::LostCursor,
     ];
 
-    /// The word that chooses it.
+    /// The name that selects it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -97,7 +97,7 @@ mod chosen {
         }
     }
 
-    /// The text that stands in for a file of the repository which was compiled in.
+    /// The text that replaces a compiled-in file of the repository.
     #[must_use]
     pub const fn file_instead(_path: &str) -> Option<String> {
         None
@@ -113,7 +113,7 @@ mod chosen {
 
     /// The name of one defect.
     const NAMED_BY: &str = "TRUNKLINE_DEFECT";
-    /// A folder that holds broken files under their paths in the repository.
+    /// A folder with broken files under their paths in the repository.
     const FILES_IN: &str = "TRUNKLINE_DEFECT_FILES";
 
     static DEFECT: OnceLock<Option<Defect>> = OnceLock::new();
@@ -127,7 +127,7 @@ mod chosen {
         }
     }
 
-    /// The text that stands in for a file of the repository which was compiled in.
+    /// The text that replaces a compiled-in file of the repository.
     #[must_use]
     pub fn file_instead(path: &str) -> Option<String> {
         let folder = FILES.get_or_init(|| said(FILES_IN).map(PathBuf::from));

@@ -1,8 +1,8 @@
-//! Endpoint types: the closed list of doors under which the catalog sells a model.
+//! Endpoint types: the closed list of endpoints under which the catalog sells a model.
 
 use crate::closed_enum::closed_enum;
 
-/// The door a model is called through, in the catalog's words.
+/// The endpoint of a model, by its name in the catalog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EndpointType {
     /// OpenAI chat completions.
@@ -11,7 +11,7 @@ pub enum EndpointType {
     Anthropic,
     /// OpenAI responses.
     OpenaiResponse,
-    /// Videos, made while nobody waits on the line.
+    /// Videos, generated asynchronously.
     OpenaiVideo,
     /// Images.
     ImageGeneration,
@@ -23,9 +23,9 @@ pub enum EndpointType {
     Realtime,
     /// Gemini's own verbs.
     Gemini,
-    /// Music. A word of the catalog without a path.
+    /// Music. A name in the catalog without a path.
     MusicGeneration,
-    /// A word of the catalog without a path.
+    /// A name in the catalog without a path.
     SystemOne,
 }
 
@@ -47,7 +47,7 @@ impl EndpointType {
         Self::SystemOne,
     ];
 
-    /// The word used in catalog records.
+    /// The name in catalog records.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! Faces: the closed list of things a model can be billed for, and the units they are counted in.
+//! Faces: the closed list of billable dimensions of a model, and their units.
 
 use crate::closed_enum::closed_enum;
 
@@ -32,15 +32,15 @@ pub enum Face {
 /// Which limit of a call bounds a face.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// Bounded by the size of what was sent.
+    /// Bounded by the size of the request.
     Input,
-    /// Bounded by the declared maximum of the answer.
+    /// Bounded by the declared maximum of the response.
     Output,
     /// Known exactly before the call.
     Fixed,
 }
 
-/// What a model's price counts.
+/// The unit of a model's price.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum BillingUnit {
     /// Tokens in and out.
@@ -91,10 +91,10 @@ impl Face {
         }
     }
 
-    /// The face whose price stands in when a list does not price this one.
+    /// The face whose price applies when a price list does not price this one.
     ///
-    /// A list need not repeat the input price for every kind of input; what has no stand-in must be
-    /// priced, so nothing is ever billed at a silent zero.
+    /// A list need not repeat the input price for every kind of input; a face without a fallback must be priced, so
+    /// nothing is ever billed at an implicit zero.
     #[must_use]
     pub const fn stand_in(self) -> Option<Self> {
         match self {
@@ -133,7 +133,7 @@ impl BillingUnit {
         Self::AudioDuration,
     ];
 
-    /// The word used in catalog records.
+    /// The name in catalog records.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -1,5 +1,5 @@
-//! Typed ids. Rows that grow with traffic are named by UUID v7 made here, so that a request id says
-//! in which partition its money lies.
+//! Typed ids. Rows that grow with traffic have a UUID v7 made here, so that a request id determines the partition
+//! of its ledger rows.
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,7 +20,7 @@ pub enum IdError {
     Shape,
 }
 
-/// Names one call, its hold, its usage row and its transfers.
+/// Identifies one call, its hold, its usage row and its transfers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RequestId(Uuid);
@@ -56,7 +56,7 @@ impl RequestId {
         Self(uuid_v7(at, random))
     }
 
-    /// The id as the database keeps it.
+    /// The id as the database stores it.
     #[must_use]
     pub const fn uuid(self) -> Uuid {
         self.0
@@ -70,7 +70,7 @@ impl RequestId {
         Timestamp::from_micros(micros)
     }
 
-    /// An id that came back from the database or a client; only UUID v7 is taken.
+    /// An id from the database or a client; only UUID v7 is accepted.
     pub fn from_uuid(uuid: Uuid) -> Result<Self, IdError> {
         match uuid.get_version() {
             Some(Version::SortRand) => Ok(Self(uuid)),
@@ -106,7 +106,7 @@ impl FromStr for RequestId {
 // === impl AccountId ===
 
 impl AccountId {
-    /// The id as the database keeps it.
+    /// The id as the database stores it.
     #[must_use]
     pub const fn new(number: i64) -> Self {
         Self(number)
@@ -128,7 +128,7 @@ impl fmt::Display for AccountId {
 // === impl KeyId ===
 
 impl KeyId {
-    /// The id as the database keeps it.
+    /// The id as the database stores it.
     #[must_use]
     pub const fn new(number: i64) -> Self {
         Self(number)

@@ -1,8 +1,8 @@
 //! The form of an API key: `sk-tl-`, two characters naming the shard, 43 characters of base62 for
 //! 32 random bytes, six characters of checksum over all before them.
 //!
-//! The checksum lets a node refuse a mistyped key without looking anything up, and lets secret
-//! scanners recognise a leaked one.
+//! The checksum lets a node reject a mistyped key without a lookup, and lets secret scanners recognise a leaked
+//! one.
 
 use std::fmt;
 
@@ -23,8 +23,7 @@ const CHECKSUM_CHARACTERS: usize = 6;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Shard(u16);
 
-/// A whole key, as its owner holds it. Stored nowhere; wiped when dropped; prints as prefix and
-/// last four characters.
+/// A whole key, as its owner has it. Stored nowhere; zeroized on drop; prints as prefix and last four characters.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey {
     text: Zeroizing<String>,

@@ -1,8 +1,7 @@
-//! The nouns of the house: money, prices, units, faces, usage, ids, secrets and the clock.
+//! The shared types: money, prices, units, faces, usage, ids, secrets and the clock.
 //!
-//! Everything here is a plain value. This crate knows no socket, no database, no environment and
-//! never asks what time it is: [`Clock`] is a trait that the executable fills in. A build for tests alone
-//! asks the environment for a [`Defect`].
+//! Everything here is a plain value. This crate uses no socket, no database, no environment and no system time:
+//! the executable implements [`Clock`]. Only a build for tests reads the environment, for a [`Defect`].
 #![cfg_attr(
     not(test),
     deny(

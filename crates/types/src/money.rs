@@ -25,7 +25,7 @@ pub enum MoneyError {
     /// Finer than one nano-USD.
     #[error("finer than one nano-USD (nine decimal places)")]
     TooFine,
-    /// Beyond what a signed 64-bit number of nano-USD holds.
+    /// Outside the range of a signed 64-bit number of nano-USD.
     #[error("beyond 9223372036.854775807 USD")]
     TooLarge,
 }

@@ -1,4 +1,4 @@
-//! The one place where a price meets a quantity. Sums are exact fractions of pico-USD in 128 bits;
+//! The only place where a price is multiplied by a quantity. Sums are exact fractions of pico-USD in 128 bits;
 //! rounding happens once, at the end, and its direction is in the function's name.
 
 use crate::{MAX_QUANTITY, Money, Ratio, UnitPrice};
@@ -93,7 +93,7 @@ impl Exact {
         to_money(nanos, rest > 0)
     }
 
-    /// Whole nano-USD, what is left over, and what it is left over of.
+    /// Whole nano-USD, the remainder, and the divisor.
     fn divide(self) -> Result<(u128, u128, u128), ExactError> {
         let divisor = self
             .denominator

@@ -13,7 +13,7 @@ pub struct Secret(Zeroizing<String>);
 #[derive(Clone)]
 pub struct SecretBytes(Zeroizing<Vec<u8>>);
 
-/// What stands where a secret would be printed.
+/// Printed in place of a secret.
 const HIDDEN: &str = "[hidden]";
 
 // === impl Secret ===

@@ -1,19 +1,19 @@
-//! Points in time, and the one way to ask for now.
+//! Timestamps, and the only source of the current time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-/// Microseconds since the Unix epoch, the resolution PostgreSQL keeps.
+/// Microseconds since the Unix epoch, PostgreSQL's resolution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Timestamp(i64);
 
 /// Where the current time comes from.
 ///
-/// The executable passes the system clock, tests pass a [`ShiftableClock`]; nothing else in the
-/// house may ask the operating system (clippy.toml bans it).
+/// The executable passes the system clock, tests pass a [`ShiftableClock`]; no other code may ask the operating
+/// system (clippy.toml bans it).
 pub trait Clock: Send + Sync {
     /// The current time.
     fn now(&self) -> Timestamp;
@@ -29,7 +29,7 @@ pub struct ShiftableClock {
 // === impl Timestamp ===
 
 impl Timestamp {
-    /// A moment given in microseconds since the epoch.
+    /// A timestamp from microseconds since the epoch.
     #[must_use]
     pub const fn from_micros(micros: i64) -> Self {
         Self(micros)
@@ -53,7 +53,7 @@ impl Timestamp {
         self.0.div_euclid(1_000_000)
     }
 
-    /// Later (or, with a negative number, earlier) by so many seconds; stays at the ends of time.
+    /// Later (or, with a negative number, earlier) by so many seconds; saturating.
     #[must_use]
     pub const fn plus_seconds(self, seconds: i64) -> Self {
         Self(self.0.saturating_add(seconds.saturating_mul(1_000_000)))
@@ -72,7 +72,7 @@ impl ShiftableClock {
         }
     }
 
-    /// Moves this clock and all its clones, relative to where they stand now.
+    /// Shifts this clock and all its clones, relative to their current time.
     pub fn shift_seconds(&self, seconds: i64) {
         let micros = seconds.saturating_mul(1_000_000);
         self.shift_micros.fetch_add(micros, Ordering::SeqCst);

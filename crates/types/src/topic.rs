@@ -1,4 +1,4 @@
-//! Topics: the closed list of what customers can be told of as it happens.
+//! Topics: the closed list of events that customers can subscribe to.
 
 use crate::closed_enum::closed_enum;
 
@@ -27,7 +27,7 @@ pub enum Topic {
     CellPaused,
     /// It is sold again.
     CellResumed,
-    /// What is sold, or for how much, is another.
+    /// The catalog or its prices changed.
     PriceChanged,
 }
 
@@ -50,7 +50,7 @@ impl Topic {
         Self::PriceChanged,
     ];
 
-    /// The word customers know it by.
+    /// Its name in the API.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -69,7 +69,7 @@ impl Topic {
         }
     }
 
-    /// Whether events of it are kept and numbered.
+    /// Whether its events are stored and numbered.
     #[must_use]
     pub const fn is_stored(self) -> bool {
         match self {

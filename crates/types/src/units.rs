@@ -1,4 +1,4 @@
-//! Quantities per face: what a call used, ready to be priced.
+//! Quantities per face: the usage of a call, ready to be priced.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub enum UnitsError {
     TooMany {
         /// The face in question.
         face: Face,
-        /// What was asked for.
+        /// The requested quantity.
         quantity: u64,
     },
 }

@@ -1,5 +1,5 @@
-//! Usage as it was measured, in disjoint buckets. A bucket that is absent was not told; a bucket of
-//! zero was told to be zero. Only [`Usage::billed`] turns usage into priced units.
+//! Measured usage, in disjoint buckets. An absent bucket was not reported; a bucket of zero was reported as zero.
+//! Only [`Usage::billed`] converts usage to priced units.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{BillingUnit, Face, MAX_QUANTITY, Units, UnitsError};
 
-/// One kind of thing that is measured. No unit of use is ever in two buckets.
+/// One measured quantity. No unit of use is in two buckets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Bucket {
@@ -39,11 +39,11 @@ pub enum Bucket {
     VideoSeconds,
     /// Calls, or images.
     Calls,
-    /// Pictures that a video is made with, beyond those that are free.
+    /// Reference images of a video, in excess of the free ones.
     ReferenceImages,
 }
 
-/// What was measured.
+/// Measured usage.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Usage(BTreeMap<Bucket, u64>);
@@ -51,7 +51,7 @@ pub struct Usage(BTreeMap<Bucket, u64>);
 /// Why usage cannot be billed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum UsageError {
-    /// A quantity beyond any call.
+    /// A quantity that no call can have.
     #[error(transparent)]
     Units(#[from] UnitsError),
     /// Nothing of what the model is billed by was measured.
@@ -62,8 +62,8 @@ pub enum UsageError {
 // === impl Bucket ===
 
 impl Bucket {
-    /// The face under which this bucket is priced by a list of the given unit; none if that unit
-    /// does not bill it (it still stands in the usage row).
+    /// The face that prices this bucket in a list of the given unit; none if that unit does not bill it (it is still
+    /// in the usage row).
     #[must_use]
     pub fn face(self, unit: BillingUnit) -> Option<Face> {
         let (billed_by, face) = match self {
@@ -89,25 +89,25 @@ impl Bucket {
 // === impl Usage ===
 
 impl Usage {
-    /// Nothing was told.
+    /// Nothing was reported.
     #[must_use]
     pub fn unknown() -> Self {
         Self::default()
     }
 
-    /// The same with one bucket set; the last word wins.
+    /// The same with one bucket set; the last value wins.
     #[must_use]
     pub fn with(mut self, bucket: Bucket, quantity: u64) -> Self {
         self.0.insert(bucket, quantity);
         self
     }
 
-    /// Takes over what another one tells; the last word for each bucket wins.
+    /// Merges later usage; its value wins in each bucket.
     pub fn tell(&mut self, later: &Self) {
         self.0.extend(&later.0);
     }
 
-    /// What was told about a bucket.
+    /// The reported quantity of a bucket.
     #[must_use]
     pub fn told(&self, bucket: Bucket) -> Option<u64> {
         self.0.get(&bucket).copied()

@@ -1,5 +1,5 @@
-//! A call to a vendor and its answer, as values: nothing here opens a socket. What a vendor is asked and
-//! what its answer means stands in the rooms that know it.
+//! A request to a vendor and its response, as values: nothing here opens a socket. The crates that know a vendor
+//! build its requests and parse its responses.
 
 use serde_json::{Map, Value};
 
@@ -36,7 +36,7 @@ pub enum At {
     Host(String),
 }
 
-/// An answer as it came.
+/// A response.
 #[derive(Debug, Clone, Copy)]
 pub struct Said<'a> {
     /// The status.
@@ -47,7 +47,7 @@ pub struct Said<'a> {
     pub body: &'a [u8],
 }
 
-/// A vendor's words about what is wrong.
+/// An error that a vendor reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Complaint {
     /// The HTTP status that the caller is shown, where it is theirs to mend.
@@ -56,7 +56,7 @@ pub struct Complaint {
     pub code: String,
     /// The vendor's text.
     pub message: String,
-    /// The field that it is about, where the vendor has the caller's names for fields and says so.
+    /// The invalid field, if the vendor names it and uses the caller's field names.
     pub param: Option<String>,
 }
 
@@ -124,7 +124,7 @@ impl Said<'_> {
 // === impl Complaint ===
 
 impl Complaint {
-    /// A vendor's words.
+    /// An error of a vendor.
     pub fn new(status: u16, code: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             status,
@@ -141,7 +141,7 @@ impl Complaint {
     }
 }
 
-/// A text of an answer by its path; numbers are read as texts.
+/// A text of a response by its path; numbers are read as texts.
 #[must_use]
 pub fn text_at(value: &Value, pointer: &str) -> Option<String> {
     match value.pointer(pointer)? {
@@ -151,7 +151,7 @@ pub fn text_at(value: &Value, pointer: &str) -> Option<String> {
     }
 }
 
-/// A length of an answer in whole seconds, rounded up: a number or a text, whole or not.
+/// A duration of a response in whole seconds, rounded up: a number or a text, integer or not.
 #[must_use]
 pub fn seconds_at(value: &Value, pointer: &str) -> Option<u64> {
     let text = text_at(value, pointer)?;
