@@ -21,7 +21,7 @@ use crate::http_client::HttpConnector;
 use crate::metadata::{MAX_METADATA_BYTES, METADATA_ENDING, Metadata};
 use crate::{MediaError, ObjectPath, Place, S3Settings};
 
-/// Tries after the first; a server that is restarted is back by then, one that is away is told.
+/// Retries: enough for a server that restarts; a longer outage is reported.
 const MAX_RETRIES: usize = 3;
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
@@ -59,7 +59,7 @@ impl Backend {
             .map_err(|error| unusable(format!("{}: {error}", root.display())))?;
         let files = LocalFileSystem::new_with_prefix(root)
             .map_err(|error| unusable(error.to_string()))?
-            // A finished video has been paid for: it is on the disk before we say so.
+            // A finished video has been paid for: it is synced to disk before success is reported.
             .with_fsync(true);
         let root = root.to_owned();
         Ok(Self::Directory { files, root })
@@ -72,7 +72,7 @@ impl Backend {
         }
     }
 
-    /// Whether an object can carry its metadata itself.
+    /// Whether an object can have its metadata as attributes.
     pub(crate) const fn keeps_attributes(&self) -> bool {
         match self {
             Self::Directory { .. } => false,
@@ -126,7 +126,7 @@ impl Backend {
         self.within(self.store().get_opts(at, options)).await
     }
 
-    /// What is at a name, or none.
+    /// The object's listing entry, or none.
     pub(crate) async fn find(&self, at: &Path) -> Result<Option<ObjectMeta>, MediaError> {
         match self.get(at, GetOptions::new().with_head(true)).await {
             Ok(found) => Ok(Some(found.meta)),
@@ -144,8 +144,8 @@ impl Backend {
         self.within(found.bytes()).await
     }
 
-    /// The metadata of an object: its attributes, or else its sidecar. Not of the whole answer: its body
-    /// cannot be lent to a task that moves between threads.
+    /// The metadata of an object: its attributes, or else its sidecar. Not taken from the whole `GetResult`: its body
+    /// cannot be borrowed across threads.
     pub(crate) async fn metadata(
         &self,
         path: &ObjectPath,
@@ -161,7 +161,7 @@ impl Backend {
         }
     }
 
-    /// Deletes a name; one that is not there is as good as deleted.
+    /// Deletes a name; a missing one is success.
     pub(crate) async fn delete(&self, at: &Path) -> Result<(), MediaError> {
         match self.within(self.store().delete(at)).await {
             Ok(()) | Err(MediaError::NotFound) => Ok(()),
@@ -174,7 +174,7 @@ impl Backend {
         &self,
         prefix: Option<&Path>,
     ) -> BoxStream<'static, object_store::Result<ObjectMeta>> {
-        // Who reads in batches asks once more after the end.
+        // Readers in batches poll again after the end.
         self.store().list(prefix).fuse().boxed()
     }
 
@@ -188,12 +188,12 @@ impl Backend {
     }
 }
 
-/// Where an object lies.
+/// The location of an object.
 pub(crate) fn location_of(path: &ObjectPath) -> Path {
     Path::from(path.to_string())
 }
 
-/// Where an object's sidecar lies.
+/// The location of an object's sidecar.
 pub(crate) fn sidecar_of(path: &ObjectPath) -> Path {
     Path::from(format!("{path}{METADATA_ENDING}"))
 }

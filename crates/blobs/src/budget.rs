@@ -1,12 +1,12 @@
-//! How many bytes may lie in the store. A put takes its bytes before it writes them, so two puts at
-//! once cannot pass the budget together, and gives them back when it fails or is dropped.
+//! The storage budget. A put reserves its bytes before it writes them, so concurrent puts cannot exceed the budget
+//! together, and releases them when it fails or is dropped.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::PutError;
 
-/// Bytes in use and the most there may be; nothing is counted without a limit.
+/// Bytes in use and their limit; nothing is counted without a limit.
 #[derive(Debug, Clone)]
 pub(crate) struct Budget(Option<Arc<Counted>>);
 
@@ -16,7 +16,7 @@ struct Counted {
     used: AtomicU64,
 }
 
-/// Bytes taken by a put that is under way.
+/// Bytes reserved by a running put.
 #[derive(Debug)]
 pub(crate) struct Taken {
     budget: Budget,
@@ -35,13 +35,13 @@ impl Budget {
         self.0.is_some()
     }
 
-    /// Bytes in use, those of puts under way included. None if nothing is counted.
+    /// Bytes in use, including running puts. None if nothing is counted.
     pub(crate) fn used(&self) -> Option<u64> {
         let counted = self.0.as_ref()?;
         Some(counted.used.load(Ordering::SeqCst))
     }
 
-    /// Nothing taken yet.
+    /// An empty reservation.
     pub(crate) fn begin(&self) -> Taken {
         Taken {
             budget: self.clone(),
@@ -49,11 +49,11 @@ impl Budget {
         }
     }
 
-    /// Bytes that are gone from the store.
+    /// Releases the bytes of a deleted object.
     pub(crate) fn give_back(&self, bytes: u64) {
         if let Some(counted) = &self.0 {
             let less = |used: u64| Some(used.saturating_sub(bytes));
-            // The closure never says no.
+            // The closure never returns `None`.
             let (Ok(_) | Err(_)) =
                 counted
                     .used
@@ -79,7 +79,7 @@ impl Taken {
         Ok(())
     }
 
-    /// The bytes lie in the store now: they are given back when they are deleted.
+    /// The object is stored: its bytes are released when it is deleted.
     pub(crate) fn keep(mut self) {
         self.bytes = 0;
     }

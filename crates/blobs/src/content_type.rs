@@ -1,12 +1,12 @@
-//! What kind of bytes an object holds, as the sender said it, and the ending its name gets.
+//! The content type of an object, as its writer declared it, and its file extension.
 
 use std::fmt;
 
-/// Longest content type that is taken; the longest registered ones have about 80 characters.
+/// Longest accepted content type; the longest registered ones have about 80 characters.
 pub const MAX_CONTENT_TYPE_CHARACTERS: usize = 127;
 
-/// Endings of what the models of the house make and take. All others end in [`OTHER_ENDING`]: the
-/// content type is what counts, the ending only helps a person who looks into the store.
+/// File extensions of the types that models produce and accept. All others get [`OTHER_ENDING`]: only the content
+/// type matters, the extension helps people who browse the store.
 const ENDINGS: [(&str, &str); 18] = [
     ("video/mp4", "mp4"),
     ("video/webm", "webm"),
@@ -29,7 +29,7 @@ const ENDINGS: [(&str, &str); 18] = [
 ];
 const OTHER_ENDING: &str = "bin";
 
-/// A content type that can stand in a header.
+/// A content type that is valid in a header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContentType(String);
 
@@ -47,7 +47,7 @@ pub enum ContentTypeError {
 // === impl ContentType ===
 
 impl ContentType {
-    /// Reads a content type. Parameters are kept as they are.
+    /// Parses a content type. Parameters are kept verbatim.
     pub fn parse(text: &str) -> Result<Self, ContentTypeError> {
         let text = text.trim();
         if text.len() > MAX_CONTENT_TYPE_CHARACTERS {
@@ -63,13 +63,13 @@ impl ContentType {
         Ok(Self(text.to_owned()))
     }
 
-    /// As it stands in a header.
+    /// The header value.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The ending that a name of this kind gets.
+    /// The file extension of this type.
     #[must_use]
     pub fn ending(&self) -> &'static str {
         let essence = essence(&self.0);

@@ -1,4 +1,4 @@
-//! What can go wrong with the store, told apart by who has to act.
+//! Errors of the store, distinguished by who has to act.
 
 use std::error::Error as StdError;
 use std::io;
@@ -6,24 +6,24 @@ use std::time::Duration;
 
 use object_store::client::{HttpError, HttpErrorKind};
 
-/// Most characters of another's message that are shown.
+/// Longest quoted message of the store, in characters.
 const MAX_SAID_CHARACTERS: usize = 400;
-/// How `object_store` writes a refusal; the tests against a real server hold it to that.
+/// How `object_store` reports denied access; tests against a real server check it.
 const REFUSALS: [&str; 2] = ["status code: 401", "status code: 403"];
 
-/// Why the store did not do what it was asked.
+/// Why an operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum MediaError {
-    /// No such object: never there, deleted, or swept.
+    /// No such object: never stored, deleted, or expired.
     #[error("there is no such object")]
     NotFound,
     /// A range that does not lie inside the object.
     #[error("the range does not lie inside the object")]
     RangeOutside,
-    /// The store does not take our key, or the key may not do this.
+    /// The store rejected our key, or the key lacks the permission.
     #[error("the media store refused our key, or the key may not do this: {said}")]
     Refused {
-        /// The store's own words, cut.
+        /// The store's message, truncated.
         said: String,
     },
     /// The bucket of the settings does not exist.
@@ -32,28 +32,28 @@ pub enum MediaError {
     /// The store cannot be reached.
     #[error("the media store cannot be reached: {said}")]
     Away {
-        /// What happened, cut.
+        /// The cause, truncated.
         said: String,
     },
-    /// The store did not answer in time.
+    /// The store timed out.
     #[error("the media store did not answer within {} ms", time_limit.as_millis())]
     TooSlow {
         /// How long we waited.
         time_limit: Duration,
     },
-    /// What is kept beside an object is missing or does not fit it.
+    /// The metadata of an object is missing or does not match it.
     #[error("the object's metadata is missing or does not fit it")]
     Damaged,
     /// Settings that cannot be used.
     #[error("the media store cannot be opened: {said}")]
     Settings {
-        /// What is wrong and what would be right.
+        /// What is wrong, and how to fix it.
         said: String,
     },
-    /// Anything else that the store said.
+    /// Any other error of the store.
     #[error("the media store failed: {said}")]
     Store {
-        /// Its own words, cut.
+        /// Its message, truncated.
         said: String,
     },
 }
@@ -61,13 +61,13 @@ pub enum MediaError {
 /// Why a put stored nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum PutError {
-    /// More bytes came than were allowed.
+    /// The source has more bytes than the limit.
     #[error("more than {limit_bytes} bytes came")]
     TooLarge {
-        /// What was allowed.
+        /// The limit.
         limit_bytes: u64,
     },
-    /// The store would hold more than its budget.
+    /// The store would exceed its budget.
     #[error(
         "the media store is full: its budget is {budget_bytes} bytes; raise it or keep media for fewer days"
     )]
@@ -75,7 +75,7 @@ pub enum PutError {
         /// The budget.
         budget_bytes: u64,
     },
-    /// What was to be stored broke off.
+    /// The source failed.
     #[error("what was to be stored broke off: {0}")]
     SourceBroke(io::Error),
     /// The store failed.
@@ -91,7 +91,7 @@ impl From<object_store::Error> for MediaError {
 
         let text = error.to_string();
         let said = cut(&text);
-        // A missing bucket is 404 as well. Taken for a missing object it would hide the mistake.
+        // A missing bucket is 404 as well. Reported as a missing object it would hide the misconfiguration.
         if text.contains("NoSuchBucket") {
             return Self::NoBucket;
         }
@@ -102,7 +102,7 @@ impl From<object_store::Error> for MediaError {
             error,
             Error::PermissionDenied { .. } | Error::Unauthenticated { .. }
         );
-        // A listing that is refused comes as a general error, whose parts cannot be named.
+        // A denied listing is a generic error, which has no structured cause.
         if is_refused || REFUSALS.iter().any(|refusal| text.contains(refusal)) {
             return Self::Refused { said };
         }
@@ -113,7 +113,7 @@ impl From<object_store::Error> for MediaError {
     }
 }
 
-/// Whether the request did not get there or its answer did not come back.
+/// Whether the connection failed before or during the request.
 fn is_about_the_way(error: &object_store::Error) -> bool {
     let mut next: Option<&(dyn StdError + 'static)> = Some(error);
     while let Some(error) = next {
@@ -131,7 +131,7 @@ fn is_about_the_way(error: &object_store::Error) -> bool {
     false
 }
 
-/// Text from outside, cut.
+/// Truncates foreign text.
 pub(crate) fn cut(text: &str) -> String {
     text.chars().take(MAX_SAID_CHARACTERS).collect()
 }

@@ -1,9 +1,8 @@
-//! The HTTP client that `object_store` uses: hyper and rustls on aws-lc-rs, as everywhere in the
-//! house.
+//! The HTTP client for `object_store`: hyper and rustls on aws-lc-rs, as in all other crates.
 //!
-//! Not `reqwest`, which `object_store` would bring: it reads proxies from the environment by itself
-//! and would be a second HTTP stack with its own roots. Time limits are set by who calls
-//! (`backend.rs`), since only there a retry and its pause are seen; here is the one for connecting.
+//! Not `reqwest`, the default of `object_store`: it reads proxies from the environment and would be a second HTTP
+//! stack with its own roots. Timeouts are set by the caller (`backend.rs`), which sees retries and their backoff;
+//! only the connect timeout is set here.
 
 use std::error::Error as StdError;
 use std::io;
@@ -27,14 +26,14 @@ use rustls::pki_types::pem::PemObject as _;
 use crate::MediaError;
 use crate::error::cut;
 
-/// Idle connections are kept this long; servers close them after a minute or so.
+/// Idle timeout of pooled connections; servers close them after a minute or so.
 const IDLE: Duration = Duration::from_secs(20);
-/// Idle connections that are kept; more would only be closed by the server.
+/// Pooled idle connections; the server would close more.
 const MAX_IDLE: usize = 32;
 /// Most certificates beside the public roots.
 const MAX_EXTRA_ROOTS: usize = 500;
 
-/// Makes the one client of a store.
+/// Creates the HTTP client of a store.
 #[derive(Debug, Clone)]
 pub(crate) struct HttpConnector {
     client: Client<HttpsConnector<TcpConnector>, HttpRequestBody>,
@@ -91,7 +90,7 @@ impl HttpService for HttpConnector {
     }
 }
 
-/// What happened to a request, as far as it decides whether it may be sent again.
+/// The kind of an error, which decides whether the request may be retried.
 fn kind_of(error: &(dyn StdError + 'static)) -> HttpErrorKind {
     let mut next = Some(error);
     while let Some(error) = next {

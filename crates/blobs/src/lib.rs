@@ -1,11 +1,10 @@
-//! The place for finished videos, images and uploads: a directory or any S3, one handle over both.
+//! Object storage for finished videos, images and uploads: a directory or any S3-compatible store.
 //!
-//! What is written is streamed, hashed and held to a limit; what is read comes as a stream, whole or
-//! in part. Names begin with the day, so that retention is a matter of whole days. Our own signed
-//! links stand beside it.
+//! Writes are streamed, hashed and limited; reads are streams of the whole object or a range. Names start with the
+//! day, so that retention works on whole days. Signed links are here too.
 //!
-//! This crate must not know: the environment, keys of the house (a link is signed by who implements
-//! [`LinkKeys`]), the database, HTTP as customers speak it, or what time it is.
+//! This crate must not know: the environment, the keyring (the implementation of [`LinkKeys`] signs links), the
+//! database, the customers' HTTP API, or the current time.
 #![cfg_attr(
     not(test),
     deny(

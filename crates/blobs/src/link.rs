@@ -1,12 +1,12 @@
 //! Our own signed links: `/media/<shard>/<account>/<rest>?Expires=<unix seconds>&Signature=<…>`.
 //!
-//! Signed are the version of this form, shard, account, the rest of the path and `Expires`. A link
-//! has exactly one spelling: it is read, written anew and compared, so an added, doubled or reordered
-//! parameter, another number format or a percent sign makes it no link at all. Only `&download=1` may
-//! follow: a browser then saves the file. It is not signed, as it opens nothing to anybody.
+//! The signature covers the version of this format, shard, account, the rest of the path and `Expires`. A link has
+//! exactly one spelling: it is parsed, serialized and compared, so an added, repeated or reordered parameter,
+//! another number format or a percent sign makes it invalid. Only `&download=1` may follow: a browser then saves
+//! the file. It is not signed, since it grants no access.
 //!
-//! The keys are not known here. [`LinkKeys`] has the shape of what the keyring offers for signatures:
-//! parts in their order, the ends of parts signed too, generations inside the signature.
+//! The keys are elsewhere. [`LinkKeys`] has the signature interface of the keyring: ordered parts with their
+//! boundaries signed too, and the key generation inside the signature.
 
 use trunkline_types::{AccountId, Timestamp};
 
@@ -15,14 +15,14 @@ use crate::MediaPath;
 /// Longest link that is read, path and query: a real one has about 200 characters.
 pub const MAX_LINK_CHARACTERS: usize = 512;
 
-/// Signed first, so that another form of link can never be taken for this one.
+/// Signed first, so that no link of another format is valid in this one.
 const VERSION: &[u8] = b"media-link-1";
 const PATH_START: &str = "/media/";
 const EXPIRES_START: &str = "Expires=";
 const SIGNATURE_START: &str = "&Signature=";
 const DOWNLOAD: &str = "&download=1";
 
-/// Who signs links, and says whether it signed one. Whoever has the keys implements it.
+/// Signs and verifies links. Implemented where the keys are.
 pub trait LinkKeys: Send + Sync {
     /// Signs parts in their order, for an account, with the current key. The ends of the parts must
     /// be signed too, and the signature must need no escaping in a query (base64url does not).
@@ -63,14 +63,14 @@ pub fn sign(
     Ok(spell(path, &expires, &signature))
 }
 
-/// What a link leads to, if it is one of ours and its time has not passed.
+/// The target of a link, if its signature is valid and it has not expired.
 pub fn verify(
     keys: &dyn LinkKeys,
     path_and_query: &str,
     now: Timestamp,
 ) -> Result<MediaPath, LinkError> {
     let (path, expires, signature) = read(path_and_query).ok_or(LinkError::NotALink)?;
-    // First the signature: of a forged link nobody learns more than that it is one.
+    // First the signature: a forged link gets no other error.
     let is_ours = with_parts(&path, expires, |parts| {
         keys.is_signed(path.account(), parts, signature)
     });
@@ -114,7 +114,7 @@ fn read(text: &str) -> Option<(MediaPath, &str, &str)> {
     }
     let number: u64 = expires.parse().ok()?;
     let path = MediaPath::from_link(path)?;
-    // What we would not write in just this way, we did not write.
+    // A link in any other spelling is not ours.
     (spell(&path, &number.to_string(), signature) == text).then_some((path, expires, signature))
 }
 
@@ -125,7 +125,7 @@ fn spell(path: &MediaPath, expires: &str, signature: &str) -> String {
     )
 }
 
-/// Hands out the parts that are signed, in their order.
+/// Calls `then` with the signed parts in order.
 fn with_parts<T>(path: &MediaPath, expires: &str, then: impl FnOnce(&[&[u8]]) -> T) -> T {
     let shard = path.shard().number().to_string();
     let account = path.account().to_string();

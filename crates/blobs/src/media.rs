@@ -14,16 +14,16 @@ use crate::backend::{Backend, location_of, sidecar_of};
 use crate::budget::Budget;
 use crate::{MediaError, MediaSettings, Metadata, ObjectPath};
 
-/// What is to be stored, as it comes.
+/// The content of a put, streamed.
 pub type Source<'a> = BoxStream<'a, io::Result<Bytes>>;
 
-/// The media of the house. Clones share everything.
+/// The media store. Clones share everything.
 #[derive(Debug, Clone)]
 pub struct Media {
     backend: Arc<Backend>,
     budget: Budget,
-    /// Held while bytes are deleted and given back to the budget: two deletes of one object at once
-    /// would give them back twice.
+    /// Held while an object is deleted and its bytes are released: concurrent deletes of one object would release
+    /// them twice.
     deleting: Arc<Mutex<()>>,
 }
 
@@ -40,8 +40,8 @@ pub struct Fetched {
 // === impl Media ===
 
 impl Media {
-    /// Opens the store. A directory is made if it is not there; with a budget, what is there is
-    /// counted. S3 without a budget is not asked anything yet.
+    /// Opens the store. A missing directory is created; with a budget, the stored bytes are counted. S3 without a
+    /// budget is not contacted yet.
     pub async fn open(settings: &MediaSettings) -> Result<Self, MediaError> {
         let backend = Backend::open(&settings.place).await?;
         let used = match settings.budget_bytes {
@@ -77,7 +77,7 @@ impl Media {
             Ok(found) => found,
             Err(error) => return Err(self.told_better(path, range, error).await),
         };
-        // Stores cut a range that goes beyond the end.
+        // Stores truncate a range that exceeds the object.
         if range.is_some_and(|range| range != found.range) {
             return Err(MediaError::RangeOutside);
         }
@@ -105,7 +105,7 @@ impl Media {
         Ok(was_there)
     }
 
-    /// Bytes in the store, those of puts under way included. None without a budget.
+    /// Bytes in the store, including running puts. None without a budget.
     #[must_use]
     pub fn used_bytes(&self) -> Option<u64> {
         self.budget.used()
@@ -123,7 +123,7 @@ impl Media {
         &self.deleting
     }
 
-    /// S3 has no error of its own for a range that begins beyond the end.
+    /// S3 has no distinct error for a range that starts after the end.
     async fn told_better(
         &self,
         path: &ObjectPath,

@@ -1,10 +1,9 @@
-//! What is known of an object beside its bytes: length, hash, content type.
+//! The metadata of an object: length, hash, content type.
 //!
-//! Where they are kept. On S3, an object that went there in one request carries them as attributes.
-//! An object in parts cannot: attributes are given when an upload begins, and its hash is known when
-//! it ends. A directory cannot either: `LocalFileSystem` refuses every attribute. Both keep a small
-//! sidecar, `<name>.metadata`, written *before* the object appears under its name. So an object that
-//! can be seen always has its metadata, and metadata without an object are what a broken put left.
+//! On S3, an object that was put in one request has them as attributes. A multipart upload cannot: attributes are
+//! set when it starts, and the hash is known when it ends. A directory cannot either: `LocalFileSystem` rejects
+//! attributes. Both have a small sidecar, `<name>.metadata`, written *before* the object appears under its name. So
+//! a visible object always has its metadata, and metadata without an object is an orphan of an incomplete put.
 
 use object_store::{Attribute, Attributes};
 use serde::{Deserialize, Serialize};
@@ -20,18 +19,18 @@ pub(crate) const METADATA_ENDING: &str = ".metadata";
 const SHA256_BYTES: usize = 32;
 const SHA256_ATTRIBUTE: Attribute = Attribute::Metadata(std::borrow::Cow::Borrowed("sha256"));
 
-/// What is known of a stored object.
+/// The metadata of a stored object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Metadata {
     /// Its length.
     pub bytes: u64,
     /// SHA-256 of its content.
     pub sha256: [u8; SHA256_BYTES],
-    /// What its writer said it is.
+    /// The content type that its writer declared.
     pub content_type: ContentType,
 }
 
-/// The sidecar as it is written.
+/// The sidecar's JSON.
 #[derive(Serialize, Deserialize)]
 struct Written {
     bytes: u64,
@@ -61,7 +60,7 @@ impl Metadata {
         attributes
     }
 
-    /// Reads attributes. None if they say no hash: then there is a sidecar.
+    /// Parses attributes. None without a hash: then there is a sidecar.
     pub(crate) fn from_attributes(
         bytes: u64,
         attributes: &Attributes,
@@ -83,7 +82,7 @@ impl Metadata {
         serde_json::to_vec(&written).map_err(|_| MediaError::Damaged)
     }
 
-    /// Reads a sidecar; the object must have the length that it says.
+    /// Parses a sidecar; the object must have its length.
     pub(crate) fn from_sidecar(bytes: u64, sidecar: &[u8]) -> Result<Self, MediaError> {
         let written: Written = serde_json::from_slice(sidecar).map_err(|_| MediaError::Damaged)?;
         if written.bytes != bytes {
@@ -93,7 +92,7 @@ impl Metadata {
     }
 }
 
-/// For an upload in parts: what is known when it begins. For people who look into the bucket.
+/// The attributes of a multipart upload: what is known when it starts, for people who browse the bucket.
 pub(crate) fn content_type_alone(content_type: &ContentType) -> Attributes {
     let mut attributes = Attributes::new();
     attributes.insert(

@@ -1,8 +1,8 @@
-//! What a put that was cut off by a crash left in a directory.
+//! Removes staged files that a crash left in a directory.
 //!
-//! `LocalFileSystem` writes to `<name>#<number>` and renames when all is there. It never shows such
-//! files, so it cannot be asked to delete them: this is the one place that looks at the directory
-//! itself. It also takes away the empty folders of days that are over.
+//! `LocalFileSystem` writes to `<name>#<number>` and renames the complete file. It never lists staged files, so it
+//! cannot delete them: this is the only module that reads the directory itself. It also removes the empty folders
+//! of past days.
 
 use std::fs::{self, DirEntry};
 use std::io;
@@ -12,7 +12,7 @@ use crate::ObjectPath;
 use crate::metadata::METADATA_ENDING;
 use crate::path::Day;
 
-/// Most entries that one sweep looks at. What it does not get to goes with its day, at the latest.
+/// Most entries that one sweep reads. The rest is deleted with its day at the latest.
 const MAX_LOOKED_AT: usize = 200_000;
 
 /// A walk through the folders of days.
@@ -23,7 +23,7 @@ struct Walk<'a> {
     most: usize,
 }
 
-/// Removes staged files from days that are old, at most so many; says whose they were.
+/// Removes at most `most` staged files of old days; returns their objects' paths.
 pub(crate) fn remove_staged(
     root: &FilePath,
     is_old: &dyn Fn(Day) -> bool,
@@ -42,7 +42,7 @@ pub(crate) fn remove_staged(
 // === impl Walk ===
 
 impl Walk<'_> {
-    /// `above` are the names of the folders on the way here: day, shard, account.
+    /// `above` are the names of the parent folders: day, shard, account.
     fn enter(&mut self, folder: &FilePath, above: &[String]) -> io::Result<()> {
         for entry in fs::read_dir(folder)? {
             if self.looked_at >= MAX_LOOKED_AT || self.removed.len() >= self.most {
@@ -59,7 +59,7 @@ impl Walk<'_> {
     }
 
     fn look_at(&mut self, entry: &DirEntry, above: &[String]) -> io::Result<()> {
-        // A name that is not text is none of ours.
+        // A name that is not UTF-8 is not ours.
         let Ok(name) = entry.file_name().into_string() else {
             return Ok(());
         };
@@ -79,7 +79,7 @@ impl Walk<'_> {
     }
 }
 
-/// Whose staged file this is, if it is one.
+/// The object of a staged file, if it is one.
 fn staged(day: &str, shard: &str, account: &str, name: &str) -> Option<ObjectPath> {
     let (name, number) = name.split_once('#')?;
     let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());

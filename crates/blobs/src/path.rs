@@ -1,8 +1,7 @@
-//! Names of what is kept and of what a link leads to.
+//! Paths of objects and of link targets.
 //!
-//! An object is `<day>/<shard>/<account>/<random id>.<ending>`: the day first, so that retention is a
-//! matter of whole days and never of one object's date. Every name has exactly one spelling; what is
-//! spelled otherwise is no name.
+//! An object's path is `<day>/<shard>/<account>/<random id>.<extension>`: the day first, so that retention works on
+//! whole days and never on one object's date. Every path has exactly one spelling; any other is invalid.
 
 use std::fmt;
 
@@ -13,7 +12,7 @@ use trunkline_types::{AccountId, Shard, Timestamp};
 
 use crate::ContentType;
 
-/// Random bytes of an object's name. Nobody can guess one, and no two are ever the same.
+/// Random bytes of an object's name, which make it unguessable and unique.
 pub const PATH_RANDOM_BYTES: usize = 16;
 /// Characters of a task's name behind `task_`.
 pub const TASK_CHARACTERS: usize = 32;
@@ -43,23 +42,23 @@ pub struct ObjectPath {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TaskName(String);
 
-/// A task and whose it is: what a link leads to before (and after) there is an object.
+/// A task and its account: the target of a link before (and after) there is an object.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TaskPath {
     /// Where the account lives.
     pub shard: Shard,
-    /// Whose task it is.
+    /// The account of the task.
     pub account: AccountId,
     /// The task.
     pub task: TaskName,
 }
 
-/// What a link leads to.
+/// The target of a link.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum MediaPath {
     /// An object of this store.
     Object(ObjectPath),
-    /// The result of a task, wherever it lies; the gateway knows.
+    /// The result of a task; the gateway knows where it is stored.
     Task(TaskPath),
 }
 
@@ -74,7 +73,7 @@ pub enum PathError {
 // === impl Day ===
 
 impl Day {
-    /// The day of a moment; moments outside the calendar fall on its ends.
+    /// The day of a timestamp, clamped to the calendar.
     pub(crate) fn of(at: Timestamp) -> Self {
         let date = OffsetDateTime::from_unix_timestamp(at.seconds()).map(OffsetDateTime::date);
         Self(date.unwrap_or(if at.seconds() < 0 {
@@ -89,7 +88,7 @@ impl Day {
         (day.to_string() == text).then_some(day)
     }
 
-    /// The first moment of the next day.
+    /// The start of the next day.
     pub(crate) fn end(self) -> Timestamp {
         let next = self.0.next_day().unwrap_or(Date::MAX);
         let seconds = next.midnight().assume_utc().unix_timestamp();
@@ -150,7 +149,7 @@ impl ObjectPath {
         self.shard
     }
 
-    /// Whose object it is.
+    /// The account of the object.
     #[must_use]
     pub const fn account(&self) -> AccountId {
         self.account
@@ -221,7 +220,7 @@ impl MediaPath {
         }
     }
 
-    /// Whose it is.
+    /// Its account.
     #[must_use]
     pub const fn account(&self) -> AccountId {
         match self {
@@ -230,7 +229,7 @@ impl MediaPath {
         }
     }
 
-    /// What a person's copy of the file is called. The ending of a task's file follows from its kind.
+    /// The file name of a download. The extension of a task's file depends on its content type.
     #[must_use]
     pub fn file_name(&self, kind: &ContentType) -> String {
         match self {

@@ -1,7 +1,7 @@
-//! Putting an object: streamed, hashed, held to its limit and to the budget, or not there at all.
+//! Puts of objects: streamed, hashed, limited by size and budget, and all or nothing.
 //!
-//! At most one part is in memory, and the source waits while it is written: what is put comes from
-//! an upstream or a customer, both slower than the store. What fits one part goes in one request.
+//! At most one part is in memory, and the source waits while it is written: sources are upstreams and customers,
+//! both slower than the store. An object that fits one part is put in one request.
 
 use bytes::{Bytes, BytesMut};
 use futures_util::{StreamExt as _, stream};
@@ -16,10 +16,10 @@ use crate::{ContentType, Media, MediaError, Metadata, ObjectPath, PutError, Sour
 /// Bytes of a part. S3 wants 5 MiB at least, some servers want all parts but the last equal.
 pub const PART_BYTES: usize = 8 * 1_024 * 1_024;
 
-/// What fits the 10,000 parts that an upload to S3 may have; no limit of a caller goes beyond.
+/// The 10,000 parts of an S3 upload; callers' limits are capped to it.
 const MAX_OBJECT_BYTES: u64 = 10_000 * 8 * 1_024 * 1_024;
 
-/// A put under way, and what it has left in the store so far.
+/// A running put, and what it has written to the store so far.
 struct Writing<'a> {
     backend: &'a Backend,
     path: &'a ObjectPath,
@@ -64,7 +64,7 @@ impl Media {
         }
     }
 
-    /// Stores what is in memory already.
+    /// Stores bytes that are in memory.
     pub async fn put_bytes(
         &self,
         path: &ObjectPath,
@@ -137,7 +137,7 @@ impl Writing<'_> {
         let attributes = if self.backend.keeps_attributes() && !in_parts {
             metadata.attributes()
         } else {
-            // Before the object: one that can be seen has its metadata.
+            // Before the object: a visible object has its metadata.
             self.put_sidecar(metadata, taken).await?;
             Attributes::new()
         };
@@ -167,8 +167,8 @@ impl Writing<'_> {
         Ok(())
     }
 
-    /// Takes away what was left so far, within one more time limit. What fails here is not told: the
-    /// caller has the first error, and the sweep does it again.
+    /// Removes what was written so far, within one more time limit. Errors are not reported: the caller gets the first
+    /// error, and retention cleans up later.
     async fn undo(mut self) {
         let limit = self.backend.time_limit();
         let work = self.take_away();

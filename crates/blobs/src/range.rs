@@ -1,14 +1,14 @@
-//! Range requests as RFC 9110 (section 14) has them: pure, from the header's text and the length.
+//! Range requests of RFC 9110 (section 14): pure, from the header's text and the length.
 //!
-//! One range is served as a part. Several are answered with the whole, which the RFC allows: no
-//! player asks for several, and a multipart answer is a way to make a server work hard.
+//! One range is served as a part. Several are answered with the whole object, which the RFC allows: no player
+//! requests several, and multipart responses are a way to overload a server.
 
 use std::ops::Range;
 
 /// Longest `Range` header that is read; more is refused, not guessed at.
 pub const MAX_RANGE_CHARACTERS: usize = 1_024;
 
-/// What a `Range` header asks for.
+/// The response to a `Range` header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RangeAnswer {
     /// Everything: 200. No header, another unit than bytes, or several ranges.
@@ -92,7 +92,7 @@ fn resolve(spec: &Spec, total: u64) -> RangeAnswer {
     let part = match *spec {
         Spec::Between(first, last) => first..last.saturating_add(1).min(total),
         Spec::From(first) => first..total,
-        // All of nothing: satisfiable by the letter, but no Content-Range could say it.
+        // A suffix of an empty object: satisfiable by the RFC, but not expressible as a Content-Range.
         Spec::Last(count) if count > 0 && total == 0 => return RangeAnswer::Whole,
         Spec::Last(count) => total.saturating_sub(count)..total,
     };

@@ -18,19 +18,19 @@ use crate::{Media, MediaError, ObjectPath};
 /// Most names that one call of [`Media::sweep`] deletes.
 pub const MAX_SWEPT: usize = 10_000;
 
-/// Names that are deleted between two looks at the listing.
+/// Names that are deleted between two reads of the listing.
 const BATCH: usize = 1_000;
 /// An unfinished put is given up this long after the end of the day it began on. No put takes a day.
 const UNFINISHED_KEPT: Duration = Duration::from_secs(86_400);
 
-/// What a sweep did.
+/// The result of a sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Swept {
     /// Objects deleted.
     pub objects: u64,
     /// Bytes deleted, those of metadata included.
     pub bytes: u64,
-    /// Unfinished puts taken away.
+    /// Incomplete puts that were removed.
     pub unfinished: u64,
     /// Whether there is more to do: call again.
     pub more: bool,
@@ -39,8 +39,8 @@ pub struct Swept {
 // === impl Media ===
 
 impl Media {
-    /// Deletes the objects of days that ended `keep` ago or longer, and what unfinished puts left, at
-    /// most [`MAX_SWEPT`] names. So an object lives for `keep` at least, and for a day more at most.
+    /// Deletes the objects of days that ended at least `keep` ago, and the remains of incomplete puts, at most
+    /// [`MAX_SWEPT`] names. So an object is kept for `keep` at least, and for a day more at most.
     pub async fn sweep(&self, now: Timestamp, keep: Duration) -> Result<Swept, MediaError> {
         self.sweep_at_most(now, keep, MAX_SWEPT).await
     }
@@ -76,7 +76,7 @@ impl Media {
         Ok(names.filter_map(|name| Day::parse(name.as_ref())).collect())
     }
 
-    /// Deletes what is ours of a day, at most `left` names; how many are left then.
+    /// Deletes our objects of a day, at most `left` names; returns how many may still be deleted.
     async fn sweep_day(
         &self,
         day: Day,
@@ -90,7 +90,7 @@ impl Media {
             while batch.len() < left.min(BATCH) {
                 match backend.next_of(&mut listing).await? {
                     None => break,
-                    // Others' names are left alone, even in a bucket that should be ours.
+                    // Foreign names are skipped, even in a bucket that should be ours.
                     Some(found) if is_ours(&found.location) => batch.push(found),
                     Some(_) => {}
                 }
@@ -112,7 +112,7 @@ impl Media {
         let backend = self.backend();
         let mut sizes: HashMap<Path, u64> = HashMap::new();
         for found in batch {
-            // Another delete may have come between; its bytes were given back then.
+            // A concurrent delete may have released its bytes.
             let is_there =
                 !self.budget().is_counted() || backend.find(&found.location).await?.is_some();
             if is_there {
@@ -140,7 +140,7 @@ impl Media {
         }
     }
 
-    /// A directory: files that were being written when the process ended.
+    /// Directory: removes files that were being written when the process ended.
     async fn sweep_staged(&self, now: Timestamp, most: usize) -> Result<usize, MediaError> {
         let Backend::Directory { root, .. } = self.backend() else {
             return Ok(0);
@@ -159,7 +159,7 @@ impl Media {
         Ok(removed.len())
     }
 
-    /// S3: uploads whose note is old.
+    /// S3: aborts uploads with an old marker.
     async fn sweep_notes(&self, now: Timestamp, most: usize) -> Result<usize, MediaError> {
         let backend = self.backend();
         let mut listing = backend.list(Some(&Path::from(UNFINISHED)));
@@ -181,14 +181,14 @@ impl Media {
         Ok(taken_away)
     }
 
-    /// Aborts the upload that a note names.
+    /// Aborts the upload of a marker.
     async fn give_up(&self, path: &ObjectPath) -> Result<(), MediaError> {
         let Backend::S3 { bucket, .. } = self.backend() else {
             return Ok(());
         };
         let backend = self.backend();
         if backend.find(&location_of(path)).await?.is_some() {
-            // It was finished; only its note stayed.
+            // It was completed; only its marker remained.
             return backend.delete(&note_of(path)).await;
         }
         let id = match backend
@@ -196,7 +196,7 @@ impl Media {
             .await
         {
             Ok(id) => String::from_utf8(id.into()),
-            // A note that says nothing would stop every sweep to come.
+            // An invalid marker would stop every later sweep.
             Err(MediaError::Damaged) => return backend.delete(&note_of(path)).await,
             Err(error) => return Err(error),
         };
@@ -207,7 +207,7 @@ impl Media {
         self.delete_orphan_metadata(path).await
     }
 
-    /// Metadata are written before their object: those of an unfinished put stand alone.
+    /// Metadata is written before its object: that of an incomplete put is an orphan.
     async fn delete_orphan_metadata(&self, path: &ObjectPath) -> Result<(), MediaError> {
         if self.backend().find(&location_of(path)).await?.is_some() {
             return Ok(());
@@ -216,7 +216,7 @@ impl Media {
     }
 }
 
-/// Whether a day ended so long ago, or longer.
+/// Whether a day ended at least `ago` before now.
 fn is_over(day: Day, ago: Duration, now: Timestamp) -> bool {
     let seconds = i64::try_from(ago.as_secs()).unwrap_or(i64::MAX);
     now >= day.end().plus_seconds(seconds)

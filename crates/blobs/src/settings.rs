@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use trunkline_types::Secret;
 
-/// How long one request to S3 may take, retries included, if nothing else is set.
+/// The default timeout of one request to S3, including retries.
 pub const DEFAULT_TIME_LIMIT: Duration = Duration::from_secs(30);
 
-/// How long media are kept if nothing else is set; the `keep` of [`crate::Media::sweep`].
+/// The default retention; the `keep` of [`crate::Media::sweep`].
 pub const DEFAULT_KEPT: Duration = Duration::from_secs(7 * 86_400);
 
 /// Where media lie and how much of it.
@@ -16,9 +16,8 @@ pub const DEFAULT_KEPT: Duration = Duration::from_secs(7 * 86_400);
 pub struct MediaSettings {
     /// A directory or S3.
     pub place: Place,
-    /// Most bytes in all. None is no limit, which is what S3 wants; on a disk that others need too,
-    /// a directory without one fills it. Counted once at start by listing, then kept in memory, so a
-    /// directory with a budget belongs to one process.
+    /// Most bytes in total. None is no limit, which suits S3; a directory without one may fill a shared disk. Counted
+    /// once at start by listing, then in memory, so a directory with a budget must belong to one process.
     pub budget_bytes: Option<u64>,
 }
 
@@ -27,7 +26,7 @@ pub struct MediaSettings {
 pub enum Place {
     /// A directory of this machine. It is made if it is not there.
     Directory(PathBuf),
-    /// S3 or what speaks like it.
+    /// S3 or a compatible store.
     S3(S3Settings),
 }
 
@@ -38,7 +37,7 @@ pub struct S3Settings {
     pub endpoint: Option<String>,
     /// The bucket, which must exist.
     pub bucket: String,
-    /// The region that requests are signed for; servers that have none take `us-east-1`.
+    /// The region that requests are signed for; servers without regions accept `us-east-1`.
     pub region: String,
     /// The bucket in the path (`endpoint/bucket/…`) instead of the host name (`bucket.endpoint/…`).
     /// Most servers that are not Amazon want it.
@@ -47,8 +46,8 @@ pub struct S3Settings {
     pub access_key: Secret,
     /// The secret of the access key.
     pub secret_key: Secret,
-    /// How long one request may take, retries included, and how long a body may pause. A part of
-    /// [`crate::PART_BYTES`] must fit into it on the slowest line.
+    /// Timeout of one request, including retries, and idle timeout of a body. A part of [`crate::PART_BYTES`] must fit
+    /// into it on the slowest network.
     pub time_limit: Duration,
     /// Certificates in PEM that are trusted beside the public roots; empty for none.
     pub extra_roots_pem: Vec<u8>,

@@ -1,9 +1,9 @@
-//! An upload in parts: begun, filled, then finished or aborted.
+//! Multipart uploads: started, filled, then completed or aborted.
 //!
-//! On S3, parts of an upload that nobody finished are invisible, cost money, and `object_store` cannot
-//! list them. So each upload leaves a note, `unfinished/<name>`, that holds its id until it is done;
-//! the sweep aborts what old notes name. A crash between the first request and the note leaves an
-//! upload without parts, which holds nothing.
+//! On S3, the parts of an incomplete upload are invisible, cost money, and `object_store` cannot list them. So each
+//! upload has a marker object, `unfinished/<name>`, with its id until it is done; retention aborts the uploads of
+//! old markers. A crash between the first request and the marker leaves an upload without parts, which stores
+//! nothing.
 
 use bytes::Bytes;
 use object_store::aws::AmazonS3;
@@ -17,12 +17,12 @@ use crate::backend::{Backend, location_of};
 use crate::metadata::content_type_alone;
 use crate::{ContentType, MediaError, ObjectPath};
 
-/// Where the notes on uploads lie.
+/// The prefix of upload markers.
 pub(crate) const UNFINISHED: &str = "unfinished";
 /// Longest id of an upload; those of Amazon have about 130 characters.
 pub(crate) const MAX_UPLOAD_ID_BYTES: u64 = 2_048;
 
-/// An upload under way.
+/// A running upload.
 pub(crate) enum Upload {
     Directory(Box<dyn MultipartUpload>),
     S3 {
@@ -56,7 +56,7 @@ impl Upload {
                 let note = Bytes::from(id.clone());
                 let noted = backend.put(&note_of(path), note, Attributes::new()).await;
                 if let Err(error) = noted {
-                    // Nothing is in it yet: whether this abort succeeds changes nothing.
+                    // The upload has no parts yet, so a failed abort is harmless.
                     drop(backend.within(bucket.abort_multipart(&at, &id)).await);
                     return Err(error);
                 }
@@ -88,7 +88,7 @@ impl Upload {
         }
     }
 
-    /// The object appears under its name, whole.
+    /// Makes the complete object visible under its name.
     pub(crate) async fn finish(
         &mut self,
         backend: &Backend,
@@ -101,7 +101,7 @@ impl Upload {
                 let parts = std::mem::take(parts);
                 let finished = bucket.complete_multipart(&at, id, parts);
                 backend.within(finished).await?;
-                // The object is there. A note that stays is taken away by the sweep.
+                // The object is complete. Retention removes a remaining marker.
                 drop(backend.delete(&note_of(path)).await);
                 Ok(())
             }
@@ -120,7 +120,7 @@ impl Upload {
     }
 }
 
-/// Aborts an upload to S3, then takes its note away. The note stays if the abort fails.
+/// Aborts an upload to S3, then deletes its marker. The marker stays if the abort fails.
 pub(crate) async fn abort_noted(
     backend: &Backend,
     bucket: &AmazonS3,
@@ -134,7 +134,7 @@ pub(crate) async fn abort_noted(
     }
 }
 
-/// Where the note on an upload lies.
+/// The location of an upload's marker.
 pub(crate) fn note_of(path: &ObjectPath) -> Path {
     Path::from(format!("{UNFINISHED}/{path}"))
 }
