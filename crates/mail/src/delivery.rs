@@ -1,4 +1,5 @@
-//! Carrying: what is due is taken for a while, handed over, and marked by whoever took it last.
+//! Delivery of due emails: each is claimed for the length of a lease, sent, and marked by the worker that holds the
+//! claim.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,49 +13,49 @@ use uuid::Uuid;
 use crate::mailer::{Envelope, Mailer, SmtpError};
 use crate::template::render;
 
-/// Letters on their way at once from one node.
+/// Concurrent deliveries of one node.
 const AT_ONCE: i64 = 8;
-/// How much longer than its longest try a letter stays with who took it.
+/// How much longer than its longest attempt an email stays claimed.
 const SLACK: Duration = Duration::from_secs(60);
-/// Pauses after failed tries: the first, doubled by each, and the longest.
+/// Backoff after failed attempts: the first, doubled by each, and the longest.
 const FIRST_PAUSE: Duration = Duration::from_secs(60);
 const LONGEST_PAUSE: Duration = Duration::from_secs(6 * 3_600);
-/// For how long a letter is tried.
+/// How long delivery of an email is retried.
 const PATIENCE: Duration = Duration::from_secs(24 * 3_600);
-/// Rows that are put in order at once.
+/// Rows of one cleanup batch.
 const TIDY_AT_ONCE: i64 = 500;
 
-/// Carries letters. Clones are the same one.
+/// Delivers emails. Clones share everything.
 #[derive(Clone)]
 pub struct MailWorker {
     data: Database,
     keyring: Arc<Keyring>,
     house: Arc<str>,
-    /// None if there is no mail server.
+    /// None if no mail server is configured.
     mailer: Option<Mailer>,
 }
 
-/// What a round did.
+/// The result of one delivery round.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DeliverySummary {
-    /// Letters that were taken.
+    /// Emails that were claimed.
     pub taken: usize,
-    /// Of them, those that a server has now.
+    /// Of them, those that the server accepted.
     pub sent: usize,
-    /// Of them, those that were given up.
+    /// Of them, those whose delivery was abandoned.
     pub given_up: usize,
-    /// Letters that are kept for the operator from now on.
+    /// Emails that are held for the operator from now on.
     pub kept: u64,
 }
 
-/// What became of one letter.
+/// The outcome of one attempt.
 enum End {
     Sent,
     Later,
     GivenUp,
 }
 
-/// What a letter says; none if this keyring did not seal it, or not for this row.
+/// Decrypts an email's content; none if this keyring did not seal it, or not for this row.
 #[must_use]
 pub fn open_sealed(keyring: &Keyring, id: Uuid, sealed: &[u8]) -> Option<Content> {
     let context = letters::context(id);
@@ -65,7 +66,7 @@ pub fn open_sealed(keyring: &Keyring, id: Uuid, sealed: &[u8]) -> Option<Content
 // === impl MailWorker ===
 
 impl MailWorker {
-    /// A post harness of a house.
+    /// Creates the mail delivery worker for this installation.
     #[must_use]
     pub fn new(data: Database, keyring: Arc<Keyring>, house: &str, mailer: Option<Mailer>) -> Self {
         Self {
@@ -76,7 +77,7 @@ impl MailWorker {
         }
     }
 
-    /// Takes what is due and hands it over; without a server, keeps it for the operator.
+    /// Claims and sends due emails; without a server, holds them for the operator.
     pub async fn deliver_due(&self) -> Result<DeliverySummary, DbError> {
         let Some(mailer) = &self.mailer else {
             let kept = letters::keep(&self.data, TIDY_AT_ONCE).await?;
@@ -104,7 +105,7 @@ impl MailWorker {
         Ok(summary)
     }
 
-    /// Empties letters whose link is over and forgets old ones.
+    /// Clears emails whose link has expired and deletes old ones.
     pub async fn tidy(&self) -> Result<Tidied, DbError> {
         letters::tidy(&self.data, TIDY_AT_ONCE).await
     }
@@ -136,7 +137,7 @@ impl MailWorker {
             kind = letter.kind.word(),
             tries_count = letter.tries,
             error = error.text,
-            "a letter was not taken"
+            "email delivery failed"
         );
         let failure = Failure {
             error: &error.text,
@@ -152,7 +153,7 @@ impl MailWorker {
     }
 }
 
-/// Until the next try, after so many.
+/// The backoff after so many attempts.
 fn pause(tries: i32) -> Duration {
     let doublings = u32::try_from(tries.saturating_sub(1)).unwrap_or(0).min(16);
     let factor = 2_u32.checked_pow(doublings).unwrap_or(u32::MAX);

@@ -1,11 +1,11 @@
-//! Letters to people: written in the transaction that made them necessary, carried to a mail server later.
+//! Transactional email: written in the transaction that causes it, delivered to a mail server later.
 //!
-//! [`MailWorker`] takes what is due, puts it into words and hands it to the server of [`MailSettings`]. Several nodes
-//! share the work by claims. Who dies between the server's word and ours has the letter sent once more, under
-//! the same Message-ID; nobody loses one. Without a server letters are kept for the operator, who passes
-//! their links on.
+//! [`MailWorker`] claims due emails, renders them and sends them to the server of [`MailSettings`]. Several nodes
+//! share the work by claims. Delivery is at least once: if a node dies between the server's acceptance and the
+//! commit, the email is sent again under the same Message-ID. Without a server, emails are held for the operator,
+//! who passes their links on.
 //!
-//! This crate must not know who may have a letter, or why: it carries.
+//! This crate must not know who may get an email, or why.
 #![cfg_attr(
     not(test),
     deny(

@@ -1,4 +1,4 @@
-//! Handing a letter to the mail server, within a time, and what its answer means.
+//! Sends an email to the mail server within a timeout, and classifies its replies.
 
 use std::time::{Duration, SystemTime};
 
@@ -14,17 +14,17 @@ use uuid::Uuid;
 use crate::smtp_url::{Server, TlsMode};
 use crate::template::RenderedEmail;
 
-/// Refusals that are about our login and not about the letter: the operator mends them, and it waits.
+/// SMTP codes about our login and not about the email: it waits until the operator fixes the setting.
 const LOGIN_CODES: [u16; 5] = [500, 530, 534, 535, 538];
 
 /// How mail is sent.
 #[derive(Debug, Clone)]
 pub struct MailSettings {
-    /// To which server.
+    /// The mail server.
     pub server: Server,
-    /// From whom, such as `Trunkline <mail@example.com>`.
+    /// The sender, such as `Trunkline <mail@example.com>`.
     pub from: String,
-    /// Longest try, from the name of the host to the server's word.
+    /// Timeout of one attempt, from DNS to the server's reply.
     pub timeout: Duration,
     /// Certificates that are trusted beside the public ones, PEM.
     pub extra_roots: Option<String>,
@@ -41,7 +41,7 @@ pub enum MailError {
     Tls(String),
 }
 
-/// Hands letters to a server.
+/// Sends emails to one server.
 #[derive(Clone)]
 pub struct Mailer {
     transport: AsyncSmtpTransport<Tokio1Executor>,
@@ -49,7 +49,7 @@ pub struct Mailer {
     timeout: Duration,
 }
 
-/// A letter ready to go.
+/// An email to send.
 pub(crate) struct Envelope<'a> {
     pub(crate) id: Uuid,
     pub(crate) to: &'a str,
@@ -57,11 +57,11 @@ pub(crate) struct Envelope<'a> {
     pub(crate) rendered: &'a RenderedEmail,
 }
 
-/// Why a letter was not taken. The server's own text is not repeated: it may quote what it was sent.
+/// Why an email was not accepted. Without the server's own text, which may quote the email.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SmtpError {
     pub(crate) text: String,
-    /// Trying again cannot help.
+    /// A retry cannot help.
     pub(crate) is_final: bool,
 }
 
@@ -77,7 +77,7 @@ impl MailSettings {
 // === impl Mailer ===
 
 impl Mailer {
-    /// Gets ready; nobody is spoken to yet.
+    /// Sets up the transport; it does not connect yet.
     pub fn new(settings: &MailSettings) -> Result<Self, MailError> {
         let server = &settings.server;
         let tls = match server.tls_mode {
@@ -102,13 +102,12 @@ impl Mailer {
         })
     }
 
-    /// Longest try.
+    /// Timeout of one attempt.
     pub(crate) const fn timeout(&self) -> Duration {
         self.timeout
     }
 
-    /// Hands a letter over. Every try of one letter has the same Message-ID and date, so that a receiver who
-    /// gets it twice can tell.
+    /// Sends an email. Every attempt has the same Message-ID and date, so that a receiver can detect a duplicate.
     pub(crate) async fn send(&self, envelope: &Envelope<'_>) -> Result<(), SmtpError> {
         let message = self.message(envelope)?;
         let sending = self.transport.send(message);
@@ -156,7 +155,7 @@ fn parameters(settings: &MailSettings) -> Result<TlsParameters, MailError> {
     builder.build().map_err(wrong)
 }
 
-/// What an error means for the letter.
+/// Whether an error is final for the email, and its message.
 fn smtp_error(error: &lettre::transport::smtp::Error) -> SmtpError {
     let code = error.status().map(u16::from);
     if error.is_permanent() {

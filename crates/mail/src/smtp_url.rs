@@ -1,4 +1,4 @@
-//! Where the mail server is: one address with everything in it, and how the line is kept private.
+//! The URL of the mail server: host, port, login, and how the connection is encrypted.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -21,21 +21,21 @@ pub struct Server {
     pub(crate) login: Option<(String, Secret)>,
 }
 
-/// How the line is kept private.
+/// How the connection is encrypted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TlsMode {
-    /// Not at all: the line does not leave this machine.
+    /// Not at all: the connection does not leave this machine.
     Local,
-    /// A plain line that becomes TLS before anything is said; without it nothing is.
+    /// STARTTLS before anything is sent; without it nothing is.
     StartTls,
     /// TLS from the first byte.
     Tls,
 }
 
-/// Why an address is not one of a mail server. The address itself is never repeated: it has a password.
+/// Why a URL is not one of a mail server. The URL itself is never repeated: it contains a password.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ServerError {
-    /// Not an address.
+    /// Not a URL.
     #[error(
         "must be an address such as smtp://user:password@mail.example.com:587 or smtps://user:password@mail.example.com"
     )]
@@ -75,8 +75,7 @@ impl Server {
         })
     }
 
-    /// The same server with a line that leaves this machine, and so becomes private. For tests, whose
-    /// servers are all here.
+    /// The same server as if it were remote, so that TLS is required. For tests, whose servers are all local.
     #[must_use]
     pub fn as_if_remote(mut self) -> Self {
         self.tls_mode = match self.tls_mode {
@@ -112,7 +111,7 @@ fn login(url: &Url) -> Result<Option<(String, Secret)>, ServerError> {
     }
 }
 
-/// Names are not looked up: whoever answers for the name could be elsewhere tomorrow.
+/// Names are not resolved: they could point to another host tomorrow.
 fn is_local(host: &str) -> bool {
     match Host::parse(host) {
         Ok(Host::Domain(name)) => {

@@ -1,4 +1,4 @@
-//! What letters say: a subject that tells what it is, a few plain sentences, the link.
+//! Email templates: a subject, a few plain sentences, the link.
 
 use time::format_description::BorrowedFormatItem;
 use time::macros::format_description;
@@ -6,13 +6,13 @@ use trunkline_db::to_sql_time;
 use trunkline_store::letters::{Content, Kind};
 use trunkline_types::Timestamp;
 
-/// Longest part of a name that a letter repeats: names are other people's text.
+/// Longest part of a name in an email: names are user input.
 const MAX_NAME_CHARACTERS: usize = 80;
 
 const UNTIL: &[BorrowedFormatItem<'_>] =
     format_description!("[year]-[month]-[day] [hour]:[minute] UTC");
 
-/// A letter in words.
+/// An email as text and HTML.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RenderedEmail {
     pub(crate) subject: String,
@@ -20,18 +20,18 @@ pub(crate) struct RenderedEmail {
     pub(crate) html: String,
 }
 
-/// What stands in a letter of one kind.
+/// The texts of one kind of email.
 struct Parts {
     subject: String,
     lead: String,
     button: &'static str,
     /// What to know about the link.
     about: String,
-    /// What to do if one did not ask for it.
+    /// What to do if the recipient did not request it.
     otherwise: &'static str,
 }
 
-/// Puts a letter into words.
+/// Renders an email.
 pub(crate) fn render(
     house: &str,
     kind: Kind,
@@ -73,7 +73,7 @@ fn parts(house: &str, kind: Kind, content: &Content, expires_at: Timestamp) -> P
             ),
             button: "Confirm address",
             about: once,
-            otherwise: "If you did not sign up, ignore this letter: without the link nothing happens.",
+            otherwise: "If you did not sign up, ignore this email; nothing changes unless the link is opened.",
         },
         Kind::Reset => Parts {
             subject: format!("A new password for {house}"),
@@ -82,7 +82,7 @@ fn parts(house: &str, kind: Kind, content: &Content, expires_at: Timestamp) -> P
             ),
             button: "Choose a password",
             about: once,
-            otherwise: "If that was not you, ignore this letter: your password stays as it is.",
+            otherwise: "If that was not you, ignore this email: your password stays as it is.",
         },
         Kind::Invitation => {
             let organisation = content.organisation.as_deref().map(plain);
@@ -96,7 +96,7 @@ fn parts(house: &str, kind: Kind, content: &Content, expires_at: Timestamp) -> P
                 ),
                 button: "Accept the invitation",
                 about: once,
-                otherwise: "If you do not know them, ignore this letter: without the link nothing happens.",
+                otherwise: "If you do not know them, ignore this email; nothing changes unless the link is opened.",
             }
         }
         Kind::Known => Parts {
@@ -107,7 +107,7 @@ fn parts(house: &str, kind: Kind, content: &Content, expires_at: Timestamp) -> P
             button: "Sign in",
             about: "If you forgot your password, the sign-in page sends you a link to a new one."
                 .to_owned(),
-            otherwise: "If that was not you, ignore this letter.",
+            otherwise: "If that was not you, ignore this email.",
         },
     }
 }
@@ -130,7 +130,7 @@ fn html(house: &str, greeting: &str, parts: &Parts, link: &str) -> String {
     )
 }
 
-/// A name on one line, and not too long: in a subject a line break would be a header of somebody else's.
+/// A name on one line, truncated: a line break in a subject would allow header injection.
 fn plain(name: &str) -> String {
     let shown = name.split(char::is_control).collect::<Vec<_>>().join(" ");
     let shown = shown.trim();

@@ -1,4 +1,4 @@
-//! Letters: one loop that carries what is due, and puts them in order from time to time.
+//! Email: one loop that delivers due emails and cleans up old ones periodically.
 
 use std::time::Duration;
 
@@ -6,14 +6,14 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use trunkline_mail::MailWorker;
 
-/// Between two looks at an empty list.
+/// Poll interval while no email is due.
 const LOOK: Duration = Duration::from_secs(4);
-/// After the database did not answer.
+/// Backoff after a database error.
 const AWAY: Duration = Duration::from_secs(1);
-/// Between two rounds of keeping order.
+/// Interval of the cleanup.
 const TIDY: Duration = Duration::from_secs(60);
 
-/// Carries letters until it is told to stop.
+/// Delivers emails until it is stopped.
 pub async fn run(mail_worker: MailWorker, mut stop: watch::Receiver<bool>) {
     let mut tidied: Option<Instant> = None;
     loop {
@@ -21,14 +21,14 @@ pub async fn run(mail_worker: MailWorker, mut stop: watch::Receiver<bool>) {
             Ok(summary) if summary.taken == 0 => LOOK,
             Ok(_) => Duration::ZERO,
             Err(error) => {
-                tracing::warn!(%error, "letters could not be taken; they wait");
+                tracing::warn!(%error, "claiming due emails failed; retrying");
                 AWAY
             }
         };
         if tidied.is_none_or(|at| at.elapsed() >= TIDY) {
             tidied = Some(Instant::now());
             if let Err(error) = mail_worker.tidy().await {
-                tracing::warn!(%error, "letters could not be put in order");
+                tracing::warn!(%error, "email cleanup failed");
             }
         }
         tokio::select! {

@@ -1,4 +1,4 @@
-//! A post harness with a database of its own.
+//! A mail worker with its own database.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,7 +44,7 @@ impl Harness {
         }
     }
 
-    /// A post of this harness that sends there; none for no server.
+    /// A mail worker that sends there; none for no server.
     pub(crate) fn worker(&self, mail: Option<&MailSettings>) -> MailWorker {
         let mailer = mail.map(|settings| Mailer::new(settings).unwrap());
         let keyring = Arc::clone(&self.keyring);

@@ -1,4 +1,4 @@
-//! Lines that are private, and servers that nobody vouches for.
+//! Encrypted connections, and servers with untrusted certificates.
 
 use std::path::Path;
 use std::process::Command;
