@@ -1,4 +1,4 @@
-//! What a case may cost at most, and how much is left.
+//! The cost bound of a case, and the remaining budget.
 
 use anyhow::Context as _;
 use trunkline_types::Money;
@@ -7,7 +7,7 @@ use crate::vendor::Vendor;
 
 /// Tokens that a vendor may count beside our bytes: its own frame around messages and tools.
 const FRAME_TOKENS: u64 = 500;
-/// What every request counts at least, 0.000001 USD: nothing is free before somebody proved it.
+/// The least that a request counts, 0.000001 USD: no request is assumed to be free.
 const LEAST_NANOS: i64 = 1_000;
 const PICO_PER_NANO: u128 = 1_000;
 

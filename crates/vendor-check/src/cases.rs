@@ -1,4 +1,4 @@
-//! The cases: small calls of which a vendor and the simulator should answer in the same shape.
+//! The cases: small requests whose responses should have the same shape from a vendor and from the simulator.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ pub(crate) enum Case {
     BadParameter,
 }
 
-/// Tokens of an answer at most: enough that none of these is cut.
+/// `max_tokens` of a request: enough that no response is truncated.
 const MAX_OUTPUT_TOKENS: u64 = 200;
 const NO_MODEL: &str = "trunkline-no-such-model";
 
@@ -83,7 +83,7 @@ impl Case {
         self == Self::WrongKey
     }
 
-    /// Tokens of the answer that may be charged.
+    /// Output tokens that may be charged.
     pub(crate) fn output_tokens(self) -> u64 {
         if self == Self::ModelsList {
             0

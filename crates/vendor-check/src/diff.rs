@@ -1,4 +1,4 @@
-//! Where two answers differ, path by path.
+//! The differences of two responses, path by path.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,8 +36,8 @@ pub(crate) fn differences(vendor: &ObservedResponse, simulator: &ObservedRespons
     lines
 }
 
-/// Frames that both have in the same order are the frame of the comparison; what stands between two
-/// of them is compared in pairs.
+/// Frames that both have in the same order align the comparison; the frames between two of them are compared in
+/// pairs.
 fn streams(lines: &mut Vec<String>, theirs: &[Shape], ours: &[Shape]) {
     let empty = Shape::new();
     let (mut left, mut right) = (theirs.iter().enumerate(), ours.iter());
@@ -70,9 +70,9 @@ fn streams(lines: &mut Vec<String>, theirs: &[Shape], ours: &[Shape]) {
     }
 }
 
-/// The longest list of shapes that stand in both, in order.
+/// The longest common subsequence of the shapes.
 fn common<'a>(theirs: &'a [Shape], ours: &[Shape]) -> Vec<&'a Shape> {
-    // `best` holds, for each number of our frames, the longest list among them and theirs so far.
+    // `best` has, for each prefix of our frames, the longest common subsequence with theirs so far.
     let mut best: Vec<Vec<&'a Shape>> = vec![Vec::new(); ours.len().saturating_add(1)];
     for shape in theirs {
         let mut next = vec![Vec::new()];

@@ -1,10 +1,10 @@
-//! The shape of a stream: its frames in their order, equal neighbours told once.
+//! The shape of a stream: its frames in order, with consecutive equal ones merged.
 
 use std::collections::BTreeSet;
 
 use crate::shape::{self, Shape};
 
-/// Kinds of frames that are told of one stream.
+/// Most frame shapes of one stream.
 const MAX_KINDS: usize = 100;
 
 /// The frames of a stream of server-sent events.

@@ -1,6 +1,6 @@
-//! `trunkline-vendor-check PROVIDER`: sends the same small calls to a real vendor and to the simulator, and
-//! prints where the answers differ in shape. It spends at most `VENDOR_CHECK_MAX_USD` and never prints a key.
-//! Why it is a room of its own: `docs/adr/0010-the-live-check.md`.
+//! `trunkline-vendor-check PROVIDER`: sends the same small requests to a real vendor and to the simulator, and
+//! prints where the responses differ in shape. It spends at most `VENDOR_CHECK_MAX_USD` and never prints a key.
+//! Why it is a separate crate: `docs/adr/0010-the-live-check.md`.
 #![cfg_attr(
     not(test),
     deny(
@@ -31,7 +31,7 @@ use report::Report;
 use run::{Options, RunResult};
 use vendor::Vendor;
 
-/// Spent at most when nobody says otherwise: 0.05 USD.
+/// The default budget: 0.05 USD.
 const DEFAULT_MOST: Money = Money::from_nanos(50_000_000);
 
 #[tokio::main]
@@ -77,7 +77,7 @@ async fn begin(report: &mut Report) -> anyhow::Result<RunResult> {
     run::run(&options, report).await
 }
 
-/// An empty variable is one that is not set.
+/// An empty variable counts as unset.
 #[expect(
     clippy::disallowed_methods,
     reason = "this program has no configuration but a few variables, and is in nothing that is shipped"

@@ -1,4 +1,4 @@
-//! What is printed. Every line goes through here, and none carries the key.
+//! The output. Every line is written here, with the key redacted.
 
 use std::io::Write as _;
 
@@ -9,7 +9,7 @@ pub(crate) struct Report {
     hidden: Option<Secret>,
 }
 
-/// A shorter text would hide ordinary words.
+/// A shorter secret would redact ordinary words.
 const SHORTEST_SECRET: usize = 4;
 
 impl Report {
@@ -24,7 +24,7 @@ impl Report {
 
     pub(crate) fn say(&self, line: &str) {
         let line = self.cleaned(line);
-        // Nobody who reads is left when this fails.
+        // When this fails there is no reader left.
         writeln!(std::io::stdout().lock(), "{line}").unwrap_or_default();
     }
 

@@ -1,4 +1,4 @@
-//! One case sent to one side, and its answer reduced to a shape.
+//! Sends one case to one target, and reduces its response to a shape.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::cases::Case;
 use crate::frames;
 use crate::shape::{self, Shape};
 
-/// One of the two that are compared.
+/// One of the two servers that are compared.
 pub(crate) struct Target<'a> {
     pub(crate) client: &'a Client,
     pub(crate) provider: &'a Provider,
@@ -23,24 +23,24 @@ pub(crate) struct Target<'a> {
     pub(crate) key: &'a Secret,
 }
 
-/// What came back.
+/// The compared parts of a response.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ObservedResponse {
     pub(crate) status: u16,
     pub(crate) headers: BTreeMap<String, String>,
-    /// One for a whole answer, one for each kind of frame of a stream.
+    /// One for a buffered response, one per frame shape for a stream.
     pub(crate) shapes: Vec<Shape>,
 }
 
-/// A key that no vendor has given out, and that looks like one.
+/// An invalid key in the usual format.
 const WRONG_KEY: &str = "sk-trunkline-vendor-check-wrong-key";
-/// Longest answer that is read; a list of models is the longest.
+/// Longest response that is read; a list of models is the longest.
 const MAX_ANSWER_BYTES: usize = 4 << 20;
-/// A person waits.
+/// Timeout of a request: the program is interactive.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Characters of a content type that are told.
+/// Longest content type in the output, in characters.
 const SHOWN_CHARACTERS: usize = 100;
-/// Headers that programs look at. A name that ends in `-` stands for all that begin so.
+/// Headers that clients read. A name that ends in `-` is a prefix.
 const LOOKED_AT: [&str; 7] = [
     "cache-control",
     "content-type",
@@ -87,7 +87,7 @@ impl Target<'_> {
                 anyhow::bail!("a vendor that wants a signature cannot be asked yet")
             }
         };
-        // The error of this would quote nothing; the context says what to mend.
+        // The error itself quotes nothing; the context says what to fix.
         let mut value = HeaderValue::from_str(&text).context("the key cannot stand in a header")?;
         value.set_sensitive(true);
         let mut headers = HeaderMap::new();

@@ -1,4 +1,4 @@
-//! One run: what is sent, in which order, and when it stops.
+//! One run: which cases are sent, in which order, and when it stops.
 
 use std::time::Duration;
 
@@ -14,17 +14,17 @@ use crate::report::Report;
 use crate::request::Target;
 use crate::vendor::Vendor;
 
-/// What is asked for.
+/// The options of a run.
 pub(crate) struct Options {
     pub(crate) provider: String,
     pub(crate) vendor: Vendor,
     pub(crate) key: Option<Secret>,
     pub(crate) most: Money,
-    /// Where the vendor is, if not where its provider file says.
+    /// The vendor's base URL, if not the one of its provider file.
     pub(crate) base_url: Option<String>,
 }
 
-/// How it ended.
+/// Whether there were differences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RunResult {
     Same,
@@ -107,7 +107,7 @@ async fn compare(
         }
         let bytes = case.body(vendor.provider, vendor.model).len();
         let cost = budget::bound(&options.vendor, bytes, case.output_tokens())?;
-        // Once it did not fit nothing else is sent, so that what a run does can be foreseen.
+        // After the first case that exceeds the budget no other is sent, so that a run is predictable.
         if is_spent || !budget.take(cost) {
             is_spent = true;
             report.say(&format!(

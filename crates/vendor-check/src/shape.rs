@@ -1,5 +1,5 @@
-//! The shape of JSON: every path, with the types that stand there. Values are told of words from
-//! closed lists alone, so no text of a vendor is printed, and two answers of the same kind are equal.
+//! The shape of JSON: every path, with the types found there. Values are included for enum-like fields only, so no
+//! text of a vendor is printed, and two responses of the same kind are equal.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,11 +8,11 @@ use serde_json::Value;
 /// Types by path, such as `choices[].message.content`.
 pub(crate) type Shape = BTreeMap<String, BTreeSet<String>>;
 
-/// Names whose texts are words of a closed list, which programs look at.
+/// Fields with enum-like values that clients read.
 const WORDS: [&str; 6] = ["object", "type", "role", "finish_reason", "code", "param"];
-/// Characters of a name or a word that are told.
+/// Longest name or value in the output, in characters.
 const SHOWN_CHARACTERS: usize = 60;
-/// Paths that are told of one answer.
+/// Most paths of one response.
 const MAX_PATHS: usize = 2_000;
 
 /// The shape of a text that should be JSON.
@@ -56,7 +56,7 @@ fn note(shape: &mut Shape, path: &str, kind: String) {
     }
 }
 
-/// A word of a closed list; what does not look like one is only a text.
+/// An enum-like value; anything else is only `text`.
 fn word(text: &str) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "_.-[]".contains(letter);
     if text.is_empty() || text.len() > SHOWN_CHARACTERS || !text.chars().all(plain) {

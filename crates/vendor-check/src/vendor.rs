@@ -1,4 +1,4 @@
-//! What is known of a vendor only for this check: which key, which cheap model, what it may cost.
+//! A vendor's settings for this check only: its key, a cheap model, its price bounds.
 
 use anyhow::{Context as _, bail};
 use serde::Deserialize;
@@ -7,15 +7,15 @@ use serde::Deserialize;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Vendor {
-    /// The variable that holds the key.
+    /// The environment variable with the key.
     pub(crate) key_env: String,
-    /// The model that is asked.
+    /// The model to call.
     pub(crate) model: String,
     /// At most so much for one token of the request, in pico-USD.
     pub(crate) input_pico: u64,
-    /// At most so much for one token of the answer, in pico-USD.
+    /// Price bound of one output token, in pico-USD.
     pub(crate) output_pico: u64,
-    /// Cases that it does not speak.
+    /// Cases that it does not support.
     pub(crate) unspoken: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! A vendor that is the simulator but for one name.
+//! A vendor that is the simulator with one text replaced.
 
 use std::net::SocketAddr;
 

@@ -1,4 +1,4 @@
-//! What a run says and how it ends.
+//! The output and the exit code of a run.
 
 use std::process::{Command, Output};
 
