@@ -1,6 +1,6 @@
-//! The pooled client. One set of pools per egress. A stream has a connection of its own, HTTP/1.1, so
-//! that one reader who stalls stalls nobody else; whole answers may share one in HTTP/2. A call that
-//! was not sent is told apart from one of which nobody knows.
+//! The pooled HTTP client, with one set of pools per egress. A stream has its own HTTP/1.1 connection, so that a
+//! stalled reader blocks no other call; buffered responses may share an HTTP/2 connection. Errors tell a request
+//! that was not sent from one whose outcome is unknown.
 
 mod body;
 mod connector;
@@ -24,7 +24,7 @@ use pools::Pools;
 pub use proxy::{Proxy, ProxyError};
 pub use roots::{MAX_EXTRA_ROOTS, Roots, RootsError};
 
-/// Causes of an error that are told.
+/// Longest chain of error causes in a message.
 const MAX_CAUSES: usize = 4;
 /// Different ways out, by proxy and time for a connection, that have pools of their own.
 const MAX_WAYS: usize = 64;
@@ -40,13 +40,13 @@ pub struct Deadlines {
     pub total: Duration,
 }
 
-/// What a call is spoken in.
+/// The HTTP version of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
     /// HTTP/1.1, on a connection of its own while it runs. Every stream.
     Http1,
-    /// HTTP/2 if the server takes it in the TLS handshake, otherwise HTTP/1.1. For answers that are
-    /// read whole and at once: calls that share a connection share its flow too.
+    /// HTTP/2 if the server accepts it in the TLS handshake, otherwise HTTP/1.1. For responses that are buffered
+    /// at once: calls that share a connection share its flow control too.
     Http2,
 }
 
@@ -63,23 +63,23 @@ pub struct Outgoing<'a> {
     pub body: Payload,
     /// How long it may take.
     pub deadlines: Deadlines,
-    /// The way out; none for the direct one.
+    /// The egress proxy; none for a direct connection.
     pub proxy: Option<&'a Proxy>,
-    /// What it is spoken in.
+    /// The HTTP version.
     pub protocol: Protocol,
 }
 
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
-    /// The request did not leave: refused, unknown host, TLS, or a proxy that would not. Or it left
-    /// in HTTP/2 and the server gave its word that it was not looked at.
+    /// The request was not sent: connection refused, unknown host, TLS, or a proxy error. Or it was sent over
+    /// HTTP/2 and the server stated that it did not process it.
     #[error("the upstream could not be reached: {0}")]
     NotSent(String),
-    /// It left, and the connection broke before an answer.
+    /// It was sent, and the connection broke before the response.
     #[error("the upstream closed the connection without an answer: {0}")]
     Broken(String),
-    /// It left, and no answer came in time.
+    /// It was sent, and no response came in time.
     #[error("the upstream did not answer in time")]
     Silent,
 }
@@ -101,14 +101,13 @@ pub struct Client {
     shelf: Arc<Mutex<HashMap<Way, Pools>>>,
 }
 
-/// The time for a connection, and the proxy's text; none for the direct way.
+/// The connect timeout, and the proxy's URL; none for a direct connection.
 type Way = (Duration, Option<String>);
 
 // === impl Client ===
 
 impl Client {
-    /// A client that trusts the public roots. The time is for a whole connection: name, TCP, proxy,
-    /// TLS.
+    /// A client that trusts the public roots. The timeout covers the whole connection: DNS, TCP, proxy, TLS.
     pub fn new(connect_timeout: Duration) -> Result<Self, ClientError> {
         Self::with_roots(connect_timeout, &Roots::default())
     }
@@ -124,8 +123,7 @@ impl Client {
         })
     }
 
-    /// The same client with another time for a whole connection. All who ask for the same time share
-    /// pools.
+    /// The same client with another connect timeout. Clients with the same timeout share pools.
     #[must_use]
     pub fn connecting_within(&self, connect_timeout: Duration) -> Self {
         let mut other = self.clone();
@@ -136,7 +134,7 @@ impl Client {
         other
     }
 
-    /// Sends a call and waits for the head of its answer.
+    /// Sends a call and waits for the head of its response.
     pub async fn send(&self, call: Outgoing<'_>) -> Result<UpstreamResponse, SendError> {
         let ends = Instant::now().checked_add(call.deadlines.total);
         let deadlines = call.deadlines;
@@ -149,7 +147,7 @@ impl Client {
         let taken = capture_connection(&mut request);
         let first_byte = deadlines.first_byte.min(deadlines.total);
         match tokio::time::timeout(first_byte, pool.request(request)).await {
-            // Until a connection took it, it stood in this process.
+            // Until a connection accepted it, it was queued in this process.
             Err(_) if !was_taken(&taken) => {
                 let words = "there was no connection in time".to_owned();
                 Err(SendError::NotSent(words))
@@ -160,8 +158,8 @@ impl Client {
         }
     }
 
-    /// The pools of a way out, made when it is first needed. A full shelf begins anew: connections
-    /// under way keep their own pool alive.
+    /// The pools of an egress, created on first use. A full map is cleared: connections in use keep their own pool
+    /// alive.
     fn shelved(&self, proxy: Option<&Proxy>) -> Pools {
         let way = (
             self.connect_timeout,
@@ -205,7 +203,7 @@ fn was_taken(taken: &CaptureConnection) -> bool {
 }
 
 fn not_answered(error: &hyper_util::client::legacy::Error, was_taken: bool) -> SendError {
-    // The address stands in no text of these errors; what does is the system's own words.
+    // These errors do not contain the URL, only the operating system's messages.
     let mut words = error.to_string();
     let mut cause = error.source();
     for _ in 0..MAX_CAUSES {
@@ -220,7 +218,7 @@ fn not_answered(error: &hyper_util::client::legacy::Error, was_taken: bool) -> S
     }
 }
 
-/// Whether a request that a connection had taken was for certain not worked on.
+/// Whether a request that a connection accepted was certainly not processed.
 fn was_given_back(error: &hyper_util::client::legacy::Error) -> bool {
     let Some(error) = error.source().and_then(|cause| cause.downcast_ref()) else {
         return false;

@@ -1,5 +1,5 @@
-//! Credentials that are ready to be shown: a header that is made once, a signature that is made for
-//! each call, or a token that is fetched and kept for a while. No secret is in any error or `Debug`.
+//! Upstream credentials: a fixed header, a signature per request, or an access token that is fetched and cached.
+//! No secret is in any error or `Debug`.
 
 mod google;
 mod kling;
@@ -16,8 +16,8 @@ use self::sigv4::Keys;
 use crate::client::{Client, Outgoing, SendError};
 use crate::providers::Auth;
 
-/// A credential, opened once and used for many calls. Keep it as long as the credential lives: a
-/// token that was fetched lives in it.
+/// A parsed credential, used for many calls. Keep it for as long as the credential is valid: it caches access
+/// tokens.
 pub struct Credential(Kind);
 
 enum Kind {
@@ -35,10 +35,10 @@ enum Kind {
 /// Why a credential cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
-    /// It holds something that no header may.
+    /// It contains a character that is illegal in a header.
     #[error("the credential cannot stand in a header; it may have a line end in it")]
     NotAHeader,
-    /// An AWS credential of another shape.
+    /// An AWS credential in another form.
     #[error("an AWS credential is written ACCESS_KEY_ID:SECRET[:SESSION_TOKEN][@REGION]")]
     NotAws,
     /// Not the JSON of a service account.
@@ -49,7 +49,7 @@ pub enum OpenError {
 // === impl Credential ===
 
 impl Credential {
-    /// Opens a credential as a provider wants it shown.
+    /// Parses a credential for a provider's authentication scheme.
     pub fn new(auth: &Auth, secret: &Secret) -> Result<Self, OpenError> {
         Ok(Self(match auth {
             Auth::Bearer => fixed(header::AUTHORIZATION, bearer(secret)?, secret),
@@ -67,9 +67,9 @@ impl Credential {
         }))
     }
 
-    /// The headers that show it, for one call that is complete but for them. They replace headers of
-    /// the same names. A token that must be fetched goes the call's own way out and within its time
-    /// to the first byte; without one the call cannot be sent.
+    /// The authentication headers of one call that is otherwise complete. They replace headers of the same names. An
+    /// access token is fetched through the call's own proxy and within its first-byte deadline; without a token the
+    /// call cannot be sent.
     pub async fn headers(
         &self,
         client: &Client,
@@ -95,7 +95,7 @@ impl Credential {
         }
     }
 
-    /// Every text that no message may hold. Tokens come and go, so ask when a message is cleaned.
+    /// Every text to redact from messages. Tokens change, so call this for each message.
     #[must_use]
     pub fn secrets(&self) -> Vec<Secret> {
         match &self.0 {

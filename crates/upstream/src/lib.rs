@@ -1,5 +1,5 @@
-//! All HTTP that goes out. It knows addresses, credentials and deadlines; it does not know what a
-//! call costs or what the bytes mean. The one exception is AWS's frames, which it unwraps.
+//! Outbound HTTP: URLs, credentials and deadlines. It does not know what a call costs or what the bytes mean. The
+//! one exception are AWS event streams, which it converts to server-sent events.
 #![cfg_attr(
     not(test),
     deny(

@@ -1,7 +1,7 @@
-//! Providers as data: where one is, how it is opened, what it speaks, where it is odd, and how long
-//! it may take. Some are built in; a file in the operator's folder adds one or replaces one.
+//! Providers as data: base URL, authentication, formats, quirks and deadlines. Some are built in; a file in the
+//! operator's folder adds one or replaces one.
 //!
-//! A new provider that speaks a known format is a new file. Only what no file can say is code.
+//! A new provider with a known format is a new file. Only what a file cannot express is code.
 
 mod body_rules;
 mod format;
@@ -29,29 +29,29 @@ const BUILTIN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/builtin.rs"
 /// One provider, checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Provider {
-    /// What channels call it; its file's name.
+    /// The name that channels use; its file's name.
     pub name: String,
-    /// Where it is, without a slash at the end. None: each channel says.
+    /// Its base URL, without a slash at the end. None: each channel sets it.
     pub base_url: Option<String>,
-    /// How a credential is shown.
+    /// How it authenticates a call.
     pub auth: Auth,
     /// How it builds its paths.
     pub addressing: Addressing,
-    /// What it speaks, the one to prefer first.
+    /// Its formats, the preferred one first.
     pub formats: Vec<Format>,
-    /// Where it is odd.
+    /// Its quirks.
     pub quirks: BTreeSet<Quirk>,
     /// Longest time to a connection, TLS included.
     pub connect_ms: u64,
-    /// Longest time from the request to the first byte of the answer's body.
+    /// Longest time from the request to the first byte of the response's body.
     pub first_byte_ms: u64,
-    /// Longest silence between two pieces of the answer.
+    /// Longest time between two chunks of the response.
     pub idle_ms: u64,
     /// Longest call.
     pub total_ms: u64,
 }
 
-/// How a credential is shown to a provider.
+/// How a provider authenticates a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Auth {
     /// `Authorization: Bearer …`.
@@ -69,13 +69,13 @@ pub enum Auth {
 /// An oddity that code knows how to meet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Quirk {
-    /// Rejects `stream_options`, so usage of a stream is not told.
+    /// Rejects `stream_options`, so a stream reports no usage.
     NoStreamOptions,
     /// Wants `max_tokens` instead of `max_completion_tokens`.
     MaxTokensOnly,
     /// Its reasoning models want `max_completion_tokens` instead of `max_tokens`.
     ReasoningCap,
-    /// Takes HTTP/2 well, so calls whose answer comes whole share a connection. Streams never do.
+    /// Supports HTTP/2 well, so calls with a buffered response share a connection. Streams never do.
     Http2,
 }
 
@@ -161,7 +161,7 @@ impl Providers {
         self.0.keys().map(String::as_str)
     }
 
-    /// Whether anybody can serve what is sold under an endpoint type.
+    /// Whether any provider can serve models of an endpoint type.
     #[must_use]
     pub fn any_serves(&self, endpoint: EndpointType) -> bool {
         self.0.values().any(|provider| provider.serves(endpoint))
@@ -177,7 +177,7 @@ impl Provider {
         self.quirks.contains(&quirk)
     }
 
-    /// What a call is spoken in.
+    /// The HTTP version of a call.
     #[must_use]
     pub fn protocol(&self, is_streamed: bool) -> Protocol {
         if !is_streamed && self.has(Quirk::Http2) {
@@ -187,13 +187,13 @@ impl Provider {
         }
     }
 
-    /// Whether it can serve what is sold under an endpoint type.
+    /// Whether it can serve models of an endpoint type.
     #[must_use]
     pub fn serves(&self, endpoint: EndpointType) -> bool {
         self.formats.iter().any(|format| format.serves(endpoint))
     }
 
-    /// Whether it speaks a format.
+    /// Whether it has a format.
     #[must_use]
     pub fn speaks(&self, format: Format) -> bool {
         self.formats.contains(&format)
@@ -203,7 +203,7 @@ impl Provider {
 // === impl Auth ===
 
 impl Auth {
-    /// The words for it in files.
+    /// Its name in provider files.
     #[must_use]
     pub fn words(&self) -> String {
         match self {
@@ -227,7 +227,7 @@ impl Quirk {
         Self::Http2,
     ];
 
-    /// The word for it in files.
+    /// Its name in provider files.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {

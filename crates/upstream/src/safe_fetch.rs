@@ -1,7 +1,7 @@
-//! The guarded fetcher: for every address that a customer gives, and for nothing else. It reaches the
-//! public net only. Each hop is read, resolved, judged and connected anew, on a connection of its own:
-//! nothing is pooled, so no check is older than the connection it was made for. It knows neither what
-//! it fetches nor who asked, and it takes no proxy, cookie or credential from anywhere.
+//! The SSRF-safe fetcher, for every URL that a customer supplies and for nothing else. It connects to public
+//! addresses only. Each hop is parsed, resolved, checked and connected on its own connection: nothing is pooled, so
+//! no check is older than its connection. It does not know the content or the caller, and it uses no proxy, cookie
+//! or credential.
 
 mod error;
 mod exchange;
@@ -29,45 +29,45 @@ pub use resolve::{Resolve, Resolving, SystemResolver};
 pub use response::{FetchResponse, Served};
 use target::Target;
 
-/// Bytes of an address, as given and as the parser writes it. Signed links of clouds have some 2,000.
+/// Bytes of a URL, as supplied and as the parser writes it. Signed URLs of clouds have some 2,000.
 pub const MAX_URL_BYTES: usize = 4096;
 /// Redirects that are followed.
 pub const MAX_REDIRECTS: usize = 5;
 /// Bytes of a body that is sent.
 pub const MAX_POST_BYTES: usize = 256 << 10;
-/// Who we say we are.
+/// The `User-Agent`.
 const AGENT: HeaderValue = HeaderValue::from_static("trunkline-fetch/1");
-/// Bytes as they are: what was compressed would be measured wrongly, or unpack to any size.
+/// No compression: a compressed body would be measured wrongly, or decompress to any size.
 const AS_IT_IS: HeaderValue = HeaderValue::from_static("identity");
 
-/// What is let in, and how long it may take. The default is the strict one.
+/// Limits and exceptions of the fetcher. The default is the strictest.
 #[derive(Debug, Clone)]
 pub struct SafeFetchSettings {
-    /// Networks that are reached although they are not public. Tests and `trunkline dev` allow
-    /// loopback. The clouds' metadata addresses are not reached whatever stands here.
+    /// Networks that are allowed although they are not public. Tests and `trunkline dev` allow loopback. The
+    /// metadata addresses of clouds are denied whatever is set here.
     pub allowed: Vec<Network>,
-    /// Names that are refused with all names below them, whatever they resolve to.
+    /// Host names that are denied with all their subdomains, whatever they resolve to.
     pub denied_suffixes: Vec<String>,
-    /// Whether ports above 1023 are served beside 80, 443, 8080 and 8443.
+    /// Whether ports above 1023 are allowed beside 80, 443, 8080 and 8443.
     pub has_high_ports: bool,
-    /// For one address of a name; up to four are tried.
+    /// Timeout for one address of a host name; up to four are tried.
     pub connect_within: Duration,
-    /// For each hop, from its name to the head of its answer.
+    /// Timeout of each hop, from DNS to the head of its response.
     pub first_byte: Duration,
-    /// Fetches at one time; the next one waits within its own time.
+    /// Concurrent fetches; the next one waits within its own timeout.
     pub max_at_once: usize,
     /// Certificates that are trusted beside the public roots.
     pub roots: Roots,
 }
 
-/// What is wanted of an address.
+/// What to fetch from a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FetchRequest {
     /// A part; a server may send the whole instead, see [`FetchResponse::served`].
     pub range: Option<ByteRange>,
     /// Most bytes of the body.
     pub max_bytes: u64,
-    /// For all hops and all of the body.
+    /// Timeout for all hops and the whole body.
     pub within: Duration,
 }
 
@@ -129,12 +129,12 @@ impl ByteRange {
 // === impl SafeFetcher ===
 
 impl SafeFetcher {
-    /// A fetcher that asks the operating system for names.
+    /// A fetcher with the operating system's resolver.
     pub fn new(settings: SafeFetchSettings) -> Result<Self, ClientError> {
         Self::with_resolver(settings, Arc::new(SystemResolver))
     }
 
-    /// A fetcher that asks another for names.
+    /// A fetcher with another resolver.
     pub fn with_resolver(
         settings: SafeFetchSettings,
         resolver: Arc<dyn Resolve>,
@@ -150,11 +150,11 @@ impl SafeFetcher {
         })
     }
 
-    /// Fetches what an address leads to. The head is there when this returns; the body is read from
-    /// the answer, within the same time.
+    /// Fetches a URL and follows redirects. The head was received when this returns; the body is read from the
+    /// response, within the same timeout.
     pub async fn get(&self, url: &str, ask: FetchRequest) -> Result<FetchResponse, FetchError> {
         let ends = end_of(ask.within);
-        // Before the place: a text that is no address costs nothing.
+        // Before the permit: an invalid URL costs nothing.
         let mut target = Target::read(url, &self.settings)?;
         let place = self.place(ends).await?;
         let mut headers = HeaderMap::new();
@@ -179,8 +179,8 @@ impl SafeFetcher {
         }
     }
 
-    /// The same fetcher with places of its own, so that what waits here keeps nothing else waiting, and
-    /// with another time to the head of an answer.
+    /// The same fetcher with its own concurrency limit, so that its fetches delay no others, and with another timeout
+    /// to the head of a response.
     #[must_use]
     pub fn apart(&self, max_at_once: usize, first_byte: Duration) -> Self {
         let mut settings = SafeFetchSettings::clone(&self.settings);
@@ -194,8 +194,8 @@ impl SafeFetcher {
         }
     }
 
-    /// Whether an address would be reached as things stand now, without reaching for it. A kindness to
-    /// who gives it, and no permit: whoever sends there later is judged again.
+    /// Checks a URL without connecting, for early feedback to the customer. It permits nothing: each later fetch is
+    /// checked again.
     pub async fn judge(&self, url: &str, within: Duration) -> Result<(), FetchError> {
         let target = Target::read(url, &self.settings)?;
         let judging = resolve_connect::check(&target, &self.settings, self.resolver.as_ref());
@@ -203,9 +203,9 @@ impl SafeFetcher {
         judged.unwrap_or(Err(FetchError::Slow))
     }
 
-    /// Sends a small body, as to a customer's webhook. Redirects are not followed: a body that was
-    /// signed for one place is not sent to another. Headers are the caller's own, never a customer's.
-    /// Who says that its answer is longer than may be read is heard all the same, up to there.
+    /// Sends a small body, as to a customer's webhook. Redirects are not followed: a body that was signed for one URL
+    /// is not sent to another. Headers come from the caller, never from a customer. A response that claims to be
+    /// longer than the limit is read up to the limit.
     pub async fn post(
         &self,
         url: &str,
@@ -224,7 +224,7 @@ impl SafeFetcher {
         FetchResponse::new(hop.await?, FetchRequest { range, ..ask }, ends, place)
     }
 
-    /// One request and the head of its answer, within its time.
+    /// One request and the head of its response, within its timeout.
     async fn hop(
         &self,
         target: &Target,
@@ -269,13 +269,13 @@ impl fmt::Debug for SafeFetcher {
     }
 }
 
-/// A time that is beyond the clock's end is over at once, which is seen; a wrapped one would not be.
+/// A deadline beyond the clock's range has passed at once, which is noticed; a wrapped one would not be.
 fn end_of(within: Duration) -> Instant {
     let now = Instant::now();
     now.checked_add(within).unwrap_or(now)
 }
 
-/// 300 and 304 name no place to go.
+/// 300 and 304 have no location to follow.
 fn is_redirect(status: StatusCode) -> bool {
     [301, 302, 303, 307, 308].contains(&status.as_u16())
 }

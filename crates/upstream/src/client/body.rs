@@ -1,5 +1,5 @@
-//! The body of an answer, piece by piece, each within its time. AWS's frames are handed out as the
-//! server-sent events that are in them, and the head says so.
+//! The body of a response, chunk by chunk, each within its deadline. AWS event streams are converted to the
+//! server-sent events that they contain, and the content type is changed accordingly.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -16,29 +16,29 @@ use tokio::time::Instant;
 use crate::eventstream::EventStreamError;
 use crate::eventstream::claude::Translation;
 
-/// What AWS calls its frames.
+/// The content type of AWS event streams.
 const AWS_FRAMES: &str = "application/vnd.amazon.eventstream";
 
-/// An answer whose head is there and whose body is still to come. Dropping it closes the connection,
-/// or in HTTP/2 its stream, and with it the upstream's work.
+/// A response whose head was received and whose body is still to be read. Dropping it closes the connection, or
+/// the HTTP/2 stream, and so cancels the upstream's work.
 #[derive(Debug)]
 pub struct UpstreamResponse {
     /// The status.
     pub status: StatusCode,
     /// The headers.
     pub headers: HeaderMap,
-    /// What it was spoken in.
+    /// The HTTP version.
     pub version: Version,
     body: Incoming,
-    /// What turns frames into events, for an answer in frames.
+    /// Converts AWS frames to events; none for other responses.
     translation: Option<Translation>,
     idle: Duration,
     ends: Option<Instant>,
-    /// Its place on a shared connection, given back when it is dropped.
+    /// Its permit on a shared connection, released on drop.
     _place: Option<OwnedSemaphorePermit>,
 }
 
-/// How long an answer may be silent.
+/// How long a response may be idle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IdleDeadline {
     idle: Duration,
@@ -60,7 +60,7 @@ pub enum BodyError {
 }
 
 impl IdleDeadline {
-    /// When the next piece is overdue, if the last one came then.
+    /// When the next chunk is overdue, given when the last one was received.
     #[must_use]
     pub fn at(&self, heard: Instant) -> Instant {
         match (heard.checked_add(self.idle), self.ends) {
@@ -97,7 +97,7 @@ impl UpstreamResponse {
         }
     }
 
-    /// The next piece; none at the end.
+    /// The next chunk; none at the end.
     pub async fn piece(&mut self) -> Result<Option<Bytes>, BodyError> {
         loop {
             let until = self.idle_deadline().at(Instant::now());
@@ -109,18 +109,18 @@ impl UpstreamResponse {
         }
     }
 
-    /// The next piece, without a clock of its own: for who keeps one for many pieces, see
-    /// [`IdleDeadline`]. May be dropped at any time; nothing is lost.
+    /// The next chunk without a timeout, for callers that keep one timer for many chunks: see [`IdleDeadline`].
+    /// Cancel-safe.
     pub async fn next_piece(&mut self) -> Result<Option<Bytes>, BodyError> {
         poll_fn(|context| self.poll_piece(context)).await
     }
 
-    /// The next piece if it is there already.
+    /// The next chunk if it was received already.
     pub fn poll_piece(
         &mut self,
         context: &mut Context<'_>,
     ) -> Poll<Result<Option<Bytes>, BodyError>> {
-        // What stood before a broken frame was handed out; now it is told that it broke.
+        // The events before a broken frame were returned; now the error is.
         if let Some(translation) = self.translation.as_ref().filter(|one| one.has_failed()) {
             return Poll::Ready(translation.end().map(|()| None).map_err(broken));
         }
@@ -129,7 +129,7 @@ impl UpstreamResponse {
             (Some(Err(error)), _) => Err(BodyError::Broken(error.to_string())),
             (None, None) => Ok(None),
             (None, Some(translation)) => translation.end().map(|()| None).map_err(broken),
-            // Trailers are nothing to us; an empty piece says only: look again.
+            // Trailers are ignored; an empty chunk means: poll again.
             (Some(Ok(frame)), None) => Ok(Some(frame.into_data().unwrap_or_default())),
             (Some(Ok(frame)), Some(translation)) => {
                 let data = frame.into_data().unwrap_or_default();
@@ -138,7 +138,7 @@ impl UpstreamResponse {
         })
     }
 
-    /// How long it may be silent.
+    /// Its idle deadline.
     #[must_use]
     pub const fn idle_deadline(&self) -> IdleDeadline {
         IdleDeadline {
@@ -150,7 +150,7 @@ impl UpstreamResponse {
     /// All of it, up to a bound.
     pub async fn whole(&mut self, most: usize) -> Result<Bytes, BodyError> {
         let promised = self.body.size_hint().lower();
-        // Frames are longer than what is in them.
+        // Frames are longer than their content.
         let is_told = self.translation.is_none();
         if is_told && usize::try_from(promised).unwrap_or(usize::MAX) > most {
             return Err(BodyError::TooLarge(most));

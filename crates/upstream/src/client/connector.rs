@@ -1,5 +1,5 @@
-//! The road to an upstream: TCP, the proxy's handshake, TLS, all of it within one time. Who fails on
-//! it has sent nothing.
+//! Connects to an upstream: TCP, the proxy's handshake, TLS, all within one timeout. When it fails, nothing was
+//! sent.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -29,7 +29,7 @@ pub(super) struct Connector {
     longest: Duration,
 }
 
-/// How the other end is reached.
+/// Direct, or through a proxy.
 #[derive(Clone)]
 enum Way {
     Direct(HttpConnector),
@@ -141,7 +141,7 @@ where
     service.call(to).await.map_err(Into::into)
 }
 
-/// A proxy is told a port, and what tells it takes 443 where the address has none.
+/// CONNECT needs a port, and hyper-util's tunnel uses 443 where the URL has none.
 fn with_port(to: Uri) -> Result<Uri, BoxError> {
     let plain = to.scheme() == Some(&Scheme::HTTP);
     let Some(host) = to.host().filter(|_| plain && to.port().is_none()) else {

@@ -1,4 +1,4 @@
-//! What a call brings: bytes that are here, or pieces that come while it is sent.
+//! Request bodies: bytes in memory, or a stream that is read while it is sent.
 
 use std::io;
 use std::pin::Pin;
@@ -13,8 +13,7 @@ use tokio::sync::mpsc;
 pub enum Payload {
     /// All of it.
     Whole(Bytes),
-    /// Pieces of a known length together. If one is an error, or fewer come, the call breaks off: what
-    /// was sent of it is no whole request.
+    /// A stream of known total length. An error or a missing byte aborts the call: the request is incomplete.
     Pieces {
         /// As they come.
         pieces: mpsc::Receiver<io::Result<Bytes>>,
@@ -26,7 +25,7 @@ pub enum Payload {
 // === impl Payload ===
 
 impl Payload {
-    /// The bytes that are here, as a signature needs them.
+    /// The bytes in memory, for a signature.
     #[must_use]
     pub fn whole(&self) -> &[u8] {
         match self {

@@ -1,5 +1,4 @@
-//! The pools of one egress: one where each call has a connection to itself, one whose connections are
-//! shared in HTTP/2.
+//! The pools of one egress: one with a connection per call, and one whose HTTP/2 connections are shared.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,23 +19,22 @@ pub(super) type Pool = Client<Connector, Payload>;
 const MAX_IDLE_PER_HOST: usize = 256;
 /// A connection that was idle longer may be closed at the other end already.
 const MAX_IDLE: Duration = Duration::from_secs(30);
-/// Calls at one time that share connections. Servers commonly take 100 on one, and there is one to a
-/// host: a call too many would wait behind slow ones, so it gets a connection of its own instead.
+/// Concurrent calls that share connections. Servers commonly accept 100 per connection, and there is one per
+/// host: one call more would wait behind slow ones, so it gets its own connection instead.
 const MAX_SHARED: usize = 100;
-/// Bytes of a connection of its own that are read ahead of us, and of a head at most: a stream whose
-/// reader is slow keeps no more than this. hyper would take 400 kB.
+/// Read buffer of an unshared connection, and the longest head: a stream with a slow reader buffers no more than
+/// this. hyper's default is 400 kB.
 const MAX_BUFFER_BYTES: usize = 64 << 10;
-/// Bytes of one answer that may wait for us: most answers fit.
+/// Flow-control window of one response: most responses fit.
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
-/// Bytes of all answers of a connection that may wait for us: several that nobody reads do not stop
-/// the rest.
+/// Flow-control window of a connection: several unread responses do not block the rest.
 const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
-/// Bytes of the headers of one answer.
+/// Bytes of the headers of one response.
 const MAX_HEADER_LIST_BYTES: u32 = 64 << 10;
 /// Bytes of one request that wait for the server.
 const MAX_SEND_BUFFER_BYTES: usize = 1 << 20;
-/// A shared connection with calls on it is asked so often whether it lives, and has so long to say
-/// so: one that died in silence would keep all of them until their deadlines.
+/// Interval and timeout of HTTP/2 pings on a shared connection in use: a dead connection would otherwise block all
+/// its calls until their deadlines.
 const PING_EVERY: Duration = Duration::from_secs(20);
 const PING_WAIT: Duration = Duration::from_secs(10);
 

@@ -8,7 +8,7 @@ use trunkline_types::Secret;
 /// An egress proxy.
 #[derive(Clone)]
 pub enum Proxy {
-    /// An HTTP proxy, asked to CONNECT.
+    /// An HTTP proxy, used with CONNECT.
     Http {
         /// Its address without the login.
         uri: Uri,

@@ -5,7 +5,7 @@ use std::fmt;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 
-/// Most certificates; a house has one or two, and a bundle of all public roots has some 150.
+/// Most certificates; an installation has one or two, and a bundle of all public roots has some 150.
 pub const MAX_EXTRA_ROOTS: usize = 500;
 
 /// Certificates of authorities that were read and can be used.
@@ -35,7 +35,7 @@ impl Roots {
     /// Reads certificates from PEM. Other sections, such as a key, are passed over.
     pub fn from_pem(pem: &[u8]) -> Result<Self, RootsError> {
         let mut roots = Vec::new();
-        // Looked at once here, so that a bad one is said when it is read and not at the first call.
+        // Checked here once, so that a bad certificate is reported at load time and not at the first call.
         let mut trial = rustls::RootCertStore::empty();
         for found in CertificateDer::pem_slice_iter(pem) {
             let number = roots.len().saturating_add(1);

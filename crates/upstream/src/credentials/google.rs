@@ -1,5 +1,5 @@
-//! A Google service account: a signed assertion is exchanged for an access token, which is kept until
-//! shortly before its end. One exchange at a time.
+//! A Google service account: a signed assertion is exchanged for an access token, which is cached until shortly
+//! before it expires. One exchange at a time.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -22,18 +22,18 @@ use trunkline_types::{Secret, Timestamp};
 use super::OpenError;
 use crate::client::{Client, Deadlines, Outgoing, Protocol, SendError};
 
-/// A token is not used in its last minutes: the call that it opens may be long on its way.
+/// A token is not used in its last minutes: the call may reach the upstream late.
 const LAST_SECONDS: i64 = 300;
 /// How long an assertion counts; the most that Google takes.
 const ASSERTION_SECONDS: i64 = 3_600;
-/// A token that claims to live longer is asked for anew after a day.
+/// A token with a longer lifetime is refreshed after a day.
 const MAX_TOKEN_SECONDS: i64 = 86_400;
 /// Everything about the exchange.
 const EXCHANGE_WAIT: Duration = Duration::from_secs(10);
 const MAX_ANSWER_BYTES: usize = 65_536;
 const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
 const GRANT: &str = "urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer";
-/// Words for a refusal that are told (RFC 6749, 5.2).
+/// OAuth error codes that are reported (RFC 6749, 5.2).
 const REFUSALS: [&str; 6] = [
     "invalid_request",
     "invalid_client",
@@ -93,7 +93,7 @@ struct Refused {
 impl ServiceAccount {
     pub(super) fn read(secret: &Secret) -> Result<Self, OpenError> {
         let wrong = OpenError::NotGoogle;
-        // What serde would say quotes the file.
+        // serde's message quotes the file.
         let file: File = serde_json::from_str(secret.reveal()).map_err(|_| {
             wrong("it must be JSON with type, client_email, private_key and token_uri")
         })?;
@@ -153,15 +153,15 @@ impl ServiceAccount {
         }
     }
 
-    /// The kept token, if it still counts at a moment.
+    /// The cached token, if it is valid at that time.
     fn kept_until(&self, moment: Timestamp) -> Option<Secret> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let good = kept.token.as_ref().filter(|(_, ends)| moment < *ends);
         good.map(|(token, _)| token.clone())
     }
 
-    /// Who waited for another's exchange shares how it ended: a hundred calls that wait make one
-    /// attempt and not a hundred, one after the other.
+    /// Calls that wait for a running exchange share its result: a hundred waiting calls make one attempt and not a
+    /// hundred in sequence.
     async fn fetched_by_one(
         &self,
         client: &Client,
@@ -178,7 +178,7 @@ impl ServiceAccount {
             if let Some(error) = &*last {
                 return Err(error.clone());
             }
-            // Even one that lives only minutes is good enough for those who waited for it.
+            // A token with a short lifetime is good enough for the calls that waited for it.
             if let Some(token) = self.kept_until(now) {
                 return Ok(token);
             }
@@ -235,7 +235,7 @@ impl ServiceAccount {
         ))
     }
 
-    /// RFC 7523: who asks, for what, whom, and until when; signed with RS256.
+    /// The JWT assertion of RFC 7523 (issuer, scope, audience, expiry), signed with RS256.
     fn assertion(&self, now: Timestamp) -> Result<String, SendError> {
         let issued = now.seconds();
         let head = json!({ "alg": "RS256", "typ": "JWT", "kid": self.key_id });
@@ -266,7 +266,7 @@ fn not_sent(words: &str) -> SendError {
     SendError::NotSent(format!("the service account got no token: {words}"))
 }
 
-/// The word for a refusal, if it is one that can be told: all else may quote what was sent.
+/// The OAuth error code, if it is a known one: other text may quote the request.
 fn word_in(body: &[u8]) -> &'static str {
     let refused: Option<Refused> = serde_json::from_slice(body).ok();
     let said = refused.map(|refused| refused.error).unwrap_or_default();

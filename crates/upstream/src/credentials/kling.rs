@@ -1,5 +1,5 @@
-//! Kling's older pair of keys: each call carries a JWT that its secret key signed (HS256). By hand,
-//! since it is three parts with dots between.
+//! Kling's older key pair: each call carries a JWT signed with the secret key (HS256). Built by hand, since it is
+//! three parts joined by dots.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,10 +12,10 @@ use trunkline_types::{Secret, Timestamp};
 
 /// How long a token counts, as the vendor's documentation has it.
 const LIFE_SECONDS: i64 = 1_800;
-/// How much earlier it begins to count, for a vendor whose clock is behind ours.
+/// How much earlier the token becomes valid, for a vendor whose clock is behind ours.
 const EARLIER_SECONDS: i64 = 5;
-/// Tokens that are still kept out of messages: one is made a second at most, and no call to this
-/// vendor takes longer than two minutes.
+/// Tokens that are still redacted from messages: at most one is made per second, and no call to this vendor takes
+/// longer than two minutes.
 const MAX_KEPT: usize = 128;
 
 /// An access key and its secret key.
@@ -111,7 +111,7 @@ fn part(value: &impl Serialize) -> String {
 mod tests {
     use super::*;
 
-    /// Made with another implementation (Python's `hmac`) from the same keys and moment.
+    /// Made with another implementation (Python's `hmac`) from the same keys and timestamp.
     const KNOWN: &str = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.\
          eyJpc3MiOiJjYW5hcnktYWNjZXNzIiwiZXhwIjoxNzY3MzUwNDcyLCJuYmYiOjE3NjczNDg2Njd9.\
          dvVImxLP78eE9fwFMUUVXGtT9LPzX6if-ac04QgHBbc";

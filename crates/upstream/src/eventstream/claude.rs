@@ -1,5 +1,5 @@
-//! Bedrock's frames as the server-sent events of Claude's own door, so that whoever reads them needs
-//! to know one form only.
+//! Converts Bedrock's event stream to the server-sent events of Anthropic's own API, so that readers need to know
+//! one format only.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,12 +9,12 @@ use serde_json::json;
 
 use super::{EventStream, EventStreamError, Message};
 
-/// Characters of an exception's words that are passed on.
+/// Longest exception message that is passed on, in characters.
 const MAX_WORDS: usize = 2_000;
 /// Longest name of an event.
 const MAX_NAME: usize = 64;
 
-/// A reader of frames that writes events. An error is told after the events before it.
+/// Reads frames and writes events. An error is returned after the events before it.
 #[derive(Debug, Default)]
 pub(crate) struct Translation {
     frames: EventStream,
@@ -42,7 +42,7 @@ struct Exception {
 // === impl Translation ===
 
 impl Translation {
-    /// Takes bytes of frames and gives the events that they complete, maybe none.
+    /// Reads bytes of frames and returns the events that they complete, maybe none.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<Bytes, EventStreamError> {
         if let Some(failed) = self.failed {
             return Err(failed);
@@ -66,7 +66,7 @@ impl Translation {
         Ok(Bytes::from(written))
     }
 
-    /// A failure that was held back, or an end in the middle.
+    /// A deferred error, or an end in the middle of a frame.
     pub(crate) fn end(&self) -> Result<(), EventStreamError> {
         self.failed.map_or_else(|| self.frames.end(), Err)
     }
@@ -79,7 +79,7 @@ impl Translation {
 fn write(message: &Message, to: &mut Vec<u8>) -> Result<(), EventStreamError> {
     match message.header(":message-type") {
         Some("event") if message.header(":event-type") == Some("chunk") => chunk(message, to),
-        // A kind of event that is newer than we are.
+        // An event type that this version does not know.
         Some("event") => Ok(()),
         Some("exception") => {
             let said: Option<Exception> = serde_json::from_slice(&message.payload).ok();
@@ -130,8 +130,8 @@ fn error(kind: &str, said: &str, to: &mut Vec<u8>) {
     to.extend_from_slice(format!("event: error\ndata: {data}\n\n").as_bytes());
 }
 
-/// Claude's word for an exception of Bedrock. Names are compared without their case: the model writes
-/// them with a small letter at the beginning, the headers of HTTP with a large one.
+/// Anthropic's error type for a Bedrock exception. Names are compared case-insensitively: the stream starts them
+/// with a lower-case letter, HTTP headers with an upper-case one.
 fn error_type(kind: &str) -> &'static str {
     match kind.to_ascii_lowercase().as_str() {
         "throttlingexception" | "servicequotaexceededexception" => "rate_limit_error",

@@ -1,5 +1,5 @@
-//! What a way in changes about a format: fields of the body, and headers. Told as data; who has the
-//! body changes it.
+//! How a provider's variant of a format differs: fields of the body, and headers. Returned as data; the caller,
+//! which has the body, applies it.
 
 use http::{HeaderName, HeaderValue};
 
@@ -14,7 +14,7 @@ pub struct BodyRules {
     pub set: &'static [(&'static str, &'static str)],
 }
 
-/// The model and the kind of answer stand in Bedrock's path.
+/// Bedrock has the model and the response mode in the path.
 const BEDROCK: BodyRules = BodyRules {
     without: &["model", "stream"],
     set: &[("anthropic_version", "\"bedrock-2023-05-31\"")],
@@ -24,7 +24,7 @@ const VERTEX: BodyRules = BodyRules {
     without: &["model"],
     set: &[("anthropic_version", "\"vertex-2023-10-16\"")],
 };
-/// The path to count names no model.
+/// The path of token counting names no model.
 const VERTEX_COUNT: BodyRules = BodyRules {
     without: &["stream"],
     set: &[("anthropic_version", "\"vertex-2023-10-16\"")],
@@ -37,7 +37,7 @@ const NONE: BodyRules = BodyRules {
 // === impl Provider ===
 
 impl Provider {
-    /// What the provider wants changed in a body of this format.
+    /// The changes that the provider needs in a body of this format.
     #[must_use]
     pub fn body_rules(&self, format: Format, task: Task) -> BodyRules {
         if format != Format::ClaudeMessages {
@@ -51,8 +51,8 @@ impl Provider {
         }
     }
 
-    /// Headers that the format needs here. They go before our own defaults; an `anthropic-version`
-    /// that the caller sent goes before them.
+    /// Headers that the format needs here. They take precedence over our defaults; an `anthropic-version` from the
+    /// caller takes precedence over them.
     #[must_use]
     pub fn format_headers(&self, format: Format) -> Vec<(HeaderName, HeaderValue)> {
         if format != Format::ClaudeMessages {
@@ -63,7 +63,7 @@ impl Provider {
                 HeaderName::from_static("anthropic-version"),
                 HeaderValue::from_static("2023-06-01"),
             )],
-            // It means the model's answer and not the frames around it, and knows no event streams.
+            // `accept` is about the model's output and not the frames around it; `text/event-stream` is rejected.
             Addressing::Bedrock => vec![(
                 http::header::ACCEPT,
                 HeaderValue::from_static("application/json"),

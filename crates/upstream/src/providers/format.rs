@@ -1,4 +1,4 @@
-//! What providers speak, and which of our doors that can stand behind.
+//! Formats of providers, and which of our endpoints each can serve.
 
 use trunkline_types::EndpointType;
 
@@ -77,7 +77,7 @@ impl Format {
         Self::SocialData,
     ];
 
-    /// The word for it in files.
+    /// Its name in provider files.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -105,8 +105,8 @@ impl Format {
         }
     }
 
-    /// Whether a model sold under an endpoint type can be served by whoever speaks this. The three
-    /// chat formats are translated into each other, and into Gemini's own; nobody else speaks that.
+    /// Whether a provider with this format can serve a model of an endpoint type. The three chat formats are
+    /// translated into each other and into Gemini's; no other format can serve Gemini's endpoint.
     #[must_use]
     pub const fn serves(self, endpoint: EndpointType) -> bool {
         let is_chat = matches!(
@@ -131,7 +131,7 @@ impl Format {
             | Self::MinimaxVideo
             | Self::OpenaiVideo => matches!(endpoint, EndpointType::OpenaiVideo),
             Self::OpenaiRealtime => matches!(endpoint, EndpointType::Realtime),
-            // Social data has doors of its own, which the catalog of models does not list.
+            // Social data has its own endpoints, which are not in the model catalog.
             Self::SocialData => false,
         }
     }

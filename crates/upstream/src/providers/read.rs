@@ -1,4 +1,4 @@
-//! From a file's text to a [`Provider`], key by key, so that what is wrong is named.
+//! Parses a provider file into a [`Provider`], key by key, so that an error names its key.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -26,7 +26,7 @@ const KEYS: [&str; 11] = [
 ];
 /// Longest time that can be set, one day.
 const MAX_MS: i64 = 86_400_000;
-/// Longest name and longest word.
+/// Longest name and longest value.
 const MAX_CHARACTERS: usize = 128;
 const MAX_BASE_URL_CHARACTERS: usize = 500;
 /// Characters of a wrong value that are shown back.
@@ -85,7 +85,7 @@ pub(super) fn file(name: &str, path: &Path) -> Result<Provider, ProvidersError> 
     provider(&shown, name, &text)
 }
 
-/// Reads a provider whose file has a name.
+/// Parses a provider; the file's name is for errors.
 pub(super) fn provider(file: &str, name: &str, text: &str) -> Result<Provider, ProvidersError> {
     let table = text.parse::<Table>().map_err(|error| {
         let start = error.span().map_or(0, |span| span.start);
@@ -183,7 +183,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Empty is none: the channel says.
+    /// Empty is none: the channel sets it.
     fn base_url(&self) -> Result<Option<String>, ProvidersError> {
         let text = self.text("base_url")?;
         if text.is_empty() {
@@ -255,7 +255,7 @@ impl Reading<'_> {
         Ok(addressing)
     }
 
-    /// It stands in a query.
+    /// It is put into a query.
     fn api_version(&self) -> Result<String, ProvidersError> {
         let text = self.text("api_version")?;
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-.".contains(&byte);

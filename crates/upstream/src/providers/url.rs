@@ -1,5 +1,5 @@
-//! Where a call goes: the path behind a base address, by what is asked and how the provider builds
-//! its paths. Names are percent-encoded, so that none can leave its place in the path.
+//! The URL of a call: the path after a base URL, by task and by the provider's path scheme. Names are
+//! percent-encoded, so that none can leave its path segment.
 
 mod paths;
 
@@ -27,42 +27,42 @@ pub enum Addressing {
     Vertex,
 }
 
-/// What is asked of an upstream.
+/// An operation of an upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Task {
-    /// An answer of the model.
+    /// A model response.
     Generate,
-    /// How many tokens a request has.
+    /// Token counting.
     CountTokens,
-    /// Vectors of texts.
+    /// Embeddings.
     Embeddings,
-    /// Documents put in order.
+    /// Reranking of documents.
     Rerank,
-    /// Whether a text is harmful.
+    /// Moderation.
     Moderations,
-    /// An answer in the older form, from a prompt.
+    /// A completion of a prompt, the legacy API.
     Completions,
-    /// A stored response.
+    /// Retrieval of a stored response.
     ReadResponse,
-    /// A stored response is forgotten.
+    /// Deletion of a stored response.
     DeleteResponse,
-    /// A response that is still being made is stopped.
+    /// Cancellation of a running response.
     CancelResponse,
-    /// What was put into a stored response.
+    /// The input items of a stored response.
     ResponseItems,
 }
 
-/// A call that needs an address.
+/// A call that needs a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ask<'a> {
-    /// What is spoken. Vectors, order, harm and older completions are always in OpenAI's form, and
-    /// it is not looked at for them.
+    /// The format. Ignored for embeddings, reranking, moderation and legacy completions, which are always in
+    /// OpenAI's format.
     pub format: Format,
-    /// What is asked.
+    /// The operation.
     pub task: Task,
     /// The upstream's name of the model.
     pub model: &'a str,
-    /// Whether the answer comes in pieces.
+    /// Whether the response is streamed.
     pub stream: bool,
     /// The stored response, for tasks about one.
     pub id: Option<&'a str>,
@@ -71,17 +71,17 @@ pub struct Ask<'a> {
 /// Why a call has no address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
-    /// The provider cannot be asked that.
+    /// The provider does not have the operation.
     #[error("{provider} has no address for {task} in {format}")]
     NoWay {
         /// Its name.
         provider: String,
-        /// What was asked.
+        /// The operation.
         task: &'static str,
-        /// The word for the format.
+        /// The name of the format.
         format: &'static str,
     },
-    /// A name that cannot stand in a path.
+    /// A name that cannot be put into a path.
     #[error(
         "a {what} must have 1 to {MAX_NAME_BYTES} bytes, no control characters, and no empty, \".\" \
          or \"..\" part between slashes"
@@ -90,7 +90,7 @@ pub enum UrlError {
         /// What it names.
         what: &'static str,
     },
-    /// A task about a stored response that does not say which.
+    /// An operation on a stored response without its id.
     #[error("the id of the response is missing")]
     NoId,
     /// The base is not an address.
@@ -135,7 +135,7 @@ impl Provider {
 // === impl Task ===
 
 impl Task {
-    /// The word for it in messages.
+    /// Its name in messages.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {

@@ -1,8 +1,7 @@
-//! Why nothing was fetched, in words for the customer who gave the address. None of them names an
-//! address that a name led to, and a name that does not exist sounds like one that is ours: whoever
-//! asks shall not learn what is in our networks.
+//! Fetch errors, worded for the customer who supplied the URL. None contains a resolved address, and a name that
+//! does not exist has the same message as a private one: the customer must not learn what is in our networks.
 
-/// Why there is no answer, or no more of it.
+/// Why there is no response, or no more of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FetchError {
     /// The text cannot be read as an address.
@@ -14,7 +13,7 @@ pub enum FetchError {
     /// Another scheme.
     #[error("only http and https addresses are fetched")]
     Scheme,
-    /// A login stands in it.
+    /// It contains a login.
     #[error("the address must not carry a user name or a password")]
     Credentials,
     /// A port that is not served.
@@ -23,22 +22,22 @@ pub enum FetchError {
     /// The host is unknown, or not public.
     #[error("the host of the address is unknown or not public")]
     NotPublic,
-    /// Nobody listens there.
+    /// No server listens there.
     #[error("the host of the address could not be reached")]
     Unreachable,
-    /// No certificate that holds.
+    /// No valid certificate.
     #[error("the host of the address did not prove who it is: its TLS certificate does not hold")]
     Untrusted,
     /// The first byte or the last one came too late.
     #[error("the host of the address did not send the file in time")]
     Slow,
-    /// More than was asked for.
+    /// More than the limit.
     #[error("what the address leads to is larger than {most} bytes")]
     TooLarge {
         /// Most bytes that are read.
         most: u64,
     },
-    /// The head of the answer is beyond its bounds.
+    /// The head of the response exceeds its limits.
     #[error("the headers of the answer are too large")]
     HeadersTooLarge,
     /// More than [`super::MAX_REDIRECTS`].
@@ -47,7 +46,7 @@ pub enum FetchError {
     /// From https to http.
     #[error("the address was redirected from https to http")]
     Downgrade,
-    /// Not HTTP, or a part that was not asked for.
+    /// Not HTTP, or a range that was not requested.
     #[error("the host of the address sent an answer that makes no sense")]
     BadAnswer,
     /// The connection ended before the body did.

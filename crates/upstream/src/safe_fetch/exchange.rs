@@ -1,4 +1,4 @@
-//! One request and the head of its answer, over a connection that is there and that ends with them.
+//! One request and the head of its response, over an open connection that is closed afterwards.
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -12,12 +12,12 @@ use tokio::task::JoinSet;
 use super::error::FetchError;
 use super::resolve_connect::Connection;
 
-/// Headers of an answer.
+/// Headers of a response.
 const MAX_HEADERS: usize = 100;
-/// Bytes of the head of an answer, and of its body that wait for a reader.
+/// Bytes of the head of a response, and of its body that are buffered for a reader.
 const MAX_BUFFER_BYTES: usize = 64 << 10;
 
-/// An answer whose head is there, and what drives its connection. Dropping it closes that.
+/// A response whose head was received, and the task that drives its connection. Dropping it closes the connection.
 pub(super) struct Exchange {
     pub(super) response: Response<Incoming>,
     pub(super) connection: JoinSet<()>,
@@ -45,7 +45,7 @@ where
         .map_err(|error| told(&error))?;
     let mut connection = JoinSet::new();
     connection.spawn(async move {
-        // How it ends is told to whoever reads the answer.
+        // The reader of the response gets its error.
         drop(driver.await);
     });
     let asked = sender.send_request(request).await;
@@ -56,7 +56,7 @@ where
     })
 }
 
-/// What a broken exchange means; hyper's own words could hold bytes of a server that is none.
+/// The error of a broken exchange; hyper's message could contain bytes of a server that is not HTTP.
 fn told(error: &hyper::Error) -> FetchError {
     if error.is_parse_too_large() {
         FetchError::HeadersTooLarge

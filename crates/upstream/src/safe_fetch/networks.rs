@@ -1,4 +1,4 @@
-//! Which addresses are public. Pure: it is told an address and says yes or no.
+//! Which IP addresses are public. Pure: no network access.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
@@ -21,7 +21,7 @@ pub enum NetworkError {
     Bits,
 }
 
-/// What of IPv4 is not the public net (IANA's special registry, and what is reserved).
+/// IPv4 networks that are not public (IANA's special-purpose registry, and reserved ranges).
 const NOT_PUBLIC_V4: [([u8; 4], u32); 16] = [
     ([0, 0, 0, 0], 8),       // "this" network; Linux takes 0.0.0.0 for itself
     ([10, 0, 0, 0], 8),      // private
@@ -41,9 +41,8 @@ const NOT_PUBLIC_V4: [([u8; 4], u32); 16] = [
     ([255, 255, 255, 255], 32),
 ];
 
-/// All of IPv6 that is given out to the public net. What is outside of it is refused without a list:
-/// unspecified, loopback, IPv4-mapped and -compatible, local NAT64, discard, unique local, link-local,
-/// site-local, multicast.
+/// All public unicast of IPv6. Everything outside is denied without a list: unspecified, loopback, IPv4-mapped and
+/// -compatible, local NAT64, discard, unique local, link-local, site-local, multicast.
 const GLOBAL_V6: ([u16; 8], u32) = ([0x2000, 0, 0, 0, 0, 0, 0, 0], 3);
 
 /// What inside of that is not public. 6to4 and Teredo carry an IPv4 address; they are refused as a
@@ -55,12 +54,12 @@ const NOT_PUBLIC_V6: [([u16; 8], u32); 4] = [
     ([0x3fff, 0, 0, 0, 0, 0, 0, 0], 20), // documentation
 ];
 
-/// NAT64 by its well-known prefix is how a host without IPv4 reaches public IPv4, so it is judged by
-/// the address inside. The local prefix 64:ff9b:1::/48 may hide it anywhere and is refused.
+/// A host without IPv4 reaches public IPv4 by NAT64's well-known prefix, so the embedded address is checked. The
+/// local prefix 64:ff9b:1::/48 may embed it anywhere and is denied.
 const NAT64: ([u16; 8], u32) = ([0x64, 0xff9b, 0, 0, 0, 0, 0, 0], 96);
 
-/// Where clouds hand out credentials. No setting lets these in: an operator who allows `10.0.0.0/8`
-/// or `fd00::/8` for files of the house does not mean them. Azure's is in public space.
+/// Metadata services of clouds, which hand out credentials. No setting allows these: an operator who allows
+/// `10.0.0.0/8` or `fd00::/8` for internal files does not mean them. Azure's is in public space.
 const METADATA_V4: [[u8; 4]; 8] = [
     [169, 254, 169, 254],
     [169, 254, 170, 2],

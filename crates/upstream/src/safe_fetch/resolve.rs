@@ -1,20 +1,20 @@
-//! From a name to addresses. A trait, so that a test can answer what an attacker's server would.
+//! DNS resolution. A trait, so that a test can answer as an attacker's server would.
 
 use std::future::Future;
 use std::io;
 use std::net::IpAddr;
 use std::pin::Pin;
 
-/// Addresses that are on their way.
+/// A pending resolution.
 pub type Resolving<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send + 'a>>;
 
-/// Who knows the addresses of a name.
+/// Resolves host names.
 pub trait Resolve: Send + Sync {
-    /// All addresses of a name. It is never asked about a text that is an address itself.
+    /// All addresses of a host name. Never called with a literal address.
     fn resolve<'a>(&'a self, host: &'a str) -> Resolving<'a>;
 }
 
-/// What the operating system says.
+/// The operating system's resolver.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemResolver;
 

@@ -1,5 +1,5 @@
-//! The one place where the guarded fetcher opens a connection. It resolves, judges and connects in
-//! one go and hands out no address, so nobody can judge one answer of a name and connect to another.
+//! The only place where the fetcher opens a connection. It resolves, checks and connects in one step and returns no
+//! address, so no caller can check one DNS answer and connect to another (DNS rebinding).
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -15,12 +15,12 @@ use super::networks::may_reach;
 use super::resolve::Resolve;
 use super::target::{Place, Target};
 
-/// Addresses of one name; more is no server of files.
+/// Addresses of one host name; a name with more is not a file server.
 const MAX_ADDRESSES: usize = 64;
-/// Of which so many are tried.
+/// How many of them are tried.
 const MAX_TRIED: usize = 4;
 
-/// A connection to an address that was judged.
+/// A connection to a checked address.
 pub(super) enum Connection {
     Plain(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
@@ -51,7 +51,7 @@ pub(super) async fn connect(
     }
 }
 
-/// Whether a target would be connected to as its name stands now.
+/// Whether a target's host name resolves to allowed addresses now.
 pub(super) async fn check(
     target: &Target,
     settings: &SafeFetchSettings,
@@ -60,9 +60,9 @@ pub(super) async fn check(
     resolve_checked(target, settings, resolver).await.map(drop)
 }
 
-/// The addresses of a target, if they are all good. One bad address refuses the name. Nobody honest mixes
-/// public addresses with ours, and to pick the good ones would let an attacker try, over and over, which
-/// of the two a check misses.
+/// The addresses of a target, if all are allowed. One denied address denies the name: honest servers do not mix
+/// public addresses with private ones, and picking the allowed ones would let an attacker retry until a check
+/// misses.
 async fn resolve_checked(
     target: &Target,
     settings: &SafeFetchSettings,
@@ -84,7 +84,7 @@ async fn resolve_checked(
     Ok(addresses)
 }
 
-/// What is not rustls's own word is a connection that broke.
+/// An error that is not from rustls is a broken connection.
 fn not_secured(error: &std::io::Error) -> FetchError {
     if error
         .get_ref()

@@ -15,10 +15,10 @@ use super::error::FetchError;
 use super::exchange::Exchange;
 use super::{ByteRange, FetchRequest};
 
-/// An answer whose head is there. Dropping it closes the connection.
+/// A response whose head was received. Dropping it closes the connection.
 #[derive(Debug)]
 pub struct FetchResponse {
-    /// The status; one that tells of no success is handed on.
+    /// The status; error statuses are passed on.
     pub status: StatusCode,
     /// The headers. They are a stranger's: nothing of them is to be believed.
     pub headers: HeaderMap,
@@ -37,16 +37,16 @@ pub struct FetchResponse {
 /// Which part of the file the body is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Served {
-    /// All of it, also where a part was asked for: the server knows no parts.
+    /// The whole file, also when a range was requested: the server does not support ranges.
     Whole {
-        /// How long the server says it is.
+        /// The length that the server states.
         length: Option<u64>,
     },
-    /// The part that was asked for, or less of it; it begins where it was asked to.
+    /// The requested range, or a prefix of it.
     Part {
         /// Which.
         range: ByteRange,
-        /// How long the server says the file is.
+        /// The file's length that the server states.
         total: Option<u64>,
     },
 }
@@ -73,7 +73,7 @@ impl FetchResponse {
             let served = Served::Part { range, total };
             (served, promised, FetchError::BadAnswer)
         } else {
-            // Who asked for a part and got the whole may be content with its beginning.
+            // For a caller that requested a range and got the whole file, the beginning may be enough.
             if ask.range.is_none() && length.is_some_and(|length| length > ask.max_bytes) {
                 return Err(too_large);
             }
@@ -93,7 +93,7 @@ impl FetchResponse {
         })
     }
 
-    /// The next piece; none at the end. An error is said again to who asks again.
+    /// The next chunk; none at the end. After an error, each call returns it again.
     pub async fn piece(&mut self) -> Result<Option<Bytes>, FetchError> {
         if let Some(error) = self.ended {
             return Err(error);
@@ -137,7 +137,7 @@ impl FetchResponse {
     }
 }
 
-/// `bytes 0-499/1234`, if it is what was asked for or the beginning of that.
+/// Parses `bytes 0-499/1234`, if it is the requested range or a prefix of it.
 fn part_of(headers: &HeaderMap, asked: ByteRange) -> Option<(ByteRange, Option<u64>)> {
     let text = headers.get(CONTENT_RANGE)?.to_str().ok()?;
     let (range, total) = text.strip_prefix("bytes ")?.split_once('/')?;

@@ -1,6 +1,5 @@
-//! An address that a customer gave, read and judged by all that can be known without a network. A
-//! [`Target`] is the only thing that is connected to, and what was judged is what is asked for: one
-//! parser, and its own writing of the address from there on.
+//! A customer's URL, parsed and checked as far as is possible without a network. Only a [`Target`] is connected to,
+//! and the checked URL is the requested one: there is one parser, and its own serialization is used from there on.
 
 use std::net::IpAddr;
 
@@ -12,7 +11,7 @@ use super::{MAX_URL_BYTES, SafeFetchSettings};
 
 /// Ports that are always served; those above [`LAST_SYSTEM_PORT`] by a setting.
 const PORTS: [u16; 4] = [80, 443, 8080, 8443];
-/// Below and here live the system's own services: mail, databases of names, remote shells.
+/// System services listen up to here: mail, DNS, remote shells.
 const LAST_SYSTEM_PORT: u16 = 1023;
 
 /// Where a request may go, if its addresses may.
@@ -38,7 +37,7 @@ impl Target {
         Self::of(url, settings)
     }
 
-    /// Where an answer sends us, judged as if a customer had given it.
+    /// The target of a redirect, checked like a customer's URL.
     pub(super) fn follow(
         &self,
         location: &HeaderValue,
@@ -88,7 +87,7 @@ impl Target {
         })
     }
 
-    /// What stands in the first line of the request.
+    /// The request target.
     pub(super) fn path(&self) -> Result<Uri, FetchError> {
         let path = self.url.path();
         let text = match self.url.query() {
@@ -109,8 +108,8 @@ impl Target {
     }
 }
 
-/// Parsers differ in what they make of control characters and backslashes; ours would drop the one
-/// and turn the other. What cannot be read in one way only is not read.
+/// Parsers differ on control characters and backslashes; ours drops the former and replaces the latter. Ambiguous
+/// URLs are rejected.
 fn check_text(text: &str) -> Result<(), FetchError> {
     if text.len() > MAX_URL_BYTES {
         return Err(FetchError::AddressTooLong);
@@ -121,7 +120,7 @@ fn check_text(text: &str) -> Result<(), FetchError> {
     Ok(())
 }
 
-/// A name without the dot that may stand behind it, unless it is one of those that are never public.
+/// A host name without its trailing dot, unless it is one that is never public.
 fn name_of(name: &str, settings: &SafeFetchSettings) -> Result<String, FetchError> {
     let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
     if name.is_empty() || name.ends_with('.') {

@@ -5,17 +5,17 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use super::{Ask, MAX_NAME_BYTES, Task, UrlError};
 use crate::providers::Format;
 
-/// What may stand as it is in one segment of a path. A colon may not: behind it Google's verbs stand.
+/// What is not encoded in a path segment. A colon is: Google puts its verbs after one.
 const KEPT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~')
     .remove(b'@');
-/// Azure's v1 paths take no dated version.
+/// Azure's v1 paths accept no dated version.
 const AZURE_V1: &str = "preview";
 
-/// The path and query behind a base. None: nobody knows one.
+/// The path and query after a base URL. None: there is none for this task.
 pub(super) type Behind = Result<Option<String>, UrlError>;
 
 /// The formats in which a model is talked to.
@@ -102,7 +102,7 @@ pub(super) fn azure(ask: &Ask<'_>, version: &str) -> Behind {
 pub(super) fn bedrock(ask: &Ask<'_>) -> Behind {
     let is_known = match (ask.task, talk(ask.format)) {
         (Task::Generate, Some(Talk::Messages)) => true,
-        // Its way to count takes the request inside another one, in base64.
+        // Its token counting wraps the request in another one, in base64.
         (Task::CountTokens, _)
         | (Task::Generate, Some(Talk::Chat | Talk::Responses | Talk::Gemini) | None)
         | (
@@ -143,7 +143,7 @@ pub(super) fn vertex(base: &str, ask: &Ask<'_>) -> Behind {
             let model = segment("model", ask.model)?;
             format!("/publishers/anthropic/models/{model}:{verb}")
         }
-        // The one call whose model stands in the body.
+        // The one call with the model in its body.
         (Task::CountTokens, Some(Talk::Messages)) => {
             "/publishers/anthropic/models/count-tokens:rawPredict".to_owned()
         }
