@@ -15,7 +15,7 @@ use crate::caller::Caller;
 use crate::channels::Channel;
 use crate::error::ApiError;
 use crate::failover::{Attempts, Exhausted, Served};
-use crate::idempotency::{Fingerprint, StoredResponse};
+use crate::idempotency::{Fingerprint, IdempotencyKey, StoredResponse};
 use crate::in_flight::InFlightPermit;
 use crate::priced_call::{Hold, Offer, Price, PricedCall, Pricing};
 use crate::rate_limit::Load;
@@ -31,6 +31,15 @@ pub(crate) type Responder = tokio::sync::oneshot::Sender<Result<Response, ApiErr
 pub(crate) struct Received<B> {
     pub(crate) headers: HeaderMap,
     pub(crate) body: B,
+    pub(crate) permit: InFlightPermit,
+}
+
+/// A request that was accepted.
+pub(crate) struct Accepted<O> {
+    pub(crate) caller: Caller,
+    pub(crate) headers: HeaderMap,
+    pub(crate) operation: O,
+    pub(crate) idempotency: Option<IdempotencyKey>,
     pub(crate) permit: InFlightPermit,
 }
 

@@ -8,28 +8,22 @@ use hyper::body::Incoming;
 use trunkline_ledger::Outcome;
 
 use crate::caller::{Caller, authenticate};
+use crate::channels::Channel;
 use crate::detach::{detach, respond};
 use crate::error::ApiError;
 use crate::failover::{self, AttemptLog, Exhausted};
 use crate::headers::max_cost;
-use crate::idempotency::IdempotencyKey;
 use crate::in_flight::InFlightPermit;
-use crate::operation::{Execution, Operation, PricedOperation, Received, RelayEnd, Responder};
+use crate::operation::{
+    Accepted, Execution, Operation, PricedOperation, Received, RelayEnd, Responder,
+};
 use crate::priced_call::Pricing;
 use crate::request_context::RequestContext;
+use crate::reservation::Reservation;
 use crate::response::Response;
 use crate::services::Services;
-use crate::settlement::{Charge, reserve, settle, void};
+use crate::settlement::{Charge, fail, reserve, settle, void};
 use crate::step::Step;
-
-/// A request that was accepted.
-pub(crate) struct Accepted<O> {
-    pub(crate) caller: Caller,
-    pub(crate) headers: HeaderMap,
-    pub(crate) operation: O,
-    pub(crate) idempotency: Option<IdempotencyKey>,
-    pub(crate) permit: InFlightPermit,
-}
 
 /// Accepts a request and executes it.
 pub(crate) async fn handle<O>(
@@ -63,22 +57,19 @@ pub(crate) async fn accept<O: Operation>(
     // The key comes first: a stranger makes us read nothing.
     let caller = authenticate(services, context, &request, O::endpoint(&route))?;
     // A place in flight is taken before the body's first byte: what is in memory is what is bounded.
-    let received = O::receive(services, &caller, &route, request).await?;
-    context.step(Step::Permit);
     let Received {
         headers,
         body,
         mut permit,
-    } = received;
+    } = O::receive(services, &caller, &route, request).await?;
+    context.step(Step::Permit);
     let length = O::body_bytes(&body);
     permit.shrink_to(length);
     context.body_read(length);
     context.step(Step::Body);
     // A duplicate is known by its bytes, before anything of them is understood.
     let fingerprint = O::fingerprint(context, &route, &body);
-    let policy = O::IDEMPOTENCY;
-    let key = services.idempotency_key(context, &caller, &headers, fingerprint, policy);
-    // In a box: few requests bring a key.
+    let key = services.idempotency_key::<O>(context, &caller, &headers, fingerprint);
     let idempotency = Box::pin(key).await?;
     context.step(Step::Idempotency);
     let operation = O::parse(route, body)?;
@@ -132,10 +123,10 @@ pub(crate) async fn price<O: Operation>(
         headers,
         offer,
     };
-    let execution = operation.price(services, pricing).await?;
-    context.set_model(&execution.call().model, execution.streams());
+    let priced = operation.price(services, pricing).await?;
+    context.set_model(&priced.call().model, priced.streams());
     context.step(Step::Quote);
-    Ok(execution)
+    Ok(priced)
 }
 
 /// The caller's own limit, a route, and the rate limits: the last checks before money moves.
@@ -188,48 +179,56 @@ pub(crate) async fn run<E: Execution>(
     };
     context.step(Step::Failover);
     let relayed = execution.relay(services, context, &mut reservation, served, responder);
-    let (mut relayed, channel, outcome) = match relayed.await {
+    let (relayed, channel, outcome) = match relayed.await {
         RelayEnd::Charge(relayed, channel, outcome) => (relayed, channel, outcome),
-        RelayEnd::Failed(relayed, Exhausted { error, outcome }) => {
-            void(context, reservation, outcome).await;
-            execution
-                .deliver(services, context, relayed, Err(error))
-                .await;
-            return;
+        RelayEnd::Failed(relayed, why) => {
+            return fail(services, context, execution, reservation, relayed, why).await;
         }
         RelayEnd::ClientGone => return void(context, reservation, Outcome::Cancelled).await,
     };
     context.step(Step::Relay);
+    finish(
+        services,
+        context,
+        execution,
+        reservation,
+        relayed,
+        &channel,
+        outcome,
+    )
+    .await;
+}
+
+/// Meter, settle, deliver, record.
+async fn finish<E: Execution>(
+    services: &Services,
+    context: &RequestContext,
+    mut execution: E,
+    reservation: Reservation,
+    mut relayed: E::Relayed,
+    channel: &Channel,
+    outcome: Outcome,
+) {
     let metered = match execution.meter(&mut relayed, outcome) {
         Ok(metered) => metered,
         Err(error) => {
-            void(context, reservation, Outcome::UpstreamFailed).await;
-            execution
-                .deliver(services, context, relayed, Err(error))
-                .await;
-            return;
+            let why = Exhausted::failed(error);
+            return fail(services, context, execution, reservation, relayed, why).await;
         }
     };
     context.step(Step::Meter);
     let tokens = metered.tokens;
-    let settled = settle(
-        services,
-        context,
-        &mut execution,
-        reservation,
-        Charge {
-            relayed: &mut relayed,
-            channel: &channel,
-            metered,
-            outcome,
-        },
-    );
-    let settled = settled.await;
+    let charge = Charge {
+        relayed: &mut relayed,
+        channel,
+        metered,
+        outcome,
+    };
+    let settled = settle(services, context, &mut execution, reservation, charge).await;
     context.step(Step::Settle);
     // A client that has its answer and asks again must not find its own last call in the way.
     context.release_permits();
     let charged = settled.as_ref().ok().map(|settled| settled.charged);
-    // What was not charged in time is written off by the ledger.
     let outcome = charged.map_or(Outcome::DatabaseAway, |_| outcome);
     let is_acked = execution.is_acked();
     if !is_acked {

@@ -5,6 +5,7 @@ use trunkline_ledger::{Detail, Outcome};
 
 use crate::channels::Channel;
 use crate::error::ApiError;
+use crate::failover::Exhausted;
 use crate::operation::{Execution, Metered, Settled, Tokens};
 use crate::priced_call::Measured;
 use crate::request_context::RequestContext;
@@ -86,4 +87,18 @@ pub(crate) async fn void(context: &RequestContext, reservation: Reservation, out
     };
     reservation.void(detail).await;
     context.complete(outcome, None, Tokens::default());
+}
+
+/// Releases the money of an answer that failed, and tells its client.
+pub(crate) async fn fail<E: Execution>(
+    services: &Services,
+    context: &RequestContext,
+    execution: E,
+    reservation: Reservation,
+    relayed: E::Relayed,
+    why: Exhausted,
+) {
+    void(context, reservation, why.outcome).await;
+    let told = execution.deliver(services, context, relayed, Err(why.error));
+    told.await;
 }

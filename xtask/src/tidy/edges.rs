@@ -132,11 +132,12 @@ pub(crate) fn noun_of(package: &str) -> &str {
 
 fn name_fault(member: &Member) -> Option<Finding> {
     let noun = &member.noun;
-    let is_one_word = noun.bytes().all(|byte| byte.is_ascii_lowercase());
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte == b'-';
+    let is_name = noun.bytes().all(is_plain);
     let is_right = if member.package == TOOL {
         member.folder == TOOL
     } else {
-        is_one_word
+        is_name
             && member.package == format!("{PREFIX}{noun}")
             && member.folder == format!("crates/{noun}")
     };
@@ -146,7 +147,7 @@ fn name_fault(member: &Member) -> Option<Finding> {
             1,
             format!(
                 "package `{}` in {}; a crate is crates/<noun> with package {PREFIX}<noun>, \
-                 the noun one lowercase word",
+                 the noun lowercase words with hyphens",
                 member.package, member.folder
             ),
         )

@@ -11,7 +11,7 @@ use trunkline_types::Defect;
 use super::IdempotencyKey;
 use crate::caller::Caller;
 use crate::error::{ApiError, ErrorCode};
-use crate::operation::IdempotencyPolicy;
+use crate::operation::{IdempotencyPolicy, Operation};
 use crate::request_context::RequestContext;
 use crate::services::Services;
 
@@ -56,14 +56,14 @@ fn retries(headers: &HeaderMap) -> Option<u32> {
 impl Services {
     /// The idempotency key of a request that brings one, or that is given one of ours. If it is taken,
     /// the request that has it is the error.
-    pub(crate) async fn idempotency_key(
+    pub(crate) async fn idempotency_key<O: Operation>(
         &self,
         context: &RequestContext,
         caller: &Caller,
         headers: &HeaderMap,
         fingerprint: Fingerprint<'_>,
-        policy: IdempotencyPolicy,
     ) -> Result<Option<IdempotencyKey>, ApiError> {
+        let policy = O::IDEMPOTENCY;
         if policy == IdempotencyPolicy::Ignored {
             return Ok(None);
         }

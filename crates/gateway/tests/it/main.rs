@@ -84,6 +84,7 @@ mod nodes;
 mod outside;
 #[cfg(test)]
 mod pairs;
+#[cfg(test)]
 mod pipeline;
 #[cfg(test)]
 mod played;

@@ -339,20 +339,25 @@ impl TranscriptionExecution {
                 }
                 Turn::Fetch(link) => {
                     let bytes = fetch_text(services, &link).await?;
-                    let said = Said {
-                        status: 200,
-                        retry_after: None,
-                        body: &bytes,
-                    };
-                    let turn = (protocol.read)(&self.ask, Stage::Fetched, &said);
-                    return match turn.map_err(SpeechError::Trouble)? {
-                        Turn::Done(transcript) => Ok(transcript),
-                        Turn::Ask(_) | Turn::Fetch(_) => {
-                            let words = "a transcript that leads to another one".to_owned();
-                            Err(SpeechError::Unsent(SendError::Broken(words)))
-                        }
-                    };
+                    return self.fetched(protocol, &bytes);
                 }
+            }
+        }
+    }
+
+    /// What the file behind a vendor's link says.
+    fn fetched(&self, protocol: &Protocol, bytes: &[u8]) -> Result<Transcript, SpeechError> {
+        let said = Said {
+            status: 200,
+            retry_after: None,
+            body: bytes,
+        };
+        let turn = (protocol.read)(&self.ask, Stage::Fetched, &said);
+        match turn.map_err(SpeechError::Trouble)? {
+            Turn::Done(transcript) => Ok(transcript),
+            Turn::Ask(_) | Turn::Fetch(_) => {
+                let words = "a transcript that leads to another one".to_owned();
+                Err(SpeechError::Unsent(SendError::Broken(words)))
             }
         }
     }

@@ -345,7 +345,7 @@ impl Services {
             return self.check_regions(&wanted.call.caller, &wanted.call.model);
         }
         let text = format!(
-            "nobody serves {:?} right now; nothing was charged",
+            "no channel is available for model {:?}; nothing was charged",
             wanted.call.model
         );
         Err(ApiError::new(ErrorCode::NoRoute, text))
