@@ -6,18 +6,20 @@ use std::path::{Path, PathBuf};
 
 const PAGE: &str = include_str!("../../../../../docs/errors.md");
 /// What a code stands behind: the fate of a field, a refusal, a warning for later, a task's own error.
-const MARKS: [&str; 7] = [
+const MARKS: [&str; 9] = [
     "Fate::",
     "Kind::Invalid(",
     "Kind::Rule(",
+    "ErrorCode::Invalid(",
+    "ErrorCode::Rule(",
     "Refusal::new(",
-    "later.push(",
+    "late_warnings.push(",
     "code: ",
     "let code = ",
 ];
 /// Rooms whose words reach callers.
 const ROOMS: [&str; 8] = [
-    "catalog", "console", "gateway", "social", "studio", "terms", "video", "wire",
+    "catalog", "console", "gateway", "social", "studio", "types", "video", "wire",
 ];
 /// Words behind such a mark that no caller is told.
 const NOT_TOLD: [&str; 1] = [
