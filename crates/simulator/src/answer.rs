@@ -1,13 +1,13 @@
 //! What the model says: decided once from a checked request, before a byte is sent. Faults change
 //! how it is told, not what is decided here.
 
-use crate::calls::{self, Called};
 use crate::fault::Fault;
 use crate::models;
 use crate::request::{ChatRequest, Format, Tool, ToolChoice};
 use crate::responses::Filter;
 use crate::schema;
-use crate::text::{count, tokens_of};
+use crate::tokens::{count, tokens_of};
+use crate::tool_calls::{self, Called};
 use crate::wording;
 
 /// One answer, the same in every choice.
@@ -290,15 +290,15 @@ fn said_calls(called: &[Called<'_, Tool>], id: &str, room: u64) -> (Says, u64, b
 /// client that loops over calls would never end.
 fn called_tools(request: &ChatRequest) -> Vec<Called<'_, Tool>> {
     let find = |name: &str| request.tools.iter().find(|tool| tool.name == name);
-    let wanted = || calls::wanted(&request.directives.calls, find);
+    let wanted = || tool_calls::wanted(&request.directives.calls, find);
     let mut called = match &request.tool_choice {
         ToolChoice::None => Vec::new(),
         ToolChoice::Named(name) => {
             let mut asked = wanted();
             asked.retain(|call| call.tool.name == *name);
-            calls::or_made_up(asked, find(name))
+            tool_calls::or_made_up(asked, find(name))
         }
-        ToolChoice::Required => calls::or_made_up(wanted(), request.tools.first()),
+        ToolChoice::Required => tool_calls::or_made_up(wanted(), request.tools.first()),
         ToolChoice::Free if request.answers_tool => Vec::new(),
         ToolChoice::Free => wanted(),
     };

@@ -1,5 +1,5 @@
 //! Anthropic's Messages API: keys, versions and paths. A message is made in `complete`, on one
-//! page that Bedrock and Vertex AI share; what differs between the houses is a [`Face`].
+//! page that Bedrock and Vertex AI share; what differs between the platforms is a [`Platform`].
 //!
 //! Wordings of refusals were read in public bug reports or are recalled; `docs/upstreams.md` says
 //! which.
@@ -14,20 +14,20 @@ mod refusal;
 mod render;
 pub(crate) mod reply;
 mod request;
-mod shapes;
 mod signature;
 mod stream;
+mod wire_types;
 
-use http::{HeaderMap, Method, Response};
+use http::{HeaderMap, Method};
 
 use crate::headers;
-use crate::played::{Cut, Played};
 use crate::script::Script;
-use crate::server::Read;
+use crate::scripted_body::{VendorResponse, VendorResult};
+use crate::server::RecordedRequest;
 
 pub(crate) use answer::Usage;
 pub(crate) use cache::PromptCache;
-pub(crate) use complete::{Asked, Face, complete};
+pub(crate) use complete::{Asked, Platform, complete};
 pub(crate) use directives::ClaudeDirectives;
 pub(crate) use refusal::Refusal;
 pub(crate) use request::{Context, Purpose};
@@ -44,44 +44,44 @@ pub(crate) fn owns(path: &str) -> bool {
 }
 
 /// Answers one request. An error closes the connection without an answer.
-pub(crate) async fn serve(mut read: Read, is_too_large: bool) -> Result<Response<Played>, Cut> {
+pub(crate) async fn serve(mut recorded: RecordedRequest, is_too_large: bool) -> VendorResult {
     // The vendor's load balancer refuses a large body before anybody looks at the key.
-    if is_too_large || read.body.len() > MAX_BODY_BYTES {
-        return Ok(refuse(read, &Refusal::too_large()));
+    if is_too_large || recorded.body.len() > MAX_BODY_BYTES {
+        return Ok(refuse(recorded, &Refusal::too_large()));
     }
-    let key = key(&read.parts.headers).unwrap_or_default().to_owned();
-    read.keyed(&key);
+    let key = key(&recorded.parts.headers).unwrap_or_default().to_owned();
+    recorded.keyed(&key);
     if key.is_empty() {
-        return Ok(refuse(read, &Refusal::no_key()));
+        return Ok(refuse(recorded, &Refusal::no_key()));
     }
-    if !read.house.accepts(&key) {
-        return Ok(refuse(read, &Refusal::wrong_key()));
+    if !recorded.state.accepts(&key) {
+        return Ok(refuse(recorded, &Refusal::wrong_key()));
     }
-    let path = read.parts.uri.path().to_owned();
+    let path = recorded.parts.uri.path().to_owned();
     let purpose = match path.as_str() {
         MESSAGES => Purpose::Answer,
         COUNT_TOKENS => Purpose::Count,
-        _ => return Ok(refuse(read, &Refusal::no_such_path())),
+        _ => return Ok(refuse(recorded, &Refusal::no_such_path())),
     };
-    if read.parts.method != Method::POST {
-        return Ok(refuse(read, &Refusal::wrong_method()));
+    if recorded.parts.method != Method::POST {
+        return Ok(refuse(recorded, &Refusal::wrong_method()));
     }
-    let context = match context(&read.parts.headers, purpose) {
+    let context = match context(&recorded.parts.headers, purpose) {
         Ok(context) => context,
-        Err(refusal) => return Ok(refuse(read, &refusal)),
+        Err(refusal) => return Ok(refuse(recorded, &refusal)),
     };
-    complete(read, Asked::by_body(), Some(context)).await
+    complete(recorded, Asked::by_body(), Some(context)).await
 }
 
 /// Sends a refusal in this vendor's clothes.
-pub(crate) fn refuse(read: Read, refusal: &Refusal) -> Response<Played> {
-    let id = reply::request_id(&read);
+pub(crate) fn refuse(recorded: RecordedRequest, refusal: &Refusal) -> VendorResponse {
+    let id = reply::request_id(&recorded);
     let script = Script::json(
         refusal.status,
         refusal.retry_after_secs,
         refusal.body(Some(&id)),
     );
-    reply::play(read, script, None)
+    reply::play(recorded, script, None)
 }
 
 /// The key of a call: `x-api-key` goes before a bearer.
@@ -112,7 +112,7 @@ fn context(headers: &HeaderMap, purpose: Purpose) -> Result<Context, Refusal> {
         purpose,
         version: version.into_owned(),
         betas: betas(headers),
-        face: Face::Anthropic,
+        face: Platform::Anthropic,
     })
 }
 

@@ -1,41 +1,41 @@
 //! Speech and recognition: what all vendors of them share. Speech is a tone as long as its text says,
 //! what is heard is words chosen by the bytes of the file; how a vendor speaks is in that vendor's file.
 
+mod audio_sniff;
 mod calls;
 mod dashscope;
+mod encoders;
+mod fake_transcript;
 mod faults;
 mod fetch;
+mod file_store;
 mod frames;
-mod heard;
 mod meeting;
 mod minimax;
 mod openai;
-mod shelf;
-mod sound;
 mod tone;
 mod upload;
-mod words;
 mod zhipu;
 
 use std::sync::Arc;
 
 use bytes::Bytes;
+use http::Method;
 use http::request::Parts;
-use http::{Method, Response};
 use hyper::body::Incoming;
 
-use crate::house::House;
-use crate::played::{Cut, Played};
-use crate::server::Read;
+use crate::scripted_body::VendorResult;
+use crate::server::RecordedRequest;
+use crate::shared_state::SharedState;
 use crate::video::Taken;
 use calls::Calls;
 use dashscope::Tasks;
-use shelf::Shelf;
+use file_store::FileStore;
 
 pub use calls::{AudioCall, AudioWork};
+pub use fake_transcript::{transcript, translation};
 pub use faults::AudioFault;
 pub use tone::speech_millis;
-pub use words::{transcript, translation};
 
 /// How fast speech is sent and how long recognition takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub struct AudioSettings {
 pub(crate) struct Audio {
     settings: AudioSettings,
     calls: Arc<Calls>,
-    shelf: Arc<Shelf>,
+    files: Arc<FileStore>,
     tasks: Tasks,
 }
 
@@ -76,7 +76,7 @@ impl Audio {
         Self {
             settings,
             calls: Arc::new(Calls::new(max_calls)),
-            shelf: Arc::default(),
+            files: Arc::default(),
             tasks: Tasks::default(),
         }
     }
@@ -98,36 +98,34 @@ pub(crate) fn is_upload(parts: &Parts) -> bool {
 
 /// Answers such a request. An error closes the connection without an answer.
 pub(crate) async fn serve_upload(
-    house: Arc<House>,
+    state: Arc<SharedState>,
     parts: Parts,
     incoming: Incoming,
-) -> Result<Response<Played>, Cut> {
+) -> VendorResult {
     // It is read before anything is decided, as every body is; nothing of the file stays.
     let upload = upload::read(&parts.headers, incoming).await?;
-    let read = Read::open(house, parts, Bytes::new());
+    let recorded = RecordedRequest::open(state, parts, Bytes::new());
     let body_sha256 = upload.body_sha256;
-    read.watch
-        .entry()
-        .note(|served| served.body_sha256 = body_sha256);
-    if read.parts.uri.path() == zhipu::PATH {
-        zhipu::serve(read, upload).await
+    recorded.note(|record| record.body_sha256 = body_sha256);
+    if recorded.parts.uri.path() == zhipu::PATH {
+        zhipu::serve(recorded, upload).await
     } else {
-        openai::hear(read, upload).await
+        openai::transcribe(recorded, upload).await
     }
 }
 
 /// Answers what a vendor of audio is asked; gives everything else back.
-pub(crate) async fn serve(read: Read) -> Taken {
-    let path = read.parts.uri.path();
+pub(crate) async fn serve(recorded: RecordedRequest) -> Taken {
+    let path = recorded.parts.uri.path();
     // Files are asked for without a key, whoever made them.
-    if shelf::owns(path) {
-        return Taken::Yes(Ok(shelf::serve(read)));
+    if file_store::owns(path) {
+        return Taken::Yes(Ok(file_store::serve(recorded)));
     }
     if openai::owns(path) {
-        return Taken::Yes(openai::serve(read).await);
+        return Taken::Yes(openai::serve(recorded).await);
     }
     if minimax::owns(path) {
-        return Taken::Yes(minimax::serve(read).await);
+        return Taken::Yes(minimax::serve(recorded).await);
     }
-    dashscope::serve(read).await
+    dashscope::serve(recorded).await
 }

@@ -1,8 +1,8 @@
 //! The doors of Azure OpenAI: other paths, another header for the key, other words for the same
-//! refusals, and content filters that tell what they found. Behind them answers the same house.
+//! refusals, and content filters that tell what they found. Behind them answers the same model.
 
 use http::header::HeaderValue;
-use http::{HeaderMap, Method, Response};
+use http::{HeaderMap, Method};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -10,14 +10,14 @@ use crate::chat;
 use crate::directives::Directives;
 use crate::headers;
 use crate::models;
-use crate::played::{Cut, Played};
+use crate::ordered_json::OrderedJson;
+use crate::passthrough::{self, Endpoint};
 use crate::refusal::Refusal;
 use crate::request::Object;
 use crate::responses::{self, Filter};
 use crate::script::Script;
-use crate::server::Read;
-use crate::small::{self, Endpoint};
-use crate::written::Written;
+use crate::scripted_body::VendorResult;
+use crate::server::RecordedRequest;
 
 /// A path below `/openai`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,9 +100,9 @@ pub(crate) fn key(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// Answers a request that came through a door.
-pub(crate) async fn route(read: Read) -> Result<Response<Played>, Cut> {
-    let id = read.house.id("apim-", read.number);
-    let mut response = inside(read).await?;
+pub(crate) async fn route(recorded: RecordedRequest) -> VendorResult {
+    let id = recorded.id("apim-");
+    let mut response = inside(recorded).await?;
     let headers = response.headers_mut();
     if let Ok(id) = HeaderValue::from_str(&id) {
         headers.insert("apim-request-id", id);
@@ -111,51 +111,62 @@ pub(crate) async fn route(read: Read) -> Result<Response<Played>, Cut> {
     Ok(response)
 }
 
-async fn inside(read: Read) -> Result<Response<Played>, Cut> {
-    let method = read.parts.method.clone();
-    let nothing = |read: Read| {
-        let refusal = Refusal::no_such_path(method.as_str(), read.parts.uri.path());
-        Ok(read.refuse(&refusal))
+async fn inside(recorded: RecordedRequest) -> VendorResult {
+    let method = recorded.parts.method.clone();
+    let nothing = |recorded: RecordedRequest| {
+        let refusal = Refusal::no_such_path(method.as_str(), recorded.parts.uri.path());
+        Ok(recorded.refuse(&refusal))
     };
-    let Some(door) = read.azure.clone() else {
-        return nothing(read);
+    let Some(door) = recorded.azure.clone() else {
+        return nothing(recorded);
     };
     if door.needs_version && !door.has_version {
-        return nothing(read);
+        return nothing(recorded);
     }
     let is_deployed = door.deployment.is_some();
     let is_newer = !door.needs_version;
     match door.rest.as_str() {
         "chat/completions" if is_deployed || is_newer => {
             if method == Method::POST {
-                chat::complete(read).await
+                chat::complete(recorded).await
             } else {
-                nothing(read)
+                nothing(recorded)
             }
         }
-        "embeddings" if is_deployed || is_newer => small::serve(read, Endpoint::Embeddings).await,
-        "completions" if is_deployed || is_newer => small::serve(read, Endpoint::Completions).await,
+        "embeddings" if is_deployed || is_newer => {
+            passthrough::serve(recorded, Endpoint::Embeddings).await
+        }
+        "completions" if is_deployed || is_newer => {
+            passthrough::serve(recorded, Endpoint::Completions).await
+        }
         "models" if !is_deployed && method == Method::GET => {
-            Ok(read.play(Script::json(200, None, models::list()), None))
+            Ok(recorded.play(Script::json(200, None, models::list()), None))
         }
         rest => match rest.strip_prefix("responses") {
-            Some(behind) if !is_deployed => responses::serve(read, behind).await,
-            Some(_) | None => nothing(read),
+            Some(behind) if !is_deployed => responses::serve(recorded, behind).await,
+            Some(_) | None => nothing(recorded),
         },
     }
 }
 
 /// The deployment of the path is the model of the body, whatever that says.
-pub(crate) fn name_deployment(read: &Read, body: &mut Object) {
-    let deployment = read.azure.as_ref().and_then(|door| door.deployment.clone());
+pub(crate) fn name_deployment(recorded: &RecordedRequest, body: &mut Object) {
+    let deployment = recorded
+        .azure
+        .as_ref()
+        .and_then(|door| door.deployment.clone());
     if let Some(name) = deployment {
         body.insert("model".to_owned(), Value::String(name));
     }
 }
 
 /// The refusal a prompt asked for: of a filter, or, at Azure, of a deployment that is not there.
-pub(crate) fn refused(read: &Read, directives: &Directives, model: &str) -> Option<Refusal> {
-    let is_azure = read.azure.is_some();
+pub(crate) fn refused(
+    recorded: &RecordedRequest,
+    directives: &Directives,
+    model: &str,
+) -> Option<Refusal> {
+    let is_azure = recorded.azure.is_some();
     if is_azure && directives.openai.is_deployment_missing {
         return Some(Refusal::no_such_model(model));
     }
@@ -214,11 +225,11 @@ fn filtered(refusal: &Refusal) -> String {
         "sexual": safe,
         "violence": safe,
     });
-    let inner = Written::new()
+    let inner = OrderedJson::new()
         .with("code", "ResponsibleAIPolicyViolation")
         .with("content_filter_result", &found)
         .done();
-    let error = Written::new()
+    let error = OrderedJson::new()
         .with("message", &refusal.detail.message)
         .raw("type", "null")
         .with("param", &refusal.detail.param)
@@ -226,12 +237,12 @@ fn filtered(refusal: &Refusal) -> String {
         .with("status", &refusal.status)
         .raw("innererror", &inner)
         .done();
-    Written::new().raw("error", &error).done()
+    OrderedJson::new().raw("error", &error).done()
 }
 
 /// The first chunk of a stream: no choice, only what was found in the prompt.
 pub(crate) fn prompt_chunk() -> String {
-    Written::new()
+    OrderedJson::new()
         .raw("choices", "[]")
         .with("created", &0)
         .with("id", "")
@@ -271,20 +282,20 @@ mod tests {
 
     #[test]
     fn a_door_is_read_from_its_path_and_version() {
-        let read = door(
+        let recorded = door(
             "/openai/deployments/d/chat/completions",
             Some("api-version=1"),
         );
-        let read = read.expect("a door");
-        assert_eq!(read.deployment.as_deref(), Some("d"));
-        assert_eq!(read.rest, "chat/completions");
-        assert!(read.needs_version && read.has_version);
-        let read = door("/openai/v1/responses/resp_1", None).expect("a door");
+        let recorded = recorded.expect("a door");
+        assert_eq!(recorded.deployment.as_deref(), Some("d"));
+        assert_eq!(recorded.rest, "chat/completions");
+        assert!(recorded.needs_version && recorded.has_version);
+        let recorded = door("/openai/v1/responses/resp_1", None).expect("a door");
         assert_eq!(
-            (read.deployment, read.rest.as_str()),
+            (recorded.deployment, recorded.rest.as_str()),
             (None, "responses/resp_1")
         );
-        assert!(!read.needs_version && !read.has_version);
+        assert!(!recorded.needs_version && !recorded.has_version);
         assert!(
             !door("/openai/responses", Some("api-version="))
                 .unwrap()

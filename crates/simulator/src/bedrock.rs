@@ -6,17 +6,17 @@ mod exception;
 mod sigv4;
 
 use http::header::CONTENT_TYPE;
-use http::{HeaderValue, Method, Response};
+use http::{HeaderValue, Method};
 use percent_encoding::percent_decode_str;
 
 use crate::anthropic::reply::{answered, set};
-use crate::anthropic::{Asked, Face, Refusal, Usage, complete};
+use crate::anthropic::{Asked, Platform, Refusal, Usage, complete};
 use crate::clock;
 use crate::headers;
 use crate::models;
-use crate::played::{Cut, Played};
 use crate::script::Script;
-use crate::server::Read;
+use crate::scripted_body::{VendorResponse, VendorResult};
+use crate::server::RecordedRequest;
 
 use exception::Exception;
 
@@ -24,39 +24,44 @@ const PREFIX: &str = "/model/";
 /// What stands before the name of each of this vendor's models.
 const VENDOR: &str = "anthropic.";
 
-/// Whether a path is this house's.
+/// Whether a path is this platform's.
 pub(crate) fn owns(path: &str) -> bool {
     path.starts_with(PREFIX)
 }
 
 /// Answers one request. An error closes the connection without an answer.
-pub(crate) async fn serve(mut read: Read, is_too_large: bool) -> Result<Response<Played>, Cut> {
+pub(crate) async fn serve(mut recorded: RecordedRequest, is_too_large: bool) -> VendorResult {
     if is_too_large {
-        return Ok(except(read, &Exception::too_large()));
+        return Ok(except(recorded, &Exception::too_large()));
     }
-    let now_secs = clock::seconds(read.received_at_micros);
+    let now_secs = clock::seconds(recorded.received_at_micros);
     // The signature comes before the path: a stranger does not learn what there is.
-    let signer = match headers::bearer(&read.parts.headers) {
-        Some(key) if read.house.accepts(key) => Ok(key.to_owned()),
+    let signer = match headers::bearer(&recorded.parts.headers) {
+        Some(key) if recorded.state.accepts(key) => Ok(key.to_owned()),
         Some(_) => Err(Exception::wrong_bearer()),
-        None => sigv4::verify(&read.parts, &read.body, &read.house.aws_keys, now_secs),
+        None => sigv4::verify(
+            &recorded.parts,
+            &recorded.body,
+            &recorded.state.aws_keys,
+            now_secs,
+        ),
     };
     match signer {
-        Ok(key) => read.keyed(&key),
-        Err(exception) => return Ok(except(read, &exception)),
+        Ok(key) => recorded.keyed(&key),
+        Err(exception) => return Ok(except(recorded, &exception)),
     }
-    let asked = match asked(&read) {
+    let asked = match asked(&recorded) {
         Ok(asked) => asked,
-        Err(exception) => return Ok(except(read, &exception)),
+        Err(exception) => return Ok(except(recorded, &exception)),
     };
-    complete(read, asked, None).await
+    complete(recorded, asked, None).await
 }
 
 /// Sends an answer of a model.
-pub(crate) fn play(read: Read, script: Script, usage: Usage) -> Response<Played> {
+pub(crate) fn play(recorded: RecordedRequest, script: Script, usage: Usage) -> VendorResponse {
     let is_event_stream = script.head.is_event_stream;
-    let id = request_id(&read);
-    let mut response = answered(read, script);
+    let id = request_id(&recorded);
+    let mut response = answered(recorded, script);
     let headers = response.headers_mut();
     if is_event_stream {
         let kind = HeaderValue::from_static("application/vnd.amazon.eventstream");
@@ -73,9 +78,9 @@ pub(crate) fn play(read: Read, script: Script, usage: Usage) -> Response<Played>
     response
 }
 
-/// Sends what the model's house refuses, in this house's clothes.
-pub(crate) fn refuse(read: Read, refusal: &Refusal) -> Response<Played> {
-    except(read, &Exception::of(refusal))
+/// Sends what the model's vendor refuses, in this platform's format.
+pub(crate) fn refuse(recorded: RecordedRequest, refusal: &Refusal) -> VendorResponse {
+    except(recorded, &Exception::of(refusal))
 }
 
 /// The body of such a refusal.
@@ -95,10 +100,10 @@ pub(crate) fn bare_model(id: &str) -> String {
     }
 }
 
-fn except(read: Read, exception: &Exception) -> Response<Played> {
-    let id = request_id(&read);
+fn except(recorded: RecordedRequest, exception: &Exception) -> VendorResponse {
+    let id = request_id(&recorded);
     let script = Script::json(exception.status, None, exception.body());
-    let mut response = answered(read, script);
+    let mut response = answered(recorded, script);
     let headers = response.headers_mut();
     let kind = HeaderValue::from_static("application/json");
     headers.insert(CONTENT_TYPE, kind);
@@ -108,8 +113,8 @@ fn except(read: Read, exception: &Exception) -> Response<Played> {
 }
 
 /// Model and wish for a stream, from the path.
-fn asked(read: &Read) -> Result<Asked, Exception> {
-    let path = read.parts.uri.path();
+fn asked(recorded: &RecordedRequest) -> Result<Asked, Exception> {
+    let path = recorded.parts.uri.path();
     let split = path
         .strip_prefix(PREFIX)
         .and_then(|rest| rest.rsplit_once('/'));
@@ -118,7 +123,7 @@ fn asked(read: &Read) -> Result<Asked, Exception> {
         Some((id, "invoke-with-response-stream")) => (id, true),
         Some(_) | None => return Err(Exception::unknown_operation()),
     };
-    if read.parts.method != Method::POST {
+    if recorded.parts.method != Method::POST {
         return Err(Exception::unknown_operation());
     }
     let id = percent_decode_str(id).decode_utf8_lossy().into_owned();
@@ -126,7 +131,7 @@ fn asked(read: &Read) -> Result<Asked, Exception> {
         return Err(Exception::invalid_model());
     }
     Ok(Asked {
-        face: Face::Bedrock,
+        face: Platform::Bedrock,
         model: Some(id),
         stream: Some(stream),
     })
@@ -146,13 +151,9 @@ fn is_model(id: &str) -> bool {
     is_region && models::is_known(name)
 }
 
-/// An id in the form of a UUID, which is how this house writes them.
-fn request_id(read: &Read) -> String {
-    let digits = [
-        read.house.id("", read.number),
-        read.house.id("", read.number),
-    ]
-    .concat();
+/// An id in the form of a UUID, which is how this platform writes them.
+fn request_id(recorded: &RecordedRequest) -> String {
+    let digits = [recorded.id(""), recorded.id("")].concat();
     let part = |from: usize, to: usize| digits.get(from..to).unwrap_or_default();
     [
         part(0, 8),

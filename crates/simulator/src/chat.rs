@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use http::Response;
 use http::header::CONTENT_TYPE;
 use serde_json::Value;
 
@@ -10,20 +9,20 @@ use crate::answer::Answer;
 use crate::azure;
 use crate::clock;
 use crate::fault::Fault;
-use crate::played::{Cut, MAX_HANG, Played};
 use crate::refusal::{Refusal, shown};
 use crate::request::{ChatRequest, Glimpse, Object};
 use crate::script::Script;
-use crate::server::Read;
+use crate::scripted_body::{Abort, MAX_HANG, VendorResult};
+use crate::server::RecordedRequest;
 
 /// Longest time a whole answer is held back by the pace of its prompt.
 pub(crate) const MAX_WHOLE_WAIT: Duration = Duration::from_secs(600);
 
 /// Whether a request goes on to its answer.
 pub(crate) enum Met {
-    Goes(Box<Read>),
+    Goes(Box<RecordedRequest>),
     /// It met a fault that comes instead of an answer.
-    Ends(Box<Result<Response<Played>, Cut>>),
+    Ends(Box<VendorResult>),
 }
 
 /// A fault that comes instead of an answer.
@@ -35,48 +34,48 @@ enum Early {
 }
 
 /// Answers a request for a completion. An error closes the connection without an answer.
-pub(crate) async fn complete(read: Read) -> Result<Response<Played>, Cut> {
+pub(crate) async fn complete(recorded: RecordedRequest) -> VendorResult {
     // What was asked is noted even if it is refused.
-    let mut body = match parse(&read) {
+    let mut body = match parse(&recorded) {
         Ok(body) => body,
-        Err(refusal) => return Ok(read.refuse(&refusal)),
+        Err(refusal) => return Ok(recorded.refuse(&refusal)),
     };
-    azure::name_deployment(&read, &mut body);
+    azure::name_deployment(&recorded, &mut body);
     let glimpse = Glimpse::of(&body);
-    read.watch.entry().note(|served| {
-        served.model = glimpse.model;
-        served.stream = glimpse.stream;
+    recorded.note(|record| {
+        record.model = glimpse.model;
+        record.stream = glimpse.stream;
     });
     let mut request = match ChatRequest::read(&body) {
         Ok(request) => request,
-        Err(refusal) => return Ok(read.refuse(&refusal)),
+        Err(refusal) => return Ok(recorded.refuse(&refusal)),
     };
     drop(body);
-    if let Some(refusal) = azure::refused(&read, &request.directives, &request.model) {
-        return Ok(read.refuse(&refusal));
+    if let Some(refusal) = azure::refused(&recorded, &request.directives, &request.model) {
+        return Ok(recorded.refuse(&refusal));
     }
-    request.is_filtered = read.azure.is_some();
+    request.is_filtered = recorded.azure.is_some();
     // Only an acceptable request meets a fault, so a rule is never spent on a bad one. The prompt
     // goes before the rules: it speaks of this request alone.
     let fault = match request.directives.fault {
         Some(fault) => Some(fault),
-        None => read.house.plans().strike(&request.model, &read.key),
+        None => recorded.state.plans().strike(&request.model, &recorded.key),
     };
     let prompt_tokens = request.prompt.tokens();
-    read.watch.entry().note(|served| {
-        served.marker.clone_from(&request.directives.marker);
-        served.fault = fault;
+    recorded.note(|record| {
+        record.marker.clone_from(&request.directives.marker);
+        record.fault = fault;
     });
-    let read = match meet(read, fault, &request.model, prompt_tokens).await {
-        Met::Goes(read) => *read,
+    let recorded = match meet(recorded, fault, &request.model, prompt_tokens).await {
+        Met::Goes(recorded) => *recorded,
         Met::Ends(end) => return *end,
     };
-    let id = read.house.id("chatcmpl-", read.number);
-    let created = clock::seconds(read.received_at_micros);
+    let id = recorded.id("chatcmpl-");
+    let created = clock::seconds(recorded.received_at_micros);
     let answer = Answer::decide(&request, fault, id, created);
-    read.watch.entry().note(|served| {
-        served.prompt_tokens = prompt_tokens;
-        served.cache_read_tokens = answer.usage.cached;
+    recorded.note(|record| {
+        record.prompt_tokens = prompt_tokens;
+        record.cache_read_tokens = answer.usage.cached;
     });
     if let Some(Fault::SlowFirstByte { millis }) = fault {
         pause(Duration::from_millis(millis.into())).await;
@@ -94,12 +93,12 @@ pub(crate) async fn complete(read: Read) -> Result<Response<Played>, Cut> {
         pace_millis,
         fault,
     );
-    Ok(read.play(script, Some(prompt_tokens)))
+    Ok(recorded.play(script, Some(prompt_tokens)))
 }
 
 /// Carries out a fault that comes instead of an answer, if this is one.
 pub(crate) async fn meet(
-    mut read: Read,
+    mut recorded: RecordedRequest,
     fault: Option<Fault>,
     model: &str,
     prompt_tokens: u64,
@@ -107,16 +106,16 @@ pub(crate) async fn meet(
     match fault.and_then(|fault| early(fault, model)) {
         Some(Early::Close { after }) => {
             pause(after).await;
-            read.watch.end(false);
-            Met::Ends(Box::new(Err(Cut)))
+            recorded.watch.end(false);
+            Met::Ends(Box::new(Err(Abort)))
         }
         Some(Early::Refuse(refusal)) => {
             // Only a refusal for a limit tells of limits.
             let limits = refusal.retry_after_secs.map(|_| prompt_tokens);
-            let script = read.refusal(&refusal);
-            Met::Ends(Box::new(Ok(read.play(script, limits))))
+            let script = recorded.refusal(&refusal);
+            Met::Ends(Box::new(Ok(recorded.play(script, limits))))
         }
-        None => Met::Goes(Box::new(read)),
+        None => Met::Goes(Box::new(recorded)),
     }
 }
 
@@ -159,8 +158,8 @@ fn early(fault: Fault, model: &str) -> Option<Early> {
 }
 
 /// The body as an object, if it is JSON.
-pub(crate) fn parse(read: &Read) -> Result<Object, Refusal> {
-    let kind = read.parts.headers.get(CONTENT_TYPE);
+pub(crate) fn parse(recorded: &RecordedRequest) -> Result<Object, Refusal> {
+    let kind = recorded.parts.headers.get(CONTENT_TYPE);
     let kind = kind.map(|value| String::from_utf8_lossy(value.as_bytes()));
     let essence = kind.as_deref().unwrap_or("").split(';').next();
     if essence.map(str::trim) != Some("application/json") {
@@ -171,7 +170,7 @@ pub(crate) fn parse(read: &Read) -> Result<Object, Refusal> {
         );
         return Err(Refusal::unnamed(&message));
     }
-    match serde_json::from_slice(&read.body) {
+    match serde_json::from_slice(&recorded.body) {
         Ok(Value::Object(body)) => Ok(body),
         Ok(_) | Err(_) => Err(Refusal::unnamed(
             "We could not parse the JSON body of your request. The OpenAI API expects a JSON \

@@ -1,4 +1,4 @@
-//! The vendor's clock. The simulator stands for another house, so it must not follow ours.
+//! The vendor's clock. The simulator stands for another company, so it must not follow ours.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -5,10 +5,10 @@
 //! would otherwise pass.
 
 use crate::anthropic::ClaudeDirectives;
-use crate::calls::{self, WantedCall};
 use crate::fault::{Fault, FaultTextError};
 use crate::gemini::GeminiDirectives;
-use crate::responses::Wishes;
+use crate::responses::OpenAiDirectives;
+use crate::tool_calls::{self, WantedCall};
 
 /// The longest marker and tool name that is kept.
 const MAX_NAME_BYTES: usize = 200;
@@ -35,7 +35,7 @@ pub(crate) struct Directives {
     /// Those that only Anthropic's models understand.
     pub(crate) claude: ClaudeDirectives,
     /// What only the APIs of OpenAI's family understand.
-    pub(crate) openai: Wishes,
+    pub(crate) openai: OpenAiDirectives,
     /// What only Google's models understand.
     pub(crate) gemini: GeminiDirectives,
     /// Words of the prompt that are not directives.
@@ -55,8 +55,8 @@ impl Directives {
         let mut plain = String::new();
         while let Some((before, after)) = rest.split_once("[[") {
             plain.push_str(before);
-            if let Some((call, behind)) = calls::read(after)? {
-                calls::add(&mut directives.calls, call)?;
+            if let Some((call, behind)) = tool_calls::read(after)? {
+                tool_calls::add(&mut directives.calls, call)?;
                 plain.push(' ');
                 rest = behind;
                 continue;
@@ -77,7 +77,7 @@ impl Directives {
             }
         }
         plain.push_str(rest);
-        directives.words = crate::text::count(plain.split_whitespace().count());
+        directives.words = crate::tokens::count(plain.split_whitespace().count());
         Ok(directives)
     }
 
@@ -87,7 +87,7 @@ impl Directives {
             name: short(directive, tool)?,
             arguments: None,
         };
-        calls::add(&mut self.calls, call)
+        tool_calls::add(&mut self.calls, call)
     }
 
     /// Whether the inside of a pair of brackets was a directive.
@@ -164,12 +164,12 @@ mod tests {
 
     #[test]
     fn every_directive_is_read_and_the_other_words_are_counted() {
-        let read = Directives::read(
+        let recorded = Directives::read(
             "one [[id:abc]][[tokens:200]] two [[pace:20]] [[fault:status:503]] \
-             [[tool:get_weather]] [[cached:7]] [[call:Read {\"a\": [[1]]}]] [[reasoning:9]] [[refusal:0]] three",
+             [[tool:get_weather]] [[cached:7]] [[call:RecordedRequest {\"a\": [[1]]}]] [[reasoning:9]] [[refusal:0]] three",
         );
         assert_eq!(
-            read,
+            recorded,
             Ok(Directives {
                 marker: Some("abc".to_owned()),
                 tokens: Some(200),
@@ -181,7 +181,7 @@ mod tests {
                         arguments: None,
                     },
                     WantedCall {
-                        name: "Read".to_owned(),
+                        name: "RecordedRequest".to_owned(),
                         arguments: Some("{\"a\": [[1]]}".to_owned()),
                     },
                 ],
@@ -189,7 +189,7 @@ mod tests {
                 reasoning_tokens: 9,
                 refusal_tokens: Some(1),
                 claude: ClaudeDirectives::default(),
-                openai: Wishes::default(),
+                openai: OpenAiDirectives::default(),
                 gemini: GeminiDirectives::default(),
                 words: 3,
             })
@@ -205,8 +205,8 @@ mod tests {
             ("[[id:never closed", 2),
             ("[[ [[id:a]] b", 2),
         ] {
-            let read = Directives::read(prompt).expect(prompt);
-            assert_eq!(read.words, words, "{prompt}");
+            let recorded = Directives::read(prompt).expect(prompt);
+            assert_eq!(recorded.words, words, "{prompt}");
         }
     }
 
@@ -214,7 +214,7 @@ mod tests {
     fn a_bad_value_behind_our_name_is_refused() {
         for prompt in [
             "[[id:]]",
-            "[[call:Read]]",
+            "[[call:RecordedRequest]]",
             "[[tools:]]",
             "[[tools:a,,b]]",
             "[[tokens:many]]",

@@ -6,7 +6,9 @@
 
 mod answer;
 mod cache;
+mod chunks;
 mod config;
+mod content_pieces;
 mod contents;
 mod directives;
 mod errors;
@@ -15,29 +17,27 @@ mod generate;
 mod headers;
 mod models;
 mod request;
+mod schema;
 mod script;
-mod shape;
 mod signature;
 mod tools;
-mod turns;
-mod units;
-mod wire;
-mod words;
+mod turn_rules;
+mod wire_types;
 
+use http::Method;
 use http::request::Parts;
-use http::{Method, Response};
 
-use crate::played::{Cut, Played};
 use crate::script::Script;
-use crate::server::Read;
+use crate::scripted_body::VendorResult;
+use crate::server::RecordedRequest;
 
 pub(crate) use cache::Memory;
 pub(crate) use directives::GeminiDirectives;
 pub(crate) use errors::GoogleError;
 pub(crate) use generate::{Ask, serve as generate};
 pub(crate) use headers::send;
+pub(crate) use schema::Service;
 pub(crate) use script::refusal;
-pub(crate) use shape::Service;
 
 const VERBS: [&str; 3] = ["generateContent", "streamGenerateContent", "countTokens"];
 const KEY_HEADER: &str = "x-goog-api-key";
@@ -58,12 +58,12 @@ pub(crate) fn owns(parts: &Parts) -> bool {
 }
 
 /// Answers one request of this vendor.
-pub(crate) async fn serve(mut read: Read, is_too_large: bool) -> Result<Response<Played>, Cut> {
-    let path = read.parts.uri.path().to_owned();
-    let key = key_of(&read.parts);
+pub(crate) async fn serve(mut recorded: RecordedRequest, is_too_large: bool) -> VendorResult {
+    let path = recorded.parts.uri.path().to_owned();
+    let key = key_of(&recorded.parts);
     let last_four = crate::headers::last_four(&key);
-    read.watch.entry().note(|served| served.key = last_four);
-    read.key = key;
+    recorded.note(|record| record.key = last_four);
+    recorded.key = key;
     let place = Place::of(&path);
     let ask = match &place {
         Place::Call {
@@ -71,7 +71,7 @@ pub(crate) async fn serve(mut read: Read, is_too_large: bool) -> Result<Response
             model,
             verb,
         } => {
-            let query = read.parts.uri.query().unwrap_or("");
+            let query = recorded.parts.uri.query().unwrap_or("");
             Some(Ask::new(Service::Gemini, version, model, verb, query))
         }
         Place::List | Place::Model(_) | Place::Nowhere => None,
@@ -80,20 +80,20 @@ pub(crate) async fn serve(mut read: Read, is_too_large: bool) -> Result<Response
     // The key comes before the path: a stranger does not learn what there is.
     let refused = if is_too_large {
         Some(GoogleError::too_large())
-    } else if read.key.is_empty() {
+    } else if recorded.key.is_empty() {
         Some(GoogleError::no_key())
-    } else if !read.house.accepts(&read.key) {
+    } else if !recorded.state.accepts(&recorded.key) {
         Some(GoogleError::bad_key())
     } else {
         None
     };
     if let Some(error) = refused {
-        return Ok(send(read, refusal(&error, is_wrapped)));
+        return Ok(send(recorded, refusal(&error, is_wrapped)));
     }
-    let is_get = read.parts.method == Method::GET;
+    let is_get = recorded.parts.method == Method::GET;
     let answer = match (place, ask) {
-        (Place::Call { .. }, Some(ask)) if read.parts.method == Method::POST => {
-            return generate(read, ask).await;
+        (Place::Call { .. }, Some(ask)) if recorded.parts.method == Method::POST => {
+            return generate(recorded, ask).await;
         }
         (Place::List, _) if is_get => Script::json(200, None, models::list()),
         (Place::Model(name), _) if is_get => match models::one(&name) {
@@ -107,7 +107,7 @@ pub(crate) async fn serve(mut read: Read, is_too_large: bool) -> Result<Response
             refusal(&GoogleError::no_such_path(&path), is_wrapped)
         }
     };
-    Ok(send(read, answer))
+    Ok(send(recorded, answer))
 }
 
 /// What a path means here.

@@ -3,12 +3,12 @@
 use http::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 
-use crate::played::Played;
 use crate::script::Head;
+use crate::scripted_body::{ScriptedBody, VendorResponse};
 
 /// Numbers that answers carry in their headers.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Telltale {
+pub(crate) struct ResponseMeta {
     pub(crate) request_id: String,
     pub(crate) processing_millis: u64,
     /// Only answers of a model tell of limits; the size of the prompt is taken off.
@@ -59,7 +59,7 @@ pub(crate) fn kept(headers: &HeaderMap) -> Vec<(String, String)> {
 }
 
 /// A response with everything but its body decided.
-pub(crate) fn respond(head: Head, telltale: &Telltale, body: Played) -> Response<Played> {
+pub(crate) fn respond(head: Head, meta: &ResponseMeta, body: ScriptedBody) -> VendorResponse {
     let mut response = Response::new(body);
     // Statuses come from a closed range; were one wrong, the client should see a failure.
     *response.status_mut() =
@@ -81,10 +81,10 @@ pub(crate) fn respond(head: Head, telltale: &Telltale, body: Played) -> Response
     }
     set(headers, "openai-version", "2020-10-01");
     set(headers, "openai-organization", "org-simulator");
-    set(headers, "x-request-id", &telltale.request_id);
-    let millis = telltale.processing_millis.to_string();
+    set(headers, "x-request-id", &meta.request_id);
+    let millis = meta.processing_millis.to_string();
     set(headers, "openai-processing-ms", &millis);
-    if let Some(prompt_tokens) = telltale.prompt_tokens {
+    if let Some(prompt_tokens) = meta.prompt_tokens {
         set_limits(headers, prompt_tokens, head.retry_after_secs);
     }
     response

@@ -5,69 +5,69 @@
 
 mod ark;
 mod dashscope;
+mod directives;
 mod form;
-mod gallery;
+mod generate;
+mod image_store;
+mod input_images;
 mod jpeg;
 mod links;
-mod making;
 mod minimax;
 mod openai;
-mod order;
 mod picture;
 mod png;
-mod sources;
-mod wishes;
+mod request;
 
 use serde_json::{Map, Value};
 
-use crate::server::Read;
+use crate::server::RecordedRequest;
 use crate::video::Taken;
-use wishes::Wishes;
+use directives::ImageDirectives;
 
-pub(crate) use gallery::Gallery;
-pub use gallery::ImageCall;
-pub use wishes::ImageFault;
+pub use directives::ImageFault;
+pub use image_store::ImageCall;
+pub(crate) use image_store::ImageStore;
 
 /// The longest text that a record keeps.
 const MAX_KEPT_TEXT: usize = 2_048;
 
 /// Asks each vendor whether a request is its own.
-pub(crate) async fn serve(read: Read) -> Taken {
-    let path = read.parts.uri.path();
+pub(crate) async fn serve(recorded: RecordedRequest) -> Taken {
+    let path = recorded.parts.uri.path();
     // Files are asked for without a key, whoever made them.
     if links::owns(path) {
-        return Taken::Yes(Ok(links::serve(read)));
+        return Taken::Yes(Ok(links::serve(recorded)));
     }
     if openai::owns(path) {
-        return Taken::Yes(openai::serve(read).await);
+        return Taken::Yes(openai::serve(recorded).await);
     }
     if minimax::owns(path) {
-        return Taken::Yes(minimax::serve(read).await);
+        return Taken::Yes(minimax::serve(recorded).await);
     }
     if ark::owns(path) {
-        return Taken::Yes(ark::serve(read).await);
+        return Taken::Yes(ark::serve(recorded).await);
     }
-    if dashscope::owns(&read) {
-        return Taken::Yes(dashscope::serve(read).await);
+    if dashscope::owns(&recorded) {
+        return Taken::Yes(dashscope::serve(recorded).await);
     }
-    Taken::No(read)
+    Taken::No(recorded)
 }
 
 /// The body as an object.
-fn object(read: &Read) -> Option<Map<String, Value>> {
-    match serde_json::from_slice(&read.body) {
+fn object(recorded: &RecordedRequest) -> Option<Map<String, Value>> {
+    match serde_json::from_slice(&recorded.body) {
         Ok(Value::Object(body)) => Some(body),
         Ok(_) | Err(_) => None,
     }
 }
 
 /// Writes down which model was asked, and the name of the call, whatever comes of it.
-fn note(read: &Read, body: &Map<String, Value>, prompt: Option<&str>) {
+fn note(recorded: &RecordedRequest, body: &Map<String, Value>, prompt: Option<&str>) {
     let model = body.get("model").and_then(Value::as_str);
-    let wishes = prompt.and_then(|prompt| Wishes::read(prompt).ok());
-    read.watch.entry().note(|served| {
-        model.unwrap_or_default().clone_into(&mut served.model);
-        served.marker = wishes.and_then(|wishes| wishes.marker);
+    let directives = prompt.and_then(|prompt| ImageDirectives::read(prompt).ok());
+    recorded.note(|record| {
+        model.unwrap_or_default().clone_into(&mut record.model);
+        record.marker = directives.and_then(|directives| directives.marker);
     });
 }
 

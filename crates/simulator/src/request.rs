@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::directives::Directives;
 use crate::models::{self, Manners};
 use crate::refusal::Refusal;
-use crate::text::PromptSize;
+use crate::tokens::PromptSize;
 
 pub(crate) use fields::Object;
 pub(crate) use format::Format;

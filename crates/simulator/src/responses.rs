@@ -3,22 +3,22 @@
 
 mod answer;
 mod context;
+mod directives;
 mod echo;
+mod encrypted_reasoning;
+mod event_bytes;
 mod events;
 mod parts;
 mod request;
 mod script;
-mod seal;
-mod shape;
-mod shelf;
-mod stored;
-mod telling;
+mod store;
+mod store_api;
 mod tools;
-mod wishes;
+mod wire_types;
 
 use std::sync::Arc;
 
-use http::{Method, Response};
+use http::Method;
 use serde_json::Value;
 
 use crate::answer::Usage;
@@ -27,119 +27,124 @@ use crate::chat::{self, Met};
 use crate::clock;
 use crate::directives::Directives;
 use crate::fault::Fault;
-use crate::played::{Cut, Played};
 use crate::refusal::Refusal;
 use crate::request::{Glimpse, Object};
 use crate::script::Script;
-use crate::server::Read;
+use crate::scripted_body::{VendorResponse, VendorResult};
+use crate::server::RecordedRequest;
 
-pub(crate) use shelf::Shelf;
-pub use wishes::Spelling;
-pub(crate) use wishes::{Filter, Wishes};
+pub use directives::Spelling;
+pub(crate) use directives::{Filter, OpenAiDirectives};
+pub(crate) use store::ResponseStore;
 
 use answer::{Outcome, Output};
 use context::{Context, Owner};
 use echo::Echo;
 use events::Event;
 use request::Asked;
-use shape::{Reply, Stage, Style};
-use shelf::Stored;
+use store::Stored;
+use wire_types::{Reply, Stage, Style};
 
 const MICROS_PER_SECOND: u64 = 1_000_000;
 
 /// Answers what is asked below `/responses`; `rest` is what stands behind it.
-pub(crate) async fn serve(read: Read, rest: &str) -> Result<Response<Played>, Cut> {
-    let method = read.parts.method.clone();
+pub(crate) async fn serve(recorded: RecordedRequest, rest: &str) -> VendorResult {
+    let method = recorded.parts.method.clone();
     let rest = rest.to_owned();
     let parts: Vec<&str> = rest.split('/').collect();
     let answer = match (parts.as_slice(), &method) {
-        ([""], &Method::POST) => return create(read).await,
-        (["", id], &Method::GET) => stored::show(&read, id),
-        (["", id], &Method::DELETE) => stored::delete(&read, id),
-        (["", id, "cancel"], &Method::POST) => stored::cancel(&read, id),
-        (["", id, "input_items"], &Method::GET) => stored::input_items(&read, id),
+        ([""], &Method::POST) => return create(recorded).await,
+        (["", id], &Method::GET) => store_api::show(&recorded, id),
+        (["", id], &Method::DELETE) => store_api::delete(&recorded, id),
+        (["", id, "cancel"], &Method::POST) => store_api::cancel(&recorded, id),
+        (["", id, "input_items"], &Method::GET) => store_api::input_items(&recorded, id),
         ([""] | ["", _] | ["", _, "cancel" | "input_items"], _) => {
-            let path = read.parts.uri.path();
+            let path = recorded.parts.uri.path();
             Err(Refusal::wrong_method(method.as_str(), path))
         }
         _ => {
-            let path = read.parts.uri.path();
+            let path = recorded.parts.uri.path();
             Err(Refusal::no_such_path(method.as_str(), path))
         }
     };
     match answer {
-        Ok(body) => Ok(read.play(Script::json(200, None, body), None)),
-        Err(refusal) => Ok(read.refuse(&refusal)),
+        Ok(body) => Ok(recorded.play(Script::json(200, None, body), None)),
+        Err(refusal) => Ok(recorded.refuse(&refusal)),
     }
 }
 
 /// Makes a response. An error closes the connection without an answer.
-async fn create(read: Read) -> Result<Response<Played>, Cut> {
+async fn create(recorded: RecordedRequest) -> VendorResult {
     // What was asked is noted even if it is refused.
-    let body = match chat::parse(&read) {
+    let body = match chat::parse(&recorded) {
         Ok(body) => body,
-        Err(refusal) => return Ok(read.refuse(&refusal)),
+        Err(refusal) => return Ok(recorded.refuse(&refusal)),
     };
     let glimpse = Glimpse::of(&body);
-    read.watch.entry().note(|served| {
-        served.model = glimpse.model;
-        served.stream = glimpse.stream;
+    recorded.note(|record| {
+        record.model = glimpse.model;
+        record.stream = glimpse.stream;
     });
     if let Err(refusal) = request::check(&body) {
-        return Ok(read.refuse(&refusal));
+        return Ok(recorded.refuse(&refusal));
     }
     // The earlier response is looked for before the items are: they may answer its calls.
-    let before = match before(&read, &body) {
+    let before = match before(&recorded, &body) {
         Ok(before) => before,
-        Err((id, spelling)) => return Ok(not_found(read, &body, &id, spelling)),
+        Err((id, spelling)) => return Ok(not_found(recorded, &body, &id, spelling)),
     };
-    let id = read.house.id("resp_", read.number);
-    let asked = match ask(&read, &body, before, &id) {
+    let id = recorded.id("resp_");
+    let asked = match ask(&recorded, &body, before, &id) {
         Ok(asked) => asked,
-        Err(refusal) => return Ok(read.refuse(&refusal)),
+        Err(refusal) => return Ok(recorded.refuse(&refusal)),
     };
-    if let Some(refusal) = azure::refused(&read, &asked.directives, &asked.model) {
-        return Ok(read.refuse(&refusal));
+    if let Some(refusal) = azure::refused(&recorded, &asked.directives, &asked.model) {
+        return Ok(recorded.refuse(&refusal));
     }
     // Only an acceptable request meets a fault; the prompt goes before the rules.
     let fault = match asked.directives.fault {
         Some(fault) => Some(fault),
-        None => read.house.plans().strike(&asked.model, &read.key),
+        None => recorded.state.plans().strike(&asked.model, &recorded.key),
     };
-    read.watch.entry().note(|served| {
-        served.marker.clone_from(&asked.directives.marker);
-        served.fault = fault;
+    recorded.note(|record| {
+        record.marker.clone_from(&asked.directives.marker);
+        record.fault = fault;
     });
-    let read = match chat::meet(read, fault, &asked.model, asked.prompt_tokens).await {
-        Met::Goes(read) => *read,
+    let recorded = match chat::meet(recorded, fault, &asked.model, asked.prompt_tokens).await {
+        Met::Goes(recorded) => *recorded,
         Met::Ends(end) => return *end,
     };
-    Ok(answer(read, &asked, id, fault).await)
+    Ok(answer(recorded, &asked, id, fault).await)
 }
 
 /// Answers an acceptable request, in whichever of the three ways it asked for.
-async fn answer(read: Read, asked: &Asked, id: String, fault: Option<Fault>) -> Response<Played> {
-    let output = Output::decide(asked, fault, digits(&id), &read.key);
+async fn answer(
+    recorded: RecordedRequest,
+    asked: &Asked,
+    id: String,
+    fault: Option<Fault>,
+) -> VendorResponse {
+    let output = Output::decide(asked, fault, digits(&id), &recorded.key);
     let reply = Reply {
         id,
-        created_at: clock::seconds(read.received_at_micros),
+        created_at: clock::seconds(recorded.received_at_micros),
         model: asked.model.clone(),
         echo: asked.echo.clone(),
         output,
         style: Style::default(),
     };
     let prompt_tokens = asked.prompt_tokens;
-    read.watch.entry().note(|served| {
-        served.prompt_tokens = prompt_tokens;
-        served.cache_read_tokens = reply.output.usage.cached;
+    recorded.note(|record| {
+        record.prompt_tokens = prompt_tokens;
+        record.cache_read_tokens = reply.output.usage.cached;
         // This vendor does not say for how long; its caches live for minutes.
-        served.cache_written_5m_tokens = reply.output.cache_write_tokens;
+        record.cache_written_5m_tokens = reply.output.cache_write_tokens;
     });
-    keep(&read, asked, &reply, fault);
+    keep(&recorded, asked, &reply, fault);
     let pace = asked.directives.pace_millis;
     if asked.background && !asked.stream {
         let body = reply.document(Stage::Queued);
-        return read.play(Script::json(200, None, body), Some(prompt_tokens));
+        return recorded.play(Script::json(200, None, body), Some(prompt_tokens));
     }
     if !asked.stream {
         let said: u64 = reply
@@ -151,16 +156,19 @@ async fn answer(read: Read, asked: &Asked, id: String, fault: Option<Fault>) -> 
         chat::pause(chat::wait(pace, said)).await;
     }
     let script = script::script(reply, asked.stream, pace, fault);
-    read.play(script, Some(prompt_tokens))
+    recorded.play(script, Some(prompt_tokens))
 }
 
 /// What the request continues, if it does; otherwise the id it names, and how to say no.
-fn before(read: &Read, body: &Object) -> Result<Option<Context>, (String, Spelling)> {
+fn before(
+    recorded: &RecordedRequest,
+    body: &Object,
+) -> Result<Option<Context>, (String, Spelling)> {
     let Some(id) = request::text(body, "previous_response_id") else {
         return Ok(None);
     };
-    let found = read.house.shelf();
-    match found.continued(&read.key, id, clock::now_micros()) {
+    let found = recorded.state.responses();
+    match found.continued(&recorded.key, id, clock::now_micros()) {
         Ok(context) => Ok(Some(context)),
         Err(spelling) => {
             drop(found);
@@ -174,10 +182,15 @@ fn before(read: &Read, body: &Object) -> Result<Option<Context>, (String, Spelli
     }
 }
 
-fn ask(read: &Read, body: &Object, before: Option<Context>, id: &str) -> Result<Asked, Refusal> {
-    let find = |item: &str| read.house.shelf().find_item(&read.key, item);
+fn ask(
+    recorded: &RecordedRequest,
+    body: &Object,
+    before: Option<Context>,
+    id: &str,
+) -> Result<Asked, Refusal> {
+    let find = |item: &str| recorded.state.responses().find_item(&recorded.key, item);
     let owner = Owner {
-        key: &read.key,
+        key: &recorded.key,
         find: &find,
         digits: digits(id),
     };
@@ -185,7 +198,7 @@ fn ask(read: &Read, body: &Object, before: Option<Context>, id: &str) -> Result<
 }
 
 /// Keeps the response, if it is to be kept and came to something.
-fn keep(read: &Read, asked: &Asked, reply: &Reply, fault: Option<Fault>) {
+fn keep(recorded: &RecordedRequest, asked: &Asked, reply: &Reply, fault: Option<Fault>) {
     let is_flood = matches!(
         fault,
         Some(Fault::GiganticBody { .. } | Fault::GiganticFrame { .. })
@@ -195,7 +208,7 @@ fn keep(read: &Read, asked: &Asked, reply: &Reply, fault: Option<Fault>) {
     }
     let mut context = asked.context.clone();
     let inputs = context.items.len();
-    let mut bytes = read.body.len();
+    let mut bytes = recorded.body.len();
     for item in &reply.output.items {
         let text = reply.item(item, false);
         bytes = bytes.saturating_add(text.len());
@@ -215,8 +228,8 @@ fn keep(read: &Read, asked: &Asked, reply: &Reply, fault: Option<Fault>) {
         std::time::Duration::ZERO
     };
     let running = u64::try_from(running.as_micros()).unwrap_or(u64::MAX);
-    read.house.shelf().keep(Stored {
-        key: read.key.clone(),
+    recorded.state.responses().keep(Stored {
+        key: recorded.key.clone(),
         reply: Arc::new(reply.clone()),
         context,
         inputs,
@@ -229,13 +242,18 @@ fn keep(read: &Read, asked: &Asked, reply: &Reply, fault: Option<Fault>) {
 }
 
 /// Says that the earlier response is not known, in one of the ways in which that is said.
-fn not_found(read: Read, body: &Object, id: &str, spelling: Spelling) -> Response<Played> {
+fn not_found(
+    recorded: RecordedRequest,
+    body: &Object,
+    id: &str,
+    spelling: Spelling,
+) -> VendorResponse {
     let plain = |status, has_code| Refusal::previous_not_found(id, status, has_code);
     let boxed = || Box::new(plain(400, true));
     let is_streamed = body.get("stream") == Some(&Value::Bool(true));
     let events = match spelling {
-        Spelling::Status404 => return read.refuse(&plain(404, true)),
-        Spelling::NoCode => return read.refuse(&plain(400, false)),
+        Spelling::Status404 => return recorded.refuse(&plain(404, true)),
+        Spelling::NoCode => return recorded.refuse(&plain(400, false)),
         Spelling::ErrorEvent if is_streamed => vec![Event::Error(boxed())],
         Spelling::NestedErrorEvent if is_streamed => vec![Event::NestedError(boxed())],
         Spelling::FailedEvent if is_streamed => vec![Event::Failed(boxed())],
@@ -246,12 +264,12 @@ fn not_found(read: Read, body: &Object, id: &str, spelling: Spelling) -> Respons
         | Spelling::ErrorEvent
         | Spelling::NestedErrorEvent
         | Spelling::FailedEvent
-        | Spelling::LateFailedEvent => return read.refuse(&plain(400, true)),
+        | Spelling::LateFailedEvent => return recorded.refuse(&plain(400, true)),
     };
     let model = request::text(body, "model").unwrap_or_default();
     let reply = Reply {
-        id: read.house.id("resp_", read.number),
-        created_at: clock::seconds(read.received_at_micros),
+        id: recorded.id("resp_"),
+        created_at: clock::seconds(recorded.received_at_micros),
         model: model.to_owned(),
         echo: Echo::of(body, crate::models::reasons(model)),
         output: Output {
@@ -268,7 +286,7 @@ fn not_found(read: Read, body: &Object, id: &str, spelling: Spelling) -> Respons
         },
         style: Style::default(),
     };
-    read.play(script::broken(reply, events), None)
+    recorded.play(script::broken(reply, events), None)
 }
 
 fn digits(id: &str) -> &str {

@@ -15,9 +15,9 @@ use bytes::Bytes;
 use crate::answer::Answer;
 use crate::fault::Fault;
 use crate::refusal::Refusal;
-use crate::text::count;
+use crate::tokens::count;
 
-pub(crate) use frames::{Frame, GAP, GARBAGE, Telling};
+pub(crate) use frames::{Frame, GAP, GARBAGE, Renderer};
 pub(crate) use lazy::{filler, streamed};
 pub(crate) use stream::{FILLER_WORDS_PER_FRAME, WRONG_STREAM_LENGTH};
 pub(crate) use whole::document;
@@ -28,10 +28,10 @@ pub(crate) struct Script {
     pub(crate) head: Head,
     pub(crate) steps: VecDeque<Step>,
     /// Needed by frames and filler.
-    pub(crate) telling: Option<Telling>,
+    pub(crate) renderer: Option<Renderer>,
     /// Pause before every unit but the first.
     pub(crate) pause_millis: u64,
-    /// Cut what is sent into pieces of so many bytes.
+    /// Abort what is sent into pieces of so many bytes.
     pub(crate) split: Option<usize>,
     /// Whether a client that got all of it got a complete answer.
     pub(crate) is_complete: bool,
@@ -76,7 +76,7 @@ pub(crate) struct Later(Peekable<Box<dyn Iterator<Item = Step> + Send>>);
 pub(crate) struct Piece {
     pub(crate) bytes: Bytes,
     pub(crate) tokens: u64,
-    pub(crate) tells: Option<(u64, u64)>,
+    pub(crate) reports: Option<(u64, u64)>,
 }
 
 // === impl Script ===
@@ -113,7 +113,7 @@ impl Script {
         if let Some(Fault::LyingUsage { factor }) = fault {
             told = told.times(factor.into());
         }
-        let telling = Telling {
+        let renderer = Renderer {
             answer,
             asks_usage,
             told,
@@ -121,11 +121,11 @@ impl Script {
             accents: matches!(fault, Some(Fault::SplitBytes { .. })),
         };
         let mut script = if stream {
-            stream::script(&telling, fault)
+            stream::script(&renderer, fault)
         } else {
-            whole::script(&telling, fault)
+            whole::script(&renderer, fault)
         };
-        script.telling = Some(telling);
+        script.renderer = Some(renderer);
         script.paced(stream, pace_millis, fault)
     }
 
@@ -160,7 +160,7 @@ impl Script {
         Self {
             head,
             steps: steps.into(),
-            telling: None,
+            renderer: None,
             pause_millis: 0,
             split: None,
             is_complete: true,
@@ -211,7 +211,7 @@ impl Piece {
         Self {
             bytes: bytes.into(),
             tokens: 0,
-            tells: None,
+            reports: None,
         }
     }
 
@@ -220,8 +220,8 @@ impl Piece {
         self
     }
 
-    pub(crate) fn telling(mut self, usage: (u64, u64)) -> Self {
-        self.tells = Some(usage);
+    pub(crate) fn reporting(mut self, usage: (u64, u64)) -> Self {
+        self.reports = Some(usage);
         self
     }
 }

@@ -1,11 +1,11 @@
 //! One request from its first byte to its answer: read it, record it, check the key, find the
-//! path. What is asked of a model goes to `chat`, what is asked of the simulator itself to `desk`.
+//! path. What is asked of a model goes to `chat`, what is asked of the simulator itself to `control_api`.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::request::Parts;
-use http::{Method, Request, Response};
+use http::{Method, Request};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::{Body as _, Incoming};
 use sha2::{Digest, Sha256};
@@ -16,25 +16,25 @@ use crate::azure::{self, Door};
 use crate::bedrock;
 use crate::chat;
 use crate::clock;
-use crate::desk;
+use crate::control_api;
 use crate::gemini;
-use crate::headers::{self, Telltale};
-use crate::house::House;
+use crate::headers::{self, ResponseMeta};
 use crate::images;
 use crate::models;
-use crate::played::{Cut, Played, Watch};
+use crate::passthrough;
 use crate::refusal::Refusal;
+use crate::request_log::RequestRecord;
 use crate::responses;
 use crate::script::Script;
-use crate::small;
+use crate::scripted_body::{Abort, BodyWatch, ScriptedBody, VendorResponse, VendorResult};
+use crate::shared_state::SharedState;
 use crate::social;
-use crate::truth::Served;
 use crate::vertex;
 use crate::video::{self, Taken};
 
 /// A request that was read and is on record.
-pub(crate) struct Read {
-    pub(crate) house: Arc<House>,
+pub(crate) struct RecordedRequest {
+    pub(crate) state: Arc<SharedState>,
     pub(crate) parts: Parts,
     pub(crate) body: Bytes,
     pub(crate) key: String,
@@ -42,7 +42,7 @@ pub(crate) struct Read {
     pub(crate) azure: Option<Door>,
     pub(crate) number: u64,
     pub(crate) received_at_micros: u64,
-    pub(crate) watch: Watch,
+    pub(crate) watch: BodyWatch,
 }
 
 /// Largest body that is read.
@@ -51,86 +51,97 @@ const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
 const MAX_PATH_BYTES: usize = 1024;
 
 /// Answers one request. An error closes the connection without an answer.
-pub(crate) async fn serve(
-    house: Arc<House>,
-    request: Request<Incoming>,
-) -> Result<Response<Played>, Cut> {
+pub(crate) async fn serve(state: Arc<SharedState>, request: Request<Incoming>) -> VendorResult {
     let (parts, incoming) = request.into_parts();
     if audio::is_upload(&parts) {
-        return audio::serve_upload(house, parts, incoming).await;
+        return audio::serve_upload(state, parts, incoming).await;
     }
     // The body is read before anything is decided: the record wants its hash, and a connection
     // with unread bytes could not be used again.
     let body = read_body(incoming).await?;
-    // The desk is no part of the vendor: neither key nor record.
+    // The control API is no part of the vendor: neither key nor record.
     if let Some(path) = parts.uri.path().strip_prefix("/_simulator") {
         let query = parts.uri.query().unwrap_or("");
-        let answer = desk::answer(&house, &parts.method, path, query, body);
-        let script = Script::json(answer.status, None, answer.body);
+        let script = control_api::answer(&state, &parts.method, path, query, body);
         let head = script.head;
-        let played = Played::new(script, None);
-        return Ok(headers::respond(head, &Telltale::default(), played));
+        let played = ScriptedBody::new(script, None);
+        return Ok(headers::respond(head, &ResponseMeta::default(), played));
     }
     let (body, too_large) = match body {
         Ok(body) => (body, None),
         Err(refusal) => (Bytes::new(), Some(refusal)),
     };
-    let read = Read::open(house, parts, body);
+    let recorded = RecordedRequest::open(state, parts, body);
     // These vendors say everything in their own words, from the key on.
-    if anthropic::owns(read.parts.uri.path()) {
-        return anthropic::serve(read, too_large.is_some()).await;
+    if anthropic::owns(recorded.parts.uri.path()) {
+        return anthropic::serve(recorded, too_large.is_some()).await;
     }
-    if bedrock::owns(read.parts.uri.path()) {
-        return bedrock::serve(read, too_large.is_some()).await;
+    if bedrock::owns(recorded.parts.uri.path()) {
+        return bedrock::serve(recorded, too_large.is_some()).await;
     }
-    if gemini::owns(&read.parts) {
-        return gemini::serve(read, too_large.is_some()).await;
+    if gemini::owns(&recorded.parts) {
+        return gemini::serve(recorded, too_large.is_some()).await;
     }
-    if vertex::owns(&read.parts) {
-        return vertex::serve(read, too_large.is_some()).await;
+    if vertex::owns(&recorded.parts) {
+        return vertex::serve(recorded, too_large.is_some()).await;
     }
     if let Some(refusal) = too_large {
-        return Ok(read.refuse(&refusal));
+        return Ok(recorded.refuse(&refusal));
     }
-    let read = match audio::serve(read).await {
+    let recorded = match audio::serve(recorded).await {
         Taken::Yes(answer) => return answer,
-        Taken::No(read) => read,
+        Taken::No(recorded) => recorded,
     };
     // Before the videos, since one vendor makes both below one folder.
-    let read = match images::serve(read).await {
+    let recorded = match images::serve(recorded).await {
         Taken::Yes(answer) => return answer,
-        Taken::No(read) => read,
+        Taken::No(recorded) => recorded,
     };
-    let read = match video::serve(read).await {
+    let recorded = match video::serve(recorded).await {
         Taken::Yes(answer) => return answer,
-        Taken::No(read) => read,
+        Taken::No(recorded) => recorded,
     };
-    if social::owns(read.parts.uri.path()) {
-        return social::serve(read).await;
+    if social::owns(recorded.parts.uri.path()) {
+        return social::serve(recorded).await;
     }
     // The key comes before the path: a stranger does not learn what there is.
-    if read.key.is_empty() {
-        return Ok(read.refuse(&Refusal::no_key()));
+    if recorded.key.is_empty() {
+        return Ok(recorded.refuse(&Refusal::no_key()));
     }
-    if !read.house.accepts(&read.key) {
-        let refusal = Refusal::wrong_key(&headers::last_four(&read.key));
-        return Ok(read.refuse(&refusal));
+    if !recorded.state.accepts(&recorded.key) {
+        let refusal = Refusal::wrong_key(&headers::last_four(&recorded.key));
+        return Ok(recorded.refuse(&refusal));
     }
-    route(read).await
+    route(recorded).await
 }
 
-// === impl Read ===
+// === impl RecordedRequest ===
 
-impl Read {
+impl RecordedRequest {
     /// Another key than a bearer's; the record shows its end.
     pub(crate) fn keyed(&mut self, key: &str) {
         key.clone_into(&mut self.key);
         let shown = headers::last_four(key);
-        self.watch.entry().note(|served| served.key = shown);
+        self.note(|record| record.key = shown);
     }
 
-    pub(crate) fn open(house: Arc<House>, parts: Parts, body: Bytes) -> Self {
-        let number = house.next_number();
+    /// Adds to the request's record.
+    pub(crate) fn note(&self, write: impl FnOnce(&mut RequestRecord)) {
+        self.watch.entry().note(write);
+    }
+
+    /// An id of this kind for what the request makes.
+    pub(crate) fn id(&self, kind: &str) -> String {
+        self.state.id(kind, self.number)
+    }
+
+    /// The same in the form of a UUID.
+    pub(crate) fn uuid(&self, kind: &str) -> String {
+        self.state.uuid(kind, self.number)
+    }
+
+    pub(crate) fn open(state: Arc<SharedState>, parts: Parts, body: Bytes) -> Self {
+        let number = state.next_number();
         let received_at_micros = clock::now_micros();
         let azure = azure::door(parts.uri.path(), parts.uri.query());
         let key = match &azure {
@@ -145,12 +156,9 @@ impl Read {
         } else {
             body.clone()
         };
-        let entry = house.truth.open(Served {
+        let entry = state.requests.open(RequestRecord {
             number,
-            marker: None,
             key: headers::last_four(&key),
-            model: String::new(),
-            stream: false,
             body_sha256: Sha256::digest(&body).into(),
             body: kept_body,
             headers: headers::kept(&parts.headers),
@@ -158,21 +166,12 @@ impl Read {
                 .get(..path.floor_char_boundary(MAX_PATH_BYTES))
                 .unwrap_or_default()
                 .to_owned(),
-            fault: None,
-            status: 0,
-            prompt_tokens: 0,
-            cache_read_tokens: 0,
-            cache_written_5m_tokens: 0,
-            cache_written_1h_tokens: 0,
-            completion_tokens: 0,
-            told_usage: None,
-            finished: false,
-            client_left: false,
             received_at_micros,
+            ..RequestRecord::default()
         });
         Self {
-            watch: Watch::new(Arc::clone(&house), entry),
-            house,
+            watch: BodyWatch::new(Arc::clone(&state), entry),
+            state,
             parts,
             body,
             key,
@@ -182,15 +181,15 @@ impl Read {
         }
     }
 
-    pub(crate) fn refuse(self, refusal: &Refusal) -> Response<Played> {
+    pub(crate) fn refuse(self, refusal: &Refusal) -> VendorResponse {
         let script = self.refusal(refusal);
         self.play(script, None)
     }
 
-    /// A refusal in the words of the house that was asked.
+    /// A refusal in the words of the vendor that was asked.
     pub(crate) fn refusal(&self, refusal: &Refusal) -> Script {
         let path = self.parts.uri.path();
-        match (&self.azure, small::refusal_body(path, refusal)) {
+        match (&self.azure, passthrough::refusal_body(path, refusal)) {
             (Some(_), _) => azure::refusal(refusal),
             (None, Some(body)) => Script::json(refusal.status, refusal.retry_after_secs, body),
             (None, None) => Script::refusal(refusal),
@@ -198,29 +197,27 @@ impl Read {
     }
 
     /// Sends a script and leaves the record to it.
-    pub(crate) fn play(mut self, script: Script, prompt_tokens: Option<u64>) -> Response<Played> {
+    pub(crate) fn play(mut self, script: Script, prompt_tokens: Option<u64>) -> VendorResponse {
         let head = script.head;
-        self.watch
-            .entry()
-            .note(|served| served.status = head.status);
+        self.note(|record| record.status = head.status);
         if self.parts.method == Method::HEAD {
             // The transport drops such a body unread, which must not look like a client leaving.
             self.watch.end(true);
         }
         let waited = clock::now_micros().saturating_sub(self.received_at_micros);
-        let telltale = Telltale {
-            request_id: self.house.id("req_", self.number),
+        let meta = ResponseMeta {
+            request_id: self.id("req_"),
             processing_millis: waited / 1000,
             prompt_tokens,
         };
-        headers::respond(head, &telltale, Played::new(script, Some(self.watch)))
+        headers::respond(head, &meta, ScriptedBody::new(script, Some(self.watch)))
     }
 }
 
 /// The whole body, or the refusal of one that is too large; a length that is announced is refused
 /// before it is read. An error means that the client broke off inside its own request, so there is
 /// nobody to answer.
-async fn read_body(incoming: Incoming) -> Result<Result<Bytes, Refusal>, Cut> {
+async fn read_body(incoming: Incoming) -> Result<Result<Bytes, Refusal>, Abort> {
     if usize::try_from(incoming.size_hint().lower()).map_or(true, |length| length > MAX_BODY_BYTES)
     {
         return Ok(Err(Refusal::too_large()));
@@ -228,38 +225,38 @@ async fn read_body(incoming: Incoming) -> Result<Result<Bytes, Refusal>, Cut> {
     match Limited::new(incoming, MAX_BODY_BYTES).collect().await {
         Ok(collected) => Ok(Ok(collected.to_bytes())),
         Err(error) if error.is::<LengthLimitError>() => Ok(Err(Refusal::too_large())),
-        Err(_) => Err(Cut),
+        Err(_) => Err(Abort),
     }
 }
 
-async fn route(read: Read) -> Result<Response<Played>, Cut> {
-    let method = read.parts.method.clone();
-    let path = read.parts.uri.path().to_owned();
-    let refused = |refusal: Refusal, read: Read| Ok(read.refuse(&refusal));
-    if read.azure.is_some() {
-        return azure::route(read).await;
+async fn route(recorded: RecordedRequest) -> VendorResult {
+    let method = recorded.parts.method.clone();
+    let path = recorded.parts.uri.path().to_owned();
+    let refused = |refusal: Refusal, recorded: RecordedRequest| Ok(recorded.refuse(&refusal));
+    if recorded.azure.is_some() {
+        return azure::route(recorded).await;
     }
     if let Some(rest) = path.strip_prefix("/v1/responses") {
-        return responses::serve(read, rest).await;
+        return responses::serve(recorded, rest).await;
     }
-    if let Some(endpoint) = small::Endpoint::at(&path) {
-        return small::serve(read, endpoint).await;
+    if let Some(endpoint) = passthrough::Endpoint::at(&path) {
+        return passthrough::serve(recorded, endpoint).await;
     }
     match path.as_str() {
-        "/v1/chat/completions" if method == Method::POST => chat::complete(read).await,
+        "/v1/chat/completions" if method == Method::POST => chat::complete(recorded).await,
         "/v1/models" if method == Method::GET => {
-            Ok(read.play(Script::json(200, None, models::list()), None))
+            Ok(recorded.play(Script::json(200, None, models::list()), None))
         }
         "/v1/chat/completions" | "/v1/models" => {
-            refused(Refusal::wrong_method(method.as_str(), &path), read)
+            refused(Refusal::wrong_method(method.as_str(), &path), recorded)
         }
         other => match other.strip_prefix("/v1/models/") {
             Some(id) if method == Method::GET => match models::one(id) {
-                Some(model) => Ok(read.play(Script::json(200, None, model), None)),
-                None => refused(Refusal::no_such_model(id), read),
+                Some(model) => Ok(recorded.play(Script::json(200, None, model), None)),
+                None => refused(Refusal::no_such_model(id), recorded),
             },
-            Some(_) => refused(Refusal::wrong_method(method.as_str(), &path), read),
-            None => refused(Refusal::no_such_path(method.as_str(), &path), read),
+            Some(_) => refused(Refusal::wrong_method(method.as_str(), &path), recorded),
+            None => refused(Refusal::no_such_path(method.as_str(), &path), recorded),
         },
     }
 }

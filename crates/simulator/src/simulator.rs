@@ -16,11 +16,11 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use crate::audio::{AudioCall, AudioSettings};
 use crate::fault::Rule;
-use crate::house::House;
 use crate::images::ImageCall;
+use crate::request_log::RequestRecord;
 use crate::server;
+use crate::shared_state::SharedState;
 use crate::social::{SocialCall, SocialSettings};
-use crate::truth::Served;
 use crate::vertex::VertexSettings;
 use crate::video::{VideoJob, VideoSettings};
 
@@ -34,7 +34,7 @@ pub struct Settings {
     /// Who may sign calls of the Bedrock paths; nobody if there are none.
     pub aws_keys: Vec<AwsKey>,
     /// How many records are kept; beyond it the oldest give way.
-    pub max_truth: usize,
+    pub max_requests: usize,
     /// How Vertex AI lets clients in.
     pub vertex: VertexSettings,
     /// How long video jobs take.
@@ -58,7 +58,7 @@ pub struct AwsKey {
 /// last handle is dropped.
 #[derive(Clone, Debug)]
 pub struct Simulator {
-    house: Arc<House>,
+    state: Arc<SharedState>,
     door: Arc<Door>,
 }
 
@@ -88,7 +88,7 @@ impl Default for Settings {
             bind: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             keys: Vec::new(),
             aws_keys: vec![AwsKey::simulators()],
-            max_truth: 200_000,
+            max_requests: 200_000,
             vertex: VertexSettings::default(),
             video: VideoSettings::default(),
             audio: AudioSettings::default(),
@@ -135,15 +135,15 @@ impl Simulator {
     pub async fn start(settings: Settings) -> io::Result<Self> {
         let listener = TcpListener::bind(settings.bind).await?;
         let address = listener.local_addr()?;
-        let house = Arc::new(House::new(settings));
+        let state = Arc::new(SharedState::new(settings));
         let (close, closed) = watch::channel(false);
-        let task = tokio::spawn(listen(listener, Arc::clone(&house), closed));
+        let task = tokio::spawn(listen(listener, Arc::clone(&state), closed));
         let door = Arc::new(Door {
             address,
             close,
             listener: Mutex::new(Some(task)),
         });
-        Ok(Self { house, door })
+        Ok(Self { state, door })
     }
 
     /// Where it listens.
@@ -160,67 +160,64 @@ impl Simulator {
 
     /// Adds a rule behind those that are there.
     pub fn plan(&self, rule: Rule) {
-        self.house.plans().add(rule);
+        self.state.plans().add(rule);
     }
 
     /// Takes all rules back.
     pub fn clear_plans(&self) {
-        self.house.plans().clear();
+        self.state.plans().clear();
     }
 
     /// A copy of all records, the running requests included, oldest first.
     #[must_use]
-    pub fn truth(&self) -> Vec<Served> {
-        self.house.truth.all()
+    pub fn requests(&self) -> Vec<RequestRecord> {
+        self.state.requests.all()
     }
 
     /// A copy of all video jobs, oldest first.
     #[must_use]
     pub fn video_jobs(&self) -> Vec<VideoJob> {
-        self.house.jobs.all()
+        self.state.jobs.all()
     }
 
     /// A copy of all speech that was made and all that was heard, oldest first.
     #[must_use]
     pub fn audio_calls(&self) -> Vec<AudioCall> {
-        self.house.audio.calls()
+        self.state.audio.calls()
     }
 
     /// A copy of all orders for pictures that were taken, oldest first.
     #[must_use]
     pub fn image_calls(&self) -> Vec<ImageCall> {
-        self.house.gallery.calls()
+        self.state.images.calls()
     }
 
     /// A copy of all calls for social data, those that were refused included, oldest first.
     #[must_use]
     pub fn social_calls(&self) -> Vec<SocialCall> {
-        self.house.social.calls()
+        self.state.social.calls()
     }
 
     /// Takes a path of the source of social data away: from now on it is answered as one that never
     /// was.
     pub fn retire_social_path(&self, path: &str) {
-        self.house.social.retire(path);
+        self.state.social.retire(path);
     }
 
     /// Gives all of them back.
     pub fn restore_social_paths(&self) {
-        self.house.social.restore();
+        self.state.social.restore();
     }
 
     /// Drops all records. Numbers go on.
-    pub fn forget_truth(&self) {
-        self.house.truth.forget();
-        self.house.audio.forget();
-        self.house.gallery.forget();
-        self.house.social.forget();
+    pub fn clear_requests(&self) {
+        self.state.clear_requests();
     }
 
     /// Closes the port and every connection, and waits until they are closed. The records stay
     /// readable through other handles.
     pub async fn stop(self) {
-        self.house.is_closing.store(true, Ordering::Release);
+        self.state.is_closing.store(true, Ordering::Release);
         // Without a receiver the listener has ended already.
         self.door.close.send_replace(true);
         let task = self
@@ -237,7 +234,7 @@ impl Simulator {
 }
 
 /// Takes connections until the door closes, then ends those that are left.
-async fn listen(listener: TcpListener, house: Arc<House>, mut closed: watch::Receiver<bool>) {
+async fn listen(listener: TcpListener, state: Arc<SharedState>, mut closed: watch::Receiver<bool>) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
@@ -246,27 +243,27 @@ async fn listen(listener: TcpListener, house: Arc<House>, mut closed: watch::Rec
             Some(_) = connections.join_next() => {}
             accepted = listener.accept(), if connections.len() < MAX_CONNECTIONS => match accepted {
                 Ok((stream, _)) => {
-                    connections.spawn(serve_connection(stream, Arc::clone(&house)));
+                    connections.spawn(serve_connection(stream, Arc::clone(&state)));
                 }
                 Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
             },
         }
     }
-    house.is_closing.store(true, Ordering::Release);
+    state.is_closing.store(true, Ordering::Release);
     drop(listener);
     connections.shutdown().await;
 }
 
-async fn serve_connection(stream: TcpStream, house: Arc<House>) {
+async fn serve_connection(stream: TcpStream, state: Arc<SharedState>) {
     // Frames must leave one by one; a system that refuses only makes them come in clumps.
     stream.set_nodelay(true).unwrap_or_default();
-    let service = service_fn(move |request| server::serve(Arc::clone(&house), request));
-    let served = http1::Builder::new()
+    let service = service_fn(move |request| server::serve(Arc::clone(&state), request));
+    let record = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
         .max_buf_size(MAX_BUFFER_BYTES)
         .serve_connection(TokioIo::new(stream), service)
         .await;
     // How a connection ends is in the records; most errors here are faults that were ordered.
-    drop(served);
+    drop(record);
 }

@@ -5,32 +5,32 @@
 mod account;
 mod answer;
 mod data;
+mod directives;
 mod paging;
 mod params;
 mod rows;
 mod state;
 mod template;
-mod wishes;
 
 use std::time::Duration;
 
-use http::{Method, Response};
+use http::Method;
 use serde_json::{Value, json};
 
 use crate::clock;
 use crate::fault::Fault;
 use crate::headers;
-use crate::played::{Cut, MAX_HANG, Played};
-use crate::server::Read;
-use crate::truth::MAX_KEPT_BODY;
+use crate::request_log::MAX_KEPT_BODY;
+use crate::scripted_body::{Abort, MAX_HANG, VendorResult};
+use crate::server::RecordedRequest;
 use answer::{Context, Reply};
+use directives::SocialDirectives;
 use params::Asked;
 use rows::Row;
-use wishes::Wishes;
 
+pub use directives::SocialFault;
 pub(crate) use state::Social;
 pub use state::{SocialCall, SocialSettings};
-pub use wishes::SocialFault;
 
 const ROOT: &str = "/api/v1/";
 const RETRY: &str = "Request failed. Please retry.";
@@ -54,63 +54,71 @@ pub(crate) fn owns(path: &str) -> bool {
     path.starts_with(ROOT)
 }
 
-pub(crate) async fn serve(mut read: Read) -> Result<Response<Played>, Cut> {
-    let path = read.parts.uri.path().to_owned();
-    let request_id = read.house.uuid("social", read.number);
-    if let Some(reply) = account::answer(&read, &path) {
-        return Ok(reply.send(read, &request_id));
+pub(crate) async fn serve(mut recorded: RecordedRequest) -> VendorResult {
+    let path = recorded.parts.uri.path().to_owned();
+    let request_id = recorded.uuid("social");
+    if let Some(reply) = account::answer(&recorded, &path) {
+        return Ok(reply.send(recorded, &request_id));
     }
     let row = match rows::at(&path) {
-        Ok(row) => row.filter(|_| !read.house.social.is_retired(&path)),
+        Ok(row) => row.filter(|_| !recorded.state.social.is_retired(&path)),
         Err(error) => {
-            return Ok(Reply::json(500, &json!({ "detail": error })).send(read, &request_id));
+            return Ok(Reply::json(500, &json!({ "detail": error })).send(recorded, &request_id));
         }
     };
     let Some(row) = row else {
-        return Ok(Reply::no_such_path().send(read, &request_id));
+        return Ok(Reply::no_such_path().send(recorded, &request_id));
     };
-    let query = read.parts.uri.query().unwrap_or("").to_owned();
+    let query = recorded.parts.uri.query().unwrap_or("").to_owned();
     let asked = if row.method == Method::POST {
-        Asked::from_body(&read.body, &row.params)
+        Asked::from_body(&recorded.body, &row.params)
     } else {
         Asked::from_query(&query, &row.params)
     };
     let decided = decide(
-        &read,
+        &recorded,
         row,
         asked.as_ref().map_err(|(asked, why)| (asked, why)),
     );
     let asked = asked.unwrap_or_else(|(asked, _)| asked);
-    note(&read, row, query, asked, &decided);
+    note(&recorded, row, query, asked, &decided);
     if decided.slow_millis > 0 {
         tokio::time::sleep(Duration::from_millis(decided.slow_millis.into())).await;
     }
     match decided.outcome {
-        Outcome::Say(reply) => Ok(reply.send(read, &request_id)),
+        Outcome::Say(reply) => Ok(reply.send(recorded, &request_id)),
         Outcome::Hang => {
             tokio::time::sleep(MAX_HANG).await;
-            read.watch.end(false);
-            Err(Cut)
+            recorded.watch.end(false);
+            Err(Abort)
         }
         Outcome::Close => {
-            read.watch.end(false);
-            Err(Cut)
+            recorded.watch.end(false);
+            Err(Abort)
         }
     }
 }
 
 /// The order is `FastAPI`'s: path and method, who asks, how often, the form of the parameters; then
 /// what they mean.
-fn decide(read: &Read, row: &Row, asked: Result<&Asked, (&Asked, &Value)>) -> Decided {
+fn decide(
+    recorded: &RecordedRequest,
+    row: &Row,
+    asked: Result<&Asked, (&Asked, &Value)>,
+) -> Decided {
     let received = asked.unwrap_or_else(|(asked, _)| asked);
-    let context = Context::new(read, &row.path, received);
-    if read.parts.method != row.method {
+    let context = Context::new(recorded, &row.path, received);
+    if recorded.parts.method != row.method {
         return Decided::refused(Reply::wrong_method());
     }
-    if read.key.is_empty() || !read.house.accepts(&read.key) {
+    if recorded.key.is_empty() || !recorded.state.accepts(&recorded.key) {
         return Decided::refused(context.refused(401, "Invalid or missing API token."));
     }
-    if !read.house.social.may_ask(&read.key, clock::now_micros()) {
+    if !recorded
+        .state
+        .social
+        .may_ask(&recorded.key, clock::now_micros())
+    {
         return Decided::refused(context.limited(1));
     }
     if let Err((_, complaints)) = asked {
@@ -130,26 +138,37 @@ fn decide(read: &Read, row: &Row, asked: Result<&Asked, (&Asked, &Value)>) -> De
         return Decided::refused(context.refused(400, &message));
     }
     let texts = received.received.iter().map(|(_, value)| value.as_str());
-    let wishes = match Wishes::read(texts) {
-        Ok(wishes) => wishes,
+    let directives = match SocialDirectives::read(texts) {
+        Ok(directives) => directives,
         Err(error) => {
             let message = format!("simulator_directive: {}", error.0);
             return Decided::refused(context.refused(400, &message));
         }
     };
-    wished(read, row, received, &context, wishes)
+    wished(recorded, row, received, &context, directives)
 }
 
 /// Carries the wish or the rule out, or answers well.
-fn wished(read: &Read, row: &Row, asked: &Asked, context: &Context<'_>, wishes: Wishes) -> Decided {
-    let planned = || read.house.plans().strike_social(&row.path, &read.key);
-    let fault = wishes.fault.or_else(planned);
-    let mut slow_millis = wishes.slow_millis;
+fn wished(
+    recorded: &RecordedRequest,
+    row: &Row,
+    asked: &Asked,
+    context: &Context<'_>,
+    directives: SocialDirectives,
+) -> Decided {
+    let planned = || {
+        recorded
+            .state
+            .plans()
+            .strike_social(&row.path, &recorded.key)
+    };
+    let fault = directives.fault.or_else(planned);
+    let mut slow_millis = directives.slow_millis;
     if let Some(SocialFault::Slow { millis }) = fault {
         slow_millis = millis;
     }
     if fault == Some(SocialFault::Retire) {
-        read.house.social.retire(&row.path);
+        recorded.state.social.retire(&row.path);
     }
     let outcome = match fault {
         Some(SocialFault::Hang) => Outcome::Hang,
@@ -193,35 +212,35 @@ fn wished(read: &Read, row: &Row, asked: &Asked, context: &Context<'_>, wishes: 
         fault: fault.or((slow_millis > 0).then_some(SocialFault::Slow {
             millis: slow_millis,
         })),
-        marker: wishes.marker,
+        marker: directives.marker,
         slow_millis,
     }
 }
 
 /// Writes a call down, before anything is sent of it.
-fn note(read: &Read, row: &Row, query: String, asked: Asked, decided: &Decided) {
+fn note(recorded: &RecordedRequest, row: &Row, query: String, asked: Asked, decided: &Decided) {
     let status = match &decided.outcome {
         Outcome::Say(reply) => reply.status,
         Outcome::Hang | Outcome::Close => 0,
     };
-    read.watch.entry().note(|served| {
-        served.model.clone_from(&row.path);
-        served.marker.clone_from(&decided.marker);
-        served.fault = decided.fault.map(Fault::Social);
+    recorded.note(|record| {
+        record.model.clone_from(&row.path);
+        record.marker.clone_from(&decided.marker);
+        record.fault = decided.fault.map(Fault::Social);
     });
     let is_billed = status == 200;
-    read.house.social.keep(SocialCall {
-        number: read.number,
-        method: read.parts.method.to_string(),
+    recorded.state.social.keep(SocialCall {
+        number: recorded.number,
+        method: recorded.parts.method.to_string(),
         path: row.path.clone(),
         query,
-        body: if read.body.len() <= MAX_KEPT_BODY {
-            String::from_utf8_lossy(&read.body).into_owned()
+        body: if recorded.body.len() <= MAX_KEPT_BODY {
+            String::from_utf8_lossy(&recorded.body).into_owned()
         } else {
             String::new()
         },
         params: asked.received,
-        key: headers::last_four(&read.key),
+        key: headers::last_four(&recorded.key),
         marker: decided.marker.clone(),
         fault: decided.fault,
         status,

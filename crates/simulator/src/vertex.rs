@@ -5,14 +5,14 @@ mod anthropic;
 mod jwt;
 mod token;
 
+use http::Method;
 use http::request::Parts;
-use http::{Method, Response};
 
 use crate::clock;
 use crate::gemini::{self, Ask, GoogleError, Service, refusal, send};
-use crate::played::{Cut, Played};
 use crate::script::Script;
-use crate::server::Read;
+use crate::scripted_body::VendorResult;
+use crate::server::RecordedRequest;
 
 pub use token::{ServiceAccount, VertexSettings};
 
@@ -43,14 +43,14 @@ pub(crate) fn owns(parts: &Parts) -> bool {
 }
 
 /// Answers one request of this vendor.
-pub(crate) async fn serve(read: Read, is_too_large: bool) -> Result<Response<Played>, Cut> {
-    let path = read.parts.uri.path().to_owned();
+pub(crate) async fn serve(recorded: RecordedRequest, is_too_large: bool) -> VendorResult {
+    let path = recorded.parts.uri.path().to_owned();
     if path == TOKEN_PATH {
-        let (status, body) = token::answer(&read, is_too_large);
-        return Ok(send(read, Script::json(status, None, body)));
+        let (status, body) = token::answer(&recorded, is_too_large);
+        return Ok(send(recorded, Script::json(status, None, body)));
     }
     let place = Place::of(&path);
-    let query = read.parts.uri.query().unwrap_or("");
+    let query = recorded.parts.uri.query().unwrap_or("");
     let ask = place.as_ref().map(|place| {
         let mut ask = Ask::new(
             Service::Vertex,
@@ -67,25 +67,25 @@ pub(crate) async fn serve(read: Read, is_too_large: bool) -> Result<Response<Pla
     let refused = if is_too_large {
         Some(GoogleError::too_large())
     } else {
-        check_token(&read)
+        check_token(&recorded)
     };
     if let Some(error) = refused {
-        return Ok(send(read, refusal(&error, is_wrapped)));
+        return Ok(send(recorded, refusal(&error, is_wrapped)));
     }
-    let is_post = read.parts.method == Method::POST;
+    let is_post = recorded.parts.method == Method::POST;
     match (place, ask) {
         (Some(place), Some(ask)) if is_post && place.publisher == "google" => {
-            gemini::generate(read, ask).await
+            gemini::generate(recorded, ask).await
         }
         (Some(place), _) if is_post && place.publisher == "anthropic" => {
             let model = place.model.to_owned();
             let verb = place.verb.to_owned();
             let full_name = place.full_name.clone();
-            anthropic::serve(read, &model, &full_name, &verb).await
+            anthropic::serve(recorded, &model, &full_name, &verb).await
         }
         (Some(_) | None, _) => {
             let error = GoogleError::no_such_path(&path);
-            Ok(send(read, refusal(&error, is_wrapped)))
+            Ok(send(recorded, refusal(&error, is_wrapped)))
         }
     }
 }
@@ -123,16 +123,16 @@ impl<'a> Place<'a> {
 }
 
 /// Why the access token does not open the door, if it does not. Without service accounts every
-/// token is taken that the house takes as a key.
-fn check_token(read: &Read) -> Option<GoogleError> {
-    if read.key.is_empty() {
+/// token is taken that the simulator takes as a key.
+fn check_token(recorded: &RecordedRequest) -> Option<GoogleError> {
+    if recorded.key.is_empty() {
         return Some(GoogleError::no_token());
     }
-    let tokens = &read.house.vertex;
-    match tokens.look_up(&read.key, clock::now_micros()) {
+    let tokens = &recorded.state.vertex;
+    match tokens.look_up(&recorded.key, clock::now_micros()) {
         Known::Good => None,
         Known::Expired => Some(GoogleError::expired_token()),
-        Known::Never if !tokens.has_accounts() && read.house.accepts(&read.key) => None,
+        Known::Never if !tokens.has_accounts() && recorded.state.accepts(&recorded.key) => None,
         Known::Never => Some(GoogleError::wrong_token()),
     }
 }

@@ -3,18 +3,16 @@
 
 mod ark;
 mod dashscope;
+mod directives;
 mod jobs;
 mod kling;
 pub(crate) mod media;
 mod minimax;
 mod mp4;
 mod openai;
-mod wishes;
 
-use http::Response;
-
-use crate::played::{Cut, Played};
-use crate::server::Read;
+use crate::scripted_body::VendorResult;
+use crate::server::RecordedRequest;
 
 pub(crate) use dashscope::written;
 pub(crate) use jobs::Jobs;
@@ -43,31 +41,31 @@ impl Default for VideoSettings {
 
 /// Answers what a video vendor is asked; gives everything else back.
 pub(crate) enum Taken {
-    Yes(Result<Response<Played>, Cut>),
-    No(Read),
+    Yes(VendorResult),
+    No(RecordedRequest),
 }
 
 /// Asks each vendor whether a request is its own.
-pub(crate) async fn serve(read: Read) -> Taken {
-    let path = read.parts.uri.path();
+pub(crate) async fn serve(recorded: RecordedRequest) -> Taken {
+    let path = recorded.parts.uri.path();
     // Files are asked for without a key, whoever made them.
     if media::owns(path) {
-        return Taken::Yes(Ok(media::serve(read)));
+        return Taken::Yes(Ok(media::serve(recorded)));
     }
     if dashscope::owns(path) {
-        return Taken::Yes(dashscope::serve(read).await);
+        return Taken::Yes(dashscope::serve(recorded).await);
     }
     if ark::owns(path) {
-        return Taken::Yes(ark::serve(read).await);
+        return Taken::Yes(ark::serve(recorded).await);
     }
     if kling::owns(path) {
-        return Taken::Yes(kling::serve(read).await);
+        return Taken::Yes(kling::serve(recorded).await);
     }
     if minimax::owns(path) {
-        return Taken::Yes(minimax::serve(read).await);
+        return Taken::Yes(minimax::serve(recorded).await);
     }
     if openai::owns(path) {
-        return Taken::Yes(openai::serve(read).await);
+        return Taken::Yes(openai::serve(recorded).await);
     }
-    Taken::No(read)
+    Taken::No(recorded)
 }

@@ -4,7 +4,7 @@
 
 use std::sync::LazyLock;
 
-use crate::text::count;
+use crate::tokens::count;
 
 /// How the names end of models that answer in sentences.
 const PROSE: &str = "-prose";

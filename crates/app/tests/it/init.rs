@@ -237,7 +237,7 @@ async fn the_quickstart_page_leads_a_reader_from_nothing_to_a_call_that_is_charg
     let complained = String::from_utf8_lossy(&page.stderr);
     assert!(page.status.success(), "{said}\n{complained}");
     println!("{said}");
-    let served = machine.simulator.truth();
+    let served = machine.simulator.requests();
     assert_eq!(served.len(), 1, "one call has reached the vendor");
 }
 

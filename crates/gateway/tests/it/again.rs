@@ -92,7 +92,7 @@ async fn a_hundred_at_once_over_three_nodes_are_one_call_one_charge_and_one_answ
         assert!(all.iter().all(|got| got.body == all[0].body));
         assert!(all.iter().all(|got| got.id() == all[0].id()));
         assert_eq!(all.iter().filter(|got| !replayed(got)).count(), 1);
-        assert_eq!(house.simulator.truth().len(), round + 1);
+        assert_eq!(house.simulator.requests().len(), round + 1);
         charged += house.usage(&all[0].id()).await.1;
         assert_eq!(house.posted_at_rest().await, ALL - charged);
     }
@@ -142,7 +142,7 @@ async fn a_finished_call_is_answered_again_by_any_node_as_it_was() {
         );
         assert_eq!(other.header("x-should-retry").as_deref(), Some("false"));
         assert_eq!(house.posted_at_rest().await, left, "{charged}");
-        assert_eq!(house.simulator.truth().len(), round + 1);
+        assert_eq!(house.simulator.requests().len(), round + 1);
     }
     // The same bytes on another path are another call.
     let body = Bytes::from(ask("Once [[tokens:5]]").to_string());
@@ -200,7 +200,7 @@ async fn a_call_that_runs_longer_than_is_waited_for_is_told_and_given_later() {
     let later = house.chat_with(&body, &key).await;
     assert!(replayed(&later));
     assert_eq!(later.body, first.body);
-    assert_eq!(house.simulator.truth().len(), 1);
+    assert_eq!(house.simulator.requests().len(), 1);
     house.posted_at_rest().await;
     house.audit().await;
 }
@@ -247,7 +247,7 @@ async fn an_answer_is_kept_for_a_day_and_then_its_key_is_free() {
     assert_eq!(next.status, 200, "{}", next.text());
     assert!(!replayed(&next));
     assert_ne!(next.id(), first.id());
-    assert_eq!(house.simulator.truth().len(), 2);
+    assert_eq!(house.simulator.requests().len(), 2);
     house.db.shift_clock(86_410).await;
     assert_eq!(house.gateway.forget_answers().await, Ok(1));
     assert_eq!(names(&house).await, 0);
@@ -397,7 +397,7 @@ async fn a_key_that_keeps_nothing_takes_no_idempotency_key() {
         assert_eq!(refused.json()["error"]["param"], json!(KEY));
     }
     assert_eq!(names(&house).await, 0);
-    assert!(house.simulator.truth().is_empty());
+    assert!(house.simulator.requests().is_empty());
     assert_eq!(house.posted_at_rest().await, ALL);
 }
 
@@ -413,7 +413,7 @@ async fn a_call_with_a_key_goes_on_when_its_client_leaves_before_the_answer() {
     let got = post(&house, (addresses[1], &house.key), &body, "k").await;
     assert_eq!(got.status, 200, "{}", got.text());
     assert!(replayed(&got));
-    assert_eq!(house.simulator.truth().len(), 1);
+    assert_eq!(house.simulator.requests().len(), 1);
     let (outcome, charged, ..) = house.usage(&got.id()).await;
     assert_eq!(outcome, "complete");
     assert_eq!(house.posted_at_rest().await, ALL - charged);

@@ -89,7 +89,10 @@ async fn a_stream_cut_behind_any_frame_is_given_again_whole_and_charged_once() {
         let whole = again(house, couple, &body, &key).await;
         let frames = ends(&whole.body).min(MOST_FRAMES);
         same("frames", frames > 4, true)?;
-        let (calls, before) = (house.simulator.truth().len(), house.posted_at_rest().await);
+        let (calls, before) = (
+            house.simulator.requests().len(),
+            house.posted_at_rest().await,
+        );
         let tried = (1..=frames).map(async |after| {
             let key = format!("{couple} {after}");
             let seen = cut(house, couple, &body, (&key, after)).await;
@@ -112,7 +115,7 @@ async fn a_stream_cut_behind_any_frame_is_given_again_whole_and_charged_once() {
             spent += tried?;
         }
         same("charged", before - house.posted_at_rest().await, spent)?;
-        same("calls", house.simulator.truth().len() - calls, frames)
+        same("calls", house.simulator.requests().len() - calls, frames)
     })
     .await;
 }

@@ -58,7 +58,7 @@ async fn a_stream_passes_as_it_came_and_is_charged_before_its_last_word() {
     assert!(got.text().ends_with("data: [DONE]\n\n"));
     let (outcome, charged, _, estimated) = house.usage(&got.id()).await;
     assert_eq!((outcome.as_str(), estimated), ("complete", false));
-    let served = house.simulator.truth();
+    let served = house.simulator.requests();
     let truth = served.last().unwrap();
     let price = truth.prompt_tokens as i64 * INPUT + 30 * OUTPUT;
     assert_eq!(charged, price);
@@ -100,7 +100,7 @@ async fn a_model_is_called_by_its_public_name_on_both_sides() {
     }
     let models: Vec<String> = house
         .simulator
-        .truth()
+        .requests()
         .into_iter()
         .map(|s| s.model)
         .collect();

@@ -43,7 +43,7 @@ async fn only_a_known_key_opens_the_door() {
         )
         .await;
     assert_eq!(got.status, 200, "the key of Claude's clients");
-    assert!(house.simulator.truth().len() == 1);
+    assert!(house.simulator.requests().len() == 1);
 }
 
 // covers: D-3-13, D-3-14, D-3-15, D-1-45
@@ -92,7 +92,7 @@ async fn a_key_opens_what_its_lists_allow() {
         (got.status.as_u16(), got.code().as_str()),
         (403, "ip_not_allowed")
     );
-    assert!(house.simulator.truth().is_empty());
+    assert!(house.simulator.requests().is_empty());
 }
 
 // covers: D-2-42, D-3-20, D-3-33, D-3-34, D-3-35, D-3-44, D-3-45, G-5-02, G-2.1-02
@@ -133,7 +133,7 @@ async fn requests_that_are_none_are_refused_before_any_money_moves() {
     let mut long = ask("Hello");
     long["max_tokens"] = 1_000_000.into();
     assert_eq!(house.chat(&long).await.status, 400);
-    assert!(house.simulator.truth().is_empty());
+    assert!(house.simulator.requests().is_empty());
     assert_eq!(house.wallets().await, [10_000_000_000, 0, 0, 0]);
 }
 

@@ -77,7 +77,7 @@ async fn a_response_is_continued_on_its_channel_from_any_node_and_nobody_learns_
     assert_ne!(second_id, id);
     assert_eq!(second.json()["previous_response_id"], id.as_str());
     assert_eq!(second.json()["model"], "sim-keeps");
-    let truth = house.simulator.truth();
+    let truth = house.simulator.requests();
     let sent: Value = serde_json::from_slice(&truth[1].body).unwrap();
     let theirs = sent["previous_response_id"].as_str().unwrap();
     assert!(theirs.starts_with("resp_") && theirs != id, "{theirs}");
@@ -177,7 +177,7 @@ async fn an_id_that_is_not_there_yet_is_asked_for_again_inside_whole_and_streame
             );
         }
         assert!(
-            house.simulator.truth().len() > 2,
+            house.simulator.requests().len() > 2,
             "{spelling}: it was asked again"
         );
         let (outcome, _, _, _) = house.usage(&got.id()).await;

@@ -27,7 +27,7 @@ async fn refused(house: &House, body: &Value, param: &str) {
     let got = house.chat(body).await;
     assert_eq!(got.status, 400, "{body}: {}", got.text());
     assert_eq!(got.json()["error"]["param"], param, "{body}");
-    assert!(house.simulator.truth().is_empty(), "{body}");
+    assert!(house.simulator.requests().is_empty(), "{body}");
 }
 
 // covers: G-2.1-01, G-2.1-03, G-2.1-04, G-4.1-01, G-4.1-02, D-7-CHAT-01, D-7-CHAT-03, D-7-CHAT-04
@@ -81,7 +81,7 @@ async fn numbers_are_handed_on_and_other_types_are_refused() {
     body["stream"] = json!(true);
     let got = house.chat(&body).await;
     assert!(got.text().ends_with("data: [DONE]\n\n"));
-    for served in house.simulator.truth() {
+    for served in house.simulator.requests() {
         let seen: Value = serde_json::from_slice(&served.body).unwrap();
         assert_eq!(seen["temperature"], json!(0.25));
         assert_eq!(seen["top_p"], json!(0.5));
@@ -148,7 +148,7 @@ async fn roles_of_role_play_need_a_name_where_the_model_says_so() {
         assert_eq!((got.status.as_u16(), &error["code"]), (400, &json!("2013")));
         assert_eq!(error["charged"], false);
     }
-    assert!(house.simulator.truth().is_empty());
+    assert!(house.simulator.requests().is_empty());
     let mut all: Vec<Value> = roles
         .iter()
         .map(|role| json!({ "role": role, "name": "Mara", "content": "A quiet street" }))
@@ -157,7 +157,7 @@ async fn roles_of_role_play_need_a_name_where_the_model_says_so() {
     let body = playing(all.clone());
     house.chat(&body).await;
     // OpenAI's simulator knows no such roles and says so; what it was sent is what counts here.
-    let served = house.simulator.truth();
+    let served = house.simulator.requests();
     let seen: Value = serde_json::from_slice(&served[0].body).unwrap();
     assert_eq!(seen["messages"], json!(all));
     assert_eq!(house.posted_at_rest().await, ALL);
@@ -260,7 +260,7 @@ async fn things_stored_elsewhere_are_refused_with_the_way_out() {
         let message = got.json()["error"]["message"].as_str().unwrap().to_owned();
         assert!(message.contains("; "), "{field}: {message}");
     }
-    assert!(house.simulator.truth().is_empty());
+    assert!(house.simulator.requests().is_empty());
 }
 
 // covers: D-3-48, D-3-49, D-3-50

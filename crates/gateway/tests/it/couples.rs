@@ -11,7 +11,7 @@ use http::Method;
 use serde_json::{Value, json};
 use trunkline_db::SystemClock;
 use trunkline_ledger::usage::{self, UsageRow};
-use trunkline_simulator::{Served, Simulator};
+use trunkline_simulator::{RequestRecord, Simulator};
 use trunkline_types::{Clock, RequestId};
 
 use crate::heard::{Heard, Sse};
@@ -149,7 +149,7 @@ impl Couple {
         self,
         house: &House,
         (got, heard): (&Got, &Heard),
-    ) -> Result<(UsageRow, Served), String> {
+    ) -> Result<(UsageRow, RequestRecord), String> {
         let truth = last_served(&house.simulator).await?;
         let row = row_of(house, got).await;
         let told = &heard.tokens;
@@ -357,9 +357,9 @@ pub(crate) async fn in_each(
 }
 
 /// The simulator's own record of its last answer, once that was handed over.
-pub(crate) async fn last_served(simulator: &Simulator) -> Result<Served, String> {
+pub(crate) async fn last_served(simulator: &Simulator) -> Result<RequestRecord, String> {
     for _ in 0..300 {
-        let last = simulator.truth().pop().ok_or("nobody was asked")?;
+        let last = simulator.requests().pop().ok_or("nobody was asked")?;
         if last.finished {
             return Ok(last);
         }

@@ -82,7 +82,7 @@ async fn two_hundred_strange_bodies_arrive_as_they_were_sent() {
         // The upstream may refuse what it does not know; what it got is what counts.
         Got::read(house.send(Method::POST, PATH, sent).await).await;
     }
-    let served = house.simulator.truth();
+    let served = house.simulator.requests();
     assert_eq!(served.len(), bodies.len());
     for (body, served) in bodies.iter().zip(&served) {
         assert_eq!(std::str::from_utf8(&served.body).unwrap(), body);
@@ -114,7 +114,7 @@ async fn only_the_patched_fields_differ() {
         )
         .await;
     }
-    for ((_, wanted), served) in cases.iter().zip(house.simulator.truth()) {
+    for ((_, wanted), served) in cases.iter().zip(house.simulator.requests()) {
         assert_eq!(std::str::from_utf8(&served.body).unwrap(), *wanted);
     }
 }

@@ -59,21 +59,21 @@ async fn a_client_that_leaves_before_the_answer_pays_nothing_in_every_pair() {
     let clients = all_at_once(calls.collect()).await;
     let count = clients.len();
     for _ in 0..500 {
-        if house.simulator.truth().len() == count {
+        if house.simulator.requests().len() == count {
             break;
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    assert_eq!(house.simulator.truth().len(), count, "all are asked");
+    assert_eq!(house.simulator.requests().len(), count, "all are asked");
     drop(clients);
     assert_eq!(house.posted_at_rest().await, ALL);
     for _ in 0..500 {
-        if house.simulator.truth().iter().all(|it| it.client_left) {
+        if house.simulator.requests().iter().all(|it| it.client_left) {
             break;
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    let truth = house.simulator.truth();
+    let truth = house.simulator.requests();
     let stopped = truth.iter().filter(|it| it.client_left).count();
     assert_eq!(stopped, count, "every upstream is stopped");
     house.audit().await;
@@ -156,7 +156,7 @@ async fn requests_of_all_formats_one_behind_the_other_are_answered_in_order_and_
     client.read_to_string(&mut answers).await.unwrap();
     let good = answers.matches("HTTP/1.1 200").count();
     assert_eq!(good, couples.len(), "{answers}");
-    let truth = house.simulator.truth().into_iter();
+    let truth = house.simulator.requests().into_iter();
     let markers: Vec<String> = truth.filter_map(|served| served.marker).collect();
     let expected = (0..couples.len()).map(|number| format!("p{number}"));
     assert_eq!(markers, expected.collect::<Vec<String>>());
@@ -204,7 +204,7 @@ async fn requests_that_are_none_are_refused_in_every_format_before_any_money_mov
         same("wallets", house.wallets().await, [ALL, 0, 0, 0])
     })
     .await;
-    assert!(house.simulator.truth().is_empty());
+    assert!(house.simulator.requests().is_empty());
 }
 
 // row: C8

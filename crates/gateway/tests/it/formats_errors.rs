@@ -186,7 +186,7 @@ async fn a_refusal_before_an_upstream_is_asked_has_the_shape_of_its_interface() 
             param: None,
         };
         is(couple, &got, &row)?;
-        same("asked", house.simulator.truth().len(), 0)?;
+        same("asked", house.simulator.requests().len(), 0)?;
         cost_nothing(house).await
     })
     .await;

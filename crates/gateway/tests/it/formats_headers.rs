@@ -257,5 +257,5 @@ async fn the_conversation_stands_in_the_formats_own_field_and_must_be_there() {
             }
         }
     }
-    assert!(house.simulator.truth().is_empty());
+    assert!(house.simulator.requests().is_empty());
 }

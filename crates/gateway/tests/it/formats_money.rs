@@ -52,7 +52,7 @@ async fn so_far(answer: &mut UpstreamResponse, text: &mut String) {
 
 /// Waits until the upstream has so many calls: money is held for each of them.
 async fn until_asked(house: &House, calls: usize) {
-    while house.simulator.truth().len() < calls {
+    while house.simulator.requests().len() < calls {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
@@ -81,12 +81,12 @@ async fn a_reader_who_leaves_pays_for_what_had_come_in_every_pair() {
         same("charge", charged(&row), price(&row))?;
         same("left", left, before - charged(&row))?;
         for _ in 0..300 {
-            if house.simulator.truth().last().unwrap().client_left {
+            if house.simulator.requests().last().unwrap().client_left {
                 break;
             }
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
-        let truth = house.simulator.truth().pop().unwrap();
+        let truth = house.simulator.requests().pop().unwrap();
         same("stopped", truth.client_left, true)?;
         same("made", truth.completion_tokens < 5_000, true)
     })
@@ -137,7 +137,7 @@ async fn money_that_runs_out_ends_a_stream_in_the_callers_form_for_its_length() 
         let shown = heard.cost.ok_or("no cost in the usage")?;
         same("shown cost", nanos(&format!("{shown:.9}")), paid)?;
         for _ in 0..300 {
-            if house.simulator.truth().last().unwrap().client_left {
+            if house.simulator.requests().last().unwrap().client_left {
                 return Ok(());
             }
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -181,7 +181,7 @@ async fn no_end_of_an_answer_leaves_before_its_charge_is_durable() {
     wire.black_hole();
     let early = timeout(STREAMED, &mut wholes).await;
     assert!(early.is_err() && arrived.load(Ordering::Relaxed) == 0);
-    let served = house.simulator.truth();
+    let served = house.simulator.requests();
     assert_eq!(served.len(), 32);
     assert!(served.iter().all(|it| it.completion_tokens == 40));
     for (couple, answer, text) in &mut streams {

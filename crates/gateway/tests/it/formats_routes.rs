@@ -101,8 +101,8 @@ async fn a_call_fails_over_between_a_channel_of_its_format_and_one_of_another() 
                     same("words", heard.text.split_whitespace().count(), 4)?;
                     let row = row_of(house, &got).await;
                     let truth = last_served(&good).await?;
-                    same("asked first", bad.truth().len(), 1)?;
-                    same("asked then", good.truth().len(), 1)?;
+                    same("asked first", bad.requests().len(), 1)?;
+                    same("asked then", good.requests().len(), 1)?;
                     same("shown output", heard.tokens.output, truth.completion_tokens)?;
                     same("charge", charged(&row), price(&row))?;
                     let left = house.posted_at_rest().await;
@@ -128,7 +128,7 @@ async fn a_conversation_stays_with_its_channel_and_others_go_elsewhere() {
         channel_for(house, &names[1], couple.upstream, &two, 0, &MODELS).await;
         let tried = async {
             for number in 0..12 {
-                let before = (one.truth().len(), two.truth().len());
+                let before = (one.requests().len(), two.requests().len());
                 let prompt = format!("Talk {number} about ships [[tokens:3]]");
                 let mut body = asking(
                     couple,
@@ -143,11 +143,14 @@ async fn a_conversation_stays_with_its_channel_and_others_go_elsewhere() {
                     body = heard.sent_back(couple.caller, body);
                     body = and_says(couple.caller, body, &format!("And then? {turn}"));
                 }
-                let went = (one.truth().len() - before.0, two.truth().len() - before.1);
+                let went = (
+                    one.requests().len() - before.0,
+                    two.requests().len() - before.1,
+                );
                 same("stays", went == (3, 0) || went == (0, 3), true)
                     .map_err(|what| format!("{what}: {went:?}"))?;
             }
-            let spread = !one.truth().is_empty() && !two.truth().is_empty();
+            let spread = !one.requests().is_empty() && !two.requests().is_empty();
             same("spread", spread, true)?;
             Ok(())
         };
@@ -180,7 +183,7 @@ async fn a_thought_brings_its_conversation_home_and_is_left_out_elsewhere_with_a
             let (got, _) = couple.ask_again(house, THINKER, &next).await?;
             same(
                 "asked at home",
-                (one.truth().len(), two.truth().len()),
+                (one.requests().len(), two.requests().len()),
                 (2, 0),
             )?;
             let row = row_of(house, &got).await;
@@ -191,8 +194,8 @@ async fn a_thought_brings_its_conversation_home_and_is_left_out_elsewhere_with_a
             same("warned", dropped, false)?;
             drain(house, &names[0]).await;
             let (got, _) = couple.ask_again(house, THINKER, &next).await?;
-            same("asked elsewhere", two.truth().len(), 1)?;
-            let sent = String::from_utf8(two.truth()[0].body.to_vec()).unwrap();
+            same("asked elsewhere", two.requests().len(), 1)?;
+            let sent = String::from_utf8(two.requests()[0].body.to_vec()).unwrap();
             same("mark", sent.contains("tlsig1"), false)?;
             let warnings = got.header("trunkline-warnings").unwrap_or_default();
             same("warned", warnings.contains("translation_dropped"), true)
@@ -201,7 +204,7 @@ async fn a_thought_brings_its_conversation_home_and_is_left_out_elsewhere_with_a
             let got = couple.call_model(house, THINKER, &next, &strict).await;
             same("strict", got.status.as_u16(), 400)
                 .map_err(|it| format!("{it}: {}", got.text()))?;
-            same("asked", two.truth().len(), 1)?;
+            same("asked", two.requests().len(), 1)?;
             Ok(())
         };
         without(house, &names, tried.await).await
@@ -256,7 +259,7 @@ async fn what_cannot_be_said_is_warned_of_and_refused_in_strict_mode_with_its_fi
         let noted = quoted["fields"].as_array().into_iter().flatten();
         let noted = noted.filter(|note| note["field"] == field);
         same("noted", noted.count(), 1).map_err(|what| format!("{what}: {quoted:#}"))?;
-        let asked = house.simulator.truth().len();
+        let asked = house.simulator.requests().len();
         let before = house.posted_at_rest().await;
         let strict = [("trunkline-strict", "true")];
         let got = couple.call_model(house, &model, &body, &strict).await;
@@ -272,7 +275,7 @@ async fn what_cannot_be_said_is_warned_of_and_refused_in_strict_mode_with_its_fi
                 same("field", error.message.contains(&format!("`{field}`")), true).map_err(told)?;
             }
         }
-        same("asked", house.simulator.truth().len(), asked)?;
+        same("asked", house.simulator.requests().len(), asked)?;
         same("left", house.posted_at_rest().await, before)
     })
     .await;

@@ -66,7 +66,7 @@ async fn an_upstream_that_cannot_be_reached_is_502_in_every_pair() {
             same("left", house.posted_at_rest().await, before)
         })
         .await;
-        assert!(house.simulator.truth().is_empty(), "{what}");
+        assert!(house.simulator.requests().is_empty(), "{what}");
     }
 }
 

@@ -27,12 +27,12 @@ async fn a_client_that_leaves_in_the_middle_pays_for_what_had_come_and_stops_the
     assert!(charged > 0 && charged < 5_000 * 8_000);
     assert_eq!(left, 10_000_000_000 - charged);
     for _ in 0..200 {
-        if house.simulator.truth()[0].client_left {
+        if house.simulator.requests()[0].client_left {
             break;
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    let truth = house.simulator.truth();
+    let truth = house.simulator.requests();
     assert!(truth[0].client_left && truth[0].completion_tokens < 5_000);
     house.audit().await;
 }

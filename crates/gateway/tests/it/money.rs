@@ -21,7 +21,7 @@ async fn too_little_money_is_said_with_what_would_fit_and_nothing_is_sent() {
     let affordable = error["max_tokens_affordable"].as_i64().unwrap();
     assert!(affordable > 0 && affordable < 10_000, "{error}");
     assert_eq!(error["available_usd"], "0.001");
-    assert!(house.simulator.truth().is_empty());
+    assert!(house.simulator.requests().is_empty());
     body["max_tokens"] = (affordable + 1).into();
     let got = house.chat(&body).await;
     assert_eq!(got.status, 402, "and not one token more");
@@ -44,7 +44,8 @@ async fn trial_money_fits_the_call_to_the_balance_and_says_so() {
             .unwrap()
             .contains("max_tokens_fitted")
     );
-    let sent: serde_json::Value = serde_json::from_slice(&house.simulator.truth()[0].body).unwrap();
+    let sent: serde_json::Value =
+        serde_json::from_slice(&house.simulator.requests()[0].body).unwrap();
     let sent = sent["max_tokens"].as_i64().unwrap();
     assert!(sent > 0 && sent < 10_000);
     house.audit().await;
@@ -87,7 +88,7 @@ async fn money_that_runs_out_ends_the_stream_as_if_it_had_reached_its_length() {
     assert!(charged > 0 && charged <= 1_500_000);
     assert!(house.posted_at_rest().await >= 0);
     assert!(
-        house.simulator.truth()[0].client_left,
+        house.simulator.requests()[0].client_left,
         "the upstream was stopped"
     );
     house.audit().await;
@@ -111,7 +112,7 @@ async fn a_callers_own_limit_is_kept() {
         (got.status.as_u16(), got.code().as_str()),
         (400, "invalid_request")
     );
-    assert_eq!(house.simulator.truth().len(), 1);
+    assert_eq!(house.simulator.requests().len(), 1);
     house.audit().await;
 }
 

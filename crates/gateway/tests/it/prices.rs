@@ -139,7 +139,7 @@ async fn a_field_that_a_tier_names_is_charged_by_it_and_its_absence_is_written_o
         let got = house.chat(&body).await;
         let price = 20 * input + 10 * output;
         assert_eq!(charged(&house, &got).await, (price, tier.to_owned()));
-        let served = house.simulator.truth().pop().unwrap();
+        let served = house.simulator.requests().pop().unwrap();
         let seen: Value = serde_json::from_slice(&served.body).unwrap();
         assert_eq!(
             seen["service_tier"], sent,

@@ -80,7 +80,7 @@ async fn a_quote_says_what_a_call_may_cost_and_moves_nothing() {
         nanos(&quote["reserved_usd"]),
         input * INPUT + 4_096 * OUTPUT
     );
-    assert!(house.simulator.truth().is_empty());
+    assert!(house.simulator.requests().is_empty());
     assert_eq!(house.wallets().await, [10_000_000_000, 0, 0, 0]);
 }
 
@@ -98,7 +98,7 @@ async fn a_stream_of_a_model_whose_length_nobody_knows_cannot_pass_its_quote() {
     let got = house.chat(&body).await;
     assert_eq!(got.status, 200, "{}", got.text());
     let sent: Value =
-        serde_json::from_slice(&house.simulator.truth().last().unwrap().body).unwrap();
+        serde_json::from_slice(&house.simulator.requests().last().unwrap().body).unwrap();
     assert_eq!(sent["max_completion_tokens"], 8_192);
     let (_, charged, _, _) = house.usage(&got.id()).await;
     assert!(
@@ -180,11 +180,11 @@ async fn a_quote_is_kept_for_ten_minutes_on_every_node_whatever_prices_become() 
     assert_eq!(there.status, 200, "{}", there.text());
     let (_, charged, _, _) = house.usage(&there.id()).await;
     assert_eq!(charged, price(&there, INPUT, OUTPUT), "the other node");
-    let served = house.simulator.truth().len();
+    let served = house.simulator.requests().len();
     hands.put(began + 601);
     let got = call_with(&house, &quote, &body).await;
     assert_eq!(refused(&got), (409, "quote_expired".to_owned()));
-    assert_eq!(house.simulator.truth().len(), served, "nothing was sent");
+    assert_eq!(house.simulator.requests().len(), served, "nothing was sent");
     house.audit().await;
 }
 
@@ -219,7 +219,7 @@ async fn a_quote_is_for_its_body_its_account_and_for_nobody_who_changes_it() {
     let got = call_with(&house, &quote, &body).await;
     assert_eq!(refused(&got), (409, "quote_mismatch".to_owned()));
     house.key = own;
-    assert!(house.simulator.truth().is_empty(), "nothing was sent");
+    assert!(house.simulator.requests().is_empty(), "nothing was sent");
     assert_eq!(house.posted_at_rest().await, 10_000_000_000);
     let got = call_with(&house, &quote, &body).await;
     assert_eq!(got.status, 200, "and it is still good for its own");
@@ -280,7 +280,7 @@ async fn a_quote_names_the_fate_of_every_field_and_a_strict_one_refuses_traps() 
         );
     }
     assert_eq!(house.quote_with(&ask("Hello"), &strict).await.status, 200);
-    assert!(house.simulator.truth().is_empty());
+    assert!(house.simulator.requests().is_empty());
 }
 
 #[tokio::test]

@@ -51,7 +51,7 @@ async fn an_upstream_that_cannot_be_reached_is_502_and_costs_nothing() {
             ("upstream_failed", 0),
             "{what}"
         );
-        assert!(house.simulator.truth().is_empty(), "{what}");
+        assert!(house.simulator.requests().is_empty(), "{what}");
         assert_eq!(house.posted_at_rest().await, ALL);
         house.audit().await;
     }
@@ -127,7 +127,7 @@ async fn requests_sent_one_behind_the_other_are_answered_in_order_and_charged_on
     assert_eq!(answer.matches("HTTP/1.1 200").count(), 3, "{answer}");
     let markers: Vec<_> = house
         .simulator
-        .truth()
+        .requests()
         .into_iter()
         .filter_map(|served| served.marker)
         .collect();

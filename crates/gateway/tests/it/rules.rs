@@ -67,7 +67,7 @@ async fn a_budget_of_the_account_refuses_what_would_pass_it() {
     let got = house.chat(&body).await;
     assert_eq!(code(&got), is(402, "budget_exceeded"));
     assert_eq!(got.json()["error"]["available_usd"], "0.001");
-    assert!(house.simulator.truth().is_empty());
+    assert!(house.simulator.requests().is_empty());
     house.audit().await;
 }
 
@@ -106,7 +106,7 @@ async fn strict_mode_refuses_what_would_be_ignored_and_without_it_that_is_named(
         got.text()
     );
     assert_eq!(got.header("trunkline-warnings"), None);
-    for served in house.simulator.truth() {
+    for served in house.simulator.requests() {
         let text = String::from_utf8(served.body.to_vec()).unwrap();
         assert!(!text.contains("reasoning_effort") && !text.contains("previous_response_id"));
     }
@@ -116,7 +116,7 @@ async fn strict_mode_refuses_what_would_be_ignored_and_without_it_that_is_named(
         body["reasoning_effort"] = effort.into();
         let got = house.chat(&body).await;
         assert_eq!(got.status, 200, "{}", got.text());
-        let served = house.simulator.truth().pop().unwrap();
+        let served = house.simulator.requests().pop().unwrap();
         let sent: serde_json::Value = serde_json::from_slice(&served.body).unwrap();
         assert_eq!(sent["reasoning_effort"], effort);
     }
@@ -193,9 +193,9 @@ async fn mistakes_of_callers_do_not_count_against_a_channel_and_a_limit_cools_it
         code(&house.chat(&ask("Hello")).await),
         is(429, "upstream_rate_limited")
     );
-    let seen = house.simulator.truth().len();
+    let seen = house.simulator.requests().len();
     assert_eq!(house.chat(&ask("Hello")).await.status, 503);
-    assert_eq!(house.simulator.truth().len(), seen, "it is left alone");
+    assert_eq!(house.simulator.requests().len(), seen, "it is left alone");
     tokio::time::sleep(Duration::from_millis(2_200)).await;
     assert_eq!(
         house.chat(&ask("Hello")).await.status,

@@ -72,7 +72,7 @@ async fn vectors_order_and_harm_are_relayed_and_charged_by_what_was_read() {
         assert!(got.json()[list].is_array(), "{path}: {}", got.text());
         let (outcome, charged, _, estimated) = house.usage(&got.id()).await;
         assert_eq!(outcome, "complete", "{path}");
-        let told = house.simulator.truth().last().unwrap().told_usage;
+        let told = house.simulator.requests().last().unwrap().told_usage;
         match told {
             Some((input, _)) => {
                 let due = i64::try_from(input * 2_000).unwrap();
@@ -117,7 +117,7 @@ async fn a_prompt_is_completed_whole_and_in_pieces_and_both_cost_what_was_used()
             assert!(got.json()["choices"][0]["text"].is_string());
         }
         let (_, charged, _, estimated) = house.usage(&got.id()).await;
-        let served = house.simulator.truth();
+        let served = house.simulator.requests();
         let (input, output) = served.last().unwrap().told_usage.unwrap();
         let due = i64::try_from(input * 2_000 + output * 8_000).unwrap();
         assert_eq!((charged, estimated), (due, false), "stream: {stream}");
@@ -147,7 +147,7 @@ async fn a_model_for_embeddings_rerank_or_moderation_takes_no_conversation() {
             );
         }
     }
-    assert!(house.simulator.truth().is_empty(), "nothing was sent");
+    assert!(house.simulator.requests().is_empty(), "nothing was sent");
     assert_eq!(house.wallets().await, before);
 }
 
@@ -173,5 +173,5 @@ async fn a_model_for_talk_makes_no_vectors_and_a_missing_field_is_named() {
     let many = json!({ "model": "sim-fast", "prompt": "x", "best_of": 3 });
     let got = post(&house, "/v1/completions", &many).await;
     assert_eq!(got.json()["error"]["param"], "best_of");
-    assert!(house.simulator.truth().is_empty(), "nothing was sent");
+    assert!(house.simulator.requests().is_empty(), "nothing was sent");
 }

@@ -211,7 +211,7 @@ async fn the_caller_s_trace_goes_on_and_never_reaches_an_upstream() {
     assert_eq!(spans[0].trace_id[..2], [0x0a, 0xf7]);
     assert_eq!(spans[0].parent_span_id[..2], [0xb7, 0xad]);
     assert_eq!(spans[1].trace_id, spans[0].trace_id);
-    let seen = format!("{:?}", house.simulator.truth());
+    let seen = format!("{:?}", house.simulator.requests());
     assert!(!seen.contains("0af7651916cd43dd8448eb211c80319c"));
     let wrong = "00-00000000000000000000000000000000-b7ad6b7169203331-01";
     let got = house.chat_with(&ask("Hi"), &[("traceparent", wrong)]).await;

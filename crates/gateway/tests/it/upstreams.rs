@@ -176,8 +176,8 @@ async fn another_channel_answers_when_the_first_one_does_not() {
             .await;
         let got = house.chat(&ask("Hello [[tokens:4]]")).await;
         assert_eq!(got.status, 200, "{fault:?}: {}", got.text());
-        assert_eq!(broken.truth().len(), 1, "{fault:?}");
-        assert_eq!(house.simulator.truth().len(), 1);
+        assert_eq!(broken.requests().len(), 1, "{fault:?}");
+        assert_eq!(house.simulator.requests().len(), 1);
         let (outcome, charged, _, _) = house.usage(&got.id()).await;
         assert_eq!(outcome, "complete");
         assert_eq!(house.posted_at_rest().await, 10_000_000_000 - charged);
@@ -200,7 +200,7 @@ async fn a_credential_that_was_refused_is_not_tried_again() {
     for _ in 0..3 {
         assert_eq!(house.chat(&ask("Hello")).await.status, 200);
     }
-    assert_eq!(broken.truth().len(), 1);
+    assert_eq!(broken.requests().len(), 1);
     // Every node is told, and only a person takes it back.
     broken.clear_plans();
     let paused = async || {
@@ -216,7 +216,7 @@ async fn a_credential_that_was_refused_is_not_tried_again() {
     }
     house.gateway.refresh().await.unwrap();
     assert_eq!(house.chat(&ask("Hello")).await.status, 200);
-    assert_eq!(broken.truth().len(), 1);
+    assert_eq!(broken.requests().len(), 1);
     let (id, reason) = paused().await;
     assert!(reason.unwrap().contains("401"));
     let mut tx = house.console.begin().await.unwrap();
@@ -225,7 +225,7 @@ async fn a_credential_that_was_refused_is_not_tried_again() {
     tx.commit().await.unwrap();
     house.gateway.refresh().await.unwrap();
     assert_eq!(house.chat(&ask("Hello")).await.status, 200);
-    assert_eq!(broken.truth().len(), 2, "it is asked again");
+    assert_eq!(broken.requests().len(), 2, "it is asked again");
     broken.stop().await;
 }
 

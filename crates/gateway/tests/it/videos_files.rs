@@ -255,7 +255,7 @@ async fn a_file_that_comes_late_is_fetched_again_and_one_that_never_comes_fails_
     let late = made(&house, &cat("[[job:file_later:2]]")).await;
     let link = done(&house, &late).await;
     mirror(&house, &late).await;
-    let files = house.simulator.truth();
+    let files = house.simulator.requests();
     let files = files
         .iter()
         .filter(|served| served.path.starts_with("/_media/"));

@@ -111,7 +111,7 @@ async fn a_value_outside_its_set_or_range_is_refused_before_any_money_is_held() 
         assert_eq!(error["param"], param, "{body}");
     }
     assert_eq!(holds(&house).await, "0");
-    assert!(house.simulator.truth().is_empty());
+    assert!(house.simulator.requests().is_empty());
     assert_eq!(spent(&house).await, 0);
 }
 

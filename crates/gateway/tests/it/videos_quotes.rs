@@ -177,7 +177,7 @@ fn add_media(
 /// The bill of what a simulator was sent, from that alone.
 fn billed(house: &House, entry: &Entry, measured: &Measurements) -> (Bill, u64) {
     let job = house.simulator.video_jobs().pop().unwrap();
-    let truth = house.simulator.truth();
+    let truth = house.simulator.requests();
     let mut posts = truth.iter().rev().filter(|served| !served.body.is_empty());
     let path = posts.next().unwrap().path.clone();
     let door = [

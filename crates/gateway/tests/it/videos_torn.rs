@@ -53,7 +53,7 @@ fn body(words: &str) -> Value {
 /// Waits until the upstream was asked.
 async fn asked(house: &House, marker: &str) {
     let is_asked = || {
-        let truth = house.simulator.truth();
+        let truth = house.simulator.requests();
         truth
             .iter()
             .any(|one| one.marker.as_deref() == Some(marker))

@@ -1,7 +1,7 @@
 //! What the model says, as values: blocks, the reason of the end, and the true counts. `decide`
 //! makes them.
 
-use crate::text::count;
+use crate::tokens::count;
 
 /// One answer.
 #[derive(Debug)]

@@ -1,19 +1,18 @@
-//! A message from request to answer, on one page, for Anthropic's own house, Bedrock and
+//! A message from request to answer, on one page, for Anthropic's own API, Bedrock and
 //! Vertex AI.
 
 use std::time::Duration;
 
-use http::Response;
 use serde_json::Value;
 
 use crate::bedrock;
 use crate::chat::{MAX_WHOLE_WAIT, pause};
 use crate::clock;
 use crate::fault::Fault;
-use crate::played::{Cut, MAX_HANG, Played};
 use crate::request::{Glimpse, Object};
 use crate::script::Script;
-use crate::server::Read;
+use crate::scripted_body::{Abort, MAX_HANG, VendorResponse, VendorResult};
+use crate::server::RecordedRequest;
 use crate::vertex;
 
 use super::answer::{Answer, Usage};
@@ -25,7 +24,7 @@ use super::stream;
 
 /// Whose clothes an answer wears.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Face {
+pub(crate) enum Platform {
     Anthropic,
     Bedrock,
     Vertex,
@@ -34,7 +33,7 @@ pub(crate) enum Face {
 /// What is known of a call beside its body.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
-    pub(crate) face: Face,
+    pub(crate) face: Platform,
     /// Model and wish for a stream, where the path says them.
     pub(crate) model: Option<String>,
     pub(crate) stream: Option<bool>,
@@ -54,26 +53,26 @@ impl Asked {
     /// Everything stands in the body.
     pub(crate) fn by_body() -> Self {
         Self {
-            face: Face::Anthropic,
+            face: Platform::Anthropic,
             model: None,
             stream: None,
         }
     }
 
-    fn refuse(&self, read: Read, refusal: &Refusal) -> Response<Played> {
+    fn refuse(&self, recorded: RecordedRequest, refusal: &Refusal) -> VendorResponse {
         match self.face {
-            Face::Anthropic => super::refuse(read, refusal),
-            Face::Bedrock => bedrock::refuse(read, refusal),
-            Face::Vertex => vertex::refuse(read, refusal),
+            Platform::Anthropic => super::refuse(recorded, refusal),
+            Platform::Bedrock => bedrock::refuse(recorded, refusal),
+            Platform::Vertex => vertex::refuse(recorded, refusal),
         }
     }
 
-    fn play(&self, read: Read, script: Script, usage: Usage) -> Response<Played> {
+    fn play(&self, recorded: RecordedRequest, script: Script, usage: Usage) -> VendorResponse {
         match self.face {
-            Face::Anthropic => reply::play(read, script, Some(usage)),
-            Face::Bedrock => bedrock::play(read, script, usage),
+            Platform::Anthropic => reply::play(recorded, script, Some(usage)),
+            Platform::Bedrock => bedrock::play(recorded, script, usage),
             // Anthropic's limits are not Google's.
-            Face::Vertex => reply::play(read, script, None),
+            Platform::Vertex => reply::play(recorded, script, None),
         }
     }
 }
@@ -81,51 +80,51 @@ impl Asked {
 /// Answers a request for a message, or counts one. An error closes the connection without an
 /// answer. A body of Bedrock brings its own context.
 pub(crate) async fn complete(
-    mut read: Read,
+    mut recorded: RecordedRequest,
     asked: Asked,
     context: Option<Context>,
-) -> Result<Response<Played>, Cut> {
-    let (mut request, purpose) = match checked(&read, &asked, context) {
+) -> VendorResult {
+    let (mut request, purpose) = match checked(&recorded, &asked, context) {
         Ok(checked) => checked,
-        Err(refusal) => return Ok(asked.refuse(read, &refusal)),
+        Err(refusal) => return Ok(asked.refuse(recorded, &refusal)),
     };
     // Only an acceptable request meets a fault, so a rule is never spent on a bad one. The prompt
     // goes before the rules: it speaks of this request alone. A count meets no rule, since rules
     // are for completions.
     let fault = match (request.directives.fault, purpose) {
         (Some(fault), _) => Some(fault),
-        (None, Purpose::Answer) => read.house.plans().strike(&request.model, &read.key),
+        (None, Purpose::Answer) => recorded.state.plans().strike(&request.model, &recorded.key),
         (None, Purpose::Count) => None,
     };
-    read.watch.entry().note(|served| {
-        served.marker.clone_from(&request.directives.marker);
-        served.fault = fault;
+    recorded.note(|record| {
+        record.marker.clone_from(&request.directives.marker);
+        record.fault = fault;
     });
     match fault.and_then(|fault| early(fault, &request.model)) {
         Some(Early::Close { after }) => {
             pause(after).await;
-            read.watch.end(false);
-            return Err(Cut);
+            recorded.watch.end(false);
+            return Err(Abort);
         }
-        Some(Early::Refuse(refusal)) => return Ok(asked.refuse(read, &refusal)),
+        Some(Early::Refuse(refusal)) => return Ok(asked.refuse(recorded, &refusal)),
         None => {}
     }
     if let Some(Fault::SlowFirstByte { millis }) = fault {
         pause(Duration::from_millis(millis.into())).await;
     }
     if purpose == Purpose::Count {
-        return Ok(count(read, &request));
+        return Ok(count(recorded, &request));
     }
-    if asked.face == Face::Bedrock {
+    if asked.face == Platform::Bedrock {
         request.model = bedrock::bare_model(&request.model);
     }
-    let answer = decided(&read, &request, fault);
+    let answer = decided(&recorded, &request, fault);
     let usage = answer.usage;
-    read.watch.entry().note(|served| {
-        served.prompt_tokens = usage.prompt();
-        served.cache_read_tokens = usage.read;
-        served.cache_written_5m_tokens = usage.written_5m;
-        served.cache_written_1h_tokens = usage.written_1h;
+    recorded.note(|record| {
+        record.prompt_tokens = usage.prompt();
+        record.cache_read_tokens = usage.read;
+        record.cache_written_5m_tokens = usage.written_5m;
+        record.cache_written_1h_tokens = usage.written_1h;
     });
     let pace_millis = request.directives.pace_millis;
     if !request.stream {
@@ -138,25 +137,25 @@ pub(crate) async fn complete(
         Some(body) => broken(body),
         None if fault == Some(Fault::ErrorInside200) => stream::throttled(answer),
         None => {
-            let is_aws = asked.face == Face::Bedrock;
+            let is_aws = asked.face == Platform::Bedrock;
             stream::script(answer, request.stream, is_aws, pace_millis, fault)
         }
     };
-    Ok(asked.play(read, script, usage))
+    Ok(asked.play(recorded, script, usage))
 }
 
 /// The request, if it is acceptable.
 fn checked(
-    read: &Read,
+    recorded: &RecordedRequest,
     asked: &Asked,
     context: Option<Context>,
 ) -> Result<(MessagesRequest, Purpose), Refusal> {
-    let body = parse(read)?;
+    let body = parse(recorded)?;
     // What was asked is noted even if it is refused.
     let glimpse = Glimpse::of(&body);
-    read.watch.entry().note(|served| {
-        served.model = asked.model.clone().unwrap_or(glimpse.model);
-        served.stream = asked.stream.unwrap_or(glimpse.stream);
+    recorded.note(|record| {
+        record.model = asked.model.clone().unwrap_or(glimpse.model);
+        record.stream = asked.stream.unwrap_or(glimpse.stream);
     });
     let context = match context {
         Some(context) => context,
@@ -167,34 +166,38 @@ fn checked(
     Ok((request, context.purpose))
 }
 
-fn decided(read: &Read, request: &MessagesRequest, fault: Option<Fault>) -> Answer {
-    let now_secs = clock::seconds(read.received_at_micros);
+fn decided(recorded: &RecordedRequest, request: &MessagesRequest, fault: Option<Fault>) -> Answer {
+    let now_secs = clock::seconds(recorded.received_at_micros);
     let said = moved_by_prompt(&request.directives, request.prompt_tokens);
     let moved = said.unwrap_or_else(|| {
-        let boundaries = request.cache_keys(&read.key);
-        read.house.prompts.pass(&boundaries, now_secs)
+        let boundaries = request.cache_keys(&recorded.key);
+        recorded.state.prompts.pass(&boundaries, now_secs)
     });
-    let id = read.house.id("msg_", read.number);
-    let call_id = read.house.id("toolu_", read.number);
+    let id = recorded.id("msg_");
+    let call_id = recorded.id("toolu_");
     decide(request, fault, id, &call_id, moved)
 }
 
 /// How many tokens a prompt has.
-fn count(read: Read, request: &MessagesRequest) -> Response<Played> {
+fn count(recorded: RecordedRequest, request: &MessagesRequest) -> VendorResponse {
     let body = format!("{{\"input_tokens\":{}}}", request.prompt_tokens);
-    reply::play(read, Script::json(200, None, body), Some(Usage::default()))
+    reply::play(
+        recorded,
+        Script::json(200, None, body),
+        Some(Usage::default()),
+    )
 }
 
 /// An error body under a good status, where a fault wants one. A stream of AWS has its own way.
 fn after_ok(fault: Option<Fault>, is_stream: bool, asked: &Asked) -> Option<String> {
-    let is_aws_stream = is_stream && asked.face == Face::Bedrock;
+    let is_aws_stream = is_stream && asked.face == Platform::Bedrock;
     let is_inside = fault == Some(Fault::ErrorInside200) && !is_aws_stream;
     let is_late = !is_stream && matches!(fault, Some(Fault::ErrorFrameMidStream { .. }));
     if is_inside || is_late {
         let refusal = Refusal::after_ok();
         return Some(match asked.face {
-            Face::Anthropic | Face::Vertex => refusal.body(None),
-            Face::Bedrock => bedrock::body(&refusal),
+            Platform::Anthropic | Platform::Vertex => refusal.body(None),
+            Platform::Bedrock => bedrock::body(&refusal),
         });
     }
     match fault {
@@ -247,8 +250,8 @@ fn early(fault: Fault, model: &str) -> Option<Early> {
     }
 }
 
-fn parse(read: &Read) -> Result<Object, Refusal> {
-    match serde_json::from_slice(&read.body) {
+fn parse(recorded: &RecordedRequest) -> Result<Object, Refusal> {
+    match serde_json::from_slice(&recorded.body) {
         Ok(Value::Object(body)) => Ok(body),
         Ok(_) => Err(Refusal::invalid(
             "Input should be a valid dictionary or object to extract fields from".to_owned(),

@@ -2,11 +2,11 @@
 //! told, not what is decided here.
 
 use crate::answer::filler_words;
-use crate::calls::{self, Called};
 use crate::directives::Directives;
 use crate::fault::Fault;
 use crate::schema;
-use crate::text::{count, tokens_of};
+use crate::tokens::{count, tokens_of};
+use crate::tool_calls::{self, Called};
 use crate::wording;
 
 use super::answer::{Answer, Block, Call, StopReason, Text, Usage};
@@ -218,15 +218,15 @@ fn called(request: &MessagesRequest) -> Vec<Called<'_, Tool>> {
         return Vec::new();
     }
     let find = |name: &str| request.tools.iter().find(|tool| tool.name == name);
-    let wanted = || calls::wanted(&request.directives.calls, find);
+    let wanted = || tool_calls::wanted(&request.directives.calls, find);
     let mut called = match &request.choice {
         Choice::None => Vec::new(),
         Choice::Named(name) => {
             let mut asked = wanted();
             asked.retain(|call| call.tool.name == *name);
-            calls::or_made_up(asked, find(name))
+            tool_calls::or_made_up(asked, find(name))
         }
-        Choice::Any => calls::or_made_up(wanted(), request.tools.first()),
+        Choice::Any => tool_calls::or_made_up(wanted(), request.tools.first()),
         Choice::Free if request.answers_result => Vec::new(),
         Choice::Free => wanted(),
     };

@@ -8,8 +8,8 @@ use crate::script::GAP;
 use crate::wording;
 
 use super::answer::{Answer, Block, Call, Text, Usage};
-use super::shapes::{BlockShape, Citation, End, Message, UsageShape};
 use super::signature;
+use super::wire_types::{BlockShape, Citation, End, Message, UsageShape};
 
 /// One event, small enough that a list of a hundred thousand costs little; its bytes are made when
 /// it is sent.
@@ -62,7 +62,7 @@ pub(super) enum Wire {
 
 /// How much is told of usage in a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Tells {
+pub(super) enum UsageReporting {
     /// The input at the start, all sums at the end.
     Everything,
     /// The input at the start alone, the output at the end alone.
@@ -72,20 +72,20 @@ pub(super) enum Tells {
 
 /// How one answer is told.
 #[derive(Debug)]
-pub(super) struct Telling {
+pub(super) struct Renderer {
     pub(super) answer: Answer,
     /// Usage as it is told, which may be a lie.
     pub(super) told: Usage,
-    pub(super) tells: Tells,
+    pub(super) reports: UsageReporting,
     pub(super) tells_stop: bool,
     pub(super) wire: Wire,
     /// Whether words carry letters of two bytes, so that a cut can fall inside one.
     pub(super) accents: bool,
 }
 
-// === impl Telling ===
+// === impl Renderer ===
 
-impl Telling {
+impl Renderer {
     /// The events up to the end of the content.
     pub(super) fn spoken(&self) -> Vec<Frame> {
         let mut frames = vec![Frame::MessageStart];
@@ -109,7 +109,7 @@ impl Telling {
                 }
                 Block::Call(call) => {
                     frames.push(Frame::NoInput { block });
-                    let pieces = 0..crate::text::count(call.pieces.len());
+                    let pieces = 0..crate::tokens::count(call.pieces.len());
                     frames.extend(pieces.map(|index| Frame::Piece { block, index }));
                 }
             }
@@ -132,7 +132,7 @@ impl Telling {
         } else {
             End::default()
         };
-        let usage = (self.tells != Tells::Nothing).then(|| UsageShape::whole(self.told));
+        let usage = (self.reports != UsageReporting::Nothing).then(|| UsageShape::whole(self.told));
         let message = Message::new(&self.answer, content, end, usage);
         // A struct of texts and numbers always has a JSON form.
         serde_json::to_vec(&message).unwrap_or_default().into()

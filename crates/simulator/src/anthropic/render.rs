@@ -7,19 +7,20 @@ use crate::bedrock::eventstream;
 use crate::script::{GAP, GARBAGE, Piece};
 
 use super::answer::{Block, Call, Text};
-use super::frames::{Frame, Telling, Tells, Wire};
+use super::frames::{Frame, Renderer, UsageReporting, Wire};
 use super::refusal::Refusal;
-use super::shapes::{BlockShape, Citation, Delta, End, Event, Message, Metrics, UsageShape};
 use super::signature;
+use super::wire_types::{BlockShape, Citation, Delta, End, Event, Message, Metrics, UsageShape};
 
-// === impl Telling ===
+// === impl Renderer ===
 
-impl Telling {
+impl Renderer {
     /// The bytes of an event and what they mean for the record.
     pub(super) fn render(&self, frame: Frame) -> Piece {
         match frame {
             Frame::MessageStart => {
-                let usage = (self.tells != Tells::Nothing).then(|| UsageShape::begun(self.told));
+                let usage =
+                    (self.reports != UsageReporting::Nothing).then(|| UsageShape::begun(self.told));
                 let end = End::default();
                 let message = Message::new(&self.answer, Vec::new(), end, usage);
                 self.event(&Event::MessageStart { message })
@@ -142,15 +143,15 @@ impl Telling {
         } else {
             End::default()
         };
-        let usage = match self.tells {
-            Tells::Everything => Some(UsageShape::ended(self.told)),
-            Tells::Halves => Some(UsageShape::output(self.told)),
-            Tells::Nothing => None,
+        let usage = match self.reports {
+            UsageReporting::Everything => Some(UsageShape::ended(self.told)),
+            UsageReporting::Halves => Some(UsageShape::output(self.told)),
+            UsageReporting::Nothing => None,
         };
         let is_told = usage.is_some();
         let piece = self.event(&Event::MessageDelta { delta, usage });
         if is_told {
-            return piece.telling(self.told_pair());
+            return piece.reporting(self.told_pair());
         }
         piece
     }

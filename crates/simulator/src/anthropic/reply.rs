@@ -6,9 +6,9 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use crate::clock;
-use crate::played::Played;
 use crate::script::{Head, Script};
-use crate::server::Read;
+use crate::scripted_body::{ScriptedBody, VendorResponse};
+use crate::server::RecordedRequest;
 
 use super::answer::Usage;
 
@@ -17,17 +17,21 @@ const REQUEST_LIMIT: u64 = 4000;
 const INPUT_LIMIT: u64 = 2_000_000;
 const OUTPUT_LIMIT: u64 = 400_000;
 
-pub(super) fn request_id(read: &Read) -> String {
-    read.house.id("req_", read.number)
+pub(super) fn request_id(recorded: &RecordedRequest) -> String {
+    recorded.id("req_")
 }
 
 /// Sends a script and leaves the record to it. Only answers of a model, and a refusal for a limit,
 /// tell of limits.
-pub(super) fn play(read: Read, script: Script, usage: Option<Usage>) -> Response<Played> {
+pub(super) fn play(
+    recorded: RecordedRequest,
+    script: Script,
+    usage: Option<Usage>,
+) -> VendorResponse {
     let head = script.head;
-    let id = request_id(&read);
-    let now = clock::seconds(read.received_at_micros);
-    let mut response = answered(read, script);
+    let id = request_id(&recorded);
+    let now = clock::seconds(recorded.received_at_micros);
+    let mut response = answered(recorded, script);
     let headers = response.headers_mut();
     let kind = if head.is_event_stream {
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
@@ -47,16 +51,14 @@ pub(super) fn play(read: Read, script: Script, usage: Option<Usage>) -> Response
 }
 
 /// Status, length and body, with every vendor's headers still to come.
-pub(crate) fn answered(mut read: Read, script: Script) -> Response<Played> {
+pub(crate) fn answered(mut recorded: RecordedRequest, script: Script) -> VendorResponse {
     let head: Head = script.head;
-    read.watch
-        .entry()
-        .note(|served| served.status = head.status);
-    if read.parts.method == Method::HEAD {
+    recorded.note(|record| record.status = head.status);
+    if recorded.parts.method == Method::HEAD {
         // The transport drops such a body unread, which must not look like a client leaving.
-        read.watch.end(true);
+        recorded.watch.end(true);
     }
-    let mut response = Response::new(Played::new(script, Some(read.watch)));
+    let mut response = Response::new(ScriptedBody::new(script, Some(recorded.watch)));
     // Statuses come from a closed range; were one wrong, the client should see a failure.
     *response.status_mut() =
         StatusCode::from_u16(head.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);

@@ -15,7 +15,7 @@ use crate::directives::Directives;
 use crate::models;
 use crate::request::Object;
 
-use super::Face;
+use super::Platform;
 use super::cache::{Boundary, Ttl};
 use super::refusal::Refusal;
 
@@ -40,7 +40,7 @@ pub(crate) struct Context {
     pub(crate) version: String,
     pub(crate) betas: Vec<String>,
     /// Whose clothes the body wears.
-    pub(crate) face: Face,
+    pub(crate) face: Platform,
 }
 
 /// A checked request.
@@ -95,7 +95,7 @@ impl Context {
             purpose: Purpose::Answer,
             version: date.to_owned(),
             betas,
-            face: Face::Bedrock,
+            face: Platform::Bedrock,
         })
     }
 }

@@ -7,7 +7,7 @@ use crate::fault::Fault;
 use crate::script::{self, FILLER_WORDS_PER_FRAME, Head, Piece, Script, Step, WRONG_STREAM_LENGTH};
 
 use super::answer::{Answer, Block};
-use super::frames::{Frame, Telling, Tells, Wire};
+use super::frames::{Frame, Renderer, UsageReporting, Wire};
 
 /// One step of a stream that is not yet bytes.
 enum Move {
@@ -36,13 +36,13 @@ pub(super) fn script(
     if let Some(Fault::LyingUsage { factor }) = fault {
         told = told.times(factor.into());
     }
-    let telling = Telling {
+    let renderer = Renderer {
         answer,
         told,
-        tells: match fault {
-            Some(Fault::NoUsage) => Tells::Nothing,
-            Some(Fault::SplitUsage) if stream => Tells::Halves,
-            Some(_) | None => Tells::Everything,
+        reports: match fault {
+            Some(Fault::NoUsage) => UsageReporting::Nothing,
+            Some(Fault::SplitUsage) if stream => UsageReporting::Halves,
+            Some(_) | None => UsageReporting::Everything,
         },
         tells_stop: fault != Some(Fault::NoFinishReason),
         wire: if is_aws {
@@ -55,9 +55,9 @@ pub(super) fn script(
         accents: matches!(fault, Some(Fault::SplitBytes { .. })),
     };
     let mut script = if stream {
-        streamed(telling, fault)
+        streamed(renderer, fault)
     } else {
-        whole(&telling, fault)
+        whole(&renderer, fault)
     };
     if stream {
         script.pause_millis = pace_millis;
@@ -73,22 +73,22 @@ pub(super) fn script(
 
 /// A good status and a stream that says at once that it is none: only AWS does this.
 pub(super) fn throttled(answer: Answer) -> Script {
-    let telling = Telling {
+    let renderer = Renderer {
         told: answer.usage,
         answer,
-        tells: Tells::Nothing,
+        reports: UsageReporting::Nothing,
         tells_stop: false,
         wire: Wire::Aws,
         accents: false,
     };
-    let piece = telling.render(Frame::Throttled);
+    let piece = renderer.render(Frame::Throttled);
     let mut script = Script::new(stream_head(None), vec![Step::Send(piece)]);
     script.is_complete = false;
     script
 }
 
-fn streamed(telling: Telling, fault: Option<Fault>) -> Script {
-    let mut moves = moves(&telling, fault);
+fn streamed(renderer: Renderer, fault: Option<Fault>) -> Script {
+    let mut moves = moves(&renderer, fault);
     let mut content_length = None;
     let mut is_complete = true;
     let mut strike = |after_frames: u32, strikes: Move, goes_on: bool| {
@@ -141,8 +141,10 @@ fn streamed(telling: Telling, fault: Option<Fault>) -> Script {
         )
         | None => {}
     }
-    let telling = Arc::new(telling);
-    let steps = moves.into_iter().flat_map(move |next| made(&telling, next));
+    let renderer = Arc::new(renderer);
+    let steps = moves
+        .into_iter()
+        .flat_map(move |next| made(&renderer, next));
     let steps = vec![Step::later(steps)];
     let mut script = Script::new(stream_head(content_length), steps);
     script.is_complete = is_complete;
@@ -150,13 +152,13 @@ fn streamed(telling: Telling, fault: Option<Fault>) -> Script {
 }
 
 /// The events in their order, with the faults that leave some out or add some.
-fn moves(telling: &Telling, fault: Option<Fault>) -> Vec<Move> {
+fn moves(renderer: &Renderer, fault: Option<Fault>) -> Vec<Move> {
     let mut moves: Vec<Move> = if let Some(Fault::GiganticBody { .. }) = fault {
-        flood(telling, FILLER_WORDS_PER_FRAME)
+        flood(renderer, FILLER_WORDS_PER_FRAME)
     } else if let Some(Fault::GiganticFrame { .. }) = fault {
-        flood(telling, u64::MAX)
+        flood(renderer, u64::MAX)
     } else {
-        telling.spoken().into_iter().map(Move::Frame).collect()
+        renderer.spoken().into_iter().map(Move::Frame).collect()
     };
     if fault == Some(Fault::TruncatedJson) {
         // The last piece is cut, and nothing comes behind it.
@@ -164,7 +166,7 @@ fn moves(telling: &Telling, fault: Option<Fault>) -> Vec<Move> {
         if let Some(at) = moves.iter().rposition(is_piece) {
             moves.truncate(at);
         }
-        let block = telling.answer.blocks.len().saturating_sub(1);
+        let block = renderer.answer.blocks.len().saturating_sub(1);
         moves.push(Move::Frame(Frame::Cut { block }));
         return moves;
     }
@@ -175,9 +177,9 @@ fn moves(telling: &Telling, fault: Option<Fault>) -> Vec<Move> {
     moves
 }
 
-fn flood(telling: &Telling, each: u64) -> Vec<Move> {
-    let words = telling.answer.blocks.iter().map(Block::tokens).sum();
-    let each = match telling.wire {
+fn flood(renderer: &Renderer, each: u64) -> Vec<Move> {
+    let words = renderer.answer.blocks.iter().map(Block::tokens).sum();
+    let each = match renderer.wire {
         Wire::Aws => each.min(MAX_AWS_WORDS),
         Wire::Lines { .. } => each,
     };
@@ -190,30 +192,30 @@ fn flood(telling: &Telling, each: u64) -> Vec<Move> {
 }
 
 /// The steps of one move, made when it is due.
-fn made(telling: &Arc<Telling>, next: Move) -> Box<dyn Iterator<Item = Step> + Send> {
+fn made(renderer: &Arc<Renderer>, next: Move) -> Box<dyn Iterator<Item = Step> + Send> {
     match next {
-        Move::Frame(frame) => Box::new(iter::once(Step::Send(telling.render(frame)))),
+        Move::Frame(frame) => Box::new(iter::once(Step::Send(renderer.render(frame)))),
         Move::Hang => Box::new(iter::once(Step::Hang)),
         Move::Abort => Box::new(iter::once(Step::Abort)),
         Move::Filler { words, each } => {
-            let telling = Arc::clone(telling);
+            let renderer = Arc::clone(renderer);
             let mut left = words;
             let portions = iter::from_fn(move || {
                 let now = left.min(each);
                 left = left.saturating_sub(now);
                 (now > 0).then_some(now)
             });
-            Box::new(portions.flat_map(move |words| filled(&telling, words)))
+            Box::new(portions.flat_map(move |words| filled(&renderer, words)))
         }
     }
 }
 
 /// One event of filler.
-fn filled(telling: &Telling, words: u64) -> Vec<Step> {
-    match telling.wire {
-        Wire::Aws => vec![Step::Send(telling.filled(words))],
+fn filled(renderer: &Renderer, words: u64) -> Vec<Step> {
+    match renderer.wire {
+        Wire::Aws => vec![Step::Send(renderer.filled(words))],
         Wire::Lines { .. } => {
-            let (before, after) = telling.around_filler();
+            let (before, after) = renderer.around_filler();
             vec![
                 Step::Send(Piece::new(before)),
                 Step::Filler { words },
@@ -223,24 +225,24 @@ fn filled(telling: &Telling, words: u64) -> Vec<Step> {
     }
 }
 
-fn whole(telling: &Telling, fault: Option<Fault>) -> Script {
+fn whole(renderer: &Renderer, fault: Option<Fault>) -> Script {
     if let Some(Fault::GiganticBody { .. } | Fault::GiganticFrame { .. }) = fault {
-        return gigantic(telling);
+        return gigantic(renderer);
     }
-    let document = telling.document(false);
-    let mut piece = Piece::new(document).worth(telling.answer.usage.output);
-    piece.tells = (telling.tells != Tells::Nothing).then(|| telling.told_pair());
+    let document = renderer.document(false);
+    let mut piece = Piece::new(document).worth(renderer.answer.usage.output);
+    piece.reports = (renderer.reports != UsageReporting::Nothing).then(|| renderer.told_pair());
     script::document(piece, fault)
 }
 
 /// A whole answer too large to be held: its two ends, and filler between them.
-fn gigantic(telling: &Telling) -> Script {
+fn gigantic(renderer: &Renderer) -> Script {
     use crate::script::GAP;
-    let document = telling.document(true);
+    let document = renderer.document(true);
     let text = String::from_utf8_lossy(&document);
     let (before, after) = text.rsplit_once(GAP).unwrap_or((&text, ""));
-    let words = telling.answer.blocks.iter().map(Block::tokens).sum();
-    let end = Piece::new(after.to_owned()).telling(telling.told_pair());
+    let words = renderer.answer.blocks.iter().map(Block::tokens).sum();
+    let end = Piece::new(after.to_owned()).reporting(renderer.told_pair());
     let steps = vec![
         Step::Send(Piece::new(before.to_owned())),
         Step::Filler { words },

@@ -5,12 +5,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
 
-use super::heard::Heard;
-use super::sound::Sound;
-use super::words::Words;
+use super::audio_sniff::AudioInfo;
+use super::encoders::Sound;
+use super::fake_transcript::Words;
 use crate::headers::last_four;
-use crate::server::Read;
-use crate::text::{count, hex};
+use crate::server::RecordedRequest;
+use crate::tokens::{count, hex};
 
 /// What a call was for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -30,7 +30,7 @@ pub enum AudioWork {
 /// truth alone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AudioCall {
-    /// The number of its request in the truth.
+    /// The number of its request in the requests.
     pub number: u64,
     /// The vendor.
     pub vendor: &'static str,
@@ -69,13 +69,18 @@ pub(super) struct Calls {
 // === impl AudioCall ===
 
 impl AudioCall {
-    pub(super) fn new(read: &Read, vendor: &'static str, work: AudioWork, model: &str) -> Self {
+    pub(super) fn new(
+        recorded: &RecordedRequest,
+        vendor: &'static str,
+        work: AudioWork,
+        model: &str,
+    ) -> Self {
         Self {
-            number: read.number,
+            number: recorded.number,
             vendor,
             work,
             model: model.to_owned(),
-            key: last_four(&read.key),
+            key: last_four(&recorded.key),
             marker: None,
             task: None,
             characters: 0,
@@ -94,7 +99,7 @@ impl AudioCall {
         self
     }
 
-    pub(super) fn heard(mut self, heard: &Heard, words: &Words) -> Self {
+    pub(super) fn heard(mut self, heard: &AudioInfo, words: &Words) -> Self {
         self.millis = heard.millis;
         self.bytes = heard.bytes;
         self.sha256 = Some(hex(&heard.sha256));

@@ -6,13 +6,13 @@ mod recognition;
 mod speech;
 mod tasks;
 
-use http::{Method, Response};
+use http::Method;
 use serde_json::{Value, json};
 
 use super::meeting::Trouble;
-use crate::played::Played;
 use crate::script::Script;
-use crate::server::Read;
+use crate::scripted_body::VendorResponse;
+use crate::server::RecordedRequest;
 use crate::video::Taken;
 
 pub(super) use tasks::Tasks;
@@ -41,29 +41,29 @@ enum Dialect {
 }
 
 /// Answers what is ours; gives everything else back.
-pub(super) async fn serve(read: Read) -> Taken {
-    let method = read.parts.method.clone();
-    let path = read.parts.uri.path().to_owned();
+pub(super) async fn serve(recorded: RecordedRequest) -> Taken {
+    let method = recorded.parts.method.clone();
+    let path = recorded.parts.uri.path().to_owned();
     if let Some(id) = path.strip_prefix(TASKS) {
-        let is_ours = read.house.audio.tasks.knows(id) && method == Method::GET;
+        let is_ours = recorded.state.audio.tasks.knows(id) && method == Method::GET;
         if is_ours {
-            return Taken::Yes(Ok(tasks::poll(read, id)));
+            return Taken::Yes(Ok(tasks::poll(recorded, id)));
         }
-        return Taken::No(read);
+        return Taken::No(recorded);
     }
     if method != Method::POST {
-        return Taken::No(read);
+        return Taken::No(recorded);
     }
     if path == FILES {
-        if stranger(&read) {
-            return Taken::Yes(Ok(refuse(read, Dialect::Native, &Refused::key())));
+        if stranger(&recorded) {
+            return Taken::Yes(Ok(refuse(recorded, Dialect::Native, &Refused::key())));
         }
-        return Taken::Yes(tasks::submit(read).await);
+        return Taken::Yes(tasks::submit(recorded).await);
     }
     if path != MULTIMODAL && path != COMPATIBLE {
-        return Taken::No(read);
+        return Taken::No(recorded);
     }
-    let body: Value = serde_json::from_slice(&read.body).unwrap_or(Value::Null);
+    let body: Value = serde_json::from_slice(&recorded.body).unwrap_or(Value::Null);
     let dialect = if path == COMPATIBLE {
         Dialect::Compatible
     } else {
@@ -71,15 +71,15 @@ pub(super) async fn serve(read: Read) -> Taken {
     };
     let is_speech = dialect == Dialect::Native && speech::is_asked(&body);
     if !is_speech && !recognition::is_asked(&body, dialect) {
-        return Taken::No(read);
+        return Taken::No(recorded);
     }
-    if stranger(&read) {
-        return Taken::Yes(Ok(refuse(read, dialect, &Refused::key())));
+    if stranger(&recorded) {
+        return Taken::Yes(Ok(refuse(recorded, dialect, &Refused::key())));
     }
     if is_speech {
-        return Taken::Yes(speech::serve(read, &body).await);
+        return Taken::Yes(speech::serve(recorded, &body).await);
     }
-    Taken::Yes(recognition::serve(read, &body, dialect).await)
+    Taken::Yes(recognition::serve(recorded, &body, dialect).await)
 }
 
 /// Characters that are billed: one of Chinese, Japanese or Korean writing counts as two.
@@ -159,8 +159,8 @@ impl Refused {
 }
 
 /// What comes instead of an answer.
-fn trouble(read: &Read, trouble: Trouble, dialect: Dialect) -> Script {
-    let id = request_id(read);
+fn trouble(recorded: &RecordedRequest, trouble: Trouble, dialect: Dialect) -> Script {
+    let id = request_id(recorded);
     let limit = "Requests rate limit exceeded, please try again later.";
     let broken =
         "An internal error has occured, please try again later or contact service support.";
@@ -187,21 +187,21 @@ fn trouble(read: &Read, trouble: Trouble, dialect: Dialect) -> Script {
     }
 }
 
-fn refuse(read: Read, dialect: Dialect, refused: &Refused) -> Response<Played> {
-    let script = refused.script(&request_id(&read), dialect, None);
-    read.play(script, None)
+fn refuse(recorded: RecordedRequest, dialect: Dialect, refused: &Refused) -> VendorResponse {
+    let script = refused.script(&request_id(&recorded), dialect, None);
+    recorded.play(script, None)
 }
 
-fn request_id(read: &Read) -> String {
-    read.house.uuid("request", read.number)
+fn request_id(recorded: &RecordedRequest) -> String {
+    recorded.uuid("request")
 }
 
-fn stranger(read: &Read) -> bool {
-    read.key.is_empty() || !read.house.accepts(&read.key)
+fn stranger(recorded: &RecordedRequest) -> bool {
+    recorded.key.is_empty() || !recorded.state.accepts(&recorded.key)
 }
 
 /// Whether a header switches something on.
-fn is_enabled(read: &Read, name: &str) -> bool {
-    let value = read.parts.headers.get(name);
+fn is_enabled(recorded: &RecordedRequest, name: &str) -> bool {
+    let value = recorded.parts.headers.get(name);
     value.is_some_and(|value| value.as_bytes() == b"enable")
 }

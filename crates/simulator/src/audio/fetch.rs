@@ -15,7 +15,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::heard::{Ear, Heard};
+use super::audio_sniff::{AudioInfo, UploadMeter};
 
 /// The audio could not be had.
 #[derive(Debug, PartialEq, Eq)]
@@ -26,18 +26,18 @@ const PATIENCE: Duration = Duration::from_secs(600);
 const HTTP_PORT: u16 = 80;
 
 /// Listens to an address or to a data URI.
-pub(crate) async fn fetch(address: &str) -> Result<Heard, Unreachable> {
+pub(crate) async fn fetch(address: &str) -> Result<AudioInfo, Unreachable> {
     if let Some(inside) = address.strip_prefix("data:") {
         let (_, digits) = inside.split_once(";base64,").ok_or(Unreachable)?;
         let bytes = STANDARD.decode(digits).map_err(|_| Unreachable)?;
-        return Ok(Heard::of(&bytes));
+        return Ok(AudioInfo::of(&bytes));
     }
     timeout(PATIENCE, download(address))
         .await
         .map_err(|_| Unreachable)?
 }
 
-async fn download(address: &str) -> Result<Heard, Unreachable> {
+async fn download(address: &str) -> Result<AudioInfo, Unreachable> {
     let uri: Uri = address.parse().map_err(|_| Unreachable)?;
     if uri.scheme_str() != Some("http") {
         return Err(Unreachable);
@@ -66,10 +66,10 @@ async fn download(address: &str) -> Result<Heard, Unreachable> {
         return Err(Unreachable);
     }
     let mut body = answer.into_body();
-    let mut ear = Ear::new();
+    let mut ear = UploadMeter::new();
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|_| Unreachable)?;
-        ear.hear(&frame.into_data().unwrap_or_default());
+        ear.update(&frame.into_data().unwrap_or_default());
     }
     Ok(ear.done())
 }

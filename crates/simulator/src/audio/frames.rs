@@ -36,7 +36,7 @@ impl Frames {
         while !self.is_lost && !rest.is_empty() {
             let passed = usize::try_from(self.skip).unwrap_or(usize::MAX);
             let passed = passed.min(rest.len());
-            self.skip = self.skip.saturating_sub(crate::text::count(passed));
+            self.skip = self.skip.saturating_sub(crate::tokens::count(passed));
             rest = rest.get(passed..).unwrap_or_default();
             let room = HEADER_BYTES.saturating_sub(self.header.len());
             let taken = room.min(rest.len());
@@ -63,7 +63,9 @@ impl Frames {
         if told.rate > 0 {
             self.rate = told.rate;
         }
-        self.skip = told.bytes.saturating_sub(crate::text::count(HEADER_BYTES));
+        self.skip = told
+            .bytes
+            .saturating_sub(crate::tokens::count(HEADER_BYTES));
     }
 }
 

@@ -3,17 +3,17 @@
 
 use std::time::Duration;
 
+use http::HeaderValue;
 use http::header::CONTENT_TYPE;
-use http::{HeaderValue, Response};
 use serde_json::Value;
 
-use super::sound::Sound;
+use super::encoders::Sound;
 use crate::chat::{Met, pause};
 use crate::directives::Directives;
 use crate::fault::Fault;
-use crate::played::{Cut, MAX_HANG, Played};
 use crate::script::{self, GARBAGE, Piece, Script};
-use crate::server::Read;
+use crate::scripted_body::{Abort, MAX_HANG, VendorResponse};
+use crate::server::RecordedRequest;
 
 /// What comes instead of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,25 +36,29 @@ enum Bare {
 }
 
 /// The fault of a request, written down with the request.
-pub(super) fn fault(read: &Read, model: &str, directives: &Directives) -> Option<Fault> {
+pub(super) fn fault(
+    recorded: &RecordedRequest,
+    model: &str,
+    directives: &Directives,
+) -> Option<Fault> {
     let fault = match directives.fault {
         Some(fault) => Some(fault),
-        None => read.house.plans().strike_audio(model, &read.key),
+        None => recorded.state.plans().strike_audio(model, &recorded.key),
     };
-    read.watch.entry().note(|served| {
-        served.marker.clone_from(&directives.marker);
-        served.fault = fault;
+    recorded.note(|record| {
+        record.marker.clone_from(&directives.marker);
+        record.fault = fault;
     });
     fault
 }
 
 /// Writes down what was asked, acceptable or not.
-pub(super) fn note(read: &Read, model: &str, stream: bool) {
+pub(super) fn note(recorded: &RecordedRequest, model: &str, stream: bool) {
     let end = model.floor_char_boundary(MAX_MODEL_BYTES);
     let model = model.get(..end).unwrap_or_default().to_owned();
-    read.watch.entry().note(|served| {
-        served.model = model;
-        served.stream = stream;
+    recorded.note(|record| {
+        record.model = model;
+        record.stream = stream;
     });
 }
 
@@ -63,24 +67,24 @@ const MAX_MODEL_BYTES: usize = 256;
 
 /// Carries out what comes before an answer, or instead of one.
 pub(super) async fn meet(
-    mut read: Read,
+    mut recorded: RecordedRequest,
     fault: Option<Fault>,
     stream: bool,
-    say: impl Fn(&Read, Trouble) -> Script,
+    say: impl Fn(&RecordedRequest, Trouble) -> Script,
 ) -> Met {
     let trouble = match fault {
         Some(Fault::CloseBeforeHeaders) => {
-            read.watch.end(false);
-            return Met::Ends(Box::new(Err(Cut)));
+            recorded.watch.end(false);
+            return Met::Ends(Box::new(Err(Abort)));
         }
         Some(Fault::HangBeforeHeaders) => {
             pause(MAX_HANG).await;
-            read.watch.end(false);
-            return Met::Ends(Box::new(Err(Cut)));
+            recorded.watch.end(false);
+            return Met::Ends(Box::new(Err(Abort)));
         }
         Some(Fault::SlowFirstByte { millis }) => {
             pause(Duration::from_millis(millis.into())).await;
-            return Met::Goes(Box::new(read));
+            return Met::Goes(Box::new(recorded));
         }
         Some(Fault::RateLimited { retry_after_secs }) => Trouble::RateLimited { retry_after_secs },
         Some(Fault::Status(status)) => Trouble::Status(if (400..600).contains(&status) {
@@ -91,18 +95,18 @@ pub(super) async fn meet(
         Some(Fault::ErrorInside200) => Trouble::Inside200 { code: None },
         Some(Fault::BaseResp(code)) => Trouble::Inside200 { code: Some(code) },
         Some(Fault::ErrorFrameMidStream { .. }) if !stream => Trouble::Inside200 { code: None },
-        Some(_) | None => return Met::Goes(Box::new(read)),
+        Some(_) | None => return Met::Goes(Box::new(recorded)),
     };
-    let mut script = say(&read, trouble);
+    let mut script = say(&recorded, trouble);
     script.is_complete &= !matches!(trouble, Trouble::Inside200 { .. });
-    Met::Ends(Box::new(Ok(read.play(script, None))))
+    Met::Ends(Box::new(Ok(recorded.play(script, None))))
 }
 
 /// The pause between two pieces of speech.
-pub(super) fn pace(read: &Read, directives: &Directives) -> u64 {
+pub(super) fn pace(recorded: &RecordedRequest, directives: &Directives) -> u64 {
     directives
         .pace_millis
-        .max(read.house.audio.settings.pace_millis)
+        .max(recorded.state.audio.settings.pace_millis)
 }
 
 /// Speech as bare bytes. There is no way to tell of an error inside it: such a fault is a cut.
@@ -146,8 +150,12 @@ pub(super) fn told(fault: Option<Fault>, count: u64) -> Option<u64> {
 }
 
 /// Sends a script under another content type.
-pub(super) fn typed(read: Read, script: Script, kind: &'static str) -> Response<Played> {
-    let mut response = read.play(script, None);
+pub(super) fn typed(
+    recorded: RecordedRequest,
+    script: Script,
+    kind: &'static str,
+) -> VendorResponse {
+    let mut response = recorded.play(script, None);
     let kind = HeaderValue::from_static(kind);
     response.headers_mut().insert(CONTENT_TYPE, kind);
     response

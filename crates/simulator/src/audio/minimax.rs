@@ -1,24 +1,24 @@
 //! `MiniMax`'s speech: `POST /v1/t2a_v2`, whole or as events, and `/v1/get_voice`. Everything is said
-//! under status 200, failures in `base_resp`. Written after the vendor's documents and public clients;
+//! under status 200, failures in `base_resp`. OrderedJson after the vendor's documents and public clients;
 //! wordings are [unverified].
 
-mod wanted;
+mod request;
 
-use http::{Method, Response};
+use http::Method;
 use serde_json::{Value, json};
 
 use super::calls::{AudioCall, AudioWork};
+use super::encoders::Sound;
 use super::faults::AudioFault;
+use super::file_store;
 use super::meeting::{self, Trouble};
-use super::shelf;
-use super::sound::Sound;
 use crate::chat::Met;
 use crate::fault::Fault;
-use crate::played::{Cut, Played};
 use crate::script::{self, GARBAGE, Piece, Script};
-use crate::server::Read;
-use crate::text::{count, hex};
-use wanted::{VOICES, Wanted};
+use crate::scripted_body::{VendorResponse, VendorResult};
+use crate::server::RecordedRequest;
+use crate::tokens::{count, hex};
+use request::{VOICES, Wanted};
 
 const VENDOR: &str = "minimax";
 const SPEECH: &str = "/v1/t2a_v2";
@@ -35,7 +35,7 @@ enum Event {
 }
 
 /// What the events of a stream have in common.
-struct Telling {
+struct Renderer {
     sound: Sound,
     trace_id: String,
     extra: Value,
@@ -47,72 +47,70 @@ pub(super) fn owns(path: &str) -> bool {
     path == SPEECH || path == GET_VOICE
 }
 
-pub(super) async fn serve(read: Read) -> Result<Response<Played>, Cut> {
-    if read.key.is_empty() {
+pub(super) async fn serve(recorded: RecordedRequest) -> VendorResult {
+    if recorded.key.is_empty() {
         let text = "login fail: Please carry the API secret key in the 'Authorization' field";
-        return Ok(refuse(read, 1004, text));
+        return Ok(refuse(recorded, 1004, text));
     }
-    if !read.house.accepts(&read.key) {
-        return Ok(refuse(read, 2049, "invalid api key"));
+    if !recorded.state.accepts(&recorded.key) {
+        return Ok(refuse(recorded, 2049, "invalid api key"));
     }
-    let path = read.parts.uri.path();
-    match (read.parts.method.clone(), path) {
-        (Method::POST, SPEECH) => speak(read).await,
-        (Method::POST | Method::GET, GET_VOICE) => Ok(voices(read)),
+    let path = recorded.parts.uri.path();
+    match (recorded.parts.method.clone(), path) {
+        (Method::POST, SPEECH) => speak(recorded).await,
+        (Method::POST | Method::GET, GET_VOICE) => Ok(voices(recorded)),
         (_, _) => {
             let body = json!({ "error": "404 page not found" }).to_string();
-            Ok(read.play(Script::json(404, None, body), None))
+            Ok(recorded.play(Script::json(404, None, body), None))
         }
     }
 }
 
-async fn speak(read: Read) -> Result<Response<Played>, Cut> {
-    let body: Value = serde_json::from_slice(&read.body).unwrap_or(Value::Null);
+async fn speak(recorded: RecordedRequest) -> VendorResult {
+    let body: Value = serde_json::from_slice(&recorded.body).unwrap_or(Value::Null);
     let model = body.get("model").and_then(Value::as_str);
     let is_stream = body.get("stream") == Some(&Value::Bool(true));
-    meeting::note(&read, model.unwrap_or_default(), is_stream);
+    meeting::note(&recorded, model.unwrap_or_default(), is_stream);
     let wanted = match Wanted::read(&body) {
         Ok(wanted) => wanted,
-        Err((code, text)) => return Ok(refuse(read, code, &text)),
+        Err((code, text)) => return Ok(refuse(recorded, code, &text)),
     };
-    let fault = meeting::fault(&read, &wanted.model, &wanted.directives);
-    let read = match meeting::meet(read, fault, wanted.stream, trouble).await {
-        Met::Goes(read) => *read,
+    let fault = meeting::fault(&recorded, &wanted.model, &wanted.directives);
+    let recorded = match meeting::meet(recorded, fault, wanted.stream, trouble).await {
+        Met::Goes(recorded) => *recorded,
         Met::Ends(end) => return *end,
     };
-    let call = AudioCall::new(&read, VENDOR, AudioWork::Speech, &wanted.model)
+    let call = AudioCall::new(&recorded, VENDOR, AudioWork::Speech, &wanted.model)
         .spoken(&wanted.text, wanted.sound)
         .marked(wanted.directives.marker.as_ref());
-    read.house.audio.calls.add(call);
+    recorded.state.audio.calls.add(call);
     let characters = wanted.usage_characters();
-    read.watch
-        .entry()
-        .note(|served| served.prompt_tokens = characters);
+    recorded.note(|record| record.prompt_tokens = characters);
     let script = if wanted.stream {
-        let pace = meeting::pace(&read, &wanted.directives);
-        streamed(&read, &wanted, fault).paced(true, pace, fault)
+        let pace = meeting::pace(&recorded, &wanted.directives);
+        streamed(&recorded, &wanted, fault).paced(true, pace, fault)
     } else {
-        whole(&read, &wanted, fault)
+        whole(&recorded, &wanted, fault)
     };
-    Ok(read.play(script, None))
+    Ok(recorded.play(script, None))
 }
 
-fn whole(read: &Read, wanted: &Wanted, fault: Option<Fault>) -> Script {
+fn whole(recorded: &RecordedRequest, wanted: &Wanted, fault: Option<Fault>) -> Script {
     let bytes = wanted.sound.bytes();
     let audio = if is_garbled(fault) {
         GARBAGE_HEX.to_owned()
     } else if wanted.is_url {
-        let id = read.house.id("speech-", read.number);
-        let shelf = &read.house.audio.shelf;
+        let id = recorded.id("speech-");
+        let shelf = &recorded.state.audio.files;
         shelf.keep_sound(&id, wanted.sound, fault);
-        let host = shelf::host(&read.parts.headers);
-        shelf::link(&host, &id, wanted.sound.format.name())
+        let host = file_store::host(&recorded.parts.headers);
+        file_store::link(&host, &id, wanted.sound.format.name())
     } else {
         hex(&bytes)
     };
     let mut told = json!({
         "data": { "audio": audio, "status": 2, "ced": "" },
-        "trace_id": trace_id(read),
+        "trace_id": trace_id(recorded),
         "base_resp": well(),
     });
     if let Some(fields) = told.as_object_mut()
@@ -126,12 +124,12 @@ fn whole(read: &Read, wanted: &Wanted, fault: Option<Fault>) -> Script {
     meeting::whole(told.to_string(), wanted.sound.millis, fault)
 }
 
-fn streamed(read: &Read, wanted: &Wanted, fault: Option<Fault>) -> Script {
+fn streamed(recorded: &RecordedRequest, wanted: &Wanted, fault: Option<Fault>) -> Script {
     let sound = wanted.sound;
     let size = sound.iter().map(|piece| count(piece.len())).sum();
-    let telling = Telling {
+    let renderer = Renderer {
         sound,
-        trace_id: trace_id(read),
+        trace_id: trace_id(recorded),
         extra: if fault == Some(Fault::NoUsage) {
             Value::Null
         } else {
@@ -146,13 +144,13 @@ fn streamed(read: &Read, wanted: &Wanted, fault: Option<Fault>) -> Script {
     }
     let strangers = (Event::Error, Event::Garbage);
     script::streamed(events, strangers, fault, move |_, event| {
-        telling.render(&event)
+        renderer.render(&event)
     })
 }
 
-// === impl Telling ===
+// === impl Renderer ===
 
-impl Telling {
+impl Renderer {
     fn render(&self, event: &Event) -> Piece {
         match event {
             Event::Piece(index) => {
@@ -213,7 +211,7 @@ fn extra(wanted: &Wanted, size: u64, fault: Option<Fault>) -> Value {
     })
 }
 
-fn voices(read: Read) -> Response<Played> {
+fn voices(recorded: RecordedRequest) -> VendorResponse {
     let voice = |(id, name): &(&str, &str)| json!({ "voice_id": id, "voice_name": name, "description": ["a tone"] });
     let told = json!({
         "system_voice": VOICES.iter().map(voice).collect::<Vec<_>>(),
@@ -221,7 +219,7 @@ fn voices(read: Read) -> Response<Played> {
         "voice_generation": [],
         "base_resp": well(),
     });
-    read.play(Script::json(200, None, told.to_string()), None)
+    recorded.play(Script::json(200, None, told.to_string()), None)
 }
 
 fn is_garbled(fault: Option<Fault>) -> bool {
@@ -230,7 +228,7 @@ fn is_garbled(fault: Option<Fault>) -> bool {
 
 /// What comes instead of an answer. The vendor itself says almost everything under 200; a status comes
 /// from what stands before it, and carries the same body.
-fn trouble(read: &Read, trouble: Trouble) -> Script {
+fn trouble(recorded: &RecordedRequest, trouble: Trouble) -> Script {
     let (status, retry_after_secs, code, text) = match trouble {
         Trouble::RateLimited { retry_after_secs } => (
             429,
@@ -255,21 +253,21 @@ fn trouble(read: &Read, trouble: Trouble) -> Script {
             (200, None, code, text)
         }
     };
-    let body = json!({ "trace_id": trace_id(read), "base_resp": failed(code, text) });
+    let body = json!({ "trace_id": trace_id(recorded), "base_resp": failed(code, text) });
     Script::json(status, retry_after_secs, body.to_string())
 }
 
-fn refuse(read: Read, code: u32, text: &str) -> Response<Played> {
-    let body = json!({ "trace_id": trace_id(&read), "base_resp": failed(code, text) });
-    read.play(Script::json(200, None, body.to_string()), None)
+fn refuse(recorded: RecordedRequest, code: u32, text: &str) -> VendorResponse {
+    let body = json!({ "trace_id": trace_id(&recorded), "base_resp": failed(code, text) });
+    recorded.play(Script::json(200, None, body.to_string()), None)
 }
 
 fn line(told: &Value) -> Piece {
     Piece::new(format!("data: {told}\n\n"))
 }
 
-fn trace_id(read: &Read) -> String {
-    read.house.id("0", read.number)
+fn trace_id(recorded: &RecordedRequest) -> String {
+    recorded.id("0")
 }
 
 fn well() -> Value {

@@ -1,19 +1,19 @@
 //! OpenAI's audio: `POST /v1/audio/speech`, `/v1/audio/transcriptions`, `/v1/audio/translations`. Fields
 //! and events are the SDK's; wordings and counts are [unverified].
 
-mod hearing;
+mod formats;
 mod speech;
-mod written;
+mod transcription;
 
-use http::{Method, Response};
+use http::Method;
 
 use super::meeting::Trouble;
 use super::upload::Upload;
 use crate::headers::last_four;
-use crate::played::{Cut, Played};
 use crate::refusal::Refusal;
 use crate::script::Script;
-use crate::server::Read;
+use crate::scripted_body::VendorResult;
+use crate::server::RecordedRequest;
 
 const VENDOR: &str = "openai";
 const SPEECH: &str = "/v1/audio/speech";
@@ -29,33 +29,33 @@ pub(super) fn takes_uploads(path: &str) -> bool {
 }
 
 /// Everything but uploads.
-pub(super) async fn serve(read: Read) -> Result<Response<Played>, Cut> {
-    if let Some(refusal) = stranger(&read) {
-        return Ok(read.refuse(&refusal));
+pub(super) async fn serve(recorded: RecordedRequest) -> VendorResult {
+    if let Some(refusal) = stranger(&recorded) {
+        return Ok(recorded.refuse(&refusal));
     }
-    let path = read.parts.uri.path();
-    if path == SPEECH && read.parts.method == Method::POST {
-        return speech::serve(read).await;
+    let path = recorded.parts.uri.path();
+    if path == SPEECH && recorded.parts.method == Method::POST {
+        return speech::serve(recorded).await;
     }
-    let refusal = Refusal::wrong_method(read.parts.method.as_str(), path);
-    Ok(read.refuse(&refusal))
+    let refusal = Refusal::wrong_method(recorded.parts.method.as_str(), path);
+    Ok(recorded.refuse(&refusal))
 }
 
 /// A file that was read already.
-pub(super) async fn hear(read: Read, upload: Upload) -> Result<Response<Played>, Cut> {
-    if let Some(refusal) = stranger(&read) {
-        return Ok(read.refuse(&refusal));
+pub(super) async fn transcribe(recorded: RecordedRequest, upload: Upload) -> VendorResult {
+    if let Some(refusal) = stranger(&recorded) {
+        return Ok(recorded.refuse(&refusal));
     }
-    let is_translation = read.parts.uri.path() == TRANSLATIONS;
-    hearing::serve(read, upload, is_translation).await
+    let is_translation = recorded.parts.uri.path() == TRANSLATIONS;
+    transcription::serve(recorded, upload, is_translation).await
 }
 
-fn stranger(read: &Read) -> Option<Refusal> {
-    if read.key.is_empty() {
+fn stranger(recorded: &RecordedRequest) -> Option<Refusal> {
+    if recorded.key.is_empty() {
         return Some(Refusal::no_key());
     }
-    let is_known = read.house.accepts(&read.key);
-    (!is_known).then(|| Refusal::wrong_key(&last_four(&read.key)))
+    let is_known = recorded.state.accepts(&recorded.key);
+    (!is_known).then(|| Refusal::wrong_key(&last_four(&recorded.key)))
 }
 
 /// What comes instead of an answer, in the vendor's words.

@@ -99,7 +99,7 @@ impl Speed {
 impl Spoken {
     pub(crate) fn new(text: &str, speed: Speed) -> Self {
         Self {
-            characters: crate::text::count(text.chars().count()),
+            characters: crate::tokens::count(text.chars().count()),
             speed,
         }
     }

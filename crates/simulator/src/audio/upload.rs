@@ -8,8 +8,8 @@ use http::header::CONTENT_TYPE;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 
-use super::heard::{self, Ear, Heard};
-use crate::played::Cut;
+use super::audio_sniff::{self, AudioInfo, UploadMeter};
+use crate::scripted_body::Abort;
 
 /// A form that was read to its end.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub(crate) struct Upload {
 #[derive(Debug)]
 pub(crate) struct File {
     pub(crate) name: String,
-    pub(crate) heard: Heard,
+    pub(crate) heard: AudioInfo,
 }
 
 /// Reads a form piece by piece.
@@ -51,7 +51,7 @@ enum Place {
     },
     File {
         name: String,
-        ear: Box<Ear>,
+        ear: Box<UploadMeter>,
     },
     End,
     Broken,
@@ -64,7 +64,7 @@ const MAX_HEADER_BYTES: usize = 8 * 1024;
 const MAX_FIELD_BYTES: usize = 64 * 1024;
 
 /// Reads a body to its end, whatever it is. An error means that the client broke off.
-pub(crate) async fn read(headers: &HeaderMap, mut incoming: Incoming) -> Result<Upload, Cut> {
+pub(crate) async fn read(headers: &HeaderMap, mut incoming: Incoming) -> Result<Upload, Abort> {
     let kind = headers
         .get(CONTENT_TYPE)
         .and_then(|kind| kind.to_str().ok());
@@ -72,7 +72,7 @@ pub(crate) async fn read(headers: &HeaderMap, mut incoming: Incoming) -> Result<
     let mut form = Form::new(boundary);
     let mut hash = Context::new(&SHA256);
     while let Some(frame) = incoming.frame().await {
-        let frame = frame.map_err(|_| Cut)?;
+        let frame = frame.map_err(|_| Abort)?;
         let bytes: Bytes = frame.into_data().unwrap_or_default();
         hash.update(&bytes);
         form.take(&bytes);
@@ -81,7 +81,7 @@ pub(crate) async fn read(headers: &HeaderMap, mut incoming: Incoming) -> Result<
     Ok(Upload {
         fields: form.fields,
         file: form.file,
-        body_sha256: heard::digest(hash),
+        body_sha256: audio_sniff::digest(hash),
         is_good,
     })
 }
@@ -179,7 +179,7 @@ impl Form {
         self.place = match (quoted(&header, " name=\""), quoted(&header, "filename=\"")) {
             (Some(FILE), Some(name)) => Place::File {
                 name: name.to_owned(),
-                ear: Box::new(Ear::new()),
+                ear: Box::new(UploadMeter::new()),
             },
             (Some(name), None) => Place::Field {
                 name: name.to_owned(),
@@ -200,7 +200,7 @@ impl Form {
         let bytes = self.waiting.get(..safe).unwrap_or_default();
         let mut is_broken = false;
         match &mut self.place {
-            Place::File { ear, .. } => ear.hear(bytes),
+            Place::File { ear, .. } => ear.update(bytes),
             Place::Field { value, .. } => {
                 is_broken = value.len().saturating_add(bytes.len()) > MAX_FIELD_BYTES;
                 value.extend(bytes);
@@ -261,7 +261,7 @@ mod tests {
             assert_eq!(names, ["model", "list[]", "list[]"]);
             let file = form.file.unwrap();
             assert_eq!(file.name, "a.wav");
-            assert_eq!(file.heard, Heard::of(b"ab\r\n--c\r\n"));
+            assert_eq!(file.heard, AudioInfo::of(b"ab\r\n--c\r\n"));
         }
     }
 

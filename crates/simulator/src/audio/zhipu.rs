@@ -1,21 +1,20 @@
 //! Zhipu's recognition: `POST /api/paas/v4/audio/transcriptions`, a form. Refusals have a code as text.
-//! Written after public clients; wordings are [unverified].
+//! OrderedJson after public clients; wordings are [unverified].
 
-use http::Response;
 use serde_json::json;
 
+use super::audio_sniff::{AudioInfo, Container};
 use super::calls::{AudioCall, AudioWork};
-use super::heard::{Container, Heard};
+use super::fake_transcript::Words;
 use super::meeting::{self, Trouble};
 use super::upload::Upload;
-use super::words::Words;
 use crate::chat::Met;
 use crate::clock;
 use crate::directives::Directives;
 use crate::models;
-use crate::played::{Cut, Played};
 use crate::script::Script;
-use crate::server::Read;
+use crate::scripted_body::VendorResult;
+use crate::server::RecordedRequest;
 
 /// A refusal: status, code, text.
 type Refused = (u16, &'static str, String);
@@ -28,46 +27,46 @@ const MAX_MILLIS: u64 = 30_000;
 /// The code of a parameter that is not valid.
 const INVALID: &str = "1214";
 
-pub(super) async fn serve(read: Read, upload: Upload) -> Result<Response<Played>, Cut> {
+pub(super) async fn serve(recorded: RecordedRequest, upload: Upload) -> VendorResult {
     let model = upload.field("model").unwrap_or_default().to_owned();
-    meeting::note(&read, &model, false);
-    if read.key.is_empty() {
+    meeting::note(&recorded, &model, false);
+    if recorded.key.is_empty() {
         let text = "Header中未收到Authorization参数，无法进行身份验证。";
-        return Ok(read.play(refusal(401, None, "1001", text), None));
+        return Ok(recorded.play(refusal(401, None, "1001", text), None));
     }
-    if !read.house.accepts(&read.key) {
+    if !recorded.state.accepts(&recorded.key) {
         let text = "Authorization Token非法，请确认Authorization Token正确传递。";
-        return Ok(read.play(refusal(401, None, "1002", text), None));
+        return Ok(recorded.play(refusal(401, None, "1002", text), None));
     }
     let (heard, directives) = match checked(&model, &upload) {
         Ok(checked) => checked,
         Err((status, code, text)) => {
-            return Ok(read.play(refusal(status, None, code, &text), None));
+            return Ok(recorded.play(refusal(status, None, code, &text), None));
         }
     };
-    let fault = meeting::fault(&read, &model, &directives);
-    let read = match meeting::meet(read, fault, false, |_, kind| trouble(kind)).await {
-        Met::Goes(read) => *read,
+    let fault = meeting::fault(&recorded, &model, &directives);
+    let recorded = match meeting::meet(recorded, fault, false, |_, kind| trouble(kind)).await {
+        Met::Goes(recorded) => *recorded,
         Met::Ends(end) => return *end,
     };
     let words = Words::heard(&heard.sha256, None);
-    let call = AudioCall::new(&read, VENDOR, AudioWork::Transcription, &model)
+    let call = AudioCall::new(&recorded, VENDOR, AudioWork::Transcription, &model)
         .heard(&heard, &words)
         .marked(directives.marker.as_ref());
-    read.house.audio.calls.add(call);
+    recorded.state.audio.calls.add(call);
     let request = upload.field("request_id").map(str::to_owned);
     let told = json!({
-        "id": read.house.id("", read.number),
-        "created": clock::seconds(read.received_at_micros),
-        "request_id": request.unwrap_or_else(|| read.house.id("req", read.number)),
+        "id": recorded.id(""),
+        "created": clock::seconds(recorded.received_at_micros),
+        "request_id": request.unwrap_or_else(|| recorded.id("req")),
         "model": model,
         "text": words.text(),
     });
     let script = meeting::whole(told.to_string(), words.count(), fault);
-    Ok(read.play(script, None))
+    Ok(recorded.play(script, None))
 }
 
-fn checked(model: &str, upload: &Upload) -> Result<(Heard, Directives), Refused> {
+fn checked(model: &str, upload: &Upload) -> Result<(AudioInfo, Directives), Refused> {
     let wrong = |text: &str| Err((400, INVALID, text.to_owned()));
     if !upload.is_good {
         return wrong("请求体格式不正确");

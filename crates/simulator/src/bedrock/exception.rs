@@ -31,7 +31,7 @@ impl Exception {
         }
     }
 
-    /// What the model's house refuses. Its words are kept where the caller is at fault.
+    /// What the model's vendor refuses. Its words are kept where the caller is at fault.
     pub(crate) fn of(refusal: &Refusal) -> Self {
         let status = refusal.status;
         let (status, name, message) = match status {

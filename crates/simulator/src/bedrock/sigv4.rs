@@ -10,7 +10,7 @@ use time::PrimitiveDateTime;
 use time::macros::format_description;
 
 use crate::simulator::AwsKey;
-use crate::text::hex;
+use crate::tokens::hex;
 
 use super::exception::Exception;
 

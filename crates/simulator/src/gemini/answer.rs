@@ -3,12 +3,12 @@
 
 use crate::answer::filler_words;
 use crate::fault::Fault;
-use crate::text::count;
+use crate::tokens::count;
 
+use super::content_pieces::{Content, Said, Words};
 use super::contents::add_tokens;
 use super::request::GenerateRequest;
-use super::shape::Service;
-use super::words::{Content, Said, Words};
+use super::schema::Service;
 
 /// One answer, the same in every candidate.
 #[derive(Debug)]

@@ -61,7 +61,7 @@ impl Memory {
                 seen.known.remove(&oldest);
             }
         }
-        crate::text::count(hits).saturating_mul(BLOCK_TOKENS)
+        crate::tokens::count(hits).saturating_mul(BLOCK_TOKENS)
     }
 }
 

@@ -3,13 +3,13 @@
 use serde_json::Value;
 
 use crate::refusal::shown;
-use crate::text::{PromptSize, count};
+use crate::tokens::{PromptSize, count};
 
 use super::cache::Prefix;
 use super::errors::GoogleError;
 use super::fields::Object;
-use super::shape::Service;
-use super::turns::{
+use super::schema::Service;
+use super::turn_rules::{
     OpenCall, Role, UNEQUAL, check_signatures, follow_calls, has, parts, read_role, text_of,
 };
 

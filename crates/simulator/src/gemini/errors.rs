@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::refusal::shown;
 
-use super::shape::Service;
+use super::schema::Service;
 
 /// A refused request, or a fault that looks like one.
 #[derive(Clone, Debug, PartialEq, Serialize)]

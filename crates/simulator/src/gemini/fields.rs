@@ -9,7 +9,7 @@ use serde_json::{Map, Number, Value};
 use crate::refusal::shown;
 
 use super::errors::{GoogleError, Violation};
-use super::shape::{Kind, Message, Service};
+use super::schema::{Kind, Message, Service};
 
 /// A JSON object of a request.
 pub(super) type Object = Map<String, Value>;
@@ -208,7 +208,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::gemini::shape::GENERATE;
+    use crate::gemini::schema::GENERATE;
 
     fn read_as(body: &Value, service: Service) -> Result<Object, GoogleError> {
         read(&GENERATE, body.as_object().unwrap(), service)

@@ -2,25 +2,24 @@
 
 use std::time::Duration;
 
-use http::Response;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::fault::Fault;
 use crate::models;
-use crate::played::{Cut, MAX_HANG, Played};
 use crate::refusal::shown;
 use crate::script::Script;
-use crate::server::Read;
+use crate::scripted_body::{Abort, MAX_HANG, VendorResult};
+use crate::server::RecordedRequest;
 
 use super::answer::Answer;
 use super::errors::GoogleError;
 use super::fields::Object;
 use super::headers::send;
 use super::request::{GenerateRequest, Prompt};
-use super::script::{self, Form, Telling, refusal};
-use super::shape::Service;
-use super::wire::{self, Detail};
+use super::schema::Service;
+use super::script::{self, Form, Renderer, refusal};
+use super::wire_types::{self, Detail};
 
 /// What is asked of which model, and in which form.
 #[derive(Clone, Debug)]
@@ -102,66 +101,68 @@ impl Ask {
 }
 
 /// Answers a request of an allowed client. An error closes the connection without an answer.
-pub(crate) async fn serve(read: Read, ask: Ask) -> Result<Response<Played>, Cut> {
+pub(crate) async fn serve(recorded: RecordedRequest, ask: Ask) -> VendorResult {
     let streams = ask.verb == Verb::Stream;
     let model = shown(&ask.model).to_owned();
     // What was asked is noted even if it is refused.
-    read.watch.entry().note(|served| {
-        served.model = model;
-        served.stream = streams;
+    recorded.note(|record| {
+        record.model = model;
+        record.stream = streams;
     });
     let is_wrapped = ask.wraps_errors();
-    let refuse = |read: Read, error: &GoogleError| Ok(send(read, refusal(error, is_wrapped)));
-    let body = match parse(&read, &ask) {
+    let refuse = |recorded: RecordedRequest, error: &GoogleError| {
+        Ok(send(recorded, refusal(error, is_wrapped)))
+    };
+    let body = match parse(&recorded, &ask) {
         Ok(body) => body,
-        Err(error) => return refuse(read, &error),
+        Err(error) => return refuse(recorded, &error),
     };
     if ask.verb == Verb::Count {
         return match count_tokens(&body, &ask) {
-            Ok(counted) => Ok(send(read, Script::json(200, None, counted))),
-            Err(error) => refuse(read, &error),
+            Ok(counted) => Ok(send(recorded, Script::json(200, None, counted))),
+            Err(error) => refuse(recorded, &error),
         };
     }
     // Prompts are remembered for a key, or for a project, whose tokens come and go.
-    let owner = ask.full_name.as_deref().unwrap_or(&read.key);
+    let owner = ask.full_name.as_deref().unwrap_or(&recorded.key);
     match GenerateRequest::read(&body, &ask.model, owner, ask.service) {
-        Ok(request) => generate(read, &ask, &request).await,
-        Err(error) => refuse(read, &error),
+        Ok(request) => generate(recorded, &ask, &request).await,
+        Err(error) => refuse(recorded, &error),
     }
 }
 
 async fn generate(
-    mut read: Read,
+    mut recorded: RecordedRequest,
     ask: &Ask,
     request: &GenerateRequest,
-) -> Result<Response<Played>, Cut> {
+) -> VendorResult {
     let directives = &request.directives;
     // Only an acceptable request meets a fault, so a rule is never spent on a bad one. The prompt
     // goes before the rules: it speaks of this request alone.
     let fault = match directives.fault {
         Some(fault) => Some(fault),
-        None => read.house.plans().strike(&ask.model, &read.key),
+        None => recorded.state.plans().strike(&ask.model, &recorded.key),
     };
-    read.watch.entry().note(|served| {
-        served.marker.clone_from(&directives.marker);
-        served.fault = fault;
+    recorded.note(|record| {
+        record.marker.clone_from(&directives.marker);
+        record.fault = fault;
     });
     if let Some(after) = closes_after(fault) {
         pause(after).await;
-        read.watch.end(false);
-        return Err(Cut);
+        recorded.watch.end(false);
+        return Err(Abort);
     }
     if let Some(error) = refuses(fault, &ask.model) {
-        return Ok(send(read, refusal(&error, ask.wraps_errors())));
+        return Ok(send(recorded, refusal(&error, ask.wraps_errors())));
     }
-    let seen = read.house.gemini.recall(&request.prompt.prefix);
-    let id = read.house.id("", read.number);
+    let seen = recorded.state.gemini.recall(&request.prompt.prefix);
+    let id = recorded.id("");
     let answer = Answer::decide(request, fault, &ask.model, id, seen, ask.service);
     let prompt_tokens = request.prompt.tokens();
-    read.watch.entry().note(|served| {
+    recorded.note(|record| {
         // What tools read is told apart from the prompt and paid for like it.
-        served.prompt_tokens = prompt_tokens.saturating_add(answer.usage.tool_prompt);
-        served.cache_read_tokens = answer.usage.cached;
+        record.prompt_tokens = prompt_tokens.saturating_add(answer.usage.tool_prompt);
+        record.cache_read_tokens = answer.usage.cached;
     });
     if let Some(Fault::SlowFirstByte { millis }) = fault {
         pause(Duration::from_millis(millis.into())).await;
@@ -176,19 +177,19 @@ async fn generate(
         Some(Fault::LyingUsage { factor }) => factor.into(),
         Some(_) | None => 1,
     };
-    let telling = Telling {
+    let renderer = Renderer {
         answer: &answer,
         service: ask.service,
         form: ask.form,
         fault,
         factor,
     };
-    let script = script::answer(&telling, directives.pace_millis);
-    Ok(send(read, script))
+    let script = script::answer(&renderer, directives.pace_millis);
+    Ok(send(recorded, script))
 }
 
 /// The body of a request for a model and a method that there are.
-fn parse(read: &Read, ask: &Ask) -> Result<Object, GoogleError> {
+fn parse(recorded: &RecordedRequest, ask: &Ask) -> Result<Object, GoogleError> {
     let method = match &ask.verb {
         Verb::Generate => "generateContent",
         Verb::Stream => "streamGenerateContent",
@@ -201,7 +202,7 @@ fn parse(read: &Read, ask: &Ask) -> Result<Object, GoogleError> {
             None => GoogleError::no_such_model(&ask.model, &ask.version, method),
         });
     }
-    match serde_json::from_slice(&read.body) {
+    match serde_json::from_slice(&recorded.body) {
         Ok(Value::Object(body)) => Ok(body),
         Ok(_) | Err(_) => Err(GoogleError::not_json()),
     }
@@ -212,7 +213,7 @@ fn count_tokens(body: &Object, ask: &Ask) -> Result<String, GoogleError> {
     let counted = Counted {
         total_tokens: prompt.tokens(),
         total_billable_characters: (ask.service == Service::Vertex).then_some(prompt.text_bytes),
-        prompt_tokens_details: wire::details(&prompt.details),
+        prompt_tokens_details: wire_types::details(&prompt.details),
     };
     // A struct of texts and numbers always has a JSON form.
     let mut text = serde_json::to_string_pretty(&counted).unwrap_or_default();

@@ -5,22 +5,20 @@ use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
 
 use crate::clock;
-use crate::played::Played;
 use crate::script::Script;
-use crate::server::Read;
+use crate::scripted_body::{ScriptedBody, VendorResponse};
+use crate::server::RecordedRequest;
 
 /// Sends a script and leaves the record to it.
-pub(crate) fn send(mut read: Read, script: Script) -> Response<Played> {
+pub(crate) fn send(mut recorded: RecordedRequest, script: Script) -> VendorResponse {
     let head = script.head;
-    read.watch
-        .entry()
-        .note(|served| served.status = head.status);
-    if read.parts.method == Method::HEAD {
+    recorded.note(|record| record.status = head.status);
+    if recorded.parts.method == Method::HEAD {
         // The transport drops such a body unread, which must not look like a client leaving.
-        read.watch.end(true);
+        recorded.watch.end(true);
     }
-    let waited = clock::now_micros().saturating_sub(read.received_at_micros);
-    let mut response = Response::new(Played::new(script, Some(read.watch)));
+    let waited = clock::now_micros().saturating_sub(recorded.received_at_micros);
+    let mut response = Response::new(ScriptedBody::new(script, Some(recorded.watch)));
     // Statuses come from a closed range; were one wrong, the client should see a failure.
     *response.status_mut() =
         StatusCode::from_u16(head.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);

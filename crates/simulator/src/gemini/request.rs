@@ -11,7 +11,7 @@ use super::config::{Config, Format};
 use super::contents::{Contents, add_tokens};
 use super::errors::GoogleError;
 use super::fields::{self, Object};
-use super::shape::{self, Service};
+use super::schema::{self, Service};
 use super::tools::{self, Calling, Function};
 
 /// A checked request.
@@ -47,7 +47,7 @@ impl GenerateRequest {
         owner: &str,
         service: Service,
     ) -> Result<Self, GoogleError> {
-        let body = fields::read(&shape::GENERATE, body, service)?;
+        let body = fields::read(&schema::GENERATE, body, service)?;
         let thinks = models::reasons(model);
         let config = Config::read(&body, thinks)?;
         let functions = tools::read_tools(&body)?;
@@ -90,7 +90,7 @@ impl Prompt {
         model: &str,
         service: Service,
     ) -> Result<Self, GoogleError> {
-        let body = fields::read(&shape::COUNT, body, service)?;
+        let body = fields::read(&schema::COUNT, body, service)?;
         let inner = body
             .get("generateContentRequest")
             .and_then(Value::as_object);

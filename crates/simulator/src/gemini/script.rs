@@ -5,12 +5,12 @@ use bytes::Bytes;
 
 use crate::fault::Fault;
 use crate::script::{Piece, Script, Step};
-use crate::text::count;
+use crate::tokens::count;
 
 use super::answer::{Answer, Usage};
+use super::chunks::{self, Unit};
 use super::errors::GoogleError;
-use super::shape::Service;
-use super::units::{self, Unit};
+use super::schema::Service;
 
 /// How an answer is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(crate) enum Form {
 }
 
 /// How the chunks of one answer are told.
-pub(super) struct Telling<'a> {
+pub(super) struct Renderer<'a> {
     pub(super) answer: &'a Answer,
     pub(super) service: Service,
     pub(super) form: Form,
@@ -58,9 +58,9 @@ pub(crate) fn refusal(error: &GoogleError, is_wrapped: bool) -> Script {
 }
 
 /// The script of an answer.
-pub(super) fn answer(telling: &Telling<'_>, pace_millis: u64) -> Script {
-    let streams = telling.form != Form::Whole;
-    let fails_inside = match telling.fault {
+pub(super) fn answer(renderer: &Renderer<'_>, pace_millis: u64) -> Script {
+    let streams = renderer.form != Form::Whole;
+    let fails_inside = match renderer.fault {
         // Another vendor's way of failing under a good status has no clothes here.
         Some(Fault::ErrorInside200 | Fault::BaseResp(_)) => true,
         Some(Fault::ErrorFrameMidStream { .. }) => !streams,
@@ -73,17 +73,17 @@ pub(super) fn answer(telling: &Telling<'_>, pace_millis: u64) -> Script {
         return script;
     }
     let mut script = if streams {
-        stream(telling)
+        stream(renderer)
     } else {
-        whole(telling)
+        whole(renderer)
     };
     if streams {
         script.pause_millis = pace_millis;
     }
-    if let Some(Fault::SlowDrip { millis }) = telling.fault {
+    if let Some(Fault::SlowDrip { millis }) = renderer.fault {
         script.pause_millis = pace_millis.max(millis.into());
     }
-    if let Some(Fault::SplitBytes { chunk }) = telling.fault {
+    if let Some(Fault::SplitBytes { chunk }) = renderer.fault {
         script.split = Some(usize::try_from(chunk).unwrap_or(usize::MAX).max(1));
     }
     script
@@ -97,16 +97,16 @@ fn of_steps(steps: Vec<Step>) -> Script {
     script
 }
 
-fn stream(telling: &Telling<'_>) -> Script {
-    let mut all = units::of_stream(telling);
-    let end = strike(telling, &mut all);
+fn stream(renderer: &Renderer<'_>) -> Script {
+    let mut all = chunks::of_stream(renderer);
+    let end = strike(renderer, &mut all);
     let mut steps = Vec::new();
     let has_chunks = !all.is_empty();
     for (index, unit) in all.into_iter().enumerate() {
-        steps.extend(framed(telling, index, unit));
+        steps.extend(framed(renderer, index, unit));
     }
     match end {
-        End::Well if telling.form == Form::Array => {
+        End::Well if renderer.form == Form::Array => {
             let closing: &'static [u8] = if has_chunks { b"\n]" } else { b"[]" };
             steps.push(Step::Send(Piece::new(Bytes::from_static(closing))));
         }
@@ -115,9 +115,9 @@ fn stream(telling: &Telling<'_>) -> Script {
         End::Abort => steps.push(Step::Abort),
     }
     let mut script = of_steps(steps);
-    script.head.is_event_stream = telling.form == Form::Events;
-    script.is_complete = matches!(end, End::Well) && !is_broken(telling.fault);
-    if telling.fault == Some(Fault::WrongContentLength) {
+    script.head.is_event_stream = renderer.form == Form::Events;
+    script.is_complete = matches!(end, End::Well) && !is_broken(renderer.fault);
+    if renderer.fault == Some(Fault::WrongContentLength) {
         script.head.content_length = Some(WRONG_STREAM_LENGTH);
     }
     script
@@ -132,12 +132,12 @@ fn is_broken(fault: Option<Fault>) -> bool {
 }
 
 /// What a fault does to the chunks, and how the stream ends.
-fn strike(telling: &Telling<'_>, all: &mut Vec<Unit>) -> End {
+fn strike(renderer: &Renderer<'_>, all: &mut Vec<Unit>) -> End {
     let place = |after_frames: u32, all: &[Unit]| {
         let at = usize::try_from(after_frames).unwrap_or(usize::MAX);
         at.min(all.len())
     };
-    match telling.fault {
+    match renderer.fault {
         Some(Fault::HangMidStream { after_frames }) => {
             all.truncate(place(after_frames, all));
             End::Hang
@@ -148,7 +148,7 @@ fn strike(telling: &Telling<'_>, all: &mut Vec<Unit>) -> End {
         }
         Some(Fault::ErrorFrameMidStream { after_frames }) => {
             all.truncate(place(after_frames, all));
-            all.push(Unit::plain(telling.error()));
+            all.push(Unit::plain(renderer.error()));
             End::Well
         }
         Some(Fault::GarbageFrame { after_frames }) => {
@@ -162,7 +162,7 @@ fn strike(telling: &Telling<'_>, all: &mut Vec<Unit>) -> End {
             End::Short
         }
         // There is no end mark but the bracket of an array.
-        Some(Fault::NoDone) if telling.form == Form::Array => End::Short,
+        Some(Fault::NoDone) if renderer.form == Form::Array => End::Short,
         // These change the chunks themselves, the pieces, or nothing.
         Some(
             Fault::CloseBeforeHeaders
@@ -193,9 +193,9 @@ fn strike(telling: &Telling<'_>, all: &mut Vec<Unit>) -> End {
 }
 
 /// A chunk with what stands around it. The last step carries the meaning.
-fn framed(telling: &Telling<'_>, index: usize, unit: Unit) -> Vec<Step> {
-    let has_comments = telling.fault == Some(Fault::CrLf);
-    let (before, after): (&[u8], &[u8]) = match telling.form {
+fn framed(renderer: &Renderer<'_>, index: usize, unit: Unit) -> Vec<Step> {
+    let has_comments = renderer.fault == Some(Fault::CrLf);
+    let (before, after): (&[u8], &[u8]) = match renderer.form {
         Form::Events if has_comments => (b": keep-alive\r\n\r\ndata: ", b"\r\n\r\n"),
         Form::Events => (b"data: ", b"\r\n\r\n"),
         Form::Array if index == 0 => (b"[", b""),
@@ -204,8 +204,8 @@ fn framed(telling: &Telling<'_>, index: usize, unit: Unit) -> Vec<Step> {
     unit.steps(before, after)
 }
 
-fn whole(telling: &Telling<'_>) -> Script {
-    let unit = units::of_whole(telling);
+fn whole(renderer: &Renderer<'_>) -> Script {
+    let unit = chunks::of_whole(renderer);
     if unit.has_filler() {
         // Without a length, so that a client has to bound what it reads.
         return of_steps(unit.steps(b"", b"\n"));
@@ -213,7 +213,7 @@ fn whole(telling: &Telling<'_>) -> Script {
     let piece = unit.into_piece(b"\n");
     let length = count(piece.bytes.len());
     let half = piece.bytes.slice(..piece.bytes.len() / 2);
-    let (length, steps, is_complete) = match telling.fault {
+    let (length, steps, is_complete) = match renderer.fault {
         Some(Fault::HangMidStream { .. }) => (length, vec![send(half), Step::Hang], false),
         Some(Fault::CloseMidStream { .. }) => (length, vec![send(half), Step::Abort], false),
         Some(Fault::TruncatedJson) => (count(half.len()), vec![send(half)], false),
@@ -271,9 +271,9 @@ fn drip(mut whole: Piece) -> Vec<Step> {
     steps
 }
 
-// === impl Telling ===
+// === impl Renderer ===
 
-impl Telling<'_> {
+impl Renderer<'_> {
     /// Counts as they are told.
     pub(super) fn told(&self, usage: &Usage) -> Usage {
         usage.times(self.factor)

@@ -1,22 +1,22 @@
 //! Ark's pictures: Seedream at `POST /api/v3/images/generations`. Refusals are `{"error": {"code",
-//! "message", "param", "type"}}`; a picture of a series that fails has an `error` in its place. Written
+//! "message", "param", "type"}}`; a picture of a series that fails has an `error` in its place. OrderedJson
 //! after the vendor's SDK and documents, wordings are recalled: [unverified].
 
 mod models;
 mod refusal;
 
-use http::{Method, Response};
+use http::Method;
 use serde_json::{Map, Value, json};
 
-use super::making;
-use super::order::{Delivery, Item, Order, Tokens, Told, Trouble, Vendor, pixels};
-use super::sources::{self, Source};
-use super::wishes::Wishes;
+use super::directives::ImageDirectives;
+use super::generate;
+use super::input_images::{self, Source};
+use super::request::{Delivery, ImageRequest, Item, Tokens, Told, Trouble, Vendor, pixels};
 use super::{field, kept};
 use crate::clock;
-use crate::played::{Cut, Played};
 use crate::script::Script;
-use crate::server::Read;
+use crate::scripted_body::{VendorResponse, VendorResult};
+use crate::server::RecordedRequest;
 use models::Kind;
 use refusal::Refused;
 
@@ -37,31 +37,31 @@ pub(super) fn owns(path: &str) -> bool {
     path == PATH
 }
 
-pub(super) async fn serve(read: Read) -> Result<Response<Played>, Cut> {
-    if read.key.is_empty() || !read.house.accepts(&read.key) {
+pub(super) async fn serve(recorded: RecordedRequest) -> VendorResult {
+    if recorded.key.is_empty() || !recorded.state.accepts(&recorded.key) {
         let text = "The API key or AK/SK in the request is missing or invalid.";
         return Ok(refuse(
-            read,
+            recorded,
             &Refused::new(401, "AuthenticationError", text),
         ));
     }
-    if read.parts.method != Method::POST {
+    if recorded.parts.method != Method::POST {
         let text = "The method is not allowed at this path.";
-        return Ok(refuse(read, &Refused::new(405, "InvalidAction", text)));
+        return Ok(refuse(recorded, &Refused::new(405, "InvalidAction", text)));
     }
-    let Some(body) = super::object(&read) else {
+    let Some(body) = super::object(&recorded) else {
         let refused = Refused::invalid("body", "it is not JSON");
-        return Ok(refuse(read, &refused));
+        return Ok(refuse(recorded, &refused));
     };
     let prompt = body.get("prompt").and_then(Value::as_str);
-    super::note(&read, &body, prompt);
-    match order(&body) {
-        Ok(order) => making::make(read, order).await,
-        Err(refused) => Ok(refuse(read, &refused)),
+    super::note(&recorded, &body, prompt);
+    match request(&body) {
+        Ok(request) => generate::make(recorded, request).await,
+        Err(refused) => Ok(refuse(recorded, &refused)),
     }
 }
 
-pub(super) fn trouble(read: &Read, trouble: &Trouble) -> Script {
+pub(super) fn trouble(recorded: &RecordedRequest, trouble: &Trouble) -> Script {
     let mut retry_after = None;
     let (status, code, text) = match trouble {
         Trouble::Limited { retry_after_secs } => {
@@ -94,31 +94,36 @@ pub(super) fn trouble(read: &Read, trouble: &Trouble) -> Script {
         Trouble::AllFailed => (400, BLOCKED_OUTPUT, BLOCKED_TEXT),
     };
     let refused = Refused::new(status, code, text);
-    Script::json(status, retry_after, refused.body(read))
+    Script::json(status, retry_after, refused.body(recorded))
 }
 
-pub(super) fn answer(read: &Read, order: &Order, items: &[Item], told: Told) -> String {
-    let name = match order.delivery {
+pub(super) fn answer(
+    recorded: &RecordedRequest,
+    request: &ImageRequest,
+    items: &[Item],
+    told: Told,
+) -> String {
+    let name = match request.delivery {
         Delivery::Link { .. } => "url",
         Delivery::Base64 => "b64_json",
     };
     let data: Vec<Value> = items
         .iter()
         .map(|item| match item {
-            Item::Made(content) => json!({ name: content, "size": order.size_text() }),
+            Item::Made(content) => json!({ name: content, "size": request.size_text() }),
             Item::Failed => json!({ "error": { "code": BLOCKED_OUTPUT, "message": BLOCKED_TEXT } }),
         })
         .collect();
     let mut answer = json!({
-        "model": order.model,
-        "created": clock::seconds(read.received_at_micros),
+        "model": request.model,
+        "created": clock::seconds(recorded.received_at_micros),
         "data": data,
     });
     if let (Some(fields), Some(_)) = (answer.as_object_mut(), told.factor) {
-        let tokens = told.times(order.tokens.out.saturating_mul(told.made));
+        let tokens = told.times(request.tokens.out.saturating_mul(told.made));
         let usage = json!({
             "generated_images": told.times(told.made),
-            "input_images": order.sources,
+            "input_images": request.sources,
             "output_tokens": tokens,
             "total_tokens": tokens,
         });
@@ -128,7 +133,7 @@ pub(super) fn answer(read: &Read, order: &Order, items: &[Item], told: Told) -> 
 }
 
 /// Names that the vendor does not know are ignored, `n` among them.
-fn order(body: &Map<String, Value>) -> Result<Order, Refused> {
+fn request(body: &Map<String, Value>) -> Result<ImageRequest, Refused> {
     let text = |name: &'static str| match field(body, name) {
         None => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.as_str())),
@@ -140,44 +145,44 @@ fn order(body: &Map<String, Value>) -> Result<Order, Refused> {
     if prompt.is_empty() {
         return Err(Refused::invalid("prompt", "it is empty"));
     }
-    let wishes = Wishes::read(prompt);
-    let wishes = wishes.map_err(|error| Refused::invalid("prompt", &error.0))?;
+    let directives = ImageDirectives::read(prompt);
+    let directives = directives.map_err(|error| Refused::invalid("prompt", &error.0))?;
     if field(body, "stream") == Some(&Value::Bool(true)) {
         let why = "the simulator cannot do this: pictures are not streamed";
         return Err(Refused::invalid("stream", why));
     }
-    let mut order = Order::new(Vendor::Ark, model, prompt, wishes);
-    take_sources(body, &mut order)?;
-    order.count = series(body, &order)?;
-    order.size = kind.size(text("size")?)?;
-    order.format = kind.format(text("output_format")?)?;
-    order.delivery = match text("response_format")? {
+    let mut request = ImageRequest::new(Vendor::Ark, model, prompt, directives);
+    take_sources(body, &mut request)?;
+    request.count = series(body, &request)?;
+    request.size = kind.size(text("size")?)?;
+    request.format = kind.format(text("output_format")?)?;
+    request.delivery = match text("response_format")? {
         None | Some("url") => Delivery::Link {
             seconds: LINK_SECONDS,
         },
         Some("b64_json") => Delivery::Base64,
         Some(_) => return Err(Refused::invalid("response_format", "url or b64_json")),
     };
-    order.is_marked = match field(body, "watermark") {
+    request.is_marked = match field(body, "watermark") {
         None => true,
         Some(Value::Bool(is_marked)) => *is_marked,
         Some(_) => return Err(Refused::invalid("watermark", "it must be a boolean")),
     };
-    order.seed = match field(body, "seed").map(Value::as_i64) {
+    request.seed = match field(body, "seed").map(Value::as_i64) {
         None | Some(Some(-1)) => None,
         Some(Some(seed @ 0..=MAX_SEED)) => u64::try_from(seed).ok(),
         Some(_) => return Err(Refused::invalid("seed", "-1 to 2147483647")),
     };
-    order.tokens = Tokens {
-        out: pixels(order.size) / PIXELS_PER_TOKEN,
+    request.tokens = Tokens {
+        out: pixels(request.size) / PIXELS_PER_TOKEN,
         ..Tokens::default()
     };
-    order.fields = kept(&Value::Object(body.clone()));
-    Ok(order)
+    request.fields = kept(&Value::Object(body.clone()));
+    Ok(request)
 }
 
 /// One address or several, or pictures themselves.
-fn take_sources(body: &Map<String, Value>, order: &mut Order) -> Result<(), Refused> {
+fn take_sources(body: &Map<String, Value>, request: &mut ImageRequest) -> Result<(), Refused> {
     let list = match field(body, "image") {
         None => return Ok(()),
         Some(Value::Array(list)) => list.as_slice(),
@@ -191,22 +196,22 @@ fn take_sources(body: &Map<String, Value>, order: &mut Order) -> Result<(), Refu
         return Err(wrong());
     }
     for entry in list {
-        match entry.as_str().map(sources::read) {
+        match entry.as_str().map(input_images::read) {
             Some(Source::Address) => {}
-            Some(Source::Bytes(bytes)) => order.files.push(sources::hash(&bytes)),
+            Some(Source::Bytes(bytes)) => request.files.push(input_images::hash(&bytes)),
             Some(Source::Wrong) | None => return Err(wrong()),
         }
-        order.sources = order.sources.saturating_add(1);
+        request.sources = request.sources.saturating_add(1);
     }
-    if order.sources > MAX_SOURCES {
+    if request.sources > MAX_SOURCES {
         return Err(Refused::invalid("image", "there are more than 14"));
     }
-    order.is_edit = true;
+    request.is_edit = true;
     Ok(())
 }
 
 /// How many pictures: one, or of a series as many as the model likes, up to a bound.
-fn series(body: &Map<String, Value>, order: &Order) -> Result<u32, Refused> {
+fn series(body: &Map<String, Value>, request: &ImageRequest) -> Result<u32, Refused> {
     const MODE: &str = "sequential_image_generation";
     const OPTIONS: &str = "sequential_image_generation_options.max_images";
     match field(body, MODE).map(Value::as_str) {
@@ -217,19 +222,19 @@ fn series(body: &Map<String, Value>, order: &Order) -> Result<u32, Refused> {
     let options = field(body, "sequential_image_generation_options");
     let most = options.and_then(|options| options.get("max_images"));
     let most = match most.map(Value::as_u64) {
-        None => MAX_SERIES.saturating_sub(order.sources.into()),
+        None => MAX_SERIES.saturating_sub(request.sources.into()),
         Some(Some(most @ 1..=MAX_SERIES)) => most,
         Some(_) => return Err(Refused::invalid(OPTIONS, "1 to 15")),
     };
-    if most.saturating_add(order.sources.into()) > MAX_SERIES {
+    if most.saturating_add(request.sources.into()) > MAX_SERIES {
         let why = "together with the pictures that were sent there are more than 15";
         return Err(Refused::invalid(OPTIONS, why));
     }
     let most = u32::try_from(most).unwrap_or(1);
-    Ok(order.wishes.count.unwrap_or(most).min(most))
+    Ok(request.directives.count.unwrap_or(most).min(most))
 }
 
-fn refuse(read: Read, refused: &Refused) -> Response<Played> {
-    let script = Script::json(refused.status, None, refused.body(&read));
-    read.play(script, None)
+fn refuse(recorded: RecordedRequest, refused: &Refused) -> VendorResponse {
+    let script = Script::json(refused.status, None, refused.body(&recorded));
+    recorded.play(script, None)
 }

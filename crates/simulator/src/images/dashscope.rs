@@ -1,21 +1,21 @@
 //! Alibaba's pictures in one call: `POST /api/v1/services/aigc/multimodal-generation/generation`.
 //! Refusals are flat (`code`, `message`, `request_id`). The path is shared with models of speech,
-//! which are left to whoever simulates them. Written after the vendor's documents as they were read in
+//! which are left to whoever simulates them. OrderedJson after the vendor's documents as they were read in
 //! stored form, wordings are recalled: [unverified].
 
 mod models;
 
-use http::{Method, Response};
+use http::Method;
 use serde_json::{Map, Value, json};
 
-use super::making;
-use super::order::{Delivery, Item, Order, Told, Trouble, Vendor};
-use super::sources::{self, Source};
-use super::wishes::Wishes;
+use super::directives::ImageDirectives;
+use super::generate;
+use super::input_images::{self, Source};
+use super::request::{Delivery, ImageRequest, Item, Told, Trouble, Vendor};
 use super::{field, kept};
-use crate::played::{Cut, Played};
 use crate::script::Script;
-use crate::server::Read;
+use crate::scripted_body::{VendorResponse, VendorResult};
+use crate::server::RecordedRequest;
 use models::Kind;
 
 const PATH: &str = "/api/v1/services/aigc/multimodal-generation/generation";
@@ -42,44 +42,44 @@ struct Said {
     files: Vec<String>,
 }
 
-pub(super) fn owns(read: &Read) -> bool {
-    if read.parts.uri.path() != PATH {
+pub(super) fn owns(recorded: &RecordedRequest) -> bool {
+    if recorded.parts.uri.path() != PATH {
         return false;
     }
-    let body = super::object(read).unwrap_or_default();
+    let body = super::object(recorded).unwrap_or_default();
     let model = body.get("model").and_then(Value::as_str);
     let model = model.unwrap_or_default();
     !SPEECH.iter().any(|word| model.contains(word))
 }
 
-pub(super) async fn serve(read: Read) -> Result<Response<Played>, Cut> {
-    if read.key.is_empty() || !read.house.accepts(&read.key) {
+pub(super) async fn serve(recorded: RecordedRequest) -> VendorResult {
+    if recorded.key.is_empty() || !recorded.state.accepts(&recorded.key) {
         let refused = Refused::new(401, "InvalidApiKey", "Invalid API-key provided.");
-        return Ok(refuse(read, &refused));
+        return Ok(refuse(recorded, &refused));
     }
-    if read.parts.method != Method::POST {
+    if recorded.parts.method != Method::POST {
         let refused = Refused::new(405, "InvalidURL", "url error, please check url!");
-        return Ok(refuse(read, &refused));
+        return Ok(refuse(recorded, &refused));
     }
-    let Some(body) = super::object(&read) else {
+    let Some(body) = super::object(&recorded) else {
         let refused = Refused::invalid("Required body invalid, please check the request body.");
-        return Ok(refuse(read, &refused));
+        return Ok(refuse(recorded, &refused));
     };
     let said = said(body.get("input"));
     let prompt = said.as_ref().ok().map(|said| said.text.as_str());
-    super::note(&read, &body, prompt);
-    let asynchronous = read.parts.headers.get("x-dashscope-async");
+    super::note(&recorded, &body, prompt);
+    let asynchronous = recorded.parts.headers.get("x-dashscope-async");
     if asynchronous.is_some_and(|value| value.as_bytes() == b"enable") {
         let text = "current user api does not support asynchronous calls.";
-        return Ok(refuse(read, &Refused::new(403, "AccessDenied", text)));
+        return Ok(refuse(recorded, &Refused::new(403, "AccessDenied", text)));
     }
-    match order(&body, said) {
-        Ok(order) => making::make(read, order).await,
-        Err(refused) => Ok(refuse(read, &refused)),
+    match request(&body, said) {
+        Ok(request) => generate::make(recorded, request).await,
+        Err(refused) => Ok(refuse(recorded, &refused)),
     }
 }
 
-pub(super) fn trouble(read: &Read, trouble: &Trouble) -> Script {
+pub(super) fn trouble(recorded: &RecordedRequest, trouble: &Trouble) -> Script {
     let mut retry_after = None;
     let blocked = |what: &str| {
         let text = format!("{what} data may contain inappropriate content.");
@@ -106,12 +106,17 @@ pub(super) fn trouble(read: &Read, trouble: &Trouble) -> Script {
         Trouble::Blocked => blocked("Input"),
         Trouble::AllFailed => blocked("Output"),
     };
-    Script::json(refused.status, retry_after, refused.body(read))
+    Script::json(refused.status, retry_after, refused.body(recorded))
 }
 
 /// What fails is left out, and `image_count` is smaller. One line of models puts all pictures into one
 /// choice, another each into its own.
-pub(super) fn answer(read: &Read, order: &Order, items: &[Item], told: Told) -> String {
+pub(super) fn answer(
+    recorded: &RecordedRequest,
+    request: &ImageRequest,
+    items: &[Item],
+    told: Told,
+) -> String {
     let made = items.iter().filter_map(|item| match item {
         Item::Made(content) => Some(content),
         Item::Failed => None,
@@ -120,15 +125,15 @@ pub(super) fn answer(read: &Read, order: &Order, items: &[Item], told: Told) -> 
         let message = json!({ "role": "assistant", "content": content });
         json!({ "finish_reason": "stop", "message": message })
     };
-    let is_split = Kind::named(&order.model) == Some(Kind::Wan);
+    let is_split = Kind::named(&request.model) == Some(Kind::Wan);
     let choices: Vec<Value> = if is_split {
         made.map(|link| choice(vec![json!({ "type": "image", "image": link })]))
             .collect()
     } else {
         vec![choice(made.map(|link| json!({ "image": link })).collect())]
     };
-    let (width, height) = order.size;
-    let request_id = read.house.uuid("request", read.number);
+    let (width, height) = request.size;
+    let request_id = recorded.uuid("request");
     let mut answer = json!({
         "output": { "choices": choices },
         "request_id": request_id,
@@ -141,7 +146,10 @@ pub(super) fn answer(read: &Read, order: &Order, items: &[Item], told: Told) -> 
     answer.to_string()
 }
 
-fn order(body: &Map<String, Value>, said: Result<Said, Refused>) -> Result<Order, Refused> {
+fn request(
+    body: &Map<String, Value>,
+    said: Result<Said, Refused>,
+) -> Result<ImageRequest, Refused> {
     let Some(model) = field(body, "model").and_then(Value::as_str) else {
         return Err(Refused::invalid(
             "Required parameter(model) missing or invalid.",
@@ -156,17 +164,17 @@ fn order(body: &Map<String, Value>, said: Result<Said, Refused>) -> Result<Order
     };
     let said = said?;
     let prompt: String = said.text.chars().take(MAX_PROMPT).collect();
-    let wishes = Wishes::read(&prompt).map_err(|error| Refused::invalid(&error.0))?;
-    let mut order = Order::new(Vendor::DashScope, model, &prompt, wishes);
+    let directives = ImageDirectives::read(&prompt).map_err(|error| Refused::invalid(&error.0))?;
+    let mut request = ImageRequest::new(Vendor::DashScope, model, &prompt, directives);
     if !kind.sources().contains(&said.sources) {
         let text = "The number of images in the request does not fit the model.";
         return Err(Refused::invalid(text));
     }
-    order.sources = said.sources;
-    order.files = said.files;
-    order.fields = kept(&Value::Object(body.clone()));
-    order.is_edit = said.sources > 0;
-    order.delivery = Delivery::Link {
+    request.sources = said.sources;
+    request.files = said.files;
+    request.fields = kept(&Value::Object(body.clone()));
+    request.is_edit = said.sources > 0;
+    request.delivery = Delivery::Link {
         seconds: LINK_SECONDS,
     };
     let none = Map::new();
@@ -175,7 +183,7 @@ fn order(body: &Map<String, Value>, said: Result<Said, Refused>) -> Result<Order
         Some(Value::Object(parameters)) => parameters,
         Some(_) => return Err(Refused::invalid("parameters must be an object.")),
     };
-    order.count = match field(parameters, "n").map(Value::as_u64) {
+    request.count = match field(parameters, "n").map(Value::as_u64) {
         None => kind.usual_count(),
         Some(Some(count)) => match u32::try_from(count) {
             Ok(count) if (1..=kind.max_count()).contains(&count) => count,
@@ -183,22 +191,22 @@ fn order(body: &Map<String, Value>, said: Result<Said, Refused>) -> Result<Order
         },
         Some(None) => return Err(kind.wrong_count()),
     };
-    order.size = kind.size(field(parameters, "size"), order.is_edit)?;
+    request.size = kind.size(field(parameters, "size"), request.is_edit)?;
     for name in ["prompt_extend", "watermark"] {
         if field(parameters, name).is_some_and(|value| !value.is_boolean()) {
             return Err(Refused::invalid(&format!("{name} must be a boolean.")));
         }
     }
-    order.is_marked = field(parameters, "watermark") == Some(&Value::Bool(true));
+    request.is_marked = field(parameters, "watermark") == Some(&Value::Bool(true));
     if field(parameters, "negative_prompt").is_some_and(|value| !value.is_string()) {
         return Err(Refused::invalid("negative_prompt must be a string."));
     }
-    order.seed = match field(parameters, "seed").map(Value::as_u64) {
+    request.seed = match field(parameters, "seed").map(Value::as_u64) {
         None => None,
         Some(Some(seed @ 0..=MAX_SEED)) => Some(seed),
         Some(_) => return Err(Refused::invalid("seed must be in [0, 2147483647].")),
     };
-    Ok(order)
+    Ok(request)
 }
 
 /// One message of the user with one text and perhaps pictures.
@@ -231,9 +239,9 @@ fn said(input: Option<&Value>) -> Result<Said, Refused> {
                 texts = texts.saturating_add(1);
             }
             (None, Some(image)) => {
-                match sources::read(image) {
+                match input_images::read(image) {
                     Source::Address => {}
-                    Source::Bytes(bytes) => said.files.push(sources::hash(&bytes)),
+                    Source::Bytes(bytes) => said.files.push(input_images::hash(&bytes)),
                     Source::Wrong => {
                         let text = "The image url is invalid or the image cannot be decoded.";
                         return Err(Refused::new(400, "InvalidURL", text));
@@ -250,9 +258,9 @@ fn said(input: Option<&Value>) -> Result<Said, Refused> {
     Ok(said)
 }
 
-fn refuse(read: Read, refused: &Refused) -> Response<Played> {
-    let script = Script::json(refused.status, None, refused.body(&read));
-    read.play(script, None)
+fn refuse(recorded: RecordedRequest, refused: &Refused) -> VendorResponse {
+    let script = Script::json(refused.status, None, refused.body(&recorded));
+    recorded.play(script, None)
 }
 
 // === impl Refused ===
@@ -270,11 +278,11 @@ impl Refused {
         Self::new(400, "InvalidParameter", message)
     }
 
-    fn body(&self, read: &Read) -> String {
+    fn body(&self, recorded: &RecordedRequest) -> String {
         json!({
             "code": self.code,
             "message": self.message,
-            "request_id": read.house.uuid("request", read.number),
+            "request_id": recorded.uuid("request"),
         })
         .to_string()
     }

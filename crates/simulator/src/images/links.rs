@@ -1,17 +1,17 @@
 //! Files behind links: `GET /_images/NAME`, without a key, until the `Expires` of the link has
 //! passed. A name such as `cat-640x480.png` is a picture of that size for whoever needs a source.
 
+use http::Method;
 use http::header::{CONTENT_TYPE, HOST, HeaderValue};
-use http::{Method, Response};
 
-use super::gallery::Hung;
-use super::order::sides;
+use super::image_store::StoredImage;
 use super::picture::{Format, Picture};
+use super::request::sides;
 use crate::clock;
-use crate::played::Played;
 use crate::script::{Head, Piece, Script, Step};
-use crate::server::Read;
-use crate::text::count;
+use crate::scripted_body::VendorResponse;
+use crate::server::RecordedRequest;
+use crate::tokens::count;
 
 const FOLDER: &str = "/_images/";
 /// The longest side of a source that a name may ask for.
@@ -30,17 +30,17 @@ pub(super) fn owns(path: &str) -> bool {
 }
 
 /// The link of a file at the host that was asked.
-pub(super) fn link(read: &Read, name: &str, seconds: u64) -> String {
-    let host = read.parts.headers.get(HOST);
+pub(super) fn link(recorded: &RecordedRequest, name: &str, seconds: u64) -> String {
+    let host = recorded.parts.headers.get(HOST);
     let host = host.and_then(|host| host.to_str().ok());
     let host = host.unwrap_or("localhost");
-    let expires = clock::seconds(read.received_at_micros).saturating_add(seconds);
+    let expires = clock::seconds(recorded.received_at_micros).saturating_add(seconds);
     format!("http://{host}{FOLDER}{name}?Expires={expires}&Signature=x")
 }
 
-pub(super) fn serve(read: Read) -> Response<Played> {
-    let found = match read.parts.method {
-        Method::GET | Method::HEAD => find(&read),
+pub(super) fn serve(recorded: RecordedRequest) -> VendorResponse {
+    let found = match recorded.parts.method {
+        Method::GET | Method::HEAD => find(&recorded),
         _ => Found::Refused(405, "MethodNotAllowed"),
     };
     let (status, bytes, kind) = match found {
@@ -58,14 +58,14 @@ pub(super) fn serve(read: Read) -> Response<Played> {
         retry_after_secs: None,
     };
     let script = Script::new(head, vec![Step::Send(Piece::new(bytes))]);
-    let mut response = read.play(script, None);
+    let mut response = recorded.play(script, None);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     response
 }
 
-fn find(read: &Read) -> Found {
-    let uri = &read.parts.uri;
+fn find(recorded: &RecordedRequest) -> Found {
+    let uri = &recorded.parts.uri;
     let query = uri.query().unwrap_or_default();
     let mut fields = query.split('&');
     let expires = fields.find_map(|field| field.strip_prefix("Expires="));
@@ -74,10 +74,10 @@ fn find(read: &Read) -> Found {
         return Found::Refused(403, "AccessDenied");
     }
     let name = uri.path().strip_prefix(FOLDER).unwrap_or_default();
-    let picture = match read.house.gallery.find(name) {
-        Some(Hung::Picture(picture)) => Some(picture),
-        Some(Hung::Garbage) => return Found::File(GARBAGE.to_vec(), Format::Png.kind()),
-        Some(Hung::Nothing) => None,
+    let picture = match recorded.state.images.find(name) {
+        Some(StoredImage::Picture(picture)) => Some(picture),
+        Some(StoredImage::Garbage) => return Found::File(GARBAGE.to_vec(), Format::Png.kind()),
+        Some(StoredImage::Nothing) => None,
         None => named(name),
     };
     match picture {

@@ -1,19 +1,19 @@
 //! `MiniMax`'s pictures: `POST /v1/image_generation`. Everything is answered with status 200, and
-//! `base_resp` says what is wrong; counts are text. Written after the vendor's documents (October
+//! `base_resp` says what is wrong; counts are text. OrderedJson after the vendor's documents (October
 //! 2026), nothing was called live: wordings are [unverified].
 
-use http::{Method, Response};
+use http::Method;
 use serde_json::{Map, Value, json};
 
-use super::making;
-use super::order::{Delivery, Item, Order, Told, Trouble, Vendor};
+use super::directives::ImageDirectives;
+use super::generate;
+use super::input_images::{self, Source};
 use super::picture::Format;
-use super::sources::{self, Source};
-use super::wishes::Wishes;
+use super::request::{Delivery, ImageRequest, Item, Told, Trouble, Vendor};
 use super::{field, kept};
-use crate::played::{Cut, Played};
 use crate::script::Script;
-use crate::server::Read;
+use crate::scripted_body::{VendorResponse, VendorResult};
+use crate::server::RecordedRequest;
 
 const PATH: &str = "/v1/image_generation";
 const USUAL: &str = "image-01";
@@ -38,30 +38,34 @@ pub(super) fn owns(path: &str) -> bool {
     path == PATH
 }
 
-pub(super) async fn serve(read: Read) -> Result<Response<Played>, Cut> {
-    if read.key.is_empty() {
+pub(super) async fn serve(recorded: RecordedRequest) -> VendorResult {
+    if recorded.key.is_empty() {
         let text = "login fail: Please carry the API secret key in the 'Authorization' field";
-        return Ok(refuse(read, 1_004, text));
+        return Ok(refuse(recorded, 1_004, text));
     }
-    if !read.house.accepts(&read.key) {
-        return Ok(refuse(read, 2_049, "invalid api key"));
+    if !recorded.state.accepts(&recorded.key) {
+        return Ok(refuse(recorded, 2_049, "invalid api key"));
     }
-    if read.parts.method != Method::POST {
+    if recorded.parts.method != Method::POST {
         let body = json!({ "error": "404 page not found" }).to_string();
-        return Ok(read.play(Script::json(404, None, body), None));
+        return Ok(recorded.play(Script::json(404, None, body), None));
     }
-    let Some(body) = super::object(&read) else {
-        return Ok(refuse(read, INVALID, "invalid params, body is not JSON"));
+    let Some(body) = super::object(&recorded) else {
+        return Ok(refuse(
+            recorded,
+            INVALID,
+            "invalid params, body is not JSON",
+        ));
     };
     let prompt = body.get("prompt").and_then(Value::as_str);
-    super::note(&read, &body, prompt);
-    match order(&body) {
-        Ok(order) => making::make(read, order).await,
-        Err((code, text)) => Ok(refuse(read, code, &text)),
+    super::note(&recorded, &body, prompt);
+    match request(&body) {
+        Ok(request) => generate::make(recorded, request).await,
+        Err((code, text)) => Ok(refuse(recorded, code, &text)),
     }
 }
 
-pub(super) fn trouble(read: &Read, trouble: &Trouble) -> Script {
+pub(super) fn trouble(recorded: &RecordedRequest, trouble: &Trouble) -> Script {
     let (status, retry_after, code, text) = match trouble {
         // This vendor tells of its limits under status 200.
         Trouble::Limited { retry_after_secs } => {
@@ -75,10 +79,15 @@ pub(super) fn trouble(read: &Read, trouble: &Trouble) -> Script {
         Trouble::Blocked => (200, None, INPUT_BLOCKED, "input new_sensitive"),
         Trouble::AllFailed => (200, None, OUTPUT_BLOCKED, "output new_sensitive"),
     };
-    Script::json(status, retry_after, wrong(read, code, text))
+    Script::json(status, retry_after, wrong(recorded, code, text))
 }
 
-pub(super) fn answer(read: &Read, order: &Order, items: &[Item], told: Told) -> String {
+pub(super) fn answer(
+    recorded: &RecordedRequest,
+    request: &ImageRequest,
+    items: &[Item],
+    told: Told,
+) -> String {
     let made: Vec<&String> = items
         .iter()
         .filter_map(|item| match item {
@@ -86,7 +95,7 @@ pub(super) fn answer(read: &Read, order: &Order, items: &[Item], told: Told) -> 
             Item::Failed => None,
         })
         .collect();
-    let data = match order.delivery {
+    let data = match request.delivery {
         Delivery::Link { .. } => json!({ "image_urls": made }),
         Delivery::Base64 => json!({ "image_base64": made }),
     };
@@ -95,7 +104,7 @@ pub(super) fn answer(read: &Read, order: &Order, items: &[Item], told: Told) -> 
         "success_count": told.times(told.made).to_string(),
     });
     let well = json!({ "status_code": 0, "status_msg": "success" });
-    let mut answer = json!({ "id": id(read), "data": data, "base_resp": well });
+    let mut answer = json!({ "id": id(recorded), "data": data, "base_resp": well });
     if let (Some(fields), Some(_)) = (answer.as_object_mut(), told.factor) {
         fields.insert("metadata".to_owned(), metadata);
     }
@@ -103,7 +112,7 @@ pub(super) fn answer(read: &Read, order: &Order, items: &[Item], told: Told) -> 
 }
 
 /// Names that the vendor does not know are ignored.
-fn order(body: &Map<String, Value>) -> Result<Order, Refused> {
+fn request(body: &Map<String, Value>) -> Result<ImageRequest, Refused> {
     let invalid = |what: &str| (INVALID, format!("invalid params, {what}"));
     let text = |name: &str| match field(body, name) {
         None => Ok(None),
@@ -117,16 +126,16 @@ fn order(body: &Map<String, Value>) -> Result<Order, Refused> {
     if prompt.is_empty() || prompt.chars().count() > MAX_PROMPT {
         return Err(invalid("prompt"));
     }
-    let wishes = Wishes::read(prompt).map_err(|error| (INVALID, error.0))?;
-    let mut order = Order::new(Vendor::MiniMax, model, prompt, wishes);
-    order.format = Format::Jpeg;
-    order.count = match field(body, "n").map(Value::as_u64) {
+    let directives = ImageDirectives::read(prompt).map_err(|error| (INVALID, error.0))?;
+    let mut request = ImageRequest::new(Vendor::MiniMax, model, prompt, directives);
+    request.format = Format::Jpeg;
+    request.count = match field(body, "n").map(Value::as_u64) {
         None => 1,
         Some(Some(count @ 1..=MAX_COUNT)) => u32::try_from(count).unwrap_or(1),
         Some(_) => return Err(invalid("n")),
     };
-    order.size = size(body, model == USUAL, text("aspect_ratio")?)?;
-    order.delivery = match text("response_format")? {
+    request.size = size(body, model == USUAL, text("aspect_ratio")?)?;
+    request.delivery = match text("response_format")? {
         None | Some("url") => Delivery::Link {
             seconds: LINK_SECONDS,
         },
@@ -138,16 +147,17 @@ fn order(body: &Map<String, Value>) -> Result<Order, Refused> {
             return Err(invalid(name));
         }
     }
-    order.is_marked = field(body, "aigc_watermark") == Some(&Value::Bool(true));
-    order.seed = match field(body, "seed") {
+    request.is_marked = field(body, "aigc_watermark") == Some(&Value::Bool(true));
+    request.seed = match field(body, "seed") {
         None => None,
         Some(seed) if seed.is_i64() || seed.is_u64() => seed.as_i64().map(i64::unsigned_abs),
         Some(_) => return Err(invalid("seed")),
     };
-    order.files = subjects(body, &mut order.sources).ok_or_else(|| invalid("subject_reference"))?;
-    order.is_edit = order.sources > 0;
-    order.fields = kept(&Value::Object(body.clone()));
-    Ok(order)
+    request.files =
+        subjects(body, &mut request.sources).ok_or_else(|| invalid("subject_reference"))?;
+    request.is_edit = request.sources > 0;
+    request.fields = kept(&Value::Object(body.clone()));
+    Ok(request)
 }
 
 /// A ratio goes before width and height, which come together and for one model alone.
@@ -197,9 +207,9 @@ fn subjects(body: &Map<String, Value>, number: &mut u32) -> Option<Vec<String>> 
         if word("type") != Some("character") {
             return None;
         }
-        match sources::read(word("image_file")?) {
+        match input_images::read(word("image_file")?) {
             Source::Address => {}
-            Source::Bytes(bytes) => files.push(sources::hash(&bytes)),
+            Source::Bytes(bytes) => files.push(input_images::hash(&bytes)),
             Source::Wrong => return None,
         }
         *number = number.saturating_add(1);
@@ -207,17 +217,17 @@ fn subjects(body: &Map<String, Value>, number: &mut u32) -> Option<Vec<String>> 
     Some(files)
 }
 
-fn refuse(read: Read, code: u64, text: &str) -> Response<Played> {
-    let script = Script::json(200, None, wrong(&read, code, text));
-    read.play(script, None)
+fn refuse(recorded: RecordedRequest, code: u64, text: &str) -> VendorResponse {
+    let script = Script::json(200, None, wrong(&recorded, code, text));
+    recorded.play(script, None)
 }
 
-fn wrong(read: &Read, code: u64, text: &str) -> String {
+fn wrong(recorded: &RecordedRequest, code: u64, text: &str) -> String {
     let base = json!({ "status_code": code, "status_msg": text });
-    json!({ "id": id(read), "base_resp": base }).to_string()
+    json!({ "id": id(recorded), "base_resp": base }).to_string()
 }
 
 /// 32 digits, as the vendor's are.
-fn id(read: &Read) -> String {
-    read.house.uuid("image", read.number).replace('-', "")
+fn id(recorded: &RecordedRequest) -> String {
+    recorded.uuid("image").replace('-', "")
 }

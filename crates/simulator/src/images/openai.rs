@@ -6,17 +6,17 @@ mod body;
 mod models;
 mod request;
 
-use http::{Method, Response};
+use http::Method;
 use serde_json::{Map, Value, json};
 
-use super::making;
-use super::order::{Delivery, Item, Order, Told, Trouble};
+use super::generate;
+use super::request::{Delivery, ImageRequest, Item, Told, Trouble};
 use crate::clock;
 use crate::headers::last_four;
-use crate::played::{Cut, Played};
 use crate::refusal::Refusal;
 use crate::script::Script;
-use crate::server::Read;
+use crate::scripted_body::VendorResult;
+use crate::server::RecordedRequest;
 
 const GENERATIONS: &str = "/v1/images/generations";
 const EDITS: &str = "/v1/images/edits";
@@ -25,29 +25,29 @@ pub(super) fn owns(path: &str) -> bool {
     path == GENERATIONS || path == EDITS
 }
 
-pub(super) async fn serve(read: Read) -> Result<Response<Played>, Cut> {
-    if read.key.is_empty() {
-        return Ok(read.refuse(&Refusal::no_key()));
+pub(super) async fn serve(recorded: RecordedRequest) -> VendorResult {
+    if recorded.key.is_empty() {
+        return Ok(recorded.refuse(&Refusal::no_key()));
     }
-    if !read.house.accepts(&read.key) {
-        let refusal = Refusal::wrong_key(&last_four(&read.key));
-        return Ok(read.refuse(&refusal));
+    if !recorded.state.accepts(&recorded.key) {
+        let refusal = Refusal::wrong_key(&last_four(&recorded.key));
+        return Ok(recorded.refuse(&refusal));
     }
-    if read.parts.method != Method::POST {
-        let method = read.parts.method.as_str();
-        let refusal = Refusal::wrong_method(method, read.parts.uri.path());
-        return Ok(read.refuse(&refusal));
+    if recorded.parts.method != Method::POST {
+        let method = recorded.parts.method.as_str();
+        let refusal = Refusal::wrong_method(method, recorded.parts.uri.path());
+        return Ok(recorded.refuse(&refusal));
     }
-    let is_edit = read.parts.uri.path() == EDITS;
-    let sent = match body::read(&read, is_edit) {
+    let is_edit = recorded.parts.uri.path() == EDITS;
+    let sent = match body::read(&recorded, is_edit) {
         Ok(sent) => sent,
-        Err(refusal) => return Ok(read.refuse(&refusal)),
+        Err(refusal) => return Ok(recorded.refuse(&refusal)),
     };
     let prompt = sent.fields.get("prompt").and_then(Value::as_str);
-    super::note(&read, &sent.fields, prompt);
-    match request::order(&sent, is_edit) {
-        Ok(order) => making::make(read, order).await,
-        Err(refusal) => Ok(read.refuse(&refusal)),
+    super::note(&recorded, &sent.fields, prompt);
+    match request::request(&sent, is_edit) {
+        Ok(request) => generate::make(recorded, request).await,
+        Err(refusal) => Ok(recorded.refuse(&refusal)),
     }
 }
 
@@ -88,8 +88,13 @@ fn blocked(model: &str, trouble: &Trouble) -> Script {
 }
 
 /// What fails is left out of `data`.
-pub(super) fn answer(read: &Read, order: &Order, items: &[Item], told: Told) -> String {
-    let is_link = matches!(order.delivery, Delivery::Link { .. });
+pub(super) fn answer(
+    recorded: &RecordedRequest,
+    request: &ImageRequest,
+    items: &[Item],
+    told: Told,
+) -> String {
+    let is_link = matches!(request.delivery, Delivery::Link { .. });
     let name = if is_link { "url" } else { "b64_json" };
     let data: Vec<Value> = items
         .iter()
@@ -98,38 +103,38 @@ pub(super) fn answer(read: &Read, order: &Order, items: &[Item], told: Told) -> 
             Item::Made(content) => {
                 let mut entry = Map::new();
                 entry.insert(name.to_owned(), json!(content));
-                if models::rewrites(&order.model) {
-                    let revised = format!("{} (revised)", order.prompt);
+                if models::rewrites(&request.model) {
+                    let revised = format!("{} (revised)", request.prompt);
                     entry.insert("revised_prompt".to_owned(), json!(revised));
                 }
                 Some(Value::Object(entry))
             }
         })
         .collect();
-    let created = clock::seconds(read.received_at_micros);
+    let created = clock::seconds(recorded.received_at_micros);
     let mut answer = json!({ "created": created, "data": data });
-    if models::is_dalle(&order.model) {
+    if models::is_dalle(&request.model) {
         return answer.to_string();
     }
-    let background = if order.is_transparent {
+    let background = if request.is_transparent {
         "transparent"
     } else {
         "opaque"
     };
     put(&mut answer, "background", json!(background));
-    put(&mut answer, "output_format", json!(order.format.ending()));
-    put(&mut answer, "quality", json!(order.quality));
-    put(&mut answer, "size", json!(order.size_text()));
+    put(&mut answer, "output_format", json!(request.format.ending()));
+    put(&mut answer, "quality", json!(request.quality));
+    put(&mut answer, "size", json!(request.size_text()));
     if told.factor.is_some() {
-        put(&mut answer, "usage", usage(order, told));
+        put(&mut answer, "usage", usage(request, told));
     }
     answer.to_string()
 }
 
-fn usage(order: &Order, told: Told) -> Value {
-    let text = told.times(order.tokens.text_in);
-    let images = told.times(order.tokens.images_in);
-    let out = told.times(order.tokens.out.saturating_mul(told.made));
+fn usage(request: &ImageRequest, told: Told) -> Value {
+    let text = told.times(request.tokens.text_in);
+    let images = told.times(request.tokens.images_in);
+    let out = told.times(request.tokens.out.saturating_mul(told.made));
     let sent = text.saturating_add(images);
     json!({
         "input_tokens": sent,

@@ -3,7 +3,7 @@
 //! picture is small and quick to make. Any decoder reads it.
 
 use super::picture::{Palette, Picture, TILE};
-use crate::text::count;
+use crate::tokens::count;
 
 const SIGNATURE: [u8; 8] = [0x89, b'P', b'N', b'G', 0x0d, 0x0a, 0x1a, 0x0a];
 /// Eight bits a pixel, palette, the usual compression and filters, not interlaced.

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use crate::refusal::Refusal;
-use crate::text::{PromptSize, count};
+use crate::tokens::{PromptSize, count};
 
 use super::fields::{self, Object, missing, wrong_type, wrong_value};
 

@@ -4,18 +4,18 @@
 use serde_json::Value;
 
 use crate::answer::{Usage, filler_words};
-use crate::calls::{self, Called};
 use crate::fault::Fault;
 use crate::models;
 use crate::request::Format;
 use crate::schema;
-use crate::text::{count, tokens_of};
+use crate::tokens::{count, tokens_of};
+use crate::tool_calls::{self, Called};
 use crate::wording;
 
+use super::directives::Filter;
+use super::encrypted_reasoning;
 use super::request::Asked;
-use super::seal;
 use super::tools::{Choice, Tool, ToolKind};
-use super::wishes::Filter;
 
 /// One answer.
 #[derive(Clone, Debug)]
@@ -107,7 +107,7 @@ struct Room(u64);
 impl Output {
     /// `digits` are those of the response's id, `key` is whose reasoning it is.
     pub(crate) fn decide(asked: &Asked, fault: Option<Fault>, digits: &str, key: &str) -> Self {
-        let wishes = &asked.directives.openai;
+        let directives = &asked.directives.openai;
         let limit = asked.max_output_tokens.unwrap_or(MAX_OUTPUT_TOKENS);
         let mut room = Room(limit.min(MAX_OUTPUT_TOKENS));
         let mut items = Vec::new();
@@ -118,16 +118,18 @@ impl Output {
             items.push(What::Reasoning {
                 tokens: reasoning,
                 is_shown: asked.wants_summary,
-                sealed: asked.wants_sealed.then(|| seal::sealed(key, &text)),
+                sealed: asked
+                    .wants_sealed
+                    .then(|| encrypted_reasoning::sealed(key, &text)),
             });
         }
         let mut spoken = 0;
         if !is_cut {
             (spoken, is_cut) = speak(asked, fault, digits, &mut room, &mut items);
         }
-        let outcome = if let Some(code) = &wishes.fail {
+        let outcome = if let Some(code) = &directives.fail {
             Outcome::Failed(code.clone())
-        } else if wishes.filter == Some(Filter::Output) {
+        } else if directives.filter == Some(Filter::Output) {
             Outcome::Incomplete("content_filter")
         } else if is_cut {
             Outcome::Incomplete("max_output_tokens")
@@ -154,7 +156,9 @@ impl Output {
                 completion: reasoning.saturating_add(spoken),
                 reasoning,
             },
-            cache_write_tokens: wishes.cache_write_tokens.min(prompt.saturating_sub(cached)),
+            cache_write_tokens: directives
+                .cache_write_tokens
+                .min(prompt.saturating_sub(cached)),
             hidden_tokens: if reasons { 0 } else { reasoning },
         }
     }
@@ -312,7 +316,7 @@ fn written_text(written: Option<&str>, field: &str, otherwise: &str) -> String {
 fn called_tools(asked: &Asked) -> Vec<Called<'_, Tool>> {
     let find = |name: &str| asked.tools.iter().find(|tool| tool.name == name);
     let named = |allowed: &Option<Vec<String>>| {
-        let mut called = calls::wanted(&asked.directives.calls, find);
+        let mut called = tool_calls::wanted(&asked.directives.calls, find);
         called.retain(|call| {
             let name = &call.tool.name;
             allowed.as_ref().is_none_or(|list| list.contains(name))
@@ -321,7 +325,7 @@ fn called_tools(asked: &Asked) -> Vec<Called<'_, Tool>> {
     };
     let mut called = match &asked.choice {
         Choice::None => Vec::new(),
-        Choice::Named(name) => calls::or_made_up(named(&Some(vec![name.clone()])), find(name)),
+        Choice::Named(name) => tool_calls::or_made_up(named(&Some(vec![name.clone()])), find(name)),
         Choice::Free(_) if asked.context.answers_tool => Vec::new(),
         Choice::Free(allowed) => named(allowed),
         Choice::Required(allowed) => {
@@ -329,7 +333,7 @@ fn called_tools(asked: &Asked) -> Vec<Called<'_, Tool>> {
                 Some(list) => list.iter().find_map(|name| find(name)),
                 None => asked.tools.first(),
             };
-            calls::or_made_up(named(allowed), first)
+            tool_calls::or_made_up(named(allowed), first)
         }
     };
     called.retain(|call| call.tool.kind != ToolKind::Hosted);

@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use crate::refusal::Refusal;
 use crate::request::Object;
 use crate::request::fields::{self, missing, wrong_type, wrong_value};
-use crate::text::{PromptSize, count};
+use crate::tokens::{PromptSize, count};
 
+use super::encrypted_reasoning;
 use super::parts;
-use super::seal;
 
 /// What is known of the items so far.
 #[derive(Clone, Debug, Default)]
@@ -290,8 +290,8 @@ fn check_reasoning(item: &Object, path: &str, owner: &Owner<'_>) -> Result<(), R
         return Err(missing(&format!("{path}.summary")));
     }
     match item.get("encrypted_content") {
-        Some(Value::String(text)) if seal::opens(owner.key, text) => Ok(()),
-        Some(Value::String(text)) => Err(Refusal::strange_seal(&seal::shown(text))),
+        Some(Value::String(text)) if encrypted_reasoning::opens(owner.key, text) => Ok(()),
+        Some(Value::String(text)) => Err(Refusal::strange_seal(&encrypted_reasoning::shown(text))),
         Some(Value::Null) | None => {
             let id = fields::text(item, path, "id")?;
             match (owner.find)(id) {

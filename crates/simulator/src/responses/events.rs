@@ -1,9 +1,9 @@
-//! The events of a stream: which there are and in which order. Their bytes are made in `telling`.
+//! The events of a stream: which there are and in which order. Their bytes are made in `renderer`.
 
 use crate::refusal::Refusal;
 
 use super::answer::{CallKind, Item, Outcome, What};
-use super::shape::Reply;
+use super::wire_types::Reply;
 
 /// One event, small enough that a list of a hundred thousand costs little.
 #[derive(Clone, Debug, PartialEq, Eq)]

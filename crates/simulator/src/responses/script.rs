@@ -7,9 +7,9 @@ use crate::refusal::Refusal;
 use crate::script::{self, GAP, Head, Piece, Script, Step, filler};
 
 use super::answer::{Outcome, Says, What};
+use super::event_bytes::Renderer;
 use super::events::{Event, events};
-use super::shape::{Reply, Stage, Style};
-use super::telling::Telling;
+use super::wire_types::{Reply, Stage, Style};
 
 /// A unit of a flood.
 enum Unit {
@@ -84,11 +84,11 @@ fn told_in_events(reply: Reply, fault: Option<Fault>) -> Script {
 
 fn play(reply: Reply, list: Vec<Event>, fault: Option<Fault>) -> Script {
     let cr_lf = fault == Some(Fault::CrLf);
-    let telling = Telling { reply, cr_lf };
+    let renderer = Renderer { reply, cr_lf };
     let error = Event::Error(Box::new(Refusal::after_ok()));
     let marks = (error, Event::Garbage);
     script::streamed(list, marks, fault, move |number, event| {
-        telling.render(number, &event)
+        renderer.render(number, &event)
     })
 }
 
@@ -98,7 +98,7 @@ fn whole(reply: &Reply, fault: Option<Fault>) -> Script {
     if !matches!(reply.output.outcome, Outcome::Failed(_)) {
         piece = piece.worth(reply.output.usage.completion);
         if reply.style.tells_usage {
-            piece = piece.telling((told.prompt, told.completion));
+            piece = piece.reporting((told.prompt, told.completion));
         }
     }
     script::document(piece, fault)
@@ -113,7 +113,7 @@ fn gigantic_whole(reply: &Reply) -> Script {
     let (before, after) = document.rsplit_once(GAP).unwrap_or((&document, ""));
     let end = Piece::new(after.to_owned())
         .worth(usage.reasoning)
-        .telling((told.prompt, told.completion));
+        .reporting((told.prompt, told.completion));
     let before = Piece::new(before.to_owned());
     let pieces = std::iter::once(before)
         .chain(filler(words, true))
@@ -151,14 +151,14 @@ fn gigantic_stream(reply: Reply, each: u64) -> Script {
         (now > 0).then_some(Unit::Words(flooded, now))
     });
     let units = head.chain(flood).chain(tail.into_iter().map(Unit::Event));
-    let telling = Telling {
+    let renderer = Renderer {
         reply,
         cr_lf: false,
     };
     let pieces = (0..).zip(units).flat_map(move |(number, unit)| match unit {
-        Unit::Event(event) => around(telling.render(number, &event), words, false),
+        Unit::Event(event) => around(renderer.render(number, &event), words, false),
         Unit::Words(at, now) => {
-            let mut piece = telling.render(number, &Event::Delta(at, 0));
+            let mut piece = renderer.render(number, &Event::Delta(at, 0));
             // The filler counts itself.
             piece.tokens = 0;
             around(piece, now, true)

@@ -5,8 +5,8 @@ use bytes::Bytes;
 use crate::answer::{Answer, CallPiece, Finish, Says, Usage};
 use crate::azure::{self, Found};
 use crate::refusal::Refusal;
-use crate::shapes::{Chunk, ChunkChoice, Delta, UsageShape};
-use crate::text::count;
+use crate::tokens::count;
+use crate::wire_types::{Chunk, ChunkChoice, Delta, UsageShape};
 use crate::wording;
 
 use super::Piece;
@@ -43,7 +43,7 @@ pub(crate) enum Frame {
 
 /// How the frames of one answer are told.
 #[derive(Debug)]
-pub(crate) struct Telling {
+pub(crate) struct Renderer {
     pub(crate) answer: Answer,
     pub(crate) asks_usage: bool,
     /// Usage as it is told, which may be a lie.
@@ -58,9 +58,9 @@ pub(crate) const GARBAGE: &[u8] = b"{\"id\": \xff\xfe\x00 <html> not json";
 /// Stands in a rendered frame where filler is to be put.
 pub(crate) const GAP: &str = "@@";
 
-// === impl Telling ===
+// === impl Renderer ===
 
-impl Telling {
+impl Renderer {
     /// The frames before the content.
     pub(crate) fn opening(&self) -> Vec<Frame> {
         let choices = 0..self.answer.choices;
@@ -129,11 +129,11 @@ impl Telling {
             }
             Frame::Usage => self
                 .usage(UsageShape::whole(self.told))
-                .telling(self.told_pair()),
+                .reporting(self.told_pair()),
             Frame::PromptUsage => self.usage(UsageShape::prompt_half(self.told)),
             Frame::CompletionUsage => self
                 .usage(UsageShape::completion_half(self.told))
-                .telling(self.told_pair()),
+                .reporting(self.told_pair()),
             Frame::Done => self.line(b"[DONE]"),
             Frame::Garbage => self.line(GARBAGE),
             Frame::Error => self.line(Refusal::after_ok().body().as_bytes()),

@@ -5,8 +5,8 @@ use bytes::Bytes;
 
 use crate::answer::FILLER_WORD_BYTES;
 use crate::fault::Fault;
-use crate::played::FILLER;
-use crate::text::count;
+use crate::scripted_body::FILLER;
+use crate::tokens::count;
 
 use super::stream::WRONG_STREAM_LENGTH;
 use super::{Head, Piece, Script, Step};

@@ -2,7 +2,7 @@
 
 use crate::fault::Fault;
 
-use super::{Frame, Head, Script, Step, Telling};
+use super::{Frame, Head, Renderer, Script, Step};
 
 /// What a wrong content length promises for a stream, which has no length of its own.
 pub(crate) const WRONG_STREAM_LENGTH: u64 = 1 << 30;
@@ -10,7 +10,7 @@ pub(crate) const WRONG_STREAM_LENGTH: u64 = 1 << 30;
 pub(crate) const FILLER_WORDS_PER_FRAME: u64 = 1024;
 
 /// The script of a stream.
-pub(super) fn script(telling: &Telling, fault: Option<Fault>) -> Script {
+pub(super) fn script(renderer: &Renderer, fault: Option<Fault>) -> Script {
     let mut is_complete = true;
     let mut head = Head {
         status: 200,
@@ -18,7 +18,7 @@ pub(super) fn script(telling: &Telling, fault: Option<Fault>) -> Script {
         content_length: None,
         retry_after_secs: None,
     };
-    let mut steps = stream_steps(telling, fault);
+    let mut steps = stream_steps(renderer, fault);
     let mut strike = |after_frames: u32, steps: &mut Vec<Step>, step: Step, goes_on: bool| {
         let at = usize::try_from(after_frames).unwrap_or(usize::MAX);
         let at = at.min(steps.len());
@@ -79,13 +79,13 @@ pub(super) fn script(telling: &Telling, fault: Option<Fault>) -> Script {
 }
 
 /// The frames in their order, with the faults that leave some out or add some.
-fn stream_steps(telling: &Telling, fault: Option<Fault>) -> Vec<Step> {
+fn stream_steps(renderer: &Renderer, fault: Option<Fault>) -> Vec<Step> {
     let mut steps: Vec<Step> = if let Some(Fault::GiganticBody { .. }) = fault {
-        filler(telling, FILLER_WORDS_PER_FRAME)
+        filler(renderer, FILLER_WORDS_PER_FRAME)
     } else if let Some(Fault::GiganticFrame { .. }) = fault {
-        filler(telling, u64::MAX)
+        filler(renderer, u64::MAX)
     } else {
-        telling.spoken().into_iter().map(Step::Frame).collect()
+        renderer.spoken().into_iter().map(Step::Frame).collect()
     };
     if fault == Some(Fault::TruncatedJson) {
         if let Some(Step::Frame(Frame::Token { choice, index })) = steps.pop() {
@@ -94,12 +94,12 @@ fn stream_steps(telling: &Telling, fault: Option<Fault>) -> Vec<Step> {
         return steps;
     }
     if fault != Some(Fault::NoFinishReason) {
-        steps.extend(telling.finishing().map(Step::Frame));
+        steps.extend(renderer.finishing().map(Step::Frame));
     }
-    if telling.asks_usage && fault == Some(Fault::SplitUsage) {
+    if renderer.asks_usage && fault == Some(Fault::SplitUsage) {
         steps.push(Step::Frame(Frame::PromptUsage));
         steps.push(Step::Frame(Frame::CompletionUsage));
-    } else if telling.asks_usage && fault != Some(Fault::NoUsage) {
+    } else if renderer.asks_usage && fault != Some(Fault::NoUsage) {
         steps.push(Step::Frame(Frame::Usage));
     }
     if fault != Some(Fault::NoDone) {
@@ -108,9 +108,9 @@ fn stream_steps(telling: &Telling, fault: Option<Fault>) -> Vec<Step> {
     steps
 }
 
-fn filler(telling: &Telling, each: u64) -> Vec<Step> {
-    let left = telling.answer.says.pieces();
-    let opening = telling.opening().into_iter().map(Step::Frame);
+fn filler(renderer: &Renderer, each: u64) -> Vec<Step> {
+    let left = renderer.answer.says.pieces();
+    let opening = renderer.opening().into_iter().map(Step::Frame);
     let mut steps: Vec<Step> = opening.collect();
     steps.push(Step::FillerFrames { left, each });
     steps

@@ -3,11 +3,11 @@
 use bytes::Bytes;
 
 use crate::fault::Fault;
-use crate::shapes::Completion;
-use crate::text::count;
+use crate::tokens::count;
+use crate::wire_types::Completion;
 
 use super::frames::{GAP, GARBAGE};
-use super::{Head, Piece, Script, Step, Telling};
+use super::{Head, Piece, Renderer, Script, Step};
 
 /// Bytes of each piece of a whole answer that drips.
 const DRIP_BYTES: usize = 64;
@@ -15,13 +15,13 @@ const DRIP_BYTES: usize = 64;
 const WRONG_SURPLUS: u64 = 64;
 
 /// The script of a whole answer.
-pub(super) fn script(telling: &Telling, fault: Option<Fault>) -> Script {
+pub(super) fn script(renderer: &Renderer, fault: Option<Fault>) -> Script {
     if let Some(Fault::GiganticBody { .. } | Fault::GiganticFrame { .. }) = fault {
-        return gigantic(telling);
+        return gigantic(renderer);
     }
-    let bytes = completion(telling, &telling.content(), fault);
-    let mut whole = Piece::new(bytes).worth(telling.answer.usage.completion);
-    whole.tells = (fault != Some(Fault::NoUsage)).then(|| telling.told_pair());
+    let bytes = completion(renderer, &renderer.content(), fault);
+    let mut whole = Piece::new(bytes).worth(renderer.answer.usage.completion);
+    whole.reports = (fault != Some(Fault::NoUsage)).then(|| renderer.told_pair());
     document(whole, fault)
 }
 
@@ -91,30 +91,30 @@ pub(crate) fn document(whole: Piece, fault: Option<Fault>) -> Script {
 }
 
 /// A whole answer as JSON.
-fn completion(telling: &Telling, content: &str, fault: Option<Fault>) -> Bytes {
-    let reasoning = telling.reasoning();
+fn completion(renderer: &Renderer, content: &str, fault: Option<Fault>) -> Bytes {
+    let reasoning = renderer.reasoning();
     let is_told = fault != Some(Fault::NoFinishReason);
     let completion = Completion::new(
-        &telling.answer,
+        &renderer.answer,
         content,
         reasoning.as_deref(),
-        is_told.then(|| telling.answer.finish.name()),
-        (fault != Some(Fault::NoUsage)).then_some(telling.told),
+        is_told.then(|| renderer.answer.finish.name()),
+        (fault != Some(Fault::NoUsage)).then_some(renderer.told),
     );
     // A struct of texts and numbers always has a JSON form.
     serde_json::to_vec(&completion).unwrap_or_default().into()
 }
 
 /// A whole answer too large to be held: its two ends, and filler between them.
-fn gigantic(telling: &Telling) -> Script {
-    let document = completion(telling, GAP, None);
+fn gigantic(renderer: &Renderer) -> Script {
+    let document = completion(renderer, GAP, None);
     let text = String::from_utf8_lossy(&document);
     let (before, after) = text.rsplit_once(GAP).unwrap_or((&text, ""));
-    let hidden = telling.answer.usage.reasoning;
+    let hidden = renderer.answer.usage.reasoning;
     let end = Piece::new(after.to_owned())
         .worth(hidden)
-        .telling(telling.told_pair());
-    let words = telling.answer.says.pieces();
+        .reporting(renderer.told_pair());
+    let words = renderer.answer.says.pieces();
     let steps = vec![
         Step::Send(Piece::new(before.to_owned())),
         Step::Filler { words },

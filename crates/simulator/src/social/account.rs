@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::answer::{Context, Reply};
 use super::params::{Asked, decoded};
 use super::rows::{self, Row};
-use crate::server::Read;
+use crate::server::RecordedRequest;
 
 const USER: &str = "/api/v1/tikhub/user/";
 const HEALTH: &str = "/api/v1/health/check";
@@ -23,7 +23,7 @@ enum Question {
 }
 
 /// The answer, if the path is one of these.
-pub(super) fn answer(read: &Read, path: &str) -> Option<Reply> {
+pub(super) fn answer(recorded: &RecordedRequest, path: &str) -> Option<Reply> {
     let question = match path.strip_prefix(USER) {
         Some("get_endpoint_info") => Question::OneEndpoint,
         Some("get_all_endpoints_info") => Question::AllEndpoints,
@@ -32,12 +32,12 @@ pub(super) fn answer(read: &Read, path: &str) -> Option<Reply> {
         None if path == HEALTH => Question::Health,
         None => return None,
     };
-    if read.parts.method != Method::GET {
+    if recorded.parts.method != Method::GET {
         return Some(Reply::wrong_method());
     }
     let asked = Asked::default();
-    let context = Context::new(read, path, &asked);
-    let is_known = !read.key.is_empty() && read.house.accepts(&read.key);
+    let context = Context::new(recorded, path, &asked);
+    let is_known = !recorded.key.is_empty() && recorded.state.accepts(&recorded.key);
     // Whether it lives may be asked without a token.
     if !is_known && !matches!(question, Question::Health) {
         return Some(context.refused(401, "Invalid or missing API token."));
@@ -48,8 +48,8 @@ pub(super) fn answer(read: &Read, path: &str) -> Option<Reply> {
             let all: Vec<Value> = rows::all().map(shown).collect();
             json!({ "code": 200, "router": path, "total": all.len(), "data": all })
         }
-        Question::Account => account(read, path),
-        Question::OneEndpoint => match wanted(read) {
+        Question::Account => account(recorded, path),
+        Question::OneEndpoint => match wanted(recorded) {
             None => {
                 let missing = json!([{ "type": "missing", "loc": ["query", "endpoint"],
                     "msg": "Field required", "input": null }]);
@@ -66,8 +66,8 @@ pub(super) fn answer(read: &Read, path: &str) -> Option<Reply> {
     Some(Reply::json(200, &shown))
 }
 
-fn wanted(read: &Read) -> Option<String> {
-    let query = read.parts.uri.query()?;
+fn wanted(recorded: &RecordedRequest) -> Option<String> {
+    let query = recorded.parts.uri.query()?;
     let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
     let (_, value) = pairs.find(|(name, _)| *name == "endpoint")?;
     Some(decoded(value))
@@ -83,8 +83,8 @@ fn shown(row: &Row) -> Value {
     })
 }
 
-fn account(read: &Read, path: &str) -> Value {
-    let spent = read.house.social.spent_micros();
+fn account(recorded: &RecordedRequest, path: &str) -> Value {
+    let spent = recorded.state.social.spent_micros();
     json!({
         "code": 200,
         "router": path,

@@ -9,10 +9,10 @@ use time::macros::format_description;
 
 use super::params::Asked;
 use crate::clock;
-use crate::played::Played;
 use crate::script::{Head, Piece, Script, Step};
-use crate::server::Read;
-use crate::text::count;
+use crate::scripted_body::{ScriptedBody, VendorResponse};
+use crate::server::RecordedRequest;
+use crate::tokens::count;
 
 /// What is sent.
 #[derive(Debug)]
@@ -42,10 +42,10 @@ const BIG_BYTES: usize = 5_000_000;
 // === impl Context ===
 
 impl<'a> Context<'a> {
-    pub(super) fn new(read: &Read, path: &'a str, asked: &'a Asked) -> Self {
+    pub(super) fn new(recorded: &RecordedRequest, path: &'a str, asked: &'a Asked) -> Self {
         Self {
             path,
-            request_id: read.house.uuid("social", read.number),
+            request_id: recorded.uuid("social"),
             asked,
             now_micros: clock::now_micros(),
         }
@@ -191,19 +191,17 @@ impl Reply {
     }
 
     /// Sends it and leaves the record to it.
-    pub(super) fn send(self, mut read: Read, request_id: &str) -> Response<Played> {
-        read.watch
-            .entry()
-            .note(|served| served.status = self.status);
-        if read.parts.method == Method::HEAD {
+    pub(super) fn send(self, mut recorded: RecordedRequest, request_id: &str) -> VendorResponse {
+        recorded.note(|record| record.status = self.status);
+        if recorded.parts.method == Method::HEAD {
             // The transport drops such a body unread, which must not look like a client leaving.
-            read.watch.end(true);
+            recorded.watch.end(true);
         }
         let reset = clock::seconds(clock::now_micros());
         let (is_page, retry_after_secs) = (self.is_page, self.retry_after_secs);
         let script = self.script();
         let head = script.head;
-        let mut response = Response::new(Played::new(script, Some(read.watch)));
+        let mut response = Response::new(ScriptedBody::new(script, Some(recorded.watch)));
         // Statuses come from a closed range; were one wrong, the client should see a failure.
         *response.status_mut() =
             StatusCode::from_u16(head.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);

@@ -4,11 +4,11 @@
 use serde_json::{Value, json};
 
 use super::answer::{Context, Reply};
+use super::directives::SocialFault;
 use super::paging::{self, TOTAL, Turn};
 use super::params::Asked;
 use super::rows::{PAGE_ITEMS, Row};
-use super::template::Telling;
-use super::wishes::SocialFault;
+use super::template::Renderer;
 
 /// An answer with data, as whole as the fault leaves it.
 pub(super) fn told(
@@ -62,7 +62,7 @@ pub(super) fn filled(row: &Row, asked: &Asked, turn: Turn, fault: Option<SocialF
     let end = turn.from.saturating_add(PAGE_ITEMS).min(total);
     let has_more = (is_same && row.page.is_some()) || end < total;
     let shape = row.shape(&asked.values);
-    let mut telling = Telling {
+    let mut renderer = Renderer {
         asked,
         seed: turn.seed,
         page: turn.page,
@@ -79,25 +79,25 @@ pub(super) fn filled(row: &Row, asked: &Asked, turn: Turn, fault: Option<SocialF
         index: turn.from,
     };
     if fault == Some(SocialFault::Inner) {
-        return row.inner.fill(&telling);
+        return row.inner.fill(&renderer);
     }
     let mut items = Vec::new();
     for index in turn.from..end {
-        telling.index = index;
-        items.push(shape.item.fill(&telling));
+        renderer.index = index;
+        items.push(shape.item.fill(&renderer));
     }
-    telling.index = turn.from;
+    renderer.index = turn.from;
     match fault {
         Some(SocialFault::Array) => return Value::Array(items),
         Some(SocialFault::Null) => {}
         Some(SocialFault::Empty) => {
-            telling.items = json!([]);
-            telling.item = json!({});
+            renderer.items = json!([]);
+            renderer.item = json!({});
         }
         Some(_) | None => {
-            telling.item = items.first().cloned().unwrap_or(Value::Null);
-            telling.items = Value::Array(items);
+            renderer.item = items.first().cloned().unwrap_or(Value::Null);
+            renderer.items = Value::Array(items);
         }
     }
-    shape.data.fill(&telling)
+    shape.data.fill(&renderer)
 }

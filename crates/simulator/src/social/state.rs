@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
 
-use super::wishes::SocialFault;
+use super::directives::SocialFault;
 
 /// How the source of social data is set up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct SocialSettings {
 /// A call of an endpoint, for whoever compares.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SocialCall {
-    /// Number of the request in the truth.
+    /// Number of the request in the requests.
     pub number: u64,
     /// GET or POST.
     pub method: String,

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::paging::given;
 use super::params::Asked;
-use crate::text::hex;
+use crate::tokens::hex;
 
 /// A document, marks found.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,7 +65,7 @@ pub(super) enum Mark {
 }
 
 /// What a template is filled with.
-pub(super) struct Telling<'a> {
+pub(super) struct Renderer<'a> {
     pub(super) asked: &'a Asked,
     /// Made of the path and of what was asked for: the same question has the same answer.
     pub(super) seed: u64,
@@ -126,17 +126,17 @@ impl Template {
         })
     }
 
-    pub(super) fn fill(&self, telling: &Telling<'_>) -> Value {
+    pub(super) fn fill(&self, renderer: &Renderer<'_>) -> Value {
         match self {
             Self::Plain(value) => value.clone(),
-            Self::List(list) => list.iter().map(|inside| inside.fill(telling)).collect(),
+            Self::List(list) => list.iter().map(|inside| inside.fill(renderer)).collect(),
             Self::Object(fields) => {
                 let filled = fields
                     .iter()
-                    .map(|(name, it)| (name.clone(), it.fill(telling)));
+                    .map(|(name, it)| (name.clone(), it.fill(renderer)));
                 Value::Object(filled.collect::<Map<_, _>>())
             }
-            Self::Mark(mark) => mark.fill(telling),
+            Self::Mark(mark) => mark.fill(renderer),
         }
     }
 }
@@ -178,43 +178,45 @@ impl Mark {
         })
     }
 
-    fn fill(&self, telling: &Telling<'_>) -> Value {
+    fn fill(&self, renderer: &Renderer<'_>) -> Value {
         let digit = |yes: bool| Value::from(u8::from(yes));
         match self {
-            Self::Items => telling.items.clone(),
-            Self::Item => telling.item.clone(),
-            Self::Next => telling.next.clone(),
-            Self::NextText => Value::from(telling.next_text()),
-            Self::NextUrl(before) => Value::from(format!("{before}{}", telling.next_text())),
-            Self::NextPage if telling.has_more => Value::from(telling.page.saturating_add(1)),
+            Self::Items => renderer.items.clone(),
+            Self::Item => renderer.item.clone(),
+            Self::Next => renderer.next.clone(),
+            Self::NextText => Value::from(renderer.next_text()),
+            Self::NextUrl(before) => Value::from(format!("{before}{}", renderer.next_text())),
+            Self::NextPage if renderer.has_more => Value::from(renderer.page.saturating_add(1)),
             Self::NextPage => Value::Null,
-            Self::More => Value::from(telling.has_more),
-            Self::MoreDigit => digit(telling.has_more),
-            Self::End => Value::from(!telling.has_more),
-            Self::EndDigit => digit(!telling.has_more),
-            Self::Page => Value::from(telling.page),
-            Self::Total => Value::from(telling.total),
-            Self::Count => Value::from(telling.count),
-            Self::Offset => Value::from(telling.offset),
-            Self::Id => Value::Number(Number::from(telling.id())),
-            Self::IdText(before) => Value::from(format!("{before}{}", telling.id())),
-            Self::Hex => Value::from(telling.letters(HEX_DIGITS)),
-            Self::Code(before) => Value::from(format!("{before}{}", telling.letters(CODE_LETTERS))),
-            Self::Text => Value::from(format!("Item {} of what was asked for", telling.index)),
-            Self::Name => Value::from(format!("person-{}", telling.letters(6))),
-            Self::Time => Value::from(telling.seconds()),
-            Self::Millis => Value::from(telling.seconds().saturating_mul(1_000)),
-            Self::Number => Value::from(telling.drawn("number").rem_euclid(MAX_COUNT)),
-            Self::Url => Value::from(format!("https://media.example/{}", telling.id())),
-            Self::Param(name) => Value::from(telling.asked.text(name)),
-            Self::Given(name) => Value::from(given(telling.seed, name)),
+            Self::More => Value::from(renderer.has_more),
+            Self::MoreDigit => digit(renderer.has_more),
+            Self::End => Value::from(!renderer.has_more),
+            Self::EndDigit => digit(!renderer.has_more),
+            Self::Page => Value::from(renderer.page),
+            Self::Total => Value::from(renderer.total),
+            Self::Count => Value::from(renderer.count),
+            Self::Offset => Value::from(renderer.offset),
+            Self::Id => Value::Number(Number::from(renderer.id())),
+            Self::IdText(before) => Value::from(format!("{before}{}", renderer.id())),
+            Self::Hex => Value::from(renderer.letters(HEX_DIGITS)),
+            Self::Code(before) => {
+                Value::from(format!("{before}{}", renderer.letters(CODE_LETTERS)))
+            }
+            Self::Text => Value::from(format!("Item {} of what was asked for", renderer.index)),
+            Self::Name => Value::from(format!("person-{}", renderer.letters(6))),
+            Self::Time => Value::from(renderer.seconds()),
+            Self::Millis => Value::from(renderer.seconds().saturating_mul(1_000)),
+            Self::Number => Value::from(renderer.drawn("number").rem_euclid(MAX_COUNT)),
+            Self::Url => Value::from(format!("https://media.example/{}", renderer.id())),
+            Self::Param(name) => Value::from(renderer.asked.text(name)),
+            Self::Given(name) => Value::from(given(renderer.seed, name)),
         }
     }
 }
 
-// === impl Telling ===
+// === impl Renderer ===
 
-impl Telling<'_> {
+impl Renderer<'_> {
     fn next_text(&self) -> String {
         match &self.next {
             Value::String(text) => text.clone(),
@@ -269,8 +271,8 @@ mod tests {
 
     use super::*;
 
-    fn telling(asked: &Asked, index: usize) -> Telling<'_> {
-        Telling {
+    fn renderer(asked: &Asked, index: usize) -> Renderer<'_> {
+        Renderer {
             asked,
             seed: 7,
             page: 1,
@@ -289,7 +291,7 @@ mod tests {
     fn marks_are_filled_and_other_text_is_left_alone() {
         let template = r#"{"a": ["$items", "plain"], "b": "$more01", "c": "$next_page", "d": 3}"#;
         let asked = Asked::default();
-        let filled = Template::read(template).unwrap().fill(&telling(&asked, 0));
+        let filled = Template::read(template).unwrap().fill(&renderer(&asked, 0));
         assert_eq!(filled, json!({"a": [[1], "plain"], "b": 1, "c": 2, "d": 3}));
     }
 
@@ -302,12 +304,12 @@ mod tests {
     #[test]
     fn ids_are_whole_numbers_that_no_float_holds_and_differ_from_item_to_item() {
         let asked = Asked::default();
-        let id = |index| Template::Mark(Mark::Id).fill(&telling(&asked, index));
+        let id = |index| Template::Mark(Mark::Id).fill(&renderer(&asked, index));
         let first = id(0).as_u64().unwrap();
         assert!(first > 1 << 53 && first % 2 == 1);
         assert_ne!(id(0), id(1));
         assert_eq!(id(0), id(0));
-        let text = Template::Mark(Mark::IdText("x".to_owned())).fill(&telling(&asked, 0));
+        let text = Template::Mark(Mark::IdText("x".to_owned())).fill(&renderer(&asked, 0));
         assert_eq!(text, json!(format!("x{first}")));
     }
 }

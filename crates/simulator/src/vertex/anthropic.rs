@@ -1,16 +1,15 @@
 //! Another vendor's models behind this door: body and answer are Anthropic's, the address and the
 //! token are Google's.
 
-use http::Response;
 use serde_json::Value;
 
-use crate::anthropic::{self, Asked, Context, Face, Purpose, Refusal};
+use crate::anthropic::{self, Asked, Context, Platform, Purpose, Refusal};
 use crate::gemini::{GoogleError, refusal, send};
 use crate::models;
-use crate::played::{Cut, Played};
 use crate::refusal::shown;
 use crate::request::Object;
-use crate::server::Read;
+use crate::scripted_body::{VendorResponse, VendorResult};
+use crate::server::RecordedRequest;
 
 /// The only version that Vertex takes in the body.
 const VERSION: &str = "vertex-2023-10-16";
@@ -19,25 +18,25 @@ const COUNT_TOKENS: &str = "count-tokens";
 
 /// Answers `rawPredict` and `streamRawPredict`. An error closes the connection without an answer.
 pub(super) async fn serve(
-    read: Read,
+    recorded: RecordedRequest,
     model: &str,
     full_name: &str,
     verb: &str,
-) -> Result<Response<Played>, Cut> {
+) -> VendorResult {
     let name = shown(model).to_owned();
     let streams = verb == "streamRawPredict";
-    read.watch.entry().note(|served| {
-        served.model = name;
-        served.stream = streams;
+    recorded.note(|record| {
+        record.model = name;
+        record.stream = streams;
     });
     let is_count = model == COUNT_TOKENS && !streams;
-    let betas = match check(&read.body, verb, is_count) {
+    let betas = match check(&recorded.body, verb, is_count) {
         Ok(_) if !is_count && !models::is_known(model) => {
             let error = GoogleError::no_such_publisher_model(full_name);
-            return Ok(send(read, refusal(&error, false)));
+            return Ok(send(recorded, refusal(&error, false)));
         }
         Ok(betas) => betas,
-        Err(error) => return Ok(send(read, refusal(&error, false))),
+        Err(error) => return Ok(send(recorded, refusal(&error, false))),
     };
     let context = Context {
         purpose: if is_count {
@@ -46,25 +45,25 @@ pub(super) async fn serve(
             Purpose::Answer
         },
         version: VERSION.trim_start_matches("vertex-").to_owned(),
-        betas: [anthropic::betas(&read.parts.headers), betas].concat(),
-        face: Face::Vertex,
+        betas: [anthropic::betas(&recorded.parts.headers), betas].concat(),
+        face: Platform::Vertex,
     };
     let asked = Asked {
-        face: Face::Vertex,
+        face: Platform::Vertex,
         model: (!is_count).then(|| model.to_owned()),
         stream: Some(streams),
     };
-    anthropic::complete(read, asked, Some(context)).await
+    anthropic::complete(recorded, asked, Some(context)).await
 }
 
-/// Sends what the model's house refuses. A limit is Google's own, all else is passed on as it is.
-pub(crate) fn refuse(read: Read, refused: &Refusal) -> Response<Played> {
+/// Sends what the model's vendor refuses. A limit is Google's own, all else is passed on as it is.
+pub(crate) fn refuse(recorded: RecordedRequest, refused: &Refusal) -> VendorResponse {
     match refused.retry_after_secs {
         Some(secs) => {
             let error = GoogleError::rate_limited("anthropic", secs);
-            send(read, refusal(&error, false))
+            send(recorded, refusal(&error, false))
         }
-        None => anthropic::refuse(read, refused),
+        None => anthropic::refuse(recorded, refused),
     }
 }
 

@@ -11,8 +11,8 @@ use sha2::{Digest, Sha256};
 
 use crate::clock;
 use crate::refusal::shown;
-use crate::server::Read;
-use crate::text::hex;
+use crate::server::RecordedRequest;
+use crate::tokens::hex;
 
 use super::jwt::{self, Complaint};
 
@@ -134,24 +134,24 @@ impl Tokens {
 }
 
 /// Answers a request for a token: a status and a JSON document.
-pub(super) fn answer(read: &Read, is_too_large: bool) -> (u16, String) {
-    if read.parts.method != Method::POST || is_too_large {
+pub(super) fn answer(recorded: &RecordedRequest, is_too_large: bool) -> (u16, String) {
+    if recorded.parts.method != Method::POST || is_too_large {
         return complain("invalid_request", "Only a small POST is accepted here.");
     }
-    let form = Form::read(&read.body);
+    let form = Form::read(&recorded.body);
     if form.grant_type != GRANT_TYPE {
         let text = format!("Invalid grant_type: {}", shown(&form.grant_type));
         return complain("unsupported_grant_type", &text);
     }
-    let tokens = &read.house.vertex;
-    let now_micros = read.received_at_micros;
-    let host = read.parts.headers.get(HOST);
+    let tokens = &recorded.state.vertex;
+    let now_micros = recorded.received_at_micros;
+    let host = recorded.parts.headers.get(HOST);
     let host = host.and_then(|value| value.to_str().ok()).unwrap_or("");
     let here = format!("http://{host}{}", super::TOKEN_PATH);
     let accounts = &tokens.settings.accounts;
     match jwt::check(&form.assertion, accounts, &here, clock::seconds(now_micros)) {
         Ok(()) => {
-            let granted = tokens.grant(now_micros, read.number);
+            let granted = tokens.grant(now_micros, recorded.number);
             // A struct of texts and numbers always has a JSON form.
             (
                 200,

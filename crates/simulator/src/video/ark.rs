@@ -3,23 +3,23 @@
 //! What is refused at once and what fails later follows the vendor's pages as they were read in
 //! stored form; wordings of refusals are recalled: [unverified].
 
-mod asked;
 mod refusal;
-mod show;
+mod request;
+mod view;
 
-use http::{Method, Response};
+use http::Method;
 use serde_json::{Value, json};
 
+use super::directives::JobDirectives;
 use super::jobs::NewJob;
-use super::wishes::JobWishes;
 use super::{Phase, VideoJob};
 use crate::clock;
 use crate::headers;
-use crate::played::{Cut, MAX_HANG, Played};
 use crate::script::Script;
-use crate::server::Read;
-use asked::Asked;
+use crate::scripted_body::{Abort, MAX_HANG, VendorResponse, VendorResult};
+use crate::server::RecordedRequest;
 use refusal::Refusal;
+use request::Asked;
 
 const TASKS: &str = "/api/v3/contents/generations/tasks";
 const VENDOR: &str = "ark";
@@ -32,46 +32,46 @@ pub(super) fn owns(path: &str) -> bool {
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-pub(super) async fn serve(read: Read) -> Result<Response<Played>, Cut> {
-    if read.key.is_empty() || !read.house.accepts(&read.key) {
-        return Ok(refuse(read, &Refusal::wrong_key()));
+pub(super) async fn serve(recorded: RecordedRequest) -> VendorResult {
+    if recorded.key.is_empty() || !recorded.state.accepts(&recorded.key) {
+        return Ok(refuse(recorded, &Refusal::wrong_key()));
     }
-    let path = read.parts.uri.path().to_owned();
+    let path = recorded.parts.uri.path().to_owned();
     let id = path.strip_prefix(TASKS).unwrap_or_default();
     let id = id.strip_prefix('/').unwrap_or(id);
-    match (read.parts.method.clone(), id) {
-        (Method::POST, "") => submit(read).await,
-        (Method::GET, "") => Ok(list(read)),
-        (Method::GET, id) => Ok(poll(read, id)),
-        (Method::DELETE, id) if !id.is_empty() => Ok(delete(read, id)),
-        (_, _) => Ok(refuse(read, &Refusal::wrong_method())),
+    match (recorded.parts.method.clone(), id) {
+        (Method::POST, "") => submit(recorded).await,
+        (Method::GET, "") => Ok(list(recorded)),
+        (Method::GET, id) => Ok(poll(recorded, id)),
+        (Method::DELETE, id) if !id.is_empty() => Ok(delete(recorded, id)),
+        (_, _) => Ok(refuse(recorded, &Refusal::wrong_method())),
     }
 }
 
-async fn submit(mut read: Read) -> Result<Response<Played>, Cut> {
-    let body: Value = serde_json::from_slice(&read.body).unwrap_or(Value::Null);
-    let prompt = asked::prompt(&body);
-    let wishes = JobWishes::read(&prompt);
+async fn submit(mut recorded: RecordedRequest) -> VendorResult {
+    let body: Value = serde_json::from_slice(&recorded.body).unwrap_or(Value::Null);
+    let prompt = request::prompt(&body);
+    let directives = JobDirectives::read(&prompt);
     let model = body.get("model").and_then(Value::as_str).unwrap_or("");
     let model = model.to_owned();
-    read.watch.entry().note(|served| {
-        served.marker.clone_from(&wishes.marker);
-        served.model.clone_from(&model);
+    recorded.note(|record| {
+        record.marker.clone_from(&directives.marker);
+        record.model.clone_from(&model);
     });
     let asked = match Asked::read(&body) {
         Ok(asked) => asked,
-        Err(refusal) => return Ok(refuse(read, &refusal)),
+        Err(refusal) => return Ok(refuse(recorded, &refusal)),
     };
-    if let Some(code) = &wishes.refuse {
-        return Ok(refuse(read, &Refusal::wished(code)));
+    if let Some(code) = &directives.refuse {
+        return Ok(refuse(recorded, &Refusal::wished(code)));
     }
-    let key = headers::last_four(&read.key);
-    let house = &read.house;
-    if house.jobs.is_full(&wishes, &key, house.video) {
-        return Ok(refuse(read, &Refusal::full()));
+    let key = headers::last_four(&recorded.key);
+    let state = &recorded.state;
+    if state.jobs.is_full(&directives, &key, state.video) {
+        return Ok(refuse(recorded, &Refusal::full()));
     }
     let new = NewJob {
-        id: id(&read),
+        id: id(&recorded),
         vendor: VENDOR,
         model: &model,
         key,
@@ -80,54 +80,57 @@ async fn submit(mut read: Read) -> Result<Response<Played>, Cut> {
         fails: asked.fails,
         body,
     };
-    let job = read.house.jobs.take(new, &wishes, read.house.video);
-    if wishes.is_silent {
+    let job = recorded
+        .state
+        .jobs
+        .take(new, &directives, recorded.state.video);
+    if directives.is_silent {
         tokio::time::sleep(MAX_HANG).await;
     }
-    if wishes.is_lost || wishes.is_silent {
-        read.watch.end(false);
-        return Err(Cut);
+    if directives.is_lost || directives.is_silent {
+        recorded.watch.end(false);
+        return Err(Abort);
     }
-    Ok(answer(read, &json!({ "id": job.id })))
+    Ok(answer(recorded, &json!({ "id": job.id })))
 }
 
 /// `cgt-20260102101112-abcde`: the vendor writes the time; ours is a number of seconds.
-fn id(read: &Read) -> String {
-    let unique = read.house.id("", read.number);
+fn id(recorded: &RecordedRequest) -> String {
+    let unique = recorded.id("");
     let end = unique.get(..12).unwrap_or_default();
-    format!("cgt-{}-{end}", clock::seconds(read.received_at_micros))
+    format!("cgt-{}-{end}", clock::seconds(recorded.received_at_micros))
 }
 
-fn poll(read: Read, id: &str) -> Response<Played> {
-    let found = read.house.jobs.polled(id);
-    match found.filter(|job| is_visible(&read, job)) {
+fn poll(recorded: RecordedRequest, id: &str) -> VendorResponse {
+    let found = recorded.state.jobs.polled(id);
+    match found.filter(|job| is_visible(&recorded, job)) {
         Some(job) => {
-            let shown = show::one(&job, &host(&read));
-            answer(read, &shown)
+            let shown = view::one(&job, &host(&recorded));
+            answer(recorded, &shown)
         }
-        None => refuse(read, &Refusal::no_such_task(id)),
+        None => refuse(recorded, &Refusal::no_such_task(id)),
     }
 }
 
-fn delete(read: Read, id: &str) -> Response<Played> {
-    let jobs = read.house.jobs.kept();
+fn delete(recorded: RecordedRequest, id: &str) -> VendorResponse {
+    let jobs = recorded.state.jobs.kept();
     let found = jobs.into_iter().find(|job| job.id == id);
-    let Some(job) = found.filter(|job| is_visible(&read, job)) else {
-        return refuse(read, &Refusal::no_such_task(id));
+    let Some(job) = found.filter(|job| is_visible(&recorded, job)) else {
+        return refuse(recorded, &Refusal::no_such_task(id));
     };
     match job.phase() {
-        Phase::Waiting if read.house.jobs.cancel(id, false) == Some(true) => {}
-        Phase::Succeeded | Phase::Failed { .. } => read.house.jobs.forget(id),
+        Phase::Waiting if recorded.state.jobs.cancel(id, false) == Some(true) => {}
+        Phase::Succeeded | Phase::Failed { .. } => recorded.state.jobs.forget(id),
         Phase::Waiting | Phase::Running | Phase::Cancelled => {
-            return refuse(read, &Refusal::cannot_cancel());
+            return refuse(recorded, &Refusal::cannot_cancel());
         }
     }
-    answer(read, &json!({}))
+    answer(recorded, &json!({}))
 }
 
 /// `?page_num=1&page_size=10&filter.status=…&filter.task_ids=…&filter.model=…`, newest first.
-fn list(read: Read) -> Response<Played> {
-    let query = read.parts.uri.query().unwrap_or("").to_owned();
+fn list(recorded: RecordedRequest) -> VendorResponse {
+    let query = recorded.parts.uri.query().unwrap_or("").to_owned();
     let pairs: Vec<(&str, &str)> = query
         .split('&')
         .filter_map(|pair| pair.split_once('='))
@@ -151,38 +154,38 @@ fn list(read: Read) -> Response<Played> {
         .flat_map(|(_, value)| value.split(','))
         .collect();
     let is_asked = |job: &VideoJob| {
-        is_visible(&read, job)
-            && one("filter.status").is_none_or(|word| word == show::word(job))
+        is_visible(&recorded, job)
+            && one("filter.status").is_none_or(|word| word == view::word(job))
             && one("filter.model").is_none_or(|model| model == job.model)
             && (ids.is_empty() || ids.contains(&job.id.as_str()))
     };
-    let mut jobs = read.house.jobs.kept();
+    let mut jobs = recorded.state.jobs.kept();
     jobs.retain(is_asked);
     let from = page.saturating_sub(1).saturating_mul(size);
-    let host = host(&read);
+    let host = host(&recorded);
     let shown = jobs.iter().rev().skip(from).take(size);
-    let items: Vec<Value> = shown.map(|job| show::one(job, &host)).collect();
+    let items: Vec<Value> = shown.map(|job| view::one(job, &host)).collect();
     let total = jobs.len();
-    answer(read, &json!({ "items": items, "total": total }))
+    answer(recorded, &json!({ "items": items, "total": total }))
 }
 
 /// Jobs of other vendors and of other accounts are not there.
-fn is_visible(read: &Read, job: &VideoJob) -> bool {
-    job.vendor == VENDOR && job.key == headers::last_four(&read.key)
+fn is_visible(recorded: &RecordedRequest, job: &VideoJob) -> bool {
+    job.vendor == VENDOR && job.key == headers::last_four(&recorded.key)
 }
 
-fn host(read: &Read) -> String {
-    let host = read.parts.headers.get(http::header::HOST);
+fn host(recorded: &RecordedRequest) -> String {
+    let host = recorded.parts.headers.get(http::header::HOST);
     let host = host.and_then(|host| host.to_str().ok());
     host.unwrap_or("localhost").to_owned()
 }
 
-fn answer(read: Read, body: &Value) -> Response<Played> {
-    read.play(Script::json(200, None, body.to_string()), None)
+fn answer(recorded: RecordedRequest, body: &Value) -> VendorResponse {
+    recorded.play(Script::json(200, None, body.to_string()), None)
 }
 
-fn refuse(read: Read, refusal: &Refusal) -> Response<Played> {
-    let id = read.house.id("0217", read.number);
+fn refuse(recorded: RecordedRequest, refusal: &Refusal) -> VendorResponse {
+    let id = recorded.id("0217");
     let script = Script::json(refusal.status, None, refusal.body(&id));
-    read.play(script, None)
+    recorded.play(script, None)
 }

@@ -5,19 +5,19 @@
 mod models;
 mod request;
 
-use http::{Method, Response};
+use http::Method;
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 use time::macros::format_description;
 
+use super::directives::JobDirectives;
 use super::jobs::{NewJob, Phase, VideoJob};
 use super::media;
-use super::wishes::JobWishes;
 use crate::clock;
 use crate::headers;
-use crate::played::{Cut, MAX_HANG, Played};
 use crate::script::Script;
-use crate::server::Read;
+use crate::scripted_body::{Abort, MAX_HANG, VendorResponse, VendorResult};
+use crate::server::RecordedRequest;
 use request::{Film, Refused};
 
 pub(super) const VENDOR: &str = "dashscope";
@@ -35,54 +35,58 @@ pub(super) fn owns(path: &str) -> bool {
     path.starts_with(SERVICES) || path.starts_with(TASKS)
 }
 
-pub(super) async fn serve(read: Read) -> Result<Response<Played>, Cut> {
-    let method = read.parts.method.clone();
-    let path = read.parts.uri.path().to_owned();
-    if read.key.is_empty() || !read.house.accepts(&read.key) {
-        return Ok(refuse(read, &Refused::key()));
+pub(super) async fn serve(recorded: RecordedRequest) -> VendorResult {
+    let method = recorded.parts.method.clone();
+    let path = recorded.parts.uri.path().to_owned();
+    if recorded.key.is_empty() || !recorded.state.accepts(&recorded.key) {
+        return Ok(refuse(recorded, &Refused::key()));
     }
     if let Some(rest) = path.strip_prefix(TASKS) {
         return Ok(match (method, rest.strip_suffix("/cancel")) {
-            (Method::POST, Some(id)) => cancel(read, id),
-            (Method::GET, None) => poll(read, rest),
-            (_, _) => refuse(read, &Refused::path()),
+            (Method::POST, Some(id)) => cancel(recorded, id),
+            (Method::GET, None) => poll(recorded, rest),
+            (_, _) => refuse(recorded, &Refused::path()),
         });
     }
     if path != SUBMIT || method != Method::POST {
-        return Ok(refuse(read, &Refused::path()));
+        return Ok(refuse(recorded, &Refused::path()));
     }
-    submit(read).await
+    submit(recorded).await
 }
 
-async fn submit(read: Read) -> Result<Response<Played>, Cut> {
-    let asynchronous = read.parts.headers.get("x-dashscope-async");
+async fn submit(recorded: RecordedRequest) -> VendorResult {
+    let asynchronous = recorded.parts.headers.get("x-dashscope-async");
     if asynchronous.is_none_or(|value| value.as_bytes() != b"enable") {
-        return Ok(refuse(read, &Refused::synchronous()));
+        return Ok(refuse(recorded, &Refused::synchronous()));
     }
-    let Ok(body) = serde_json::from_slice::<Value>(&read.body) else {
+    let Ok(body) = serde_json::from_slice::<Value>(&recorded.body) else {
         let refused = Refused::invalid("Required body invalid, please check the request body.");
-        return Ok(refuse(read, &refused));
+        return Ok(refuse(recorded, &refused));
     };
     let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str);
-    let wishes = JobWishes::read(text("/input/prompt").unwrap_or_default());
+    let directives = JobDirectives::read(text("/input/prompt").unwrap_or_default());
     let model = text("/model").unwrap_or_default().to_owned();
-    read.watch.entry().note(|served| {
-        served.model.clone_from(&model);
-        served.marker.clone_from(&wishes.marker);
+    recorded.note(|record| {
+        record.model.clone_from(&model);
+        record.marker.clone_from(&directives.marker);
     });
-    let film = match Film::read(&body, &read.house) {
+    let film = match Film::read(&body, &recorded.state) {
         Ok(film) => film,
-        Err(refused) => return Ok(refuse(read, &refused)),
+        Err(refused) => return Ok(refuse(recorded, &refused)),
     };
-    if let Some(code) = &wishes.refuse {
-        return Ok(refuse(read, &Refused::wished(code)));
+    if let Some(code) = &directives.refuse {
+        return Ok(refuse(recorded, &Refused::wished(code)));
     }
-    let key = headers::last_four(&read.key);
-    if read.house.jobs.is_full(&wishes, &key, read.house.video) {
-        return Ok(refuse(read, &Refused::full()));
+    let key = headers::last_four(&recorded.key);
+    if recorded
+        .state
+        .jobs
+        .is_full(&directives, &key, recorded.state.video)
+    {
+        return Ok(refuse(recorded, &Refused::full()));
     }
     let new = NewJob {
-        id: uuid(&read, "task"),
+        id: uuid(&recorded, "task"),
         vendor: VENDOR,
         model: &model,
         key,
@@ -91,38 +95,41 @@ async fn submit(read: Read) -> Result<Response<Played>, Cut> {
         seconds: film.seconds,
         fails: film.fails,
     };
-    let job = read.house.jobs.take(new, &wishes, read.house.video);
-    if wishes.is_lost {
-        return Err(Cut);
+    let job = recorded
+        .state
+        .jobs
+        .take(new, &directives, recorded.state.video);
+    if directives.is_lost {
+        return Err(Abort);
     }
-    if wishes.is_silent {
+    if directives.is_silent {
         tokio::time::sleep(MAX_HANG).await;
-        return Err(Cut);
+        return Err(Abort);
     }
     let output = json!({ "task_id": job.id, "task_status": "PENDING" });
-    let answer = json!({ "output": output, "request_id": uuid(&read, "request") });
-    Ok(say(read, 200, &answer))
+    let answer = json!({ "output": output, "request_id": uuid(&recorded, "request") });
+    Ok(say(recorded, 200, &answer))
 }
 
-fn poll(read: Read, id: &str) -> Response<Played> {
-    let key = headers::last_four(&read.key);
-    let job = read.house.jobs.polled(id);
+fn poll(recorded: RecordedRequest, id: &str) -> VendorResponse {
+    let key = headers::last_four(&recorded.key);
+    let job = recorded.state.jobs.polled(id);
     // A job of another account, or of yesterday, is one that it does not know.
     let young = |job: &VideoJob| {
         clock::now_micros().saturating_sub(job.created_micros) < LIFE_MICROS && job.key == key
     };
     let mut answer = match job.filter(|job| job.vendor == VENDOR).filter(young) {
-        Some(job) => told(&read, &job),
+        Some(job) => told(&recorded, &job),
         None => json!({ "output": { "task_id": id, "task_status": "UNKNOWN" } }),
     };
     if let Some(fields) = answer.as_object_mut() {
-        fields.insert("request_id".to_owned(), json!(uuid(&read, "request")));
+        fields.insert("request_id".to_owned(), json!(uuid(&recorded, "request")));
     }
-    say(read, 200, &answer)
+    say(recorded, 200, &answer)
 }
 
 /// A job as the vendor tells of it.
-fn told(read: &Read, job: &VideoJob) -> Value {
+fn told(recorded: &RecordedRequest, job: &VideoJob) -> Value {
     let phase = job.phase();
     let state = match &phase {
         Phase::Waiting => "PENDING",
@@ -163,40 +170,43 @@ fn told(read: &Read, job: &VideoJob) -> Value {
             if let Some(prompt) = job.body.pointer("/input/prompt") {
                 add("orig_prompt", prompt.clone());
             }
-            add("video_url", json!(media::link(&read.parts.headers, job)));
-            let usage = Film::read(&job.body, &read.house).map(|film| film.usage());
+            add(
+                "video_url",
+                json!(media::link(&recorded.parts.headers, job)),
+            );
+            let usage = Film::read(&job.body, &recorded.state).map(|film| film.usage());
             json!({ "output": output, "usage": usage.unwrap_or(Value::Null) })
         }
     }
 }
 
-fn cancel(read: Read, id: &str) -> Response<Played> {
-    let key = headers::last_four(&read.key);
-    let mine = read.house.jobs.seen(id).filter(|job| job.key == key);
-    let stopped = mine.and_then(|job| read.house.jobs.cancel(&job.id, false));
+fn cancel(recorded: RecordedRequest, id: &str) -> VendorResponse {
+    let key = headers::last_four(&recorded.key);
+    let mine = recorded.state.jobs.seen(id).filter(|job| job.key == key);
+    let stopped = mine.and_then(|job| recorded.state.jobs.cancel(&job.id, false));
     if stopped == Some(true) {
-        let answer = json!({ "request_id": uuid(&read, "request") });
-        return say(read, 200, &answer);
+        let answer = json!({ "request_id": uuid(&recorded, "request") });
+        return say(recorded, 200, &answer);
     }
-    refuse(read, &Refused::not_waiting())
+    refuse(recorded, &Refused::not_waiting())
 }
 
-fn refuse(read: Read, refused: &Refused) -> Response<Played> {
+fn refuse(recorded: RecordedRequest, refused: &Refused) -> VendorResponse {
     let answer = json!({
         "code": refused.code,
         "message": refused.message,
-        "request_id": uuid(&read, "request"),
+        "request_id": uuid(&recorded, "request"),
     });
-    say(read, refused.status, &answer)
+    say(recorded, refused.status, &answer)
 }
 
-fn say(read: Read, status: u16, answer: &Value) -> Response<Played> {
-    read.play(Script::json(status, None, answer.to_string()), None)
+fn say(recorded: RecordedRequest, status: u16, answer: &Value) -> VendorResponse {
+    recorded.play(Script::json(status, None, answer.to_string()), None)
 }
 
 /// An id as the vendor writes them.
-fn uuid(read: &Read, kind: &str) -> String {
-    read.house.uuid(kind, read.number)
+fn uuid(recorded: &RecordedRequest, kind: &str) -> String {
+    recorded.uuid(kind)
 }
 
 /// A moment as the vendor writes it: Beijing's time.

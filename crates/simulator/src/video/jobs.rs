@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::VideoSettings;
-use super::wishes::JobWishes;
+use super::directives::JobDirectives;
 use crate::clock;
 
 /// A job, for whoever compares.
@@ -140,12 +140,17 @@ impl Jobs {
     }
 
     /// Whether the prompt asks that this submission finds no room, or the key has too many jobs.
-    pub(crate) fn is_full(&self, wishes: &JobWishes, key: &str, settings: VideoSettings) -> bool {
+    pub(crate) fn is_full(
+        &self,
+        directives: &JobDirectives,
+        key: &str,
+        settings: VideoSettings,
+    ) -> bool {
         let now = clock::now_micros();
         let mut inner = self.inner();
-        if let Some(marker) = &wishes.marker {
+        if let Some(marker) = &directives.marker {
             let refused = inner.refused_for_room.entry(marker.clone()).or_default();
-            if *refused < wishes.full_times {
+            if *refused < directives.full_times {
                 *refused = refused.saturating_add(1);
                 return true;
             }
@@ -160,13 +165,13 @@ impl Jobs {
     pub(crate) fn take(
         &self,
         new: NewJob<'_>,
-        wishes: &JobWishes,
+        directives: &JobDirectives,
         settings: VideoSettings,
     ) -> VideoJob {
         let created_micros = clock::now_micros();
         let micros = |millis: u64| millis.saturating_mul(1_000);
-        let wait = wishes.wait_millis.unwrap_or(settings.wait_millis);
-        let run = wishes.run_millis.unwrap_or(settings.run_millis);
+        let wait = directives.wait_millis.unwrap_or(settings.wait_millis);
+        let run = directives.run_millis.unwrap_or(settings.run_millis);
         let begins_micros = created_micros.saturating_add(micros(wait));
         let ends = begins_micros.saturating_add(micros(run));
         let told = |code: &String| (code.clone(), format!("the prompt asked for {code}"));
@@ -175,16 +180,16 @@ impl Jobs {
             vendor: new.vendor,
             model: new.model.to_owned(),
             key: new.key,
-            marker: wishes.marker.clone(),
+            marker: directives.marker.clone(),
             reference: new.reference,
             body: new.body,
             seconds: new.seconds,
             created_micros,
             begins_micros,
-            ends_micros: (!wishes.is_stuck).then_some(ends),
-            fails: new.fails.or_else(|| wishes.fail.as_ref().map(told)),
+            ends_micros: (!directives.is_stuck).then_some(ends),
+            fails: new.fails.or_else(|| directives.fail.as_ref().map(told)),
             cancelled_micros: None,
-            is_odd: wishes.is_odd,
+            is_odd: directives.is_odd,
             polls: 0,
         };
         let mut inner = self.inner();
@@ -244,7 +249,7 @@ impl Jobs {
         Some(can)
     }
 
-    /// Deletes a vendor's record of a job: nobody finds it by its name any more. It stays in the truth.
+    /// Deletes a vendor's record of a job: nobody finds it by its name any more. It stays in the requests.
     pub(crate) fn forget(&self, id: &str) {
         self.inner().by_id.remove(id);
     }

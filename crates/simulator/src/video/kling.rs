@@ -1,26 +1,26 @@
 //! Kling's video jobs, in both of its designs. The older one: `/v1/videos/text2video`, `image2video` and
 //! `omni-video`, with the model in the body, a job asked for at the path that took it. The newer one:
-//! `/text-to-video/{model}` and `/image-to-video/{model}`, jobs at `/tasks`. Written from the vendor's
+//! `/text-to-video/{model}` and `/image-to-video/{model}`, jobs at `/tasks`. OrderedJson from the vendor's
 //! documentation as it stood in September 2026; what rests on others' clients is `[unverified]`.
 
 mod auth;
-mod checks;
-mod newer;
-mod older;
-mod wrong;
+mod error;
+mod v1;
+mod v2;
+mod validate;
 
-use http::{Method, Response};
+use http::Method;
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
 use self::auth::Shown;
-use self::wrong::Wrong;
+use self::error::KlingError;
+use super::directives::JobDirectives;
 use super::jobs::{Jobs, NewJob, VideoJob};
-use super::wishes::JobWishes;
 use crate::headers::last_four;
-use crate::played::{Cut, MAX_HANG, Played};
 use crate::script::Script;
-use crate::server::Read;
+use crate::scripted_body::{Abort, MAX_HANG, VendorResponse, VendorResult};
+use crate::server::RecordedRequest;
 
 /// The name under which its jobs are kept.
 const VENDOR: &str = "kling";
@@ -59,26 +59,34 @@ pub(super) fn owns(path: &str) -> bool {
     place(path).is_some()
 }
 
-pub(super) async fn serve(mut read: Read) -> Result<Response<Played>, Cut> {
-    let path = read.parts.uri.path().to_owned();
+pub(super) async fn serve(mut recorded: RecordedRequest) -> VendorResult {
+    let path = recorded.parts.uri.path().to_owned();
     let Some(place) = place(&path) else {
-        return Ok(refuse(read, &Wrong::path()));
+        return Ok(refuse(recorded, &KlingError::path()));
     };
     let is_newer = matches!(place, Place::Newer(..) | Place::Tasks);
-    let shown = Shown::read(&read.key, &read.house.keys, read.received_at_micros);
+    let shown = Shown::read(
+        &recorded.key,
+        &recorded.state.keys,
+        recorded.received_at_micros,
+    );
     match shown {
         Ok(Shown::ApiKey) => {}
-        Ok(Shown::Token { .. }) if is_newer => return Ok(refuse(read, &Wrong::token_here())),
-        Ok(Shown::Token { access_key }) => read.keyed(&access_key),
-        Err(wrong) => return Ok(refuse(read, &wrong)),
+        Ok(Shown::Token { .. }) if is_newer => {
+            return Ok(refuse(recorded, &KlingError::token_here()));
+        }
+        Ok(Shown::Token { access_key }) => recorded.keyed(&access_key),
+        Err(wrong) => return Ok(refuse(recorded, &wrong)),
     }
-    let method = read.parts.method.clone();
+    let method = recorded.parts.method.clone();
     match (place, method) {
-        (Place::Older(door, None), Method::POST) => submit(read, door, None).await,
-        (Place::Newer(door, model), Method::POST) => submit(read, door, Some(model)).await,
-        (Place::Older(door, id), Method::GET) => Ok(older::ask(read, door, id)),
-        (Place::Tasks, Method::GET) => Ok(newer::ask(read)),
-        (Place::Older(..) | Place::Newer(..) | Place::Tasks, _) => Ok(refuse(read, &Wrong::path())),
+        (Place::Older(door, None), Method::POST) => submit(recorded, door, None).await,
+        (Place::Newer(door, model), Method::POST) => submit(recorded, door, Some(model)).await,
+        (Place::Older(door, id), Method::GET) => Ok(v1::ask(recorded, door, id)),
+        (Place::Tasks, Method::GET) => Ok(v2::ask(recorded)),
+        (Place::Older(..) | Place::Newer(..) | Place::Tasks, _) => {
+            Ok(refuse(recorded, &KlingError::path()))
+        }
     }
 }
 
@@ -106,31 +114,36 @@ fn place(path: &str) -> Option<Place<'_>> {
 }
 
 /// Takes a job, or says why not.
-async fn submit(mut read: Read, door: Door, model: Option<&str>) -> Result<Response<Played>, Cut> {
-    let body = match serde_json::from_slice(&read.body) {
+async fn submit(mut recorded: RecordedRequest, door: Door, model: Option<&str>) -> VendorResult {
+    let body = match serde_json::from_slice(&recorded.body) {
         Ok(Value::Object(body)) => body,
-        Ok(_) | Err(_) => return Ok(refuse(read, &Wrong::parameter("invalid request body"))),
+        Ok(_) | Err(_) => {
+            return Ok(refuse(
+                recorded,
+                &KlingError::parameter("invalid request body"),
+            ));
+        }
     };
     let checked = match model {
-        None => checks::older(door, &body),
-        Some(model) => checks::newer(door, model, &body),
+        None => validate::older(door, &body),
+        Some(model) => validate::newer(door, model, &body),
     };
     let checked = match checked {
         Ok(checked) => checked,
-        Err(wrong) => return Ok(refuse(read, &wrong)),
+        Err(wrong) => return Ok(refuse(recorded, &wrong)),
     };
-    let wishes = JobWishes::read(&checked.prompt);
-    read.watch.entry().note(|served| {
-        served.marker.clone_from(&wishes.marker);
-        checked.model.clone_into(&mut served.model);
+    let directives = JobDirectives::read(&checked.prompt);
+    recorded.note(|record| {
+        record.marker.clone_from(&directives.marker);
+        checked.model.clone_into(&mut record.model);
     });
-    let key = last_four(&read.key);
-    if let Some(wrong) = unwilling(&read.house.jobs, &read, &checked, &wishes, &key) {
-        return Ok(refuse(read, &wrong));
+    let key = last_four(&recorded.key);
+    if let Some(wrong) = unwilling(&recorded.state.jobs, &recorded, &checked, &directives, &key) {
+        return Ok(refuse(recorded, &wrong));
     }
-    let job = read.house.jobs.take(
+    let job = recorded.state.jobs.take(
         NewJob {
-            id: id(&read, door),
+            id: id(&recorded, door),
             vendor: VENDOR,
             model: checked.model,
             key,
@@ -139,66 +152,70 @@ async fn submit(mut read: Read, door: Door, model: Option<&str>) -> Result<Respo
             seconds: checked.seconds,
             fails: checked.fails,
         },
-        &wishes,
-        read.house.video,
+        &directives,
+        recorded.state.video,
     );
-    if wishes.is_silent {
+    if directives.is_silent {
         tokio::time::sleep(MAX_HANG).await;
     }
-    if wishes.is_lost || wishes.is_silent {
-        read.watch.end(false);
-        return Err(Cut);
+    if directives.is_lost || directives.is_silent {
+        recorded.watch.end(false);
+        return Err(Abort);
     }
     let answer = match door {
-        Door::OlderText | Door::OlderImage | Door::Omni => older::taken(&job),
-        Door::NewerText | Door::NewerImage => newer::taken(&job),
+        Door::OlderText | Door::OlderImage | Door::Omni => v1::taken(&job),
+        Door::NewerText | Door::NewerImage => v2::taken(&job),
     };
-    Ok(answer_with(read, answer))
+    Ok(answer_with(recorded, answer))
 }
 
 /// Why a good request is not taken: a wish, a full lane, or a name that is in use.
 fn unwilling(
     jobs: &Jobs,
-    read: &Read,
+    recorded: &RecordedRequest,
     checked: &Checked<'_>,
-    wishes: &JobWishes,
+    directives: &JobDirectives,
     key: &str,
-) -> Option<Wrong> {
-    if let Some(code) = &wishes.refuse {
-        return Some(Wrong::coded(code));
+) -> Option<KlingError> {
+    if let Some(code) = &directives.refuse {
+        return Some(KlingError::coded(code));
     }
     let reference = checked.reference.as_deref();
     let known = reference.and_then(|reference| jobs.referred(reference));
     if known.is_some_and(|job| job.vendor == VENDOR && job.key == key) {
-        return Some(Wrong::parameter("external_task_id already exists"));
+        return Some(KlingError::parameter("external_task_id already exists"));
     }
-    let is_full = jobs.is_full(wishes, key, read.house.video);
-    is_full.then(Wrong::full)
+    let is_full = jobs.is_full(directives, key, recorded.state.video);
+    is_full.then(KlingError::full)
 }
 
 /// The vendor's ids are long numbers. The door is in it: a job is known at the path that took it.
-fn id(read: &Read, door: Door) -> String {
-    let number = read.number % 1_000;
-    format!("{}{}{number:03}", door.digits(), read.received_at_micros)
+fn id(recorded: &RecordedRequest, door: Door) -> String {
+    let number = recorded.number % 1_000;
+    format!(
+        "{}{}{number:03}",
+        door.digits(),
+        recorded.received_at_micros
+    )
 }
 
 /// A job of this vendor's that the key may see.
-fn seen(read: &Read, job: Option<VideoJob>) -> Option<VideoJob> {
-    let key = last_four(&read.key);
+fn seen(recorded: &RecordedRequest, job: Option<VideoJob>) -> Option<VideoJob> {
+    let key = last_four(&recorded.key);
     job.filter(|job| job.vendor == VENDOR && job.key == key)
 }
 
 /// A value of the query.
-fn query(read: &Read, name: &str) -> Option<String> {
-    let pairs = read.parts.uri.query()?.split('&');
+fn query(recorded: &RecordedRequest, name: &str) -> Option<String> {
+    let pairs = recorded.parts.uri.query()?.split('&');
     let mut values = pairs.filter_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
     let value = values.next()?;
     Some(percent_decode_str(value).decode_utf8_lossy().into_owned())
 }
 
 /// Where a finished file is.
-fn link(read: &Read, job: &VideoJob) -> String {
-    let host = read.parts.headers.get(http::header::HOST);
+fn link(recorded: &RecordedRequest, job: &VideoJob) -> String {
+    let host = recorded.parts.headers.get(http::header::HOST);
     let host = host.and_then(|host| host.to_str().ok()).unwrap_or_default();
     let ends = (job.created_micros / 1_000_000).saturating_add(LINK_SECONDS);
     format!(
@@ -211,25 +228,25 @@ fn millis(micros: u64) -> u64 {
     micros / 1_000
 }
 
-fn request_id(read: &Read) -> String {
-    read.house.id("", read.number)
+fn request_id(recorded: &RecordedRequest) -> String {
+    recorded.id("")
 }
 
 /// What every good answer has around its data.
-fn answer_with(read: Read, data: Value) -> Response<Played> {
+fn answer_with(recorded: RecordedRequest, data: Value) -> VendorResponse {
     let mut body = Map::new();
     body.insert("code".to_owned(), Value::from(0));
     body.insert("message".to_owned(), Value::from("SUCCEED"));
-    body.insert("request_id".to_owned(), Value::from(request_id(&read)));
+    body.insert("request_id".to_owned(), Value::from(request_id(&recorded)));
     body.insert("data".to_owned(), data);
     let script = Script::json(200, None, Value::Object(body).to_string());
-    read.play(script, None)
+    recorded.play(script, None)
 }
 
-fn refuse(read: Read, wrong: &Wrong) -> Response<Played> {
-    let body = wrong.body(&request_id(&read));
+fn refuse(recorded: RecordedRequest, wrong: &KlingError) -> VendorResponse {
+    let body = wrong.body(&request_id(&recorded));
     let script = Script::json(wrong.status, None, body.to_string());
-    read.play(script, None)
+    recorded.play(script, None)
 }
 
 // === impl Door ===

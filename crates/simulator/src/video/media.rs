@@ -3,18 +3,18 @@
 //! whoever needs a source; `.webm` is one that no vendor takes.
 
 use http::header::{ACCEPT_RANGES, CONTENT_RANGE, CONTENT_TYPE, RANGE};
-use http::{HeaderMap, HeaderValue, Method, Response};
+use http::{HeaderMap, HeaderValue, Method};
 use serde_json::Value;
 
+use super::directives::JobDirectives;
 use super::jobs::{Phase, VideoJob};
 use super::mp4::{self, Wrapping};
-use super::wishes::JobWishes;
 use crate::clock;
-use crate::house::House;
-use crate::played::Played;
 use crate::script::{Head, Piece, Script, Step};
-use crate::server::Read;
-use crate::text::count;
+use crate::scripted_body::VendorResponse;
+use crate::server::RecordedRequest;
+use crate::shared_state::SharedState;
+use crate::tokens::count;
 
 const FOLDER: &str = "/_media/";
 /// The longest clip that a name may ask for, in seconds.
@@ -54,11 +54,11 @@ pub(crate) fn link(headers: &HeaderMap, job: &VideoJob) -> String {
 }
 
 /// The seconds of a clip that an address names: a job's file, or a name such as `clip-7s.mp4`.
-pub(crate) fn named_seconds(house: &House, url: &str) -> Option<u64> {
+pub(crate) fn named_seconds(state: &SharedState, url: &str) -> Option<u64> {
     let path = url.split(['?', '#']).next().unwrap_or_default();
     let (_, file) = path.rsplit_once('/')?;
     let (stem, _) = file.rsplit_once('.')?;
-    if let Some(job) = house.jobs.seen(stem) {
+    if let Some(job) = state.jobs.seen(stem) {
         return Some(job.seconds);
     }
     let (_, length) = stem.rsplit_once('-')?;
@@ -76,39 +76,43 @@ pub(crate) fn wrapping(url: &str) -> Wrapping {
     }
 }
 
-pub(super) fn serve(read: Read) -> Response<Played> {
-    let is_known = matches!(read.parts.method, Method::GET | Method::HEAD);
+pub(super) fn serve(recorded: RecordedRequest) -> VendorResponse {
+    let is_known = matches!(recorded.parts.method, Method::GET | Method::HEAD);
     let found = if is_known {
-        find(&read)
+        find(&recorded)
     } else {
         Found::Refused(405, "MethodNotAllowed")
     };
-    hand_out(read, found)
+    hand_out(recorded, found)
 }
 
 /// A job's file for a vendor that hands it out at its own door.
-pub(super) fn serve_job(read: Read, job: &VideoJob) -> Response<Played> {
-    let found = job_file(&read.house, job);
-    hand_out(read, found)
+pub(super) fn serve_job(recorded: RecordedRequest, job: &VideoJob) -> VendorResponse {
+    let found = job_file(&recorded.state, job);
+    hand_out(recorded, found)
 }
 
 /// Bytes of any kind, or the part of them that was asked for.
-pub(crate) fn serve_bytes(read: Read, bytes: Vec<u8>, kind: &'static str) -> Response<Played> {
-    hand_out(read, Found::File(bytes, kind))
+pub(crate) fn serve_bytes(
+    recorded: RecordedRequest,
+    bytes: Vec<u8>,
+    kind: &'static str,
+) -> VendorResponse {
+    hand_out(recorded, Found::File(bytes, kind))
 }
 
 /// A file that is not there.
-pub(crate) fn serve_nothing(read: Read) -> Response<Played> {
-    hand_out(read, Found::Refused(404, "NoSuchKey"))
+pub(crate) fn serve_nothing(recorded: RecordedRequest) -> VendorResponse {
+    hand_out(recorded, Found::Refused(404, "NoSuchKey"))
 }
 
-fn hand_out(read: Read, found: Found) -> Response<Played> {
+fn hand_out(recorded: RecordedRequest, found: Found) -> VendorResponse {
     let (bytes, kind) = match found {
         Found::File(bytes, kind) => (bytes, kind),
-        Found::Refused(status, code) => return refused(read, status, code),
+        Found::Refused(status, code) => return refused(recorded, status, code),
     };
     let length = bytes.len();
-    let range = read.parts.headers.get(RANGE);
+    let range = recorded.parts.headers.get(RANGE);
     let range = range.and_then(|value| value.to_str().ok());
     let (status, bytes, told) = match range_of(range, length) {
         Asked::All => (200, bytes, None),
@@ -118,7 +122,7 @@ fn hand_out(read: Read, found: Found) -> Response<Played> {
         }
         Asked::Impossible => (416, Vec::new(), Some(format!("bytes */{length}"))),
     };
-    let mut response = read.play(bytes_of(status, bytes), None);
+    let mut response = recorded.play(bytes_of(status, bytes), None);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     headers.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
@@ -140,16 +144,16 @@ fn bytes_of(status: u16, bytes: Vec<u8>) -> Script {
 }
 
 /// As the vendors' stores say it.
-fn refused(read: Read, status: u16, code: &str) -> Response<Played> {
+fn refused(recorded: RecordedRequest, status: u16, code: &str) -> VendorResponse {
     let text = format!("<?xml version=\"1.0\"?><Error><Code>{code}</Code></Error>");
-    let mut response = read.play(bytes_of(status, text.into_bytes()), None);
+    let mut response = recorded.play(bytes_of(status, text.into_bytes()), None);
     let kind = HeaderValue::from_static("application/xml");
     response.headers_mut().insert(CONTENT_TYPE, kind);
     response
 }
 
-fn find(read: &Read) -> Found {
-    let uri = &read.parts.uri;
+fn find(recorded: &RecordedRequest) -> Found {
+    let uri = &recorded.parts.uri;
     let query = uri.query().unwrap_or_default();
     let mut fields = query.split('&');
     let expires = fields.find_map(|field| field.strip_prefix("Expires="));
@@ -160,26 +164,28 @@ fn find(read: &Read) -> Found {
     let path = uri.path();
     let file = path.strip_prefix(FOLDER).unwrap_or_default();
     let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
-    if let Some(job) = read.house.jobs.seen(stem) {
-        return job_file(&read.house, &job);
+    if let Some(job) = recorded.state.jobs.seen(stem) {
+        return job_file(&recorded.state, &job);
     }
-    match named_seconds(&read.house, path) {
+    match named_seconds(&recorded.state, path) {
         Some(seconds) => file_of(wrapping(path), seconds),
         None => Found::Refused(404, "NoSuchKey"),
     }
 }
 
-fn job_file(house: &House, job: &VideoJob) -> Found {
+fn job_file(state: &SharedState, job: &VideoJob) -> Found {
     if job.phase() != Phase::Succeeded {
         return Found::Refused(404, "NoSuchKey");
     }
     let mut words = String::new();
     gather(&job.body, &mut words);
-    let wishes = JobWishes::read(&words);
-    if wishes.has_no_file {
+    let directives = JobDirectives::read(&words);
+    if directives.has_no_file {
         return Found::Refused(404, "NoSuchKey");
     }
-    if wishes.failing_downloads > 0 && house.jobs.downloaded(&job.id) < wishes.failing_downloads {
+    if directives.failing_downloads > 0
+        && state.jobs.downloaded(&job.id) < directives.failing_downloads
+    {
         return Found::Refused(500, "InternalError");
     }
     file_of(Wrapping::Mp4, job.seconds)

@@ -1,21 +1,20 @@
 //! `MiniMax`'s video jobs, both interfaces. The first answers everything with status 200 and says in
-//! `base_resp` what is wrong; the second says it by status. Written after the vendor's documents and
+//! `base_resp` what is wrong; the second says it by status. OrderedJson after the vendor's documents and
 //! public clients (October 2026), nothing was called live: wordings are [unverified].
 
-mod first;
-mod second;
+mod v1;
+mod v2;
 
-use http::Response;
 use http::header::HOST;
 use serde_json::{Map, Value};
 
+use super::directives::JobDirectives;
 use super::jobs::VideoJob;
-use super::wishes::JobWishes;
 use crate::clock;
 use crate::headers::last_four;
-use crate::played::{Cut, MAX_HANG, Played};
 use crate::script::Script;
-use crate::server::Read;
+use crate::scripted_body::{Abort, MAX_HANG, VendorResult};
+use crate::server::RecordedRequest;
 
 /// The vendor, for whoever compares.
 const VENDOR: &str = "minimax";
@@ -23,43 +22,43 @@ const VENDOR: &str = "minimax";
 const ID_SPAN: u64 = 100_000;
 
 pub(super) fn owns(path: &str) -> bool {
-    first::owns(path) || second::owns(path)
+    v1::owns(path) || v2::owns(path)
 }
 
-pub(super) async fn serve(read: Read) -> Result<Response<Played>, Cut> {
-    if first::owns(read.parts.uri.path()) {
-        first::serve(read).await
+pub(super) async fn serve(recorded: RecordedRequest) -> VendorResult {
+    if v1::owns(recorded.parts.uri.path()) {
+        v1::serve(recorded).await
     } else {
-        second::serve(read).await
+        v2::serve(recorded).await
     }
 }
 
 /// A job was taken; the answer goes out unless the prompt asks that it does not.
 pub(super) async fn hand_over(
-    read: Read,
-    wishes: &JobWishes,
+    recorded: RecordedRequest,
+    directives: &JobDirectives,
     script: Script,
-) -> Result<Response<Played>, Cut> {
-    if wishes.is_silent {
+) -> VendorResult {
+    if directives.is_silent {
         tokio::time::sleep(MAX_HANG).await;
     }
-    if wishes.is_lost || wishes.is_silent {
-        return Err(Cut);
+    if directives.is_lost || directives.is_silent {
+        return Err(Abort);
     }
-    Ok(read.play(script, None))
+    Ok(recorded.play(script, None))
 }
 
 /// Writes down what was asked.
-pub(super) fn note(read: &Read, model: &str, wishes: &JobWishes) {
-    read.watch.entry().note(|served| {
-        model.clone_into(&mut served.model);
-        served.marker.clone_from(&wishes.marker);
+pub(super) fn note(recorded: &RecordedRequest, model: &str, directives: &JobDirectives) {
+    recorded.note(|record| {
+        model.clone_into(&mut record.model);
+        record.marker.clone_from(&directives.marker);
     });
 }
 
 /// A finished file, as a link that anybody may follow until it expires.
-pub(super) fn link(read: &Read, job: &VideoJob, lives_seconds: u64) -> String {
-    let host = read.parts.headers.get(HOST);
+pub(super) fn link(recorded: &RecordedRequest, job: &VideoJob, lives_seconds: u64) -> String {
+    let host = recorded.parts.headers.get(HOST);
     let host = host.and_then(|value| value.to_str().ok());
     let host = host.unwrap_or("localhost");
     let now = clock::seconds(clock::now_micros());
@@ -71,13 +70,13 @@ pub(super) fn link(read: &Read, job: &VideoJob, lives_seconds: u64) -> String {
 }
 
 /// Whether a job is this caller's.
-pub(super) fn is_mine(read: &Read, job: &VideoJob, vendor: &str) -> bool {
-    job.vendor == vendor && job.key == last_four(&read.key)
+pub(super) fn is_mine(recorded: &RecordedRequest, job: &VideoJob, vendor: &str) -> bool {
+    job.vendor == vendor && job.key == last_four(&recorded.key)
 }
 
 /// A value of the query.
-pub(super) fn asked<'a>(read: &'a Read, name: &str) -> Option<&'a str> {
-    let query = read.parts.uri.query()?;
+pub(super) fn asked<'a>(recorded: &'a RecordedRequest, name: &str) -> Option<&'a str> {
+    let query = recorded.parts.uri.query()?;
     let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
     pairs
         .find(|(known, _)| *known == name)
@@ -85,9 +84,9 @@ pub(super) fn asked<'a>(read: &'a Read, name: &str) -> Option<&'a str> {
 }
 
 /// Digits, as long as the vendor's.
-fn new_id(read: &Read) -> String {
-    let seconds = clock::seconds(read.received_at_micros);
-    let last = read.number.checked_rem(ID_SPAN).unwrap_or_default();
+fn new_id(recorded: &RecordedRequest) -> String {
+    let seconds = clock::seconds(recorded.received_at_micros);
+    let last = recorded.number.checked_rem(ID_SPAN).unwrap_or_default();
     seconds
         .saturating_mul(ID_SPAN)
         .saturating_add(last)
@@ -95,8 +94,8 @@ fn new_id(read: &Read) -> String {
 }
 
 /// The body as an object.
-fn object(read: &Read) -> Option<Map<String, Value>> {
-    match serde_json::from_slice(&read.body) {
+fn object(recorded: &RecordedRequest) -> Option<Map<String, Value>> {
+    match serde_json::from_slice(&recorded.body) {
         Ok(Value::Object(body)) => Some(body),
         Ok(_) | Err(_) => None,
     }

@@ -6,21 +6,21 @@
 //! up to a minute, and fields that the vendor does not know.
 
 mod form;
-mod wanted;
+mod request;
 
+use http::Method;
 use http::header::{CONTENT_TYPE, HeaderValue};
-use http::{Method, Response};
 use serde_json::{Value, json};
 
+use super::directives::JobDirectives;
 use super::jobs::{NewJob, Phase, VideoJob};
 use super::media;
 use super::minimax::{asked, hand_over, is_mine, note};
-use super::wishes::JobWishes;
 use crate::headers::last_four;
-use crate::played::{Cut, Played};
 use crate::refusal::Refusal;
 use crate::script::Script;
-use crate::server::Read;
+use crate::scripted_body::{VendorResponse, VendorResult};
+use crate::server::RecordedRequest;
 
 const VENDOR: &str = "openai";
 const ALL: &str = "/v1/videos";
@@ -39,66 +39,70 @@ pub(super) fn owns(path: &str) -> bool {
     path == ALL || path.starts_with(ONE)
 }
 
-pub(super) async fn serve(read: Read) -> Result<Response<Played>, Cut> {
-    if read.key.is_empty() {
-        return Ok(read.refuse(&Refusal::no_key()));
+pub(super) async fn serve(recorded: RecordedRequest) -> VendorResult {
+    if recorded.key.is_empty() {
+        return Ok(recorded.refuse(&Refusal::no_key()));
     }
-    if !read.house.accepts(&read.key) {
-        let refusal = Refusal::wrong_key(&last_four(&read.key));
-        return Ok(read.refuse(&refusal));
+    if !recorded.state.accepts(&recorded.key) {
+        let refusal = Refusal::wrong_key(&last_four(&recorded.key));
+        return Ok(recorded.refuse(&refusal));
     }
-    let path = read.parts.uri.path().to_owned();
-    let method = read.parts.method.clone();
+    let path = recorded.parts.uri.path().to_owned();
+    let method = recorded.parts.method.clone();
     let Some(rest) = path.strip_prefix(ONE) else {
         return match method {
-            Method::POST => create(read).await,
-            Method::GET => Ok(list(read)),
-            _ => wrong_method(read),
+            Method::POST => create(recorded).await,
+            Method::GET => Ok(list(recorded)),
+            _ => wrong_method(recorded),
         };
     };
     let (id, behind) = match rest.split_once('/') {
         Some((id, behind)) => (id, Some(behind)),
         None => (rest, None),
     };
-    let job = read.house.jobs.polled(id);
-    let Some(job) = job.filter(|job| is_mine(&read, job, VENDOR)) else {
+    let job = recorded.state.jobs.polled(id);
+    let Some(job) = job.filter(|job| is_mine(&recorded, job, VENDOR)) else {
         let text = format!("Video with id '{id}' not found.");
-        return Ok(refuse(read, 404, "invalid_request_error", None, &text));
+        return Ok(refuse(recorded, 404, "invalid_request_error", None, &text));
     };
     match (method, behind) {
-        (Method::GET, None) => Ok(answer(read, &shown(&job))),
-        (Method::DELETE, None) => Ok(remove(read, &job)),
-        (Method::GET, Some("content")) => Ok(content(read, &job)),
-        (_, _) => wrong_method(read),
+        (Method::GET, None) => Ok(answer(recorded, &shown(&job))),
+        (Method::DELETE, None) => Ok(remove(recorded, &job)),
+        (Method::GET, Some("content")) => Ok(content(recorded, &job)),
+        (_, _) => wrong_method(recorded),
     }
 }
 
-async fn create(read: Read) -> Result<Response<Played>, Cut> {
-    let body = match form::body(&read) {
+async fn create(recorded: RecordedRequest) -> VendorResult {
+    let body = match form::body(&recorded) {
         Ok(body) => body,
-        Err(refusal) => return Ok(read.refuse(&refusal)),
+        Err(refusal) => return Ok(recorded.refuse(&refusal)),
     };
     let prompt = body.get("prompt").and_then(Value::as_str);
-    let wishes = JobWishes::read(prompt.unwrap_or_default());
+    let directives = JobDirectives::read(prompt.unwrap_or_default());
     let named = body.get("model").and_then(Value::as_str);
-    note(&read, named.unwrap_or_default(), &wishes);
-    let wanted = match wanted::read(&body) {
+    note(&recorded, named.unwrap_or_default(), &directives);
+    let wanted = match request::read(&body) {
         Ok(wanted) => wanted,
-        Err(refusal) => return Ok(read.refuse(&refusal)),
+        Err(refusal) => return Ok(recorded.refuse(&refusal)),
     };
-    if let Some(code) = &wishes.refuse {
+    if let Some(code) = &directives.refuse {
         let text = "the prompt asked to be refused";
         let code = Some(code.as_str());
-        return Ok(refuse(read, 400, "invalid_request_error", code, text));
+        return Ok(refuse(recorded, 400, "invalid_request_error", code, text));
     }
-    let key = last_four(&read.key);
-    if read.house.jobs.is_full(&wishes, &key, read.house.video) {
+    let key = last_four(&recorded.key);
+    if recorded
+        .state
+        .jobs
+        .is_full(&directives, &key, recorded.state.video)
+    {
         let text = "Rate limit reached for videos in organization org-simulator.";
         let code = Some("rate_limit_exceeded");
-        return Ok(refuse(read, 429, "requests", code, text));
+        return Ok(refuse(recorded, 429, "requests", code, text));
     }
     let new = NewJob {
-        id: read.house.id("video_", read.number),
+        id: recorded.id("video_"),
         vendor: VENDOR,
         model: &wanted.model,
         key,
@@ -107,21 +111,24 @@ async fn create(read: Read) -> Result<Response<Played>, Cut> {
         seconds: wanted.seconds,
         fails: None,
     };
-    let job = read.house.jobs.take(new, &wishes, read.house.video);
+    let job = recorded
+        .state
+        .jobs
+        .take(new, &directives, recorded.state.video);
     let script = Script::json(200, None, shown(&job).to_string());
-    hand_over(read, &wishes, script).await
+    hand_over(recorded, &directives, script).await
 }
 
 /// A page of the caller's jobs, newest first unless asked otherwise.
-fn list(read: Read) -> Response<Played> {
-    let mut jobs = read.house.jobs.all();
-    jobs.retain(|job| is_mine(&read, job, VENDOR) && read.house.jobs.knows(&job.id));
-    if asked(&read, "order") != Some("asc") {
+fn list(recorded: RecordedRequest) -> VendorResponse {
+    let mut jobs = recorded.state.jobs.all();
+    jobs.retain(|job| is_mine(&recorded, job, VENDOR) && recorded.state.jobs.knows(&job.id));
+    if asked(&recorded, "order") != Some("asc") {
         jobs.reverse();
     }
-    let after = asked(&read, "after");
+    let after = asked(&recorded, "after");
     let from = after.and_then(|id| jobs.iter().position(|job| job.id == id));
-    let limit = asked(&read, "limit").and_then(|text| text.parse().ok());
+    let limit = asked(&recorded, "limit").and_then(|text| text.parse().ok());
     let limit = limit.unwrap_or(PAGE).clamp(1, MAX_PAGE);
     let rest = jobs
         .iter()
@@ -135,34 +142,34 @@ fn list(read: Read) -> Response<Played> {
         "last_id": page.last().map(|job| &job.id),
         "has_more": has_more,
     });
-    answer(read, &told)
+    answer(recorded, &told)
 }
 
-fn remove(read: Read, job: &VideoJob) -> Response<Played> {
+fn remove(recorded: RecordedRequest, job: &VideoJob) -> VendorResponse {
     if matches!(job.phase(), Phase::Waiting | Phase::Running) {
         let text = "Video is still being processed and cannot be deleted.";
-        return refuse(read, 400, "invalid_request_error", None, text);
+        return refuse(recorded, 400, "invalid_request_error", None, text);
     }
-    read.house.jobs.forget(&job.id);
+    recorded.state.jobs.forget(&job.id);
     let told = json!({ "id": job.id, "object": "video.deleted", "deleted": true });
-    answer(read, &told)
+    answer(recorded, &told)
 }
 
-fn content(read: Read, job: &VideoJob) -> Response<Played> {
+fn content(recorded: RecordedRequest, job: &VideoJob) -> VendorResponse {
     if job.phase() != Phase::Succeeded {
         let text = "Video is not ready yet, use GET /v1/videos/{video_id} to check status.";
-        return refuse(read, 404, "invalid_request_error", None, text);
+        return refuse(recorded, 404, "invalid_request_error", None, text);
     }
-    let kind = match asked(&read, "variant") {
-        None | Some("video") => return media::serve_job(read, job),
+    let kind = match asked(&recorded, "variant") {
+        None | Some("video") => return media::serve_job(recorded, job),
         Some("thumbnail") => "image/webp",
         Some("spritesheet") => "image/jpeg",
         Some(_) => {
             let text = "Invalid value for 'variant'.";
-            return refuse(read, 400, "invalid_request_error", None, text);
+            return refuse(recorded, 400, "invalid_request_error", None, text);
         }
     };
-    let mut response = read.play(Script::json(200, None, PICTURE.to_owned()), None);
+    let mut response = recorded.play(Script::json(200, None, PICTURE.to_owned()), None);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     response
@@ -195,26 +202,32 @@ fn shown(job: &VideoJob) -> Value {
         "expires_at": expires,
         "prompt": job.body.get("prompt"),
         "seconds": job.seconds.to_string(),
-        "size": size.unwrap_or(wanted::DEFAULT_SIZE),
+        "size": size.unwrap_or(request::DEFAULT_SIZE),
         "remixed_from_video_id": null,
         "error": error,
     })
 }
 
-fn answer(read: Read, told: &Value) -> Response<Played> {
-    read.play(Script::json(200, None, told.to_string()), None)
+fn answer(recorded: RecordedRequest, told: &Value) -> VendorResponse {
+    recorded.play(Script::json(200, None, told.to_string()), None)
 }
 
-fn wrong_method(read: Read) -> Result<Response<Played>, Cut> {
-    let refusal = Refusal::wrong_method(read.parts.method.as_str(), read.parts.uri.path());
-    Ok(read.refuse(&refusal))
+fn wrong_method(recorded: RecordedRequest) -> VendorResult {
+    let refusal = Refusal::wrong_method(recorded.parts.method.as_str(), recorded.parts.uri.path());
+    Ok(recorded.refuse(&refusal))
 }
 
-fn refuse(read: Read, status: u16, kind: &str, code: Option<&str>, text: &str) -> Response<Played> {
+fn refuse(
+    recorded: RecordedRequest,
+    status: u16,
+    kind: &str,
+    code: Option<&str>,
+    text: &str,
+) -> VendorResponse {
     let told = json!({
         "error": { "message": text, "type": kind, "param": null, "code": code },
     });
     let retry_after = (status == 429).then_some(RETRY_SECONDS);
     let script = Script::json(status, retry_after, told.to_string());
-    read.play(script, None)
+    recorded.play(script, None)
 }

@@ -287,7 +287,7 @@ async fn a_count_is_the_prompt_of_the_same_message_and_no_completion() {
     let counted = ask(&simulator, "POST", path, HEAD, bytes.as_bytes()).await;
     assert_eq!(counted.status, 200);
     message(&simulator, &body).await;
-    let truth = simulator.truth();
+    let truth = simulator.requests();
     assert_eq!(
         counted.json(),
         json!({"input_tokens": truth[1].prompt_tokens})

@@ -110,7 +110,7 @@ async fn an_error_can_come_after_a_good_status() {
     }
     let got = message(&simulator, &asking("[[fault:base_resp:1002]]")).await;
     assert_eq!(got.json()["base_resp"]["status_code"], 1002);
-    assert!(simulator.truth().iter().all(|served| !served.finished));
+    assert!(simulator.requests().iter().all(|served| !served.finished));
 }
 
 #[tokio::test]
@@ -133,7 +133,7 @@ async fn usage_can_be_missing_halved_or_a_lie() {
     let (start, end) = usage("lying_usage:10").await;
     assert_eq!(start["input_tokens"].as_u64().unwrap() % 10, 0);
     assert_eq!(end["output_tokens"], 30);
-    let truth = simulator.truth();
+    let truth = simulator.requests();
     let told: Vec<_> = truth.iter().map(|served| served.told_usage).collect();
     let prompts: Vec<u64> = truth.iter().map(|served| served.prompt_tokens).collect();
     assert_eq!(

@@ -74,7 +74,7 @@ async fn a_task_waits_runs_and_names_its_transcript() {
     };
     let simulator = Simulator::start(settings).await.unwrap();
     let (link, file) = spoken(&simulator).await;
-    simulator.forget_truth();
+    simulator.clear_requests();
     let id = submitted(&simulator, &link).await;
     let (states, told) = ended(&simulator, &id).await;
     assert_eq!(states, ["PENDING", "RUNNING", "SUCCEEDED"]);

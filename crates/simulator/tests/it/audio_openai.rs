@@ -142,7 +142,7 @@ async fn what_is_heard_is_a_function_of_the_file() {
     assert_eq!((record.completion_tokens, record.body.len()), (12, 0));
     let body = form(&[("model", "whisper-1")], Some(("a.wav", &file)));
     assert_eq!(record.body_sha256, sha256(&body));
-    simulator.forget_truth();
+    simulator.clear_requests();
     assert_eq!(simulator.audio_calls(), []);
     let fields = [("model", "whisper-1"), ("language", "fr")];
     let got = upload(&simulator, HEAR, &fields, &file).await;

@@ -387,7 +387,7 @@ async fn a_stream_can_end_with_an_exception() {
         assert_eq!(last.header(":exception-type"), name);
         assert!(last.payload["message"].is_string());
     }
-    assert!(simulator.truth().iter().all(|served| !served.finished));
+    assert!(simulator.requests().iter().all(|served| !served.finished));
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
-use trunkline_simulator::{Fault, Rule, Served, Settings, Simulator};
+use trunkline_simulator::{Fault, RequestRecord, Rule, Settings, Simulator};
 
 /// How long a test waits for something that must come.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -275,9 +275,12 @@ fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
 }
 
 /// The only record, once it satisfies the test.
-pub(crate) async fn served(simulator: &Simulator, is_done: impl Fn(&Served) -> bool) -> Served {
+pub(crate) async fn served(
+    simulator: &Simulator,
+    is_done: impl Fn(&RequestRecord) -> bool,
+) -> RequestRecord {
     for _ in 0..400 {
-        let truth = simulator.truth();
+        let truth = simulator.requests();
         if let [only] = truth.as_slice()
             && is_done(only)
         {
@@ -285,5 +288,5 @@ pub(crate) async fn served(simulator: &Simulator, is_done: impl Fn(&Served) -> b
         }
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    panic!("no such record: {:#?}", simulator.truth());
+    panic!("no such record: {:#?}", simulator.requests());
 }

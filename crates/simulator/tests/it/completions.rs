@@ -136,7 +136,7 @@ async fn reasoning_is_counted_everywhere_and_shown_by_reasoning_models() {
         ("sim-small", None),
         ("sim-reason-x", Some("sim1 sim2 sim3 ")),
     ] {
-        simulator.forget_truth();
+        simulator.clear_requests();
         let mut body = asking(prompt);
         body["model"] = json!(model);
         let answer = chat(&simulator, &body).await.json();
@@ -146,7 +146,7 @@ async fn reasoning_is_counted_everywhere_and_shown_by_reasoning_models() {
         assert_eq!(usage["completion_tokens"], 5);
         assert_eq!(usage["completion_tokens_details"]["reasoning_tokens"], 3);
         assert_eq!(usage["prompt_tokens_details"]["cached_tokens"], 1);
-        simulator.forget_truth();
+        simulator.clear_requests();
         let mut body = streaming(prompt);
         body["model"] = json!(model);
         let got = chat(&simulator, &body).await;
@@ -170,7 +170,7 @@ async fn a_tool_is_called_when_the_prompt_or_the_choice_says_so() {
         ("hello", json!("required"), true),
         ("hello", named, true),
     ] {
-        simulator.forget_truth();
+        simulator.clear_requests();
         let mut body = streaming(prompt);
         body["tools"] = json!([tool]);
         body["tool_choice"] = choice.clone();

@@ -1,12 +1,12 @@
 //! Faults inside an answer: the bytes a client sees, and the record beside them.
 
 use serde_json::Value;
-use trunkline_simulator::{Fault, Served};
+use trunkline_simulator::{Fault, RequestRecord};
 
 use crate::client::{Got, always, asking, chat, served, started, streaming};
 
 /// One answer under a fault, streamed or whole, and its record.
-async fn under(fault: Fault, body: &Value) -> (Got, Served) {
+async fn under(fault: Fault, body: &Value) -> (Got, RequestRecord) {
     let simulator = started().await;
     simulator.plan(always(fault));
     let got = chat(&simulator, body).await;

@@ -83,7 +83,7 @@ async fn an_error_hides_under_a_good_status() {
     let simulator = started().await;
     simulator.plan(always(Fault::ErrorInside200));
     for body in [asking("hello"), streaming("hello")] {
-        simulator.forget_truth();
+        simulator.clear_requests();
         let got = chat(&simulator, &body).await;
         assert_eq!((got.status, got.is_whole), (200, true));
         assert_eq!(got.json()["error"]["type"], "server_error");

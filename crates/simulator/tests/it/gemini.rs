@@ -134,7 +134,7 @@ async fn both_versions_and_a_key_in_the_query_are_accepted() {
         let got = ask(&simulator, "POST", path, "", body.as_bytes()).await;
         assert_eq!(got.status, 200, "{}", got.text());
     }
-    let truth = simulator.truth();
+    let truth = simulator.requests();
     assert!(
         truth
             .iter()
@@ -301,7 +301,7 @@ async fn kinds_of_tokens_are_settable_and_media_have_their_own() {
     );
     let body =
         saying("[[tokens:2]] [[answer_detail:IMAGE:1290]] [[tool_prompt:7]] [[reasoning:4]]");
-    simulator.forget_truth();
+    simulator.clear_requests();
     let got = events(&simulator, &body).await;
     let usage = got.chunks().last().unwrap()["usageMetadata"].clone();
     assert_eq!(usage["candidatesTokenCount"], 1292);

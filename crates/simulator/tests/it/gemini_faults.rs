@@ -1,7 +1,7 @@
 //! The faults in this vendor's clothes: the bytes a client sees, and the record beside them.
 
 use serde_json::{Value, json};
-use trunkline_simulator::{Fault, Served};
+use trunkline_simulator::{Fault, RequestRecord};
 
 use crate::client::{Got, always, ask, served, started};
 use crate::gemini::{KEY, call, saying, text_of};
@@ -11,11 +11,11 @@ const EVENTS: &str = "streamGenerateContent?alt=sse";
 const ARRAY: &str = "streamGenerateContent";
 
 /// One answer of four words under a fault, and its record.
-async fn under(fault: Fault, verb: &str) -> (Got, Served) {
+async fn under(fault: Fault, verb: &str) -> (Got, RequestRecord) {
     let simulator = started().await;
     simulator.plan(always(fault));
     let got = call(&simulator, "sim-small", verb, &saying("[[tokens:4]]")).await;
-    let is_done = |served: &Served| served.status != 0 || got.status == 0;
+    let is_done = |served: &RequestRecord| served.status != 0 || got.status == 0;
     let record = served(&simulator, is_done).await;
     assert_eq!(record.fault, Some(fault));
     (got, record)

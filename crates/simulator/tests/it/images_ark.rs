@@ -57,7 +57,7 @@ async fn a_picture_that_comes_as_bytes_is_kept_by_its_hash() {
     assert_eq!(call.fields.get("watermark"), None);
     let refused = asked(&json!({"prompt": "[[id:odd]] a fox", "size": "9K"}));
     assert_eq!(post(&simulator, PATH, &refused).await.status, 400);
-    let served = simulator.truth().pop().unwrap();
+    let served = simulator.requests().pop().unwrap();
     assert_eq!(served.marker.as_deref(), Some("odd"));
 }
 

@@ -94,7 +94,7 @@ async fn a_status_is_a_status_and_an_error_can_hide_under_200() {
         let got = struck(&simulator, path, "error_inside200").await;
         assert_eq!(got.status, 200, "{path}");
         assert_eq!(links(&got.json()), Vec::<Value>::new());
-        assert!(!simulator.truth().pop().unwrap().finished);
+        assert!(!simulator.requests().pop().unwrap().finished);
         assert_eq!(last(&simulator).made, 0);
     }
     let got = struck(&simulator, MINIMAX, "base_resp:1008").await;
@@ -116,7 +116,7 @@ async fn a_body_can_be_late_slow_cut_short_or_never_come() {
             "{path}"
         );
         assert_eq!(last(&simulator).made, 3);
-        assert!(!simulator.truth().pop().unwrap().finished);
+        assert!(!simulator.requests().pop().unwrap().finished);
         let got = struck(&simulator, path, "close_before_headers").await;
         assert!(got.status == 0 && got.is_closed, "{path}");
         let prompt = "a fox [[fault:hang_before_headers]]";
@@ -271,6 +271,6 @@ async fn rules_strike_pictures_by_model_and_the_desk_shows_what_was_made() {
     );
     let image = Fault::Image(ImageFault::FailSome { count: 1 });
     assert_eq!(simulator.image_calls()[1].fault, Some(image));
-    simulator.forget_truth();
+    simulator.clear_requests();
     assert!(simulator.image_calls().is_empty());
 }

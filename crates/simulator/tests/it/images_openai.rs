@@ -68,7 +68,7 @@ async fn a_gpt_model_makes_pictures_inside_its_answer_and_counts_tokens() {
     );
     assert_eq!((call.width, call.height, call.format), (1536, 864, "png"));
     assert!(!call.by_link && !call.is_edit && call.quality.as_deref() == Some("high"));
-    let served = simulator.truth().pop().unwrap();
+    let served = simulator.requests().pop().unwrap();
     assert_eq!(
         (served.number, served.model.as_str()),
         (call.number, "gpt-image-2")

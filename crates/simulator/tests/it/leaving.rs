@@ -30,7 +30,7 @@ async fn a_client_that_reads_slowly_is_not_run_ahead_of_without_end() {
         streaming("[[fault:gigantic_frame:1000000000]]"),
         asking("[[fault:gigantic_body:1000000000]]"),
     ] {
-        simulator.forget_truth();
+        simulator.clear_requests();
         let mut stream = send(&simulator, &body).await;
         let mut bytes = vec![0; 2000];
         stream.read_exact(&mut bytes).await.unwrap();

@@ -29,15 +29,13 @@ mod client;
 #[cfg(test)]
 mod completions;
 #[cfg(test)]
-mod desk;
+mod control_api;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
 mod faults_early;
 #[cfg(test)]
 mod fixtures;
-#[cfg(test)]
-mod gathered;
 #[cfg(test)]
 mod gemini;
 #[cfg(test)]
@@ -83,9 +81,11 @@ mod social_faults;
 #[cfg(test)]
 mod social_pages;
 #[cfg(test)]
-mod tongues;
+mod stream_fold;
 #[cfg(test)]
 mod translated;
+#[cfg(test)]
+mod vendor_clients;
 #[cfg(test)]
 mod vendors;
 #[cfg(test)]

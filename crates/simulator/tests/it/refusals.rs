@@ -73,7 +73,7 @@ async fn a_key_is_needed_and_must_be_known() {
     let head = "authorization: Bearer sk-good-0001\r\n";
     let good = ask(&simulator, "GET", path, head, b"").await;
     assert_eq!(good.status, 200);
-    let truth = simulator.truth();
+    let truth = simulator.requests();
     let seen: Vec<_> = truth
         .iter()
         .map(|served| (served.key.as_str(), served.status))
@@ -173,6 +173,6 @@ async fn a_client_that_asks_for_a_head_alone_has_not_left() {
     let key = "authorization: Bearer k\r\n";
     let got = ask(&simulator, "HEAD", "/v1/models", key, b"").await;
     assert_eq!((got.status, got.body.len()), (405, 0));
-    let truth = simulator.truth();
+    let truth = simulator.requests();
     assert_eq!((truth[0].finished, truth[0].client_left), (true, false));
 }

@@ -118,7 +118,7 @@ async fn a_streamed_response_ends_with_what_a_whole_one_says() {
         ("[[reasoning:5]] [[tokens:2]]", 7),
         ("[[tokens:40]]", 16),
     ] {
-        simulator.forget_truth();
+        simulator.clear_requests();
         let mut body = asking(prompt);
         body["tools"] = tools.clone();
         body["max_output_tokens"] = json!(16);
@@ -137,7 +137,7 @@ async fn a_streamed_response_ends_with_what_a_whole_one_says() {
         }
         assert_eq!(whole, last, "{prompt}");
         assert_eq!(whole["usage"]["output_tokens"], tokens, "{prompt}");
-        let record = simulator.truth().pop().unwrap();
+        let record = simulator.requests().pop().unwrap();
         assert_eq!(record.completion_tokens, tokens, "{prompt}");
     }
 }

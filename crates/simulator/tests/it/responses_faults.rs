@@ -44,7 +44,7 @@ async fn a_stream_stops_after_so_many_events() {
         (Fault::ErrorFrameMidStream { after_frames: 6 }, 7, true),
     ] {
         simulator.clear_plans();
-        simulator.forget_truth();
+        simulator.clear_requests();
         simulator.plan(always(fault));
         let got = respond(&simulator, &streaming("[[tokens:9]]")).await;
         assert_eq!(names(&got).len(), events, "{fault:?}");
@@ -81,7 +81,7 @@ async fn what_a_fault_changes_about_the_telling_is_changed_and_nothing_else() {
 
     let got = respond(&simulator, &asking(&with("lying_usage:10"))).await;
     assert_eq!(got.json()["usage"]["output_tokens"], 30);
-    let record = simulator.truth().pop().unwrap();
+    let record = simulator.requests().pop().unwrap();
     assert_eq!(record.completion_tokens, 3);
     assert_eq!(record.told_usage.unwrap().1, 30);
 
@@ -143,7 +143,7 @@ async fn a_flood_is_a_correct_answer() {
     let bytes = 100_000;
     let words = bytes / 4;
     for fault in ["gigantic_body", "gigantic_frame"] {
-        simulator.forget_truth();
+        simulator.clear_requests();
         let prompt = format!("[[fault:{fault}:{bytes}]]");
         let got = respond(&simulator, &streaming(&prompt)).await;
         assert!(got.is_whole);
@@ -163,7 +163,7 @@ async fn a_flood_is_a_correct_answer() {
         assert_eq!(deltas, if fault == "gigantic_frame" { 1 } else { 25 });
         let record = served(&simulator, |served| served.finished).await;
         assert_eq!(record.completion_tokens, u64::try_from(words).unwrap());
-        simulator.forget_truth();
+        simulator.clear_requests();
         let whole = respond(&simulator, &asking(&prompt)).await;
         assert_eq!(whole.header("content-length"), None);
         assert_eq!(whole.json()["usage"]["output_tokens"], words);

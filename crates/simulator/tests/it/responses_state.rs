@@ -130,7 +130,12 @@ async fn an_unknown_id_is_told_in_each_of_its_spellings() {
         let whole = respond(&simulator, &continuing(asking(&prompt), "resp_x")).await;
         assert_eq!(whole.status, 400, "{spelling}");
     }
-    assert!(simulator.truth().iter().all(|served| !served.client_left));
+    assert!(
+        simulator
+            .requests()
+            .iter()
+            .all(|served| !served.client_left)
+    );
 }
 
 #[tokio::test]

@@ -77,7 +77,7 @@ async fn googles_sdk_is_content_with_the_simulator_and_with_its_vertex() {
     });
     let words = [root.as_str(), KEY, &account.to_string()];
     reads(&simulator, "gemini.py", &words).await;
-    let truth = simulator.truth();
+    let truth = simulator.requests();
     let tokens = truth.iter().filter(|served| served.path == "/token");
     assert!(tokens.clone().any(|served| served.status == 200));
     assert!(tokens.clone().any(|served| served.status == 400));
@@ -186,7 +186,7 @@ mod run {
     use base64::engine::general_purpose::STANDARD;
     use tokio::process::Command;
     use tokio::time::timeout;
-    use trunkline_simulator::{Served, ServiceAccount, Settings, Simulator, VertexSettings};
+    use trunkline_simulator::{RequestRecord, ServiceAccount, Settings, Simulator, VertexSettings};
 
     pub(super) const KEY: &str = "sk-simulator-sdk-7777";
     pub(super) const EMAIL: &str = "gateway@project-1.iam.gserviceaccount.com";
@@ -273,11 +273,11 @@ mod run {
             String::from_utf8_lossy(&output.stdout),
             String::from_utf8_lossy(&output.stderr)
         );
-        let truth = simulator.truth();
+        let truth = simulator.requests();
         let refused = truth.iter().filter(|served| served.status >= 400).count();
         assert!(refused > 0 && truth.len() > refused);
         // Google's SDK gives a stream up as soon as it meets a comment, which is a fault of ours.
-        let stayed = |served: &Served| !served.client_left || served.fault.is_some();
+        let stayed = |served: &RequestRecord| !served.client_left || served.fault.is_some();
         assert!(truth.iter().all(stayed), "{truth:#?}");
     }
 

@@ -159,7 +159,7 @@ async fn faults_strike_the_small_ones_too() {
     assert!(open.is_whole && !open.text().contains("[DONE]"));
     let garbage = post(&simulator, path, &complete("[[fault:garbage_frame]]")).await;
     assert!(std::str::from_utf8(&garbage.body).is_err());
-    let record = simulator.truth().pop().unwrap();
+    let record = simulator.requests().pop().unwrap();
     assert_eq!((record.completion_tokens, record.finished), (5, true));
 }
 

@@ -271,7 +271,7 @@ async fn a_call_is_recorded_as_it_came_and_billed_if_it_was_good() {
         ),
         (true, 10_000, "1234")
     );
-    let truth = simulator.truth();
+    let truth = simulator.requests();
     assert_eq!(
         (truth[1].marker.as_deref(), truth[1].model.as_str()),
         (Some("one"), DOUYIN)
@@ -282,7 +282,7 @@ async fn a_call_is_recorded_as_it_came_and_billed_if_it_was_good() {
         .json();
     assert_eq!(told["calls"][1]["params"], json!(calls[1].params));
     assert_eq!(
-        ask(&simulator, "DELETE", "/_simulator/truth", "", b"")
+        ask(&simulator, "DELETE", "/_simulator/requests", "", b"")
             .await
             .status,
         200

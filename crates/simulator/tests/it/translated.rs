@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::tongues::Vendor;
+use crate::vendor_clients::Vendor;
 
 /// Who is sent what, for which model.
 pub(crate) fn all() -> Vec<(Vendor, &'static str, Value)> {

@@ -5,8 +5,8 @@ use serde_json::json;
 use trunkline_simulator::Simulator;
 
 use crate::client::{served, started};
-use crate::tongues::{ALL, Ending, Heard, Talk, Vendor};
 use crate::translated;
+use crate::vendor_clients::{ALL, Ending, Heard, Talk, Vendor};
 
 /// How an answer is asked for.
 const FORMS: [bool; 2] = [false, true];
@@ -172,13 +172,13 @@ async fn faults_strike_at_every_vendor() {
                 let got = fault_of(vendor, &simulator, fault, streams).await;
                 let note = format!("{vendor:?} {streams} {fault}");
                 assert_eq!(got.status, 200, "{note}");
-                let record = simulator.truth().pop().unwrap();
+                let record = simulator.requests().pop().unwrap();
                 assert!(!record.finished, "{note}");
             }
         }
         let talk = Talk::new("one two [[fault:lying_usage:3]]");
         let lied = vendor.ask(&simulator, &talk, true).await;
-        let record = simulator.truth().pop().unwrap();
+        let record = simulator.requests().pop().unwrap();
         let told = (record.prompt_tokens * 3, record.completion_tokens * 3);
         assert_eq!((lied.input, lied.output), told, "{vendor:?}");
         simulator.stop().await;

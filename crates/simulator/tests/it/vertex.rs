@@ -132,7 +132,7 @@ async fn an_assertion_is_traded_for_a_token_that_opens_the_door() {
         answer_json["usageMetadata"]["candidatesTokensDetails"],
         json!([{"modality": "TEXT", "tokenCount": 5}])
     );
-    let truth = house.simulator.truth();
+    let truth = house.simulator.requests();
     assert!(truth[0].body.is_empty(), "an assertion is not kept");
     assert_eq!(truth[2].key, token[token.len() - 4..]);
 }

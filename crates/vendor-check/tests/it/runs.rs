@@ -61,7 +61,7 @@ async fn the_simulator_in_the_vendors_place_is_the_same() {
     }
     assert!(said.contains("8 cases sent, at most 0.0"), "{said}");
     assert!(said.contains("; 0 differences"), "{said}");
-    assert_eq!(vendor.truth().len(), CASES.len());
+    assert_eq!(vendor.requests().len(), CASES.len());
 }
 
 #[tokio::test]
@@ -139,7 +139,7 @@ async fn nothing_is_sent_beyond_the_money() {
         );
     }
     assert!(said.contains("nothing was sent; 0 differences"), "{said}");
-    assert!(vendor.truth().is_empty(), "the vendor saw no request");
+    assert!(vendor.requests().is_empty(), "the vendor saw no request");
 
     // Enough for the list and one chat, not for the rest.
     let (code, said) = run("0.003").await;
@@ -147,7 +147,7 @@ async fn nothing_is_sent_beyond_the_money() {
     assert!(said.contains("  whole_chat: same (200)"), "{said}");
     assert!(said.contains("  streamed_chat: not sent"), "{said}");
     assert!(said.contains("  wrong_key: not sent"), "{said}");
-    assert_eq!(vendor.truth().len(), 2);
+    assert_eq!(vendor.requests().len(), 2);
 
     let (code, said) = run("a lot").await;
     assert_eq!(code, Some(2), "{said}");

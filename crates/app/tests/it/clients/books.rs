@@ -138,8 +138,8 @@ pub(crate) async fn assert_served(
 /// What reached the simulator.
 pub(crate) async fn truth(dev: &Dev) -> Vec<Value> {
     let (host, _) = split(dev.text("simulator_url"));
-    let page = get(host, "/_simulator/truth", "").await;
-    page["served"]
+    let page = get(host, "/_simulator/requests", "").await;
+    page["requests"]
         .as_array()
         .unwrap_or_else(|| panic!("{page}"))
         .clone()

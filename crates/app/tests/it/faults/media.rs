@@ -17,7 +17,7 @@ use http::{HeaderMap, HeaderValue, Method};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use trunkline_ledger::usage;
-use trunkline_simulator::Served;
+use trunkline_simulator::RequestRecord;
 use trunkline_types::RequestId;
 use trunkline_upstream::{
     Client, Deadlines, Outgoing, Payload, Protocol, SendError, UpstreamResponse,
@@ -188,8 +188,8 @@ impl Booth {
     }
 
     /// Calls of this marker that the upstream got.
-    fn served(&self, marker: &str) -> Vec<Served> {
-        let mut all = self.arena.simulator.truth();
+    fn served(&self, marker: &str) -> Vec<RequestRecord> {
+        let mut all = self.arena.simulator.requests();
         all.retain(|served| served.marker.as_deref() == Some(marker));
         all
     }

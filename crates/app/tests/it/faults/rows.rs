@@ -14,7 +14,7 @@ mod standby;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use trunkline_simulator::Served;
+use trunkline_simulator::RequestRecord;
 use trunkline_testkit::all_at_once;
 use trunkline_upstream::{BodyError, Client, SendError, UpstreamResponse};
 
@@ -136,8 +136,8 @@ impl Scene {
         reached("a commit is caught", async || wire.strikes() > before).await;
     }
 
-    fn served(&self, marker: &str) -> Vec<Served> {
-        let mut all = self.arena.simulator.truth();
+    fn served(&self, marker: &str) -> Vec<RequestRecord> {
+        let mut all = self.arena.simulator.requests();
         all.retain(|served| served.marker.as_deref() == Some(marker));
         all
     }

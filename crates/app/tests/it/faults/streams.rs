@@ -71,7 +71,7 @@ async fn slow_streams_take_a_bounded_memory_and_give_it_back() {
     let (paid, held) = arena.balance().await;
     assert!(held == 0 && paid < MONEY);
     arena.audit().await;
-    println!("figures: requests={}", arena.simulator.truth().len());
+    println!("figures: requests={}", arena.simulator.requests().len());
 }
 
 /// The highest memory during a wave.

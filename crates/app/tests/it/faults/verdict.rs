@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use trunkline_ledger::usage::{self, UsageRow};
-use trunkline_simulator::Served;
+use trunkline_simulator::RequestRecord;
 use trunkline_types::RequestId;
 
 use crate::faults::arena::{Arena, INPUT, MONEY, OUTPUT};
@@ -30,10 +30,10 @@ pub(crate) type Results = BTreeMap<(Pair, bool), Counts>;
 /// Waits until nothing is pending, then judges every call.
 pub(crate) async fn judge(arena: &Arena, calls: &[Call]) -> Results {
     settle_down(arena).await;
-    let truth: BTreeMap<String, Vec<Served>> =
+    let truth: BTreeMap<String, Vec<RequestRecord>> =
         arena
             .simulator
-            .truth()
+            .requests()
             .into_iter()
             .fold(BTreeMap::new(), |mut all, served| {
                 if let Some(marker) = served.marker.clone() {
@@ -74,8 +74,8 @@ pub(crate) async fn judge(arena: &Arena, calls: &[Call]) -> Results {
     results
 }
 
-fn check(call: &Call, row: Option<&UsageRow>, net: i64, served: &[Served]) {
-    let finished: Vec<&Served> = served.iter().filter(|served| served.finished).collect();
+fn check(call: &Call, row: Option<&UsageRow>, net: i64, served: &[RequestRecord]) {
+    let finished: Vec<&RequestRecord> = served.iter().filter(|served| served.finished).collect();
     match &call.told {
         Told::Complete => {
             let row = row.unwrap_or_else(|| panic!("a whole answer without a row: {call:?}"));
@@ -174,8 +174,8 @@ mod bites {
         }
     }
 
-    fn served() -> Served {
-        Served {
+    fn served() -> RequestRecord {
+        RequestRecord {
             number: 1,
             marker: Some("m".to_owned()),
             key: String::new(),

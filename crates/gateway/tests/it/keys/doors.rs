@@ -249,7 +249,7 @@ async fn a_key_with_regions_is_served_there_or_not_at_all() {
     let got = chat(&house, &european).await;
     assert_eq!(got, no(403, "model_not_allowed"));
     assert_eq!(
-        house.simulator.truth().len(),
+        house.simulator.requests().len(),
         0,
         "nobody elsewhere was asked"
     );

@@ -96,13 +96,13 @@ async fn pictures_whose_fate_is_unknown_are_not_asked_for_again() {
         ("truncated_json", 502),
         ("wrong_content_length", 502),
     ] {
-        let before = house.simulator.truth().len();
+        let before = house.simulator.requests().len();
         let got = house
             .draw("brush", &format!("a cat [[fault:{fault}]]"), json!({}))
             .await;
         assert_eq!(got.status.as_u16(), status, "{fault}: {}", got.text());
         assert_eq!(
-            house.simulator.truth().len() - before,
+            house.simulator.requests().len() - before,
             1,
             "{fault}: asked once"
         );
@@ -264,7 +264,7 @@ async fn a_listener_who_leaves_in_the_middle_has_had_the_text_spoken() {
     drop(answer);
     let characters = i64::try_from(text.chars().count()).unwrap();
     assert_eq!(house.spent().await, CHARACTER * characters);
-    let served = house.simulator.truth().pop().unwrap();
+    let served = house.simulator.requests().pop().unwrap();
     assert!(
         served.client_left && !served.finished,
         "the vendor is stopped"

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::anthropic::refusal::Refusal;
 use crate::anthropic::signature;
 use crate::request::Object;
-use crate::text::PromptSize;
+use crate::tokens::PromptSize;
 
 use super::Ttl;
 use super::fields::{self, join};

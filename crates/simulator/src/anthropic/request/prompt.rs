@@ -5,7 +5,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::anthropic::refusal::Refusal;
-use crate::text::{PromptSize, count};
+use crate::tokens::{PromptSize, count};
 
 use super::{Boundary, Ttl};
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::anthropic::refusal::Refusal;
 use crate::refusal::shown;
 use crate::request::Object;
-use crate::text::PromptSize;
+use crate::tokens::PromptSize;
 
 use super::blocks;
 use super::fields::{self, join};

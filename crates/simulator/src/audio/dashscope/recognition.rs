@@ -1,25 +1,24 @@
 //! A short file is written down at once, natively or in OpenAI's dialect. The file is an address, which
 //! the vendor fetches, or a data URI.
 
-mod telling;
+mod render;
 
-use http::Response;
 use serde_json::{Value, json};
 
 use super::{Dialect, Refused, VENDOR, is_enabled, refuse, request_id, trouble};
+use crate::audio::audio_sniff::{AudioInfo, Container};
 use crate::audio::calls::{AudioCall, AudioWork};
+use crate::audio::fake_transcript::Words;
 use crate::audio::fetch::fetch;
-use crate::audio::heard::{Container, Heard};
 use crate::audio::meeting;
-use crate::audio::words::Words;
 use crate::chat::Met;
 use crate::clock;
 use crate::directives::Directives;
 use crate::fault::Fault;
 use crate::models;
-use crate::played::{Cut, Played};
-use crate::server::Read;
-use telling::Telling;
+use crate::scripted_body::VendorResult;
+use crate::server::RecordedRequest;
+use render::Renderer;
 
 /// A checked request.
 struct Wanted {
@@ -47,59 +46,57 @@ pub(super) fn is_asked(body: &Value, dialect: Dialect) -> bool {
 }
 
 pub(super) async fn serve(
-    read: Read,
+    recorded: RecordedRequest,
     body: &Value,
     dialect: Dialect,
-) -> Result<Response<Played>, Cut> {
+) -> VendorResult {
     let is_stream = match dialect {
-        Dialect::Native => is_enabled(&read, "x-dashscope-sse"),
+        Dialect::Native => is_enabled(&recorded, "x-dashscope-sse"),
         Dialect::Compatible => body.get("stream") == Some(&Value::Bool(true)),
     };
     let model = body.get("model").and_then(Value::as_str);
-    meeting::note(&read, model.unwrap_or_default(), is_stream);
+    meeting::note(&recorded, model.unwrap_or_default(), is_stream);
     let wanted = match Wanted::read(body, dialect, is_stream) {
         Ok(wanted) => wanted,
-        Err(refused) => return Ok(refuse(read, dialect, &refused)),
+        Err(refused) => return Ok(refuse(recorded, dialect, &refused)),
     };
     let heard = match heard(&wanted.address).await {
         Ok(heard) => heard,
-        Err(refused) => return Ok(refuse(read, dialect, &refused)),
+        Err(refused) => return Ok(refuse(recorded, dialect, &refused)),
     };
-    let fault = meeting::fault(&read, &wanted.model, &wanted.directives);
-    let say = |read: &Read, kind| trouble(read, kind, dialect);
-    let read = match meeting::meet(read, fault, is_stream, say).await {
-        Met::Goes(read) => *read,
+    let fault = meeting::fault(&recorded, &wanted.model, &wanted.directives);
+    let say = |recorded: &RecordedRequest, kind| trouble(recorded, kind, dialect);
+    let recorded = match meeting::meet(recorded, fault, is_stream, say).await {
+        Met::Goes(recorded) => *recorded,
         Met::Ends(end) => return *end,
     };
     let words = Words::heard(&heard.sha256, wanted.language.as_deref());
-    let call = AudioCall::new(&read, VENDOR, AudioWork::Transcription, &wanted.model)
+    let call = AudioCall::new(&recorded, VENDOR, AudioWork::Transcription, &wanted.model)
         .heard(&heard, &words)
         .marked(wanted.directives.marker.as_ref());
-    read.house.audio.calls.add(call);
+    recorded.state.audio.calls.add(call);
     let prompt_tokens = heard.seconds().saturating_mul(TOKENS_PER_SECOND);
-    read.watch
-        .entry()
-        .note(|served| served.prompt_tokens = prompt_tokens);
-    let telling = Telling {
+    recorded.note(|record| record.prompt_tokens = prompt_tokens);
+    let renderer = Renderer {
         dialect,
-        id: format!("chatcmpl-{}", request_id(&read)),
-        request_id: request_id(&read),
-        created: clock::seconds(read.received_at_micros),
+        id: format!("chatcmpl-{}", request_id(&recorded)),
+        request_id: request_id(&recorded),
+        created: clock::seconds(recorded.received_at_micros),
         usage: usage(&heard, &words, dialect, fault),
         model: wanted.model.clone(),
         words,
     };
     let script = if wanted.stream {
-        let pace = meeting::pace(&read, &wanted.directives);
-        telling.streamed(fault).paced(true, pace, fault)
+        let pace = meeting::pace(&recorded, &wanted.directives);
+        renderer.streamed(fault).paced(true, pace, fault)
     } else {
-        let worth = telling.words.count();
-        meeting::whole(telling.whole().to_string(), worth, fault)
+        let worth = renderer.words.count();
+        meeting::whole(renderer.whole().to_string(), worth, fault)
     };
-    Ok(read.play(script, None))
+    Ok(recorded.play(script, None))
 }
 
-async fn heard(address: &str) -> Result<Heard, Refused> {
+async fn heard(address: &str) -> Result<AudioInfo, Refused> {
     let heard = fetch(address).await.map_err(|_| Refused::unreachable())?;
     if heard.container == Container::Unknown {
         let text = "The audio format is illegal and cannot be opened.";
@@ -189,7 +186,7 @@ fn context(body: &Value) -> String {
     texts
 }
 
-fn usage(heard: &Heard, words: &Words, dialect: Dialect, fault: Option<Fault>) -> Value {
+fn usage(heard: &AudioInfo, words: &Words, dialect: Dialect, fault: Option<Fault>) -> Value {
     let audio = heard.seconds().saturating_mul(TOKENS_PER_SECOND);
     let told = |count: u64| meeting::told(fault, count);
     let (Some(input), Some(output), Some(seconds)) =

@@ -3,24 +3,23 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use http::Response;
 use serde_json::{Value, json};
 
 use super::{Dialect, Refused, VENDOR, billed_characters, is_enabled, refuse, request_id, trouble};
 use crate::audio::calls::{AudioCall, AudioWork};
+use crate::audio::encoders::{Format, Sound};
 use crate::audio::faults::AudioFault;
+use crate::audio::file_store;
 use crate::audio::meeting;
-use crate::audio::shelf;
-use crate::audio::sound::{Format, Sound};
 use crate::audio::tone::{Speed, Spoken};
 use crate::chat::Met;
 use crate::clock;
 use crate::directives::Directives;
 use crate::fault::Fault;
 use crate::models;
-use crate::played::{Cut, Played};
 use crate::script::{self, GARBAGE, Piece, Script};
-use crate::server::Read;
+use crate::scripted_body::VendorResult;
+use crate::server::RecordedRequest;
 
 /// A checked request.
 struct Wanted {
@@ -74,38 +73,36 @@ pub(super) fn is_asked(body: &Value) -> bool {
     is_named || body.pointer("/input/text").is_some()
 }
 
-pub(super) async fn serve(read: Read, body: &Value) -> Result<Response<Played>, Cut> {
-    let is_stream = is_enabled(&read, "x-dashscope-sse");
+pub(super) async fn serve(recorded: RecordedRequest, body: &Value) -> VendorResult {
+    let is_stream = is_enabled(&recorded, "x-dashscope-sse");
     let model = body.get("model").and_then(Value::as_str);
-    meeting::note(&read, model.unwrap_or_default(), is_stream);
+    meeting::note(&recorded, model.unwrap_or_default(), is_stream);
     let wanted = match Wanted::read(body) {
         Ok(wanted) => wanted,
-        Err(refused) => return Ok(refuse(read, Dialect::Native, &refused)),
+        Err(refused) => return Ok(refuse(recorded, Dialect::Native, &refused)),
     };
-    let fault = meeting::fault(&read, &wanted.model, &wanted.directives);
-    let say = |read: &Read, kind| trouble(read, kind, Dialect::Native);
-    let read = match meeting::meet(read, fault, is_stream, say).await {
-        Met::Goes(read) => *read,
+    let fault = meeting::fault(&recorded, &wanted.model, &wanted.directives);
+    let say = |recorded: &RecordedRequest, kind| trouble(recorded, kind, Dialect::Native);
+    let recorded = match meeting::meet(recorded, fault, is_stream, say).await {
+        Met::Goes(recorded) => *recorded,
         Met::Ends(end) => return *end,
     };
-    let file = wanted.keep(&read, fault);
+    let file = wanted.keep(&recorded, fault);
     let characters = billed_characters(&wanted.text);
-    read.watch
-        .entry()
-        .note(|served| served.prompt_tokens = characters);
+    recorded.note(|record| record.prompt_tokens = characters);
     let usage = match meeting::told(fault, characters) {
         Some(characters) => json!({ "characters": characters }),
         None => Value::Null,
     };
     let script = if is_stream {
-        let pace = meeting::pace(&read, &wanted.directives);
-        let script = wanted.streamed(&request_id(&read), &file, usage, fault);
+        let pace = meeting::pace(&recorded, &wanted.directives);
+        let script = wanted.streamed(&request_id(&recorded), &file, usage, fault);
         script.paced(true, pace, fault)
     } else {
-        let told = last(&request_id(&read), &file, &usage);
+        let told = last(&request_id(&recorded), &file, &usage);
         meeting::whole(told.to_string(), wanted.spoken.millis(), fault)
     };
-    Ok(read.play(script, None))
+    Ok(recorded.play(script, None))
 }
 
 // === impl Wanted ===
@@ -153,20 +150,20 @@ impl Wanted {
     }
 
     /// Writes the call down and keeps its file.
-    fn keep(&self, read: &Read, fault: Option<Fault>) -> File {
+    fn keep(&self, recorded: &RecordedRequest, fault: Option<Fault>) -> File {
         let sound = self.sound(Format::Wav);
-        let call = AudioCall::new(read, VENDOR, AudioWork::Speech, &self.model)
+        let call = AudioCall::new(recorded, VENDOR, AudioWork::Speech, &self.model)
             .spoken(&self.text, sound)
             .marked(self.directives.marker.as_ref());
-        read.house.audio.calls.add(call);
-        let id = read.house.id("audio_", read.number);
-        read.house.audio.shelf.keep_sound(&id, sound, fault);
-        let url = shelf::link(&shelf::host(&read.parts.headers), &id, "wav");
+        recorded.state.audio.calls.add(call);
+        let id = recorded.id("audio_");
+        recorded.state.audio.files.keep_sound(&id, sound, fault);
+        let url = file_store::link(&file_store::host(&recorded.parts.headers), &id, "wav");
         let now = clock::seconds(clock::now_micros());
         File {
             id,
             url,
-            expires_at: now.saturating_add(shelf::LINK_SECONDS),
+            expires_at: now.saturating_add(file_store::LINK_SECONDS),
         }
     }
 

@@ -1,33 +1,32 @@
 //! Recognition of files as tasks: `POST …/audio/asr/transcription`, then `GET /api/v1/tasks/{id}`, then
 //! the file that the answer names. The vendor fetches what it is to hear when the task begins.
 
-mod told;
+mod view;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use http::Response;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use super::{Dialect, Refused, VENDOR, is_enabled, refuse, request_id, trouble};
+use crate::audio::audio_sniff::{AudioInfo, Container};
 use crate::audio::calls::{AudioCall, AudioWork, Calls};
+use crate::audio::fake_transcript::Words;
 use crate::audio::faults::AudioFault;
 use crate::audio::fetch::fetch;
-use crate::audio::heard::{Container, Heard};
+use crate::audio::file_store::{self, FileStore, Kept};
 use crate::audio::meeting;
-use crate::audio::shelf::{self, Kept, Shelf};
-use crate::audio::words::Words;
 use crate::chat::{Met, pause};
 use crate::clock;
 use crate::directives::Directives;
 use crate::fault::Fault;
 use crate::headers::last_four;
 use crate::models;
-use crate::played::{Cut, Played};
 use crate::script::Script;
-use crate::server::Read;
+use crate::scripted_body::{VendorResponse, VendorResult};
+use crate::server::RecordedRequest;
 
 /// All tasks, and the work on them.
 #[derive(Debug, Default)]
@@ -88,7 +87,7 @@ struct Work {
     wanted: Wanted,
     is_dead: bool,
     known: Arc<Known>,
-    shelf: Arc<Shelf>,
+    files: Arc<FileStore>,
     calls: Arc<Calls>,
 }
 
@@ -105,39 +104,39 @@ const MAX_FILES: usize = 100;
 const MAX_FILE_BYTES: u64 = 2 * 1024 * 1024 * 1024;
 const MAX_TASKS: usize = 100_000;
 
-pub(super) async fn submit(read: Read) -> Result<Response<Played>, Cut> {
-    let body: Value = serde_json::from_slice(&read.body).unwrap_or(Value::Null);
+pub(super) async fn submit(recorded: RecordedRequest) -> VendorResult {
+    let body: Value = serde_json::from_slice(&recorded.body).unwrap_or(Value::Null);
     let model = body.get("model").and_then(Value::as_str);
-    meeting::note(&read, model.unwrap_or_default(), false);
-    if !is_enabled(&read, "x-dashscope-async") {
+    meeting::note(&recorded, model.unwrap_or_default(), false);
+    if !is_enabled(&recorded, "x-dashscope-async") {
         let text = "current user api does not support synchronous calls.";
         let refused = Refused::new(403, "AccessDenied", text);
-        return Ok(refuse(read, Dialect::Native, &refused));
+        return Ok(refuse(recorded, Dialect::Native, &refused));
     }
     let wanted = match Wanted::read(&body) {
         Ok(wanted) => wanted,
-        Err(refused) => return Ok(refuse(read, Dialect::Native, &refused)),
+        Err(refused) => return Ok(refuse(recorded, Dialect::Native, &refused)),
     };
     let directives = Directives::default();
-    let fault = meeting::fault(&read, &wanted.model, &directives);
-    let say = |read: &Read, kind| trouble(read, kind, Dialect::Native);
-    let read = match meeting::meet(read, fault, false, say).await {
-        Met::Goes(read) => *read,
+    let fault = meeting::fault(&recorded, &wanted.model, &directives);
+    let say = |recorded: &RecordedRequest, kind| trouble(recorded, kind, Dialect::Native);
+    let recorded = match meeting::meet(recorded, fault, false, say).await {
+        Met::Goes(recorded) => *recorded,
         Met::Ends(end) => return *end,
     };
-    let id = begin(&read, wanted, fault);
+    let id = begin(&recorded, wanted, fault);
     let told = json!({
         "output": { "task_id": id, "task_status": "PENDING" },
-        "request_id": request_id(&read),
+        "request_id": request_id(&recorded),
     });
     let script = meeting::whole(told.to_string(), 0, fault);
-    Ok(read.play(script, None))
+    Ok(recorded.play(script, None))
 }
 
 /// Takes a task and begins to work on it.
-fn begin(read: &Read, wanted: Wanted, fault: Option<Fault>) -> String {
-    let audio = &read.house.audio;
-    let id = read.house.uuid("task", read.number);
+fn begin(recorded: &RecordedRequest, wanted: Wanted, fault: Option<Fault>) -> String {
+    let audio = &recorded.state.audio;
+    let id = recorded.uuid("task");
     let fault = match fault {
         Some(Fault::Audio(fault)) => Some(fault),
         Some(_) | None => None,
@@ -152,7 +151,7 @@ fn begin(read: &Read, wanted: Wanted, fault: Option<Fault>) -> String {
     let ends_micros = begins_micros.saturating_add(run.saturating_mul(1_000));
     let is_stuck = fault == Some(AudioFault::TaskStuck);
     let task = Task {
-        key: last_four(&read.key),
+        key: last_four(&recorded.key),
         is_single: wanted.is_single,
         created_micros,
         begins_micros,
@@ -160,38 +159,38 @@ fn begin(read: &Read, wanted: Wanted, fault: Option<Fault>) -> String {
         fault,
         results: None,
     };
-    let mut call = AudioCall::new(read, VENDOR, AudioWork::Task, &wanted.model);
+    let mut call = AudioCall::new(recorded, VENDOR, AudioWork::Task, &wanted.model);
     call.task = Some(id.clone());
     audio.calls.add(call);
     audio.tasks.known.add(&id, task);
     audio.tasks.work(Work {
         id: id.clone(),
-        number: read.number,
-        host: shelf::host(&read.parts.headers),
+        number: recorded.number,
+        host: file_store::host(&recorded.parts.headers),
         wait: Duration::from_millis(wait),
         wanted,
         is_dead: fault == Some(AudioFault::DeadTranscript),
         known: Arc::clone(&audio.tasks.known),
-        shelf: Arc::clone(&audio.shelf),
+        files: Arc::clone(&audio.files),
         calls: Arc::clone(&audio.calls),
     });
     id
 }
 
-pub(super) fn poll(read: Read, id: &str) -> Response<Played> {
-    if super::stranger(&read) {
-        return refuse(read, Dialect::Native, &Refused::key());
+pub(super) fn poll(recorded: RecordedRequest, id: &str) -> VendorResponse {
+    if super::stranger(&recorded) {
+        return refuse(recorded, Dialect::Native, &Refused::key());
     }
-    let task = read.house.audio.tasks.known.find(id);
+    let task = recorded.state.audio.tasks.known.find(id);
     // A task of another account is one that it does not know.
-    let mut answer = match task.filter(|task| task.key == last_four(&read.key)) {
-        Some(task) => told::told(id, &task),
+    let mut answer = match task.filter(|task| task.key == last_four(&recorded.key)) {
+        Some(task) => view::told(id, &task),
         None => json!({ "output": { "task_id": id, "task_status": "UNKNOWN" } }),
     };
     if let Some(fields) = answer.as_object_mut() {
-        fields.insert("request_id".to_owned(), json!(request_id(&read)));
+        fields.insert("request_id".to_owned(), json!(request_id(&recorded)));
     }
-    read.play(Script::json(200, None, answer.to_string()), None)
+    recorded.play(Script::json(200, None, answer.to_string()), None)
 }
 
 // === impl Wanted ===
@@ -301,7 +300,7 @@ impl Work {
         &self,
         index: u64,
         address: &str,
-        heard: &Heard,
+        heard: &AudioInfo,
     ) -> Result<(String, u64), (&'static str, &'static str)> {
         if heard.container == Container::Unknown {
             return Err((
@@ -315,14 +314,14 @@ impl Work {
         let words = Words::heard(&heard.sha256, self.wanted.language.as_deref());
         let file = format!("{}-{index}", self.id);
         if !self.is_dead {
-            let transcript = told::transcript(address, heard, &words);
-            self.shelf
+            let transcript = view::transcript(address, heard, &words);
+            self.files
                 .keep(&file, Kept::Transcript(transcript.to_string()));
         }
         self.calls.note(self.number, |call| {
             *call = call.clone().heard(heard, &words);
         });
-        let link = shelf::link(&self.host, &file, "json");
+        let link = file_store::link(&self.host, &file, "json");
         Ok((link, heard.millis))
     }
 }

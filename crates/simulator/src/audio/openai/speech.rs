@@ -2,25 +2,24 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use http::Response;
 use serde_json::{Value, json};
 
 use super::{VENDOR, trouble};
 use crate::audio::calls::{AudioCall, AudioWork};
+use crate::audio::encoders::{Format, Sound};
 use crate::audio::meeting;
-use crate::audio::sound::{Format, Sound};
 use crate::audio::tone::{Speed, Spoken};
 use crate::chat::{self, Met};
 use crate::directives::Directives;
 use crate::fault::Fault;
 use crate::models;
-use crate::played::{Cut, Played};
 use crate::refusal::Refusal;
 use crate::request::Object;
 use crate::request::fields::{missing, wrong_type, wrong_value};
 use crate::script::{self, GARBAGE, Piece, Script};
-use crate::server::Read;
-use crate::text::PromptSize;
+use crate::scripted_body::VendorResult;
+use crate::server::RecordedRequest;
+use crate::tokens::PromptSize;
 
 /// A checked request.
 struct Wanted {
@@ -65,39 +64,37 @@ const SHAPE: (u32, u8, u32) = (24_000, 1, 128_000);
 /// Milliseconds of one token that is told.
 const MILLIS_PER_TOKEN: u64 = 50;
 
-pub(super) async fn serve(read: Read) -> Result<Response<Played>, Cut> {
-    let body = match chat::parse(&read) {
+pub(super) async fn serve(recorded: RecordedRequest) -> VendorResult {
+    let body = match chat::parse(&recorded) {
         Ok(body) => body,
-        Err(refusal) => return Ok(read.refuse(&refusal)),
+        Err(refusal) => return Ok(recorded.refuse(&refusal)),
     };
     let named = body.get("model").and_then(Value::as_str);
     let is_events = body.get("stream_format").and_then(Value::as_str) == Some("sse");
-    meeting::note(&read, named.unwrap_or_default(), is_events);
+    meeting::note(&recorded, named.unwrap_or_default(), is_events);
     let wanted = match Wanted::read(&body) {
         Ok(wanted) => wanted,
-        Err(refusal) => return Ok(read.refuse(&refusal)),
+        Err(refusal) => return Ok(recorded.refuse(&refusal)),
     };
-    let fault = meeting::fault(&read, &wanted.model, &wanted.directives);
-    let say = |_: &Read, kind| trouble(kind, &wanted.model);
-    let read = match meeting::meet(read, fault, true, say).await {
-        Met::Goes(read) => *read,
+    let fault = meeting::fault(&recorded, &wanted.model, &wanted.directives);
+    let say = |_: &RecordedRequest, kind| trouble(kind, &wanted.model);
+    let recorded = match meeting::meet(recorded, fault, true, say).await {
+        Met::Goes(recorded) => *recorded,
         Met::Ends(end) => return *end,
     };
-    let call = AudioCall::new(&read, VENDOR, AudioWork::Speech, &wanted.model)
+    let call = AudioCall::new(&recorded, VENDOR, AudioWork::Speech, &wanted.model)
         .spoken(&wanted.text, wanted.sound)
         .marked(wanted.directives.marker.as_ref());
-    read.house.audio.calls.add(call);
+    recorded.state.audio.calls.add(call);
     let prompt_tokens = wanted.prompt_tokens();
-    read.watch
-        .entry()
-        .note(|served| served.prompt_tokens = prompt_tokens);
-    let pace = meeting::pace(&read, &wanted.directives);
+    recorded.note(|record| record.prompt_tokens = prompt_tokens);
+    let pace = meeting::pace(&recorded, &wanted.directives);
     if wanted.is_events {
-        return Ok(read.play(wanted.events(fault, pace), None));
+        return Ok(recorded.play(wanted.events(fault, pace), None));
     }
     let kind = wanted.sound.format.content_type();
     let script = meeting::bare(wanted.sound, fault, pace);
-    Ok(meeting::typed(read, script, kind))
+    Ok(meeting::typed(recorded, script, kind))
 }
 
 // === impl Wanted ===
@@ -145,7 +142,7 @@ impl Wanted {
 
     fn prompt_tokens(&self) -> u64 {
         let size = PromptSize {
-            text_bytes: crate::text::count(self.text.len()),
+            text_bytes: crate::tokens::count(self.text.len()),
             ..PromptSize::default()
         };
         size.tokens()
@@ -183,7 +180,7 @@ fn done(usage: Option<(u64, u64)>) -> Piece {
         "output_tokens": output,
         "total_tokens": input.saturating_add(output),
     });
-    line(&json!({ "type": "speech.audio.done", "usage": usage })).telling((input, output))
+    line(&json!({ "type": "speech.audio.done", "usage": usage })).reporting((input, output))
 }
 
 fn line(event: &Value) -> Piece {

@@ -1,8 +1,8 @@
 //! What the lines of models take: sizes and formats.
 
 use super::refusal::Refused;
-use crate::images::order::{is_within, pixels, sides};
 use crate::images::picture::Format;
+use crate::images::request::{is_within, pixels, sides};
 use crate::refusal::shown;
 
 /// A line of models.

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::server::Read;
+use crate::server::RecordedRequest;
 
 /// A refused request.
 #[derive(Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl Refused {
         refused
     }
 
-    pub(super) fn body(&self, read: &Read) -> String {
+    pub(super) fn body(&self, recorded: &RecordedRequest) -> String {
         let kind = match self.status {
             400 => "BadRequest",
             401 => "Unauthorized",
@@ -48,7 +48,7 @@ impl Refused {
             503 => "ServiceUnavailable",
             _ => "InternalServerError",
         };
-        let id = read.house.id("0217", read.number);
+        let id = recorded.id("0217");
         json!({ "error": {
             "code": self.code,
             "message": format!("{} Request id: {id}", self.message),

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use serde_json::Value;
 
 use super::Refused;
-use crate::images::order::{is_within, pixels, sides};
+use crate::images::request::{is_within, pixels, sides};
 
 /// A line of models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

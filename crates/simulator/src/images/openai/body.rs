@@ -5,9 +5,9 @@ use serde_json::{Map, Value};
 
 use crate::chat;
 use crate::images::form::{self, Part};
-use crate::images::sources::{self, Source};
+use crate::images::input_images::{self, Source};
 use crate::refusal::Refusal;
-use crate::server::Read;
+use crate::server::RecordedRequest;
 
 /// A request in one shape.
 pub(super) struct Sent {
@@ -31,17 +31,17 @@ const KINDS: [&str; 3] = ["image/jpeg", "image/png", "image/webp"];
 const MAX_FILE_BYTES: usize = 50 * 1024 * 1024;
 const MAX_MASK_BYTES: usize = 4 * 1024 * 1024;
 
-pub(super) fn read(read: &Read, is_edit: bool) -> Result<Sent, Refusal> {
-    let kind = read.parts.headers.get(CONTENT_TYPE);
+pub(super) fn read(recorded: &RecordedRequest, is_edit: bool) -> Result<Sent, Refusal> {
+    let kind = recorded.parts.headers.get(CONTENT_TYPE);
     let kind = kind.and_then(|value| value.to_str().ok());
     // Pictures are made from JSON alone; only changing them takes a form.
     if let Some(boundary) = kind.and_then(form::boundary).filter(|_| is_edit) {
-        let parts = form::parts(&read.body, boundary);
+        let parts = form::parts(&recorded.body, boundary);
         let parts = parts.ok_or_else(|| Refusal::unnamed("Could not parse multipart form"))?;
         return from_form(parts);
     }
     let mut sent = Sent {
-        fields: chat::parse(read)?,
+        fields: chat::parse(recorded)?,
         images: Vec::new(),
         mask: None,
     };
@@ -150,7 +150,7 @@ fn address(param: &str, given: &Value) -> Result<Image, Refusal> {
             format!("Invalid '{param}'. Expected a valid URL or a base64-encoded data URL.");
         Refusal::invalid(param, Some("invalid_image_url"), message)
     };
-    match text.map(sources::read) {
+    match text.map(input_images::read) {
         Some(Source::Address) => Ok(Image::Address),
         Some(Source::Bytes(bytes)) => Ok(Image::File {
             kind: "image/png".to_owned(),

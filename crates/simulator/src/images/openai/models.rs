@@ -1,7 +1,7 @@
 //! What the models take: sizes, qualities, fields. Names that begin with `sim-` stand for relays and
 //! behave as `gpt-image-2` does.
 
-use crate::images::order::{is_within, pixels, sides};
+use crate::images::request::{is_within, pixels, sides};
 use crate::refusal::Refusal;
 use crate::request::fields::wrong_value;
 

@@ -1,16 +1,16 @@
-//! From what was sent to an order: which fields a line of models has, and within which bounds.
+//! From what was sent to an request: which fields a line of models has, and within which bounds.
 
 use serde_json::{Map, Value};
 
 use super::body::{Image, Sent};
 use super::models::Kind;
-use crate::images::order::{Delivery, Order, Tokens, Vendor, pixels};
+use crate::images::directives::ImageDirectives;
 use crate::images::picture::Format;
-use crate::images::wishes::Wishes;
-use crate::images::{field, kept, png, sources};
+use crate::images::request::{Delivery, ImageRequest, Tokens, Vendor, pixels};
+use crate::images::{field, input_images, kept, png};
 use crate::refusal::{Refusal, shown};
 use crate::request::fields::{self, Field, Kind as Type, missing, nullable, strict, wrong_value};
-use crate::text::{PromptSize, count};
+use crate::tokens::{PromptSize, count};
 
 /// How long a link works.
 const LINK_SECONDS: u64 = 3_600;
@@ -56,7 +56,7 @@ const FIELDS: &[Field] = &[
     strict("user", Type::Text),
 ];
 
-pub(super) fn order(sent: &Sent, is_edit: bool) -> Result<Order, Refusal> {
+pub(super) fn request(sent: &Sent, is_edit: bool) -> Result<ImageRequest, Refusal> {
     let body = &sent.fields;
     let Some(model) = field(body, "model").and_then(Value::as_str) else {
         return Err(Refusal::unnamed("you must provide a model parameter"));
@@ -72,17 +72,17 @@ pub(super) fn order(sent: &Sent, is_edit: bool) -> Result<Order, Refusal> {
     only_known(body, kind, is_edit)?;
     fields::check_each(body, FIELDS)?;
     let prompt = prompt(body, kind)?;
-    let wishes = Wishes::read(prompt).map_err(|error| Refusal::directive(&error.0))?;
+    let directives = ImageDirectives::read(prompt).map_err(|error| Refusal::directive(&error.0))?;
     let word = |name: &str| field(body, name).and_then(Value::as_str);
-    let mut order = Order::new(Vendor::OpenAi, model, prompt, wishes);
-    order.is_edit = is_edit;
-    order.count = number(body, kind)?;
-    order.size = kind.size(word("size"))?;
+    let mut request = ImageRequest::new(Vendor::OpenAi, model, prompt, directives);
+    request.is_edit = is_edit;
+    request.count = number(body, kind)?;
+    request.size = kind.size(word("size"))?;
     let quality = quality(word("quality"), kind)?;
-    order.quality = Some(quality.to_owned());
-    order.format = format(body)?;
-    order.is_transparent = is_transparent(word("background"), order.format)?;
-    order.delivery = match (kind.is_dalle(), word("response_format")) {
+    request.quality = Some(quality.to_owned());
+    request.format = format(body)?;
+    request.is_transparent = is_transparent(word("background"), request.format)?;
+    request.delivery = match (kind.is_dalle(), word("response_format")) {
         (true, None | Some("url")) => Delivery::Link {
             seconds: LINK_SECONDS,
         },
@@ -90,15 +90,15 @@ pub(super) fn order(sent: &Sent, is_edit: bool) -> Result<Order, Refusal> {
     };
     if is_edit {
         check_images(sent, kind)?;
-        order.sources = u32::try_from(sent.images.len()).unwrap_or(u32::MAX);
-        order.has_mask = sent.mask.is_some();
+        request.sources = u32::try_from(sent.images.len()).unwrap_or(u32::MAX);
+        request.has_mask = sent.mask.is_some();
     }
-    order.fields = kept(&Value::Object(body.clone()));
-    order.files = files(sent);
+    request.fields = kept(&Value::Object(body.clone()));
+    request.files = files(sent);
     if !kind.is_dalle() {
-        order.tokens = tokens(&order, quality);
+        request.tokens = tokens(&request, quality);
     }
-    Ok(order)
+    Ok(request)
 }
 
 /// The first name that this line of models does not have.
@@ -244,7 +244,7 @@ fn check_images(sent: &Sent, kind: Kind) -> Result<(), Refusal> {
 fn files(sent: &Sent) -> Vec<String> {
     let all = sent.images.iter().chain(&sent.mask);
     all.filter_map(|image| match image {
-        Image::File { bytes, .. } => Some(sources::hash(bytes)),
+        Image::File { bytes, .. } => Some(input_images::hash(bytes)),
         Image::Address => None,
     })
     .collect()
@@ -262,7 +262,7 @@ fn check_file(param: &str, index: usize, image: &Image, only_png: bool) -> Resul
             message,
         ));
     }
-    if !sources::is_picture(bytes) {
+    if !input_images::is_picture(bytes) {
         let place = index.saturating_add(1);
         let message = format!(
             "Invalid image file or mode for {param} {place}, please check your image file."
@@ -274,13 +274,13 @@ fn check_file(param: &str, index: usize, image: &Image, only_png: bool) -> Resul
 
 /// A prompt token is four bytes, a picture that was sent as much as in a chat; what is made counts by
 /// its quality and its pixels.
-fn tokens(order: &Order, quality: &str) -> Tokens {
+fn tokens(request: &ImageRequest, quality: &str) -> Tokens {
     let text = PromptSize {
-        text_bytes: count(order.prompt.len()),
+        text_bytes: count(request.prompt.len()),
         ..PromptSize::default()
     };
     let images = PromptSize {
-        images: u64::from(order.sources).saturating_add(order.has_mask.into()),
+        images: u64::from(request.sources).saturating_add(request.has_mask.into()),
         ..PromptSize::default()
     };
     let square: u64 = match quality {
@@ -293,6 +293,6 @@ fn tokens(order: &Order, quality: &str) -> Tokens {
     Tokens {
         text_in: text.tokens(),
         images_in: images.tokens(),
-        out: square.saturating_mul(pixels(order.size)).div_ceil(SQUARE),
+        out: square.saturating_mul(pixels(request.size)).div_ceil(SQUARE),
     }
 }

@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 
 use super::models::{Gathered, Model};
-use crate::house::House;
+use crate::shared_state::SharedState;
 use crate::video::media;
 use crate::video::mp4::Wrapping;
 
@@ -94,7 +94,7 @@ impl Refused {
 // === impl Film ===
 
 impl Film {
-    pub(super) fn read(body: &Value, house: &House) -> Result<Self, Refused> {
+    pub(super) fn read(body: &Value, state: &SharedState) -> Result<Self, Refused> {
         let name = body
             .get("model")
             .and_then(Value::as_str)
@@ -127,7 +127,7 @@ impl Film {
         if !model.lengths().contains(&asked) || (model == Model::WanEdit && asked == 1) {
             return Err(Refused::invalid("duration is out of range"));
         }
-        let length = |url: &&str| media::named_seconds(house, url).unwrap_or(UNTOLD_SECONDS);
+        let length = |url: &&str| media::named_seconds(state, url).unwrap_or(UNTOLD_SECONDS);
         let source = media.sources.first().map(length);
         let seconds = match source {
             Some(source) if asked == 0 => source,

@@ -6,9 +6,9 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde::Deserialize;
 use sha2::Sha256;
 
-use super::wrong::Wrong;
+use super::error::KlingError;
 
-/// The pair that is known if nobody sets keys. A key of the house that is written `ACCESS:SECRET` is a
+/// The pair that is known if nobody sets keys. A key of the settings that is written `ACCESS:SECRET` is a
 /// pair too.
 const PAIR: &str = "AKKLINGSIMULATOR:simulator-secret-key";
 
@@ -35,9 +35,9 @@ struct Claims {
 
 impl Shown {
     /// Reads what came as a bearer.
-    pub(super) fn read(bearer: &str, keys: &[String], now_micros: u64) -> Result<Self, Wrong> {
+    pub(super) fn read(bearer: &str, keys: &[String], now_micros: u64) -> Result<Self, KlingError> {
         if bearer.is_empty() {
-            return Err(Wrong::of(1001));
+            return Err(KlingError::of(1001));
         }
         if let Some((signed, signature)) = bearer.rsplit_once('.')
             && let Some((head, claims)) = signed.split_once('.')
@@ -50,7 +50,7 @@ impl Shown {
         if keys.is_empty() || is_known {
             Ok(Self::ApiKey)
         } else {
-            Err(Wrong::of(1002))
+            Err(KlingError::of(1002))
         }
     }
 }
@@ -61,8 +61,8 @@ fn token(
     signature: &str,
     keys: &[String],
     now: u64,
-) -> Result<Shown, Wrong> {
-    let invalid = || Wrong::of(1002);
+) -> Result<Shown, KlingError> {
+    let invalid = || KlingError::of(1002);
     let head: Head = part(head).ok_or_else(invalid)?;
     let claims: Claims = part(claims).ok_or_else(invalid)?;
     // Another algorithm, "none" among them, is no signature at all.
@@ -75,10 +75,10 @@ fn token(
     let mac = mac.chain_update(signed.as_bytes());
     mac.verify_slice(&signature).map_err(|_| invalid())?;
     if claims.nbf.is_some_and(|nbf| nbf > now) {
-        return Err(Wrong::of(1003));
+        return Err(KlingError::of(1003));
     }
     if claims.exp <= now {
-        return Err(Wrong::of(1004));
+        return Err(KlingError::of(1004));
     }
     Ok(Shown::Token {
         access_key: claims.iss,
@@ -89,10 +89,10 @@ fn token(
 fn secret_of<'a>(access_key: &str, keys: &'a [String]) -> Option<&'a str> {
     let mut pairs = keys.iter().filter_map(|key| key.split_once(':'));
     let known = pairs.find(|(known, _)| *known == access_key);
-    let house = PAIR
+    let state = PAIR
         .split_once(':')
         .filter(|(known, _)| keys.is_empty() && *known == access_key);
-    known.or(house).map(|(_, secret)| secret)
+    known.or(state).map(|(_, secret)| secret)
 }
 
 fn part<T: for<'a> Deserialize<'a>>(text: &str) -> Option<T> {

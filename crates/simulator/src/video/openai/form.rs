@@ -5,21 +5,21 @@ use serde_json::{Map, Value, json};
 
 use crate::chat;
 use crate::refusal::Refusal;
-use crate::server::Read;
+use crate::server::RecordedRequest;
 
 /// Parts of one form.
 const MAX_PARTS: usize = 100;
 
 /// The fields of a body.
-pub(super) fn body(read: &Read) -> Result<Map<String, Value>, Refusal> {
-    let kind = read.parts.headers.get(CONTENT_TYPE);
+pub(super) fn body(recorded: &RecordedRequest) -> Result<Map<String, Value>, Refusal> {
+    let kind = recorded.parts.headers.get(CONTENT_TYPE);
     let kind = kind.and_then(|value| value.to_str().ok());
     match kind.and_then(boundary) {
         Some(boundary) => {
-            let fields = fields(&read.body, boundary);
+            let fields = fields(&recorded.body, boundary);
             fields.ok_or_else(|| Refusal::unnamed("Could not parse multipart form"))
         }
-        None => chat::parse(read),
+        None => chat::parse(recorded),
     }
 }
 
@@ -80,13 +80,13 @@ mod tests {
                     --b\r\nContent-Disposition: form-data; name=\"input_reference\"; \
                     filename=\"a.png\"\r\nContent-Type: image/png\r\n\r\nxyz\r\n\
                     --b\r\nContent-Disposition: form-data; name=\"more[inner]\"\r\n\r\n1\r\n--b--\r\n";
-        let read = fields(form.as_bytes(), "b").map(Value::Object);
+        let object = fields(form.as_bytes(), "b").map(Value::Object);
         let expected = json!({
             "prompt": "a fox",
             "input_reference": { "file_name": "a.png" },
             "more": { "inner": "1" },
         });
-        assert_eq!(read, Some(expected));
+        assert_eq!(object, Some(expected));
         assert_eq!(fields(b"--b\r\nno end", "b"), None);
         assert_eq!(
             boundary("multipart/form-data; boundary=\"x y\""),

@@ -122,7 +122,7 @@ async fn who_leaves_in_the_middle_of_an_upload_leaves_nothing() {
     assert!(matches!(whole.told, Told::Whole(_)), "{whole:?}");
     booth.compare(&[whole]).await;
     assert_eq!(booth.usage().await.len(), 1);
-    assert_eq!(booth.arena.simulator.truth().len(), 1);
+    assert_eq!(booth.arena.simulator.requests().len(), 1);
 }
 
 // row: C2

@@ -116,7 +116,7 @@ fn holds_a_nameless_file(pid: u32, folder: &Path) -> bool {
 async fn killed_before_money_is_held_pictures_speech_and_uploads_leave_nothing() {
     let mut booth = Booth::with(true, &HERE).await;
     let spent = booth.serves_again().await;
-    let (asked, rows) = (booth.arena.simulator.truth().len(), booth.usage().await);
+    let (asked, rows) = (booth.arena.simulator.requests().len(), booth.usage().await);
     let folder = booth.arena.folder.path().to_owned();
     let before = names_in(&folder);
     let mut halves = Vec::new();
@@ -147,7 +147,7 @@ async fn killed_before_money_is_held_pictures_speech_and_uploads_leave_nothing()
     }
     booth.spent(spent).await;
     assert_eq!(booth.usage().await, rows);
-    assert_eq!(booth.arena.simulator.truth().len(), asked);
+    assert_eq!(booth.arena.simulator.requests().len(), asked);
     assert_eq!(names_in(&folder), before, "something of an upload is left");
 }
 
@@ -188,7 +188,7 @@ async fn killed_before_who_makes_pictures_speech_or_transcripts_is_asked_the_mon
     booth.arena.road.pass();
     booth.spent(0).await;
     assert_eq!(booth.usage().await, vec!["interrupted 0"; calls]);
-    assert!(booth.arena.simulator.truth().is_empty());
+    assert!(booth.arena.simulator.requests().is_empty());
 }
 
 // row: G3

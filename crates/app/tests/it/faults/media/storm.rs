@@ -96,7 +96,7 @@ async fn streams_of_speech_at_once_take_a_bounded_memory_and_every_one_is_charge
     assert_eq!(usage.len(), calls);
     assert!(usage.iter().all(|row| row.starts_with("complete ")));
     assert!(booth.losses().await.is_empty());
-    let served = booth.arena.simulator.truth();
+    let served = booth.arena.simulator.requests();
     assert_eq!(served.iter().filter(|one| one.finished).count(), calls);
     let open = "SELECT count(*)::text FROM ledger.hold WHERE state = 'open'";
     assert_eq!(booth.arena.postgres.ask(open).await, ["0"]);

@@ -106,7 +106,7 @@ async fn killed_before_money_is_held_a_call_leaves_nothing() {
     }
     scene.spent(spent).await;
     assert_eq!(scene.usage().await.len(), 1);
-    assert_eq!(scene.arena.simulator.truth().len(), 1);
+    assert_eq!(scene.arena.simulator.requests().len(), 1);
 }
 
 // row: G1
@@ -145,7 +145,7 @@ async fn killed_after_money_is_held_and_before_anybody_is_asked_the_money_comes_
     scene.arena.road.pass();
     scene.spent(0).await;
     assert_eq!(scene.usage().await, vec!["interrupted 0"; calls]);
-    assert!(scene.arena.simulator.truth().is_empty());
+    assert!(scene.arena.simulator.requests().is_empty());
 }
 
 // row: G3

@@ -1,0 +1,239 @@
+//! The chunks of an answer as bytes, each with what it means for the record.
+
+use bytes::Bytes;
+
+use crate::fault::Fault;
+use crate::script::{Piece, Step};
+
+use super::answer::{Answer, Usage};
+use super::content_pieces::{MAX_FRAMES, Part};
+use super::script::{Form, Renderer};
+use super::wire_types::{Candidate, Counts, Generated, PartShape, ends_well};
+
+/// One chunk, before anything stands around it.
+pub(super) struct Unit {
+    bytes: Vec<u8>,
+    tokens: u64,
+    reports: Option<(u64, u64)>,
+    /// Filler words that belong where the gap is.
+    filler: Option<u64>,
+}
+
+/// Stands in a chunk where filler is to be put.
+const GAP: &str = "@@";
+/// Filler words in each chunk of a gigantic stream, unless there would be too many chunks.
+const FILLER_WORDS_PER_CHUNK: u64 = 1024;
+
+/// The chunks of a stream, each with the counts up to and with it.
+pub(super) fn of_stream(renderer: &Renderer<'_>) -> Vec<Unit> {
+    let answer = renderer.answer;
+    let mut counted = Usage {
+        spoken: 0,
+        thoughts: 0,
+        answer_details: Vec::new(),
+        ..answer.usage.clone()
+    };
+    let mut units = Vec::new();
+    if answer.block.is_some() {
+        units.push(unit(renderer, Vec::new(), &counted, 0, true));
+        return units;
+    }
+    let mut hidden = answer.hidden_thoughts.saturating_mul(answer.candidates);
+    counted.thoughts = hidden;
+    for said in &answer.pieces {
+        for candidate in 0..answer.candidates {
+            match said.part {
+                Part::Thought(_) => add(&mut counted.thoughts, said.tokens),
+                Part::Text(_) | Part::Call { .. } => add(&mut counted.spoken, said.tokens),
+            }
+            let candidate = Candidate::saying(candidate, vec![PartShape::of(&said.part)]);
+            let worth = said.tokens.saturating_add(std::mem::take(&mut hidden));
+            units.push(unit(renderer, vec![candidate], &counted, worth, false));
+        }
+    }
+    if let Some(words) = answer.flood {
+        let each = match renderer.fault {
+            Some(Fault::GiganticFrame { .. }) => words,
+            Some(_) | None => FILLER_WORDS_PER_CHUNK.max(words.div_ceil(MAX_FRAMES)),
+        };
+        let mut left = words;
+        while left > 0 {
+            let now = left.min(each);
+            left = left.saturating_sub(now);
+            add(&mut counted.spoken, now);
+            let candidate = Candidate::saying(0, vec![PartShape::text(GAP)]);
+            let worth = std::mem::take(&mut hidden);
+            let mut filled = unit(renderer, vec![candidate], &counted, worth, false);
+            filled.filler = Some(now);
+            units.push(filled);
+        }
+    }
+    if renderer.fault == Some(Fault::TruncatedJson) || renderer.fault == Some(Fault::NoFinishReason)
+    {
+        return units;
+    }
+    for index in 0..answer.candidates {
+        let is_last = index.saturating_add(1) == answer.candidates;
+        let mut more = std::mem::take(&mut hidden);
+        if is_last {
+            counted
+                .answer_details
+                .clone_from(&answer.usage.answer_details);
+            more = more.saturating_add(counted.candidates_tokens().saturating_sub(counted.spoken));
+        }
+        let ending = Candidate::ending(index, answer);
+        units.push(unit(renderer, vec![ending], &counted, more, is_last));
+    }
+    units
+}
+
+/// A whole answer.
+pub(super) fn of_whole(renderer: &Renderer<'_>) -> Unit {
+    let answer = renderer.answer;
+    let usage = &answer.usage;
+    if answer.block.is_some() {
+        return unit(renderer, Vec::new(), usage, 0, true);
+    }
+    let joined = Joined::of(answer);
+    let parts = joined.parts(answer);
+    let is_told = renderer.fault != Some(Fault::NoFinishReason);
+    let candidates = (0..answer.candidates).map(|index| {
+        let mut candidate = Candidate::saying(index, parts.clone());
+        if parts.is_empty() {
+            candidate.content = None;
+        }
+        candidate.finish_reason = is_told.then_some(answer.finish);
+        candidate
+    });
+    let filler = answer.flood.unwrap_or(0);
+    let worth = usage.output_tokens().saturating_sub(filler);
+    let mut whole = unit(renderer, candidates.collect(), usage, worth, true);
+    whole.filler = answer.flood;
+    whole
+}
+
+fn unit(
+    renderer: &Renderer<'_>,
+    candidates: Vec<Candidate<'_>>,
+    counted: &Usage,
+    tokens: u64,
+    is_last: bool,
+) -> Unit {
+    let told = renderer.told(counted);
+    let counts = Counts::of(&told, renderer.service);
+    let streams = renderer.form != Form::Whole;
+    let (counts, is_pair) = match renderer.fault {
+        Some(Fault::NoUsage) => (None, false),
+        Some(Fault::SplitUsage) if streams && !is_last => (Some(counts.prompt_half()), false),
+        Some(Fault::SplitUsage) if streams => (Some(counts.answer_half()), true),
+        Some(_) | None => (Some(counts), true),
+    };
+    let generated = Generated::new(renderer.answer, candidates, counts);
+    Unit {
+        bytes: generated.bytes(renderer.form == Form::Events),
+        tokens,
+        reports: is_pair.then(|| (told.prompt_tokens(), told.output_tokens())),
+        filler: None,
+    }
+}
+
+fn add(count: &mut u64, more: u64) {
+    *count = count.saturating_add(more);
+}
+
+/// The pieces of a candidate, put together as one document has them.
+#[derive(Default)]
+struct Joined {
+    thought: String,
+    text: String,
+}
+
+// === impl Joined ===
+
+impl Joined {
+    fn of(answer: &Answer) -> Self {
+        let mut joined = Self::default();
+        for said in &answer.pieces {
+            match &said.part {
+                Part::Thought(text) => joined.thought.push_str(text),
+                Part::Text(text) => joined.text.push_str(text),
+                Part::Call { .. } => {}
+            }
+        }
+        if answer.flood.is_some() {
+            joined.text = GAP.to_owned();
+        }
+        joined
+    }
+
+    fn parts<'a>(&'a self, answer: &'a Answer) -> Vec<PartShape<'a>> {
+        let mut parts = Vec::new();
+        if !self.thought.is_empty() {
+            parts.push(PartShape::thought(&self.thought));
+        }
+        let calls = answer.pieces.iter().filter_map(|said| match &said.part {
+            Part::Call { .. } => Some(PartShape::of(&said.part)),
+            Part::Thought(_) | Part::Text(_) => None,
+        });
+        let calls: Vec<PartShape<'_>> = calls.collect();
+        let is_needed = calls.is_empty() && ends_well(answer.finish);
+        if !self.text.is_empty() || is_needed {
+            let mut text = PartShape::text(&self.text);
+            text.thought_signature = answer.end_signature.as_deref();
+            parts.push(text);
+        }
+        parts.extend(calls);
+        parts
+    }
+}
+
+// === impl Unit ===
+
+impl Unit {
+    /// Bytes that mean nothing for the record.
+    pub(super) fn plain(bytes: Vec<u8>) -> Self {
+        Self {
+            bytes,
+            tokens: 0,
+            reports: None,
+            filler: None,
+        }
+    }
+
+    pub(super) fn has_filler(&self) -> bool {
+        self.filler.is_some()
+    }
+
+    /// Leaves half of it, which nobody can count.
+    pub(super) fn cut(&mut self) {
+        self.bytes.truncate(self.bytes.len() / 2);
+        self.tokens = 0;
+        self.reports = None;
+        self.filler = None;
+    }
+
+    pub(super) fn into_piece(mut self, after: &[u8]) -> Piece {
+        self.bytes.extend_from_slice(after);
+        let mut piece = Piece::new(self.bytes).worth(self.tokens);
+        piece.reports = self.reports;
+        piece
+    }
+
+    /// Its bytes between what stands around it. The last step carries the meaning.
+    pub(super) fn steps(mut self, before: &[u8], after: &[u8]) -> Vec<Step> {
+        let mut bytes = before.to_vec();
+        bytes.append(&mut self.bytes);
+        self.bytes = bytes;
+        let Some(words) = self.filler else {
+            return vec![Step::Send(self.into_piece(after))];
+        };
+        let text = String::from_utf8_lossy(&self.bytes).into_owned();
+        let (start, rest) = text.split_once(GAP).unwrap_or((&text, ""));
+        self.bytes = rest.as_bytes().to_vec();
+        vec![
+            Step::Send(Piece::new(Bytes::copy_from_slice(start.as_bytes()))),
+            Step::Filler { words },
+            Step::Send(self.into_piece(after)),
+        ]
+    }
+}

@@ -1,0 +1,234 @@
+//! The small endpoints: embeddings, moderations, completions of plain text, rerank. Each reads its
+//! request and says what it makes of it; the way from one to the other is the same for all.
+
+mod completions;
+mod embeddings;
+mod moderations;
+mod rerank;
+
+use http::Method;
+use serde_json::Value;
+
+use crate::azure;
+use crate::chat::{self, Met};
+use crate::clock;
+use crate::directives::Directives;
+use crate::fault::Fault;
+use crate::models;
+use crate::refusal::Refusal;
+use crate::request::{Glimpse, Object};
+use crate::script::{self, Piece, Script};
+use crate::scripted_body::VendorResult;
+use crate::server::RecordedRequest;
+
+pub(crate) use moderations::is_category;
+
+/// Which of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Endpoint {
+    Embeddings,
+    Moderations,
+    Completions,
+    /// Jina's shape.
+    RerankV1,
+    /// Cohere's shape.
+    RerankV2,
+}
+
+/// A checked request.
+struct Job {
+    model: String,
+    stream: bool,
+    directives: Directives,
+    prompt_tokens: u64,
+    completion_tokens: u64,
+    wants: Wants,
+}
+
+/// What is to be made.
+enum Wants {
+    Vectors(embeddings::Vectors),
+    Verdict(moderations::Verdict),
+    Text(completions::Text),
+    Ranks(rerank::Ranks),
+}
+
+/// Usage as it is told, if it is: prompt, completion.
+type Told = Option<(u64, u64)>;
+
+// === impl Endpoint ===
+
+impl Endpoint {
+    pub(crate) fn at(path: &str) -> Option<Self> {
+        match path {
+            "/v1/embeddings" => Some(Self::Embeddings),
+            "/v1/moderations" => Some(Self::Moderations),
+            "/v1/completions" => Some(Self::Completions),
+            "/v1/rerank" => Some(Self::RerankV1),
+            "/v2/rerank" => Some(Self::RerankV2),
+            _ => None,
+        }
+    }
+
+    fn read(self, body: &Object) -> Result<Job, Refusal> {
+        match self {
+            Self::Embeddings => embeddings::read(body),
+            Self::Moderations => moderations::read(body),
+            Self::Completions => completions::read(body),
+            Self::RerankV1 | Self::RerankV2 => rerank::read(body, self == Self::RerankV2),
+        }
+    }
+}
+
+/// The body of a refusal on a path whose vendor has a shape of its own.
+pub(crate) fn refusal_body(path: &str, refusal: &Refusal) -> Option<String> {
+    match Endpoint::at(path)? {
+        Endpoint::RerankV1 => Some(rerank::complaint("detail", refusal)),
+        Endpoint::RerankV2 => Some(rerank::complaint("message", refusal)),
+        Endpoint::Embeddings | Endpoint::Moderations | Endpoint::Completions => None,
+    }
+}
+
+/// Answers a request. An error closes the connection without an answer.
+pub(crate) async fn serve(recorded: RecordedRequest, endpoint: Endpoint) -> VendorResult {
+    let method = recorded.parts.method.clone();
+    if method != Method::POST {
+        let refusal = Refusal::wrong_method(method.as_str(), recorded.parts.uri.path());
+        return Ok(recorded.refuse(&refusal));
+    }
+    let mut body = match chat::parse(&recorded) {
+        Ok(body) => body,
+        Err(refusal) => return Ok(recorded.refuse(&refusal)),
+    };
+    azure::name_deployment(&recorded, &mut body);
+    let glimpse = Glimpse::of(&body);
+    recorded.note(|record| {
+        record.model = glimpse.model;
+        record.stream = glimpse.stream;
+    });
+    let job = match endpoint.read(&body) {
+        Ok(job) => job,
+        Err(refusal) => return Ok(recorded.refuse(&refusal)),
+    };
+    if let Some(refusal) = azure::refused(&recorded, &job.directives, &job.model) {
+        return Ok(recorded.refuse(&refusal));
+    }
+    // Only an acceptable request meets a fault; the prompt goes before the rules.
+    let fault = match job.directives.fault {
+        Some(fault) => Some(fault),
+        None => recorded.state.plans().strike(&job.model, &recorded.key),
+    };
+    recorded.note(|record| {
+        record.marker.clone_from(&job.directives.marker);
+        record.fault = fault;
+    });
+    let recorded = match chat::meet(recorded, fault, &job.model, job.prompt_tokens).await {
+        Met::Goes(recorded) => *recorded,
+        Met::Ends(end) => return *end,
+    };
+    let prompt_tokens = job.prompt_tokens;
+    recorded.note(|record| record.prompt_tokens = prompt_tokens);
+    if !job.stream {
+        let tokens = job.completion_tokens.max(1);
+        chat::pause(chat::wait(job.directives.pace_millis, tokens)).await;
+    }
+    let script = told(&recorded, job, fault);
+    Ok(recorded.play(script, Some(prompt_tokens)))
+}
+
+/// The script of what was made.
+fn told(recorded: &RecordedRequest, job: Job, fault: Option<Fault>) -> Script {
+    if let Some(script) = Script::error_under_ok(fault, job.stream) {
+        return script;
+    }
+    let factor = match fault {
+        Some(Fault::LyingUsage { factor }) => u64::from(factor),
+        Some(_) | None => 1,
+    };
+    let usage = (
+        job.prompt_tokens.saturating_mul(factor),
+        job.completion_tokens.saturating_mul(factor),
+    );
+    let told: Told = (fault != Some(Fault::NoUsage)).then_some(usage);
+    let (stream, pace) = (job.stream, job.directives.pace_millis);
+    let completion_tokens = job.completion_tokens;
+    let document = match job.wants {
+        Wants::Vectors(vectors) => vectors.document(&job.model, told),
+        Wants::Verdict(verdict) => {
+            let id = recorded.id("modr-");
+            // A moderation costs nothing and tells no usage.
+            let piece = Piece::new(verdict.document(&id, &job.model));
+            return script::document(piece, fault).paced(stream, pace, fault);
+        }
+        Wants::Ranks(ranks) => ranks.document(&recorded.id(""), &job.model, told),
+        Wants::Text(text) => {
+            let renderer = completions::Renderer {
+                id: recorded.id("cmpl-"),
+                created: clock::seconds(recorded.received_at_micros),
+                model: job.model,
+                told,
+                text,
+                fault,
+            };
+            if stream {
+                return renderer.streamed().paced(stream, pace, fault);
+            }
+            renderer.document()
+        }
+    };
+    let mut piece = Piece::new(document).worth(completion_tokens);
+    piece.reports = told;
+    script::document(piece, fault).paced(stream, pace, fault)
+}
+
+/// The model of a request that must name one.
+fn read_model(body: &Object) -> Result<&str, Refusal> {
+    match body.get("model").and_then(Value::as_str) {
+        Some(model) if models::is_known(model) => Ok(model),
+        Some(model) if !model.is_empty() => Err(Refusal::no_such_model(model)),
+        Some(_) | None => Err(Refusal::unnamed("you must provide a model parameter")),
+    }
+}
+
+/// The directives of a text.
+fn read_directives(text: &str) -> Result<Directives, Refusal> {
+    Directives::read(text).map_err(|error| Refusal::directive(&error.0))
+}
+
+/// Names that an endpoint does not have are refused in the older words.
+fn only(body: &Object, names: &[&str]) -> Result<(), Refusal> {
+    match body.keys().find(|name| !names.contains(&name.as_str())) {
+        Some(name) => {
+            let name = crate::refusal::shown(name);
+            let message = format!("Unrecognized request argument supplied: {name}");
+            Err(Refusal::unnamed(&message))
+        }
+        None => Ok(()),
+    }
+}
+
+/// A fraction below or equal to one as decimal digits, since floats are not for counting.
+fn decimal(numerator: u64, denominator: u64, digits: u32) -> String {
+    let width = usize::try_from(digits).unwrap_or_default();
+    let scale = 10u64.saturating_pow(digits);
+    let scaled = numerator
+        .saturating_mul(scale)
+        .checked_div(denominator)
+        .unwrap_or(0);
+    let whole = scaled.checked_div(scale).unwrap_or(0);
+    let rest = scaled.checked_rem(scale).unwrap_or(0);
+    format!("{whole}.{rest:0width$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fraction_is_written_with_all_its_digits() {
+        assert_eq!(decimal(1, 3, 4), "0.3333");
+        assert_eq!(decimal(2, 2, 3), "1.000");
+        assert_eq!(decimal(1, 1000, 4), "0.0010");
+        assert_eq!(decimal(1, 0, 2), "0.00");
+    }
+}

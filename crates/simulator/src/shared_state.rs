@@ -1,0 +1,132 @@
+//! What all connections share: settings, rules, the truth and the numbers of requests.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use sha2::{Digest, Sha256};
+
+use crate::anthropic::PromptCache;
+use crate::audio::Audio;
+use crate::clock;
+use crate::fault::Plans;
+use crate::gemini::Memory;
+use crate::images::ImageStore;
+use crate::request_log::RequestLog;
+use crate::responses::ResponseStore;
+use crate::simulator::{AwsKey, Settings};
+use crate::social::Social;
+use crate::tokens::hex;
+use crate::vertex::Tokens;
+use crate::video::{Jobs, VideoSettings};
+
+/// The shared state of one simulator.
+#[derive(Debug)]
+pub(crate) struct SharedState {
+    pub(crate) keys: Vec<String>,
+    pub(crate) aws_keys: Vec<AwsKey>,
+    pub(crate) requests: RequestLog,
+    /// Prefixes of prompts that Anthropic's models were asked to remember.
+    pub(crate) prompts: PromptCache,
+    /// Prompts that Google saw before.
+    pub(crate) gemini: Memory,
+    /// Access tokens of Vertex AI.
+    pub(crate) vertex: Tokens,
+    /// Video jobs of all vendors.
+    pub(crate) jobs: Jobs,
+    pub(crate) video: VideoSettings,
+    /// What was said and heard.
+    pub(crate) audio: Audio,
+    /// Orders for pictures, and the pictures behind links.
+    pub(crate) images: ImageStore,
+    /// What the source of social data remembers.
+    pub(crate) social: Social,
+    /// Set before connections are ended, so that nobody is said to have left.
+    pub(crate) is_closing: AtomicBool,
+    plans: Mutex<Plans>,
+    responses: Mutex<ResponseStore>,
+    numbers: AtomicU64,
+    started_micros: u64,
+}
+
+/// Hexadecimal digits of an id, as long as the vendor's.
+const ID_DIGITS: usize = 29;
+
+// === impl SharedState ===
+
+impl SharedState {
+    pub(crate) fn new(settings: Settings) -> Self {
+        let started_micros = clock::now_micros();
+        Self {
+            keys: settings.keys,
+            aws_keys: settings.aws_keys,
+            prompts: PromptCache::default(),
+            requests: RequestLog::new(settings.max_requests),
+            gemini: Memory::default(),
+            vertex: Tokens::new(settings.vertex, started_micros),
+            jobs: Jobs::default(),
+            video: settings.video,
+            audio: Audio::new(settings.audio, settings.max_requests),
+            images: ImageStore::new(settings.max_requests),
+            social: Social::new(settings.social, settings.max_requests),
+            is_closing: AtomicBool::new(false),
+            plans: Mutex::default(),
+            responses: Mutex::default(),
+            numbers: AtomicU64::new(0),
+            started_micros,
+        }
+    }
+
+    pub(crate) fn plans(&self) -> MutexGuard<'_, Plans> {
+        // Rules are plain data: after a thread died they are still the rules.
+        self.plans.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The responses that are kept to be continued.
+    pub(crate) fn responses(&self) -> MutexGuard<'_, ResponseStore> {
+        self.responses
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Drops all records. Numbers go on.
+    pub(crate) fn clear_requests(&self) {
+        self.requests.forget();
+        self.audio.forget();
+        self.images.forget();
+        self.social.forget();
+    }
+
+    pub(crate) fn next_number(&self) -> u64 {
+        self.numbers
+            .fetch_add(1, Ordering::Relaxed)
+            .saturating_add(1)
+    }
+
+    /// An id that no other request has, of this or another run.
+    pub(crate) fn id(&self, kind: &str, number: u64) -> String {
+        let text = format!("{kind} {number} {}", self.started_micros);
+        let digits = hex(&Sha256::digest(text));
+        let digits = digits.get(..ID_DIGITS).unwrap_or_default();
+        format!("{kind}{digits}")
+    }
+
+    /// The same in the form of a UUID.
+    pub(crate) fn uuid(&self, kind: &str, number: u64) -> String {
+        let long = self.id(kind, number);
+        let digits = long.strip_prefix(kind).unwrap_or_default();
+        let part = |from: usize, to: usize| digits.get(from..to).unwrap_or_default();
+        format!(
+            "{}-{}-4{}-8{}-{}0",
+            part(0, 8),
+            part(8, 12),
+            part(12, 15),
+            part(15, 18),
+            part(18, 29),
+        )
+    }
+
+    /// No keys set means that every key is welcome.
+    pub(crate) fn accepts(&self, key: &str) -> bool {
+        self.keys.is_empty() || self.keys.iter().any(|known| known == key)
+    }
+}

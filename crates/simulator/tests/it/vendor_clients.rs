@@ -1,0 +1,348 @@
+//! How each vendor is asked and understood: one question in its words, and its answer, whole or
+//! streamed, brought into one form.
+
+use serde_json::{Value, json};
+use trunkline_simulator::Simulator;
+
+use crate::bedrock::framed;
+use crate::client::{Got, ask};
+use crate::gathered;
+
+/// A door at which a model can be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Vendor {
+    Chat,
+    AzureChat,
+    Responses,
+    AzureResponses,
+    Anthropic,
+    Bedrock,
+    VertexAnthropic,
+    Gemini,
+    Vertex,
+}
+
+pub(crate) const ALL: [Vendor; 9] = [
+    Vendor::Chat,
+    Vendor::AzureChat,
+    Vendor::Responses,
+    Vendor::AzureResponses,
+    Vendor::Anthropic,
+    Vendor::Bedrock,
+    Vendor::VertexAnthropic,
+    Vendor::Gemini,
+    Vendor::Vertex,
+];
+
+/// The messages that several doors share.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Tongue {
+    Chat,
+    Responses,
+    Claude,
+    Gemini,
+}
+
+/// What is asked.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Talk {
+    pub(crate) prompt: String,
+    pub(crate) limit: u64,
+    /// Whether there are tools.
+    pub(crate) tools: bool,
+    /// Whether the model thinks and shows it.
+    pub(crate) thinks: bool,
+    /// Another model than the usual ones.
+    pub(crate) model: Option<&'static str>,
+    /// An answer whose calls were carried out.
+    pub(crate) answered: Option<Heard>,
+    /// What the user says behind the results.
+    pub(crate) behind: Option<String>,
+}
+
+/// What was answered.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Heard {
+    pub(crate) thought: String,
+    pub(crate) text: String,
+    pub(crate) calls: Vec<(String, Value)>,
+    pub(crate) ending: Ending,
+    /// All input, the cache's part included.
+    pub(crate) input: u64,
+    pub(crate) cached: u64,
+    /// All output, thoughts included.
+    pub(crate) output: u64,
+    /// The answer in the vendor's form, to be sent back.
+    pub(crate) raw: Value,
+}
+
+/// Why it ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Ending {
+    #[default]
+    Other,
+    Stop,
+    Length,
+    Calls,
+    Refusal,
+}
+
+// === impl Talk ===
+
+impl Talk {
+    pub(crate) fn new(prompt: &str) -> Self {
+        Self {
+            prompt: prompt.to_owned(),
+            limit: 500,
+            ..Self::default()
+        }
+    }
+
+    fn model(&self) -> &'static str {
+        let usual = if self.thinks {
+            "sim-reason"
+        } else {
+            "sim-small"
+        };
+        self.model.unwrap_or(usual)
+    }
+}
+
+// === impl Vendor ===
+
+impl Vendor {
+    fn tongue(self) -> Tongue {
+        match self {
+            Self::Chat | Self::AzureChat => Tongue::Chat,
+            Self::Responses | Self::AzureResponses => Tongue::Responses,
+            Self::Anthropic | Self::Bedrock | Self::VertexAnthropic => Tongue::Claude,
+            Self::Gemini | Self::Vertex => Tongue::Gemini,
+        }
+    }
+
+    fn path(self, model: &str, streams: bool) -> String {
+        let place = "/v1/projects/project-1/locations/us-central1/publishers";
+        let (content, predict, invoke) = if streams {
+            let content = "streamGenerateContent?alt=sse";
+            (content, "streamRawPredict", "invoke-with-response-stream")
+        } else {
+            ("generateContent", "rawPredict", "invoke")
+        };
+        match self {
+            Self::Chat => "/v1/chat/completions".to_owned(),
+            Self::AzureChat => {
+                format!("/openai/deployments/{model}/chat/completions?api-version=2024-10-21")
+            }
+            Self::Responses => "/v1/responses".to_owned(),
+            Self::AzureResponses => "/openai/v1/responses".to_owned(),
+            Self::Anthropic => "/v1/messages".to_owned(),
+            Self::Bedrock => format!("/model/{model}/{invoke}"),
+            Self::VertexAnthropic => format!("{place}/anthropic/models/{model}:{predict}"),
+            Self::Gemini => format!("/v1beta/models/{model}:{content}"),
+            Self::Vertex => format!("{place}/google/models/{model}:{content}"),
+        }
+    }
+
+    fn head(self) -> &'static str {
+        match self {
+            Self::Chat | Self::Responses | Self::Bedrock | Self::VertexAnthropic | Self::Vertex => {
+                "authorization: Bearer sk-test-1234\r\ncontent-type: application/json\r\n"
+            }
+            Self::AzureChat | Self::AzureResponses => {
+                "api-key: azure-1234\r\ncontent-type: application/json\r\n"
+            }
+            Self::Anthropic => "x-api-key: sk-ant-1234\r\nanthropic-version: 2023-06-01\r\n",
+            Self::Gemini => "x-goog-api-key: AIza-1234\r\n",
+        }
+    }
+
+    /// Posts a body, with what this door wants in it beside the question.
+    pub(crate) async fn post(
+        self,
+        simulator: &Simulator,
+        model: &str,
+        mut body: Value,
+        streams: bool,
+    ) -> Got {
+        match self {
+            Self::Chat | Self::AzureChat => {
+                body["model"] = json!(model);
+                if streams {
+                    body["stream"] = json!(true);
+                    body["stream_options"] = json!({"include_usage": true});
+                }
+            }
+            Self::Responses | Self::AzureResponses | Self::Anthropic => {
+                body["model"] = json!(model);
+                body["stream"] = json!(streams);
+            }
+            Self::Bedrock => body["anthropic_version"] = json!("bedrock-2023-05-31"),
+            Self::VertexAnthropic => {
+                body["anthropic_version"] = json!("vertex-2023-10-16");
+                body["stream"] = json!(streams);
+            }
+            Self::Gemini | Self::Vertex => {}
+        }
+        let path = self.path(model, streams);
+        let body = body.to_string();
+        ask(simulator, "POST", &path, self.head(), body.as_bytes()).await
+    }
+
+    pub(crate) async fn send(self, simulator: &Simulator, talk: &Talk, streams: bool) -> Got {
+        let body = match self.tongue() {
+            Tongue::Chat => chat_body(talk),
+            Tongue::Responses => responses_body(talk),
+            Tongue::Claude => claude_body(talk),
+            Tongue::Gemini => gemini_body(talk),
+        };
+        self.post(simulator, talk.model(), body, streams).await
+    }
+
+    /// Asks and understands; anything but a good answer ends the test.
+    pub(crate) async fn ask(self, simulator: &Simulator, talk: &Talk, streams: bool) -> Heard {
+        let got = self.send(simulator, talk, streams).await;
+        let said = String::from_utf8_lossy(&got.body).into_owned();
+        assert_eq!(got.status, 200, "{self:?} {}: {said}", talk.prompt);
+        let answer = match (self.tongue(), streams) {
+            (_, false) => got.json(),
+            (Tongue::Chat, true) => stream_fold::chat(&got.chunks()),
+            (Tongue::Responses, true) => stream_fold::responses(&got.events()),
+            (Tongue::Claude, true) if self == Self::Bedrock => {
+                let (messages, rest) = framed(&got.body);
+                assert!(rest.is_empty(), "{rest:?}");
+                let events: Vec<Value> = messages.iter().map(|one| one.event()).collect();
+                stream_fold::claude(&events)
+            }
+            (Tongue::Claude, true) => {
+                let events = got.events().into_iter().map(|(_, data)| data);
+                stream_fold::claude(&events.collect::<Vec<Value>>())
+            }
+            (Tongue::Gemini, true) => stream_fold::gemini(&got.chunks()),
+        };
+        match self.tongue() {
+            Tongue::Chat => stream_fold::hear_chat(answer),
+            Tongue::Responses => stream_fold::hear_responses(answer),
+            Tongue::Claude => stream_fold::hear_claude(answer),
+            Tongue::Gemini => stream_fold::hear_gemini(answer),
+        }
+    }
+}
+
+/// The schemas of the two tools, in JSON Schema as a translating gateway writes it.
+fn tools() -> [(&'static str, Value); 2] {
+    let read = json!({"$schema": "http://json-schema.org/draft-07/schema#", "type": "object",
+        "properties": {"path": {"type": "string"}}, "required": ["path"],
+        "additionalProperties": false});
+    let list = json!({"type": "object", "properties": {"deep": {"type": "boolean"}},
+        "required": ["deep"]});
+    [("Read", read), ("list", list)]
+}
+
+fn chat_body(talk: &Talk) -> Value {
+    let mut messages = vec![json!({"role": "user", "content": talk.prompt})];
+    if let Some(answered) = &talk.answered {
+        let message = &answered.raw["choices"][0]["message"];
+        messages.push(message.clone());
+        for call in message["tool_calls"].as_array().unwrap() {
+            messages.push(json!({"role": "tool", "tool_call_id": call["id"], "content": "done"}));
+        }
+        messages.push(json!({"role": "system", "content": "a remark of the agent"}));
+    }
+    let behind = talk.behind.iter();
+    messages.extend(behind.map(|text| json!({"role": "user", "content": text})));
+    let mut body = json!({"messages": messages, "max_completion_tokens": talk.limit});
+    if talk.tools {
+        let function = |(name, schema)| json!({"type": "function", "function": {"name": name, "parameters": schema}});
+        body["tools"] = tools().map(function).into_iter().collect();
+    }
+    if talk.thinks {
+        body["reasoning_effort"] = json!("high");
+    }
+    body
+}
+
+fn responses_body(talk: &Talk) -> Value {
+    let mut input = vec![json!({"role": "user", "content": talk.prompt})];
+    if let Some(answered) = &talk.answered {
+        let items = answered.raw["output"].as_array().unwrap();
+        input.extend(items.iter().cloned());
+        for call in items.iter().filter(|item| item["type"] == "function_call") {
+            input.push(
+                json!({"type": "function_call_output", "call_id": call["call_id"],
+                "output": "done"}),
+            );
+        }
+        input.push(json!({"role": "developer", "content": "a remark of the agent"}));
+    }
+    let behind = talk.behind.iter();
+    input.extend(behind.map(|text| json!({"role": "user", "content": text})));
+    let mut body = json!({"input": input, "max_output_tokens": talk.limit, "store": false});
+    if talk.tools {
+        let function = |(name, schema)| json!({"type": "function", "name": name, "parameters": schema, "strict": false});
+        body["tools"] = tools().map(function).into_iter().collect();
+    }
+    if talk.thinks {
+        body["reasoning"] = json!({"effort": "high", "summary": "auto"});
+        body["include"] = json!(["reasoning.encrypted_content"]);
+    }
+    body
+}
+
+fn claude_body(talk: &Talk) -> Value {
+    let mut messages = vec![json!({"role": "user", "content": talk.prompt})];
+    if let Some(answered) = &talk.answered {
+        let blocks = &answered.raw["content"];
+        messages.push(json!({"role": "assistant", "content": blocks}));
+        let calls = blocks.as_array().unwrap().iter();
+        let mut results: Vec<Value> = calls
+            .filter(|block| block["type"] == "tool_use")
+            .map(
+                |call| json!({"type": "tool_result", "tool_use_id": call["id"], "content": "done"}),
+            )
+            .collect();
+        let behind = talk.behind.iter();
+        results.extend(behind.map(|text| json!({"type": "text", "text": text})));
+        messages.push(json!({"role": "user", "content": results}));
+    }
+    let mut body = json!({"messages": messages, "max_tokens": talk.limit});
+    if talk.tools {
+        let tool = |(name, schema)| json!({"name": name, "input_schema": schema});
+        body["tools"] = tools().map(tool).into_iter().collect();
+    }
+    if talk.thinks {
+        body["thinking"] = json!({"type": "adaptive", "display": "summarized"});
+        body["output_config"] = json!({"effort": "high"});
+    }
+    body
+}
+
+fn gemini_body(talk: &Talk) -> Value {
+    let mut contents = vec![json!({"role": "user", "parts": [{"text": talk.prompt}]})];
+    if let Some(answered) = &talk.answered {
+        let content = &answered.raw["candidates"][0]["content"];
+        contents.push(content.clone());
+        let parts = content["parts"].as_array().unwrap().iter();
+        let mut results: Vec<Value> = parts
+            .filter(|part| part["functionCall"].is_object())
+            .map(|part| {
+                json!({"functionResponse": {"name": part["functionCall"]["name"],
+                    "response": {"output": "done"}}})
+            })
+            .collect();
+        results.push(json!({"text": "a remark of the agent"}));
+        results.extend(talk.behind.iter().map(|text| json!({"text": text})));
+        contents.push(json!({"role": "user", "parts": results}));
+    }
+    let mut body = json!({"contents": contents,
+        "generationConfig": {"maxOutputTokens": talk.limit}});
+    if talk.tools {
+        let function = |(name, schema)| json!({"name": name, "parametersJsonSchema": schema});
+        let functions: Value = tools().map(function).into_iter().collect();
+        body["tools"] = json!([{"functionDeclarations": functions}]);
+    }
+    if talk.thinks {
+        body["generationConfig"]["thinkingConfig"] =
+            json!({"includeThoughts": true, "thinkingLevel": "HIGH"});
+    }
+    body
+}
