@@ -12,7 +12,7 @@ mod directives;
 mod frames;
 mod refusal;
 mod render;
-pub(crate) mod reply;
+mod reply;
 mod request;
 mod signature;
 mod stream;
@@ -73,7 +73,7 @@ pub(crate) async fn serve(mut recorded: RecordedRequest, is_too_large: bool) -> 
     complete(recorded, Asked::by_body(), Some(context)).await
 }
 
-/// Sends a refusal in this vendor's clothes.
+/// Sends a refusal in this vendor's words.
 pub(crate) fn refuse(recorded: RecordedRequest, refusal: &Refusal) -> VendorResponse {
     let id = reply::request_id(&recorded);
     let script = Script::json(
@@ -112,7 +112,7 @@ fn context(headers: &HeaderMap, purpose: Purpose) -> Result<Context, Refusal> {
         purpose,
         version: version.into_owned(),
         betas: betas(headers),
-        face: Platform::Anthropic,
+        platform: Platform::Anthropic,
     })
 }
 

@@ -1,6 +1,7 @@
 //! Speech and recognition: what all vendors of them share. Speech is a tone as long as its text says,
 //! what is heard is words chosen by the bytes of the file; how a vendor speaks is in that vendor's file.
 
+mod answer;
 mod audio_sniff;
 mod calls;
 mod dashscope;
@@ -10,7 +11,6 @@ mod faults;
 mod fetch;
 mod file_store;
 mod frames;
-mod meeting;
 mod minimax;
 mod openai;
 mod tone;

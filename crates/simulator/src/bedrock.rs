@@ -5,14 +5,13 @@ pub(crate) mod eventstream;
 mod exception;
 mod sigv4;
 
-use http::header::CONTENT_TYPE;
-use http::{HeaderValue, Method};
+use http::Method;
 use percent_encoding::percent_decode_str;
 
-use crate::anthropic::reply::{answered, set};
 use crate::anthropic::{Asked, Platform, Refusal, Usage, complete};
 use crate::clock;
 use crate::headers;
+use crate::headers::set;
 use crate::models;
 use crate::script::Script;
 use crate::scripted_body::{VendorResponse, VendorResult};
@@ -61,15 +60,16 @@ pub(crate) async fn serve(mut recorded: RecordedRequest, is_too_large: bool) -> 
 pub(crate) fn play(recorded: RecordedRequest, script: Script, usage: Usage) -> VendorResponse {
     let is_event_stream = script.head.is_event_stream;
     let id = request_id(&recorded);
-    let mut response = answered(recorded, script);
+    let content_type = if is_event_stream {
+        "application/vnd.amazon.eventstream"
+    } else {
+        "application/json"
+    };
+    let mut response = recorded.respond(script, content_type);
     let headers = response.headers_mut();
     if is_event_stream {
-        let kind = HeaderValue::from_static("application/vnd.amazon.eventstream");
-        headers.insert(CONTENT_TYPE, kind);
         set(headers, "x-amzn-bedrock-content-type", "application/json");
     } else {
-        let kind = HeaderValue::from_static("application/json");
-        headers.insert(CONTENT_TYPE, kind);
         let (input, output) = (usage.input.to_string(), usage.output.to_string());
         set(headers, "x-amzn-bedrock-input-token-count", &input);
         set(headers, "x-amzn-bedrock-output-token-count", &output);
@@ -103,10 +103,8 @@ pub(crate) fn bare_model(id: &str) -> String {
 fn except(recorded: RecordedRequest, exception: &Exception) -> VendorResponse {
     let id = request_id(&recorded);
     let script = Script::json(exception.status, None, exception.body());
-    let mut response = answered(recorded, script);
+    let mut response = recorded.respond(script, "application/json");
     let headers = response.headers_mut();
-    let kind = HeaderValue::from_static("application/json");
-    headers.insert(CONTENT_TYPE, kind);
     set(headers, "x-amzn-errortype", &exception.header());
     set(headers, "x-amzn-requestid", &id);
     response
@@ -131,7 +129,7 @@ fn asked(recorded: &RecordedRequest) -> Result<Asked, Exception> {
         return Err(Exception::invalid_model());
     }
     Ok(Asked {
-        face: Platform::Bedrock,
+        platform: Platform::Bedrock,
         model: Some(id),
         stream: Some(stream),
     })

@@ -1,6 +1,6 @@
-//! A completion from request to answer, on one page.
+//! A chat completion from request to answer, on one page.
 
-use std::time::Duration;
+mod frames;
 
 use http::header::CONTENT_TYPE;
 use serde_json::Value;
@@ -9,43 +9,23 @@ use crate::answer::Answer;
 use crate::azure;
 use crate::clock;
 use crate::fault::Fault;
+use crate::fault_stage::{self, Injected, RuleScope};
 use crate::refusal::{Refusal, shown};
 use crate::request::{ChatRequest, Glimpse, Object};
 use crate::script::Script;
-use crate::scripted_body::{Abort, MAX_HANG, VendorResult};
+use crate::scripted_body::VendorResult;
 use crate::server::RecordedRequest;
 
-/// Longest time a whole answer is held back by the pace of its prompt.
-pub(crate) const MAX_WHOLE_WAIT: Duration = Duration::from_secs(600);
-
-/// Whether a request goes on to its answer.
-pub(crate) enum Met {
-    Goes(Box<RecordedRequest>),
-    /// It met a fault that comes instead of an answer.
-    Ends(Box<VendorResult>),
-}
-
-/// A fault that comes instead of an answer.
-enum Early {
-    /// The connection is closed after this time.
-    Close { after: Duration },
-    /// A status and an error body.
-    Refuse(Refusal),
-}
+use frames::{Frame, Renderer};
 
 /// Answers a request for a completion. An error closes the connection without an answer.
-pub(crate) async fn complete(recorded: RecordedRequest) -> VendorResult {
-    // What was asked is noted even if it is refused.
+pub(crate) async fn complete(mut recorded: RecordedRequest) -> VendorResult {
     let mut body = match parse(&recorded) {
         Ok(body) => body,
         Err(refusal) => return Ok(recorded.refuse(&refusal)),
     };
     azure::name_deployment(&recorded, &mut body);
-    let glimpse = Glimpse::of(&body);
-    recorded.note(|record| {
-        record.model = glimpse.model;
-        record.stream = glimpse.stream;
-    });
+    Glimpse::of(&body).note(&recorded);
     let mut request = match ChatRequest::read(&body) {
         Ok(request) => request,
         Err(refusal) => return Ok(recorded.refuse(&refusal)),
@@ -55,106 +35,32 @@ pub(crate) async fn complete(recorded: RecordedRequest) -> VendorResult {
         return Ok(recorded.refuse(&refusal));
     }
     request.is_filtered = recorded.azure.is_some();
-    // Only an acceptable request meets a fault, so a rule is never spent on a bad one. The prompt
-    // goes before the rules: it speaks of this request alone.
-    let fault = match request.directives.fault {
-        Some(fault) => Some(fault),
-        None => recorded.state.plans().strike(&request.model, &recorded.key),
-    };
+    let fault = fault_stage::select(
+        &recorded,
+        &request.directives,
+        &request.model,
+        RuleScope::Model,
+    );
     let prompt_tokens = request.prompt.tokens();
-    recorded.note(|record| {
-        record.marker.clone_from(&request.directives.marker);
-        record.fault = fault;
-    });
-    let recorded = match meet(recorded, fault, &request.model, prompt_tokens).await {
-        Met::Goes(recorded) => *recorded,
-        Met::Ends(end) => return *end,
-    };
-    let id = recorded.id("chatcmpl-");
+    if let Some(error) = fault_stage::early(&mut recorded, fault).await? {
+        return Ok(recorded.fail(error, &request.model, prompt_tokens));
+    }
     let created = clock::seconds(recorded.received_at_micros);
-    let answer = Answer::decide(&request, fault, id, created);
+    let answer = Answer::decide(&request, fault, recorded.id("chatcmpl-"), created);
     recorded.note(|record| {
         record.prompt_tokens = prompt_tokens;
         record.cache_read_tokens = answer.usage.cached;
     });
-    if let Some(Fault::SlowFirstByte { millis }) = fault {
-        pause(Duration::from_millis(millis.into())).await;
-    }
+    fault_stage::delay_first_byte(fault).await;
+    let pace_millis = request.directives.pace_millis;
     if !request.stream {
         // A whole answer takes as long as its tokens; if the client leaves meanwhile, this future
         // is dropped and the watch sees it.
-        pause(whole_wait(&request, &answer)).await;
+        let wait = fault_stage::whole_wait(pace_millis, answer.says.pieces());
+        fault_stage::pause(wait).await;
     }
-    let pace_millis = request.directives.pace_millis;
-    let script = Script::answer(
-        answer,
-        request.stream,
-        request.include_usage,
-        pace_millis,
-        fault,
-    );
+    let script = script(answer, &request, fault).paced(request.stream, pace_millis, fault);
     Ok(recorded.play(script, Some(prompt_tokens)))
-}
-
-/// Carries out a fault that comes instead of an answer, if this is one.
-pub(crate) async fn meet(
-    mut recorded: RecordedRequest,
-    fault: Option<Fault>,
-    model: &str,
-    prompt_tokens: u64,
-) -> Met {
-    match fault.and_then(|fault| early(fault, model)) {
-        Some(Early::Close { after }) => {
-            pause(after).await;
-            recorded.watch.end(false);
-            Met::Ends(Box::new(Err(Abort)))
-        }
-        Some(Early::Refuse(refusal)) => {
-            // Only a refusal for a limit tells of limits.
-            let limits = refusal.retry_after_secs.map(|_| prompt_tokens);
-            let script = recorded.refusal(&refusal);
-            Met::Ends(Box::new(Ok(recorded.play(script, limits))))
-        }
-        None => Met::Goes(Box::new(recorded)),
-    }
-}
-
-/// What a fault does before an answer is thought of, if it is one of those.
-fn early(fault: Fault, model: &str) -> Option<Early> {
-    match fault {
-        Fault::CloseBeforeHeaders => Some(Early::Close {
-            after: Duration::ZERO,
-        }),
-        Fault::HangBeforeHeaders => Some(Early::Close { after: MAX_HANG }),
-        Fault::RateLimited { retry_after_secs } => Some(Early::Refuse(Refusal::rate_limited(
-            model,
-            retry_after_secs,
-        ))),
-        Fault::Status(status) => Some(Early::Refuse(Refusal::with_status(status, model))),
-        Fault::SlowFirstByte { .. }
-        | Fault::HangMidStream { .. }
-        | Fault::CloseMidStream { .. }
-        | Fault::GarbageFrame { .. }
-        | Fault::TruncatedJson
-        | Fault::ErrorInside200
-        | Fault::BaseResp(_)
-        | Fault::ErrorFrameMidStream { .. }
-        | Fault::SlowDrip { .. }
-        | Fault::WrongContentLength
-        | Fault::GiganticBody { .. }
-        | Fault::GiganticFrame { .. }
-        | Fault::LyingUsage { .. }
-        | Fault::NoUsage
-        | Fault::SplitUsage
-        | Fault::NoDone
-        | Fault::NoFinishReason
-        | Fault::SplitBytes { .. }
-        | Fault::CrLf
-        | Fault::NotReady { .. }
-        | Fault::Audio(_)
-        | Fault::Image(_)
-        | Fault::Social(_) => None,
-    }
 }
 
 /// The body as an object, if it is JSON.
@@ -179,18 +85,70 @@ pub(crate) fn parse(recorded: &RecordedRequest) -> Result<Object, Refusal> {
     }
 }
 
-/// Even an empty sleep waits for the next tick of the timer, which a load test would see.
-pub(crate) async fn pause(time: Duration) {
-    if !time.is_zero() {
-        tokio::time::sleep(time).await;
+fn script(answer: Answer, request: &ChatRequest, fault: Option<Fault>) -> Script {
+    if let Some(script) = Script::error_under_ok(fault, request.stream) {
+        return script;
     }
+    let mut told = answer.usage;
+    if let Some(Fault::LyingUsage { factor }) = fault {
+        told = told.times(factor.into());
+    }
+    let renderer = Renderer {
+        answer,
+        asks_usage: request.include_usage,
+        told,
+        cr_lf: fault == Some(Fault::CrLf),
+        accents: matches!(fault, Some(Fault::SplitBytes { .. })),
+    };
+    if !request.stream {
+        return fault_stage::document(renderer.document(fault), fault);
+    }
+    let (start, filler, end) = frames(&renderer, fault);
+    let filler = filler.map(|words| Frame::Filler { words });
+    let frames = start.into_iter().chain(filler).chain(end);
+    let injected = Injected {
+        error: Frame::Error,
+        garbage: Frame::Garbage,
+    };
+    fault_stage::stream(frames, injected, fault, move |_, frame| {
+        renderer.render(frame)
+    })
 }
 
-fn whole_wait(request: &ChatRequest, answer: &Answer) -> Duration {
-    wait(request.directives.pace_millis, answer.says.pieces())
-}
-
-/// How long a whole answer of so many tokens takes.
-pub(crate) fn wait(pace_millis: u64, tokens: u64) -> Duration {
-    Duration::from_millis(pace_millis.saturating_mul(tokens)).min(MAX_WHOLE_WAIT)
+/// The frames before the filler of a gigantic answer, the words of each frame of filler, and the
+/// frames behind it, with the faults that leave some out or add some.
+fn frames(
+    renderer: &Renderer,
+    fault: Option<Fault>,
+) -> (
+    Vec<Frame>,
+    impl Iterator<Item = u64> + Send + use<>,
+    Vec<Frame>,
+) {
+    let each = fault_stage::filler_per_frame(fault);
+    let words = each.map_or(0, |_| renderer.answer.says.pieces());
+    let filler = fault_stage::portions(words, each.unwrap_or_default());
+    let mut start = match each {
+        Some(_) => renderer.opening(),
+        None => renderer.spoken(),
+    };
+    let mut end = Vec::new();
+    if fault == Some(Fault::TruncatedJson) {
+        if let Some(Frame::Token { choice, index }) = start.pop() {
+            start.push(Frame::Cut { choice, index });
+        }
+        return (start, filler, end);
+    }
+    if fault != Some(Fault::NoFinishReason) {
+        end.extend((0..renderer.answer.choices).map(|choice| Frame::Finish { choice }));
+    }
+    if renderer.asks_usage && fault == Some(Fault::SplitUsage) {
+        end.extend([Frame::PromptUsage, Frame::CompletionUsage]);
+    } else if renderer.asks_usage && fault != Some(Fault::NoUsage) {
+        end.push(Frame::Usage);
+    }
+    if fault != Some(Fault::NoDone) {
+        end.push(Frame::Done);
+    }
+    (start, filler, end)
 }

@@ -3,8 +3,8 @@
 use http::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 
-use crate::script::Head;
-use crate::scripted_body::{ScriptedBody, VendorResponse};
+use crate::script::{Head, Script};
+use crate::scripted_body::{BodyWatch, ScriptedBody, VendorResponse};
 
 /// Numbers that answers carry in their headers.
 #[derive(Clone, Debug, Default)]
@@ -58,26 +58,32 @@ pub(crate) fn kept(headers: &HeaderMap) -> Vec<(String, String)> {
     headers.iter().map(keep).collect()
 }
 
-/// A response with everything but its body decided.
-pub(crate) fn respond(head: Head, meta: &ResponseMeta, body: ScriptedBody) -> VendorResponse {
-    let mut response = Response::new(body);
+/// A response with the headers that every vendor has.
+pub(crate) fn response(
+    script: Script,
+    content_type: &'static str,
+    watch: Option<BodyWatch>,
+) -> VendorResponse {
+    let head = script.head;
+    let mut response = Response::new(ScriptedBody::new(script, watch));
     // Statuses come from a closed range; were one wrong, the client should see a failure.
     *response.status_mut() =
         StatusCode::from_u16(head.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let headers = response.headers_mut();
-    if head.is_event_stream {
-        let kind = HeaderValue::from_static("text/event-stream; charset=utf-8");
-        headers.insert(CONTENT_TYPE, kind);
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    } else {
-        let kind = HeaderValue::from_static("application/json");
-        headers.insert(CONTENT_TYPE, kind);
-    }
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     if let Some(length) = head.content_length {
         headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
     }
     if let Some(seconds) = head.retry_after_secs {
         headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    response
+}
+
+/// Sets what OpenAI's answers carry beside that.
+pub(crate) fn set_openai(headers: &mut HeaderMap, head: Head, meta: &ResponseMeta) {
+    if head.is_event_stream {
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     }
     set(headers, "openai-version", "2020-10-01");
     set(headers, "openai-organization", "org-simulator");
@@ -87,7 +93,6 @@ pub(crate) fn respond(head: Head, meta: &ResponseMeta, body: ScriptedBody) -> Ve
     if let Some(prompt_tokens) = meta.prompt_tokens {
         set_limits(headers, prompt_tokens, head.retry_after_secs);
     }
-    response
 }
 
 fn set_limits(headers: &mut HeaderMap, prompt_tokens: u64, retry_after_secs: Option<u32>) {
@@ -108,7 +113,7 @@ fn set_limits(headers: &mut HeaderMap, prompt_tokens: u64, retry_after_secs: Opt
     }
 }
 
-fn set(headers: &mut HeaderMap, name: &'static str, value: &str) {
+pub(crate) fn set(headers: &mut HeaderMap, name: &'static str, value: &str) {
     // All values are made of ASCII here; one that is not would be left out, not sent wrong.
     if let Ok(value) = HeaderValue::from_str(value) {
         headers.insert(HeaderName::from_static(name), value);

@@ -21,6 +21,7 @@ mod clock;
 mod control_api;
 mod directives;
 mod fault;
+mod fault_stage;
 mod gemini;
 mod headers;
 mod images;

@@ -19,7 +19,7 @@ struct List<'a> {
 /// Every name that begins so is a model.
 const FAMILY: &str = "sim-";
 /// What vendors' models take of a chat completion, each by how its stand-ins' names begin. Every other
-/// name is a model of OpenAI's that does not reason. [unverified] RecordedRequest from what clients of these vendors
+/// name is a model of OpenAI's that does not reason. [unverified] Read from what clients of these vendors
 /// work around.
 const MANNERS: [(&str, Manners); 5] = [
     (

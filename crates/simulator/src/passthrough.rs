@@ -10,14 +10,15 @@ use http::Method;
 use serde_json::Value;
 
 use crate::azure;
-use crate::chat::{self, Met};
+use crate::chat;
 use crate::clock;
 use crate::directives::Directives;
 use crate::fault::Fault;
+use crate::fault_stage::{self, RuleScope};
 use crate::models;
 use crate::refusal::Refusal;
 use crate::request::{Glimpse, Object};
-use crate::script::{self, Piece, Script};
+use crate::script::{Piece, Script};
 use crate::scripted_body::VendorResult;
 use crate::server::RecordedRequest;
 
@@ -90,7 +91,7 @@ pub(crate) fn refusal_body(path: &str, refusal: &Refusal) -> Option<String> {
 }
 
 /// Answers a request. An error closes the connection without an answer.
-pub(crate) async fn serve(recorded: RecordedRequest, endpoint: Endpoint) -> VendorResult {
+pub(crate) async fn serve(mut recorded: RecordedRequest, endpoint: Endpoint) -> VendorResult {
     let method = recorded.parts.method.clone();
     if method != Method::POST {
         let refusal = Refusal::wrong_method(method.as_str(), recorded.parts.uri.path());
@@ -101,11 +102,7 @@ pub(crate) async fn serve(recorded: RecordedRequest, endpoint: Endpoint) -> Vend
         Err(refusal) => return Ok(recorded.refuse(&refusal)),
     };
     azure::name_deployment(&recorded, &mut body);
-    let glimpse = Glimpse::of(&body);
-    recorded.note(|record| {
-        record.model = glimpse.model;
-        record.stream = glimpse.stream;
-    });
+    Glimpse::of(&body).note(&recorded);
     let job = match endpoint.read(&body) {
         Ok(job) => job,
         Err(refusal) => return Ok(recorded.refuse(&refusal)),
@@ -113,24 +110,16 @@ pub(crate) async fn serve(recorded: RecordedRequest, endpoint: Endpoint) -> Vend
     if let Some(refusal) = azure::refused(&recorded, &job.directives, &job.model) {
         return Ok(recorded.refuse(&refusal));
     }
-    // Only an acceptable request meets a fault; the prompt goes before the rules.
-    let fault = match job.directives.fault {
-        Some(fault) => Some(fault),
-        None => recorded.state.plans().strike(&job.model, &recorded.key),
-    };
-    recorded.note(|record| {
-        record.marker.clone_from(&job.directives.marker);
-        record.fault = fault;
-    });
-    let recorded = match chat::meet(recorded, fault, &job.model, job.prompt_tokens).await {
-        Met::Goes(recorded) => *recorded,
-        Met::Ends(end) => return *end,
-    };
+    let fault = fault_stage::select(&recorded, &job.directives, &job.model, RuleScope::Model);
+    if let Some(error) = fault_stage::early(&mut recorded, fault).await? {
+        return Ok(recorded.fail(error, &job.model, job.prompt_tokens));
+    }
+    fault_stage::delay_first_byte(fault).await;
     let prompt_tokens = job.prompt_tokens;
     recorded.note(|record| record.prompt_tokens = prompt_tokens);
     if !job.stream {
         let tokens = job.completion_tokens.max(1);
-        chat::pause(chat::wait(job.directives.pace_millis, tokens)).await;
+        fault_stage::pause(fault_stage::whole_wait(job.directives.pace_millis, tokens)).await;
     }
     let script = told(&recorded, job, fault);
     Ok(recorded.play(script, Some(prompt_tokens)))
@@ -141,15 +130,8 @@ fn told(recorded: &RecordedRequest, job: Job, fault: Option<Fault>) -> Script {
     if let Some(script) = Script::error_under_ok(fault, job.stream) {
         return script;
     }
-    let factor = match fault {
-        Some(Fault::LyingUsage { factor }) => u64::from(factor),
-        Some(_) | None => 1,
-    };
-    let usage = (
-        job.prompt_tokens.saturating_mul(factor),
-        job.completion_tokens.saturating_mul(factor),
-    );
-    let told: Told = (fault != Some(Fault::NoUsage)).then_some(usage);
+    let told: Told = fault_stage::reported(fault, job.prompt_tokens)
+        .zip(fault_stage::reported(fault, job.completion_tokens));
     let (stream, pace) = (job.stream, job.directives.pace_millis);
     let completion_tokens = job.completion_tokens;
     let document = match job.wants {
@@ -158,7 +140,7 @@ fn told(recorded: &RecordedRequest, job: Job, fault: Option<Fault>) -> Script {
             let id = recorded.id("modr-");
             // A moderation costs nothing and tells no usage.
             let piece = Piece::new(verdict.document(&id, &job.model));
-            return script::document(piece, fault).paced(stream, pace, fault);
+            return fault_stage::document(piece, fault).paced(stream, pace, fault);
         }
         Wants::Ranks(ranks) => ranks.document(&recorded.id(""), &job.model, told),
         Wants::Text(text) => {
@@ -178,7 +160,7 @@ fn told(recorded: &RecordedRequest, job: Job, fault: Option<Fault>) -> Script {
     };
     let mut piece = Piece::new(document).worth(completion_tokens);
     piece.reports = told;
-    script::document(piece, fault).paced(stream, pace, fault)
+    fault_stage::document(piece, fault).paced(stream, pace, fault)
 }
 
 /// The model of a request that must name one.

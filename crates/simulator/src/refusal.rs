@@ -3,6 +3,8 @@
 
 use serde::Serialize;
 
+use crate::fault_stage::UpstreamError;
+
 /// A refused request or a fault that looks like one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
@@ -155,6 +157,17 @@ impl Refusal {
     /// What stands in a body or a frame that fails after a good status.
     pub(crate) fn after_ok() -> Self {
         Self::with_status(500, "")
+    }
+
+    /// An error that comes instead of an answer.
+    pub(crate) fn upstream(error: UpstreamError, model: &str) -> Self {
+        match error {
+            UpstreamError::RateLimited { retry_after_secs } => {
+                Self::rate_limited(model, retry_after_secs)
+            }
+            UpstreamError::Status(status) => Self::with_status(status, model),
+            UpstreamError::Inside200 { .. } => Self::after_ok(),
+        }
     }
 
     /// The body in which MiniMax tells of a failure under a good status.

@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::directives::Directives;
 use crate::models::{self, Manners};
 use crate::refusal::Refusal;
+use crate::server::RecordedRequest;
 use crate::tokens::PromptSize;
 
 pub(crate) use fields::Object;
@@ -101,6 +102,14 @@ impl ChatRequest {
 // === impl Glimpse ===
 
 impl Glimpse {
+    /// Notes what was asked, acceptable or not.
+    pub(crate) fn note(self, recorded: &RecordedRequest) {
+        recorded.note(|record| {
+            record.model = self.model;
+            record.stream = self.stream;
+        });
+    }
+
     pub(crate) fn of(body: &Object) -> Self {
         let model = body.get("model").and_then(Value::as_str).unwrap_or("");
         Self {

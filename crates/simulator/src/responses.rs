@@ -23,10 +23,11 @@ use serde_json::Value;
 
 use crate::answer::Usage;
 use crate::azure;
-use crate::chat::{self, Met};
+use crate::chat;
 use crate::clock;
 use crate::directives::Directives;
 use crate::fault::Fault;
+use crate::fault_stage::{self, RuleScope};
 use crate::refusal::Refusal;
 use crate::request::{Glimpse, Object};
 use crate::script::Script;
@@ -74,17 +75,12 @@ pub(crate) async fn serve(recorded: RecordedRequest, rest: &str) -> VendorResult
 }
 
 /// Makes a response. An error closes the connection without an answer.
-async fn create(recorded: RecordedRequest) -> VendorResult {
-    // What was asked is noted even if it is refused.
+async fn create(mut recorded: RecordedRequest) -> VendorResult {
     let body = match chat::parse(&recorded) {
         Ok(body) => body,
         Err(refusal) => return Ok(recorded.refuse(&refusal)),
     };
-    let glimpse = Glimpse::of(&body);
-    recorded.note(|record| {
-        record.model = glimpse.model;
-        record.stream = glimpse.stream;
-    });
+    Glimpse::of(&body).note(&recorded);
     if let Err(refusal) = request::check(&body) {
         return Ok(recorded.refuse(&refusal));
     }
@@ -101,19 +97,11 @@ async fn create(recorded: RecordedRequest) -> VendorResult {
     if let Some(refusal) = azure::refused(&recorded, &asked.directives, &asked.model) {
         return Ok(recorded.refuse(&refusal));
     }
-    // Only an acceptable request meets a fault; the prompt goes before the rules.
-    let fault = match asked.directives.fault {
-        Some(fault) => Some(fault),
-        None => recorded.state.plans().strike(&asked.model, &recorded.key),
-    };
-    recorded.note(|record| {
-        record.marker.clone_from(&asked.directives.marker);
-        record.fault = fault;
-    });
-    let recorded = match chat::meet(recorded, fault, &asked.model, asked.prompt_tokens).await {
-        Met::Goes(recorded) => *recorded,
-        Met::Ends(end) => return *end,
-    };
+    let fault = fault_stage::select(&recorded, &asked.directives, &asked.model, RuleScope::Model);
+    if let Some(error) = fault_stage::early(&mut recorded, fault).await? {
+        return Ok(recorded.fail(error, &asked.model, asked.prompt_tokens));
+    }
+    fault_stage::delay_first_byte(fault).await;
     Ok(answer(recorded, &asked, id, fault).await)
 }
 
@@ -153,7 +141,7 @@ async fn answer(
             .iter()
             .map(|item| item.what.deltas())
             .sum();
-        chat::pause(chat::wait(pace, said)).await;
+        fault_stage::pause(fault_stage::whole_wait(pace, said)).await;
     }
     let script = script::script(reply, asked.stream, pace, fault);
     recorded.play(script, Some(prompt_tokens))
@@ -199,11 +187,10 @@ fn ask(
 
 /// Keeps the response, if it is to be kept and came to something.
 fn keep(recorded: &RecordedRequest, asked: &Asked, reply: &Reply, fault: Option<Fault>) {
-    let is_flood = matches!(
-        fault,
-        Some(Fault::GiganticBody { .. } | Fault::GiganticFrame { .. })
-    );
-    if !asked.store || is_flood || matches!(reply.output.outcome, Outcome::Failed(_)) {
+    if !asked.store
+        || fault_stage::is_gigantic(fault)
+        || matches!(reply.output.outcome, Outcome::Failed(_))
+    {
         return;
     }
     let mut context = asked.context.clone();
@@ -223,7 +210,7 @@ fn keep(recorded: &RecordedRequest, asked: &Asked, reply: &Reply, fault: Option<
     };
     let now = clock::now_micros();
     let running = if asked.background {
-        chat::wait(asked.directives.pace_millis, reply.output.usage.completion)
+        fault_stage::whole_wait(asked.directives.pace_millis, reply.output.usage.completion)
     } else {
         std::time::Duration::ZERO
     };

@@ -1,10 +1,5 @@
-//! From an answer and a fault to a script: the head of the response and the steps that make its
-//! body. Everything that can be decided is decided here; `played` only carries it out.
-
-mod frames;
-mod lazy;
-mod stream;
-mod whole;
+//! What will be sent: the head of a response and the steps that make its body. `scripted_body` only
+//! carries it out.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -12,26 +7,19 @@ use std::iter::Peekable;
 
 use bytes::Bytes;
 
-use crate::answer::Answer;
 use crate::fault::Fault;
+use crate::fault_stage::{self, UpstreamError};
 use crate::refusal::Refusal;
 use crate::tokens::count;
-
-pub(crate) use frames::{Frame, GAP, GARBAGE, Renderer};
-pub(crate) use lazy::{filler, streamed};
-pub(crate) use stream::{FILLER_WORDS_PER_FRAME, WRONG_STREAM_LENGTH};
-pub(crate) use whole::document;
 
 /// What will be sent.
 #[derive(Debug)]
 pub(crate) struct Script {
     pub(crate) head: Head,
     pub(crate) steps: VecDeque<Step>,
-    /// Needed by frames and filler.
-    pub(crate) renderer: Option<Renderer>,
     /// Pause before every unit but the first.
     pub(crate) pause_millis: u64,
-    /// Abort what is sent into pieces of so many bytes.
+    /// Cut what is sent into pieces of so many bytes.
     pub(crate) split: Option<usize>,
     /// Whether a client that got all of it got a complete answer.
     pub(crate) is_complete: bool,
@@ -50,16 +38,7 @@ pub(crate) struct Head {
 #[derive(Debug)]
 pub(crate) enum Step {
     Send(Piece),
-    Frame(Frame),
-    /// So many filler words.
-    Filler {
-        words: u64,
-    },
-    /// Content frames of filler, `each` words in one.
-    FillerFrames {
-        left: u64,
-        each: u64,
-    },
+    Filler(Filler),
     /// Steps that are made when their turn comes.
     More(Box<Later>),
     /// Nothing more, connection open.
@@ -76,12 +55,36 @@ pub(crate) struct Later(Peekable<Box<dyn Iterator<Item = Step> + Send>>);
 pub(crate) struct Piece {
     pub(crate) bytes: Bytes,
     pub(crate) tokens: u64,
+    /// Prompt and completion tokens that these bytes report.
     pub(crate) reports: Option<(u64, u64)>,
+    /// What is put in the place of [`GAP`] when the bytes are sent.
+    pub(crate) filler: Option<Filler>,
 }
+
+/// Words that make an answer large without being held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Filler {
+    pub(crate) words: u64,
+    /// Whether each is a token of the answer; a text that is repeated is not.
+    pub(crate) counts: bool,
+}
+
+/// Stands in a piece where its filler is to be put.
+pub(crate) const GAP: &str = "@@";
 
 // === impl Script ===
 
 impl Script {
+    pub(crate) fn new(head: Head, steps: Vec<Step>) -> Self {
+        Self {
+            head,
+            steps: steps.into(),
+            pause_millis: 0,
+            split: None,
+            is_complete: true,
+        }
+    }
+
     /// A refusal, or any other JSON that is not an answer.
     pub(crate) fn json(status: u16, retry_after_secs: Option<u32>, body: String) -> Self {
         let head = Head {
@@ -97,41 +100,35 @@ impl Script {
         Self::json(refusal.status, refusal.retry_after_secs, refusal.body())
     }
 
-    /// The script of an answer. Faults that never come to an answer are not for here and change
-    /// nothing.
-    pub(crate) fn answer(
-        answer: Answer,
-        stream: bool,
-        asks_usage: bool,
-        pace_millis: u64,
-        fault: Option<Fault>,
-    ) -> Self {
-        if let Some(script) = Self::error_under_ok(fault, stream) {
-            return script;
+    /// An error body under a good status, which is no complete answer.
+    pub(crate) fn inside_200(body: String) -> Self {
+        let mut script = Self::json(200, None, body);
+        script.is_complete = false;
+        script
+    }
+
+    /// An error that comes instead of an answer, in OpenAI's words.
+    pub(crate) fn upstream_error(error: UpstreamError, model: &str) -> Self {
+        match error {
+            UpstreamError::RateLimited { .. } | UpstreamError::Status(_) => {
+                Self::refusal(&Refusal::upstream(error, model))
+            }
+            UpstreamError::Inside200 { code: None } => Self::inside_200(Refusal::after_ok().body()),
+            UpstreamError::Inside200 { code: Some(code) } => {
+                Self::inside_200(Refusal::base_resp(code))
+            }
         }
-        let mut told = answer.usage;
-        if let Some(Fault::LyingUsage { factor }) = fault {
-            told = told.times(factor.into());
-        }
-        let renderer = Renderer {
-            answer,
-            asks_usage,
-            told,
-            cr_lf: fault == Some(Fault::CrLf),
-            accents: matches!(fault, Some(Fault::SplitBytes { .. })),
-        };
-        let mut script = if stream {
-            stream::script(&renderer, fault)
-        } else {
-            whole::script(&renderer, fault)
-        };
-        script.renderer = Some(renderer);
-        script.paced(stream, pace_millis, fault)
+    }
+
+    /// The same for an error under a good status, if the fault wants one.
+    pub(crate) fn error_under_ok(fault: Option<Fault>, is_stream: bool) -> Option<Self> {
+        let error = fault_stage::inside_200(fault, is_stream)?;
+        Some(Self::upstream_error(error, ""))
     }
 
     /// Sets the pauses and the size of the pieces.
-    pub(crate) fn paced(mut self, stream: bool, pace_millis: u64, fault: Option<Fault>) -> Self {
-        if stream {
+    pub(crate) fn paced(mut self, is_stream: bool, pace_millis: u64, fault: Option<Fault>) -> Self {
+        if is_stream {
             self.pause_millis = pace_millis;
         }
         if let Some(Fault::SlowDrip { millis }) = fault {
@@ -142,28 +139,25 @@ impl Script {
         }
         self
     }
+}
 
-    /// The script of a fault that hides an error under a good status, if it is one of those.
-    pub(crate) fn error_under_ok(fault: Option<Fault>, stream: bool) -> Option<Self> {
-        let body = match fault {
-            Some(Fault::ErrorInside200) => Refusal::after_ok().body(),
-            Some(Fault::ErrorFrameMidStream { .. }) if !stream => Refusal::after_ok().body(),
-            Some(Fault::BaseResp(code)) => Refusal::base_resp(code),
-            Some(_) | None => return None,
-        };
-        let mut script = Self::json(200, None, body);
-        script.is_complete = false;
-        Some(script)
+// === impl Head ===
+
+impl Head {
+    /// Status 200 and nothing that is known of the body.
+    pub(crate) fn ok() -> Self {
+        Self {
+            status: 200,
+            is_event_stream: false,
+            content_length: None,
+            retry_after_secs: None,
+        }
     }
 
-    pub(crate) fn new(head: Head, steps: Vec<Step>) -> Self {
+    pub(crate) fn event_stream() -> Self {
         Self {
-            head,
-            steps: steps.into(),
-            renderer: None,
-            pause_millis: 0,
-            split: None,
-            is_complete: true,
+            is_event_stream: true,
+            ..Self::ok()
         }
     }
 }
@@ -171,25 +165,16 @@ impl Script {
 // === impl Step ===
 
 impl Step {
-    /// Steps that are made when their turn comes.
-    pub(crate) fn later(steps: impl Iterator<Item = Self> + Send + 'static) -> Self {
-        Self::More(Box::new(Later::new(steps)))
-    }
-
     /// Pieces that are made one by one, as they are sent.
     pub(crate) fn pieces(pieces: impl Iterator<Item = Piece> + Send + 'static) -> Self {
-        Self::later(pieces.map(Self::Send))
+        let steps: Box<dyn Iterator<Item = Self> + Send> = Box::new(pieces.map(Self::Send));
+        Self::More(Box::new(Later(steps.peekable())))
     }
 }
 
 // === impl Later ===
 
 impl Later {
-    fn new(steps: impl Iterator<Item = Step> + Send + 'static) -> Self {
-        let steps: Box<dyn Iterator<Item = Step> + Send> = Box::new(steps);
-        Self(steps.peekable())
-    }
-
     /// The next step, and the rest if there is one.
     pub(crate) fn take(mut self) -> Option<(Step, Option<Self>)> {
         let step = self.0.next()?;
@@ -212,7 +197,13 @@ impl Piece {
             bytes: bytes.into(),
             tokens: 0,
             reports: None,
+            filler: None,
         }
+    }
+
+    /// An event of server-sent events without a name.
+    pub(crate) fn sse(data: &[u8]) -> Self {
+        Self::new([b"data: ", data, b"\n\n"].concat())
     }
 
     pub(crate) fn worth(mut self, tokens: u64) -> Self {
@@ -222,6 +213,11 @@ impl Piece {
 
     pub(crate) fn reporting(mut self, usage: (u64, u64)) -> Self {
         self.reports = Some(usage);
+        self
+    }
+
+    pub(crate) fn filled(mut self, words: u64, counts: bool) -> Self {
+        self.filler = Some(Filler { words, counts });
         self
     }
 }

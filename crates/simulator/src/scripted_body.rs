@@ -15,11 +15,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::Response;
 use http_body::{Body, Frame as HttpFrame};
+use memchr::memmem;
 use tokio::time::Sleep;
 
 use crate::answer::FILLER_WORD_BYTES;
 use crate::request_log::Entry;
-use crate::script::{Piece, Script, Step};
+use crate::script::{Filler, GAP, Piece, Script, Step};
 use crate::shared_state::SharedState;
 use crate::tokens::count;
 
@@ -59,7 +60,7 @@ pub(crate) const MAX_HANG: Duration = Duration::from_secs(3600);
 const MAX_PIECE_BYTES: usize = 16 * 1024;
 
 /// Filler: a power of two of words, so that pieces are whole words.
-pub(crate) static FILLER: &[u8; MAX_PIECE_BYTES] = &filler();
+static FILLER: &[u8; MAX_PIECE_BYTES] = &filler();
 
 // === impl ScriptedBody ===
 
@@ -105,8 +106,17 @@ impl ScriptedBody {
     }
 
     /// Queues a unit, cut as the script says, or else so that a large one is not taken in one
-    /// bite by the transport's buffer. The last piece carries the meaning.
+    /// bite by the transport's buffer. The last piece carries the meaning; filler comes in its gap.
     fn queue(&mut self, mut piece: Piece) {
+        if let Some(filler) = piece.filler.take()
+            && let Some(gap) = memmem::rfind(&piece.bytes, GAP.as_bytes())
+        {
+            let before = piece.bytes.split_to(gap);
+            piece.bytes = piece.bytes.split_off(GAP.len());
+            self.script.steps.push_front(Step::Send(piece));
+            self.script.steps.push_front(Step::Filler(filler));
+            piece = Piece::new(before);
+        }
         let size = self.script.split.unwrap_or(MAX_PIECE_BYTES);
         while piece.bytes.len() > size {
             self.ready.push_back(Piece::new(piece.bytes.split_to(size)));
@@ -118,32 +128,17 @@ impl ScriptedBody {
     fn step(&mut self) -> Option<Result<(), Abort>> {
         match self.script.steps.pop_front()? {
             Step::Send(piece) => self.queue(piece),
-            Step::Frame(frame) => {
-                if let Some(piece) = self.script.renderer.as_ref().map(|all| all.render(frame)) {
-                    self.queue(piece);
-                }
-            }
-            Step::Filler { words: 0 } | Step::FillerFrames { left: 0, .. } => {}
-            Step::Filler { words } => {
+            Step::Filler(Filler { words: 0, .. }) => {}
+            Step::Filler(Filler { words, counts }) => {
                 let most = count(FILLER.len()) / FILLER_WORD_BYTES;
                 let now = words.min(most);
                 let length = usize::try_from(now.saturating_mul(FILLER_WORD_BYTES));
                 let bytes = Bytes::from_static(FILLER).slice(..length.unwrap_or_default());
-                self.ready.push_back(Piece::new(bytes).worth(now));
+                let tokens = if counts { now } else { 0 };
+                self.ready.push_back(Piece::new(bytes).worth(tokens));
                 let words = words.saturating_sub(now);
-                self.script.steps.push_front(Step::Filler { words });
-            }
-            Step::FillerFrames { left, each } => {
-                let words = left.min(each);
-                let ends = self.script.renderer.as_ref().map(|all| all.around_filler());
-                let (before, after) = ends.unwrap_or_default();
-                let left = left.saturating_sub(words);
-                self.script
-                    .steps
-                    .push_front(Step::FillerFrames { left, each });
-                self.script.steps.push_front(Step::Send(Piece::new(after)));
-                self.script.steps.push_front(Step::Filler { words });
-                self.script.steps.push_front(Step::Send(Piece::new(before)));
+                let rest = Filler { words, counts };
+                self.script.steps.push_front(Step::Filler(rest));
             }
             Step::More(later) => {
                 if let Some((step, rest)) = later.take() {

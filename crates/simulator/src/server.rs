@@ -17,6 +17,7 @@ use crate::bedrock;
 use crate::chat;
 use crate::clock;
 use crate::control_api;
+use crate::fault_stage::UpstreamError;
 use crate::gemini;
 use crate::headers::{self, ResponseMeta};
 use crate::images;
@@ -26,7 +27,7 @@ use crate::refusal::Refusal;
 use crate::request_log::RequestRecord;
 use crate::responses;
 use crate::script::Script;
-use crate::scripted_body::{Abort, BodyWatch, ScriptedBody, VendorResponse, VendorResult};
+use crate::scripted_body::{Abort, BodyWatch, VendorResponse, VendorResult};
 use crate::shared_state::SharedState;
 use crate::social;
 use crate::vertex;
@@ -64,8 +65,9 @@ pub(crate) async fn serve(state: Arc<SharedState>, request: Request<Incoming>) -
         let query = parts.uri.query().unwrap_or("");
         let script = control_api::answer(&state, &parts.method, path, query, body);
         let head = script.head;
-        let played = ScriptedBody::new(script, None);
-        return Ok(headers::respond(head, &ResponseMeta::default(), played));
+        let mut response = headers::response(script, "application/json", None);
+        headers::set_openai(response.headers_mut(), head, &ResponseMeta::default());
+        return Ok(response);
     }
     let (body, too_large) = match body {
         Ok(body) => (body, None),
@@ -186,6 +188,25 @@ impl RecordedRequest {
         self.play(script, None)
     }
 
+    /// Sends the error of an early fault. Only a refusal for a limit reports limits.
+    pub(crate) fn fail(
+        self,
+        error: UpstreamError,
+        model: &str,
+        prompt_tokens: u64,
+    ) -> VendorResponse {
+        let refusal = Refusal::upstream(error, model);
+        let limits = refusal.retry_after_secs.map(|_| prompt_tokens);
+        let script = self.refusal(&refusal);
+        self.play(script, limits)
+    }
+
+    /// Sends an error in a vendor's own words. One under status 200 is no complete answer.
+    pub(crate) fn play_error(self, mut script: Script) -> VendorResponse {
+        script.is_complete = script.head.status != 200;
+        self.play(script, None)
+    }
+
     /// A refusal in the words of the vendor that was asked.
     pub(crate) fn refusal(&self, refusal: &Refusal) -> Script {
         let path = self.parts.uri.path();
@@ -196,21 +217,34 @@ impl RecordedRequest {
         }
     }
 
-    /// Sends a script and leaves the record to it.
-    pub(crate) fn play(mut self, script: Script, prompt_tokens: Option<u64>) -> VendorResponse {
+    /// Sends a script with OpenAI's headers and leaves the record to it.
+    pub(crate) fn play(self, script: Script, prompt_tokens: Option<u64>) -> VendorResponse {
         let head = script.head;
-        self.note(|record| record.status = head.status);
-        if self.parts.method == Method::HEAD {
-            // The transport drops such a body unread, which must not look like a client leaving.
-            self.watch.end(true);
-        }
         let waited = clock::now_micros().saturating_sub(self.received_at_micros);
         let meta = ResponseMeta {
             request_id: self.id("req_"),
             processing_millis: waited / 1000,
             prompt_tokens,
         };
-        headers::respond(head, &meta, ScriptedBody::new(script, Some(self.watch)))
+        let content_type = if head.is_event_stream {
+            "text/event-stream; charset=utf-8"
+        } else {
+            "application/json"
+        };
+        let mut response = self.respond(script, content_type);
+        headers::set_openai(response.headers_mut(), head, &meta);
+        response
+    }
+
+    /// Sends a script; the vendor adds its headers.
+    pub(crate) fn respond(mut self, script: Script, content_type: &'static str) -> VendorResponse {
+        let status = script.head.status;
+        self.note(|record| record.status = status);
+        if self.parts.method == Method::HEAD {
+            // The transport drops such a body unread, which must not look like a client leaving.
+            self.watch.end(true);
+        }
+        headers::response(script, content_type, Some(self.watch))
     }
 }
 

@@ -1,17 +1,15 @@
 //! A message from request to answer, on one page, for Anthropic's own API, Bedrock and
 //! Vertex AI.
 
-use std::time::Duration;
-
 use serde_json::Value;
 
 use crate::bedrock;
-use crate::chat::{MAX_WHOLE_WAIT, pause};
 use crate::clock;
 use crate::fault::Fault;
+use crate::fault_stage::{self, RuleScope, UpstreamError};
 use crate::request::{Glimpse, Object};
 use crate::script::Script;
-use crate::scripted_body::{Abort, MAX_HANG, VendorResponse, VendorResult};
+use crate::scripted_body::{VendorResponse, VendorResult};
 use crate::server::RecordedRequest;
 use crate::vertex;
 
@@ -22,7 +20,7 @@ use super::reply;
 use super::request::{Context, MessagesRequest, Purpose};
 use super::stream;
 
-/// Whose clothes an answer wears.
+/// Which platform answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Platform {
     Anthropic,
@@ -33,18 +31,10 @@ pub(crate) enum Platform {
 /// What is known of a call beside its body.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
-    pub(crate) face: Platform,
+    pub(crate) platform: Platform,
     /// Model and wish for a stream, where the path says them.
     pub(crate) model: Option<String>,
     pub(crate) stream: Option<bool>,
-}
-
-/// A fault that comes instead of an answer.
-enum Early {
-    /// The connection is closed after this time.
-    Close { after: Duration },
-    /// A status and an error body.
-    Refuse(Refusal),
 }
 
 // === impl Asked ===
@@ -53,14 +43,14 @@ impl Asked {
     /// Everything stands in the body.
     pub(crate) fn by_body() -> Self {
         Self {
-            face: Platform::Anthropic,
+            platform: Platform::Anthropic,
             model: None,
             stream: None,
         }
     }
 
     fn refuse(&self, recorded: RecordedRequest, refusal: &Refusal) -> VendorResponse {
-        match self.face {
+        match self.platform {
             Platform::Anthropic => super::refuse(recorded, refusal),
             Platform::Bedrock => bedrock::refuse(recorded, refusal),
             Platform::Vertex => vertex::refuse(recorded, refusal),
@@ -68,7 +58,7 @@ impl Asked {
     }
 
     fn play(&self, recorded: RecordedRequest, script: Script, usage: Usage) -> VendorResponse {
-        match self.face {
+        match self.platform {
             Platform::Anthropic => reply::play(recorded, script, Some(usage)),
             Platform::Bedrock => bedrock::play(recorded, script, usage),
             // Anthropic's limits are not Google's.
@@ -88,34 +78,29 @@ pub(crate) async fn complete(
         Ok(checked) => checked,
         Err(refusal) => return Ok(asked.refuse(recorded, &refusal)),
     };
-    // Only an acceptable request meets a fault, so a rule is never spent on a bad one. The prompt
-    // goes before the rules: it speaks of this request alone. A count meets no rule, since rules
-    // are for completions.
-    let fault = match (request.directives.fault, purpose) {
-        (Some(fault), _) => Some(fault),
-        (None, Purpose::Answer) => recorded.state.plans().strike(&request.model, &recorded.key),
-        (None, Purpose::Count) => None,
-    };
-    recorded.note(|record| {
-        record.marker.clone_from(&request.directives.marker);
-        record.fault = fault;
-    });
-    match fault.and_then(|fault| early(fault, &request.model)) {
-        Some(Early::Close { after }) => {
-            pause(after).await;
-            recorded.watch.end(false);
-            return Err(Abort);
+    let directives = &request.directives;
+    let fault = match purpose {
+        Purpose::Answer => {
+            fault_stage::select(&recorded, directives, &request.model, RuleScope::Model)
         }
-        Some(Early::Refuse(refusal)) => return Ok(asked.refuse(recorded, &refusal)),
-        None => {}
+        // A count meets no rule, since rules are for completions.
+        Purpose::Count => {
+            recorded.note(|record| {
+                record.marker.clone_from(&directives.marker);
+                record.fault = directives.fault;
+            });
+            directives.fault
+        }
+    };
+    if let Some(error) = fault_stage::early(&mut recorded, fault).await? {
+        let refusal = Refusal::upstream(error, &request.model);
+        return Ok(asked.refuse(recorded, &refusal));
     }
-    if let Some(Fault::SlowFirstByte { millis }) = fault {
-        pause(Duration::from_millis(millis.into())).await;
-    }
+    fault_stage::delay_first_byte(fault).await;
     if purpose == Purpose::Count {
         return Ok(count(recorded, &request));
     }
-    if asked.face == Platform::Bedrock {
+    if asked.platform == Platform::Bedrock {
         request.model = bedrock::bare_model(&request.model);
     }
     let answer = decided(&recorded, &request, fault);
@@ -130,14 +115,14 @@ pub(crate) async fn complete(
     if !request.stream {
         // A whole answer takes as long as its tokens; if the client leaves meanwhile, this future
         // is dropped and the watch sees it.
-        let wait = Duration::from_millis(pace_millis.saturating_mul(usage.output));
-        pause(wait.min(MAX_WHOLE_WAIT)).await;
+        let wait = fault_stage::whole_wait(pace_millis, usage.output);
+        fault_stage::pause(wait).await;
     }
     let script = match after_ok(fault, request.stream, &asked) {
-        Some(body) => broken(body),
+        Some(body) => Script::inside_200(body),
         None if fault == Some(Fault::ErrorInside200) => stream::throttled(answer),
         None => {
-            let is_aws = asked.face == Platform::Bedrock;
+            let is_aws = asked.platform == Platform::Bedrock;
             stream::script(answer, request.stream, is_aws, pace_millis, fault)
         }
     };
@@ -190,63 +175,16 @@ fn count(recorded: RecordedRequest, request: &MessagesRequest) -> VendorResponse
 
 /// An error body under a good status, where a fault wants one. A stream of AWS has its own way.
 fn after_ok(fault: Option<Fault>, is_stream: bool, asked: &Asked) -> Option<String> {
-    let is_aws_stream = is_stream && asked.face == Platform::Bedrock;
-    let is_inside = fault == Some(Fault::ErrorInside200) && !is_aws_stream;
-    let is_late = !is_stream && matches!(fault, Some(Fault::ErrorFrameMidStream { .. }));
-    if is_inside || is_late {
-        let refusal = Refusal::after_ok();
-        return Some(match asked.face {
-            Platform::Anthropic | Platform::Vertex => refusal.body(None),
-            Platform::Bedrock => bedrock::body(&refusal),
-        });
-    }
-    match fault {
-        Some(Fault::BaseResp(code)) => Some(crate::refusal::Refusal::base_resp(code)),
-        Some(_) | None => None,
-    }
-}
-
-/// A document under a good status that is no answer.
-fn broken(body: String) -> Script {
-    let mut script = Script::json(200, None, body);
-    script.is_complete = false;
-    script
-}
-
-/// What a fault does before an answer is thought of, if it is one of those.
-fn early(fault: Fault, model: &str) -> Option<Early> {
-    match fault {
-        Fault::CloseBeforeHeaders => Some(Early::Close {
-            after: Duration::ZERO,
-        }),
-        Fault::HangBeforeHeaders => Some(Early::Close { after: MAX_HANG }),
-        Fault::RateLimited { retry_after_secs } => {
-            Some(Early::Refuse(Refusal::rate_limited(retry_after_secs)))
+    let is_aws_stream = is_stream && asked.platform == Platform::Bedrock;
+    let error = fault_stage::inside_200(fault, is_stream)?;
+    let refusal = Refusal::after_ok();
+    match (error, asked.platform) {
+        (UpstreamError::Inside200 { code: Some(code) }, _) => {
+            Some(crate::refusal::Refusal::base_resp(code))
         }
-        Fault::Status(status) => Some(Early::Refuse(Refusal::with_status(status, model))),
-        Fault::SlowFirstByte { .. }
-        | Fault::HangMidStream { .. }
-        | Fault::CloseMidStream { .. }
-        | Fault::GarbageFrame { .. }
-        | Fault::TruncatedJson
-        | Fault::ErrorInside200
-        | Fault::BaseResp(_)
-        | Fault::ErrorFrameMidStream { .. }
-        | Fault::SlowDrip { .. }
-        | Fault::WrongContentLength
-        | Fault::GiganticBody { .. }
-        | Fault::GiganticFrame { .. }
-        | Fault::LyingUsage { .. }
-        | Fault::NoUsage
-        | Fault::SplitUsage
-        | Fault::NoDone
-        | Fault::NoFinishReason
-        | Fault::SplitBytes { .. }
-        | Fault::CrLf
-        | Fault::NotReady { .. }
-        | Fault::Audio(_)
-        | Fault::Image(_)
-        | Fault::Social(_) => None,
+        _ if is_aws_stream => None,
+        (_, Platform::Bedrock) => Some(bedrock::body(&refusal)),
+        (_, Platform::Anthropic | Platform::Vertex) => Some(refusal.body(None)),
     }
 }
 

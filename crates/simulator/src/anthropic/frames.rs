@@ -36,6 +36,10 @@ pub(super) enum Frame {
         block: usize,
         index: u64,
     },
+    /// So many words of filler.
+    Filler {
+        words: u64,
+    },
     BlockStop {
         block: usize,
     },

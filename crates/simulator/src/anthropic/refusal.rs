@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::fault_stage::UpstreamError;
 use crate::refusal::shown;
 
 /// A refused request or a fault that looks like one.
@@ -94,6 +95,15 @@ impl Refusal {
     /// What stands in a body or an event that fails after a good status.
     pub(crate) fn after_ok() -> Self {
         Self::with_status(529, "")
+    }
+
+    /// An error that comes instead of an answer.
+    pub(crate) fn upstream(error: UpstreamError, model: &str) -> Self {
+        match error {
+            UpstreamError::RateLimited { retry_after_secs } => Self::rate_limited(retry_after_secs),
+            UpstreamError::Status(status) => Self::with_status(status, model),
+            UpstreamError::Inside200 { .. } => Self::after_ok(),
+        }
     }
 
     /// The answer for a status that somebody asked for.

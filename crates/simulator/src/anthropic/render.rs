@@ -1,10 +1,10 @@
 //! The bytes of each event, as lines or as messages of an AWS event stream.
 
-use bytes::Bytes;
 use serde_json::Value;
 
 use crate::bedrock::eventstream;
-use crate::script::{GAP, GARBAGE, Piece};
+use crate::fault_stage::GARBAGE;
+use crate::script::{GAP, Piece};
 
 use super::answer::{Block, Call, Text};
 use super::frames::{Frame, Renderer, UsageReporting, Wire};
@@ -44,6 +44,7 @@ impl Renderer {
                 let citation = Citation::new(index);
                 self.delta(block, Delta::Citation { citation })
             }
+            Frame::Filler { words } => self.filled(words),
             Frame::BlockStop { block } => self.event(&Event::ContentBlockStop { index: block }),
             Frame::MessageDelta => self.message_delta(),
             Frame::MessageStop => {
@@ -63,22 +64,16 @@ impl Renderer {
         }
     }
 
-    /// The two ends of an event whose text is filler.
-    pub(super) fn around_filler(&self) -> (Bytes, Bytes) {
-        let whole = self.delta(0, Delta::Text { text: GAP }).bytes;
-        let text = String::from_utf8_lossy(&whole).into_owned();
-        let (before, after) = text.rsplit_once(GAP).unwrap_or((&text, ""));
-        (
-            Bytes::copy_from_slice(before.as_bytes()),
-            Bytes::copy_from_slice(after.as_bytes()),
-        )
-    }
-
-    /// One event with so many filler words, whole: a message of AWS knows its length and sums.
-    pub(super) fn filled(&self, words: u64) -> Piece {
-        let times = usize::try_from(words).unwrap_or_default();
-        let text = "sim ".repeat(times);
-        self.delta(0, Delta::Text { text: &text }).worth(words)
+    /// One event with so many filler words. A message of AWS is made whole, since it knows its length
+    /// and sums.
+    fn filled(&self, words: u64) -> Piece {
+        match self.wire {
+            Wire::Aws => {
+                let text = "sim ".repeat(usize::try_from(words).unwrap_or_default());
+                self.delta(0, Delta::Text { text: &text }).worth(words)
+            }
+            Wire::Lines { .. } => self.delta(0, Delta::Text { text: GAP }).filled(words, true),
+        }
     }
 
     fn block_start(&self, block: usize) -> Piece {

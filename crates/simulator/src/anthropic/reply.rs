@@ -1,13 +1,13 @@
 //! The head of a response: this vendor's headers around a script.
 
-use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
+use http::HeaderMap;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use crate::clock;
-use crate::script::{Head, Script};
-use crate::scripted_body::{ScriptedBody, VendorResponse};
+use crate::headers::set;
+use crate::script::Script;
+use crate::scripted_body::VendorResponse;
 use crate::server::RecordedRequest;
 
 use super::answer::Usage;
@@ -31,15 +31,16 @@ pub(super) fn play(
     let head = script.head;
     let id = request_id(&recorded);
     let now = clock::seconds(recorded.received_at_micros);
-    let mut response = answered(recorded, script);
-    let headers = response.headers_mut();
-    let kind = if head.is_event_stream {
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    let content_type = if head.is_event_stream {
         "text/event-stream; charset=utf-8"
     } else {
         "application/json"
     };
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    let mut response = recorded.respond(script, content_type);
+    let headers = response.headers_mut();
+    if head.is_event_stream {
+        set(headers, "cache-control", "no-cache");
+    }
     set(headers, "request-id", &id);
     set(headers, "anthropic-organization-id", "org-simulator");
     let is_limited = head.status == 429;
@@ -48,35 +49,6 @@ pub(super) fn play(
         set_limits(headers, used, is_limited, now, head.retry_after_secs);
     }
     response
-}
-
-/// Status, length and body, with every vendor's headers still to come.
-pub(crate) fn answered(mut recorded: RecordedRequest, script: Script) -> VendorResponse {
-    let head: Head = script.head;
-    recorded.note(|record| record.status = head.status);
-    if recorded.parts.method == Method::HEAD {
-        // The transport drops such a body unread, which must not look like a client leaving.
-        recorded.watch.end(true);
-    }
-    let mut response = Response::new(ScriptedBody::new(script, Some(recorded.watch)));
-    // Statuses come from a closed range; were one wrong, the client should see a failure.
-    *response.status_mut() =
-        StatusCode::from_u16(head.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let headers = response.headers_mut();
-    if let Some(length) = head.content_length {
-        headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
-    }
-    if let Some(seconds) = head.retry_after_secs {
-        headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
-    }
-    response
-}
-
-pub(crate) fn set(headers: &mut HeaderMap, name: &'static str, value: &str) {
-    // All values are made of ASCII here; one that is not would be left out, not sent wrong.
-    if let Ok(value) = HeaderValue::from_str(value) {
-        headers.insert(HeaderName::from_static(name), value);
-    }
 }
 
 fn set_limits(

@@ -39,8 +39,8 @@ pub(crate) struct Context {
     /// The version of the API, a date.
     pub(crate) version: String,
     pub(crate) betas: Vec<String>,
-    /// Whose clothes the body wears.
-    pub(crate) face: Platform,
+    /// Whose body it is.
+    pub(crate) platform: Platform,
 }
 
 /// A checked request.
@@ -95,7 +95,7 @@ impl Context {
             purpose: Purpose::Answer,
             version: date.to_owned(),
             betas,
-            face: Platform::Bedrock,
+            platform: Platform::Bedrock,
         })
     }
 }

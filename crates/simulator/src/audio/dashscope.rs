@@ -9,7 +9,7 @@ mod tasks;
 use http::Method;
 use serde_json::{Value, json};
 
-use super::meeting::Trouble;
+use crate::fault_stage::UpstreamError;
 use crate::script::Script;
 use crate::scripted_body::VendorResponse;
 use crate::server::RecordedRequest;
@@ -159,17 +159,17 @@ impl Refused {
 }
 
 /// What comes instead of an answer.
-fn trouble(recorded: &RecordedRequest, trouble: Trouble, dialect: Dialect) -> Script {
+fn upstream_error(recorded: &RecordedRequest, error: UpstreamError, dialect: Dialect) -> Script {
     let id = request_id(recorded);
     let limit = "Requests rate limit exceeded, please try again later.";
     let broken =
         "An internal error has occured, please try again later or contact service support.";
-    match trouble {
-        Trouble::RateLimited { retry_after_secs } => {
+    match error {
+        UpstreamError::RateLimited { retry_after_secs } => {
             let refused = Refused::new(429, "Throttling.RateQuota", limit);
             refused.script(&id, dialect, Some(retry_after_secs))
         }
-        Trouble::Status(status) => {
+        UpstreamError::Status(status) => {
             let (code, text) = match status {
                 401 => ("InvalidApiKey", "Invalid API-key provided."),
                 403 => ("AccessDenied", "Access denied."),
@@ -181,7 +181,7 @@ fn trouble(recorded: &RecordedRequest, trouble: Trouble, dialect: Dialect) -> Sc
             };
             Refused::new(status, code, text).script(&id, dialect, None)
         }
-        Trouble::Inside200 { code: _ } => {
+        UpstreamError::Inside200 { code: _ } => {
             Refused::new(200, "InternalError", broken).script(&id, dialect, None)
         }
     }

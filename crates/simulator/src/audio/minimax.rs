@@ -1,5 +1,5 @@
 //! `MiniMax`'s speech: `POST /v1/t2a_v2`, whole or as events, and `/v1/get_voice`. Everything is said
-//! under status 200, failures in `base_resp`. OrderedJson after the vendor's documents and public clients;
+//! under status 200, failures in `base_resp`. Written after the vendor's documents and public clients;
 //! wordings are [unverified].
 
 mod request;
@@ -7,14 +7,14 @@ mod request;
 use http::Method;
 use serde_json::{Value, json};
 
+use super::answer;
 use super::calls::{AudioCall, AudioWork};
 use super::encoders::Sound;
 use super::faults::AudioFault;
 use super::file_store;
-use super::meeting::{self, Trouble};
-use crate::chat::Met;
 use crate::fault::Fault;
-use crate::script::{self, GARBAGE, Piece, Script};
+use crate::fault_stage::{self, GARBAGE, Injected, RuleScope, UpstreamError};
+use crate::script::{Piece, Script};
 use crate::scripted_body::{VendorResponse, VendorResult};
 use crate::server::RecordedRequest;
 use crate::tokens::{count, hex};
@@ -66,20 +66,25 @@ pub(super) async fn serve(recorded: RecordedRequest) -> VendorResult {
     }
 }
 
-async fn speak(recorded: RecordedRequest) -> VendorResult {
+async fn speak(mut recorded: RecordedRequest) -> VendorResult {
     let body: Value = serde_json::from_slice(&recorded.body).unwrap_or(Value::Null);
     let model = body.get("model").and_then(Value::as_str);
     let is_stream = body.get("stream") == Some(&Value::Bool(true));
-    meeting::note(&recorded, model.unwrap_or_default(), is_stream);
+    answer::note(&recorded, model.unwrap_or_default(), is_stream);
     let wanted = match Wanted::read(&body) {
         Ok(wanted) => wanted,
         Err((code, text)) => return Ok(refuse(recorded, code, &text)),
     };
-    let fault = meeting::fault(&recorded, &wanted.model, &wanted.directives);
-    let recorded = match meeting::meet(recorded, fault, wanted.stream, trouble).await {
-        Met::Goes(recorded) => *recorded,
-        Met::Ends(end) => return *end,
-    };
+    let fault = fault_stage::select(
+        &recorded,
+        &wanted.directives,
+        &wanted.model,
+        RuleScope::Audio,
+    );
+    if let Some(error) = fault_stage::before_answer(&mut recorded, fault, wanted.stream).await? {
+        let script = upstream_error(&recorded, error);
+        return Ok(recorded.play_error(script));
+    }
     let call = AudioCall::new(&recorded, VENDOR, AudioWork::Speech, &wanted.model)
         .spoken(&wanted.text, wanted.sound)
         .marked(wanted.directives.marker.as_ref());
@@ -87,7 +92,7 @@ async fn speak(recorded: RecordedRequest) -> VendorResult {
     let characters = wanted.usage_characters();
     recorded.note(|record| record.prompt_tokens = characters);
     let script = if wanted.stream {
-        let pace = meeting::pace(&recorded, &wanted.directives);
+        let pace = answer::pace(&recorded, &wanted.directives);
         streamed(&recorded, &wanted, fault).paced(true, pace, fault)
     } else {
         whole(&recorded, &wanted, fault)
@@ -121,7 +126,7 @@ fn whole(recorded: &RecordedRequest, wanted: &Wanted, fault: Option<Fault>) -> S
             extra(wanted, count(bytes.len()), fault),
         );
     }
-    meeting::whole(told.to_string(), wanted.sound.millis, fault)
+    answer::whole(told.to_string(), wanted.sound.millis, fault)
 }
 
 fn streamed(recorded: &RecordedRequest, wanted: &Wanted, fault: Option<Fault>) -> Script {
@@ -142,8 +147,11 @@ fn streamed(recorded: &RecordedRequest, wanted: &Wanted, fault: Option<Fault>) -
     if !matches!(fault, Some(Fault::NoDone | Fault::TruncatedJson)) {
         events.push(Event::Last);
     }
-    let strangers = (Event::Error, Event::Garbage);
-    script::streamed(events, strangers, fault, move |_, event| {
+    let injected = Injected {
+        error: Event::Error,
+        garbage: Event::Garbage,
+    };
+    fault_stage::stream(events.into_iter(), injected, fault, move |_, event| {
         renderer.render(&event)
     })
 }
@@ -189,7 +197,7 @@ impl Renderer {
                 "trace_id": self.trace_id,
                 "base_resp": failed(1000, "unknown error"),
             })),
-            Event::Garbage => Piece::new([b"data: ", GARBAGE, b"\n\n"].concat()),
+            Event::Garbage => Piece::sse(GARBAGE),
         }
     }
 }
@@ -197,7 +205,7 @@ impl Renderer {
 /// The lengths of what was made. `audio_length` is in milliseconds.
 fn extra(wanted: &Wanted, size: u64, fault: Option<Fault>) -> Value {
     let sound = wanted.sound;
-    let told = |number: u64| meeting::told(fault, number);
+    let told = |number: u64| fault_stage::reported(fault, number);
     json!({
         "audio_length": told(sound.millis),
         "audio_sample_rate": sound.rate,
@@ -228,16 +236,16 @@ fn is_garbled(fault: Option<Fault>) -> bool {
 
 /// What comes instead of an answer. The vendor itself says almost everything under 200; a status comes
 /// from what stands before it, and carries the same body.
-fn trouble(recorded: &RecordedRequest, trouble: Trouble) -> Script {
-    let (status, retry_after_secs, code, text) = match trouble {
-        Trouble::RateLimited { retry_after_secs } => (
+fn upstream_error(recorded: &RecordedRequest, error: UpstreamError) -> Script {
+    let (status, retry_after_secs, code, text) = match error {
+        UpstreamError::RateLimited { retry_after_secs } => (
             429,
             Some(retry_after_secs),
             1002,
             "rate limit exceeded(RPM)",
         ),
-        Trouble::Status(status) => (status, None, 1000, "unknown error"),
-        Trouble::Inside200 { code } => {
+        UpstreamError::Status(status) => (status, None, 1000, "unknown error"),
+        UpstreamError::Inside200 { code } => {
             let code = code.unwrap_or(1000);
             let text = match code {
                 1001 => "timeout",

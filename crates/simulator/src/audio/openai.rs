@@ -7,11 +7,9 @@ mod transcription;
 
 use http::Method;
 
-use super::meeting::Trouble;
 use super::upload::Upload;
 use crate::headers::last_four;
 use crate::refusal::Refusal;
-use crate::script::Script;
 use crate::scripted_body::VendorResult;
 use crate::server::RecordedRequest;
 
@@ -56,18 +54,4 @@ fn stranger(recorded: &RecordedRequest) -> Option<Refusal> {
     }
     let is_known = recorded.state.accepts(&recorded.key);
     (!is_known).then(|| Refusal::wrong_key(&last_four(&recorded.key)))
-}
-
-/// What comes instead of an answer, in the vendor's words.
-fn trouble(trouble: Trouble, model: &str) -> Script {
-    match trouble {
-        Trouble::RateLimited { retry_after_secs } => {
-            Script::refusal(&Refusal::rate_limited(model, retry_after_secs))
-        }
-        Trouble::Status(status) => Script::refusal(&Refusal::with_status(status, model)),
-        Trouble::Inside200 { code: None } => Script::json(200, None, Refusal::after_ok().body()),
-        Trouble::Inside200 { code: Some(code) } => {
-            Script::json(200, None, Refusal::base_resp(code))
-        }
-    }
 }

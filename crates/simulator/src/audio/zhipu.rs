@@ -1,16 +1,16 @@
 //! Zhipu's recognition: `POST /api/paas/v4/audio/transcriptions`, a form. Refusals have a code as text.
-//! OrderedJson after public clients; wordings are [unverified].
+//! Written after public clients; wordings are [unverified].
 
 use serde_json::json;
 
+use super::answer;
 use super::audio_sniff::{AudioInfo, Container};
 use super::calls::{AudioCall, AudioWork};
 use super::fake_transcript::Words;
-use super::meeting::{self, Trouble};
 use super::upload::Upload;
-use crate::chat::Met;
 use crate::clock;
 use crate::directives::Directives;
+use crate::fault_stage::{self, RuleScope, UpstreamError};
 use crate::models;
 use crate::script::Script;
 use crate::scripted_body::VendorResult;
@@ -27,9 +27,9 @@ const MAX_MILLIS: u64 = 30_000;
 /// The code of a parameter that is not valid.
 const INVALID: &str = "1214";
 
-pub(super) async fn serve(recorded: RecordedRequest, upload: Upload) -> VendorResult {
+pub(super) async fn serve(mut recorded: RecordedRequest, upload: Upload) -> VendorResult {
     let model = upload.field("model").unwrap_or_default().to_owned();
-    meeting::note(&recorded, &model, false);
+    answer::note(&recorded, &model, false);
     if recorded.key.is_empty() {
         let text = "Header中未收到Authorization参数，无法进行身份验证。";
         return Ok(recorded.play(refusal(401, None, "1001", text), None));
@@ -44,11 +44,11 @@ pub(super) async fn serve(recorded: RecordedRequest, upload: Upload) -> VendorRe
             return Ok(recorded.play(refusal(status, None, code, &text), None));
         }
     };
-    let fault = meeting::fault(&recorded, &model, &directives);
-    let recorded = match meeting::meet(recorded, fault, false, |_, kind| trouble(kind)).await {
-        Met::Goes(recorded) => *recorded,
-        Met::Ends(end) => return *end,
-    };
+    let fault = fault_stage::select(&recorded, &directives, &model, RuleScope::Audio);
+    if let Some(error) = fault_stage::before_answer(&mut recorded, fault, false).await? {
+        let script = upstream_error(error);
+        return Ok(recorded.play_error(script));
+    }
     let words = Words::heard(&heard.sha256, None);
     let call = AudioCall::new(&recorded, VENDOR, AudioWork::Transcription, &model)
         .heard(&heard, &words)
@@ -62,7 +62,7 @@ pub(super) async fn serve(recorded: RecordedRequest, upload: Upload) -> VendorRe
         "model": model,
         "text": words.text(),
     });
-    let script = meeting::whole(told.to_string(), words.count(), fault);
+    let script = answer::whole(told.to_string(), words.count(), fault);
     Ok(recorded.play(script, None))
 }
 
@@ -94,21 +94,21 @@ fn checked(model: &str, upload: &Upload) -> Result<(AudioInfo, Directives), Refu
     }
 }
 
-fn trouble(trouble: Trouble) -> Script {
-    let (status, retry_after_secs, code, text) = match trouble {
-        Trouble::RateLimited { retry_after_secs } => (
+fn upstream_error(error: UpstreamError) -> Script {
+    let (status, retry_after_secs, code, text) = match error {
+        UpstreamError::RateLimited { retry_after_secs } => (
             429,
             Some(retry_after_secs),
             "1302",
             "您当前使用该API的并发数过高，请降低并发，或联系客服增加限额。",
         ),
-        Trouble::Status(status) => match status {
+        UpstreamError::Status(status) => match status {
             401 => (status, None, "1002", "Authorization Token非法"),
             429 => (status, None, "1113", "您的账户已欠费，请充值后重试。"),
             400..500 => (status, None, INVALID, "参数非法，请检查文档。"),
             _ => (status, None, "500", "网络错误，请稍后重试。"),
         },
-        Trouble::Inside200 { code: _ } => (200, None, "1234", "网络错误，请稍后重试。"),
+        UpstreamError::Inside200 { code: _ } => (200, None, "1234", "网络错误，请稍后重试。"),
     };
     refusal(status, retry_after_secs, code, text)
 }

@@ -1,31 +1,19 @@
 //! The chunks of an answer as bytes, each with what it means for the record.
 
-use bytes::Bytes;
-
 use crate::fault::Fault;
-use crate::script::{Piece, Step};
+use crate::fault_stage;
+use crate::script::{GAP, Piece};
 
 use super::answer::{Answer, Usage};
 use super::content_pieces::{MAX_FRAMES, Part};
 use super::script::{Form, Renderer};
 use super::wire_types::{Candidate, Counts, Generated, PartShape, ends_well};
 
-/// One chunk, before anything stands around it.
-pub(super) struct Unit {
-    bytes: Vec<u8>,
-    tokens: u64,
-    reports: Option<(u64, u64)>,
-    /// Filler words that belong where the gap is.
-    filler: Option<u64>,
-}
-
-/// Stands in a chunk where filler is to be put.
-const GAP: &str = "@@";
 /// Filler words in each chunk of a gigantic stream, unless there would be too many chunks.
 const FILLER_WORDS_PER_CHUNK: u64 = 1024;
 
 /// The chunks of a stream, each with the counts up to and with it.
-pub(super) fn of_stream(renderer: &Renderer<'_>) -> Vec<Unit> {
+pub(super) fn of_stream(renderer: &Renderer<'_>) -> Vec<Piece> {
     let answer = renderer.answer;
     let mut counted = Usage {
         spoken: 0,
@@ -33,10 +21,10 @@ pub(super) fn of_stream(renderer: &Renderer<'_>) -> Vec<Unit> {
         answer_details: Vec::new(),
         ..answer.usage.clone()
     };
-    let mut units = Vec::new();
+    let mut chunks = Vec::new();
     if answer.block.is_some() {
-        units.push(unit(renderer, Vec::new(), &counted, 0, true));
-        return units;
+        chunks.push(chunk(renderer, Vec::new(), &counted, 0, true));
+        return chunks;
     }
     let mut hidden = answer.hidden_thoughts.saturating_mul(answer.candidates);
     counted.thoughts = hidden;
@@ -48,7 +36,7 @@ pub(super) fn of_stream(renderer: &Renderer<'_>) -> Vec<Unit> {
             }
             let candidate = Candidate::saying(candidate, vec![PartShape::of(&said.part)]);
             let worth = said.tokens.saturating_add(std::mem::take(&mut hidden));
-            units.push(unit(renderer, vec![candidate], &counted, worth, false));
+            chunks.push(chunk(renderer, vec![candidate], &counted, worth, false));
         }
     }
     if let Some(words) = answer.flood {
@@ -56,21 +44,17 @@ pub(super) fn of_stream(renderer: &Renderer<'_>) -> Vec<Unit> {
             Some(Fault::GiganticFrame { .. }) => words,
             Some(_) | None => FILLER_WORDS_PER_CHUNK.max(words.div_ceil(MAX_FRAMES)),
         };
-        let mut left = words;
-        while left > 0 {
-            let now = left.min(each);
-            left = left.saturating_sub(now);
+        for now in fault_stage::portions(words, each) {
             add(&mut counted.spoken, now);
             let candidate = Candidate::saying(0, vec![PartShape::text(GAP)]);
             let worth = std::mem::take(&mut hidden);
-            let mut filled = unit(renderer, vec![candidate], &counted, worth, false);
-            filled.filler = Some(now);
-            units.push(filled);
+            let filled = chunk(renderer, vec![candidate], &counted, worth, false);
+            chunks.push(filled.filled(now, true));
         }
     }
     if renderer.fault == Some(Fault::TruncatedJson) || renderer.fault == Some(Fault::NoFinishReason)
     {
-        return units;
+        return chunks;
     }
     for index in 0..answer.candidates {
         let is_last = index.saturating_add(1) == answer.candidates;
@@ -82,17 +66,17 @@ pub(super) fn of_stream(renderer: &Renderer<'_>) -> Vec<Unit> {
             more = more.saturating_add(counted.candidates_tokens().saturating_sub(counted.spoken));
         }
         let ending = Candidate::ending(index, answer);
-        units.push(unit(renderer, vec![ending], &counted, more, is_last));
+        chunks.push(chunk(renderer, vec![ending], &counted, more, is_last));
     }
-    units
+    chunks
 }
 
 /// A whole answer.
-pub(super) fn of_whole(renderer: &Renderer<'_>) -> Unit {
+pub(super) fn of_whole(renderer: &Renderer<'_>) -> Piece {
     let answer = renderer.answer;
     let usage = &answer.usage;
     if answer.block.is_some() {
-        return unit(renderer, Vec::new(), usage, 0, true);
+        return chunk(renderer, Vec::new(), usage, 0, true);
     }
     let joined = Joined::of(answer);
     let parts = joined.parts(answer);
@@ -107,18 +91,20 @@ pub(super) fn of_whole(renderer: &Renderer<'_>) -> Unit {
     });
     let filler = answer.flood.unwrap_or(0);
     let worth = usage.output_tokens().saturating_sub(filler);
-    let mut whole = unit(renderer, candidates.collect(), usage, worth, true);
-    whole.filler = answer.flood;
-    whole
+    let whole = chunk(renderer, candidates.collect(), usage, worth, true);
+    match answer.flood {
+        Some(words) => whole.filled(words, true),
+        None => whole,
+    }
 }
 
-fn unit(
+fn chunk(
     renderer: &Renderer<'_>,
     candidates: Vec<Candidate<'_>>,
     counted: &Usage,
     tokens: u64,
     is_last: bool,
-) -> Unit {
+) -> Piece {
     let told = renderer.told(counted);
     let counts = Counts::of(&told, renderer.service);
     let streams = renderer.form != Form::Whole;
@@ -129,12 +115,9 @@ fn unit(
         Some(_) | None => (Some(counts), true),
     };
     let generated = Generated::new(renderer.answer, candidates, counts);
-    Unit {
-        bytes: generated.bytes(renderer.form == Form::Events),
-        tokens,
-        reports: is_pair.then(|| (told.prompt_tokens(), told.output_tokens())),
-        filler: None,
-    }
+    let mut piece = Piece::new(generated.bytes(renderer.form == Form::Events)).worth(tokens);
+    piece.reports = is_pair.then(|| (told.prompt_tokens(), told.output_tokens()));
+    piece
 }
 
 fn add(count: &mut u64, more: u64) {
@@ -184,56 +167,5 @@ impl Joined {
         }
         parts.extend(calls);
         parts
-    }
-}
-
-// === impl Unit ===
-
-impl Unit {
-    /// Bytes that mean nothing for the record.
-    pub(super) fn plain(bytes: Vec<u8>) -> Self {
-        Self {
-            bytes,
-            tokens: 0,
-            reports: None,
-            filler: None,
-        }
-    }
-
-    pub(super) fn has_filler(&self) -> bool {
-        self.filler.is_some()
-    }
-
-    /// Leaves half of it, which nobody can count.
-    pub(super) fn cut(&mut self) {
-        self.bytes.truncate(self.bytes.len() / 2);
-        self.tokens = 0;
-        self.reports = None;
-        self.filler = None;
-    }
-
-    pub(super) fn into_piece(mut self, after: &[u8]) -> Piece {
-        self.bytes.extend_from_slice(after);
-        let mut piece = Piece::new(self.bytes).worth(self.tokens);
-        piece.reports = self.reports;
-        piece
-    }
-
-    /// Its bytes between what stands around it. The last step carries the meaning.
-    pub(super) fn steps(mut self, before: &[u8], after: &[u8]) -> Vec<Step> {
-        let mut bytes = before.to_vec();
-        bytes.append(&mut self.bytes);
-        self.bytes = bytes;
-        let Some(words) = self.filler else {
-            return vec![Step::Send(self.into_piece(after))];
-        };
-        let text = String::from_utf8_lossy(&self.bytes).into_owned();
-        let (start, rest) = text.split_once(GAP).unwrap_or((&text, ""));
-        self.bytes = rest.as_bytes().to_vec();
-        vec![
-            Step::Send(Piece::new(Bytes::copy_from_slice(start.as_bytes()))),
-            Step::Filler { words },
-            Step::Send(self.into_piece(after)),
-        ]
     }
 }

@@ -4,6 +4,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::fault_stage::UpstreamError;
 use crate::refusal::shown;
 
 use super::schema::Service;
@@ -180,6 +181,17 @@ impl GoogleError {
     /// What stands in a body or a frame that fails after a good status.
     pub(crate) fn after_ok() -> Self {
         Self::with_code(503)
+    }
+
+    /// An error that comes instead of an answer.
+    pub(crate) fn upstream(error: UpstreamError, model: &str) -> Self {
+        match error {
+            UpstreamError::RateLimited { retry_after_secs } => {
+                Self::rate_limited(model, retry_after_secs)
+            }
+            UpstreamError::Status(status) => Self::with_code(status),
+            UpstreamError::Inside200 { .. } => Self::after_ok(),
+        }
     }
 
     /// The answer for a status that somebody asked for.

@@ -1,15 +1,14 @@
 //! A request for content from its body to its answer, on one page.
 
-use std::time::Duration;
-
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::fault::Fault;
+use crate::fault_stage::{self, RuleScope};
 use crate::models;
 use crate::refusal::shown;
 use crate::script::Script;
-use crate::scripted_body::{Abort, MAX_HANG, VendorResult};
+use crate::scripted_body::VendorResult;
 use crate::server::RecordedRequest;
 
 use super::answer::Answer;
@@ -51,9 +50,6 @@ struct Counted {
     total_billable_characters: Option<u64>,
     prompt_tokens_details: Vec<Detail>,
 }
-
-/// Longest time a whole answer is held back by the pace of its prompt.
-const MAX_WHOLE_WAIT: Duration = Duration::from_secs(600);
 
 // === impl Ask ===
 
@@ -137,22 +133,9 @@ async fn generate(
     request: &GenerateRequest,
 ) -> VendorResult {
     let directives = &request.directives;
-    // Only an acceptable request meets a fault, so a rule is never spent on a bad one. The prompt
-    // goes before the rules: it speaks of this request alone.
-    let fault = match directives.fault {
-        Some(fault) => Some(fault),
-        None => recorded.state.plans().strike(&ask.model, &recorded.key),
-    };
-    recorded.note(|record| {
-        record.marker.clone_from(&directives.marker);
-        record.fault = fault;
-    });
-    if let Some(after) = closes_after(fault) {
-        pause(after).await;
-        recorded.watch.end(false);
-        return Err(Abort);
-    }
-    if let Some(error) = refuses(fault, &ask.model) {
+    let fault = fault_stage::select(&recorded, directives, &ask.model, RuleScope::Model);
+    if let Some(error) = fault_stage::early(&mut recorded, fault).await? {
+        let error = GoogleError::upstream(error, &ask.model);
         return Ok(send(recorded, refusal(&error, ask.wraps_errors())));
     }
     let seen = recorded.state.gemini.recall(&request.prompt.prefix);
@@ -164,14 +147,12 @@ async fn generate(
         record.prompt_tokens = prompt_tokens.saturating_add(answer.usage.tool_prompt);
         record.cache_read_tokens = answer.usage.cached;
     });
-    if let Some(Fault::SlowFirstByte { millis }) = fault {
-        pause(Duration::from_millis(millis.into())).await;
-    }
+    fault_stage::delay_first_byte(fault).await;
     if ask.form == Form::Whole {
         // A whole answer takes as long as its pieces; if the client leaves meanwhile, this future
         // is dropped and the watch sees it.
-        let wait = directives.pace_millis.saturating_mul(answer.length());
-        pause(Duration::from_millis(wait).min(MAX_WHOLE_WAIT)).await;
+        let wait = fault_stage::whole_wait(directives.pace_millis, answer.length());
+        fault_stage::pause(wait).await;
     }
     let factor = match fault {
         Some(Fault::LyingUsage { factor }) => factor.into(),
@@ -219,31 +200,4 @@ fn count_tokens(body: &Object, ask: &Ask) -> Result<String, GoogleError> {
     let mut text = serde_json::to_string_pretty(&counted).unwrap_or_default();
     text.push('\n');
     Ok(text)
-}
-
-/// When a fault closes the connection without a byte.
-fn closes_after(fault: Option<Fault>) -> Option<Duration> {
-    match fault {
-        Some(Fault::CloseBeforeHeaders) => Some(Duration::ZERO),
-        Some(Fault::HangBeforeHeaders) => Some(MAX_HANG),
-        Some(_) | None => None,
-    }
-}
-
-/// The error that a fault puts in the place of an answer.
-fn refuses(fault: Option<Fault>, model: &str) -> Option<GoogleError> {
-    match fault {
-        Some(Fault::RateLimited { retry_after_secs }) => {
-            Some(GoogleError::rate_limited(model, retry_after_secs))
-        }
-        Some(Fault::Status(status)) => Some(GoogleError::with_code(status)),
-        Some(_) | None => None,
-    }
-}
-
-/// Even an empty sleep waits for the next tick of the timer, which a load test would see.
-async fn pause(time: Duration) {
-    if !time.is_zero() {
-        tokio::time::sleep(time).await;
-    }
 }

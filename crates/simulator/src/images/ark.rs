@@ -11,9 +11,10 @@ use serde_json::{Map, Value, json};
 use super::directives::ImageDirectives;
 use super::generate;
 use super::input_images::{self, Source};
-use super::request::{Delivery, ImageRequest, Item, Tokens, Told, Trouble, Vendor, pixels};
+use super::request::{Delivery, ImageError, ImageRequest, Item, Tokens, Told, Vendor, pixels};
 use super::{field, kept};
 use crate::clock;
+use crate::fault_stage::UpstreamError;
 use crate::script::Script;
 use crate::scripted_body::{VendorResponse, VendorResult};
 use crate::server::RecordedRequest;
@@ -61,37 +62,41 @@ pub(super) async fn serve(recorded: RecordedRequest) -> VendorResult {
     }
 }
 
-pub(super) fn trouble(recorded: &RecordedRequest, trouble: &Trouble) -> Script {
+pub(super) fn error(recorded: &RecordedRequest, error: ImageError) -> Script {
     let mut retry_after = None;
-    let (status, code, text) = match trouble {
-        Trouble::Limited { retry_after_secs } => {
-            retry_after = Some(*retry_after_secs);
+    let (status, code, text) = match error {
+        ImageError::Upstream(UpstreamError::RateLimited { retry_after_secs }) => {
+            retry_after = Some(retry_after_secs);
             let text = "The requests per minute (RPM) limit of the model is exceeded.";
             (429, "ModelAccountRpmRateLimitExceeded", text)
         }
-        Trouble::Status(429) => (429, "QuotaExceeded", "The quota of the account is used up."),
-        Trouble::Status(403) => (
+        ImageError::Upstream(UpstreamError::Status(429)) => {
+            (429, "QuotaExceeded", "The quota of the account is used up.")
+        }
+        ImageError::Upstream(UpstreamError::Status(403)) => (
             403,
             "AccountOverdueError",
             "The account has an overdue balance.",
         ),
-        Trouble::Status(503) => (503, "ServerOverloaded", "The service is overloaded."),
-        Trouble::Status(status) => (
-            *status,
+        ImageError::Upstream(UpstreamError::Status(503)) => {
+            (503, "ServerOverloaded", "The service is overloaded.")
+        }
+        ImageError::Upstream(UpstreamError::Status(status)) => (
+            status,
             "InternalServiceError",
             "The service encountered an unexpected internal error.",
         ),
-        Trouble::Inside200 | Trouble::BaseResp(_) => (
+        ImageError::Upstream(UpstreamError::Inside200 { .. }) => (
             200,
             "InternalServiceError",
             "The service encountered an unexpected internal error.",
         ),
-        Trouble::Blocked => (
+        ImageError::Blocked => (
             400,
             "InputTextSensitiveContentDetected",
             "The request failed because the input text may contain sensitive information.",
         ),
-        Trouble::AllFailed => (400, BLOCKED_OUTPUT, BLOCKED_TEXT),
+        ImageError::AllFailed => (400, BLOCKED_OUTPUT, BLOCKED_TEXT),
     };
     let refused = Refused::new(status, code, text);
     Script::json(status, retry_after, refused.body(recorded))

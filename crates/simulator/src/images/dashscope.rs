@@ -1,6 +1,6 @@
 //! Alibaba's pictures in one call: `POST /api/v1/services/aigc/multimodal-generation/generation`.
 //! Refusals are flat (`code`, `message`, `request_id`). The path is shared with models of speech,
-//! which are left to whoever simulates them. OrderedJson after the vendor's documents as they were read in
+//! which are left to whoever simulates them. Written after the vendor's documents as they were read in
 //! stored form, wordings are recalled: [unverified].
 
 mod models;
@@ -11,8 +11,9 @@ use serde_json::{Map, Value, json};
 use super::directives::ImageDirectives;
 use super::generate;
 use super::input_images::{self, Source};
-use super::request::{Delivery, ImageRequest, Item, Told, Trouble, Vendor};
+use super::request::{Delivery, ImageError, ImageRequest, Item, Told, Vendor};
 use super::{field, kept};
+use crate::fault_stage::UpstreamError;
 use crate::script::Script;
 use crate::scripted_body::{VendorResponse, VendorResult};
 use crate::server::RecordedRequest;
@@ -79,7 +80,7 @@ pub(super) async fn serve(recorded: RecordedRequest) -> VendorResult {
     }
 }
 
-pub(super) fn trouble(recorded: &RecordedRequest, trouble: &Trouble) -> Script {
+pub(super) fn error(recorded: &RecordedRequest, error: ImageError) -> Script {
     let mut retry_after = None;
     let blocked = |what: &str| {
         let text = format!("{what} data may contain inappropriate content.");
@@ -87,24 +88,28 @@ pub(super) fn trouble(recorded: &RecordedRequest, trouble: &Trouble) -> Script {
     };
     let internal = "An internal error has occured, please try again later or contact service \
                     support.";
-    let refused = match trouble {
-        Trouble::Limited { retry_after_secs } => {
-            retry_after = Some(*retry_after_secs);
+    let refused = match error {
+        ImageError::Upstream(UpstreamError::RateLimited { retry_after_secs }) => {
+            retry_after = Some(retry_after_secs);
             let text = "Requests rate limit exceeded, please try again later.";
             Refused::new(429, "Throttling.RateQuota", text)
         }
-        Trouble::Status(429) => Refused::new(
+        ImageError::Upstream(UpstreamError::Status(429)) => Refused::new(
             429,
             "Throttling.AllocationQuota",
             "Allocated quota exceeded.",
         ),
-        Trouble::Status(503) => {
+        ImageError::Upstream(UpstreamError::Status(503)) => {
             Refused::new(503, "ServiceUnavailable", "The service is unavailable.")
         }
-        Trouble::Status(status) => Refused::new(*status, "InternalError", internal),
-        Trouble::Inside200 | Trouble::BaseResp(_) => Refused::new(200, "InternalError", internal),
-        Trouble::Blocked => blocked("Input"),
-        Trouble::AllFailed => blocked("Output"),
+        ImageError::Upstream(UpstreamError::Status(status)) => {
+            Refused::new(status, "InternalError", internal)
+        }
+        ImageError::Upstream(UpstreamError::Inside200 { .. }) => {
+            Refused::new(200, "InternalError", internal)
+        }
+        ImageError::Blocked => blocked("Input"),
+        ImageError::AllFailed => blocked("Output"),
     };
     Script::json(refused.status, retry_after, refused.body(recorded))
 }

@@ -1,7 +1,5 @@
-//! From an request to its answer, on one page, the same for every vendor: the fault, the pictures, the
+//! From a request to its answer, on one page, the same for every vendor: the fault, the pictures, the
 //! record, the words.
-
-use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,23 +7,14 @@ use base64::engine::general_purpose::STANDARD;
 use super::directives::ImageFault;
 use super::image_store::{ImageCall, StoredImage};
 use super::links;
-use super::request::{Delivery, ImageRequest, Item, Told, Trouble, Vendor};
+use super::request::{Delivery, ImageError, ImageRequest, Item, Told, Vendor};
 use super::{ark, dashscope, minimax, openai};
-use crate::chat::pause;
 use crate::fault::Fault;
+use crate::fault_stage::{self, UpstreamError};
 use crate::headers::last_four;
-use crate::script::{self, Piece, Script};
-use crate::scripted_body::{Abort, MAX_HANG, VendorResult};
+use crate::script::{Piece, Script};
+use crate::scripted_body::VendorResult;
 use crate::server::RecordedRequest;
-
-/// What a fault does before a picture is thought of.
-enum Early {
-    /// The connection is closed after this time.
-    Close {
-        after: Duration,
-    },
-    Say(Trouble),
-}
 
 /// Answers a request. An error closes the connection without an answer.
 pub(super) async fn make(mut recorded: RecordedRequest, request: ImageRequest) -> VendorResult {
@@ -39,25 +28,21 @@ pub(super) async fn make(mut recorded: RecordedRequest, request: ImageRequest) -
     };
     recorded.note(|record| record.fault = fault);
     let mut call = image_call(&recorded, &request, fault);
-    match fault.and_then(|fault| early(fault, request.count)) {
-        None => {}
-        Some(Early::Close { after }) => {
-            recorded.state.images.note(call);
-            pause(after).await;
-            recorded.watch.end(false);
-            return Err(Abort);
-        }
-        Some(Early::Say(trouble)) => {
-            if trouble == Trouble::AllFailed {
-                call.failed = request.count;
-            }
-            recorded.state.images.note(call);
-            let script = words(&recorded, request.vendor, &request.model, &trouble);
-            return Ok(recorded.play(script, None));
-        }
+    if let Some(Fault::CloseBeforeHeaders | Fault::HangBeforeHeaders) = fault {
+        recorded.state.images.note(call.clone());
     }
-    if let Some(Fault::SlowFirstByte { millis }) = fault {
-        pause(Duration::from_millis(millis.into())).await;
+    // Nothing is streamed here, so a frame with an error is the whole answer.
+    let error = fault_stage::before_answer(&mut recorded, fault, false).await?;
+    let error = error
+        .map(ImageError::Upstream)
+        .or_else(|| blocked(fault, request.count));
+    if let Some(error) = error {
+        if error == ImageError::AllFailed {
+            call.failed = request.count;
+        }
+        recorded.state.images.note(call);
+        let script = error_script(&recorded, request.vendor, &request.model, error);
+        return Ok(recorded.play(script, None));
     }
     let items = items(&recorded, &request, fault);
     let made = items.iter().filter(|item| **item != Item::Failed).count();
@@ -66,28 +51,28 @@ pub(super) async fn make(mut recorded: RecordedRequest, request: ImageRequest) -
     let told = Told {
         made: call.made.into(),
         failed: call.failed.into(),
-        factor: factor(fault),
+        factor: fault_stage::usage_factor(fault),
     };
     recorded.state.images.note(call);
     let script = told_script(&recorded, &request, &items, told, fault);
     Ok(recorded.play(script, None))
 }
 
-/// A refusal in the vendor's words.
-pub(super) fn words(
+/// An error in the vendor's words.
+pub(super) fn error_script(
     recorded: &RecordedRequest,
     vendor: Vendor,
     model: &str,
-    trouble: &Trouble,
+    error: ImageError,
 ) -> Script {
     let mut script = match vendor {
-        Vendor::OpenAi => openai::trouble(model, trouble),
-        Vendor::MiniMax => minimax::trouble(recorded, trouble),
-        Vendor::DashScope => dashscope::trouble(recorded, trouble),
-        Vendor::Ark => ark::trouble(recorded, trouble),
+        Vendor::OpenAi => openai::error(model, error),
+        Vendor::MiniMax => minimax::error(recorded, error),
+        Vendor::DashScope => dashscope::error(recorded, error),
+        Vendor::Ark => ark::error(recorded, error),
     };
     // An error that hides under a good status is no complete answer.
-    script.is_complete = !matches!(trouble, Trouble::Inside200 | Trouble::BaseResp(_));
+    script.is_complete = !matches!(error, ImageError::Upstream(UpstreamError::Inside200 { .. }));
     script
 }
 
@@ -113,7 +98,7 @@ fn told_script(
     if told.factor.is_some() && tokens.out > 0 {
         piece = piece.reporting((told.times(sent), told.times(out)));
     }
-    script::document(piece, fault).paced(false, 0, fault)
+    fault_stage::document(piece, fault).paced(false, 0, fault)
 }
 
 /// Every place of the answer; the first ones fail if some do.
@@ -147,14 +132,6 @@ fn items(recorded: &RecordedRequest, request: &ImageRequest, fault: Option<Fault
         .collect()
 }
 
-fn factor(fault: Option<Fault>) -> Option<u64> {
-    match fault {
-        Some(Fault::NoUsage) => None,
-        Some(Fault::LyingUsage { factor }) => Some(factor.into()),
-        Some(_) | None => Some(1),
-    }
-}
-
 /// The record of an request that no picture was made for yet.
 fn image_call(
     recorded: &RecordedRequest,
@@ -186,44 +163,13 @@ fn image_call(
     }
 }
 
-fn early(fault: Fault, count: u32) -> Option<Early> {
-    let said = match fault {
-        Fault::CloseBeforeHeaders => {
-            let after = Duration::ZERO;
-            return Some(Early::Close { after });
+/// What the vendor's filters block.
+fn blocked(fault: Option<Fault>, count: u32) -> Option<ImageError> {
+    match fault {
+        Some(Fault::Image(ImageFault::Refused)) => Some(ImageError::Blocked),
+        Some(Fault::Image(ImageFault::FailSome { count: failing })) if failing >= count => {
+            Some(ImageError::AllFailed)
         }
-        Fault::HangBeforeHeaders => return Some(Early::Close { after: MAX_HANG }),
-        Fault::RateLimited { retry_after_secs } => Trouble::Limited { retry_after_secs },
-        Fault::Status(status) => Trouble::Status(status),
-        // Nothing is streamed here, so a frame with an error is the whole answer.
-        Fault::ErrorInside200 | Fault::ErrorFrameMidStream { .. } => Trouble::Inside200,
-        Fault::BaseResp(code) => Trouble::BaseResp(code),
-        Fault::Image(ImageFault::Refused) => Trouble::Blocked,
-        Fault::Image(ImageFault::FailSome { count: failing }) if failing >= count => {
-            Trouble::AllFailed
-        }
-        Fault::Image(
-            ImageFault::FailSome { .. } | ImageFault::DeadLink | ImageFault::GarbageLink,
-        )
-        | Fault::SlowFirstByte { .. }
-        | Fault::HangMidStream { .. }
-        | Fault::CloseMidStream { .. }
-        | Fault::GarbageFrame { .. }
-        | Fault::TruncatedJson
-        | Fault::SlowDrip { .. }
-        | Fault::WrongContentLength
-        | Fault::GiganticBody { .. }
-        | Fault::GiganticFrame { .. }
-        | Fault::LyingUsage { .. }
-        | Fault::NoUsage
-        | Fault::SplitUsage
-        | Fault::NoDone
-        | Fault::NoFinishReason
-        | Fault::SplitBytes { .. }
-        | Fault::CrLf
-        | Fault::NotReady { .. }
-        | Fault::Audio(_)
-        | Fault::Social(_) => return None,
-    };
-    Some(Early::Say(said))
+        Some(_) | None => None,
+    }
 }

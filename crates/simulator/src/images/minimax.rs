@@ -1,5 +1,5 @@
 //! `MiniMax`'s pictures: `POST /v1/image_generation`. Everything is answered with status 200, and
-//! `base_resp` says what is wrong; counts are text. OrderedJson after the vendor's documents (October
+//! `base_resp` says what is wrong; counts are text. Written after the vendor's documents (October
 //! 2026), nothing was called live: wordings are [unverified].
 
 use http::Method;
@@ -9,8 +9,9 @@ use super::directives::ImageDirectives;
 use super::generate;
 use super::input_images::{self, Source};
 use super::picture::Format;
-use super::request::{Delivery, ImageRequest, Item, Told, Trouble, Vendor};
+use super::request::{Delivery, ImageError, ImageRequest, Item, Told, Vendor};
 use super::{field, kept};
+use crate::fault_stage::UpstreamError;
 use crate::script::Script;
 use crate::scripted_body::{VendorResponse, VendorResult};
 use crate::server::RecordedRequest;
@@ -65,19 +66,27 @@ pub(super) async fn serve(recorded: RecordedRequest) -> VendorResult {
     }
 }
 
-pub(super) fn trouble(recorded: &RecordedRequest, trouble: &Trouble) -> Script {
-    let (status, retry_after, code, text) = match trouble {
+pub(super) fn error(recorded: &RecordedRequest, error: ImageError) -> Script {
+    let (status, retry_after, code, text) = match error {
         // This vendor tells of its limits under status 200.
-        Trouble::Limited { retry_after_secs } => {
+        ImageError::Upstream(UpstreamError::RateLimited { retry_after_secs }) => {
             let text = "rate limit exceeded(RPM)";
-            (200, Some(*retry_after_secs), LIMITED, text)
+            (200, Some(retry_after_secs), LIMITED, text)
         }
-        Trouble::Status(429) => (429, None, LIMITED, "rate limit exceeded(RPM)"),
-        Trouble::Status(status) => (*status, None, INTERNAL, "internal error"),
-        Trouble::Inside200 => (200, None, INTERNAL, "internal error"),
-        Trouble::BaseResp(code) => (200, None, u64::from(*code), "the code that was asked for"),
-        Trouble::Blocked => (200, None, INPUT_BLOCKED, "input new_sensitive"),
-        Trouble::AllFailed => (200, None, OUTPUT_BLOCKED, "output new_sensitive"),
+        ImageError::Upstream(UpstreamError::Status(429)) => {
+            (429, None, LIMITED, "rate limit exceeded(RPM)")
+        }
+        ImageError::Upstream(UpstreamError::Status(status)) => {
+            (status, None, INTERNAL, "internal error")
+        }
+        ImageError::Upstream(UpstreamError::Inside200 { code: None }) => {
+            (200, None, INTERNAL, "internal error")
+        }
+        ImageError::Upstream(UpstreamError::Inside200 { code: Some(code) }) => {
+            (200, None, u64::from(code), "the code that was asked for")
+        }
+        ImageError::Blocked => (200, None, INPUT_BLOCKED, "input new_sensitive"),
+        ImageError::AllFailed => (200, None, OUTPUT_BLOCKED, "output new_sensitive"),
     };
     Script::json(status, retry_after, wrong(recorded, code, text))
 }

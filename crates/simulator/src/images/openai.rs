@@ -10,8 +10,9 @@ use http::Method;
 use serde_json::{Map, Value, json};
 
 use super::generate;
-use super::request::{Delivery, ImageRequest, Item, Told, Trouble};
+use super::request::{Delivery, ImageError, ImageRequest, Item, Told};
 use crate::clock;
+use crate::fault_stage::UpstreamError;
 use crate::headers::last_four;
 use crate::refusal::Refusal;
 use crate::script::Script;
@@ -51,12 +52,14 @@ pub(super) async fn serve(recorded: RecordedRequest) -> VendorResult {
     }
 }
 
-pub(super) fn trouble(model: &str, trouble: &Trouble) -> Script {
-    let refusal = match trouble {
-        Trouble::Limited { retry_after_secs } => Refusal::rate_limited(model, *retry_after_secs),
-        Trouble::Status(status) => Refusal::with_status(*status, model),
-        Trouble::Blocked | Trouble::AllFailed => return blocked(model, trouble),
-        Trouble::Inside200 | Trouble::BaseResp(_) => {
+pub(super) fn error(model: &str, error: ImageError) -> Script {
+    let refusal = match error {
+        ImageError::Upstream(UpstreamError::RateLimited { retry_after_secs }) => {
+            Refusal::rate_limited(model, retry_after_secs)
+        }
+        ImageError::Upstream(UpstreamError::Status(status)) => Refusal::with_status(status, model),
+        ImageError::Blocked | ImageError::AllFailed => return blocked(model, error),
+        ImageError::Upstream(UpstreamError::Inside200 { .. }) => {
             return Script::json(200, None, Refusal::after_ok().body());
         }
     };
@@ -64,7 +67,7 @@ pub(super) fn trouble(model: &str, trouble: &Trouble) -> Script {
 }
 
 /// The words of the newer models stand in public reports, those of the older too.
-fn blocked(model: &str, trouble: &Trouble) -> Script {
+fn blocked(model: &str, error: ImageError) -> Script {
     let (message, kind, code) = if models::is_dalle(model) {
         let message = "Your request was rejected as a result of our safety system. Your prompt may \
                        contain text that is not allowed by our safety system.";
@@ -74,17 +77,17 @@ fn blocked(model: &str, trouble: &Trouble) -> Script {
                        error, contact us at help.openai.com. safety_violations=[violence].";
         (message, "image_generation_user_error", "moderation_blocked")
     };
-    let mut error = json!({ "message": message, "type": kind, "param": null, "code": code });
+    let mut body = json!({ "message": message, "type": kind, "param": null, "code": code });
     if !models::is_dalle(model) {
-        let stage = if *trouble == Trouble::Blocked {
+        let stage = if error == ImageError::Blocked {
             "input"
         } else {
             "output"
         };
         let details = json!({ "moderation_stage": stage, "categories": ["violence"] });
-        put(&mut error, "moderation_details", details);
+        put(&mut body, "moderation_details", details);
     }
-    Script::json(400, None, json!({ "error": error }).to_string())
+    Script::json(400, None, json!({ "error": body }).to_string())
 }
 
 /// What fails is left out of `data`.

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::directives::ImageDirectives;
 use super::picture::{Format, Picture};
+use crate::fault_stage::UpstreamError;
 
 /// Whose words are spoken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,16 +68,9 @@ pub(super) enum Item {
 }
 
 /// What comes instead of pictures.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Trouble {
-    /// Too many requests; come back after so many seconds.
-    Limited { retry_after_secs: u32 },
-    /// This status.
-    Status(u16),
-    /// An error under status 200.
-    Inside200,
-    /// The same with a number of `MiniMax`'s; others have none.
-    BaseResp(u32),
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ImageError {
+    Upstream(UpstreamError),
     /// The prompt is not allowed.
     Blocked,
     /// What was made is not allowed, all of it.

@@ -3,11 +3,12 @@
 use serde_json::{Value, json};
 
 use crate::fault::Fault;
+use crate::fault_stage::{self, GARBAGE, Injected};
 use crate::ordered_json::{OrderedJson, list};
 use crate::refusal::Refusal;
 use crate::request::Object;
 use crate::request::fields::{self, Field, Kind, MAX_TOKENS, missing, nullable, strict};
-use crate::script::{self, GARBAGE, Piece, Script};
+use crate::script::{Piece, Script};
 use crate::wording;
 
 use super::embeddings::read_inputs;
@@ -177,8 +178,12 @@ impl Renderer {
                 frames.push(Frame::Done);
             }
         }
-        let (marks, fault) = ((Frame::Error, Frame::Garbage), self.fault);
-        script::streamed(frames, marks, fault, move |_, frame| self.render(frame))
+        let injected = Injected {
+            error: Frame::Error,
+            garbage: Frame::Garbage,
+        };
+        let (frames, fault) = (frames.into_iter(), self.fault);
+        fault_stage::stream(frames, injected, fault, move |_, frame| self.render(frame))
     }
 
     fn render(&self, frame: Frame) -> Piece {

@@ -1,9 +1,10 @@
 //! The bytes of each event. Every one has its type twice, as the SSE event and in the data, and a
 //! number that rises; there is no end mark.
 
+use crate::fault_stage::GARBAGE;
 use crate::ordered_json::OrderedJson;
 use crate::refusal::Detail;
-use crate::script::{GARBAGE, Piece};
+use crate::script::Piece;
 
 use super::answer::{CallKind, Item, Outcome, Says, What};
 use super::events::Event;
@@ -71,6 +72,7 @@ impl Renderer {
             | Event::PartAdded(at)
             | Event::PartDone(at)
             | Event::Delta(at, _)
+            | Event::Flood(at, _)
             | Event::TextDone(at)
             | Event::Annotation(at, _)
             | Event::Search(at, _) => self.of_item(number, *at, event),
@@ -93,7 +95,7 @@ impl Renderer {
                 whole("response.output_item.added", true).worth(tokens_of_head(item))
             }
             Event::ItemDone(_) => whole("response.output_item.done", false),
-            Event::Delta(_, index) => {
+            Event::Delta(_, index) | Event::Flood(_, index) => {
                 let names = Names::of(item);
                 let written = about(names.delta, number, item, at);
                 let written = names
@@ -162,6 +164,7 @@ impl Renderer {
             | Event::ItemAdded(_)
             | Event::ItemDone(_)
             | Event::Delta(..)
+            | Event::Flood(..)
             | Event::TextDone(_)
             | Event::Search(..)
             | Event::Created

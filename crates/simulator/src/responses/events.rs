@@ -18,6 +18,8 @@ pub(crate) enum Event {
     PartAdded(usize),
     PartDone(usize),
     Delta(usize, u64),
+    /// A delta of so many words of filler.
+    Flood(usize, u64),
     /// The whole text behind its deltas.
     TextDone(usize),
     Annotation(usize, u64),

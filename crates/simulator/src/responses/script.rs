@@ -1,25 +1,14 @@
 //! From a response and a fault to a script, streamed or whole.
 
-use bytes::Bytes;
-
 use crate::fault::Fault;
+use crate::fault_stage::{self, Injected};
 use crate::refusal::Refusal;
-use crate::script::{self, GAP, Head, Piece, Script, Step, filler};
+use crate::script::{Head, Piece, Script, Step};
 
 use super::answer::{Outcome, Says, What};
 use super::event_bytes::Renderer;
 use super::events::{Event, events};
 use super::wire_types::{Reply, Stage, Style};
-
-/// A unit of a flood.
-enum Unit {
-    Event(Event),
-    /// A delta of so many words of filler.
-    Words(usize, u64),
-}
-
-/// Filler words in each event of a gigantic stream.
-const FILLER_WORDS_PER_EVENT: u64 = 1024;
 
 /// The script of an answer. Faults that never come to an answer are not for here.
 pub(crate) fn script(
@@ -32,14 +21,10 @@ pub(crate) fn script(
         return script;
     }
     reply.style = style(fault);
-    let script = match fault {
-        Some(Fault::GiganticBody { .. }) if stream => {
-            gigantic_stream(reply, FILLER_WORDS_PER_EVENT)
-        }
-        Some(Fault::GiganticFrame { .. }) if stream => gigantic_stream(reply, u64::MAX),
-        Some(Fault::GiganticBody { .. } | Fault::GiganticFrame { .. }) => gigantic_whole(&reply),
-        Some(_) | None if stream => told_in_events(reply, fault),
-        Some(_) | None => whole(&reply, fault),
+    let script = match (stream, fault_stage::filler_per_frame(fault)) {
+        (true, Some(each)) => gigantic_stream(reply, each),
+        (true, None) => told_in_events(reply, fault),
+        (false, _) => whole(&reply, fault),
     };
     script.paced(stream, pace_millis, fault)
 }
@@ -85,47 +70,31 @@ fn told_in_events(reply: Reply, fault: Option<Fault>) -> Script {
 fn play(reply: Reply, list: Vec<Event>, fault: Option<Fault>) -> Script {
     let cr_lf = fault == Some(Fault::CrLf);
     let renderer = Renderer { reply, cr_lf };
-    let error = Event::Error(Box::new(Refusal::after_ok()));
-    let marks = (error, Event::Garbage);
-    script::streamed(list, marks, fault, move |number, event| {
+    let injected = Injected {
+        error: Event::Error(Box::new(Refusal::after_ok())),
+        garbage: Event::Garbage,
+    };
+    fault_stage::stream(list.into_iter(), injected, fault, move |number, event| {
         renderer.render(number, &event)
     })
 }
 
 fn whole(reply: &Reply, fault: Option<Fault>) -> Script {
-    let told = reply.told();
+    let (told, usage) = (reply.told(), reply.output.usage);
     let mut piece = Piece::new(reply.document(Stage::Ended));
     if !matches!(reply.output.outcome, Outcome::Failed(_)) {
-        piece = piece.worth(reply.output.usage.completion);
+        piece = piece.worth(usage.completion);
         if reply.style.tells_usage {
             piece = piece.reporting((told.prompt, told.completion));
         }
     }
-    script::document(piece, fault)
-}
-
-/// A whole answer too large to be held: its two ends, and filler between them.
-fn gigantic_whole(reply: &Reply) -> Script {
-    let told = reply.told();
-    let usage = reply.output.usage;
-    let words = flood_words(reply);
-    let document = reply.document(Stage::Ended);
-    let (before, after) = document.rsplit_once(GAP).unwrap_or((&document, ""));
-    let end = Piece::new(after.to_owned())
-        .worth(usage.reasoning)
-        .reporting((told.prompt, told.completion));
-    let before = Piece::new(before.to_owned());
-    let pieces = std::iter::once(before)
-        .chain(filler(words, true))
-        .chain(std::iter::once(end));
-    let head = Head {
-        status: 200,
-        is_event_stream: false,
-        // Without a length, so that a client has to bound what it reads.
-        content_length: None,
-        retry_after_secs: None,
-    };
-    Script::new(head, vec![Step::pieces(pieces)])
+    if fault_stage::is_gigantic(fault) {
+        // The filler counts itself.
+        piece = piece
+            .worth(usage.reasoning)
+            .filled(flood_words(reply), true);
+    }
+    fault_stage::document(piece, fault)
 }
 
 /// A stream too large to be held. The text comes in deltas, and then again, as always, in each of
@@ -143,54 +112,22 @@ fn gigantic_stream(reply: Reply, each: u64) -> Script {
     let is_done = |event: &Event| *event == Event::TextDone(flooded);
     let place = list.iter().position(is_done).unwrap_or(list.len());
     let tail = list.get(place..).unwrap_or_default().to_vec();
-    let head = list.into_iter().take(place).map(Unit::Event);
-    let mut left = words;
-    let flood = std::iter::from_fn(move || {
-        let now = left.min(each);
-        left = left.saturating_sub(now);
-        (now > 0).then_some(Unit::Words(flooded, now))
-    });
-    let units = head.chain(flood).chain(tail.into_iter().map(Unit::Event));
+    let head = list.into_iter().take(place);
+    let flood = fault_stage::portions(words, each).map(move |now| Event::Flood(flooded, now));
     let renderer = Renderer {
         reply,
         cr_lf: false,
     };
-    let pieces = (0..).zip(units).flat_map(move |(number, unit)| match unit {
-        Unit::Event(event) => around(renderer.render(number, &event), words, false),
-        Unit::Words(at, now) => {
-            let mut piece = renderer.render(number, &Event::Delta(at, 0));
+    let events = (0..).zip(head.chain(flood).chain(tail));
+    let pieces = events.map(move |(number, event)| match event {
+        Event::Flood(at, now) => {
+            let delta = renderer.render(number, &Event::Delta(at, 0));
             // The filler counts itself.
-            piece.tokens = 0;
-            around(piece, now, true)
+            delta.worth(0).filled(now, true)
         }
+        event => renderer.render(number, &event).filled(words, false),
     });
-    let head = Head {
-        status: 200,
-        is_event_stream: true,
-        content_length: None,
-        retry_after_secs: None,
-    };
-    Script::new(head, vec![Step::pieces(pieces)])
-}
-
-/// Puts filler into the gap of a piece, if it has one. The end carries the meaning.
-fn around(piece: Piece, words: u64, worth: bool) -> Box<dyn Iterator<Item = Piece> + Send> {
-    let ends = std::str::from_utf8(&piece.bytes)
-        .ok()
-        .and_then(|text| text.rsplit_once(GAP))
-        .map(|(before, after)| {
-            let before = Bytes::copy_from_slice(before.as_bytes());
-            (before, Bytes::copy_from_slice(after.as_bytes()))
-        });
-    let Some((before, after)) = ends else {
-        return Box::new(std::iter::once(piece));
-    };
-    let mut end = piece;
-    end.bytes = after;
-    let parts = std::iter::once(Piece::new(before))
-        .chain(filler(words, worth))
-        .chain(std::iter::once(end));
-    Box::new(parts)
+    Script::new(Head::event_stream(), vec![Step::pieces(pieces)])
 }
 
 fn flood_words(reply: &Reply) -> u64 {

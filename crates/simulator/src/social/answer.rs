@@ -1,16 +1,15 @@
 //! How the vendor speaks: the envelope of a good answer, the forms of its refusals, and what both
 //! carry beside their body. Wordings are ours; only their places are the vendor's.
 
-use http::header::{CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
 use serde_json::{Map, Value, json};
 use time::OffsetDateTime;
 use time::macros::format_description;
 
 use super::params::Asked;
 use crate::clock;
+use crate::headers::set;
 use crate::script::{Head, Piece, Script, Step};
-use crate::scripted_body::{ScriptedBody, VendorResponse};
+use crate::scripted_body::VendorResponse;
 use crate::server::RecordedRequest;
 use crate::tokens::count;
 
@@ -191,40 +190,21 @@ impl Reply {
     }
 
     /// Sends it and leaves the record to it.
-    pub(super) fn send(self, mut recorded: RecordedRequest, request_id: &str) -> VendorResponse {
-        recorded.note(|record| record.status = self.status);
-        if recorded.parts.method == Method::HEAD {
-            // The transport drops such a body unread, which must not look like a client leaving.
-            recorded.watch.end(true);
-        }
+    pub(super) fn send(self, recorded: RecordedRequest, request_id: &str) -> VendorResponse {
         let reset = clock::seconds(clock::now_micros());
-        let (is_page, retry_after_secs) = (self.is_page, self.retry_after_secs);
-        let script = self.script();
-        let head = script.head;
-        let mut response = Response::new(ScriptedBody::new(script, Some(recorded.watch)));
-        // Statuses come from a closed range; were one wrong, the client should see a failure.
-        *response.status_mut() =
-            StatusCode::from_u16(head.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let headers = response.headers_mut();
-        let kind = if is_page {
+        let content_type = if self.is_page {
             "text/html; charset=utf-8"
         } else {
             "application/json"
         };
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
-        if let Some(length) = head.content_length {
-            headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
-        }
+        let retry_after_secs = self.retry_after_secs;
+        let mut response = recorded.respond(self.script(), content_type);
+        let headers = response.headers_mut();
         if let Some(seconds) = retry_after_secs {
-            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
             let moment = reset.saturating_add(u64::from(seconds));
-            let name = HeaderName::from_static("x-ratelimit-reset");
-            headers.insert(name, HeaderValue::from(moment));
+            set(headers, "x-ratelimit-reset", &moment.to_string());
         }
-        // Digits and dashes, so it has a form as a header.
-        if let Ok(id) = HeaderValue::from_str(request_id) {
-            headers.insert(HeaderName::from_static("x-request-id"), id);
-        }
+        set(headers, "x-request-id", request_id);
         response
     }
 

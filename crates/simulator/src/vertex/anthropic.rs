@@ -46,10 +46,10 @@ pub(super) async fn serve(
         },
         version: VERSION.trim_start_matches("vertex-").to_owned(),
         betas: [anthropic::betas(&recorded.parts.headers), betas].concat(),
-        face: Platform::Vertex,
+        platform: Platform::Vertex,
     };
     let asked = Asked {
-        face: Platform::Vertex,
+        platform: Platform::Vertex,
         model: (!is_count).then(|| model.to_owned()),
         stream: Some(streams),
     };

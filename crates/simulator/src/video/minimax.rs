@@ -1,5 +1,5 @@
 //! `MiniMax`'s video jobs, both interfaces. The first answers everything with status 200 and says in
-//! `base_resp` what is wrong; the second says it by status. OrderedJson after the vendor's documents and
+//! `base_resp` what is wrong; the second says it by status. Written after the vendor's documents and
 //! public clients (October 2026), nothing was called live: wordings are [unverified].
 
 mod v1;

@@ -6,7 +6,7 @@ use trunkline_simulator::Simulator;
 
 use crate::bedrock::framed;
 use crate::client::{Got, ask};
-use crate::gathered;
+use crate::stream_fold;
 
 /// A door at which a model can be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -51,9 +51,9 @@ pub(super) fn check_names(body: &Object, context: &Context) -> Result<(), Refusa
         let name = name.as_str();
         let stands_by_itself = match name {
             // Google's count has no model in its path.
-            "model" => context.face == Platform::Anthropic || !is_answer,
-            "stream" => is_answer && context.face != Platform::Bedrock,
-            "anthropic_version" | "anthropic_beta" => context.face != Platform::Anthropic,
+            "model" => context.platform == Platform::Anthropic || !is_answer,
+            "stream" => is_answer && context.platform != Platform::Bedrock,
+            "anthropic_version" | "anthropic_beta" => context.platform != Platform::Anthropic,
             _ => false,
         };
         let is_beta = BETA.iter().any(|(field, flag)| {

@@ -5,16 +5,16 @@ mod render;
 
 use serde_json::{Value, json};
 
-use super::{Dialect, Refused, VENDOR, is_enabled, refuse, request_id, trouble};
+use super::{Dialect, Refused, VENDOR, is_enabled, refuse, request_id, upstream_error};
+use crate::audio::answer;
 use crate::audio::audio_sniff::{AudioInfo, Container};
 use crate::audio::calls::{AudioCall, AudioWork};
 use crate::audio::fake_transcript::Words;
 use crate::audio::fetch::fetch;
-use crate::audio::meeting;
-use crate::chat::Met;
 use crate::clock;
 use crate::directives::Directives;
 use crate::fault::Fault;
+use crate::fault_stage::{self, RuleScope};
 use crate::models;
 use crate::scripted_body::VendorResult;
 use crate::server::RecordedRequest;
@@ -46,7 +46,7 @@ pub(super) fn is_asked(body: &Value, dialect: Dialect) -> bool {
 }
 
 pub(super) async fn serve(
-    recorded: RecordedRequest,
+    mut recorded: RecordedRequest,
     body: &Value,
     dialect: Dialect,
 ) -> VendorResult {
@@ -55,7 +55,7 @@ pub(super) async fn serve(
         Dialect::Compatible => body.get("stream") == Some(&Value::Bool(true)),
     };
     let model = body.get("model").and_then(Value::as_str);
-    meeting::note(&recorded, model.unwrap_or_default(), is_stream);
+    answer::note(&recorded, model.unwrap_or_default(), is_stream);
     let wanted = match Wanted::read(body, dialect, is_stream) {
         Ok(wanted) => wanted,
         Err(refused) => return Ok(refuse(recorded, dialect, &refused)),
@@ -64,12 +64,16 @@ pub(super) async fn serve(
         Ok(heard) => heard,
         Err(refused) => return Ok(refuse(recorded, dialect, &refused)),
     };
-    let fault = meeting::fault(&recorded, &wanted.model, &wanted.directives);
-    let say = |recorded: &RecordedRequest, kind| trouble(recorded, kind, dialect);
-    let recorded = match meeting::meet(recorded, fault, is_stream, say).await {
-        Met::Goes(recorded) => *recorded,
-        Met::Ends(end) => return *end,
-    };
+    let fault = fault_stage::select(
+        &recorded,
+        &wanted.directives,
+        &wanted.model,
+        RuleScope::Audio,
+    );
+    if let Some(error) = fault_stage::before_answer(&mut recorded, fault, is_stream).await? {
+        let script = upstream_error(&recorded, error, dialect);
+        return Ok(recorded.play_error(script));
+    }
     let words = Words::heard(&heard.sha256, wanted.language.as_deref());
     let call = AudioCall::new(&recorded, VENDOR, AudioWork::Transcription, &wanted.model)
         .heard(&heard, &words)
@@ -87,11 +91,11 @@ pub(super) async fn serve(
         words,
     };
     let script = if wanted.stream {
-        let pace = meeting::pace(&recorded, &wanted.directives);
+        let pace = answer::pace(&recorded, &wanted.directives);
         renderer.streamed(fault).paced(true, pace, fault)
     } else {
         let worth = renderer.words.count();
-        meeting::whole(renderer.whole().to_string(), worth, fault)
+        answer::whole(renderer.whole().to_string(), worth, fault)
     };
     Ok(recorded.play(script, None))
 }
@@ -188,7 +192,7 @@ fn context(body: &Value) -> String {
 
 fn usage(heard: &AudioInfo, words: &Words, dialect: Dialect, fault: Option<Fault>) -> Value {
     let audio = heard.seconds().saturating_mul(TOKENS_PER_SECOND);
-    let told = |count: u64| meeting::told(fault, count);
+    let told = |count: u64| fault_stage::reported(fault, count);
     let (Some(input), Some(output), Some(seconds)) =
         (told(audio), told(words.count()), told(heard.seconds()))
     else {

@@ -5,19 +5,21 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::{Dialect, Refused, VENDOR, billed_characters, is_enabled, refuse, request_id, trouble};
+use super::{
+    Dialect, Refused, VENDOR, billed_characters, is_enabled, refuse, request_id, upstream_error,
+};
+use crate::audio::answer;
 use crate::audio::calls::{AudioCall, AudioWork};
 use crate::audio::encoders::{Format, Sound};
 use crate::audio::faults::AudioFault;
 use crate::audio::file_store;
-use crate::audio::meeting;
 use crate::audio::tone::{Speed, Spoken};
-use crate::chat::Met;
 use crate::clock;
 use crate::directives::Directives;
 use crate::fault::Fault;
+use crate::fault_stage::{self, GARBAGE, Injected, RuleScope};
 use crate::models;
-use crate::script::{self, GARBAGE, Piece, Script};
+use crate::script::{Piece, Script};
 use crate::scripted_body::VendorResult;
 use crate::server::RecordedRequest;
 
@@ -73,34 +75,38 @@ pub(super) fn is_asked(body: &Value) -> bool {
     is_named || body.pointer("/input/text").is_some()
 }
 
-pub(super) async fn serve(recorded: RecordedRequest, body: &Value) -> VendorResult {
+pub(super) async fn serve(mut recorded: RecordedRequest, body: &Value) -> VendorResult {
     let is_stream = is_enabled(&recorded, "x-dashscope-sse");
     let model = body.get("model").and_then(Value::as_str);
-    meeting::note(&recorded, model.unwrap_or_default(), is_stream);
+    answer::note(&recorded, model.unwrap_or_default(), is_stream);
     let wanted = match Wanted::read(body) {
         Ok(wanted) => wanted,
         Err(refused) => return Ok(refuse(recorded, Dialect::Native, &refused)),
     };
-    let fault = meeting::fault(&recorded, &wanted.model, &wanted.directives);
-    let say = |recorded: &RecordedRequest, kind| trouble(recorded, kind, Dialect::Native);
-    let recorded = match meeting::meet(recorded, fault, is_stream, say).await {
-        Met::Goes(recorded) => *recorded,
-        Met::Ends(end) => return *end,
-    };
+    let fault = fault_stage::select(
+        &recorded,
+        &wanted.directives,
+        &wanted.model,
+        RuleScope::Audio,
+    );
+    if let Some(error) = fault_stage::before_answer(&mut recorded, fault, is_stream).await? {
+        let script = upstream_error(&recorded, error, Dialect::Native);
+        return Ok(recorded.play_error(script));
+    }
     let file = wanted.keep(&recorded, fault);
     let characters = billed_characters(&wanted.text);
     recorded.note(|record| record.prompt_tokens = characters);
-    let usage = match meeting::told(fault, characters) {
+    let usage = match fault_stage::reported(fault, characters) {
         Some(characters) => json!({ "characters": characters }),
         None => Value::Null,
     };
     let script = if is_stream {
-        let pace = meeting::pace(&recorded, &wanted.directives);
+        let pace = answer::pace(&recorded, &wanted.directives);
         let script = wanted.streamed(&request_id(&recorded), &file, usage, fault);
         script.paced(true, pace, fault)
     } else {
         let told = last(&request_id(&recorded), &file, &usage);
-        meeting::whole(told.to_string(), wanted.spoken.millis(), fault)
+        answer::whole(told.to_string(), wanted.spoken.millis(), fault)
     };
     Ok(recorded.play(script, None))
 }
@@ -180,40 +186,48 @@ impl Wanted {
         if !matches!(fault, Some(Fault::NoDone | Fault::TruncatedJson)) {
             events.push(Event::Last);
         }
-        let strangers = (Event::Error, Event::Garbage);
+        let injected = Injected {
+            error: Event::Error,
+            garbage: Event::Garbage,
+        };
         let end = last(request_id, file, &usage);
         let (id, expires_at) = (file.id.clone(), file.expires_at);
         let request_id = request_id.to_owned();
-        script::streamed(events, strangers, fault, move |at, event| match event {
-            Event::Piece(index) => {
-                let data = if is_garbled {
-                    GARBAGE_BASE64.to_owned()
-                } else {
-                    STANDARD.encode(sound.piece(index))
-                };
-                let audio = json!({
-                    "data": data,
-                    "url": "",
-                    "id": id,
-                    "expires_at": expires_at,
-                });
-                let told = json!({
-                    "output": { "audio": audio, "finish_reason": "null" },
-                    "request_id": request_id,
-                });
-                happened(at, "result", 200, &told).worth(sound.piece_millis(index))
-            }
-            Event::Last => happened(at, "result", 200, &end),
-            Event::Error => {
-                let told = json!({
-                    "code": "InternalError.Algo",
-                    "message": "An internal error has occured during execution.",
-                    "request_id": request_id,
-                });
-                happened(at, "error", 500, &told)
-            }
-            Event::Garbage => Piece::new([b"data:", GARBAGE, b"\n\n"].concat()),
-        })
+        fault_stage::stream(
+            events.into_iter(),
+            injected,
+            fault,
+            move |at, event| match event {
+                Event::Piece(index) => {
+                    let data = if is_garbled {
+                        GARBAGE_BASE64.to_owned()
+                    } else {
+                        STANDARD.encode(sound.piece(index))
+                    };
+                    let audio = json!({
+                        "data": data,
+                        "url": "",
+                        "id": id,
+                        "expires_at": expires_at,
+                    });
+                    let told = json!({
+                        "output": { "audio": audio, "finish_reason": "null" },
+                        "request_id": request_id,
+                    });
+                    happened(at, "result", 200, &told).worth(sound.piece_millis(index))
+                }
+                Event::Last => happened(at, "result", 200, &end),
+                Event::Error => {
+                    let told = json!({
+                        "code": "InternalError.Algo",
+                        "message": "An internal error has occured during execution.",
+                        "request_id": request_id,
+                    });
+                    happened(at, "error", 500, &told)
+                }
+                Event::Garbage => Piece::new([b"data:", GARBAGE, b"\n\n"].concat()),
+            },
+        )
     }
 }
 

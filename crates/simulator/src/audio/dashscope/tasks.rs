@@ -10,18 +10,18 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use super::{Dialect, Refused, VENDOR, is_enabled, refuse, request_id, trouble};
+use super::{Dialect, Refused, VENDOR, is_enabled, refuse, request_id, upstream_error};
+use crate::audio::answer;
 use crate::audio::audio_sniff::{AudioInfo, Container};
 use crate::audio::calls::{AudioCall, AudioWork, Calls};
 use crate::audio::fake_transcript::Words;
 use crate::audio::faults::AudioFault;
 use crate::audio::fetch::fetch;
 use crate::audio::file_store::{self, FileStore, Kept};
-use crate::audio::meeting;
-use crate::chat::{Met, pause};
 use crate::clock;
 use crate::directives::Directives;
 use crate::fault::Fault;
+use crate::fault_stage::{self, RuleScope};
 use crate::headers::last_four;
 use crate::models;
 use crate::script::Script;
@@ -104,10 +104,10 @@ const MAX_FILES: usize = 100;
 const MAX_FILE_BYTES: u64 = 2 * 1024 * 1024 * 1024;
 const MAX_TASKS: usize = 100_000;
 
-pub(super) async fn submit(recorded: RecordedRequest) -> VendorResult {
+pub(super) async fn submit(mut recorded: RecordedRequest) -> VendorResult {
     let body: Value = serde_json::from_slice(&recorded.body).unwrap_or(Value::Null);
     let model = body.get("model").and_then(Value::as_str);
-    meeting::note(&recorded, model.unwrap_or_default(), false);
+    answer::note(&recorded, model.unwrap_or_default(), false);
     if !is_enabled(&recorded, "x-dashscope-async") {
         let text = "current user api does not support synchronous calls.";
         let refused = Refused::new(403, "AccessDenied", text);
@@ -118,18 +118,17 @@ pub(super) async fn submit(recorded: RecordedRequest) -> VendorResult {
         Err(refused) => return Ok(refuse(recorded, Dialect::Native, &refused)),
     };
     let directives = Directives::default();
-    let fault = meeting::fault(&recorded, &wanted.model, &directives);
-    let say = |recorded: &RecordedRequest, kind| trouble(recorded, kind, Dialect::Native);
-    let recorded = match meeting::meet(recorded, fault, false, say).await {
-        Met::Goes(recorded) => *recorded,
-        Met::Ends(end) => return *end,
-    };
+    let fault = fault_stage::select(&recorded, &directives, &wanted.model, RuleScope::Audio);
+    if let Some(error) = fault_stage::before_answer(&mut recorded, fault, false).await? {
+        let script = upstream_error(&recorded, error, Dialect::Native);
+        return Ok(recorded.play_error(script));
+    }
     let id = begin(&recorded, wanted, fault);
     let told = json!({
         "output": { "task_id": id, "task_status": "PENDING" },
         "request_id": request_id(&recorded),
     });
-    let script = meeting::whole(told.to_string(), 0, fault);
+    let script = answer::whole(told.to_string(), 0, fault);
     Ok(recorded.play(script, None))
 }
 
@@ -275,7 +274,7 @@ impl Known {
 
 impl Work {
     async fn done(self) {
-        pause(self.wait).await;
+        fault_stage::pause(self.wait).await;
         let mut results = Vec::new();
         for (index, address) in (0u64..).zip(&self.wanted.addresses) {
             let heard = match fetch(address).await {

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::transcription::Wanted;
+use crate::audio::answer::seconds;
 use crate::audio::fake_transcript::TimedText;
-use crate::audio::meeting::seconds;
 
 /// How an answer is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

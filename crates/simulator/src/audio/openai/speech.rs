@@ -4,19 +4,20 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::{VENDOR, trouble};
+use super::VENDOR;
+use crate::audio::answer;
 use crate::audio::calls::{AudioCall, AudioWork};
 use crate::audio::encoders::{Format, Sound};
-use crate::audio::meeting;
 use crate::audio::tone::{Speed, Spoken};
-use crate::chat::{self, Met};
+use crate::chat;
 use crate::directives::Directives;
 use crate::fault::Fault;
+use crate::fault_stage::{self, GARBAGE, Injected, RuleScope};
 use crate::models;
 use crate::refusal::Refusal;
 use crate::request::Object;
 use crate::request::fields::{missing, wrong_type, wrong_value};
-use crate::script::{self, GARBAGE, Piece, Script};
+use crate::script::{Piece, Script};
 use crate::scripted_body::VendorResult;
 use crate::server::RecordedRequest;
 use crate::tokens::PromptSize;
@@ -64,37 +65,41 @@ const SHAPE: (u32, u8, u32) = (24_000, 1, 128_000);
 /// Milliseconds of one token that is told.
 const MILLIS_PER_TOKEN: u64 = 50;
 
-pub(super) async fn serve(recorded: RecordedRequest) -> VendorResult {
+pub(super) async fn serve(mut recorded: RecordedRequest) -> VendorResult {
     let body = match chat::parse(&recorded) {
         Ok(body) => body,
         Err(refusal) => return Ok(recorded.refuse(&refusal)),
     };
     let named = body.get("model").and_then(Value::as_str);
     let is_events = body.get("stream_format").and_then(Value::as_str) == Some("sse");
-    meeting::note(&recorded, named.unwrap_or_default(), is_events);
+    answer::note(&recorded, named.unwrap_or_default(), is_events);
     let wanted = match Wanted::read(&body) {
         Ok(wanted) => wanted,
         Err(refusal) => return Ok(recorded.refuse(&refusal)),
     };
-    let fault = meeting::fault(&recorded, &wanted.model, &wanted.directives);
-    let say = |_: &RecordedRequest, kind| trouble(kind, &wanted.model);
-    let recorded = match meeting::meet(recorded, fault, true, say).await {
-        Met::Goes(recorded) => *recorded,
-        Met::Ends(end) => return *end,
-    };
+    let fault = fault_stage::select(
+        &recorded,
+        &wanted.directives,
+        &wanted.model,
+        RuleScope::Audio,
+    );
+    if let Some(error) = fault_stage::before_answer(&mut recorded, fault, true).await? {
+        let script = Script::upstream_error(error, &wanted.model);
+        return Ok(recorded.play_error(script));
+    }
     let call = AudioCall::new(&recorded, VENDOR, AudioWork::Speech, &wanted.model)
         .spoken(&wanted.text, wanted.sound)
         .marked(wanted.directives.marker.as_ref());
     recorded.state.audio.calls.add(call);
     let prompt_tokens = wanted.prompt_tokens();
     recorded.note(|record| record.prompt_tokens = prompt_tokens);
-    let pace = meeting::pace(&recorded, &wanted.directives);
+    let pace = answer::pace(&recorded, &wanted.directives);
     if wanted.is_events {
         return Ok(recorded.play(wanted.events(fault, pace), None));
     }
     let kind = wanted.sound.format.content_type();
-    let script = meeting::bare(wanted.sound, fault, pace);
-    Ok(meeting::typed(recorded, script, kind))
+    let script = answer::bare(wanted.sound, fault, pace);
+    Ok(answer::typed(recorded, script, kind))
 }
 
 // === impl Wanted ===
@@ -154,19 +159,28 @@ impl Wanted {
         if !matches!(fault, Some(Fault::NoDone | Fault::TruncatedJson)) {
             events.push(Event::Done);
         }
-        let input = meeting::told(fault, self.prompt_tokens());
-        let output = meeting::told(fault, sound.millis.div_ceil(MILLIS_PER_TOKEN));
-        let strangers = (Event::Error, Event::Garbage);
-        let script = script::streamed(events, strangers, fault, move |_, event| match event {
-            Event::Delta(index) => {
-                let audio = STANDARD.encode(sound.piece(index));
-                line(&json!({ "type": "speech.audio.delta", "audio": audio }))
-                    .worth(sound.piece_millis(index))
-            }
-            Event::Done => done(input.zip(output)),
-            Event::Error => Piece::new(format!("data: {}\n\n", Refusal::after_ok().body())),
-            Event::Garbage => Piece::new([b"data: ", GARBAGE, b"\n\n"].concat()),
-        });
+        let input = fault_stage::reported(fault, self.prompt_tokens());
+        let output = fault_stage::reported(fault, sound.millis.div_ceil(MILLIS_PER_TOKEN));
+        let injected = Injected {
+            error: Event::Error,
+            garbage: Event::Garbage,
+        };
+        let script =
+            fault_stage::stream(
+                events.into_iter(),
+                injected,
+                fault,
+                move |_, event| match event {
+                    Event::Delta(index) => {
+                        let audio = STANDARD.encode(sound.piece(index));
+                        line(&json!({ "type": "speech.audio.delta", "audio": audio }))
+                            .worth(sound.piece_millis(index))
+                    }
+                    Event::Done => done(input.zip(output)),
+                    Event::Error => Piece::new(format!("data: {}\n\n", Refusal::after_ok().body())),
+                    Event::Garbage => Piece::sse(GARBAGE),
+                },
+            );
         script.paced(true, pace, fault)
     }
 }

@@ -2,20 +2,20 @@
 
 use serde_json::{Value, json};
 
+use super::VENDOR;
 use super::formats::{self, Shape};
-use super::{VENDOR, trouble};
+use crate::audio::answer;
 use crate::audio::audio_sniff::{AudioInfo, Container};
 use crate::audio::calls::{AudioCall, AudioWork};
 use crate::audio::fake_transcript::Words;
-use crate::audio::meeting;
 use crate::audio::upload::Upload;
-use crate::chat::Met;
 use crate::directives::Directives;
 use crate::fault::Fault;
+use crate::fault_stage::{self, GARBAGE, Injected, RuleScope};
 use crate::models;
 use crate::refusal::Refusal;
 use crate::request::fields::{missing, wrong_value};
-use crate::script::{self, GARBAGE, Piece, Script};
+use crate::script::{Piece, Script};
 use crate::scripted_body::VendorResult;
 use crate::server::RecordedRequest;
 use crate::tokens::PromptSize;
@@ -67,12 +67,12 @@ const AUDIO_TOKENS_PER_SECOND: u64 = 10;
 const SHORTEST_MILLIS: u64 = 100;
 
 pub(super) async fn serve(
-    recorded: RecordedRequest,
+    mut recorded: RecordedRequest,
     upload: Upload,
     is_translation: bool,
 ) -> VendorResult {
     let is_stream = upload.field("stream") == Some("true");
-    meeting::note(
+    answer::note(
         &recorded,
         upload.field("model").unwrap_or_default(),
         is_stream,
@@ -81,12 +81,16 @@ pub(super) async fn serve(
         Ok(wanted) => wanted,
         Err(refusal) => return Ok(recorded.refuse(&refusal)),
     };
-    let fault = meeting::fault(&recorded, &wanted.model, &wanted.directives);
-    let say = |_: &RecordedRequest, kind| trouble(kind, &wanted.model);
-    let recorded = match meeting::meet(recorded, fault, wanted.stream, say).await {
-        Met::Goes(recorded) => *recorded,
-        Met::Ends(end) => return *end,
-    };
+    let fault = fault_stage::select(
+        &recorded,
+        &wanted.directives,
+        &wanted.model,
+        RuleScope::Audio,
+    );
+    if let Some(error) = fault_stage::before_answer(&mut recorded, fault, wanted.stream).await? {
+        let script = Script::upstream_error(error, &wanted.model);
+        return Ok(recorded.play_error(script));
+    }
     let work = if is_translation {
         AudioWork::Translation
     } else {
@@ -99,16 +103,12 @@ pub(super) async fn serve(
     let prompt_tokens = wanted.input_tokens();
     recorded.note(|record| record.prompt_tokens = prompt_tokens);
     if wanted.stream {
-        let pace = meeting::pace(&recorded, &wanted.directives);
+        let pace = answer::pace(&recorded, &wanted.directives);
         return Ok(recorded.play(wanted.events(fault, pace), None));
     }
     let text = formats::document(&wanted, wanted.usage(fault));
-    let script = meeting::whole(text, wanted.words.count(), fault);
-    Ok(meeting::typed(
-        recorded,
-        script,
-        wanted.shape.content_type(),
-    ))
+    let script = answer::whole(text, wanted.words.count(), fault);
+    Ok(answer::typed(recorded, script, wanted.shape.content_type()))
 }
 
 // === impl Wanted ===
@@ -187,7 +187,7 @@ impl Wanted {
         if self.is_translation {
             return None;
         }
-        let told = |count: u64| meeting::told(fault, count);
+        let told = |count: u64| fault_stage::reported(fault, count);
         match self.billing() {
             Billing::Seconds => {
                 let seconds = told(self.heard.seconds())?;
@@ -219,17 +219,25 @@ impl Wanted {
             }
             events.push(Event::Done(done));
         }
-        let strangers = (Event::Error, Event::Garbage);
-        let script = script::streamed(events, strangers, fault, |_, event| match event {
-            Event::Delta(text) => {
-                let words = crate::tokens::count(text.split_whitespace().count());
-                let event = json!({ "type": "transcript.text.delta", "delta": text });
-                Piece::new(format!("data: {event}\n\n")).worth(words)
-            }
-            Event::Done(done) => Piece::new(format!("data: {done}\n\n")),
-            Event::Error => Piece::new(format!("data: {}\n\n", Refusal::after_ok().body())),
-            Event::Garbage => Piece::new([b"data: ", GARBAGE, b"\n\n"].concat()),
-        });
+        let injected = Injected {
+            error: Event::Error,
+            garbage: Event::Garbage,
+        };
+        let script = fault_stage::stream(
+            events.into_iter(),
+            injected,
+            fault,
+            |_, event| match event {
+                Event::Delta(text) => {
+                    let words = crate::tokens::count(text.split_whitespace().count());
+                    let event = json!({ "type": "transcript.text.delta", "delta": text });
+                    Piece::new(format!("data: {event}\n\n")).worth(words)
+                }
+                Event::Done(done) => Piece::new(format!("data: {done}\n\n")),
+                Event::Error => Piece::new(format!("data: {}\n\n", Refusal::after_ok().body())),
+                Event::Garbage => Piece::sse(GARBAGE),
+            },
+        );
         script.paced(true, pace, fault)
     }
 }

@@ -6,7 +6,8 @@ use crate::audio::dashscope::Dialect;
 use crate::audio::dashscope::speech::happened;
 use crate::audio::fake_transcript::Words;
 use crate::fault::Fault;
-use crate::script::{self, GARBAGE, Piece, Script};
+use crate::fault_stage::{self, GARBAGE, Injected};
+use crate::script::{Piece, Script};
 
 /// What is told.
 pub(super) struct Renderer {
@@ -118,8 +119,11 @@ impl Renderer {
             }
         }
         let words = self.words.count().checked_div(3).unwrap_or(0);
-        let strangers = (Event::Error, Event::Garbage);
-        script::streamed(events, strangers, fault, move |at, event| {
+        let injected = Injected {
+            error: Event::Error,
+            garbage: Event::Garbage,
+        };
+        fault_stage::stream(events.into_iter(), injected, fault, move |at, event| {
             let piece = self.render(at, &event);
             match event {
                 Event::Delta(_) => piece.worth(words),
@@ -159,7 +163,7 @@ impl Renderer {
                     "param": null,
                     "code": "InternalError.Algo",
                 } })),
-            (Event::Garbage, _) => Piece::new([b"data: ", GARBAGE, b"\n\n"].concat()),
+            (Event::Garbage, _) => Piece::sse(GARBAGE),
         }
     }
 }

@@ -1,20 +1,20 @@
 //! The frames of a stream: which there are, in which order, and the bytes of each.
 
-use bytes::Bytes;
-
 use crate::answer::{Answer, CallPiece, Finish, Says, Usage};
 use crate::azure::{self, Found};
 use crate::refusal::Refusal;
 use crate::tokens::count;
-use crate::wire_types::{Chunk, ChunkChoice, Delta, UsageShape};
+use crate::wire_types::{Chunk, ChunkChoice, Completion, Delta, UsageShape};
 use crate::wording;
 
-use super::Piece;
+use crate::fault::Fault;
+use crate::fault_stage::{self, GARBAGE};
+use crate::script::{GAP, Piece};
 
 /// One frame, small enough that a list of a hundred thousand costs little; its bytes are made
 /// when it is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Frame {
+pub(super) enum Frame {
     /// What Azure's filters found in the prompt, before everything else.
     PromptFilter,
     /// Role, and for a call its name.
@@ -23,6 +23,8 @@ pub(crate) enum Frame {
     Reasoning { choice: u64, index: u64 },
     /// A token of the content or of the arguments.
     Token { choice: u64, index: u64 },
+    /// So many words of filler.
+    Filler { words: u64 },
     /// The reason of the end.
     Finish { choice: u64 },
     /// Usage.
@@ -43,26 +45,21 @@ pub(crate) enum Frame {
 
 /// How the frames of one answer are told.
 #[derive(Debug)]
-pub(crate) struct Renderer {
-    pub(crate) answer: Answer,
-    pub(crate) asks_usage: bool,
+pub(super) struct Renderer {
+    pub(super) answer: Answer,
+    pub(super) asks_usage: bool,
     /// Usage as it is told, which may be a lie.
-    pub(crate) told: Usage,
-    pub(crate) cr_lf: bool,
+    pub(super) told: Usage,
+    pub(super) cr_lf: bool,
     /// Whether words carry letters of two bytes, so that a cut can fall inside one.
-    pub(crate) accents: bool,
+    pub(super) accents: bool,
 }
-
-/// Bytes no JSON parser and no UTF-8 decoder accepts.
-pub(crate) const GARBAGE: &[u8] = b"{\"id\": \xff\xfe\x00 <html> not json";
-/// Stands in a rendered frame where filler is to be put.
-pub(crate) const GAP: &str = "@@";
 
 // === impl Renderer ===
 
 impl Renderer {
     /// The frames before the content.
-    pub(crate) fn opening(&self) -> Vec<Frame> {
+    pub(super) fn opening(&self) -> Vec<Frame> {
         let choices = 0..self.answer.choices;
         let mut frames = Vec::new();
         if self.answer.is_filtered {
@@ -89,7 +86,7 @@ impl Renderer {
     }
 
     /// The frames up to the end of the content.
-    pub(crate) fn spoken(&self) -> Vec<Frame> {
+    pub(super) fn spoken(&self) -> Vec<Frame> {
         let mut frames = self.opening();
         for index in 0..self.answer.says.pieces() {
             let all = 0..self.answer.choices;
@@ -98,13 +95,37 @@ impl Renderer {
         frames
     }
 
-    /// The frames that say why each choice ended.
-    pub(crate) fn finishing(&self) -> impl Iterator<Item = Frame> + use<> {
-        (0..self.answer.choices).map(|choice| Frame::Finish { choice })
+    /// A whole answer. One that is too large to be held has filler for its content.
+    pub(super) fn document(&self, fault: Option<Fault>) -> Piece {
+        let is_gigantic = fault_stage::is_gigantic(fault);
+        let content = if is_gigantic {
+            GAP.to_owned()
+        } else {
+            self.content()
+        };
+        let reasoning = self.reasoning();
+        let is_finish_told = fault != Some(Fault::NoFinishReason);
+        let is_usage_told = fault != Some(Fault::NoUsage);
+        let completion = Completion::new(
+            &self.answer,
+            &content,
+            reasoning.as_deref(),
+            is_finish_told.then(|| self.answer.finish.name()),
+            is_usage_told.then_some(self.told),
+        );
+        // A struct of texts and numbers always has a JSON form.
+        let mut piece = Piece::new(serde_json::to_vec(&completion).unwrap_or_default());
+        piece.reports = is_usage_told.then(|| self.told_pair());
+        let usage = self.answer.usage;
+        if is_gigantic {
+            let words = self.answer.says.pieces();
+            return piece.worth(usage.reasoning).filled(words, true);
+        }
+        piece.worth(usage.completion)
     }
 
     /// The bytes of a frame and what they mean for the record.
-    pub(crate) fn render(&self, frame: Frame) -> Piece {
+    pub(super) fn render(&self, frame: Frame) -> Piece {
         match frame {
             Frame::PromptFilter => self.line(azure::prompt_chunk().as_bytes()),
             Frame::Open { choice } => {
@@ -123,6 +144,9 @@ impl Renderer {
                     .worth(1)
             }
             Frame::Token { choice, index } => self.token(choice, index).worth(1),
+            Frame::Filler { words } => self
+                .chunk(0, Delta::Content { content: GAP }, None)
+                .filled(words, true),
             Frame::Finish { choice } => {
                 let reason = self.answer.finish.name();
                 self.chunk(choice, Delta::Empty {}, Some(reason))
@@ -146,24 +170,8 @@ impl Renderer {
         }
     }
 
-    /// The two ends of a content frame, with room for filler between them.
-    pub(crate) fn around_filler(&self) -> (Bytes, Bytes) {
-        let whole = self.chunk(0, Delta::Content { content: GAP }, None).bytes;
-        // Both sides of the gap are ASCII or whole characters, since the gap itself is ASCII.
-        match std::str::from_utf8(&whole)
-            .ok()
-            .and_then(|text| text.rsplit_once(GAP))
-        {
-            Some((before, after)) => (
-                Bytes::copy_from_slice(before.as_bytes()),
-                Bytes::copy_from_slice(after.as_bytes()),
-            ),
-            None => (whole, Bytes::new()),
-        }
-    }
-
     /// All that is said in one text, content or refusal; calls have none.
-    pub(crate) fn content(&self) -> String {
+    pub(super) fn content(&self) -> String {
         match &self.answer.says {
             Says::Words(words) | Says::Refusal(words) => {
                 (0..*words).map(|index| self.word(index)).collect()
@@ -174,12 +182,12 @@ impl Renderer {
     }
 
     /// All reasoning in one text, if this model shows it.
-    pub(crate) fn reasoning(&self) -> Option<String> {
+    pub(super) fn reasoning(&self) -> Option<String> {
         let words = self.answer.shown_reasoning;
         (words > 0).then(|| (0..words).map(|index| self.word(index)).collect())
     }
 
-    pub(crate) fn told_pair(&self) -> (u64, u64) {
+    pub(super) fn told_pair(&self) -> (u64, u64) {
         (self.told.prompt, self.told.completion)
     }
 
