@@ -61,7 +61,7 @@ impl Directives {
                 rest = behind;
                 continue;
             }
-            let taken = match bracketed(after) {
+            let taken = match near_brackets(after) {
                 Some((inside, behind)) if directives.take(inside)? => Some(behind),
                 Some(_) | None => None,
             };
@@ -121,11 +121,22 @@ impl Directives {
 
 /// Splits at the closing brackets, if they are near: a prompt full of opening ones must not be
 /// read to its end for each.
-fn bracketed(after: &str) -> Option<(&str, &str)> {
+fn near_brackets(after: &str) -> Option<(&str, &str)> {
     let window = after.get(..after.floor_char_boundary(MAX_DIRECTIVE_BYTES))?;
     let (inside, _) = window.split_once("]]")?;
     let behind = after.get(inside.len().saturating_add("]]".len())..)?;
     Some((inside, behind))
+}
+
+/// What stands in each pair of brackets of a text.
+pub(crate) fn bracketed(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let (_, after) = rest.split_once("[[")?;
+        let (inside, behind) = after.split_once("]]")?;
+        rest = behind;
+        Some(inside)
+    })
 }
 
 pub(crate) fn short(name: &str, value: &str) -> Result<String, DirectiveError> {

@@ -13,6 +13,7 @@
 
 mod answer;
 mod anthropic;
+mod ark_error;
 mod audio;
 mod azure;
 mod bedrock;

@@ -19,9 +19,10 @@ use serde_json::{Value, json};
 
 use crate::clock;
 use crate::fault::Fault;
+use crate::fault_stage;
 use crate::headers;
 use crate::request_log::MAX_KEPT_BODY;
-use crate::scripted_body::{Abort, MAX_HANG, VendorResult};
+use crate::scripted_body::{Abort, VendorResult};
 use crate::server::RecordedRequest;
 use answer::{Context, Reply};
 use directives::SocialDirectives;
@@ -85,18 +86,13 @@ pub(crate) async fn serve(mut recorded: RecordedRequest) -> VendorResult {
     if decided.slow_millis > 0 {
         tokio::time::sleep(Duration::from_millis(decided.slow_millis.into())).await;
     }
-    match decided.outcome {
-        Outcome::Say(reply) => Ok(reply.send(recorded, &request_id)),
-        Outcome::Hang => {
-            tokio::time::sleep(MAX_HANG).await;
-            recorded.watch.end(false);
-            Err(Abort)
-        }
-        Outcome::Close => {
-            recorded.watch.end(false);
-            Err(Abort)
-        }
-    }
+    let fault = match decided.outcome {
+        Outcome::Say(reply) => return Ok(reply.send(recorded, &request_id)),
+        Outcome::Hang => Fault::HangBeforeHeaders,
+        Outcome::Close => Fault::CloseBeforeHeaders,
+    };
+    fault_stage::early(&mut recorded, Some(fault)).await?;
+    Err(Abort)
 }
 
 /// The order is `FastAPI`'s: path and method, who asks, how often, the form of the parameters; then

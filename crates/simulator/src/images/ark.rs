@@ -3,7 +3,6 @@
 //! after the vendor's SDK and documents, wordings are recalled: [unverified].
 
 mod models;
-mod refusal;
 
 use http::Method;
 use serde_json::{Map, Value, json};
@@ -13,13 +12,13 @@ use super::generate;
 use super::input_images::{self, Source};
 use super::request::{Delivery, ImageError, ImageRequest, Item, Tokens, Told, Vendor, pixels};
 use super::{field, kept};
+use crate::ark_error::ArkError;
 use crate::clock;
 use crate::fault_stage::UpstreamError;
 use crate::script::Script;
 use crate::scripted_body::{VendorResponse, VendorResult};
 use crate::server::RecordedRequest;
 use models::Kind;
-use refusal::Refused;
 
 const PATH: &str = "/api/v3/images/generations";
 const LINK_SECONDS: u64 = 86_400;
@@ -43,15 +42,18 @@ pub(super) async fn serve(recorded: RecordedRequest) -> VendorResult {
         let text = "The API key or AK/SK in the request is missing or invalid.";
         return Ok(refuse(
             recorded,
-            &Refused::new(401, "AuthenticationError", text),
+            &ArkError::new(401, "AuthenticationError", text.to_owned()),
         ));
     }
     if recorded.parts.method != Method::POST {
         let text = "The method is not allowed at this path.";
-        return Ok(refuse(recorded, &Refused::new(405, "InvalidAction", text)));
+        return Ok(refuse(
+            recorded,
+            &ArkError::new(405, "InvalidAction", text.to_owned()),
+        ));
     }
     let Some(body) = super::object(&recorded) else {
-        let refused = Refused::invalid("body", "it is not JSON");
+        let refused = ArkError::invalid("body", "it is not JSON");
         return Ok(refuse(recorded, &refused));
     };
     let prompt = body.get("prompt").and_then(Value::as_str);
@@ -98,8 +100,8 @@ pub(super) fn error(recorded: &RecordedRequest, error: ImageError) -> Script {
         ),
         ImageError::AllFailed => (400, BLOCKED_OUTPUT, BLOCKED_TEXT),
     };
-    let refused = Refused::new(status, code, text);
-    Script::json(status, retry_after, refused.body(recorded))
+    let refused = ArkError::new(status, code, text.to_owned());
+    Script::json(status, retry_after, refused.body(&recorded.id("0217")))
 }
 
 pub(super) fn answer(
@@ -138,23 +140,23 @@ pub(super) fn answer(
 }
 
 /// Names that the vendor does not know are ignored, `n` among them.
-fn request(body: &Map<String, Value>) -> Result<ImageRequest, Refused> {
+fn request(body: &Map<String, Value>) -> Result<ImageRequest, ArkError> {
     let text = |name: &'static str| match field(body, name) {
         None => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.as_str())),
-        Some(_) => Err(Refused::invalid(name, "it must be a string")),
+        Some(_) => Err(ArkError::invalid(name, "it must be a string")),
     };
-    let model = text("model")?.ok_or_else(|| Refused::missing("model"))?;
+    let model = text("model")?.ok_or_else(|| ArkError::missing("model"))?;
     let kind = Kind::named(model)?;
-    let prompt = text("prompt")?.ok_or_else(|| Refused::missing("prompt"))?;
+    let prompt = text("prompt")?.ok_or_else(|| ArkError::missing("prompt"))?;
     if prompt.is_empty() {
-        return Err(Refused::invalid("prompt", "it is empty"));
+        return Err(ArkError::invalid("prompt", "it is empty"));
     }
     let directives = ImageDirectives::read(prompt);
-    let directives = directives.map_err(|error| Refused::invalid("prompt", &error.0))?;
+    let directives = directives.map_err(|error| ArkError::invalid("prompt", &error.0))?;
     if field(body, "stream") == Some(&Value::Bool(true)) {
         let why = "the simulator cannot do this: pictures are not streamed";
-        return Err(Refused::invalid("stream", why));
+        return Err(ArkError::invalid("stream", why));
     }
     let mut request = ImageRequest::new(Vendor::Ark, model, prompt, directives);
     take_sources(body, &mut request)?;
@@ -166,17 +168,17 @@ fn request(body: &Map<String, Value>) -> Result<ImageRequest, Refused> {
             seconds: LINK_SECONDS,
         },
         Some("b64_json") => Delivery::Base64,
-        Some(_) => return Err(Refused::invalid("response_format", "url or b64_json")),
+        Some(_) => return Err(ArkError::invalid("response_format", "url or b64_json")),
     };
     request.is_marked = match field(body, "watermark") {
         None => true,
         Some(Value::Bool(is_marked)) => *is_marked,
-        Some(_) => return Err(Refused::invalid("watermark", "it must be a boolean")),
+        Some(_) => return Err(ArkError::invalid("watermark", "it must be a boolean")),
     };
     request.seed = match field(body, "seed").map(Value::as_i64) {
         None | Some(Some(-1)) => None,
         Some(Some(seed @ 0..=MAX_SEED)) => u64::try_from(seed).ok(),
-        Some(_) => return Err(Refused::invalid("seed", "-1 to 2147483647")),
+        Some(_) => return Err(ArkError::invalid("seed", "-1 to 2147483647")),
     };
     request.tokens = Tokens {
         out: pixels(request.size) / PIXELS_PER_TOKEN,
@@ -187,7 +189,7 @@ fn request(body: &Map<String, Value>) -> Result<ImageRequest, Refused> {
 }
 
 /// One address or several, or pictures themselves.
-fn take_sources(body: &Map<String, Value>, request: &mut ImageRequest) -> Result<(), Refused> {
+fn take_sources(body: &Map<String, Value>, request: &mut ImageRequest) -> Result<(), ArkError> {
     let list = match field(body, "image") {
         None => return Ok(()),
         Some(Value::Array(list)) => list.as_slice(),
@@ -195,7 +197,7 @@ fn take_sources(body: &Map<String, Value>, request: &mut ImageRequest) -> Result
     };
     let wrong = || {
         let why = "each must be an address or a base64-encoded data URL of a picture";
-        Refused::invalid("image", why)
+        ArkError::invalid("image", why)
     };
     if list.is_empty() {
         return Err(wrong());
@@ -209,37 +211,37 @@ fn take_sources(body: &Map<String, Value>, request: &mut ImageRequest) -> Result
         request.sources = request.sources.saturating_add(1);
     }
     if request.sources > MAX_SOURCES {
-        return Err(Refused::invalid("image", "there are more than 14"));
+        return Err(ArkError::invalid("image", "there are more than 14"));
     }
     request.is_edit = true;
     Ok(())
 }
 
 /// How many pictures: one, or of a series as many as the model likes, up to a bound.
-fn series(body: &Map<String, Value>, request: &ImageRequest) -> Result<u32, Refused> {
+fn series(body: &Map<String, Value>, request: &ImageRequest) -> Result<u32, ArkError> {
     const MODE: &str = "sequential_image_generation";
     const OPTIONS: &str = "sequential_image_generation_options.max_images";
     match field(body, MODE).map(Value::as_str) {
         None | Some(Some("disabled")) => return Ok(1),
         Some(Some("auto")) => {}
-        Some(_) => return Err(Refused::invalid(MODE, "auto or disabled")),
+        Some(_) => return Err(ArkError::invalid(MODE, "auto or disabled")),
     }
     let options = field(body, "sequential_image_generation_options");
     let most = options.and_then(|options| options.get("max_images"));
     let most = match most.map(Value::as_u64) {
         None => MAX_SERIES.saturating_sub(request.sources.into()),
         Some(Some(most @ 1..=MAX_SERIES)) => most,
-        Some(_) => return Err(Refused::invalid(OPTIONS, "1 to 15")),
+        Some(_) => return Err(ArkError::invalid(OPTIONS, "1 to 15")),
     };
     if most.saturating_add(request.sources.into()) > MAX_SERIES {
         let why = "together with the pictures that were sent there are more than 15";
-        return Err(Refused::invalid(OPTIONS, why));
+        return Err(ArkError::invalid(OPTIONS, why));
     }
     let most = u32::try_from(most).unwrap_or(1);
     Ok(request.directives.count.unwrap_or(most).min(most))
 }
 
-fn refuse(recorded: RecordedRequest, refused: &Refused) -> VendorResponse {
-    let script = Script::json(refused.status, None, refused.body(&recorded));
+fn refuse(recorded: RecordedRequest, refused: &ArkError) -> VendorResponse {
+    let script = Script::json(refused.status, None, refused.body(&recorded.id("0217")));
     recorded.play(script, None)
 }

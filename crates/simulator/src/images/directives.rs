@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::directives::DirectiveError;
+use crate::directives::{DirectiveError, bracketed};
 use crate::fault::Fault;
 
 /// One way of failing that only makers of pictures have. It is written the same in a prompt
@@ -87,13 +87,8 @@ impl ImageDirectives {
     /// test that asks for it would pass.
     pub(super) fn read(prompt: &str) -> Result<Self, DirectiveError> {
         let mut directives = Self::default();
-        let mut rest = prompt;
-        while let Some((_, after)) = rest.split_once("[[") {
-            let Some((inside, behind)) = after.split_once("]]") else {
-                break;
-            };
+        for inside in bracketed(prompt) {
             directives.take(inside)?;
-            rest = behind;
         }
         Ok(directives)
     }

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::directives::DirectiveError;
+use crate::directives::{DirectiveError, bracketed};
 
 /// One way of failing. It is written the same in a request (`[[social:slow:300]]`) and in a rule
 /// (`{"fault": {"social": "slow:300"}}`).
@@ -179,15 +179,8 @@ impl SocialDirectives {
     /// refused, or a test that asks for it would pass.
     pub(super) fn read<'a>(texts: impl Iterator<Item = &'a str>) -> Result<Self, DirectiveError> {
         let mut directives = Self::default();
-        for text in texts {
-            let mut rest = text;
-            while let Some((_, after)) = rest.split_once("[[") {
-                let Some((inside, behind)) = after.split_once("]]") else {
-                    break;
-                };
-                directives.take(inside)?;
-                rest = behind;
-            }
+        for inside in texts.flat_map(bracketed) {
+            directives.take(inside)?;
         }
         Ok(directives)
     }

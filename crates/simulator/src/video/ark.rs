@@ -3,7 +3,6 @@
 //! What is refused at once and what fails later follows the vendor's pages as they were read in
 //! stored form; wordings of refusals are recalled: [unverified].
 
-mod refusal;
 mod request;
 mod view;
 
@@ -13,12 +12,13 @@ use serde_json::{Value, json};
 use super::directives::JobDirectives;
 use super::jobs::NewJob;
 use super::{Phase, VideoJob};
+use crate::ark_error::ArkError;
 use crate::clock;
+use crate::fault_stage;
 use crate::headers;
 use crate::script::Script;
-use crate::scripted_body::{Abort, MAX_HANG, VendorResponse, VendorResult};
+use crate::scripted_body::{VendorResponse, VendorResult};
 use crate::server::RecordedRequest;
-use refusal::Refusal;
 use request::Asked;
 
 const TASKS: &str = "/api/v3/contents/generations/tasks";
@@ -34,7 +34,7 @@ pub(super) fn owns(path: &str) -> bool {
 
 pub(super) async fn serve(recorded: RecordedRequest) -> VendorResult {
     if recorded.key.is_empty() || !recorded.state.accepts(&recorded.key) {
-        return Ok(refuse(recorded, &Refusal::wrong_key()));
+        return Ok(refuse(recorded, &ArkError::wrong_key()));
     }
     let path = recorded.parts.uri.path().to_owned();
     let id = path.strip_prefix(TASKS).unwrap_or_default();
@@ -44,7 +44,7 @@ pub(super) async fn serve(recorded: RecordedRequest) -> VendorResult {
         (Method::GET, "") => Ok(list(recorded)),
         (Method::GET, id) => Ok(poll(recorded, id)),
         (Method::DELETE, id) if !id.is_empty() => Ok(delete(recorded, id)),
-        (_, _) => Ok(refuse(recorded, &Refusal::wrong_method())),
+        (_, _) => Ok(refuse(recorded, &ArkError::wrong_method())),
     }
 }
 
@@ -63,12 +63,12 @@ async fn submit(mut recorded: RecordedRequest) -> VendorResult {
         Err(refusal) => return Ok(refuse(recorded, &refusal)),
     };
     if let Some(code) = &directives.refuse {
-        return Ok(refuse(recorded, &Refusal::wished(code)));
+        return Ok(refuse(recorded, &ArkError::wished(code)));
     }
     let key = headers::last_four(&recorded.key);
     let state = &recorded.state;
     if state.jobs.is_full(&directives, &key, state.video) {
-        return Ok(refuse(recorded, &Refusal::full()));
+        return Ok(refuse(recorded, &ArkError::full()));
     }
     let new = NewJob {
         id: id(&recorded),
@@ -84,13 +84,7 @@ async fn submit(mut recorded: RecordedRequest) -> VendorResult {
         .state
         .jobs
         .take(new, &directives, recorded.state.video);
-    if directives.is_silent {
-        tokio::time::sleep(MAX_HANG).await;
-    }
-    if directives.is_lost || directives.is_silent {
-        recorded.watch.end(false);
-        return Err(Abort);
-    }
+    fault_stage::early(&mut recorded, directives.fault()).await?;
     Ok(answer(recorded, &json!({ "id": job.id })))
 }
 
@@ -108,7 +102,7 @@ fn poll(recorded: RecordedRequest, id: &str) -> VendorResponse {
             let shown = view::one(&job, &host(&recorded));
             answer(recorded, &shown)
         }
-        None => refuse(recorded, &Refusal::no_such_task(id)),
+        None => refuse(recorded, &ArkError::no_such_task(id)),
     }
 }
 
@@ -116,13 +110,13 @@ fn delete(recorded: RecordedRequest, id: &str) -> VendorResponse {
     let jobs = recorded.state.jobs.kept();
     let found = jobs.into_iter().find(|job| job.id == id);
     let Some(job) = found.filter(|job| is_visible(&recorded, job)) else {
-        return refuse(recorded, &Refusal::no_such_task(id));
+        return refuse(recorded, &ArkError::no_such_task(id));
     };
     match job.phase() {
         Phase::Waiting if recorded.state.jobs.cancel(id, false) == Some(true) => {}
         Phase::Succeeded | Phase::Failed { .. } => recorded.state.jobs.forget(id),
         Phase::Waiting | Phase::Running | Phase::Cancelled => {
-            return refuse(recorded, &Refusal::cannot_cancel());
+            return refuse(recorded, &ArkError::cannot_cancel());
         }
     }
     answer(recorded, &json!({}))
@@ -184,7 +178,7 @@ fn answer(recorded: RecordedRequest, body: &Value) -> VendorResponse {
     recorded.play(Script::json(200, None, body.to_string()), None)
 }
 
-fn refuse(recorded: RecordedRequest, refusal: &Refusal) -> VendorResponse {
+fn refuse(recorded: RecordedRequest, refusal: &ArkError) -> VendorResponse {
     let id = recorded.id("0217");
     let script = Script::json(refusal.status, None, refusal.body(&id));
     recorded.play(script, None)

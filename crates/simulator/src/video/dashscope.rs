@@ -14,9 +14,10 @@ use super::directives::JobDirectives;
 use super::jobs::{NewJob, Phase, VideoJob};
 use super::media;
 use crate::clock;
+use crate::fault_stage;
 use crate::headers;
 use crate::script::Script;
-use crate::scripted_body::{Abort, MAX_HANG, VendorResponse, VendorResult};
+use crate::scripted_body::{VendorResponse, VendorResult};
 use crate::server::RecordedRequest;
 use request::{Film, Refused};
 
@@ -54,7 +55,7 @@ pub(super) async fn serve(recorded: RecordedRequest) -> VendorResult {
     submit(recorded).await
 }
 
-async fn submit(recorded: RecordedRequest) -> VendorResult {
+async fn submit(mut recorded: RecordedRequest) -> VendorResult {
     let asynchronous = recorded.parts.headers.get("x-dashscope-async");
     if asynchronous.is_none_or(|value| value.as_bytes() != b"enable") {
         return Ok(refuse(recorded, &Refused::synchronous()));
@@ -99,13 +100,7 @@ async fn submit(recorded: RecordedRequest) -> VendorResult {
         .state
         .jobs
         .take(new, &directives, recorded.state.video);
-    if directives.is_lost {
-        return Err(Abort);
-    }
-    if directives.is_silent {
-        tokio::time::sleep(MAX_HANG).await;
-        return Err(Abort);
-    }
+    fault_stage::early(&mut recorded, directives.fault()).await?;
     let output = json!({ "task_id": job.id, "task_status": "PENDING" });
     let answer = json!({ "output": output, "request_id": uuid(&recorded, "request") });
     Ok(say(recorded, 200, &answer))

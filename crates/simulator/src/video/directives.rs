@@ -1,5 +1,8 @@
 //! What the prompt of a video job may ask for: `[[job:ms:300]]`, `[[job:fail:CODE]]` and so on.
 
+use crate::directives::bracketed;
+use crate::fault::Fault;
+
 /// The directives of one prompt.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct JobDirectives {
@@ -35,16 +38,20 @@ const MAX_NAME_BYTES: usize = 200;
 const MAX_MILLIS: u64 = 86_400_000;
 
 impl JobDirectives {
-    /// Reads a prompt. What is no wish of ours is left alone.
+    /// What comes instead of the answer to a job that was taken.
+    pub(crate) fn fault(&self) -> Option<Fault> {
+        match (self.is_silent, self.is_lost) {
+            (true, _) => Some(Fault::HangBeforeHeaders),
+            (false, true) => Some(Fault::CloseBeforeHeaders),
+            (false, false) => None,
+        }
+    }
+
+    /// Reads a prompt. Other brackets are left alone.
     pub(crate) fn read(prompt: &str) -> Self {
         let mut directives = Self::default();
-        let mut rest = prompt;
-        while let Some((_, after)) = rest.split_once("[[") {
-            let Some((inside, behind)) = after.split_once("]]") else {
-                break;
-            };
+        for inside in bracketed(prompt) {
             directives.take(inside);
-            rest = behind;
         }
         directives
     }

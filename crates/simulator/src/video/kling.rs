@@ -17,9 +17,10 @@ use self::auth::Shown;
 use self::error::KlingError;
 use super::directives::JobDirectives;
 use super::jobs::{Jobs, NewJob, VideoJob};
+use crate::fault_stage;
 use crate::headers::last_four;
 use crate::script::Script;
-use crate::scripted_body::{Abort, MAX_HANG, VendorResponse, VendorResult};
+use crate::scripted_body::{VendorResponse, VendorResult};
 use crate::server::RecordedRequest;
 
 /// The name under which its jobs are kept.
@@ -155,13 +156,7 @@ async fn submit(mut recorded: RecordedRequest, door: Door, model: Option<&str>) 
         &directives,
         recorded.state.video,
     );
-    if directives.is_silent {
-        tokio::time::sleep(MAX_HANG).await;
-    }
-    if directives.is_lost || directives.is_silent {
-        recorded.watch.end(false);
-        return Err(Abort);
-    }
+    fault_stage::early(&mut recorded, directives.fault()).await?;
     let answer = match door {
         Door::OlderText | Door::OlderImage | Door::Omni => v1::taken(&job),
         Door::NewerText | Door::NewerImage => v2::taken(&job),

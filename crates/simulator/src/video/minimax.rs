@@ -11,9 +11,10 @@ use serde_json::{Map, Value};
 use super::directives::JobDirectives;
 use super::jobs::VideoJob;
 use crate::clock;
+use crate::fault_stage;
 use crate::headers::last_four;
 use crate::script::Script;
-use crate::scripted_body::{Abort, MAX_HANG, VendorResult};
+use crate::scripted_body::VendorResult;
 use crate::server::RecordedRequest;
 
 /// The vendor, for whoever compares.
@@ -35,16 +36,11 @@ pub(super) async fn serve(recorded: RecordedRequest) -> VendorResult {
 
 /// A job was taken; the answer goes out unless the prompt asks that it does not.
 pub(super) async fn hand_over(
-    recorded: RecordedRequest,
+    mut recorded: RecordedRequest,
     directives: &JobDirectives,
     script: Script,
 ) -> VendorResult {
-    if directives.is_silent {
-        tokio::time::sleep(MAX_HANG).await;
-    }
-    if directives.is_lost || directives.is_silent {
-        return Err(Abort);
-    }
+    fault_stage::early(&mut recorded, directives.fault()).await?;
     Ok(recorded.play(script, None))
 }
 

@@ -1,6 +1,6 @@
 //! What the lines of models take: sizes and formats.
 
-use super::refusal::Refused;
+use crate::ark_error::ArkError;
 use crate::images::picture::Format;
 use crate::images::request::{is_within, pixels, sides};
 use crate::refusal::shown;
@@ -17,7 +17,7 @@ const MAX_RATIO: u32 = 16;
 const MAX_PIXELS: u64 = 4096 * 4096;
 
 impl Kind {
-    pub(super) fn named(model: &str) -> Result<Self, Refused> {
+    pub(super) fn named(model: &str) -> Result<Self, ArkError> {
         let line = model.strip_prefix("doubao-").unwrap_or(model);
         let begins = |start: &str| line.starts_with(start);
         if begins("seedream-5-0") {
@@ -33,12 +33,16 @@ impl Kind {
         let text = format!(
             "The model or endpoint {model} does not exist or you do not have access to it."
         );
-        Err(Refused::new(404, "InvalidEndpointOrModel.NotFound", &text))
+        Err(ArkError::new(
+            404,
+            "InvalidEndpointOrModel.NotFound",
+            text.to_owned(),
+        ))
     }
 
     /// A word such as `2K`, or both sides. Without either it is 2K.
-    pub(super) fn size(self, text: Option<&str>) -> Result<(u32, u32), Refused> {
-        let wrong = |why: &str| Err(Refused::invalid("size", why));
+    pub(super) fn size(self, text: Option<&str>) -> Result<(u32, u32), ArkError> {
+        let wrong = |why: &str| Err(ArkError::invalid("size", why));
         let text = text.unwrap_or("2K");
         let side = match (self, text) {
             (Self::V40, "1K") => Some(1024),
@@ -67,7 +71,7 @@ impl Kind {
     }
 
     /// Only the newest writes anything but JPEG.
-    pub(super) fn format(self, text: Option<&str>) -> Result<Format, Refused> {
+    pub(super) fn format(self, text: Option<&str>) -> Result<Format, ArkError> {
         match (self, text) {
             (Self::V40 | Self::V45 | Self::V50, None) | (Self::V50, Some("jpeg")) => {
                 Ok(Format::Jpeg)
@@ -75,7 +79,7 @@ impl Kind {
             (Self::V50, Some("png")) => Ok(Format::Png),
             (Self::V40 | Self::V45 | Self::V50, Some(_)) => {
                 let why = "it is not supported by this model";
-                Err(Refused::invalid("output_format", why))
+                Err(ArkError::invalid("output_format", why))
             }
         }
     }

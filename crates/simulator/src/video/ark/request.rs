@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::refusal::{CONSTRAINT, Refusal};
+use crate::ark_error::{ArkError, CONSTRAINT};
 
 /// A submission that is taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,12 +74,12 @@ pub(super) fn prompt(body: &Value) -> String {
 }
 
 impl Asked {
-    pub(super) fn read(body: &Value) -> Result<Self, Refusal> {
+    pub(super) fn read(body: &Value) -> Result<Self, ArkError> {
         if !body.is_object() {
-            return Err(Refusal::invalid("body", "it is not a JSON object"));
+            return Err(ArkError::invalid("body", "it is not a JSON object"));
         }
         let model = body.get("model").and_then(Value::as_str);
-        let version = version(model.ok_or_else(|| Refusal::missing("model"))?)?;
+        let version = version(model.ok_or_else(|| ArkError::missing("model"))?)?;
         let parts = Parts::read(body, &version)?;
         check_words(body, &version)?;
         let seconds = length(body, &version)?;
@@ -87,7 +87,7 @@ impl Asked {
         let is_shaped = ratio.is_some_and(|ratio| ratio != "adaptive");
         if parts.frames > 0 && is_shaped && version.is_newest {
             let why = "ratio must be adaptive when the task has a first frame";
-            return Err(Refusal::with_code(CONSTRAINT, "ratio", why));
+            return Err(ArkError::with_code(CONSTRAINT, "ratio", why));
         }
         let fails = task(body, &parts, seconds, is_shaped)?;
         let seconds = seconds.unwrap_or(CHOSEN_SECONDS);
@@ -95,7 +95,7 @@ impl Asked {
     }
 }
 
-fn version(model: &str) -> Result<Version, Refusal> {
+fn version(model: &str) -> Result<Version, ArkError> {
     // The name abroad begins with another word.
     let name = model
         .strip_prefix("doubao-")
@@ -105,19 +105,19 @@ fn version(model: &str) -> Result<Version, Refusal> {
         Some(name) if name.starts_with("seedance-2-0-fast-") => Ok(LITTLE),
         Some(name) if name.starts_with("seedance-2-0-mini-") => Ok(LITTLE),
         Some(name) if name.starts_with("seedance-2-0-") => Ok(PLAIN),
-        Some(_) | None => Err(Refusal::no_such_model(model)),
+        Some(_) | None => Err(ArkError::no_such_model(model)),
     }
 }
 
 // === impl Parts ===
 
 impl Parts {
-    fn read(body: &Value, version: &Version) -> Result<Self, Refusal> {
+    fn read(body: &Value, version: &Version) -> Result<Self, ArkError> {
         let content = body
             .get("content")
-            .ok_or_else(|| Refusal::missing("content"))?;
+            .ok_or_else(|| ArkError::missing("content"))?;
         let content = content.as_array().filter(|list| !list.is_empty());
-        let content = content.ok_or_else(|| Refusal::invalid("content", "it has no parts"))?;
+        let content = content.ok_or_else(|| ArkError::invalid("content", "it has no parts"))?;
         let mut parts = Self::default();
         for (place, part) in content.iter().enumerate() {
             parts.add(&format!("content[{place}]"), part)?;
@@ -126,7 +126,7 @@ impl Parts {
         Ok(parts)
     }
 
-    fn add(&mut self, param: &str, part: &Value) -> Result<(), Refusal> {
+    fn add(&mut self, param: &str, part: &Value) -> Result<(), ArkError> {
         let kind = part.get("type").and_then(Value::as_str).unwrap_or("");
         let role = part.get("role").and_then(Value::as_str);
         let count = match kind {
@@ -134,19 +134,19 @@ impl Parts {
             "image_url" => &mut self.images,
             "video_url" => &mut self.videos,
             "audio_url" => &mut self.audios,
-            _ => return Err(Refusal::invalid(param, "its type is not known")),
+            _ => return Err(ArkError::invalid(param, "its type is not known")),
         };
         *count = count.saturating_add(1);
         if kind == "text" {
             let text = part.get("text").and_then(Value::as_str);
-            return text.map(|_| ()).ok_or_else(|| Refusal::missing(param));
+            return text.map(|_| ()).ok_or_else(|| ArkError::missing(param));
         }
         let url = part
             .get(kind)
             .and_then(|link| link.get("url"))
             .and_then(Value::as_str);
         if url.is_none_or(str::is_empty) {
-            return Err(Refusal::missing(&format!("{param}.{kind}.url")));
+            return Err(ArkError::missing(&format!("{param}.{kind}.url")));
         }
         match (kind, role) {
             ("image_url", None | Some("first_frame" | "last_frame")) => {
@@ -158,7 +158,7 @@ impl Parts {
                 self.references = self.references.saturating_add(1);
             }
             (_, _) => {
-                return Err(Refusal::invalid(
+                return Err(ArkError::invalid(
                     &format!("{param}.role"),
                     "it does not fit the type",
                 ));
@@ -167,8 +167,8 @@ impl Parts {
         Ok(())
     }
 
-    fn check(&self, version: &Version) -> Result<(), Refusal> {
-        let wrong = |why: &str| Err(Refusal::invalid("content", why));
+    fn check(&self, version: &Version) -> Result<(), ArkError> {
+        let wrong = |why: &str| Err(ArkError::invalid("content", why));
         if self.texts > 1 {
             return wrong("it has more than one text");
         }
@@ -192,14 +192,14 @@ impl Parts {
 }
 
 /// Fields with a closed list of words, and fields of other versions.
-fn check_words(body: &Value, version: &Version) -> Result<(), Refusal> {
+fn check_words(body: &Value, version: &Version) -> Result<(), ArkError> {
     let newest: &[&str] = &["omni_reference_task_type", "output_format"];
     let oldest: &[&str] = &["frames", "camera_fixed", "draft"];
     let strange = if version.is_newest { &[] } else { newest };
     for name in strange.iter().chain(oldest) {
         // The vendor's SDK writes null for what is not given.
         if body.get(name).is_some_and(|value| !value.is_null()) {
-            return Err(Refusal::invalid(name, "this model does not support it"));
+            return Err(ArkError::invalid(name, "this model does not support it"));
         }
     }
     let lists: [(&str, &[&str]); 4] = [
@@ -215,20 +215,20 @@ fn check_words(body: &Value, version: &Version) -> Result<(), Refusal> {
         let value = body.get(name).filter(|value| !value.is_null());
         let is_known = |value: &Value| value.as_str().is_some_and(|word| words.contains(&word));
         if !value.is_none_or(is_known) {
-            return Err(Refusal::invalid(name, "it is none of the known words"));
+            return Err(ArkError::invalid(name, "it is none of the known words"));
         }
     }
     for name in ["generate_audio", "watermark", "return_last_frame"] {
         let value = body.get(name).filter(|value| !value.is_null());
         if !value.is_none_or(Value::is_boolean) {
-            return Err(Refusal::invalid(name, "it is not true or false"));
+            return Err(ArkError::invalid(name, "it is not true or false"));
         }
     }
     Ok(())
 }
 
 /// The length; none where it is left to the vendor.
-fn length(body: &Value, version: &Version) -> Result<Option<u64>, Refusal> {
+fn length(body: &Value, version: &Version) -> Result<Option<u64>, ArkError> {
     let Some(value) = body.get("duration").filter(|value| !value.is_null()) else {
         return Ok(Some(DEFAULT_SECONDS));
     };
@@ -237,7 +237,7 @@ fn length(body: &Value, version: &Version) -> Result<Option<u64>, Refusal> {
         Some(seconds) if (LEAST_SECONDS..=version.most_seconds).contains(&seconds) => {
             Ok(u64::try_from(seconds).ok())
         }
-        Some(_) | None => Err(Refusal::invalid("duration", "it is out of range")),
+        Some(_) | None => Err(ArkError::invalid("duration", "it is out of range")),
     }
 }
 
@@ -248,16 +248,16 @@ fn task(
     parts: &Parts,
     seconds: Option<u64>,
     is_shaped: bool,
-) -> Result<Option<(String, String)>, Refusal> {
+) -> Result<Option<(String, String)>, ArkError> {
     let declared = body.get("omni_reference_task_type").and_then(Value::as_str);
     let text = prompt(body).to_lowercase();
     let reads_edit = parts.videos > 0 && EDIT_WORDS.iter().any(|word| text.contains(word));
     let constraint = "the task type needs ratio adaptive and duration -1";
     match declared {
         Some("edit") if is_shaped || seconds.is_some() => {
-            Err(Refusal::with_code(CONSTRAINT, "duration", constraint))
+            Err(ArkError::with_code(CONSTRAINT, "duration", constraint))
         }
-        Some("extend") if is_shaped => Err(Refusal::with_code(CONSTRAINT, "ratio", constraint)),
+        Some("extend") if is_shaped => Err(ArkError::with_code(CONSTRAINT, "ratio", constraint)),
         Some("edit" | "extend") if parts.videos == 0 => {
             let code = "InvalidParameter.TaskTypeMismatch".to_owned();
             Ok(Some((code, "the task has no video to work on".to_owned())))

@@ -6,33 +6,33 @@ use crate::refusal::shown;
 
 /// A refused request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Refusal {
-    pub(super) status: u16,
-    pub(super) code: String,
+pub(crate) struct ArkError {
+    pub(crate) status: u16,
+    pub(crate) code: String,
     message: String,
     param: String,
 }
 
 /// A ratio or a length that a kind of task does not have.
-pub(super) const CONSTRAINT: &str = "InvalidParameter.TaskTypeConstraint";
+pub(crate) const CONSTRAINT: &str = "InvalidParameter.TaskTypeConstraint";
 
-impl Refusal {
-    pub(super) fn invalid(param: &str, why: &str) -> Self {
+impl ArkError {
+    pub(crate) fn invalid(param: &str, why: &str) -> Self {
         Self::with_code("InvalidParameter", param, why)
     }
 
-    pub(super) fn with_code(code: &str, param: &str, why: &str) -> Self {
+    pub(crate) fn with_code(code: &str, param: &str, why: &str) -> Self {
         let message =
             format!("The parameter `{param}` specified in the request is not valid: {why}.");
         Self::new(400, code, message).about(param)
     }
 
-    pub(super) fn missing(param: &str) -> Self {
+    pub(crate) fn missing(param: &str) -> Self {
         let message = format!("The request failed because it is missing `{param}` parameter.");
         Self::new(400, "MissingParameter", message).about(param)
     }
 
-    pub(super) fn no_such_model(model: &str) -> Self {
+    pub(crate) fn no_such_model(model: &str) -> Self {
         let model = shown(model);
         let message = format!(
             "The model or endpoint {model} does not exist or you do not have access to it."
@@ -40,34 +40,34 @@ impl Refusal {
         Self::new(404, "InvalidEndpointOrModel.NotFound", message)
     }
 
-    pub(super) fn no_such_task(id: &str) -> Self {
+    pub(crate) fn no_such_task(id: &str) -> Self {
         let message = format!("The specified task {} is not found.", shown(id));
         Self::new(404, "ResourceNotFound", message)
     }
 
-    pub(super) fn wrong_key() -> Self {
+    pub(crate) fn wrong_key() -> Self {
         let message = "The API key or AK/SK in the request is missing or invalid.";
         Self::new(401, "AuthenticationError", message.to_owned())
     }
 
-    pub(super) fn wrong_method() -> Self {
+    pub(crate) fn wrong_method() -> Self {
         let message = "The method is not allowed at this path.";
         Self::new(405, "InvalidAction", message.to_owned())
     }
 
-    pub(super) fn cannot_cancel() -> Self {
+    pub(crate) fn cannot_cancel() -> Self {
         let message = "Only tasks that wait can be cancelled.";
         Self::new(403, "OperationDenied.TaskStatus", message.to_owned())
     }
 
-    pub(super) fn full() -> Self {
+    pub(crate) fn full() -> Self {
         let message = "The number of tasks of your account has reached its limit. Please try again \
                        later.";
         Self::new(429, "QuotaExceeded", message.to_owned())
     }
 
     /// A code that the prompt asked for, under the status it comes with.
-    pub(super) fn wished(code: &str) -> Self {
+    pub(crate) fn wished(code: &str) -> Self {
         let family = code.split('.').next().unwrap_or_default();
         let status = match family {
             "AuthenticationError" => 401,
@@ -85,7 +85,7 @@ impl Refusal {
         Self::new(status, code, format!("the prompt asked for {code}"))
     }
 
-    pub(super) fn body(&self, request_id: &str) -> String {
+    pub(crate) fn body(&self, request_id: &str) -> String {
         let kind = match self.status {
             400 => "BadRequest",
             401 => "Unauthorized",
@@ -93,6 +93,7 @@ impl Refusal {
             404 => "NotFound",
             405 => "MethodNotAllowed",
             429 => "TooManyRequests",
+            503 => "ServiceUnavailable",
             _ => "InternalServerError",
         };
         json!({ "error": {
@@ -104,7 +105,7 @@ impl Refusal {
         .to_string()
     }
 
-    fn new(status: u16, code: &str, message: String) -> Self {
+    pub(crate) fn new(status: u16, code: &str, message: String) -> Self {
         Self {
             status,
             code: code.to_owned(),
