@@ -23,6 +23,7 @@ mod control_api;
 mod directives;
 mod fault;
 mod fault_stage;
+mod field_check;
 mod gemini;
 mod headers;
 mod images;

@@ -177,18 +177,6 @@ fn read_directives(text: &str) -> Result<Directives, Refusal> {
     Directives::read(text).map_err(|error| Refusal::directive(&error.0))
 }
 
-/// Names that an endpoint does not have are refused in the older words.
-fn only(body: &Object, names: &[&str]) -> Result<(), Refusal> {
-    match body.keys().find(|name| !names.contains(&name.as_str())) {
-        Some(name) => {
-            let name = crate::refusal::shown(name);
-            let message = format!("Unrecognized request argument supplied: {name}");
-            Err(Refusal::unnamed(&message))
-        }
-        None => Ok(()),
-    }
-}
-
 /// A fraction below or equal to one as decimal digits, since floats are not for counting.
 fn decimal(numerator: u64, denominator: u64, digits: u32) -> String {
     let width = usize::try_from(digits).unwrap_or_default();

@@ -58,7 +58,7 @@ impl ChatRequest {
     /// Reads a body. Types come before meaning: a field of the wrong type is refused even if
     /// another one is missing.
     pub(crate) fn read(body: &Object) -> Result<Self, Refusal> {
-        fields::check(body)?;
+        fields::check("chat", body)?;
         // The vendor looks for the model before anything else it needs.
         let model = match body.get("model").and_then(Value::as_str) {
             Some(model) if !model.is_empty() => model,
@@ -176,16 +176,6 @@ fn read_stream(body: &Object) -> Result<(bool, bool), Refusal> {
         let message =
             "The 'stream_options' parameter is only allowed when 'stream' is enabled.".to_owned();
         return Err(Refusal::invalid("stream_options", None, message));
-    }
-    let names = ["include_usage", "include_obfuscation"];
-    fields::only(options, "stream_options", &names)?;
-    for name in names {
-        if let Some(value) = options.get(name)
-            && !value.is_boolean()
-        {
-            let param = format!("stream_options.{name}");
-            return Err(fields::wrong_type(&param, "a boolean", value));
-        }
     }
     let include_usage = options.get("include_usage") == Some(&Value::Bool(true));
     Ok((stream, include_usage))

@@ -1,18 +1,18 @@
-//! Reads a body by the tables of `shape`: both spellings of a name are accepted, what has no
+//! Reads a body by the tables of `vendors/gemini.toml`: both spellings of a name are accepted, what has no
 //! place is refused with its path, and what comes out has one spelling and no `null`.
 
 use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use serde_json::{Map, Number, Value};
+use serde_json::{Number, Value};
 
+use crate::field_check::{self, Field, Kind, join};
 use crate::refusal::shown;
 
-use super::errors::{GoogleError, Violation};
-use super::schema::{Kind, Message, Service};
+pub(super) use crate::field_check::Object;
 
-/// A JSON object of a request.
-pub(super) type Object = Map<String, Value>;
+use super::errors::{GoogleError, Violation};
+use super::schema::{SCHEMA, Service};
 
 struct Reading {
     service: Service,
@@ -29,16 +29,12 @@ const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIEN
 const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIENT);
 
 /// The body with every name in camel case.
-pub(super) fn read(
-    message: &Message,
-    body: &Object,
-    service: Service,
-) -> Result<Object, GoogleError> {
+pub(super) fn read(table: &str, body: &Object, service: Service) -> Result<Object, GoogleError> {
     let mut reading = Reading {
         service,
         violations: Vec::new(),
     };
-    let read = reading.object(message, body, "");
+    let read = reading.object(table, body, "");
     if reading.violations.is_empty() {
         Ok(read)
     } else {
@@ -61,14 +57,15 @@ pub(super) fn encode(bytes: &[u8]) -> String {
 // === impl Reading ===
 
 impl Reading {
-    fn object(&mut self, message: &Message, object: &Object, path: &str) -> Object {
+    fn object(&mut self, table: &str, object: &Object, path: &str) -> Object {
         let mut read = Object::new();
+        let service = self.service.name();
         for (name, value) in object {
-            let field = message.fields.iter().find(|field| {
-                (field.name == name || snake(field.name) == *name)
-                    && field.only.is_none_or(|only| only == self.service)
+            let field = field_check::fields(&SCHEMA, table).find(|(known, field)| {
+                (known == name || snake(known) == *name)
+                    && field.only.as_deref().is_none_or(|only| only == service)
             });
-            let Some(field) = field else {
+            let Some((known, field)) = field else {
                 let name = shown(name);
                 let place = place(path);
                 self.refuse(
@@ -80,73 +77,90 @@ impl Reading {
                 );
                 continue;
             };
-            let inner = join(path, &snake(field.name));
-            if let Some(value) = self.value(&field.kind, value, &inner) {
-                read.insert(field.name.to_owned(), value);
+            let inner = join(path, &snake(known));
+            if let Some(value) = self.value(field, value, &inner) {
+                read.insert(known.to_owned(), value);
             }
         }
         read
     }
 
-    /// `null` is the same as nothing.
-    fn value(&mut self, kind: &Kind, value: &Value, path: &str) -> Option<Value> {
-        match (kind, value) {
+    fn value(&mut self, field: &Field, value: &Value, path: &str) -> Option<Value> {
+        match (field.kind, value) {
             (_, Value::Null) => None,
-            (Kind::Free, _)
-            | (Kind::Text, Value::String(_))
-            | (Kind::Flag, Value::Bool(_))
-            | (Kind::Decimal, Value::Number(_)) => Some(value.clone()),
-            (Kind::Bytes, Value::String(text)) if decode(text).is_some() => Some(value.clone()),
-            (Kind::Integer, Value::Number(number)) => {
-                let whole = whole(number);
-                if whole.is_none() {
-                    self.wrong(path, "TYPE_INT32", value);
-                }
-                whole.map(Value::from)
-            }
-            // The vendor's JSON takes numbers as texts too.
-            (Kind::Integer, Value::String(text)) if text.parse::<i64>().is_ok() => {
-                text.parse::<i64>().ok().map(Value::from)
-            }
-            (Kind::Word(words), Value::String(text)) => {
-                let known = words.iter().find(|word| word.eq_ignore_ascii_case(text));
-                if known.is_none() {
-                    self.wrong(path, "TYPE_ENUM", value);
-                }
-                known.map(|word| Value::from(*word))
-            }
-            (Kind::Message(message), Value::Object(object)) => {
-                Some(Value::Object(self.object(message, object, path)))
-            }
-            (Kind::List(kind), Value::Array(list)) => {
+            (Kind::Array, Value::Array(list)) => {
                 let items = list.iter().enumerate();
                 let read = items.filter_map(|(index, item)| {
-                    self.value(kind, item, &format!("{path}[{index}]"))
+                    self.item(field, item, &format!("{path}[{index}]"))
                 });
                 Some(Value::Array(read.collect()))
             }
-            (Kind::Map(kind), Value::Object(object)) => {
+            // A single value stands for a list of one, as the vendor's parser has it.
+            (Kind::Array, single) => {
+                let item = self.item(field, single, &format!("{path}[0]"))?;
+                Some(Value::Array(vec![item]))
+            }
+            (Kind::Map, Value::Object(object)) => {
                 let mut read = Object::new();
                 for (index, (name, item)) in object.iter().enumerate() {
                     let inner = format!("{path}[{index}].value");
-                    if let Some(item) = self.value(kind, item, &inner) {
+                    if let Some(item) = self.item(field, item, &inner) {
                         read.insert(name.clone(), item);
                     }
                 }
                 Some(Value::Object(read))
             }
-            // A single value stands for a list of one, as the vendor's parser has it.
-            (Kind::List(kind), single) => {
-                let item = self.value(kind, single, &format!("{path}[0]"))?;
-                Some(Value::Array(vec![item]))
+            (kind, _) => self.scalar(kind, field, value, path),
+        }
+    }
+
+    /// An item of an array or a map.
+    fn item(&mut self, field: &Field, value: &Value, path: &str) -> Option<Value> {
+        self.scalar(field.items.unwrap_or(Kind::Object), field, value, path)
+    }
+
+    /// `null` is the same as nothing.
+    fn scalar(&mut self, kind: Kind, field: &Field, value: &Value, path: &str) -> Option<Value> {
+        if value.is_null() {
+            return None;
+        }
+        if !field.values.is_empty() {
+            let words = field.values.iter();
+            let known = words.filter(|word| {
+                value
+                    .as_str()
+                    .is_some_and(|it| word.eq_ignore_ascii_case(it))
+            });
+            return match known.last() {
+                Some(word) => Some(Value::from(word.as_str())),
+                None => self.wrong(path, "TYPE_ENUM", value),
+            };
+        }
+        match (kind, value) {
+            (Kind::Any, _)
+            | (Kind::Text, Value::String(_))
+            | (Kind::Boolean, Value::Bool(_))
+            | (Kind::Decimal, Value::Number(_)) => Some(value.clone()),
+            (Kind::Bytes, Value::String(text)) if decode(text).is_some() => Some(value.clone()),
+            (Kind::Object, Value::Object(object)) => {
+                let table = field.table.as_deref().unwrap_or_default();
+                Some(Value::Object(self.object(table, object, path)))
             }
-            (Kind::Text, _) => self.wrong(path, "TYPE_STRING", value),
+            (Kind::Integer, Value::Number(number)) if whole(number).is_some() => {
+                whole(number).map(Value::from)
+            }
+            // The vendor's JSON takes numbers as texts too.
+            (Kind::Integer, Value::String(text)) if text.parse::<i64>().is_ok() => {
+                text.parse::<i64>().ok().map(Value::from)
+            }
             (Kind::Bytes, _) => self.wrong(path, "TYPE_BYTES", value),
-            (Kind::Flag, _) => self.wrong(path, "TYPE_BOOL", value),
+            (Kind::Boolean, _) => self.wrong(path, "TYPE_BOOL", value),
             (Kind::Integer, _) => self.wrong(path, "TYPE_INT32", value),
             (Kind::Decimal, _) => self.wrong(path, "TYPE_FLOAT", value),
-            (Kind::Word(_), _) => self.wrong(path, "TYPE_ENUM", value),
-            (Kind::Message(_) | Kind::Map(_), _) => self.wrong(path, "TYPE_MESSAGE", value),
+            (Kind::Object | Kind::Map | Kind::Array, _) => self.wrong(path, "TYPE_MESSAGE", value),
+            (Kind::Text | Kind::Name | Kind::TextOrObject | Kind::TextOrArray, _) => {
+                self.wrong(path, "TYPE_STRING", value)
+            }
         }
     }
 
@@ -187,14 +201,6 @@ fn snake(name: &str) -> String {
     text
 }
 
-fn join(path: &str, name: &str) -> String {
-    if path.is_empty() {
-        name.to_owned()
-    } else {
-        format!("{path}.{name}")
-    }
-}
-
 fn place(path: &str) -> String {
     if path.is_empty() {
         String::new()
@@ -211,7 +217,7 @@ mod tests {
     use crate::gemini::schema::GENERATE;
 
     fn read_as(body: &Value, service: Service) -> Result<Object, GoogleError> {
-        read(&GENERATE, body.as_object().unwrap(), service)
+        read(GENERATE, body.as_object().unwrap(), service)
     }
 
     #[test]

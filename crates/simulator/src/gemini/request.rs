@@ -47,7 +47,7 @@ impl GenerateRequest {
         owner: &str,
         service: Service,
     ) -> Result<Self, GoogleError> {
-        let body = fields::read(&schema::GENERATE, body, service)?;
+        let body = fields::read(schema::GENERATE, body, service)?;
         let thinks = models::reasons(model);
         let config = Config::read(&body, thinks)?;
         let functions = tools::read_tools(&body)?;
@@ -90,7 +90,7 @@ impl Prompt {
         model: &str,
         service: Service,
     ) -> Result<Self, GoogleError> {
-        let body = fields::read(&schema::COUNT, body, service)?;
+        let body = fields::read(schema::COUNT, body, service)?;
         let inner = body
             .get("generateContentRequest")
             .and_then(Value::as_object);

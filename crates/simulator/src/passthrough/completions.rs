@@ -7,12 +7,12 @@ use crate::fault_stage::{self, GARBAGE, Injected};
 use crate::ordered_json::{OrderedJson, list};
 use crate::refusal::Refusal;
 use crate::request::Object;
-use crate::request::fields::{self, Field, Kind, MAX_TOKENS, missing, nullable, strict};
+use crate::request::fields::{self, missing};
 use crate::script::{Piece, Script};
 use crate::wording;
 
 use super::embeddings::read_inputs;
-use super::{Job, Told, Wants, only, read_directives, read_model};
+use super::{Job, Told, Wants, read_directives, read_model};
 
 /// What is said, the same in every choice.
 pub(super) struct Text {
@@ -48,37 +48,13 @@ enum Frame {
 
 /// The vendor's own bounds and defaults.
 const DEFAULT_MAX_TOKENS: u64 = 16;
-const MAX_CHOICES: i64 = 128;
 /// Most choices of all prompts together, so that lists cannot multiply without end.
 const MAX_ALL_CHOICES: u64 = 4096;
 /// Most words of one answer.
 const MAX_WORDS: u64 = 100_000;
 
-const FIELDS: &[Field] = &[
-    strict("model", Kind::Text),
-    strict("prompt", Kind::TextOrArray),
-    nullable("best_of", Kind::Integer(1, MAX_CHOICES)),
-    nullable("echo", Kind::Boolean),
-    nullable("frequency_penalty", Kind::Decimal(-2, 2)),
-    nullable("logit_bias", Kind::Object),
-    nullable("logprobs", Kind::Integer(0, 5)),
-    nullable("max_tokens", Kind::Integer(0, MAX_TOKENS)),
-    nullable("n", Kind::Integer(1, MAX_CHOICES)),
-    nullable("presence_penalty", Kind::Decimal(-2, 2)),
-    nullable("seed", Kind::Integer(i64::MIN, i64::MAX)),
-    nullable("stop", Kind::TextOrArray),
-    nullable("stream", Kind::Boolean),
-    nullable("stream_options", Kind::Object),
-    nullable("suffix", Kind::Text),
-    nullable("temperature", Kind::Decimal(0, 2)),
-    nullable("top_p", Kind::Decimal(0, 1)),
-    strict("user", Kind::Text),
-];
-
 pub(super) fn read(body: &Object) -> Result<Job, Refusal> {
-    let names: Vec<&str> = FIELDS.iter().map(|field| field.name).collect();
-    only(body, &names)?;
-    fields::check_each(body, FIELDS)?;
+    fields::check("completions", body)?;
     let model = read_model(body)?;
     if !body.contains_key("prompt") {
         return Err(missing("prompt"));

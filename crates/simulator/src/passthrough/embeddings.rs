@@ -8,10 +8,10 @@ use sha2::{Digest, Sha256};
 use crate::ordered_json::{OrderedJson, list};
 use crate::refusal::Refusal;
 use crate::request::Object;
-use crate::request::fields::{self, Field, Kind, missing, strict, wrong_type};
+use crate::request::fields::{self, missing, wrong_type};
 use crate::tokens::{PromptSize, count};
 
-use super::{Job, Told, Wants, only, read_directives, read_model};
+use super::{Job, Told, Wants, read_directives, read_model};
 
 /// The vectors of one request.
 pub(super) struct Vectors {
@@ -22,24 +22,13 @@ pub(super) struct Vectors {
 
 /// Length of a vector nobody sized.
 const DEFAULT_DIMENSIONS: u64 = 1536;
-const MAX_DIMENSIONS: i64 = 4096;
 /// The vendor's own bound.
 const MAX_INPUTS: usize = 2048;
 /// Digits of each number.
 const DIGITS: u64 = 100_000_000;
 
-const NAMES: &[&str] = &["input", "model", "dimensions", "encoding_format", "user"];
-const FIELDS: &[Field] = &[
-    strict("input", Kind::TextOrArray),
-    strict("model", Kind::Text),
-    strict("dimensions", Kind::Integer(1, MAX_DIMENSIONS)),
-    strict("encoding_format", Kind::OneOf(&["float", "base64"])),
-    strict("user", Kind::Text),
-];
-
 pub(super) fn read(body: &Object) -> Result<Job, Refusal> {
-    only(body, NAMES)?;
-    fields::check_each(body, FIELDS)?;
+    fields::check("embeddings", body)?;
     let model = read_model(body)?;
     let (inputs, prompt_tokens) = read_inputs(body.get("input"))?;
     let directives = read_directives(inputs.last().map_or("", String::as_str))?;

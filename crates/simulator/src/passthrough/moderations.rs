@@ -6,10 +6,10 @@ use crate::models;
 use crate::ordered_json::{OrderedJson, list};
 use crate::refusal::Refusal;
 use crate::request::Object;
-use crate::request::fields::{self, Field, Kind, missing, strict, wrong_type, wrong_value};
+use crate::request::fields::{self, missing, wrong_type, wrong_value};
 use crate::tokens::{PromptSize, count};
 
-use super::{Job, Wants, only, read_directives};
+use super::{Job, Wants, read_directives};
 
 /// What is found in each of the texts.
 pub(super) struct Verdict {
@@ -34,19 +34,12 @@ const CATEGORIES: [&str; 13] = [
 /// The vendor's own bound is not known to us; this one only bounds the work.
 const MAX_INPUTS: usize = 2048;
 const DEFAULT_MODEL: &str = "omni-moderation-latest";
-const NAMES: &[&str] = &["input", "model"];
-const FIELDS: &[Field] = &[
-    strict("input", Kind::TextOrArray),
-    strict("model", Kind::Text),
-];
-
 pub(crate) fn is_category(word: &str) -> bool {
     CATEGORIES.contains(&word)
 }
 
 pub(super) fn read(body: &Object) -> Result<Job, Refusal> {
-    only(body, NAMES)?;
-    fields::check_each(body, FIELDS)?;
+    fields::check("moderations", body)?;
     let model = match body.get("model").and_then(Value::as_str) {
         None => DEFAULT_MODEL,
         Some(model) if model == DEFAULT_MODEL || models::is_known(model) => model,

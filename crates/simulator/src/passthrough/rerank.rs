@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use crate::ordered_json::{OrderedJson, list};
 use crate::refusal::Refusal;
 use crate::request::Object;
-use crate::request::fields::{self, Field, Kind, missing, nullable, strict, wrong_type};
+use crate::request::fields::{self, missing, wrong_type};
 use crate::tokens::{PromptSize, count};
 
-use super::{Job, Told, Wants, decimal, only, read_directives, read_model};
+use super::{Job, Told, Wants, decimal, read_directives, read_model};
 
 /// What is to be ranked.
 pub(super) struct Ranks {
@@ -29,28 +29,8 @@ const DOCUMENTS_PER_UNIT: u64 = 100;
 /// Digits of a score.
 const SCORE_DIGITS: u32 = 6;
 
-const NAMES: &[&str] = &[
-    "model",
-    "query",
-    "documents",
-    "top_n",
-    "return_documents",
-    "max_tokens_per_doc",
-    "max_chunks_per_doc",
-    "truncation",
-    "priority",
-];
-const FIELDS: &[Field] = &[
-    strict("model", Kind::Text),
-    strict("query", Kind::Text),
-    strict("documents", Kind::Array),
-    nullable("top_n", Kind::Integer(1, i64::MAX)),
-    nullable("return_documents", Kind::Boolean),
-];
-
 pub(super) fn read(body: &Object, is_cohere: bool) -> Result<Job, Refusal> {
-    only(body, NAMES)?;
-    fields::check_each(body, FIELDS)?;
+    fields::check("rerank", body)?;
     let model = read_model(body)?;
     let query = match body.get("query").and_then(Value::as_str) {
         Some(query) if !query.is_empty() => query,

@@ -1,131 +1,58 @@
-//! The parameters of a completion: which exist, of what type they are, and within which bounds.
-//!
-//! The list and which of them may be `null` follow the vendor's own SDK; the codes and wordings
-//! of the refusals are [unverified].
+//! The parameters of OpenAI's endpoints, checked by `vendors/openai.toml`, and the words in which the
+//! vendor refuses one. Codes and wordings are [unverified].
 
-use serde_json::{Map, Value};
+use std::sync::LazyLock;
 
+use serde_json::Value;
+
+use crate::field_check::{self, Dialect, Kind, Range, Schema};
 use crate::refusal::{Refusal, shown};
 
-/// A JSON object of a request.
-pub(crate) type Object = Map<String, Value>;
+pub(crate) use crate::field_check::Object;
 
-/// What a parameter must be.
-#[derive(Clone, Copy)]
-pub(crate) enum Kind {
-    Boolean,
-    Integer(i64, i64),
-    Decimal(i32, i32),
-    Text,
-    OneOf(&'static [&'static str]),
-    Object,
-    Array,
-    TextOrObject,
-    TextOrArray,
-}
+/// OpenAI's words.
+struct OpenAi;
 
-/// A parameter by itself.
-pub(crate) struct Field {
-    pub(crate) name: &'static str,
-    kind: Kind,
-    may_be_null: bool,
-}
+static SCHEMA: LazyLock<Schema> =
+    LazyLock::new(|| Schema::read(include_str!("../../vendors/openai.toml")));
 
-/// Far above any model, far below where 64 bits would end.
-pub(crate) const MAX_TOKENS: i64 = 1_000_000_000;
-/// The vendor's own bound for `n`.
-const MAX_CHOICES: i64 = 128;
-
-const FIELDS: &[Field] = &[
-    nullable("audio", Kind::Object),
-    nullable("frequency_penalty", Kind::Decimal(-2, 2)),
-    strict("function_call", Kind::TextOrObject),
-    strict("functions", Kind::Array),
-    nullable("logit_bias", Kind::Object),
-    nullable("logprobs", Kind::Boolean),
-    nullable("max_completion_tokens", Kind::Integer(1, MAX_TOKENS)),
-    nullable("max_tokens", Kind::Integer(1, MAX_TOKENS)),
-    strict("messages", Kind::Array),
-    nullable("metadata", Kind::Object),
-    nullable("modalities", Kind::Array),
-    strict("model", Kind::Text),
-    nullable("moderation", Kind::Object),
-    nullable("n", Kind::Integer(1, MAX_CHOICES)),
-    strict("parallel_tool_calls", Kind::Boolean),
-    nullable("prediction", Kind::Object),
-    nullable("presence_penalty", Kind::Decimal(-2, 2)),
-    nullable("prompt_cache_key", Kind::Text),
-    strict("prompt_cache_options", Kind::Object),
-    nullable("prompt_cache_retention", Kind::OneOf(&["in_memory", "24h"])),
-    nullable(
-        "reasoning_effort",
-        Kind::OneOf(&["none", "minimal", "low", "medium", "high", "xhigh", "max"]),
-    ),
-    strict("response_format", Kind::Object),
-    nullable("safety_identifier", Kind::Text),
-    nullable("seed", Kind::Integer(i64::MIN, i64::MAX)),
-    nullable(
-        "service_tier",
-        Kind::OneOf(&["auto", "default", "flex", "scale", "priority", "fast"]),
-    ),
-    nullable("stop", Kind::TextOrArray),
-    nullable("store", Kind::Boolean),
-    nullable("stream", Kind::Boolean),
-    nullable("stream_options", Kind::Object),
-    nullable("temperature", Kind::Decimal(0, 2)),
-    strict("tool_choice", Kind::TextOrObject),
-    strict("tools", Kind::Array),
-    nullable("top_logprobs", Kind::Integer(0, 20)),
-    nullable("top_p", Kind::Decimal(0, 1)),
-    strict("user", Kind::Text),
-    nullable("verbosity", Kind::OneOf(&["low", "medium", "high"])),
-    strict("web_search_options", Kind::Object),
-];
-
-/// Checks every parameter by itself: known, of its type, within its bounds.
-pub(crate) fn check(body: &Object) -> Result<(), Refusal> {
+/// Checks a body whose unknown names are refused in the older words, all of them at once.
+pub(crate) fn check(table: &str, body: &Object) -> Result<(), Refusal> {
     let unknown: Vec<&str> = body
         .keys()
-        .filter(|name| !FIELDS.iter().any(|field| field.name == *name))
+        .filter(|name| !SCHEMA.has(table, name))
         .map(|name| shown(name))
         .collect();
     match unknown.as_slice() {
-        [] => {}
+        [] => check_each(table, body),
         [one] => {
             let message = format!("Unrecognized request argument supplied: {one}");
-            return Err(Refusal::unnamed(&message));
+            Err(Refusal::unnamed(&message))
         }
         [..] => {
             let names = unknown.join(", ");
             let message = format!("Unrecognized request arguments supplied: {}", shown(&names));
-            return Err(Refusal::unnamed(&message));
+            Err(Refusal::unnamed(&message))
         }
     }
-    check_each(body, FIELDS)
 }
 
-/// Checks those parameters of a list that are there.
-pub(crate) fn check_each(body: &Object, fields: &[Field]) -> Result<(), Refusal> {
-    for field in fields {
-        match body.get(field.name) {
-            None => {}
-            Some(Value::Null) if field.may_be_null => {}
-            Some(value) => check_kind(field.name, field.kind, value)?,
-        }
-    }
-    Ok(())
+/// Checks a body whose unknown names are refused as every other parameter is.
+pub(crate) fn check_strictly(table: &str, body: &Object) -> Result<(), Refusal> {
+    field_check::check(&OpenAi, table, body, "")
+}
+
+/// Checks those parameters of a table that are there.
+pub(crate) fn check_each(table: &str, body: &Object) -> Result<(), Refusal> {
+    field_check::check_each(&OpenAi, &[table.to_owned()], body, "")
 }
 
 /// Refuses names that an inner object does not have.
 pub(crate) fn only(object: &Object, path: &str, names: &[&str]) -> Result<(), Refusal> {
-    for name in object.keys() {
-        if !names.contains(&name.as_str()) {
-            let param = format!("{path}.{}", shown(name));
-            let message = format!("Unknown parameter: '{param}'.");
-            return Err(Refusal::invalid(&param, Some("unknown_parameter"), message));
-        }
+    match object.keys().find(|name| !names.contains(&name.as_str())) {
+        Some(name) => Err(OpenAi.unknown(&format!("{path}.{}", shown(name)))),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// A required text of an inner object.
@@ -146,6 +73,11 @@ pub(crate) fn object<'a>(outer: &'a Object, path: &str, name: &str) -> Result<&'
         Some(value) => Err(wrong_type(&param, "an object", value)),
         None => Err(missing(&param)),
     }
+}
+
+/// A text that was checked already.
+pub(crate) fn checked_text<'a>(object: &'a Object, name: &str) -> &'a str {
+    object.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
 pub(crate) fn missing(param: &str) -> Refusal {
@@ -177,102 +109,88 @@ pub(crate) fn wrong_value(param: &str, value: &str, words: &[&str]) -> Refusal {
     Refusal::invalid(param, Some("invalid_value"), message)
 }
 
-pub(crate) const fn nullable(name: &'static str, kind: Kind) -> Field {
-    Field {
-        name,
-        kind,
-        may_be_null: true,
+// === impl OpenAi ===
+
+impl Dialect for OpenAi {
+    type Error = Refusal;
+
+    fn schema(&self) -> &'static Schema {
+        &SCHEMA
+    }
+
+    fn item(&self, path: &str, index: usize) -> String {
+        format!("{path}[{index}]")
+    }
+
+    fn unknown(&self, path: &str) -> Refusal {
+        let message = format!("Unknown parameter: '{path}'.");
+        Refusal::invalid(path, Some("unknown_parameter"), message)
+    }
+
+    fn missing(&self, path: &str) -> Refusal {
+        missing(path)
+    }
+
+    fn wrong_type(&self, path: &str, kind: Kind, value: &Value) -> Refusal {
+        let wanted = match kind {
+            Kind::Any => "anything",
+            Kind::Boolean => "a boolean",
+            Kind::Integer => "an integer",
+            Kind::Decimal => "a decimal",
+            Kind::Text | Kind::Name | Kind::Bytes => "a string",
+            Kind::Object | Kind::Map => "an object",
+            Kind::Array => "an array",
+            Kind::TextOrObject => "one of a string or object",
+            Kind::TextOrArray => "one of a string or array of strings",
+        };
+        wrong_type(path, wanted, value)
+    }
+
+    fn wrong_value(&self, path: &str, value: &str, values: &[&str]) -> Refusal {
+        wrong_value(path, value, values)
+    }
+
+    fn wrong_name(&self, path: &str, value: &str) -> Refusal {
+        let message = format!(
+            "Invalid '{path}': '{}' does not match the pattern '^[a-zA-Z0-9_-]{{1,64}}$'.",
+            shown(value)
+        );
+        Refusal::invalid(path, Some("invalid_value"), message)
+    }
+
+    fn out_of_range(&self, path: &str, kind: Kind, range: Range, value: &Value) -> Refusal {
+        let is_below = range.is_below(value);
+        let (side, sign, bound) = if is_below {
+            ("below minimum", ">=", range.0)
+        } else {
+            ("above maximum", "<=", range.1)
+        };
+        let (noun, code) = match (kind, is_below) {
+            (Kind::Decimal, true) => ("decimal", "decimal_below_min_value"),
+            (Kind::Decimal, false) => ("decimal", "decimal_above_max_value"),
+            (_, true) => ("integer", "integer_below_min_value"),
+            (_, false) => ("integer", "integer_above_max_value"),
+        };
+        let message = format!(
+            "Invalid '{path}': {noun} {side} value. Expected a value {sign} {bound}, but got \
+             {value} instead."
+        );
+        Refusal::invalid(path, Some(code), message)
     }
 }
 
-pub(crate) const fn strict(name: &'static str, kind: Kind) -> Field {
-    Field {
-        name,
-        kind,
-        may_be_null: false,
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn check_kind(name: &str, kind: Kind, value: &Value) -> Result<(), Refusal> {
-    let (is_right, wanted) = match kind {
-        Kind::Boolean => (value.is_boolean(), "a boolean"),
-        Kind::Integer(..) => (value.is_i64() || value.is_u64(), "an integer"),
-        Kind::Decimal(..) => (value.is_number(), "a decimal"),
-        Kind::Text | Kind::OneOf(_) => (value.is_string(), "a string"),
-        Kind::Object => (value.is_object(), "an object"),
-        Kind::Array => (value.is_array(), "an array"),
-        Kind::TextOrObject => (
-            value.is_string() || value.is_object(),
-            "one of a string or object",
-        ),
-        Kind::TextOrArray => (
-            value.is_string() || value.is_array(),
-            "one of a string or array of strings",
-        ),
-    };
-    if !is_right {
-        return Err(wrong_type(name, wanted, value));
-    }
-    match kind {
-        // A number beyond 64 signed bits is above every bound.
-        Kind::Integer(least, most) => {
-            let number = value.as_i64().unwrap_or(i64::MAX);
-            bounds(
-                name,
-                "integer",
-                number < least,
-                number > most,
-                (least, most),
-                value,
-            )
+    #[test]
+    fn the_tables_of_openai_are_read() {
+        for (table, name) in [
+            ("chat", "messages"),
+            ("responses", "input"),
+            ("images", "prompt"),
+        ] {
+            assert!(SCHEMA.has(table, name), "{table}.{name}");
         }
-        Kind::Decimal(least, most) => {
-            let number = value.as_f64().unwrap_or(f64::INFINITY);
-            let (below, above) = (number < f64::from(least), number > f64::from(most));
-            bounds(
-                name,
-                "decimal",
-                below,
-                above,
-                (least.into(), most.into()),
-                value,
-            )
-        }
-        Kind::OneOf(words) => match value.as_str() {
-            Some(word) if !words.contains(&word) => Err(wrong_value(name, word, words)),
-            Some(_) | None => Ok(()),
-        },
-        Kind::Boolean
-        | Kind::Text
-        | Kind::Object
-        | Kind::Array
-        | Kind::TextOrObject
-        | Kind::TextOrArray => Ok(()),
     }
-}
-
-fn bounds(
-    name: &str,
-    noun: &str,
-    is_below: bool,
-    is_above: bool,
-    (least, most): (i64, i64),
-    value: &Value,
-) -> Result<(), Refusal> {
-    let (side, sign, bound) = match (is_below, is_above) {
-        (false, false) => return Ok(()),
-        (true, _) => ("below minimum", ">=", least),
-        (false, true) => ("above maximum", "<=", most),
-    };
-    let code = match (noun, is_below) {
-        ("integer", true) => "integer_below_min_value",
-        ("integer", false) => "integer_above_max_value",
-        (_, true) => "decimal_below_min_value",
-        (_, false) => "decimal_above_max_value",
-    };
-    let message = format!(
-        "Invalid '{name}': {noun} {side} value. Expected a value {sign} {bound}, but got {value} \
-         instead."
-    );
-    Err(Refusal::invalid(name, Some(code), message))
 }

@@ -4,8 +4,7 @@ use serde_json::Value;
 
 use crate::refusal::Refusal;
 
-use super::fields::{self, Object, wrong_type, wrong_value};
-use super::tools::read_name;
+use super::fields::{Object, checked_text};
 
 /// The wanted form.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,43 +14,23 @@ pub(crate) enum Format {
     JsonSchema(Value),
 }
 
+/// The form that a checked body asks for.
 pub(crate) fn read(body: &Object, mentions_json: bool) -> Result<Format, Refusal> {
     let Some(Value::Object(format)) = body.get("response_format") else {
         return Ok(Format::Text);
     };
-    let path = "response_format";
-    match fields::text(format, path, "type")? {
-        "text" => fields::only(format, path, &["type"]).map(|()| Format::Text),
+    match checked_text(format, "type") {
+        "json_object" if mentions_json => Ok(Format::JsonObject),
         "json_object" => {
-            fields::only(format, path, &["type"])?;
-            if mentions_json {
-                return Ok(Format::JsonObject);
-            }
             let message = "'messages' must contain the word 'json' in some form, to use \
                            'response_format' of type 'json_object'."
                 .to_owned();
             Err(Refusal::invalid("messages", None, message))
         }
         "json_schema" => {
-            fields::only(format, path, &["type", "json_schema"])?;
-            let inner = fields::object(format, path, "json_schema")?;
-            read_schema(inner).map(Format::JsonSchema)
+            let schema = format.get("json_schema").and_then(|it| it.get("schema"));
+            Ok(Format::JsonSchema(schema.cloned().unwrap_or_default()))
         }
-        other => Err(wrong_value(
-            "response_format.type",
-            other,
-            &["json_object", "json_schema", "text"],
-        )),
-    }
-}
-
-fn read_schema(inner: &Object) -> Result<Value, Refusal> {
-    let path = "response_format.json_schema";
-    fields::only(inner, path, &["name", "description", "schema", "strict"])?;
-    read_name(inner, path)?;
-    match inner.get("schema") {
-        Some(schema @ Value::Object(_)) => Ok(schema.clone()),
-        Some(value) => Err(wrong_type(&format!("{path}.schema"), "an object", value)),
-        None => Err(fields::missing(&format!("{path}.schema"))),
+        _ => Ok(Format::Text),
     }
 }

@@ -4,8 +4,7 @@ use serde_json::Value;
 
 use crate::refusal::{Refusal, shown};
 use crate::request::Object;
-use crate::request::fields::{self, missing, wrong_type, wrong_value};
-use crate::request::tools::read_name;
+use crate::request::fields::{self, checked_text, missing, wrong_type, wrong_value};
 
 /// A tool that may be called.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,39 +66,48 @@ const TYPES: &[&str] = &[
     "tool_search",
     "apply_patch",
 ];
-const FUNCTION_NAMES: &[&str] = &[
-    "type",
-    "name",
-    "description",
-    "parameters",
-    "strict",
-    "allowed_callers",
-    "async",
-    "defer_loading",
-    "output_schema",
-];
-const CUSTOM_NAMES: &[&str] = &[
-    "type",
-    "name",
-    "description",
-    "format",
-    "allowed_callers",
-    "async",
-    "defer_loading",
-];
+// === impl Tool ===
+
+impl Tool {
+    /// Reads a tool that was checked.
+    fn read(tool: &Object, namespace: Option<&str>) -> Self {
+        let word = checked_text(tool, "type");
+        let kind = match word {
+            "function" => {
+                let schema = tool.get("parameters").filter(|schema| !schema.is_null());
+                ToolKind::Function(schema.cloned())
+            }
+            "custom" => ToolKind::Custom,
+            "local_shell" => ToolKind::LocalShell,
+            search if search.starts_with("web_search") => ToolKind::WebSearch,
+            _ => ToolKind::Hosted,
+        };
+        let name = match kind {
+            ToolKind::Function(_) | ToolKind::Custom => checked_text(tool, "name"),
+            ToolKind::WebSearch | ToolKind::LocalShell | ToolKind::Hosted => word,
+        };
+        Self {
+            name: name.to_owned(),
+            namespace: namespace.map(str::to_owned),
+            kind,
+        }
+    }
+}
 
 pub(crate) fn read_tools(body: &Object) -> Result<Vec<Tool>, Refusal> {
     let Some(Value::Array(list)) = body.get("tools") else {
         return Ok(Vec::new());
     };
     let mut tools = Vec::new();
-    for (index, value) in list.iter().enumerate() {
-        let path = format!("tools[{index}]");
-        let tool = as_object(value, &path)?;
-        if fields::text(tool, &path, "type")? == "namespace" {
-            read_namespace(tool, &path, &mut tools)?;
+    for tool in list.iter().filter_map(Value::as_object) {
+        if let Some(Value::Array(inner)) = tool.get("tools")
+            && checked_text(tool, "type") == "namespace"
+        {
+            let space = checked_text(tool, "name");
+            let inner = inner.iter().filter_map(Value::as_object);
+            tools.extend(inner.map(|tool| Tool::read(tool, Some(space))));
         } else {
-            tools.push(read_tool(tool, &path, None, TYPES)?);
+            tools.push(Tool::read(tool, None));
         }
     }
     if tools.len() > MAX_TOOLS {
@@ -114,7 +122,6 @@ pub(crate) fn read_choice(body: &Object, tools: &[Tool]) -> Result<Choice, Refus
     match body.get("tool_choice") {
         None => Ok(Choice::Free(None)),
         Some(Value::String(word)) => match word.as_str() {
-            "auto" => Ok(Choice::Free(None)),
             "none" => Ok(Choice::None),
             "required" if tools.is_empty() => Err(Refusal::invalid(
                 "tool_choice",
@@ -122,17 +129,10 @@ pub(crate) fn read_choice(body: &Object, tools: &[Tool]) -> Result<Choice, Refus
                 "Tool choice 'required' must be specified with 'tools' parameter.".to_owned(),
             )),
             "required" => Ok(Choice::Required(None)),
-            other => {
-                let words = &["none", "auto", "required"];
-                Err(wrong_value("tool_choice", other, words))
-            }
+            _ => Ok(Choice::Free(None)),
         },
         Some(Value::Object(choice)) => read_choice_object(choice, tools),
-        Some(value) => Err(wrong_type(
-            "tool_choice",
-            "one of a string or object",
-            value,
-        )),
+        Some(_) => Ok(Choice::Free(None)),
     }
 }
 
@@ -182,90 +182,6 @@ pub(crate) fn repeated(body: &Object) -> Value {
         }
     }
     Value::Array(list)
-}
-
-fn read_namespace(space: &Object, path: &str, tools: &mut Vec<Tool>) -> Result<(), Refusal> {
-    let name = read_name(space, path)?;
-    fields::text(space, path, "description")?;
-    fields::only(space, path, &["type", "name", "description", "tools"])?;
-    let Some(Value::Array(list)) = space.get("tools") else {
-        return Err(missing(&format!("{path}.tools")));
-    };
-    for (index, value) in list.iter().enumerate() {
-        let path = format!("{path}.tools[{index}]");
-        let tool = as_object(value, &path)?;
-        let kinds = &["function", "custom"];
-        tools.push(read_tool(tool, &path, Some(&name), kinds)?);
-    }
-    Ok(())
-}
-
-fn read_tool(
-    tool: &Object,
-    path: &str,
-    namespace: Option<&str>,
-    types: &[&str],
-) -> Result<Tool, Refusal> {
-    let word = fields::text(tool, path, "type")?;
-    if !types.contains(&word) {
-        return Err(wrong_value(&format!("{path}.type"), word, types));
-    }
-    let (name, kind) = match word {
-        "function" => {
-            // The name first: who sends the shape of chat completions is told that it is missing.
-            let name = read_name(tool, path)?;
-            fields::only(tool, path, FUNCTION_NAMES)?;
-            let schema = match tool.get("parameters") {
-                None | Some(Value::Null) => None,
-                Some(schema @ Value::Object(_)) => Some(schema.clone()),
-                Some(value) => {
-                    let param = format!("{path}.parameters");
-                    return Err(wrong_type(&param, "an object", value));
-                }
-            };
-            (name, ToolKind::Function(schema))
-        }
-        "custom" => {
-            let name = read_name(tool, path)?;
-            fields::only(tool, path, CUSTOM_NAMES)?;
-            read_custom_format(tool, path)?;
-            (name, ToolKind::Custom)
-        }
-        "local_shell" => (word.to_owned(), ToolKind::LocalShell),
-        search if search.starts_with("web_search") => (word.to_owned(), ToolKind::WebSearch),
-        _ => (word.to_owned(), ToolKind::Hosted),
-    };
-    Ok(Tool {
-        name,
-        namespace: namespace.map(str::to_owned),
-        kind,
-    })
-}
-
-fn read_custom_format(tool: &Object, path: &str) -> Result<(), Refusal> {
-    let format = match tool.get("format") {
-        None | Some(Value::Null) => return Ok(()),
-        Some(value) => as_object(value, &format!("{path}.format"))?,
-    };
-    let path = format!("{path}.format");
-    match fields::text(format, &path, "type")? {
-        "text" => fields::only(format, &path, &["type"]),
-        "grammar" => {
-            fields::only(format, &path, &["type", "syntax", "definition"])?;
-            fields::text(format, &path, "definition")?;
-            match fields::text(format, &path, "syntax")? {
-                "lark" | "regex" => Ok(()),
-                other => {
-                    let words = &["lark", "regex"];
-                    Err(wrong_value(&format!("{path}.syntax"), other, words))
-                }
-            }
-        }
-        other => {
-            let words = &["text", "grammar"];
-            Err(wrong_value(&format!("{path}.type"), other, words))
-        }
-    }
 }
 
 fn named(name: &str, tools: &[Tool]) -> Result<Choice, Refusal> {

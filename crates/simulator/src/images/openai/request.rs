@@ -9,7 +9,7 @@ use crate::images::picture::Format;
 use crate::images::request::{Delivery, ImageRequest, Tokens, Vendor, pixels};
 use crate::images::{field, input_images, kept, png};
 use crate::refusal::{Refusal, shown};
-use crate::request::fields::{self, Field, Kind as Type, missing, nullable, strict, wrong_value};
+use crate::request::fields::{self, missing, wrong_value};
 use crate::tokens::{PromptSize, count};
 
 /// How long a link works.
@@ -31,31 +31,6 @@ const GPT: &[&str] = &[
 ];
 const GPT_EDITS: &[&str] = &["input_fidelity"];
 
-const FIELDS: &[Field] = &[
-    strict("prompt", Type::Text),
-    nullable("n", Type::Integer(1, 10)),
-    nullable("size", Type::Text),
-    nullable("quality", Type::Text),
-    nullable(
-        "background",
-        Type::OneOf(&["transparent", "opaque", "auto"]),
-    ),
-    nullable("complexity", Type::OneOf(&["low", "medium", "high"])),
-    nullable("input_fidelity", Type::OneOf(&["high", "low"])),
-    nullable("moderation", Type::OneOf(&["low", "auto"])),
-    nullable(
-        "output_format",
-        Type::OneOf(&["png", "jpeg", "webp", "gif", "svg"]),
-    ),
-    nullable("output_compression", Type::Integer(0, 100)),
-    nullable("partial_images", Type::Integer(0, 3)),
-    nullable("response_format", Type::OneOf(&["url", "b64_json"])),
-    nullable("safety_identifier", Type::Text),
-    nullable("stream", Type::Boolean),
-    nullable("style", Type::OneOf(&["vivid", "natural"])),
-    strict("user", Type::Text),
-];
-
 pub(super) fn request(sent: &Sent, is_edit: bool) -> Result<ImageRequest, Refusal> {
     let body = &sent.fields;
     let Some(model) = field(body, "model").and_then(Value::as_str) else {
@@ -70,7 +45,7 @@ pub(super) fn request(sent: &Sent, is_edit: bool) -> Result<ImageRequest, Refusa
         ));
     }
     only_known(body, kind, is_edit)?;
-    fields::check_each(body, FIELDS)?;
+    fields::check_each("images", body)?;
     let prompt = prompt(body, kind)?;
     let directives = ImageDirectives::read(prompt).map_err(|error| Refusal::directive(&error.0))?;
     let word = |name: &str| field(body, name).and_then(Value::as_str);
