@@ -75,9 +75,17 @@ pub(crate) trait Dialect {
 
     fn schema(&self) -> &'static Schema;
     fn item(&self, path: &str, index: usize) -> String;
+    /// The place of the fields behind a tag.
+    fn tagged(&self, path: &str, _word: &str) -> String {
+        path.to_owned()
+    }
+    /// A tag that names no table.
+    fn wrong_tag(&self, path: &str, name: &str, value: &str, values: &[&str]) -> Self::Error {
+        self.wrong_value(&join(path, name), value, values)
+    }
     fn unknown(&self, path: &str) -> Self::Error;
     fn missing(&self, path: &str) -> Self::Error;
-    fn wrong_type(&self, path: &str, kind: Kind, value: &Value) -> Self::Error;
+    fn wrong_type(&self, path: &str, kind: Kind, values: &[&str], value: &Value) -> Self::Error;
     fn wrong_value(&self, path: &str, value: &str, values: &[&str]) -> Self::Error;
     fn wrong_name(&self, path: &str, value: &str) -> Self::Error;
     fn out_of_range(&self, path: &str, kind: Kind, range: Range, value: &Value) -> Self::Error;
@@ -114,14 +122,14 @@ pub(crate) fn check<D: Dialect>(
     path: &str,
 ) -> Result<(), D::Error> {
     let schema = dialect.schema();
-    let tag = fields(schema, table).find(|(_, field)| field.is_tag);
     let mut tables = vec![table.to_owned()];
-    if let Some((name, field)) = tag {
-        check_field(dialect, field, object.get(name), &join(path, name))?;
-        if let Some(Value::String(word)) = object.get(name) {
-            tables.push(format!("{table}.{word}"));
-        }
+    let mut path = path.to_owned();
+    if let Some((name, field)) = fields(schema, table).find(|(_, field)| field.is_tag) {
+        let word = tag(dialect, field, object, &path, name)?;
+        tables.push(format!("{table}.{word}"));
+        path = dialect.tagged(&path, word);
     }
+    let path = path.as_str();
     check_each(dialect, &tables, object, path)?;
     let is_known = |name: &str| tables.iter().any(|table| schema.has(table, name));
     match object.keys().find(|name| !is_known(name)) {
@@ -141,9 +149,27 @@ pub(crate) fn check_each<D: Dialect>(
         .iter()
         .flat_map(|table| fields(dialect.schema(), table))
     {
-        check_field(dialect, field, object.get(name), &join(path, name))?;
+        if !field.is_tag {
+            check_field(dialect, field, object.get(name), &join(path, name))?;
+        }
     }
     Ok(())
+}
+
+/// The word of a tag, if it is one of its words.
+fn tag<'a, D: Dialect>(
+    dialect: &D,
+    field: &Field,
+    object: &'a Object,
+    path: &str,
+    name: &str,
+) -> Result<&'a str, D::Error> {
+    match object.get(name) {
+        None => Err(dialect.missing(&join(path, name))),
+        Some(Value::String(word)) if field.values.contains(word) => Ok(word),
+        Some(Value::String(word)) => Err(dialect.wrong_tag(path, name, word, &field.words())),
+        Some(value) => Err(dialect.wrong_type(&join(path, name), field.kind, &[], value)),
+    }
 }
 
 /// A place inside another.
@@ -178,7 +204,7 @@ fn check_field<D: Dialect>(
         Some(value) => value,
     };
     if !field.kind.takes(value) {
-        return Err(dialect.wrong_type(path, field.kind, value));
+        return Err(dialect.wrong_type(path, field.kind, &field.words(), value));
     }
     match value {
         Value::String(text) => check_text(dialect, field, text, path),
@@ -211,8 +237,7 @@ fn check_text<D: Dialect>(
     if field.values.is_empty() || field.values.iter().any(|known| known == text) {
         return Ok(());
     }
-    let values: Vec<&str> = field.values.iter().map(String::as_str).collect();
-    Err(dialect.wrong_value(path, text, &values))
+    Err(dialect.wrong_value(path, text, &field.words()))
 }
 
 /// An item is an object of the field's table, or one of its words, or anything.
@@ -224,16 +249,27 @@ fn check_item<D: Dialect>(
 ) -> Result<(), D::Error> {
     match (&field.table, field.values.as_slice(), item) {
         (Some(table), _, Value::Object(object)) => check(dialect, table, object, path),
-        (Some(_), _, other) => Err(dialect.wrong_type(path, Kind::Object, other)),
-        (None, [], _) => Ok(()),
+        (Some(_), _, other) => Err(dialect.wrong_type(path, Kind::Object, &[], other)),
+        (None, [], _) => match field.items {
+            Some(kind) if !kind.takes(item) => Err(dialect.wrong_type(path, kind, &[], item)),
+            Some(_) | None => Ok(()),
+        },
         (None, _, Value::String(text)) => check_text(dialect, field, text, path),
-        (None, _, other) => Err(dialect.wrong_type(path, Kind::Text, other)),
+        (None, _, other) => Err(dialect.wrong_type(path, Kind::Text, &field.words(), other)),
     }
 }
 
 fn is_name(text: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     !text.is_empty() && text.len() <= MAX_NAME_BYTES && text.bytes().all(is_part)
+}
+
+// === impl Field ===
+
+impl Field {
+    fn words(&self) -> Vec<&str> {
+        self.values.iter().map(String::as_str).collect()
+    }
 }
 
 // === impl Kind ===

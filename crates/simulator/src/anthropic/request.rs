@@ -129,7 +129,6 @@ impl MessagesRequest {
             None => fields::boolean(body, "", "stream")?.unwrap_or(false),
         };
         let stop_sequences = options::stop_sequences(body)?;
-        options::small(body)?;
         let schema = options::schema(body)?;
         let mut prompt = Prompt::default();
         let tools = tools::read(body, &mut prompt)?;
@@ -142,8 +141,8 @@ impl MessagesRequest {
         if thinking.needs_thoughts() {
             messages.check_thoughts()?;
         }
-        if let Some(mark) = fields::optional(body, "cache_control") {
-            prompt.mark_last(blocks::mark(mark, "cache_control")?);
+        if let Some(mark) = blocks::mark(body) {
+            prompt.mark_last(mark);
         }
         let boundaries = prompt.boundaries()?;
         let directives = Directives::read(&messages.last_user_text)
@@ -166,7 +165,7 @@ impl MessagesRequest {
         })
     }
 
-    /// The boundaries as the cache knows them: nobody reads what another key or model wrote.
+    /// The boundaries as the cache knows them: an entry of another key or model is never read.
     pub(crate) fn cache_keys(&self, key: &str) -> Vec<Boundary> {
         let mut boundaries = self.boundaries.clone();
         for boundary in &mut boundaries {

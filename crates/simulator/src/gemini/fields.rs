@@ -125,13 +125,11 @@ impl Reading {
             return None;
         }
         if !field.values.is_empty() {
-            let words = field.values.iter();
-            let known = words.filter(|word| {
-                value
-                    .as_str()
-                    .is_some_and(|it| word.eq_ignore_ascii_case(it))
-            });
-            return match known.last() {
+            let is_it = |word: &&String| {
+                let text = value.as_str();
+                text.is_some_and(|text| word.eq_ignore_ascii_case(text))
+            };
+            return match field.values.iter().find(is_it) {
                 Some(word) => Some(Value::from(word.as_str())),
                 None => self.wrong(path, "TYPE_ENUM", value),
             };

@@ -131,7 +131,7 @@ impl Dialect for OpenAi {
         missing(path)
     }
 
-    fn wrong_type(&self, path: &str, kind: Kind, value: &Value) -> Refusal {
+    fn wrong_type(&self, path: &str, kind: Kind, _: &[&str], value: &Value) -> Refusal {
         let wanted = match kind {
             Kind::Any => "anything",
             Kind::Boolean => "a boolean",

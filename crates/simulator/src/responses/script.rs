@@ -119,13 +119,13 @@ fn gigantic_stream(reply: Reply, each: u64) -> Script {
         cr_lf: false,
     };
     let events = (0..).zip(head.chain(flood).chain(tail));
-    let pieces = events.map(move |(number, event)| match event {
-        Event::Flood(at, now) => {
+    let pieces = events.map(move |(number, event)| {
+        if let Event::Flood(at, now) = event {
             let delta = renderer.render(number, &Event::Delta(at, 0));
             // The filler counts itself.
-            delta.worth(0).filled(now, true)
+            return delta.worth(0).filled(now, true);
         }
-        event => renderer.render(number, &event).filled(words, false),
+        renderer.render(number, &event).filled(words, false)
     });
     Script::new(Head::event_stream(), vec![Step::pieces(pieces)])
 }

@@ -10,80 +10,9 @@ use crate::request::Object;
 use crate::tokens::PromptSize;
 
 use super::Ttl;
-use super::fields::{self, join};
+use super::fields::{self, checked_text, join};
 use super::prompt::{json_size, text_size};
 
-/// Kinds that are checked here, with their fields.
-const CHECKED: &[(&str, &[&str])] = &[
-    ("text", &["type", "text", "cache_control", "citations"]),
-    (
-        "image",
-        &["type", "source", "cache_control", "transformations"],
-    ),
-    (
-        "document",
-        &[
-            "type",
-            "source",
-            "cache_control",
-            "citations",
-            "context",
-            "title",
-        ],
-    ),
-    (
-        "search_result",
-        &[
-            "type",
-            "source",
-            "title",
-            "content",
-            "citations",
-            "cache_control",
-        ],
-    ),
-    ("thinking", &["type", "thinking", "signature"]),
-    ("redacted_thinking", &["type", "data"]),
-    (
-        "tool_use",
-        &[
-            "type",
-            "id",
-            "name",
-            "input",
-            "cache_control",
-            "caller",
-            "toolset_name",
-        ],
-    ),
-    (
-        "tool_result",
-        &[
-            "type",
-            "tool_use_id",
-            "content",
-            "is_error",
-            "cache_control",
-            "toolset_name",
-        ],
-    ),
-];
-/// Kinds of the vendor's own tools, taken as they are.
-const TAKEN: &[&str] = &[
-    "server_tool_use",
-    "web_search_tool_result",
-    "web_fetch_tool_result",
-    "code_execution_tool_result",
-    "bash_code_execution_tool_result",
-    "text_editor_code_execution_tool_result",
-    "tool_search_tool_result",
-    "tool_reference",
-    "container_upload",
-    "mcp_tool_use",
-    "mcp_tool_result",
-    "compaction",
-];
-const IMAGE_KINDS: &[&str] = &["image/jpeg", "image/png", "image/gif", "image/webp"];
 /// What may stand in the result of a tool.
 const IN_RESULT: &[&str] = &[
     "text",
@@ -104,69 +33,43 @@ pub(super) struct Block<'a> {
 /// Checks a block. `place` is where it stands, as `messages.0.content.1`.
 pub(super) fn read<'a>(value: &'a Value, place: &str) -> Result<Block<'a>, Refusal> {
     let object = fields::as_object(value, place)?;
-    let tags: Vec<&str> = CHECKED
-        .iter()
-        .map(|(kind, _)| *kind)
-        .chain(TAKEN.iter().copied())
-        .collect();
-    let kind = fields::tag(object, place, &tags)?;
+    fields::check("block", object, place)?;
+    let kind = checked_text(object, "type");
     let path = join(place, kind);
-    if let Some((_, names)) = CHECKED.iter().find(|(name, _)| *name == kind) {
-        fields::only(object, &path, names)?;
-    }
     let size = match kind {
         "text" => text(object, &path)?,
         "image" => image(object, &path)?,
         "document" => document(object, &path)?,
         "search_result" => inner(object, &path)?,
-        "thinking" => thought(object, &path, place)?,
-        "redacted_thinking" => redacted(object, &path, place)?,
+        "thinking" => thought(object, place)?,
+        "redacted_thinking" => redacted(object, place)?,
         "tool_use" => {
-            fields::text(object, &path, "id")?;
-            let name = fields::text(object, &path, "name")?;
-            let input = fields::needed(object, &path, "input")?;
-            fields::as_object(input, &join(&path, "input"))?;
-            sum(text_size(name), json_size(input))
+            let input = object.get("input").map(json_size);
+            let name = text_size(checked_text(object, "name"));
+            sum(name, input.unwrap_or_default())
         }
-        "tool_result" => {
-            fields::text(object, &path, "tool_use_id")?;
-            fields::boolean(object, &path, "is_error")?;
-            inner(object, &path)?
-        }
+        "tool_result" => inner(object, &path)?,
         _ => json_size(value),
     };
     Ok(Block {
         kind,
         object,
         size,
-        mark: optional_mark(object, &path)?,
+        mark: mark(object),
     })
 }
 
-/// The mark of a block or tool.
-pub(super) fn optional_mark(object: &Object, path: &str) -> Result<Option<Ttl>, Refusal> {
-    let path = join(path, "cache_control");
-    fields::optional(object, "cache_control")
-        .map(|value| mark(value, &path))
-        .transpose()
-}
-
-pub(super) fn mark(value: &Value, path: &str) -> Result<Ttl, Refusal> {
-    let object = fields::as_object(value, path)?;
-    fields::tag(object, path, &["ephemeral"])?;
-    let path = join(path, "ephemeral");
-    fields::only(object, &path, &["type", "ttl", "scope"])?;
-    match object.get("ttl") {
-        None => Ok(Ttl::FiveMinutes),
-        Some(ttl) => match fields::word(ttl, &join(&path, "ttl"), &["5m", "1h"])? {
-            "1h" => Ok(Ttl::Hour),
-            _ => Ok(Ttl::FiveMinutes),
-        },
+/// The mark of a checked block, tool or body.
+pub(super) fn mark(object: &Object) -> Option<Ttl> {
+    let mark = fields::optional(object, "cache_control")?;
+    match mark.get("ttl").and_then(Value::as_str) {
+        Some("1h") => Some(Ttl::Hour),
+        Some(_) | None => Some(Ttl::FiveMinutes),
     }
 }
 
 fn text(object: &Object, path: &str) -> Result<PromptSize, Refusal> {
-    let text = fields::text(object, path, "text")?;
+    let text = checked_text(object, "text");
     if text.is_empty() {
         return Err(Refusal::at(
             "messages",
@@ -184,41 +87,31 @@ fn text(object: &Object, path: &str) -> Result<PromptSize, Refusal> {
 
 /// An image weighs the same whatever it shows.
 fn image(object: &Object, path: &str) -> Result<PromptSize, Refusal> {
-    let path = join(path, "source");
-    let source = fields::as_object(fields::needed(object, "", "source")?, &path)?;
-    match fields::tag(source, &path, &["base64", "url", "file"])? {
-        "base64" => encoded(source, &join(&path, "base64"), IMAGE_KINDS)?,
-        "url" => address(source, &join(&path, "url"))?,
-        _ => {
-            fields::text(source, &join(&path, "file"), "file_id")?;
-        }
-    }
+    source(object, path)?;
     Ok(one_image())
 }
 
 fn document(object: &Object, path: &str) -> Result<PromptSize, Refusal> {
+    let (source, path) = source(object, path)?;
+    match checked_text(source, "type") {
+        "text" => Ok(text_size(checked_text(source, "data"))),
+        "content" => inner(source, &path),
+        _ => Ok(one_image()),
+    }
+}
+
+/// The source of an image or a document, and its place.
+fn source<'a>(object: &'a Object, path: &str) -> Result<(&'a Object, String), Refusal> {
     let path = join(path, "source");
     let source = fields::as_object(fields::needed(object, "", "source")?, &path)?;
-    let tags = ["base64", "content", "file", "text", "url"];
-    let tag = fields::tag(source, &path, &tags)?;
-    let path = join(&path, tag);
-    match tag {
-        "base64" => encoded(source, &path, &["application/pdf"])?,
+    let kind = checked_text(source, "type");
+    let path = join(&path, kind);
+    match kind {
+        "base64" => encoded(source, &path)?,
         "url" => address(source, &path)?,
-        "text" => {
-            fields::word(
-                fields::needed(source, &path, "media_type")?,
-                &join(&path, "media_type"),
-                &["text/plain"],
-            )?;
-            return Ok(text_size(fields::text(source, &path, "data")?));
-        }
-        "content" => return inner(source, &path),
-        _ => {
-            fields::text(source, &path, "file_id")?;
-        }
+        _ => {}
     }
-    Ok(one_image())
+    Ok((source, path))
 }
 
 /// A text, or a list of blocks, inside a block.
@@ -240,9 +133,9 @@ fn inner(object: &Object, path: &str) -> Result<PromptSize, Refusal> {
     }
 }
 
-fn thought(object: &Object, path: &str, place: &str) -> Result<PromptSize, Refusal> {
-    let text = fields::text(object, path, "thinking")?;
-    let signature = fields::text(object, path, "signature")?;
+fn thought(object: &Object, place: &str) -> Result<PromptSize, Refusal> {
+    let text = checked_text(object, "thinking");
+    let signature = checked_text(object, "signature");
     if !signature::signs(text, signature) {
         return Err(Refusal::at(
             place,
@@ -252,8 +145,8 @@ fn thought(object: &Object, path: &str, place: &str) -> Result<PromptSize, Refus
     Ok(text_size(text))
 }
 
-fn redacted(object: &Object, path: &str, place: &str) -> Result<PromptSize, Refusal> {
-    let data = fields::text(object, path, "data")?;
+fn redacted(object: &Object, place: &str) -> Result<PromptSize, Refusal> {
+    let data = checked_text(object, "data");
     if !signature::sealed(data) {
         return Err(Refusal::at(
             place,
@@ -263,11 +156,8 @@ fn redacted(object: &Object, path: &str, place: &str) -> Result<PromptSize, Refu
     Ok(text_size(data))
 }
 
-fn encoded(source: &Object, path: &str, kinds: &[&str]) -> Result<(), Refusal> {
-    fields::only(source, path, &["type", "media_type", "data"])?;
-    let kind = fields::needed(source, path, "media_type")?;
-    fields::word(kind, &join(path, "media_type"), kinds)?;
-    let data = fields::text(source, path, "data")?;
+fn encoded(source: &Object, path: &str) -> Result<(), Refusal> {
+    let data = checked_text(source, "data");
     match STANDARD.decode(data) {
         Ok(bytes) if !bytes.is_empty() => Ok(()),
         Ok(_) | Err(_) => Err(Refusal::at(&join(path, "data"), "Invalid base64 data")),
@@ -276,8 +166,7 @@ fn encoded(source: &Object, path: &str, kinds: &[&str]) -> Result<(), Refusal> {
 
 /// What it points at is never looked at.
 fn address(source: &Object, path: &str) -> Result<(), Refusal> {
-    fields::only(source, path, &["type", "url"])?;
-    let url = fields::text(source, path, "url")?;
+    let url = checked_text(source, "url");
     if url.starts_with("https://") {
         return Ok(());
     }

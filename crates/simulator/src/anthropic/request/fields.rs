@@ -1,40 +1,25 @@
 //! Names and types of fields, refused in the words of the vendor's validator.
 
+use std::sync::LazyLock;
+
 use serde_json::Value;
 
 use crate::anthropic::Platform;
 use crate::anthropic::refusal::Refusal;
+use crate::field_check::{self, Dialect, Kind, Range, Schema};
 use crate::refusal::shown;
 use crate::request::Object;
 
+pub(super) use crate::field_check::join;
+
 use super::{Context, Purpose};
 
-/// Fields of every body.
-const SHARED: &[&str] = &[
-    "messages",
-    "cache_control",
-    "output_config",
-    "speed",
-    "system",
-    "thinking",
-    "tool_choice",
-    "tools",
-    "user_profile_id",
-    "workspace_id",
-];
-/// Fields of a body that asks for an answer.
-const ANSWER: &[&str] = &[
-    "max_tokens",
-    "container",
-    "diagnostics",
-    "inference_geo",
-    "metadata",
-    "service_tier",
-    "stop_sequences",
-    "temperature",
-    "top_k",
-    "top_p",
-];
+/// Anthropic's words.
+struct Anthropic;
+
+static SCHEMA: LazyLock<Schema> =
+    LazyLock::new(|| Schema::read(include_str!("../../../vendors/anthropic.toml")));
+
 /// Fields that a beta flag opens, and how the flag begins.
 const BETA: &[(&str, &str)] = &[
     ("context_management", "context-management"),
@@ -44,7 +29,7 @@ const BETA: &[(&str, &str)] = &[
     ("fallbacks", "fallback"),
 ];
 
-/// Refuses names that a body does not have.
+/// Refuses names that a body does not have, and fields of another type.
 pub(super) fn check_names(body: &Object, context: &Context) -> Result<(), Refusal> {
     let is_answer = context.purpose == Purpose::Answer;
     for name in body.keys() {
@@ -59,12 +44,23 @@ pub(super) fn check_names(body: &Object, context: &Context) -> Result<(), Refusa
         let is_beta = BETA.iter().any(|(field, flag)| {
             *field == name && context.betas.iter().any(|beta| beta.starts_with(flag))
         });
-        let is_listed = SHARED.contains(&name) || (is_answer && ANSWER.contains(&name));
+        let is_listed = SCHEMA.has("shared", name) || (is_answer && SCHEMA.has("answer", name));
         if !(stands_by_itself || is_beta || is_listed) {
             return Err(extra("", name));
         }
     }
-    Ok(())
+    let tables = ["shared", "answer", "beta"].map(str::to_owned);
+    field_check::check_each(&Anthropic, &tables, body, "")
+}
+
+/// Checks an object against its table.
+pub(super) fn check(table: &str, object: &Object, path: &str) -> Result<(), Refusal> {
+    field_check::check(&Anthropic, table, object, path)
+}
+
+/// A text that was checked already.
+pub(super) fn checked_text<'a>(object: &'a Object, name: &str) -> &'a str {
+    object.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// Refuses names that an inner object does not have.
@@ -134,32 +130,11 @@ pub(super) fn integer(value: &Value, path: &str, least: u64) -> Result<u64, Refu
     }
 }
 
-/// A number between 0 and 1.
-pub(super) fn share(body: &Object, name: &str) -> Result<Option<f64>, Refusal> {
-    let Some(value) = optional(body, name) else {
-        return Ok(None);
-    };
-    match value.as_f64() {
-        None => Err(Refusal::at(name, "Input should be a valid number")),
-        Some(number) if number < 0.0 => Err(Refusal::at(
-            name,
-            "Input should be greater than or equal to 0",
-        )),
-        Some(number) if number > 1.0 => {
-            Err(Refusal::at(name, "Input should be less than or equal to 1"))
-        }
-        Some(number) => Ok(Some(number)),
-    }
-}
-
 /// One of a few words.
 pub(super) fn word<'a>(value: &'a Value, path: &str, words: &[&str]) -> Result<&'a str, Refusal> {
     match value.as_str() {
         Some(word) if words.contains(&word) => Ok(word),
-        Some(_) | None => Err(Refusal::at(
-            path,
-            &format!("Input should be {}", listed(words)),
-        )),
+        Some(_) | None => Err(Anthropic.wrong_value(path, "", words)),
     }
 }
 
@@ -169,20 +144,7 @@ pub(super) fn tag<'a>(object: &'a Object, path: &str, tags: &[&str]) -> Result<&
     if tags.contains(&tag) {
         return Ok(tag);
     }
-    let quoted: Vec<String> = tags.iter().map(|tag| format!("'{tag}'")).collect();
-    let says = format!(
-        "Input tag '{}' found using 'type' does not match any of the expected tags: {}",
-        shown(tag),
-        quoted.join(", ")
-    );
-    Err(Refusal::at(path, &says))
-}
-
-pub(super) fn join(path: &str, name: &str) -> String {
-    if path.is_empty() {
-        return name.to_owned();
-    }
-    format!("{path}.{name}")
+    Err(Anthropic.wrong_tag(path, "type", tag, tags))
 }
 
 fn extra(path: &str, name: &str) -> Refusal {
@@ -196,5 +158,76 @@ fn listed(words: &[&str]) -> String {
         Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
         Some((last, _)) => last.clone(),
         None => String::new(),
+    }
+}
+
+// === impl Anthropic ===
+
+impl Dialect for Anthropic {
+    type Error = Refusal;
+
+    fn schema(&self) -> &'static Schema {
+        &SCHEMA
+    }
+
+    fn item(&self, path: &str, index: usize) -> String {
+        format!("{path}.{index}")
+    }
+
+    fn tagged(&self, path: &str, word: &str) -> String {
+        join(path, word)
+    }
+
+    fn unknown(&self, path: &str) -> Refusal {
+        Refusal::at(path, "Extra inputs are not permitted")
+    }
+
+    fn missing(&self, path: &str) -> Refusal {
+        Refusal::at(path, "Field required")
+    }
+
+    fn wrong_type(&self, path: &str, kind: Kind, values: &[&str], _: &Value) -> Refusal {
+        if !values.is_empty() {
+            return self.wrong_value(path, "", values);
+        }
+        let wanted = match kind {
+            Kind::Any | Kind::Text | Kind::Name | Kind::Bytes => "string",
+            Kind::Boolean => "boolean",
+            Kind::Integer => "integer",
+            Kind::Decimal => "number",
+            Kind::Object | Kind::Map | Kind::TextOrObject => "dictionary",
+            Kind::Array | Kind::TextOrArray => "list",
+        };
+        Refusal::at(path, &format!("Input should be a valid {wanted}"))
+    }
+
+    fn wrong_value(&self, path: &str, _: &str, values: &[&str]) -> Refusal {
+        Refusal::at(path, &format!("Input should be {}", listed(values)))
+    }
+
+    fn wrong_tag(&self, path: &str, name: &str, value: &str, values: &[&str]) -> Refusal {
+        let quoted: Vec<String> = values.iter().map(|tag| format!("'{tag}'")).collect();
+        let says = format!(
+            "Input tag '{}' found using '{name}' does not match any of the expected tags: {}",
+            shown(value),
+            quoted.join(", ")
+        );
+        Refusal::at(path, &says)
+    }
+
+    fn wrong_name(&self, path: &str, _: &str) -> Refusal {
+        Refusal::at(path, "String should match pattern '^[a-zA-Z0-9_-]{1,128}$'")
+    }
+
+    fn out_of_range(&self, path: &str, _: Kind, range: Range, value: &Value) -> Refusal {
+        let (side, bound) = if range.is_below(value) {
+            ("greater", range.0)
+        } else {
+            ("less", range.1)
+        };
+        Refusal::at(
+            path,
+            &format!("Input should be {side} than or equal to {bound}"),
+        )
     }
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::anthropic::refusal::Refusal;
 use crate::request::Object;
 
-use super::fields::{self, join};
+use super::fields::{self, checked_text, join};
 use super::{MAX_OUTPUT_TOKENS, Purpose};
 
 /// What the client says about thinking.
@@ -22,8 +22,6 @@ pub(crate) enum Thinking {
     BetweenTools,
 }
 
-/// The vendor's least budget.
-const MIN_BUDGET: u64 = 1024;
 /// The flag of a further way to show thoughts.
 const DISPLAY_UPDATES: &str = "thinking-display-updates-";
 /// Most stop sequences; the vendor's bound is not known.
@@ -63,12 +61,10 @@ pub(super) fn thinking(
     max_tokens: u64,
     betas: &[String],
 ) -> Result<Thinking, Refusal> {
-    let Some(value) = fields::optional(body, "thinking") else {
+    let Some(Value::Object(thinking)) = body.get("thinking") else {
         return Ok(Thinking::Off);
     };
-    let thinking = fields::as_object(value, "thinking")?;
-    let tags = ["adaptive", "between_tools", "disabled", "enabled"];
-    let tag = fields::tag(thinking, "thinking", &tags)?;
+    let tag = checked_text(thinking, "type");
     let path = join("thinking", tag);
     let mut displays = vec!["summarized", "omitted"];
     // Claude Code asks for it; refused, it asks again without it.
@@ -83,10 +79,8 @@ pub(super) fn thinking(
     };
     match tag {
         "enabled" => {
-            fields::only(thinking, &path, &["type", "budget_tokens", "display"])?;
-            let value = fields::needed(thinking, &path, "budget_tokens")?;
-            let budget = fields::integer(value, &join(&path, "budget_tokens"), MIN_BUDGET)?;
-            if budget >= max_tokens {
+            let budget = thinking.get("budget_tokens").and_then(Value::as_u64);
+            if budget.unwrap_or_default() >= max_tokens {
                 return Err(Refusal::invalid(
                     "`max_tokens` must be greater than `thinking.budget_tokens`. Please consult \
                      our documentation at \
@@ -96,35 +90,23 @@ pub(super) fn thinking(
                 ));
             }
             Ok(Thinking::On {
-                budget: Some(budget),
+                budget,
                 is_shown: is_shown()?,
             })
         }
-        "adaptive" => {
-            fields::only(thinking, &path, &["type", "display"])?;
-            Ok(Thinking::On {
-                budget: None,
-                is_shown: is_shown()?,
-            })
-        }
-        "between_tools" => {
-            fields::only(thinking, &path, &["type"])?;
-            Ok(Thinking::BetweenTools)
-        }
-        _ => {
-            fields::only(thinking, &path, &["type"])?;
-            Ok(Thinking::Off)
-        }
+        "adaptive" => Ok(Thinking::On {
+            budget: None,
+            is_shown: is_shown()?,
+        }),
+        "between_tools" => Ok(Thinking::BetweenTools),
+        _ => Ok(Thinking::Off),
     }
 }
 
-/// How words are drawn. It changes nothing here, but it must be in range.
+/// How words are drawn. It changes nothing here, but thinking sets bounds to it.
 pub(super) fn sampling(body: &Object, thinking: Thinking) -> Result<(), Refusal> {
-    let temperature = fields::share(body, "temperature")?;
-    let top_p = fields::share(body, "top_p")?;
-    if let Some(value) = fields::optional(body, "top_k") {
-        fields::integer(value, "top_k", 0)?;
-    }
+    let number = |name: &str| body.get(name).and_then(Value::as_f64);
+    let (temperature, top_p) = (number("temperature"), number("top_p"));
     if thinking == Thinking::Off {
         return Ok(());
     }
@@ -151,17 +133,15 @@ pub(super) fn sampling(body: &Object, thinking: Thinking) -> Result<(), Refusal>
 }
 
 pub(super) fn stop_sequences(body: &Object) -> Result<Vec<String>, Refusal> {
-    let Some(value) = fields::optional(body, "stop_sequences") else {
+    let Some(Value::Array(list)) = body.get("stop_sequences") else {
         return Ok(Vec::new());
     };
-    let list = fields::as_list(value, "stop_sequences")?;
     if list.len() > MAX_STOP_SEQUENCES {
         let says = format!("List should have at most {MAX_STOP_SEQUENCES} items");
         return Err(Refusal::at("stop_sequences", &says));
     }
     let mut sequences = Vec::new();
-    for (index, value) in list.iter().enumerate() {
-        let sequence = fields::as_text(value, &format!("stop_sequences.{index}"))?;
+    for sequence in list.iter().filter_map(Value::as_str) {
         if sequence.trim().is_empty() {
             return Err(Refusal::at(
                 "stop_sequences",
@@ -173,45 +153,14 @@ pub(super) fn stop_sequences(body: &Object) -> Result<Vec<String>, Refusal> {
     Ok(sequences)
 }
 
-/// Fields that must be right and have no effect.
-pub(super) fn small(body: &Object) -> Result<(), Refusal> {
-    if let Some(value) = fields::optional(body, "metadata") {
-        let metadata = fields::as_object(value, "metadata")?;
-        fields::only(metadata, "metadata", &["user_id"])?;
-        if let Some(user) = fields::optional(metadata, "user_id") {
-            fields::as_text(user, "metadata.user_id")?;
-        }
-    }
-    if let Some(value) = fields::optional(body, "service_tier") {
-        fields::word(value, "service_tier", &["auto", "standard_only"])?;
-    }
-    if let Some(value) = fields::optional(body, "speed") {
-        fields::word(value, "speed", &["standard", "fast"])?;
-    }
-    if let Some(value) = fields::optional(body, "context_management") {
-        fields::as_object(value, "context_management")?;
-    }
-    Ok(())
-}
-
 /// The schema of the output, by its name of today or by the one of its beta.
 pub(super) fn schema(body: &Object) -> Result<Option<Value>, Refusal> {
     let older = fields::optional(body, "output_format").map(|value| (value, "output_format"));
     let mut format = older;
-    if let Some(value) = fields::optional(body, "output_config") {
-        let config = fields::as_object(value, "output_config")?;
-        fields::only(
-            config,
-            "output_config",
-            &["effort", "format", "task_budget"],
-        )?;
-        if let Some(effort) = fields::optional(config, "effort") {
-            let words = ["low", "medium", "high", "xhigh", "max"];
-            fields::word(effort, "output_config.effort", &words)?;
-        }
-        if let Some(value) = fields::optional(config, "format") {
-            format = Some((value, "output_config.format"));
-        }
+    if let Some(Value::Object(config)) = body.get("output_config")
+        && let Some(value) = fields::optional(config, "format")
+    {
+        format = Some((value, "output_config.format"));
     }
     let Some((value, path)) = format else {
         return Ok(None);

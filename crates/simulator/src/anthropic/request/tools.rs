@@ -8,7 +8,7 @@ use crate::request::Object;
 use crate::tokens::PromptSize;
 
 use super::blocks;
-use super::fields::{self, join};
+use super::fields::{self, checked_text, join};
 use super::options::Thinking;
 use super::prompt::{Prompt, json_size, text_size};
 
@@ -35,18 +35,6 @@ pub(crate) enum Choice {
 
 /// Longest name.
 const MAX_NAME_BYTES: usize = 128;
-const CUSTOM_FIELDS: &[&str] = &[
-    "type",
-    "name",
-    "description",
-    "input_schema",
-    "cache_control",
-    "strict",
-    "allowed_callers",
-    "defer_loading",
-    "eager_input_streaming",
-    "input_examples",
-];
 
 pub(super) fn read<'a>(body: &'a Object, prompt: &mut Prompt<'a>) -> Result<Vec<Tool>, Refusal> {
     let Some(value) = fields::optional(body, "tools") else {
@@ -69,7 +57,7 @@ pub(super) fn read<'a>(body: &'a Object, prompt: &mut Prompt<'a>) -> Result<Vec<
         if tools.iter().any(|other| other.name == tool.name) {
             return Err(Refusal::at("tools", "Tool names must be unique."));
         }
-        let mark = blocks::optional_mark(object, &path)?;
+        let mark = blocks::mark(object);
         prompt.add("tools", value, size(object), mark);
         tools.push(tool);
     }
@@ -82,23 +70,14 @@ pub(super) fn choice(
     tools: &[Tool],
     thinking: Thinking,
 ) -> Result<(Choice, bool), Refusal> {
-    let Some(value) = fields::optional(body, "tool_choice") else {
+    let Some(Value::Object(object)) = body.get("tool_choice") else {
         return Ok((Choice::Free, true));
     };
-    let object = fields::as_object(value, "tool_choice")?;
-    let tag = fields::tag(object, "tool_choice", &["any", "auto", "none", "tool"])?;
-    let path = join("tool_choice", tag);
-    let names: &[&str] = match tag {
-        "none" => &["type"],
-        "tool" => &["type", "disable_parallel_tool_use", "name"],
-        _ => &["type", "disable_parallel_tool_use"],
-    };
-    fields::only(object, &path, names)?;
-    let is_single = fields::boolean(object, &path, "disable_parallel_tool_use")?.unwrap_or(false);
-    let choice = match tag {
+    let is_single = object.get("disable_parallel_tool_use") == Some(&Value::Bool(true));
+    let choice = match checked_text(object, "type") {
         "none" => Choice::None,
         "any" => Choice::Any,
-        "tool" => Choice::Named(fields::text(object, &path, "name")?.to_owned()),
+        "tool" => Choice::Named(checked_text(object, "name").to_owned()),
         _ => Choice::Free,
     };
     if tools.is_empty() && choice != Choice::None {
@@ -124,11 +103,8 @@ pub(super) fn choice(
 }
 
 fn custom(object: &Object, path: &str) -> Result<Tool, Refusal> {
-    fields::only(object, path, CUSTOM_FIELDS)?;
+    fields::check("custom_tool", object, path)?;
     let name = name(object, path)?;
-    if let Some(description) = object.get("description") {
-        fields::as_text(description, &join(path, "description"))?;
-    }
     let value = fields::needed(object, path, "input_schema")?;
     let path = join(path, "input_schema");
     let schema = fields::as_object(value, &path)?;
@@ -169,6 +145,7 @@ fn known(object: &Object, kind: &str, path: &str) -> Result<Tool, Refusal> {
         );
         return Err(Refusal::at(index, &says));
     }
+    fields::check("known_tool", object, path)?;
     // A toolset has no name of its own.
     let name = match object.get("name") {
         Some(_) => name(object, path)?,
