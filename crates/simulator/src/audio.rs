@@ -117,7 +117,7 @@ pub(crate) async fn serve_upload(
 /// Answers what a vendor of audio is asked; gives everything else back.
 pub(crate) async fn serve(recorded: RecordedRequest) -> Taken {
     let path = recorded.parts.uri.path();
-    // Files are asked for without a key, whoever made them.
+    // Files need no key, whichever vendor made them.
     if file_store::owns(path) {
         return Taken::Yes(Ok(file_store::serve(recorded)));
     }

@@ -1,4 +1,4 @@
-//! The doors of Azure OpenAI: other paths, another header for the key, other words for the same
+//! The endpoints of Azure OpenAI: other paths, another header for the key, other words for the same
 //! refusals, and content filters that tell what they found. Behind them answers the same model.
 
 use http::header::HeaderValue;
@@ -67,7 +67,7 @@ const HIGH: Severity = Severity {
     severity: "high",
 };
 
-/// The door a path stands for, if it is one of Azure's.
+/// The Azure endpoint of a path, if it is one.
 pub(crate) fn door(path: &str, query: Option<&str>) -> Option<Door> {
     let inside = path.strip_prefix("/openai/")?;
     let mut pairs = query.unwrap_or("").split('&');
@@ -99,7 +99,7 @@ pub(crate) fn key(headers: &HeaderMap) -> Option<&str> {
         .or_else(|| headers::bearer(headers))
 }
 
-/// Answers a request that came through a door.
+/// Answers a request to an Azure endpoint.
 pub(crate) async fn route(recorded: RecordedRequest) -> VendorResult {
     let id = recorded.id("apim-");
     let mut response = inside(recorded).await?;

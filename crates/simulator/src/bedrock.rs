@@ -1,4 +1,4 @@
-//! AWS Bedrock in front of Anthropic's models: the same messages behind another door, with signed
+//! AWS Bedrock in front of Anthropic's models: the same messages at another endpoint, with signed
 //! calls, AWS's errors, and its own framing of streams.
 
 pub(crate) mod eventstream;
@@ -110,7 +110,7 @@ fn except(recorded: RecordedRequest, exception: &Exception) -> VendorResponse {
     response
 }
 
-/// Model and wish for a stream, from the path.
+/// Model and whether a stream is asked for, from the path.
 fn asked(recorded: &RecordedRequest) -> Result<Asked, Exception> {
     let path = recorded.parts.uri.path();
     let split = path

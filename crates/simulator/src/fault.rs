@@ -97,7 +97,7 @@ pub enum Fault {
     },
     /// Lines end with CRLF, and comments stand between the frames.
     CrLf,
-    /// The answer is good, but for so many seconds nobody can continue it by its id. It concerns
+    /// The answer is good, but for so many seconds it cannot be continued by its id. It concerns
     /// the Responses API alone.
     NotReady {
         /// How long the id is unknown.

@@ -2,7 +2,7 @@
 //! the list of models, all behind an API key.
 //!
 //! It shares with the OpenAI side what is no vendor's own: directives, faults, rules, the truth
-//! and how a script is carried out. Vertex AI speaks the same messages; its door is `vertex`.
+//! and how a script is carried out. Vertex AI speaks the same messages; its endpoint is `vertex`.
 
 mod answer;
 mod cache;

@@ -27,7 +27,7 @@ const SECRET: [&str; 7] = [
 ];
 /// Longest value that is kept.
 const MAX_VALUE_BYTES: usize = 1024;
-/// The limits that answers tell of. Nobody enforces them: a fault does, on demand.
+/// The limits that answers report. Only a fault enforces them, on demand.
 const REQUEST_LIMIT: u64 = 10_000;
 const TOKEN_LIMIT: u64 = 30_000_000;
 

@@ -34,7 +34,7 @@ const MAX_KEPT_TEXT: usize = 2_048;
 /// Asks each vendor whether a request is its own.
 pub(crate) async fn serve(recorded: RecordedRequest) -> Taken {
     let path = recorded.parts.uri.path();
-    // Files are asked for without a key, whoever made them.
+    // Files need no key, whichever vendor made them.
     if links::owns(path) {
         return Taken::Yes(Ok(links::serve(recorded)));
     }

@@ -1,5 +1,5 @@
 //! An upstream for tests and for the product's test mode: it speaks OpenAI's chat completions and
-//! Responses, Azure's doors and the small endpoints beside them, Anthropic's messages, AWS Bedrock,
+//! Responses, Azure's endpoints and the pass-through ones beside them, Anthropic's messages, AWS Bedrock,
 //! Google's Gemini API and Vertex AI as the vendors do, makes pictures, videos and speech, hears,
 //! gives social data, fails on demand, and keeps the truth of what it served.
 //!

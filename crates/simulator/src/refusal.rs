@@ -117,7 +117,7 @@ impl Refusal {
         Self::new(404, INVALID, None, message).about("input")
     }
 
-    /// Encrypted reasoning of somebody else. Seen in public reports of clients.
+    /// Encrypted reasoning of another account. Seen in public reports of clients.
     pub(crate) fn strange_seal(shown: &str) -> Self {
         let message = format!(
             "The encrypted content {shown} could not be verified. Reason: Encrypted content could \
@@ -186,7 +186,7 @@ impl Refusal {
         .to_string()
     }
 
-    /// The answer for a status that somebody asked for.
+    /// The error for a status that a fault asks for.
     pub(crate) fn with_status(status: u16, model: &str) -> Self {
         let status = if (400..600).contains(&status) {
             status

@@ -39,7 +39,7 @@ pub(crate) struct RecordedRequest {
     pub(crate) parts: Parts,
     pub(crate) body: Bytes,
     pub(crate) key: String,
-    /// Set if it came through a door of Azure.
+    /// Set if it came to an endpoint of Azure.
     pub(crate) azure: Option<Door>,
     pub(crate) number: u64,
     pub(crate) received_at_micros: u64,
@@ -152,7 +152,7 @@ impl RecordedRequest {
         };
         let key = key.unwrap_or_default().to_owned();
         let path = parts.uri.path();
-        // An assertion could be traded for a token by whoever reads it.
+        // A reader of the log could trade an assertion for a token.
         let kept_body = if path == vertex::TOKEN_PATH {
             Bytes::new()
         } else {
@@ -250,7 +250,7 @@ impl RecordedRequest {
 
 /// The whole body, or the refusal of one that is too large; a length that is announced is refused
 /// before it is read. An error means that the client broke off inside its own request, so there is
-/// nobody to answer.
+/// no client left to answer.
 async fn read_body(incoming: Incoming) -> Result<Result<Bytes, Refusal>, Abort> {
     if usize::try_from(incoming.size_hint().lower()).map_or(true, |length| length > MAX_BODY_BYTES)
     {

@@ -40,7 +40,7 @@ pub(crate) struct SharedState {
     pub(crate) images: ImageStore,
     /// What the source of social data remembers.
     pub(crate) social: Social,
-    /// Set before connections are ended, so that nobody is said to have left.
+    /// Set before connections are ended, so that no client is recorded as gone.
     pub(crate) is_closing: AtomicBool,
     plans: Mutex<Plans>,
     responses: Mutex<ResponseStore>,

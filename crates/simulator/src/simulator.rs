@@ -31,7 +31,7 @@ pub struct Settings {
     pub bind: SocketAddr,
     /// Bearer keys that are accepted; none means any key that is not empty.
     pub keys: Vec<String>,
-    /// Who may sign calls of the Bedrock paths; nobody if there are none.
+    /// Keys that may sign calls of the Bedrock paths; without any, every call is refused.
     pub aws_keys: Vec<AwsKey>,
     /// How many records are kept; beyond it the oldest give way.
     pub max_requests: usize,
@@ -100,7 +100,7 @@ impl Default for Settings {
 // === impl AwsKey ===
 
 impl AwsKey {
-    /// The pair that a simulator knows if nobody sets another.
+    /// The simulator's default pair.
     #[must_use]
     pub fn simulators() -> Self {
         Self {
@@ -112,7 +112,7 @@ impl AwsKey {
 
 impl fmt::Debug for AwsKey {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A secret of a test is a secret too: nobody should get used to seeing one.
+        // A secret of a test is a secret too: it must not show up in logs either.
         formatter
             .debug_struct("AwsKey")
             .field("id", &self.id)
@@ -238,7 +238,7 @@ async fn listen(listener: TcpListener, state: Arc<SharedState>, mut closed: watc
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
-            // It changes once, when somebody stops; an error means that the last handle is gone.
+            // It changes once, when the simulator is stopped; an error means that the last handle is gone.
             _ = closed.changed() => break,
             Some(_) = connections.join_next() => {}
             accepted = listener.accept(), if connections.len() < MAX_CONNECTIONS => match accepted {

@@ -144,7 +144,7 @@ fn decide(
     wished(recorded, row, received, &context, directives)
 }
 
-/// Carries the wish or the rule out, or answers well.
+/// Acts on the directive or the rule, or answers well.
 fn wished(
     recorded: &RecordedRequest,
     row: &Row,

@@ -1,5 +1,5 @@
 //! Vertex AI: Google's messages under a project and a place, behind an access token, and the
-//! endpoint where a service account gets such a token. Anthropic's models stand behind the same door.
+//! endpoint where a service account gets such a token. Anthropic's models stand behind the same endpoint.
 
 mod anthropic;
 mod jwt;
@@ -122,7 +122,7 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Why the access token does not open the door, if it does not. Without service accounts every
+/// Why the access token is refused, if it is. Without service accounts every
 /// token is taken that the simulator takes as a key.
 fn check_token(recorded: &RecordedRequest) -> Option<GoogleError> {
     if recorded.key.is_empty() {

@@ -48,7 +48,7 @@ pub(crate) enum Taken {
 /// Asks each vendor whether a request is its own.
 pub(crate) async fn serve(recorded: RecordedRequest) -> Taken {
     let path = recorded.parts.uri.path();
-    // Files are asked for without a key, whoever made them.
+    // Files need no key, whichever vendor made them.
     if media::owns(path) {
         return Taken::Yes(Ok(media::serve(recorded)));
     }

@@ -9,7 +9,7 @@ pub(crate) struct Answer {
     pub(crate) id: String,
     pub(crate) model: String,
     pub(crate) blocks: Vec<Block>,
-    /// Tokens of thoughts that nobody asked to see.
+    /// Tokens of thoughts that the client did not ask to see.
     pub(crate) hidden: u64,
     pub(crate) stop: StopReason,
     pub(crate) usage: Usage,

@@ -32,7 +32,7 @@ pub(crate) enum Platform {
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     pub(crate) platform: Platform,
-    /// Model and wish for a stream, where the path says them.
+    /// Model and whether a stream is asked for, where the path says them.
     pub(crate) model: Option<String>,
     pub(crate) stream: Option<bool>,
 }

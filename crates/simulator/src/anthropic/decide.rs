@@ -21,7 +21,7 @@ struct Room {
     is_cut: bool,
 }
 
-/// Words of a thought nobody sized.
+/// Words of a thought without a given size.
 const THOUGHT_WORDS: u64 = 4;
 
 /// What the model answers; `call_id` begins the ids of all calls.

@@ -106,7 +106,7 @@ impl Refusal {
         }
     }
 
-    /// The answer for a status that somebody asked for.
+    /// The error for a status that a fault asks for.
     pub(crate) fn with_status(status: u16, model: &str) -> Self {
         let (kind, message) = match status {
             401 => return Self::wrong_key(),

@@ -12,7 +12,7 @@ use crate::server::RecordedRequest;
 
 use super::answer::Usage;
 
-/// The limits that answers tell of. Nobody enforces them: a fault does, on demand.
+/// The limits that answers report. Only a fault enforces them, on demand.
 const REQUEST_LIMIT: u64 = 4000;
 const INPUT_LIMIT: u64 = 2_000_000;
 const OUTPUT_LIMIT: u64 = 400_000;

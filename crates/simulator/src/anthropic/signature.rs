@@ -1,4 +1,4 @@
-//! Signatures of thoughts. Nobody can read the vendor's; ours are a keyed hash of the thought, so
+//! Signatures of thoughts. The vendor's are opaque; ours are a keyed hash of the thought, so
 //! that the simulator knows what it signed and refuses everything else.
 
 use base64::Engine as _;

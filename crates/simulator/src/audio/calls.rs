@@ -1,4 +1,4 @@
-//! What was said and heard, call by call, for whoever compares it with what was charged.
+//! What was said and heard, call by call, for checkers that compare it with what was charged.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};

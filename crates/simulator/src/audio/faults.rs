@@ -17,7 +17,7 @@ pub enum AudioFault {
     GarbageAudio,
     /// `task_fails`: a recognition task ends as failed.
     TaskFails,
-    /// `task_odd`: while it runs, its state is a word that nobody knows.
+    /// `task_odd`: while it runs, its state is an undocumented word.
     TaskOdd,
     /// `task_stuck`: it never ends.
     TaskStuck,

@@ -1,5 +1,5 @@
 //! A plain client: the vendor fetches what an address names, over HTTP without TLS, and listens to it as
-//! it comes. Nothing is guarded here: whoever calls the simulator is us.
+//! it comes. Nothing is guarded here: only tests and the test mode call the simulator.
 
 use std::time::Duration;
 

@@ -72,7 +72,7 @@ impl Renderer {
         }
         let opens = choices.map(|choice| Frame::Open { choice });
         match &self.answer.says {
-            // The name of a call stands in its opening: nobody thinks between a name and its arguments.
+            // The name of a call stands in its opening: no reasoning comes between a name and its arguments.
             Says::Calls { .. } => {
                 frames.extend(thoughts);
                 frames.extend(opens);

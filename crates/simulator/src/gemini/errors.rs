@@ -194,7 +194,7 @@ impl GoogleError {
         }
     }
 
-    /// The answer for a status that somebody asked for.
+    /// The error for a status that a fault asks for.
     pub(crate) fn with_code(code: u16) -> Self {
         let code = if (400..600).contains(&code) {
             code

@@ -29,7 +29,7 @@ struct Model {
     thinking: Option<bool>,
 }
 
-/// What these models say they read; nobody holds them to it.
+/// The input limits that these models report; they are not enforced.
 const INPUT_TOKEN_LIMIT: u64 = 1_048_576;
 
 /// The list of models as JSON; it has one page.

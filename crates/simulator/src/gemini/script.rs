@@ -1,5 +1,5 @@
 //! From an answer and a fault to a script: what is sent in which form, and what a fault does to
-//! it in this vendor's clothes.
+//! it in this vendor's format.
 
 use crate::fault::Fault;
 use crate::fault_stage::{self, GARBAGE, Injected};
@@ -59,7 +59,7 @@ fn stream(renderer: &Renderer<'_>) -> Script {
     if fault == Some(Fault::TruncatedJson)
         && let Some(last) = all.last_mut()
     {
-        // Half of it, which nobody can count.
+        // Half of a chunk counts for nothing.
         *last = Piece::new(last.bytes.slice(..last.bytes.len() / 2));
     }
     let closing: &'static [u8] = if all.is_empty() { b"[]" } else { b"\n]" };

@@ -1,6 +1,6 @@
 //! Alibaba's pictures in one call: `POST /api/v1/services/aigc/multimodal-generation/generation`.
 //! Refusals are flat (`code`, `message`, `request_id`). The path is shared with models of speech,
-//! which are left to whoever simulates them. Written after the vendor's documents as they were read in
+//! which are not simulated here. Written after the vendor's documents as they were read in
 //! stored form, wordings are recalled: [unverified].
 
 mod models;

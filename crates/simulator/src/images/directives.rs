@@ -83,7 +83,7 @@ impl fmt::Display for ImageFault {
 // === impl ImageDirectives ===
 
 impl ImageDirectives {
-    /// Reads a prompt. What is no wish of ours is left alone; one that is misspelled is refused, or a
+    /// Reads a prompt. Other brackets are left alone; a misspelled directive is refused, or a
     /// test that asks for it would pass.
     pub(super) fn read(prompt: &str) -> Result<Self, DirectiveError> {
         let mut directives = Self::default();

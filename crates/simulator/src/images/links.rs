@@ -1,5 +1,5 @@
 //! Files behind links: `GET /_images/NAME`, without a key, until the `Expires` of the link has
-//! passed. A name such as `cat-640x480.png` is a picture of that size for whoever needs a source.
+//! passed. A name such as `cat-640x480.png` is a picture of that size, for tests that need an input.
 
 use http::Method;
 use http::header::{CONTENT_TYPE, HOST, HeaderValue};

@@ -20,7 +20,7 @@ pub(super) struct Vectors {
     is_base64: bool,
 }
 
-/// Length of a vector nobody sized.
+/// Default length of a vector.
 const DEFAULT_DIMENSIONS: u64 = 1536;
 /// The vendor's own bound.
 const MAX_INPUTS: usize = 2048;

@@ -70,7 +70,7 @@ pub(super) struct SocialDirectives {
     /// `[[id:NAME]]`: the name under which a checker finds the request.
     pub(super) marker: Option<String>,
     pub(super) fault: Option<SocialFault>,
-    /// Beside another wish, so that a failure can be slow too.
+    /// Beside another directive, so that a failure can be slow too.
     pub(super) slow_millis: u32,
 }
 
@@ -175,7 +175,7 @@ impl fmt::Display for SocialFault {
 // === impl SocialDirectives ===
 
 impl SocialDirectives {
-    /// Reads the texts of a request. What is no wish of ours is left alone; one that is misspelled is
+    /// Reads the texts of a request. Other brackets are left alone; a misspelled directive is
     /// refused, or a test that asks for it would pass.
     pub(super) fn read<'a>(texts: impl Iterator<Item = &'a str>) -> Result<Self, DirectiveError> {
         let mut directives = Self::default();

@@ -18,7 +18,7 @@ pub(super) const PAGE_ITEMS: usize = 5;
 /// Pages of a list that is paged.
 pub(super) const PAGES: usize = 3;
 
-/// Every endpoint, by path. A file that cannot be read is told to whoever asks; a test of this crate
+/// Every endpoint, by path. A file that cannot be read is an error of every request; a test of this crate
 /// reads them all.
 static BOOK: LazyLock<Result<BTreeMap<String, Row>, String>> = LazyLock::new(read_all);
 

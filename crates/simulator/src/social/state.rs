@@ -16,7 +16,7 @@ pub struct SocialSettings {
     pub requests_per_second: Option<usize>,
 }
 
-/// A call of an endpoint, for whoever compares.
+/// The record of a call, for checkers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SocialCall {
     /// Number of the request in the requests.

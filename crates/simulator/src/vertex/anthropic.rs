@@ -1,4 +1,4 @@
-//! Another vendor's models behind this door: body and answer are Anthropic's, the address and the
+//! Another vendor's models behind this endpoint: body and answer are Anthropic's, the address and the
 //! token are Google's.
 
 use serde_json::Value;

@@ -22,7 +22,7 @@ pub(crate) struct JobDirectives {
     pub(crate) is_silent: bool,
     /// `[[job:stuck]]`: it never ends.
     pub(crate) is_stuck: bool,
-    /// `[[job:odd]]`: while it runs, its state is a word that nobody knows.
+    /// `[[job:odd]]`: while it runs, its state is an undocumented word.
     pub(crate) is_odd: bool,
     /// `[[job:full:N]]`: the first N submissions of this marker are refused for want of room.
     pub(crate) full_times: u64,

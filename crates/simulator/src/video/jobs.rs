@@ -10,7 +10,7 @@ use super::VideoSettings;
 use super::directives::JobDirectives;
 use crate::clock;
 
-/// A job, for whoever compares.
+/// The record of a job, for checkers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct VideoJob {
     /// The vendor's name of it.
@@ -39,7 +39,7 @@ pub struct VideoJob {
     pub fails: Option<(String, String)>,
     /// When it was cancelled.
     pub cancelled_micros: Option<u64>,
-    /// Its state is told as a word that nobody knows while it runs.
+    /// Its state is an undocumented word while it runs.
     pub is_odd: bool,
     /// How often it was asked for.
     pub polls: u64,
@@ -211,7 +211,7 @@ impl Jobs {
         Some(job.clone())
     }
 
-    /// A job that somebody looks at without asking the vendor.
+    /// A job, without counting a poll.
     pub(crate) fn seen(&self, id: &str) -> Option<VideoJob> {
         let inner = self.inner();
         let place = *inner.by_id.get(id)?;
@@ -249,7 +249,7 @@ impl Jobs {
         Some(can)
     }
 
-    /// Deletes a vendor's record of a job: nobody finds it by its name any more. It stays in the requests.
+    /// Deletes a vendor's record of a job: it is no longer found by its name. It stays in the request log.
     pub(crate) fn forget(&self, id: &str) {
         self.inner().by_id.remove(id);
     }

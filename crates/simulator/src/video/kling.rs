@@ -164,7 +164,7 @@ async fn submit(mut recorded: RecordedRequest, door: Door, model: Option<&str>) 
     Ok(answer_with(recorded, answer))
 }
 
-/// Why a good request is not taken: a wish, a full lane, or a name that is in use.
+/// Why a good request is not taken: a directive, a full queue, or a name that is in use.
 fn unwilling(
     jobs: &Jobs,
     recorded: &RecordedRequest,
@@ -184,7 +184,7 @@ fn unwilling(
     is_full.then(KlingError::full)
 }
 
-/// The vendor's ids are long numbers. The door is in it: a job is known at the path that took it.
+/// The vendor's ids are long numbers. The endpoint is in it: a job is known at the path that took it.
 fn id(recorded: &RecordedRequest, door: Door) -> String {
     let number = recorded.number % 1_000;
     format!(

@@ -1,6 +1,6 @@
 //! Files: `GET /_media/<job id>.mp4`, as long as the job's video, with ranges and without a key, until
 //! the `Expires` of its link has passed. A name such as `clip-7s.mov` is a clip of that length for
-//! whoever needs a source; `.webm` is one that no vendor takes.
+//! tests that need an input; `.webm` is one that no vendor takes.
 
 use http::header::{ACCEPT_RANGES, CONTENT_RANGE, CONTENT_TYPE, RANGE};
 use http::{HeaderMap, HeaderValue, Method};
@@ -86,7 +86,7 @@ pub(super) fn serve(recorded: RecordedRequest) -> VendorResponse {
     hand_out(recorded, found)
 }
 
-/// A job's file for a vendor that hands it out at its own door.
+/// A job's file for a vendor that serves it at its own endpoint.
 pub(super) fn serve_job(recorded: RecordedRequest, job: &VideoJob) -> VendorResponse {
     let found = job_file(&recorded.state, job);
     hand_out(recorded, found)

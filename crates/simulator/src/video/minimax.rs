@@ -17,7 +17,7 @@ use crate::script::Script;
 use crate::scripted_body::VendorResult;
 use crate::server::RecordedRequest;
 
-/// The vendor, for whoever compares.
+/// The vendor's name in records.
 const VENDOR: &str = "minimax";
 /// Ids have so many digits behind the seconds of their making.
 const ID_SPAN: u64 = 100_000;

@@ -6,7 +6,7 @@
 pub(crate) enum Wrapping {
     Mp4,
     Mov,
-    /// The first bytes of a `WebM`, for whoever looks what a file is.
+    /// The first bytes of a `WebM`, for code that sniffs file types.
     Webm,
 }
 

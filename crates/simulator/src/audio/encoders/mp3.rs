@@ -69,7 +69,7 @@ fn frame(sound: Sound, at: u64) -> Vec<u8> {
     bytes
 }
 
-/// Of a rate that was not encoded the nearest, which nobody asks for: vendors' lists are closed.
+/// Of a rate that was not encoded the nearest, which no vendor's closed list allows.
 fn stored(rate: u32, channels: u8) -> &'static [u8] {
     let is_mono = channels == 1;
     match (rate, is_mono) {

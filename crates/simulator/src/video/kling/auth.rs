@@ -8,7 +8,7 @@ use sha2::Sha256;
 
 use super::error::KlingError;
 
-/// The pair that is known if nobody sets keys. A key of the settings that is written `ACCESS:SECRET` is a
+/// The default pair of keys. A key of the settings that is written `ACCESS:SECRET` is a
 /// pair too.
 const PAIR: &str = "AKKLINGSIMULATOR:simulator-secret-key";
 

@@ -23,7 +23,7 @@ pub(super) fn taken(job: &VideoJob) -> Value {
     })
 }
 
-/// Jobs by the vendor's names or by the caller's; those that nobody knows are left out.
+/// Jobs by the vendor's names or by the caller's; unknown ones are left out.
 pub(super) fn ask(recorded: RecordedRequest) -> VendorResponse {
     let is_here = |job: &VideoJob| {
         let doors = [Door::NewerText, Door::NewerImage];

@@ -284,7 +284,7 @@ fn addresses(body: &Body) -> impl Iterator<Item = &str> {
     listed.chain(frames.filter_map(|name| body.get(name)?.as_str()))
 }
 
-/// Nobody fetches pictures here: one whose address has `338x191` in it is of that size.
+/// Pictures are not fetched here: one whose address has `338x191` in it is of that size.
 fn is_small(address: &str) -> bool {
     let sides = address
         .split(|it: char| !it.is_ascii_alphanumeric())

@@ -104,7 +104,7 @@ pub(super) fn told(id: &str, task: &Task) -> Value {
     json!({ "output": output, "usage": { unit: seconds } })
 }
 
-/// The failure of the first file, or one that nobody can help.
+/// The failure of the first file, or an internal error.
 fn failure(results: &[Outcome]) -> (&'static str, &'static str) {
     let first = results
         .iter()
