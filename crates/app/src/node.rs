@@ -78,7 +78,7 @@ pub(crate) struct Leave {
 
 /// A node that is running.
 pub(crate) struct Node {
-    pub(crate) gateway: Services,
+    pub(crate) gateway: Arc<Services>,
     /// None if it answers no calls.
     pub(crate) edge: Option<SocketAddr>,
     /// None if it serves no console.
@@ -201,7 +201,7 @@ impl Node {
     /// Says that it leaves and serves on until balancers have noticed; then takes no new calls, lets
     /// running ones end within the time given, and is gone.
     pub(crate) async fn stop(mut self, Leave { notice, drain }: Leave) {
-        self.gateway.leave();
+        self.gateway.begin_drain();
         tokio::time::sleep(notice).await;
         self.stop_listening.send_replace(true);
         self.gateway.finish(drain).await;
@@ -231,14 +231,17 @@ impl Node {
 /// Loops of every node, whatever its roles, until they are told to stop.
 fn start_keeping(
     tasks: &mut JoinSet<()>,
-    gateway: &Services,
+    gateway: &Arc<Services>,
     (keeper, author, data): (Option<Keeper>, Author, &Database),
     stop: &watch::Receiver<bool>,
 ) {
     tasks.spawn(data.clone().listen(stop.clone()));
     tasks.spawn(keep_house(data.clone(), author, stop.clone()));
-    tasks.spawn(gateway.clone().keep_counting(stop.clone()));
-    tasks.spawn(gateway.clone().keep_events(stop.clone()));
+    tasks.spawn(gateway.clone().run_health_exchange(stop.clone()));
+    tasks.spawn(trunkline_gateway::run_event_hub(
+        gateway.clone(),
+        stop.clone(),
+    ));
     if let Some(keeper) = keeper {
         tasks.spawn(keeper.run(stop.clone()));
     }
@@ -247,11 +250,11 @@ fn start_keeping(
 /// Follows keys, channels and the catalog; tells when this node's next life has begun elsewhere.
 fn keep_fresh(
     tasks: &mut JoinSet<()>,
-    gateway: &Services,
+    gateway: &Arc<Services>,
 ) -> (oneshot::Sender<()>, watch::Receiver<bool>) {
     let (stop_fresh, stop) = oneshot::channel();
     let (told, replaced) = watch::channel(false);
-    let fresh = gateway.clone().keep_fresh(stop);
+    let fresh = trunkline_gateway::run_refresh(gateway.clone(), stop);
     tasks.spawn(async move {
         fresh.await;
         told.send_replace(true);
@@ -262,7 +265,7 @@ fn keep_fresh(
 /// Loops of workers.
 fn start_jobs(
     tasks: &mut JoinSet<()>,
-    gateway: &Services,
+    gateway: &Arc<Services>,
     (data, mail_worker): (&Database, MailWorker),
     stop: &watch::Receiver<bool>,
 ) {

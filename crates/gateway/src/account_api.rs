@@ -46,17 +46,19 @@ pub(crate) struct Visit<'a> {
     pub(crate) body: Bytes,
 }
 
-impl Services {
-    /// Leads a visitor to the room.
-    pub(crate) async fn visit(&self, room: Room, visit: Visit<'_>) -> Result<Response, ApiError> {
-        visit.caller.check_endpoint(room.word())?;
-        match room {
-            Room::Keys => self.at_keys(visit).await,
-            Room::Aliases => self.at_aliases(visit).await,
-            Room::Events => self.at_events(visit).await,
-            Room::Webhooks => self.at_webhooks(visit).await,
-            Room::Report => self.at_report(visit).await,
-        }
+/// Leads a visitor to the room.
+pub(crate) async fn dispatch(
+    services: &Services,
+    room: Room,
+    visit: Visit<'_>,
+) -> Result<Response, ApiError> {
+    visit.caller.check_endpoint(room.word())?;
+    match room {
+        Room::Keys => keys::handle(services, visit).await,
+        Room::Aliases => aliases::handle(services, visit).await,
+        Room::Events => events::handle(services, visit).await,
+        Room::Webhooks => webhooks::handle(services, visit).await,
+        Room::Report => usage::handle(services, visit).await,
     }
 }
 

@@ -2,6 +2,8 @@
 
 mod prometheus;
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::{Request, StatusCode};
 use hyper::body::Incoming;
@@ -17,14 +19,14 @@ use crate::services::Services;
 
 /// The listener.
 pub struct Admin {
-    services: Services,
+    services: Arc<Services>,
     listener: TcpListener,
 }
 
 impl Admin {
     /// On an address that is ours already.
     #[must_use]
-    pub const fn new(services: Services, listener: TcpListener) -> Self {
+    pub const fn new(services: Arc<Services>, listener: TcpListener) -> Self {
         Self { services, listener }
     }
 
@@ -37,7 +39,7 @@ impl Admin {
                 _ = stop.changed() => break,
             };
             let Ok((stream, _)) = accepted else { continue };
-            let services = self.services.clone();
+            let services = Arc::clone(&self.services);
             let mut stop = stop.clone();
             connections.spawn(async move {
                 let service = service_fn(|request: Request<Incoming>| {

@@ -12,6 +12,7 @@ use hyper::body::{Body as _, Incoming};
 use crate::caller::Caller;
 use crate::error::{ApiError, ErrorCode};
 use crate::form::Form;
+use crate::in_flight;
 use crate::operation::Received;
 use crate::services::Services;
 use crate::settings::Settings;
@@ -26,7 +27,7 @@ pub(crate) async fn receive_json(
     caller: &Caller,
     request: Request<Incoming>,
 ) -> Result<Received<Bytes>, ApiError> {
-    let settings = &services.inner.settings;
+    let settings = &services.settings;
     let most = check(&request, settings)?;
     receive(services, caller, request, most).await
 }
@@ -55,7 +56,7 @@ pub(crate) async fn receive_json_or_form(
             permit,
         });
     };
-    let most = check_size(&request, &services.inner.settings)?;
+    let most = check_size(&request, &services.settings)?;
     let Received {
         headers,
         body,
@@ -76,9 +77,9 @@ async fn receive(
     request: Request<Incoming>,
     most: usize,
 ) -> Result<Received<Bytes>, ApiError> {
-    let permit = services.place(caller.account.id, most)?;
+    let permit = in_flight::acquire(services, caller.account.id, most)?;
     let (head, body) = request.into_parts();
-    let body = read(body, &services.inner.settings).await?;
+    let body = read(body, &services.settings).await?;
     Ok(Received {
         headers: head.headers,
         body,

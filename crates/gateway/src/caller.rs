@@ -229,32 +229,29 @@ pub enum KeyOwner {
     },
 }
 
-impl Services {
-    /// Whose key a request brings. Addresses are not looked at: nothing is called with it.
-    #[must_use]
-    pub fn holder(&self, headers: &HeaderMap) -> KeyOwner {
-        let Some(text) = key_text(headers, None) else {
-            return KeyOwner::Nobody;
-        };
-        let inner = &self.inner;
-        let found = ApiKey::parse(text).ok().map(|key| {
-            inner
-                .doors
-                .find(&key, inner.settings.stale_after, inner.now())
-        });
-        let Some(Found::Known(key, KeyStatus::Live, account)) = found else {
-            return KeyOwner::Stranger;
-        };
-        if account.closed_at.is_some() {
-            return KeyOwner::Stranger;
-        }
-        let models = key.policy.fields().models.clone();
-        let group = match (Caller { key, account }).group() {
-            GroupChoice::Named(group) => Some(group.to_owned()),
-            GroupChoice::Auto => None,
-        };
-        KeyOwner::Known { group, models }
+/// Whose key a request brings. Addresses are not looked at: nothing is called with it.
+#[must_use]
+pub fn key_owner(services: &Services, headers: &HeaderMap) -> KeyOwner {
+    let Some(text) = key_text(headers, None) else {
+        return KeyOwner::Nobody;
+    };
+    let found = ApiKey::parse(text).ok().map(|key| {
+        services
+            .key_table
+            .find(&key, services.settings.stale_after, services.now())
+    });
+    let Some(Found::Known(key, KeyStatus::Live, account)) = found else {
+        return KeyOwner::Stranger;
+    };
+    if account.closed_at.is_some() {
+        return KeyOwner::Stranger;
     }
+    let models = key.policy.fields().models.clone();
+    let group = match (Caller { key, account }).group() {
+        GroupChoice::Named(group) => Some(group.to_owned()),
+        GroupChoice::Auto => None,
+    };
+    KeyOwner::Known { group, models }
 }
 
 /// The key, wherever a client puts it. With several, `Authorization` wins.

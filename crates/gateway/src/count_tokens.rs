@@ -8,40 +8,39 @@ use trunkline_wire::{Format, InPath, Request, claude_messages, gemini};
 use crate::caller::Caller;
 use crate::endpoint::Endpoint;
 use crate::error::ApiError;
+use crate::model_alias;
 use crate::response::{self, Response, set_warnings};
 use crate::services::Services;
 
-impl Services {
-    /// Counts a request, in the shape of the interface that was called.
-    pub(crate) fn count_tokens(
-        &self,
-        caller: &Caller,
-        endpoint: Endpoint,
-        path: InPath<'_>,
-        body: Bytes,
-    ) -> Result<Response, ApiError> {
-        caller.check_endpoint(endpoint.word)?;
-        let body = match endpoint.format {
-            Format::Gemini => Bytes::from(count_request(&body)?),
-            Format::OpenaiChat | Format::ClaudeMessages | Format::OpenaiResponses => body,
-        };
-        let mut request = Request::read(endpoint.format, body, path)?;
-        if let Some(model) = self.alias(caller, request.model()) {
-            request.stands_for(model);
-        }
-        let book = &self.inner.shelf.get().book;
-        caller.sale(book, request.model())?;
-        self.check_regions(caller, request.model())?;
-        let tokens = request.input_estimate.max(1);
-        let body = match endpoint.format {
-            Format::Gemini => gemini::count_answer(tokens),
-            Format::OpenaiChat | Format::ClaudeMessages | Format::OpenaiResponses => {
-                claude_messages::count_answer(tokens)
-            }
-        };
-        let body = Bytes::from(body);
-        let mut answer = response::bytes_of(StatusCode::OK, body, "application/json");
-        set_warnings(answer.headers_mut(), &["usage_estimated".into()]);
-        Ok(answer)
+/// Counts a request, in the shape of the interface that was called.
+pub(crate) fn handle(
+    services: &Services,
+    caller: &Caller,
+    endpoint: Endpoint,
+    path: InPath<'_>,
+    body: Bytes,
+) -> Result<Response, ApiError> {
+    caller.check_endpoint(endpoint.word)?;
+    let body = match endpoint.format {
+        Format::Gemini => Bytes::from(count_request(&body)?),
+        Format::OpenaiChat | Format::ClaudeMessages | Format::OpenaiResponses => body,
+    };
+    let mut request = Request::read(endpoint.format, body, path)?;
+    if let Some(model) = model_alias::resolve(services, caller, request.model()) {
+        request.stands_for(model);
     }
+    let book = &services.catalog.get().book;
+    caller.sale(book, request.model())?;
+    model_alias::check_regions(services, caller, request.model())?;
+    let tokens = request.input_estimate.max(1);
+    let body = match endpoint.format {
+        Format::Gemini => gemini::count_answer(tokens),
+        Format::OpenaiChat | Format::ClaudeMessages | Format::OpenaiResponses => {
+            claude_messages::count_answer(tokens)
+        }
+    };
+    let body = Bytes::from(body);
+    let mut answer = response::bytes_of(StatusCode::OK, body, "application/json");
+    set_warnings(answer.headers_mut(), &["usage_estimated".into()]);
+    Ok(answer)
 }

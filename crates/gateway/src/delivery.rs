@@ -47,48 +47,50 @@ impl Out {
     }
 }
 
-impl Services {
-    /// Sends a whole response that was charged. False if the client did not take its first byte.
-    pub(crate) async fn send_acked(
-        &self,
-        context: &RequestContext,
-        responder: Responder,
-        mut response: Response,
-        body: Bytes,
-    ) -> bool {
-        // No client asks for the first byte of nothing.
-        if body.is_empty() {
-            return responder.send(Ok(response)).is_ok();
-        }
-        let (pieces, coming) = mpsc::channel(1);
-        let length = u64::try_from(body.len()).unwrap_or(u64::MAX);
-        *response.body_mut() = ResponseBody::Acked(AckedBody::whole(coming, length));
-        let sent = response.headers_mut();
-        sent.insert(CONTENT_LENGTH, HeaderValue::from(length));
-        let out = Out {
-            pieces,
-            watch: context.watch.clone(),
-            patience: self.inner.settings.reader_wait,
-        };
-        responder.send(Ok(response)).is_ok() && out.hand(body).await
+/// Sends a whole response that was charged. False if the client did not take its first byte.
+pub(crate) async fn send_acked(
+    services: &Services,
+    context: &RequestContext,
+    responder: Responder,
+    mut response: Response,
+    body: Bytes,
+) -> bool {
+    // No client asks for the first byte of nothing.
+    if body.is_empty() {
+        return responder.send(Ok(response)).is_ok();
     }
+    let (pieces, coming) = mpsc::channel(1);
+    let length = u64::try_from(body.len()).unwrap_or(u64::MAX);
+    *response.body_mut() = ResponseBody::Acked(AckedBody::whole(coming, length));
+    let sent = response.headers_mut();
+    sent.insert(CONTENT_LENGTH, HeaderValue::from(length));
+    let out = Out {
+        pieces,
+        watch: context.watch.clone(),
+        patience: services.settings.reader_wait,
+    };
+    responder.send(Ok(response)).is_ok() && out.hand(body).await
+}
 
-    /// Gives a charge back that nobody got anything for. Keeps trying while the books are away.
-    pub(crate) async fn refund_undelivered(&self, request: RequestId, account: AccountId) {
-        let refund = Refund {
-            request,
-            account,
-            kind: RefundKind::Undelivered,
-            amount: None,
-        };
-        let tried = async {
-            while let Err(error) = self.inner.ledger.refund(refund.clone()).await {
-                tracing::warn!(%error, request.id = %request, "a charge is given back later");
-                tokio::time::sleep(REFUND_PAUSE).await;
-            }
-        };
-        if tokio::time::timeout(REFUND_FOR, tried).await.is_err() {
-            tracing::error!(request.id = %request, "a charge for nothing could not be given back");
+/// Gives a charge back that nobody got anything for. Keeps trying while the books are away.
+pub(crate) async fn refund_undelivered(
+    services: &Services,
+    request: RequestId,
+    account: AccountId,
+) {
+    let refund = Refund {
+        request,
+        account,
+        kind: RefundKind::Undelivered,
+        amount: None,
+    };
+    let tried = async {
+        while let Err(error) = services.ledger.refund(refund.clone()).await {
+            tracing::warn!(%error, request.id = %request, "a charge is given back later");
+            tokio::time::sleep(REFUND_PAUSE).await;
         }
+    };
+    if tokio::time::timeout(REFUND_FOR, tried).await.is_err() {
+        tracing::error!(request.id = %request, "a charge for nothing could not be given back");
     }
 }

@@ -18,7 +18,7 @@ pub(crate) async fn detach<F: Future<Output = ()> + Send + 'static>(
     let (responder, response) = oneshot::channel();
     let answering = answer(responder);
     // In a box, because every task that hands it on copies it, and an execution is large.
-    services.inner.tasks.spawn(Box::pin(async move {
+    services.tasks.spawn(Box::pin(async move {
         answering.await;
         drop(permit);
     }));

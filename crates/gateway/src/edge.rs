@@ -27,6 +27,7 @@ use trunkline_types::RequestId;
 use self::socket::WatchedStream;
 use self::tls::Tls;
 use crate::idempotency::OriginalRequest;
+use crate::idempotency::replay;
 use crate::request_context::RequestContext;
 use crate::response::{self, Response};
 use crate::services::Services;
@@ -96,7 +97,7 @@ pub struct Edge {
 }
 
 struct Shared {
-    services: Services,
+    services: Arc<Services>,
     settings: EdgeSettings,
     builder: auto::Builder<TokioExecutor>,
     tls: Option<Tls>,
@@ -142,12 +143,12 @@ impl BoundListener {
 
     /// The gateway behind it. Nothing is accepted before [`Edge::serve`].
     #[must_use]
-    pub fn open(self, services: Services) -> Edge {
+    pub fn open(self, services: Arc<Services>) -> Edge {
         let mut builder = auto::Builder::new(TokioExecutor::new());
         builder
             .http1()
             .timer(TokioTimer::new())
-            .header_read_timeout(services.inner.settings.head_wait)
+            .header_read_timeout(services.settings.head_wait)
             .max_buf_size(MAX_HEAD_BYTES)
             .max_headers(MAX_HEADERS)
             .half_close(true);
@@ -229,7 +230,7 @@ impl Shared {
             return self.connection(line, from, stop).await;
         };
         let handshake = tls.acceptor().accept(line);
-        match tokio::time::timeout(self.services.inner.settings.head_wait, handshake).await {
+        match tokio::time::timeout(self.services.settings.head_wait, handshake).await {
             Ok(Ok(stream)) => self.connection(stream, from, stop).await,
             Ok(Err(error)) => tracing::debug!(%error, "a handshake failed"),
             Err(_) => tracing::debug!("a handshake took too long"),
@@ -284,7 +285,7 @@ impl Shared {
         } else {
             let answered = routes::answer(&self.services, &context, request).await;
             // A call that is known already has the first one's answer.
-            let answered = self.services.or_again(answered).await;
+            let answered = replay::or_replay(&self.services, answered).await;
             answered.unwrap_or_else(|fault| {
                 context.failed(&fault);
                 if is_legacy {

@@ -12,7 +12,7 @@ mod cursor;
 mod frames;
 mod hub;
 mod params;
-mod payloads;
+pub(crate) mod payloads;
 mod reader;
 mod relay;
 mod settings;

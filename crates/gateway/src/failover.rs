@@ -14,6 +14,7 @@ use trunkline_upstream::SendError;
 
 use crate::channels::{Channel, ChannelCredential};
 use crate::error::{ApiError, ErrorCode};
+use crate::rate_limit::channel_permit;
 use crate::rate_limit::{ChannelPermit, Saturated};
 use crate::request_context::RequestContext;
 use crate::services::Services;
@@ -163,7 +164,7 @@ pub(crate) async fn run<A: Attempts>(
     let mut tally = Tally::default();
     let mut left = 0..candidates.policy.attempts;
     for channel in candidates.channels {
-        let now = services.inner.now();
+        let now = services.now();
         let credential = match candidates.credential {
             Some(only) => channel.credential_by(only, now),
             None => channel.credential(now, candidates.seed),
@@ -185,7 +186,7 @@ pub(crate) async fn run<A: Attempts>(
             Built::Stop(exhausted) => return Err(exhausted),
         };
         // A saturated channel is passed over like one that cools down.
-        let permit = match services.channel_permit(&channel).await {
+        let permit = match channel_permit::channel_permit(services, &channel).await {
             Ok(permit) => permit,
             Err(Saturated(seconds)) => {
                 tally.is_saturated(seconds);
@@ -341,8 +342,8 @@ const fn name(error: &SendError) -> &'static str {
 
 /// Other nodes should not use it either.
 fn store_pause(services: &Services, credential: &ChannelCredential, status: StatusCode) {
-    let (data, id) = (services.inner.data.clone(), credential.id);
-    services.inner.tasks.spawn(async move {
+    let (data, id) = (services.data.clone(), credential.id);
+    services.tasks.spawn(async move {
         let written = async {
             let mut tx = data.begin().await?;
             let reason = format!("the upstream answered {}", status.as_u16());

@@ -4,6 +4,7 @@
 //! channels, limits and the catalog read. A notification brings the look forward; without one it comes as
 //! often as the settings say, so a change is taken over in time whatever was heard.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
@@ -11,6 +12,7 @@ use tokio::time::Instant;
 use trunkline_db::{DbError, PollInterval, Signal, revision};
 use trunkline_ledger::recovery;
 
+use crate::operations::social::platform_dir;
 use crate::services::Services;
 
 /// Between two looks, however much is written.
@@ -23,68 +25,65 @@ const LIVE_WITHIN: Duration = Duration::from_secs(15);
 /// The numbers that a node has taken over.
 type Seen = Option<Vec<(String, i64)>>;
 
-impl Services {
-    /// Refreshes, and says that this node lives, until it is told to stop. Ends early when the node
-    /// was replaced: then nothing it says would count.
-    pub async fn keep_fresh(self, mut stop: oneshot::Receiver<()>) {
-        let every = self.inner.settings.refresh;
-        let interval = PollInterval {
-            min: LEAST.min(every),
-            polling: every,
-            listening: every,
-        };
-        let mut subscription = self.inner.data.notifications().subscribe(Signal::Revisions);
-        let (mut seen, mut beat): (Seen, Option<Instant>) = (None, None);
-        loop {
-            let channels = self.compare(&mut seen).await.unwrap_or_else(|error| {
-                tracing::warn!(%error, "keys and channels could not be compared");
-                true
-            });
-            if !channels || !self.beat(&mut beat).await {
-                tracing::error!("this node was replaced by its next life and stops");
-                self.drain();
-                return;
-            }
-            tokio::select! {
-                () = subscription.wait(interval) => {}
-                _ = &mut stop => return,
-            }
+/// Refreshes, and says that this node lives, until it is told to stop. Ends early when the node
+/// was replaced: then nothing it says would count.
+pub async fn run_refresh(services: Arc<Services>, mut stop: oneshot::Receiver<()>) {
+    let every = services.settings.refresh;
+    let interval = PollInterval {
+        min: LEAST.min(every),
+        polling: every,
+        listening: every,
+    };
+    let mut subscription = services.data.notifications().subscribe(Signal::Revisions);
+    let (mut seen, mut beat): (Seen, Option<Instant>) = (None, None);
+    loop {
+        let channels = compare(services, &mut seen).await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "keys and channels could not be compared");
+            true
+        });
+        if !channels || !heartbeat(services, &mut beat).await {
+            tracing::error!("this node was replaced by its next life and stops");
+            services.drain();
+            return;
+        }
+        tokio::select! {
+            () = subscription.wait(interval) => {}
+            _ = &mut stop => return,
         }
     }
+}
 
-    /// Takes over what has changed, if anything has. False if this node was replaced.
-    async fn compare(&self, seen: &mut Seen) -> Result<bool, DbError> {
-        let began = Instant::now();
-        let mut session = self.inner.data.session().await?;
-        let newest = revision::all(&mut session).await?;
-        let lives = recovery::lives(&mut session, self.inner.ledger.author()).await?;
-        drop(session);
-        if seen.as_ref() == Some(&newest) {
-            self.inner.doors.are_as_compared(began);
-            self.follow_cells().await;
-        } else {
-            self.refresh().await?;
-            *seen = Some(newest);
-        }
-        Ok(lives)
+/// Takes over what has changed, if anything has. False if this node was replaced.
+async fn compare(services: &Services, seen: &mut Seen) -> Result<bool, DbError> {
+    let began = Instant::now();
+    let mut session = services.data.session().await?;
+    let newest = revision::all(&mut session).await?;
+    let lives = recovery::lives(&mut session, services.ledger.author()).await?;
+    drop(session);
+    if seen.as_ref() == Some(&newest) {
+        services.key_table.are_as_compared(began);
+        platform_dir::follow_cells(services).await;
+    } else {
+        services.refresh().await?;
+        *seen = Some(newest);
     }
+    Ok(lives)
+}
 
-    /// Writes that this node lives, and counts who else does, if it is time. False if it was replaced.
-    async fn beat(&self, last: &mut Option<Instant>) -> bool {
-        if last.is_some_and(|at| at.elapsed() < BEAT) {
-            return true;
-        }
-        let inner = &self.inner;
-        match recovery::heartbeat(&inner.data, inner.ledger.author()).await {
-            Ok(true) => *last = Some(Instant::now()),
-            Ok(false) => return false,
-            Err(error) => tracing::warn!(%error, "the heartbeat could not be written"),
-        }
-        // Limits are shared among the nodes that live when Redis is away.
-        match recovery::live_nodes(&inner.data, LIVE_WITHIN).await {
-            Ok(nodes) => inner.limits.set_nodes(nodes),
-            Err(error) => tracing::warn!(%error, "living nodes could not be counted"),
-        }
-        true
+/// Writes that this node lives, and counts who else does, if it is time. False if it was replaced.
+async fn heartbeat(services: &Services, last: &mut Option<Instant>) -> bool {
+    if last.is_some_and(|at| at.elapsed() < BEAT) {
+        return true;
     }
+    match recovery::heartbeat(&services.data, services.ledger.author()).await {
+        Ok(true) => *last = Some(Instant::now()),
+        Ok(false) => return false,
+        Err(error) => tracing::warn!(%error, "the heartbeat could not be written"),
+    }
+    // Limits are shared among the nodes that live when Redis is away.
+    match recovery::live_nodes(&services.data, LIVE_WITHIN).await {
+        Ok(nodes) => services.limits.set_nodes(nodes),
+        Err(error) => tracing::warn!(%error, "living nodes could not be counted"),
+    }
+    true
 }

@@ -2,8 +2,8 @@
 //! it again, to whichever node, gets that answer and pays nothing. Such a call outlives its client: the
 //! client may leave, the answer is made, charged and kept for when it comes back.
 
-mod key;
-mod replay;
+pub(crate) mod key;
+pub(crate) mod replay;
 mod stored_response;
 
 use std::time::Duration;
@@ -96,68 +96,66 @@ impl Duplicate {
     }
 }
 
-impl Services {
-    /// Charges a call. One with an idempotency key stores its response first: there is never a charge
-    /// without its response.
-    pub(crate) async fn settle_and_store(
-        &self,
-        reservation: Reservation,
-        amount: Money,
-        detail: Detail,
-        stored: Option<(&IdempotencyKey, &StoredResponse)>,
-    ) -> Result<Money, ApiError> {
-        if let Some((key, response)) = stored {
-            let of = (reservation.request(), reservation.account());
-            if let Err(error) = self.keep(of, key, response).await {
-                reservation.write_off(amount, detail);
-                return Err(error);
-            }
+/// Charges a call. One with an idempotency key stores its response first: there is never a charge
+/// without its response.
+pub(crate) async fn settle_and_store(
+    services: &Services,
+    reservation: Reservation,
+    amount: Money,
+    detail: Detail,
+    stored: Option<(&IdempotencyKey, &StoredResponse)>,
+) -> Result<Money, ApiError> {
+    if let Some((key, response)) = stored {
+        let of = (reservation.request(), reservation.account());
+        if let Err(error) = store_response(services, of, key, response).await {
+            reservation.write_off(amount, detail);
+            return Err(error);
         }
-        reservation.settle(amount, detail).await
     }
+    reservation.settle(amount, detail).await
+}
 
-    /// Keeps an answer under the name of its call. It is shown to nobody before the charge.
-    pub(crate) async fn keep(
-        &self,
-        (request, account): (RequestId, AccountId),
-        named: &IdempotencyKey,
-        record: &StoredResponse,
-    ) -> Result<(), ApiError> {
-        let sealed = self.sealed((request, account), record)?;
-        let data = &self.inner.data;
-        let tried = async {
-            loop {
-                match kept::keep(data, account, (&named.key, request), &sealed).await {
-                    Ok(true) => return Ok(()),
-                    Ok(false) => {
-                        tracing::error!(request.id = %request, "idempotency row missing: response not stored, call written off");
-                        return Err(ApiError::unavailable());
-                    }
-                    Err(error) => {
-                        tracing::warn!(%error, request.id = %request, "storing idempotent response failed; retrying");
-                        tokio::time::sleep(KEEP_PAUSE).await;
-                    }
+/// Keeps an answer under the name of its call. It is shown to nobody before the charge.
+pub(crate) async fn store_response(
+    services: &Services,
+    (request, account): (RequestId, AccountId),
+    named: &IdempotencyKey,
+    record: &StoredResponse,
+) -> Result<(), ApiError> {
+    let sealed = stored_response::seal_record(services, (request, account), record)?;
+    let data = &services.data;
+    let tried = async {
+        loop {
+            match kept::keep(data, account, (&named.key, request), &sealed).await {
+                Ok(true) => return Ok(()),
+                Ok(false) => {
+                    tracing::error!(request.id = %request, "idempotency row missing: response not stored, call written off");
+                    return Err(ApiError::unavailable());
+                }
+                Err(error) => {
+                    tracing::warn!(%error, request.id = %request, "storing idempotent response failed; retrying");
+                    tokio::time::sleep(KEEP_PAUSE).await;
                 }
             }
-        };
-        let kept = tokio::time::timeout(KEEP_WAIT, tried).await;
-        kept.unwrap_or_else(|_| Err(ApiError::unavailable()))
-    }
-
-    /// Forgets answers that are too old. Returns how many names were forgotten.
-    pub async fn forget_answers(&self) -> Result<u64, DbError> {
-        /// Rounds of one visit; the next visit goes on.
-        const ROUNDS: usize = 20;
-        let mut forgotten: u64 = 0;
-        for _ in 0..ROUNDS {
-            let now = kept::forget(&self.inner.data).await?;
-            forgotten = forgotten.saturating_add(now);
-            if now == 0 {
-                break;
-            }
         }
-        Ok(forgotten)
+    };
+    let kept = tokio::time::timeout(KEEP_WAIT, tried).await;
+    kept.unwrap_or_else(|_| Err(ApiError::unavailable()))
+}
+
+/// Forgets answers that are too old. Returns how many names were forgotten.
+pub async fn purge_stored_responses(services: &Services) -> Result<u64, DbError> {
+    /// Rounds of one visit; the next visit goes on.
+    const ROUNDS: usize = 20;
+    let mut forgotten: u64 = 0;
+    for _ in 0..ROUNDS {
+        let now = kept::forget(&services.data).await?;
+        forgotten = forgotten.saturating_add(now);
+        if now == 0 {
+            break;
+        }
     }
+    Ok(forgotten)
 }
 
 #[cfg(test)]

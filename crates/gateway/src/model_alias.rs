@@ -10,51 +10,53 @@ use crate::error::{ApiError, ErrorCode};
 use crate::priced_call::PricedCall;
 use crate::services::Services;
 
-impl Services {
-    /// The model that a caller's alias stands for. Lists, prices and usage know that; the answer shows
-    /// what was asked for.
-    pub(crate) fn alias(&self, caller: &Caller, name: &str) -> Option<String> {
-        caller.meant(&self.inner.shelf.get().book, name)
-    }
+/// The model that a caller's alias stands for. Lists, prices and usage know that; the answer shows
+/// what was asked for.
+pub(crate) fn resolve(services: &Services, caller: &Caller, name: &str) -> Option<String> {
+    caller.meant(&services.catalog.get().book, name)
+}
 
-    /// Whether a channel serves a model to this caller.
-    pub(crate) fn check_route(&self, call: &PricedCall) -> Result<(), ApiError> {
-        let model = &call.model;
-        if self.inner.channels.get().knows(model) {
-            return self.check_regions(&call.caller, model);
-        }
-        let text = format!("no channel is available for model {model:?}");
-        Err(ApiError::new(ErrorCode::NoRoute, text))
+/// Whether a channel serves a model to this caller.
+pub(crate) fn check_route(services: &Services, call: &PricedCall) -> Result<(), ApiError> {
+    let model = &call.model;
+    if services.channels.get().knows(model) {
+        return check_regions(services, &call.caller, model);
     }
+    let text = format!("no channel is available for model {model:?}");
+    Err(ApiError::new(ErrorCode::NoRoute, text))
+}
 
-    /// A key with a list of regions is served there or not at all. A model that nobody serves anywhere is
-    /// told of by others.
-    pub(crate) fn check_regions(&self, caller: &Caller, model: &str) -> Result<(), ApiError> {
-        let policy = &caller.key.policy;
-        let Some(regions) = &policy.fields().regions else {
-            return Ok(());
-        };
-        let channels = self.inner.channels.get();
-        if !channels.knows(model) || channels.serves_under(model, policy) {
-            return Ok(());
-        }
-        let regions = regions.join(", ");
-        let text = format!(
-            "no upstream of {model:?} works in the regions of this API key ({regions}); nothing was charged"
-        );
-        Err(ApiError::new(ErrorCode::ModelNotAllowed, text).at("model"))
+/// A key with a list of regions is served there or not at all. A model that nobody serves anywhere is
+/// told of by others.
+pub(crate) fn check_regions(
+    services: &Services,
+    caller: &Caller,
+    model: &str,
+) -> Result<(), ApiError> {
+    let policy = &caller.key.policy;
+    let Some(regions) = &policy.fields().regions else {
+        return Ok(());
+    };
+    let channels = services.channels.get();
+    if !channels.knows(model) || channels.serves_under(model, policy) {
+        return Ok(());
     }
+    let regions = regions.join(", ");
+    let text = format!(
+        "no upstream of {model:?} works in the regions of this API key ({regions}); nothing was charged"
+    );
+    Err(ApiError::new(ErrorCode::ModelNotAllowed, text).at("model"))
+}
 
-    /// What a key may be used for, for work that outlives its call. One that is not in memory yet was
-    /// made elsewhere a moment ago.
-    pub(crate) async fn policy_of(&self, key: KeyId) -> Option<Arc<Policy>> {
-        let known = self.inner.doors.policy(key);
-        if known.is_some() {
-            return known;
-        }
-        if let Err(error) = self.refresh_keys().await {
-            tracing::warn!(%error, "keys could not be compared");
-        }
-        self.inner.doors.policy(key)
+/// What a key may be used for, for work that outlives its call. One that is not in memory yet was
+/// made elsewhere a moment ago.
+pub(crate) async fn policy_of(services: &Services, key: KeyId) -> Option<Arc<Policy>> {
+    let known = services.key_table.policy(key);
+    if known.is_some() {
+        return known;
     }
+    if let Err(error) = services.refresh_keys().await {
+        tracing::warn!(%error, "keys could not be compared");
+    }
+    services.key_table.policy(key)
 }

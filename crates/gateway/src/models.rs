@@ -9,6 +9,7 @@ use trunkline_types::EndpointType;
 
 use crate::caller::Caller;
 use crate::error::{ApiError, ErrorCode};
+use crate::model_alias;
 use crate::response::{Response, json as answer};
 use crate::services::Services;
 
@@ -63,86 +64,88 @@ impl Shape {
     }
 }
 
-impl Services {
-    /// The models this key may use.
-    pub(crate) fn models(
-        &self,
-        caller: &Caller,
-        shape: Shape,
-        query: Option<&str>,
-    ) -> Result<Response, ApiError> {
-        let shelf = self.inner.shelf.get();
-        let book = &shelf.book;
-        let known = self.usable(caller, book);
-        let usable: Vec<&str> = known.keys().copied().collect();
-        let all = |names: &[&str]| -> Vec<Value> {
-            let one = |name: &&str| {
-                let real = known.get(name)?;
-                Some(shape.one(name, real, book.model(real)?))
-            };
-            names.iter().filter_map(one).collect()
+/// The models this key may use.
+pub(crate) fn list(
+    services: &Services,
+    caller: &Caller,
+    shape: Shape,
+    query: Option<&str>,
+) -> Result<Response, ApiError> {
+    let shelf = services.catalog.get();
+    let book = &shelf.book;
+    let known = usable_models(services, caller, book);
+    let usable: Vec<&str> = known.keys().copied().collect();
+    let all = |names: &[&str]| -> Vec<Value> {
+        let one = |name: &&str| {
+            let real = known.get(name)?;
+            Some(shape.one(name, real, book.model(real)?))
         };
-        let body = match shape {
-            Shape::OpenAi => json!({ "object": "list", "data": all(&usable) }),
-            Shape::Anthropic => {
-                let words = ("limit", "after_id", "before_id");
-                let page = Page::read(words, ANTHROPIC_PAGE, query)?;
-                let (names, more) = page.cut(&usable);
-                json!({
-                    "data": all(names),
-                    "has_more": more,
-                    "first_id": names.first(),
-                    "last_id": names.last(),
-                })
+        names.iter().filter_map(one).collect()
+    };
+    let body = match shape {
+        Shape::OpenAi => json!({ "object": "list", "data": all(&usable) }),
+        Shape::Anthropic => {
+            let words = ("limit", "after_id", "before_id");
+            let page = Page::read(words, ANTHROPIC_PAGE, query)?;
+            let (names, more) = page.cut(&usable);
+            json!({
+                "data": all(names),
+                "has_more": more,
+                "first_id": names.first(),
+                "last_id": names.last(),
+            })
+        }
+        Shape::Gemini => {
+            let page = Page::read(("pageSize", "pageToken", ""), GEMINI_PAGE, query)?;
+            let (names, more) = page.cut(&usable);
+            let mut body = Map::from_iter([("models".to_owned(), json!(all(names)))]);
+            if let Some(last) = names.last().filter(|_| more) {
+                body.insert("nextPageToken".to_owned(), json!(last));
             }
-            Shape::Gemini => {
-                let page = Page::read(("pageSize", "pageToken", ""), GEMINI_PAGE, query)?;
-                let (names, more) = page.cut(&usable);
-                let mut body = Map::from_iter([("models".to_owned(), json!(all(names)))]);
-                if let Some(last) = names.last().filter(|_| more) {
-                    body.insert("nextPageToken".to_owned(), json!(last));
-                }
-                Value::Object(body)
-            }
-        };
-        Ok(answer(StatusCode::OK, &body))
-    }
+            Value::Object(body)
+        }
+    };
+    Ok(answer(StatusCode::OK, &body))
+}
 
-    /// One of them.
-    pub(crate) fn model(
-        &self,
-        caller: &Caller,
-        shape: Shape,
-        name: &str,
-    ) -> Result<Response, ApiError> {
-        let shelf = self.inner.shelf.get();
-        let meant = caller.meant(&shelf.book, name);
-        let real = meant.as_deref().unwrap_or(name);
-        let found = shelf.book.model(real);
-        let found = found.filter(|_| self.can_call(caller, &shelf.book, real));
-        let Some(model) = found else {
-            return Err(Caller::unknown_model(name));
-        };
-        Ok(answer(StatusCode::OK, &shape.one(name, real, model)))
-    }
+/// One of them.
+pub(crate) fn describe(
+    services: &Services,
+    caller: &Caller,
+    shape: Shape,
+    name: &str,
+) -> Result<Response, ApiError> {
+    let shelf = services.catalog.get();
+    let meant = caller.meant(&shelf.book, name);
+    let real = meant.as_deref().unwrap_or(name);
+    let found = shelf.book.model(real);
+    let found = found.filter(|_| can_call(services, caller, &shelf.book, real));
+    let Some(model) = found else {
+        return Err(Caller::unknown_model(name));
+    };
+    Ok(answer(StatusCode::OK, &shape.one(name, real, model)))
+}
 
-    /// What the key may call, by every name that it can be called by, sorted.
-    fn usable<'a>(&self, caller: &'a Caller, book: &'a Book) -> BTreeMap<&'a str, &'a str> {
-        let models = book.models().map(|name| (name, name));
-        let aliases = caller.account.aliases.iter();
-        let aliases = aliases.filter(|(alias, _)| book.model(alias).is_none());
-        let aliases = aliases.map(|(alias, model)| (alias.as_str(), model.as_str()));
-        let named = models.chain(aliases);
-        named
-            .filter(|(_, model)| self.can_call(caller, book, model))
-            .collect()
-    }
+/// What the key may call, by every name that it can be called by, sorted.
+fn usable_models<'a>(
+    services: &Services,
+    caller: &'a Caller,
+    book: &'a Book,
+) -> BTreeMap<&'a str, &'a str> {
+    let models = book.models().map(|name| (name, name));
+    let aliases = caller.account.aliases.iter();
+    let aliases = aliases.filter(|(alias, _)| book.model(alias).is_none());
+    let aliases = aliases.map(|(alias, model)| (alias.as_str(), model.as_str()));
+    let named = models.chain(aliases);
+    named
+        .filter(|(_, model)| can_call(services, caller, book, model))
+        .collect()
+}
 
-    /// Whether the key may use a model, there is a door to call it through, and somebody where the key
-    /// may be served.
-    fn can_call(&self, caller: &Caller, book: &Book, name: &str) -> bool {
-        caller.can_call(book, name) && self.check_regions(caller, name).is_ok()
-    }
+/// Whether the key may use a model, there is a door to call it through, and somebody where the key
+/// may be served.
+fn can_call(services: &Services, caller: &Caller, book: &Book, name: &str) -> bool {
+    caller.can_call(book, name) && model_alias::check_regions(services, caller, name).is_ok()
 }
 
 // === impl Caller ===

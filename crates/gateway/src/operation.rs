@@ -17,7 +17,9 @@ use crate::error::ApiError;
 use crate::failover::{Attempts, Exhausted, Served};
 use crate::idempotency::{Fingerprint, IdempotencyKey, StoredResponse};
 use crate::in_flight::InFlightPermit;
+use crate::model_alias;
 use crate::priced_call::{Hold, Offer, Price, PricedCall, Pricing};
+use crate::quote_lock;
 use crate::rate_limit::Load;
 use crate::request_context::RequestContext;
 use crate::reservation::{NotHeld, Reservation, Shortfall, insufficient_funds};
@@ -118,7 +120,8 @@ pub(crate) trait Operation: Sized + Send + 'static {
         caller: &Caller,
         headers: &HeaderMap,
     ) -> impl Future<Output = Result<Offer, ApiError>> + Send {
-        services.offer(
+        quote_lock::offer(
+            services,
             caller,
             headers,
             self.name(),
@@ -161,7 +164,7 @@ pub(crate) trait PricedOperation: Sized + Send + 'static {
 
     /// Whether a channel serves its model to its caller.
     fn check_route(&self, services: &Services) -> Result<(), ApiError> {
-        services.check_route(self.call())
+        model_alias::check_route(services, self.call())
     }
 }
 
@@ -310,7 +313,7 @@ impl HoldPolicy {
             amount,
             owner: Owner::Request,
             wallets: self.wallets,
-            lifetime: services.inner.settings.hold_lifetime,
+            lifetime: services.settings.hold_lifetime,
             capacity: self.capacity.clone(),
         }
     }

@@ -9,15 +9,19 @@ use trunkline_ledger::Outcome;
 
 use crate::caller::{Caller, authenticate};
 use crate::channels::Channel;
+use crate::delivery;
 use crate::detach::{detach, respond};
 use crate::error::ApiError;
 use crate::failover::{self, AttemptLog, Exhausted};
 use crate::headers::max_cost;
+use crate::idempotency::key;
 use crate::in_flight::InFlightPermit;
+use crate::model_alias;
 use crate::operation::{
     Accepted, Execution, Operation, PricedOperation, Received, RelayEnd, Responder,
 };
 use crate::priced_call::Pricing;
+use crate::rate_limit;
 use crate::request_context::RequestContext;
 use crate::reservation::Reservation;
 use crate::response::Response;
@@ -39,7 +43,7 @@ where
     let accepted = accept::<O>(services, context, route, request).await?;
     let (execution, permit) = price_and_admit(services, context, accepted).await?;
     context.step(Step::Detach);
-    let (owned, context) = (services.clone(), Arc::clone(context));
+    let (owned, context) = (Arc::clone(services), Arc::clone(context));
     let detached = move |responder| async move {
         run(&owned, &context, execution, responder).await;
     };
@@ -69,7 +73,7 @@ pub(crate) async fn accept<O: Operation>(
     context.step(Step::Body);
     // A duplicate is known by its bytes, before anything of them is understood.
     let fingerprint = O::fingerprint(context, &route, &body);
-    let key = services.idempotency_key::<O>(context, &caller, &headers, fingerprint);
+    let key = key::idempotency_key::<O>(services, context, &caller, &headers, fingerprint);
     let idempotency = Box::pin(key).await?;
     context.step(Step::Idempotency);
     let operation = O::parse(route, body)?;
@@ -111,7 +115,7 @@ pub(crate) async fn price<O: Operation>(
     mut operation: O,
 ) -> Result<O::Priced, ApiError> {
     // Lists, prices and usage know the model that an alias stands for.
-    if let Some(model) = services.alias(&caller, operation.model()) {
+    if let Some(model) = model_alias::resolve(services, &caller, operation.model()) {
         operation.set_model(model);
     }
     context.step(Step::Alias);
@@ -143,7 +147,7 @@ pub(crate) async fn admit<P: PricedOperation>(
     execution.check_route(services)?;
     context.step(Step::Route);
     let caller = &execution.call().caller;
-    services.limit(context, caller, execution.load()).await?;
+    rate_limit::check(services, context, caller, execution.load()).await?;
     context.step(Step::RateLimits);
     Ok(())
 }
@@ -240,7 +244,7 @@ async fn finish<E: Execution>(
     if is_acked && delivered {
         context.complete(outcome, charged, tokens);
     } else if is_acked {
-        services.refund_undelivered(request, account).await;
+        delivery::refund_undelivered(services, request, account).await;
         context.complete(Outcome::ClientGone, None, tokens);
     }
     context.step(Step::Record);

@@ -12,6 +12,7 @@ use trunkline_wire::scan;
 use crate::caller::Caller;
 use crate::endpoint::{ENDPOINTS, endpoint_of};
 use crate::error::{ApiError, ErrorCode};
+use crate::model_alias;
 use crate::operation::{Operation, PricedOperation};
 use crate::operations::chat::{Chat, ChatRoute, Quoted};
 use crate::operations::generation::{
@@ -20,6 +21,7 @@ use crate::operations::generation::{
 use crate::operations::social::{quote_social, social_route};
 use crate::operations::video::{WORD as VIDEOS, is_video, quote_video};
 use crate::pipeline::price;
+use crate::quote_lock;
 use crate::quote_lock::{LockedQuote, QUOTE_SECONDS, body_hash};
 use crate::request_context::RequestContext;
 use crate::response::{Response, json as answer};
@@ -43,61 +45,59 @@ struct Ask<'a> {
     stream: bool,
 }
 
-impl Services {
-    /// Quotes a call of any endpoint that has a price.
-    pub(crate) async fn quote(
-        &self,
-        context: &RequestContext,
-        caller: Caller,
-        headers: &HeaderMap,
-        body: &Bytes,
-    ) -> Result<Response, ApiError> {
-        let invalid = |param: &str, text: String| {
-            ApiError::new(ErrorCode::Invalid("invalid_request"), text).at(param)
-        };
-        // Duplicate keys are refused here as everywhere.
-        scan(body).map_err(|error| invalid("body", error.to_string()))?;
-        let ask: Ask<'_> = serde_json::from_slice(body).map_err(|error| {
-            let text = format!("send {{\"endpoint\": …, \"body\": {{…}}}}: {error}");
-            invalid("endpoint", text)
-        })?;
-        let quoting = Quoting {
-            services: self,
-            context,
-            caller,
-            headers,
-        };
-        if is_video(&ask.endpoint) {
-            let wanted = Bytes::copy_from_slice(ask.body.get().as_bytes());
-            return quote_video(quoting, wanted).await;
-        }
-        if let Some(route) = social_route(&ask.endpoint) {
-            return quote_social(quoting, route, ask.body.get()).await;
-        }
-        if let Some(endpoint) = quoted_endpoint(&ask.endpoint) {
-            return quote_generation(quoting, endpoint, ask.body.get()).await;
-        }
-        let endpoint = endpoint_of(&ask.endpoint).ok_or_else(|| {
-            let words = ENDPOINTS.iter().map(|door| door.word);
-            let made = [VIDEOS, IMAGES, SPEECH, TRANSCRIPTIONS, TRANSLATIONS];
-            let known: Vec<&str> = words.chain(made).chain(["/v1/social/…"]).collect();
-            let text = format!("quotes are given for {}", known.join(", "));
-            invalid("endpoint", text)
-        })?;
-        let route = ChatRoute {
-            endpoint,
-            model: ask.model,
-            stream: ask.stream,
-            as_json_array: false,
-        };
-        quoting.caller.check_endpoint(endpoint.word)?;
-        let body = Bytes::copy_from_slice(ask.body.get().as_bytes());
-        let (mut quoted, locked) = quoting.lock(Chat::read(&route, body)?).await?;
-        quoted.preview_losses(self)?;
-        let usual = self.inner.rounds.usual_output(quoted.request.model());
-        let body = shown(&quoted, usual, &locked)?;
-        Ok(answer(StatusCode::OK, &body))
+/// Quotes a call of any endpoint that has a price.
+pub(crate) async fn handle(
+    services: &Services,
+    context: &RequestContext,
+    caller: Caller,
+    headers: &HeaderMap,
+    body: &Bytes,
+) -> Result<Response, ApiError> {
+    let invalid = |param: &str, text: String| {
+        ApiError::new(ErrorCode::Invalid("invalid_request"), text).at(param)
+    };
+    // Duplicate keys are refused here as everywhere.
+    scan(body).map_err(|error| invalid("body", error.to_string()))?;
+    let ask: Ask<'_> = serde_json::from_slice(body).map_err(|error| {
+        let text = format!("send {{\"endpoint\": …, \"body\": {{…}}}}: {error}");
+        invalid("endpoint", text)
+    })?;
+    let quoting = Quoting {
+        services,
+        context,
+        caller,
+        headers,
+    };
+    if is_video(&ask.endpoint) {
+        let wanted = Bytes::copy_from_slice(ask.body.get().as_bytes());
+        return quote_video(quoting, wanted).await;
     }
+    if let Some(route) = social_route(&ask.endpoint) {
+        return quote_social(quoting, route, ask.body.get()).await;
+    }
+    if let Some(endpoint) = quoted_endpoint(&ask.endpoint) {
+        return quote_generation(quoting, endpoint, ask.body.get()).await;
+    }
+    let endpoint = endpoint_of(&ask.endpoint).ok_or_else(|| {
+        let words = ENDPOINTS.iter().map(|door| door.word);
+        let made = [VIDEOS, IMAGES, SPEECH, TRANSCRIPTIONS, TRANSLATIONS];
+        let known: Vec<&str> = words.chain(made).chain(["/v1/social/…"]).collect();
+        let text = format!("quotes are given for {}", known.join(", "));
+        invalid("endpoint", text)
+    })?;
+    let route = ChatRoute {
+        endpoint,
+        model: ask.model,
+        stream: ask.stream,
+        as_json_array: false,
+    };
+    quoting.caller.check_endpoint(endpoint.word)?;
+    let body = Bytes::copy_from_slice(ask.body.get().as_bytes());
+    let (mut quoted, locked) = quoting.lock(Chat::read(&route, body)?).await?;
+    quoted.preview_losses(services)?;
+    let usual = services.route_health.usual_output(quoted.request.model());
+    let body = shown(&quoted, usual, &locked)?;
+    Ok(answer(StatusCode::OK, &body))
 }
 
 /// A request for a quote.
@@ -124,11 +124,11 @@ impl Quoting<'_> {
         let services = self.services;
         let name = operation.name();
         let body = operation.quoted_body().into_owned();
-        let revision = services.inner.shelf.get().revision;
+        let revision = services.catalog.get().revision;
         let priced = price(services, self.context, self.caller, self.headers, operation);
         let priced = Box::pin(priced).await?;
         let call = priced.call();
-        services.check_regions(&call.caller, &call.model)?;
+        model_alias::check_regions(services, &call.caller, &call.model)?;
         let body = priced.quoted_body().unwrap_or(body);
         let not_json =
             || ApiError::new(ErrorCode::Invalid("invalid_request"), "not JSON").at("body");
@@ -139,7 +139,7 @@ impl Quoting<'_> {
             model: call.model.clone(),
             body: body_hash(&body).ok_or_else(not_json)?,
         };
-        let id = services.seal_quote(call.caller.account.id, name, &lock)?;
+        let id = quote_lock::seal_quote(services, call.caller.account.id, name, &lock)?;
         let ends = lock.ends().seconds();
         Ok((priced, SealedQuote { id, ends }))
     }

@@ -50,108 +50,105 @@ impl LockedQuote {
     }
 }
 
-impl Services {
-    /// The text that brings a quote back.
-    pub(crate) fn seal_quote(
-        &self,
-        account: AccountId,
-        endpoint: &str,
-        lock: &LockedQuote,
-    ) -> Result<String, ApiError> {
-        let plain = serde_json::to_vec(lock).map_err(|_| ApiError::unavailable())?;
-        let binding = Binding::of_account(account, endpoint.as_bytes());
-        let sealed = self
-            .keyring()
-            .seal_text(Purpose::Quotes, &binding, PREFIX, &plain);
-        sealed.map_err(|error| {
-            tracing::error!(%error, "a quote could not be sealed");
-            ApiError::unavailable()
-        })
-    }
+/// The text that brings a quote back.
+pub(crate) fn seal_quote(
+    services: &Services,
+    account: AccountId,
+    endpoint: &str,
+    lock: &LockedQuote,
+) -> Result<String, ApiError> {
+    let plain = serde_json::to_vec(lock).map_err(|_| ApiError::unavailable())?;
+    let binding = Binding::of_account(account, endpoint.as_bytes());
+    let sealed = services
+        .keyring
+        .seal_text(Purpose::Quotes, &binding, PREFIX, &plain);
+    sealed.map_err(|error| {
+        tracing::error!(%error, "a quote could not be sealed");
+        ApiError::unavailable()
+    })
+}
 
-    /// The price of a model for a caller, as offered now or by a quote that the request brings.
-    pub(crate) async fn offer(
-        &self,
-        caller: &Caller,
-        headers: &HeaderMap,
-        endpoint: &str,
-        model: &str,
-        body: Cow<'_, [u8]>,
-    ) -> Result<Offer, ApiError> {
-        match headers.get(QUOTE_HEADER) {
-            Some(quote) => {
-                // In a box: few calls bring one.
-                let locked = Box::pin(self.locked(quote, caller, (endpoint, model, &body)));
-                let (sale, at) = locked.await?;
-                Ok(Offer { sale, at })
-            }
-            None => {
-                let book = &self.inner.shelf.get().book;
-                Ok(Offer {
-                    sale: caller.sale(book, model)?,
-                    at: self.inner.now(),
-                })
-            }
+/// The price of a model for a caller, as offered now or by a quote that the request brings.
+pub(crate) async fn offer(
+    services: &Services,
+    caller: &Caller,
+    headers: &HeaderMap,
+    endpoint: &str,
+    model: &str,
+    body: Cow<'_, [u8]>,
+) -> Result<Offer, ApiError> {
+    match headers.get(QUOTE_HEADER) {
+        Some(quote) => {
+            // In a box: few calls bring one.
+            let locked = Box::pin(redeem(services, quote, caller, (endpoint, model, &body)));
+            let (sale, at) = locked.await?;
+            Ok(Offer { sale, at })
+        }
+        None => {
+            let book = &services.catalog.get().book;
+            Ok(Offer {
+                sale: caller.sale(book, model)?,
+                at: services.now(),
+            })
         }
     }
+}
 
-    /// What a quote that a call brings along has locked.
-    pub(crate) async fn locked(
-        &self,
-        quote: &HeaderValue,
-        caller: &Caller,
-        (endpoint, model, body): (&str, &str, &[u8]),
-    ) -> Result<(Sale, Timestamp), ApiError> {
-        // A quote may be another key's of the account; what this key may use is this key's.
-        caller.check_model(model)?;
-        let text = quote.to_str().unwrap_or_default();
-        let binding = Binding::of_account(caller.account.id, endpoint.as_bytes());
-        let opened = self
-            .keyring()
-            .open_text(Purpose::Quotes, &binding, PREFIX, text);
-        let plain = opened
-            .map_err(|_| other_quote("this quote was not made for this account and endpoint"))?;
-        let lock: LockedQuote = serde_json::from_slice(plain.reveal())
-            .map_err(|_| other_quote("this quote cannot be read"))?;
-        if self.inner.now() > lock.ends() {
-            let text =
-                format!("this quote was kept for {QUOTE_SECONDS} seconds; ask for a new one");
-            return Err(ApiError::new(ErrorCode::QuoteExpired, text).at(QUOTE_HEADER));
-        }
-        if body_hash(body) != Some(lock.body) {
-            let text = "this quote was made for another body; send the body that was quoted";
-            return Err(other_quote(text));
-        }
-        if !lock.model.is_empty() && lock.model != model {
-            return Err(other_quote("this quote was made for another model"));
-        }
-        if let GroupChoice::Named(group) = caller.group()
-            && group != lock.group
-        {
-            return Err(other_quote("this quote was made in another price group"));
-        }
-        let sale = self.sale_at(model, &lock).await?;
-        Ok((sale, Timestamp::from_micros(lock.at)))
+/// What a quote that a call brings along has locked.
+pub(crate) async fn redeem(
+    services: &Services,
+    quote: &HeaderValue,
+    caller: &Caller,
+    (endpoint, model, body): (&str, &str, &[u8]),
+) -> Result<(Sale, Timestamp), ApiError> {
+    // A quote may be another key's of the account; what this key may use is this key's.
+    caller.check_model(model)?;
+    let text = quote.to_str().unwrap_or_default();
+    let binding = Binding::of_account(caller.account.id, endpoint.as_bytes());
+    let opened = services
+        .keyring
+        .open_text(Purpose::Quotes, &binding, PREFIX, text);
+    let plain =
+        opened.map_err(|_| other_quote("this quote was not made for this account and endpoint"))?;
+    let lock: LockedQuote = serde_json::from_slice(plain.reveal())
+        .map_err(|_| other_quote("this quote cannot be read"))?;
+    if services.now() > lock.ends() {
+        let text = format!("this quote was kept for {QUOTE_SECONDS} seconds; ask for a new one");
+        return Err(ApiError::new(ErrorCode::QuoteExpired, text).at(QUOTE_HEADER));
     }
+    if body_hash(body) != Some(lock.body) {
+        let text = "this quote was made for another body; send the body that was quoted";
+        return Err(other_quote(text));
+    }
+    if !lock.model.is_empty() && lock.model != model {
+        return Err(other_quote("this quote was made for another model"));
+    }
+    if let GroupChoice::Named(group) = caller.group()
+        && group != lock.group
+    {
+        return Err(other_quote("this quote was made in another price group"));
+    }
+    let sale = sale_at(services, model, &lock).await?;
+    Ok((sale, Timestamp::from_micros(lock.at)))
+}
 
-    /// The price as it was. Seldom is it not the present one, so there is no memory of others.
-    async fn sale_at(&self, model: &str, lock: &LockedQuote) -> Result<Sale, ApiError> {
-        let gone = || other_quote("the model of this quote cannot be found any more");
-        let group = GroupChoice::Named(&lock.group);
-        let shelf = self.inner.shelf.get();
-        if shelf.revision == lock.revision {
-            return shelf.book.sale(model, group).map_err(|_| gone());
-        }
-        let session = self.inner.data.session().await;
-        let mut session = session.map_err(|_| ApiError::unavailable())?;
-        let found = book_at(&mut session, model, lock.revision).await;
-        let (book, version) = found
-            .map_err(|_| ApiError::unavailable())?
-            .ok_or_else(gone)?;
-        let mut sale = book.sale(model, group).map_err(|_| gone())?;
-        sale.version = PricingVersion::from_bytes(version);
-        Ok(sale)
+/// The price as it was. Seldom is it not the present one, so there is no memory of others.
+async fn sale_at(services: &Services, model: &str, lock: &LockedQuote) -> Result<Sale, ApiError> {
+    let gone = || other_quote("the model of this quote cannot be found any more");
+    let group = GroupChoice::Named(&lock.group);
+    let shelf = services.catalog.get();
+    if shelf.revision == lock.revision {
+        return shelf.book.sale(model, group).map_err(|_| gone());
     }
+    let session = services.data.session().await;
+    let mut session = session.map_err(|_| ApiError::unavailable())?;
+    let found = book_at(&mut session, model, lock.revision).await;
+    let (book, version) = found
+        .map_err(|_| ApiError::unavailable())?
+        .ok_or_else(gone)?;
+    let mut sale = book.sale(model, group).map_err(|_| gone())?;
+    sale.version = PricingVersion::from_bytes(version);
+    Ok(sale)
 }
 
 /// The hash of a body whose spaces and order of keys do not count: a client that writes the same

@@ -1,7 +1,7 @@
 //! Limits of a request: which counters it takes a part of, and what it is told when one is used up. After
 //! the caller is known and the request is read, before any money moves.
 
-mod channel_permit;
+pub(crate) mod channel_permit;
 mod limit_headers;
 mod rules;
 
@@ -65,89 +65,91 @@ pub(crate) enum Load<'a> {
     Read,
 }
 
-impl Services {
-    /// Takes a request's part of every limit that it is under. It holds its place among calls at once as
-    /// long as its story lives.
-    pub(crate) async fn limit(
-        &self,
-        context: &RequestContext,
-        caller: &Caller,
-        load: Load<'_>,
-    ) -> Result<(), ApiError> {
-        let tag = Tag::new(ACCOUNT, caller.account.id.number());
-        match self.inner.limits.take(tag, self.wants(caller, load)).await {
-            Ok(grant) => {
-                context.limited(Shown::of(grant.standings()), Some(grant));
-                Ok(())
-            }
-            Err(refused) => {
-                let standings = refused.wants.iter().zip(&refused.standings);
-                context.limited(Shown::of(standings), None);
-                Err(over(&refused, caller))
-            }
+/// Takes a request's part of every limit that it is under. It holds its place among calls at once as
+/// long as its story lives.
+pub(crate) async fn check(
+    services: &Services,
+    context: &RequestContext,
+    caller: &Caller,
+    load: Load<'_>,
+) -> Result<(), ApiError> {
+    let tag = Tag::new(ACCOUNT, caller.account.id.number());
+    match services
+        .limits
+        .take(tag, limit_costs(services, caller, load))
+        .await
+    {
+        Ok(grant) => {
+            context.limited(Shown::of(grant.standings()), Some(grant));
+            Ok(())
+        }
+        Err(refused) => {
+            let standings = refused.wants.iter().zip(&refused.standings);
+            context.limited(Shown::of(standings), None);
+            Err(over(&refused, caller))
         }
     }
+}
 
-    fn wants(&self, caller: &Caller, load: Load<'_>) -> Vec<Want> {
-        let mut wants = Wants(Vec::with_capacity(8));
-        let defaults = &self.inner.settings.limits;
-        let above = self.inner.doors.above(&caller.key);
-        // A key takes of its own limits and of those of every key above it, so that making keys makes
-        // no limits.
-        let own = (caller.key.id, Arc::clone(&caller.key.policy));
-        for (key, policy) in std::iter::once(&own).chain(&above) {
-            if Defect::SkippedLimit.is_on() {
-                break;
-            }
-            let which = Which::Number(key.number());
-            let fields = policy.fields();
-            match load {
-                Load::Poll => wants.add(
-                    POLLS,
-                    &which,
-                    Counted::Requests,
-                    defaults.polls_per_minute,
-                    1,
-                ),
-                Load::Read => wants.add(
-                    READS,
-                    &which,
-                    Counted::Requests,
-                    defaults.reads_per_minute,
-                    1,
-                ),
-                Load::Model(..) | Load::Platform(_) => {
-                    let of = |limit: Option<i64>, usual| limit.and_then(positive).or(usual);
-                    let most = Limits {
-                        requests: of(
-                            fields.requests_per_minute,
-                            Some(defaults.requests_per_minute),
-                        ),
-                        tokens: of(fields.tokens_per_minute, None),
-                        at_once: of(fields.concurrent_calls, Some(defaults.concurrent_calls)),
-                    };
-                    wants.add_all((KEY, &which), &most, load.tokens());
-                }
+fn limit_costs(services: &Services, caller: &Caller, load: Load<'_>) -> Vec<Want> {
+    let mut wants = Wants(Vec::with_capacity(8));
+    let defaults = &services.settings.limits;
+    let above = services.key_table.above(&caller.key);
+    // A key takes of its own limits and of those of every key above it, so that making keys makes
+    // no limits.
+    let own = (caller.key.id, Arc::clone(&caller.key.policy));
+    for (key, policy) in std::iter::once(&own).chain(&above) {
+        if Defect::SkippedLimit.is_on() {
+            break;
+        }
+        let which = Which::Number(key.number());
+        let fields = policy.fields();
+        match load {
+            Load::Poll => wants.add(
+                POLLS,
+                &which,
+                Counted::Requests,
+                defaults.polls_per_minute,
+                1,
+            ),
+            Load::Read => wants.add(
+                READS,
+                &which,
+                Counted::Requests,
+                defaults.reads_per_minute,
+                1,
+            ),
+            Load::Model(..) | Load::Platform(_) => {
+                let of = |limit: Option<i64>, usual| limit.and_then(positive).or(usual);
+                let most = Limits {
+                    requests: of(
+                        fields.requests_per_minute,
+                        Some(defaults.requests_per_minute),
+                    ),
+                    tokens: of(fields.tokens_per_minute, None),
+                    at_once: of(fields.concurrent_calls, Some(defaults.concurrent_calls)),
+                };
+                wants.add_all((KEY, &which), &most, load.tokens());
             }
         }
-        let (scope, name) = match load {
-            Load::Poll | Load::Read => return wants.0,
-            Load::Model(name, _) => (Scope::Model, name),
-            Load::Platform(name) => (Scope::Platform, name),
-        };
-        let account = caller.account.id;
-        let rates = Limits::of(&caller.account.rates);
-        wants.add_all(
-            (ACCOUNT, &Which::Number(account.number())),
-            &rates,
-            load.tokens(),
-        );
-        if let Some((name, rates)) = self.inner.rules.get().of(account, scope, name) {
-            let which = Which::Text(name);
-            wants.add_all((scope.word(), &which), &Limits::of(&rates), load.tokens());
-        }
-        wants.0
     }
+    let (scope, name) = match load {
+        Load::Poll | Load::Read => return wants.0,
+        Load::Model(name, _) => (Scope::Model, name),
+        Load::Platform(name) => (Scope::Platform, name),
+    };
+    let account = caller.account.id;
+    let rates = Limits::of(&caller.account.rates);
+    wants.add_all(
+        (ACCOUNT, &Which::Number(account.number())),
+        &rates,
+        load.tokens(),
+    );
+    if let Some((name, rates)) = services.limit_rules.get().of(account, scope, name) {
+        let which = Which::Text(name);
+        wants.add_all((scope.word(), &which), &Limits::of(&rates), load.tokens());
+    }
+    wants.0
 }
 
 // === impl Load ===

@@ -34,7 +34,7 @@ const KEY_MARK: &str = "sk-";
 
 /// One request.
 pub(crate) struct RequestContext {
-    services: Services,
+    services: Arc<Services>,
     pub(crate) id: RequestId,
     pub(crate) address: IpAddr,
     /// A look at the connection that the answer goes to.
@@ -89,16 +89,16 @@ impl RequestContext {
             method: request.method().clone(),
             uri: request.uri().clone(),
             began: Instant::now(),
-            began_at: services.inner.now(),
+            began_at: services.now(),
             out_bytes: AtomicU64::new(0),
             facts: Mutex::default(),
-            services: services.clone(),
+            services: Arc::clone(services),
         })
     }
 
     /// It is a call, and not a question about one.
     pub(crate) fn mark_billable(&self, request: &Request<Incoming>) {
-        let telemetry = self.services.inner.telemetry.as_ref();
+        let telemetry = self.services.telemetry.as_ref();
         let traced = telemetry.and_then(|open| open.begin(self.id, request.headers()));
         let mut facts = self.facts();
         facts.is_call = true;
@@ -107,7 +107,7 @@ impl RequestContext {
 
     /// Where errors are explained.
     pub(crate) fn error_pages(&self) -> &str {
-        &self.services.inner.settings.error_pages
+        &self.services.settings.error_pages
     }
 
     /// One page of a request for many: a call of its own, with its own id and its own line.
@@ -119,14 +119,14 @@ impl RequestContext {
             ..RequestFacts::default()
         };
         Self {
-            services: self.services.clone(),
+            services: Arc::clone(&self.services),
             id,
             address: self.address,
             watch: self.watch.clone(),
             method: self.method.clone(),
             uri: self.uri.clone(),
             began: Instant::now(),
-            began_at: self.services.inner.now(),
+            began_at: self.services.now(),
             out_bytes: AtomicU64::new(0),
             facts: Mutex::new(facts),
         }
@@ -184,7 +184,7 @@ impl RequestContext {
     pub(crate) fn show_limits(&self, answer: &mut Response, format: Format) {
         let shown = self.facts().limits;
         if let Some(shown) = shown {
-            shown.write(answer.headers_mut(), format, self.services.inner.now());
+            shown.write(answer.headers_mut(), format, self.services.now());
         }
     }
 
@@ -226,7 +226,7 @@ impl RequestContext {
         facts.leave();
         let model = facts.model.clone().unwrap_or_default();
         drop(facts);
-        self.services.inner.tell(CompletedCall {
+        self.services.record_call(CompletedCall {
             request: self.id,
             model,
             outcome,
@@ -318,7 +318,7 @@ impl Drop for RequestContext {
 /// What becomes of it in the end.
 impl RequestContext {
     fn count(&self, facts: &RequestFacts, took: Duration) {
-        let numbers = &self.services.inner.numbers;
+        let numbers = &self.services.metrics;
         numbers.answered.fetch_add(1, Ordering::Relaxed);
         for attempt in &facts.attempts {
             attempt.channel.tried(attempt.word(), attempt.head_took());
@@ -390,7 +390,7 @@ impl RequestContext {
     }
 
     fn trace(&self, facts: &RequestFacts, took: Duration) {
-        let (Some(telemetry), Some(parent)) = (&self.services.inner.telemetry, facts.traced) else {
+        let (Some(telemetry), Some(parent)) = (&self.services.telemetry, facts.traced) else {
             return;
         };
         let model = &facts.response_model;

@@ -1,6 +1,7 @@
 //! Money that the ledger holds for one call. Nothing is sent to an upstream without a reservation, and
 //! none is forgotten: one that is dropped unresolved is voided.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ use crate::services::Services;
 
 /// Money held for one call.
 pub(crate) struct Reservation {
-    services: Services,
+    services: Arc<Services>,
     request: RequestId,
     account: AccountId,
     wallets: Wallets,
@@ -71,7 +72,7 @@ impl Reservation {
         let (held, wallets) = (reserve.amount, reserve.wallets);
         let duplicate = reserve.idempotency.clone();
         let duplicate = duplicate.map(|key| Duplicate::of(account, key));
-        let answer = match services.inner.ledger.reserve(reserve).await {
+        let answer = match services.ledger.reserve(reserve).await {
             Ok(answer) => answer,
             Err(LedgerError::Rejected(error)) => {
                 tracing::error!(error, "reserve: the ledger rejected it");
@@ -84,10 +85,10 @@ impl Reservation {
         if let Err(not_held) = held_or_not(answer, duplicate)? {
             return Ok(Err(not_held));
         }
-        let holds = &services.inner.numbers.holds;
+        let holds = &services.metrics.holds;
         holds.fetch_add(1, Ordering::Relaxed);
         Ok(Ok(Self {
-            services: services.clone(),
+            services: Arc::clone(services),
             request,
             account,
             wallets,
@@ -205,7 +206,7 @@ impl Reservation {
             },
         };
         let ledger = self.ledger().clone();
-        self.services.inner.tasks.spawn(async move {
+        self.services.tasks.spawn(async move {
             drop(tokio::join!(ledger.void(void), ledger.write_off(loss)));
         });
     }
@@ -228,13 +229,13 @@ impl Reservation {
     }
 
     fn ledger(&self) -> &Ledger {
-        &self.services.inner.ledger
+        &self.services.ledger
     }
 }
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        let holds = &self.services.inner.numbers.holds;
+        let holds = &self.services.metrics.holds;
         holds.fetch_sub(1, Ordering::Relaxed);
         if self.resolved {
             return;
@@ -245,7 +246,7 @@ impl Drop for Reservation {
             account: self.account,
             detail: Detail::nothing(Outcome::Drained),
         };
-        self.services.inner.tasks.spawn(async move {
+        self.services.tasks.spawn(async move {
             drop(ledger.void(void).await);
         });
     }

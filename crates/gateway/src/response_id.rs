@@ -42,38 +42,44 @@ pub(crate) struct Kept {
     pub(crate) stored: bool,
 }
 
-impl Services {
-    /// The id that the caller gets.
-    pub(crate) fn seal_response(&self, account: AccountId, kept: &Kept) -> Option<String> {
-        let plain = serde_json::to_vec(kept).ok()?;
-        let binding = Binding::of_account(account, CONTEXT);
-        let sealed = self.keyring().seal_id(&binding, PREFIX, &plain);
-        if let Err(error) = &sealed {
-            tracing::error!(%error, "the id of a response could not be sealed");
-        }
-        sealed.ok()
+/// The id that the caller gets.
+pub(crate) fn seal_response(
+    services: &Services,
+    account: AccountId,
+    kept: &Kept,
+) -> Option<String> {
+    let plain = serde_json::to_vec(kept).ok()?;
+    let binding = Binding::of_account(account, CONTEXT);
+    let sealed = services.keyring.seal_id(&binding, PREFIX, &plain);
+    if let Err(error) = &sealed {
+        tracing::error!(%error, "the id of a response could not be sealed");
     }
+    sealed.ok()
+}
 
-    /// What an id says, if it is this account's.
-    pub(crate) fn open_response(&self, account: AccountId, id: &str) -> Option<Kept> {
-        let binding = Binding::of_account(account, CONTEXT);
-        let plain = self.keyring().open_id(&binding, PREFIX, id).ok()?;
-        serde_json::from_slice(plain.reveal()).ok()
-    }
+/// What an id says, if it is this account's.
+pub(crate) fn open_response(services: &Services, account: AccountId, id: &str) -> Option<Kept> {
+    let binding = Binding::of_account(account, CONTEXT);
+    let plain = services.keyring.open_id(&binding, PREFIX, id).ok()?;
+    serde_json::from_slice(plain.reveal()).ok()
+}
 
-    /// The response that a request continues.
-    pub(crate) fn continued(&self, account: AccountId, id: &str) -> Result<Kept, ApiError> {
-        let kept = self.open_response(account, id).ok_or_else(|| {
-            not_found("no response of this account has this id; send the conversation in `input`")
-        })?;
-        if kept.stored {
-            return Ok(kept);
-        }
-        Err(not_found(
-            "this response was not kept: the model's upstream keeps none, or `store` was false; send \
-             the conversation in `input`",
-        ))
+/// The response that a request continues.
+pub(crate) fn continuation(
+    services: &Services,
+    account: AccountId,
+    id: &str,
+) -> Result<Kept, ApiError> {
+    let kept = open_response(services, account, id).ok_or_else(|| {
+        not_found("no response of this account has this id; send the conversation in `input`")
+    })?;
+    if kept.stored {
+        return Ok(kept);
     }
+    Err(not_found(
+        "this response was not kept: the model's upstream keeps none, or `store` was false; send \
+         the conversation in `input`",
+    ))
 }
 
 /// A response that cannot be continued.

@@ -13,71 +13,72 @@ use crate::error::{ApiError, ErrorCode};
 use crate::response::{Response, json as answer};
 use crate::services::Services;
 
-impl Services {
-    /// What is in the wallets.
-    pub(crate) async fn balance(&self, caller: &Caller) -> Result<Response, ApiError> {
-        let balance = desk::balance(&self.inner.data, caller.account.id).await;
-        let balance = balance.map_err(|_| ApiError::unavailable())?;
-        let balance = balance.ok_or_else(ApiError::unavailable)?;
-        let free = |posted: Money, held: Money| {
-            posted.checked_sub(held).unwrap_or(Money::ZERO).to_string()
-        };
-        let body = json!({
-            "object": "balance",
-            "paid_usd": balance.paid.to_string(),
-            "trial_usd": balance.trial.to_string(),
-            "reserved_usd": sum(balance.paid_held, balance.trial_held),
-            "available_paid_usd": free(balance.paid, balance.paid_held),
-            "available_trial_usd": free(balance.trial, balance.trial_held),
-        });
-        Ok(answer(StatusCode::OK, &body))
-    }
+/// What is in the wallets.
+pub(crate) async fn balance(services: &Services, caller: &Caller) -> Result<Response, ApiError> {
+    let balance = desk::balance(&services.data, caller.account.id).await;
+    let balance = balance.map_err(|_| ApiError::unavailable())?;
+    let balance = balance.ok_or_else(ApiError::unavailable)?;
+    let free =
+        |posted: Money, held: Money| posted.checked_sub(held).unwrap_or(Money::ZERO).to_string();
+    let body = json!({
+        "object": "balance",
+        "paid_usd": balance.paid.to_string(),
+        "trial_usd": balance.trial.to_string(),
+        "reserved_usd": sum(balance.paid_held, balance.trial_held),
+        "available_paid_usd": free(balance.paid, balance.paid_held),
+        "available_trial_usd": free(balance.trial, balance.trial_held),
+    });
+    Ok(answer(StatusCode::OK, &body))
+}
 
-    /// What the key is and may do. Its name is not in memory.
-    pub(crate) async fn key(&self, caller: &Caller) -> Result<Response, ApiError> {
-        let session = self.inner.data.session().await;
-        let mut session = session.map_err(|_| ApiError::unavailable())?;
-        let found = keys::find(&mut session, caller.key.id).await;
-        drop(session);
-        let key = found.map_err(|_| ApiError::unavailable())?;
-        let key = key.ok_or_else(ApiError::unavailable)?;
-        let body = key_shown(&key, &caller.account, self.inner.now());
-        Ok(answer(StatusCode::OK, &body))
-    }
+/// What the key is and may do. Its name is not in memory.
+pub(crate) async fn key(services: &Services, caller: &Caller) -> Result<Response, ApiError> {
+    let session = services.data.session().await;
+    let mut session = session.map_err(|_| ApiError::unavailable())?;
+    let found = keys::find(&mut session, caller.key.id).await;
+    drop(session);
+    let key = found.map_err(|_| ApiError::unavailable())?;
+    let key = key.ok_or_else(ApiError::unavailable)?;
+    let body = key_shown(&key, &caller.account, services.now());
+    Ok(answer(StatusCode::OK, &body))
+}
 
-    /// What a call of this account cost.
-    pub(crate) async fn usage(&self, caller: &Caller, id: &str) -> Result<Response, ApiError> {
-        let unknown = || {
-            let text = "this account has no finished call of that id";
-            ApiError::new(ErrorCode::NotFound, text).at("request_id")
-        };
-        let request: RequestId = id.parse().map_err(|_| unknown())?;
-        let found = usage::find(&self.inner.data, caller.account.id, request).await;
-        let row = found
-            .map_err(|_| ApiError::unavailable())?
-            .ok_or_else(unknown)?;
-        let body = json!({
-            "object": "usage",
-            "request_id": request.to_string(),
-            "model": row.model,
-            "endpoint": row.endpoint,
-            "group": row.group,
-            "outcome": row.outcome,
-            "charged": row.paid > Money::ZERO || row.trial > Money::ZERO,
-            "cost_usd": sum(row.paid, row.trial),
-            "paid_usd": row.paid.to_string(),
-            "trial_usd": row.trial.to_string(),
-            "refunded_usd": row.refunded.to_string(),
-            "units": row.units,
-            "prompt_tokens": prompt_tokens(&row.measured),
-            "completion_tokens": completion_tokens(&row.measured),
-            "tier": row.tier,
-            "estimated": row.estimated,
-            "pricing_version": row.price_version,
-            "warnings": row.warnings,
-        });
-        Ok(answer(StatusCode::OK, &body))
-    }
+/// What a call of this account cost.
+pub(crate) async fn usage(
+    services: &Services,
+    caller: &Caller,
+    id: &str,
+) -> Result<Response, ApiError> {
+    let unknown = || {
+        let text = "this account has no finished call of that id";
+        ApiError::new(ErrorCode::NotFound, text).at("request_id")
+    };
+    let request: RequestId = id.parse().map_err(|_| unknown())?;
+    let found = usage::find(&services.data, caller.account.id, request).await;
+    let row = found
+        .map_err(|_| ApiError::unavailable())?
+        .ok_or_else(unknown)?;
+    let body = json!({
+        "object": "usage",
+        "request_id": request.to_string(),
+        "model": row.model,
+        "endpoint": row.endpoint,
+        "group": row.group,
+        "outcome": row.outcome,
+        "charged": row.paid > Money::ZERO || row.trial > Money::ZERO,
+        "cost_usd": sum(row.paid, row.trial),
+        "paid_usd": row.paid.to_string(),
+        "trial_usd": row.trial.to_string(),
+        "refunded_usd": row.refunded.to_string(),
+        "units": row.units,
+        "prompt_tokens": prompt_tokens(&row.measured),
+        "completion_tokens": completion_tokens(&row.measured),
+        "tier": row.tier,
+        "estimated": row.estimated,
+        "pricing_version": row.price_version,
+        "warnings": row.warnings,
+    });
+    Ok(answer(StatusCode::OK, &body))
 }
 
 fn sum(one: Money, other: Money) -> String {

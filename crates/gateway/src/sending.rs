@@ -39,7 +39,7 @@ pub(crate) async fn send(
         .provider
         .address(&channel.base, &ask)
         .map_err(unsent)?;
-    let settings = &services.inner.settings;
+    let settings = &services.settings;
     let total = if facts.stream {
         Duration::from_millis(channel.provider.total_ms)
     } else {
@@ -58,23 +58,21 @@ pub(crate) async fn send(
         proxy: channel.proxy.as_ref(),
         protocol: channel.provider.protocol(facts.stream),
     };
-    services.send_as(call, credential).await
+    send_as(services, call, credential).await
 }
 
-impl Services {
-    /// Sends a call with a credential shown.
-    pub(crate) async fn send_as(
-        &self,
-        mut call: Sent<'_>,
-        credential: &ChannelCredential,
-    ) -> Result<UpstreamResponse, SendError> {
-        let client = &self.inner.client;
-        let shown = credential.opened.headers(client, &call, self.inner.now());
-        for (name, value) in shown.await? {
-            call.headers.insert(name, value);
-        }
-        client.send(call).await
+/// Sends a call with a credential shown.
+pub(crate) async fn send_as(
+    services: &Services,
+    mut call: Sent<'_>,
+    credential: &ChannelCredential,
+) -> Result<UpstreamResponse, SendError> {
+    let client = &services.client;
+    let shown = credential.opened.headers(client, &call, services.now());
+    for (name, value) in shown.await? {
+        call.headers.insert(name, value);
     }
+    client.send(call).await
 }
 
 /// The headers of a call, but for its credential.

@@ -6,6 +6,7 @@ use trunkline_ledger::{Detail, Outcome};
 use crate::channels::Channel;
 use crate::error::ApiError;
 use crate::failover::Exhausted;
+use crate::idempotency;
 use crate::operation::{Execution, Metered, Settled, Tokens};
 use crate::priced_call::Measured;
 use crate::request_context::RequestContext;
@@ -71,7 +72,7 @@ pub(crate) async fn settle<E: Execution>(
     let kept = call.idempotency.as_ref().zip(stored.as_ref());
     let is_stored = stored.as_ref().is_some_and(|stored| stored.is_whole());
     let amount = metered.price.amount;
-    let charged = services.settle_and_store(reservation, amount, detail, kept);
+    let charged = idempotency::settle_and_store(services, reservation, amount, detail, kept);
     Ok(Settled {
         charged: charged.await?,
         is_stored,

@@ -16,7 +16,9 @@ use crate::endpoint::RESPONSES;
 use crate::error::{ApiError, ErrorCode};
 use crate::failover::upstream_refusal;
 use crate::response::{self, Response};
+use crate::response_id;
 use crate::response_id::Kept;
+use crate::sending;
 use crate::sending::headers;
 use crate::services::Services;
 
@@ -32,145 +34,143 @@ const QUERY_WORDS: [&str; 6] = [
     "include_obfuscation",
 ];
 
-impl Services {
-    /// Asks the upstream that keeps a response.
-    pub(crate) async fn stored(
-        &self,
-        caller: &Caller,
-        task: Task,
-        id: &str,
-        query: Option<&str>,
-    ) -> Result<Response, ApiError> {
-        caller.check_endpoint(RESPONSES.word)?;
-        let kept = self.open_response(caller.account.id, id);
-        let kept = kept.filter(|kept| kept.stored).ok_or_else(unknown)?;
-        let channel = self.inner.channels.get().channel(kept.channel);
-        let channel = channel.ok_or_else(gone)?;
-        if !caller.may_be_served_in(channel.row.region.as_deref()) {
-            let text = "this response is kept in a region that this API key may not use";
-            return Err(ApiError::new(ErrorCode::ModelNotAllowed, text).at("response_id"));
-        }
-        let mut answer = self.ask_keeper(&channel, &kept, task, query).await?;
-        let most = self.inner.settings.max_answer_bytes;
-        let status = answer.status;
-        let body = answer.whole(most).await;
-        let body =
-            body.map_err(|_| ApiError::new(ErrorCode::UpstreamFailed, "the upstream broke off"))?;
-        if status.is_success() {
-            let shown = self.shown_kept(caller, (&kept, id), &channel, (task, &body));
-            return Ok(response::bytes_of(
-                StatusCode::OK,
-                shown,
-                "application/json",
-            ));
-        }
-        Err(match status.as_u16() {
-            404 => unknown(),
-            400..=499 => upstream_refusal(self, status, &read_error(&body)),
-            _ => ApiError::new(ErrorCode::UpstreamFailed, "the upstream failed"),
+/// Asks the upstream that keeps a response.
+pub(crate) async fn handle(
+    services: &Services,
+    caller: &Caller,
+    task: Task,
+    id: &str,
+    query: Option<&str>,
+) -> Result<Response, ApiError> {
+    caller.check_endpoint(RESPONSES.word)?;
+    let kept = response_id::open_response(services, caller.account.id, id);
+    let kept = kept.filter(|kept| kept.stored).ok_or_else(unknown)?;
+    let channel = services.channels.get().channel(kept.channel);
+    let channel = channel.ok_or_else(gone)?;
+    if !caller.may_be_served_in(channel.row.region.as_deref()) {
+        let text = "this response is kept in a region that this API key may not use";
+        return Err(ApiError::new(ErrorCode::ModelNotAllowed, text).at("response_id"));
+    }
+    let mut answer = ask_channel(services, &channel, &kept, task, query).await?;
+    let most = services.settings.max_answer_bytes;
+    let status = answer.status;
+    let body = answer.whole(most).await;
+    let body =
+        body.map_err(|_| ApiError::new(ErrorCode::UpstreamFailed, "the upstream broke off"))?;
+    if status.is_success() {
+        let shown = public_body(services, caller, (&kept, id), &channel, (task, &body));
+        return Ok(response::bytes_of(
+            StatusCode::OK,
+            shown,
+            "application/json",
+        ));
+    }
+    Err(match status.as_u16() {
+        404 => unknown(),
+        400..=499 => upstream_refusal(services, status, &read_error(&body)),
+        _ => ApiError::new(ErrorCode::UpstreamFailed, "the upstream failed"),
+    })
+}
+
+async fn ask_channel(
+    services: &Services,
+    channel: &Channel,
+    kept: &Kept,
+    task: Task,
+    query: Option<&str>,
+) -> Result<UpstreamResponse, ApiError> {
+    let ask = Ask {
+        format: Spoken::OpenaiResponses,
+        task,
+        model: "",
+        stream: false,
+        id: Some(&kept.upstream),
+    };
+    let uri = channel
+        .provider
+        .address(&channel.base, &ask)
+        .map_err(|_| unknown())?;
+    let now = services.now();
+    let credential = channel
+        .credential_by(kept.credential, now)
+        .ok_or_else(gone)?;
+    let settings = &services.settings;
+    let call = Outgoing {
+        method: match task {
+            Task::DeleteResponse => Method::DELETE,
+            Task::CancelResponse => Method::POST,
+            Task::Generate
+            | Task::CountTokens
+            | Task::Embeddings
+            | Task::Rerank
+            | Task::Moderations
+            | Task::Completions
+            | Task::ReadResponse
+            | Task::ResponseItems => Method::GET,
+        },
+        uri: with_query(uri, query),
+        headers: headers(channel, Format::OpenaiResponses, false),
+        body: Bytes::new().into(),
+        deadlines: channel.deadlines(settings.whole_wait, settings.stream_idle),
+        proxy: channel.proxy.as_ref(),
+        protocol: Protocol::Http1,
+    };
+    sending::send_as(services, call, credential)
+        .await
+        .map_err(|error| match error {
+            SendError::Silent => {
+                ApiError::new(ErrorCode::UpstreamTimeout, "the upstream is silent")
+            }
+            SendError::NotSent(_) | SendError::Broken(_) => ApiError::new(
+                ErrorCode::UpstreamFailed,
+                "the upstream could not be reached",
+            ),
         })
-    }
+}
 
-    async fn ask_keeper(
-        &self,
-        channel: &Channel,
-        kept: &Kept,
-        task: Task,
-        query: Option<&str>,
-    ) -> Result<UpstreamResponse, ApiError> {
-        let ask = Ask {
-            format: Spoken::OpenaiResponses,
-            task,
-            model: "",
-            stream: false,
-            id: Some(&kept.upstream),
-        };
-        let uri = channel
-            .provider
-            .address(&channel.base, &ask)
-            .map_err(|_| unknown())?;
-        let now = self.inner.now();
-        let credential = channel
-            .credential_by(kept.credential, now)
-            .ok_or_else(gone)?;
-        let settings = &self.inner.settings;
-        let call = Outgoing {
-            method: match task {
-                Task::DeleteResponse => Method::DELETE,
-                Task::CancelResponse => Method::POST,
-                Task::Generate
-                | Task::CountTokens
-                | Task::Embeddings
-                | Task::Rerank
-                | Task::Moderations
-                | Task::Completions
-                | Task::ReadResponse
-                | Task::ResponseItems => Method::GET,
-            },
-            uri: with_query(uri, query),
-            headers: headers(channel, Format::OpenaiResponses, false),
-            body: Bytes::new().into(),
-            deadlines: channel.deadlines(settings.whole_wait, settings.stream_idle),
-            proxy: channel.proxy.as_ref(),
-            protocol: Protocol::Http1,
-        };
-        self.send_as(call, credential)
-            .await
-            .map_err(|error| match error {
-                SendError::Silent => {
-                    ApiError::new(ErrorCode::UpstreamTimeout, "the upstream is silent")
-                }
-                SendError::NotSent(_) | SendError::Broken(_) => ApiError::new(
-                    ErrorCode::UpstreamFailed,
-                    "the upstream could not be reached",
-                ),
-            })
+/// What the upstream says, with the ids and names that the caller knows.
+fn public_body(
+    services: &Services,
+    caller: &Caller,
+    (kept, id): (&Kept, &str),
+    channel: &Channel,
+    (task, body): (Task, &Bytes),
+) -> Bytes {
+    if task == Task::ResponseItems {
+        return body.clone();
     }
-
-    /// What the upstream says, with the ids and names that the caller knows.
-    fn shown_kept(
-        &self,
-        caller: &Caller,
-        (kept, id): (&Kept, &str),
-        channel: &Channel,
-        (task, body): (Task, &Bytes),
-    ) -> Bytes {
-        if task == Task::ResponseItems {
+    if task == Task::DeleteResponse {
+        let Ok(object) = scan(body) else {
             return body.clone();
-        }
-        if task == Task::DeleteResponse {
-            let Ok(object) = scan(body) else {
-                return body.clone();
-            };
-            let id = Value::String(id.to_owned()).to_string().into_bytes();
-            return Bytes::from(patch(&object, &[Edit::Set("id", id)]));
-        }
-        let text = |field: &str| {
-            let object = scan(body).ok()?;
-            serde_json::from_slice::<String>(object.value(field)?).ok()
         };
-        let public = text("model").and_then(|theirs| {
-            let mut models = channel.row.models.iter();
-            let known = models.find(|(_, upstream)| **upstream == theirs);
-            known.map(|(public, _)| public.clone())
-        });
-        // The one before is kept in the same place; it held no more than this one does.
-        let previous = text("previous_response_id").and_then(|upstream| {
-            let before = Kept {
-                upstream,
-                ..kept.clone()
-            };
-            self.seal_response(caller.account.id, &before)
-        });
-        let rewrite = Rewrite {
-            model: public,
-            id: Some(id.to_owned()),
-            previous,
-            channel: Some(channel.mark.clone()),
-        };
-        let shown = rewrite_whole(Format::OpenaiResponses, body, &rewrite);
-        shown.unwrap_or_else(|| body.clone())
+        let id = Value::String(id.to_owned()).to_string().into_bytes();
+        return Bytes::from(patch(&object, &[Edit::Set("id", id)]));
     }
+    let text = |field: &str| {
+        let object = scan(body).ok()?;
+        serde_json::from_slice::<String>(object.value(field)?).ok()
+    };
+    let public = text("model").and_then(|theirs| {
+        let mut models = channel.row.models.iter();
+        let known = models.find(|(_, upstream)| **upstream == theirs);
+        known.map(|(public, _)| public.clone())
+    });
+    // The one before is kept in the same place; it held no more than this one does.
+    let previous = text("previous_response_id").and_then(|upstream| {
+        let before = Kept {
+            upstream,
+            ..kept.clone()
+        };
+        response_id::seal_response(services, caller.account.id, &before)
+    });
+    let rewrite = Rewrite {
+        model: public,
+        id: Some(id.to_owned()),
+        previous,
+        channel: Some(channel.mark.clone()),
+    };
+    let shown = rewrite_whole(Format::OpenaiResponses, body, &rewrite);
+    shown.unwrap_or_else(|| body.clone())
 }
 
 /// The address with what of the query may be passed on.

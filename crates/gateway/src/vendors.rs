@@ -14,6 +14,7 @@ use trunkline_wire::Format;
 use crate::channels::{Channel, ChannelCredential};
 use crate::error::{ApiError, ErrorCode};
 use crate::scrub::without_secrets;
+use crate::sending;
 use crate::sending::headers;
 use crate::services::Services;
 
@@ -59,91 +60,88 @@ impl Heard {
     }
 }
 
-impl Services {
-    /// A refusal in a vendor's words, without secrets.
-    pub(crate) fn complained(&self, complaint: &Complaint) -> ApiError {
-        let secrets = self.inner.channels.get().secrets();
-        let clean = |text: &str| without_secrets(text, &secrets);
-        let status = StatusCode::from_u16(complaint.status).unwrap_or(StatusCode::BAD_REQUEST);
-        let code = Some(clean(&complaint.code)).filter(|code| !code.is_empty());
-        let message = match clean(&complaint.message) {
-            words if words.is_empty() => "the upstream refused the request".to_owned(),
-            words => words,
-        };
-        let mut fault = ApiError::new(ErrorCode::UpstreamRefused(status, code), message);
-        fault.param = complaint.param.as_deref().map(clean);
-        fault
-    }
+/// A refusal in a vendor's words, without secrets.
+pub(crate) fn vendor_error(services: &Services, complaint: &Complaint) -> ApiError {
+    let secrets = services.channels.get().secrets();
+    let clean = |text: &str| without_secrets(text, &secrets);
+    let status = StatusCode::from_u16(complaint.status).unwrap_or(StatusCode::BAD_REQUEST);
+    let code = Some(clean(&complaint.code)).filter(|code| !code.is_empty());
+    let message = match clean(&complaint.message) {
+        words if words.is_empty() => "the upstream refused the request".to_owned(),
+        words => words,
+    };
+    let mut fault = ApiError::new(ErrorCode::UpstreamRefused(status, code), message);
+    fault.param = complaint.param.as_deref().map(clean);
+    fault
+}
 
-    /// Asks, and reads the answer whole.
-    pub(crate) async fn ask_vendor(
-        &self,
-        channel: &Channel,
-        credential: &ChannelCredential,
-        call: &Call,
-    ) -> Result<Heard, SendError> {
-        let wait = self.inner.settings.video.call_wait;
-        let answer = self.open_vendor(channel, credential, call, wait).await?;
-        Heard::read(answer, MAX_ANSWER_BYTES).await
-    }
+/// Asks, and reads the answer whole.
+pub(crate) async fn call_json(
+    services: &Services,
+    channel: &Channel,
+    credential: &ChannelCredential,
+    call: &Call,
+) -> Result<Heard, SendError> {
+    let wait = services.settings.video.call_wait;
+    let answer = open(services, channel, credential, call, wait).await?;
+    Heard::read(answer, MAX_ANSWER_BYTES).await
+}
 
-    /// Asks, and leaves the body to the caller.
-    pub(crate) async fn open_vendor(
-        &self,
-        channel: &Channel,
-        credential: &ChannelCredential,
-        call: &Call,
-        wait: Duration,
-    ) -> Result<UpstreamResponse, SendError> {
-        let json = HeaderValue::from_static("application/json");
-        let sending = Sending {
-            payload: call
-                .body
-                .clone()
-                .map_or_else(Bytes::new, Bytes::from)
-                .into(),
-            content_type: call.body.is_some().then_some(json),
-        };
-        let deadlines = channel.deadlines(wait, wait);
-        self.call_vendor((channel, credential), call, sending, deadlines)
-            .await
-    }
+/// Asks, and leaves the body to the caller.
+pub(crate) async fn open(
+    services: &Services,
+    channel: &Channel,
+    credential: &ChannelCredential,
+    call: &Call,
+    wait: Duration,
+) -> Result<UpstreamResponse, SendError> {
+    let json = HeaderValue::from_static("application/json");
+    let sending = Sending {
+        payload: call
+            .body
+            .clone()
+            .map_or_else(Bytes::new, Bytes::from)
+            .into(),
+        content_type: call.body.is_some().then_some(json),
+    };
+    let deadlines = channel.deadlines(wait, wait);
+    send(services, (channel, credential), call, sending, deadlines).await
+}
 
-    /// Asks with any body, and leaves the answer's to the caller.
-    pub(crate) async fn call_vendor(
-        &self,
-        (channel, credential): (&Channel, &ChannelCredential),
-        call: &Call,
-        sending: Sending,
-        deadlines: Deadlines,
-    ) -> Result<UpstreamResponse, SendError> {
-        let unsent = || SendError::NotSent("the address cannot be written".to_owned());
-        let uri = address(&channel.base, &call.at).ok_or_else(unsent)?;
-        let mut sent = headers(channel, Format::OpenaiChat, false);
-        match sending.content_type {
-            Some(content_type) => sent.insert(CONTENT_TYPE, content_type),
-            None => sent.remove(CONTENT_TYPE),
-        };
-        for (name, value) in &call.headers {
-            let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| unsent())?;
-            let value = HeaderValue::from_str(value).map_err(|_| unsent())?;
-            sent.insert(name, value);
-        }
-        let outgoing = Outgoing {
-            method: match call.method {
-                Verb::Get => Method::GET,
-                Verb::Post => Method::POST,
-                Verb::Delete => Method::DELETE,
-            },
-            uri,
-            headers: sent,
-            body: sending.payload,
-            deadlines,
-            proxy: channel.proxy.as_ref(),
-            protocol: Spoken::Http1,
-        };
-        self.send_as(outgoing, credential).await
+/// Asks with any body, and leaves the answer's to the caller.
+pub(crate) async fn send(
+    services: &Services,
+    (channel, credential): (&Channel, &ChannelCredential),
+    call: &Call,
+    sending: Sending,
+    deadlines: Deadlines,
+) -> Result<UpstreamResponse, SendError> {
+    let unsent = || SendError::NotSent("the address cannot be written".to_owned());
+    let uri = address(&channel.base, &call.at).ok_or_else(unsent)?;
+    let mut sent = headers(channel, Format::OpenaiChat, false);
+    match sending.content_type {
+        Some(content_type) => sent.insert(CONTENT_TYPE, content_type),
+        None => sent.remove(CONTENT_TYPE),
+    };
+    for (name, value) in &call.headers {
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| unsent())?;
+        let value = HeaderValue::from_str(value).map_err(|_| unsent())?;
+        sent.insert(name, value);
     }
+    let outgoing = Outgoing {
+        method: match call.method {
+            Verb::Get => Method::GET,
+            Verb::Post => Method::POST,
+            Verb::Delete => Method::DELETE,
+        },
+        uri,
+        headers: sent,
+        body: sending.payload,
+        deadlines,
+        proxy: channel.proxy.as_ref(),
+        protocol: Spoken::Http1,
+    };
+    sending::send_as(services, outgoing, credential).await
 }
 
 /// The whole address.

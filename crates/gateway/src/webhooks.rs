@@ -6,12 +6,12 @@
 //! and the same message has the same id.
 
 mod backoff;
-mod binding;
-mod delivery;
+pub(crate) mod binding;
+pub(crate) mod delivery;
 mod jobs;
 mod message;
 mod settings;
-mod task_webhook;
+pub(crate) mod task_webhook;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

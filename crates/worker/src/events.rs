@@ -1,6 +1,7 @@
 //! Copies of events on their way to other nodes. Any node carries them; a loop that found some looks
 //! again at once.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -16,11 +17,15 @@ const LOOK: Duration = Duration::from_millis(200);
 const COUNT: Duration = Duration::from_secs(5);
 
 /// Carries copies until it is told to stop.
-pub async fn run(gateway: Services, notifications: Notifications, mut stop: watch::Receiver<bool>) {
+pub async fn run(
+    gateway: Arc<Services>,
+    notifications: Notifications,
+    mut stop: watch::Receiver<bool>,
+) {
     let mut subscription = notifications.subscribe(Signal::Outbox);
     let mut counted: Option<Instant> = None;
     loop {
-        let interval = match gateway.relay_events().await {
+        let interval = match trunkline_gateway::relay_events(&gateway).await {
             Ok(0) => until(LOOK, Ok(None)),
             Ok(_) => AT_ONCE,
             Err(error) => {
@@ -30,7 +35,7 @@ pub async fn run(gateway: Services, notifications: Notifications, mut stop: watc
         };
         if counted.is_none_or(|at| at.elapsed() >= COUNT) {
             counted = Some(Instant::now());
-            if let Err(error) = gateway.measure_outbox().await {
+            if let Err(error) = trunkline_gateway::measure_outbox(&gateway).await {
                 tracing::warn!(%error, "copies that wait could not be counted");
             }
         }

@@ -1,5 +1,6 @@
 //! What is kept for a while: prompts of tasks that ended, events, files, and answers of calls with a name.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -11,14 +12,14 @@ const EVERY: Duration = Duration::from_secs(600);
 const ANSWERS_EVERY: Duration = Duration::from_secs(30);
 
 /// Forgets what is too old until it is told to stop.
-pub async fn run(gateway: Services, mut stop: watch::Receiver<bool>) {
+pub async fn run(gateway: Arc<Services>, mut stop: watch::Receiver<bool>) {
     let mut pause = tokio::time::interval(EVERY);
     let mut often = tokio::time::interval(ANSWERS_EVERY);
     loop {
         tokio::select! {
             _ = pause.tick() => tidy(&gateway).await,
             _ = often.tick() => {
-                if let Err(error) = gateway.forget_answers().await {
+                if let Err(error) = trunkline_gateway::purge_stored_responses(&gateway).await {
                     tracing::warn!(%error, "old answers could not be forgotten");
                 }
             }
@@ -28,12 +29,12 @@ pub async fn run(gateway: Services, mut stop: watch::Receiver<bool>) {
 }
 
 async fn tidy(gateway: &Services) {
-    match gateway.forget_prompts().await {
+    match trunkline_gateway::purge_prompts(gateway).await {
         Ok(0) => {}
         Ok(tasks) => tracing::info!(tasks_count = tasks, "prompts of old tasks were forgotten"),
         Err(error) => tracing::warn!(%error, "old prompts could not be forgotten"),
     }
-    match gateway.forget_events().await {
+    match trunkline_gateway::purge_events(gateway).await {
         Ok((0, 0)) => {}
         Ok((days, copies)) => tracing::info!(
             days_count = days,
@@ -42,5 +43,5 @@ async fn tidy(gateway: &Services) {
         ),
         Err(error) => tracing::warn!(%error, "old events could not be forgotten"),
     }
-    gateway.sweep_media().await;
+    trunkline_gateway::sweep_media(gateway).await;
 }

@@ -1,6 +1,7 @@
 //! Video tasks: one loop for each kind of job. A loop that found work looks again at once; one that
 //! found none waits until the next job is due, or until one is written.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -14,15 +15,15 @@ const LOOK: Duration = Duration::from_millis(200);
 
 /// Does one kind of job until it is told to stop.
 pub async fn run(
-    gateway: Services,
+    gateway: Arc<Services>,
     notifications: Notifications,
     job: VideoJob,
     mut stop: watch::Receiver<bool>,
 ) {
     let mut subscription = notifications.subscribe(Signal::Video);
     loop {
-        let interval = match gateway.take_video_jobs(job).await {
-            Ok(0) => until(LOOK, gateway.next_video_job(job).await),
+        let interval = match trunkline_gateway::claim_video_jobs(&gateway, job).await {
+            Ok(0) => until(LOOK, trunkline_gateway::next_video_job(&gateway, job).await),
             Ok(_) => AT_ONCE,
             Err(error) => {
                 tracing::warn!(%error, ?job, "what is due could not be taken");

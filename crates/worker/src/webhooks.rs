@@ -1,5 +1,6 @@
 //! Messages to webhooks: one loop that sends what is due, and one that keeps their lists in order.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -18,11 +19,15 @@ const KEEP: PollInterval = PollInterval {
 };
 
 /// Sends until it is told to stop.
-pub async fn run(gateway: Services, notifications: Notifications, mut stop: watch::Receiver<bool>) {
+pub async fn run(
+    gateway: Arc<Services>,
+    notifications: Notifications,
+    mut stop: watch::Receiver<bool>,
+) {
     let mut subscription = notifications.subscribe(Signal::Webhooks);
     loop {
-        let interval = match gateway.take_webhooks().await {
-            Ok(0) => until(LOOK, gateway.next_webhook().await),
+        let interval = match trunkline_gateway::claim_webhooks(&gateway).await {
+            Ok(0) => until(LOOK, trunkline_gateway::next_webhook(&gateway).await),
             Ok(_) => AT_ONCE,
             Err(error) => {
                 tracing::warn!(%error, "what is due to webhooks could not be taken");
@@ -38,13 +43,13 @@ pub async fn run(gateway: Services, notifications: Notifications, mut stop: watc
 
 /// Keeps order until it is told to stop.
 pub async fn keep(
-    gateway: Services,
+    gateway: Arc<Services>,
     notifications: Notifications,
     mut stop: watch::Receiver<bool>,
 ) {
     let mut subscription = notifications.subscribe(Signal::Webhooks);
     loop {
-        let interval = match gateway.keep_webhooks().await {
+        let interval = match trunkline_gateway::maintain_webhooks(&gateway).await {
             Ok(true) => AT_ONCE,
             Ok(false) => KEEP,
             Err(error) => {

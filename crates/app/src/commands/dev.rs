@@ -252,7 +252,7 @@ async fn end_of_input() {
 }
 
 async fn show_calls(gateway: &Services, shown: bool) {
-    let mut calls = gateway.watch();
+    let mut calls = gateway.completed_calls();
     loop {
         match calls.recv().await {
             Ok(line) if shown => drop(writeln!(io::stdout().lock(), "{}", call_text(&line))),

@@ -84,7 +84,7 @@ impl Listeners {
     /// Serves on all of them until the word `stop` changes.
     pub(super) fn open(
         self,
-        gateway: &Services,
+        gateway: &Arc<Services>,
         console: Option<Console>,
         stop: &watch::Receiver<bool>,
         tasks: &mut JoinSet<()>,
@@ -120,7 +120,7 @@ impl Desk {
     /// The console of a node, and the sweeping that goes with it until the word `stop` changes.
     pub(super) fn open(
         self,
-        gateway: &Services,
+        gateway: &Arc<Services>,
         (stop, tasks): (&watch::Receiver<bool>, &mut JoinSet<()>),
     ) -> Console {
         let (ids, proxies) = (gateway.clone(), self.proxies);
@@ -142,11 +142,11 @@ impl Desk {
 }
 
 /// What the gateway sells, as the console shows it.
-struct Front(Services);
+struct Front(Arc<Services>);
 
 impl Shop for Front {
     fn book(&self) -> Arc<Book> {
-        Arc::clone(&self.0.shelf().book)
+        Arc::clone(&self.0.catalog().book)
     }
 
     fn routes(&self, model: &str) -> Routes {
@@ -154,18 +154,18 @@ impl Shop for Front {
     }
 
     fn cells(&self) -> Vec<SocialCell> {
-        let cells = self.0.cells().into_iter();
+        let cells = trunkline_gateway::social_cells(&self.0).into_iter();
         cells
             .map(|(cell, is_paused)| SocialCell { cell, is_paused })
             .collect()
     }
 
     fn stamp(&self) -> u64 {
-        self.0.stamp()
+        self.0.catalog_etag()
     }
 
     fn viewer(&self, headers: &http::HeaderMap) -> Viewer {
-        match self.0.holder(headers) {
+        match trunkline_gateway::key_owner(&self.0, headers) {
             KeyOwner::Nobody => Viewer::Stranger,
             KeyOwner::Stranger => Viewer::Unknown,
             KeyOwner::Known { group, models } => Viewer::Customer { group, models },
@@ -173,12 +173,14 @@ impl Shop for Front {
     }
 
     fn hear_of_keys(&self) -> Later<'_, ()> {
-        Box::pin(self.0.hear_of_keys())
+        Box::pin(trunkline_gateway::refresh_keys(&self.0))
     }
 
     fn look_at_task<'a>(&'a self, task: &'a Task, closely: bool) -> Later<'a, Option<TaskLook>> {
         Box::pin(async move {
-            let look = self.0.look_at_task(task, closely).await.ok()?;
+            let look = trunkline_gateway::inspect_task(&self.0, task, closely)
+                .await
+                .ok()?;
             Some(TaskLook {
                 link: look.link.map(|link| FileLink {
                     url: link.url,
@@ -195,7 +197,7 @@ impl Shop for Front {
     }
 
     fn stop_task<'a>(&'a self, task: &'a Task) -> Later<'a, Option<bool>> {
-        Box::pin(async move { self.0.stop_task(task).await.ok() })
+        Box::pin(async move { trunkline_gateway::cancel_task(&self.0, task).await.ok() })
     }
 }
 

@@ -9,6 +9,7 @@ use trunkline_db::DbError;
 use trunkline_store::accounts::{self, AliasError};
 
 use super::Visit;
+use super::keys;
 use crate::caller::Caller;
 use crate::error::{ApiError, ErrorCode};
 use crate::models::plain;
@@ -22,62 +23,64 @@ struct Wish {
     model: String,
 }
 
-impl Services {
-    pub(super) async fn at_aliases(&self, visit: Visit<'_>) -> Result<Response, ApiError> {
-        let caller = &visit.caller;
-        let name = visit.rest.first().map(|name| plain(name));
-        match (name, &visit.method) {
-            (None, _) => Ok(answer(StatusCode::OK, &list(caller))),
-            (Some(name), &Method::PUT) => {
-                let wish: Wish = super::read_body(&visit.body)?;
-                self.check_alias(caller, &name, &wish.model)?;
-                self.write_alias(caller, &name, Some(&wish.model)).await?;
-                Ok(answer(StatusCode::OK, &shown(&name, &wish.model)))
+pub(super) async fn handle(services: &Services, visit: Visit<'_>) -> Result<Response, ApiError> {
+    let caller = &visit.caller;
+    let name = visit.rest.first().map(|name| plain(name));
+    match (name, &visit.method) {
+        (None, _) => Ok(answer(StatusCode::OK, &list(caller))),
+        (Some(name), &Method::PUT) => {
+            let wish: Wish = super::read_body(&visit.body)?;
+            check_alias(services, caller, &name, &wish.model)?;
+            write_alias(services, caller, &name, Some(&wish.model)).await?;
+            Ok(answer(StatusCode::OK, &shown(&name, &wish.model)))
+        }
+        (Some(name), &Method::DELETE) => {
+            check_changes(caller)?;
+            if !write_alias(services, caller, &name, None).await? {
+                return Err(unknown(&name));
             }
-            (Some(name), &Method::DELETE) => {
-                check_changes(caller)?;
-                if !self.write_alias(caller, &name, None).await? {
-                    return Err(unknown(&name));
-                }
-                let body = json!({ "object": "alias", "name": name, "deleted": true });
-                Ok(answer(StatusCode::OK, &body))
-            }
-            (Some(name), _) => {
-                let model = caller.account.aliases.get(&name);
-                let model = model.ok_or_else(|| unknown(&name))?;
-                Ok(answer(StatusCode::OK, &shown(&name, model)))
-            }
+            let body = json!({ "object": "alias", "name": name, "deleted": true });
+            Ok(answer(StatusCode::OK, &body))
+        }
+        (Some(name), _) => {
+            let model = caller.account.aliases.get(&name);
+            let model = model.ok_or_else(|| unknown(&name))?;
+            Ok(answer(StatusCode::OK, &shown(&name, model)))
         }
     }
+}
 
-    /// A name that is nobody's yet, for a model that the account can see.
-    fn check_alias(&self, caller: &Caller, name: &str, model: &str) -> Result<(), ApiError> {
-        check_changes(caller)?;
-        let book = &self.inner.shelf.get().book;
-        if book.model(name).is_some() {
-            let text =
-                format!("{name:?} is the name of a model that is sold; choose another alias");
-            return Err(invalid("alias", text));
-        }
-        if !is_seen(caller, book, model) {
-            return Err(Caller::unknown_model(model));
-        }
-        Ok(())
+/// A name that is nobody's yet, for a model that the account can see.
+fn check_alias(
+    services: &Services,
+    caller: &Caller,
+    name: &str,
+    model: &str,
+) -> Result<(), ApiError> {
+    check_changes(caller)?;
+    let book = &services.catalog.get().book;
+    if book.model(name).is_some() {
+        let text = format!("{name:?} is the name of a model that is sold; choose another alias");
+        return Err(invalid("alias", text));
     }
+    if !is_seen(caller, book, model) {
+        return Err(Caller::unknown_model(model));
+    }
+    Ok(())
+}
 
-    async fn write_alias(
-        &self,
-        caller: &Caller,
-        name: &str,
-        model: Option<&str>,
-    ) -> Result<bool, ApiError> {
-        let tx = self.inner.data.begin().await;
-        let mut tx = tx.map_err(|_| ApiError::unavailable())?;
-        let done = accounts::set_alias(&mut tx, caller.account.id, name, model).await;
-        let changed = tx.finish(done).await.map_err(fault_of)?;
-        self.hear_of_keys().await;
-        Ok(changed)
-    }
+async fn write_alias(
+    services: &Services,
+    caller: &Caller,
+    name: &str,
+    model: Option<&str>,
+) -> Result<bool, ApiError> {
+    let tx = services.data.begin().await;
+    let mut tx = tx.map_err(|_| ApiError::unavailable())?;
+    let done = accounts::set_alias(&mut tx, caller.account.id, name, model).await;
+    let changed = tx.finish(done).await.map_err(fault_of)?;
+    keys::refresh_keys(services).await;
+    Ok(changed)
 }
 
 /// Whether a model is sold in a group that the account or the key is in.

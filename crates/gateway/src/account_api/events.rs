@@ -1,5 +1,7 @@
 //! What happens to the account, as server-sent events.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::Method;
 use tokio::sync::mpsc;
@@ -9,56 +11,54 @@ use trunkline_types::AccountId;
 use super::Visit;
 use crate::error::ApiError;
 use crate::events::{Asked, Begin, Cursor, QUEUE, Reader, WORD, wrong};
+use crate::in_flight;
 use crate::response::{self, Response};
 use crate::services::Services;
 
-impl Services {
-    pub(super) async fn at_events(&self, visit: Visit<'_>) -> Result<Response, ApiError> {
-        visit.caller.check_endpoint(WORD)?;
-        self.check_open()?;
-        let asked = Asked::read(visit.headers, visit.query)?;
-        if visit.method == Method::HEAD {
-            let mut answered = response::events(mpsc::channel(1).1);
-            *answered.body_mut() = response::ResponseBody::Whole(None);
-            return Ok(answered);
-        }
-        let account = visit.caller.account.id;
-        let settings = &self.inner.settings.events;
-        // The seat first: whatever is written after the numbers were read is heard.
-        let (seat, hears) = self
-            .inner
-            .hub
-            .enter(account, visit.caller.key.hash, settings)?;
-        let newest = self.newest_events(account).await?;
-        let (cursor, from_kept) = match asked.begin {
-            Begin::Now => (newest, false),
-            Begin::Kept => (Cursor::default(), true),
-            Begin::After(cursor) => (cursor, false),
-        };
-        if cursor.account > newest.account || cursor.house > newest.house {
-            let text = "this place is further than your events have come; leave it out to begin \
-                        now, or send `from=start` for all that is kept";
-            return Err(wrong("last_event_id", text));
-        }
-        let (pieces, body) = mpsc::channel::<Bytes>(QUEUE);
-        let place = (cursor, asked.filter);
-        let reader = Reader::new(self.clone(), seat, place, from_kept, pieces);
-        self.inner.tasks.spawn(Box::pin(reader.run(hears, newest)));
-        Ok(response::events(body))
+pub(super) async fn handle(services: &Services, visit: Visit<'_>) -> Result<Response, ApiError> {
+    visit.caller.check_endpoint(WORD)?;
+    in_flight::check_open(services)?;
+    let asked = Asked::read(visit.headers, visit.query)?;
+    if visit.method == Method::HEAD {
+        let mut answered = response::events(mpsc::channel(1).1);
+        *answered.body_mut() = response::ResponseBody::Whole(None);
+        return Ok(answered);
     }
+    let account = visit.caller.account.id;
+    let settings = &services.settings.events;
+    // The seat first: whatever is written after the numbers were read is heard.
+    let (seat, hears) = services
+        .event_hub
+        .enter(account, visit.caller.key.hash, settings)?;
+    let newest = newest_events(services, account).await?;
+    let (cursor, from_kept) = match asked.begin {
+        Begin::Now => (newest, false),
+        Begin::Kept => (Cursor::default(), true),
+        Begin::After(cursor) => (cursor, false),
+    };
+    if cursor.account > newest.account || cursor.house > newest.house {
+        let text = "this place is further than your events have come; leave it out to begin \
+                    now, or send `from=start` for all that is kept";
+        return Err(wrong("last_event_id", text));
+    }
+    let (pieces, body) = mpsc::channel::<Bytes>(QUEUE);
+    let place = (cursor, asked.filter);
+    let reader = Reader::new(Arc::clone(services), seat, place, from_kept, pieces);
+    services.tasks.spawn(Box::pin(reader.run(hears, newest)));
+    Ok(response::events(body))
+}
 
-    async fn newest_events(&self, account: AccountId) -> Result<Cursor, ApiError> {
-        let away = |_| ApiError::unavailable();
-        let mut session = self.inner.data.session().await.map_err(away)?;
-        let newest = events::newest(&mut session, &[account, HOUSE]).await;
-        let mut cursor = Cursor::default();
-        for (whose, number) in newest.map_err(away)? {
-            if whose == HOUSE {
-                cursor.house = number;
-            } else {
-                cursor.account = number;
-            }
+async fn newest_events(services: &Services, account: AccountId) -> Result<Cursor, ApiError> {
+    let away = |_| ApiError::unavailable();
+    let mut session = services.data.session().await.map_err(away)?;
+    let newest = events::newest(&mut session, &[account, HOUSE]).await;
+    let mut cursor = Cursor::default();
+    for (whose, number) in newest.map_err(away)? {
+        if whose == HOUSE {
+            cursor.house = number;
+        } else {
+            cursor.account = number;
         }
-        Ok(cursor)
     }
+    Ok(cursor)
 }

@@ -28,189 +28,200 @@ enum Refused {
     Db(DbError),
 }
 
-impl Services {
-    pub(super) async fn at_keys(&self, visit: Visit<'_>) -> Result<Response, ApiError> {
-        match visit.rest.as_slice() {
-            [] if visit.method == Method::POST => self.make_key(&visit).await,
-            [] => self.list_keys(&visit).await,
-            [id] => {
-                let (id, own) = self.family_key(&visit.caller, id).await?;
-                match visit.method {
-                    Method::PATCH => self.change_key(&visit, (id, own)).await,
-                    Method::DELETE => self.delete_key(&visit, id).await,
-                    _ => self.show_key(&visit.caller, id).await,
-                }
+pub(super) async fn handle(services: &Services, visit: Visit<'_>) -> Result<Response, ApiError> {
+    match visit.rest.as_slice() {
+        [] if visit.method == Method::POST => create_key(services, &visit).await,
+        [] => list_keys(services, &visit).await,
+        [id] => {
+            let (id, own) = descendant_key(services, &visit.caller, id).await?;
+            match visit.method {
+                Method::PATCH => change_key(services, &visit, (id, own)).await,
+                Method::DELETE => delete_key(services, &visit, id).await,
+                _ => show_key(services, &visit.caller, id).await,
             }
-            [id, verb, ..] => {
-                let (id, own) = self.family_key(&visit.caller, id).await?;
-                match *verb {
-                    "rotate" => self.rotate_key(&visit, id).await,
-                    verb => {
-                        self.switch_key(&visit.caller, (id, own), verb == "disable")
-                            .await
-                    }
-                }
+        }
+        [id, verb, ..] => {
+            let (id, own) = descendant_key(services, &visit.caller, id).await?;
+            match *verb {
+                "rotate" => rotate_key(services, &visit, id).await,
+                verb => set_disabled(services, &visit.caller, (id, own), verb == "disable").await,
             }
         }
     }
+}
 
-    /// `POST /v1/keys`: a key below the caller's, with its cap, in one transaction.
-    async fn make_key(&self, visit: &Visit<'_>) -> Result<Response, ApiError> {
-        let caller = &visit.caller;
-        let wish = Wish::read(&visit.body, self.inner.now())?;
-        let secret = self.secret()?;
-        let mut tx = self.begin().await?;
-        let done = made_in(&mut tx, caller, &wish, &secret).await;
-        let (key, plain) = tx.finish(done).await.map_err(Refused::into_fault)?;
-        self.hear_of_keys().await;
-        let mut body = key_shown(&key, &caller.account, self.inner.now());
-        put(&mut body, "key", json!(plain.reveal()));
-        put(
-            &mut body,
-            "cap_usd",
-            json!(wish.cap.map(|cap| cap.to_string())),
-        );
-        Ok(answer(StatusCode::CREATED, &body))
-    }
+/// `POST /v1/keys`: a key below the caller's, with its cap, in one transaction.
+async fn create_key(services: &Services, visit: &Visit<'_>) -> Result<Response, ApiError> {
+    let caller = &visit.caller;
+    let wish = Wish::read(&visit.body, services.now())?;
+    let secret = random_secret(services)?;
+    let mut tx = begin_tx(services).await?;
+    let done = made_in(&mut tx, caller, &wish, &secret).await;
+    let (key, plain) = tx.finish(done).await.map_err(Refused::into_fault)?;
+    refresh_keys(services).await;
+    let mut body = key_shown(&key, &caller.account, services.now());
+    put(&mut body, "key", json!(plain.reveal()));
+    put(
+        &mut body,
+        "cap_usd",
+        json!(wish.cap.map(|cap| cap.to_string())),
+    );
+    Ok(answer(StatusCode::CREATED, &body))
+}
 
-    async fn list_keys(&self, visit: &Visit<'_>) -> Result<Response, ApiError> {
-        let caller = &visit.caller;
-        let page = Page::read(visit.query)?;
-        let session = self.inner.data.session().await;
-        let mut session = session.map_err(|_| ApiError::unavailable())?;
-        let family = (caller.account.id, caller.key.id);
-        let found = keys::list_below(&mut session, family, page.after, page.limit).await;
-        drop(session);
-        let found = found.map_err(|_| ApiError::unavailable())?;
-        let full = u32::try_from(found.len()).is_ok_and(|count| count == page.limit);
-        let last = found.last().filter(|_| full).map(|key| key.id.number());
-        let body = json!({
-            "object": "list",
-            "data": self.with_budgets(caller, &found).await?,
-            "has_more": full,
-            "next_after": last,
-        });
-        Ok(answer(StatusCode::OK, &body))
-    }
+async fn list_keys(services: &Services, visit: &Visit<'_>) -> Result<Response, ApiError> {
+    let caller = &visit.caller;
+    let page = Page::read(visit.query)?;
+    let session = services.data.session().await;
+    let mut session = session.map_err(|_| ApiError::unavailable())?;
+    let family = (caller.account.id, caller.key.id);
+    let found = keys::list_below(&mut session, family, page.after, page.limit).await;
+    drop(session);
+    let found = found.map_err(|_| ApiError::unavailable())?;
+    let full = u32::try_from(found.len()).is_ok_and(|count| count == page.limit);
+    let last = found.last().filter(|_| full).map(|key| key.id.number());
+    let body = json!({
+        "object": "list",
+        "data": with_budgets(services, caller, &found).await?,
+        "has_more": full,
+        "next_after": last,
+    });
+    Ok(answer(StatusCode::OK, &body))
+}
 
-    async fn show_key(&self, caller: &Caller, id: KeyId) -> Result<Response, ApiError> {
-        let session = self.inner.data.session().await;
-        let mut session = session.map_err(|_| ApiError::unavailable())?;
-        let found = keys::find(&mut session, id).await;
-        drop(session);
-        let key = found.map_err(|_| ApiError::unavailable())?;
-        let key = key.ok_or_else(unknown_key)?;
-        let shown = self.with_budgets(caller, &[key]).await?;
-        let shown = shown.into_iter().next().ok_or_else(unknown_key)?;
-        Ok(answer(StatusCode::OK, &shown))
-    }
+async fn show_key(services: &Services, caller: &Caller, id: KeyId) -> Result<Response, ApiError> {
+    let session = services.data.session().await;
+    let mut session = session.map_err(|_| ApiError::unavailable())?;
+    let found = keys::find(&mut session, id).await;
+    drop(session);
+    let key = found.map_err(|_| ApiError::unavailable())?;
+    let key = key.ok_or_else(unknown_key)?;
+    let shown = with_budgets(services, caller, &[key]).await?;
+    let shown = shown.into_iter().next().ok_or_else(unknown_key)?;
+    Ok(answer(StatusCode::OK, &shown))
+}
 
-    async fn change_key(
-        &self,
-        visit: &Visit<'_>,
-        (id, own): (KeyId, bool),
-    ) -> Result<Response, ApiError> {
-        check_other(own)?;
-        let wish = Change::read(&visit.body, self.inner.now())?;
-        let mut tx = self.begin().await?;
-        let done = keys::change(&mut tx, id, wish.name.as_deref(), wish.expires_at).await;
-        self.changed(&visit.caller, tx.finish(done).await).await
-    }
+async fn change_key(
+    services: &Services,
+    visit: &Visit<'_>,
+    (id, own): (KeyId, bool),
+) -> Result<Response, ApiError> {
+    check_other(own)?;
+    let wish = Change::read(&visit.body, services.now())?;
+    let mut tx = begin_tx(services).await?;
+    let done = keys::change(&mut tx, id, wish.name.as_deref(), wish.expires_at).await;
+    changed_key(services, &visit.caller, tx.finish(done).await).await
+}
 
-    async fn switch_key(
-        &self,
-        caller: &Caller,
-        (id, own): (KeyId, bool),
-        off: bool,
-    ) -> Result<Response, ApiError> {
-        check_other(own)?;
-        let mut tx = self.begin().await?;
-        let done = keys::set_disabled(&mut tx, id, off).await;
-        self.changed(caller, tx.finish(done).await).await
-    }
+async fn set_disabled(
+    services: &Services,
+    caller: &Caller,
+    (id, own): (KeyId, bool),
+    off: bool,
+) -> Result<Response, ApiError> {
+    check_other(own)?;
+    let mut tx = begin_tx(services).await?;
+    let done = keys::set_disabled(&mut tx, id, off).await;
+    changed_key(services, caller, tx.finish(done).await).await
+}
 
-    async fn changed(
-        &self,
-        caller: &Caller,
-        done: Result<Key, ChangeKeyError>,
-    ) -> Result<Response, ApiError> {
-        let key = done.map_err(change_fault)?;
-        self.hear_of_keys().await;
-        let body = key_shown(&key, &caller.account, self.inner.now());
-        Ok(answer(StatusCode::OK, &body))
-    }
+async fn changed_key(
+    services: &Services,
+    caller: &Caller,
+    done: Result<Key, ChangeKeyError>,
+) -> Result<Response, ApiError> {
+    let key = done.map_err(change_fault)?;
+    refresh_keys(services).await;
+    let body = key_shown(&key, &caller.account, services.now());
+    Ok(answer(StatusCode::OK, &body))
+}
 
-    async fn rotate_key(&self, visit: &Visit<'_>, id: KeyId) -> Result<Response, ApiError> {
-        let overlap = overlap(&visit.body)?;
-        let secret = self.secret()?;
-        let mut tx = self.begin().await?;
-        let done = keys::rotate(&mut tx, id, &secret, overlap).await;
-        let rotated = tx.finish(done).await.map_err(change_fault)?;
-        self.hear_of_keys().await;
-        let mut body = key_shown(&rotated.key, &visit.caller.account, self.inner.now());
-        put(&mut body, "key", json!(rotated.plain.reveal()));
-        Ok(answer(StatusCode::OK, &body))
-    }
+async fn rotate_key(
+    services: &Services,
+    visit: &Visit<'_>,
+    id: KeyId,
+) -> Result<Response, ApiError> {
+    let overlap = overlap(&visit.body)?;
+    let secret = random_secret(services)?;
+    let mut tx = begin_tx(services).await?;
+    let done = keys::rotate(&mut tx, id, &secret, overlap).await;
+    let rotated = tx.finish(done).await.map_err(change_fault)?;
+    refresh_keys(services).await;
+    let mut body = key_shown(&rotated.key, &visit.caller.account, services.now());
+    put(&mut body, "key", json!(rotated.plain.reveal()));
+    Ok(answer(StatusCode::OK, &body))
+}
 
-    async fn delete_key(&self, visit: &Visit<'_>, id: KeyId) -> Result<Response, ApiError> {
-        let by = format!("key {}", visit.caller.key.id);
-        let mut tx = self.begin().await?;
-        let done = keys::delete(&mut tx, id, &by).await;
-        tx.finish(done).await.map_err(|error| db_fault(&error))?;
-        self.hear_of_keys().await;
-        let body = json!({ "object": "key", "id": id.number(), "deleted": true });
-        Ok(answer(StatusCode::OK, &body))
-    }
+async fn delete_key(
+    services: &Services,
+    visit: &Visit<'_>,
+    id: KeyId,
+) -> Result<Response, ApiError> {
+    let by = format!("key {}", visit.caller.key.id);
+    let mut tx = begin_tx(services).await?;
+    let done = keys::delete(&mut tx, id, &by).await;
+    tx.finish(done).await.map_err(|error| db_fault(&error))?;
+    refresh_keys(services).await;
+    let body = json!({ "object": "key", "id": id.number(), "deleted": true });
+    Ok(answer(StatusCode::OK, &body))
+}
 
-    /// A key that the caller may look after, and whether it is its own.
-    async fn family_key(&self, caller: &Caller, id: &str) -> Result<(KeyId, bool), ApiError> {
-        let number: i64 = id.parse().map_err(|_| unknown_key())?;
-        let id = KeyId::new(number);
-        if id == caller.key.id {
-            return Ok((id, true));
-        }
-        let session = self.inner.data.session().await;
-        let mut session = session.map_err(|_| ApiError::unavailable())?;
-        let below = keys::below(&mut session, caller.account.id, caller.key.id, id).await;
-        match below {
-            Ok(true) => Ok((id, false)),
-            Ok(false) => Err(unknown_key()),
-            Err(_) => Err(ApiError::unavailable()),
-        }
+/// A key that the caller may look after, and whether it is its own.
+async fn descendant_key(
+    services: &Services,
+    caller: &Caller,
+    id: &str,
+) -> Result<(KeyId, bool), ApiError> {
+    let number: i64 = id.parse().map_err(|_| unknown_key())?;
+    let id = KeyId::new(number);
+    if id == caller.key.id {
+        return Ok((id, true));
     }
+    let session = services.data.session().await;
+    let mut session = session.map_err(|_| ApiError::unavailable())?;
+    let below = keys::below(&mut session, caller.account.id, caller.key.id, id).await;
+    match below {
+        Ok(true) => Ok((id, false)),
+        Ok(false) => Err(unknown_key()),
+        Err(_) => Err(ApiError::unavailable()),
+    }
+}
 
-    async fn with_budgets(&self, caller: &Caller, found: &[Key]) -> Result<Vec<Value>, ApiError> {
-        let ids: Vec<KeyId> = found.iter().map(|key| key.id).collect();
-        let budgets = statement::budgets(&self.inner.data, caller.account.id, &ids).await;
-        let budgets = budgets.map_err(|_| ApiError::unavailable())?;
-        let now = self.inner.now();
-        let shown = found.iter().map(|key| {
-            let mut shown = key_shown(key, &caller.account, now);
-            let own = budgets.iter().filter(|one| one.key == Some(key.id));
-            put(&mut shown, "budgets", own.map(budget_shown).collect());
-            shown
-        });
-        Ok(shown.collect())
-    }
+async fn with_budgets(
+    services: &Services,
+    caller: &Caller,
+    found: &[Key],
+) -> Result<Vec<Value>, ApiError> {
+    let ids: Vec<KeyId> = found.iter().map(|key| key.id).collect();
+    let budgets = statement::budgets(&services.data, caller.account.id, &ids).await;
+    let budgets = budgets.map_err(|_| ApiError::unavailable())?;
+    let now = services.now();
+    let shown = found.iter().map(|key| {
+        let mut shown = key_shown(key, &caller.account, now);
+        let own = budgets.iter().filter(|one| one.key == Some(key.id));
+        put(&mut shown, "budgets", own.map(budget_shown).collect());
+        shown
+    });
+    Ok(shown.collect())
+}
 
-    /// Memory takes over what was written here, so that it counts at once on this node. If that fails, the
-    /// next round does it.
-    pub async fn hear_of_keys(&self) {
-        if let Err(error) = self.refresh_keys().await {
-            tracing::warn!(%error, "what was just written of keys is not in memory yet");
-        }
+/// Memory takes over what was written here, so that it counts at once on this node. If that fails, the
+/// next round does it.
+pub async fn refresh_keys(services: &Services) {
+    if let Err(error) = services.refresh_keys().await {
+        tracing::warn!(%error, "what was just written of keys is not in memory yet");
     }
+}
 
-    async fn begin(&self) -> Result<Tx, ApiError> {
-        let tx = self.inner.data.begin().await;
-        tx.map_err(|_| ApiError::unavailable())
-    }
+async fn begin_tx(services: &Services) -> Result<Tx, ApiError> {
+    let tx = services.data.begin().await;
+    tx.map_err(|_| ApiError::unavailable())
+}
 
-    fn secret(&self) -> Result<[u8; SECRET_BYTES], ApiError> {
-        let mut secret = [0; SECRET_BYTES];
-        let filled = self.inner.fill_random(&mut secret);
-        filled.map(|()| secret).ok_or_else(ApiError::unavailable)
-    }
+fn random_secret(services: &Services) -> Result<[u8; SECRET_BYTES], ApiError> {
+    let mut secret = [0; SECRET_BYTES];
+    let filled = services.fill_random(&mut secret);
+    filled.map(|()| secret).ok_or_else(ApiError::unavailable)
 }
 
 async fn made_in(

@@ -7,6 +7,7 @@ mod csv;
 mod params;
 mod view;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -34,136 +35,148 @@ const PIECES: usize = 2;
 const CSV: &str = "text/csv; charset=utf-8";
 const JSON_LINES: &str = "application/x-ndjson";
 
-impl Services {
-    pub(super) async fn at_report(&self, visit: Visit<'_>) -> Result<Response, ApiError> {
-        visit.caller.check_endpoint(WORD)?;
-        let asked = Asked::read(visit.query, visit.headers)?;
-        let seen = self.seen(&visit.caller, &asked).await?;
-        match (asked.detail, asked.shape) {
-            (Detail::Sums, Shape::Json) => self.sums(&seen, &asked).await,
-            (Detail::Sums, Shape::Csv) => {
-                Box::pin(self.file(seen, asked, visit.method == Method::HEAD)).await
-            }
-            (Detail::Calls, shape) => self.calls(seen, &asked, shape).await,
+pub(super) async fn handle(services: &Services, visit: Visit<'_>) -> Result<Response, ApiError> {
+    visit.caller.check_endpoint(WORD)?;
+    let asked = Asked::read(visit.query, visit.headers)?;
+    let seen = visibility(services, &visit.caller, &asked).await?;
+    match (asked.detail, asked.shape) {
+        (Detail::Sums, Shape::Json) => totals(services, &seen, &asked).await,
+        (Detail::Sums, Shape::Csv) => {
+            Box::pin(csv_file(
+                services,
+                seen,
+                asked,
+                visit.method == Method::HEAD,
+            ))
+            .await
         }
+        (Detail::Calls, shape) => call_lines(services, seen, &asked, shape).await,
     }
+}
 
-    /// What the caller may see of what it asks for.
-    async fn seen(&self, caller: &Caller, asked: &Asked) -> Result<Seen, ApiError> {
-        let to = match asked.to {
-            Some(day) => day,
-            None => report::today(&self.inner.data).await.map_err(unread)?,
-        };
-        let from = asked.from.unwrap_or_else(|| {
-            let days_before = USUAL_DAYS.saturating_sub(1);
-            to.earlier(days_before)
-        });
-        check_days(from, to)?;
-        Ok(Seen {
-            account: caller.account.id,
-            below: caller.key.parent.map(|_| caller.key.id),
-            key: asked.key,
-            model: asked.model.clone(),
-            from,
-            to,
-        })
+/// What the caller may see of what it asks for.
+async fn visibility(services: &Services, caller: &Caller, asked: &Asked) -> Result<Seen, ApiError> {
+    let to = match asked.to {
+        Some(day) => day,
+        None => report::today(&services.data).await.map_err(unread)?,
+    };
+    let from = asked.from.unwrap_or_else(|| {
+        let days_before = USUAL_DAYS.saturating_sub(1);
+        to.earlier(days_before)
+    });
+    check_days(from, to)?;
+    Ok(Seen {
+        account: caller.account.id,
+        below: caller.key.parent.map(|_| caller.key.id),
+        key: asked.key,
+        model: asked.model.clone(),
+        from,
+        to,
+    })
+}
+
+/// A page of sums.
+async fn totals(services: &Services, seen: &Seen, asked: &Asked) -> Result<Response, ApiError> {
+    let more = asked.limit.saturating_add(1);
+    let (by, after) = (asked.by, asked.after.as_ref());
+    let read = report::read(&services.data, seen, by, after, more).await;
+    let mut found = read.map_err(unread)?;
+    let most = usize::try_from(asked.limit).unwrap_or(usize::MAX);
+    let has_more = found.lines.len() > most;
+    found.lines.truncate(most);
+    let last = found.lines.last().filter(|_| has_more);
+    let next = last.map(|line| params::cursor(&line.place));
+    let body = view::page((seen, asked.by), &found, next);
+    Ok(answer(StatusCode::OK, &body))
+}
+
+/// A page of calls. The last one's id leads to the next page.
+async fn call_lines(
+    services: &Services,
+    seen: Seen,
+    asked: &Asked,
+    shape: Shape,
+) -> Result<Response, ApiError> {
+    let wanted = CallsAsked {
+        seen,
+        before: asked.before,
+        limit: asked.limit,
+    };
+    let calls = report::calls(&services.data, &wanted).await;
+    let calls = calls.map_err(unread)?;
+    let (text, content_type) = match shape {
+        Shape::Json => (view::call_lines(&calls), JSON_LINES),
+        Shape::Csv => (csv::calls(&calls), CSV),
+    };
+    Ok(bytes_of(StatusCode::OK, Bytes::from(text), content_type))
+}
+
+/// All sums as one file, page by page: no session waits for a slow reader, and whoever gets a part
+/// of it sees that it broke off.
+async fn csv_file(
+    services: &Services,
+    seen: Seen,
+    asked: Asked,
+    head_only: bool,
+) -> Result<Response, ApiError> {
+    let first = report::read(&services.data, &seen, asked.by, None, MAX_LINES).await;
+    let first = first.map_err(unread)?;
+    if first.count > MAX_FILE_LINES {
+        let text = format!(
+            "this would be {} lines and a file has {MAX_FILE_LINES} at most; ask for fewer days, \
+             for one key or model, or leave words out of `group_by`",
+            first.count
+        );
+        return Err(ApiError::new(ErrorCode::Invalid("invalid_request"), text).at("group_by"));
     }
-
-    /// A page of sums.
-    async fn sums(&self, seen: &Seen, asked: &Asked) -> Result<Response, ApiError> {
-        let more = asked.limit.saturating_add(1);
-        let (by, after) = (asked.by, asked.after.as_ref());
-        let read = report::read(&self.inner.data, seen, by, after, more).await;
-        let mut found = read.map_err(unread)?;
-        let most = usize::try_from(asked.limit).unwrap_or(usize::MAX);
-        let has_more = found.lines.len() > most;
-        found.lines.truncate(most);
-        let last = found.lines.last().filter(|_| has_more);
-        let next = last.map(|line| params::cursor(&line.place));
-        let body = view::page((seen, asked.by), &found, next);
-        Ok(answer(StatusCode::OK, &body))
+    if head_only {
+        return Ok(bytes_of(StatusCode::OK, Bytes::new(), CSV));
     }
+    let (pieces, body) = mpsc::channel(PIECES);
+    let services = Arc::clone(services);
+    services.tasks.spawn(Box::pin(async move {
+        write_csv(services, (seen, asked), first.lines, pieces).await;
+    }));
+    let mut answered = Response::new(ResponseBody::File(body));
+    let headers = answered.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(CSV));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    Ok(answered)
+}
 
-    /// A page of calls. The last one's id leads to the next page.
-    async fn calls(&self, seen: Seen, asked: &Asked, shape: Shape) -> Result<Response, ApiError> {
-        let wanted = CallsAsked {
-            seen,
-            before: asked.before,
-            limit: asked.limit,
-        };
-        let calls = report::calls(&self.inner.data, &wanted).await;
-        let calls = calls.map_err(unread)?;
-        let (text, content_type) = match shape {
-            Shape::Json => (view::call_lines(&calls), JSON_LINES),
-            Shape::Csv => (csv::calls(&calls), CSV),
-        };
-        Ok(bytes_of(StatusCode::OK, Bytes::from(text), content_type))
-    }
-
-    /// All sums as one file, page by page: no session waits for a slow reader, and whoever gets a part
-    /// of it sees that it broke off.
-    async fn file(&self, seen: Seen, asked: Asked, head_only: bool) -> Result<Response, ApiError> {
-        let first = report::read(&self.inner.data, &seen, asked.by, None, MAX_LINES).await;
-        let first = first.map_err(unread)?;
-        if first.count > MAX_FILE_LINES {
-            let text = format!(
-                "this would be {} lines and a file has {MAX_FILE_LINES} at most; ask for fewer days, \
-                 for one key or model, or leave words out of `group_by`",
-                first.count
-            );
-            return Err(ApiError::new(ErrorCode::Invalid("invalid_request"), text).at("group_by"));
+/// Without the word `End` the file breaks off.
+async fn write_csv(
+    services: &Services,
+    (seen, asked): (Seen, Asked),
+    mut lines: Vec<Line>,
+    pieces: mpsc::Sender<FilePiece>,
+) {
+    let wait = services.settings.reader_wait;
+    let mut text = csv::head(asked.by);
+    loop {
+        lines
+            .iter()
+            .for_each(|line| csv::line(&mut text, asked.by, line));
+        let piece = FilePiece::Bytes(Bytes::from(std::mem::take(&mut text)));
+        if !sent(&pieces, piece, wait).await {
+            return;
         }
-        if head_only {
-            return Ok(bytes_of(StatusCode::OK, Bytes::new(), CSV));
-        }
-        let (pieces, body) = mpsc::channel(PIECES);
-        let services = self.clone();
-        self.inner.tasks.spawn(Box::pin(async move {
-            services
-                .write_file((seen, asked), first.lines, pieces)
-                .await;
-        }));
-        let mut answered = Response::new(ResponseBody::File(body));
-        let headers = answered.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(CSV));
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-        Ok(answered)
-    }
-
-    /// Without the word `End` the file breaks off.
-    async fn write_file(
-        &self,
-        (seen, asked): (Seen, Asked),
-        mut lines: Vec<Line>,
-        pieces: mpsc::Sender<FilePiece>,
-    ) {
-        let wait = self.inner.settings.reader_wait;
-        let mut text = csv::head(asked.by);
-        loop {
-            lines
-                .iter()
-                .for_each(|line| csv::line(&mut text, asked.by, line));
-            let piece = FilePiece::Bytes(Bytes::from(std::mem::take(&mut text)));
-            if !sent(&pieces, piece, wait).await {
+        let full = usize::try_from(MAX_LINES).unwrap_or(usize::MAX);
+        let last: Option<Place> = (lines.len() >= full)
+            .then(|| lines.pop())
+            .flatten()
+            .map(|line| line.place);
+        let Some(last) = last else { break };
+        let read = report::read(&services.data, &seen, asked.by, Some(&last), MAX_LINES);
+        match read.await {
+            Ok(found) => lines = found.lines,
+            Err(error) => {
+                tracing::warn!(%error, "a usage file broke off");
                 return;
             }
-            let full = usize::try_from(MAX_LINES).unwrap_or(usize::MAX);
-            let last: Option<Place> = (lines.len() >= full)
-                .then(|| lines.pop())
-                .flatten()
-                .map(|line| line.place);
-            let Some(last) = last else { break };
-            let read = report::read(&self.inner.data, &seen, asked.by, Some(&last), MAX_LINES);
-            match read.await {
-                Ok(found) => lines = found.lines,
-                Err(error) => {
-                    tracing::warn!(%error, "a usage file broke off");
-                    return;
-                }
-            }
         }
-        sent(&pieces, FilePiece::End, wait).await;
     }
+    sent(&pieces, FilePiece::End, wait).await;
 }
 
 /// False if the reader has left or does not read.

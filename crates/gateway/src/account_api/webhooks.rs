@@ -18,6 +18,8 @@ use crate::caller::Caller;
 use crate::error::{ApiError, ErrorCode};
 use crate::response::{Response, json as answer};
 use crate::services::Services;
+use crate::webhooks::binding;
+use crate::webhooks::delivery;
 use crate::webhooks::{Receiver, SealedFor, Trouble};
 
 /// The room's word in policies.
@@ -25,234 +27,262 @@ const WORD: &str = "webhooks";
 /// The name by which the entry for single tasks is also known.
 const TASKS: &str = "tasks";
 
-impl Services {
-    pub(super) async fn at_webhooks(&self, visit: Visit<'_>) -> Result<Response, ApiError> {
-        let caller = &visit.caller;
-        caller.check_endpoint(WORD)?;
-        match (&visit.method, visit.rest.as_slice()) {
-            (&Method::POST, []) => self.make_webhook(caller, &visit.body).await,
-            (_, []) => self.list_webhooks(caller).await,
-            (&Method::PATCH, [name]) => self.change_webhook(caller, name, &visit.body).await,
-            (&Method::DELETE, [name]) => self.delete_webhook(caller, name).await,
-            (_, [name]) => {
-                let hook = self.webhook_of_caller(caller, name).await?;
-                Ok(answer(StatusCode::OK, &shown(self, &hook, None)))
-            }
-            (_, [name, "rotate"]) => self.rotate_webhook(caller, name, &visit.body).await,
-            (_, [name, "test"]) => self.test_webhook(caller, name, &visit.body).await,
-            (_, [name, "resume"]) => self.resume_webhook(caller, name, &visit.body).await,
-            (_, [name, "deliveries"]) => self.list_deliveries(caller, name, visit.query).await,
-            (_, [name, "deliveries", event, "replay"]) => {
-                self.replay_delivery(caller, (name, event), &visit.body)
-                    .await
-            }
-            (_, _) => Err(ApiError::new(ErrorCode::NotFound, "there is no such path")),
+pub(super) async fn handle(services: &Services, visit: Visit<'_>) -> Result<Response, ApiError> {
+    let caller = &visit.caller;
+    caller.check_endpoint(WORD)?;
+    match (&visit.method, visit.rest.as_slice()) {
+        (&Method::POST, []) => create_webhook(services, caller, &visit.body).await,
+        (_, []) => list_webhooks(services, caller).await,
+        (&Method::PATCH, [name]) => change_webhook(services, caller, name, &visit.body).await,
+        (&Method::DELETE, [name]) => delete_webhook(services, caller, name).await,
+        (_, [name]) => {
+            let hook = webhook_of_caller(services, caller, name).await?;
+            Ok(answer(StatusCode::OK, &shown(services, &hook, None)))
         }
-    }
-
-    async fn make_webhook(&self, caller: &Caller, body: &[u8]) -> Result<Response, ApiError> {
-        let asked = Asked::read(body)?;
-        let url = asked.url.ok_or_else(|| {
-            let text = "`url` is missing; say where messages are to be sent";
-            ApiError::new(ErrorCode::Invalid("missing_parameter"), text).at("url")
-        })?;
-        self.check_hook_url(&url).await?;
-        let (id, account) = (self.request_id().uuid(), caller.account.id);
-        let sealed = self.seal_for_hook(account, SealedFor::Url(id), url.as_bytes());
-        let sealed = sealed.ok_or_else(ApiError::unavailable)?;
-        let made = self.make_hook_secret(account, id);
-        let (secret, sealed_secret) = made.ok_or_else(ApiError::unavailable)?;
-        let topics = asked.topics.flatten();
-        let description = asked.description.flatten();
-        let new = NewWebhook {
-            id,
-            account,
-            url: &sealed,
-            topics: topics.as_deref(),
-            description: description.as_deref(),
-            secret: &sealed_secret,
-        };
-        let most = self.inner.settings.webhooks.most;
-        let mut tx = self.inner.data.begin().await.map_err(away)?;
-        let count = i64::try_from(most).unwrap_or(i64::MAX);
-        let made = webhooks::create(&mut tx, &new, count).await;
-        let made = tx.finish(made).await.map_err(away)?;
-        let hook = made.ok_or_else(|| {
-            let text = format!("an account has {most} webhooks at most; delete one first");
-            ApiError::new(ErrorCode::Invalid("too_many_webhooks"), text)
-        })?;
-        let body = shown(self, &hook, Some(&secret));
-        Ok(answer(StatusCode::CREATED, &body))
-    }
-
-    async fn list_webhooks(&self, caller: &Caller) -> Result<Response, ApiError> {
-        let mut session = self.inner.data.session().await.map_err(away)?;
-        let found = webhooks::list(&mut session, caller.account.id).await;
-        let found = found.map_err(away)?;
-        let data: Vec<_> = found.iter().map(|hook| shown(self, hook, None)).collect();
-        let body = json!({ "object": "list", "data": data, "has_more": false });
-        Ok(answer(StatusCode::OK, &body))
-    }
-
-    async fn change_webhook(
-        &self,
-        caller: &Caller,
-        name: &str,
-        body: &[u8],
-    ) -> Result<Response, ApiError> {
-        let hook = self.endpoint_of_caller(caller, name).await?;
-        let asked = Asked::read(body)?;
-        let url = match &asked.url {
-            Some(url) => {
-                self.check_hook_url(url).await?;
-                let sealed =
-                    self.seal_for_hook(hook.account, SealedFor::Url(hook.id), url.as_bytes());
-                Some(sealed.ok_or_else(ApiError::unavailable)?)
-            }
-            None => None,
-        };
-        let changes = Changes {
-            url,
-            topics: asked.topics,
-            description: asked.description,
-        };
-        let mut tx = self.inner.data.begin().await.map_err(away)?;
-        let changed = webhooks::change(&mut tx, hook.account, hook.id, &changes).await;
-        let changed = tx.finish(changed).await.map_err(away)?;
-        let changed = changed.ok_or_else(|| no_webhook(name))?;
-        Ok(answer(StatusCode::OK, &shown(self, &changed, None)))
-    }
-
-    async fn delete_webhook(&self, caller: &Caller, name: &str) -> Result<Response, ApiError> {
-        let hook = self.endpoint_of_caller(caller, name).await?;
-        let mut tx = self.inner.data.begin().await.map_err(away)?;
-        let gone = webhooks::delete(&mut tx, hook.account, hook.id).await;
-        if !tx.finish(gone).await.map_err(away)? {
-            return Err(no_webhook(name));
+        (_, [name, "rotate"]) => rotate_webhook(services, caller, name, &visit.body).await,
+        (_, [name, "test"]) => test_webhook(services, caller, name, &visit.body).await,
+        (_, [name, "resume"]) => resume_webhook(services, caller, name, &visit.body).await,
+        (_, [name, "deliveries"]) => {
+            deliveries::list_deliveries(services, caller, name, visit.query).await
         }
-        let body = json!({ "object": "webhook", "id": webhook_name(hook.id), "deleted": true });
-        Ok(answer(StatusCode::OK, &body))
+        (_, [name, "deliveries", event, "replay"]) => {
+            deliveries::replay_delivery(services, caller, (name, event), &visit.body).await
+        }
+        (_, _) => Err(ApiError::new(ErrorCode::NotFound, "there is no such path")),
     }
+}
 
-    /// A new secret, shown now and not again. The entry for tasks is made if there is none, so that its
-    /// secret can be had before the first task is.
-    async fn rotate_webhook(
-        &self,
-        caller: &Caller,
-        name: &str,
-        body: &[u8],
-    ) -> Result<Response, ApiError> {
-        let overlap = overlap_of(body)?;
-        let overlap = overlap.unwrap_or(self.inner.settings.webhooks.overlap);
-        let account = caller.account.id;
-        let hook = match self.find_webhook(caller, name).await? {
-            Some(hook) => hook,
-            None if name == TASKS => self.make_tasks_entry(caller).await?,
-            None => return Err(no_webhook(name)),
-        };
-        let made = self.make_hook_secret(account, hook.id);
-        let (secret, sealed) = made.ok_or_else(ApiError::unavailable)?;
-        let mut tx = self.inner.data.begin().await.map_err(away)?;
-        let rotated = webhooks::rotate(&mut tx, account, hook.id, &sealed, overlap).await;
-        let rotated = tx.finish(rotated).await.map_err(away)?;
-        let rotated = rotated.ok_or_else(|| no_webhook(name))?;
-        Ok(answer(
-            StatusCode::OK,
-            &shown(self, &rotated, Some(&secret)),
-        ))
+async fn create_webhook(
+    services: &Services,
+    caller: &Caller,
+    body: &[u8],
+) -> Result<Response, ApiError> {
+    let asked = Asked::read(body)?;
+    let url = asked.url.ok_or_else(|| {
+        let text = "`url` is missing; say where messages are to be sent";
+        ApiError::new(ErrorCode::Invalid("missing_parameter"), text).at("url")
+    })?;
+    check_url(services, &url).await?;
+    let (id, account) = (services.request_id().uuid(), caller.account.id);
+    let sealed = binding::seal(services, account, SealedFor::Url(id), url.as_bytes());
+    let sealed = sealed.ok_or_else(ApiError::unavailable)?;
+    let made = binding::new_secret(services, account, id);
+    let (secret, sealed_secret) = made.ok_or_else(ApiError::unavailable)?;
+    let topics = asked.topics.flatten();
+    let description = asked.description.flatten();
+    let new = NewWebhook {
+        id,
+        account,
+        url: &sealed,
+        topics: topics.as_deref(),
+        description: description.as_deref(),
+        secret: &sealed_secret,
+    };
+    let most = services.settings.webhooks.most;
+    let mut tx = services.data.begin().await.map_err(away)?;
+    let count = i64::try_from(most).unwrap_or(i64::MAX);
+    let made = webhooks::create(&mut tx, &new, count).await;
+    let made = tx.finish(made).await.map_err(away)?;
+    let hook = made.ok_or_else(|| {
+        let text = format!("an account has {most} webhooks at most; delete one first");
+        ApiError::new(ErrorCode::Invalid("too_many_webhooks"), text)
+    })?;
+    let body = shown(services, &hook, Some(&secret));
+    Ok(answer(StatusCode::CREATED, &body))
+}
+
+async fn list_webhooks(services: &Services, caller: &Caller) -> Result<Response, ApiError> {
+    let mut session = services.data.session().await.map_err(away)?;
+    let found = webhooks::list(&mut session, caller.account.id).await;
+    let found = found.map_err(away)?;
+    let data: Vec<_> = found
+        .iter()
+        .map(|hook| shown(services, hook, None))
+        .collect();
+    let body = json!({ "object": "list", "data": data, "has_more": false });
+    Ok(answer(StatusCode::OK, &body))
+}
+
+async fn change_webhook(
+    services: &Services,
+    caller: &Caller,
+    name: &str,
+    body: &[u8],
+) -> Result<Response, ApiError> {
+    let hook = endpoint_of_caller(services, caller, name).await?;
+    let asked = Asked::read(body)?;
+    let url = match &asked.url {
+        Some(url) => {
+            check_url(services, url).await?;
+            let sealed = binding::seal(
+                services,
+                hook.account,
+                SealedFor::Url(hook.id),
+                url.as_bytes(),
+            );
+            Some(sealed.ok_or_else(ApiError::unavailable)?)
+        }
+        None => None,
+    };
+    let changes = Changes {
+        url,
+        topics: asked.topics,
+        description: asked.description,
+    };
+    let mut tx = services.data.begin().await.map_err(away)?;
+    let changed = webhooks::change(&mut tx, hook.account, hook.id, &changes).await;
+    let changed = tx.finish(changed).await.map_err(away)?;
+    let changed = changed.ok_or_else(|| no_webhook(name))?;
+    Ok(answer(StatusCode::OK, &shown(services, &changed, None)))
+}
+
+async fn delete_webhook(
+    services: &Services,
+    caller: &Caller,
+    name: &str,
+) -> Result<Response, ApiError> {
+    let hook = endpoint_of_caller(services, caller, name).await?;
+    let mut tx = services.data.begin().await.map_err(away)?;
+    let gone = webhooks::delete(&mut tx, hook.account, hook.id).await;
+    if !tx.finish(gone).await.map_err(away)? {
+        return Err(no_webhook(name));
     }
+    let body = json!({ "object": "webhook", "id": webhook_name(hook.id), "deleted": true });
+    Ok(answer(StatusCode::OK, &body))
+}
 
-    async fn make_tasks_entry(&self, caller: &Caller) -> Result<Webhook, ApiError> {
-        let (id, account) = (self.request_id().uuid(), caller.account.id);
-        let made = self.make_hook_secret(account, id);
-        let (_, sealed) = made.ok_or_else(ApiError::unavailable)?;
-        let mut tx = self.inner.data.begin().await.map_err(away)?;
-        let made = webhooks::make_for_tasks(&mut tx, account, id, &sealed).await;
-        tx.finish(made).await.map_err(away)?;
-        let found = self.find_webhook(caller, TASKS).await?;
-        found.ok_or_else(ApiError::unavailable)
-    }
+/// A new secret, shown now and not again. The entry for tasks is made if there is none, so that its
+/// secret can be had before the first task is.
+async fn rotate_webhook(
+    services: &Services,
+    caller: &Caller,
+    name: &str,
+    body: &[u8],
+) -> Result<Response, ApiError> {
+    let overlap = overlap_of(body)?;
+    let overlap = overlap.unwrap_or(services.settings.webhooks.overlap);
+    let account = caller.account.id;
+    let hook = match find_webhook(services, caller, name).await? {
+        Some(hook) => hook,
+        None if name == TASKS => create_tasks_entry(services, caller).await?,
+        None => return Err(no_webhook(name)),
+    };
+    let made = binding::new_secret(services, account, hook.id);
+    let (secret, sealed) = made.ok_or_else(ApiError::unavailable)?;
+    let mut tx = services.data.begin().await.map_err(away)?;
+    let rotated = webhooks::rotate(&mut tx, account, hook.id, &sealed, overlap).await;
+    let rotated = tx.finish(rotated).await.map_err(away)?;
+    let rotated = rotated.ok_or_else(|| no_webhook(name))?;
+    Ok(answer(
+        StatusCode::OK,
+        &shown(services, &rotated, Some(&secret)),
+    ))
+}
 
-    /// Sends a message now, and tells what came back.
-    async fn test_webhook(
-        &self,
-        caller: &Caller,
-        name: &str,
-        body: &[u8],
-    ) -> Result<Response, ApiError> {
-        params::nothing(body)?;
-        let hook = self.endpoint_of_caller(caller, name).await?;
-        let url = hook.url.as_deref().ok_or_else(|| no_webhook(name))?;
-        let old_secret = hook.old_secret.as_ref();
-        let to = Receiver {
-            webhook: hook.id,
-            account: hook.account,
-            url: (SealedFor::Url(hook.id), url),
-            secret: &hook.secret,
-            old_secret: old_secret.map(|(sealed, _)| sealed.as_slice()),
-        };
-        let began = tokio::time::Instant::now();
-        let outcome = self.test_hook(to, &webhook_name(hook.id)).await;
-        let took = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let body = json!({
-            "object": "webhook.test",
-            "webhook": webhook_name(hook.id),
-            "delivered": outcome.trouble.is_none(),
-            "status": outcome.status,
-            "error": outcome.trouble.map(Trouble::word),
-            "took_ms": took,
-        });
-        Ok(answer(StatusCode::OK, &body))
-    }
+async fn create_tasks_entry(services: &Services, caller: &Caller) -> Result<Webhook, ApiError> {
+    let (id, account) = (services.request_id().uuid(), caller.account.id);
+    let made = binding::new_secret(services, account, id);
+    let (_, sealed) = made.ok_or_else(ApiError::unavailable)?;
+    let mut tx = services.data.begin().await.map_err(away)?;
+    let made = webhooks::make_for_tasks(&mut tx, account, id, &sealed).await;
+    tx.finish(made).await.map_err(away)?;
+    let found = find_webhook(services, caller, TASKS).await?;
+    found.ok_or_else(ApiError::unavailable)
+}
 
-    async fn resume_webhook(
-        &self,
-        caller: &Caller,
-        name: &str,
-        body: &[u8],
-    ) -> Result<Response, ApiError> {
-        params::nothing(body)?;
-        let hook = self.endpoint_of_caller(caller, name).await?;
-        let mut tx = self.inner.data.begin().await.map_err(away)?;
-        let resumed = webhooks::resume(&mut tx, hook.account, hook.id).await;
-        let resumed = tx.finish(resumed).await.map_err(away)?;
-        let resumed = resumed.ok_or_else(|| no_webhook(name))?;
-        Ok(answer(StatusCode::OK, &shown(self, &resumed, None)))
-    }
+/// Sends a message now, and tells what came back.
+async fn test_webhook(
+    services: &Services,
+    caller: &Caller,
+    name: &str,
+    body: &[u8],
+) -> Result<Response, ApiError> {
+    params::nothing(body)?;
+    let hook = endpoint_of_caller(services, caller, name).await?;
+    let url = hook.url.as_deref().ok_or_else(|| no_webhook(name))?;
+    let old_secret = hook.old_secret.as_ref();
+    let to = Receiver {
+        webhook: hook.id,
+        account: hook.account,
+        url: (SealedFor::Url(hook.id), url),
+        secret: &hook.secret,
+        old_secret: old_secret.map(|(sealed, _)| sealed.as_slice()),
+    };
+    let began = tokio::time::Instant::now();
+    let outcome = delivery::send_test(services, to, &webhook_name(hook.id)).await;
+    let took = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let body = json!({
+        "object": "webhook.test",
+        "webhook": webhook_name(hook.id),
+        "delivered": outcome.trouble.is_none(),
+        "status": outcome.status,
+        "error": outcome.trouble.map(Trouble::word),
+        "took_ms": took,
+    });
+    Ok(answer(StatusCode::OK, &body))
+}
 
-    async fn check_hook_url(&self, url: &str) -> Result<(), ApiError> {
-        self.judge_hook(url).await.map_err(|error: FetchError| {
+async fn resume_webhook(
+    services: &Services,
+    caller: &Caller,
+    name: &str,
+    body: &[u8],
+) -> Result<Response, ApiError> {
+    params::nothing(body)?;
+    let hook = endpoint_of_caller(services, caller, name).await?;
+    let mut tx = services.data.begin().await.map_err(away)?;
+    let resumed = webhooks::resume(&mut tx, hook.account, hook.id).await;
+    let resumed = tx.finish(resumed).await.map_err(away)?;
+    let resumed = resumed.ok_or_else(|| no_webhook(name))?;
+    Ok(answer(StatusCode::OK, &shown(services, &resumed, None)))
+}
+
+async fn check_url(services: &Services, url: &str) -> Result<(), ApiError> {
+    delivery::check_url(services, url)
+        .await
+        .map_err(|error: FetchError| {
             ApiError::new(ErrorCode::Invalid("invalid_request"), error.to_string()).at("url")
         })
-    }
+}
 
-    async fn find_webhook(&self, caller: &Caller, name: &str) -> Result<Option<Webhook>, ApiError> {
-        let account = caller.account.id;
-        let mut session = self.inner.data.session().await.map_err(away)?;
-        let found = if name == TASKS {
-            webhooks::for_tasks(&mut session, account).await
-        } else {
-            let id = webhook_of(name).ok_or_else(|| no_webhook(name))?;
-            webhooks::find(&mut session, account, id).await
-        };
-        found.map_err(away)
-    }
+async fn find_webhook(
+    services: &Services,
+    caller: &Caller,
+    name: &str,
+) -> Result<Option<Webhook>, ApiError> {
+    let account = caller.account.id;
+    let mut session = services.data.session().await.map_err(away)?;
+    let found = if name == TASKS {
+        webhooks::for_tasks(&mut session, account).await
+    } else {
+        let id = webhook_of(name).ok_or_else(|| no_webhook(name))?;
+        webhooks::find(&mut session, account, id).await
+    };
+    found.map_err(away)
+}
 
-    async fn webhook_of_caller(&self, caller: &Caller, name: &str) -> Result<Webhook, ApiError> {
-        let found = self.find_webhook(caller, name).await?;
-        found.ok_or_else(|| no_webhook(name))
-    }
+async fn webhook_of_caller(
+    services: &Services,
+    caller: &Caller,
+    name: &str,
+) -> Result<Webhook, ApiError> {
+    let found = find_webhook(services, caller, name).await?;
+    found.ok_or_else(|| no_webhook(name))
+}
 
-    /// One that has an address of its own.
-    async fn endpoint_of_caller(&self, caller: &Caller, name: &str) -> Result<Webhook, ApiError> {
-        let hook = self.webhook_of_caller(caller, name).await?;
-        match hook.kind {
-            HookKind::Endpoint => Ok(hook),
-            HookKind::Tasks => {
-                let text = "the entry of kind `tasks` has no address of its own: it can be looked at \
-                            and rotated, and its deliveries listed and replayed";
-                Err(ApiError::new(ErrorCode::Invalid("invalid_request"), text).at("id"))
-            }
+/// One that has an address of its own.
+async fn endpoint_of_caller(
+    services: &Services,
+    caller: &Caller,
+    name: &str,
+) -> Result<Webhook, ApiError> {
+    let hook = webhook_of_caller(services, caller, name).await?;
+    match hook.kind {
+        HookKind::Endpoint => Ok(hook),
+        HookKind::Tasks => {
+            let text = "the entry of kind `tasks` has no address of its own: it can be looked at \
+                        and rotated, and its deliveries listed and replayed";
+            Err(ApiError::new(ErrorCode::Invalid("invalid_request"), text).at("id"))
         }
     }
 }

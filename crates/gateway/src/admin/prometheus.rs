@@ -33,19 +33,19 @@ pub(super) fn metrics(services: &Services) -> String {
 }
 
 fn catalog(page: &mut Page, services: &Services) {
-    let shelf = services.shelf();
+    let shelf = services.catalog();
     page.gauge("catalog_models", "Models that are sold.");
     page.value("catalog_models", &[], shelf.book.count());
     page.gauge("catalog_revision", "The number of the catalog in use.");
     page.value("catalog_revision", &[], shelf.revision);
-    let refused = services.inner.refused_catalog.load(Ordering::Relaxed);
+    let refused = services.rejected_catalog.load(Ordering::Relaxed);
     let help = "The number of a newer catalog that cannot be used; 0 if there is none.";
     page.gauge("catalog_refused_revision", help);
     page.value("catalog_refused_revision", &[], refused);
 }
 
 fn events(page: &mut Page, services: &Services) {
-    let hub = &services.inner.hub;
+    let hub = &services.event_hub;
     let counts = &hub.counts;
     let (readers, accounts) = hub.size();
     page.gauge("event_readers", "Open connections that follow events.");
@@ -55,7 +55,7 @@ fn events(page: &mut Page, services: &Services) {
         "Accounts that are followed, the house among them.",
     );
     page.value("event_accounts", &[], accounts);
-    let is_up = u8::from(services.inner.bus.health() != Health::Away);
+    let is_up = u8::from(services.bus.health() != Health::Away);
     let help = "Whether copies of events come, or none are expected; 0 while NATS is away.";
     page.gauge("bus_up", help);
     page.value("bus_up", &[], is_up);
@@ -113,15 +113,15 @@ fn node(page: &mut Page, services: &Services) {
     page.value("build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
     page.gauge("ready", "Whether calls are served.");
     page.value("ready", &[], u8::from(services.is_ready()));
-    let (age, keys) = services.inner.doors.age();
+    let (age, keys) = services.key_table.age();
     page.gauge("keys", "API keys in memory.");
     page.value("keys", &[], keys);
-    let sizes = services.inner.doors.sizes();
+    let sizes = services.key_table.sizes();
     page.gauge("keys_bytes", "Bytes of the key table, without policies.");
     page.value("keys_bytes", &[], sizes.bytes);
     page.gauge("keys_policies", "Policies that the keys share.");
     page.value("keys_policies", &[], sizes.policies);
-    let (recounts, mended) = services.inner.doors.recounts();
+    let (recounts, mended) = services.key_table.recounts();
     let help = "Comparisons of keys and accounts in memory with the tables.";
     page.counter("keys_recount_total", help);
     page.value("keys_recount_total", &[], recounts);
@@ -136,7 +136,7 @@ fn node(page: &mut Page, services: &Services) {
 }
 
 fn calls(page: &mut Page, services: &Services) {
-    let numbers = &services.inner.numbers;
+    let numbers = &services.metrics;
     page.counted(
         "requests_answered_total",
         "Requests that ended.",
@@ -204,7 +204,7 @@ fn calls(page: &mut Page, services: &Services) {
 }
 
 fn webhooks(page: &mut Page, services: &Services) {
-    let numbers = &services.inner.numbers;
+    let numbers = &services.metrics;
     let help = "Messages to webhooks, by what came of them.";
     page.counter("webhook_messages_total", help);
     for (word, count) in numbers.webhooks.all() {
@@ -225,8 +225,8 @@ fn webhooks(page: &mut Page, services: &Services) {
 }
 
 fn channels(page: &mut Page, services: &Services) {
-    let now = services.inner.now();
-    let channels = services.inner.channels.get();
+    let now = services.now();
+    let channels = services.channels.get();
     let mut channels: Vec<&Channel> = channels.channels().map(AsRef::as_ref).collect();
     channels.sort_by_key(|channel| channel.row.id);
     page.counter(
@@ -287,14 +287,14 @@ fn channels(page: &mut Page, services: &Services) {
 }
 
 fn engines(page: &mut Page, services: &Services) {
-    let batches = services.inner.ledger.counts();
+    let batches = services.ledger.counts();
     page.counter("ledger_batches_total", "Commits of the ledger.");
     page.value("ledger_batches_total", &[], batches.batches);
     page.counter("ledger_words_total", "Words in them.");
     page.value("ledger_words_total", &[], batches.words);
     page.counter("ledger_repeated_total", "Commits said again.");
     page.value("ledger_repeated_total", &[], batches.repeated);
-    let (open, idle) = services.inner.data.connections();
+    let (open, idle) = services.data.connections();
     let used = usize::try_from(open).unwrap_or(0).saturating_sub(idle);
     page.gauge(
         "database_connections",
@@ -306,12 +306,12 @@ fn engines(page: &mut Page, services: &Services) {
         "database_connections_max",
         "Connections that the pool may open.",
     );
-    let most = services.inner.data.settings().max_connections;
+    let most = services.data.settings().max_connections;
     page.value("database_connections_max", &[], most);
 }
 
 fn limits(page: &mut Page, services: &Services) {
-    let limits = &services.inner.limits;
+    let limits = &services.limits;
     let (mode, counts) = (limits.mode(), limits.counts());
     let help = "How limits are counted: local, redis, or fallback while Redis is away.";
     page.gauge("limits_mode", help);
@@ -337,7 +337,7 @@ fn limits(page: &mut Page, services: &Services) {
 }
 
 fn traces(page: &mut Page, services: &Services) {
-    let Some(telemetry) = &services.inner.telemetry else {
+    let Some(telemetry) = &services.telemetry else {
         return;
     };
     let counts = telemetry.counts();

@@ -6,6 +6,7 @@ use http::{Method, Request};
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
 
+use crate::account_api;
 use crate::account_api::{Room, Visit};
 use crate::caller::Caller;
 use crate::error::{ApiError, ErrorCode};
@@ -89,12 +90,12 @@ pub(super) async fn answer(
         headers: &head.headers,
         body,
     };
-    services.visit(desk.room, visit).await
+    account_api::dispatch(services, desk.room, visit).await
 }
 
 async fn read(services: &Services, body: Incoming) -> Result<Bytes, ApiError> {
     let whole = Limited::new(body, MAX_BYTES).collect();
-    match tokio::time::timeout(services.inner.settings.body_wait, whole).await {
+    match tokio::time::timeout(services.settings.body_wait, whole).await {
         Ok(Ok(body)) => Ok(body.to_bytes()),
         Ok(Err(_)) => {
             let text =

@@ -15,10 +15,12 @@ use trunkline_wire::{Format, InPath};
 use super::account_routes::{self, Desk};
 use crate::body;
 use crate::caller::Caller;
+use crate::count_tokens;
 use crate::endpoint::{
     CHAT, COMPLETIONS, EMBEDDINGS, Endpoint, GEMINI, MESSAGES, MODERATIONS, RERANK, RESPONSES,
 };
 use crate::error::{ApiError, ErrorCode};
+use crate::models;
 use crate::models::{Shape as ModelShape, plain};
 use crate::operation::Received;
 use crate::operations::chat::{Chat, ChatRoute};
@@ -27,11 +29,18 @@ use crate::operations::generation::speech::Speech;
 use crate::operations::generation::transcription::Transcription;
 use crate::operations::social::{Social, SocialRoute, pages};
 use crate::operations::video::Shape;
+use crate::operations::video::cancel;
+use crate::operations::video::content;
+use crate::operations::video::views;
 use crate::pipeline::handle;
+use crate::quote_endpoint;
+use crate::rate_limit;
 use crate::rate_limit::Load;
 use crate::request_context::RequestContext;
 use crate::response::{self, Response};
+use crate::self_info;
 use crate::services::Services;
+use crate::stored_responses;
 
 /// What a path is.
 enum Route<'a> {
@@ -133,11 +142,11 @@ pub(super) async fn answer(
         Route::FreeBody(what) => free_body(services, context, what, request).await,
         Route::Media => {
             let whole = uri.path_and_query().map_or("", |whole| whole.as_str());
-            Box::pin(services.linked(whole, request.headers())).await
+            Box::pin(content::serve_link(services, whole, request.headers())).await
         }
         Route::Account(desk) => {
             let caller = known(services, context, &request)?;
-            services.limit(context, &caller, Load::Read).await?;
+            rate_limit::check(services, context, &caller, Load::Read).await?;
             Box::pin(account_routes::answer(services, caller, (desk, request))).await
         }
     }
@@ -176,7 +185,7 @@ async fn execute(
             let route = social_route(platform, capability);
             Box::pin(pages(services, context, route, request)).await
         }
-        Paid::Video => Box::pin(services.make_video(context, request)).await,
+        Paid::Video => Box::pin(views::create_video(services, context, request)).await,
     }
 }
 
@@ -207,7 +216,7 @@ async fn free_body(
     request: Request<Incoming>,
 ) -> Result<Response, ApiError> {
     let caller = known(services, context, &request)?;
-    services.limit(context, &caller, Load::Read).await?;
+    rate_limit::check(services, context, &caller, Load::Read).await?;
     let Received {
         headers,
         body,
@@ -215,9 +224,14 @@ async fn free_body(
     } = body::receive_json(services, &caller, request).await?;
     match what {
         FreeBody::CountTokens(endpoint, path) => {
-            services.count_tokens(&caller, endpoint, path, body)
+            count_tokens::handle(services, &caller, endpoint, path, body)
         }
-        FreeBody::Quotes => Box::pin(services.quote(context, caller, &headers, &body)).await,
+        FreeBody::Quotes => {
+            Box::pin(quote_endpoint::handle(
+                services, context, caller, &headers, &body,
+            ))
+            .await
+        }
     }
 }
 
@@ -231,24 +245,35 @@ async fn read(
     let caller = known(services, context, request)?;
     let of_tasks = matches!(what, Read::Videos | Read::Video(..) | Read::VideoContent(_));
     let load = Load::question(of_tasks && request.method() != Method::DELETE);
-    services.limit(context, &caller, load).await?;
+    rate_limit::check(services, context, &caller, load).await?;
     let (headers, query) = (request.headers(), request.uri().query());
     match what {
-        Read::Stored(task, id) => Box::pin(services.stored(&caller, task, id, query)).await,
-        Read::Models { beta } => services.models(&caller, ModelShape::of(headers, beta), query),
-        Read::Model { beta, name } => {
-            services.model(&caller, ModelShape::of(headers, beta), &plain(name))
+        Read::Stored(task, id) => {
+            Box::pin(stored_responses::handle(services, &caller, task, id, query)).await
         }
+        Read::Models { beta } => {
+            models::list(services, &caller, ModelShape::of(headers, beta), query)
+        }
+        Read::Model { beta, name } => models::describe(
+            services,
+            &caller,
+            ModelShape::of(headers, beta),
+            &plain(name),
+        ),
         // What asks the database is large and rare; in a box it costs other requests nothing.
-        Read::Usage(request) => Box::pin(services.usage(&caller, request)).await,
-        Read::Balance => Box::pin(services.balance(&caller)).await,
-        Read::Key => Box::pin(services.key(&caller)).await,
-        Read::Videos => Box::pin(services.videos(&caller, query)).await,
+        Read::Usage(request) => Box::pin(self_info::usage(services, &caller, request)).await,
+        Read::Balance => Box::pin(self_info::balance(services, &caller)).await,
+        Read::Key => Box::pin(self_info::key(services, &caller)).await,
+        Read::Videos => Box::pin(views::list_videos(services, &caller, query)).await,
         Read::Video(name, _) if request.method() == Method::DELETE => {
-            Box::pin(services.cancel_video(&caller, name)).await
+            Box::pin(cancel::cancel_video(services, &caller, name)).await
         }
-        Read::Video(name, shape) => Box::pin(services.video(&caller, (name, shape), query)).await,
-        Read::VideoContent(name) => Box::pin(services.video_content(&caller, name, headers)).await,
+        Read::Video(name, shape) => {
+            Box::pin(views::show_video(services, &caller, (name, shape), query)).await
+        }
+        Read::VideoContent(name) => {
+            Box::pin(content::video_content(services, &caller, name, headers)).await
+        }
     }
 }
 

@@ -26,62 +26,62 @@ pub(crate) struct Change {
     pub(crate) on: Vec<String>,
 }
 
-impl Services {
-    /// The event of a task that is done.
-    pub(crate) fn task_completed(&self, task: &Task, cost: Money) -> NewEvent {
-        let body = json!({
+/// The event of a task that is done.
+pub(crate) fn task_completed(services: &Services, task: &Task, cost: Money) -> NewEvent {
+    let body = json!({
+        "object": "video",
+        "model": task.model,
+        "status": "completed",
+        "progress": 100,
+        "seconds": task.seconds.map(|seconds| seconds.to_string()),
+        "size": task.size,
+        "cost_usd": cost.to_string(),
+    });
+    task_event(services, task, Topic::TaskCompleted, body)
+}
+
+/// The event of a task that failed, and cost nothing.
+pub(crate) fn task_failed(services: &Services, task: &Task, code: &str, message: &str) -> NewEvent {
+    let (code, message) = (bounded(code), bounded(message));
+    let body = json!({
+        "object": "video",
+        "model": task.model,
+        "status": "failed",
+        "error": { "code": code, "message": message },
+        "cost_usd": Money::ZERO.to_string(),
+    });
+    task_event(services, task, Topic::TaskFailed, body)
+}
+
+fn task_event(services: &Services, task: &Task, topic: Topic, body: Value) -> NewEvent {
+    NewEvent {
+        id: services.request_id().uuid(),
+        account: task.account,
+        topic,
+        task: Some(task.id),
+        body,
+    }
+}
+
+/// A task has come further: said to who listens here, and to the other nodes. Nobody waits for it.
+pub(crate) fn publish_progress(services: &Services, task: &Task, progress: i16) {
+    let news = LiveNews {
+        account: task.account.number(),
+        topic: Topic::TaskProgress.name().to_owned(),
+        task: Some(task.id),
+        created_at_micros: services.now().micros(),
+        body: json!({
             "object": "video",
             "model": task.model,
-            "status": "completed",
-            "progress": 100,
-            "seconds": task.seconds.map(|seconds| seconds.to_string()),
-            "size": task.size,
-            "cost_usd": cost.to_string(),
-        });
-        self.of_task(task, Topic::TaskCompleted, body)
-    }
-
-    /// The event of a task that failed, and cost nothing.
-    pub(crate) fn task_failed(&self, task: &Task, code: &str, message: &str) -> NewEvent {
-        let (code, message) = (bounded(code), bounded(message));
-        let body = json!({
-            "object": "video",
-            "model": task.model,
-            "status": "failed",
-            "error": { "code": code, "message": message },
-            "cost_usd": Money::ZERO.to_string(),
-        });
-        self.of_task(task, Topic::TaskFailed, body)
-    }
-
-    fn of_task(&self, task: &Task, topic: Topic, body: Value) -> NewEvent {
-        NewEvent {
-            id: self.request_id().uuid(),
-            account: task.account,
-            topic,
-            task: Some(task.id),
-            body,
-        }
-    }
-
-    /// A task has come further: said to who listens here, and to the other nodes. Nobody waits for it.
-    pub(crate) fn tell_progress(&self, task: &Task, progress: i16) {
-        let news = LiveNews {
-            account: task.account.number(),
-            topic: Topic::TaskProgress.name().to_owned(),
-            task: Some(task.id),
-            created_at_micros: self.inner.now().micros(),
-            body: json!({
-                "object": "video",
-                "model": task.model,
-                "status": "in_progress",
-                "progress": progress,
-            }),
-        };
-        self.inner.hub.tell_live(task.account, Told::of_news(&news));
-        let bus = self.inner.bus.clone();
-        self.inner.tasks.spawn(async move { bus.tell(&news).await });
-    }
+            "status": "in_progress",
+            "progress": progress,
+        }),
+    };
+    services
+        .event_hub
+        .tell_live(task.account, Told::of_news(&news));
+    let bus = services.bus.clone();
+    services.tasks.spawn(async move { bus.tell(&news).await });
 }
 
 /// An upstream's words. An event must never break the verdict that it tells of: neither by its length

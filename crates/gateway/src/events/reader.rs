@@ -30,7 +30,7 @@ pub(crate) const QUEUE: usize = 4;
 
 /// A connection that follows.
 pub(crate) struct Reader {
-    services: Services,
+    services: Arc<Services>,
     seat: ConnectionPermit,
     filter: Filter,
     cursor: Cursor,
@@ -49,7 +49,7 @@ struct Gone;
 
 impl Reader {
     pub(crate) fn new(
-        services: Services,
+        services: Arc<Services>,
         seat: ConnectionPermit,
         (cursor, filter): (Cursor, Filter),
         from_kept: bool,
@@ -79,7 +79,7 @@ impl Reader {
         let follow = async {
             self.begin(newest).await?;
             loop {
-                let silent = self.services.inner.settings.events.heartbeat;
+                let silent = self.services.settings.events.heartbeat;
                 let beat = self.spoken.checked_add(silent);
                 let beat = beat.unwrap_or_else(Instant::now);
                 tokio::select! {
@@ -135,7 +135,7 @@ impl Reader {
                 Ok(())
             }
             Err(RecvError::Lagged(_)) => {
-                let counts = &self.services.inner.hub.counts;
+                let counts = &self.services.event_hub.counts;
                 Counts::add(&counts.lagged, 1);
                 self.catch_up(side).await
             }
@@ -152,13 +152,13 @@ impl Reader {
                 Side::House => HOUSE,
             };
             let after = self.cursor.of(side);
-            let page = self.services.read_events(account, after, PAGE_ROWS).await;
+            let page = read_events(&self.services, account, after, PAGE_ROWS).await;
             let page = match page {
                 Ok(page) => page,
                 Err(error) => {
                     tracing::debug!(%error, "events could not be read; their reader waits");
                     tokio::time::sleep(AGAIN).await;
-                    if self.spoken.elapsed() >= self.services.inner.settings.events.heartbeat {
+                    if self.spoken.elapsed() >= self.services.settings.events.heartbeat {
                         self.beat().await?;
                     }
                     continue;
@@ -221,29 +221,27 @@ impl Reader {
 
     /// Hands over one whole frame. Who takes nothing for long has gone.
     async fn send(&mut self, frame: Bytes) -> Result<(), Gone> {
-        let wait = self.services.inner.settings.reader_wait;
+        let wait = self.services.settings.reader_wait;
         let sent = self.pieces.send_timeout(frame, wait).await;
         sent.map_err(|_| Gone)?;
         self.spoken = Instant::now();
-        let counts = &self.services.inner.hub.counts;
+        let counts = &self.services.event_hub.counts;
         counts.told.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 }
 
-impl Services {
-    /// Events of an account after a number. Few read at once.
-    pub(super) async fn read_events(
-        &self,
-        account: AccountId,
-        after: i64,
-        rows: u32,
-    ) -> Result<Page, DbError> {
-        let hub = Arc::clone(&self.inner.hub);
-        // It is never closed.
-        let _turn = hub.reads.acquire().await;
-        Counts::add(&hub.counts.pages, 1);
-        let mut session = self.inner.data.session().await?;
-        events::page(&mut session, account, after, rows).await
-    }
+/// Events of an account after a number. Few read at once.
+pub(super) async fn read_events(
+    services: &Services,
+    account: AccountId,
+    after: i64,
+    rows: u32,
+) -> Result<Page, DbError> {
+    let hub = Arc::clone(&services.event_hub);
+    // It is never closed.
+    let _turn = hub.reads.acquire().await;
+    Counts::add(&hub.counts.pages, 1);
+    let mut session = services.data.session().await?;
+    events::page(&mut session, account, after, rows).await
 }

@@ -29,78 +29,76 @@ pub enum RelayError {
     Bus(#[from] BusError),
 }
 
-impl Services {
-    /// Carries copies that wait, and tells how many. Without a way they are taken away: every node reads
-    /// the table.
-    pub async fn relay_events(&self) -> Result<u64, RelayError> {
-        match self.inner.bus.health() {
-            Health::Local => {
-                let mut session = self.inner.data.session().await?;
-                Ok(outbox::discard(&mut session, BATCH).await?)
-            }
-            Health::Away => Ok(0),
-            Health::Up => self.carry_events().await,
+/// Carries copies that wait, and tells how many. Without a way they are taken away: every node reads
+/// the table.
+pub async fn relay_events(services: &Services) -> Result<u64, RelayError> {
+    match services.bus.health() {
+        Health::Local => {
+            let mut session = services.data.session().await?;
+            Ok(outbox::discard(&mut session, BATCH).await?)
         }
+        Health::Away => Ok(0),
+        Health::Up => relay_batch(services).await,
     }
+}
 
-    async fn carry_events(&self) -> Result<u64, RelayError> {
-        let mut tx = self.inner.data.begin().await?;
-        let waiting = outbox::claim(&mut tx, BATCH).await?;
-        if waiting.is_empty() {
+async fn relay_batch(services: &Services) -> Result<u64, RelayError> {
+    let mut tx = services.data.begin().await?;
+    let waiting = outbox::claim(&mut tx, BATCH).await?;
+    if waiting.is_empty() {
+        tx.rollback().await?;
+        return Ok(0);
+    }
+    let ids: BTreeMap<(i64, i64), Uuid> = waiting.iter().map(place).collect();
+    let mut copies: Vec<EventCopy> = waiting.into_iter().map(copy).collect();
+    // In the order of their numbers: a jump costs its readers a look at the table.
+    copies.sort_by_key(|copy| (copy.account, copy.seq));
+    let carried = match services.bus.carry(&copies).await {
+        Ok(carried) => carried,
+        Err(error) => {
+            Counts::add(&services.event_hub.counts.not_carried, 1);
             tx.rollback().await?;
-            return Ok(0);
+            return Err(error.into());
         }
-        let ids: BTreeMap<(i64, i64), Uuid> = waiting.iter().map(place).collect();
-        let mut copies: Vec<EventCopy> = waiting.into_iter().map(copy).collect();
-        // In the order of their numbers: a jump costs its readers a look at the table.
-        copies.sort_by_key(|copy| (copy.account, copy.seq));
-        let carried = match self.inner.bus.carry(&copies).await {
-            Ok(carried) => carried,
-            Err(error) => {
-                Counts::add(&self.inner.hub.counts.not_carried, 1);
-                tx.rollback().await?;
-                return Err(error.into());
-            }
-        };
-        let arrived = copies.iter().zip(carried).filter(|(_, arrived)| *arrived);
-        let arrived = arrived.filter_map(|(copy, _)| ids.get(&(copy.account, copy.seq)));
-        let arrived: Vec<Uuid> = arrived.copied().collect();
-        let gone = outbox::remove(&mut tx, &arrived).await;
-        let gone = tx.finish(gone).await?;
-        let counts = &self.inner.hub.counts;
-        Counts::add(&counts.carried, gone);
-        if arrived.len() < copies.len() {
-            Counts::add(&counts.not_carried, 1);
-        }
-        Ok(gone)
+    };
+    let arrived = copies.iter().zip(carried).filter(|(_, arrived)| *arrived);
+    let arrived = arrived.filter_map(|(copy, _)| ids.get(&(copy.account, copy.seq)));
+    let arrived: Vec<Uuid> = arrived.copied().collect();
+    let gone = outbox::remove(&mut tx, &arrived).await;
+    let gone = tx.finish(gone).await?;
+    let counts = &services.event_hub.counts;
+    Counts::add(&counts.carried, gone);
+    if arrived.len() < copies.len() {
+        Counts::add(&counts.not_carried, 1);
     }
+    Ok(gone)
+}
 
-    /// Looks how many copies wait, for the numbers.
-    pub async fn measure_outbox(&self) -> Result<(), DbError> {
-        let mut session = self.inner.data.session().await?;
-        let waiting = outbox::waiting(&mut session, COUNTED).await?;
-        let counts = &self.inner.hub.counts;
-        counts.waiting.store(waiting.rows, Ordering::Relaxed);
-        let seconds = waiting.seconds.max(0);
-        counts.waiting_seconds.store(seconds, Ordering::Relaxed);
-        Ok(())
-    }
+/// Looks how many copies wait, for the numbers.
+pub async fn measure_outbox(services: &Services) -> Result<(), DbError> {
+    let mut session = services.data.session().await?;
+    let waiting = outbox::waiting(&mut session, COUNTED).await?;
+    let counts = &services.event_hub.counts;
+    counts.waiting.store(waiting.rows, Ordering::Relaxed);
+    let seconds = waiting.seconds.max(0);
+    counts.waiting_seconds.store(seconds, Ordering::Relaxed);
+    Ok(())
+}
 
-    /// Forgets events, and copies that nobody carried, after [`events::KEPT_DAYS`]. Tells how many days
-    /// and copies went.
-    pub async fn forget_events(&self) -> Result<(i32, u64), DbError> {
-        let mut tx = self.inner.data.begin().await?;
-        let days = events::forget(&mut tx).await;
-        let days = tx.finish(days).await?;
-        let mut session = self.inner.data.session().await?;
-        let mut copies: u64 = 0;
-        loop {
-            let most = outbox::BATCH_MAX_ROWS;
-            let gone = outbox::expire(&mut session, events::KEPT_DAYS, most).await?;
-            copies = copies.saturating_add(gone);
-            if gone < u64::from(most) {
-                return Ok((days, copies));
-            }
+/// Forgets events, and copies that nobody carried, after [`events::KEPT_DAYS`]. Tells how many days
+/// and copies went.
+pub async fn purge_events(services: &Services) -> Result<(i32, u64), DbError> {
+    let mut tx = services.data.begin().await?;
+    let days = events::forget(&mut tx).await;
+    let days = tx.finish(days).await?;
+    let mut session = services.data.session().await?;
+    let mut copies: u64 = 0;
+    loop {
+        let most = outbox::BATCH_MAX_ROWS;
+        let gone = outbox::expire(&mut session, events::KEPT_DAYS, most).await?;
+        copies = copies.saturating_add(gone);
+        if gone < u64::from(most) {
+            return Ok((days, copies));
         }
     }
 }

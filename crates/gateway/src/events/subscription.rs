@@ -28,227 +28,225 @@ const BURST: i64 = 16;
 /// Accounts that one question is about.
 const MAX_ASKED: usize = 5_000;
 
-impl Services {
-    /// Feeds readers of events, and sends away who may not stay, until it is told to stop.
-    pub async fn keep_events(self, stop: watch::Receiver<bool>) {
-        tokio::join!(
-            self.follow_events(stop.clone()),
-            self.watch_readers(stop.clone()),
-            self.refresh_when_revoked(stop),
-        );
-    }
+/// Feeds readers of events, and sends away who may not stay, until it is told to stop.
+pub async fn run_event_hub(services: Arc<Services>, stop: watch::Receiver<bool>) {
+    tokio::join!(
+        follow_events(services, stop.clone()),
+        watch_readers(services, stop.clone()),
+        refresh_when_revoked(services, stop),
+    );
+}
 
-    async fn follow_events(&self, mut stop: watch::Receiver<bool>) {
-        let mut tick = tokio::time::interval(TICK);
-        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut looked: Option<Instant> = None;
-        let mut ears: Option<Ears> = None;
-        loop {
-            if ears.is_none() {
-                ears = self.listen_for_copies().await;
-            }
-            tokio::select! {
-                _ = stop.changed() => return,
-                heard = next(&mut ears) => match heard {
-                    Some(heard) => self.hear_copy(heard).await,
-                    None => {
-                        ears = None;
-                        tokio::time::sleep(AGAIN).await;
-                    }
-                },
-                _ = tick.tick() => {
-                    let settings = &self.inner.settings.events;
-                    let every = match self.inner.bus.health() {
-                        Health::Up => settings.look_beside_copies,
-                        Health::Local | Health::Away => settings.look,
-                    };
-                    if looked.is_none_or(|at| at.elapsed() >= every) {
-                        looked = Some(Instant::now());
-                        if let Err(error) = self.look_for_events().await {
-                            tracing::warn!(%error, "events could not be looked for");
-                        }
+async fn follow_events(services: &Services, mut stop: watch::Receiver<bool>) {
+    let mut tick = tokio::time::interval(TICK);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut looked: Option<Instant> = None;
+    let mut ears: Option<Ears> = None;
+    loop {
+        if ears.is_none() {
+            ears = subscribe(services).await;
+        }
+        tokio::select! {
+            _ = stop.changed() => return,
+            heard = next(&mut ears) => match heard {
+                Some(heard) => on_message(services, heard).await,
+                None => {
+                    ears = None;
+                    tokio::time::sleep(AGAIN).await;
+                }
+            },
+            _ = tick.tick() => {
+                let settings = &services.settings.events;
+                let every = match services.bus.health() {
+                    Health::Up => settings.look_beside_copies,
+                    Health::Local | Health::Away => settings.look,
+                };
+                if looked.is_none_or(|at| at.elapsed() >= every) {
+                    looked = Some(Instant::now());
+                    if let Err(error) = read_new_events(services).await {
+                        tracing::warn!(%error, "events could not be looked for");
                     }
                 }
             }
         }
     }
+}
 
-    async fn listen_for_copies(&self) -> Option<Ears> {
-        match self.inner.bus.listen().await {
-            Ok(ears) => Some(ears),
-            Err(error) => {
-                tracing::warn!(%error, "copies of events are not heard");
-                tokio::time::sleep(AGAIN).await;
-                None
+async fn subscribe(services: &Services) -> Option<Ears> {
+    match services.bus.listen().await {
+        Ok(ears) => Some(ears),
+        Err(error) => {
+            tracing::warn!(%error, "copies of events are not heard");
+            tokio::time::sleep(AGAIN).await;
+            None
+        }
+    }
+}
+
+async fn on_message(services: &Services, heard: Heard) {
+    match heard {
+        Heard::Live(news) => {
+            services
+                .event_hub
+                .tell_live(news.account(), Told::of_news(&news));
+        }
+        Heard::Event(parcel) => {
+            Counts::add(&services.event_hub.counts.copies, 1);
+            if parcel.topic.as_deref() == Some(Topic::KeyRevoked.name()) {
+                services.event_hub.revoked.notify_one();
+            }
+            if services.event_hub.follows(parcel.account) {
+                take_message(services, &parcel).await;
             }
         }
     }
+}
 
-    async fn hear_copy(&self, heard: Heard) {
-        match heard {
-            Heard::Live(news) => {
-                self.inner
-                    .hub
-                    .tell_live(news.account(), Told::of_news(&news));
-            }
-            Heard::Event(parcel) => {
-                Counts::add(&self.inner.hub.counts.copies, 1);
-                if parcel.topic.as_deref() == Some(Topic::KeyRevoked.name()) {
-                    self.inner.hub.revoked.notify_one();
-                }
-                if self.inner.hub.follows(parcel.account) {
-                    self.take_copy(&parcel).await;
-                }
+/// The next one is told as it is; after a jump the table is read; what was told is dropped.
+async fn take_message(services: &Services, parcel: &Parcel) {
+    let copy = match parcel.open() {
+        Ok(copy) if copy.account() == parcel.account => copy,
+        Ok(_) => return,
+        Err(error) => {
+            tracing::warn!(%error, "a copy of an event is none");
+            return;
+        }
+    };
+    let hub = &services.event_hub;
+    match hub.standing(parcel.account, copy.seq) {
+        CopyStatus::Nobody | CopyStatus::Old => {}
+        CopyStatus::Next => {
+            let told = News::Event(Arc::new(Told::of_copy(&copy)));
+            hub.tell(parcel.account, copy.seq, vec![told]);
+        }
+        CopyStatus::Jump(last) => {
+            // A copy comes after its event was written, so the number is true.
+            if let Err(error) = deliver(services, parcel.account, last, copy.seq).await {
+                tracing::warn!(%error, "missing events could not be read");
             }
         }
     }
+}
 
-    /// The next one is told as it is; after a jump the table is read; what was told is dropped.
-    async fn take_copy(&self, parcel: &Parcel) {
-        let copy = match parcel.open() {
-            Ok(copy) if copy.account() == parcel.account => copy,
-            Ok(_) => return,
-            Err(error) => {
-                tracing::warn!(%error, "a copy of an event is none");
+/// Compares what readers know with the table.
+pub(crate) async fn read_new_events(services: &Services) -> Result<(), DbError> {
+    let followed = services.event_hub.followed();
+    for some in followed.chunks(MAX_ASKED) {
+        let mut session = services.data.session().await?;
+        let newest = events::newest(&mut session, some).await?;
+        drop(session);
+        let newest: HashMap<AccountId, i64> = newest.into_iter().collect();
+        for account in some {
+            // Who never had an event is at 0; to know that makes the first one the next one.
+            let (account, newest) = (*account, newest.get(account).copied().unwrap_or(0));
+            match services.event_hub.standing(account, newest) {
+                CopyStatus::Nobody | CopyStatus::Old => {}
+                CopyStatus::Next => {
+                    let last = newest.saturating_sub(1);
+                    deliver(services, account, Some(last), newest).await?;
+                }
+                CopyStatus::Jump(last) => deliver(services, account, last, newest).await?,
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Tells readers of an account what is between two numbers, or that there is something.
+async fn deliver(
+    services: &Services,
+    account: AccountId,
+    last: Option<i64>,
+    newest: i64,
+) -> Result<(), DbError> {
+    let few = last.filter(|last| newest.saturating_sub(*last) <= BURST);
+    let Some(last) = few else {
+        let look = vec![News::Look(newest)];
+        services.event_hub.tell(account, newest, look);
+        return Ok(());
+    };
+    let rows = u32::try_from(BURST.saturating_mul(2)).unwrap_or(1);
+    // Not in the line of the readers, who may be many.
+    let mut session = services.data.session().await?;
+    let page = events::page(&mut session, account, last, rows).await?;
+    drop(session);
+    let mut news: Vec<News> = Vec::with_capacity(page.events.len());
+    let mut known = last;
+    for event in &page.events {
+        known = event.seq;
+        news.push(News::Event(Arc::new(Told::of_event(event))));
+    }
+    // More than a page, or something forgotten: each reader finds out for itself.
+    if known < page.newest {
+        known = page.newest;
+        news.push(News::Look(page.newest));
+    }
+    services.event_hub.tell(account, known, news);
+    Ok(())
+}
+
+/// Sends readers away whose key is over, or all of them when this node stops.
+async fn watch_readers(services: &Services, mut stop: watch::Receiver<bool>) {
+    let mut tick = tokio::time::interval(TICK);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut looked: Option<Instant> = None;
+    loop {
+        tokio::select! {
+            _ = stop.changed() => {
+                services.event_hub.send_away(Farewell::Stopping, |_| true);
                 return;
             }
-        };
-        let hub = &self.inner.hub;
-        match hub.standing(parcel.account, copy.seq) {
-            CopyStatus::Nobody | CopyStatus::Old => {}
-            CopyStatus::Next => {
-                let told = News::Event(Arc::new(Told::of_copy(&copy)));
-                hub.tell(parcel.account, copy.seq, vec![told]);
-            }
-            CopyStatus::Jump(last) => {
-                // A copy comes after its event was written, so the number is true.
-                if let Err(error) = self.bring(parcel.account, last, copy.seq).await {
-                    tracing::warn!(%error, "missing events could not be read");
-                }
-            }
+            _ = tick.tick() => {}
+        }
+        if services.is_draining() {
+            services.event_hub.send_away(Farewell::Stopping, |_| true);
+        } else if looked.is_none_or(|at| at.elapsed() >= KEYS) {
+            looked = Some(Instant::now());
+            check_readers(services);
         }
     }
+}
 
-    /// Compares what readers know with the table.
-    pub(crate) async fn look_for_events(&self) -> Result<(), DbError> {
-        let followed = self.inner.hub.followed();
-        for some in followed.chunks(MAX_ASKED) {
-            let mut session = self.inner.data.session().await?;
-            let newest = events::newest(&mut session, some).await?;
-            drop(session);
-            let newest: HashMap<AccountId, i64> = newest.into_iter().collect();
-            for account in some {
-                // Who never had an event is at 0; to know that makes the first one the next one.
-                let (account, newest) = (*account, newest.get(account).copied().unwrap_or(0));
-                match self.inner.hub.standing(account, newest) {
-                    CopyStatus::Nobody | CopyStatus::Old => {}
-                    CopyStatus::Next => {
-                        let last = newest.saturating_sub(1);
-                        self.bring(account, Some(last), newest).await?;
-                    }
-                    CopyStatus::Jump(last) => self.bring(account, last, newest).await?,
-                }
-            }
+/// Keys are compared at once when somebody says that one was revoked.
+async fn refresh_when_revoked(services: &Services, mut stop: watch::Receiver<bool>) {
+    loop {
+        tokio::select! {
+            _ = stop.changed() => return,
+            () = services.event_hub.revoked.notified() => {}
         }
-        Ok(())
-    }
-
-    /// Tells readers of an account what is between two numbers, or that there is something.
-    async fn bring(
-        &self,
-        account: AccountId,
-        last: Option<i64>,
-        newest: i64,
-    ) -> Result<(), DbError> {
-        let few = last.filter(|last| newest.saturating_sub(*last) <= BURST);
-        let Some(last) = few else {
-            let look = vec![News::Look(newest)];
-            self.inner.hub.tell(account, newest, look);
-            return Ok(());
-        };
-        let rows = u32::try_from(BURST.saturating_mul(2)).unwrap_or(1);
-        // Not in the line of the readers, who may be many.
-        let mut session = self.inner.data.session().await?;
-        let page = events::page(&mut session, account, last, rows).await?;
-        drop(session);
-        let mut news: Vec<News> = Vec::with_capacity(page.events.len());
-        let mut known = last;
-        for event in &page.events {
-            known = event.seq;
-            news.push(News::Event(Arc::new(Told::of_event(event))));
-        }
-        // More than a page, or something forgotten: each reader finds out for itself.
-        if known < page.newest {
-            known = page.newest;
-            news.push(News::Look(page.newest));
-        }
-        self.inner.hub.tell(account, known, news);
-        Ok(())
-    }
-
-    /// Sends readers away whose key is over, or all of them when this node stops.
-    async fn watch_readers(&self, mut stop: watch::Receiver<bool>) {
-        let mut tick = tokio::time::interval(TICK);
-        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut looked: Option<Instant> = None;
-        loop {
-            tokio::select! {
-                _ = stop.changed() => {
-                    self.inner.hub.send_away(Farewell::Stopping, |_| true);
-                    return;
-                }
-                _ = tick.tick() => {}
-            }
-            if self.is_draining() {
-                self.inner.hub.send_away(Farewell::Stopping, |_| true);
-            } else if looked.is_none_or(|at| at.elapsed() >= KEYS) {
-                looked = Some(Instant::now());
-                self.check_readers();
-            }
+        match services.refresh_keys().await {
+            Ok(()) => check_readers(services),
+            Err(error) => tracing::warn!(%error, "keys could not be compared"),
         }
     }
+}
 
-    /// Keys are compared at once when somebody says that one was revoked.
-    async fn refresh_when_revoked(&self, mut stop: watch::Receiver<bool>) {
-        loop {
-            tokio::select! {
-                _ = stop.changed() => return,
-                () = self.inner.hub.revoked.notified() => {}
+fn check_readers(services: &Services) {
+    let now = services.now();
+    let is_over = |key: &KeyHash| {
+        let stale_after = services.settings.stale_after;
+        match services.key_table.find_hash(key, stale_after, now) {
+            Found::Known(_, standing, account) => {
+                standing != KeyStatus::Live || account.closed_at.is_some()
             }
-            match self.refresh_keys().await {
-                Ok(()) => self.check_readers(),
-                Err(error) => tracing::warn!(%error, "keys could not be compared"),
-            }
+            Found::Unknown => true,
+            // Nobody knows; who was let in stays until somebody does.
+            Found::TooOld => false,
         }
-    }
+    };
+    services.event_hub.send_away(Farewell::KeyOver, is_over);
+}
 
-    fn check_readers(&self) {
-        let now = self.inner.now();
-        let is_over = |key: &KeyHash| {
-            let stale_after = self.inner.settings.stale_after;
-            match self.inner.doors.find_hash(key, stale_after, now) {
-                Found::Known(_, standing, account) => {
-                    standing != KeyStatus::Live || account.closed_at.is_some()
-                }
-                Found::Unknown => true,
-                // Nobody knows; who was let in stays until somebody does.
-                Found::TooOld => false,
-            }
-        };
-        self.inner.hub.send_away(Farewell::KeyOver, is_over);
-    }
+/// Open connections that follow events, for tests and figures.
+#[must_use]
+pub fn event_readers(services: &Services) -> usize {
+    services.event_hub.size().0
+}
 
-    /// Open connections that follow events, for tests and figures.
-    #[must_use]
-    pub fn event_readers(&self) -> usize {
-        self.inner.hub.size().0
-    }
-
-    /// Frames that were handed to connections that follow events.
-    #[must_use]
-    pub fn events_told(&self) -> u64 {
-        self.inner.hub.counts.told.load(Ordering::Relaxed)
-    }
+/// Frames that were handed to connections that follow events.
+#[must_use]
+pub fn events_sent(services: &Services) -> u64 {
+    services.event_hub.counts.told.load(Ordering::Relaxed)
 }
 
 async fn next(ears: &mut Option<Ears>) -> Option<Heard> {

@@ -52,7 +52,7 @@ pub(super) fn apply<T>(
     classified: Classified<T>,
     tally: &mut Tally,
 ) -> Verdict<T> {
-    let now = services.inner.now();
+    let now = services.now();
     let ask_next = |tally: &mut Tally, reason| {
         tally.reason = Some(reason);
         Verdict::AskNext
@@ -133,7 +133,7 @@ pub(crate) fn upstream_refusal(
     status: StatusCode,
     refusal: &UpstreamError,
 ) -> ApiError {
-    let secrets = services.inner.channels.get().secrets();
+    let secrets = services.channels.get().secrets();
     let clean = |text: &str| without_secrets(text, &secrets);
     let status = if refusal.blames_the_request() {
         StatusCode::BAD_REQUEST

@@ -53,77 +53,73 @@ fn retries(headers: &HeaderMap) -> Option<u32> {
     headers.get(RETRY_COUNT)?.to_str().ok()?.parse().ok()
 }
 
-impl Services {
-    /// The idempotency key of a request that brings one, or that is given one of ours. If it is taken,
-    /// the request that has it is the error.
-    pub(crate) async fn idempotency_key<O: Operation>(
-        &self,
-        context: &RequestContext,
-        caller: &Caller,
-        headers: &HeaderMap,
-        fingerprint: Fingerprint<'_>,
-    ) -> Result<Option<IdempotencyKey>, ApiError> {
-        let policy = O::IDEMPOTENCY;
-        if policy == IdempotencyPolicy::Ignored {
-            return Ok(None);
-        }
-        let keeps_nothing = caller.key.policy.fields().zero_retention;
-        let Some(key) = key_of(headers)? else {
-            // Whether a second submission makes a second thing, the operation says.
-            let assigns = policy == IdempotencyPolicy::KeyOrSdkRetry && may_retry(headers);
-            if !assigns || keeps_nothing {
-                return Ok(None);
-            }
-            return self
-                .assigned_key(context, caller, headers, &fingerprint)
-                .await;
-        };
-        if keeps_nothing {
-            let text = "this API key keeps nothing (`zero_retention`), and an `Idempotency-Key` asks for \
-                        the answer to be kept for a day; leave the header out, or use another API key; \
-                        nothing was charged";
-            return Err(ApiError::new(ErrorCode::Invalid("invalid_request"), text).at(KEY));
-        }
-        let key = IdempotencyKey {
-            key,
-            body_hash: fingerprint.hash(),
-        };
-        if Defect::MissingReplay.is_on() {
-            return Ok(None);
-        }
-        let account = caller.account.id;
-        let found = kept::find(&self.inner.data, account, &key.key, Shown::Nothing).await;
-        match found.map_err(|_| ApiError::unavailable())? {
-            None => Ok(Some(key)),
-            Some(_) => Err(ApiError::duplicate(
-                key.duplicate(account, fingerprint.task),
-            )),
-        }
+/// The idempotency key of a request that brings one, or that is given one of ours. If it is taken,
+/// the request that has it is the error.
+pub(crate) async fn idempotency_key<O: Operation>(
+    services: &Services,
+    context: &RequestContext,
+    caller: &Caller,
+    headers: &HeaderMap,
+    fingerprint: Fingerprint<'_>,
+) -> Result<Option<IdempotencyKey>, ApiError> {
+    let policy = O::IDEMPOTENCY;
+    if policy == IdempotencyPolicy::Ignored {
+        return Ok(None);
     }
+    let keeps_nothing = caller.key.policy.fields().zero_retention;
+    let Some(key) = key_of(headers)? else {
+        // Whether a second submission makes a second thing, the operation says.
+        let assigns = policy == IdempotencyPolicy::KeyOrSdkRetry && may_retry(headers);
+        if !assigns || keeps_nothing {
+            return Ok(None);
+        }
+        return assigned_key(services, context, caller, headers, &fingerprint).await;
+    };
+    if keeps_nothing {
+        let text = "this API key keeps nothing (`zero_retention`), and an `Idempotency-Key` asks for \
+                    the answer to be kept for a day; leave the header out, or use another API key; \
+                    nothing was charged";
+        return Err(ApiError::new(ErrorCode::Invalid("invalid_request"), text).at(KEY));
+    }
+    let key = IdempotencyKey {
+        key,
+        body_hash: fingerprint.hash(),
+    };
+    if Defect::MissingReplay.is_on() {
+        return Ok(None);
+    }
+    let account = caller.account.id;
+    let found = kept::find(&services.data, account, &key.key, Shown::Nothing).await;
+    match found.map_err(|_| ApiError::unavailable())? {
+        None => Ok(Some(key)),
+        Some(_) => Err(ApiError::duplicate(
+            key.duplicate(account, fingerprint.task),
+        )),
+    }
+}
 
-    /// A client library that may try again by itself gets a key from us, and its next try finds the
-    /// first.
-    async fn assigned_key(
-        &self,
-        context: &RequestContext,
-        caller: &Caller,
-        headers: &HeaderMap,
-        fingerprint: &Fingerprint<'_>,
-    ) -> Result<Option<IdempotencyKey>, ApiError> {
-        let (account, body_hash) = (caller.account.id, fingerprint.hash());
-        if is_retry(headers) {
-            let found = kept::newest_unnamed(&self.inner.data, account, &body_hash).await;
-            if let Some((key, _)) = found.map_err(|_| ApiError::unavailable())? {
-                let key = IdempotencyKey { key, body_hash };
-                return Err(ApiError::duplicate(
-                    key.duplicate(account, fingerprint.task),
-                ));
-            }
+/// A client library that may try again by itself gets a key from us, and its next try finds the
+/// first.
+async fn assigned_key(
+    services: &Services,
+    context: &RequestContext,
+    caller: &Caller,
+    headers: &HeaderMap,
+    fingerprint: &Fingerprint<'_>,
+) -> Result<Option<IdempotencyKey>, ApiError> {
+    let (account, body_hash) = (caller.account.id, fingerprint.hash());
+    if is_retry(headers) {
+        let found = kept::newest_unnamed(&services.data, account, &body_hash).await;
+        if let Some((key, _)) = found.map_err(|_| ApiError::unavailable())? {
+            let key = IdempotencyKey { key, body_hash };
+            return Err(ApiError::duplicate(
+                key.duplicate(account, fingerprint.task),
+            ));
         }
-        // No two requests have it, so it names one request for ever.
-        let key = format!("{UNNAMED}{}", context.id);
-        Ok(Some(IdempotencyKey { key, body_hash }))
     }
+    // No two requests have it, so it names one request for ever.
+    let key = format!("{UNNAMED}{}", context.id);
+    Ok(Some(IdempotencyKey { key, body_hash }))
 }
 
 // === impl Fingerprint ===

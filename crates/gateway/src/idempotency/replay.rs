@@ -11,7 +11,10 @@ use trunkline_ledger::usage;
 use trunkline_types::{AccountId, Money, RequestId};
 
 use super::Duplicate;
+use super::stored_response;
 use crate::error::{ApiError, ErrorCode};
+use crate::in_flight;
+use crate::operations::video::views;
 use crate::response::{Response, ResponseBody};
 use crate::services::{CompletedCall, Services};
 
@@ -33,129 +36,131 @@ enum Look {
     Running(RequestId),
 }
 
-impl Services {
-    /// The answer of a call; of the first one, where this one is the same.
-    pub(crate) async fn or_again(
-        &self,
-        answered: Result<Response, ApiError>,
-    ) -> Result<Response, ApiError> {
-        match answered {
-            Err(ApiError {
-                kind: ErrorCode::SameCall(same),
-                ..
-            }) => Box::pin(self.again(*same)).await,
-            other @ (Ok(_) | Err(_)) => other,
-        }
+/// The answer of a call; of the first one, where this one is the same.
+pub(crate) async fn or_replay(
+    services: &Services,
+    answered: Result<Response, ApiError>,
+) -> Result<Response, ApiError> {
+    match answered {
+        Err(ApiError {
+            kind: ErrorCode::SameCall(same),
+            ..
+        }) => Box::pin(replay(services, *same)).await,
+        other @ (Ok(_) | Err(_)) => other,
     }
+}
 
-    /// Waits for the first call and gives its answer.
-    async fn again(&self, same: Duplicate) -> Result<Response, ApiError> {
-        // Who waits is a call in flight like others.
-        let place = self.place(same.account, 0)?;
-        let mut ended = self.watch();
-        let began = Instant::now();
-        let wait = self.inner.settings.idempotency.wait;
-        let mut pause = FIRST_LOOK;
-        let answered = loop {
-            let request = match self.look(&same, began.elapsed()).await? {
-                Look::Answer(answer) => break Ok(*answer),
-                Look::Running(request) => request,
-            };
-            let left = wait.saturating_sub(began.elapsed());
-            if left.is_zero() || self.is_draining() {
-                let text = "a call with this idempotency key is still under way; send it again \
-                            and it waits for that one; nothing was charged twice";
-                break Err(ApiError::new(ErrorCode::IdempotencyInFlight, text).at(KEY));
-            }
-            over(&mut ended, request, pause.min(left)).await;
-            pause = pause.saturating_mul(2).min(LONGEST_LOOK);
+/// Waits for the first call and gives its answer.
+async fn replay(services: &Services, same: Duplicate) -> Result<Response, ApiError> {
+    // Who waits is a call in flight like others.
+    let place = in_flight::acquire(services, same.account, 0)?;
+    let mut ended = services.completed_calls();
+    let began = Instant::now();
+    let wait = services.settings.idempotency.wait;
+    let mut pause = FIRST_LOOK;
+    let answered = loop {
+        let request = match look_up(services, &same, began.elapsed()).await? {
+            Look::Answer(answer) => break Ok(*answer),
+            Look::Running(request) => request,
         };
-        drop(place);
-        answered
-    }
-
-    async fn look(&self, same: &Duplicate, waited: Duration) -> Result<Look, ApiError> {
-        let shown = if same.task {
-            Shown::Any
-        } else {
-            Shown::Charged
-        };
-        let found = kept::find(&self.inner.data, same.account, &same.key, shown).await;
-        let Some(row) = found.map_err(|_| ApiError::unavailable())? else {
-            let text = "the first call with this idempotency key failed, and nothing was charged; \
-                        send it again";
-            return Err(ApiError::new(ErrorCode::IdempotencyInFlight, text).at(KEY));
-        };
-        if row.body_hash != same.body_hash {
-            return Err(conflict());
+        let left = wait.saturating_sub(began.elapsed());
+        if left.is_zero() || services.is_draining() {
+            let text = "a call with this idempotency key is still under way; send it again \
+                        and it waits for that one; nothing was charged twice";
+            break Err(ApiError::new(ErrorCode::IdempotencyInFlight, text).at(KEY));
         }
-        let of = (row.request, same.account);
-        match &row.answer {
-            Some(sealed) => self.replayed(of, sealed).await.map(Look::answer),
-            None if same.task => self.task_again(of, waited).await,
-            None if row.finished => self.not_kept(of, "was not kept").await,
-            None => Ok(Look::Running(row.request)),
-        }
-    }
+        over(&mut ended, request, pause.min(left)).await;
+        pause = pause.saturating_mul(2).min(LONGEST_LOOK);
+    };
+    drop(place);
+    answered
+}
 
-    async fn replayed(
-        &self,
-        of: (RequestId, AccountId),
-        sealed: &[u8],
-    ) -> Result<Response, ApiError> {
-        let Some(kept) = self.opened(of, sealed) else {
-            tracing::error!(request.id = %of.0, "a kept answer cannot be opened");
-            let text = "the answer of the first call cannot be read right now; nothing was charged \
-                        again; GET /v1/usage tells what it cost";
-            return Err(ApiError::new(ErrorCode::Unavailable, text));
-        };
-        let Some(body) = kept.body else {
-            let most = self.inner.settings.idempotency.most_bytes;
-            let why = format!("has more than the {most} bytes that are kept");
-            return self.not_kept(of, &why).await;
-        };
-        let mut answer = Response::new(ResponseBody::Whole((!body.is_empty()).then_some(body)));
-        *answer.status_mut() = kept.status;
-        *answer.headers_mut() = kept.headers;
-        Ok(again_of(answer, of.0))
+async fn look_up(
+    services: &Services,
+    same: &Duplicate,
+    waited: Duration,
+) -> Result<Look, ApiError> {
+    let shown = if same.task {
+        Shown::Any
+    } else {
+        Shown::Charged
+    };
+    let found = kept::find(&services.data, same.account, &same.key, shown).await;
+    let Some(row) = found.map_err(|_| ApiError::unavailable())? else {
+        let text = "the first call with this idempotency key failed, and nothing was charged; \
+                    send it again";
+        return Err(ApiError::new(ErrorCode::IdempotencyInFlight, text).at(KEY));
+    };
+    if row.body_hash != same.body_hash {
+        return Err(conflict());
     }
-
-    /// The call was charged and its answer is not here to be given again.
-    async fn not_kept<T>(
-        &self,
-        (request, account): (RequestId, AccountId),
-        why: &str,
-    ) -> Result<T, ApiError> {
-        let row = usage::find(&self.inner.data, account, request).await;
-        let row = row.map_err(|_| ApiError::unavailable())?;
-        let charged = row.and_then(|row| {
-            let gross = row.paid.checked_add(row.trial).ok()?;
-            gross.checked_sub(row.refunded).ok()
-        });
-        let charged = charged.unwrap_or(Money::ZERO);
-        let text = format!(
-            "the answer of the first call with this idempotency key, {request}, {why}; that call was \
-             charged {charged} USD, and this one nothing; use a new key to call again"
-        );
-        Err(ApiError::new(ErrorCode::IdempotencyTooLarge, text)
-            .at(KEY)
-            .with("first_request_id", request.to_string())
-            .with_money("first_charged_usd", charged))
+    let of = (row.request, same.account);
+    match &row.answer {
+        Some(sealed) => stored_answer(services, of, sealed).await.map(Look::answer),
+        None if same.task => replay_task(services, of, waited).await,
+        None if row.finished => no_stored_response(services, of, "was not kept").await,
+        None => Ok(Look::Running(row.request)),
     }
+}
 
-    /// A task whose answer is not there: it is being submitted, or its node died in between.
-    async fn task_again(
-        &self,
-        (request, account): (RequestId, AccountId),
-        waited: Duration,
-    ) -> Result<Look, ApiError> {
-        if waited < TASK_WAIT.min(self.inner.settings.idempotency.wait) {
-            return Ok(Look::Running(request));
-        }
-        match self.task_known(account, request).await? {
-            Some(answer) => Ok(Look::answer(again_of(answer, request))),
-            None => Ok(Look::Running(request)),
-        }
+async fn stored_answer(
+    services: &Services,
+    of: (RequestId, AccountId),
+    sealed: &[u8],
+) -> Result<Response, ApiError> {
+    let Some(kept) = stored_response::open_record(services, of, sealed) else {
+        tracing::error!(request.id = %of.0, "a kept answer cannot be opened");
+        let text = "the answer of the first call cannot be read right now; nothing was charged \
+                    again; GET /v1/usage tells what it cost";
+        return Err(ApiError::new(ErrorCode::Unavailable, text));
+    };
+    let Some(body) = kept.body else {
+        let most = services.settings.idempotency.most_bytes;
+        let why = format!("has more than the {most} bytes that are kept");
+        return no_stored_response(services, of, &why).await;
+    };
+    let mut answer = Response::new(ResponseBody::Whole((!body.is_empty()).then_some(body)));
+    *answer.status_mut() = kept.status;
+    *answer.headers_mut() = kept.headers;
+    Ok(again_of(answer, of.0))
+}
+
+/// The call was charged and its answer is not here to be given again.
+async fn no_stored_response<T>(
+    services: &Services,
+    (request, account): (RequestId, AccountId),
+    why: &str,
+) -> Result<T, ApiError> {
+    let row = usage::find(&services.data, account, request).await;
+    let row = row.map_err(|_| ApiError::unavailable())?;
+    let charged = row.and_then(|row| {
+        let gross = row.paid.checked_add(row.trial).ok()?;
+        gross.checked_sub(row.refunded).ok()
+    });
+    let charged = charged.unwrap_or(Money::ZERO);
+    let text = format!(
+        "the answer of the first call with this idempotency key, {request}, {why}; that call was \
+         charged {charged} USD, and this one nothing; use a new key to call again"
+    );
+    Err(ApiError::new(ErrorCode::IdempotencyTooLarge, text)
+        .at(KEY)
+        .with("first_request_id", request.to_string())
+        .with_money("first_charged_usd", charged))
+}
+
+/// A task whose answer is not there: it is being submitted, or its node died in between.
+async fn replay_task(
+    services: &Services,
+    (request, account): (RequestId, AccountId),
+    waited: Duration,
+) -> Result<Look, ApiError> {
+    if waited < TASK_WAIT.min(services.settings.idempotency.wait) {
+        return Ok(Look::Running(request));
+    }
+    match views::find_task(services, account, request).await? {
+        Some(answer) => Ok(Look::answer(again_of(answer, request))),
+        None => Ok(Look::Running(request)),
     }
 }
 

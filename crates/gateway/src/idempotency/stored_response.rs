@@ -59,7 +59,7 @@ impl StoredResponse {
                 too_large: false,
             },
             body: Vec::new(),
-            most: services.inner.settings.idempotency.most_bytes,
+            most: services.settings.idempotency.most_bytes,
             copied: BufferPermit::none(services, account),
         }
     }
@@ -112,35 +112,33 @@ impl Kept {
     }
 }
 
-impl Services {
-    pub(super) fn sealed(
-        &self,
-        (request, account): (RequestId, AccountId),
-        record: &StoredResponse,
-    ) -> Result<Vec<u8>, ApiError> {
-        let plain = record.plain().ok_or_else(ApiError::unavailable)?;
-        let uuid = request.uuid();
-        let binding = Binding::of_account(account, uuid.as_bytes());
-        let sealed = self
-            .keyring()
-            .seal(Purpose::IdempotentAnswers, &binding, &plain);
-        sealed.map_err(|error| {
-            tracing::error!(%error, request.id = %request, "an answer could not be sealed");
-            ApiError::unavailable()
-        })
-    }
+pub(super) fn seal_record(
+    services: &Services,
+    (request, account): (RequestId, AccountId),
+    record: &StoredResponse,
+) -> Result<Vec<u8>, ApiError> {
+    let plain = record.plain().ok_or_else(ApiError::unavailable)?;
+    let uuid = request.uuid();
+    let binding = Binding::of_account(account, uuid.as_bytes());
+    let sealed = services
+        .keyring
+        .seal(Purpose::IdempotentAnswers, &binding, &plain);
+    sealed.map_err(|error| {
+        tracing::error!(%error, request.id = %request, "an answer could not be sealed");
+        ApiError::unavailable()
+    })
+}
 
-    pub(super) fn opened(
-        &self,
-        (request, account): (RequestId, AccountId),
-        sealed: &[u8],
-    ) -> Option<Kept> {
-        let uuid = request.uuid();
-        let binding = Binding::of_account(account, uuid.as_bytes());
-        let keyring = self.keyring();
-        let plain = keyring.open(Purpose::IdempotentAnswers, &binding, sealed);
-        Kept::read(plain.ok()?.reveal())
-    }
+pub(super) fn open_record(
+    services: &Services,
+    (request, account): (RequestId, AccountId),
+    sealed: &[u8],
+) -> Option<Kept> {
+    let uuid = request.uuid();
+    let binding = Binding::of_account(account, uuid.as_bytes());
+    let keyring = &services.keyring;
+    let plain = keyring.open(Purpose::IdempotentAnswers, &binding, sealed);
+    Kept::read(plain.ok()?.reveal())
 }
 
 #[cfg(test)]

@@ -28,6 +28,7 @@ use crate::idempotency::Fingerprint;
 use crate::operation::{Operation, Received};
 use crate::priced_call::Pricing;
 use crate::request_context::RequestContext;
+use crate::response_id;
 use crate::response_id::PREVIOUS;
 use crate::services::Services;
 
@@ -134,7 +135,7 @@ impl Operation for Chat {
     async fn price(self, services: &Services, pricing: Pricing<'_>) -> Result<Quoted, ApiError> {
         let previous = self.request.facts.previous.as_deref();
         let account = pricing.caller.account.id;
-        let continues = previous.map(|id| services.continued(account, id));
+        let continues = previous.map(|id| response_id::continuation(services, account, id));
         let continues = continues.transpose()?;
         let forwarded = forwarded(self.endpoint.format, pricing.headers);
         let turn = Turn {
@@ -142,7 +143,7 @@ impl Operation for Chat {
             request: self.request,
             continues,
             as_json_array: self.as_json_array,
-            tranche: services.inner.settings.tranche_tokens,
+            tranche: services.settings.tranche_tokens,
         };
         let mut quoted = Quoted::price(pricing, turn)?;
         quoted.forwarded = forwarded;

@@ -6,7 +6,7 @@ mod catalog;
 mod handler;
 mod page_limits;
 mod paginate;
-mod platform_dir;
+pub(crate) mod platform_dir;
 mod quote;
 mod request;
 mod settings;

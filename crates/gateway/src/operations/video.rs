@@ -6,8 +6,8 @@
 //! the way is followed by a worker (`jobs`), which finds the row and goes on where it is safe to.
 
 mod accept;
-mod cancel;
-mod content;
+pub(crate) mod cancel;
+pub(crate) mod content;
 mod content_disposition;
 mod download;
 mod encryption;
@@ -24,7 +24,7 @@ mod request;
 mod settings;
 mod submit;
 mod transitions;
-mod views;
+pub(crate) mod views;
 
 use uuid::Uuid;
 

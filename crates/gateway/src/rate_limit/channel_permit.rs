@@ -16,40 +16,33 @@ pub(crate) struct ChannelPermit(#[expect(dead_code, reason = "held, not looked a
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Saturated(pub(crate) u64);
 
-impl Services {
-    /// A place at a channel for one call.
-    pub(crate) async fn channel_permit(
-        &self,
-        channel: &Channel,
-    ) -> Result<ChannelPermit, Saturated> {
-        let requests = channel.row.requests_per_minute.and_then(positive);
-        let at_once = channel.row.concurrent_calls.and_then(positive);
-        if requests.is_none() && at_once.is_none() {
-            return Ok(ChannelPermit(None));
-        }
-        let number = channel.row.id.number();
-        let want = |kind, limit| Want {
-            name: Name {
-                scope: CHANNEL,
-                which: Which::Number(number),
-                kind,
-            },
-            limit,
-            amount: 1,
-        };
-        let wants = [
-            requests.map(|limit| want(Counted::Requests, limit)),
-            at_once.map(|limit| want(Counted::AtOnce, limit)),
-        ];
-        let wants = wants.into_iter().flatten().collect();
-        match self
-            .inner
-            .limits
-            .take(Tag::new(CHANNEL, number), wants)
-            .await
-        {
-            Ok(grant) => Ok(ChannelPermit(Some(grant))),
-            Err(refused) => Err(Saturated(seconds(refused.retry_after))),
-        }
+/// A place at a channel for one call.
+pub(crate) async fn channel_permit(
+    services: &Services,
+    channel: &Channel,
+) -> Result<ChannelPermit, Saturated> {
+    let requests = channel.row.requests_per_minute.and_then(positive);
+    let at_once = channel.row.concurrent_calls.and_then(positive);
+    if requests.is_none() && at_once.is_none() {
+        return Ok(ChannelPermit(None));
+    }
+    let number = channel.row.id.number();
+    let want = |kind, limit| Want {
+        name: Name {
+            scope: CHANNEL,
+            which: Which::Number(number),
+            kind,
+        },
+        limit,
+        amount: 1,
+    };
+    let wants = [
+        requests.map(|limit| want(Counted::Requests, limit)),
+        at_once.map(|limit| want(Counted::AtOnce, limit)),
+    ];
+    let wants = wants.into_iter().flatten().collect();
+    match services.limits.take(Tag::new(CHANNEL, number), wants).await {
+        Ok(grant) => Ok(ChannelPermit(Some(grant))),
+        Err(refused) => Err(Saturated(seconds(refused.retry_after))),
     }
 }

@@ -29,54 +29,52 @@ impl SealedFor {
     }
 }
 
-impl Services {
-    /// A new secret for a webhook: for the customer, and sealed.
-    pub(crate) fn make_hook_secret(
-        &self,
-        account: AccountId,
-        id: Uuid,
-    ) -> Option<(Secret, Vec<u8>)> {
-        let secret = Secret::make(|bytes| self.inner.fill_random(bytes))?;
-        let sealed = self.seal_for_hook(account, SealedFor::Secret(id), secret.bytes())?;
-        Some((secret, sealed))
-    }
+/// A new secret for a webhook: for the customer, and sealed.
+pub(crate) fn new_secret(
+    services: &Services,
+    account: AccountId,
+    id: Uuid,
+) -> Option<(Secret, Vec<u8>)> {
+    let secret = Secret::make(|bytes| services.fill_random(bytes))?;
+    let sealed = seal(services, account, SealedFor::Secret(id), secret.bytes())?;
+    Some((secret, sealed))
+}
 
-    pub(crate) fn seal_for_hook(
-        &self,
-        account: AccountId,
-        place: SealedFor,
-        plain: &[u8],
-    ) -> Option<Vec<u8>> {
-        let context = place.context();
-        let binding = Binding::of_account(account, &context);
-        let sealed = self.keyring().seal(Purpose::Webhooks, &binding, plain);
-        if let Err(error) = &sealed {
-            tracing::error!(%error, "a part of a webhook could not be sealed");
-        }
-        sealed.ok()
+pub(crate) fn seal(
+    services: &Services,
+    account: AccountId,
+    place: SealedFor,
+    plain: &[u8],
+) -> Option<Vec<u8>> {
+    let context = place.context();
+    let binding = Binding::of_account(account, &context);
+    let sealed = services.keyring.seal(Purpose::Webhooks, &binding, plain);
+    if let Err(error) = &sealed {
+        tracing::error!(%error, "a part of a webhook could not be sealed");
     }
+    sealed.ok()
+}
 
-    pub(crate) fn open_hook_url(
-        &self,
-        account: AccountId,
-        place: SealedFor,
-        sealed: &[u8],
-    ) -> Option<String> {
-        let context = place.context();
-        let binding = Binding::of_account(account, &context);
-        let opened = self.keyring().open(Purpose::Webhooks, &binding, sealed);
-        String::from_utf8(opened.ok()?.reveal().to_vec()).ok()
-    }
+pub(crate) fn open_url(
+    services: &Services,
+    account: AccountId,
+    place: SealedFor,
+    sealed: &[u8],
+) -> Option<String> {
+    let context = place.context();
+    let binding = Binding::of_account(account, &context);
+    let opened = services.keyring.open(Purpose::Webhooks, &binding, sealed);
+    String::from_utf8(opened.ok()?.reveal().to_vec()).ok()
+}
 
-    pub(crate) fn open_hook_secret(
-        &self,
-        account: AccountId,
-        id: Uuid,
-        sealed: &[u8],
-    ) -> Option<Secret> {
-        let context = SealedFor::Secret(id).context();
-        let binding = Binding::of_account(account, &context);
-        let opened = self.keyring().open(Purpose::Webhooks, &binding, sealed);
-        Some(Secret::of(opened.ok()?))
-    }
+pub(crate) fn open_secret(
+    services: &Services,
+    account: AccountId,
+    id: Uuid,
+    sealed: &[u8],
+) -> Option<Secret> {
+    let context = SealedFor::Secret(id).context();
+    let binding = Binding::of_account(account, &context);
+    let opened = services.keyring.open(Purpose::Webhooks, &binding, sealed);
+    Some(Secret::of(opened.ok()?))
 }

@@ -10,6 +10,7 @@ use trunkline_types::{AccountId, Timestamp};
 use trunkline_upstream::safe_fetch::{FetchError, FetchRequest, FetchResponse};
 use uuid::Uuid;
 
+use super::binding;
 use super::message::{TEST, headers, test_body};
 use super::{SealedFor, Secret};
 use crate::services::Services;
@@ -149,60 +150,58 @@ impl Outcome {
     }
 }
 
-impl Services {
-    /// Whether an address may be given: read, resolved and judged, but not reached for.
-    pub(crate) async fn judge_hook(&self, url: &str) -> Result<(), FetchError> {
-        self.inner.hooks.client.judge(url, JUDGED_WITHIN).await
-    }
+/// Whether an address may be given: read, resolved and judged, but not reached for.
+pub(crate) async fn check_url(services: &Services, url: &str) -> Result<(), FetchError> {
+    services.webhooks.client.judge(url, JUDGED_WITHIN).await
+}
 
-    /// Sends a message once.
-    pub(crate) async fn send_hook(&self, to: Receiver<'_>, message: Message) -> Outcome {
-        let (place, url) = to.url;
-        let url = self.open_hook_url(to.account, place, url);
-        let secrets: Option<Vec<Secret>> = [Some(to.secret), to.old_secret]
-            .into_iter()
-            .flatten()
-            .map(|sealed| self.open_hook_secret(to.account, to.webhook, sealed))
-            .collect();
-        let (Some(url), Some(secrets)) = (url, secrets) else {
-            tracing::error!(webhook.id = %to.webhook, "a webhook cannot be opened with these keys");
-            return Outcome::failed(Trouble::Unreadable);
-        };
-        let now = self.inner.now();
-        let Some(headers) = headers(message.id, now, &message.body, &secrets) else {
-            return Outcome::failed(Trouble::Unreadable);
-        };
-        let within = self.inner.settings.webhooks.wait;
-        let ask = FetchRequest {
-            range: None,
-            max_bytes: MAX_ANSWER_BYTES,
-            within,
-        };
-        let client = &self.inner.hooks.client;
-        match client.post(&url, &headers, message.body, ask).await {
-            Ok(answer) => {
-                let outcome = Outcome::of(answer.status, &answer.headers, now);
-                hear_out(answer).await;
-                outcome
-            }
-            Err(error) => Outcome::failed(Trouble::of(error)),
+/// Sends a message once.
+pub(crate) async fn send(services: &Services, to: Receiver<'_>, message: Message) -> Outcome {
+    let (place, url) = to.url;
+    let url = binding::open_url(services, to.account, place, url);
+    let secrets: Option<Vec<Secret>> = [Some(to.secret), to.old_secret]
+        .into_iter()
+        .flatten()
+        .map(|sealed| binding::open_secret(services, to.account, to.webhook, sealed))
+        .collect();
+    let (Some(url), Some(secrets)) = (url, secrets) else {
+        tracing::error!(webhook.id = %to.webhook, "a webhook cannot be opened with these keys");
+        return Outcome::failed(Trouble::Unreadable);
+    };
+    let now = services.now();
+    let Some(headers) = headers(message.id, now, &message.body, &secrets) else {
+        return Outcome::failed(Trouble::Unreadable);
+    };
+    let within = services.settings.webhooks.wait;
+    let ask = FetchRequest {
+        range: None,
+        max_bytes: MAX_ANSWER_BYTES,
+        within,
+    };
+    let client = &services.webhooks.client;
+    match client.post(&url, &headers, message.body, ask).await {
+        Ok(answer) => {
+            let outcome = Outcome::of(answer.status, &answer.headers, now);
+            hear_out(answer).await;
+            outcome
         }
+        Err(error) => Outcome::failed(Trouble::of(error)),
     }
+}
 
-    /// Sends a message that tells of nothing but itself.
-    pub(crate) async fn test_hook(&self, to: Receiver<'_>, name: &str) -> Outcome {
-        let message = Message {
-            id: self.request_id().uuid(),
-            body: test_body(name, self.inner.now()),
-        };
-        let outcome = self.send_hook(to, message).await;
-        self.count_hook(TEST);
-        outcome
-    }
+/// Sends a message that tells of nothing but itself.
+pub(crate) async fn send_test(services: &Services, to: Receiver<'_>, name: &str) -> Outcome {
+    let message = Message {
+        id: services.request_id().uuid(),
+        body: test_body(name, services.now()),
+    };
+    let outcome = send(services, to, message).await;
+    count(services, TEST);
+    outcome
+}
 
-    pub(super) fn count_hook(&self, word: &'static str) {
-        self.inner.numbers.webhooks.add(word);
-    }
+pub(super) fn count(services: &Services, word: &'static str) {
+    services.metrics.webhooks.add(word);
 }
 
 /// Reads what comes behind the head, so that an honest receiver sees an orderly end. Whatever it is, and

@@ -6,6 +6,8 @@ use trunkline_types::AccountId;
 use uuid::Uuid;
 
 use super::SealedFor;
+use super::binding;
+use super::delivery;
 use crate::error::{ApiError, ErrorCode};
 use crate::services::Services;
 
@@ -20,32 +22,33 @@ pub(crate) struct TaskHook {
     secret: Vec<u8>,
 }
 
-impl Services {
-    /// Refuses an address that would not be reached. Nothing has moved yet.
-    pub(crate) async fn check_task_hook(&self, url: Option<&str>) -> Result<(), ApiError> {
-        let Some(url) = url else {
-            return Ok(());
-        };
-        self.judge_hook(url).await.map_err(|error| {
-            let text = format!("{error}; nothing was charged");
-            ApiError::new(ErrorCode::Invalid("invalid_request"), text).at(FIELD)
-        })
-    }
+/// Refuses an address that would not be reached. Nothing has moved yet.
+pub(crate) async fn check_task_webhook(
+    services: &Services,
+    url: Option<&str>,
+) -> Result<(), ApiError> {
+    let Some(url) = url else {
+        return Ok(());
+    };
+    delivery::check_url(services, url).await.map_err(|error| {
+        let text = format!("{error}; nothing was charged");
+        ApiError::new(ErrorCode::Invalid("invalid_request"), text).at(FIELD)
+    })
+}
 
-    /// Seals an address for a task.
-    pub(crate) fn seal_task_hook(
-        &self,
-        (account, task): (AccountId, Uuid),
-        url: &str,
-    ) -> Option<TaskHook> {
-        let webhook = self.request_id().uuid();
-        let (_, secret) = self.make_hook_secret(account, webhook)?;
-        Some(TaskHook {
-            url: self.seal_for_hook(account, SealedFor::Task(task), url.as_bytes())?,
-            webhook,
-            secret,
-        })
-    }
+/// Seals an address for a task.
+pub(crate) fn seal_task_webhook(
+    services: &Services,
+    (account, task): (AccountId, Uuid),
+    url: &str,
+) -> Option<TaskHook> {
+    let webhook = services.request_id().uuid();
+    let (_, secret) = binding::new_secret(services, account, webhook)?;
+    Some(TaskHook {
+        url: binding::seal(services, account, SealedFor::Task(task), url.as_bytes())?,
+        webhook,
+        secret,
+    })
 }
 
 /// Writes where a task is to be told, in the transaction that writes the task.

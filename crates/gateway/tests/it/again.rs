@@ -240,7 +240,10 @@ async fn an_answer_is_kept_for_a_day_and_then_its_key_is_free() {
     let key = [(KEY, "k")];
     let first = house.chat_with(&body, &key).await;
     house.db.shift_clock(86_390).await;
-    assert_eq!(house.gateway.forget_answers().await, Ok(0));
+    assert_eq!(
+        trunkline_gateway::purge_stored_responses(&house.gateway).await,
+        Ok(0)
+    );
     assert!(replayed(&house.chat_with(&body, &key).await));
     house.db.shift_clock(20).await;
     let next = house.chat_with(&body, &key).await;
@@ -249,7 +252,10 @@ async fn an_answer_is_kept_for_a_day_and_then_its_key_is_free() {
     assert_ne!(next.id(), first.id());
     assert_eq!(house.simulator.requests().len(), 2);
     house.db.shift_clock(86_410).await;
-    assert_eq!(house.gateway.forget_answers().await, Ok(1));
+    assert_eq!(
+        trunkline_gateway::purge_stored_responses(&house.gateway).await,
+        Ok(1)
+    );
     assert_eq!(names(&house).await, 0);
     house.posted_at_rest().await;
     house.audit_but_for_the_clock().await;

@@ -46,7 +46,7 @@ pub(crate) struct House {
     pub(crate) db: Db,
     pub(crate) data: Database,
     pub(crate) console: Database,
-    pub(crate) gateway: Services,
+    pub(crate) gateway: Arc<Services>,
     pub(crate) address: SocketAddr,
     pub(crate) simulator: Simulator,
     pub(crate) account: AccountId,
@@ -137,7 +137,7 @@ impl House {
         let listener = TcpListener::bind(any).await.unwrap();
         let admin = listener.local_addr().unwrap();
         let desk = Admin::new(gateway.clone(), listener).serve(stopped.clone());
-        let events = gateway.clone().keep_events(stopped.clone());
+        let events = trunkline_gateway::run_event_hub(gateway.clone(), stopped.clone());
         #[expect(clippy::disallowed_methods, reason = "it ends with the test's runtime")]
         tokio::spawn(async { tokio::join!(edge.serve(stopped), desk, events) });
         let account = account(&console, wishes.paid, wishes.trial).await;

@@ -44,7 +44,7 @@ impl Clock for Hands {
 
 /// Another node.
 pub(crate) struct Node {
-    pub(crate) gateway: Services,
+    pub(crate) gateway: Arc<Services>,
     pub(crate) address: SocketAddr,
     stop: watch::Sender<bool>,
     _tasks: LedgerTasks,
@@ -130,7 +130,7 @@ impl House {
         let address = door.address().unwrap();
         let edge = door.open(gateway.clone());
         let (stop, stopped) = watch::channel(false);
-        let events = gateway.clone().keep_events(stopped.clone());
+        let events = trunkline_gateway::run_event_hub(gateway.clone(), stopped.clone());
         #[expect(clippy::disallowed_methods, reason = "it ends with the test's runtime")]
         tokio::spawn(async { tokio::join!(edge.serve(stopped), events) });
         Node {

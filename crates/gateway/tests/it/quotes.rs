@@ -58,7 +58,7 @@ async fn a_quote_says_what_a_call_may_cost_and_moves_nothing() {
         json!({ "max_completion_tokens": "20000" })
     );
     assert_eq!(quote["warnings"], json!(["max_tokens_defaulted"]));
-    let shelf = house.gateway.shelf();
+    let shelf = house.gateway.catalog();
     let view = View {
         book: &shelf.book,
         group: "default",
@@ -148,7 +148,7 @@ async fn a_quote_is_kept_for_ten_minutes_on_every_node_whatever_prices_become() 
     let body = ask("Hello [[tokens:5]]");
     let quote = house.quote(&body).await.json();
     assert_eq!(quote["expires_at"], began + 600);
-    let old = house.gateway.shelf().book.version().to_string();
+    let old = house.gateway.catalog().book.version().to_string();
     house.sell(DEARER).await;
     let node = house.second_node(Arc::new(hands.clone())).await;
     let price = |got: &Got, input: i64, output: i64| {
@@ -347,7 +347,7 @@ async fn a_model_that_goes_away_says_when() {
 
 /// The record of a model as it is served.
 fn health_of(gateway: &Services, model: &str) -> Value {
-    let shelf = gateway.shelf();
+    let shelf = gateway.catalog();
     let view = View {
         book: &shelf.book,
         group: "default",

@@ -35,7 +35,7 @@ fn entry(groups: &[&str], faces: &Value) -> Option<Value> {
 #[tokio::test]
 async fn a_catalog_that_does_not_pass_is_not_used_and_the_next_good_one_heals_it() {
     let house = House::new().await;
-    let good = house.gateway.shelf();
+    let good = house.gateway.catalog();
     let odd = json!({ "input": 1, "output": 1, "video_minute": 1 });
     let plain = json!({ "input": 1, "output": 1 });
     let two_spoilt = [
@@ -47,7 +47,7 @@ async fn a_catalog_that_does_not_pass_is_not_used_and_the_next_good_one_heals_it
     let frame = json!({ "groups": {} });
     let last = spoil(&house, &[], Some(&frame)).await;
     assert!(last > first);
-    assert_eq!(house.gateway.shelf().revision, good.revision);
+    assert_eq!(house.gateway.catalog().revision, good.revision);
     let said = house.metrics().await;
     let own = format!("trunkline_catalog_revision {}\n", good.revision);
     let refused = format!("trunkline_catalog_refused_revision {last}\n");
@@ -55,7 +55,7 @@ async fn a_catalog_that_does_not_pass_is_not_used_and_the_next_good_one_heals_it
     assert_eq!(house.chat(&ask("Hello")).await.status, 200);
     // A node that starts now has never seen a good one, and finds it.
     let node = house.second_node(Arc::new(SystemClock)).await;
-    assert_eq!(node.gateway.shelf().book.version(), good.book.version());
+    assert_eq!(node.gateway.catalog().book.version(), good.book.version());
     let mut tx = house.console.begin().await.unwrap();
     let signed = ChangeAuthor {
         author: "house",
@@ -76,7 +76,7 @@ async fn a_catalog_that_does_not_pass_is_not_used_and_the_next_good_one_heals_it
     assert!(done.after.revision > last);
     for gateway in [&house.gateway, &node.gateway] {
         gateway.refresh().await.unwrap();
-        let shelf = gateway.shelf();
+        let shelf = gateway.catalog();
         assert_eq!(shelf.revision, done.after.revision);
         assert_eq!(shelf.book.document(), done.after.book.document());
         assert_eq!(

@@ -100,7 +100,9 @@ pub(crate) async fn work(house: &House) {
     while idle < 8 {
         let mut taken = 0;
         for job in VideoJob::ALL {
-            taken += house.gateway.take_video_jobs(job).await.unwrap();
+            taken += trunkline_gateway::claim_video_jobs(&house.gateway, job)
+                .await
+                .unwrap();
         }
         idle = if taken == 0 { idle + 1 } else { 0 };
         tokio::time::sleep(Duration::from_millis(30)).await;
@@ -111,7 +113,9 @@ pub(crate) async fn work(house: &House) {
 pub(crate) async fn ended(house: &House, id: &str) -> Value {
     for _ in 0..600 {
         for job in VideoJob::ALL {
-            house.gateway.take_video_jobs(job).await.unwrap();
+            trunkline_gateway::claim_video_jobs(&house.gateway, job)
+                .await
+                .unwrap();
         }
         let shown = house.get(&format!("/v1/videos/{id}")).await.json();
         if matches!(shown["status"].as_str(), Some("completed" | "failed")) {
@@ -175,7 +179,9 @@ pub(crate) async fn until(house: &House, id: &str, status: &str) -> Value {
             return task;
         }
         for job in VideoJob::ALL {
-            house.gateway.take_video_jobs(job).await.unwrap();
+            trunkline_gateway::claim_video_jobs(&house.gateway, job)
+                .await
+                .unwrap();
         }
         tokio::time::sleep(Duration::from_millis(30)).await;
     }

@@ -19,12 +19,12 @@ const HOST: &str = "http://127.0.0.1:8080";
 /// Works until a task is done, and leaves its file where it is.
 async fn done(house: &House, id: &str) -> String {
     for _ in 0..200 {
-        house
-            .gateway
-            .take_video_jobs(VideoJob::Submit)
+        trunkline_gateway::claim_video_jobs(&house.gateway, VideoJob::Submit)
             .await
             .unwrap();
-        house.gateway.take_video_jobs(VideoJob::Poll).await.unwrap();
+        trunkline_gateway::claim_video_jobs(&house.gateway, VideoJob::Poll)
+            .await
+            .unwrap();
         let task = shown(house, id).await;
         if task["status"] == "completed" {
             let url = task["metadata"]["url"].as_str().unwrap();
@@ -57,9 +57,7 @@ async fn mirror(house: &House, id: &str) {
             .db
             .ask("UPDATE app.video_schedule SET due_at = app.now() WHERE job = 'mirror' RETURNING ''")
             .await;
-        house
-            .gateway
-            .take_video_jobs(VideoJob::Mirror)
+        trunkline_gateway::claim_video_jobs(&house.gateway, VideoJob::Mirror)
             .await
             .unwrap();
         tokio::time::sleep(Duration::from_millis(100)).await;

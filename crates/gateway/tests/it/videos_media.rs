@@ -170,7 +170,9 @@ async fn media_that_cannot_be_measured_are_charged_at_the_most_and_the_differenc
         let id = made(&house, &body).await;
         assert_eq!(moved(&house, &id, "charge").await, most, "{body}");
         while column(&house, &id, "state").await != "completed" {
-            house.gateway.take_video_jobs(VideoJob::Poll).await.unwrap();
+            trunkline_gateway::claim_video_jobs(&house.gateway, VideoJob::Poll)
+                .await
+                .unwrap();
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         let adjusted = moved(&house, &id, "settlement_adjustment").await;

@@ -290,7 +290,9 @@ async fn the_quote_is_the_charge_and_the_charge_is_the_price_of_what_was_sent() 
         }
         charged += charge;
         *taken.entry(model).or_default() += 1;
-        house.gateway.take_video_jobs(VideoJob::Poll).await.unwrap();
+        trunkline_gateway::claim_video_jobs(&house.gateway, VideoJob::Poll)
+            .await
+            .unwrap();
     }
     println!("taken: {taken:?}, {bounds} bounds, {charged} nano-USD");
     assert_eq!(

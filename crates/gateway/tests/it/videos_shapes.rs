@@ -246,9 +246,7 @@ async fn progress_is_passed_on_where_it_is_told_and_guessed_and_marked_where_it_
     let mut seen = Vec::new();
     while seen.last() != Some(&100) {
         assert!(seen.len() < 400, "it never ended");
-        house
-            .gateway
-            .take_video_jobs(trunkline_gateway::VideoJob::Poll)
+        trunkline_gateway::claim_video_jobs(&house.gateway, trunkline_gateway::VideoJob::Poll)
             .await
             .unwrap();
         let task = shown(&house, &told).await;

@@ -177,9 +177,7 @@ async fn accounts_take_turns_when_there_is_room_again() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     assert_eq!(
-        house
-            .gateway
-            .take_video_jobs(VideoJob::Submit)
+        trunkline_gateway::claim_video_jobs(&house.gateway, VideoJob::Submit)
             .await
             .unwrap(),
         2
@@ -236,7 +234,9 @@ async fn a_word_nobody_knows_means_that_it_runs() {
     let real = column(&house, &id, "upstream_id").await;
     house.db.ask(&hide("'gone'")).await;
     for _ in 0..10 {
-        house.gateway.take_video_jobs(VideoJob::Poll).await.unwrap();
+        trunkline_gateway::claim_video_jobs(&house.gateway, VideoJob::Poll)
+            .await
+            .unwrap();
         tokio::time::sleep(Duration::from_millis(60)).await;
     }
     assert_eq!(shown(&house, &id).await["status"], "queued");

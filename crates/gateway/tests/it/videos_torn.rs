@@ -80,9 +80,7 @@ async fn a_job_that_is_told_of_after_its_task_has_ended_is_a_loss_and_no_charge(
             if !house.db.ask(failed).await.is_empty() {
                 return;
             }
-            house
-                .gateway
-                .take_video_jobs(VideoJob::Submit)
+            trunkline_gateway::claim_video_jobs(&house.gateway, VideoJob::Submit)
                 .await
                 .unwrap();
             tokio::time::sleep(Duration::from_millis(20)).await;

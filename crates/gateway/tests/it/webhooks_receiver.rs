@@ -262,9 +262,9 @@ pub(crate) async fn append(house: &House, event: NewEvent) {
 }
 
 /// What a worker does, once.
-pub(crate) async fn work(gateway: &Services) {
-    gateway.keep_webhooks().await.unwrap();
-    gateway.take_webhooks().await.unwrap();
+pub(crate) async fn work(gateway: &Arc<Services>) {
+    trunkline_gateway::maintain_webhooks(gateway).await.unwrap();
+    trunkline_gateway::claim_webhooks(gateway).await.unwrap();
     tokio::time::sleep(Duration::from_millis(20)).await;
 }
 

@@ -6,6 +6,7 @@ use trunkline_store::webhooks::{self, Delivery};
 use trunkline_types::Timestamp;
 
 use super::{away, event_of};
+use crate::account_api::webhooks;
 use crate::caller::Caller;
 use crate::error::{ApiError, ErrorCode};
 use crate::operations::video::task_name;
@@ -15,66 +16,64 @@ use crate::services::Services;
 const MOST_PER_PAGE: i64 = 100;
 const USUAL_PER_PAGE: i64 = 20;
 
-impl Services {
-    pub(super) async fn list_deliveries(
-        &self,
-        caller: &Caller,
-        name: &str,
-        query: Option<&str>,
-    ) -> Result<Response, ApiError> {
-        let (mut limit, mut after) = (USUAL_PER_PAGE, None);
-        let pairs = query.unwrap_or_default().split('&');
-        for pair in pairs.filter(|pair| !pair.is_empty()) {
-            match pair.split_once('=') {
-                Some(("limit", text)) => {
-                    let number = text.parse().ok();
-                    let number = number.filter(|number| (1..=MOST_PER_PAGE).contains(number));
-                    limit = number.ok_or_else(|| {
-                        let why = format!("`limit` must be from 1 to {MOST_PER_PAGE}");
-                        ApiError::new(ErrorCode::Invalid("invalid_request"), why).at("limit")
-                    })?;
-                }
-                Some(("after", event)) => {
-                    after = Some(event_of(event).ok_or_else(|| no_delivery(event))?);
-                }
-                // A key may stand here, and is not repeated.
-                Some(("key", _)) => {}
-                Some((other, _)) => return Err(unknown(other)),
-                None => return Err(unknown(pair)),
+pub(super) async fn list_deliveries(
+    services: &Services,
+    caller: &Caller,
+    name: &str,
+    query: Option<&str>,
+) -> Result<Response, ApiError> {
+    let (mut limit, mut after) = (USUAL_PER_PAGE, None);
+    let pairs = query.unwrap_or_default().split('&');
+    for pair in pairs.filter(|pair| !pair.is_empty()) {
+        match pair.split_once('=') {
+            Some(("limit", text)) => {
+                let number = text.parse().ok();
+                let number = number.filter(|number| (1..=MOST_PER_PAGE).contains(number));
+                limit = number.ok_or_else(|| {
+                    let why = format!("`limit` must be from 1 to {MOST_PER_PAGE}");
+                    ApiError::new(ErrorCode::Invalid("invalid_request"), why).at("limit")
+                })?;
             }
+            Some(("after", event)) => {
+                after = Some(event_of(event).ok_or_else(|| no_delivery(event))?);
+            }
+            // A key may stand here, and is not repeated.
+            Some(("key", _)) => {}
+            Some((other, _)) => return Err(unknown(other)),
+            None => return Err(unknown(pair)),
         }
-        let hook = self.webhook_of_caller(caller, name).await?;
-        let mut session = self.inner.data.session().await.map_err(away)?;
-        let more = limit.saturating_add(1);
-        let found = webhooks::page(&mut session, hook.id, after, more).await;
-        let mut found = found.map_err(away)?;
-        let most = usize::try_from(limit).unwrap_or(0);
-        let has_more = found.len() > most;
-        found.truncate(most);
-        let data: Vec<Value> = found.iter().map(shown).collect();
-        let body = json!({ "object": "list", "data": data, "has_more": has_more });
-        Ok(answer(StatusCode::OK, &body))
     }
+    let hook = webhooks::webhook_of_caller(services, caller, name).await?;
+    let mut session = services.data.session().await.map_err(away)?;
+    let more = limit.saturating_add(1);
+    let found = webhooks::page(&mut session, hook.id, after, more).await;
+    let mut found = found.map_err(away)?;
+    let most = usize::try_from(limit).unwrap_or(0);
+    let has_more = found.len() > most;
+    found.truncate(most);
+    let data: Vec<Value> = found.iter().map(shown).collect();
+    let body = json!({ "object": "list", "data": data, "has_more": has_more });
+    Ok(answer(StatusCode::OK, &body))
+}
 
-    pub(super) async fn replay_delivery(
-        &self,
-        caller: &Caller,
-        (name, event): (&str, &str),
-        body: &[u8],
-    ) -> Result<Response, ApiError> {
-        super::params::nothing(body)?;
-        let id = event_of(event).ok_or_else(|| no_delivery(event))?;
-        let hook = self.webhook_of_caller(caller, name).await?;
-        if hook.paused.is_some() {
-            let text = "this webhook is paused; resume it, and what waits is sent by itself";
-            return Err(ApiError::new(ErrorCode::Invalid("webhook_paused"), text).at("id"));
-        }
-        let mut tx = self.inner.data.begin().await.map_err(away)?;
-        let replayed = webhooks::replay(&mut tx, hook.id, id).await;
-        let replayed = tx.finish(replayed).await.map_err(away)?;
-        let replayed = replayed.ok_or_else(|| no_delivery(event))?;
-        Ok(answer(StatusCode::OK, &shown(&replayed)))
+pub(super) async fn replay_delivery(
+    services: &Services,
+    caller: &Caller,
+    (name, event): (&str, &str),
+    body: &[u8],
+) -> Result<Response, ApiError> {
+    super::params::nothing(body)?;
+    let id = event_of(event).ok_or_else(|| no_delivery(event))?;
+    let hook = webhooks::webhook_of_caller(services, caller, name).await?;
+    if hook.paused.is_some() {
+        let text = "this webhook is paused; resume it, and what waits is sent by itself";
+        return Err(ApiError::new(ErrorCode::Invalid("webhook_paused"), text).at("id"));
     }
+    let mut tx = services.data.begin().await.map_err(away)?;
+    let replayed = webhooks::replay(&mut tx, hook.id, id).await;
+    let replayed = tx.finish(replayed).await.map_err(away)?;
+    let replayed = replayed.ok_or_else(|| no_delivery(event))?;
+    Ok(answer(StatusCode::OK, &shown(&replayed)))
 }
 
 fn shown(delivery: &Delivery) -> Value {

@@ -6,6 +6,7 @@ use trunkline_types::Timestamp;
 use uuid::Uuid;
 
 use crate::services::Services;
+use crate::webhooks::binding;
 use crate::webhooks::{SealedFor, Secret};
 
 /// How the names of webhooks begin.
@@ -27,10 +28,10 @@ pub(super) fn webhook_of(name: &str) -> Option<Uuid> {
 pub(super) fn shown(services: &Services, hook: &Webhook, made: Option<&Secret>) -> Value {
     let url = hook.url.as_ref().and_then(|sealed| {
         let place = SealedFor::Url(hook.id);
-        services.open_hook_url(hook.account, place, sealed)
+        binding::open_url(services, hook.account, place, sealed)
     });
     let opened = match hook.kind {
-        Kind::Tasks => services.open_hook_secret(hook.account, hook.id, &hook.secret),
+        Kind::Tasks => binding::open_secret(services, hook.account, hook.id, &hook.secret),
         Kind::Endpoint => None,
     };
     let seconds = |at: Option<Timestamp>| at.map(Timestamp::seconds);

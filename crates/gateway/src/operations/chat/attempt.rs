@@ -74,7 +74,7 @@ impl Attempts for Quoted {
             // Another credential may belong to another account of the upstream.
             credential: self.continues.as_ref().map(|kept| kept.credential),
             policy: RetryPolicy {
-                attempts: services.inner.settings.max_attempts,
+                attempts: services.settings.max_attempts,
                 after_sent: AfterSent::AskNext,
             },
         }
@@ -123,7 +123,7 @@ impl Attempts for Quoted {
                 Judged::NotThere => {}
             }
             let young = self.continues.as_ref().is_some_and(|kept| {
-                let now = services.inner.now().seconds();
+                let now = services.now().seconds();
                 now.saturating_sub(kept.minted) <= YOUNG_SECONDS
             });
             if !young || began.elapsed() > HEAL_FOR {
@@ -144,8 +144,8 @@ impl Quoted {
     /// The channels to ask, in their order: one alone for a response that is continued; otherwise those
     /// that serve the model, and before all others the one that signed the conversation's reasoning.
     pub(super) fn order(&self, services: &Services) -> Vec<Arc<Channel>> {
-        let registry = services.inner.channels.get();
-        let (now, model) = (services.inner.now(), self.request.model());
+        let registry = services.channels.get();
+        let (now, model) = (services.now(), self.request.model());
         let caller = &self.call.caller;
         if let Some(kept) = &self.continues {
             let channel = registry.channel(kept.channel).into_iter();

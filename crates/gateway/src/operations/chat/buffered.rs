@@ -1,5 +1,7 @@
 //! Answers that come in one piece: read, metered, charged, then handed over.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::StatusCode;
 use trunkline_ledger::Outcome;
@@ -53,7 +55,7 @@ impl Answering<'_> {
         mut answer: UpstreamResponse,
         mut responder: Responder,
     ) -> RelayEnd<ChatRelayed> {
-        let most = self.services.inner.settings.max_answer_bytes;
+        let most = self.services.settings.max_answer_bytes;
         let read = tokio::select! {
             read = answer.whole(most) => read,
             () = responder.closed(), if self.quoted.call.idempotency.is_none() => {

@@ -26,6 +26,7 @@ use crate::priced_call::PricedCall;
 use crate::rate_limit::Load;
 use crate::request_context::RequestContext;
 use crate::reservation::{NotHeld, Reservation, Shortfall};
+use crate::response_id;
 use crate::response_id::{Kept, PREFIX};
 use crate::scrub::without_secrets;
 use crate::services::Services;
@@ -229,14 +230,14 @@ impl Execution for Quoted {
 impl Answering<'_> {
     /// The answer that had begun did not end as one.
     pub(super) fn upstream_failed(&self) {
-        self.upstream.channel.failed(self.services.inner.now());
+        self.upstream.channel.failed(self.services.now());
         self.context
             .attempt_finished(|attempt| attempt.error = Some("broke_off"));
     }
 
     /// Notes what the answer says about itself, for the trace alone.
     pub(super) fn note_facts(&self, facts: Told) {
-        let secrets = self.services.inner.channels.get().secrets();
+        let secrets = self.services.channels.get().secrets();
         let model = without_secrets(&facts.model, &secrets);
         self.context.set_response_facts(model, facts.finishes);
     }
@@ -277,12 +278,12 @@ impl Quoted {
             channel: upstream.channel.row.id.number(),
             credential: upstream.credential,
             upstream: id.to_owned(),
-            minted: services.inner.now().seconds(),
+            minted: services.now().seconds(),
             // What it was given and the longest answer to that.
             tokens: self.most_input().saturating_add(self.most_output()),
             stored,
         };
-        services.seal_response(self.call.caller.account.id, &kept)
+        response_id::seal_response(services, self.call.caller.account.id, &kept)
     }
 
     /// What an answer that is translated is written with.
@@ -297,7 +298,7 @@ impl Quoted {
         Shown {
             model: self.request.asked_model().to_owned(),
             id: id.unwrap_or(&request).to_owned(),
-            created: services.inner.now().seconds(),
+            created: services.now().seconds(),
             wants_usage: self.request.facts.wants_usage,
             channel: Some(upstream.channel.mark.clone()),
             asked,

@@ -69,7 +69,7 @@ impl Quoted {
             Some(fits) => fits,
             None => {
                 let account = self.call.caller.account.id;
-                let balance = desk::balance(&services.inner.data, account).await;
+                let balance = desk::balance(&services.data, account).await;
                 matches!(balance, Ok(Some(balance)) if balance.trial > Money::ZERO)
             }
         }

@@ -81,7 +81,7 @@ impl Answering<'_> {
         Relay {
             pieces,
             context: Arc::clone(self.context),
-            reader_wait: self.services.inner.settings.reader_wait,
+            reader_wait: self.services.settings.reader_wait,
             follow: quoted.adapter(self.services, &self.upstream),
             request: quoted.call.id,
             list: quoted.as_json_array.then(ArrayFrames::default),
@@ -276,20 +276,14 @@ impl Answering<'_> {
 
     /// Whether the hold is no longer far enough ahead of what was written.
     fn must_hold_more(&self, written: u64) -> bool {
-        let margin = self
-            .services
-            .inner
-            .settings
-            .tranche_tokens
-            .max(1)
-            .div_euclid(4);
+        let margin = self.services.settings.tranche_tokens.max(1).div_euclid(4);
         self.quoted.held_output_tokens < self.quoted.most_output()
             && written.saturating_add(margin) >= self.quoted.held_output_tokens
     }
 
     /// Keeps the hold ahead of what was written. Some end if that is not possible any more.
     async fn extend_hold(&mut self, written: u64) -> Option<End> {
-        let tranche = self.services.inner.settings.tranche_tokens.max(1);
+        let tranche = self.services.settings.tranche_tokens.max(1);
         let most = self.quoted.most_output();
         if !self.must_hold_more(written) {
             return None;

@@ -20,119 +20,128 @@ const AT_ONCE: usize = 4;
 /// How often a vendor's link is asked.
 const TRIES: u32 = 3;
 
-impl Services {
-    /// The pictures as the answer shows them, in their order. One that cannot be had in time is left out:
-    /// it is not delivered, and so not charged.
-    pub(super) async fn shown_pictures(
-        &self,
-        caller: &Caller,
-        (images, ends): (Vec<Image>, Instant),
-        wants_base64: bool,
-    ) -> Vec<Value> {
-        let shown = stream::iter(images).map(|image| async move {
-            let showing = self.shown_picture(caller, image, wants_base64);
-            let shown = tokio::time::timeout_at(ends, showing).await;
-            match shown.unwrap_or_else(|_| Err("the call has no time left".to_owned())) {
-                Ok(entry) => Some(entry),
-                Err(why) => {
-                    tracing::warn!(why, "a picture could not be handed over");
-                    None
-                }
-            }
-        });
-        let shown: Vec<Option<Value>> = shown.buffered(AT_ONCE).collect().await;
-        shown.into_iter().flatten().collect()
-    }
-
-    async fn shown_picture(
-        &self,
-        caller: &Caller,
-        image: Image,
-        wants_base64: bool,
-    ) -> Result<Value, String> {
-        let bytes = match image.at {
-            Where::Held(bytes) => bytes,
-            Where::Link(link) => self.fetched(&link).await?,
-        };
-        let kind = kind_of(&bytes).ok_or("what the upstream sent is no picture")?;
-        let (url, base64) = if wants_base64 {
-            (String::new(), STANDARD.encode(&bytes))
-        } else {
-            (self.kept(caller, kind, bytes).await?, String::new())
-        };
-        let mut entry = json!({ "url": url, "b64_json": base64 });
-        if let (Some(prompt), Some(fields)) = (image.revised_prompt, entry.as_object_mut()) {
-            fields.insert("revised_prompt".to_owned(), Value::String(prompt));
-        }
-        Ok(entry)
-    }
-
-    /// What a vendor's link leads to.
-    async fn fetched(&self, link: &str) -> Result<Bytes, String> {
-        let inner = &self.inner;
-        let ask = FetchRequest {
-            range: None,
-            max_bytes: inner.settings.generation.max_picture_bytes,
-            within: inner.settings.body_wait,
-        };
-        let mut why = String::new();
-        for _ in 0..TRIES {
-            let fetched = async {
-                let mut answer = inner.fetcher.get(link, ask).await?;
-                if !answer.status.is_success() {
-                    let status = answer.status.as_u16();
-                    return Ok(Err(format!("the vendor's link answers {status}")));
-                }
-                answer.whole().await.map(Ok)
-            };
-            let fetched: Result<_, trunkline_upstream::safe_fetch::FetchError> = fetched.await;
-            match fetched {
-                Ok(Ok(bytes)) => return Ok(bytes),
-                Ok(Err(status)) => why = status,
-                Err(error) => why = error.to_string(),
+/// The pictures as the answer shows them, in their order. One that cannot be had in time is left out:
+/// it is not delivered, and so not charged.
+pub(super) async fn host_images(
+    services: &Services,
+    caller: &Caller,
+    (images, ends): (Vec<Image>, Instant),
+    wants_base64: bool,
+) -> Vec<Value> {
+    let shown = stream::iter(images).map(|image| async move {
+        let showing = host_image(services, caller, image, wants_base64);
+        let shown = tokio::time::timeout_at(ends, showing).await;
+        match shown.unwrap_or_else(|_| Err("the call has no time left".to_owned())) {
+            Ok(entry) => Some(entry),
+            Err(why) => {
+                tracing::warn!(why, "a picture could not be handed over");
+                None
             }
         }
-        Err(why)
-    }
+    });
+    let shown: Vec<Option<Value>> = shown.buffered(AT_ONCE).collect().await;
+    shown.into_iter().flatten().collect()
+}
 
-    /// Keeps a picture and signs our link to it.
-    async fn kept(&self, caller: &Caller, kind: &str, bytes: Bytes) -> Result<String, String> {
-        let kind = ContentType::parse(kind).map_err(|error| error.to_string())?;
-        let path = self.minted(caller, &kind).map_err(|fault| fault.message)?;
-        let put = self.inner.media.put_bytes(&path, bytes, &kind).await;
-        put.map_err(|error| error.to_string())?;
-        self.signed(path).map_err(|fault| fault.message)
+async fn host_image(
+    services: &Services,
+    caller: &Caller,
+    image: Image,
+    wants_base64: bool,
+) -> Result<Value, String> {
+    let bytes = match image.at {
+        Where::Held(bytes) => bytes,
+        Where::Link(link) => fetch_image(services, &link).await?,
+    };
+    let kind = kind_of(&bytes).ok_or("what the upstream sent is no picture")?;
+    let (url, base64) = if wants_base64 {
+        (String::new(), STANDARD.encode(&bytes))
+    } else {
+        (
+            store_image(services, caller, kind, bytes).await?,
+            String::new(),
+        )
+    };
+    let mut entry = json!({ "url": url, "b64_json": base64 });
+    if let (Some(prompt), Some(fields)) = (image.revised_prompt, entry.as_object_mut()) {
+        fields.insert("revised_prompt".to_owned(), Value::String(prompt));
     }
+    Ok(entry)
+}
 
-    /// A fresh place in the media store.
-    pub(super) fn minted(
-        &self,
-        caller: &Caller,
-        kind: &ContentType,
-    ) -> Result<ObjectPath, ApiError> {
-        let (inner, account) = (&self.inner, &caller.account);
-        let mut random = [0; PATH_RANDOM_BYTES];
-        let filled = inner.fill_random(&mut random);
-        filled.ok_or_else(ApiError::unavailable)?;
-        let now = inner.now();
-        Ok(ObjectPath::mint(
-            now,
-            account.shard,
-            account.id,
-            random,
-            kind,
-        ))
+/// What a vendor's link leads to.
+async fn fetch_image(services: &Services, link: &str) -> Result<Bytes, String> {
+    let ask = FetchRequest {
+        range: None,
+        max_bytes: services.settings.generation.max_picture_bytes,
+        within: services.settings.body_wait,
+    };
+    let mut why = String::new();
+    for _ in 0..TRIES {
+        let fetched = async {
+            let mut answer = services.fetcher.get(link, ask).await?;
+            if !answer.status.is_success() {
+                let status = answer.status.as_u16();
+                return Ok(Err(format!("the vendor's link answers {status}")));
+            }
+            answer.whole().await.map(Ok)
+        };
+        let fetched: Result<_, trunkline_upstream::safe_fetch::FetchError> = fetched.await;
+        match fetched {
+            Ok(Ok(bytes)) => return Ok(bytes),
+            Ok(Err(status)) => why = status,
+            Err(error) => why = error.to_string(),
+        }
     }
+    Err(why)
+}
 
-    /// Our link to something in the media store.
-    pub(super) fn signed(&self, path: ObjectPath) -> Result<String, ApiError> {
-        let settings = &self.inner.settings;
-        let life = i64::try_from(settings.generation.link_life.as_secs()).unwrap_or(i64::MAX);
-        let ends = self.inner.now().plus_seconds(life);
-        let link = sign(&LinkSigner(self.keyring()), &MediaPath::Object(path), ends);
-        let link = link.map_err(|_| ApiError::unavailable())?;
-        Ok(format!("{}{link}", settings.public_url))
-    }
+/// Keeps a picture and signs our link to it.
+async fn store_image(
+    services: &Services,
+    caller: &Caller,
+    kind: &str,
+    bytes: Bytes,
+) -> Result<String, String> {
+    let kind = ContentType::parse(kind).map_err(|error| error.to_string())?;
+    let path = mint_path(services, caller, &kind).map_err(|fault| fault.message)?;
+    let put = services.media.put_bytes(&path, bytes, &kind).await;
+    put.map_err(|error| error.to_string())?;
+    sign_link(services, path).map_err(|fault| fault.message)
+}
+
+/// A fresh place in the media store.
+pub(super) fn mint_path(
+    services: &Services,
+    caller: &Caller,
+    kind: &ContentType,
+) -> Result<ObjectPath, ApiError> {
+    let account = &caller.account;
+    let mut random = [0; PATH_RANDOM_BYTES];
+    let filled = services.fill_random(&mut random);
+    filled.ok_or_else(ApiError::unavailable)?;
+    let now = services.now();
+    Ok(ObjectPath::mint(
+        now,
+        account.shard,
+        account.id,
+        random,
+        kind,
+    ))
+}
+
+/// Our link to something in the media store.
+pub(super) fn sign_link(services: &Services, path: ObjectPath) -> Result<String, ApiError> {
+    let settings = &services.settings;
+    let life = i64::try_from(settings.generation.link_life.as_secs()).unwrap_or(i64::MAX);
+    let ends = services.now().plus_seconds(life);
+    let link = sign(
+        &LinkSigner(&services.keyring),
+        &MediaPath::Object(path),
+        ends,
+    );
+    let link = link.map_err(|_| ApiError::unavailable())?;
+    Ok(format!("{}{link}", settings.public_url))
 }
 
 /// What a picture is, by its first bytes.

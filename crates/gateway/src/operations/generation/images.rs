@@ -16,7 +16,9 @@ use trunkline_studio::{Fields, Written};
 use trunkline_types::{Bucket, EndpointType, Money, Usage};
 
 use super::IMAGES;
+use super::image_hosting;
 use super::image_hosting::kind_of;
+use super::outbound;
 use super::outbound::Waits;
 use super::quote::{Planned, Priced, check_endpoint, classified};
 use super::quote_endpoint::fields_of;
@@ -195,13 +197,13 @@ impl Attempts for ImagesExecution {
         to: To<'_>,
         (protocol, written): Self::Outbound,
     ) -> Classified<Self::Accepted> {
-        let settings = &services.inner.settings;
+        let settings = &services.settings;
         let waits = Waits {
             total: settings.whole_wait,
             idle: settings.whole_wait,
         };
         let id = self.priced.call.id;
-        let sent = services.send_vendor(to, &written.errand, None, id, waits);
+        let sent = outbound::send(services, to, &written.errand, None, id, waits);
         let heard = match sent.await {
             Ok(answer) => {
                 log.answered(answer.status);
@@ -321,7 +323,7 @@ impl ImagesExecution {
         context: &RequestContext,
         drawn: Drawn,
     ) -> Result<Made, Exhausted> {
-        let settings = &services.inner.settings;
+        let settings = &services.settings;
         context.upstream_ended();
         // A slow vendor leaves its images the time of a body; together they never outlive the hold.
         let left = settings.whole_wait.saturating_sub(context.elapsed());
@@ -332,9 +334,9 @@ impl ImagesExecution {
         let mut images = drawn.pictures;
         // More than was asked for is not handed on: it is not paid for.
         images.truncate(usize::try_from(asked).unwrap_or(usize::MAX));
-        let entries = services
-            .shown_pictures(caller, (images, ends), self.ask.wants_base64)
-            .await;
+        let entries =
+            image_hosting::host_images(services, caller, (images, ends), self.ask.wants_base64)
+                .await;
         let count = u64::try_from(entries.len()).unwrap_or(u64::MAX);
         if let Some(why) = drawn.why {
             tracing::warn!(why, "images: the upstream made fewer than it was asked for");
@@ -346,7 +348,7 @@ impl ImagesExecution {
             return Err(Exhausted::failed(error));
         }
         let body = json!({
-            "created": services.inner.now().seconds(),
+            "created": services.now().seconds(),
             "data": entries,
             "metadata": {
                 "success_count": count.to_string(),

@@ -12,6 +12,7 @@ use trunkline_upstream::{Deadlines, Payload, SendError, UpstreamResponse};
 use super::uploads::Upload;
 use crate::failover::To;
 use crate::services::Services;
+use crate::vendors;
 use crate::vendors::Sending;
 
 /// Pieces of an upload under way.
@@ -24,113 +25,117 @@ pub(super) struct Waits {
     pub(super) idle: Duration,
 }
 
-impl Services {
-    /// Sends an errand and waits for the head of its answer.
-    pub(super) async fn send_vendor(
-        &self,
-        to: To<'_>,
-        errand: &Errand,
-        upload: Option<&Upload>,
-        id: RequestId,
-        waits: Waits,
-    ) -> Result<UpstreamResponse, SendError> {
-        let To {
-            channel,
-            credential,
-        } = to;
-        let deadlines = channel.deadlines(waits.total, waits.idle);
-        let sending = match &errand.form {
-            None => {
-                let json = HeaderValue::from_static("application/json");
-                let body = errand.call.body.clone();
-                Sending {
-                    content_type: body.is_some().then_some(json),
-                    payload: body.map_or_else(Bytes::new, Bytes::from).into(),
-                }
+/// Sends an errand and waits for the head of its answer.
+pub(super) async fn send(
+    services: &Services,
+    to: To<'_>,
+    errand: &Errand,
+    upload: Option<&Upload>,
+    id: RequestId,
+    waits: Waits,
+) -> Result<UpstreamResponse, SendError> {
+    let To {
+        channel,
+        credential,
+    } = to;
+    let deadlines = channel.deadlines(waits.total, waits.idle);
+    let sending = match &errand.form {
+        None => {
+            let json = HeaderValue::from_static("application/json");
+            let body = errand.call.body.clone();
+            Sending {
+                content_type: body.is_some().then_some(json),
+                payload: body.map_or_else(Bytes::new, Bytes::from).into(),
             }
-            Some(parts) => self.form_of(parts, upload, id)?,
-        };
-        // The head of an answer to an upload comes when the upload has gone out.
-        let deadlines = match upload {
-            Some(_) => Deadlines {
-                first_byte: deadlines.total,
-                ..deadlines
-            },
-            None => deadlines,
-        };
-        self.call_vendor((channel, credential), &errand.call, sending, deadlines)
-            .await
-    }
-
-    fn form_of(
-        &self,
-        parts: &[Part],
-        upload: Option<&Upload>,
-        id: RequestId,
-    ) -> Result<Sending, SendError> {
-        let unsent = |why: &str| SendError::NotSent(why.to_owned());
-        // Nothing a caller sends can know it: half of it is random, and new for each call.
-        let boundary = format!("trunkline-{}", id.uuid().simple());
-        let kind = format!("multipart/form-data; boundary={boundary}");
-        let content_type = HeaderValue::from_str(&kind).map_err(|_| unsent("no boundary"))?;
-        let mut before = BytesMut::new();
-        let mut after: Option<BytesMut> = None;
-        for part in parts {
-            let out = after.as_mut().unwrap_or(&mut before);
-            open_part(out, &boundary, part);
-            match &part.content {
-                Content::Text(text) => out.extend_from_slice(text.as_bytes()),
-                Content::File { bytes, .. } => out.extend_from_slice(bytes),
-                // What follows the upload stands behind it.
-                Content::Upload { .. } if after.is_none() => after = Some(BytesMut::new()),
-                Content::Upload { .. } => return Err(unsent("a form with two uploads")),
-            }
-            after
-                .as_mut()
-                .unwrap_or(&mut before)
-                .extend_from_slice(b"\r\n");
         }
-        let end = format!("--{boundary}--\r\n");
-        let payload = match (after, upload) {
-            (None, _) => {
-                before.extend_from_slice(end.as_bytes());
-                before.freeze().into()
-            }
-            (Some(_), None) => return Err(unsent("a form without its upload")),
-            (Some(mut after), Some(upload)) => {
-                after.extend_from_slice(end.as_bytes());
-                self.streamed(before.freeze(), upload, after.freeze())
-            }
-        };
-        Ok(Sending {
-            payload,
-            content_type: Some(content_type),
-        })
-    }
+        Some(parts) => multipart_form(services, parts, upload, id)?,
+    };
+    // The head of an answer to an upload comes when the upload has gone out.
+    let deadlines = match upload {
+        Some(_) => Deadlines {
+            first_byte: deadlines.total,
+            ..deadlines
+        },
+        None => deadlines,
+    };
+    vendors::send(
+        services,
+        (channel, credential),
+        &errand.call,
+        sending,
+        deadlines,
+    )
+    .await
+}
 
-    /// A body with an upload in its middle, read from the disk while it is sent.
-    fn streamed(&self, before: Bytes, upload: &Upload, after: Bytes) -> Payload {
-        let lengths = [before.len(), after.len()];
-        let around = lengths.into_iter().fold(0_u64, |sum, length| {
-            sum.saturating_add(u64::try_from(length).unwrap_or(u64::MAX))
-        });
-        let left = around.saturating_add(upload.bytes());
-        let (sender, pieces) = mpsc::channel(PIECES);
-        let mut reading = upload.reading();
-        self.inner.tasks.spawn(async move {
-            if sender.send(Ok(before)).await.is_err() {
+fn multipart_form(
+    services: &Services,
+    parts: &[Part],
+    upload: Option<&Upload>,
+    id: RequestId,
+) -> Result<Sending, SendError> {
+    let unsent = |why: &str| SendError::NotSent(why.to_owned());
+    // Nothing a caller sends can know it: half of it is random, and new for each call.
+    let boundary = format!("trunkline-{}", id.uuid().simple());
+    let kind = format!("multipart/form-data; boundary={boundary}");
+    let content_type = HeaderValue::from_str(&kind).map_err(|_| unsent("no boundary"))?;
+    let mut before = BytesMut::new();
+    let mut after: Option<BytesMut> = None;
+    for part in parts {
+        let out = after.as_mut().unwrap_or(&mut before);
+        open_part(out, &boundary, part);
+        match &part.content {
+            Content::Text(text) => out.extend_from_slice(text.as_bytes()),
+            Content::File { bytes, .. } => out.extend_from_slice(bytes),
+            // What follows the upload stands behind it.
+            Content::Upload { .. } if after.is_none() => after = Some(BytesMut::new()),
+            Content::Upload { .. } => return Err(unsent("a form with two uploads")),
+        }
+        after
+            .as_mut()
+            .unwrap_or(&mut before)
+            .extend_from_slice(b"\r\n");
+    }
+    let end = format!("--{boundary}--\r\n");
+    let payload = match (after, upload) {
+        (None, _) => {
+            before.extend_from_slice(end.as_bytes());
+            before.freeze().into()
+        }
+        (Some(_), None) => return Err(unsent("a form without its upload")),
+        (Some(mut after), Some(upload)) => {
+            after.extend_from_slice(end.as_bytes());
+            stream_upload(services, before.freeze(), upload, after.freeze())
+        }
+    };
+    Ok(Sending {
+        payload,
+        content_type: Some(content_type),
+    })
+}
+
+/// A body with an upload in its middle, read from the disk while it is sent.
+fn stream_upload(services: &Services, before: Bytes, upload: &Upload, after: Bytes) -> Payload {
+    let lengths = [before.len(), after.len()];
+    let around = lengths.into_iter().fold(0_u64, |sum, length| {
+        sum.saturating_add(u64::try_from(length).unwrap_or(u64::MAX))
+    });
+    let left = around.saturating_add(upload.bytes());
+    let (sender, pieces) = mpsc::channel(PIECES);
+    let mut reading = upload.reading();
+    services.tasks.spawn(async move {
+        if sender.send(Ok(before)).await.is_err() {
+            return;
+        }
+        while let Some(piece) = reading.next().await {
+            let is_over = piece.is_err();
+            if sender.send(piece).await.is_err() || is_over {
                 return;
             }
-            while let Some(piece) = reading.next().await {
-                let is_over = piece.is_err();
-                if sender.send(piece).await.is_err() || is_over {
-                    return;
-                }
-            }
-            drop(sender.send(Ok(after)).await);
-        });
-        Payload::Pieces { pieces, left }
-    }
+        }
+        drop(sender.send(Ok(after)).await);
+    });
+    Payload::Pieces { pieces, left }
 }
 
 /// The head of a part. Names come from callers: what could end the head is left out of them.

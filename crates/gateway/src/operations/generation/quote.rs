@@ -13,6 +13,7 @@ use crate::failover::{
 use crate::headers::MAX_COST_HEADER;
 use crate::priced_call::{Price, PricedCall, Pricing, Terms};
 use crate::services::Services;
+use crate::vendors;
 
 /// What is to be priced: the endpoint, the model, what it is billed by at most and what of its fields.
 pub(super) struct Planned {
@@ -61,10 +62,10 @@ impl Priced {
 
     /// The channels whose provider has the endpoint.
     pub(super) fn candidates(&self, services: &Services, after_sent: AfterSent) -> Candidates {
-        let (inner, call) = (&services.inner, &self.call);
+        let call = &self.call;
         let seed = seed_of_id(call.id);
-        let registry = inner.channels.get();
-        let mut channels = registry.order(&call.model, &call.sale.group, inner.now(), seed);
+        let registry = services.channels.get();
+        let mut channels = registry.order(&call.model, &call.sale.group, services.now(), seed);
         channels.retain(|channel| channel.provider.serves(self.endpoint));
         channels.retain(|one| call.caller.may_be_served_in(one.row.region.as_deref()));
         Candidates {
@@ -72,7 +73,7 @@ impl Priced {
             seed,
             credential: None,
             policy: RetryPolicy {
-                attempts: inner.settings.max_attempts,
+                attempts: services.settings.max_attempts,
                 after_sent,
             },
         }
@@ -93,7 +94,9 @@ impl Priced {
 /// What a vendor's trouble means.
 pub(super) fn classified<T>(services: &Services, trouble: Trouble) -> Classified<T> {
     match trouble {
-        Trouble::Refused(complaint) => Classified::RequestRejected(services.complained(&complaint)),
+        Trouble::Refused(complaint) => {
+            Classified::RequestRejected(vendors::vendor_error(services, &complaint))
+        }
         Trouble::Limited { retry_after } => {
             Classified::RateLimited(retry_after.unwrap_or(DEFAULT_COOL_SECONDS))
         }

@@ -137,12 +137,8 @@ fn preview_losses(
     write: impl Fn(&Channel) -> Option<Result<Written, Refusal>>,
 ) -> Result<Vec<Note>, ApiError> {
     let call = &priced.call;
-    let (now, group) = (services.inner.now(), &call.sale.group);
-    let mut order = services
-        .inner
-        .channels
-        .get()
-        .order(&call.model, group, now, 0);
+    let (now, group) = (services.now(), &call.sale.group);
+    let mut order = services.channels.get().order(&call.model, group, now, 0);
     order.retain(|channel| call.caller.may_be_served_in(channel.row.region.as_deref()));
     let first = order.iter().find_map(|channel| write(channel));
     let notes = match first {

@@ -19,6 +19,7 @@ use trunkline_types::{Bucket, EndpointType, Money, Usage};
 use trunkline_upstream::BodyError;
 
 use super::SPEECH;
+use super::outbound;
 use super::outbound::Waits;
 use super::quote::{Planned, Priced, check_endpoint, classified};
 use super::quote_endpoint::fields_of;
@@ -232,13 +233,13 @@ impl SpeechExecution {
         protocol: &Protocol,
         written: &Written,
     ) -> Result<(SpeechStream, Bytes), SpeechError> {
-        let settings = &services.inner.settings;
+        let settings = &services.settings;
         let waits = Waits {
             total: Duration::from_millis(to.channel.provider.total_ms),
             idle: settings.stream_idle,
         };
         let id = self.priced.call.id;
-        let sent = services.send_vendor(to, &written.errand, None, id, waits);
+        let sent = outbound::send(services, to, &written.errand, None, id, waits);
         let answer = sent.await.map_err(SpeechError::Unsent)?;
         log.answered(answer.status);
         // A body of JSON where audio or events should be is an error, whatever its status.
@@ -342,7 +343,7 @@ impl Execution for SpeechExecution {
             End::Done => Outcome::Complete,
             End::ClientGone => Outcome::ClientGone,
             End::Failed(outcome) => {
-                served.channel.failed(services.inner.now());
+                served.channel.failed(services.now());
                 context.attempt_finished(|attempt| attempt.error = Some("broke_off"));
                 let text = "the upstream broke off in the middle of its audio";
                 let error = ApiError::new(ErrorCode::UpstreamFailed, text);
@@ -411,7 +412,7 @@ impl SpeechRelayed {
         context: &RequestContext,
         mut stream: SpeechStream,
     ) -> End {
-        let wait = services.inner.settings.reader_wait;
+        let wait = services.settings.reader_wait;
         self.meter.give(&self.last);
         loop {
             let outlives = self.outlives();

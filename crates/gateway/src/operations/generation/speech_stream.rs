@@ -80,7 +80,7 @@ impl SpeechStream {
                 read,
             },
             Manner::Whole(read) => {
-                let most = services.inner.settings.max_answer_bytes;
+                let most = services.settings.max_answer_bytes;
                 let heard = Heard::read(answer, most).await;
                 let heard = heard.map_err(|error| BodyError::Broken(error.to_string()))?;
                 match read(&heard.said()).map_err(SpeechError::Trouble)? {
@@ -145,14 +145,14 @@ impl SpeechStream {
 }
 
 async fn linked(services: &Services, link: &str) -> Result<Source, SpeechError> {
-    let settings = &services.inner.settings;
+    let settings = &services.settings;
     let ask = FetchRequest {
         range: None,
         max_bytes: settings.max_file_bytes,
         within: settings.whole_wait,
     };
     let broken = |words: String| SpeechError::from(BodyError::Broken(words));
-    let answer = services.inner.fetcher.get(link, ask).await;
+    let answer = services.fetcher.get(link, ask).await;
     let answer = answer.map_err(|error| broken(error.to_string()))?;
     if !answer.status.is_success() {
         return Err(broken(format!("its link answers {}", answer.status)));

@@ -19,6 +19,8 @@ use trunkline_types::{Bucket, Money, Usage};
 use trunkline_upstream::SendError;
 use trunkline_upstream::safe_fetch::FetchRequest;
 
+use super::image_hosting;
+use super::outbound;
 use super::outbound::Waits;
 use super::quote::{Priced, classified};
 use super::speech_stream::SpeechError;
@@ -57,7 +59,7 @@ pub(crate) struct TranscriptionExecution {
 
 /// A recording that a vendor can fetch. It goes away with the call.
 struct Published {
-    services: Services,
+    services: Arc<Services>,
     path: Option<ObjectPath>,
     link: String,
 }
@@ -65,8 +67,8 @@ struct Published {
 impl Drop for Published {
     fn drop(&mut self) {
         let Some(path) = self.path.take() else { return };
-        let media = self.services.inner.media.clone();
-        self.services.inner.tasks.spawn(async move {
+        let media = self.services.media.clone();
+        self.services.tasks.spawn(async move {
             // If that fails, the retention job finds it later.
             if let Err(error) = media.delete(&path).await {
                 tracing::warn!(%error, "deleting a published recording failed");
@@ -109,9 +111,9 @@ impl TranscriptionExecution {
         let kind = kind
             .or_else(|_| plain())
             .map_err(|_| ApiError::unavailable())?;
-        let path = services.minted(&self.priced.call.caller, &kind)?;
+        let path = image_hosting::mint_path(services, &self.priced.call.caller, &kind)?;
         let mut published = Published {
-            services: services.clone(),
+            services: Arc::clone(services),
             path: Some(path.clone()),
             link: String::new(),
         };
@@ -120,13 +122,13 @@ impl TranscriptionExecution {
             Some((piece, reading))
         });
         let bytes = file.upload.bytes();
-        let media = &services.inner.media;
+        let media = &services.media;
         let put = media.put(&path, pieces.boxed(), &kind, bytes);
         put.await.map_err(|error| {
             tracing::error!(%error, name = file.name, "publishing a recording failed");
             ApiError::unavailable()
         })?;
-        published.link = services.signed(path)?;
+        published.link = image_hosting::sign_link(services, path)?;
         Ok(published)
     }
 }
@@ -168,7 +170,7 @@ impl Attempts for TranscriptionExecution {
         to: To<'_>,
         (protocol, written): Self::Outbound,
     ) -> Classified<Shown> {
-        let wait = services.inner.settings.whole_wait;
+        let wait = services.settings.whole_wait;
         let ends = *self.ends.get_or_insert_with(|| {
             Instant::now()
                 .checked_add(wait)
@@ -306,7 +308,7 @@ impl TranscriptionExecution {
             let upload = self.file.as_ref().map(|file| &file.upload);
             let upload = upload.filter(|_| errand.form.is_some());
             let id = self.priced.call.id;
-            let sent = services.send_vendor(to, &errand, upload, id, waits).await;
+            let sent = outbound::send(services, to, &errand, upload, id, waits).await;
             let heard = match sent {
                 Ok(answer) => {
                     if stage == Stage::Begun {
@@ -327,7 +329,7 @@ impl TranscriptionExecution {
                 }
                 (Err(_), Stage::Polled) => {
                     lost = lost.saturating_add(1);
-                    tokio::time::sleep(services.inner.settings.generation.poll_pause).await;
+                    tokio::time::sleep(services.settings.generation.poll_pause).await;
                     continue;
                 }
             };
@@ -335,7 +337,7 @@ impl TranscriptionExecution {
                 Turn::Done(transcript) => return Ok(transcript),
                 Turn::Ask(next) => {
                     (errand, stage) = (next, Stage::Polled);
-                    tokio::time::sleep(services.inner.settings.generation.poll_pause).await;
+                    tokio::time::sleep(services.settings.generation.poll_pause).await;
                 }
                 Turn::Fetch(link) => {
                     let bytes = fetch_text(services, &link).await?;
@@ -368,11 +370,10 @@ async fn fetch_text(services: &Services, link: &str) -> Result<Bytes, SpeechErro
     let ask = FetchRequest {
         range: None,
         max_bytes: u64::try_from(MAX_ANSWER_BYTES).unwrap_or(u64::MAX),
-        within: services.inner.settings.body_wait,
+        within: services.settings.body_wait,
     };
     let broken = |words: String| SpeechError::Unsent(SendError::Broken(words));
     let mut answer = services
-        .inner
         .fetcher
         .get(link, ask)
         .await

@@ -28,6 +28,7 @@ use crate::caller::Caller;
 use crate::error::{ApiError, ErrorCode, refused};
 use crate::form::{MAX_FIELD_BYTES, MAX_PARTS, field_text, invalid, too_many_parts, unreadable};
 use crate::idempotency::{Fingerprint, has_key};
+use crate::in_flight;
 use crate::operation::{Operation, Received};
 use crate::priced_call::Pricing;
 use crate::request_context::RequestContext;
@@ -111,7 +112,7 @@ impl Operation for Transcription {
             return Err(error);
         }
         // Of an upload nothing is in memory but a few pieces.
-        let permit = services.place(caller.account.id, 0)?;
+        let permit = in_flight::acquire(services, caller.account.id, 0)?;
         let (head, incoming) = request.into_parts();
         let hashes = has_key(&head.headers);
         let body = receive_form(services, &boundary, incoming, hashes).await?;
@@ -203,7 +204,7 @@ async fn receive_form(
     body: Incoming,
     hashes: bool,
 ) -> Result<UploadedForm, ApiError> {
-    let settings = &services.inner.settings.generation;
+    let settings = &services.settings.generation;
     let ends = Instant::now().checked_add(settings.upload_wait);
     let mut form = Multipart::new(paced(body, settings.upload_idle, ends), boundary);
     let mut fields = Fields {
@@ -227,7 +228,7 @@ async fn receive_form(
                 part.file_name().unwrap_or("audio").to_owned(),
                 part.content_type().map(ToString::to_string),
             );
-            let disk = &services.inner.disk;
+            let disk = &services.upload_disk;
             let most = (settings.max_upload_bytes, settings.max_uploads_on_disk);
             let kept = Receiving::begin(&settings.upload_folder, disk, most).await;
             let mut receiving = kept.map_err(|error| not_kept(error, most.0))?;
@@ -268,7 +269,7 @@ async fn receive_form(
 
 /// Whether the head of an upload promises one that we take.
 fn check_upload(services: &Services, promised: u64) -> Result<(), ApiError> {
-    let most = services.inner.settings.generation.max_upload_bytes;
+    let most = services.settings.generation.max_upload_bytes;
     if promised > most.saturating_add(AROUND) {
         return Err(not_kept(UploadError::TooLarge, most));
     }

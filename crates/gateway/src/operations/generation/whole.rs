@@ -4,6 +4,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use trunkline_types::{Money, Usage};
 
+use crate::delivery;
 use crate::detach::respond;
 use crate::error::ApiError;
 use crate::idempotency::StoredResponse;
@@ -86,8 +87,6 @@ impl Whole {
             respond(self.responder, Ok(response));
             return true;
         }
-        services
-            .send_acked(context, self.responder, response, made.body)
-            .await
+        delivery::send_acked(services, context, self.responder, response, made.body).await
     }
 }

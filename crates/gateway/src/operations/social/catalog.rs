@@ -80,34 +80,33 @@ impl SocialCatalog {
     }
 }
 
-// === impl Services ===
-
-impl Services {
-    /// Takes over what was paused or resumed.
-    pub(crate) async fn follow_pauses(&self, session: &mut Session) -> Result<(), DbError> {
-        let newest = revision::current(session, social::TOPIC).await?;
-        if self.inner.counter.get().revision == Some(newest) {
-            return Ok(());
-        }
-        let rows = social::paused(session).await?;
-        let paused = rows.iter();
-        let paused = paused.map(|row| model_name(&row.platform, &row.capability));
-        let paused = paused.collect();
-        // The cells may have been exchanged while the rows were read.
-        let counter = &self.inner.counter;
-        counter.change(|counter| counter.with_pauses(paused, newest));
-        Ok(())
+/// Takes over what was paused or resumed.
+pub(crate) async fn follow_pauses(
+    services: &Services,
+    session: &mut Session,
+) -> Result<(), DbError> {
+    let newest = revision::current(session, social::TOPIC).await?;
+    if services.social_catalog.get().revision == Some(newest) {
+        return Ok(());
     }
+    let rows = social::paused(session).await?;
+    let paused = rows.iter();
+    let paused = paused.map(|row| model_name(&row.platform, &row.capability));
+    let paused = paused.collect();
+    // The cells may have been exchanged while the rows were read.
+    let counter = &services.social_catalog;
+    counter.change(|counter| counter.with_pauses(paused, newest));
+    Ok(())
+}
 
-    /// Every cell, and whether it is paused.
-    #[must_use]
-    pub fn cells(&self) -> Vec<(Arc<Cell>, bool)> {
-        let counter = self.inner.counter.get();
-        let cells = counter.cells.all();
-        cells
-            .map(|cell| (Arc::clone(cell), counter.is_paused(cell)))
-            .collect()
-    }
+/// Every cell, and whether it is paused.
+#[must_use]
+pub fn social_cells(services: &Services) -> Vec<(Arc<Cell>, bool)> {
+    let counter = services.social_catalog.get();
+    let cells = counter.cells.all();
+    cells
+        .map(|cell| (Arc::clone(cell), counter.is_paused(cell)))
+        .collect()
 }
 
 #[cfg(test)]

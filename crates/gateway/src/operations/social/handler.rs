@@ -10,6 +10,7 @@ use trunkline_social::{Found, envelope};
 use trunkline_types::{Bucket, Money, Usage};
 
 use super::request::{SocialExecution, never_topped_up, quoted_body};
+use crate::delivery;
 use crate::detach::respond;
 use crate::error::{ApiError, ErrorCode};
 use crate::failover::Served;
@@ -74,7 +75,7 @@ impl Execution for SocialExecution {
             wallets: Wallets::PaidOnly,
             capacity: Some(CapacityTake {
                 name: CAPACITY.to_owned(),
-                cap: services.inner.settings.social.daily_capacity,
+                cap: services.settings.social.daily_capacity,
             }),
         })
     }
@@ -157,15 +158,13 @@ impl Execution for SocialExecution {
         let mut response = bytes_of(StatusCode::OK, Bytes::new(), "application/json");
         set_cost(response.headers_mut(), settled.charged);
         set_warnings(response.headers_mut(), &self.call.warnings());
-        services
-            .send_acked(context, relayed.responder, response, body)
-            .await
+        delivery::send_acked(services, context, relayed.responder, response, body).await
     }
 }
 
 /// The day's number is used up. The day is the database's.
 async fn capacity_reached(services: &Services) -> ApiError {
-    let Ok(left) = desk::until_midnight(&services.inner.data).await else {
+    let Ok(left) = desk::until_midnight(&services.data).await else {
         return ApiError::unavailable();
     };
     let text = "the capacity of the day is used up; it is there again at 00:00 UTC; \

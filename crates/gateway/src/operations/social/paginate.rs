@@ -15,6 +15,7 @@ use trunkline_social::{Asked, Found, Next, fingerprint, next, page_line};
 use trunkline_types::Money;
 
 use super::page_limits::Bounds;
+use super::request;
 use super::request::{Social, SocialExecution, SocialRoute};
 use crate::caller::authenticate;
 use crate::delivery::Out;
@@ -101,7 +102,7 @@ pub(crate) async fn pages(
         return Err(ApiError::new(ErrorCode::NotFound, text));
     }
     bounds.check_first(&first)?;
-    let (owned, context) = (services.clone(), Arc::clone(context));
+    let (owned, context) = (Arc::clone(services), Arc::clone(context));
     let run = move |responder| async move {
         turn_pages(&owned, first, bounds, &context, responder).await;
     };
@@ -119,7 +120,7 @@ async fn turn_pages(
     let out = Arc::new(Out {
         pieces,
         watch: context.watch.clone(),
-        patience: services.inner.settings.reader_wait,
+        patience: services.settings.reader_wait,
     });
     let opening = Arc::new(Opening(Mutex::new(Some((responder, coming)))));
     let mut sofar = Sofar::default();
@@ -164,7 +165,7 @@ async fn page(
     let mut tries = 0_u32;
     loop {
         tries = tries.saturating_add(1);
-        if let Err(error) = services.check_going_on(execution) {
+        if let Err(error) = request::check_continuation(services, execution) {
             return PageEnd::Failed(error);
         }
         let page = Arc::new(context.page(execution.call.id, &execution.call.model));

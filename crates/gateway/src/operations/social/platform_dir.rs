@@ -48,33 +48,31 @@ pub fn cells_with_folder(folder: &Path) -> Result<Cells, FolderError> {
     read(folder, &look(folder)?)
 }
 
-impl Services {
-    /// Takes over changed files. What is wrong is told once, and everything stays as it was.
-    pub(crate) async fn follow_cells(&self) {
-        let Some(folder) = self.inner.settings.social.cells.clone() else {
-            return;
-        };
-        let before = self.inner.counter.get();
-        let (seen, told) = (before.seen.clone(), before.told.as_deref());
-        let Ok(news) = tokio::task::spawn_blocking(move || changed(&folder, seen)).await else {
-            return;
-        };
-        let counter = &self.inner.counter;
-        match news {
-            None if told.is_none() => {}
-            None => counter.change(|counter| counter.with_trouble(counter.seen.clone(), None)),
-            Some((seen, Ok(cells))) => {
-                counter.change(|counter| counter.with_cells(cells, seen));
-                tracing::info!("the files of social platforms were read again");
+/// Takes over changed files. What is wrong is told once, and everything stays as it was.
+pub(crate) async fn follow_cells(services: &Services) {
+    let Some(folder) = services.settings.social.cells.clone() else {
+        return;
+    };
+    let before = services.social_catalog.get();
+    let (seen, told) = (before.seen.clone(), before.told.as_deref());
+    let Ok(news) = tokio::task::spawn_blocking(move || changed(&folder, seen)).await else {
+        return;
+    };
+    let counter = &services.social_catalog;
+    match news {
+        None if told.is_none() => {}
+        None => counter.change(|counter| counter.with_trouble(counter.seen.clone(), None)),
+        Some((seen, Ok(cells))) => {
+            counter.change(|counter| counter.with_cells(cells, seen));
+            tracing::info!("the files of social platforms were read again");
+        }
+        Some((seen, Err(error))) => {
+            let problem = error.to_string();
+            if told == Some(problem.as_str()) && seen == before.seen {
+                return;
             }
-            Some((seen, Err(error))) => {
-                let problem = error.to_string();
-                if told == Some(problem.as_str()) && seen == before.seen {
-                    return;
-                }
-                tracing::error!(%error, "the files of social platforms are not used");
-                counter.change(|counter| counter.with_trouble(seen, Some(problem)));
-            }
+            tracing::error!(%error, "the files of social platforms are not used");
+            counter.change(|counter| counter.with_trouble(seen, Some(problem)));
         }
     }
 }

@@ -17,8 +17,11 @@ use super::{WORD, model_name};
 use crate::caller::Caller;
 use crate::error::{ApiError, ErrorCode};
 use crate::idempotency::Fingerprint;
+use crate::in_flight;
+use crate::model_alias;
 use crate::operation::{IdempotencyPolicy, Operation, Received};
 use crate::priced_call::{Offer, Price, PricedCall, Pricing, Terms};
+use crate::quote_lock;
 use crate::quote_lock::QUOTE_HEADER;
 use crate::request_context::RequestContext;
 use crate::services::Services;
@@ -80,7 +83,7 @@ impl Operation for Social {
         _route: &SocialRoute,
         request: Request<Incoming>,
     ) -> Result<Received<String>, ApiError> {
-        let permit = services.place(caller.account.id, 0)?;
+        let permit = in_flight::acquire(services, caller.account.id, 0)?;
         let (head, _) = request.into_parts();
         Ok(Received {
             body: head.uri.query().unwrap_or_default().to_owned(),
@@ -128,11 +131,11 @@ impl Operation for Social {
         caller: &Caller,
         _headers: &HeaderMap,
     ) -> Result<Offer, ApiError> {
-        let cell = services.known_cell(caller, &self.platform, &self.capability)?;
-        services.check_topped_up(caller).await?;
+        let cell = known_cell(services, caller, &self.platform, &self.capability)?;
+        check_topped_up(services, caller).await?;
         Ok(Offer {
-            sale: services.on_sale(caller, &cell)?,
-            at: services.inner.now(),
+            sale: find_sale(services, caller, &cell)?,
+            at: services.now(),
         })
     }
 
@@ -142,7 +145,7 @@ impl Operation for Social {
         services: &Services,
         mut pricing: Pricing<'_>,
     ) -> Result<SocialExecution, ApiError> {
-        let cell = services.known_cell(&pricing.caller, &self.platform, &self.capability)?;
+        let cell = known_cell(services, &pricing.caller, &self.platform, &self.capability)?;
         let asked = check(&cell, &self.query).map_err(refused)?;
         let mut report = Report::default();
         asked.notes().into_iter().for_each(|note| report.say(note));
@@ -151,7 +154,8 @@ impl Operation for Social {
             let body = quoted_body(&asked);
             let what = (WORD, cell.model.as_str(), body.as_bytes());
             // In a box: few calls bring one.
-            let (sale, at) = Box::pin(services.locked(quote, &pricing.caller, what)).await?;
+            let (sale, at) =
+                Box::pin(quote_lock::redeem(services, quote, &pricing.caller, what)).await?;
             pricing.offer = Offer { sale, at };
         }
         let terms = Terms {
@@ -173,65 +177,71 @@ impl Operation for Social {
     }
 }
 
-impl Services {
-    /// Whether a further page of a call may be asked for: much may have changed since the last one.
-    pub(super) fn check_going_on(&self, wanted: &SocialExecution) -> Result<(), ApiError> {
-        let inner = &self.inner;
-        self.check_open()?;
-        let caller = wanted
+/// Whether a further page of a call may be asked for: much may have changed since the last one.
+pub(super) fn check_continuation(
+    services: &Services,
+    wanted: &SocialExecution,
+) -> Result<(), ApiError> {
+    in_flight::check_open(services)?;
+    let caller =
+        wanted
             .call
             .caller
-            .again(&inner.doors, &inner.settings, inner.now())?;
-        let cell = &wanted.asked.cell;
-        let cell = self.known_cell(&caller, &cell.platform.key, cell.capability.word())?;
-        self.on_sale(&caller, &cell).map(drop)
-    }
+            .again(&services.key_table, &services.settings, services.now())?;
+    let cell = &wanted.asked.cell;
+    let cell = known_cell(
+        services,
+        &caller,
+        &cell.platform.key,
+        cell.capability.word(),
+    )?;
+    find_sale(services, &caller, &cell).map(drop)
+}
 
-    /// The cell of a pair, if the key may use it.
-    fn known_cell(
-        &self,
-        caller: &Caller,
-        platform: &str,
-        capability: &str,
-    ) -> Result<Arc<Cell>, ApiError> {
-        caller.check_endpoint(WORD)?;
-        check_platform(caller, platform)?;
-        let model = model_name(platform, capability);
-        if !caller.may_use(&model) {
-            let text = format!("this API key may not use {}", shown(&model));
-            return Err(ApiError::new(ErrorCode::ModelNotAllowed, text));
-        }
-        let counter = self.inner.counter.get();
-        let cell = counter.cells.get(platform, capability);
-        let cell = cell.cloned().ok_or_else(|| {
-            let pair = shown(&format!("{platform}/{capability}"));
-            let text = format!("there is no {pair}; the catalog lists every pair");
-            ApiError::new(ErrorCode::NotFound, text)
-        })?;
-        self.check_regions(caller, &cell.model)?;
-        Ok(cell)
+/// The cell of a pair, if the key may use it.
+fn known_cell(
+    services: &Services,
+    caller: &Caller,
+    platform: &str,
+    capability: &str,
+) -> Result<Arc<Cell>, ApiError> {
+    caller.check_endpoint(WORD)?;
+    check_platform(caller, platform)?;
+    let model = model_name(platform, capability);
+    if !caller.may_use(&model) {
+        let text = format!("this API key may not use {}", shown(&model));
+        return Err(ApiError::new(ErrorCode::ModelNotAllowed, text));
     }
+    let counter = services.social_catalog.get();
+    let cell = counter.cells.get(platform, capability);
+    let cell = cell.cloned().ok_or_else(|| {
+        let pair = shown(&format!("{platform}/{capability}"));
+        let text = format!("there is no {pair}; the catalog lists every pair");
+        ApiError::new(ErrorCode::NotFound, text)
+    })?;
+    model_alias::check_regions(services, caller, &cell.model)?;
+    Ok(cell)
+}
 
-    /// What a cell is sold for to this caller. What has no price for it is listed as paused, and so
-    /// answered as paused.
-    fn on_sale(&self, caller: &Caller, cell: &Cell) -> Result<Sale, ApiError> {
-        let book = &self.inner.shelf.get().book;
-        let sale = book.sale(&cell.model, caller.group()).ok();
-        let is_paused = self.inner.counter.get().is_paused(cell);
-        sale.filter(|_| !is_paused).ok_or_else(|| paused(cell))
+/// What a cell is sold for to this caller. What has no price for it is listed as paused, and so
+/// answered as paused.
+fn find_sale(services: &Services, caller: &Caller, cell: &Cell) -> Result<Sale, ApiError> {
+    let book = &services.catalog.get().book;
+    let sale = book.sale(&cell.model, caller.group()).ok();
+    let is_paused = services.social_catalog.get().is_paused(cell);
+    sale.filter(|_| !is_paused).ok_or_else(|| paused(cell))
+}
+
+/// An account that never topped up is refused. Memory may be a second behind; who has just topped
+/// up is not sent away for that.
+async fn check_topped_up(services: &Services, caller: &Caller) -> Result<(), ApiError> {
+    if caller.account.topped_up_at.is_some() {
+        return Ok(());
     }
-
-    /// An account that never topped up is refused. Memory may be a second behind; who has just topped
-    /// up is not sent away for that.
-    async fn check_topped_up(&self, caller: &Caller) -> Result<(), ApiError> {
-        if caller.account.topped_up_at.is_some() {
-            return Ok(());
-        }
-        match desk::balance(&self.inner.data, caller.account.id).await {
-            Ok(Some(balance)) if balance.topped_up => Ok(()),
-            Ok(_) => Err(never_topped_up()),
-            Err(_) => Err(ApiError::unavailable()),
-        }
+    match desk::balance(&services.data, caller.account.id).await {
+        Ok(Some(balance)) if balance.topped_up => Ok(()),
+        Ok(_) => Err(never_topped_up()),
+        Err(_) => Err(ApiError::unavailable()),
     }
 }
 

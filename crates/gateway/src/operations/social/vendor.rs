@@ -21,6 +21,7 @@ use crate::failover::{
     AfterSent, AttemptLog, Attempts, Built, Candidates, Classified, Exhausted, RetryPolicy,
     SkipReason, Tally, To,
 };
+use crate::sending;
 use crate::sending::headers;
 use crate::services::Services;
 
@@ -45,9 +46,9 @@ impl Attempts for SocialExecution {
 
     fn candidates(&self, services: &Services) -> Candidates {
         let call = &self.call;
-        let (now, group) = (services.inner.now(), &call.sale.group);
+        let (now, group) = (services.now(), &call.sale.group);
         let seed = seed_of_id(call.id);
-        let registry = services.inner.channels.get();
+        let registry = services.channels.get();
         let mut channels = registry.order(&call.model, group, now, seed);
         channels.retain(|channel| channel.speaks(FORMAT));
         channels.retain(|one| call.caller.may_be_served_in(one.row.region.as_deref()));
@@ -73,8 +74,8 @@ impl Attempts for SocialExecution {
         _channel: &Arc<Channel>,
     ) -> Built<SourceRequest> {
         let platform = &self.asked.cell.platform;
-        let most = services.inner.settings.social.at_once_per_platform;
-        match services.inner.crowds.enter(&platform.key, most) {
+        let most = services.settings.social.at_once_per_platform;
+        match services.platform_concurrency.enter(&platform.key, most) {
             Some(slot) => Built::Ready(SourceRequest {
                 errand: self.asked.errand(),
                 _slot: slot,
@@ -91,11 +92,11 @@ impl Attempts for SocialExecution {
         to: To<'_>,
         outbound: SourceRequest,
     ) -> Classified<Found> {
-        match services.send_errand(to, &outbound.errand).await {
+        match send(services, to, &outbound.errand).await {
             Ok(answer) => {
                 log.answered(answer.status);
                 to.channel.went_well();
-                services.classify_source(&self.asked.cell, answer).await
+                classify_source(services, &self.asked.cell, answer).await
             }
             Err(error) => Classified::Lost(error),
         }
@@ -112,106 +113,104 @@ impl Attempts for SocialExecution {
     }
 }
 
-impl Services {
-    async fn send_errand(
-        &self,
-        to: To<'_>,
-        errand: &Errand,
-    ) -> Result<UpstreamResponse, SendError> {
-        let To {
-            channel,
-            credential,
-        } = to;
-        let unsent = || SendError::NotSent("the address cannot be written".to_owned());
-        let address = format!("{}{}", channel.base, errand.target);
-        let uri: Uri = address.parse().map_err(|_| unsent())?;
-        let mut sent = headers(channel, Format::OpenaiChat, false);
-        if errand.body.is_none() {
-            sent.remove(CONTENT_TYPE);
+async fn send(
+    services: &Services,
+    to: To<'_>,
+    errand: &Errand,
+) -> Result<UpstreamResponse, SendError> {
+    let To {
+        channel,
+        credential,
+    } = to;
+    let unsent = || SendError::NotSent("the address cannot be written".to_owned());
+    let address = format!("{}{}", channel.base, errand.target);
+    let uri: Uri = address.parse().map_err(|_| unsent())?;
+    let mut sent = headers(channel, Format::OpenaiChat, false);
+    if errand.body.is_none() {
+        sent.remove(CONTENT_TYPE);
+    }
+    let wait = services.settings.social.wait;
+    let outgoing = Outgoing {
+        method: match errand.method {
+            Verb::Get => Method::GET,
+            Verb::Post => Method::POST,
+        },
+        uri,
+        headers: sent,
+        body: errand
+            .body
+            .clone()
+            .map_or_else(Bytes::new, Bytes::from)
+            .into(),
+        deadlines: channel.deadlines(wait, wait),
+        proxy: channel.proxy.as_ref(),
+        protocol: Protocol::Http1,
+    };
+    sending::send_as(services, outgoing, credential).await
+}
+
+/// What the source's answer means. It is never asked for again: it may have been billed.
+async fn classify_source(
+    services: &Services,
+    cell: &Cell,
+    mut answer: UpstreamResponse,
+) -> Classified<Found> {
+    let most = services.settings.social.max_answer_bytes;
+    let status = answer.status;
+    let pause = busy_seconds(&answer.headers);
+    let Ok(body) = answer.whole(most).await else {
+        return Classified::Stop(failed("broke off"));
+    };
+    Classified::Stop(match read(cell, status.as_u16(), &body) {
+        Verdict::Data(found) => return Classified::Accepted(found),
+        Verdict::Nothing => Exhausted {
+            error: ApiError::new(
+                ErrorCode::SocialNoResult,
+                "the platform found nothing for these parameters; nothing was charged",
+            ),
+            outcome: Outcome::NoResult,
+        },
+        Verdict::Busy => {
+            let text = format!(
+                "{} is busy; try again in {pause} s; nothing was charged",
+                cell.platform.name
+            );
+            Exhausted::failed(busy(text, pause))
         }
-        let wait = self.inner.settings.social.wait;
-        let outgoing = Outgoing {
-            method: match errand.method {
-                Verb::Get => Method::GET,
-                Verb::Post => Method::POST,
-            },
-            uri,
-            headers: sent,
-            body: errand
-                .body
-                .clone()
-                .map_or_else(Bytes::new, Bytes::from)
-                .into(),
-            deadlines: channel.deadlines(wait, wait),
-            proxy: channel.proxy.as_ref(),
-            protocol: Protocol::Http1,
-        };
-        self.send_as(outgoing, credential).await
-    }
+        // The source minds our account there.
+        Verdict::Account(_) => {
+            let exhausted = failed("refused its operator");
+            return Classified::StopCredentialRejected(status, exhausted);
+        }
+        Verdict::Gone => {
+            pause_gone(services, cell);
+            failed("path gone")
+        }
+        Verdict::Failed(why) => failed(why),
+    })
+}
 
-    /// What the source's answer means. It is never asked for again: it may have been billed.
-    async fn classify_source(
-        &self,
-        cell: &Cell,
-        mut answer: UpstreamResponse,
-    ) -> Classified<Found> {
-        let most = self.inner.settings.social.max_answer_bytes;
-        let status = answer.status;
-        let pause = busy_seconds(&answer.headers);
-        let Ok(body) = answer.whole(most).await else {
-            return Classified::Stop(failed("broke off"));
+/// The source has retired the path: the cell is taken off the counter until somebody has looked.
+fn pause_gone(services: &Services, cell: &Cell) {
+    let (services, reason) = (
+        Arc::clone(services),
+        "the data source does not have this path any more",
+    );
+    let platform = cell.platform.key.clone();
+    let capability = cell.capability.word();
+    tracing::error!(social.model = cell.model, reason, "a cell is paused");
+    services.tasks.spawn(async move {
+        let written = async {
+            let mut tx = services.data.begin().await?;
+            let by = social::By::Gateway;
+            let done = social::pause(&mut tx, &platform, capability, reason, by).await;
+            // This node takes it over as every other does, when it next compares.
+            tx.finish(done).await
         };
-        Classified::Stop(match read(cell, status.as_u16(), &body) {
-            Verdict::Data(found) => return Classified::Accepted(found),
-            Verdict::Nothing => Exhausted {
-                error: ApiError::new(
-                    ErrorCode::SocialNoResult,
-                    "the platform found nothing for these parameters; nothing was charged",
-                ),
-                outcome: Outcome::NoResult,
-            },
-            Verdict::Busy => {
-                let text = format!(
-                    "{} is busy; try again in {pause} s; nothing was charged",
-                    cell.platform.name
-                );
-                Exhausted::failed(busy(text, pause))
-            }
-            // The source minds our account there.
-            Verdict::Account(_) => {
-                let exhausted = failed("refused its operator");
-                return Classified::StopCredentialRejected(status, exhausted);
-            }
-            Verdict::Gone => {
-                self.pause_gone(cell);
-                failed("path gone")
-            }
-            Verdict::Failed(why) => failed(why),
-        })
-    }
-
-    /// The source has retired the path: the cell is taken off the counter until somebody has looked.
-    fn pause_gone(&self, cell: &Cell) {
-        let (services, reason) = (
-            self.clone(),
-            "the data source does not have this path any more",
-        );
-        let platform = cell.platform.key.clone();
-        let capability = cell.capability.word();
-        tracing::error!(social.model = cell.model, reason, "a cell is paused");
-        self.inner.tasks.spawn(async move {
-            let written = async {
-                let mut tx = services.inner.data.begin().await?;
-                let by = social::By::Gateway;
-                let done = social::pause(&mut tx, &platform, capability, reason, by).await;
-                // This node takes it over as every other does, when it next compares.
-                tx.finish(done).await
-            };
-            if let Err(error) = written.await {
-                tracing::warn!(%error, "a paused cell could not be written down");
-            }
-        });
-    }
+        if let Err(error) = written.await {
+            tracing::warn!(%error, "a paused cell could not be written down");
+        }
+    });
 }
 
 fn busy_seconds(headers: &HeaderMap) -> u64 {

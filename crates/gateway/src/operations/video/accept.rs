@@ -1,6 +1,7 @@
 //! From a priced request to a task: the row, its place on the list and the hold are one transaction,
 //! committed before anything is sent.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -11,11 +12,14 @@ use trunkline_ledger::{Answer, BatchError, Op, Owner, Wallets, run_in};
 use trunkline_store::tasks::{self, NewTask, Task};
 use uuid::Uuid;
 
+use super::encryption;
 use super::request::PricedVideo;
+use super::transitions;
 use crate::error::ApiError;
 use crate::priced_call::Hold;
 use crate::reservation::{NotHeld, held_or_not, insufficient_funds};
 use crate::services::Services;
+use crate::webhooks::task_webhook;
 use crate::webhooks::write_task_hook;
 
 /// A hold outlives its task's deadline, so that whoever ends the task still finds it.
@@ -31,154 +35,155 @@ pub(super) struct Accepted {
     pub(super) fresh: bool,
 }
 
-impl Services {
-    /// Holds the money and writes the task.
-    pub(super) async fn accept(&self, wanted: &PricedVideo) -> Result<Accepted, ApiError> {
-        let away = |error: DbError| {
-            tracing::warn!(%error, "a task could not be written");
-            ApiError::unavailable()
-        };
-        let new = self.new_task(wanted)?;
-        let place = (new.account, new.id);
-        let hook = match &wanted.webhook_url {
-            Some(url) => Some(
-                self.seal_task_hook(place, url)
-                    .ok_or_else(ApiError::unavailable)?,
-            ),
-            None => None,
-        };
-        let mut tx = self.inner.data.begin().await.map_err(away)?;
-        let reserve = Op::Reserve(Box::new(wanted.call.reserve(self.task_hold(wanted))));
-        let answers = run_in(&mut tx, self.inner.ledger.author(), &[&reserve]).await;
-        let answer = match answers {
-            Ok(mut answers) => answers.pop(),
-            Err(BatchError::Db(error)) => return Err(away(error)),
-            Err(BatchError::StaleEpoch) => return Err(ApiError::unavailable()),
-        };
-        let answer = match answer {
-            Some(Answer::Reserve(answer)) => answer,
-            Some(Answer::Extend(_) | Answer::Settle(_) | Answer::Refund(_) | Answer::WriteOff)
-            | None => return Err(ApiError::unavailable()),
-        };
-        let account = wanted.call.caller.account.id;
-        let key = wanted.call.idempotency.clone();
-        let duplicate = key.map(|key| key.duplicate(account, true));
-        let refused = match held_or_not(answer, duplicate) {
-            Ok(Ok(())) => None,
-            Ok(Err(not_held)) => Some(not_enough(wanted, not_held)),
-            Err(error) => Some(error),
-        };
-        if let Some(error) = refused {
-            drop(tx.rollback().await);
-            return Err(error);
+/// Holds the money and writes the task.
+pub(super) async fn accept_video(
+    services: &Services,
+    wanted: &PricedVideo,
+) -> Result<Accepted, ApiError> {
+    let away = |error: DbError| {
+        tracing::warn!(%error, "a task could not be written");
+        ApiError::unavailable()
+    };
+    let new = new_task(services, wanted)?;
+    let place = (new.account, new.id);
+    let hook = match &wanted.webhook_url {
+        Some(url) => Some(
+            task_webhook::seal_task_webhook(services, place, url)
+                .ok_or_else(ApiError::unavailable)?,
+        ),
+        None => None,
+    };
+    let mut tx = services.data.begin().await.map_err(away)?;
+    let reserve = Op::Reserve(Box::new(wanted.call.reserve(task_hold(services, wanted))));
+    let answers = run_in(&mut tx, services.ledger.author(), &[&reserve]).await;
+    let answer = match answers {
+        Ok(mut answers) => answers.pop(),
+        Err(BatchError::Db(error)) => return Err(away(error)),
+        Err(BatchError::StaleEpoch) => return Err(ApiError::unavailable()),
+    };
+    let answer = match answer {
+        Some(Answer::Reserve(answer)) => answer,
+        Some(Answer::Extend(_) | Answer::Settle(_) | Answer::Refund(_) | Answer::WriteOff)
+        | None => return Err(ApiError::unavailable()),
+    };
+    let account = wanted.call.caller.account.id;
+    let key = wanted.call.idempotency.clone();
+    let duplicate = key.map(|key| key.duplicate(account, true));
+    let refused = match held_or_not(answer, duplicate) {
+        Ok(Ok(())) => None,
+        Ok(Err(not_held)) => Some(not_enough(wanted, not_held)),
+        Err(error) => Some(error),
+    };
+    if let Some(error) = refused {
+        drop(tx.rollback().await);
+        return Err(error);
+    }
+    tasks::insert(&mut tx, &new).await.map_err(away)?;
+    if let Some(hook) = &hook {
+        let written = write_task_hook(&mut tx, place, hook).await;
+        written.map_err(away)?;
+    }
+    match tx.commit().await {
+        Ok(()) => {}
+        Err(error @ DbError::UnknownCommit(_)) => {
+            tracing::warn!(%error, "commit outcome unknown while writing a video task");
         }
-        tasks::insert(&mut tx, &new).await.map_err(away)?;
-        if let Some(hook) = &hook {
-            let written = write_task_hook(&mut tx, place, hook).await;
-            written.map_err(away)?;
-        }
-        match tx.commit().await {
-            Ok(()) => {}
-            Err(error @ DbError::UnknownCommit(_)) => {
-                tracing::warn!(%error, "commit outcome unknown while writing a video task");
-            }
-            Err(error) => return Err(away(error)),
-        }
-        match self.written(new.id).await {
-            Ok(Some(task)) => Ok(Accepted { task, fresh: true }),
-            Ok(None) => Err(ApiError::unavailable()),
-            // It may be there. It is taken back before a worker would send it, because the caller is
-            // told that it failed.
-            Err(_) => {
-                self.take_back_later(new.id, wanted);
-                Err(ApiError::unavailable())
-            }
+        Err(error) => return Err(away(error)),
+    }
+    match find_written(services, new.id).await {
+        Ok(Some(task)) => Ok(Accepted { task, fresh: true }),
+        Ok(None) => Err(ApiError::unavailable()),
+        // It may be there. It is taken back before a worker would send it, because the caller is
+        // told that it failed.
+        Err(_) => {
+            undo_later(services, new.id, wanted);
+            Err(ApiError::unavailable())
         }
     }
+}
 
-    fn new_task(&self, wanted: &PricedVideo) -> Result<NewTask, ApiError> {
-        let settings = &self.inner.settings.video;
-        let (id, account) = (wanted.call.id.uuid(), wanted.call.caller.account.id);
-        let sent = self.seal_for_task((account, id), &wanted.plan.sent);
-        let prices = serde_json::to_value(&wanted.prices).map_err(|_| ApiError::unavailable())?;
-        let notes = wanted.plan.report.notes().iter();
-        let told = notes.filter(|note| note.code.is_some() && note.fate != Fate::Defaulted);
-        let warnings: Vec<Value> = told.map(|note| json!(note)).collect();
-        let seconds = i32::try_from(wanted.plan.bill.output_seconds).ok();
-        Ok(NewTask {
-            id,
-            account,
-            key: wanted.call.caller.key.id,
-            model: wanted.call.model.clone(),
-            asked: wanted.alias.clone(),
-            group: wanted.call.sale.group.clone(),
-            amount: wanted.price.amount,
-            exact: wanted.plan.bill.exact,
-            prices,
-            sent: sent.ok_or_else(ApiError::unavailable)?,
-            body_hash: wanted.body_hash,
-            warnings: Value::Array(warnings),
-            size: wanted.plan.size.clone(),
-            seconds: seconds.filter(|seconds| *seconds > 0),
-            protocol: wanted.plan.sent.protocol.clone(),
-            door: wanted.plan.sent.door.clone(),
-            queue: settings.queue,
-            deadline: settings.deadline,
-            lease: settings.lease,
-        })
+fn new_task(services: &Services, wanted: &PricedVideo) -> Result<NewTask, ApiError> {
+    let settings = &services.settings.video;
+    let (id, account) = (wanted.call.id.uuid(), wanted.call.caller.account.id);
+    let sent = encryption::seal_for_task(services, (account, id), &wanted.plan.sent);
+    let prices = serde_json::to_value(&wanted.prices).map_err(|_| ApiError::unavailable())?;
+    let notes = wanted.plan.report.notes().iter();
+    let told = notes.filter(|note| note.code.is_some() && note.fate != Fate::Defaulted);
+    let warnings: Vec<Value> = told.map(|note| json!(note)).collect();
+    let seconds = i32::try_from(wanted.plan.bill.output_seconds).ok();
+    Ok(NewTask {
+        id,
+        account,
+        key: wanted.call.caller.key.id,
+        model: wanted.call.model.clone(),
+        asked: wanted.alias.clone(),
+        group: wanted.call.sale.group.clone(),
+        amount: wanted.price.amount,
+        exact: wanted.plan.bill.exact,
+        prices,
+        sent: sent.ok_or_else(ApiError::unavailable)?,
+        body_hash: wanted.body_hash,
+        warnings: Value::Array(warnings),
+        size: wanted.plan.size.clone(),
+        seconds: seconds.filter(|seconds| *seconds > 0),
+        protocol: wanted.plan.sent.protocol.clone(),
+        door: wanted.plan.sent.door.clone(),
+        queue: settings.queue,
+        deadline: settings.deadline,
+        lease: settings.lease,
+    })
+}
+
+fn task_hold(services: &Services, wanted: &PricedVideo) -> Hold {
+    let deadline = services.settings.video.deadline;
+    Hold {
+        amount: wanted.price.amount,
+        owner: Owner::Task(wanted.call.id.uuid()),
+        wallets: Wallets::TrialFirst,
+        lifetime: deadline.saturating_add(HOLD_SLACK),
+        capacity: None,
     }
+}
 
-    fn task_hold(&self, wanted: &PricedVideo) -> Hold {
-        let deadline = self.inner.settings.video.deadline;
-        Hold {
-            amount: wanted.price.amount,
-            owner: Owner::Task(wanted.call.id.uuid()),
-            wallets: Wallets::TrialFirst,
-            lifetime: deadline.saturating_add(HOLD_SLACK),
-            capacity: None,
+/// A task whose transaction has ended, if it is there; an error if nobody can say for half a lease.
+pub(super) async fn find_written(services: &Services, id: Uuid) -> Result<Option<Task>, DbError> {
+    let half = services.settings.video.lease.checked_div(2);
+    let ends = half.and_then(|half| Instant::now().checked_add(half));
+    loop {
+        let found = async {
+            let mut session = services.data.session().await?;
+            tasks::find(&mut session, id).await
+        };
+        match found.await {
+            Ok(found) => return Ok(found),
+            Err(error) if ends.is_none_or(|ends| Instant::now() > ends) => return Err(error),
+            Err(_) => tokio::time::sleep(UNDO_PAUSE).await,
         }
     }
+}
 
-    /// A task whose transaction has ended, if it is there; an error if nobody can say for half a lease.
-    pub(super) async fn written(&self, id: Uuid) -> Result<Option<Task>, DbError> {
-        let half = self.inner.settings.video.lease.checked_div(2);
-        let ends = half.and_then(|half| Instant::now().checked_add(half));
-        loop {
-            let found = async {
-                let mut session = self.inner.data.session().await?;
-                tasks::find(&mut session, id).await
-            };
-            match found.await {
-                Ok(found) => return Ok(found),
-                Err(error) if ends.is_none_or(|ends| Instant::now() > ends) => return Err(error),
-                Err(_) => tokio::time::sleep(UNDO_PAUSE).await,
+/// Keeps trying to undo a task that may or may not be there, for as long as it may wait.
+fn undo_later(services: &Services, id: Uuid, wanted: &PricedVideo) {
+    let (services, account) = (Arc::clone(services), wanted.call.caller.account.id);
+    let patience = services.settings.video.queue;
+    services.tasks.spawn(async move {
+        let ends = Instant::now().checked_add(patience);
+        while transitions::undo(services, id, account).await.is_err() {
+            tokio::time::sleep(UNDO_PAUSE).await;
+            if ends.is_none_or(|ends| Instant::now() > ends) {
+                return;
             }
         }
-    }
+    });
+}
 
-    /// Keeps trying to undo a task that may or may not be there, for as long as it may wait.
-    fn take_back_later(&self, id: Uuid, wanted: &PricedVideo) {
-        let (services, account) = (self.clone(), wanted.call.caller.account.id);
-        let patience = self.inner.settings.video.queue;
-        self.inner.tasks.spawn(async move {
-            let ends = Instant::now().checked_add(patience);
-            while services.undo(id, account).await.is_err() {
-                tokio::time::sleep(UNDO_PAUSE).await;
-                if ends.is_none_or(|ends| Instant::now() > ends) {
-                    return;
-                }
-            }
-        });
-    }
-
-    /// Undoes a task that nobody could be asked for. False if a worker goes on with it: then it is one.
-    pub(super) async fn is_undone(&self, task: &Task) -> bool {
-        match self.undo(task.id, task.account).await {
-            Ok(undone) => undone,
-            Err(error) => {
-                tracing::warn!(%error, "commit outcome unknown while deleting a video task");
-                matches!(self.written(task.id).await, Ok(None))
-            }
+/// Undoes a task that nobody could be asked for. False if a worker goes on with it: then it is one.
+pub(super) async fn is_undone(services: &Services, task: &Task) -> bool {
+    match transitions::undo(services, task.id, task.account).await {
+        Ok(undone) => undone,
+        Err(error) => {
+            tracing::warn!(%error, "commit outcome unknown while deleting a video task");
+            matches!(find_written(services, task.id).await, Ok(None))
         }
     }
 }

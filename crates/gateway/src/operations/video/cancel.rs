@@ -6,12 +6,17 @@ use trunkline_store::tasks::{CANCELLED, Task, TaskState};
 use trunkline_video::upstreams::{Cancelled, Handle};
 
 use super::WORD;
+use super::accept;
+use super::poll;
+use super::transitions;
 use super::transitions::Ending;
+use super::views;
 use super::views::Shape;
 use crate::caller::Caller;
 use crate::error::{ApiError, ErrorCode};
 use crate::response::Response;
 use crate::services::Services;
+use crate::vendors;
 
 const ENDING: Ending<'static> = Ending {
     code: CANCELLED,
@@ -20,90 +25,85 @@ const ENDING: Ending<'static> = Ending {
     write_off: None,
 };
 
-impl Services {
-    /// Stops a task, or says that it goes on.
-    pub(crate) async fn cancel_video(
-        &self,
-        caller: &Caller,
-        name: &str,
-    ) -> Result<Response, ApiError> {
-        caller.check_endpoint(WORD)?;
-        let task = self.task_of_caller(caller, name).await?;
-        if !self.stop_task(&task).await? {
-            let text = "this task cannot be cancelled any more; it goes on and stays as it is";
-            return Err(ApiError::new(ErrorCode::NotCancellable, text).at("task_id"));
-        }
-        let task = self.task_of_caller(caller, name).await?;
-        self.shown(&task, Shape::Openai).await
+/// Stops a task, or says that it goes on.
+pub(crate) async fn cancel_video(
+    services: &Services,
+    caller: &Caller,
+    name: &str,
+) -> Result<Response, ApiError> {
+    caller.check_endpoint(WORD)?;
+    let task = views::task_of_caller(services, caller, name).await?;
+    if !cancel_task(services, &task).await? {
+        let text = "this task cannot be cancelled any more; it goes on and stays as it is";
+        return Err(ApiError::new(ErrorCode::NotCancellable, text).at("task_id"));
     }
+    let task = views::task_of_caller(services, caller, name).await?;
+    views::task_response(services, &task, Shape::Openai).await
+}
 
-    /// Stops a task where that is certain; false if it goes on and stays as it is.
-    pub async fn stop_task(&self, task: &Task) -> Result<bool, ApiError> {
-        match task.state {
-            TaskState::Accepted => self.stop_waiting(task).await,
-            TaskState::Submitted | TaskState::Running => self.stop_running(task).await,
-            TaskState::Submitting
-            | TaskState::Unknown
-            | TaskState::Completed
-            | TaskState::Failed => Ok(false),
+/// Stops a task where that is certain; false if it goes on and stays as it is.
+pub async fn cancel_task(services: &Services, task: &Task) -> Result<bool, ApiError> {
+    match task.state {
+        TaskState::Accepted => cancel_waiting(services, task).await,
+        TaskState::Submitted | TaskState::Running => cancel_running(services, task).await,
+        TaskState::Submitting | TaskState::Unknown | TaskState::Completed | TaskState::Failed => {
+            Ok(false)
         }
     }
+}
 
-    /// Whether it is worth trying: it waits here, or its upstream can be asked to stop.
-    #[must_use]
-    pub fn can_stop(&self, task: &Task) -> bool {
-        match task.state {
-            TaskState::Accepted => true,
-            TaskState::Submitted | TaskState::Running => self
-                .keeper_of(task)
-                .is_some_and(|(protocol, _)| protocol.cancel.is_some()),
-            TaskState::Submitting
-            | TaskState::Unknown
-            | TaskState::Completed
-            | TaskState::Failed => false,
+/// Whether it is worth trying: it waits here, or its upstream can be asked to stop.
+#[must_use]
+pub fn is_cancellable(services: &Services, task: &Task) -> bool {
+    match task.state {
+        TaskState::Accepted => true,
+        TaskState::Submitted | TaskState::Running => poll::serving_channel(services, task)
+            .is_some_and(|(protocol, _)| protocol.cancel.is_some()),
+        TaskState::Submitting | TaskState::Unknown | TaskState::Completed | TaskState::Failed => {
+            false
         }
     }
+}
 
-    /// It waits: whoever locks its row first decides, so it is either stopped or sent.
-    async fn stop_waiting(&self, task: &Task) -> Result<bool, ApiError> {
-        let failed = self.fail_if_still(task, ENDING).await;
-        failed.map_err(|_| ApiError::unavailable())
-    }
+/// It waits: whoever locks its row first decides, so it is either stopped or sent.
+async fn cancel_waiting(services: &Services, task: &Task) -> Result<bool, ApiError> {
+    let failed = transitions::fail_if_still(services, task, ENDING).await;
+    failed.map_err(|_| ApiError::unavailable())
+}
 
-    async fn stop_running(&self, task: &Task) -> Result<bool, ApiError> {
-        let (Some((protocol, channel)), Some(upstream)) = (self.keeper_of(task), &task.upstream)
-        else {
-            return Ok(false);
-        };
-        let (Some(cancel), Some(credential)) =
-            (protocol.cancel, self.credential_for(task, &channel))
-        else {
-            return Ok(false);
-        };
-        let handle = Handle {
-            id: upstream.clone(),
-            door: task.door.clone(),
-        };
-        let heard = self
-            .ask_vendor(&channel, credential, &cancel(&handle))
-            .await;
-        let said = match &heard {
-            Ok(heard) => (protocol.read_cancel)(&handle, &heard.said()),
-            Err(_) => Cancelled::Unknown,
-        };
-        match said {
-            Cancelled::Confirmed => {
-                let failed = self.fail_task(task, ENDING).await;
-                if failed.map_err(|_| ApiError::unavailable())? {
-                    return Ok(true);
-                }
-                // A question about it may have heard of the end first. Stopped is stopped.
-                let now = self.written(task.id).await;
-                let now = now.map_err(|_| ApiError::unavailable())?;
-                Ok(now.is_some_and(|now| now.state == TaskState::Failed))
+async fn cancel_running(services: &Services, task: &Task) -> Result<bool, ApiError> {
+    let (Some((protocol, channel)), Some(upstream)) =
+        (poll::serving_channel(services, task), &task.upstream)
+    else {
+        return Ok(false);
+    };
+    let (Some(cancel), Some(credential)) = (
+        protocol.cancel,
+        poll::credential_for(services, task, &channel),
+    ) else {
+        return Ok(false);
+    };
+    let handle = Handle {
+        id: upstream.clone(),
+        door: task.door.clone(),
+    };
+    let heard = vendors::call_json(services, &channel, credential, &cancel(&handle)).await;
+    let said = match &heard {
+        Ok(heard) => (protocol.read_cancel)(&handle, &heard.said()),
+        Err(_) => Cancelled::Unknown,
+    };
+    match said {
+        Cancelled::Confirmed => {
+            let failed = transitions::fail_task(services, task, ENDING).await;
+            if failed.map_err(|_| ApiError::unavailable())? {
+                return Ok(true);
             }
-            // If it was stopped after all, the next question about it says so.
-            Cancelled::GoesOn | Cancelled::Unknown => Ok(false),
+            // A question about it may have heard of the end first. Stopped is stopped.
+            let now = accept::find_written(services, task.id).await;
+            let now = now.map_err(|_| ApiError::unavailable())?;
+            Ok(now.is_some_and(|now| now.state == TaskState::Failed))
         }
+        // If it was stopped after all, the next question about it says so.
+        Cancelled::GoesOn | Cancelled::Unknown => Ok(false),
     }
 }

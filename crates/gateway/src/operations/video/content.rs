@@ -21,7 +21,10 @@ use trunkline_store::tasks::{self, Task, TaskState};
 use trunkline_types::{AccountId, Shard};
 
 use super::content_disposition::named;
+use super::download;
 use super::download::Fetching;
+use super::poll;
+use super::views;
 use super::views::no_task;
 use super::{WORD, task_name, task_of};
 use crate::caller::Caller;
@@ -54,223 +57,229 @@ impl LinkKeys for LinkSigner<'_> {
     }
 }
 
-impl Services {
-    /// Our link to a task's file, and when it ends.
-    pub(super) fn link_of(&self, task: &Task) -> Result<(String, i64), ApiError> {
-        let settings = &self.inner.settings;
-        let life = i64::try_from(settings.video.link_life.as_secs()).unwrap_or(i64::MAX);
-        let ends = self.inner.now().plus_seconds(life);
-        let name = TaskName::parse(&task_name(task.id)).map_err(|_| ApiError::unavailable())?;
-        let path = MediaPath::Task(TaskPath {
-            shard: self
-                .shard_of(task.account)
-                .ok_or_else(ApiError::unavailable)?,
-            account: task.account,
-            task: name,
-        });
-        let link = sign(&LinkSigner(self.keyring()), &path, ends).map_err(|error| {
-            tracing::error!(%error, "a link could not be signed");
-            ApiError::unavailable()
-        })?;
-        Ok((format!("{}{link}", settings.public_url), ends.seconds()))
-    }
+/// Our link to a task's file, and when it ends.
+pub(super) fn signed_link(services: &Services, task: &Task) -> Result<(String, i64), ApiError> {
+    let settings = &services.settings;
+    let life = i64::try_from(settings.video.link_life.as_secs()).unwrap_or(i64::MAX);
+    let ends = services.now().plus_seconds(life);
+    let name = TaskName::parse(&task_name(task.id)).map_err(|_| ApiError::unavailable())?;
+    let path = MediaPath::Task(TaskPath {
+        shard: shard_of(services, task.account).ok_or_else(ApiError::unavailable)?,
+        account: task.account,
+        task: name,
+    });
+    let link = sign(&LinkSigner(&services.keyring), &path, ends).map_err(|error| {
+        tracing::error!(%error, "a link could not be signed");
+        ApiError::unavailable()
+    })?;
+    Ok((format!("{}{link}", settings.public_url), ends.seconds()))
+}
 
-    /// The shard of an account; none while accounts are not read.
-    pub(super) fn shard_of(&self, account: AccountId) -> Option<Shard> {
-        Some(self.inner.doors.account(account)?.shard)
-    }
+/// The shard of an account; none while accounts are not read.
+pub(super) fn shard_of(services: &Services, account: AccountId) -> Option<Shard> {
+    Some(services.key_table.account(account)?.shard)
+}
 
-    /// `GET /media/…`: no key; the link says who and until when.
-    pub(crate) async fn linked(
-        &self,
-        path_and_query: &str,
-        headers: &HeaderMap,
-    ) -> Result<Response, ApiError> {
-        let (link, save) = read_saving(path_and_query);
-        let verified = verify(&LinkSigner(self.keyring()), link, self.inner.now());
-        let path = verified.map_err(|error| {
-            let text = match error {
-                LinkError::NotALink => "this is no link of ours",
-                LinkError::BadSignature => "the signature of this link does not hold",
-                LinkError::Expired => {
-                    "this link has expired; ask for the task again to get a new one"
-                }
-            };
-            ApiError::new(ErrorCode::LinkRefused, text)
-        })?;
-        let answer = match &path {
-            MediaPath::Object(object) => self.object(object, headers).await,
-            MediaPath::Task(path) => {
-                let id = task_of(path.task.as_str()).ok_or_else(|| no_task(""))?;
-                let session = self.inner.data.session().await;
-                let mut session = session.map_err(|_| ApiError::unavailable())?;
-                let task = tasks::of_account(&mut session, path.account, id).await;
-                drop(session);
-                let task = task.map_err(|_| ApiError::unavailable())?;
-                self.file_of(&task.ok_or_else(|| no_task(path.task.as_str()))?, headers)
-                    .await
-            }
+/// `GET /media/…`: no key; the link says who and until when.
+pub(crate) async fn serve_link(
+    services: &Services,
+    path_and_query: &str,
+    headers: &HeaderMap,
+) -> Result<Response, ApiError> {
+    let (link, save) = read_saving(path_and_query);
+    let verified = verify(&LinkSigner(&services.keyring), link, services.now());
+    let path = verified.map_err(|error| {
+        let text = match error {
+            LinkError::NotALink => "this is no link of ours",
+            LinkError::BadSignature => "the signature of this link does not hold",
+            LinkError::Expired => "this link has expired; ask for the task again to get a new one",
         };
-        answer.map(|answer| named(answer, &path, save))
-    }
-
-    /// `GET /v1/videos/{id}/content`.
-    pub(crate) async fn video_content(
-        &self,
-        caller: &Caller,
-        name: &str,
-        headers: &HeaderMap,
-    ) -> Result<Response, ApiError> {
-        caller.check_endpoint(WORD)?;
-        let task = self.task_of_caller(caller, name).await?;
-        self.file_of(&task, headers).await
-    }
-
-    /// A task's file, wherever it lies.
-    async fn file_of(&self, task: &Task, headers: &HeaderMap) -> Result<Response, ApiError> {
-        if task.state != TaskState::Completed {
-            let text = "this task has no file: it is not finished, or it failed";
-            return Err(ApiError::new(ErrorCode::NotFound, text).at("task_id"));
+        ApiError::new(ErrorCode::LinkRefused, text)
+    })?;
+    let answer = match &path {
+        MediaPath::Object(object) => serve_object(services, object, headers).await,
+        MediaPath::Task(path) => {
+            let id = task_of(path.task.as_str()).ok_or_else(|| no_task(""))?;
+            let session = services.data.session().await;
+            let mut session = session.map_err(|_| ApiError::unavailable())?;
+            let task = tasks::of_account(&mut session, path.account, id).await;
+            drop(session);
+            let task = task.map_err(|_| ApiError::unavailable())?;
+            task_file(
+                services,
+                &task.ok_or_else(|| no_task(path.task.as_str()))?,
+                headers,
+            )
+            .await
         }
-        if let Some(path) = task
-            .media_path
-            .as_deref()
-            .and_then(|text| ObjectPath::parse(text).ok())
-        {
-            match self.object(&path, headers).await {
-                Err(fault) if fault.kind == ErrorCode::NotFound => {}
-                answered => return answered,
-            }
+    };
+    answer.map(|answer| named(answer, &path, save))
+}
+
+/// `GET /v1/videos/{id}/content`.
+pub(crate) async fn video_content(
+    services: &Services,
+    caller: &Caller,
+    name: &str,
+    headers: &HeaderMap,
+) -> Result<Response, ApiError> {
+    caller.check_endpoint(WORD)?;
+    let task = views::task_of_caller(services, caller, name).await?;
+    task_file(services, &task, headers).await
+}
+
+/// A task's file, wherever it lies.
+async fn task_file(
+    services: &Services,
+    task: &Task,
+    headers: &HeaderMap,
+) -> Result<Response, ApiError> {
+    if task.state != TaskState::Completed {
+        let text = "this task has no file: it is not finished, or it failed";
+        return Err(ApiError::new(ErrorCode::NotFound, text).at("task_id"));
+    }
+    if let Some(path) = task
+        .media_path
+        .as_deref()
+        .and_then(|text| ObjectPath::parse(text).ok())
+    {
+        match serve_object(services, &path, headers).await {
+            Err(fault) if fault.kind == ErrorCode::NotFound => {}
+            answered => return answered,
         }
-        Box::pin(self.passed_on(task, headers)).await
     }
+    Box::pin(relay_from_upstream(services, task, headers)).await
+}
 
-    /// An object of the store.
-    async fn object(&self, path: &ObjectPath, headers: &HeaderMap) -> Result<Response, ApiError> {
-        let media = &self.inner.media;
-        let facts = media.head(path).await.map_err(stored_fault)?;
-        let etag = facts.etag();
-        let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
-        let range = text(&RANGE).filter(|_| if_range_holds(text(&IF_RANGE), &etag));
-        let part = match read_range(range, facts.bytes) {
-            RangeAnswer::Whole => None,
-            RangeAnswer::Part(range) => Some(range),
-            RangeAnswer::Unsatisfiable | RangeAnswer::Invalid => {
-                return Ok(beyond(facts.bytes));
-            }
-        };
-        let fetched = media.get(path, part.clone()).await.map_err(stored_fault)?;
-        let (pieces, received) = mpsc::channel(PIECES);
-        let mut stream = fetched.stream;
-        self.inner.tasks.spawn(async move {
-            while let Some(Ok(piece)) = stream.next().await {
-                if pieces.send(piece).await.is_err() {
-                    return;
-                }
-            }
-        });
-        let shown = Shown {
-            length: Some(facts.bytes),
-            content_type: facts.content_type.as_str(),
-            etag: Some(&etag),
-        };
-        Ok(shown.answer(part, received))
-    }
-
-    /// The upstream's file, passed on while it is not ours.
-    async fn passed_on(&self, task: &Task, headers: &HeaderMap) -> Result<Response, ApiError> {
-        let range = headers.get(RANGE).cloned();
-        let fetching = Fetching::open(self, task, range).await.map_err(|why| {
-            tracing::warn!(
-                task.id = task_name(task.id),
-                why,
-                "a file could not be fetched"
-            );
-            let text = "the file cannot be fetched from its upstream right now; try again";
-            ApiError::new(ErrorCode::UpstreamFailed, text)
-        })?;
-        let (pieces, received) = mpsc::channel(PIECES);
-        let mut answer = Response::new(ResponseBody::Pieces(received));
-        *answer.status_mut() = fetching.status();
-        let sent = answer.headers_mut();
-        for name in [CONTENT_TYPE, CONTENT_LENGTH, CONTENT_RANGE, ACCEPT_RANGES] {
-            if let Some(value) = fetching.header(&name) {
-                sent.insert(name, value.clone());
+/// An object of the store.
+async fn serve_object(
+    services: &Services,
+    path: &ObjectPath,
+    headers: &HeaderMap,
+) -> Result<Response, ApiError> {
+    let media = &services.media;
+    let facts = media.head(path).await.map_err(stored_fault)?;
+    let etag = facts.etag();
+    let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+    let range = text(&RANGE).filter(|_| if_range_holds(text(&IF_RANGE), &etag));
+    let part = match read_range(range, facts.bytes) {
+        RangeAnswer::Whole => None,
+        RangeAnswer::Part(range) => Some(range),
+        RangeAnswer::Unsatisfiable | RangeAnswer::Invalid => {
+            return Ok(beyond(facts.bytes));
+        }
+    };
+    let fetched = media.get(path, part.clone()).await.map_err(stored_fault)?;
+    let (pieces, received) = mpsc::channel(PIECES);
+    let mut stream = fetched.stream;
+    services.tasks.spawn(async move {
+        while let Some(Ok(piece)) = stream.next().await {
+            if pieces.send(piece).await.is_err() {
+                return;
             }
         }
-        sent.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        self.inner.tasks.spawn(fetching.pass_on(pieces));
-        Ok(answer)
-    }
+    });
+    let shown = Shown {
+        length: Some(facts.bytes),
+        content_type: facts.content_type.as_str(),
+        etag: Some(&etag),
+    };
+    Ok(shown.answer(part, received))
+}
 
-    /// Fetches a finished file into the store. A file that cannot be had is asked for anew; the task
-    /// stays what it is.
-    pub(super) async fn mirror(
-        &self,
-        task: &Task,
-        tries: i32,
-    ) -> Result<(), super::transitions::StepError> {
-        match Box::pin(self.fetch_and_keep(task)).await {
-            Ok((path, bytes)) => {
-                let mut tx = self.inner.data.begin().await?;
-                let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
-                tasks::mirrored(&mut tx, task.id, &path.to_string(), bytes).await?;
+/// The upstream's file, passed on while it is not ours.
+async fn relay_from_upstream(
+    services: &Services,
+    task: &Task,
+    headers: &HeaderMap,
+) -> Result<Response, ApiError> {
+    let range = headers.get(RANGE).cloned();
+    let fetching = Fetching::open(services, task, range).await.map_err(|why| {
+        tracing::warn!(
+            task.id = task_name(task.id),
+            why,
+            "a file could not be fetched"
+        );
+        let text = "the file cannot be fetched from its upstream right now; try again";
+        ApiError::new(ErrorCode::UpstreamFailed, text)
+    })?;
+    let (pieces, received) = mpsc::channel(PIECES);
+    let mut answer = Response::new(ResponseBody::Pieces(received));
+    *answer.status_mut() = fetching.status();
+    let sent = answer.headers_mut();
+    for name in [CONTENT_TYPE, CONTENT_LENGTH, CONTENT_RANGE, ACCEPT_RANGES] {
+        if let Some(value) = fetching.header(&name) {
+            sent.insert(name, value.clone());
+        }
+    }
+    sent.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    services.tasks.spawn(fetching.pass_on(pieces));
+    Ok(answer)
+}
+
+/// Fetches a finished file into the store. A file that cannot be had is asked for anew; the task
+/// stays what it is.
+pub(super) async fn store_result(
+    services: &Services,
+    task: &Task,
+    tries: i32,
+) -> Result<(), super::transitions::StepError> {
+    match Box::pin(fetch_and_store(services, task)).await {
+        Ok((path, bytes)) => {
+            let mut tx = services.data.begin().await?;
+            let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+            tasks::mirrored(&mut tx, task.id, &path.to_string(), bytes).await?;
+            tx.commit().await?;
+            Ok(())
+        }
+        Err(why) => {
+            let name = task_name(task.id);
+            if tries >= MIRROR_ALARM {
+                tracing::error!(task.id = name, why, tries, "a finished file cannot be kept");
+            } else {
+                tracing::warn!(
+                    task.id = name,
+                    why,
+                    tries,
+                    "a finished file is fetched again later"
+                );
+            }
+            download::renew_link(services, task).await;
+            let steps = u32::try_from(tries.clamp(0, 8)).unwrap_or(8);
+            let pause = MIRROR_PAUSE.saturating_mul(2_u32.saturating_pow(steps));
+            if tries >= MIRROR_TRIES {
+                let mut tx = services.data.begin().await?;
+                tasks::unschedule(&mut tx, task.id).await?;
                 tx.commit().await?;
-                Ok(())
+                return Ok(());
             }
-            Err(why) => {
-                let name = task_name(task.id);
-                if tries >= MIRROR_ALARM {
-                    tracing::error!(task.id = name, why, tries, "a finished file cannot be kept");
-                } else {
-                    tracing::warn!(
-                        task.id = name,
-                        why,
-                        tries,
-                        "a finished file is fetched again later"
-                    );
-                }
-                self.renew_link(task).await;
-                let steps = u32::try_from(tries.clamp(0, 8)).unwrap_or(8);
-                let pause = MIRROR_PAUSE.saturating_mul(2_u32.saturating_pow(steps));
-                if tries >= MIRROR_TRIES {
-                    let mut tx = self.inner.data.begin().await?;
-                    tasks::unschedule(&mut tx, task.id).await?;
-                    tx.commit().await?;
-                    return Ok(());
-                }
-                self.later(task, pause).await
-            }
+            poll::reschedule(services, task, pause).await
         }
     }
+}
 
-    async fn fetch_and_keep(&self, task: &Task) -> Result<(ObjectPath, u64), String> {
-        let mut fetching = Fetching::open(self, task, None).await?;
-        if fetching.status() != StatusCode::OK {
-            return Err(format!("status {}", fetching.status().as_u16()));
-        }
-        let told = fetching
-            .header(&CONTENT_TYPE)
-            .and_then(|value| value.to_str().ok());
-        let kind = told.and_then(|text| ContentType::parse(text).ok());
-        let kind = kind
-            .or_else(|| ContentType::parse(VIDEO).ok())
-            .ok_or("no content type")?;
-        let mut random = [0; trunkline_blobs::PATH_RANDOM_BYTES];
-        self.inner
-            .fill_random(&mut random)
-            .ok_or("no random bytes")?;
-        let shard = self
-            .shard_of(task.account)
-            .ok_or("its account is not read")?;
-        let path = ObjectPath::mint(self.inner.now(), shard, task.account, random, &kind);
-        let limit = self.inner.settings.max_file_bytes;
-        let source = fetching.source();
-        let media: &Media = &self.inner.media;
-        let facts = media.put(&path, source, &kind, limit).await;
-        let facts = facts.map_err(|error| error.to_string())?;
-        Ok((path, facts.bytes))
+async fn fetch_and_store(services: &Services, task: &Task) -> Result<(ObjectPath, u64), String> {
+    let mut fetching = Fetching::open(services, task, None).await?;
+    if fetching.status() != StatusCode::OK {
+        return Err(format!("status {}", fetching.status().as_u16()));
     }
+    let told = fetching
+        .header(&CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok());
+    let kind = told.and_then(|text| ContentType::parse(text).ok());
+    let kind = kind
+        .or_else(|| ContentType::parse(VIDEO).ok())
+        .ok_or("no content type")?;
+    let mut random = [0; trunkline_blobs::PATH_RANDOM_BYTES];
+    services.fill_random(&mut random).ok_or("no random bytes")?;
+    let shard = shard_of(services, task.account).ok_or("its account is not read")?;
+    let path = ObjectPath::mint(services.now(), shard, task.account, random, &kind);
+    let limit = services.settings.max_file_bytes;
+    let source = fetching.source();
+    let media: &Media = &services.media;
+    let facts = media.put(&path, source, &kind, limit).await;
+    let facts = facts.map_err(|error| error.to_string())?;
+    Ok((path, facts.bytes))
 }
 
 /// Tries to keep a file, and after how many somebody should look.

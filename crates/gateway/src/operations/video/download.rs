@@ -15,8 +15,11 @@ use trunkline_upstream::UpstreamResponse;
 use trunkline_upstream::safe_fetch::{ByteRange, FetchRequest, FetchResponse};
 use trunkline_video::upstreams::{Handle, Polled};
 
+use super::encryption;
+use super::poll;
 use super::poll::UpstreamFileRef;
 use crate::services::Services;
+use crate::vendors;
 
 /// Longest download.
 pub(super) const WITHIN: Duration = Duration::from_secs(900);
@@ -38,29 +41,28 @@ impl Fetching {
             .file
             .as_deref()
             .ok_or("the upstream's file is not known")?;
-        let kept: Option<UpstreamFileRef> = services.open_for_task((task.account, task.id), sealed);
+        let kept: Option<UpstreamFileRef> =
+            encryption::open_for_task(services, (task.account, task.id), sealed);
         match kept.ok_or("the upstream's link cannot be opened")? {
             UpstreamFileRef::Link(link) => {
                 let ask = FetchRequest {
                     range: range.as_ref().and_then(part_of),
-                    max_bytes: services.inner.settings.max_file_bytes,
+                    max_bytes: services.settings.max_file_bytes,
                     within: WITHIN,
                 };
-                let answer = services.inner.fetcher.get(&link, ask).await;
+                let answer = services.fetcher.get(&link, ask).await;
                 let answer = answer.map_err(|error| error.to_string())?;
                 good(answer.status).map(|()| Self::Linked(Box::new(answer)))
             }
             UpstreamFileRef::Behind { at_host, path } => {
-                let (_, channel) = services.keeper_of(task).ok_or("its channel is gone")?;
-                let credential = services
-                    .credential_for(task, &channel)
+                let (_, channel) =
+                    poll::serving_channel(services, task).ok_or("its channel is gone")?;
+                let credential = poll::credential_for(services, task, &channel)
                     .ok_or("its credential is gone")?;
                 let mut call = UpstreamFileRef::call(at_host, &path);
                 let range = range.and_then(|value| value.to_str().map(str::to_owned).ok());
                 call.headers.extend(range.map(|range| (RANGE_NAME, range)));
-                let answer = services
-                    .open_vendor(&channel, credential, &call, WITHIN)
-                    .await;
+                let answer = vendors::open(services, &channel, credential, &call, WITHIN).await;
                 let answer = answer.map_err(|error| error.to_string())?;
                 good(answer.status).map(|()| Self::Behind(Box::new(answer)))
             }
@@ -117,37 +119,34 @@ impl Fetching {
 
 const RANGE_NAME: &str = "range";
 
-impl Services {
-    /// Asks the upstream for the file's address once more: links do not live long.
-    pub(super) async fn renew_link(&self, task: &Task) {
-        let (Some((protocol, channel)), Some(upstream)) = (self.keeper_of(task), &task.upstream)
-        else {
-            return;
-        };
-        let Some(credential) = self.credential_for(task, &channel) else {
-            return;
-        };
-        let handle = Handle {
-            id: upstream.clone(),
-            door: task.door.clone(),
-        };
-        let polled = self
-            .ask_how_far(protocol, (&channel, credential), &handle)
-            .await;
-        let Polled::Done { file, .. } = polled else {
-            return;
-        };
-        let kept = UpstreamFileRef::of(&file);
-        let Some(sealed) = self.seal_for_task((task.account, task.id), &kept) else {
-            return;
-        };
-        let written = async {
-            let mut session = self.inner.data.session().await?;
-            tasks::relinked(&mut session, task.id, &sealed).await
-        };
-        if let Err(error) = written.await {
-            tracing::warn!(%error, "a fresh link could not be kept");
-        }
+/// Asks the upstream for the file's address once more: links do not live long.
+pub(super) async fn renew_link(services: &Services, task: &Task) {
+    let (Some((protocol, channel)), Some(upstream)) =
+        (poll::serving_channel(services, task), &task.upstream)
+    else {
+        return;
+    };
+    let Some(credential) = poll::credential_for(services, task, &channel) else {
+        return;
+    };
+    let handle = Handle {
+        id: upstream.clone(),
+        door: task.door.clone(),
+    };
+    let polled = poll::query_status(services, protocol, (&channel, credential), &handle).await;
+    let Polled::Done { file, .. } = polled else {
+        return;
+    };
+    let kept = UpstreamFileRef::of(&file);
+    let Some(sealed) = encryption::seal_for_task(services, (task.account, task.id), &kept) else {
+        return;
+    };
+    let written = async {
+        let mut session = services.data.session().await?;
+        tasks::relinked(&mut session, task.id, &sealed).await
+    };
+    if let Err(error) = written.await {
+        tracing::warn!(%error, "a fresh link could not be kept");
     }
 }
 

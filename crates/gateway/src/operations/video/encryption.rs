@@ -8,30 +8,31 @@ use uuid::Uuid;
 
 use crate::services::Services;
 
-impl Services {
-    /// Seals a value for a task's row.
-    pub(super) fn seal_for_task(
-        &self,
-        (account, task): (AccountId, Uuid),
-        value: &impl Serialize,
-    ) -> Option<Vec<u8>> {
-        let plain = serde_json::to_vec(value).ok()?;
-        let binding = Binding::of_account(account, task.as_bytes());
-        let sealed = self.keyring().seal(Purpose::Tasks, &binding, &plain);
-        if let Err(error) = &sealed {
-            tracing::error!(%error, "a part of a task could not be sealed");
-        }
-        sealed.ok()
+/// Seals a value for a task's row.
+pub(super) fn seal_for_task(
+    services: &Services,
+    (account, task): (AccountId, Uuid),
+    value: &impl Serialize,
+) -> Option<Vec<u8>> {
+    let plain = serde_json::to_vec(value).ok()?;
+    let binding = Binding::of_account(account, task.as_bytes());
+    let sealed = services.keyring.seal(Purpose::Tasks, &binding, &plain);
+    if let Err(error) = &sealed {
+        tracing::error!(%error, "a part of a task could not be sealed");
     }
+    sealed.ok()
+}
 
-    /// Opens what [`Services::seal_for_task`] sealed.
-    pub(super) fn open_for_task<T: DeserializeOwned>(
-        &self,
-        (account, task): (AccountId, Uuid),
-        sealed: &[u8],
-    ) -> Option<T> {
-        let binding = Binding::of_account(account, task.as_bytes());
-        let plain = self.keyring().open(Purpose::Tasks, &binding, sealed).ok()?;
-        serde_json::from_slice(plain.reveal()).ok()
-    }
+/// Opens what [`Services::seal_for_task`] sealed.
+pub(super) fn open_for_task<T: DeserializeOwned>(
+    services: &Services,
+    (account, task): (AccountId, Uuid),
+    sealed: &[u8],
+) -> Option<T> {
+    let binding = Binding::of_account(account, task.as_bytes());
+    let plain = services
+        .keyring
+        .open(Purpose::Tasks, &binding, sealed)
+        .ok()?;
+    serde_json::from_slice(plain.reveal()).ok()
 }

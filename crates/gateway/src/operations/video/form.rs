@@ -15,70 +15,71 @@ use crate::error::{ApiError, ErrorCode};
 use crate::form::{Content, Form, file_hash, invalid};
 use crate::services::Services;
 
-impl Services {
-    /// Puts the files of a form into the media store, and reads its fields.
-    pub(super) async fn store_video_form(
-        &self,
-        caller: &Caller,
-        form: Form,
-    ) -> Result<VideoBody, ApiError> {
-        let (mut fields, mut known_by) = (Map::new(), Map::new());
-        for part in form.parts {
-            let name = part.name;
-            let misplaced = |why| misplaced(&name, why);
-            match part.content {
-                Content::File {
-                    content_type,
-                    bytes,
-                    ..
-                } => {
-                    let hash = json!({ "file": file_hash(&bytes) });
-                    brackets::place(&mut known_by, &name, hash).map_err(misplaced)?;
-                    let link = self.keep_upload(caller, content_type.as_deref(), bytes);
-                    let link = Value::String(link.await?);
-                    brackets::place(&mut fields, &name, link).map_err(misplaced)?;
-                }
-                Content::Text(text) => {
-                    let value = value_of(&name, &text)?;
-                    brackets::place(&mut known_by, &name, value.clone()).map_err(misplaced)?;
-                    brackets::place(&mut fields, &name, value).map_err(misplaced)?;
-                }
+/// Puts the files of a form into the media store, and reads its fields.
+pub(super) async fn store_video_form(
+    services: &Services,
+    caller: &Caller,
+    form: Form,
+) -> Result<VideoBody, ApiError> {
+    let (mut fields, mut known_by) = (Map::new(), Map::new());
+    for part in form.parts {
+        let name = part.name;
+        let misplaced = |why| misplaced(&name, why);
+        match part.content {
+            Content::File {
+                content_type,
+                bytes,
+                ..
+            } => {
+                let hash = json!({ "file": file_hash(&bytes) });
+                brackets::place(&mut known_by, &name, hash).map_err(misplaced)?;
+                let link = store_upload(services, caller, content_type.as_deref(), bytes);
+                let link = Value::String(link.await?);
+                brackets::place(&mut fields, &name, link).map_err(misplaced)?;
+            }
+            Content::Text(text) => {
+                let value = value_of(&name, &text)?;
+                brackets::place(&mut known_by, &name, value.clone()).map_err(misplaced)?;
+                brackets::place(&mut fields, &name, value).map_err(misplaced)?;
             }
         }
-        let known_by = Bytes::from(Value::Object(known_by).to_string());
-        Ok(VideoBody::Form { fields, known_by })
     }
+    let known_by = Bytes::from(Value::Object(known_by).to_string());
+    Ok(VideoBody::Form { fields, known_by })
+}
 
-    /// Puts an upload into the store and returns our link to it.
-    async fn keep_upload(
-        &self,
-        caller: &Caller,
-        kind: Option<&str>,
-        bytes: Bytes,
-    ) -> Result<String, ApiError> {
-        let kind = ContentType::parse(kind.unwrap_or("application/octet-stream"));
-        let kind = kind.map_err(|_| invalid("the content type of a file cannot be read"))?;
-        let mut random = [0; PATH_RANDOM_BYTES];
-        let inner = &self.inner;
-        inner
-            .fill_random(&mut random)
-            .ok_or_else(ApiError::unavailable)?;
-        let account = &caller.account;
-        let path = ObjectPath::mint(inner.now(), account.shard, account.id, random, &kind);
-        let put = inner.media.put_bytes(&path, bytes, &kind).await;
-        put.map_err(|error| {
-            tracing::error!(%error, "an upload could not be kept");
-            ApiError::new(
-                ErrorCode::Unavailable,
-                "the file cannot be kept right now; nothing was charged",
-            )
-        })?;
-        let life = i64::try_from(inner.settings.video.link_life.as_secs()).unwrap_or(i64::MAX);
-        let ends = inner.now().plus_seconds(life);
-        let link = sign(&LinkSigner(self.keyring()), &MediaPath::Object(path), ends);
-        let link = link.map_err(|_| ApiError::unavailable())?;
-        Ok(format!("{}{link}", inner.settings.public_url))
-    }
+/// Puts an upload into the store and returns our link to it.
+async fn store_upload(
+    services: &Services,
+    caller: &Caller,
+    kind: Option<&str>,
+    bytes: Bytes,
+) -> Result<String, ApiError> {
+    let kind = ContentType::parse(kind.unwrap_or("application/octet-stream"));
+    let kind = kind.map_err(|_| invalid("the content type of a file cannot be read"))?;
+    let mut random = [0; PATH_RANDOM_BYTES];
+    services
+        .fill_random(&mut random)
+        .ok_or_else(ApiError::unavailable)?;
+    let account = &caller.account;
+    let path = ObjectPath::mint(services.now(), account.shard, account.id, random, &kind);
+    let put = services.media.put_bytes(&path, bytes, &kind).await;
+    put.map_err(|error| {
+        tracing::error!(%error, "an upload could not be kept");
+        ApiError::new(
+            ErrorCode::Unavailable,
+            "the file cannot be kept right now; nothing was charged",
+        )
+    })?;
+    let life = i64::try_from(services.settings.video.link_life.as_secs()).unwrap_or(i64::MAX);
+    let ends = services.now().plus_seconds(life);
+    let link = sign(
+        &LinkSigner(&services.keyring),
+        &MediaPath::Object(path),
+        ends,
+    );
+    let link = link.map_err(|_| ApiError::unavailable())?;
+    Ok(format!("{}{link}", services.settings.public_url))
 }
 
 /// A field of a form: `metadata` and `images` are JSON, a length is a number, the rest is text or stands

@@ -17,69 +17,71 @@ const MAX_INLINE_BYTES: u64 = 10_000_000;
 /// Texts of a body that are looked at.
 const MAX_TEXTS: usize = 1_000;
 
-impl Services {
-    /// What is sent, with our own files in the form that the upstream takes.
-    pub(super) async fn handed(&self, mut sent: Sent, form: MediaForm) -> Sent {
-        if form == MediaForm::Link {
-            return sent;
-        }
-        let mut links = Vec::new();
-        for value in sent.body.values() {
-            self.own_links(value, &mut links);
-        }
-        for link in links {
-            let Some(path) = self.own_object(&link) else {
-                continue;
-            };
-            if let Some(text) = Box::pin(self.inlined(&path, form)).await {
-                let values = sent.body.values_mut();
-                values.for_each(|value| replace(value, &link, &text));
-            }
-        }
-        sent
+/// What is sent, with our own files in the form that the upstream takes.
+pub(super) async fn inline_media(services: &Services, mut sent: Sent, form: MediaForm) -> Sent {
+    if form == MediaForm::Link {
+        return sent;
     }
-
-    fn own_links(&self, value: &Value, found: &mut Vec<String>) {
-        match value {
-            Value::String(text) => {
-                let ours = text.starts_with(&self.inner.settings.public_url);
-                if ours && found.len() < MAX_TEXTS && !found.contains(text) {
-                    found.push(text.clone());
-                }
-            }
-            Value::Array(list) => list.iter().for_each(|value| self.own_links(value, found)),
-            Value::Object(map) => map.values().for_each(|value| self.own_links(value, found)),
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    let mut links = Vec::new();
+    for value in sent.body.values() {
+        own_links(services, value, &mut links);
+    }
+    for link in links {
+        let Some(path) = own_object(services, &link) else {
+            continue;
+        };
+        if let Some(text) = Box::pin(inline_object(services, &path, form)).await {
+            let values = sent.body.values_mut();
+            values.for_each(|value| replace(value, &link, &text));
         }
     }
+    sent
+}
 
-    /// The upload behind a link of ours that holds.
-    fn own_object(&self, link: &str) -> Option<ObjectPath> {
-        let path = link.strip_prefix(&self.inner.settings.public_url)?;
-        match verify(&LinkSigner(self.keyring()), path, self.inner.now()).ok()? {
-            MediaPath::Object(object) => Some(object),
-            MediaPath::Task(_) => None,
-        }
-    }
-
-    async fn inlined(&self, path: &ObjectPath, form: MediaForm) -> Option<String> {
-        let mut fetched = self.inner.media.get(path, None).await.ok()?;
-        if fetched.metadata.bytes > MAX_INLINE_BYTES {
-            return None;
-        }
-        let mut bytes = Vec::new();
-        while let Some(piece) = fetched.stream.next().await {
-            bytes.extend_from_slice(&piece.ok()?);
-        }
-        let text = STANDARD.encode(bytes);
-        match form {
-            MediaForm::DataUri => {
-                let kind = fetched.metadata.content_type.as_str();
-                Some(format!("data:{kind};base64,{text}"))
+fn own_links(services: &Services, value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::String(text) => {
+            let ours = text.starts_with(&services.settings.public_url);
+            if ours && found.len() < MAX_TEXTS && !found.contains(text) {
+                found.push(text.clone());
             }
-            MediaForm::BareBase64 => Some(text),
-            MediaForm::Link => None,
         }
+        Value::Array(list) => list
+            .iter()
+            .for_each(|value| own_links(services, value, found)),
+        Value::Object(map) => map
+            .values()
+            .for_each(|value| own_links(services, value, found)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// The upload behind a link of ours that holds.
+fn own_object(services: &Services, link: &str) -> Option<ObjectPath> {
+    let path = link.strip_prefix(&services.settings.public_url)?;
+    match verify(&LinkSigner(&services.keyring), path, services.now()).ok()? {
+        MediaPath::Object(object) => Some(object),
+        MediaPath::Task(_) => None,
+    }
+}
+
+async fn inline_object(services: &Services, path: &ObjectPath, form: MediaForm) -> Option<String> {
+    let mut fetched = services.media.get(path, None).await.ok()?;
+    if fetched.metadata.bytes > MAX_INLINE_BYTES {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    while let Some(piece) = fetched.stream.next().await {
+        bytes.extend_from_slice(&piece.ok()?);
+    }
+    let text = STANDARD.encode(bytes);
+    match form {
+        MediaForm::DataUri => {
+            let kind = fetched.metadata.content_type.as_str();
+            Some(format!("data:{kind};base64,{text}"))
+        }
+        MediaForm::BareBase64 => Some(text),
+        MediaForm::Link => None,
     }
 }
 

@@ -7,7 +7,11 @@ use trunkline_store::tasks::{Task, TaskState};
 use trunkline_types::Timestamp;
 use trunkline_video::Sent;
 
+use super::cancel;
+use super::content;
 use super::content::VIDEO;
+use super::encryption;
+use super::views;
 use crate::error::ApiError;
 use crate::services::Services;
 
@@ -52,38 +56,41 @@ pub struct TaskDetail {
     pub can_stop: bool,
 }
 
-impl Services {
-    /// Looks at a task of an account. A page of many needs neither prompt nor settings.
-    pub async fn look_at_task(&self, task: &Task, closely: bool) -> Result<TaskDetail, ApiError> {
-        let link = match task.state {
-            TaskState::Completed => {
-                let (url, ends) = self.link_of(task)?;
-                Some(FileLink {
-                    download_url: saving(&url),
-                    url,
-                    ends: Timestamp::from_micros(0).plus_seconds(ends),
-                })
-            }
-            TaskState::Accepted
-            | TaskState::Submitting
-            | TaskState::Unknown
-            | TaskState::Submitted
-            | TaskState::Running
-            | TaskState::Failed => None,
-        };
-        let sent = task.sent.as_deref().filter(|_| closely);
-        let of = (task.account, task.id);
-        let sent: Option<Sent> = sent.and_then(|sealed| self.open_for_task(of, sealed));
-        let body = sent.map(|sent| sent.body).unwrap_or_default();
-        Ok(TaskDetail {
-            link,
-            content_type: VIDEO,
-            guess: self.guess(task).await,
-            prompt: prompt_of(&body, MAX_DEPTH),
-            settings: settings_of(task, &body),
-            can_stop: self.can_stop(task),
-        })
-    }
+/// Looks at a task of an account. A page of many needs neither prompt nor settings.
+pub async fn inspect_task(
+    services: &Services,
+    task: &Task,
+    closely: bool,
+) -> Result<TaskDetail, ApiError> {
+    let link = match task.state {
+        TaskState::Completed => {
+            let (url, ends) = content::signed_link(services, task)?;
+            Some(FileLink {
+                download_url: saving(&url),
+                url,
+                ends: Timestamp::from_micros(0).plus_seconds(ends),
+            })
+        }
+        TaskState::Accepted
+        | TaskState::Submitting
+        | TaskState::Unknown
+        | TaskState::Submitted
+        | TaskState::Running
+        | TaskState::Failed => None,
+    };
+    let sent = task.sent.as_deref().filter(|_| closely);
+    let of = (task.account, task.id);
+    let sent: Option<Sent> =
+        sent.and_then(|sealed| encryption::open_for_task(services, of, sealed));
+    let body = sent.map(|sent| sent.body).unwrap_or_default();
+    Ok(TaskDetail {
+        link,
+        content_type: VIDEO,
+        guess: views::estimate_progress(services, task).await,
+        prompt: prompt_of(&body, MAX_DEPTH),
+        settings: settings_of(task, &body),
+        can_stop: cancel::is_cancellable(services, task),
+    })
 }
 
 /// The first prompt, or the first text of a list of parts.

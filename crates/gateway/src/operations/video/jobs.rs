@@ -10,7 +10,11 @@ use trunkline_ledger::Outcome;
 use trunkline_store::tasks::{self, Due, Job, Task, TaskState};
 
 use super::accept::Accepted;
+use super::content;
+use super::poll;
+use super::submit;
 use super::task_name;
+use super::transitions;
 use super::transitions::{Ending, StepError};
 use crate::failover::AttemptLog;
 use crate::services::Services;
@@ -71,121 +75,120 @@ impl JobSlots {
     }
 }
 
-impl Services {
-    /// Takes what is due of one kind and goes on with it in tasks of their own. Returns how many.
-    pub async fn take_video_jobs(&self, job: VideoJob) -> Result<usize, DbError> {
-        let room = self.inner.video_rooms.of(job);
-        let places = room.available_permits().min(BATCH);
-        if places == 0 || self.is_draining() {
-            return Ok(0);
-        }
-        let lease = match job {
-            VideoJob::Submit | VideoJob::Poll => self.inner.settings.video.lease,
-            VideoJob::Mirror => MIRROR_LEASE,
+/// Takes what is due of one kind and goes on with it in tasks of their own. Returns how many.
+pub async fn claim_video_jobs(services: &Services, job: VideoJob) -> Result<usize, DbError> {
+    let room = services.job_slots.of(job);
+    let places = room.available_permits().min(BATCH);
+    if places == 0 || services.is_draining() {
+        return Ok(0);
+    }
+    let lease = match job {
+        VideoJob::Submit | VideoJob::Poll => services.settings.video.lease,
+        VideoJob::Mirror => MIRROR_LEASE,
+    };
+    let limit = i64::try_from(places).unwrap_or(1);
+    let due = tasks::claim(&services.data, job.stored(), limit, lease).await?;
+    let taken = due.len();
+    for due in due {
+        let Ok(permit) = Arc::clone(room).try_acquire_owned() else {
+            // Its lease ends, and it is due again.
+            break;
         };
-        let limit = i64::try_from(places).unwrap_or(1);
-        let due = tasks::claim(&self.inner.data, job.stored(), limit, lease).await?;
-        let taken = due.len();
-        for due in due {
-            let Ok(permit) = Arc::clone(room).try_acquire_owned() else {
-                // Its lease ends, and it is due again.
-                break;
-            };
-            let late = u64::try_from(due.late_millis).unwrap_or(0);
-            self.inner.numbers.job_lag.took(Duration::from_millis(late));
-            let services = self.clone();
-            self.inner.tasks.spawn(async move {
-                services.go_on(job, due).await;
-                drop(permit);
-                // There is room again, and what is next for the task may be due soon.
-                services.inner.data.notifications().signal(Signal::Video);
-            });
+        let late = u64::try_from(due.late_millis).unwrap_or(0);
+        services.metrics.job_lag.took(Duration::from_millis(late));
+        let services = Arc::clone(services);
+        services.tasks.spawn(async move {
+            run_job(services, job, due).await;
+            drop(permit);
+            // There is room again, and what is next for the task may be due soon.
+            services.data.notifications().signal(Signal::Video);
+        });
+    }
+    Ok(taken)
+}
+
+/// How long until a job of a kind is due, as far as anybody knows.
+pub async fn next_video_job(
+    services: &Services,
+    job: VideoJob,
+) -> Result<Option<Duration>, DbError> {
+    tasks::next_due(&services.data, job.stored()).await
+}
+
+async fn run_job(services: &Services, job: VideoJob, due: Due) {
+    let task = async {
+        let mut session = services.data.session().await?;
+        tasks::find(&mut session, due.task).await
+    };
+    let task = match task.await {
+        Ok(Some(task)) => task,
+        Ok(None) => return,
+        Err(error) => {
+            tracing::warn!(%error, "a task that is due could not be read");
+            return;
         }
-        Ok(taken)
+    };
+    let name = task_name(task.id);
+    let done = match job {
+        VideoJob::Submit => Box::pin(resume_submission(services, task)).await,
+        VideoJob::Poll => poll::poll(services, &task).await,
+        VideoJob::Mirror => Box::pin(content::store_result(services, &task, due.tries)).await,
+    };
+    if let Err(error) = done {
+        tracing::warn!(%error, task.id = name, "a task is taken up again later");
     }
+}
 
-    /// How long until a job of a kind is due, as far as anybody knows.
-    pub async fn next_video_job(&self, job: VideoJob) -> Result<Option<Duration>, DbError> {
-        tasks::next_due(&self.inner.data, job.stored()).await
-    }
-
-    async fn go_on(&self, job: VideoJob, due: Due) {
-        let task = async {
-            let mut session = self.inner.data.session().await?;
-            tasks::find(&mut session, due.task).await
-        };
-        let task = match task.await {
-            Ok(Some(task)) => task,
-            Ok(None) => return,
-            Err(error) => {
-                tracing::warn!(%error, "a task that is due could not be read");
-                return;
-            }
-        };
-        let name = task_name(task.id);
-        let done = match job {
-            VideoJob::Submit => Box::pin(self.go_on_submitting(task)).await,
-            VideoJob::Poll => self.poll(&task).await,
-            VideoJob::Mirror => Box::pin(self.mirror(&task, due.tries)).await,
-        };
-        if let Err(error) = done {
-            tracing::warn!(%error, task.id = name, "a task is taken up again later");
+async fn resume_submission(services: &Services, task: Task) -> Result<(), StepError> {
+    match task.state {
+        TaskState::Accepted if task.read_at >= task.queue_until => {
+            expire_waiting(services, &task).await
         }
-    }
-
-    async fn go_on_submitting(&self, task: Task) -> Result<(), StepError> {
-        match task.state {
-            TaskState::Accepted if task.read_at >= task.queue_until => {
-                self.waited_enough(&task).await
-            }
-            TaskState::Accepted => {
-                let accepted = Accepted { task, fresh: false };
-                // Whatever it comes to is written; where nobody could be reached it waits.
-                self.submit(AttemptLog(None), &accepted).await?;
-                Ok(())
-            }
-            TaskState::Submitting => {
-                let mut tx = self.inner.data.begin().await?;
-                tasks::unknown(&mut tx, task.id, Duration::ZERO).await?;
-                tx.commit().await?;
-                Ok(())
-            }
-            TaskState::Unknown => self.find_out(&task).await,
-            TaskState::Submitted
-            | TaskState::Running
-            | TaskState::Completed
-            | TaskState::Failed => Ok(()),
+        TaskState::Accepted => {
+            let accepted = Accepted { task, fresh: false };
+            // Whatever it comes to is written; where nobody could be reached it waits.
+            submit::submit_video(services, AttemptLog(None), &accepted).await?;
+            Ok(())
+        }
+        TaskState::Submitting => {
+            let mut tx = services.data.begin().await?;
+            tasks::unknown(&mut tx, task.id, Duration::ZERO).await?;
+            tx.commit().await?;
+            Ok(())
+        }
+        TaskState::Unknown => poll::find_upstream_id(services, &task).await,
+        TaskState::Submitted | TaskState::Running | TaskState::Completed | TaskState::Failed => {
+            Ok(())
         }
     }
+}
 
-    async fn waited_enough(&self, task: &Task) -> Result<(), StepError> {
-        let ending = Ending {
-            code: "no_capacity",
-            message: "no upstream had room for this video in time; nothing was charged",
-            outcome: Outcome::UpstreamFailed,
-            write_off: None,
-        };
-        self.fail_if_still(task, ending).await?;
-        Ok(())
-    }
+async fn expire_waiting(services: &Services, task: &Task) -> Result<(), StepError> {
+    let ending = Ending {
+        code: "no_capacity",
+        message: "no upstream had room for this video in time; nothing was charged",
+        outcome: Outcome::UpstreamFailed,
+        write_off: None,
+    };
+    transitions::fail_if_still(services, task, ending).await?;
+    Ok(())
+}
 
-    /// Forgets prompts of tasks that ended long ago.
-    pub async fn forget_prompts(&self) -> Result<u64, DbError> {
-        const AT_ONCE: i64 = 1_000;
-        let mut session = self.inner.data.session().await?;
-        tasks::forget_sent(&mut session, self.inner.settings.video.keep_sent, AT_ONCE).await
-    }
+/// Forgets prompts of tasks that ended long ago.
+pub async fn purge_prompts(services: &Services) -> Result<u64, DbError> {
+    const AT_ONCE: i64 = 1_000;
+    let mut session = services.data.session().await?;
+    tasks::forget_sent(&mut session, services.settings.video.keep_sent, AT_ONCE).await
+}
 
-    /// Deletes files that are too old.
-    pub async fn sweep_media(&self) {
-        let inner = &self.inner;
-        match inner
-            .media
-            .sweep(inner.now(), inner.settings.keep_media)
-            .await
-        {
-            Ok(swept) => tracing::debug!(?swept, "old files were swept"),
-            Err(error) => tracing::warn!(%error, "old files could not be swept"),
-        }
+/// Deletes files that are too old.
+pub async fn sweep_media(services: &Services) {
+    match services
+        .media
+        .sweep(services.now(), services.settings.keep_media)
+        .await
+    {
+        Ok(swept) => tracing::debug!(?swept, "old files were swept"),
+        Err(error) => tracing::warn!(%error, "old files could not be swept"),
     }
 }

@@ -15,25 +15,23 @@ const WITHIN: Duration = Duration::from_secs(10);
 /// Files of one request that are measured.
 const MAX_SUBJECTS: usize = 64;
 
-impl Services {
-    /// What is known of the media of a request.
-    pub(super) async fn measure(&self, subjects: &[Subject]) -> Measurements {
-        let mut all = Measurements::default();
-        let mut running = tokio::task::JoinSet::new();
-        for subject in subjects.iter().take(MAX_SUBJECTS) {
-            let (fetcher, url) = (self.inner.fetcher.clone(), subject.url.clone());
-            running.spawn(async move {
-                let measured = tokio::time::timeout(WITHIN, measured(&fetcher, &url)).await;
-                (url, measured.ok().flatten())
-            });
-        }
-        while let Some(done) = running.join_next().await {
-            if let Ok((url, Some(measured))) = done {
-                all = all.with(url, measured);
-            }
-        }
-        all
+/// What is known of the media of a request.
+pub(super) async fn measure(services: &Services, subjects: &[Subject]) -> Measurements {
+    let mut all = Measurements::default();
+    let mut running = tokio::task::JoinSet::new();
+    for subject in subjects.iter().take(MAX_SUBJECTS) {
+        let (fetcher, url) = (services.fetcher.clone(), subject.url.clone());
+        running.spawn(async move {
+            let measured = tokio::time::timeout(WITHIN, measured(&fetcher, &url)).await;
+            (url, measured.ok().flatten())
+        });
     }
+    while let Some(done) = running.join_next().await {
+        if let Ok((url, Some(measured))) = done {
+            all = all.with(url, measured);
+        }
+    }
+    all
 }
 
 /// Measures one file.

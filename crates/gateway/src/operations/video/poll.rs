@@ -13,11 +13,16 @@ use trunkline_video::upstreams::{
     At, Call, Complaint, Counted, File, Found, Handle, Method, Polled, Protocol, protocol_of,
 };
 
+use super::encryption;
+use super::submit;
 use super::task_name;
+use super::transitions;
 use super::transitions::{Ending, StepError};
 use crate::channels::{Channel, ChannelCredential};
+use crate::events::payloads;
 use crate::scrub::without_secrets;
 use crate::services::Services;
+use crate::vendors;
 
 /// Every so many milliseconds of age the pause between two questions grows by one.
 const PAUSE_GROWS_BY: u64 = 10;
@@ -65,228 +70,246 @@ impl UpstreamFileRef {
     }
 }
 
-impl Services {
-    /// Asks for one job and writes what it says.
-    pub(super) async fn poll(&self, task: &Task) -> Result<(), StepError> {
-        if task.state.is_over() {
-            return Ok(());
-        }
-        let Some((protocol, channel)) = self.keeper_of(task) else {
-            return self.ask_later(task, None).await;
-        };
-        let most = self.inner.settings.video.polls_per_second;
-        if !self
-            .inner
-            .pace
-            .allows(channel.row.id.number(), most, Instant::now())
-        {
-            return self.later(task, PACED).await;
-        }
-        let Some(upstream) = &task.upstream else {
-            return self.ask_later(task, None).await;
-        };
-        let handle = Handle {
-            id: upstream.clone(),
-            door: task.door.clone(),
-        };
-        let Some(credential) = self.credential_for(task, &channel) else {
-            return self.ask_later(task, None).await;
-        };
-        let polled = self
-            .ask_how_far(protocol, (&channel, credential), &handle)
-            .await;
-        match polled {
-            Polled::Running { queued, progress } => {
-                let progress = progress.map(i16::from);
-                // Most questions bring no news, and then there is nothing to write.
-                let begins = !queued && task.state != TaskState::Running;
-                if begins || progress.is_some_and(|progress| progress > task.progress) {
-                    let mut session = self.inner.data.session().await?;
-                    tasks::told(&mut session, task.id, !queued, progress).await?;
-                    drop(session);
-                    self.tell_progress(task, progress.unwrap_or(0).max(task.progress));
-                }
-                self.ask_later(task, None).await
-            }
-            Polled::Done { file, counted } => self.done(task, &file, &counted).await,
-            Polled::Failed(complaint) => self.failed(task, &complaint).await,
-            Polled::Unclear { why, retry_after } => {
-                tracing::info!(
-                    task.id = task_name(task.id),
-                    why,
-                    "a question about a task gave no verdict"
+/// Asks for one job and writes what it says.
+pub(super) async fn poll(services: &Services, task: &Task) -> Result<(), StepError> {
+    if task.state.is_over() {
+        return Ok(());
+    }
+    let Some((protocol, channel)) = serving_channel(services, task) else {
+        return poll_later(services, task, None).await;
+    };
+    let most = services.settings.video.polls_per_second;
+    if !services
+        .poll_budget
+        .allows(channel.row.id.number(), most, Instant::now())
+    {
+        return reschedule(services, task, PACED).await;
+    }
+    let Some(upstream) = &task.upstream else {
+        return poll_later(services, task, None).await;
+    };
+    let handle = Handle {
+        id: upstream.clone(),
+        door: task.door.clone(),
+    };
+    let Some(credential) = credential_for(services, task, &channel) else {
+        return poll_later(services, task, None).await;
+    };
+    let polled = query_status(services, protocol, (&channel, credential), &handle).await;
+    match polled {
+        Polled::Running { queued, progress } => {
+            let progress = progress.map(i16::from);
+            // Most questions bring no news, and then there is nothing to write.
+            let begins = !queued && task.state != TaskState::Running;
+            if begins || progress.is_some_and(|progress| progress > task.progress) {
+                let mut session = services.data.session().await?;
+                tasks::told(&mut session, task.id, !queued, progress).await?;
+                drop(session);
+                payloads::publish_progress(
+                    services,
+                    task,
+                    progress.unwrap_or(0).max(task.progress),
                 );
-                self.ask_later(task, retry_after).await
             }
-            Polled::FileAt(_) => self.ask_later(task, None).await,
+            poll_later(services, task, None).await
         }
-    }
-
-    /// One question, and the second one that some vendors need.
-    pub(super) async fn ask_how_far(
-        &self,
-        protocol: &'static Protocol,
-        (channel, credential): (&Channel, &ChannelCredential),
-        handle: &Handle,
-    ) -> Polled {
-        let unclear = |why: String| Polled::Unclear {
-            why,
-            retry_after: None,
-        };
-        let call = (protocol.poll)(handle);
-        let polled = match self.ask_vendor(channel, credential, &call).await {
-            Err(error) => return unclear(error.to_string()),
-            Ok(heard) => (protocol.read_poll)(handle, &heard.said()),
-        };
-        let Polled::FileAt(call) = polled else {
-            return polled;
-        };
-        match self.ask_vendor(channel, credential, &call).await {
-            Err(error) => unclear(error.to_string()),
-            Ok(heard) => (protocol.read_file)(&heard.said()),
+        Polled::Done { file, counted } => on_success(services, task, &file, &counted).await,
+        Polled::Failed(complaint) => on_failure(services, task, &complaint).await,
+        Polled::Unclear { why, retry_after } => {
+            tracing::info!(
+                task.id = task_name(task.id),
+                why,
+                "a question about a task gave no verdict"
+            );
+            poll_later(services, task, retry_after).await
         }
+        Polled::FileAt(_) => poll_later(services, task, None).await,
     }
+}
 
-    async fn done(&self, task: &Task, file: &File, counted: &Counted) -> Result<(), StepError> {
-        let kept = UpstreamFileRef::of(file);
-        let Some(sealed) = self.seal_for_task((task.account, task.id), &kept) else {
-            return self.ask_later(task, None).await;
-        };
-        self.finish_task(task, &sealed, counted).await?;
-        Ok(())
+/// One question, and the second one that some vendors need.
+pub(super) async fn query_status(
+    services: &Services,
+    protocol: &'static Protocol,
+    (channel, credential): (&Channel, &ChannelCredential),
+    handle: &Handle,
+) -> Polled {
+    let unclear = |why: String| Polled::Unclear {
+        why,
+        retry_after: None,
+    };
+    let call = (protocol.poll)(handle);
+    let polled = match vendors::call_json(services, channel, credential, &call).await {
+        Err(error) => return unclear(error.to_string()),
+        Ok(heard) => (protocol.read_poll)(handle, &heard.said()),
+    };
+    let Polled::FileAt(call) = polled else {
+        return polled;
+    };
+    match vendors::call_json(services, channel, credential, &call).await {
+        Err(error) => unclear(error.to_string()),
+        Ok(heard) => (protocol.read_file)(&heard.said()),
     }
+}
 
-    async fn failed(&self, task: &Task, complaint: &Complaint) -> Result<(), StepError> {
-        let secrets = self.inner.channels.get().secrets();
-        let clean = |text: &str| without_secrets(text, &secrets);
-        let (code, message) = (clean(&complaint.code), clean(&complaint.message));
-        let ending = Ending {
-            code: if code.is_empty() {
-                "task_failed"
-            } else {
-                &code
-            },
-            message: &message,
-            outcome: Outcome::UpstreamFailed,
-            write_off: None,
-        };
-        self.fail_task(task, ending).await?;
-        Ok(())
+async fn on_success(
+    services: &Services,
+    task: &Task,
+    file: &File,
+    counted: &Counted,
+) -> Result<(), StepError> {
+    let kept = UpstreamFileRef::of(file);
+    let Some(sealed) = encryption::seal_for_task(services, (task.account, task.id), &kept) else {
+        return poll_later(services, task, None).await;
+    };
+    transitions::finish_task(services, task, &sealed, counted).await?;
+    Ok(())
+}
+
+async fn on_failure(
+    services: &Services,
+    task: &Task,
+    complaint: &Complaint,
+) -> Result<(), StepError> {
+    let secrets = services.channels.get().secrets();
+    let clean = |text: &str| without_secrets(text, &secrets);
+    let (code, message) = (clean(&complaint.code), clean(&complaint.message));
+    let ending = Ending {
+        code: if code.is_empty() {
+            "task_failed"
+        } else {
+            &code
+        },
+        message: &message,
+        outcome: Outcome::UpstreamFailed,
+        write_off: None,
+    };
+    transitions::fail_task(services, task, ending).await?;
+    Ok(())
+}
+
+/// Asks again after a while that grows with the task's age; or ends it, if its time is over.
+pub(super) async fn poll_later(
+    services: &Services,
+    task: &Task,
+    wish: Option<u64>,
+) -> Result<(), StepError> {
+    if task.read_at >= task.deadline_at {
+        return overdue(services, task).await;
     }
+    let settings = &services.settings.video;
+    let since = task.submitted_at.unwrap_or(task.created_at);
+    let age = task.read_at.millis().saturating_sub(since.millis());
+    let age = u64::try_from(age).unwrap_or(0);
+    let grown = Duration::from_millis(age.checked_div(PAUSE_GROWS_BY).unwrap_or(0));
+    let mut pause = grown.clamp(settings.poll_first, settings.poll_most);
+    if Defect::FrozenPoll.is_on() {
+        pause = settings.deadline;
+    }
+    let wish = wish.map(Duration::from_secs).unwrap_or_default();
+    reschedule(services, task, pause.max(wish.min(settings.deadline))).await
+}
 
-    /// Asks again after a while that grows with the task's age; or ends it, if its time is over.
-    pub(super) async fn ask_later(&self, task: &Task, wish: Option<u64>) -> Result<(), StepError> {
-        if task.read_at >= task.deadline_at {
-            return self.overdue(task).await;
+pub(super) async fn reschedule(
+    services: &Services,
+    task: &Task,
+    pause: Duration,
+) -> Result<(), StepError> {
+    let mut session = services.data.session().await?;
+    tasks::reschedule(&mut session, task.id, pause).await?;
+    Ok(())
+}
+
+/// Its time is over. The customer gets the money back; the operator may have to pay the upstream.
+pub(super) async fn overdue(services: &Services, task: &Task) -> Result<(), StepError> {
+    let sent = !matches!(task.state, TaskState::Accepted);
+    let ending = Ending {
+        code: "deadline_exceeded",
+        message: "the video was not finished in time; the charge was refunded",
+        outcome: Outcome::Expired,
+        write_off: sent.then_some(WriteOffReason::UnknownOutcome),
+    };
+    transitions::fail_task(services, task, ending).await?;
+    Ok(())
+}
+
+/// What became of a submission of which nobody knows: looked up where the vendor keeps our name,
+/// otherwise waited for until the deadline. Never sent again.
+pub(super) async fn find_upstream_id(services: &Services, task: &Task) -> Result<(), StepError> {
+    if task.read_at >= task.deadline_at {
+        return overdue(services, task).await;
+    }
+    let Some((protocol, channel)) = serving_channel(services, task) else {
+        return poll_later(services, task, None).await;
+    };
+    if let Some(upstream) = &task.upstream {
+        transitions::charge(services, task, &channel, upstream).await?;
+        return Ok(());
+    }
+    let sent = submit::sent_of(services, task);
+    let (Some(lookup), Some(sent)) = (protocol.lookup, sent) else {
+        return poll_later(services, task, None).await;
+    };
+    let Some(credential) = credential_for(services, task, &channel) else {
+        return poll_later(services, task, None).await;
+    };
+    let call = lookup(&sent, &task_name(task.id));
+    let found = match vendors::call_json(services, &channel, credential, &call).await {
+        Err(_) => Found::Unknown,
+        Ok(heard) => (protocol.read_lookup)(&heard.said()),
+    };
+    let age = task
+        .read_at
+        .millis()
+        .saturating_sub(task.created_at.millis());
+    match found {
+        Found::There { id } => {
+            transitions::charge(services, task, &channel, &id).await?;
+            Ok(())
         }
-        let settings = &self.inner.settings.video;
-        let since = task.submitted_at.unwrap_or(task.created_at);
-        let age = task.read_at.millis().saturating_sub(since.millis());
-        let age = u64::try_from(age).unwrap_or(0);
-        let grown = Duration::from_millis(age.checked_div(PAUSE_GROWS_BY).unwrap_or(0));
-        let mut pause = grown.clamp(settings.poll_first, settings.poll_most);
-        if Defect::FrozenPoll.is_on() {
-            pause = settings.deadline;
+        Found::NotThere if age > lookup_grace(services) => {
+            let ending = Ending {
+                code: "submission_lost",
+                message: "the upstream never received this video; nothing was charged",
+                outcome: Outcome::UpstreamFailed,
+                write_off: None,
+            };
+            transitions::fail_if_still(services, task, ending).await?;
+            Ok(())
         }
-        let wish = wish.map(Duration::from_secs).unwrap_or_default();
-        self.later(task, pause.max(wish.min(settings.deadline)))
-            .await
+        Found::NotThere | Found::Unknown => poll_later(services, task, None).await,
     }
+}
 
-    pub(super) async fn later(&self, task: &Task, pause: Duration) -> Result<(), StepError> {
-        let mut session = self.inner.data.session().await?;
-        tasks::reschedule(&mut session, task.id, pause).await?;
-        Ok(())
-    }
+/// A call that was under way when its sender died must have had its time.
+fn lookup_grace(services: &Services) -> i64 {
+    let settings = &services.settings.video;
+    let calls = settings
+        .call_wait
+        .saturating_mul(2)
+        .saturating_add(settings.lease);
+    i64::try_from(calls.as_millis()).unwrap_or(i64::MAX)
+}
 
-    /// Its time is over. The customer gets the money back; the operator may have to pay the upstream.
-    pub(super) async fn overdue(&self, task: &Task) -> Result<(), StepError> {
-        let sent = !matches!(task.state, TaskState::Accepted);
-        let ending = Ending {
-            code: "deadline_exceeded",
-            message: "the video was not finished in time; the charge was refunded",
-            outcome: Outcome::Expired,
-            write_off: sent.then_some(WriteOffReason::UnknownOutcome),
-        };
-        self.fail_task(task, ending).await?;
-        Ok(())
-    }
+/// The protocol and the channel that has a task, also one that takes no new ones.
+pub(super) fn serving_channel(
+    services: &Services,
+    task: &Task,
+) -> Option<(&'static Protocol, Arc<Channel>)> {
+    let protocol = protocol_of(&task.protocol)?;
+    let channel = services.channels.get().kept(task.channel?)?;
+    Some((protocol, channel))
+}
 
-    /// What became of a submission of which nobody knows: looked up where the vendor keeps our name,
-    /// otherwise waited for until the deadline. Never sent again.
-    pub(super) async fn find_out(&self, task: &Task) -> Result<(), StepError> {
-        if task.read_at >= task.deadline_at {
-            return self.overdue(task).await;
-        }
-        let Some((protocol, channel)) = self.keeper_of(task) else {
-            return self.ask_later(task, None).await;
-        };
-        if let Some(upstream) = &task.upstream {
-            self.charge(task, &channel, upstream).await?;
-            return Ok(());
-        }
-        let sent = self.sent_of(task);
-        let (Some(lookup), Some(sent)) = (protocol.lookup, sent) else {
-            return self.ask_later(task, None).await;
-        };
-        let Some(credential) = self.credential_for(task, &channel) else {
-            return self.ask_later(task, None).await;
-        };
-        let call = lookup(&sent, &task_name(task.id));
-        let found = match self.ask_vendor(&channel, credential, &call).await {
-            Err(_) => Found::Unknown,
-            Ok(heard) => (protocol.read_lookup)(&heard.said()),
-        };
-        let age = task
-            .read_at
-            .millis()
-            .saturating_sub(task.created_at.millis());
-        match found {
-            Found::There { id } => {
-                self.charge(task, &channel, &id).await?;
-                Ok(())
-            }
-            Found::NotThere if age > self.lookup_grace() => {
-                let ending = Ending {
-                    code: "submission_lost",
-                    message: "the upstream never received this video; nothing was charged",
-                    outcome: Outcome::UpstreamFailed,
-                    write_off: None,
-                };
-                self.fail_if_still(task, ending).await?;
-                Ok(())
-            }
-            Found::NotThere | Found::Unknown => self.ask_later(task, None).await,
-        }
-    }
-
-    /// A call that was under way when its sender died must have had its time.
-    fn lookup_grace(&self) -> i64 {
-        let settings = &self.inner.settings.video;
-        let calls = settings
-            .call_wait
-            .saturating_mul(2)
-            .saturating_add(settings.lease);
-        i64::try_from(calls.as_millis()).unwrap_or(i64::MAX)
-    }
-
-    /// The protocol and the channel that has a task, also one that takes no new ones.
-    pub(super) fn keeper_of(&self, task: &Task) -> Option<(&'static Protocol, Arc<Channel>)> {
-        let protocol = protocol_of(&task.protocol)?;
-        let channel = self.inner.channels.get().kept(task.channel?)?;
-        Some((protocol, channel))
-    }
-
-    /// The credential that a task was sent with; only its account can see the job.
-    pub(super) fn credential_for<'a>(
-        &self,
-        task: &Task,
-        channel: &'a Channel,
-    ) -> Option<&'a ChannelCredential> {
-        let number = task.credential?;
-        channel
-            .credentials
-            .iter()
-            .find(|one| one.id.number() == number)
-    }
+/// The credential that a task was sent with; only its account can see the job.
+pub(super) fn credential_for<'a>(
+    services: &Services,
+    task: &Task,
+    channel: &'a Channel,
+) -> Option<&'a ChannelCredential> {
+    let number = task.credential?;
+    channel
+        .credentials
+        .iter()
+        .find(|one| one.id.number() == number)
 }

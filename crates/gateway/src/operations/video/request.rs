@@ -13,7 +13,10 @@ use trunkline_video::{Ask, Asked, Measurements, Plan, family_of};
 use trunkline_wire::scan;
 
 use super::WORD;
+use super::form;
+use super::measure;
 use super::prices::Prices;
+use super::views;
 use crate::body::{self, JsonOrForm};
 use crate::caller::Caller;
 use crate::error::{ApiError, ErrorCode, refused};
@@ -23,6 +26,7 @@ use crate::operation::{Operation, PricedOperation, Received};
 use crate::priced_call::{Price, PricedCall, Pricing, Terms};
 use crate::request_context::RequestContext;
 use crate::services::Services;
+use crate::webhooks::task_webhook;
 
 /// Both paths make the same videos: a duplicate may come on either.
 const PATH: &str = "/v1/videos";
@@ -101,7 +105,7 @@ impl Operation for Video {
         } = body::receive_json_or_form(services, caller, request).await?;
         let body = match body {
             JsonOrForm::Json(bytes) => VideoBody::Json(bytes),
-            JsonOrForm::Form(form) => services.store_video_form(caller, form).await?,
+            JsonOrForm::Form(form) => form::store_video_form(services, caller, form).await?,
         };
         Ok(Received {
             headers,
@@ -182,7 +186,7 @@ impl Operation for Video {
         };
         let mut plan = (family.plan)(&asked(&nothing)).map_err(refused)?;
         if !plan.to_measure.is_empty() {
-            let measured = Box::pin(services.measure(&plan.to_measure)).await;
+            let measured = Box::pin(measure::measure(services, &plan.to_measure)).await;
             plan = (family.plan)(&asked(&measured)).map_err(refused)?;
         }
         let terms = Terms {
@@ -195,7 +199,7 @@ impl Operation for Video {
         if call.strict {
             check_strictly(&plan)?;
         }
-        services.check_task_hook(ask.webhook_url()).await?;
+        task_webhook::check_task_webhook(services, ask.webhook_url()).await?;
         let usage = plan.bill.usage();
         let price = call.price(&usage)?;
         let quote = call.quote(&price.units);
@@ -234,7 +238,7 @@ impl PricedOperation for PricedVideo {
     }
 
     fn check_route(&self, services: &Services) -> Result<(), ApiError> {
-        services.check_video_route(self)
+        views::check_video_route(services, self)
     }
 }
 

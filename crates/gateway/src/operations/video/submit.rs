@@ -15,7 +15,10 @@ use trunkline_video::Sent;
 use trunkline_video::upstreams::{Naming, Protocol, Submitted, protocol_of};
 
 use super::accept::Accepted;
+use super::encryption;
+use super::inline_media;
 use super::task_name;
+use super::transitions;
 use super::transitions::{Ending, StepError};
 use crate::caller::allows_region;
 use crate::channels::Channel;
@@ -24,7 +27,9 @@ use crate::failover::{
     self, AfterSent, AttemptLog, Attempts, Built, Candidates, Classified, Exhausted, RetryPolicy,
     Tally, To,
 };
+use crate::model_alias;
 use crate::services::Services;
+use crate::vendors;
 
 /// How long a charge is tried to be written for a job that an upstream took.
 const CHARGE_PATIENCE: Duration = Duration::from_secs(600);
@@ -75,10 +80,9 @@ impl Attempts for Submission<'_> {
 
     fn candidates(&self, services: &Services) -> Candidates {
         let task = &self.accepted.task;
-        let inner = &services.inner;
         let seed = u64::try_from(task.id.as_u128() & u128::from(u64::MAX)).unwrap_or(0);
-        let registry = inner.channels.get();
-        let mut channels = registry.order(&task.model, &task.group, inner.now(), seed);
+        let registry = services.channels.get();
+        let mut channels = registry.order(&task.model, &task.group, services.now(), seed);
         channels.retain(|channel| channel.speaks(self.protocol.format));
         channels.retain(|channel| {
             let region = channel.row.region.as_deref();
@@ -90,7 +94,7 @@ impl Attempts for Submission<'_> {
             seed,
             credential: None,
             policy: RetryPolicy {
-                attempts: inner.settings.max_attempts,
+                attempts: services.settings.max_attempts,
                 after_sent: AfterSent::Stop,
             },
         }
@@ -98,7 +102,7 @@ impl Attempts for Submission<'_> {
 
     async fn build(&mut self, services: &Services, channel: &Arc<Channel>) -> Built<()> {
         let number = channel.row.id.number();
-        if services.inner.pace.is_full(number, Instant::now()) {
+        if services.poll_budget.is_full(number, Instant::now()) {
             return Built::Saturated(FULL_SECONDS);
         }
         Built::Ready(())
@@ -147,11 +151,11 @@ impl Submission<'_> {
             credential,
         } = to;
         let task = &self.accepted.task;
-        let settings = &services.inner.settings.video;
+        let settings = &services.settings.video;
         let place = (channel.row.id.number(), credential.id.number());
         // Before the commit: a node that sleeps while that is answered may be taken for dead too.
         let began = Instant::now();
-        let mut tx = services.inner.data.begin().await?;
+        let mut tx = services.data.begin().await?;
         if let Some(most) = channel.row.concurrent_calls
             && !tasks::has_room(&mut tx, place.0, most).await?
         {
@@ -163,7 +167,7 @@ impl Submission<'_> {
             // If it was written, nothing was sent all the same; without this it would wait for its
             // deadline as one of which no node knows.
             Err(error @ DbError::UnknownCommit(_)) => {
-                services.not_taken(task).await?;
+                on_not_taken(services, task).await?;
                 return Err(error.into());
             }
             Err(error) => return Err(error.into()),
@@ -182,18 +186,18 @@ impl Submission<'_> {
         if half.is_some_and(|half| began.elapsed() > half) {
             return not_taken(services, task, Classified::Unavailable).await;
         }
-        match services.ask_vendor(channel, credential, &call).await {
+        match vendors::call_json(services, channel, credential, &call).await {
             Err(error @ SendError::NotSent(_)) => {
                 self.timed_out |= began.elapsed() >= settings.call_wait;
                 not_taken(services, task, Classified::Lost(error)).await
             }
             Err(SendError::Broken(why)) => {
-                channel.failed(services.inner.now());
-                services.lost(task, &why).await
+                channel.failed(services.now());
+                on_lost(services, task, &why).await
             }
             Err(SendError::Silent) => {
-                channel.failed(services.inner.now());
-                services.lost(task, "no answer came in time").await
+                channel.failed(services.now());
+                on_lost(services, task, "no answer came in time").await
             }
             Ok(heard) => {
                 if let Ok(status) = StatusCode::from_u16(heard.status) {
@@ -216,13 +220,13 @@ impl Submission<'_> {
         match submitted {
             Submitted::Accepted { id } => {
                 to.channel.went_well();
-                let sending = services.taken(task, to.channel, &id).await?;
+                let sending = on_taken(services, task, to.channel, &id).await?;
                 Ok(Classified::Accepted(Ok(sending)))
             }
             Submitted::Refused(complaint) => {
-                let error = services.complained(&complaint);
+                let error = vendors::vendor_error(services, &complaint);
                 if self.accepted.fresh {
-                    services.forget_refused(task).await;
+                    forget_refused(services, task).await;
                 } else {
                     let ending = Ending {
                         code: error.kind.code(),
@@ -230,7 +234,7 @@ impl Submission<'_> {
                         outcome: Outcome::Refused,
                         write_off: None,
                     };
-                    services.fail_task(task, ending).await?;
+                    transitions::fail_task(services, task, ending).await?;
                 }
                 Ok(Classified::Accepted(Ok(Sending::Refused(error))))
             }
@@ -240,7 +244,7 @@ impl Submission<'_> {
                 let channel = to.channel.row.id.number();
                 until
                     .into_iter()
-                    .for_each(|until| services.inner.pace.is_full_until(channel, until));
+                    .for_each(|until| services.poll_budget.is_full_until(channel, until));
                 not_taken(services, task, Classified::Saturated(seconds)).await
             }
             Submitted::Credential(complaint) => {
@@ -249,8 +253,8 @@ impl Submission<'_> {
                 not_taken(services, task, Classified::CredentialRejected(status)).await
             }
             Submitted::Unknown(complaint) => {
-                to.channel.failed(services.inner.now());
-                services.lost(task, &complaint.message).await
+                to.channel.failed(services.now());
+                on_lost(services, task, &complaint.message).await
             }
         }
     }
@@ -262,158 +266,159 @@ async fn not_taken(
     task: &Task,
     classified: Classified<Result<Sending, StepError>>,
 ) -> Result<Classified<Result<Sending, StepError>>, StepError> {
-    Ok(match services.not_taken(task).await? {
+    Ok(match on_not_taken(services, task).await? {
         Tried::NotTaken => classified,
         Tried::Ended(sending) => Classified::Accepted(Ok(sending)),
     })
 }
 
-impl Services {
-    /// Offers a task to its channels in their order, until one takes it or one may have.
-    pub(super) async fn submit(
-        &self,
-        log: AttemptLog<'_>,
-        accepted: &Accepted,
-    ) -> Result<Sending, StepError> {
-        let task = &accepted.task;
-        let (Some(protocol), Some(sent)) = (protocol_of(&task.protocol), self.sent_of(task)) else {
-            let text = "what was asked for cannot be read any more";
-            let error = ApiError::new(ErrorCode::UpstreamFailed, text);
-            return Ok(Sending::NotSent(error));
-        };
-        let mut submission = Submission {
-            accepted,
-            protocol,
-            sent: self.handed(sent, protocol.media).await,
-            policy: self.policy_of(task.key).await,
-            timed_out: false,
-        };
-        let exhausted = match failover::run(self, log, &mut submission).await {
-            Ok(served) => return served.answer,
-            Err(exhausted) => exhausted,
-        };
-        // Every credential cools down because of us or others: that is want of room too.
-        let saturated = exhausted.error.kind == ErrorCode::UpstreamRateLimited;
-        let cooling = self.inner.channels.get().knows(&task.model)
-            && !submission.timed_out
-            && self.all_cooling_down(&task.model);
-        if saturated || cooling {
-            return Ok(Sending::Waits);
-        }
-        Ok(Sending::NotSent(exhausted.error))
+/// Offers a task to its channels in their order, until one takes it or one may have.
+pub(super) async fn submit_video(
+    services: &Services,
+    log: AttemptLog<'_>,
+    accepted: &Accepted,
+) -> Result<Sending, StepError> {
+    let task = &accepted.task;
+    let (Some(protocol), Some(sent)) = (protocol_of(&task.protocol), sent_of(services, task))
+    else {
+        let text = "what was asked for cannot be read any more";
+        let error = ApiError::new(ErrorCode::UpstreamFailed, text);
+        return Ok(Sending::NotSent(error));
+    };
+    let mut submission = Submission {
+        accepted,
+        protocol,
+        sent: inline_media::inline_media(services, sent, protocol.media).await,
+        policy: model_alias::policy_of(services, task.key).await,
+        timed_out: false,
+    };
+    let exhausted = match failover::run(services, log, &mut submission).await {
+        Ok(served) => return served.answer,
+        Err(exhausted) => exhausted,
+    };
+    // Every credential cools down because of us or others: that is want of room too.
+    let saturated = exhausted.error.kind == ErrorCode::UpstreamRateLimited;
+    let cooling = services.channels.get().knows(&task.model)
+        && !submission.timed_out
+        && all_cooling_down(services, &task.model);
+    if saturated || cooling {
+        return Ok(Sending::Waits);
     }
+    Ok(Sending::NotSent(exhausted.error))
+}
 
-    /// Whether every credential that could serve a model is resting.
-    fn all_cooling_down(&self, model: &str) -> bool {
-        let channels = self.inner.channels.get();
-        let now = self.inner.now();
-        let mut channels = channels
-            .channels()
-            .filter(|channel| channel.row.models.contains_key(model));
-        channels.any(|channel| channel.credential_states(now).resting > 0)
-    }
+/// Whether every credential that could serve a model is resting.
+fn all_cooling_down(services: &Services, model: &str) -> bool {
+    let channels = services.channels.get();
+    let now = services.now();
+    let mut channels = channels
+        .channels()
+        .filter(|channel| channel.row.models.contains_key(model));
+    channels.any(|channel| channel.credential_states(now).resting > 0)
+}
 
-    /// What is sent for a task.
-    pub(super) fn sent_of(&self, task: &Task) -> Option<Sent> {
-        self.open_for_task((task.account, task.id), task.sent.as_deref()?)
-    }
+/// What is sent for a task.
+pub(super) fn sent_of(services: &Services, task: &Task) -> Option<Sent> {
+    encryption::open_for_task(services, (task.account, task.id), task.sent.as_deref()?)
+}
 
-    /// An upstream took it. The charge is tried until it is written: the job runs, and is ours.
-    async fn taken(
-        &self,
-        task: &Task,
-        channel: &Channel,
-        upstream: &str,
-    ) -> Result<Sending, StepError> {
-        let began = Instant::now();
-        let mut pause = CHARGE_PAUSE;
-        loop {
-            let charged = match self.charge(task, channel, upstream).await {
-                // It ended while we waited for the upstream, or our own commit was heard after all.
-                Ok(false) => self.note_late(task, upstream).await.map(|()| false),
-                other @ (Ok(true) | Err(_)) => other,
-            };
-            match charged {
-                Ok(true) => return Ok(Sending::Taken),
-                Ok(false) => return Ok(Sending::NotOurs),
-                Err(StepError::Replaced) => {
-                    self.remember_upstream(task, upstream).await;
-                    return Err(StepError::Replaced);
-                }
-                Err(error) if began.elapsed() > CHARGE_PATIENCE => return Err(error),
-                Err(error) => {
-                    tracing::warn!(%error, task.id = task_name(task.id), "a charge is tried again");
-                    tokio::time::sleep(pause).await;
-                    pause = pause.saturating_mul(2).min(CHARGE_PAUSE_MAX);
-                }
+/// An upstream took it. The charge is tried until it is written: the job runs, and is ours.
+async fn on_taken(
+    services: &Services,
+    task: &Task,
+    channel: &Channel,
+    upstream: &str,
+) -> Result<Sending, StepError> {
+    let began = Instant::now();
+    let mut pause = CHARGE_PAUSE;
+    loop {
+        let charged = match transitions::charge(services, task, channel, upstream).await {
+            // It ended while we waited for the upstream, or our own commit was heard after all.
+            Ok(false) => transitions::write_off_late_result(services, task, upstream)
+                .await
+                .map(|()| false),
+            other @ (Ok(true) | Err(_)) => other,
+        };
+        match charged {
+            Ok(true) => return Ok(Sending::Taken),
+            Ok(false) => return Ok(Sending::NotOurs),
+            Err(StepError::Replaced) => {
+                remember_upstream(services, task, upstream).await;
+                return Err(StepError::Replaced);
+            }
+            Err(error) if began.elapsed() > CHARGE_PATIENCE => return Err(error),
+            Err(error) => {
+                tracing::warn!(%error, task.id = task_name(task.id), "a charge is tried again");
+                tokio::time::sleep(pause).await;
+                pause = pause.saturating_mul(2).min(CHARGE_PAUSE_MAX);
             }
         }
     }
+}
 
-    /// A process that was replaced may not move money, but it may say what it knows.
-    async fn remember_upstream(&self, task: &Task, upstream: &str) {
-        let Ok(mut session) = self.inner.data.session().await else {
+/// A process that was replaced may not move money, but it may say what it knows.
+async fn remember_upstream(services: &Services, task: &Task, upstream: &str) {
+    let Ok(mut session) = services.data.session().await else {
+        return;
+    };
+    if let Err(error) = tasks::heard(&mut session, task.id, upstream).await {
+        tracing::error!(%error, task.id = task_name(task.id), "an upstream's name of a task is lost");
+    }
+}
+
+async fn on_not_taken(services: &Services, task: &Task) -> Result<Tried, StepError> {
+    let ends = half_a_lease(services);
+    loop {
+        match return_to_queue(services, task).await {
+            Ok(true) => return Ok(Tried::NotTaken),
+            Ok(false) => return Ok(Tried::Ended(Sending::NotOurs)),
+            Err(error) if ends.is_none_or(|ends| Instant::now() > ends) => return Err(error),
+            Err(_) => tokio::time::sleep(CHARGE_PAUSE).await,
+        }
+    }
+}
+
+async fn return_to_queue(services: &Services, task: &Task) -> Result<bool, StepError> {
+    let pause = services.settings.video.queue_pause;
+    let mut tx = services.data.begin().await?;
+    let ours = tasks::accepted_again(&mut tx, task.id, pause).await?;
+    tx.commit().await?;
+    Ok(ours)
+}
+
+/// Undoes a task that was refused before anybody was told of it. If the books stay away it ends as
+/// one that was lost: there is no job.
+async fn forget_refused(services: &Services, task: &Task) {
+    let ends = half_a_lease(services);
+    while let Err(error) = transitions::undo_refused(services, task.id, task.account).await {
+        if ends.is_none_or(|ends| Instant::now() > ends) {
+            let name = task_name(task.id);
+            tracing::warn!(%error, task.id = name, "a refused task is left to a worker");
             return;
-        };
-        if let Err(error) = tasks::heard(&mut session, task.id, upstream).await {
-            tracing::error!(%error, task.id = task_name(task.id), "an upstream's name of a task is lost");
         }
+        tokio::time::sleep(CHARGE_PAUSE).await;
     }
+}
 
-    async fn not_taken(&self, task: &Task) -> Result<Tried, StepError> {
-        let ends = self.half_a_lease();
-        loop {
-            match self.wait_again(task).await {
-                Ok(true) => return Ok(Tried::NotTaken),
-                Ok(false) => return Ok(Tried::Ended(Sending::NotOurs)),
-                Err(error) if ends.is_none_or(|ends| Instant::now() > ends) => return Err(error),
-                Err(_) => tokio::time::sleep(CHARGE_PAUSE).await,
-            }
-        }
-    }
+/// Until when nobody else takes a task over that was just written.
+fn half_a_lease(services: &Services) -> Option<Instant> {
+    let half = services.settings.video.lease.checked_div(2)?;
+    Instant::now().checked_add(half)
+}
 
-    async fn wait_again(&self, task: &Task) -> Result<bool, StepError> {
-        let pause = self.inner.settings.video.queue_pause;
-        let mut tx = self.inner.data.begin().await?;
-        let ours = tasks::accepted_again(&mut tx, task.id, pause).await?;
-        tx.commit().await?;
-        Ok(ours)
-    }
-
-    /// Undoes a task that was refused before anybody was told of it. If the books stay away it ends as
-    /// one that was lost: there is no job.
-    async fn forget_refused(&self, task: &Task) {
-        let ends = self.half_a_lease();
-        while let Err(error) = self.undo_refused(task.id, task.account).await {
-            if ends.is_none_or(|ends| Instant::now() > ends) {
-                let name = task_name(task.id);
-                tracing::warn!(%error, task.id = name, "a refused task is left to a worker");
-                return;
-            }
-            tokio::time::sleep(CHARGE_PAUSE).await;
-        }
-    }
-
-    /// Until when nobody else takes a task over that was just written.
-    fn half_a_lease(&self) -> Option<Instant> {
-        let half = self.inner.settings.video.lease.checked_div(2)?;
-        Instant::now().checked_add(half)
-    }
-
-    async fn lost(
-        &self,
-        task: &Task,
-        why: &str,
-    ) -> Result<Classified<Result<Sending, StepError>>, StepError> {
-        tracing::warn!(
-            task.id = task_name(task.id),
-            why,
-            "nobody knows whether an upstream took a task"
-        );
-        let pause = self.inner.settings.video.queue_pause;
-        let mut tx = self.inner.data.begin().await?;
-        tasks::unknown(&mut tx, task.id, pause).await?;
-        tx.commit().await?;
-        Ok(Classified::Accepted(Ok(Sending::Unknown)))
-    }
+async fn on_lost(
+    services: &Services,
+    task: &Task,
+    why: &str,
+) -> Result<Classified<Result<Sending, StepError>>, StepError> {
+    tracing::warn!(
+        task.id = task_name(task.id),
+        why,
+        "nobody knows whether an upstream took a task"
+    );
+    let pause = services.settings.video.queue_pause;
+    let mut tx = services.data.begin().await?;
+    tasks::unknown(&mut tx, task.id, pause).await?;
+    tx.commit().await?;
+    Ok(Classified::Accepted(Ok(Sending::Unknown)))
 }

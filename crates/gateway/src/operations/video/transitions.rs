@@ -15,6 +15,7 @@ use uuid::Uuid;
 use super::prices::Prices;
 use super::task_name;
 use crate::channels::Channel;
+use crate::events::payloads;
 use crate::services::Services;
 
 /// Why a step could not be written.
@@ -47,203 +48,218 @@ pub(super) struct Ending<'a> {
     pub(super) write_off: Option<WriteOffReason>,
 }
 
-impl Services {
-    /// An upstream took it: charged, exactly once. False if somebody else settled its fate.
-    pub(super) async fn charge(
-        &self,
-        task: &Task,
-        channel: &Channel,
-        upstream: &str,
-    ) -> Result<bool, StepError> {
-        let request = request_of(task.id)?;
-        let prices = prices_of(task);
-        let units = prices.as_ref().and_then(Prices::units);
-        let units = units.unwrap_or_else(Units::none);
-        let cost = channel.cost.as_ref();
-        let detail = Detail {
-            cost: cost.and_then(|book| book.cost_usd(channel.upstream_model(&task.model), &units)),
-            units,
-            measured: prices.as_ref().map_or_else(Usage::unknown, Prices::usage),
-            estimated: !task.exact,
-            tier: prices.map(|prices| prices.tier),
-            attempts: attempts(channel),
-            warnings: codes(&task.warnings),
-            outcome: Outcome::Accepted,
-        };
-        let settle = Op::Settle(Box::new(Settle {
+/// An upstream took it: charged, exactly once. False if somebody else settled its fate.
+pub(super) async fn charge(
+    services: &Services,
+    task: &Task,
+    channel: &Channel,
+    upstream: &str,
+) -> Result<bool, StepError> {
+    let request = request_of(task.id)?;
+    let prices = prices_of(task);
+    let units = prices.as_ref().and_then(Prices::units);
+    let units = units.unwrap_or_else(Units::none);
+    let cost = channel.cost.as_ref();
+    let detail = Detail {
+        cost: cost.and_then(|book| book.cost_usd(channel.upstream_model(&task.model), &units)),
+        units,
+        measured: prices.as_ref().map_or_else(Usage::unknown, Prices::usage),
+        estimated: !task.exact,
+        tier: prices.map(|prices| prices.tier),
+        attempts: attempts(channel),
+        warnings: codes(&task.warnings),
+        outcome: Outcome::Accepted,
+    };
+    let settle = Op::Settle(Box::new(Settle {
+        request,
+        account: task.account,
+        amount: task.amount,
+        detail,
+        unheard: Unheard::Stands,
+    }));
+    let first = services.settings.video.poll_first;
+    let mut tx = services.data.begin().await?;
+    if !tasks::submitted(&mut tx, task.id, task.account, upstream, first).await? {
+        tx.rollback().await?;
+        return Ok(false);
+    }
+    run_in(&mut tx, services.ledger.author(), &[&settle]).await?;
+    tx.commit().await?;
+    Ok(true)
+}
+
+/// It is done. What was charged beyond the price goes back.
+pub(super) async fn finish_task(
+    services: &Services,
+    task: &Task,
+    file: &[u8],
+    counted: &Counted,
+) -> Result<bool, StepError> {
+    let request = request_of(task.id)?;
+    let mut tx = services.data.begin().await?;
+    let took = tasks::complete(&mut tx, task.id, task.account, file).await?;
+    let Some(took) = took else {
+        tx.rollback().await?;
+        return Ok(false);
+    };
+    let difference = difference(task, counted);
+    if let Some(difference) = difference {
+        let refund = Op::Refund(Refund {
             request,
             account: task.account,
-            amount: task.amount,
-            detail,
-            unheard: Unheard::Stands,
-        }));
-        let first = self.inner.settings.video.poll_first;
-        let mut tx = self.inner.data.begin().await?;
-        if !tasks::submitted(&mut tx, task.id, task.account, upstream, first).await? {
-            tx.rollback().await?;
-            return Ok(false);
-        }
-        run_in(&mut tx, self.inner.ledger.author(), &[&settle]).await?;
-        tx.commit().await?;
-        Ok(true)
-    }
-
-    /// It is done. What was charged beyond the price goes back.
-    pub(super) async fn finish_task(
-        &self,
-        task: &Task,
-        file: &[u8],
-        counted: &Counted,
-    ) -> Result<bool, StepError> {
-        let request = request_of(task.id)?;
-        let mut tx = self.inner.data.begin().await?;
-        let took = tasks::complete(&mut tx, task.id, task.account, file).await?;
-        let Some(took) = took else {
-            tx.rollback().await?;
-            return Ok(false);
-        };
-        let difference = difference(task, counted);
-        if let Some(difference) = difference {
-            let refund = Op::Refund(Refund {
-                request,
-                account: task.account,
-                kind: RefundKind::SettlementAdjustment,
-                amount: Some(difference),
-            });
-            run_in(&mut tx, self.inner.ledger.author(), &[&refund]).await?;
-        }
-        let cost = task.amount.checked_sub(difference.unwrap_or(Money::ZERO));
-        let told = self.task_completed(task, cost.unwrap_or(task.amount));
-        events::append(&mut tx, &[told]).await?;
-        let mut session = tx.commit_and_keep().await?;
-        if let Err(error) = tasks::note_millis(&mut session, &task.model, took).await {
-            tracing::warn!(%error, "how long a video took could not be noted");
-        }
-        Ok(true)
-    }
-
-    /// It failed: what was taken or held for it goes back. False if it had ended before.
-    pub(super) async fn fail_task(
-        &self,
-        task: &Task,
-        ending: Ending<'_>,
-    ) -> Result<bool, StepError> {
-        let mut tx = self.inner.data.begin().await?;
-        let failed = self.fail_in(&mut tx, task, ending).await?;
-        tx.commit().await?;
-        Ok(failed)
-    }
-
-    /// The same in a transaction that is open.
-    pub(super) async fn fail_in(
-        &self,
-        tx: &mut Tx,
-        task: &Task,
-        ending: Ending<'_>,
-    ) -> Result<bool, StepError> {
-        let (request, account) = (request_of(task.id)?, task.account);
-        let before = tasks::fail(tx, task.id, ending.code, ending.message).await?;
-        let back = match before {
-            None => return Ok(false),
-            Some(Failed::Charged) => Op::Refund(Refund {
-                request,
-                account,
-                kind: RefundKind::Refund,
-                amount: None,
-            }),
-            Some(Failed::Held) => void(request, account, ending.outcome),
-        };
-        let loss = ending.write_off.map(|reason| {
-            Op::WriteOff(WriteOff {
-                request,
-                account,
-                reason,
-                sale: Some(task.amount),
-                cost: None,
-            })
+            kind: RefundKind::SettlementAdjustment,
+            amount: Some(difference),
         });
-        let words: Vec<&Op> = std::iter::once(&back).chain(loss.as_ref()).collect();
-        run_in(tx, self.inner.ledger.author(), &words).await?;
-        let told = self.task_failed(task, ending.code, ending.message);
-        events::append(tx, &[told]).await?;
-        Ok(true)
+        run_in(&mut tx, services.ledger.author(), &[&refund]).await?;
     }
-
-    /// The same for a task that nobody looked at since it was read; false if somebody moved it on.
-    pub(super) async fn fail_if_still(
-        &self,
-        task: &Task,
-        ending: Ending<'_>,
-    ) -> Result<bool, StepError> {
-        let mut tx = self.inner.data.begin().await?;
-        if !tasks::hold_in(&mut tx, task.id, task.state).await? {
-            tx.rollback().await?;
-            return Ok(false);
-        }
-        let failed = self.fail_in(&mut tx, task, ending).await?;
-        tx.commit().await?;
-        Ok(failed)
+    let cost = task.amount.checked_sub(difference.unwrap_or(Money::ZERO));
+    let told = payloads::task_completed(services, task, cost.unwrap_or(task.amount));
+    events::append(&mut tx, &[told]).await?;
+    let mut session = tx.commit_and_keep().await?;
+    if let Err(error) = tasks::note_millis(&mut session, &task.model, took).await {
+        tracing::warn!(%error, "how long a video took could not be noted");
     }
+    Ok(true)
+}
 
-    /// An upstream took what had ended here. The refund stands, and its bill is the operator's loss.
-    /// Nothing is lost if it was charged for this very job before.
-    pub(super) async fn note_late(&self, task: &Task, upstream: &str) -> Result<(), StepError> {
-        let mut tx = self.inner.data.begin().await?;
-        let now = tasks::find(&mut tx, task.id).await?;
-        let is_late = |now: &Task| {
-            now.state == TaskState::Failed && now.upstream.as_deref() != Some(upstream)
-        };
-        if !now.as_ref().is_some_and(is_late) {
-            tx.rollback().await?;
-            return Ok(());
-        }
-        let loss = Op::WriteOff(WriteOff {
-            request: request_of(task.id)?,
-            account: task.account,
-            reason: WriteOffReason::LateResult,
+/// It failed: what was taken or held for it goes back. False if it had ended before.
+pub(super) async fn fail_task(
+    services: &Services,
+    task: &Task,
+    ending: Ending<'_>,
+) -> Result<bool, StepError> {
+    let mut tx = services.data.begin().await?;
+    let failed = fail_in(services, &mut tx, task, ending).await?;
+    tx.commit().await?;
+    Ok(failed)
+}
+
+/// The same in a transaction that is open.
+pub(super) async fn fail_in(
+    services: &Services,
+    tx: &mut Tx,
+    task: &Task,
+    ending: Ending<'_>,
+) -> Result<bool, StepError> {
+    let (request, account) = (request_of(task.id)?, task.account);
+    let before = tasks::fail(tx, task.id, ending.code, ending.message).await?;
+    let back = match before {
+        None => return Ok(false),
+        Some(Failed::Charged) => Op::Refund(Refund {
+            request,
+            account,
+            kind: RefundKind::Refund,
+            amount: None,
+        }),
+        Some(Failed::Held) => void(request, account, ending.outcome),
+    };
+    let loss = ending.write_off.map(|reason| {
+        Op::WriteOff(WriteOff {
+            request,
+            account,
+            reason,
             sale: Some(task.amount),
             cost: None,
-        });
-        run_in(&mut tx, self.inner.ledger.author(), &[&loss]).await?;
-        tx.commit().await?;
-        let name = task_name(task.id);
-        tracing::error!(task.id = name, "an upstream took a task that had ended");
-        Ok(())
-    }
+        })
+    });
+    let words: Vec<&Op> = std::iter::once(&back).chain(loss.as_ref()).collect();
+    run_in(tx, services.ledger.author(), &words).await?;
+    let told = payloads::task_failed(services, task, ending.code, ending.message);
+    events::append(tx, &[told]).await?;
+    Ok(true)
+}
 
-    /// A task that waits never was: the row goes, and the hold with it.
-    pub(super) async fn undo(&self, id: Uuid, account: AccountId) -> Result<bool, StepError> {
-        self.undo_from(TaskState::Accepted, (id, account), Outcome::Cancelled)
-            .await
+/// The same for a task that nobody looked at since it was read; false if somebody moved it on.
+pub(super) async fn fail_if_still(
+    services: &Services,
+    task: &Task,
+    ending: Ending<'_>,
+) -> Result<bool, StepError> {
+    let mut tx = services.data.begin().await?;
+    if !tasks::hold_in(&mut tx, task.id, task.state).await? {
+        tx.rollback().await?;
+        return Ok(false);
     }
+    let failed = fail_in(services, &mut tx, task, ending).await?;
+    tx.commit().await?;
+    Ok(failed)
+}
 
-    /// A task that was refused never was.
-    pub(super) async fn undo_refused(
-        &self,
-        id: Uuid,
-        account: AccountId,
-    ) -> Result<bool, StepError> {
-        self.undo_from(TaskState::Submitting, (id, account), Outcome::Refused)
-            .await
+/// An upstream took what had ended here. The refund stands, and its bill is the operator's loss.
+/// Nothing is lost if it was charged for this very job before.
+pub(super) async fn write_off_late_result(
+    services: &Services,
+    task: &Task,
+    upstream: &str,
+) -> Result<(), StepError> {
+    let mut tx = services.data.begin().await?;
+    let now = tasks::find(&mut tx, task.id).await?;
+    let is_late =
+        |now: &Task| now.state == TaskState::Failed && now.upstream.as_deref() != Some(upstream);
+    if !now.as_ref().is_some_and(is_late) {
+        tx.rollback().await?;
+        return Ok(());
     }
+    let loss = Op::WriteOff(WriteOff {
+        request: request_of(task.id)?,
+        account: task.account,
+        reason: WriteOffReason::LateResult,
+        sale: Some(task.amount),
+        cost: None,
+    });
+    run_in(&mut tx, services.ledger.author(), &[&loss]).await?;
+    tx.commit().await?;
+    let name = task_name(task.id);
+    tracing::error!(task.id = name, "an upstream took a task that had ended");
+    Ok(())
+}
 
-    async fn undo_from(
-        &self,
-        from: TaskState,
-        (id, account): (Uuid, AccountId),
-        outcome: Outcome,
-    ) -> Result<bool, StepError> {
-        let request = request_of(id)?;
-        let mut tx = self.inner.data.begin().await?;
-        if !tasks::remove(&mut tx, id, from).await? {
-            tx.rollback().await?;
-            return Ok(false);
-        }
-        let void = void(request, account, outcome);
-        run_in(&mut tx, self.inner.ledger.author(), &[&void]).await?;
-        tx.commit().await?;
-        Ok(true)
+/// A task that waits never was: the row goes, and the hold with it.
+pub(super) async fn undo(
+    services: &Services,
+    id: Uuid,
+    account: AccountId,
+) -> Result<bool, StepError> {
+    undo_from(
+        services,
+        TaskState::Accepted,
+        (id, account),
+        Outcome::Cancelled,
+    )
+    .await
+}
+
+/// A task that was refused never was.
+pub(super) async fn undo_refused(
+    services: &Services,
+    id: Uuid,
+    account: AccountId,
+) -> Result<bool, StepError> {
+    undo_from(
+        services,
+        TaskState::Submitting,
+        (id, account),
+        Outcome::Refused,
+    )
+    .await
+}
+
+async fn undo_from(
+    services: &Services,
+    from: TaskState,
+    (id, account): (Uuid, AccountId),
+    outcome: Outcome,
+) -> Result<bool, StepError> {
+    let request = request_of(id)?;
+    let mut tx = services.data.begin().await?;
+    if !tasks::remove(&mut tx, id, from).await? {
+        tx.rollback().await?;
+        return Ok(false);
     }
+    let void = void(request, account, outcome);
+    run_in(&mut tx, services.ledger.author(), &[&void]).await?;
+    tx.commit().await?;
+    Ok(true)
 }
 
 fn void(request: RequestId, account: AccountId, outcome: Outcome) -> Op {

@@ -11,15 +11,20 @@ use trunkline_store::tasks::{self, Task, TaskState};
 use trunkline_types::{AccountId, Defect, RequestId};
 use trunkline_video::shapes::{Shown, State, legacy, openai, openai_list};
 
+use super::accept;
 use super::accept::Accepted;
+use super::content;
 use super::request::{PricedVideo, Video};
+use super::submit;
 use super::submit::Sending;
 use super::{WORD, task_name, task_of};
 use crate::caller::Caller;
 use crate::detach::{detach, respond};
 use crate::error::{ApiError, ErrorCode};
 use crate::failover::AttemptLog;
+use crate::idempotency;
 use crate::idempotency::{IdempotencyKey, StoredResponse, is_retry};
+use crate::model_alias;
 use crate::operation::Tokens;
 use crate::pipeline;
 use crate::request_context::RequestContext;
@@ -45,311 +50,328 @@ const MOST_GUESSED: i64 = 95;
 const MOST_PER_PAGE: i64 = 100;
 const USUAL_PER_PAGE: i64 = 20;
 
-impl Services {
-    /// `POST /v1/videos` and `POST /v1/video/generations`.
-    pub(crate) async fn make_video(
-        &self,
-        context: &Arc<RequestContext>,
-        request: Request<Incoming>,
-    ) -> Result<Response, ApiError> {
-        let retries = is_retry(request.headers());
-        let accepted = pipeline::accept::<Video>(self, context, (), request).await?;
-        let (video, permit) = pipeline::price_and_admit(self, context, accepted).await?;
-        if retries
-            && video.call.idempotency.is_none()
-            && let Some(task) = self.asked_before(&video).await?
-            && let Some(task) = self.decided(task).await?
-        {
-            return self.shown(&task, Shape::Openai).await;
-        }
-        context.step(Step::Detach);
-        let (owned, context) = (self.clone(), Arc::clone(context));
-        let detached = move |responder| async move {
-            let response = owned.begin_video(&video, &context).await;
-            respond(responder, response);
-        };
-        detach(self, permit, detached).await
+/// `POST /v1/videos` and `POST /v1/video/generations`.
+pub(crate) async fn create_video(
+    services: &Services,
+    context: &Arc<RequestContext>,
+    request: Request<Incoming>,
+) -> Result<Response, ApiError> {
+    let retries = is_retry(request.headers());
+    let accepted = pipeline::accept::<Video>(services, context, (), request).await?;
+    let (video, permit) = pipeline::price_and_admit(services, context, accepted).await?;
+    if retries
+        && video.call.idempotency.is_none()
+        && let Some(task) = find_duplicate(services, &video).await?
+        && let Some(task) = wait_until_decided(services, task).await?
+    {
+        return task_response(services, &task, Shape::Openai).await;
     }
+    context.step(Step::Detach);
+    let (owned, context) = (Arc::clone(services), Arc::clone(context));
+    let detached = move |responder| async move {
+        let response = run(&owned, &video, &context).await;
+        respond(responder, response);
+    };
+    detach(services, permit, detached).await
+}
 
-    /// Money, then the upstream. The execution ends when the vendor took the task; its verdict is settled
-    /// by a worker.
-    async fn begin_video(
-        &self,
-        video: &PricedVideo,
-        context: &RequestContext,
-    ) -> Result<Response, ApiError> {
-        let accepted = self.accept(video).await?;
-        context.step(Step::Reserve);
-        let sending = self.submit(AttemptLog(Some(context)), &accepted).await;
-        context.step(Step::Failover);
-        // What is not charged yet is charged later, and told by the task.
-        let (outcome, charged) = match &sending {
-            Ok(Sending::Taken) => (Outcome::Accepted, Some(accepted.task.amount)),
-            Ok(Sending::Refused(_)) => (Outcome::Refused, None),
-            Ok(Sending::NotSent(_)) => (Outcome::UpstreamFailed, None),
-            Ok(Sending::Waits | Sending::Unknown | Sending::NotOurs) | Err(_) => {
-                (Outcome::Accepted, None)
-            }
-        };
-        context.step(Step::Settle);
-        context.complete(outcome, charged, Tokens::default());
-        match sending {
-            Ok(Sending::Refused(error)) => return Err(error),
-            Ok(Sending::NotSent(error)) => {
-                if self.is_undone(&accepted.task).await {
-                    return Err(error);
-                }
-            }
-            Ok(Sending::Taken | Sending::Waits | Sending::Unknown | Sending::NotOurs) => {}
-            Err(error) => {
-                let name = task_name(accepted.task.id);
-                tracing::warn!(%error, task.id = name, "video submission: left to a worker");
+/// Money, then the upstream. The execution ends when the vendor took the task; its verdict is settled
+/// by a worker.
+async fn run(
+    services: &Services,
+    video: &PricedVideo,
+    context: &RequestContext,
+) -> Result<Response, ApiError> {
+    let accepted = accept::accept_video(services, video).await?;
+    context.step(Step::Reserve);
+    let sending = submit::submit_video(services, AttemptLog(Some(context)), &accepted).await;
+    context.step(Step::Failover);
+    // What is not charged yet is charged later, and told by the task.
+    let (outcome, charged) = match &sending {
+        Ok(Sending::Taken) => (Outcome::Accepted, Some(accepted.task.amount)),
+        Ok(Sending::Refused(_)) => (Outcome::Refused, None),
+        Ok(Sending::NotSent(_)) => (Outcome::UpstreamFailed, None),
+        Ok(Sending::Waits | Sending::Unknown | Sending::NotOurs) | Err(_) => {
+            (Outcome::Accepted, None)
+        }
+    };
+    context.step(Step::Settle);
+    context.complete(outcome, charged, Tokens::default());
+    match sending {
+        Ok(Sending::Refused(error)) => return Err(error),
+        Ok(Sending::NotSent(error)) => {
+            if accept::is_undone(services, &accepted.task).await {
+                return Err(error);
             }
         }
-        let response = self.created(&accepted, video)?;
-        if let Some(key) = &video.call.idempotency {
-            self.store_created(video, key, &response).await;
-        }
-        context.step(Step::Deliver);
-        context.step(Step::Record);
-        Ok(response)
-    }
-
-    /// Stores the response to a request that became a task. If that fails, a duplicate is shown the task.
-    async fn store_created(&self, video: &PricedVideo, key: &IdempotencyKey, response: &Response) {
-        let of = (video.call.id, video.call.caller.account.id);
-        let head = (response.status(), response.headers());
-        let mut stored = StoredResponse::begin(self, of.1, head);
-        if let ResponseBody::Whole(Some(body)) = response.body() {
-            stored.add(body);
-        }
-        if self.keep(of, key, &stored).await.is_err() {
-            tracing::warn!(request.id = %of.0, "storing idempotent response failed");
+        Ok(Sending::Taken | Sending::Waits | Sending::Unknown | Sending::NotOurs) => {}
+        Err(error) => {
+            let name = task_name(accepted.task.id);
+            tracing::warn!(%error, task.id = name, "video submission: left to a worker");
         }
     }
-
-    /// A task whose sender knows that it is one, as it is now; none while nobody does.
-    pub(crate) async fn task_known(
-        &self,
-        account: AccountId,
-        request: RequestId,
-    ) -> Result<Option<Response>, ApiError> {
-        let away = |_| ApiError::unavailable();
-        let mut session = self.inner.data.session().await.map_err(away)?;
-        let task = tasks::of_account(&mut session, account, request.uuid()).await;
-        drop(session);
-        match task.map_err(away)? {
-            Some(task) if !is_open(&task) => self.shown(&task, Shape::Openai).await.map(Some),
-            Some(_) | None => Ok(None),
-        }
+    let response = created_response(services, &accepted, video)?;
+    if let Some(key) = &video.call.idempotency {
+        store_created(services, video, key, &response).await;
     }
+    context.step(Step::Deliver);
+    context.step(Step::Record);
+    Ok(response)
+}
 
-    /// A task that somebody else asked for, once its sender knows whether it is one: until then a
-    /// refusal undoes it. None if that happened.
-    async fn decided(&self, task: Task) -> Result<Option<Task>, ApiError> {
-        let ends = Instant::now().checked_add(self.inner.settings.video.most_wait);
-        let mut task = task;
-        loop {
-            if !is_open(&task) || ends.is_none_or(|ends| Instant::now() >= ends) {
-                return Ok(Some(task));
-            }
-            tokio::time::sleep(LOOK).await;
-            let found = self.written(task.id).await;
-            match found.map_err(|_| ApiError::unavailable())? {
-                Some(found) => task = found,
-                None => return Ok(None),
-            }
-        }
+/// Stores the response to a request that became a task. If that fails, a duplicate is shown the task.
+async fn store_created(
+    services: &Services,
+    video: &PricedVideo,
+    key: &IdempotencyKey,
+    response: &Response,
+) {
+    let of = (video.call.id, video.call.caller.account.id);
+    let head = (response.status(), response.headers());
+    let mut stored = StoredResponse::begin(services, of.1, head);
+    if let ResponseBody::Whole(Some(body)) = response.body() {
+        stored.add(body);
     }
-
-    /// The answer to a request that became a task: always the one of its beginning.
-    fn created(&self, accepted: &Accepted, wanted: &PricedVideo) -> Result<Response, ApiError> {
-        let task = &accepted.task;
-        let shown = self.shape(task, None)?;
-        let mut answer = response::json(StatusCode::OK, &openai(&shown));
-        let headers = answer.headers_mut();
-        set_cost(headers, task.amount);
-        let codes: Vec<_> = wanted.plan.report.codes().cloned().collect();
-        set_warnings(headers, &codes);
-        Ok(answer)
+    if idempotency::store_response(services, of, key, &stored)
+        .await
+        .is_err()
+    {
+        tracing::warn!(request.id = %of.0, "storing idempotent response failed");
     }
+}
 
-    /// `GET /v1/videos/{id}` and `GET /v1/video/generations/{id}`.
-    pub(crate) async fn video(
-        &self,
-        caller: &Caller,
-        (name, shape): (&str, Shape),
-        query: Option<&str>,
-    ) -> Result<Response, ApiError> {
-        caller.check_endpoint(WORD)?;
-        let wait = wait_of(query, self.inner.settings.video.most_wait)?;
-        let ends = Instant::now().checked_add(wait);
-        loop {
-            let task = self.task_of_caller(caller, name).await?;
-            let over = task.state.is_over() || ends.is_none_or(|ends| Instant::now() >= ends);
-            if over || self.is_draining() {
-                return self.shown(&task, shape).await;
-            }
-            tokio::time::sleep(LOOK).await;
-        }
-    }
-
-    /// `GET /v1/videos`.
-    pub(crate) async fn videos(
-        &self,
-        caller: &Caller,
-        query: Option<&str>,
-    ) -> Result<Response, ApiError> {
-        caller.check_endpoint(WORD)?;
-        let (mut limit, mut after, mut newest_first) = (USUAL_PER_PAGE, None, true);
-        for pair in query.unwrap_or_default().split('&') {
-            match pair.split_once('=') {
-                Some(("limit", text)) => {
-                    let number = text.parse().ok();
-                    let number = number.filter(|number| (1..=MOST_PER_PAGE).contains(number));
-                    limit =
-                        number.ok_or_else(|| invalid("limit", "`limit` must be from 1 to 100"))?;
-                }
-                Some(("after", name)) => {
-                    let id = task_of(name).ok_or_else(|| no_task(name))?;
-                    after = Some(id);
-                }
-                Some(("order", "asc")) => newest_first = false,
-                Some(_) | None => {}
-            }
-        }
-        let mut session = self
-            .inner
-            .data
-            .session()
+/// A task whose sender knows that it is one, as it is now; none while nobody does.
+pub(crate) async fn find_task(
+    services: &Services,
+    account: AccountId,
+    request: RequestId,
+) -> Result<Option<Response>, ApiError> {
+    let away = |_| ApiError::unavailable();
+    let mut session = services.data.session().await.map_err(away)?;
+    let task = tasks::of_account(&mut session, account, request.uuid()).await;
+    drop(session);
+    match task.map_err(away)? {
+        Some(task) if !is_open(&task) => task_response(services, &task, Shape::Openai)
             .await
-            .map_err(|_| ApiError::unavailable())?;
-        let account = caller.account.id;
-        let more = limit.saturating_add(1);
-        let found = tasks::page(&mut session, account, after, newest_first, more).await;
-        drop(session);
-        let mut found = found.map_err(|_| ApiError::unavailable())?;
-        let most = usize::try_from(limit).unwrap_or(0);
-        let has_more = found.len() > most;
-        found.truncate(most);
-        let shown: Result<Vec<Shown>, ApiError> =
-            found.iter().map(|task| self.shape(task, None)).collect();
-        Ok(response::json(
-            StatusCode::OK,
-            &openai_list(&shown?, has_more),
-        ))
+            .map(Some),
+        Some(_) | None => Ok(None),
     }
+}
 
-    pub(super) async fn task_of_caller(
-        &self,
-        caller: &Caller,
-        name: &str,
-    ) -> Result<Task, ApiError> {
-        let id = task_of(name).ok_or_else(|| no_task(name))?;
-        let mut session = self
-            .inner
-            .data
-            .session()
-            .await
-            .map_err(|_| ApiError::unavailable())?;
-        let task = tasks::of_account(&mut session, caller.account.id, id).await;
-        let task = task.map_err(|_| ApiError::unavailable())?;
-        task.ok_or_else(|| no_task(name))
-    }
-
-    /// A task as it is now.
-    pub(super) async fn shown(&self, task: &Task, shape: Shape) -> Result<Response, ApiError> {
-        let guess = self.guess(task).await;
-        let shown = self.shape(task, guess)?;
-        let body = match shape {
-            Shape::Openai => openai(&shown),
-            Shape::Legacy => legacy(&shown),
-        };
-        Ok(response::json(StatusCode::OK, &body))
-    }
-
-    /// How far a task may be that nobody tells of: by how long others of its model took.
-    pub(super) async fn guess(&self, task: &Task) -> Option<u8> {
-        let waits = matches!(task.state, TaskState::Submitted | TaskState::Running);
-        if !waits || task.progress_told {
-            return None;
+/// A task that somebody else asked for, once its sender knows whether it is one: until then a
+/// refusal undoes it. None if that happened.
+async fn wait_until_decided(services: &Services, task: Task) -> Result<Option<Task>, ApiError> {
+    let ends = Instant::now().checked_add(services.settings.video.most_wait);
+    let mut task = task;
+    loop {
+        if !is_open(&task) || ends.is_none_or(|ends| Instant::now() >= ends) {
+            return Ok(Some(task));
         }
-        let mut session = self.inner.data.session().await.ok()?;
-        let usual = tasks::usual_millis(&mut session, &task.model)
-            .await
-            .ok()??;
-        let since = task
-            .read_at
-            .millis()
-            .saturating_sub(task.submitted_at?.millis());
-        let part = since.saturating_mul(100).checked_div(usual.max(1))?;
-        u8::try_from(part.clamp(0, MOST_GUESSED)).ok()
-    }
-
-    fn shape(&self, task: &Task, guess: Option<u8>) -> Result<Shown, ApiError> {
-        let (state, ends) = match task.state {
-            TaskState::Accepted => (State::Queued { submitted: false }, None),
-            TaskState::Submitting | TaskState::Unknown => (State::Sent, None),
-            TaskState::Submitted => (State::Queued { submitted: true }, None),
-            TaskState::Running => (State::InProgress, None),
-            TaskState::Completed => {
-                let (url, ends) = self.link_of(task)?;
-                (State::Completed { url }, Some(ends))
-            }
-            TaskState::Failed => {
-                let (code, message) = task.error.clone().unwrap_or_default();
-                (State::Failed { code, message }, None)
-            }
-        };
-        let told = u8::try_from(task.progress).unwrap_or(0);
-        let warnings = task.warnings.as_array().cloned().unwrap_or_default();
-        let leaks = Defect::LeakedForeignId.is_on();
-        let foreign = leaks.then(|| task.upstream.clone()).flatten();
-        Ok(Shown {
-            id: foreign.unwrap_or_else(|| task_name(task.id)),
-            model: task.asked.clone().unwrap_or_else(|| task.model.clone()),
-            state,
-            progress: guess.map_or(told, |guess| guess.max(told)),
-            estimated: guess.is_some(),
-            created_at: task.created_at.seconds(),
-            completed_at: task.ended_at.map(trunkline_types::Timestamp::seconds),
-            expires_at: ends,
-            seconds: task.seconds.and_then(|seconds| u64::try_from(seconds).ok()),
-            size: task.size.clone(),
-            warnings,
-            cost_usd: (task.state != TaskState::Failed).then(|| task.amount.to_string()),
-        })
-    }
-
-    /// A task that a client's library asks for again by itself.
-    async fn asked_before(&self, wanted: &PricedVideo) -> Result<Option<Task>, ApiError> {
-        let mut session = self
-            .inner
-            .data
-            .session()
-            .await
-            .map_err(|_| ApiError::unavailable())?;
-        let account = wanted.call.caller.account.id;
-        let found = tasks::newest_like(&mut session, account, &wanted.body_hash, RETRY_SECONDS);
-        found.await.map_err(|_| ApiError::unavailable())
-    }
-
-    /// Somebody who speaks the vendor's protocol must serve the model.
-    pub(super) fn check_video_route(&self, wanted: &PricedVideo) -> Result<(), ApiError> {
-        let channels = self.inner.channels.get();
-        let mut serving = channels
-            .channels()
-            .filter(|channel| channel.row.models.contains_key(&wanted.call.model));
-        let speaks = serving.any(|channel| channel.speaks(&wanted.plan.sent.protocol));
-        if speaks && channels.knows(&wanted.call.model) {
-            return self.check_regions(&wanted.call.caller, &wanted.call.model);
+        tokio::time::sleep(LOOK).await;
+        let found = accept::find_written(services, task.id).await;
+        match found.map_err(|_| ApiError::unavailable())? {
+            Some(found) => task = found,
+            None => return Ok(None),
         }
-        let text = format!(
-            "no channel is available for model {:?}; nothing was charged",
-            wanted.call.model
-        );
-        Err(ApiError::new(ErrorCode::NoRoute, text))
     }
+}
+
+/// The answer to a request that became a task: always the one of its beginning.
+fn created_response(
+    services: &Services,
+    accepted: &Accepted,
+    wanted: &PricedVideo,
+) -> Result<Response, ApiError> {
+    let task = &accepted.task;
+    let shown = task_view(services, task, None)?;
+    let mut answer = response::json(StatusCode::OK, &openai(&shown));
+    let headers = answer.headers_mut();
+    set_cost(headers, task.amount);
+    let codes: Vec<_> = wanted.plan.report.codes().cloned().collect();
+    set_warnings(headers, &codes);
+    Ok(answer)
+}
+
+/// `GET /v1/videos/{id}` and `GET /v1/video/generations/{id}`.
+pub(crate) async fn show_video(
+    services: &Services,
+    caller: &Caller,
+    (name, shape): (&str, Shape),
+    query: Option<&str>,
+) -> Result<Response, ApiError> {
+    caller.check_endpoint(WORD)?;
+    let wait = wait_of(query, services.settings.video.most_wait)?;
+    let ends = Instant::now().checked_add(wait);
+    loop {
+        let task = task_of_caller(services, caller, name).await?;
+        let over = task.state.is_over() || ends.is_none_or(|ends| Instant::now() >= ends);
+        if over || services.is_draining() {
+            return task_response(services, &task, shape).await;
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// `GET /v1/videos`.
+pub(crate) async fn list_videos(
+    services: &Services,
+    caller: &Caller,
+    query: Option<&str>,
+) -> Result<Response, ApiError> {
+    caller.check_endpoint(WORD)?;
+    let (mut limit, mut after, mut newest_first) = (USUAL_PER_PAGE, None, true);
+    for pair in query.unwrap_or_default().split('&') {
+        match pair.split_once('=') {
+            Some(("limit", text)) => {
+                let number = text.parse().ok();
+                let number = number.filter(|number| (1..=MOST_PER_PAGE).contains(number));
+                limit = number.ok_or_else(|| invalid("limit", "`limit` must be from 1 to 100"))?;
+            }
+            Some(("after", name)) => {
+                let id = task_of(name).ok_or_else(|| no_task(name))?;
+                after = Some(id);
+            }
+            Some(("order", "asc")) => newest_first = false,
+            Some(_) | None => {}
+        }
+    }
+    let mut session = services
+        .data
+        .session()
+        .await
+        .map_err(|_| ApiError::unavailable())?;
+    let account = caller.account.id;
+    let more = limit.saturating_add(1);
+    let found = tasks::page(&mut session, account, after, newest_first, more).await;
+    drop(session);
+    let mut found = found.map_err(|_| ApiError::unavailable())?;
+    let most = usize::try_from(limit).unwrap_or(0);
+    let has_more = found.len() > most;
+    found.truncate(most);
+    let shown: Result<Vec<Shown>, ApiError> = found
+        .iter()
+        .map(|task| task_view(services, task, None))
+        .collect();
+    Ok(response::json(
+        StatusCode::OK,
+        &openai_list(&shown?, has_more),
+    ))
+}
+
+pub(super) async fn task_of_caller(
+    services: &Services,
+    caller: &Caller,
+    name: &str,
+) -> Result<Task, ApiError> {
+    let id = task_of(name).ok_or_else(|| no_task(name))?;
+    let mut session = services
+        .data
+        .session()
+        .await
+        .map_err(|_| ApiError::unavailable())?;
+    let task = tasks::of_account(&mut session, caller.account.id, id).await;
+    let task = task.map_err(|_| ApiError::unavailable())?;
+    task.ok_or_else(|| no_task(name))
+}
+
+/// A task as it is now.
+pub(super) async fn task_response(
+    services: &Services,
+    task: &Task,
+    shape: Shape,
+) -> Result<Response, ApiError> {
+    let guess = estimate_progress(services, task).await;
+    let shown = task_view(services, task, guess)?;
+    let body = match shape {
+        Shape::Openai => openai(&shown),
+        Shape::Legacy => legacy(&shown),
+    };
+    Ok(response::json(StatusCode::OK, &body))
+}
+
+/// How far a task may be that nobody tells of: by how long others of its model took.
+pub(super) async fn estimate_progress(services: &Services, task: &Task) -> Option<u8> {
+    let waits = matches!(task.state, TaskState::Submitted | TaskState::Running);
+    if !waits || task.progress_told {
+        return None;
+    }
+    let mut session = services.data.session().await.ok()?;
+    let usual = tasks::usual_millis(&mut session, &task.model)
+        .await
+        .ok()??;
+    let since = task
+        .read_at
+        .millis()
+        .saturating_sub(task.submitted_at?.millis());
+    let part = since.saturating_mul(100).checked_div(usual.max(1))?;
+    u8::try_from(part.clamp(0, MOST_GUESSED)).ok()
+}
+
+fn task_view(services: &Services, task: &Task, guess: Option<u8>) -> Result<Shown, ApiError> {
+    let (state, ends) = match task.state {
+        TaskState::Accepted => (State::Queued { submitted: false }, None),
+        TaskState::Submitting | TaskState::Unknown => (State::Sent, None),
+        TaskState::Submitted => (State::Queued { submitted: true }, None),
+        TaskState::Running => (State::InProgress, None),
+        TaskState::Completed => {
+            let (url, ends) = content::signed_link(services, task)?;
+            (State::Completed { url }, Some(ends))
+        }
+        TaskState::Failed => {
+            let (code, message) = task.error.clone().unwrap_or_default();
+            (State::Failed { code, message }, None)
+        }
+    };
+    let told = u8::try_from(task.progress).unwrap_or(0);
+    let warnings = task.warnings.as_array().cloned().unwrap_or_default();
+    let leaks = Defect::LeakedForeignId.is_on();
+    let foreign = leaks.then(|| task.upstream.clone()).flatten();
+    Ok(Shown {
+        id: foreign.unwrap_or_else(|| task_name(task.id)),
+        model: task.asked.clone().unwrap_or_else(|| task.model.clone()),
+        state,
+        progress: guess.map_or(told, |guess| guess.max(told)),
+        estimated: guess.is_some(),
+        created_at: task.created_at.seconds(),
+        completed_at: task.ended_at.map(trunkline_types::Timestamp::seconds),
+        expires_at: ends,
+        seconds: task.seconds.and_then(|seconds| u64::try_from(seconds).ok()),
+        size: task.size.clone(),
+        warnings,
+        cost_usd: (task.state != TaskState::Failed).then(|| task.amount.to_string()),
+    })
+}
+
+/// A task that a client's library asks for again by itself.
+async fn find_duplicate(
+    services: &Services,
+    wanted: &PricedVideo,
+) -> Result<Option<Task>, ApiError> {
+    let mut session = services
+        .data
+        .session()
+        .await
+        .map_err(|_| ApiError::unavailable())?;
+    let account = wanted.call.caller.account.id;
+    let found = tasks::newest_like(&mut session, account, &wanted.body_hash, RETRY_SECONDS);
+    found.await.map_err(|_| ApiError::unavailable())
+}
+
+/// Somebody who speaks the vendor's protocol must serve the model.
+pub(super) fn check_video_route(services: &Services, wanted: &PricedVideo) -> Result<(), ApiError> {
+    let channels = services.channels.get();
+    let mut serving = channels
+        .channels()
+        .filter(|channel| channel.row.models.contains_key(&wanted.call.model));
+    let speaks = serving.any(|channel| channel.speaks(&wanted.plan.sent.protocol));
+    if speaks && channels.knows(&wanted.call.model) {
+        return model_alias::check_regions(services, &wanted.call.caller, &wanted.call.model);
+    }
+    let text = format!(
+        "no channel is available for model {:?}; nothing was charged",
+        wanted.call.model
+    );
+    Err(ApiError::new(ErrorCode::NoRoute, text))
 }
 
 /// Whether a refusal could still undo it.

@@ -156,7 +156,7 @@ async fn what_cannot_be_understood_is_refused_with_the_field_to_blame() {
         head.header("content-type"),
         Some("text/event-stream; charset=utf-8")
     );
-    assert_eq!(house.gateway.event_readers(), 0);
+    assert_eq!(trunkline_gateway::event_readers(&house.gateway), 0);
     let fields = PolicyFields {
         endpoints: Some(vec!["videos".to_owned()]),
         ..PolicyFields::default()
@@ -183,7 +183,9 @@ async fn what_was_forgotten_is_told_as_a_gap_and_the_numbers_go_on() {
     let house = House::new().await;
     house.happens(4).await;
     house.db.shift_clock(DAYS).await;
-    let (days, _) = house.gateway.forget_events().await.unwrap();
+    let (days, _) = trunkline_gateway::purge_events(&house.gateway)
+        .await
+        .unwrap();
     assert!(days > 0, "the days of the events are gone");
     // Nothing is kept: everything up to the newest is gone.
     let path = "?topics=call.refunded";

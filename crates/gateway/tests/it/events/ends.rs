@@ -39,7 +39,7 @@ async fn a_node_that_stops_ends_its_streams_politely_and_does_not_wait_for_them(
         let words = last_words(follower).await;
         assert_eq!(words, "this node is stopping; connect again");
     }
-    assert_eq!(house.gateway.event_readers(), 0);
+    assert_eq!(trunkline_gateway::event_readers(&house.gateway), 0);
     let late = Follower::open(house.address, &house.key, "").await;
     assert_eq!((late.status, late.header("retry-after")), (503, Some("1")));
 }
@@ -99,10 +99,10 @@ async fn who_has_left_is_forgotten() {
     let house = House::with(settings, 0, 0).await;
     let gone = Follower::open(house.address, &house.key, "").await;
     let gone = gone.placed().await;
-    assert_eq!(house.gateway.event_readers(), 1);
+    assert_eq!(trunkline_gateway::event_readers(&house.gateway), 1);
     drop(gone);
     for _ in 0..600 {
-        if house.gateway.event_readers() == 0 {
+        if trunkline_gateway::event_readers(&house.gateway) == 0 {
             return;
         }
         tokio::time::sleep(Duration::from_millis(50)).await;

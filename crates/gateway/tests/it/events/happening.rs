@@ -66,13 +66,13 @@ impl House {
 }
 
 /// Carries copies until the test ends.
-pub(crate) fn relay(gateway: &trunkline_gateway::Services) {
+pub(crate) fn relay(gateway: &Arc<trunkline_gateway::Services>) {
     let gateway = gateway.clone();
     #[expect(clippy::disallowed_methods, reason = "it ends with the test's runtime")]
     tokio::spawn(async move {
         loop {
             // Copies wait while NATS or the database is away.
-            drop(gateway.relay_events().await);
+            drop(trunkline_gateway::relay_events(&gateway).await);
             tokio::time::sleep(std::time::Duration::from_millis(50)).await;
         }
     });

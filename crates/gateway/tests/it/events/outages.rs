@@ -128,7 +128,9 @@ async fn nats_gone_for_twenty_seconds_and_ten_minutes_costs_no_event() {
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
     assert!(house.metrics().await.contains("\ntrunkline_bus_up 0\n"));
-    house.gateway.measure_outbox().await.unwrap();
+    trunkline_gateway::measure_outbox(&house.gateway)
+        .await
+        .unwrap();
     let waiting = house.metrics().await;
     assert!(
         !waiting.contains("\ntrunkline_outbox_rows 0\n"),
@@ -142,7 +144,9 @@ async fn nats_gone_for_twenty_seconds_and_ten_minutes_costs_no_event() {
     last += 10;
     // The copies arrive afterwards, each once.
     for _ in 0..1_200 {
-        house.gateway.measure_outbox().await.unwrap();
+        trunkline_gateway::measure_outbox(&house.gateway)
+            .await
+            .unwrap();
         if house
             .metrics()
             .await

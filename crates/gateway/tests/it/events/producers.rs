@@ -75,7 +75,9 @@ async fn verdict(house: &House, follower: &mut Follower) -> (Frame, Vec<Frame>) 
     let work = async {
         loop {
             for job in VideoJob::ALL {
-                house.gateway.take_video_jobs(job).await.unwrap();
+                trunkline_gateway::claim_video_jobs(&house.gateway, job)
+                    .await
+                    .unwrap();
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
@@ -145,12 +147,18 @@ async fn a_task_reaches_its_end_with_polling_alone() {
     let id = made(&house, "a cat").await;
     for _ in 0..1_000 {
         for job in VideoJob::ALL {
-            house.gateway.take_video_jobs(job).await.unwrap();
+            trunkline_gateway::claim_video_jobs(&house.gateway, job)
+                .await
+                .unwrap();
         }
         let shown = house.get(&format!("/v1/videos/{id}")).await.json();
         if shown["status"] == "completed" {
             assert!(shown["metadata"]["url"].is_string(), "{shown}");
-            assert_eq!(house.gateway.events_told(), 0, "nobody was told");
+            assert_eq!(
+                trunkline_gateway::events_sent(&house.gateway),
+                0,
+                "nobody was told"
+            );
             return;
         }
         tokio::time::sleep(Duration::from_millis(30)).await;

@@ -34,12 +34,19 @@ async fn copies_that_were_carried_by_somebody_who_died_are_stored_once() {
         .db
         .ask("CREATE RULE dies AS ON DELETE TO app.outbox DO INSTEAD NOTHING")
         .await;
-    assert_eq!(house.gateway.relay_events().await.unwrap(), 0);
+    assert_eq!(
+        trunkline_gateway::relay_events(&house.gateway)
+            .await
+            .unwrap(),
+        0
+    );
     assert_eq!(waiting(&house).await, all);
     assert_eq!(stored(&nats).await, u64::try_from(all).unwrap());
     house.db.ask("DROP RULE dies ON app.outbox").await;
     while waiting(&house).await > 0 {
-        house.gateway.relay_events().await.unwrap();
+        trunkline_gateway::relay_events(&house.gateway)
+            .await
+            .unwrap();
     }
     assert_eq!(stored(&nats).await, u64::try_from(all).unwrap());
 }
@@ -54,9 +61,19 @@ async fn without_nats_the_outbox_is_only_emptied() {
     house.happens(30).await;
     assert!(waiting(&house).await >= 30);
     while waiting(&house).await > 0 {
-        assert!(house.gateway.relay_events().await.unwrap() > 0);
+        assert!(
+            trunkline_gateway::relay_events(&house.gateway)
+                .await
+                .unwrap()
+                > 0
+        );
     }
-    assert_eq!(house.gateway.relay_events().await.unwrap(), 0);
+    assert_eq!(
+        trunkline_gateway::relay_events(&house.gateway)
+            .await
+            .unwrap(),
+        0
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -75,12 +92,16 @@ async fn copies_wait_for_nats_and_not_for_ever() {
         }
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
-    drop(house.gateway.relay_events().await);
+    drop(trunkline_gateway::relay_events(&house.gateway).await);
     assert!(waiting(&house).await >= 30);
-    house.gateway.forget_events().await.unwrap();
+    trunkline_gateway::purge_events(&house.gateway)
+        .await
+        .unwrap();
     assert!(waiting(&house).await >= 30, "a week has not passed");
     house.db.shift_clock(8 * 86_400).await;
-    let (_, copies) = house.gateway.forget_events().await.unwrap();
+    let (_, copies) = trunkline_gateway::purge_events(&house.gateway)
+        .await
+        .unwrap();
     assert!(copies >= 30);
     assert_eq!(waiting(&house).await, 0);
 }

@@ -3,6 +3,7 @@
 //! else is the product's own way: `take_video_jobs`, the call to the simulator, and what is written.
 
 use std::cell::Cell;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -124,9 +125,13 @@ async fn fill(house: &House, tasks: u64, load: Load) {
 }
 
 /// What a worker does, until it is told to stop.
-async fn work(gateway: &Services, stop: &Cell<bool>) {
+async fn work(gateway: &Arc<Services>, stop: &Cell<bool>) {
     while !stop.get() {
-        if gateway.take_video_jobs(VideoJob::Poll).await.unwrap() == 0 {
+        if trunkline_gateway::claim_video_jobs(gateway, VideoJob::Poll)
+            .await
+            .unwrap()
+            == 0
+        {
             sleep(LOOK).await;
         }
     }

@@ -23,7 +23,7 @@ async fn a_row_that_was_changed_behind_the_revisions_back_is_found_and_mended() 
     let id = own_id(&house, &first).await;
     house.make_key(PolicyFields::default()).await;
     house.make_key(PolicyFields::default()).await;
-    assert_eq!(house.gateway.recount().await, Ok(Reconcile::Same));
+    assert_eq!(house.gateway.reconcile_keys().await, Ok(Reconcile::Same));
     let text = format!(
         "UPDATE app.api_key SET disabled_at = app.now(), revision = revision + 1 WHERE id = {id}"
     );
@@ -34,10 +34,10 @@ async fn a_row_that_was_changed_behind_the_revisions_back_is_found_and_mended() 
         fine(),
         "the number was seen before"
     );
-    assert_eq!(house.gateway.recount().await, Ok(Reconcile::Mended));
+    assert_eq!(house.gateway.reconcile_keys().await, Ok(Reconcile::Mended));
     assert_eq!(chat(&house, &first).await, no(401, "revoked_api_key"));
     assert_eq!(chat(&house, &house.key).await, fine());
-    assert_eq!(house.gateway.recount().await, Ok(Reconcile::Same));
+    assert_eq!(house.gateway.reconcile_keys().await, Ok(Reconcile::Same));
     let metrics = house.metrics().await;
     for line in ["keys_recount_total 3", "keys_recount_mended_total 1"] {
         assert!(metrics.contains(line), "{line} in {metrics}");
@@ -51,7 +51,10 @@ async fn a_revocation_reaches_another_node_within_two_seconds() {
     let node = house.second_node(Arc::new(SystemClock)).await;
     let (stop, stopped) = oneshot::channel();
     #[expect(clippy::disallowed_methods, reason = "it ends with the test")]
-    let fresh = tokio::spawn(node.gateway.clone().keep_fresh(stopped));
+    let fresh = tokio::spawn(trunkline_gateway::run_refresh(
+        node.gateway.clone(),
+        stopped,
+    ));
     let mut lags = Vec::new();
     for _ in 0..TIMES {
         let (key, id) = below(&house, &house.key, serde_json::json!({})).await;
@@ -131,10 +134,10 @@ async fn measured(keys: u64, policies: u64) -> (u64, u64, Duration, u128) {
     house.gateway.refresh().await.unwrap();
     let read = began.elapsed();
     let grown = resident_bytes().saturating_sub(resident);
-    let table = house.gateway.key_table();
+    let table = house.gateway.key_table_stats();
     assert_eq!(table.keys as u64, keys + KNOWN + 1);
     assert!(table.policies as u64 <= policies + 2, "{table:?}");
-    assert_eq!(house.gateway.recount().await, Ok(Reconcile::Same));
+    assert_eq!(house.gateway.reconcile_keys().await, Ok(Reconcile::Same));
     let asked: Vec<HeaderMap> = (0..KNOWN)
         .map(|number| {
             let bearer = format!("Bearer {}", secret_of(number).reveal());
@@ -147,7 +150,7 @@ async fn measured(keys: u64, policies: u64) -> (u64, u64, Duration, u128) {
     for _ in 0..ROUNDS {
         for headers in &asked {
             assert!(matches!(
-                house.gateway.holder(headers),
+                trunkline_gateway::key_owner(&house.gateway, headers),
                 KeyOwner::Known { .. }
             ));
         }

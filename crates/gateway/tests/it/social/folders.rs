@@ -42,7 +42,7 @@ async fn a_platform_file_of_the_operator_adds_a_pair_and_takes_one_away_without_
     assert_eq!(house.look("plaza/trending", "").await.status, 404);
     std::fs::write(folder.path().join("plaza.toml"), PLAZA).unwrap();
     house.gateway.refresh().await.unwrap();
-    assert_eq!(house.gateway.cells().len(), 102);
+    assert_eq!(trunkline_gateway::social_cells(&house.gateway).len(), 102);
     assert_eq!(house.look("plaza/trending", "").await.status, 503);
     let mut all = Cells::builtin().unwrap();
     all.add("plaza", PLAZA).unwrap();
@@ -65,7 +65,10 @@ async fn a_platform_file_of_the_operator_adds_a_pair_and_takes_one_away_without_
     std::fs::remove_file(folder.path().join("plaza.toml")).unwrap();
     house.gateway.refresh().await.unwrap();
     assert_eq!(house.look("plaza/trending", "").await.status, 404);
-    assert_eq!(house.gateway.cells().len(), cells().all().count());
+    assert_eq!(
+        trunkline_gateway::social_cells(&house.gateway).len(),
+        cells().all().count()
+    );
 }
 
 // Looks at the database and at the folder side by side: what one of them sees, the other must not undo.
@@ -85,7 +88,10 @@ async fn of_pauses_and_platform_files_that_change_at_once_none_is_lost() {
         let (read, ()) = tokio::join!(file, resume);
         read.unwrap();
         assert!(!house.is_paused("social-douyin-search"));
-        assert_eq!(house.gateway.cells().len(), cells().all().count());
+        assert_eq!(
+            trunkline_gateway::social_cells(&house.gateway).len(),
+            cells().all().count()
+        );
     }
 }
 
@@ -144,19 +150,19 @@ async fn a_folder_that_is_away_changes_nothing_and_is_told_once() {
     std::fs::create_dir(&folder).unwrap();
     std::fs::write(folder.join("plaza.toml"), PLAZA).unwrap();
     let house = House::social_with(with_cells(&folder), 1_000_000_000, 0).await;
-    let all = house.gateway.cells().len();
+    let all = trunkline_gateway::social_cells(&house.gateway).len();
     assert_eq!(all, cells().all().count() + 1);
     for times in 1..=2 {
         std::fs::rename(&folder, &away).unwrap();
         for _ in 0..3 {
             house.gateway.refresh().await.unwrap();
-            assert_eq!(house.gateway.cells().len(), all);
+            assert_eq!(trunkline_gateway::social_cells(&house.gateway).len(), all);
         }
         assert_eq!(told(), times);
         // When it is back and away once more, that is told as well.
         std::fs::rename(&away, &folder).unwrap();
         house.gateway.refresh().await.unwrap();
-        assert_eq!(house.gateway.cells().len(), all);
+        assert_eq!(trunkline_gateway::social_cells(&house.gateway).len(), all);
     }
     // So is a file that cannot be read, and it hides no later change.
     std::fs::create_dir(folder.join("agora.toml")).unwrap();
@@ -167,7 +173,10 @@ async fn a_folder_that_is_away_changes_nothing_and_is_told_once() {
     std::fs::remove_dir(folder.join("agora.toml")).unwrap();
     std::fs::remove_file(folder.join("plaza.toml")).unwrap();
     house.gateway.refresh().await.unwrap();
-    assert_eq!(house.gateway.cells().len(), all - 1);
+    assert_eq!(
+        trunkline_gateway::social_cells(&house.gateway).len(),
+        all - 1
+    );
     assert_eq!(told(), 3);
 }
 
@@ -177,7 +186,7 @@ async fn more_files_than_platforms_may_be_are_told_and_not_cut() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("plaza.toml"), PLAZA).unwrap();
     let house = House::social_with(with_cells(folder.path()), 1_000_000_000, 0).await;
-    let all = house.gateway.cells().len();
+    let all = trunkline_gateway::social_cells(&house.gateway).len();
     for number in 0..MAX_PLATFORMS {
         let key = format!("plaza{number}");
         let text = PLAZA.replace("\"plaza\"", &format!("{key:?}"));
@@ -185,7 +194,7 @@ async fn more_files_than_platforms_may_be_are_told_and_not_cut() {
     }
     for _ in 0..3 {
         house.gateway.refresh().await.unwrap();
-        assert_eq!(house.gateway.cells().len(), all);
+        assert_eq!(trunkline_gateway::social_cells(&house.gateway).len(), all);
     }
     let text = log.text();
     let told = text.matches("has more than 200 platforms").count();

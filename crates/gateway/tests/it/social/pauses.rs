@@ -23,7 +23,7 @@ impl House {
     }
 
     pub(crate) fn is_paused(&self, model: &str) -> bool {
-        let cells = self.gateway.cells();
+        let cells = trunkline_gateway::social_cells(&self.gateway);
         let found = cells.iter().find(|(cell, _)| cell.model == model);
         found.unwrap().1
     }

@@ -87,13 +87,19 @@ async fn a_library_that_tries_again_joins_its_first_picture_for_two_minutes() {
     assert!(!replayed(&dog), "another body is another picture");
     assert_eq!(house.simulator.image_calls().len(), 3);
     house.db.shift_clock(121).await;
-    assert_eq!(house.gateway.forget_answers().await, Ok(3));
+    assert_eq!(
+        trunkline_gateway::purge_stored_responses(&house.gateway).await,
+        Ok(3)
+    );
     assert!(!replayed(&try_of("1").await));
     assert_eq!(house.simulator.image_calls().len(), 4);
     assert_eq!(house.spent().await, 4 * PICTURE);
     // Without the count, and for keys that keep nothing, nothing is kept.
     house.db.shift_clock(121).await;
-    assert_eq!(house.gateway.forget_answers().await, Ok(1));
+    assert_eq!(
+        trunkline_gateway::purge_stored_responses(&house.gateway).await,
+        Ok(1)
+    );
     house.post(DRAW, &cat()).await;
     let strict = house
         .make_key(PolicyFields {
