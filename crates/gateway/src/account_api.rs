@@ -6,6 +6,8 @@ mod keys;
 mod usage;
 mod webhooks;
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::{HeaderMap, Method};
 use serde::de::DeserializeOwned;
@@ -17,6 +19,7 @@ use crate::response::Response;
 use crate::services::Services;
 
 pub(crate) use keys::key_shown;
+pub use keys::refresh_keys;
 
 /// Which room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +51,7 @@ pub(crate) struct Visit<'a> {
 
 /// Leads a visitor to the room.
 pub(crate) async fn dispatch(
-    services: &Services,
+    services: &Arc<Services>,
     room: Room,
     visit: Visit<'_>,
 ) -> Result<Response, ApiError> {

@@ -12,7 +12,6 @@ use hyper::body::{Body as _, Incoming};
 use crate::caller::Caller;
 use crate::error::{ApiError, ErrorCode};
 use crate::form::Form;
-use crate::in_flight;
 use crate::operation::Received;
 use crate::services::Services;
 use crate::settings::Settings;
@@ -77,7 +76,9 @@ async fn receive(
     request: Request<Incoming>,
     most: usize,
 ) -> Result<Received<Bytes>, ApiError> {
-    let permit = in_flight::acquire(services, caller.account.id, most)?;
+    let permit = services
+        .in_flight
+        .acquire(&services.settings, caller.account.id, most)?;
     let (head, body) = request.into_parts();
     let body = read(body, &services.settings).await?;
     Ok(Received {

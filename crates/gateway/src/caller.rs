@@ -199,6 +199,16 @@ fn unknown_key() -> ApiError {
     )
 }
 
+/// The caller by its key.
+pub(crate) fn identify(
+    services: &Services,
+    sent: (&HeaderMap, Option<&str>),
+    address: IpAddr,
+) -> Result<Caller, ApiError> {
+    let (table, settings) = (&services.key_table, &services.settings);
+    Caller::known(table, settings, sent, address, services.now())
+}
+
 /// Who calls, and whether the key may use the endpoint.
 pub(crate) fn authenticate(
     services: &Services,
@@ -206,7 +216,8 @@ pub(crate) fn authenticate(
     request: &Request<Incoming>,
     endpoint: &str,
 ) -> Result<Caller, ApiError> {
-    let caller = services.caller((request.headers(), request.uri().query()), context.address)?;
+    let sent = (request.headers(), request.uri().query());
+    let caller = identify(services, sent, context.address)?;
     context.authenticated(&caller);
     caller.check_endpoint(endpoint)?;
     context.step(Step::Authenticate);

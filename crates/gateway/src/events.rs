@@ -23,8 +23,9 @@ pub(crate) use hub::Hub;
 pub(crate) use params::{Asked, Begin, wrong};
 pub(crate) use payloads::{Change as CatalogNews, catalog_events};
 pub(crate) use reader::{QUEUE, Reader};
-pub use relay::RelayError;
+pub use relay::{RelayError, measure_outbox, purge_events, relay_events};
 pub use settings::EventSettings;
+pub use subscription::{event_readers, events_sent, run_event_hub};
 
 /// The door's word in policies.
 pub(crate) const WORD: &str = "events";

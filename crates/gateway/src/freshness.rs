@@ -12,7 +12,6 @@ use tokio::time::Instant;
 use trunkline_db::{DbError, PollInterval, Signal, revision};
 use trunkline_ledger::recovery;
 
-use crate::operations::social::platform_dir;
 use crate::services::Services;
 
 /// Between two looks, however much is written.
@@ -37,11 +36,11 @@ pub async fn run_refresh(services: Arc<Services>, mut stop: oneshot::Receiver<()
     let mut subscription = services.data.notifications().subscribe(Signal::Revisions);
     let (mut seen, mut beat): (Seen, Option<Instant>) = (None, None);
     loop {
-        let channels = compare(services, &mut seen).await.unwrap_or_else(|error| {
+        let channels = compare(&services, &mut seen).await.unwrap_or_else(|error| {
             tracing::warn!(%error, "keys and channels could not be compared");
             true
         });
-        if !channels || !heartbeat(services, &mut beat).await {
+        if !channels || !heartbeat(&services, &mut beat).await {
             tracing::error!("this node was replaced by its next life and stops");
             services.drain();
             return;
@@ -62,7 +61,7 @@ async fn compare(services: &Services, seen: &mut Seen) -> Result<bool, DbError> 
     drop(session);
     if seen.as_ref() == Some(&newest) {
         services.key_table.are_as_compared(began);
-        platform_dir::follow_cells(services).await;
+        services.follow_platform_files().await;
     } else {
         services.refresh().await?;
         *seen = Some(newest);

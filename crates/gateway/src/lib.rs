@@ -62,8 +62,9 @@ mod telemetry;
 mod vendors;
 mod webhooks;
 
+pub use account_api::refresh_keys;
 pub use admin::Admin;
-pub use caller::KeyOwner;
+pub use caller::{KeyOwner, key_owner};
 pub use catalog_publish::{Change, ChangeAuthor, PublishError, Published, publish};
 pub use catalog_snapshot::{CatalogLoadError, CatalogSnapshot};
 pub use edge::{
@@ -71,16 +72,23 @@ pub use edge::{
     caller_address,
 };
 pub use error::{ApiError, ErrorCode};
-pub use events::{EventSettings, RelayError};
-pub use idempotency::IdempotencySettings;
+pub use events::{
+    EventSettings, RelayError, event_readers, events_sent, measure_outbox, purge_events,
+    relay_events, run_event_hub,
+};
+pub use freshness::run_refresh;
+pub use idempotency::{IdempotencySettings, purge_stored_responses};
 pub use key_table::{KeyTableStats, Reconcile};
 pub use operations::generation::GenerationSettings;
-pub use operations::social::{FolderError, SocialSettings, cells_with_folder};
-pub use operations::video::{FileLink, TaskDetail, VideoJob, VideoSettings};
+pub use operations::social::{FolderError, SocialSettings, cells_with_folder, social_cells};
+pub use operations::video::{
+    FileLink, TaskDetail, VideoJob, VideoSettings, cancel_task, claim_video_jobs, inspect_task,
+    is_cancellable, next_video_job, purge_prompts, sweep_media,
+};
 pub use rate_limit::LimitSettings;
 pub use response::{Response, ResponseBody};
 pub use services::{CompletedCall, Services, ServicesConfig};
 pub use settings::Settings;
 pub use step::Step;
 pub use telemetry::{ALL_PER_THOUSAND, Exporter, Telemetry, TelemetrySettings};
-pub use webhooks::WebhookSettings;
+pub use webhooks::{WebhookSettings, claim_webhooks, maintain_webhooks, next_webhook};

@@ -31,7 +31,7 @@ use crate::step::Step;
 
 /// Accepts a request and executes it.
 pub(crate) async fn handle<O>(
-    services: &Services,
+    services: &Arc<Services>,
     context: &Arc<RequestContext>,
     route: O::Route,
     request: Request<Incoming>,

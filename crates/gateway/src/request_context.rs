@@ -78,7 +78,7 @@ struct RequestFacts {
 
 impl RequestContext {
     pub(crate) fn begin(
-        services: &Services,
+        services: &Arc<Services>,
         request: &Request<Incoming>,
         (address, watch): (IpAddr, PeerWatch),
     ) -> Arc<Self> {

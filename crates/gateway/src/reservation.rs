@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
 use trunkline_ledger::{
     Detail, Extend, ExtendAnswer, Ledger, LedgerError, Outcome, Reserve, ReserveAnswer, Settle,
     SettleAnswer, Shortage, Unheard, Void, Wallets, WriteOff, WriteOffReason,
@@ -14,11 +15,14 @@ use trunkline_types::{AccountId, Money, RequestId};
 
 use crate::error::{ApiError, ErrorCode};
 use crate::idempotency::Duplicate;
+use crate::metrics::Metrics;
 use crate::services::Services;
 
 /// Money held for one call.
 pub(crate) struct Reservation {
-    services: Arc<Services>,
+    ledger: Ledger,
+    tasks: TaskTracker,
+    metrics: Arc<Metrics>,
     request: RequestId,
     account: AccountId,
     wallets: Wallets,
@@ -88,7 +92,9 @@ impl Reservation {
         let holds = &services.metrics.holds;
         holds.fetch_add(1, Ordering::Relaxed);
         Ok(Ok(Self {
-            services: Arc::clone(services),
+            ledger: services.ledger.clone(),
+            tasks: services.tasks.clone(),
+            metrics: Arc::clone(&services.metrics),
             request,
             account,
             wallets,
@@ -107,7 +113,7 @@ impl Reservation {
             total,
             wallets: self.wallets,
         };
-        match self.ledger().extend(extend).await {
+        match self.ledger.extend(extend).await {
             Ok(ExtendAnswer::Held { total }) => {
                 self.held = total;
                 Extended::To(total)
@@ -151,7 +157,7 @@ impl Reservation {
             detail,
             unheard: Unheard::TakeBack,
         };
-        match self.ledger().settle(settle).await {
+        match self.ledger.settle(settle).await {
             Ok(SettleAnswer::Done { paid, trial }) => {
                 self.write_off_overrun(loss).await;
                 paid.checked_add(trial).map_err(|_| ApiError::unavailable())
@@ -180,7 +186,7 @@ impl Reservation {
             account: self.account,
             detail,
         };
-        if let Err(error) = self.ledger().void(void).await {
+        if let Err(error) = self.ledger.void(void).await {
             let request = self.request;
             tracing::warn!(request.id = %request, %error, "void failed; hold will be released by the ledger's retry");
         }
@@ -205,8 +211,8 @@ impl Reservation {
                 ..Detail::nothing(Outcome::DatabaseAway)
             },
         };
-        let ledger = self.ledger().clone();
-        self.services.tasks.spawn(async move {
+        let ledger = self.ledger.clone();
+        self.tasks.spawn(async move {
             drop(tokio::join!(ledger.void(void), ledger.write_off(loss)));
         });
     }
@@ -223,30 +229,26 @@ impl Reservation {
 
     async fn write_off_overrun(&self, loss: Option<WriteOff>) {
         let Some(loss) = loss else { return };
-        if let Err(error) = self.ledger().write_off(loss).await {
+        if let Err(error) = self.ledger.write_off(loss).await {
             tracing::error!(request.id = %self.request, %error, "write-off failed");
         }
-    }
-
-    fn ledger(&self) -> &Ledger {
-        &self.services.ledger
     }
 }
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        let holds = &self.services.metrics.holds;
+        let holds = &self.metrics.holds;
         holds.fetch_sub(1, Ordering::Relaxed);
         if self.resolved {
             return;
         }
-        let ledger = self.ledger().clone();
+        let ledger = self.ledger.clone();
         let void = Void {
             request: self.request,
             account: self.account,
             detail: Detail::nothing(Outcome::Drained),
         };
-        self.services.tasks.spawn(async move {
+        self.tasks.spawn(async move {
             drop(ledger.void(void).await);
         });
     }

@@ -21,6 +21,7 @@ use trunkline_upstream::safe_fetch::SafeFetcher;
 
 pub(crate) use binding::SealedFor;
 pub(crate) use delivery::{Message, Outcome, Receiver, Trouble};
+pub use jobs::{claim_webhooks, maintain_webhooks, next_webhook};
 pub(crate) use message::Secret;
 pub use settings::WebhookSettings;
 pub(crate) use task_webhook::write_task_hook;

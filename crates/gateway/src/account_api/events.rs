@@ -11,13 +11,15 @@ use trunkline_types::AccountId;
 use super::Visit;
 use crate::error::ApiError;
 use crate::events::{Asked, Begin, Cursor, QUEUE, Reader, WORD, wrong};
-use crate::in_flight;
 use crate::response::{self, Response};
 use crate::services::Services;
 
-pub(super) async fn handle(services: &Services, visit: Visit<'_>) -> Result<Response, ApiError> {
+pub(super) async fn handle(
+    services: &Arc<Services>,
+    visit: Visit<'_>,
+) -> Result<Response, ApiError> {
     visit.caller.check_endpoint(WORD)?;
-    in_flight::check_open(services)?;
+    services.in_flight.check_open()?;
     let asked = Asked::read(visit.headers, visit.query)?;
     if visit.method == Method::HEAD {
         let mut answered = response::events(mpsc::channel(1).1);

@@ -35,7 +35,10 @@ const PIECES: usize = 2;
 const CSV: &str = "text/csv; charset=utf-8";
 const JSON_LINES: &str = "application/x-ndjson";
 
-pub(super) async fn handle(services: &Services, visit: Visit<'_>) -> Result<Response, ApiError> {
+pub(super) async fn handle(
+    services: &Arc<Services>,
+    visit: Visit<'_>,
+) -> Result<Response, ApiError> {
     visit.caller.check_endpoint(WORD)?;
     let asked = Asked::read(visit.query, visit.headers)?;
     let seen = visibility(services, &visit.caller, &asked).await?;
@@ -114,7 +117,7 @@ async fn call_lines(
 /// All sums as one file, page by page: no session waits for a slow reader, and whoever gets a part
 /// of it sees that it broke off.
 async fn csv_file(
-    services: &Services,
+    services: &Arc<Services>,
     seen: Seen,
     asked: Asked,
     head_only: bool,
@@ -133,9 +136,9 @@ async fn csv_file(
         return Ok(bytes_of(StatusCode::OK, Bytes::new(), CSV));
     }
     let (pieces, body) = mpsc::channel(PIECES);
-    let services = Arc::clone(services);
+    let owned = Arc::clone(services);
     services.tasks.spawn(Box::pin(async move {
-        write_csv(services, (seen, asked), first.lines, pieces).await;
+        write_csv(&owned, (seen, asked), first.lines, pieces).await;
     }));
     let mut answered = Response::new(ResponseBody::File(body));
     let headers = answered.headers_mut();

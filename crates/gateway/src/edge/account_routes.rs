@@ -1,6 +1,8 @@
 //! Paths by which customers look after themselves: keys, names of their own for models, events,
 //! webhooks, usage. Which path is there and what it takes stands here; what happens, in the rooms.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::{Method, Request};
 use http_body_util::{BodyExt as _, Limited};
@@ -69,7 +71,7 @@ impl<'a> Desk<'a> {
 
 /// Answers whoever comes to a desk.
 pub(super) async fn answer(
-    services: &Services,
+    services: &Arc<Services>,
     caller: Caller,
     (desk, request): (Desk<'_>, Request<Incoming>),
 ) -> Result<Response, ApiError> {

@@ -14,7 +14,7 @@ use trunkline_wire::{Format, InPath};
 
 use super::account_routes::{self, Desk};
 use crate::body;
-use crate::caller::Caller;
+use crate::caller::{self, Caller};
 use crate::count_tokens;
 use crate::endpoint::{
     CHAT, COMPLETIONS, EMBEDDINGS, Endpoint, GEMINI, MESSAGES, MODERATIONS, RERANK, RESPONSES,
@@ -105,7 +105,7 @@ enum Read<'a> {
 
 /// Answers one request.
 pub(super) async fn answer(
-    services: &Services,
+    services: &Arc<Services>,
     context: &Arc<RequestContext>,
     request: Request<Incoming>,
 ) -> Result<Response, ApiError> {
@@ -154,7 +154,7 @@ pub(super) async fn answer(
 
 /// Brings a paid request to the pipeline.
 async fn execute(
-    services: &Services,
+    services: &Arc<Services>,
     context: &Arc<RequestContext>,
     paid: Paid<'_>,
     request: Request<Incoming>,
@@ -203,7 +203,7 @@ fn known(
     request: &Request<Incoming>,
 ) -> Result<Caller, ApiError> {
     let sent = (request.headers(), request.uri().query());
-    let caller = services.caller(sent, context.address)?;
+    let caller = caller::identify(services, sent, context.address)?;
     context.authenticated(&caller);
     Ok(caller)
 }

@@ -31,9 +31,9 @@ const MAX_ASKED: usize = 5_000;
 /// Feeds readers of events, and sends away who may not stay, until it is told to stop.
 pub async fn run_event_hub(services: Arc<Services>, stop: watch::Receiver<bool>) {
     tokio::join!(
-        follow_events(services, stop.clone()),
-        watch_readers(services, stop.clone()),
-        refresh_when_revoked(services, stop),
+        follow_events(&services, stop.clone()),
+        watch_readers(&services, stop.clone()),
+        refresh_when_revoked(&services, stop),
     );
 }
 

@@ -13,7 +13,6 @@ use trunkline_types::{AccountId, Money, RequestId};
 use super::Duplicate;
 use super::stored_response;
 use crate::error::{ApiError, ErrorCode};
-use crate::in_flight;
 use crate::operations::video::views;
 use crate::response::{Response, ResponseBody};
 use crate::services::{CompletedCall, Services};
@@ -53,7 +52,9 @@ pub(crate) async fn or_replay(
 /// Waits for the first call and gives its answer.
 async fn replay(services: &Services, same: Duplicate) -> Result<Response, ApiError> {
     // Who waits is a call in flight like others.
-    let place = in_flight::acquire(services, same.account, 0)?;
+    let place = services
+        .in_flight
+        .acquire(&services.settings, same.account, 0)?;
     let mut ended = services.completed_calls();
     let began = Instant::now();
     let wait = services.settings.idempotency.wait;

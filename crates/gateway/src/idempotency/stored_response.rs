@@ -1,6 +1,8 @@
 //! What is kept of an answer: its status, its headers, and every byte of its body, up to a size. Sealed
 //! for the account and the call, so that it opens for nobody else and nowhere else.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use serde::{Deserialize, Serialize};
@@ -60,7 +62,7 @@ impl StoredResponse {
             },
             body: Vec::new(),
             most: services.settings.idempotency.most_bytes,
-            copied: BufferPermit::none(services, account),
+            copied: BufferPermit::none(Arc::clone(&services.in_flight), account),
         }
     }
 

@@ -6,14 +6,16 @@ mod catalog;
 mod handler;
 mod page_limits;
 mod paginate;
-pub(crate) mod platform_dir;
+mod platform_dir;
 mod quote;
 mod request;
 mod settings;
 mod vendor;
 
-pub(crate) use self::catalog::SocialCatalog;
+pub use self::catalog::social_cells;
+pub(crate) use self::catalog::{SocialCatalog, follow_pauses};
 pub(crate) use self::paginate::pages;
+pub(crate) use self::platform_dir::follow_files;
 pub use self::platform_dir::{FolderError, cells_with_folder};
 pub(crate) use self::quote::{quote_social, social_route};
 pub(crate) use self::request::{Social, SocialRoute};

@@ -28,10 +28,11 @@ pub(crate) mod views;
 
 use uuid::Uuid;
 
+pub use cancel::{cancel_task, is_cancellable};
 pub(crate) use content::LinkSigner;
-pub use inspect::{FileLink, TaskDetail};
+pub use inspect::{FileLink, TaskDetail, inspect_task};
 pub(crate) use jobs::JobSlots;
-pub use jobs::VideoJob;
+pub use jobs::{VideoJob, claim_video_jobs, next_video_job, purge_prompts, sweep_media};
 pub(crate) use poll_rate::PollBudget;
 pub(crate) use quote::quote_video;
 pub use settings::VideoSettings;

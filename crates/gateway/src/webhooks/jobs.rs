@@ -54,7 +54,7 @@ enum Written {
 }
 
 /// Takes what is due and sends it in tasks of their own. Returns how many.
-pub async fn claim_webhooks(services: &Services) -> Result<usize, DbError> {
+pub async fn claim_webhooks(services: &Arc<Services>) -> Result<usize, DbError> {
     let (hooks, settings) = (&services.webhooks, &services.settings.webhooks);
     let places = hooks.room.available_permits().min(BATCH);
     if places == 0 || services.is_draining() {

@@ -5,8 +5,7 @@ use serde_json::{Value, json};
 use trunkline_store::webhooks::{self, Delivery};
 use trunkline_types::Timestamp;
 
-use super::{away, event_of};
-use crate::account_api::webhooks;
+use super::{away, event_of, webhook_of_caller};
 use crate::caller::Caller;
 use crate::error::{ApiError, ErrorCode};
 use crate::operations::video::task_name;
@@ -43,7 +42,7 @@ pub(super) async fn list_deliveries(
             None => return Err(unknown(pair)),
         }
     }
-    let hook = webhooks::webhook_of_caller(services, caller, name).await?;
+    let hook = webhook_of_caller(services, caller, name).await?;
     let mut session = services.data.session().await.map_err(away)?;
     let more = limit.saturating_add(1);
     let found = webhooks::page(&mut session, hook.id, after, more).await;
@@ -64,7 +63,7 @@ pub(super) async fn replay_delivery(
 ) -> Result<Response, ApiError> {
     super::params::nothing(body)?;
     let id = event_of(event).ok_or_else(|| no_delivery(event))?;
-    let hook = webhooks::webhook_of_caller(services, caller, name).await?;
+    let hook = webhook_of_caller(services, caller, name).await?;
     if hook.paused.is_some() {
         let text = "this webhook is paused; resume it, and what waits is sent by itself";
         return Err(ApiError::new(ErrorCode::Invalid("webhook_paused"), text).at("id"));

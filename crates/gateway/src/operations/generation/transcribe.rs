@@ -7,7 +7,8 @@ use bytes::Bytes;
 use futures_util::StreamExt as _;
 use futures_util::stream;
 use tokio::time::Instant;
-use trunkline_blobs::{ContentType, ObjectPath};
+use tokio_util::task::TaskTracker;
+use trunkline_blobs::{ContentType, Media, ObjectPath};
 use trunkline_catalog::audio_tokens_shown;
 use trunkline_ledger::Outcome;
 use trunkline_studio::transcription::{
@@ -59,7 +60,8 @@ pub(crate) struct TranscriptionExecution {
 
 /// A recording that a vendor can fetch. It goes away with the call.
 struct Published {
-    services: Arc<Services>,
+    media: Media,
+    tasks: TaskTracker,
     path: Option<ObjectPath>,
     link: String,
 }
@@ -67,8 +69,8 @@ struct Published {
 impl Drop for Published {
     fn drop(&mut self) {
         let Some(path) = self.path.take() else { return };
-        let media = self.services.media.clone();
-        self.services.tasks.spawn(async move {
+        let media = self.media.clone();
+        self.tasks.spawn(async move {
             // If that fails, the retention job finds it later.
             if let Err(error) = media.delete(&path).await {
                 tracing::warn!(%error, "deleting a published recording failed");
@@ -113,7 +115,8 @@ impl TranscriptionExecution {
             .map_err(|_| ApiError::unavailable())?;
         let path = image_hosting::mint_path(services, &self.priced.call.caller, &kind)?;
         let mut published = Published {
-            services: Arc::clone(services),
+            media: services.media.clone(),
+            tasks: services.tasks.clone(),
             path: Some(path.clone()),
             link: String::new(),
         };

@@ -28,7 +28,6 @@ use crate::caller::Caller;
 use crate::error::{ApiError, ErrorCode, refused};
 use crate::form::{MAX_FIELD_BYTES, MAX_PARTS, field_text, invalid, too_many_parts, unreadable};
 use crate::idempotency::{Fingerprint, has_key};
-use crate::in_flight;
 use crate::operation::{Operation, Received};
 use crate::priced_call::Pricing;
 use crate::request_context::RequestContext;
@@ -112,7 +111,9 @@ impl Operation for Transcription {
             return Err(error);
         }
         // Of an upload nothing is in memory but a few pieces.
-        let permit = in_flight::acquire(services, caller.account.id, 0)?;
+        let permit = services
+            .in_flight
+            .acquire(&services.settings, caller.account.id, 0)?;
         let (head, incoming) = request.into_parts();
         let hashes = has_key(&head.headers);
         let body = receive_form(services, &boundary, incoming, hashes).await?;

@@ -11,6 +11,7 @@ use trunkline_store::social;
 use super::model_name;
 use super::platform_dir::Look;
 use crate::services::Services;
+use crate::snapshot::Snapshot;
 
 /// Cells and pauses.
 #[derive(Debug, Clone, Default)]
@@ -27,8 +28,6 @@ pub(crate) struct SocialCatalog {
     /// What was wrong with the folder when it was last looked at, and was told.
     pub(super) told: Option<String>,
 }
-
-// === impl Counter ===
 
 impl SocialCatalog {
     pub(crate) fn new(cells: Cells) -> Self {
@@ -82,11 +81,11 @@ impl SocialCatalog {
 
 /// Takes over what was paused or resumed.
 pub(crate) async fn follow_pauses(
-    services: &Services,
+    catalog: &Snapshot<SocialCatalog>,
     session: &mut Session,
 ) -> Result<(), DbError> {
     let newest = revision::current(session, social::TOPIC).await?;
-    if services.social_catalog.get().revision == Some(newest) {
+    if catalog.get().revision == Some(newest) {
         return Ok(());
     }
     let rows = social::paused(session).await?;
@@ -94,8 +93,7 @@ pub(crate) async fn follow_pauses(
     let paused = paused.map(|row| model_name(&row.platform, &row.capability));
     let paused = paused.collect();
     // The cells may have been exchanged while the rows were read.
-    let counter = &services.social_catalog;
-    counter.change(|counter| counter.with_pauses(paused, newest));
+    catalog.change(|catalog| catalog.with_pauses(paused, newest));
     Ok(())
 }
 

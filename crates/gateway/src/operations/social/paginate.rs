@@ -85,7 +85,7 @@ enum PageEnd {
 
 /// Answers `GET /v1/social/{platform}/{capability}/pages`.
 pub(crate) async fn pages(
-    services: &Services,
+    services: &Arc<Services>,
     context: &Arc<RequestContext>,
     route: SocialRoute,
     request: Request<Incoming>,

@@ -4,12 +4,13 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use trunkline_social::{Cells, CellsError, MAX_CELL_FILE_BYTES, MAX_PLATFORMS};
 
-use crate::services::Services;
+use super::catalog::SocialCatalog;
+use crate::snapshot::Snapshot;
 
 /// What a folder looked like: names, sizes and times.
 pub(super) type Look = Vec<(String, u64, Option<SystemTime>)>;
@@ -48,22 +49,18 @@ pub fn cells_with_folder(folder: &Path) -> Result<Cells, FolderError> {
     read(folder, &look(folder)?)
 }
 
-/// Takes over changed files. What is wrong is told once, and everything stays as it was.
-pub(crate) async fn follow_cells(services: &Services) {
-    let Some(folder) = services.settings.social.cells.clone() else {
-        return;
-    };
-    let before = services.social_catalog.get();
+/// Takes over changed files. What is wrong is logged once, and everything stays as it was.
+pub(crate) async fn follow_files(catalog: &Snapshot<SocialCatalog>, folder: PathBuf) {
+    let before = catalog.get();
     let (seen, told) = (before.seen.clone(), before.told.as_deref());
     let Ok(news) = tokio::task::spawn_blocking(move || changed(&folder, seen)).await else {
         return;
     };
-    let counter = &services.social_catalog;
     match news {
         None if told.is_none() => {}
-        None => counter.change(|counter| counter.with_trouble(counter.seen.clone(), None)),
+        None => catalog.change(|catalog| catalog.with_trouble(catalog.seen.clone(), None)),
         Some((seen, Ok(cells))) => {
-            counter.change(|counter| counter.with_cells(cells, seen));
+            catalog.change(|catalog| catalog.with_cells(cells, seen));
             tracing::info!("the files of social platforms were read again");
         }
         Some((seen, Err(error))) => {
@@ -72,7 +69,7 @@ pub(crate) async fn follow_cells(services: &Services) {
                 return;
             }
             tracing::error!(%error, "the files of social platforms are not used");
-            counter.change(|counter| counter.with_trouble(seen, Some(problem)));
+            catalog.change(|catalog| catalog.with_trouble(seen, Some(problem)));
         }
     }
 }

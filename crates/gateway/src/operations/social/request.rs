@@ -17,7 +17,6 @@ use super::{WORD, model_name};
 use crate::caller::Caller;
 use crate::error::{ApiError, ErrorCode};
 use crate::idempotency::Fingerprint;
-use crate::in_flight;
 use crate::model_alias;
 use crate::operation::{IdempotencyPolicy, Operation, Received};
 use crate::priced_call::{Offer, Price, PricedCall, Pricing, Terms};
@@ -83,7 +82,9 @@ impl Operation for Social {
         _route: &SocialRoute,
         request: Request<Incoming>,
     ) -> Result<Received<String>, ApiError> {
-        let permit = in_flight::acquire(services, caller.account.id, 0)?;
+        let permit = services
+            .in_flight
+            .acquire(&services.settings, caller.account.id, 0)?;
         let (head, _) = request.into_parts();
         Ok(Received {
             body: head.uri.query().unwrap_or_default().to_owned(),
@@ -182,7 +183,7 @@ pub(super) fn check_continuation(
     services: &Services,
     wanted: &SocialExecution,
 ) -> Result<(), ApiError> {
-    in_flight::check_open(services)?;
+    services.in_flight.check_open()?;
     let caller =
         wanted
             .call

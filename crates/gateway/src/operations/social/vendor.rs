@@ -192,16 +192,14 @@ async fn classify_source(
 
 /// The source has retired the path: the cell is taken off the counter until somebody has looked.
 fn pause_gone(services: &Services, cell: &Cell) {
-    let (services, reason) = (
-        Arc::clone(services),
-        "the data source does not have this path any more",
-    );
+    let reason = "the data source does not have this path any more";
+    let data = services.data.clone();
     let platform = cell.platform.key.clone();
     let capability = cell.capability.word();
     tracing::error!(social.model = cell.model, reason, "a cell is paused");
     services.tasks.spawn(async move {
         let written = async {
-            let mut tx = services.data.begin().await?;
+            let mut tx = data.begin().await?;
             let by = social::By::Gateway;
             let done = social::pause(&mut tx, &platform, capability, reason, by).await;
             // This node takes it over as every other does, when it next compares.

@@ -37,7 +37,7 @@ pub(super) struct Accepted {
 
 /// Holds the money and writes the task.
 pub(super) async fn accept_video(
-    services: &Services,
+    services: &Arc<Services>,
     wanted: &PricedVideo,
 ) -> Result<Accepted, ApiError> {
     let away = |error: DbError| {
@@ -163,12 +163,12 @@ pub(super) async fn find_written(services: &Services, id: Uuid) -> Result<Option
 }
 
 /// Keeps trying to undo a task that may or may not be there, for as long as it may wait.
-fn undo_later(services: &Services, id: Uuid, wanted: &PricedVideo) {
-    let (services, account) = (Arc::clone(services), wanted.call.caller.account.id);
+fn undo_later(services: &Arc<Services>, id: Uuid, wanted: &PricedVideo) {
+    let (owned, account) = (Arc::clone(services), wanted.call.caller.account.id);
     let patience = services.settings.video.queue;
     services.tasks.spawn(async move {
         let ends = Instant::now().checked_add(patience);
-        while transitions::undo(services, id, account).await.is_err() {
+        while transitions::undo(&owned, id, account).await.is_err() {
             tokio::time::sleep(UNDO_PAUSE).await;
             if ends.is_none_or(|ends| Instant::now() > ends) {
                 return;

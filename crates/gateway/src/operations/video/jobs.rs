@@ -76,7 +76,7 @@ impl JobSlots {
 }
 
 /// Takes what is due of one kind and goes on with it in tasks of their own. Returns how many.
-pub async fn claim_video_jobs(services: &Services, job: VideoJob) -> Result<usize, DbError> {
+pub async fn claim_video_jobs(services: &Arc<Services>, job: VideoJob) -> Result<usize, DbError> {
     let room = services.job_slots.of(job);
     let places = room.available_permits().min(BATCH);
     if places == 0 || services.is_draining() {
@@ -96,12 +96,12 @@ pub async fn claim_video_jobs(services: &Services, job: VideoJob) -> Result<usiz
         };
         let late = u64::try_from(due.late_millis).unwrap_or(0);
         services.metrics.job_lag.took(Duration::from_millis(late));
-        let services = Arc::clone(services);
+        let owned = Arc::clone(services);
         services.tasks.spawn(async move {
-            run_job(services, job, due).await;
+            run_job(&owned, job, due).await;
             drop(permit);
             // There is room again, and what is next for the task may be due soon.
-            services.data.notifications().signal(Signal::Video);
+            owned.data.notifications().signal(Signal::Video);
         });
     }
     Ok(taken)

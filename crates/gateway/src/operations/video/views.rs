@@ -52,7 +52,7 @@ const USUAL_PER_PAGE: i64 = 20;
 
 /// `POST /v1/videos` and `POST /v1/video/generations`.
 pub(crate) async fn create_video(
-    services: &Services,
+    services: &Arc<Services>,
     context: &Arc<RequestContext>,
     request: Request<Incoming>,
 ) -> Result<Response, ApiError> {
@@ -78,7 +78,7 @@ pub(crate) async fn create_video(
 /// Money, then the upstream. The execution ends when the vendor took the task; its verdict is settled
 /// by a worker.
 async fn run(
-    services: &Services,
+    services: &Arc<Services>,
     video: &PricedVideo,
     context: &RequestContext,
 ) -> Result<Response, ApiError> {
