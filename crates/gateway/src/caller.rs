@@ -3,20 +3,17 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use http::HeaderMap;
 use http::header::AUTHORIZATION;
-use http::{HeaderMap, Request};
-use hyper::body::Incoming;
 use trunkline_catalog::{Book, GroupChoice, NotSold, Sale};
 use trunkline_store::accounts::Account;
-use trunkline_store::{KeyGroup, Network, Policy};
+use trunkline_store::{KeyGroup, Network};
 use trunkline_types::{ApiKey, Timestamp};
 
+use crate::channels::allows_region;
 use crate::error::{ApiError, ErrorCode};
 use crate::key_table::{Found, KeyEntry, KeyStatus, KeyTable};
-use crate::request_context::RequestContext;
-use crate::services::Services;
 use crate::settings::Settings;
-use crate::step::Step;
 
 /// A caller whose key opens the door.
 #[derive(Debug, Clone)]
@@ -184,14 +181,6 @@ impl Caller {
     }
 }
 
-/// Whether a policy lets upstreams of a region serve.
-pub(crate) fn allows_region(policy: &Policy, region: Option<&str>) -> bool {
-    let regions = &policy.fields().regions;
-    regions.as_ref().is_none_or(|allowed| {
-        region.is_some_and(|region| allowed.iter().any(|word| word == region))
-    })
-}
-
 fn unknown_key() -> ApiError {
     ApiError::new(
         ErrorCode::InvalidKey,
@@ -199,74 +188,8 @@ fn unknown_key() -> ApiError {
     )
 }
 
-/// The caller by its key.
-pub(crate) fn identify(
-    services: &Services,
-    sent: (&HeaderMap, Option<&str>),
-    address: IpAddr,
-) -> Result<Caller, ApiError> {
-    let (table, settings) = (&services.key_table, &services.settings);
-    Caller::known(table, settings, sent, address, services.now())
-}
-
-/// Who calls, and whether the key may use the endpoint.
-pub(crate) fn authenticate(
-    services: &Services,
-    context: &RequestContext,
-    request: &Request<Incoming>,
-    endpoint: &str,
-) -> Result<Caller, ApiError> {
-    let sent = (request.headers(), request.uri().query());
-    let caller = identify(services, sent, context.address)?;
-    context.authenticated(&caller);
-    caller.check_endpoint(endpoint)?;
-    context.step(Step::Authenticate);
-    Ok(caller)
-}
-
-/// What a key says about its holder to whoever only shows things.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum KeyOwner {
-    /// There is no key.
-    Nobody,
-    /// There is one, and it opens nothing.
-    Stranger,
-    /// It is live.
-    Known {
-        /// The group whose prices apply; none for the first automatic one that sells a model.
-        group: Option<String>,
-        /// The only models it may use; none for all.
-        models: Option<Vec<String>>,
-    },
-}
-
-/// Whose key a request brings. Addresses are not looked at: nothing is called with it.
-#[must_use]
-pub fn key_owner(services: &Services, headers: &HeaderMap) -> KeyOwner {
-    let Some(text) = key_text(headers, None) else {
-        return KeyOwner::Nobody;
-    };
-    let found = ApiKey::parse(text).ok().map(|key| {
-        services
-            .key_table
-            .find(&key, services.settings.stale_after, services.now())
-    });
-    let Some(Found::Known(key, KeyStatus::Live, account)) = found else {
-        return KeyOwner::Stranger;
-    };
-    if account.closed_at.is_some() {
-        return KeyOwner::Stranger;
-    }
-    let models = key.policy.fields().models.clone();
-    let group = match (Caller { key, account }).group() {
-        GroupChoice::Named(group) => Some(group.to_owned()),
-        GroupChoice::Auto => None,
-    };
-    KeyOwner::Known { group, models }
-}
-
 /// The key, wherever a client puts it. With several, `Authorization` wins.
-fn key_text<'a>(headers: &'a HeaderMap, query: Option<&'a str>) -> Option<&'a str> {
+pub(crate) fn key_text<'a>(headers: &'a HeaderMap, query: Option<&'a str>) -> Option<&'a str> {
     let bearer = headers.get(AUTHORIZATION).and_then(|value| {
         let (scheme, key) = value.to_str().ok()?.split_once(' ')?;
         scheme.eq_ignore_ascii_case("bearer").then(|| key.trim())

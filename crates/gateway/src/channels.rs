@@ -15,10 +15,11 @@ use trunkline_types::{EndpointType, RequestId, Secret, Timestamp};
 use trunkline_upstream::{Credential as UpstreamCredential, Deadlines, Provider, Providers, Proxy};
 use trunkline_wire::Format;
 
-use crate::caller::allows_region;
 use crate::format_selection::spoken_as;
 use crate::metrics::{Histogram, LabelledCounter};
-use crate::operations::social::FORMAT as SOCIAL;
+
+/// What channels of a data source speak.
+pub(crate) const SOCIAL_FORMAT: &str = "social_data";
 
 /// Faults in a row after which a channel is left alone.
 const OPEN_AFTER: u32 = 5;
@@ -251,7 +252,10 @@ impl Channel {
             .clone();
         let talks = |format: &Format| provider.speaks(spoken_as(*format));
         let makes = MADE.iter().any(|endpoint| provider.serves(*endpoint));
-        let looks = provider.formats.iter().any(|one| one.word() == SOCIAL);
+        let looks = provider
+            .formats
+            .iter()
+            .any(|one| one.word() == SOCIAL_FORMAT);
         if !makes && !looks && !Format::ALL.iter().any(talks) {
             return Err("its provider does nothing that is sold here");
         }
@@ -472,4 +476,12 @@ fn opened(keyring: &Keyring, context: &[u8], sealed: &[u8]) -> Option<Secret> {
     let bytes = bytes.ok()?;
     let text = std::str::from_utf8(bytes.reveal()).ok()?;
     Some(Secret::new(text.to_owned()))
+}
+
+/// Whether a policy lets upstreams of a region serve.
+pub(crate) fn allows_region(policy: &Policy, region: Option<&str>) -> bool {
+    let regions = &policy.fields().regions;
+    regions.as_ref().is_none_or(|allowed| {
+        region.is_some_and(|region| allowed.iter().any(|word| word == region))
+    })
 }

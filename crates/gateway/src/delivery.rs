@@ -9,11 +9,10 @@ use tokio::sync::{mpsc, oneshot};
 use trunkline_ledger::{Refund, RefundKind};
 use trunkline_types::{AccountId, RequestId};
 
-use crate::edge::PeerWatch;
-use crate::operation::Responder;
 use crate::request_context::RequestContext;
-use crate::response::{AckedBody, AckedChunk, Response, ResponseBody};
+use crate::response::{AckedBody, AckedChunk, Responder, Response, ResponseBody};
 use crate::services::Services;
+use crate::socket::PeerWatch;
 
 /// Between two tries to give a charge back.
 const REFUND_PAUSE: Duration = Duration::from_millis(500);

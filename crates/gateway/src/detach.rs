@@ -4,8 +4,7 @@ use tokio::sync::oneshot;
 
 use crate::error::ApiError;
 use crate::in_flight::InFlightPermit;
-use crate::operation::Responder;
-use crate::response::Response;
+use crate::response::{Responder, Response};
 use crate::services::Services;
 
 /// Runs what answers a request in a task of its own: a client that disconnects drops the handler, and what

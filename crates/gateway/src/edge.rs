@@ -5,7 +5,6 @@ mod account_routes;
 mod forwarded;
 mod mounted_service;
 mod routes;
-mod socket;
 mod tls;
 
 use std::net::SocketAddr;
@@ -24,17 +23,15 @@ use tokio_util::task::TaskTracker;
 use trunkline_store::Network;
 use trunkline_types::RequestId;
 
-use self::socket::WatchedStream;
 use self::tls::Tls;
-use crate::idempotency::OriginalRequest;
-use crate::idempotency::replay;
+use crate::replay::{self, OriginalRequest};
 use crate::request_context::RequestContext;
 use crate::response::{self, Response};
 use crate::services::Services;
+use crate::socket::{PeerWatch, WatchedStream};
 
 pub use self::forwarded::caller_address;
 pub use self::mounted_service::MountedService;
-pub(crate) use self::socket::PeerWatch;
 pub use self::tls::{TlsError, TlsFiles};
 
 /// Bytes of a request's head at most.
@@ -291,7 +288,7 @@ impl Shared {
                 if is_legacy {
                     response::legacy_fault(&fault)
                 } else {
-                    response::fault(&fault, &context, format)
+                    response::fault(&fault, context.id, context.error_pages(), format)
                 }
             })
         };

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use trunkline_types::{Money, RequestId};
 use trunkline_wire::{Refusal, Trouble};
 
-use crate::idempotency::Duplicate;
+use crate::duplicate::Duplicate;
 
 /// Which row of the error table.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,23 +8,16 @@
 //! The order: `asked` (what a request wants) → `hub` (a seat among those who follow) → `reader` (one
 //! connection) while `following` feeds the hub; `relay` carries copies to other nodes.
 
-mod cursor;
-mod frames;
-mod hub;
 mod params;
 pub(crate) mod payloads;
 mod reader;
 mod relay;
-mod settings;
 mod subscription;
 
-pub(crate) use cursor::Cursor;
-pub(crate) use hub::Hub;
 pub(crate) use params::{Asked, Begin, wrong};
 pub(crate) use payloads::{Change as CatalogNews, catalog_events};
 pub(crate) use reader::{QUEUE, Reader};
 pub use relay::{RelayError, measure_outbox, purge_events, relay_events};
-pub use settings::EventSettings;
 pub use subscription::{event_readers, events_sent, run_event_hub};
 
 /// The door's word in policies.

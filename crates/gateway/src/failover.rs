@@ -2,7 +2,6 @@
 //! an operation says what it sends to a channel and what the answer means; what that does to the
 //! channel, to its credential and to the call is decided here.
 
-mod attempt;
 mod ladder;
 
 use std::sync::Arc;
@@ -12,14 +11,13 @@ use trunkline_ledger::Outcome;
 use trunkline_store::channels;
 use trunkline_upstream::SendError;
 
+use crate::attempt::Attempt;
+use crate::channel_permit::{ChannelPermit, Saturated, channel_permit};
 use crate::channels::{Channel, ChannelCredential};
 use crate::error::{ApiError, ErrorCode};
-use crate::rate_limit::channel_permit;
-use crate::rate_limit::{ChannelPermit, Saturated};
 use crate::request_context::RequestContext;
 use crate::services::Services;
 
-pub(crate) use self::attempt::Attempt;
 pub(crate) use self::ladder::{Classified, upstream_refusal};
 
 /// Seconds of a cool-down where the upstream names none.
@@ -186,7 +184,7 @@ pub(crate) async fn run<A: Attempts>(
             Built::Stop(exhausted) => return Err(exhausted),
         };
         // A saturated channel is passed over like one that cools down.
-        let permit = match channel_permit::channel_permit(services, &channel).await {
+        let permit = match channel_permit(services, &channel).await {
             Ok(permit) => permit,
             Err(Saturated(seconds)) => {
                 tally.is_saturated(seconds);

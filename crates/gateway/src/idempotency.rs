@@ -3,8 +3,7 @@
 //! client may leave, the answer is made, charged and kept for when it comes back.
 
 pub(crate) mod key;
-pub(crate) mod replay;
-mod stored_response;
+pub(crate) mod stored_response;
 
 use std::time::Duration;
 
@@ -12,55 +11,36 @@ use trunkline_db::DbError;
 use trunkline_ledger::{Detail, Idempotency, kept};
 use trunkline_types::{AccountId, Money, RequestId};
 
+use crate::duplicate::Duplicate;
 use crate::error::ApiError;
 use crate::reservation::Reservation;
 use crate::services::Services;
 
 pub(crate) use self::key::{Fingerprint, has_key, is_retry};
-pub(crate) use self::replay::OriginalRequest;
 pub(crate) use self::stored_response::StoredResponse;
 
 /// How long an answer is tried to be kept while the books cannot be reached.
 const KEEP_WAIT: Duration = Duration::from_secs(10);
 const KEEP_PAUSE: Duration = Duration::from_millis(200);
 
-/// How calls that come again are treated.
-#[derive(Debug, Clone)]
-pub struct IdempotencySettings {
-    /// How long the same call waits for the first one.
-    pub wait: Duration,
-    /// Largest body that is kept.
-    pub most_bytes: usize,
+/// Whether a request may be a duplicate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum IdempotencyPolicy {
+    /// It has no idempotency key.
+    Ignored,
+    /// By its `Idempotency-Key`.
+    Key,
+    /// By its `Idempotency-Key`; without one, a client library's own retry gets the first one's
+    /// response.
+    KeyOrSdkRetry,
 }
 
-impl Default for IdempotencySettings {
-    fn default() -> Self {
-        Self {
-            wait: Duration::from_secs(30),
-            most_bytes: 8_000_000,
-        }
-    }
-}
-
-/// The name of a call, by which it is known when it comes again.
+/// The idempotency key of a request, by which it is known when it comes again.
 #[derive(Debug, Clone)]
 pub(crate) struct IdempotencyKey {
     key: String,
     body_hash: [u8; 32],
 }
-
-/// A call that is known already: whose, and by which name.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Duplicate {
-    pub(crate) account: AccountId,
-    pub(crate) key: String,
-    /// What this call sends; the first one must have sent the same.
-    pub(crate) body_hash: [u8; 32],
-    /// It is a task, whose answer may come before its charge.
-    pub(crate) task: bool,
-}
-
-// === impl Named ===
 
 impl IdempotencyKey {
     /// What the ledger writes with the hold.
@@ -78,20 +58,6 @@ impl IdempotencyKey {
             key: self.key,
             body_hash: self.body_hash,
             task,
-        }
-    }
-}
-
-// === impl Same ===
-
-impl Duplicate {
-    /// Of a call that is no task.
-    pub(crate) fn of(account: AccountId, name: Idempotency) -> Self {
-        Self {
-            account,
-            key: name.key,
-            body_hash: name.body_hash,
-            task: false,
         }
     }
 }
@@ -156,17 +122,4 @@ pub async fn purge_stored_responses(services: &Services) -> Result<u64, DbError>
         }
     }
     Ok(forgotten)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    // covers: D-4-44, D-4-46
-    #[test]
-    fn the_same_call_waits_half_a_minute_and_eight_megabytes_are_kept() {
-        let settings = IdempotencySettings::default();
-        assert_eq!(settings.wait, Duration::from_secs(30));
-        assert_eq!(settings.most_bytes, 8_000_000);
-    }
 }

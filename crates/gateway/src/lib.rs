@@ -13,17 +13,22 @@
 
 mod account_api;
 mod admin;
+mod attempt;
+mod authenticate;
 mod body;
 mod caller;
 mod catalog_publish;
 mod catalog_snapshot;
+mod channel_permit;
 mod channels;
 mod count_tokens;
 mod delivery;
 mod detach;
+mod duplicate;
 mod edge;
 mod endpoint;
 mod error;
+mod event_hub;
 mod events;
 mod failover;
 mod field_report;
@@ -34,6 +39,8 @@ mod headers;
 mod idempotency;
 mod in_flight;
 mod key_table;
+mod limit_headers;
+mod limit_rules;
 mod metrics;
 mod model_alias;
 mod models;
@@ -43,7 +50,9 @@ mod pipeline;
 mod priced_call;
 mod quote_endpoint;
 mod quote_lock;
+mod quote_request;
 mod rate_limit;
+mod replay;
 mod request_context;
 mod reservation;
 mod response;
@@ -56,15 +65,19 @@ mod services;
 mod settings;
 mod settlement;
 mod snapshot;
+mod socket;
+mod state;
 mod step;
 mod stored_responses;
+mod task_id;
 mod telemetry;
+mod uploads;
 mod vendors;
 mod webhooks;
 
 pub use account_api::refresh_keys;
 pub use admin::Admin;
-pub use caller::{KeyOwner, key_owner};
+pub use authenticate::{KeyOwner, key_owner};
 pub use catalog_publish::{Change, ChangeAuthor, PublishError, Published, publish};
 pub use catalog_snapshot::{CatalogLoadError, CatalogSnapshot};
 pub use edge::{
@@ -73,22 +86,24 @@ pub use edge::{
 };
 pub use error::{ApiError, ErrorCode};
 pub use events::{
-    EventSettings, RelayError, event_readers, events_sent, measure_outbox, purge_events,
-    relay_events, run_event_hub,
+    RelayError, event_readers, events_sent, measure_outbox, purge_events, relay_events,
+    run_event_hub,
 };
 pub use freshness::run_refresh;
-pub use idempotency::{IdempotencySettings, purge_stored_responses};
+pub use idempotency::purge_stored_responses;
 pub use key_table::{KeyTableStats, Reconcile};
-pub use operations::generation::GenerationSettings;
-pub use operations::social::{FolderError, SocialSettings, cells_with_folder, social_cells};
+pub use operations::social::social_cells;
 pub use operations::video::{
-    FileLink, TaskDetail, VideoJob, VideoSettings, cancel_task, claim_video_jobs, inspect_task,
-    is_cancellable, next_video_job, purge_prompts, sweep_media,
+    FileLink, TaskDetail, cancel_task, claim_video_jobs, inspect_task, is_cancellable,
+    next_video_job, purge_prompts, sweep_media,
 };
-pub use rate_limit::LimitSettings;
 pub use response::{Response, ResponseBody};
 pub use services::{CompletedCall, Services, ServicesConfig};
-pub use settings::Settings;
+pub use settings::{
+    EventSettings, GenerationSettings, IdempotencySettings, LimitSettings, Settings,
+    SocialSettings, VideoSettings, WebhookSettings,
+};
+pub use state::{FolderError, VideoJob, cells_with_folder};
 pub use step::Step;
 pub use telemetry::{ALL_PER_THOUSAND, Exporter, Telemetry, TelemetrySettings};
-pub use webhooks::{WebhookSettings, claim_webhooks, maintain_webhooks, next_webhook};
+pub use webhooks::{claim_webhooks, maintain_webhooks, next_webhook};

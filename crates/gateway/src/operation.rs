@@ -15,19 +15,16 @@ use crate::caller::Caller;
 use crate::channels::Channel;
 use crate::error::ApiError;
 use crate::failover::{Attempts, Exhausted, Served};
-use crate::idempotency::{Fingerprint, IdempotencyKey, StoredResponse};
+use crate::idempotency::{Fingerprint, IdempotencyKey, IdempotencyPolicy, StoredResponse};
 use crate::in_flight::InFlightPermit;
 use crate::model_alias;
 use crate::priced_call::{Hold, Offer, Price, PricedCall, Pricing};
 use crate::quote_lock;
 use crate::rate_limit::Load;
-use crate::request_context::RequestContext;
+use crate::request_context::{RequestContext, Tokens};
 use crate::reservation::{NotHeld, Reservation, Shortfall, insufficient_funds};
-use crate::response::Response;
+use crate::response::Responder;
 use crate::services::Services;
-
-/// Where the response of a request goes.
-pub(crate) type Responder = tokio::sync::oneshot::Sender<Result<Response, ApiError>>;
 
 /// A request whose body is here, and its place among the requests in flight.
 pub(crate) struct Received<B> {
@@ -53,18 +50,6 @@ impl<B> Received<B> {
             permit: self.permit,
         }
     }
-}
-
-/// Whether a request may be a duplicate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum IdempotencyPolicy {
-    /// It has no idempotency key.
-    Ignored,
-    /// By its `Idempotency-Key`.
-    Key,
-    /// By its `Idempotency-Key`; without one, a client library's own retry gets the first one's
-    /// response.
-    KeyOrSdkRetry,
 }
 
 /// One paid operation, from its body to its price.
@@ -277,13 +262,6 @@ pub(crate) struct Metered {
     pub(crate) estimated: bool,
     /// What the access log and the rate limits count.
     pub(crate) tokens: Tokens,
-}
-
-/// Tokens in and out.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Tokens {
-    pub(crate) input: u64,
-    pub(crate) output: u64,
 }
 
 /// A charge that is written.

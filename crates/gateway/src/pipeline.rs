@@ -7,7 +7,9 @@ use http::{HeaderMap, Request};
 use hyper::body::Incoming;
 use trunkline_ledger::Outcome;
 
-use crate::caller::{Caller, authenticate};
+use crate::caller::Caller;
+
+use crate::authenticate::authenticate;
 use crate::channels::Channel;
 use crate::delivery;
 use crate::detach::{detach, respond};
@@ -17,14 +19,12 @@ use crate::headers::max_cost;
 use crate::idempotency::key;
 use crate::in_flight::InFlightPermit;
 use crate::model_alias;
-use crate::operation::{
-    Accepted, Execution, Operation, PricedOperation, Received, RelayEnd, Responder,
-};
+use crate::operation::{Accepted, Execution, Operation, PricedOperation, Received, RelayEnd};
 use crate::priced_call::Pricing;
 use crate::rate_limit;
 use crate::request_context::RequestContext;
 use crate::reservation::Reservation;
-use crate::response::Response;
+use crate::response::{Responder, Response};
 use crate::services::Services;
 use crate::settlement::{Charge, fail, reserve, settle, void};
 use crate::step::Step;
@@ -73,7 +73,14 @@ pub(crate) async fn accept<O: Operation>(
     context.step(Step::Body);
     // A duplicate is known by its bytes, before anything of them is understood.
     let fingerprint = O::fingerprint(context, &route, &body);
-    let key = key::idempotency_key::<O>(services, context, &caller, &headers, fingerprint);
+    let key = key::idempotency_key(
+        services,
+        O::IDEMPOTENCY,
+        context,
+        &caller,
+        &headers,
+        fingerprint,
+    );
     let idempotency = Box::pin(key).await?;
     context.step(Step::Idempotency);
     let operation = O::parse(route, body)?;

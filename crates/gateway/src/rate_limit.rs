@@ -1,12 +1,7 @@
 //! Limits of a request: which counters it takes a part of, and what it is told when one is used up. After
 //! the caller is known and the request is read, before any money moves.
 
-pub(crate) mod channel_permit;
-mod limit_headers;
-mod rules;
-
 use std::sync::Arc;
-use std::time::Duration;
 
 use trunkline_limits::{Kind as Counted, Name, Refused, Tag, Want, Which};
 use trunkline_store::limits::{Rates, Scope};
@@ -14,12 +9,10 @@ use trunkline_types::Defect;
 
 use crate::caller::Caller;
 use crate::error::{ApiError, ErrorCode};
+use crate::limit_headers::{Shown, seconds};
+use crate::limit_rules::positive;
 use crate::request_context::RequestContext;
 use crate::services::Services;
-
-pub(crate) use self::channel_permit::{ChannelPermit, Saturated};
-pub(crate) use self::limit_headers::Shown;
-pub(crate) use self::rules::Rules;
 
 /// Whose counters a request's are.
 const ACCOUNT: &str = "account";
@@ -27,30 +20,6 @@ const ACCOUNT: &str = "account";
 const KEY: &str = "key";
 const POLLS: &str = "polls";
 const READS: &str = "reads";
-
-/// What keys may do where nobody says otherwise. The operator can set each.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LimitSettings {
-    /// Calls of a key in a minute.
-    pub requests_per_minute: u64,
-    /// Calls of a key at once.
-    pub concurrent_calls: u64,
-    /// Questions of a key about its tasks in a minute, counted apart.
-    pub polls_per_minute: u64,
-    /// Everything else that a key may ask in a minute: models, usage, quotes, keys. Counted apart too.
-    pub reads_per_minute: u64,
-}
-
-impl Default for LimitSettings {
-    fn default() -> Self {
-        Self {
-            requests_per_minute: 600,
-            concurrent_calls: 64,
-            polls_per_minute: 3_000,
-            reads_per_minute: 3_000,
-        }
-    }
-}
 
 /// What a request asks for, for its limits.
 #[derive(Debug, Clone, Copy)]
@@ -186,10 +155,6 @@ impl Limits {
     }
 }
 
-fn positive(limit: i64) -> Option<u64> {
-    u64::try_from(limit).ok().filter(|limit| *limit > 0)
-}
-
 struct Wants(Vec<Want>);
 
 impl Wants {
@@ -219,12 +184,6 @@ impl Wants {
             amount,
         });
     }
-}
-
-/// Whole seconds after which it can succeed.
-fn seconds(wait: Duration) -> u64 {
-    let more = u64::from(wait.subsec_nanos() > 0);
-    wait.as_secs().saturating_add(more).max(1)
 }
 
 /// The limit that is used up, by name.
@@ -266,6 +225,8 @@ fn who(name: &Name, caller: &Caller) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]

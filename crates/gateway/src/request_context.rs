@@ -16,14 +16,14 @@ use trunkline_limits::Grant;
 use trunkline_types::{Money, RequestId, Timestamp};
 use trunkline_wire::Format;
 
+use crate::attempt::Attempt;
 use crate::caller::Caller;
-use crate::edge::PeerWatch;
+use crate::channel_permit::ChannelPermit;
 use crate::error::ApiError;
-use crate::failover::Attempt;
-use crate::operation::{Responder, Tokens};
-use crate::rate_limit::{ChannelPermit, Shown};
-use crate::response::{LedgerLatency, Response, micros};
+use crate::limit_headers::Shown;
+use crate::response::{LedgerLatency, Responder, Response, micros};
 use crate::services::{CompletedCall, Services};
+use crate::socket::PeerWatch;
 use crate::step::Step;
 use crate::telemetry::{AttemptSpan, CallSpan, TraceParent};
 
@@ -45,6 +45,13 @@ pub(crate) struct RequestContext {
     began_at: Timestamp,
     out_bytes: AtomicU64,
     facts: Mutex<RequestFacts>,
+}
+
+/// Tokens in and out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Tokens {
+    pub(crate) input: u64,
+    pub(crate) output: u64,
 }
 
 #[derive(Debug, Default)]

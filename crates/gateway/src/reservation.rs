@@ -13,8 +13,8 @@ use trunkline_ledger::{
 };
 use trunkline_types::{AccountId, Money, RequestId};
 
+use crate::duplicate::Duplicate;
 use crate::error::{ApiError, ErrorCode};
-use crate::idempotency::Duplicate;
 use crate::metrics::Metrics;
 use crate::services::Services;
 

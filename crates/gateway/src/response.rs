@@ -14,12 +14,11 @@ use jiff::tz::TimeZone;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use trunkline_catalog::Entry;
-use trunkline_types::{Defect, Money};
+use trunkline_types::{Defect, Money, RequestId};
 use trunkline_video::shapes::legacy_error;
 use trunkline_wire::{Format, error_body};
 
 use crate::error::{ApiError, ErrorCode};
-use crate::request_context::RequestContext;
 
 /// The body of every answer.
 #[derive(Debug)]
@@ -95,6 +94,9 @@ impl AckedBody {
 
 /// A finished answer.
 pub type Response = http::Response<ResponseBody>;
+
+/// Where the response of a request goes.
+pub(crate) type Responder = oneshot::Sender<Result<Response, ApiError>>;
 
 /// How long a call waited for the ledger before its answer; an extension of the answer, for the log.
 #[derive(Debug, Clone, Copy)]
@@ -187,8 +189,8 @@ pub(crate) fn pieces(pieces: mpsc::Receiver<Bytes>, content_type: &'static str) 
 }
 
 /// A fault in the shape of the interface that was called.
-pub(crate) fn fault(fault: &ApiError, context: &RequestContext, format: Format) -> Response {
-    let trouble = fault.trouble(context.id, context.error_pages());
+pub(crate) fn fault(fault: &ApiError, id: RequestId, pages: &str, format: Format) -> Response {
+    let trouble = fault.trouble(id, pages);
     faulted(fault, &error_body(format, &trouble))
 }
 

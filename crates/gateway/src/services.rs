@@ -22,19 +22,20 @@ use trunkline_upstream::{Client, Providers};
 
 use crate::catalog_snapshot::{CatalogLoadError, CatalogSnapshot};
 use crate::channels::ChannelRegistry;
-use crate::events::Hub;
+use crate::event_hub::Hub;
 use crate::in_flight::InFlight;
 use crate::key_table::{KeyTable, KeyTableStats, Reconcile};
+use crate::limit_rules::Rules;
 use crate::metrics::Metrics;
-use crate::operations::generation::UploadDiskUsage;
-use crate::operations::social::{PlatformConcurrency, SocialCatalog, follow_files, follow_pauses};
-use crate::operations::video::{JobSlots, PollBudget};
-use crate::rate_limit::Rules;
 use crate::route_health::RouteHealthTable;
 use crate::settings::Settings;
 use crate::snapshot::Snapshot;
+use crate::state::{
+    JobSlots, PlatformConcurrency, PollBudget, SocialCatalog, WebhookSender, follow_files,
+    follow_pauses,
+};
 use crate::telemetry::Telemetry;
-use crate::webhooks::WebhookSender;
+use crate::uploads::UploadDiskUsage;
 
 /// Finished calls that a slow watcher may be behind.
 const WATCHED_CALLS: usize = 256;

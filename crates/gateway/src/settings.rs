@@ -1,14 +1,22 @@
 //! Limits and waits of the gateway. Every one can be set; the defaults are the decided ones.
 
+mod events;
+mod generation;
+mod idempotency;
+mod limits;
+mod social;
+mod video;
+mod webhooks;
+
 use std::time::Duration;
 
-use crate::events::EventSettings;
-use crate::idempotency::IdempotencySettings;
-use crate::operations::generation::GenerationSettings;
-use crate::operations::social::SocialSettings;
-use crate::operations::video::VideoSettings;
-use crate::rate_limit::LimitSettings;
-use crate::webhooks::WebhookSettings;
+pub use events::EventSettings;
+pub use generation::GenerationSettings;
+pub use idempotency::IdempotencySettings;
+pub use limits::LimitSettings;
+pub use social::SocialSettings;
+pub use video::VideoSettings;
+pub use webhooks::WebhookSettings;
 
 /// How the gateway behaves.
 #[derive(Debug, Clone)]

@@ -7,9 +7,9 @@ use crate::channels::Channel;
 use crate::error::ApiError;
 use crate::failover::Exhausted;
 use crate::idempotency;
-use crate::operation::{Execution, Metered, Settled, Tokens};
+use crate::operation::{Execution, Metered, Settled};
 use crate::priced_call::Measured;
-use crate::request_context::RequestContext;
+use crate::request_context::{RequestContext, Tokens};
 use crate::reservation::{NotHeld, Reservation};
 use crate::services::Services;
 

@@ -16,10 +16,8 @@ use crate::endpoint::RESPONSES;
 use crate::error::{ApiError, ErrorCode};
 use crate::failover::upstream_refusal;
 use crate::response::{self, Response};
-use crate::response_id;
-use crate::response_id::Kept;
-use crate::sending;
-use crate::sending::headers;
+use crate::response_id::{self, Kept};
+use crate::sending::{self, headers};
 use crate::services::Services;
 
 /// Bytes of a query that are passed on.

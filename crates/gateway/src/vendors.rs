@@ -14,8 +14,7 @@ use trunkline_wire::Format;
 use crate::channels::{Channel, ChannelCredential};
 use crate::error::{ApiError, ErrorCode};
 use crate::scrub::without_secrets;
-use crate::sending;
-use crate::sending::headers;
+use crate::sending::{self, headers};
 use crate::services::Services;
 
 /// Largest answer of a vendor that is read.

@@ -10,7 +10,8 @@ use trunkline_types::AccountId;
 
 use super::Visit;
 use crate::error::ApiError;
-use crate::events::{Asked, Begin, Cursor, QUEUE, Reader, WORD, wrong};
+use crate::event_hub::Cursor;
+use crate::events::{Asked, Begin, QUEUE, Reader, WORD, wrong};
 use crate::response::{self, Response};
 use crate::services::Services;
 

@@ -18,9 +18,7 @@ use crate::caller::Caller;
 use crate::error::{ApiError, ErrorCode};
 use crate::response::{Response, json as answer};
 use crate::services::Services;
-use crate::webhooks::binding;
-use crate::webhooks::delivery;
-use crate::webhooks::{Receiver, SealedFor, Trouble};
+use crate::webhooks::{Receiver, SealedFor, Trouble, binding, delivery};
 
 /// The room's word in policies.
 const WORD: &str = "webhooks";

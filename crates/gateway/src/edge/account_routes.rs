@@ -8,8 +8,7 @@ use http::{Method, Request};
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
 
-use crate::account_api;
-use crate::account_api::{Room, Visit};
+use crate::account_api::{self, Room, Visit};
 use crate::caller::Caller;
 use crate::error::{ApiError, ErrorCode};
 use crate::response::Response;

@@ -13,29 +13,25 @@ use trunkline_wire::gemini::StreamShape;
 use trunkline_wire::{Format, InPath};
 
 use super::account_routes::{self, Desk};
+use crate::authenticate;
 use crate::body;
-use crate::caller::{self, Caller};
+use crate::caller::Caller;
 use crate::count_tokens;
 use crate::endpoint::{
     CHAT, COMPLETIONS, EMBEDDINGS, Endpoint, GEMINI, MESSAGES, MODERATIONS, RERANK, RESPONSES,
 };
 use crate::error::{ApiError, ErrorCode};
-use crate::models;
-use crate::models::{Shape as ModelShape, plain};
+use crate::models::{self, Shape as ModelShape, plain};
 use crate::operation::Received;
 use crate::operations::chat::{Chat, ChatRoute};
 use crate::operations::generation::images::Images;
 use crate::operations::generation::speech::Speech;
 use crate::operations::generation::transcription::Transcription;
 use crate::operations::social::{Social, SocialRoute, pages};
-use crate::operations::video::Shape;
-use crate::operations::video::cancel;
-use crate::operations::video::content;
-use crate::operations::video::views;
+use crate::operations::video::{Shape, cancel, content, views};
 use crate::pipeline::handle;
 use crate::quote_endpoint;
-use crate::rate_limit;
-use crate::rate_limit::Load;
+use crate::rate_limit::{self, Load};
 use crate::request_context::RequestContext;
 use crate::response::{self, Response};
 use crate::self_info;
@@ -203,7 +199,7 @@ fn known(
     request: &Request<Incoming>,
 ) -> Result<Caller, ApiError> {
     let sent = (request.headers(), request.uri().query());
-    let caller = caller::identify(services, sent, context.address)?;
+    let caller = authenticate::identify(services, sent, context.address)?;
     context.authenticated(&caller);
     Ok(caller)
 }
@@ -447,7 +443,7 @@ fn wrong_method(context: &RequestContext, allowed: &[Method], format: Format) ->
         ErrorCode::MethodNotAllowed,
         format!("this path takes {words}"),
     );
-    let mut answered = response::fault(&fault, context, format);
+    let mut answered = response::fault(&fault, context.id, context.error_pages(), format);
     if let Ok(value) = HeaderValue::from_str(&words) {
         answered.headers_mut().insert(ALLOW, value);
     }

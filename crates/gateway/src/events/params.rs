@@ -4,10 +4,10 @@ use http::HeaderMap;
 use trunkline_types::Topic;
 use uuid::Uuid;
 
-use super::cursor::Cursor;
 use crate::error::{ApiError, ErrorCode};
+use crate::event_hub::Cursor;
 use crate::models::plain;
-use crate::operations::video::task_of;
+use crate::task_id::task_of;
 
 /// The header by which a browser goes on where it was.
 const LAST_EVENT_ID: &str = "last-event-id";
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn a_filter_lets_through_what_it_names() {
         let task = Uuid::from_u128(7);
-        let name = crate::operations::video::task_name(task);
+        let name = crate::task_id::task_name(task);
         let filter = asked(
             None,
             &format!("topics=task.failed%2Ctask.completed&task={name}"),

@@ -8,7 +8,7 @@ use trunkline_store::tasks::Task;
 use trunkline_types::{Money, Topic};
 use uuid::Uuid;
 
-use super::frames::Told;
+use crate::event_hub::Told;
 use crate::services::Services;
 
 /// Models that one event names; the rest are counted.

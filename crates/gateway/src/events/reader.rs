@@ -13,10 +13,10 @@ use trunkline_db::DbError;
 use trunkline_db::events::{self, HOUSE, Page};
 use trunkline_types::AccountId;
 
-use super::cursor::{Cursor, Side};
-use super::frames::{self, Told};
-use super::hub::{ConnectionPermit, Counts, Farewell, Hears, News};
 use super::params::Filter;
+use crate::event_hub::{
+    ConnectionPermit, Counts, Cursor, Farewell, Hears, News, Side, Told, frames,
+};
 use crate::services::Services;
 
 /// Events that are read at once.

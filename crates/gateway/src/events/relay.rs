@@ -10,7 +10,7 @@ use trunkline_db::outbox::{self, Event};
 use trunkline_db::{DbError, events};
 use uuid::Uuid;
 
-use super::hub::Counts;
+use crate::event_hub::Counts;
 use crate::services::Services;
 
 /// Copies that are carried at once.

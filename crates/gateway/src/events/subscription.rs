@@ -12,8 +12,7 @@ use trunkline_db::{DbError, events};
 use trunkline_store::keys::KeyHash;
 use trunkline_types::{AccountId, Topic};
 
-use super::frames::Told;
-use super::hub::{CopyStatus, Counts, Farewell, News};
+use crate::event_hub::{CopyStatus, Counts, Farewell, News, Told};
 use crate::key_table::{Found, KeyStatus};
 use crate::services::Services;
 

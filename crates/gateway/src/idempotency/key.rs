@@ -8,10 +8,9 @@ use sha2::{Digest as _, Sha256};
 use trunkline_ledger::kept::{self, Shown, UNNAMED};
 use trunkline_types::Defect;
 
-use super::IdempotencyKey;
+use super::{IdempotencyKey, IdempotencyPolicy};
 use crate::caller::Caller;
 use crate::error::{ApiError, ErrorCode};
-use crate::operation::{IdempotencyPolicy, Operation};
 use crate::request_context::RequestContext;
 use crate::services::Services;
 
@@ -55,14 +54,14 @@ fn retries(headers: &HeaderMap) -> Option<u32> {
 
 /// The idempotency key of a request that brings one, or that is given one of ours. If it is taken,
 /// the request that has it is the error.
-pub(crate) async fn idempotency_key<O: Operation>(
+pub(crate) async fn idempotency_key(
     services: &Services,
+    policy: IdempotencyPolicy,
     context: &RequestContext,
     caller: &Caller,
     headers: &HeaderMap,
     fingerprint: Fingerprint<'_>,
 ) -> Result<Option<IdempotencyKey>, ApiError> {
-    let policy = O::IDEMPOTENCY;
     if policy == IdempotencyPolicy::Ignored {
         return Ok(None);
     }

@@ -35,11 +35,11 @@ struct Head {
 
 /// An answer that was kept.
 #[derive(Debug)]
-pub(super) struct Kept {
-    pub(super) status: StatusCode,
-    pub(super) headers: HeaderMap,
+pub(crate) struct Kept {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
     /// None if it was too large.
-    pub(super) body: Option<Bytes>,
+    pub(crate) body: Option<Bytes>,
 }
 
 // === impl Record ===
@@ -114,7 +114,7 @@ impl Kept {
     }
 }
 
-pub(super) fn seal_record(
+pub(crate) fn seal_record(
     services: &Services,
     (request, account): (RequestId, AccountId),
     record: &StoredResponse,
@@ -131,7 +131,7 @@ pub(super) fn seal_record(
     })
 }
 
-pub(super) fn open_record(
+pub(crate) fn open_record(
     services: &Services,
     (request, account): (RequestId, AccountId),
     sealed: &[u8],

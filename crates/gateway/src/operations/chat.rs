@@ -8,6 +8,7 @@ mod funding;
 mod outbound;
 mod quote;
 mod relay;
+mod send;
 mod stream_adapter;
 mod streaming;
 
@@ -28,8 +29,7 @@ use crate::idempotency::Fingerprint;
 use crate::operation::{Operation, Received};
 use crate::priced_call::Pricing;
 use crate::request_context::RequestContext;
-use crate::response_id;
-use crate::response_id::PREVIOUS;
+use crate::response_id::{self, PREVIOUS};
 use crate::services::Services;
 
 pub(crate) use self::outbound::OutboundRequest;

@@ -5,17 +5,13 @@ pub(crate) mod images;
 mod outbound;
 mod quote;
 mod quote_endpoint;
-mod settings;
 pub(crate) mod speech;
 mod speech_stream;
 mod transcribe;
 pub(crate) mod transcription;
-mod uploads;
 mod whole;
 
 pub(crate) use quote_endpoint::{quote_generation, quoted_endpoint};
-pub use settings::GenerationSettings;
-pub(crate) use uploads::UploadDiskUsage;
 
 /// Their names in policies, quotes and usage rows.
 pub(crate) const IMAGES: &str = "images";

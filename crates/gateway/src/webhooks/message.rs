@@ -13,7 +13,7 @@ use trunkline_store::webhooks::Told;
 use trunkline_types::{SecretBytes, Timestamp};
 use uuid::Uuid;
 
-use crate::operations::video::task_name;
+use crate::task_id::task_name;
 
 /// Bytes of a secret.
 const SECRET_BYTES: usize = 32;

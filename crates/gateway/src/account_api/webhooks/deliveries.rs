@@ -8,9 +8,9 @@ use trunkline_types::Timestamp;
 use super::{away, event_of, webhook_of_caller};
 use crate::caller::Caller;
 use crate::error::{ApiError, ErrorCode};
-use crate::operations::video::task_name;
 use crate::response::{Response, json as answer};
 use crate::services::Services;
+use crate::task_id::task_name;
 
 const MOST_PER_PAGE: i64 = 100;
 const USUAL_PER_PAGE: i64 = 20;

@@ -6,8 +6,7 @@ use trunkline_types::Timestamp;
 use uuid::Uuid;
 
 use crate::services::Services;
-use crate::webhooks::binding;
-use crate::webhooks::{SealedFor, Secret};
+use crate::webhooks::{SealedFor, Secret, binding};
 
 /// How the names of webhooks begin.
 const PREFIX: &str = "wh_";

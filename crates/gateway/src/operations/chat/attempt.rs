@@ -18,13 +18,13 @@ use trunkline_wire::{Format, Frames, Seen, Tap};
 
 use super::Quoted;
 use super::outbound::OutboundRequest;
+use super::send::send;
 use crate::channels::Channel;
 use crate::failover::{
     AfterSent, AttemptLog, Attempts, Built, Candidates, Classified, DEFAULT_COOL_SECONDS,
     Exhausted, RetryPolicy, Tally, To, upstream_refusal,
 };
 use crate::response_id::{YOUNG_SECONDS, not_found};
-use crate::sending::send;
 use crate::services::Services;
 
 /// Bytes of an error that are read.

@@ -1,7 +1,5 @@
 //! Answers that come in one piece: read, metered, charged, then handed over.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use http::StatusCode;
 use trunkline_ledger::Outcome;
@@ -19,8 +17,10 @@ use crate::detach::respond;
 use crate::error::{ApiError, ErrorCode};
 use crate::failover::{Exhausted, upstream_refusal};
 use crate::idempotency::StoredResponse;
-use crate::operation::{RelayEnd, Responder, Settled};
-use crate::response::{self, LedgerLatency, Response, set_cost, set_ending, set_warnings};
+use crate::operation::{RelayEnd, Settled};
+use crate::response::{
+    self, LedgerLatency, Responder, Response, set_cost, set_ending, set_warnings,
+};
 use crate::services::Services;
 
 const BROKE_OFF: &str = "the upstream broke off before its answer was whole; nothing was charged";

@@ -19,15 +19,13 @@ use crate::detach::respond;
 use crate::error::{ApiError, ErrorCode};
 use crate::failover::{Exhausted, Served};
 use crate::idempotency::StoredResponse;
-use crate::operation::{
-    Execution, HoldPolicy, Metered, PricedOperation, RelayEnd, Responder, Settled, Tokens,
-};
+use crate::operation::{Execution, HoldPolicy, Metered, PricedOperation, RelayEnd, Settled};
 use crate::priced_call::PricedCall;
 use crate::rate_limit::Load;
-use crate::request_context::RequestContext;
+use crate::request_context::{RequestContext, Tokens};
 use crate::reservation::{NotHeld, Reservation, Shortfall};
-use crate::response_id;
-use crate::response_id::{Kept, PREFIX};
+use crate::response::Responder;
+use crate::response_id::{self, Kept, PREFIX};
 use crate::scrub::without_secrets;
 use crate::services::Services;
 

@@ -19,9 +19,9 @@ use super::relay::{End, Patience, Relay, Silence, end_of, next_frame, ready_fram
 use crate::error::{ApiError, ErrorCode};
 use crate::failover::Exhausted;
 use crate::idempotency::StoredResponse;
-use crate::operation::{RelayEnd, Responder};
+use crate::operation::RelayEnd;
 use crate::reservation::Extended;
-use crate::response::{self, Response, set_ending, set_warnings};
+use crate::response::{self, Responder, Response, set_ending, set_warnings};
 
 /// What an upstream that broke off is called.
 const FAILED: (ErrorCode, Outcome) = (ErrorCode::UpstreamFailed, Outcome::UpstreamFailed);

@@ -16,10 +16,8 @@ use trunkline_studio::{Fields, Written};
 use trunkline_types::{Bucket, EndpointType, Money, Usage};
 
 use super::IMAGES;
-use super::image_hosting;
-use super::image_hosting::kind_of;
-use super::outbound;
-use super::outbound::Waits;
+use super::image_hosting::{self, kind_of};
+use super::outbound::{self, Waits};
 use super::quote::{Planned, Priced, check_endpoint, classified};
 use super::quote_endpoint::fields_of;
 use super::whole::{Made, Whole};
@@ -31,14 +29,14 @@ use crate::failover::{
     AfterSent, AttemptLog, Attempts, Built, Candidates, Classified, Exhausted, Served, Tally, To,
 };
 use crate::form::{Content, Form, file_hash, invalid};
-use crate::idempotency::{Fingerprint, StoredResponse};
+use crate::idempotency::{Fingerprint, IdempotencyPolicy, StoredResponse};
 use crate::operation::{
-    Execution, HoldPolicy, IdempotencyPolicy, Metered, Operation, PricedOperation, Received,
-    RelayEnd, Responder, Settled, Tokens,
+    Execution, HoldPolicy, Metered, Operation, PricedOperation, Received, RelayEnd, Settled,
 };
 use crate::priced_call::{PricedCall, Pricing};
-use crate::request_context::RequestContext;
+use crate::request_context::{RequestContext, Tokens};
 use crate::reservation::Reservation;
+use crate::response::Responder;
 use crate::services::Services;
 use crate::vendors::Heard;
 

@@ -9,11 +9,10 @@ use trunkline_studio::{Content, Errand, Part};
 use trunkline_types::RequestId;
 use trunkline_upstream::{Deadlines, Payload, SendError, UpstreamResponse};
 
-use super::uploads::Upload;
 use crate::failover::To;
 use crate::services::Services;
-use crate::vendors;
-use crate::vendors::Sending;
+use crate::uploads::Upload;
+use crate::vendors::{self, Sending};
 
 /// Pieces of an upload under way.
 const PIECES: usize = 4;

@@ -20,8 +20,8 @@ use crate::channels::Channel;
 use crate::error::{ApiError, refused};
 use crate::form::invalid;
 use crate::operation::Operation;
-use crate::quote_endpoint::{Quoting, SealedQuote, lines_of};
 use crate::quote_lock::QUOTE_SECONDS;
+use crate::quote_request::{Quoting, SealedQuote, lines_of};
 use crate::response::{Response, json as answer};
 use crate::services::Services;
 

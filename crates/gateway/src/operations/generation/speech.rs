@@ -19,8 +19,7 @@ use trunkline_types::{Bucket, EndpointType, Money, Usage};
 use trunkline_upstream::BodyError;
 
 use super::SPEECH;
-use super::outbound;
-use super::outbound::Waits;
+use super::outbound::{self, Waits};
 use super::quote::{Planned, Priced, check_endpoint, classified};
 use super::quote_endpoint::fields_of;
 use super::speech_stream::{SpeechError, SpeechStream};
@@ -34,13 +33,14 @@ use crate::failover::{
 };
 use crate::idempotency::{Fingerprint, StoredResponse};
 use crate::operation::{
-    Execution, HoldPolicy, Metered, Operation, PricedOperation, Received, RelayEnd, Responder,
-    Settled, Tokens,
+    Execution, HoldPolicy, Metered, Operation, PricedOperation, Received, RelayEnd, Settled,
 };
 use crate::priced_call::{PricedCall, Pricing};
-use crate::request_context::RequestContext;
+use crate::request_context::{RequestContext, Tokens};
 use crate::reservation::Reservation;
-use crate::response::{FilePiece, Response, ResponseBody, set_cost, set_ending, set_warnings};
+use crate::response::{
+    FilePiece, Responder, Response, ResponseBody, set_cost, set_ending, set_warnings,
+};
 use crate::services::Services;
 use crate::vendors::Heard;
 

@@ -21,8 +21,7 @@ use trunkline_upstream::SendError;
 use trunkline_upstream::safe_fetch::FetchRequest;
 
 use super::image_hosting;
-use super::outbound;
-use super::outbound::Waits;
+use super::outbound::{self, Waits};
 use super::quote::{Priced, classified};
 use super::speech_stream::SpeechError;
 use super::transcription::UploadedFile;
@@ -33,12 +32,11 @@ use crate::failover::{
     AfterSent, AttemptLog, Attempts, Built, Candidates, Classified, Exhausted, Served, Tally, To,
 };
 use crate::idempotency::StoredResponse;
-use crate::operation::{
-    Execution, HoldPolicy, Metered, PricedOperation, RelayEnd, Responder, Settled, Tokens,
-};
+use crate::operation::{Execution, HoldPolicy, Metered, PricedOperation, RelayEnd, Settled};
 use crate::priced_call::PricedCall;
-use crate::request_context::RequestContext;
+use crate::request_context::{RequestContext, Tokens};
 use crate::reservation::Reservation;
+use crate::response::Responder;
 use crate::services::Services;
 use crate::vendors::Heard;
 

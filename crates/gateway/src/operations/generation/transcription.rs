@@ -21,7 +21,6 @@ use trunkline_types::{Bucket, EndpointType, Usage};
 use super::images::put;
 use super::quote::{Planned, Priced, check_endpoint};
 use super::transcribe::TranscriptionExecution;
-use super::uploads::{Receiving, Upload, UploadError};
 use super::{TRANSCRIPTIONS, TRANSLATIONS};
 use crate::body;
 use crate::caller::Caller;
@@ -32,6 +31,7 @@ use crate::operation::{Operation, Received};
 use crate::priced_call::Pricing;
 use crate::request_context::RequestContext;
 use crate::services::Services;
+use crate::uploads::{Receiving, Upload, UploadError};
 
 /// The part that holds the recording.
 const FILE: &str = "file";

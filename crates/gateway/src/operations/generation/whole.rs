@@ -8,10 +8,12 @@ use crate::delivery;
 use crate::detach::respond;
 use crate::error::ApiError;
 use crate::idempotency::StoredResponse;
-use crate::operation::{Responder, Settled, Tokens};
+use crate::operation::Settled;
 use crate::priced_call::PricedCall;
-use crate::request_context::RequestContext;
-use crate::response::{self, Response, ResponseBody, set_cost, set_ending, set_warnings};
+use crate::request_context::{RequestContext, Tokens};
+use crate::response::{
+    self, Responder, Response, ResponseBody, set_cost, set_ending, set_warnings,
+};
 use crate::services::Services;
 
 /// What was made, and where it goes.

@@ -16,14 +16,12 @@ use crate::error::{ApiError, ErrorCode};
 use crate::failover::Served;
 use crate::headers::MAX_COST_HEADER;
 use crate::idempotency::StoredResponse;
-use crate::operation::{
-    Execution, HoldPolicy, Metered, PricedOperation, RelayEnd, Responder, Settled, Tokens,
-};
+use crate::operation::{Execution, HoldPolicy, Metered, PricedOperation, RelayEnd, Settled};
 use crate::priced_call::PricedCall;
 use crate::rate_limit::Load;
-use crate::request_context::RequestContext;
+use crate::request_context::{RequestContext, Tokens};
 use crate::reservation::{NotHeld, Reservation, insufficient_funds};
-use crate::response::{bytes_of, set_cost, set_warnings};
+use crate::response::{Responder, bytes_of, set_cost, set_warnings};
 use crate::services::Services;
 
 /// The name of the daily number.

@@ -15,16 +15,15 @@ use trunkline_social::{Asked, Found, Next, fingerprint, next, page_line};
 use trunkline_types::Money;
 
 use super::page_limits::Bounds;
-use super::request;
-use super::request::{Social, SocialExecution, SocialRoute};
-use crate::caller::authenticate;
+use super::request::{self, Social, SocialExecution, SocialRoute};
+use crate::authenticate::authenticate;
 use crate::delivery::Out;
 use crate::detach::{detach, respond};
 use crate::error::{ApiError, ErrorCode};
-use crate::operation::{Operation, Responder};
+use crate::operation::Operation;
 use crate::pipeline::{admit, price, run};
 use crate::request_context::RequestContext;
-use crate::response::{AckedBody, AckedChunk, Response, ResponseBody, set_warnings};
+use crate::response::{AckedBody, AckedChunk, Responder, Response, ResponseBody, set_warnings};
 use crate::services::Services;
 
 /// How often one page is asked for while its platform is busy, and the longest wait before that.

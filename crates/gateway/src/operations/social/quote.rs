@@ -3,12 +3,12 @@
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::WORD;
 use super::request::{Social, SocialExecution, SocialRoute};
 use crate::error::{ApiError, ErrorCode};
-use crate::quote_endpoint::{Quoting, SealedQuote, lines_of};
 use crate::quote_lock::QUOTE_SECONDS;
+use crate::quote_request::{Quoting, SealedQuote, lines_of};
 use crate::response::{Response, json as answer};
+use crate::state::SOCIAL;
 
 /// Where the calls are.
 const PREFIX: &str = "/v1/social/";
@@ -30,7 +30,7 @@ pub(crate) async fn quote_social(
     route: SocialRoute,
     params: &str,
 ) -> Result<Response, ApiError> {
-    quoting.caller.check_endpoint(WORD)?;
+    quoting.caller.check_endpoint(SOCIAL)?;
     let operation = Social::new(route, query_of(params)?);
     let (execution, locked) = quoting.lock(operation).await?;
     Ok(answer(StatusCode::OK, &shown(&execution, &locked)?))

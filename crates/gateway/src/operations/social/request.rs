@@ -13,17 +13,16 @@ use trunkline_social::{Asked, Cell, Refusal, check};
 use trunkline_types::{Bucket, Money, Usage};
 
 use super::paginate::PageSink;
-use super::{WORD, model_name};
 use crate::caller::Caller;
 use crate::error::{ApiError, ErrorCode};
-use crate::idempotency::Fingerprint;
+use crate::idempotency::{Fingerprint, IdempotencyPolicy};
 use crate::model_alias;
-use crate::operation::{IdempotencyPolicy, Operation, Received};
+use crate::operation::{Operation, Received};
 use crate::priced_call::{Offer, Price, PricedCall, Pricing, Terms};
-use crate::quote_lock;
-use crate::quote_lock::QUOTE_HEADER;
+use crate::quote_lock::{self, QUOTE_HEADER};
 use crate::request_context::RequestContext;
 use crate::services::Services;
+use crate::state::{SOCIAL, model_name};
 
 /// One request for social data, as its path and query say it.
 pub(crate) struct Social {
@@ -69,11 +68,11 @@ impl Operation for Social {
     const IDEMPOTENCY: IdempotencyPolicy = IdempotencyPolicy::Ignored;
 
     fn endpoint(_route: &SocialRoute) -> &'static str {
-        WORD
+        SOCIAL
     }
 
     fn name(&self) -> &'static str {
-        WORD
+        SOCIAL
     }
 
     async fn receive(
@@ -104,7 +103,7 @@ impl Operation for Social {
     ) -> Fingerprint<'a> {
         Fingerprint {
             path: context.path(),
-            class: WORD,
+            class: SOCIAL,
             body: Cow::Borrowed(body.as_bytes()),
             task: false,
         }
@@ -153,14 +152,14 @@ impl Operation for Social {
         // The key's rules, looked at before, hold whatever a quote says.
         if let Some(quote) = pricing.headers.get(QUOTE_HEADER) {
             let body = quoted_body(&asked);
-            let what = (WORD, cell.model.as_str(), body.as_bytes());
+            let what = (SOCIAL, cell.model.as_str(), body.as_bytes());
             // In a box: few calls bring one.
             let (sale, at) =
                 Box::pin(quote_lock::redeem(services, quote, &pricing.caller, what)).await?;
             pricing.offer = Offer { sale, at };
         }
         let terms = Terms {
-            endpoint: WORD,
+            endpoint: SOCIAL,
             model: cell.model.clone(),
             attributes: Attributes::default(),
             report,
@@ -206,7 +205,7 @@ fn known_cell(
     platform: &str,
     capability: &str,
 ) -> Result<Arc<Cell>, ApiError> {
-    caller.check_endpoint(WORD)?;
+    caller.check_endpoint(SOCIAL)?;
     check_platform(caller, platform)?;
     let model = model_name(platform, capability);
     if !caller.may_use(&model) {

@@ -13,16 +13,14 @@ use trunkline_store::social;
 use trunkline_upstream::{Outgoing, Protocol, SendError, UpstreamResponse};
 use trunkline_wire::Format;
 
-use super::FORMAT;
 use super::request::SocialExecution;
-use crate::channels::{Channel, seed_of_id};
+use crate::channels::{Channel, SOCIAL_FORMAT, seed_of_id};
 use crate::error::{ApiError, ErrorCode};
 use crate::failover::{
     AfterSent, AttemptLog, Attempts, Built, Candidates, Classified, Exhausted, RetryPolicy,
     SkipReason, Tally, To,
 };
-use crate::sending;
-use crate::sending::headers;
+use crate::sending::{self, headers};
 use crate::services::Services;
 
 /// Seconds to wait when this node has too many calls to a platform under way.
@@ -50,7 +48,7 @@ impl Attempts for SocialExecution {
         let seed = seed_of_id(call.id);
         let registry = services.channels.get();
         let mut channels = registry.order(&call.model, group, now, seed);
-        channels.retain(|channel| channel.speaks(FORMAT));
+        channels.retain(|channel| channel.speaks(SOCIAL_FORMAT));
         channels.retain(|one| call.caller.may_be_served_in(one.row.region.as_deref()));
         channels.truncate(ATTEMPTS);
         // With one channel, it is the one that is tried again.
@@ -75,7 +73,7 @@ impl Attempts for SocialExecution {
     ) -> Built<SourceRequest> {
         let platform = &self.asked.cell.platform;
         let most = services.settings.social.at_once_per_platform;
-        match services.platform_concurrency.enter(&platform.key, most) {
+        match services.platform_concurrency.acquire(&platform.key, most) {
             Some(slot) => Built::Ready(SourceRequest {
                 errand: self.asked.errand(),
                 _slot: slot,

@@ -19,8 +19,7 @@ use crate::error::ApiError;
 use crate::priced_call::Hold;
 use crate::reservation::{NotHeld, held_or_not, insufficient_funds};
 use crate::services::Services;
-use crate::webhooks::task_webhook;
-use crate::webhooks::write_task_hook;
+use crate::webhooks::{task_webhook, write_task_hook};
 
 /// A hold outlives its task's deadline, so that whoever ends the task still finds it.
 const HOLD_SLACK: Duration = Duration::from_secs(7_200);

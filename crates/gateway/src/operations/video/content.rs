@@ -20,17 +20,16 @@ use trunkline_keyring::{Binding, Keyring, Purpose};
 use trunkline_store::tasks::{self, Task, TaskState};
 use trunkline_types::{AccountId, Shard};
 
+use super::WORD;
 use super::content_disposition::named;
-use super::download;
-use super::download::Fetching;
+use super::download::{self, Fetching};
 use super::poll;
-use super::views;
-use super::views::no_task;
-use super::{WORD, task_name, task_of};
+use super::views::{self, no_task};
 use crate::caller::Caller;
 use crate::error::{ApiError, ErrorCode};
 use crate::response::{Response, ResponseBody};
 use crate::services::Services;
+use crate::task_id::{task_name, task_of};
 
 /// What is signed for whom.
 const LINK: &[u8] = b"media";

@@ -16,8 +16,7 @@ use trunkline_upstream::safe_fetch::{ByteRange, FetchRequest, FetchResponse};
 use trunkline_video::upstreams::{Handle, Polled};
 
 use super::encryption;
-use super::poll;
-use super::poll::UpstreamFileRef;
+use super::poll::{self, UpstreamFileRef};
 use crate::services::Services;
 use crate::vendors;
 

@@ -8,8 +8,7 @@ use trunkline_types::Timestamp;
 use trunkline_video::Sent;
 
 use super::cancel;
-use super::content;
-use super::content::VIDEO;
+use super::content::{self, VIDEO};
 use super::encryption;
 use super::views;
 use crate::error::ApiError;

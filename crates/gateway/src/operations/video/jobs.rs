@@ -4,76 +4,24 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::Semaphore;
 use trunkline_db::{DbError, Signal};
 use trunkline_ledger::Outcome;
-use trunkline_store::tasks::{self, Due, Job, Task, TaskState};
+use trunkline_store::tasks::{self, Due, Task, TaskState};
 
 use super::accept::Accepted;
 use super::content;
 use super::poll;
 use super::submit;
-use super::task_name;
-use super::transitions;
-use super::transitions::{Ending, StepError};
+use super::transitions::{self, Ending, StepError};
 use crate::failover::AttemptLog;
 use crate::services::Services;
+use crate::state::VideoJob;
+use crate::task_id::task_name;
 
 /// Rows taken at once.
 const BATCH: usize = 64;
 /// Nobody else fetches a file while its longest download may run.
 const MIRROR_LEASE: Duration = super::download::WITHIN.saturating_add(Duration::from_secs(60));
-
-/// What a worker does for tasks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum VideoJob {
-    /// Sends tasks that wait, and finds out what became of those whose sender died.
-    Submit,
-    /// Asks how far jobs are.
-    Poll,
-    /// Fetches finished files.
-    Mirror,
-}
-
-impl VideoJob {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Submit, Self::Poll, Self::Mirror];
-
-    const fn stored(self) -> Job {
-        match self {
-            Self::Submit => Job::Submit,
-            Self::Poll => Job::Poll,
-            Self::Mirror => Job::Mirror,
-        }
-    }
-}
-
-/// Places for jobs that run at once, of each kind its own: long downloads keep no question waiting.
-#[derive(Debug)]
-pub(crate) struct JobSlots {
-    submit: Arc<Semaphore>,
-    poll: Arc<Semaphore>,
-    mirror: Arc<Semaphore>,
-}
-
-impl JobSlots {
-    pub(crate) fn new(at_once: usize) -> Self {
-        let room = || Arc::new(Semaphore::new(at_once));
-        Self {
-            submit: room(),
-            poll: room(),
-            mirror: room(),
-        }
-    }
-
-    const fn of(&self, job: VideoJob) -> &Arc<Semaphore> {
-        match job {
-            VideoJob::Submit => &self.submit,
-            VideoJob::Poll => &self.poll,
-            VideoJob::Mirror => &self.mirror,
-        }
-    }
-}
 
 /// Takes what is due of one kind and goes on with it in tasks of their own. Returns how many.
 pub async fn claim_video_jobs(services: &Arc<Services>, job: VideoJob) -> Result<usize, DbError> {

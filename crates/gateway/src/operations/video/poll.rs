@@ -15,13 +15,12 @@ use trunkline_video::upstreams::{
 
 use super::encryption;
 use super::submit;
-use super::task_name;
-use super::transitions;
-use super::transitions::{Ending, StepError};
+use super::transitions::{self, Ending, StepError};
 use crate::channels::{Channel, ChannelCredential};
 use crate::events::payloads;
 use crate::scrub::without_secrets;
 use crate::services::Services;
+use crate::task_id::task_name;
 use crate::vendors;
 
 /// Every so many milliseconds of age the pause between two questions grows by one.

@@ -8,8 +8,8 @@ use trunkline_catalog::PriceClass;
 use super::WORD;
 use super::request::{PricedVideo, Video};
 use crate::error::ApiError;
-use crate::quote_endpoint::{Quoting, SealedQuote, lines_of};
 use crate::quote_lock::QUOTE_SECONDS;
+use crate::quote_request::{Quoting, SealedQuote, lines_of};
 use crate::response::{Response, json as answer};
 
 /// Quotes a video.

@@ -17,11 +17,8 @@ use trunkline_video::upstreams::{Naming, Protocol, Submitted, protocol_of};
 use super::accept::Accepted;
 use super::encryption;
 use super::inline_media;
-use super::task_name;
-use super::transitions;
-use super::transitions::{Ending, StepError};
-use crate::caller::allows_region;
-use crate::channels::Channel;
+use super::transitions::{self, Ending, StepError};
+use crate::channels::{Channel, allows_region};
 use crate::error::{ApiError, ErrorCode};
 use crate::failover::{
     self, AfterSent, AttemptLog, Attempts, Built, Candidates, Classified, Exhausted, RetryPolicy,
@@ -29,6 +26,7 @@ use crate::failover::{
 };
 use crate::model_alias;
 use crate::services::Services;
+use crate::task_id::task_name;
 use crate::vendors;
 
 /// How long a charge is tried to be written for a job that an upstream took.

@@ -13,10 +13,10 @@ use trunkline_video::upstreams::Counted;
 use uuid::Uuid;
 
 use super::prices::Prices;
-use super::task_name;
 use crate::channels::Channel;
 use crate::events::payloads;
 use crate::services::Services;
+use crate::task_id::task_name;
 
 /// Why a step could not be written.
 #[derive(Debug, thiserror::Error)]

@@ -11,26 +11,23 @@ use trunkline_store::tasks::{self, Task, TaskState};
 use trunkline_types::{AccountId, Defect, RequestId};
 use trunkline_video::shapes::{Shown, State, legacy, openai, openai_list};
 
-use super::accept;
-use super::accept::Accepted;
+use super::WORD;
+use super::accept::{self, Accepted};
 use super::content;
 use super::request::{PricedVideo, Video};
-use super::submit;
-use super::submit::Sending;
-use super::{WORD, task_name, task_of};
+use super::submit::{self, Sending};
 use crate::caller::Caller;
 use crate::detach::{detach, respond};
 use crate::error::{ApiError, ErrorCode};
 use crate::failover::AttemptLog;
-use crate::idempotency;
-use crate::idempotency::{IdempotencyKey, StoredResponse, is_retry};
+use crate::idempotency::{self, IdempotencyKey, StoredResponse, is_retry};
 use crate::model_alias;
-use crate::operation::Tokens;
 use crate::pipeline;
-use crate::request_context::RequestContext;
+use crate::request_context::{RequestContext, Tokens};
 use crate::response::{self, Response, ResponseBody, set_cost, set_warnings};
 use crate::services::Services;
 use crate::step::Step;
+use crate::task_id::{task_name, task_of};
 
 /// The shape of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,8 +2,9 @@
 
 use trunkline_limits::{Grant, Kind as Counted, Name, Tag, Want, Which};
 
-use super::{positive, seconds};
 use crate::channels::Channel;
+use crate::limit_headers::seconds;
+use crate::limit_rules::positive;
 use crate::services::Services;
 
 const CHANNEL: &str = "channel";

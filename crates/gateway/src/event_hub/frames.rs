@@ -8,16 +8,16 @@ use trunkline_db::events::Event;
 use uuid::Uuid;
 
 use super::cursor::{Cursor, Side};
-use crate::operations::video::task_name;
+use crate::task_id::task_name;
 
 /// The first words: a comment, so that proxies let go of the head, and how soon to come back.
-pub(super) const BEGINNING: &str = ": trunkline events\nretry: 1000\n\n";
+pub(crate) const BEGINNING: &str = ": trunkline events\nretry: 1000\n\n";
 /// A sign of life.
-pub(super) const HEARTBEAT: &str = ": still here\n\n";
+pub(crate) const HEARTBEAT: &str = ": still here\n\n";
 /// The last words of a node that stops.
-pub(super) const STOPPING: &str = ": this node is stopping; connect again\n\n";
+pub(crate) const STOPPING: &str = ": this node is stopping; connect again\n\n";
 /// The last words to a key that opens nothing any more.
-pub(super) const KEY_OVER: &str = ": this key is not valid any more\n\n";
+pub(crate) const KEY_OVER: &str = ": this key is not valid any more\n\n";
 /// What says that events were forgotten. It is no topic: nobody can leave it out.
 const GAP: &str = "stream.gap";
 
@@ -34,7 +34,7 @@ pub(crate) struct Told {
 // === impl Told ===
 
 impl Told {
-    pub(super) fn of_event(event: &Event) -> Self {
+    pub(crate) fn of_event(event: &Event) -> Self {
         let facts = RequestFacts {
             id: Some(event.id),
             seq: Some(event.seq),
@@ -45,7 +45,7 @@ impl Told {
         facts.told(&event.body)
     }
 
-    pub(super) fn of_copy(copy: &EventCopy) -> Self {
+    pub(crate) fn of_copy(copy: &EventCopy) -> Self {
         let facts = RequestFacts {
             id: Some(copy.id),
             seq: Some(copy.seq),
@@ -56,7 +56,7 @@ impl Told {
         facts.told(&copy.body)
     }
 
-    pub(super) fn of_news(news: &LiveNews) -> Self {
+    pub(crate) fn of_news(news: &LiveNews) -> Self {
         let facts = RequestFacts {
             id: None,
             seq: None,
@@ -68,14 +68,14 @@ impl Told {
     }
 
     /// The frame for a reader who is there when it has read it.
-    pub(super) fn at(&self, cursor: Cursor) -> Bytes {
+    pub(crate) fn at(&self, cursor: Cursor) -> Bytes {
         let mut frame = format!("id: {cursor}\n").into_bytes();
         frame.extend_from_slice(&self.frame);
         Bytes::from(frame)
     }
 
     /// The frame without a place: whoever reads it is where it was.
-    pub(super) fn without_place(&self) -> Bytes {
+    pub(crate) fn without_place(&self) -> Bytes {
         self.frame.clone()
     }
 }
@@ -120,13 +120,13 @@ impl RequestFacts<'_> {
 }
 
 /// Says which numbers are gone. The place is behind them, so that nobody hears of them twice.
-pub(super) fn gap(side: Side, (from, to): (i64, i64), cursor: Cursor) -> Bytes {
+pub(crate) fn gap(side: Side, (from, to): (i64, i64), cursor: Cursor) -> Bytes {
     let data = json!({ "topic": GAP, "of": side.word(), "from": from, "to": to });
     Bytes::from(format!("id: {cursor}\nevent: {GAP}\ndata: {data}\n\n"))
 }
 
 /// A place without an event: readers remember it and are told nothing.
-pub(super) fn place(cursor: Cursor) -> Bytes {
+pub(crate) fn place(cursor: Cursor) -> Bytes {
     Bytes::from(format!("id: {cursor}\n\n"))
 }
 

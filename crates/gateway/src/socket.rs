@@ -20,7 +20,7 @@ const HALF_LOOK: Duration = Duration::from_millis(10);
 const GONE_LOOK: Duration = Duration::from_millis(250);
 
 /// A socket that can be looked at while it is used.
-pub(super) struct WatchedStream {
+pub(crate) struct WatchedStream {
     read: OwnedReadHalf,
     write: Arc<OwnedWriteHalf>,
 }
@@ -41,7 +41,7 @@ enum Peer {
 // === impl Line ===
 
 impl WatchedStream {
-    pub(super) fn new(stream: TcpStream) -> Self {
+    pub(crate) fn new(stream: TcpStream) -> Self {
         let (read, write) = stream.into_split();
         Self {
             read,
@@ -49,7 +49,7 @@ impl WatchedStream {
         }
     }
 
-    pub(super) fn watch(&self) -> PeerWatch {
+    pub(crate) fn watch(&self) -> PeerWatch {
         PeerWatch(Arc::downgrade(&self.write))
     }
 

@@ -10,9 +10,9 @@ use trunkline_ledger::kept::{self, Shown};
 use trunkline_ledger::usage;
 use trunkline_types::{AccountId, Money, RequestId};
 
-use super::Duplicate;
-use super::stored_response;
+use crate::duplicate::Duplicate;
 use crate::error::{ApiError, ErrorCode};
+use crate::idempotency::stored_response;
 use crate::operations::video::views;
 use crate::response::{Response, ResponseBody};
 use crate::services::{CompletedCall, Services};

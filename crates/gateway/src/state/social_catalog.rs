@@ -8,10 +8,16 @@ use trunkline_db::{DbError, Session, revision};
 use trunkline_social::{Cell, Cells};
 use trunkline_store::social;
 
-use super::model_name;
-use super::platform_dir::Look;
-use crate::services::Services;
+use super::platform_files::Look;
 use crate::snapshot::Snapshot;
+
+/// The name of these endpoints in a key's list and in the usage log.
+pub(crate) const SOCIAL: &str = "social";
+
+/// What a pair would be called as a cell, whether there is one or not.
+pub(crate) fn model_name(platform: &str, capability: &str) -> String {
+    format!("{SOCIAL}-{platform}-{capability}")
+}
 
 /// Cells and pauses.
 #[derive(Debug, Clone, Default)]
@@ -95,16 +101,6 @@ pub(crate) async fn follow_pauses(
     // The cells may have been exchanged while the rows were read.
     catalog.change(|catalog| catalog.with_pauses(paused, newest));
     Ok(())
-}
-
-/// Every cell, and whether it is paused.
-#[must_use]
-pub fn social_cells(services: &Services) -> Vec<(Arc<Cell>, bool)> {
-    let counter = services.social_catalog.get();
-    let cells = counter.cells.all();
-    cells
-        .map(|cell| (Arc::clone(cell), counter.is_paused(cell)))
-        .collect()
 }
 
 #[cfg(test)]

@@ -1,6 +1,9 @@
 //! Who follows events on this node, and the way to each of them. One account's readers share a bounded
 //! channel: who is slow loses hints, reads the table by its own numbers, and slows nobody.
 
+mod cursor;
+pub(crate) mod frames;
+
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,9 +13,11 @@ use trunkline_db::events::HOUSE;
 use trunkline_store::keys::KeyHash;
 use trunkline_types::AccountId;
 
-use super::frames::Told;
-use super::settings::EventSettings;
 use crate::error::{ApiError, ErrorCode};
+use crate::settings::EventSettings;
+
+pub(crate) use self::cursor::{Cursor, Side};
+pub(crate) use self::frames::Told;
 
 /// Hints that a reader of an account, or of the house, may be behind.
 const ACCOUNT_QUEUE: usize = 32;
@@ -44,7 +49,7 @@ pub(crate) enum Farewell {
 
 /// What a copy is to the readers of its account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum CopyStatus {
+pub(crate) enum CopyStatus {
     /// Nobody here follows the account.
     Nobody,
     /// It was told.
@@ -58,9 +63,9 @@ pub(super) enum CopyStatus {
 /// All who follow.
 pub(crate) struct Hub {
     rooms: Mutex<JobSlots>,
-    pub(super) reads: Semaphore,
+    pub(crate) reads: Semaphore,
     /// A key was revoked somewhere.
-    pub(super) revoked: Notify,
+    pub(crate) revoked: Notify,
     pub(crate) counts: Counts,
 }
 
@@ -106,14 +111,14 @@ struct Seated {
 pub(crate) struct ConnectionPermit {
     hub: Arc<Hub>,
     number: u64,
-    pub(super) account: AccountId,
+    pub(crate) account: AccountId,
 }
 
 /// What a reader hears.
 pub(crate) struct Hears {
-    pub(super) account: broadcast::Receiver<News>,
-    pub(super) house: broadcast::Receiver<News>,
-    pub(super) away: oneshot::Receiver<Farewell>,
+    pub(crate) account: broadcast::Receiver<News>,
+    pub(crate) house: broadcast::Receiver<News>,
+    pub(crate) away: oneshot::Receiver<Farewell>,
 }
 
 // === impl Hub ===
@@ -170,12 +175,12 @@ impl Hub {
     }
 
     /// Accounts that are followed, the house among them, if anybody follows.
-    pub(super) fn followed(&self) -> Vec<AccountId> {
+    pub(crate) fn followed(&self) -> Vec<AccountId> {
         self.lock().of_accounts.keys().copied().collect()
     }
 
     /// What a number is to the readers of an account.
-    pub(super) fn standing(&self, account: AccountId, seq: i64) -> CopyStatus {
+    pub(crate) fn standing(&self, account: AccountId, seq: i64) -> CopyStatus {
         match self.lock().of_accounts.get(&account) {
             None => CopyStatus::Nobody,
             Some(Room { last: None, .. }) => CopyStatus::Jump(None),
@@ -189,12 +194,12 @@ impl Hub {
         }
     }
 
-    pub(super) fn follows(&self, account: AccountId) -> bool {
+    pub(crate) fn follows(&self, account: AccountId) -> bool {
         self.lock().of_accounts.contains_key(&account)
     }
 
     /// Tells the readers of an account, who then know all up to this number.
-    pub(super) fn tell(&self, account: AccountId, last: i64, news: Vec<News>) {
+    pub(crate) fn tell(&self, account: AccountId, last: i64, news: Vec<News>) {
         let mut rooms = self.lock();
         let Some(room) = rooms.of_accounts.get_mut(&account) else {
             return;
@@ -207,7 +212,7 @@ impl Hub {
     }
 
     /// Tells live news to whoever is here.
-    pub(super) fn tell_live(&self, account: AccountId, told: Told) {
+    pub(crate) fn tell_live(&self, account: AccountId, told: Told) {
         let rooms = self.lock();
         if let Some(room) = rooms.of_accounts.get(&account) {
             drop(room.hints.send(News::Channel(Arc::new(told))));
@@ -215,7 +220,7 @@ impl Hub {
     }
 
     /// Sends away whose key is not good any more, or everybody.
-    pub(super) fn send_away(&self, why: Farewell, is_over: impl Fn(&KeyHash) -> bool) {
+    pub(crate) fn send_away(&self, why: Farewell, is_over: impl Fn(&KeyHash) -> bool) {
         let mut rooms = self.lock();
         let over = rooms.seats.extract_if(|_, seated| is_over(&seated.key));
         for (_, seated) in over {
@@ -261,7 +266,7 @@ impl JobSlots {
 // === impl Counts ===
 
 impl Counts {
-    pub(super) fn add(counter: &AtomicU64, more: u64) {
+    pub(crate) fn add(counter: &AtomicU64, more: u64) {
         counter.fetch_add(more, Ordering::Relaxed);
     }
 }

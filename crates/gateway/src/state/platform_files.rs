@@ -9,7 +9,7 @@ use std::time::SystemTime;
 
 use trunkline_social::{Cells, CellsError, MAX_CELL_FILE_BYTES, MAX_PLATFORMS};
 
-use super::catalog::SocialCatalog;
+use super::social_catalog::SocialCatalog;
 use crate::snapshot::Snapshot;
 
 /// What a folder looked like: names, sizes and times.

@@ -61,6 +61,10 @@ impl Rules {
     }
 }
 
+pub(crate) fn positive(limit: i64) -> Option<u64> {
+    u64::try_from(limit).ok().filter(|limit| *limit > 0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

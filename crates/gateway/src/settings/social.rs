@@ -1,11 +1,7 @@
 //! How much of social data is asked for at once, and in a day.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Limits of social data.
 #[derive(Debug, Clone)]
@@ -31,20 +27,5 @@ impl Default for SocialSettings {
             max_answer_bytes: 16_000_000,
             cells: None,
         }
-    }
-}
-
-/// Room for calls to each platform. There are as many entries as platforms.
-#[derive(Debug, Default)]
-pub(crate) struct PlatformConcurrency(Mutex<HashMap<String, Arc<Semaphore>>>);
-
-impl PlatformConcurrency {
-    /// A place among the calls to a platform; none if it is crowded.
-    pub(crate) fn enter(&self, platform: &str, most: usize) -> Option<OwnedSemaphorePermit> {
-        let mut crowds = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let crowd = crowds
-            .entry(platform.to_owned())
-            .or_insert_with(|| Arc::new(Semaphore::new(most)));
-        Arc::clone(crowd).try_acquire_owned().ok()
     }
 }

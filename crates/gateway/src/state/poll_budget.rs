@@ -27,7 +27,7 @@ struct Bucket {
 
 impl PollBudget {
     /// A channel has no room until then.
-    pub(super) fn is_full_until(&self, channel: i64, until: Instant) {
+    pub(crate) fn is_full_until(&self, channel: i64, until: Instant) {
         let mut full = self.full.lock().unwrap_or_else(PoisonError::into_inner);
         if full.len() >= MAX_BUCKETS {
             full.clear();
@@ -36,13 +36,13 @@ impl PollBudget {
     }
 
     /// Whether a channel is known to have no room.
-    pub(super) fn is_full(&self, channel: i64, now: Instant) -> bool {
+    pub(crate) fn is_full(&self, channel: i64, now: Instant) -> bool {
         let full = self.full.lock().unwrap_or_else(PoisonError::into_inner);
         full.get(&channel).is_some_and(|until| now < *until)
     }
 
     /// Whether a channel may be asked once more now.
-    pub(super) fn allows(&self, channel: i64, per_second: u32, now: Instant) -> bool {
+    pub(crate) fn allows(&self, channel: i64, per_second: u32, now: Instant) -> bool {
         let most = u64::from(per_second.max(1)).saturating_mul(MILLIS_PER_SECOND);
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
         if buckets.len() >= MAX_BUCKETS {

@@ -20,7 +20,7 @@ pub(crate) struct UploadDiskUsage(Arc<AtomicU64>);
 
 /// Why an upload could not be kept.
 #[derive(Debug)]
-pub(super) enum UploadError {
+pub(crate) enum UploadError {
     /// It is larger than files may be.
     TooLarge,
     /// There is no room for it now.
@@ -30,7 +30,7 @@ pub(super) enum UploadError {
 }
 
 /// An upload under way.
-pub(super) struct Receiving {
+pub(crate) struct Receiving {
     file: Arc<File>,
     written: u64,
     gathered: BytesMut,
@@ -40,14 +40,14 @@ pub(super) struct Receiving {
 
 /// An upload that is here.
 #[derive(Debug)]
-pub(super) struct Upload {
+pub(crate) struct Upload {
     file: Arc<File>,
     bytes: u64,
     _room: Room,
 }
 
 /// An upload that is read from its beginning.
-pub(super) struct Reading {
+pub(crate) struct Reading {
     file: Arc<File>,
     at: u64,
     left: u64,
@@ -94,7 +94,7 @@ impl UploadDiskUsage {
 
 impl Receiving {
     /// A new file of at most so many bytes, on a disk that takes so many.
-    pub(super) async fn begin(
+    pub(crate) async fn begin(
         folder: &Path,
         disk: &UploadDiskUsage,
         (most, most_on_disk): (u64, u64),
@@ -116,7 +116,7 @@ impl Receiving {
     }
 
     /// The next bytes.
-    pub(super) async fn take(&mut self, bytes: &Bytes) -> Result<(), UploadError> {
+    pub(crate) async fn take(&mut self, bytes: &Bytes) -> Result<(), UploadError> {
         let more = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         if self.written.saturating_add(more) > self.most {
             return Err(UploadError::TooLarge);
@@ -139,7 +139,7 @@ impl Receiving {
     }
 
     /// All of it is here.
-    pub(super) async fn finish(mut self) -> Result<Upload, UploadError> {
+    pub(crate) async fn finish(mut self) -> Result<Upload, UploadError> {
         self.flush().await?;
         Ok(Upload {
             file: self.file,
@@ -152,12 +152,12 @@ impl Receiving {
 // === impl Upload ===
 
 impl Upload {
-    pub(super) const fn bytes(&self) -> u64 {
+    pub(crate) const fn bytes(&self) -> u64 {
         self.bytes
     }
 
     /// What it is and how long, by its packets.
-    pub(super) async fn heard(&self) -> Result<Heard, Unheard> {
+    pub(crate) async fn heard(&self) -> Result<Heard, Unheard> {
         let (file, bytes) = (Arc::clone(&self.file), self.bytes);
         let source = Source { file, at: 0, bytes };
         let measured = tokio::task::spawn_blocking(move || measure(source, bytes)).await;
@@ -165,7 +165,7 @@ impl Upload {
     }
 
     /// From its beginning, once more.
-    pub(super) fn reading(&self) -> Reading {
+    pub(crate) fn reading(&self) -> Reading {
         Reading {
             file: Arc::clone(&self.file),
             at: 0,
@@ -178,7 +178,7 @@ impl Upload {
 
 impl Reading {
     /// The next piece; none at the end.
-    pub(super) async fn next(&mut self) -> Option<io::Result<Bytes>> {
+    pub(crate) async fn next(&mut self) -> Option<io::Result<Bytes>> {
         if self.left == 0 {
             return None;
         }

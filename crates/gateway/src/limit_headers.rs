@@ -7,8 +7,6 @@ use trunkline_limits::{Kind as Counted, Standing, Want};
 use trunkline_types::Timestamp;
 use trunkline_wire::Format;
 
-use super::seconds;
-
 const SECONDS_PER_MINUTE: u64 = 60;
 
 /// The tightest limit of each kind that a request was under.
@@ -116,6 +114,12 @@ fn duration(time: Duration) -> String {
         return format!("{rest}s");
     }
     format!("{minutes}m{rest}s")
+}
+
+/// Whole seconds after which it can succeed.
+pub(crate) fn seconds(wait: Duration) -> u64 {
+    let more = u64::from(wait.subsec_nanos() > 0);
+    wait.as_secs().saturating_add(more).max(1)
 }
 
 #[cfg(test)]

@@ -1,0 +1,27 @@
+//! A request whose idempotency key is in use.
+
+use trunkline_ledger::Idempotency;
+use trunkline_types::AccountId;
+
+/// A duplicate request: whose it is, and its idempotency key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Duplicate {
+    pub(crate) account: AccountId,
+    pub(crate) key: String,
+    /// What this call sends; the first one must have sent the same.
+    pub(crate) body_hash: [u8; 32],
+    /// It is a task, whose answer may come before its charge.
+    pub(crate) task: bool,
+}
+
+impl Duplicate {
+    /// Of a call that is no task.
+    pub(crate) fn of(account: AccountId, name: Idempotency) -> Self {
+        Self {
+            account,
+            key: name.key,
+            body_hash: name.body_hash,
+            task: false,
+        }
+    }
+}
