@@ -9,6 +9,7 @@ use crate::files::Tree;
 use crate::finding::Finding;
 use crate::tidy::policy::Policy;
 
+mod circles;
 mod docs;
 mod edges;
 mod features;
@@ -41,6 +42,7 @@ pub(crate) fn run(tree: &Tree) -> Result<Outcome> {
     findings.extend(sizes::check(tree, &policy, text));
     findings.extend(functions::check(tree, &policy, text));
     findings.extend(edges::check(tree, &policy, text));
+    findings.extend(circles::check(tree, &policy, text));
     findings.extend(features::check(tree, &policy));
     findings.extend(words::check(tree, &policy));
     Ok(Outcome {

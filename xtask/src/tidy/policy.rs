@@ -19,6 +19,8 @@ pub(crate) struct Policy {
     pub(crate) crates: BTreeMap<String, CrateRule>,
     #[serde(default, rename = "feature")]
     pub(crate) features: Vec<Feature>,
+    #[serde(default, rename = "circle")]
+    pub(crate) circles: Vec<Circle>,
     #[serde(default, rename = "long_file")]
     pub(crate) long_files: Vec<LongFile>,
     #[serde(default, rename = "long_function")]
@@ -62,6 +64,17 @@ pub(crate) struct Feature {
     /// The crates that may turn it on, by noun.
     pub(crate) only_by: Vec<String>,
     pub(crate) reason: String,
+}
+
+/// A circle of imports that is still there, and what would dissolve it. It only gets smaller.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Circle {
+    /// The folder of the crate.
+    pub(crate) path: String,
+    /// Top-level modules that reach each other.
+    pub(crate) max: usize,
+    reason: String,
 }
 
 /// A file over the limit, how long it may be, and why it is not split.
@@ -136,10 +149,12 @@ impl Policy {
             .only_in
             .iter()
             .map(|rule| (&rule.pattern, &rule.reason));
+        let circles = self.circles.iter().map(|rule| (&rule.path, &rule.reason));
         let features = self.features.iter().map(|rule| (&rule.name, &rule.reason));
         let mut findings: Vec<_> = files
             .chain(functions)
             .chain(features)
+            .chain(circles)
             .chain(forbidden)
             .chain(only_in)
             .filter(|(_, reason)| reason.trim().is_empty())

@@ -1,6 +1,8 @@
 //! The walls bite: each deliberate mistake in a throw-away workspace is refused with the right words.
 
 #[cfg(test)]
+mod circles;
+#[cfg(test)]
 mod conformance;
 #[cfg(test)]
 mod deny;
