@@ -3,6 +3,7 @@
 
 use http::StatusCode;
 use serde_json::{Map, Value};
+use trunkline_db::DbError;
 use trunkline_types::{Money, RequestId};
 use trunkline_wire::{Refusal, Trouble};
 
@@ -329,6 +330,13 @@ impl ErrorCode {
 }
 
 // === impl ApiError ===
+
+/// The database did not answer, whatever the reason.
+impl From<DbError> for ApiError {
+    fn from(_: DbError) -> Self {
+        Self::unavailable()
+    }
+}
 
 impl ApiError {
     /// A fault with nothing but its words.

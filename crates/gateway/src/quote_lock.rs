@@ -140,8 +140,7 @@ async fn sale_at(services: &Services, model: &str, lock: &LockedQuote) -> Result
     if shelf.revision == lock.revision {
         return shelf.book.sale(model, group).map_err(|_| gone());
     }
-    let session = services.data.session().await;
-    let mut session = session.map_err(|_| ApiError::unavailable())?;
+    let mut session = services.data.session().await?;
     let found = book_at(&mut session, model, lock.revision).await;
     let (book, version) = found
         .map_err(|_| ApiError::unavailable())?

@@ -88,7 +88,7 @@ async fn look_up(
         Shown::Charged
     };
     let found = kept::find(&services.data, same.account, &same.key, shown).await;
-    let Some(row) = found.map_err(|_| ApiError::unavailable())? else {
+    let Some(row) = found? else {
         let text = "the first call with this idempotency key failed, and nothing was charged; \
                     send it again";
         return Err(ApiError::new(ErrorCode::IdempotencyInFlight, text).at(KEY));
@@ -133,8 +133,7 @@ async fn no_stored_response<T>(
     (request, account): (RequestId, AccountId),
     why: &str,
 ) -> Result<T, ApiError> {
-    let row = usage::find(&services.data, account, request).await;
-    let row = row.map_err(|_| ApiError::unavailable())?;
+    let row = usage::find(&services.data, account, request).await?;
     let charged = row.and_then(|row| {
         let gross = row.paid.checked_add(row.trial).ok()?;
         gross.checked_sub(row.refunded).ok()

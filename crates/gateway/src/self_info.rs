@@ -15,8 +15,7 @@ use crate::services::Services;
 
 /// What is in the wallets.
 pub(crate) async fn balance(services: &Services, caller: &Caller) -> Result<Response, ApiError> {
-    let balance = desk::balance(&services.data, caller.account.id).await;
-    let balance = balance.map_err(|_| ApiError::unavailable())?;
+    let balance = desk::balance(&services.data, caller.account.id).await?;
     let balance = balance.ok_or_else(ApiError::unavailable)?;
     let free =
         |posted: Money, held: Money| posted.checked_sub(held).unwrap_or(Money::ZERO).to_string();
@@ -33,12 +32,10 @@ pub(crate) async fn balance(services: &Services, caller: &Caller) -> Result<Resp
 
 /// What the key is and may do. Its name is not in memory.
 pub(crate) async fn key(services: &Services, caller: &Caller) -> Result<Response, ApiError> {
-    let session = services.data.session().await;
-    let mut session = session.map_err(|_| ApiError::unavailable())?;
+    let mut session = services.data.session().await?;
     let found = keys::find(&mut session, caller.key.id).await;
     drop(session);
-    let key = found.map_err(|_| ApiError::unavailable())?;
-    let key = key.ok_or_else(ApiError::unavailable)?;
+    let key = found?.ok_or_else(ApiError::unavailable)?;
     let body = key_shown(&key, &caller.account, services.now());
     Ok(answer(StatusCode::OK, &body))
 }
@@ -54,9 +51,8 @@ pub(crate) async fn usage(
         ApiError::new(ErrorCode::NotFound, text).at("request_id")
     };
     let request: RequestId = id.parse().map_err(|_| unknown())?;
-    let found = usage::find(&services.data, caller.account.id, request).await;
-    let row = found
-        .map_err(|_| ApiError::unavailable())?
+    let row = usage::find(&services.data, caller.account.id, request)
+        .await?
         .ok_or_else(unknown)?;
     let body = json!({
         "object": "usage",

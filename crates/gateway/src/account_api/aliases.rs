@@ -75,8 +75,7 @@ async fn write_alias(
     name: &str,
     model: Option<&str>,
 ) -> Result<bool, ApiError> {
-    let tx = services.data.begin().await;
-    let mut tx = tx.map_err(|_| ApiError::unavailable())?;
+    let mut tx = services.data.begin().await?;
     let done = accounts::set_alias(&mut tx, caller.account.id, name, model).await;
     let changed = tx.finish(done).await.map_err(fault_of)?;
     keys::refresh_keys(services).await;

@@ -52,11 +52,10 @@ pub(super) async fn handle(
 }
 
 async fn newest_events(services: &Services, account: AccountId) -> Result<Cursor, ApiError> {
-    let away = |_| ApiError::unavailable();
-    let mut session = services.data.session().await.map_err(away)?;
+    let mut session = services.data.session().await?;
     let newest = events::newest(&mut session, &[account, HOUSE]).await;
     let mut cursor = Cursor::default();
-    for (whose, number) in newest.map_err(away)? {
+    for (whose, number) in newest? {
         if whose == HOUSE {
             cursor.house = number;
         } else {

@@ -55,7 +55,7 @@ async fn create_key(services: &Services, visit: &Visit<'_>) -> Result<Response, 
     let caller = &visit.caller;
     let wish = Wish::read(&visit.body, services.now())?;
     let secret = random_secret(services)?;
-    let mut tx = begin_tx(services).await?;
+    let mut tx = services.data.begin().await?;
     let done = made_in(&mut tx, caller, &wish, &secret).await;
     let (key, plain) = tx.finish(done).await.map_err(Refused::into_fault)?;
     refresh_keys(services).await;
@@ -72,12 +72,11 @@ async fn create_key(services: &Services, visit: &Visit<'_>) -> Result<Response, 
 async fn list_keys(services: &Services, visit: &Visit<'_>) -> Result<Response, ApiError> {
     let caller = &visit.caller;
     let page = Page::read(visit.query)?;
-    let session = services.data.session().await;
-    let mut session = session.map_err(|_| ApiError::unavailable())?;
+    let mut session = services.data.session().await?;
     let family = (caller.account.id, caller.key.id);
     let found = keys::list_below(&mut session, family, page.after, page.limit).await;
     drop(session);
-    let found = found.map_err(|_| ApiError::unavailable())?;
+    let found = found?;
     let full = u32::try_from(found.len()).is_ok_and(|count| count == page.limit);
     let last = found.last().filter(|_| full).map(|key| key.id.number());
     let body = json!({
@@ -90,12 +89,10 @@ async fn list_keys(services: &Services, visit: &Visit<'_>) -> Result<Response, A
 }
 
 async fn show_key(services: &Services, caller: &Caller, id: KeyId) -> Result<Response, ApiError> {
-    let session = services.data.session().await;
-    let mut session = session.map_err(|_| ApiError::unavailable())?;
+    let mut session = services.data.session().await?;
     let found = keys::find(&mut session, id).await;
     drop(session);
-    let key = found.map_err(|_| ApiError::unavailable())?;
-    let key = key.ok_or_else(unknown_key)?;
+    let key = found?.ok_or_else(unknown_key)?;
     let shown = with_budgets(services, caller, &[key]).await?;
     let shown = shown.into_iter().next().ok_or_else(unknown_key)?;
     Ok(answer(StatusCode::OK, &shown))
@@ -108,7 +105,7 @@ async fn change_key(
 ) -> Result<Response, ApiError> {
     check_other(own)?;
     let wish = Change::read(&visit.body, services.now())?;
-    let mut tx = begin_tx(services).await?;
+    let mut tx = services.data.begin().await?;
     let done = keys::change(&mut tx, id, wish.name.as_deref(), wish.expires_at).await;
     changed_key(services, &visit.caller, tx.finish(done).await).await
 }
@@ -120,7 +117,7 @@ async fn set_disabled(
     off: bool,
 ) -> Result<Response, ApiError> {
     check_other(own)?;
-    let mut tx = begin_tx(services).await?;
+    let mut tx = services.data.begin().await?;
     let done = keys::set_disabled(&mut tx, id, off).await;
     changed_key(services, caller, tx.finish(done).await).await
 }
@@ -143,7 +140,7 @@ async fn rotate_key(
 ) -> Result<Response, ApiError> {
     let overlap = overlap(&visit.body)?;
     let secret = random_secret(services)?;
-    let mut tx = begin_tx(services).await?;
+    let mut tx = services.data.begin().await?;
     let done = keys::rotate(&mut tx, id, &secret, overlap).await;
     let rotated = tx.finish(done).await.map_err(change_fault)?;
     refresh_keys(services).await;
@@ -158,7 +155,7 @@ async fn delete_key(
     id: KeyId,
 ) -> Result<Response, ApiError> {
     let by = format!("key {}", visit.caller.key.id);
-    let mut tx = begin_tx(services).await?;
+    let mut tx = services.data.begin().await?;
     let done = keys::delete(&mut tx, id, &by).await;
     tx.finish(done).await.map_err(|error| db_fault(&error))?;
     refresh_keys(services).await;
@@ -177,13 +174,11 @@ async fn descendant_key(
     if id == caller.key.id {
         return Ok((id, true));
     }
-    let session = services.data.session().await;
-    let mut session = session.map_err(|_| ApiError::unavailable())?;
-    let below = keys::below(&mut session, caller.account.id, caller.key.id, id).await;
-    match below {
-        Ok(true) => Ok((id, false)),
-        Ok(false) => Err(unknown_key()),
-        Err(_) => Err(ApiError::unavailable()),
+    let mut session = services.data.session().await?;
+    if keys::below(&mut session, caller.account.id, caller.key.id, id).await? {
+        Ok((id, false))
+    } else {
+        Err(unknown_key())
     }
 }
 
@@ -193,8 +188,7 @@ async fn with_budgets(
     found: &[Key],
 ) -> Result<Vec<Value>, ApiError> {
     let ids: Vec<KeyId> = found.iter().map(|key| key.id).collect();
-    let budgets = statement::budgets(&services.data, caller.account.id, &ids).await;
-    let budgets = budgets.map_err(|_| ApiError::unavailable())?;
+    let budgets = statement::budgets(&services.data, caller.account.id, &ids).await?;
     let now = services.now();
     let shown = found.iter().map(|key| {
         let mut shown = key_shown(key, &caller.account, now);
@@ -211,11 +205,6 @@ pub async fn refresh_keys(services: &Services) {
     if let Err(error) = services.refresh_keys().await {
         tracing::warn!(%error, "what was just written of keys is not in memory yet");
     }
-}
-
-async fn begin_tx(services: &Services) -> Result<Tx, ApiError> {
-    let tx = services.data.begin().await;
-    tx.map_err(|_| ApiError::unavailable())
 }
 
 fn random_secret(services: &Services) -> Result<[u8; SECRET_BYTES], ApiError> {

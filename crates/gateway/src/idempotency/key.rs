@@ -89,7 +89,7 @@ pub(crate) async fn idempotency_key(
     }
     let account = caller.account.id;
     let found = kept::find(&services.data, account, &key.key, Shown::Nothing).await;
-    match found.map_err(|_| ApiError::unavailable())? {
+    match found? {
         None => Ok(Some(key)),
         Some(_) => Err(ApiError::duplicate(
             key.duplicate(account, fingerprint.task),
@@ -109,7 +109,7 @@ async fn assigned_key(
     let (account, body_hash) = (caller.account.id, fingerprint.hash());
     if is_retry(headers) {
         let found = kept::newest_unnamed(&services.data, account, &body_hash).await;
-        if let Some((key, _)) = found.map_err(|_| ApiError::unavailable())? {
+        if let Some((key, _)) = found? {
             let key = IdempotencyKey { key, body_hash };
             return Err(ApiError::duplicate(
                 key.duplicate(account, fingerprint.task),

@@ -75,10 +75,8 @@ async fn cancel_running(services: &Services, task: &Task) -> Result<bool, ApiErr
     else {
         return Ok(false);
     };
-    let (Some(cancel), Some(credential)) = (
-        protocol.cancel,
-        poll::credential_for(services, task, &channel),
-    ) else {
+    let (Some(cancel), Some(credential)) = (protocol.cancel, poll::credential_for(task, &channel))
+    else {
         return Ok(false);
     };
     let handle = Handle {

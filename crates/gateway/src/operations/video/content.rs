@@ -99,11 +99,10 @@ pub(crate) async fn serve_link(
         MediaPath::Object(object) => serve_object(services, object, headers).await,
         MediaPath::Task(path) => {
             let id = task_of(path.task.as_str()).ok_or_else(|| no_task(""))?;
-            let session = services.data.session().await;
-            let mut session = session.map_err(|_| ApiError::unavailable())?;
+            let mut session = services.data.session().await?;
             let task = tasks::of_account(&mut session, path.account, id).await;
             drop(session);
-            let task = task.map_err(|_| ApiError::unavailable())?;
+            let task = task?;
             task_file(
                 services,
                 &task.ok_or_else(|| no_task(path.task.as_str()))?,

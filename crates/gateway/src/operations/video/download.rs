@@ -56,8 +56,8 @@ impl Fetching {
             UpstreamFileRef::Behind { at_host, path } => {
                 let (_, channel) =
                     poll::serving_channel(services, task).ok_or("its channel is gone")?;
-                let credential = poll::credential_for(services, task, &channel)
-                    .ok_or("its credential is gone")?;
+                let credential =
+                    poll::credential_for(task, &channel).ok_or("its credential is gone")?;
                 let mut call = UpstreamFileRef::call(at_host, &path);
                 let range = range.and_then(|value| value.to_str().map(str::to_owned).ok());
                 call.headers.extend(range.map(|range| (RANGE_NAME, range)));
@@ -125,7 +125,7 @@ pub(super) async fn renew_link(services: &Services, task: &Task) {
     else {
         return;
     };
-    let Some(credential) = poll::credential_for(services, task, &channel) else {
+    let Some(credential) = poll::credential_for(task, &channel) else {
         return;
     };
     let handle = Handle {

@@ -91,7 +91,7 @@ pub(super) async fn poll(services: &Services, task: &Task) -> Result<(), StepErr
         id: upstream.clone(),
         door: task.door.clone(),
     };
-    let Some(credential) = credential_for(services, task, &channel) else {
+    let Some(credential) = credential_for(task, &channel) else {
         return poll_later(services, task, None).await;
     };
     let polled = query_status(services, protocol, (&channel, credential), &handle).await;
@@ -249,7 +249,7 @@ pub(super) async fn find_upstream_id(services: &Services, task: &Task) -> Result
     let (Some(lookup), Some(sent)) = (protocol.lookup, sent) else {
         return poll_later(services, task, None).await;
     };
-    let Some(credential) = credential_for(services, task, &channel) else {
+    let Some(credential) = credential_for(task, &channel) else {
         return poll_later(services, task, None).await;
     };
     let call = lookup(&sent, &task_name(task.id));
@@ -302,7 +302,6 @@ pub(super) fn serving_channel(
 
 /// The credential that a task was sent with; only its account can see the job.
 pub(super) fn credential_for<'a>(
-    services: &Services,
     task: &Task,
     channel: &'a Channel,
 ) -> Option<&'a ChannelCredential> {

@@ -143,11 +143,10 @@ pub(crate) async fn find_task(
     account: AccountId,
     request: RequestId,
 ) -> Result<Option<Response>, ApiError> {
-    let away = |_| ApiError::unavailable();
-    let mut session = services.data.session().await.map_err(away)?;
+    let mut session = services.data.session().await?;
     let task = tasks::of_account(&mut session, account, request.uuid()).await;
     drop(session);
-    match task.map_err(away)? {
+    match task? {
         Some(task) if !is_open(&task) => task_response(services, &task, Shape::Openai)
             .await
             .map(Some),
@@ -166,7 +165,7 @@ async fn wait_until_decided(services: &Services, task: Task) -> Result<Option<Ta
         }
         tokio::time::sleep(LOOK).await;
         let found = accept::find_written(services, task.id).await;
-        match found.map_err(|_| ApiError::unavailable())? {
+        match found? {
             Some(found) => task = found,
             None => return Ok(None),
         }
@@ -232,16 +231,12 @@ pub(crate) async fn list_videos(
             Some(_) | None => {}
         }
     }
-    let mut session = services
-        .data
-        .session()
-        .await
-        .map_err(|_| ApiError::unavailable())?;
+    let mut session = services.data.session().await?;
     let account = caller.account.id;
     let more = limit.saturating_add(1);
     let found = tasks::page(&mut session, account, after, newest_first, more).await;
     drop(session);
-    let mut found = found.map_err(|_| ApiError::unavailable())?;
+    let mut found = found?;
     let most = usize::try_from(limit).unwrap_or(0);
     let has_more = found.len() > most;
     found.truncate(most);
@@ -261,13 +256,8 @@ pub(super) async fn task_of_caller(
     name: &str,
 ) -> Result<Task, ApiError> {
     let id = task_of(name).ok_or_else(|| no_task(name))?;
-    let mut session = services
-        .data
-        .session()
-        .await
-        .map_err(|_| ApiError::unavailable())?;
-    let task = tasks::of_account(&mut session, caller.account.id, id).await;
-    let task = task.map_err(|_| ApiError::unavailable())?;
+    let mut session = services.data.session().await?;
+    let task = tasks::of_account(&mut session, caller.account.id, id).await?;
     task.ok_or_else(|| no_task(name))
 }
 
@@ -344,11 +334,7 @@ async fn find_duplicate(
     services: &Services,
     wanted: &PricedVideo,
 ) -> Result<Option<Task>, ApiError> {
-    let mut session = services
-        .data
-        .session()
-        .await
-        .map_err(|_| ApiError::unavailable())?;
+    let mut session = services.data.session().await?;
     let account = wanted.call.caller.account.id;
     let found = tasks::newest_like(&mut session, account, &wanted.body_hash, RETRY_SECONDS);
     found.await.map_err(|_| ApiError::unavailable())
