@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::{Bytes, BytesMut};
-use trunkline_audio::{Heard, Unheard, measure};
+use trunkline_probe::{MeasureError, Measurement, measure};
 
 /// Bytes that are written, or read, at one go.
 const PIECE_BYTES: usize = 256 << 10;
@@ -156,12 +156,12 @@ impl Upload {
         self.bytes
     }
 
-    /// What it is and how long, by its packets.
-    pub(crate) async fn heard(&self) -> Result<Heard, Unheard> {
+    /// Container, codec and length, counted by packets.
+    pub(crate) async fn measure(&self) -> Result<Measurement, MeasureError> {
         let (file, bytes) = (Arc::clone(&self.file), self.bytes);
         let source = Source { file, at: 0, bytes };
         let measured = tokio::task::spawn_blocking(move || measure(source, bytes)).await;
-        measured.unwrap_or(Err(Unheard::Io))
+        measured.unwrap_or(Err(MeasureError::Io))
     }
 
     /// From its beginning, once more.

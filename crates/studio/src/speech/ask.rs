@@ -1,8 +1,8 @@
 //! A request for speech, read.
 
 use serde_json::{Map, Number, Value};
-use trunkline_audio::SpeechFormat;
 use trunkline_catalog::Refusal;
+use trunkline_probe::SpeechFormat;
 
 use crate::fields::{Fields, Reading};
 

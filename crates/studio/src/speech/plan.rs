@@ -1,7 +1,7 @@
 //! A request for speech by the model's record.
 
-use trunkline_audio::SpeechFormat;
 use trunkline_catalog::{Entry, Fate, Note, Refusal, Report};
+use trunkline_probe::SpeechFormat;
 
 use super::{Ask, Plan};
 use crate::policy;

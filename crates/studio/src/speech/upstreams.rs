@@ -6,8 +6,8 @@ mod openai;
 
 use bytes::Bytes;
 use serde_json::{Map, Value};
-use trunkline_audio::SpeechFormat;
 use trunkline_catalog::Refusal;
+use trunkline_probe::SpeechFormat;
 use trunkline_types::vendor::Said;
 
 use super::{Ask, Protocol};

@@ -1,8 +1,8 @@
 //! A request for a transcript, read.
 
 use serde_json::{Map, Value};
-use trunkline_audio::Heard;
 use trunkline_catalog::Refusal;
+use trunkline_probe::Measurement;
 
 use crate::fields::{Fields, Reading};
 
@@ -40,7 +40,7 @@ pub struct Upload {
     /// Bytes of the file part.
     pub bytes: u64,
     /// What it is and how long.
-    pub heard: Heard,
+    pub measurement: Measurement,
 }
 
 /// A request for a transcript.
@@ -120,7 +120,7 @@ impl Ask {
     /// What is billed: whole seconds, rounded up, at least one.
     #[must_use]
     pub fn seconds(&self) -> u64 {
-        self.upload.heard.length.whole_seconds()
+        self.upload.measurement.length.whole_seconds()
     }
 }
 

@@ -1,8 +1,8 @@
 //! A request for a transcript by the model's record. What an upload is was measured; its name and the type
 //! that the form gives it count for nothing.
 
-use trunkline_audio::{Codec, Container, Heard};
 use trunkline_catalog::{Entry, Fate, Note, Refusal, Report};
+use trunkline_probe::{Codec, Container, Measurement};
 
 use super::{Ask, Door, Plan};
 use crate::policy;
@@ -28,8 +28,8 @@ pub fn plan(mut ask: Ask, entry: &Entry) -> Result<Plan, Refusal> {
     let mut report = Report::default();
     report.say(Note::read("model"));
     check_bytes(&ask, entry)?;
-    check_form(&ask.upload.heard, entry)?;
-    check_samples(&ask.upload.heard, entry)?;
+    check_form(&ask.upload.measurement, entry)?;
+    check_samples(&ask.upload.measurement, entry)?;
     check_length(&ask, entry)?;
     report.say(Note::read("file"));
     policy::own(&mut report, entry, "prompt", &mut ask.prompt)?;
@@ -70,11 +70,11 @@ fn check_length(ask: &Ask, entry: &Entry) -> Result<(), Refusal> {
     }
 }
 
-fn check_form(heard: &Heard, entry: &Entry) -> Result<(), Refusal> {
+fn check_form(measurement: &Measurement, entry: &Entry) -> Result<(), Refusal> {
     let Some(accepted) = &entry.accepted_upload_formats else {
         return Ok(());
     };
-    let words = words_of(heard.container);
+    let words = words_of(measurement.container);
     let fits = |word: &String| words.iter().any(|known| word.eq_ignore_ascii_case(known));
     if accepted.iter().any(fits) {
         return Ok(());
@@ -85,11 +85,11 @@ fn check_form(heard: &Heard, entry: &Entry) -> Result<(), Refusal> {
     Err(Refusal::invalid("file", text))
 }
 
-fn check_samples(heard: &Heard, entry: &Entry) -> Result<(), Refusal> {
+fn check_samples(measurement: &Measurement, entry: &Entry) -> Result<(), Refusal> {
     let Some(wanted) = entry.specs.upload_pcm_bits else {
         return Ok(());
     };
-    let fits = match (heard.container, heard.codec) {
+    let fits = match (measurement.container, measurement.codec) {
         (Container::Wav, Codec::Pcm { bits, is_float }) => !is_float && u64::from(bits) == wanted,
         (Container::Wav, _) => false,
         (

@@ -81,7 +81,7 @@ fn verbose(ask: &Ask, transcript: &Transcript) -> Value {
     }
     body.insert(
         "duration".to_owned(),
-        seconds(ask.upload.heard.length.millis()),
+        seconds(ask.upload.measurement.length.millis()),
     );
     body.insert("text".to_owned(), json!(transcript.text));
     body.insert("segments".to_owned(), Value::Array(segments));

@@ -6,8 +6,8 @@ mod openai;
 mod zhipu;
 
 use serde_json::{Map, Value};
-use trunkline_audio::Container;
 use trunkline_catalog::Refusal;
+use trunkline_probe::Container;
 
 use super::plan::words_of;
 use super::{Ask, Protocol, Upload};
@@ -59,7 +59,7 @@ fn unlinked() -> Refusal {
 /// The recording as a part of a form. Vendors go by the ending of its name: one that does not fit what the
 /// file is gets another name.
 fn file_part(upload: &Upload) -> Part {
-    let words = words_of(upload.heard.container);
+    let words = words_of(upload.measurement.container);
     let ending = upload.name.rsplit_once('.').map(|(_, ending)| ending);
     let fits = |ending: &str| words.iter().any(|word| ending.eq_ignore_ascii_case(word));
     let usual = words.first().copied().unwrap_or("bin");
@@ -72,7 +72,7 @@ fn file_part(upload: &Upload) -> Part {
     let content_type = if said.starts_with("audio/") || said.starts_with("video/") {
         said.to_owned()
     } else {
-        type_of(upload.heard.container).to_owned()
+        type_of(upload.measurement.container).to_owned()
     };
     Part {
         name: "file".to_owned(),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use trunkline_audio::{Codec, Length};
+use trunkline_probe::{Codec, Length};
 use trunkline_studio::transcription::{Stage, Upload};
 use trunkline_studio::{Fields, images, speech, transcription};
 use trunkline_types::vendor::Said;
@@ -272,9 +272,9 @@ fn recorded(recording: Option<&Recording>) -> Upload {
     }
     if let Some(bits) = recording.bits {
         let is_float = false;
-        upload.heard.codec = Codec::Pcm { bits, is_float };
+        upload.measurement.codec = Codec::Pcm { bits, is_float };
     }
-    assert!(upload.heard.length > Length::ZERO);
+    assert!(upload.measurement.length > Length::ZERO);
     upload
 }
 

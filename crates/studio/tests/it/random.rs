@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
-use trunkline_audio::Container;
+use trunkline_probe::Container;
 use trunkline_studio::transcription::Stage;
 use trunkline_studio::{Content, Fields, Written, images, speech, transcription};
 use trunkline_types::vendor::Said;

@@ -1,8 +1,8 @@
 //! Records, requests and uploads for tests.
 
 use serde_json::{Map, Value, json};
-use trunkline_audio::{Codec, Container, Heard, Length};
 use trunkline_catalog::{Entry, Note, PriceList, Report};
+use trunkline_probe::{Codec, Container, Length, Measurement};
 use trunkline_studio::Fields;
 use trunkline_studio::transcription::Upload;
 
@@ -92,7 +92,7 @@ pub(crate) fn upload(container: Container, millis: u64) -> Upload {
         name: "talk.wav".to_owned(),
         content_type: "audio/wav".to_owned(),
         bytes: 1_000,
-        heard: Heard {
+        measurement: Measurement {
             container,
             codec,
             length: Length::from_nanos(millis * 1_000_000),

@@ -1,7 +1,7 @@
 //! Transcripts in the forms that callers ask for.
 
 use serde_json::{Value, json};
-use trunkline_audio::Container;
+use trunkline_probe::Container;
 use trunkline_studio::transcription::{Ask, Door, Segment, Shown, Transcript, shown};
 
 use crate::records::{form, upload};

@@ -1,8 +1,8 @@
 //! Requests for speech: what is read, and what a record makes of it.
 
 use serde_json::{Value, json};
-use trunkline_audio::SpeechFormat;
 use trunkline_catalog::{Fate, Refusal};
+use trunkline_probe::SpeechFormat;
 use trunkline_studio::speech::{Ask, Plan, plan, protocol_of};
 
 use crate::records::{body, entry, form, note, telling, with};

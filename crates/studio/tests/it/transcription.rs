@@ -1,8 +1,8 @@
 //! Requests for transcripts: what is read, and what a record makes of the recording.
 
 use serde_json::{Value, json};
-use trunkline_audio::{Codec, Container, Length};
 use trunkline_catalog::{Refusal, starter};
+use trunkline_probe::{Codec, Container, Length};
 use trunkline_studio::transcription::{Answer, Ask, Door, Plan, Upload, plan, protocol_of};
 
 use crate::records::{entry, form, note, telling, upload, with};
@@ -204,7 +204,7 @@ fn a_model_with_restricted_uploads_takes_wav_of_16_bits_and_ogg_and_nothing_else
     ];
     for codec in codecs {
         let mut wav = upload(Container::Wav, 1_000);
-        wav.heard.codec = codec;
+        wav.measurement.codec = codec;
         assert_eq!(param(planned(wav.clone(), &record)), "file");
         assert!(planned(wav, &json!({})).is_ok());
     }
@@ -241,7 +241,7 @@ fn a_container_is_known_by_each_of_its_words() {
 fn what_is_billed_is_whole_seconds() {
     let ask = |nanos: u64| {
         let mut upload = upload(Container::Wav, 1);
-        upload.heard.length = Length::from_nanos(nanos);
+        upload.measurement.length = Length::from_nanos(nanos);
         let fields = form(&json!({ "model": "m" }));
         Ask::read(Door::Transcriptions, &fields, upload)
             .unwrap()

@@ -4,8 +4,8 @@
 use bytes::Bytes;
 use http::StatusCode;
 use serde_json::{Map, Value, json};
-use trunkline_audio::{Codec, Container, Heard, Length};
 use trunkline_catalog::{Note, PriceClass, Refusal};
+use trunkline_probe::{Codec, Container, Length, Measurement};
 use trunkline_studio::transcription::{Door as Listening, Upload};
 use trunkline_studio::{Fields, Written, images, transcription};
 use trunkline_wire::scan;
@@ -187,7 +187,7 @@ fn as_form(json: Fields) -> Result<(Fields, Map<String, Value>, Upload), ApiErro
         name: format!("audio.{word}"),
         content_type: "application/octet-stream".to_owned(),
         bytes: about.get("bytes").and_then(Value::as_u64).unwrap_or(0),
-        heard: Heard {
+        measurement: Measurement {
             container,
             codec,
             length: Length::from_nanos(seconds.saturating_mul(SECOND_NANOS)),

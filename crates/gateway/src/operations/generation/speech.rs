@@ -10,9 +10,9 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderValue, Request};
 use hyper::body::Incoming;
 use tokio::sync::mpsc;
-use trunkline_audio::{SpeechFormat, Walker};
 use trunkline_catalog::Attributes;
 use trunkline_ledger::Outcome;
+use trunkline_probe::{SpeechFormat, StreamMeter};
 use trunkline_studio::Written;
 use trunkline_studio::speech::{Ask, Manner, Protocol, plan, protocol_of};
 use trunkline_types::{Bucket, EndpointType, Money, Usage};
@@ -77,7 +77,7 @@ pub(crate) struct SpeechRelayed {
     /// The client has gone, or takes nothing.
     gone: bool,
     last: Bytes,
-    meter: Walker,
+    meter: StreamMeter,
 }
 
 /// How a stream of audio ended.
@@ -333,7 +333,7 @@ impl Execution for SpeechExecution {
             stored,
             gone: false,
             last: speaking.first,
-            meter: Walker::new(format),
+            meter: StreamMeter::new(format),
         };
         // A client that has gone is found by the first piece.
         respond(responder, Ok(response));
@@ -413,7 +413,7 @@ impl SpeechRelayed {
         mut stream: SpeechStream,
     ) -> End {
         let wait = services.settings.reader_wait;
-        self.meter.give(&self.last);
+        self.meter.push(&self.last);
         loop {
             let outlives = self.outlives();
             let next = tokio::select! {
@@ -435,7 +435,7 @@ impl SpeechRelayed {
                     | SpeechError::Unsent(_),
                 ) => return End::Failed(Outcome::UpstreamFailed),
             };
-            self.meter.give(&piece);
+            self.meter.push(&piece);
             let before = std::mem::replace(&mut self.last, piece);
             if !self.pass(context, before, wait).await {
                 return End::ClientGone;

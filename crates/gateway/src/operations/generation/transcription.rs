@@ -12,8 +12,8 @@ use multer::Multipart;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
-use trunkline_audio::{Heard, Unheard};
 use trunkline_catalog::Attributes;
+use trunkline_probe::{MeasureError, Measurement};
 use trunkline_studio::Fields;
 use trunkline_studio::transcription::{Ask, Door, Upload as Recording, plan};
 use trunkline_types::{Bucket, EndpointType, Usage};
@@ -46,7 +46,7 @@ pub(crate) struct UploadedForm {
     content_type: String,
     /// What the file hashes to, where a duplicate may be looked for.
     hash: Option<String>,
-    heard: Heard,
+    measurement: Measurement,
 }
 
 /// A recording to be transcribed or translated.
@@ -147,7 +147,7 @@ impl Operation for Transcription {
             name: body.name.clone(),
             content_type: body.content_type.clone(),
             bytes: body.upload.bytes(),
-            heard: body.heard,
+            measurement: body.measurement,
         };
         let ask = Ask::read(route, &body.fields, recording).map_err(refused)?;
         // A quote was for the fields and the length: those it names, whatever the bytes are.
@@ -257,13 +257,16 @@ async fn receive_form(
     }
     let missing = || invalid("`file` is required: send the recording as a part with this name");
     let (upload, (name, content_type)) = file.ok_or_else(|| missing().at(FILE))?;
-    let heard = upload.heard().await.map_err(|error| unheard(&error))?;
+    let measurement = upload
+        .measure()
+        .await
+        .map_err(|error| measure_error(&error))?;
     Ok(UploadedForm {
         fields,
         upload,
         name,
         content_type: content_type.unwrap_or_else(|| "application/octet-stream".to_owned()),
-        heard,
+        measurement,
         hash: hash.map(|hash| format!("{:x?}", hash.finalize().as_slice())),
     })
 }
@@ -357,12 +360,13 @@ fn not_kept(error: UploadError, most: u64) -> ApiError {
     }
 }
 
-fn unheard(error: &Unheard) -> ApiError {
+fn measure_error(error: &MeasureError) -> ApiError {
     let code = match error {
-        Unheard::NotAudio | Unheard::Broken | Unheard::NoAudioTrack | Unheard::TooComplex => {
-            "audio_unreadable"
-        }
-        Unheard::Io => {
+        MeasureError::NotAudio
+        | MeasureError::Broken
+        | MeasureError::NoAudioTrack
+        | MeasureError::TooComplex => "audio_unreadable",
+        MeasureError::Io => {
             tracing::error!("an upload could not be read again");
             return ApiError::unavailable();
         }

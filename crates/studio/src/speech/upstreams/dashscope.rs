@@ -8,8 +8,8 @@
 
 use bytes::Bytes;
 use serde_json::{Map, Value};
-use trunkline_audio::{DEFAULT_PCM_RATE, SpeechFormat};
 use trunkline_catalog::{Note, Refusal};
+use trunkline_probe::{DEFAULT_PCM_RATE, SpeechFormat};
 use trunkline_types::vendor::{Call, Said, text_at};
 
 use super::{event, format_of, put, unmade};

@@ -9,8 +9,8 @@
 //! samples are ours.
 
 use serde_json::{Map, Value, json};
-use trunkline_audio::SpeechFormat;
 use trunkline_catalog::{Note, Refusal};
+use trunkline_probe::SpeechFormat;
 use trunkline_types::vendor::{Call, Said, text_at};
 
 use super::{event, format_of, no_opening, put, unmade};

@@ -1,0 +1,62 @@
+//! How long a piece of audio is, without I/O of its own: files that customers upload ([`measure`])
+//! and speech that is measured while it is relayed ([`StreamMeter`]). It knows no money and no model.
+//!
+//! # The true length
+//!
+//! The length is that of the samples which a player gives out:
+//!
+//! - **Packets that are there.** Each packet, frame or block of samples is looked at and counted with
+//!   the samples it decodes to. What a header claims about the whole (sizes, frame counts, totals,
+//!   durations, granules) is never the length. Of a file that was cut off, the packets that are whole
+//!   count.
+//! - **Less what the stream says is no sound**: the delay and padding of its encoder, as far as its
+//!   format can say so. An MP3 may take away what its LAME tag can hold, 4095 samples at each end, and
+//!   the end only if the tag counted the frames right. Ogg and Matroska may take away Opus' pre-skip,
+//!   and at the end one packet. An MP4 may take away the priming of a codec at the start and a part of
+//!   its last packet; an edit list that hides more is not believed, so it makes nothing cheaper, and
+//!   `iTunSMPB` is not read at all.
+//! - **Of several audio tracks, the longest.** Links of a chained Ogg stream play one after the other
+//!   and add up.
+//! - **Or none.** What cannot be counted by packets is refused, not guessed.
+//!
+//! # Why no library
+//!
+//! The readers that were tried tell a length by headers, or by the times of packets, which some files do
+//! not have (Opus in WebM), which do not know what an encoder added, and which are claims as well. None
+//! measures a stream while it passes. To count packets takes a few bytes of each, and that is all that
+//! is read here.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::arithmetic_side_effects,
+        clippy::as_conversions,
+        clippy::float_arithmetic,
+        clippy::string_slice,
+        clippy::cast_possible_truncation
+    )
+)]
+
+mod adts_mpeg;
+mod bounded_reader;
+mod byte_reader;
+mod codecs;
+mod flac;
+mod incremental;
+mod length;
+mod measure;
+mod measurement;
+mod mkv;
+mod mp4;
+mod ogg;
+mod sniff;
+mod speech;
+mod stream;
+mod stream_meter;
+mod tags;
+mod wav;
+
+pub use length::Length;
+pub use measure::measure;
+pub use measurement::{Codec, Container, MeasureError, Measurement};
+pub use speech::{DEFAULT_PCM_RATE, SpeechFormat};
+pub use stream_meter::StreamMeter;

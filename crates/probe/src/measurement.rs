@@ -1,0 +1,79 @@
+//! What is known of a file that was measured, and why one could not be.
+
+use crate::Length;
+
+/// What a file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Container {
+    /// RIFF wave, RF64 and Wave64.
+    Wav,
+    /// Bare MPEG audio frames.
+    Mp3,
+    /// Native FLAC.
+    Flac,
+    /// Ogg.
+    Ogg,
+    /// ISO base media: MP4, M4A and QuickTime.
+    Mp4,
+    /// WebM and Matroska.
+    WebM,
+    /// Bare AAC frames.
+    Adts,
+}
+
+/// How the sound of the longest track is coded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Codec {
+    /// Samples as they are.
+    Pcm {
+        /// Bits of a sample.
+        bits: u16,
+        /// Whether they are floating point numbers.
+        is_float: bool,
+    },
+    /// A-law, µ-law, ADPCM and their kin.
+    OtherPcm,
+    /// MPEG layer III.
+    Mp3,
+    /// FLAC.
+    Flac,
+    /// Vorbis.
+    Vorbis,
+    /// Opus.
+    Opus,
+    /// AAC of any profile.
+    Aac,
+    /// Another one that could be counted.
+    Other,
+}
+
+/// What is known of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Measurement {
+    /// What it is.
+    pub container: Container,
+    /// How its sound is coded.
+    pub codec: Codec,
+    /// How long it plays.
+    pub length: Length,
+}
+
+/// Why a file has no length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum MeasureError {
+    /// None of the known containers.
+    #[error("the file is not audio of a known kind")]
+    NotAudio,
+    /// It contradicts itself, or what is needed of it is missing.
+    #[error("the audio file is broken")]
+    Broken,
+    /// A film without sound, for one.
+    #[error("there is no audio in the file")]
+    NoAudioTrack,
+    /// A coding whose packets cannot be counted, or more parts than are looked at.
+    #[error("the audio in the file is put together in a way that cannot be measured")]
+    TooComplex,
+    /// The source could not be read.
+    #[error("the audio file could not be read")]
+    Io,
+}

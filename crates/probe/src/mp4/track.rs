@@ -1,0 +1,148 @@
+//! One track: what it is, how its packets are counted, and what of them is no sound.
+
+use crate::bounded_reader::BoundedReader;
+use crate::byte_reader::ByteReader;
+use crate::codecs::{Coding, Counter};
+use crate::{Codec, Length, MeasureError};
+
+use super::boxes::Header;
+use super::entry::{self, Entry};
+use super::tables::{MAX_PACKETS, Tables};
+
+/// Most samples that an edit list may take away at the start: what encoders of AAC put there, 2112,
+/// and a packet. A list that hides more is a cut, and what is cut was still sent.
+const MAX_PRIMING: u64 = 2_112 + 1_024;
+
+/// A track.
+#[derive(Debug, Default)]
+pub(super) struct Track {
+    pub(super) id: u32,
+    pub(super) is_audio: bool,
+    pub(super) tables: Tables,
+    /// None: not told, or nothing that can be counted.
+    pub(super) counter: Option<Counter>,
+    pub(super) default_ticks: u32,
+    pub(super) default_size: u32,
+    /// How long the last packet is to play, if the end of the track is there.
+    pub(super) last_ticks: Option<u64>,
+    /// Bytes of its packets, which cannot be more than the file has.
+    pub(super) packet_bytes: u64,
+    pub(super) packets: u64,
+    looked_at: u64,
+    ticks_per_second: u32,
+    /// Where the first edit begins, in ticks.
+    edit_start: Option<u64>,
+    /// Samples at the start that are no sound, as the codec says.
+    pre_skip: u64,
+}
+
+impl Track {
+    pub(super) fn read(&mut self, header: &Header, bytes: &[u8]) -> Option<()> {
+        let mut reader = ByteReader::new(bytes);
+        match &header.name {
+            b"stsd" => {
+                let Entry { coding, pre_skip } = entry::read(bytes)?;
+                self.counter = Some(Counter::new(coding));
+                self.pre_skip = pre_skip;
+            }
+            b"hdlr" => {
+                reader.skip(8)?;
+                // A second one tells where the data lies; it takes nothing back.
+                self.is_audio = self.is_audio || &reader.bytes()? == b"soun";
+            }
+            b"elst" => self.edit_start = first_edit(reader),
+            name => {
+                let is_long = reader.u32()?.wrapping_shr(24) == 1;
+                reader.skip(if is_long { 16 } else { 8 })?;
+                let value = reader.u32()?;
+                if name == b"tkhd" {
+                    self.id = value;
+                } else {
+                    self.ticks_per_second = value;
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// The length of a track whose packets were counted.
+    pub(super) fn measured(&self) -> Result<(Codec, Length), MeasureError> {
+        let counter = self.counter.as_ref().ok_or(MeasureError::TooComplex)?;
+        let start = self.edit_start.and_then(|ticks| self.samples(ticks));
+        let start = start.filter(|samples| *samples <= MAX_PRIMING).unwrap_or(0);
+        let last = self.last_ticks.and_then(|ticks| self.samples(ticks));
+        // Never the whole packet: one that plays for no time at all would not be there.
+        let last = last.filter(|samples| *samples > 0);
+        let end = last.map_or(0, |samples| counter.last().saturating_sub(samples));
+        let silent = start.max(self.pre_skip).saturating_add(end);
+        Ok((counter.coding().codec(), counter.length_without(silent)))
+    }
+
+    /// Packets that are there. Honest ones do not lie upon each other, so they are not more than the
+    /// file; without this bound a small file could name one packet a million times.
+    pub(super) fn add(
+        &mut self,
+        source: &BoundedReader<'_>,
+        packets: u64,
+        bytes: u64,
+    ) -> Result<(), MeasureError> {
+        self.packets = self.packets.saturating_add(packets);
+        self.packet_bytes = self.packet_bytes.saturating_add(bytes);
+        if self.packet_bytes > source.bytes() {
+            return Err(MeasureError::Broken);
+        }
+        // Of bare samples each is a packet.
+        let coding = self.counter.as_ref().map(Counter::coding);
+        let is_bare = matches!(coding, Some(Coding::Raw { .. }));
+        if self.packets > MAX_PACKETS && !is_bare {
+            return Err(MeasureError::TooComplex);
+        }
+        self.looked_at()
+    }
+
+    /// One more packet or chunk was looked at, whether it is there or not.
+    pub(super) fn looked_at(&mut self) -> Result<(), MeasureError> {
+        self.looked_at = self.looked_at.saturating_add(1);
+        if self.looked_at > MAX_PACKETS {
+            return Err(MeasureError::TooComplex);
+        }
+        Ok(())
+    }
+
+    /// Ticks as samples, rounded up.
+    fn samples(&self, ticks: u64) -> Option<u64> {
+        let rate = self.counter.as_ref()?.rate()?;
+        let samples = u128::from(ticks).checked_mul(u128::from(rate))?;
+        let ticks_per_second = u128::from(self.ticks_per_second);
+        if ticks_per_second == 0 {
+            return None;
+        }
+        u64::try_from(samples.div_ceil(ticks_per_second)).ok()
+    }
+}
+
+/// Where the first edit that is not empty begins.
+fn first_edit(mut reader: ByteReader<'_>) -> Option<u64> {
+    let is_long = reader.u32()?.wrapping_shr(24) == 1;
+    let count = reader.u32()?;
+    for _ in 0..count {
+        let start = if is_long {
+            reader.skip(8)?;
+            reader.u64()?
+        } else {
+            reader.skip(4)?;
+            let start = reader.u32()?;
+            // All bits set: an empty edit, in both widths.
+            if start == u32::MAX {
+                u64::MAX
+            } else {
+                u64::from(start)
+            }
+        };
+        reader.skip(4)?;
+        if start != u64::MAX {
+            return Some(start);
+        }
+    }
+    None
+}
