@@ -1,6 +1,6 @@
-//! Numbers out of bytes, one after the other. None where there are no bytes left.
+//! Reads numbers from a slice, one after the other; none where the slice ends.
 
-/// What is left to read.
+/// The bytes that are left to read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ByteReader<'a>(&'a [u8]);
 
@@ -9,7 +9,6 @@ impl<'a> ByteReader<'a> {
         Self(bytes)
     }
 
-    /// What has not been read yet.
     pub(crate) const fn rest(self) -> &'a [u8] {
         self.0
     }
@@ -39,6 +38,26 @@ impl<'a> ByteReader<'a> {
 
     pub(crate) fn u64(&mut self) -> Option<u64> {
         Some(u64::from_be_bytes(self.bytes()?))
+    }
+
+    pub(crate) fn i32(&mut self) -> Option<i32> {
+        Some(i32::from_be_bytes(self.bytes()?))
+    }
+
+    /// Version and flags, which begin many MP4 boxes.
+    pub(crate) fn version_and_flags(&mut self) -> Option<(u8, u32)> {
+        let [version, flags @ ..] = self.bytes::<4>()?;
+        let [high, middle, low] = flags;
+        Some((version, u32::from_be_bytes([0, high, middle, low])))
+    }
+
+    /// A field that is 64 bits wide in version 1 of an MP4 box, and 32 in version 0.
+    pub(crate) fn u32_or_u64(&mut self, version: u8) -> Option<u64> {
+        if version == 1 {
+            self.u64()
+        } else {
+            self.u32().map(u64::from)
+        }
     }
 
     pub(crate) fn u16_le(&mut self) -> Option<u16> {

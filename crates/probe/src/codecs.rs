@@ -5,9 +5,12 @@ pub(crate) mod aac;
 pub(crate) mod ac3;
 pub(crate) mod bits;
 pub(crate) mod flac;
+mod float_rate;
 pub(crate) mod mpeg;
 pub(crate) mod opus;
 pub(crate) mod vorbis;
+
+pub(crate) use float_rate::float_rate;
 
 use crate::byte_reader::ByteReader;
 use crate::length::Sum;

@@ -53,6 +53,7 @@ mod speech;
 mod stream;
 mod stream_meter;
 mod tags;
+pub mod visual;
 mod wav;
 
 pub use length::Length;

@@ -28,7 +28,7 @@ pub fn measure<R: Read + Seek>(mut source: R, bytes: u64) -> Result<Measurement,
         Container::Adts => walk(&mut source, start, Stream::Frames(Box::new(Frames::adts()))),
         Container::Flac => walk(&mut source, start, Stream::Flac(Box::default())),
         Container::Ogg => walk(&mut source, start, Stream::Ogg(Box::default())),
-        Container::Mp4 => mp4::measure(&mut source, start),
+        Container::Mp4 => mp4::audio::measure(&mut source, start),
         Container::WebM => mkv::measure(&mut source, start),
     }?;
     Ok(Measurement {

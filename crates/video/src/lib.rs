@@ -22,7 +22,6 @@ mod ask;
 pub mod families;
 mod measured;
 mod plan;
-pub mod probe;
 mod reader;
 pub mod shapes;
 mod sizes;

@@ -1,6 +1,6 @@
 //! One track: what it says of itself, and its packets counted.
 
-use crate::codecs::{Coding, Counter, aac, flac, mpeg, opus, vorbis};
+use crate::codecs::{Coding, Counter, aac, flac, float_rate, mpeg, opus, vorbis};
 use crate::{Codec, Length, MeasureError};
 
 use super::element::number;
@@ -45,7 +45,7 @@ impl Track {
             super::TRACK_TYPE => self.kind = number(bytes),
             super::CODEC_ID => self.codec_id = bytes.to_vec(),
             super::CODEC_DELAY => self.delay_nanos = number(bytes),
-            super::SAMPLING_FREQUENCY => self.rate = rate(bytes).unwrap_or(0),
+            super::SAMPLING_FREQUENCY => self.rate = float_rate(bytes).unwrap_or(0),
             super::CHANNELS => self.channels = number(bytes),
             super::BIT_DEPTH => self.bits = number(bytes),
             super::CONTENT_ENCODINGS => self.is_wrapped = true,
@@ -141,35 +141,4 @@ fn samples(nanos: u64, rate: u32) -> Option<u64> {
     // Half up: a file writes whole nanoseconds, or tens of them.
     let half = SECOND_NANOS.div_euclid(2);
     u64::try_from(samples.checked_add(half)?.div_euclid(SECOND_NANOS)).ok()
-}
-
-/// A rate, which is written as a floating point number of four or eight bytes.
-fn rate(bytes: &[u8]) -> Option<u32> {
-    let (bits, mantissa_bits, bias) = match bytes.len() {
-        4 => (number(bytes), 23_u32, 127_u64),
-        8 => (number(bytes), 52, 1_023),
-        _ => return None,
-    };
-    let one = 1_u64.checked_shl(mantissa_bits)?;
-    let mantissa = bits & one.saturating_sub(1) | one;
-    let exponent_mask = bias.saturating_mul(2).saturating_add(1);
-    let exponent = bits.checked_shr(mantissa_bits)? & exponent_mask;
-    let exponent = u32::try_from(exponent.checked_sub(bias)?).ok()?;
-    let shift = mantissa_bits.checked_sub(exponent)?;
-    u32::try_from(mantissa.checked_shr(shift)?).ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_rate_of_either_width_is_read_by_its_bits() {
-        for whole in [8_000_u32, 44_100, 48_000, 192_000] {
-            assert_eq!(rate(&f64::from(whole).to_bits().to_be_bytes()), Some(whole));
-        }
-        assert_eq!(rate(&44_100_f32.to_bits().to_be_bytes()), Some(44_100));
-        assert_eq!(rate(&[]), None);
-        assert_eq!(rate(&f64::INFINITY.to_bits().to_be_bytes()), None);
-    }
 }

@@ -20,4 +20,6 @@ mod sparse;
 #[cfg(test)]
 mod support;
 #[cfg(test)]
+mod visual;
+#[cfg(test)]
 mod waves;

@@ -27,8 +27,6 @@ mod openai;
 #[cfg(test)]
 mod price;
 #[cfg(test)]
-mod probe;
-#[cfg(test)]
 mod random;
 #[cfg(test)]
 mod walk;

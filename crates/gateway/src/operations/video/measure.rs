@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
+use trunkline_probe::visual::{Format, MAX_BYTES, MediaInfo, Probe, ProbeError, Step};
 use trunkline_upstream::safe_fetch::{ByteRange, FetchRequest, FetchResponse, SafeFetcher, Served};
-use trunkline_video::probe::{Format, MAX_BYTES, Measured as Probed, Probe, Step};
 use trunkline_video::{Container, Measured, Measurements, Subject};
 
 use crate::services::Services;
@@ -40,15 +40,15 @@ async fn measured(fetcher: &SafeFetcher, url: &str) -> Option<Measured> {
     let mut probe = Probe::new(None);
     loop {
         let need = match probe.step() {
-            Step::Known(probed) => return Some(seen(&probed)),
-            Step::Unknown(trunkline_video::probe::Reason::NotKnown) => {
+            Step::Done(info) => return Some(measured_of(&info)),
+            Step::Failed(ProbeError::UnknownFormat) => {
                 // It was read and is none of the known kinds, which is worth knowing too.
                 return Some(Measured {
                     container: Some(Container::Other),
                     ..Measured::default()
                 });
             }
-            Step::Unknown(_) => return None,
+            Step::Failed(_) => return None,
             Step::Need(need) => need,
         };
         let ask = FetchRequest {
@@ -62,14 +62,14 @@ async fn measured(fetcher: &SafeFetcher, url: &str) -> Option<Measured> {
         }
         match answer.served {
             Served::Part { range, total } => {
-                total.into_iter().for_each(|total| probe.learn_total(total));
+                total.into_iter().for_each(|total| probe.set_total(total));
                 let bytes = answer.whole().await.ok()?;
-                probe.give(range.first(), &bytes);
+                probe.push(range.first(), &bytes);
             }
             Served::Whole { length } => {
                 length
                     .into_iter()
-                    .for_each(|length| probe.learn_total(length));
+                    .for_each(|length| probe.set_total(length));
                 return from_the_start(probe, &mut answer).await;
             }
         }
@@ -82,25 +82,25 @@ async fn from_the_start(mut probe: Probe, answer: &mut FetchResponse) -> Option<
     loop {
         let piece = answer.piece().await.ok()?;
         let length = piece.as_ref().map_or(0, bytes::Bytes::len);
-        probe.give(at, piece.as_deref().unwrap_or_default());
+        probe.push(at, piece.as_deref().unwrap_or_default());
         at = at.saturating_add(u64::try_from(length).ok()?);
         match probe.step() {
-            Step::Known(probed) => return Some(seen(&probed)),
-            Step::Unknown(_) => return None,
+            Step::Done(info) => return Some(measured_of(&info)),
+            Step::Failed(_) => return None,
             Step::Need(_) if piece.is_none() => return None,
             Step::Need(_) => {}
         }
     }
 }
 
-fn seen(probed: &Probed) -> Measured {
-    let size = probed.size;
+fn measured_of(info: &MediaInfo) -> Measured {
+    let size = info.size;
     Measured {
         // An edit list that hides most of a clip does not make it cheaper.
-        millis: probed.length_ms.max(probed.unedited_ms),
+        millis: info.length_ms.max(info.unedited_ms),
         width: size.map(|size| u64::from(size.width)),
         height: size.map(|size| u64::from(size.height)),
-        container: match probed.format {
+        container: match info.format {
             Format::Mp4 => Some(Container::Mp4),
             Format::Mov => Some(Container::Mov),
             Format::Png

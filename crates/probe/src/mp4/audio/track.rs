@@ -1,13 +1,13 @@
 //! One track: what it is, how its packets are counted, and what of them is no sound.
 
 use crate::bounded_reader::BoundedReader;
-use crate::byte_reader::ByteReader;
 use crate::codecs::{Coding, Counter};
 use crate::{Codec, Length, MeasureError};
 
-use super::boxes::Header;
-use super::entry::{self, Entry};
-use super::tables::{MAX_PACKETS, Tables};
+use super::sample_entry::SampleEntry;
+use super::sample_tables::{MAX_PACKETS, SampleTables};
+use crate::mp4::box_readers::{Clock, EditList, TrackHeader, handler};
+use crate::mp4::box_walk::BoxHeader;
 
 /// Most samples that an edit list may take away at the start: what encoders of AAC put there, 2112,
 /// and a packet. A list that hides more is a cut, and what is cut was still sent.
@@ -18,8 +18,8 @@ const MAX_PRIMING: u64 = 2_112 + 1_024;
 pub(super) struct Track {
     pub(super) id: u32,
     pub(super) is_audio: bool,
-    pub(super) tables: Tables,
-    /// None: not told, or nothing that can be counted.
+    pub(super) tables: SampleTables,
+    /// None: no description yet, or one whose packets cannot be counted.
     pub(super) counter: Option<Counter>,
     pub(super) default_ticks: u32,
     pub(super) default_size: u32,
@@ -29,7 +29,8 @@ pub(super) struct Track {
     pub(super) packet_bytes: u64,
     pub(super) packets: u64,
     looked_at: u64,
-    ticks_per_second: u32,
+    /// Ticks a second.
+    timescale: u32,
     /// Where the first edit begins, in ticks.
     edit_start: Option<u64>,
     /// Samples at the start that are no sound, as the codec says.
@@ -37,30 +38,19 @@ pub(super) struct Track {
 }
 
 impl Track {
-    pub(super) fn read(&mut self, header: &Header, bytes: &[u8]) -> Option<()> {
-        let mut reader = ByteReader::new(bytes);
+    pub(super) fn read(&mut self, header: &BoxHeader, bytes: &[u8]) -> Option<()> {
         match &header.name {
             b"stsd" => {
-                let Entry { coding, pre_skip } = entry::read(bytes)?;
+                let SampleEntry { coding, pre_skip } = SampleEntry::read(bytes)?;
                 self.counter = Some(Counter::new(coding));
                 self.pre_skip = pre_skip;
             }
-            b"hdlr" => {
-                reader.skip(8)?;
-                // A second one tells where the data lies; it takes nothing back.
-                self.is_audio = self.is_audio || &reader.bytes()? == b"soun";
-            }
-            b"elst" => self.edit_start = first_edit(reader),
-            name => {
-                let is_long = reader.u32()?.wrapping_shr(24) == 1;
-                reader.skip(if is_long { 16 } else { 8 })?;
-                let value = reader.u32()?;
-                if name == b"tkhd" {
-                    self.id = value;
-                } else {
-                    self.ticks_per_second = value;
-                }
-            }
+            // A second one says where the data lies; it takes nothing back.
+            b"hdlr" => self.is_audio = self.is_audio || &handler(bytes)? == b"soun",
+            b"elst" => self.edit_start = first_edit(bytes),
+            b"tkhd" => self.id = TrackHeader::read(bytes)?.id,
+            b"mdhd" => self.timescale = Clock::read(bytes)?.timescale,
+            _ => {}
         }
         Some(())
     }
@@ -113,34 +103,19 @@ impl Track {
     fn samples(&self, ticks: u64) -> Option<u64> {
         let rate = self.counter.as_ref()?.rate()?;
         let samples = u128::from(ticks).checked_mul(u128::from(rate))?;
-        let ticks_per_second = u128::from(self.ticks_per_second);
-        if ticks_per_second == 0 {
+        let timescale = u128::from(self.timescale);
+        if timescale == 0 {
             return None;
         }
-        u64::try_from(samples.div_ceil(ticks_per_second)).ok()
+        u64::try_from(samples.div_ceil(timescale)).ok()
     }
 }
 
 /// Where the first edit that is not empty begins.
-fn first_edit(mut reader: ByteReader<'_>) -> Option<u64> {
-    let is_long = reader.u32()?.wrapping_shr(24) == 1;
-    let count = reader.u32()?;
-    for _ in 0..count {
-        let start = if is_long {
-            reader.skip(8)?;
-            reader.u64()?
-        } else {
-            reader.skip(4)?;
-            let start = reader.u32()?;
-            // All bits set: an empty edit, in both widths.
-            if start == u32::MAX {
-                u64::MAX
-            } else {
-                u64::from(start)
-            }
-        };
-        reader.skip(4)?;
-        if start != u64::MAX {
+fn first_edit(bytes: &[u8]) -> Option<u64> {
+    let mut list = EditList::read(bytes)?;
+    for _ in 0..list.count {
+        if let Ok(start) = u64::try_from(list.next_edit()?.media_time) {
             return Some(start);
         }
     }

@@ -3,7 +3,7 @@
 mod broken;
 mod driver;
 mod fragmented;
+mod images;
 mod movies;
-mod pictures;
-mod surprises;
+mod random;
 mod writer;

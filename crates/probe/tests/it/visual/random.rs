@@ -2,10 +2,12 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use trunkline_video::probe::{MAX_LENGTH_MS, MAX_STEPS, Probe, Step};
+use trunkline_probe::visual::{MAX_LENGTH_MS, MAX_STEPS, Probe, Step};
 
-use crate::probe::driver::{File, MANNERS, run};
-use crate::probe::writer::{Track, Traf, ftyp, mdat, moof, moov, moov_to_come, sidx, sound, video};
+use crate::visual::driver::{File, MANNERS, run};
+use crate::visual::writer::{
+    Track, Traf, ftyp, mdat, moof, moov, moov_to_come, sidx, sound, video,
+};
 
 /// Files with everything in them.
 fn samples() -> Vec<Vec<u8>> {
@@ -82,7 +84,7 @@ fn a_server_that_gives_what_nobody_asked_for_wears_nobody_out() {
     let mut probe = Probe::new(None);
     let mut steps = 0;
     while let Step::Need(need) = probe.step() {
-        probe.give(need.start + 1, &[0; 100]);
+        probe.push(need.start + 1, &[0; 100]);
         steps += 1;
         assert!(steps <= MAX_STEPS);
     }
@@ -93,10 +95,10 @@ fn a_server_that_gives_what_nobody_asked_for_wears_nobody_out() {
         let head = [&0x10_0000_u32.to_be_bytes()[..], b"free"].concat();
         let part = head.repeat(usize::try_from(need.length).unwrap().div_ceil(8));
         bytes += need.length;
-        probe.give(need.start, &part);
+        probe.push(need.start, &part);
     }
-    assert!(bytes <= trunkline_video::probe::MAX_BYTES, "{bytes}");
-    assert!(matches!(probe.step(), Step::Unknown(_)));
+    assert!(bytes <= trunkline_probe::visual::MAX_BYTES, "{bytes}");
+    assert!(matches!(probe.step(), Step::Failed(_)));
 }
 
 proptest! {
@@ -142,7 +144,7 @@ proptest! {
         } else {
             [ftyp(b"isom"), mdat(100), movie].concat()
         };
-        let found = crate::probe::driver::measure("random samples", &file).unwrap();
+        let found = crate::visual::driver::measure("random samples", &file).unwrap();
         prop_assert_eq!(found.length_ms.map(u128::from), Some(true_ms));
     }
 }

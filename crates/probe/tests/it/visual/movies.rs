@@ -1,9 +1,9 @@
 //! Movies in one piece: every file has a length that is known, and it must be found.
 
-use trunkline_video::probe::{Format, Measured, Reason, Size};
+use trunkline_probe::visual::{Format, MediaInfo, ProbeError, Size};
 
-use crate::probe::driver::{File, Manner, measure, run};
-use crate::probe::writer::{
+use crate::visual::driver::{File, Manner, measure, run};
+use crate::visual::writer::{
     Track, boxed, ftyp, mdat, moov, movie_body, numbers, open_ended, sound, stts, video, wide,
 };
 
@@ -239,7 +239,7 @@ fn the_length_of_every_whole_movie_is_the_true_one() {
 #[test]
 fn a_movie_tells_its_kind_brand_and_size() {
     let known = |file: &[u8]| measure("kind", file).unwrap();
-    let expected = Measured {
+    let expected = MediaInfo {
         format: Format::Mp4,
         brand: Some(*b"isom"),
         length_ms: Some(5000),
@@ -322,6 +322,6 @@ fn a_table_of_many_entries_is_read_up_to_its_bound() {
         });
     assert_eq!(
         measure("too many", &[ftyp(b"isom"), nested].concat()),
-        Err(Reason::TooLarge)
+        Err(ProbeError::TooLarge)
     );
 }

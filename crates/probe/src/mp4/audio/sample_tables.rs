@@ -6,8 +6,8 @@ use crate::bounded_reader::{BoundedReader, ReadBuffer};
 use crate::byte_reader::ByteReader;
 use crate::codecs::{Coding, Counter, HEADER_BYTES};
 
-use super::boxes::Header;
 use super::track::Track;
+use crate::mp4::box_walk::BoxHeader;
 
 /// Most packets of a track: fifty hours of AAC.
 pub(super) const MAX_PACKETS: u64 = 10_000_000;
@@ -15,7 +15,7 @@ const RUN_BYTES: u64 = 12;
 
 /// Where the tables lie.
 #[derive(Debug, Default, Clone, Copy)]
-pub(super) struct Tables {
+pub(super) struct SampleTables {
     times: Table,
     runs: Table,
     sizes: Table,
@@ -39,8 +39,8 @@ struct Run {
     packets: u32,
 }
 
-impl Tables {
-    pub(super) fn read(&mut self, header: &Header, bytes: &[u8]) -> Option<()> {
+impl SampleTables {
+    pub(super) fn read(&mut self, header: &BoxHeader, bytes: &[u8]) -> Option<()> {
         let mut reader = ByteReader::new(bytes);
         reader.skip(4)?;
         let first = reader.u32()?;
@@ -152,7 +152,7 @@ pub(super) fn count(
 fn read_run(
     source: &mut BoundedReader<'_>,
     buffer: &mut ReadBuffer,
-    tables: &Tables,
+    tables: &SampleTables,
     index: u32,
 ) -> Result<Option<Run>, MeasureError> {
     if index >= tables.runs.count {
@@ -234,7 +234,7 @@ impl Chunk {
 fn read_size(
     source: &mut BoundedReader<'_>,
     buffer: &mut ReadBuffer,
-    tables: &Tables,
+    tables: &SampleTables,
     index: u32,
 ) -> Result<Option<u64>, MeasureError> {
     let mut reader = tables.sizes.entry(source, buffer, index)?;

@@ -1,6 +1,6 @@
 //! Ways to hand a file to the probe. All of them must come to the same end.
 
-use trunkline_video::probe::{MAX_BYTES, MAX_NEED_BYTES, Measured, Probe, Reason, Step};
+use trunkline_probe::visual::{MAX_BYTES, MAX_NEED_BYTES, MediaInfo, Probe, ProbeError, Step};
 
 /// How bytes are given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(crate) const MANNERS: [Manner; 5] = [
 /// What came of it, and what it cost.
 #[derive(Debug)]
 pub(crate) struct Run {
-    pub(crate) outcome: Result<Measured, Reason>,
+    pub(crate) outcome: Result<MediaInfo, ProbeError>,
     pub(crate) needs: usize,
     pub(crate) bytes: usize,
 }
@@ -69,16 +69,16 @@ pub(crate) fn run(file: &File<'_>, manner: Manner) -> Run {
     loop {
         let need = match probe.step() {
             Step::Need(need) => need,
-            Step::Known(measured) => {
-                assert_eq!(probe.step(), Step::Known(measured), "said again");
+            Step::Done(measured) => {
+                assert_eq!(probe.step(), Step::Done(measured), "said again");
                 return Run {
                     outcome: Ok(measured),
                     needs,
                     bytes,
                 };
             }
-            Step::Unknown(reason) => {
-                assert_eq!(probe.step(), Step::Unknown(reason), "said again");
+            Step::Failed(reason) => {
+                assert_eq!(probe.step(), Step::Failed(reason), "said again");
                 return Run {
                     outcome: Err(reason),
                     needs,
@@ -104,22 +104,22 @@ pub(crate) fn run(file: &File<'_>, manner: Manner) -> Run {
                 };
                 let part = file.part(need.start, most);
                 if manner == Manner::Learned {
-                    probe.learn_total(file.length());
+                    probe.set_total(file.length());
                 }
                 bytes += part.len();
-                probe.give(need.start, &part);
+                probe.push(need.start, &part);
             }
             Manner::FromStart(piece) => {
                 // All that comes is handed over until what is needed has come.
                 while streamed < need.start + need.length {
                     let part = file.part(streamed, piece as u64);
                     if part.is_empty() {
-                        probe.learn_total(file.length());
-                        probe.give(file.length(), &[]);
+                        probe.set_total(file.length());
+                        probe.push(file.length(), &[]);
                         break;
                     }
                     bytes += part.len();
-                    probe.give(streamed, &part);
+                    probe.push(streamed, &part);
                     streamed += part.len() as u64;
                 }
             }
@@ -129,7 +129,7 @@ pub(crate) fn run(file: &File<'_>, manner: Manner) -> Run {
 }
 
 /// The same end in every manner.
-pub(crate) fn measure(row: &str, bytes: &[u8]) -> Result<Measured, Reason> {
+pub(crate) fn measure(row: &str, bytes: &[u8]) -> Result<MediaInfo, ProbeError> {
     let file = File {
         head: bytes,
         gap: 0,

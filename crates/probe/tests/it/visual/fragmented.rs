@@ -1,9 +1,9 @@
 //! Movies in fragments.
 
-use trunkline_video::probe::{Measured, Reason, Size};
+use trunkline_probe::visual::{MediaInfo, ProbeError, Size};
 
-use crate::probe::driver::{File, Manner, measure, run};
-use crate::probe::writer::{
+use crate::visual::driver::{File, Manner, measure, run};
+use crate::visual::writer::{
     Track, Traf, boxed, ftyp, mdat, moof, moov_to_come, open_ended, sidx, sound, video,
 };
 
@@ -40,7 +40,7 @@ fn fragment(parts: &[Traf]) -> Vec<u8> {
     [moof(parts), mdat(2000)].concat()
 }
 
-fn of(row: &str, pieces: &[Vec<u8>]) -> Result<Measured, Reason> {
+fn of(row: &str, pieces: &[Vec<u8>]) -> Result<MediaInfo, ProbeError> {
     measure(row, &pieces.concat())
 }
 
@@ -286,16 +286,16 @@ fn fragments_that_are_broken_have_no_length() {
     };
     let no_default = [ftyp(b"iso6"), moov_to_come(&[later()], &[(9, 512)], None)].concat();
     let nameless = boxed(b"moof", &boxed(b"traf", &boxed(b"trun", &[0; 12])));
-    let rows: Vec<(&str, Vec<Vec<u8>>, Reason)> = vec![
+    let rows: Vec<(&str, Vec<Vec<u8>>, ProbeError)> = vec![
         (
             "cut in the data",
             vec![start(None), one.clone(), cut(&one)],
-            Reason::Truncated,
+            ProbeError::Truncated,
         ),
         (
             "cut in a run",
             vec![start(None), cut(&moof(&[second()]))],
-            Reason::Truncated,
+            ProbeError::Truncated,
         ),
         (
             "an index beyond the end",
@@ -304,57 +304,57 @@ fn fragments_that_are_broken_have_no_length() {
                 sidx(1, 12_800, 0, &[(length + 1, 12_800)]),
                 one.clone(),
             ],
-            Reason::Truncated,
+            ProbeError::Truncated,
         ),
         (
             "an index without a clock",
             vec![start(None), sidx(1, 0, 0, &[(length, 12_800)]), one.clone()],
-            Reason::Malformed,
+            ProbeError::Malformed,
         ),
         (
             "fragments without a movie",
             vec![ftyp(b"iso6"), one.clone()],
-            Reason::NoMovie,
+            ProbeError::NoMovie,
         ),
         (
             "an index without a movie",
             vec![ftyp(b"iso6"), sidx(1, 1, 0, &[(9, 9)]), one.clone()],
-            Reason::NoMovie,
+            ProbeError::NoMovie,
         ),
         (
             "a movie without fragments",
             vec![start(None)],
-            Reason::NoLength,
+            ProbeError::NoLength,
         ),
         (
             "a track nobody knows",
             vec![start(None), fragment(&[stranger])],
-            Reason::Malformed,
+            ProbeError::Malformed,
         ),
         (
             "a run of no track",
             vec![start(None), nameless],
-            Reason::Malformed,
+            ProbeError::Malformed,
         ),
         (
             "samples without a length",
             vec![no_default, one.clone()],
-            Reason::Malformed,
+            ProbeError::Malformed,
         ),
         (
             "a time beyond all numbers",
             vec![start(None), fragment(&[late])],
-            Reason::TooLong,
+            ProbeError::TooLong,
         ),
         (
             "a length beyond reason",
             vec![start(Some(u64::MAX)), one],
-            Reason::TooLong,
+            ProbeError::TooLong,
         ),
         (
             "two movies",
             vec![start(None), start(None)],
-            Reason::Malformed,
+            ProbeError::Malformed,
         ),
     ];
     for (row, pieces, reason) in &rows {

@@ -1,10 +1,10 @@
 //! Movies that are broken, and files that are none.
 
-use trunkline_video::probe::Reason;
+use trunkline_probe::visual::ProbeError;
 
-use crate::probe::driver::{File, Manner, measure, run};
-use crate::probe::movies::{five, mp4};
-use crate::probe::writer::{
+use crate::visual::driver::{File, Manner, measure, run};
+use crate::visual::movies::{five, mp4};
+use crate::visual::writer::{
     Track, boxed, ftyp, mdat, moov, mvhd, numbers, open_ended, sound, trak, video, wide,
 };
 
@@ -43,48 +43,52 @@ fn what_is_broken_or_no_movie_has_no_length() {
         .fold(count, |inner, name| {
             boxed(name.as_bytes().try_into().unwrap(), &inner)
         });
-    let rows: Vec<(&str, Vec<u8>, Reason)> = vec![
-        ("a movie that is cut", end(&at_end, 1), Reason::Truncated),
+    let rows: Vec<(&str, Vec<u8>, ProbeError)> = vec![
+        (
+            "a movie that is cut",
+            end(&at_end, 1),
+            ProbeError::Truncated,
+        ),
         (
             "a movie that is cut in its head",
             end(&at_end, moov(&[five()]).len() - 3),
-            Reason::Truncated,
+            ProbeError::Truncated,
         ),
         (
             "data that is cut before the movie",
             [ftyp(b"isom"), end(&mdat(900), 100)].concat(),
-            Reason::Truncated,
+            ProbeError::Truncated,
         ),
         (
             "no movie",
             [ftyp(b"isom"), mdat(900)].concat(),
-            Reason::NoMovie,
+            ProbeError::NoMovie,
         ),
         (
             "data up to the end and no movie",
             [ftyp(b"isom"), open_ended(b"mdat", &[0; 90])].concat(),
-            Reason::NoMovie,
+            ProbeError::NoMovie,
         ),
-        ("an empty movie", in_movie(&[]), Reason::NoLength),
+        ("an empty movie", in_movie(&[]), ProbeError::NoLength),
         (
             "a claim without tracks",
             in_movie(&mvhd(5000, false)),
-            Reason::NoLength,
+            ProbeError::NoLength,
         ),
         (
             "tracks without samples",
             mp4(&[video(1000, &[])]),
-            Reason::NoLength,
+            ProbeError::NoLength,
         ),
         (
             "a clock that stands",
             in_movie(&no_clock),
-            Reason::Malformed,
+            ProbeError::Malformed,
         ),
         (
             "a box shorter than its head",
             [ftyp(b"isom"), claims(7, b"mdat")].concat(),
-            Reason::Malformed,
+            ProbeError::Malformed,
         ),
         (
             "a long box shorter than its head",
@@ -97,40 +101,44 @@ fn what_is_broken_or_no_movie_has_no_length() {
                     .collect(),
             ]
             .concat(),
-            Reason::Malformed,
+            ProbeError::Malformed,
         ),
         (
             "a box larger than the file",
             [ftyp(b"isom"), claims(u32::MAX, b"moov")].concat(),
-            Reason::Truncated,
+            ProbeError::Truncated,
         ),
         (
             "a box larger than all numbers",
             [ftyp(b"isom"), huge(b"mdat")].concat(),
-            Reason::Malformed,
+            ProbeError::Malformed,
         ),
         (
             "a box larger than the one around it",
             [ftyp(b"isom"), liar].concat(),
-            Reason::Malformed,
+            ProbeError::Malformed,
         ),
-        ("movies in movies", bomb, Reason::NoLength),
-        ("boxes without end", tiny, Reason::TooManyParts),
+        ("movies in movies", bomb, ProbeError::NoLength),
+        ("boxes without end", tiny, ProbeError::TooManyParts),
         (
             "tracks without end",
             in_movie(&boxed(b"trak", &[]).repeat(129)),
-            Reason::TooManyParts,
+            ProbeError::TooManyParts,
         ),
-        ("edits without end", in_movie(&edits), Reason::TooManyParts),
+        (
+            "edits without end",
+            in_movie(&edits),
+            ProbeError::TooManyParts,
+        ),
         (
             "a table that claims more than it has",
             in_movie(&count),
-            Reason::Malformed,
+            ProbeError::Malformed,
         ),
         (
             "a length beyond reason",
             mp4(&[video(1, &[(u32::MAX, u32::MAX)])]),
-            Reason::TooLong,
+            ProbeError::TooLong,
         ),
         (
             "lengths beyond all numbers",
@@ -141,28 +149,28 @@ fn what_is_broken_or_no_movie_has_no_length() {
                 },
                 sound(1),
             ]),
-            Reason::TooLong,
+            ProbeError::TooLong,
         ),
         (
             "a packed header",
             in_movie(&boxed(b"cmov", &[0; 90])),
-            Reason::Compressed,
+            ProbeError::Compressed,
         ),
         (
             "a page",
             b"<!doctype html><html></html>".to_vec(),
-            Reason::NotKnown,
+            ProbeError::UnknownFormat,
         ),
         (
             "Matroska",
             b"\x1a\x45\xdf\xa3\x9f\x42\x86\x81\x01\x42\xf7\x81".to_vec(),
-            Reason::NotKnown,
+            ProbeError::UnknownFormat,
         ),
-        ("nothing", Vec::new(), Reason::Truncated),
+        ("nothing", Vec::new(), ProbeError::Truncated),
         (
             "a head and nothing behind it",
             ftyp(b"isom"),
-            Reason::NoMovie,
+            ProbeError::NoMovie,
         ),
     ];
     for (row, file, reason) in &rows {
@@ -180,7 +188,7 @@ fn what_is_broken_or_no_movie_has_no_length() {
             );
         }
         let blind = run(&whole, Manner::Unknown).outcome;
-        let is_cut = *reason == Reason::Truncated;
+        let is_cut = *reason == ProbeError::Truncated;
         assert!(is_cut || blind.is_err(), "{row}: {blind:?}");
     }
     assert!(measure("the good one", &good).is_ok());

@@ -1,15 +1,15 @@
-//! The bytes that are at hand: one stretch of the file, that is moved forward and never back.
+//! The bytes that are held: one range of the file, which moves forward and never back.
 
-use super::{MAX_BYTES, MAX_NEED_BYTES, Need, Reason};
+use super::{MAX_BYTES, MAX_NEED_BYTES, Need, ProbeError};
 
-/// What is asked for at the start: most headers of movies and pictures fit.
+/// What is asked for at the start: most headers of videos and images fit.
 const FIRST_BYTES: u64 = 64 << 10;
 /// What is asked for later on, if less is needed: the next header and a small table.
 const NEXT_BYTES: u64 = 16 << 10;
 
-/// A stretch of the file.
+/// A range of the file.
 #[derive(Debug)]
-pub(super) struct Window {
+pub(crate) struct ByteWindow {
     start: u64,
     bytes: Vec<u8>,
     total: Option<u64>,
@@ -17,28 +17,28 @@ pub(super) struct Window {
     wanted: Option<Wanted>,
 }
 
-/// Bytes that are needed, and from where on those at hand are still of use.
+/// Bytes that are needed, and from where on those that are held are still of use.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wanted {
+pub(crate) struct Wanted {
     keep: u64,
     need: Need,
 }
 
 /// Why reading does not go on.
 #[derive(Debug)]
-pub(super) enum Pause {
+pub(crate) enum Pause {
     Need(Wanted),
-    Stop(Reason),
+    Stop(ProbeError),
 }
 
-impl From<Reason> for Pause {
-    fn from(reason: Reason) -> Self {
+impl From<ProbeError> for Pause {
+    fn from(reason: ProbeError) -> Self {
         Self::Stop(reason)
     }
 }
 
-impl Window {
-    pub(super) const fn new(total: Option<u64>) -> Self {
+impl ByteWindow {
+    pub(crate) const fn new(total: Option<u64>) -> Self {
         Self {
             start: 0,
             bytes: Vec::new(),
@@ -48,37 +48,37 @@ impl Window {
         }
     }
 
-    pub(super) const fn total(&self) -> Option<u64> {
+    pub(crate) const fn total(&self) -> Option<u64> {
         self.total
     }
 
-    pub(super) const fn taken(&self) -> u64 {
+    pub(crate) const fn taken(&self) -> u64 {
         self.taken
     }
 
-    /// The first who knows is believed: a length that changes under us is no help.
-    pub(super) const fn learn_total(&mut self, total: u64) {
+    /// The first length holds: one that changes while a file is read is no help.
+    pub(crate) const fn set_total(&mut self, total: u64) {
         if self.total.is_none() {
             self.total = Some(total);
         }
     }
 
-    /// So many bytes from there, or what has to happen first.
-    pub(super) fn read(&self, at: u64, length: u64) -> Result<&[u8], Pause> {
-        self.read_of(at, at, length)
+    /// So many bytes at a position, or what has to happen first.
+    pub(crate) fn read(&self, at: u64, length: u64) -> Result<&[u8], Pause> {
+        self.read_from(at, at, length)
     }
 
-    /// The same of a part that begins earlier and was read up to there: whoever is made to wait reads
-    /// the part again from its beginning, so that must still be at hand.
-    pub(super) fn read_of(&self, keep: u64, at: u64, length: u64) -> Result<&[u8], Pause> {
-        let end = at.checked_add(length).ok_or(Reason::Malformed)?;
+    /// The same for a reader that has to wait and then begins again at `keep`, so bytes from there on must
+    /// still be held.
+    pub(crate) fn read_from(&self, keep: u64, at: u64, length: u64) -> Result<&[u8], Pause> {
+        let end = at.checked_add(length).ok_or(ProbeError::Malformed)?;
         if self.total.is_some_and(|total| end > total) {
-            return Err(Reason::Truncated.into());
+            return Err(ProbeError::Truncated.into());
         }
         if length > MAX_NEED_BYTES {
-            return Err(Reason::TooLarge.into());
+            return Err(ProbeError::TooLarge.into());
         }
-        if let Some(found) = self.at_hand(at, length) {
+        if let Some(found) = self.held(at, length) {
             return Ok(found);
         }
         let is_inside = self.start <= keep && keep <= self.end();
@@ -95,13 +95,13 @@ impl Window {
         Err(Pause::Need(Wanted { keep, need }))
     }
 
-    /// Says what is needed, and remembers it.
-    pub(super) const fn want(&mut self, wanted: Wanted) -> Need {
+    /// Remembers what is needed, and returns it.
+    pub(crate) const fn want(&mut self, wanted: Wanted) -> Need {
         self.wanted = Some(wanted);
         wanted.need
     }
 
-    pub(super) fn give(&mut self, start: u64, bytes: &[u8]) {
+    pub(crate) fn push(&mut self, start: u64, bytes: &[u8]) {
         let Some(wanted) = self.wanted else { return };
         let need = wanted.need;
         if bytes.is_empty() && start == need.start {
@@ -126,14 +126,14 @@ impl Window {
         self.wanted = (left > 0).then_some(Wanted { keep, need });
     }
 
-    /// How much is taken at once. More than is needed is welcome, up to a bound: who reads from the
-    /// start cannot go back for the rest of a piece.
+    /// How much is taken at once. More than is needed is welcome, up to a bound: a caller that reads from
+    /// the start cannot go back for the rest of a piece.
     fn room(&self, need: Need) -> u64 {
         let left = MAX_BYTES.saturating_sub(self.taken);
         need.length.max(MAX_NEED_BYTES).min(left)
     }
 
-    /// Lets go of what lies before `keep`; the next bytes come at `next`.
+    /// Drops what lies before `keep`; the next bytes come at `next`.
     fn keep_from(&mut self, keep: u64, next: u64) {
         if next == self.end() && keep >= self.start {
             let gone = usize::try_from(keep.saturating_sub(self.start)).unwrap_or(usize::MAX);
@@ -145,7 +145,7 @@ impl Window {
         }
     }
 
-    fn at_hand(&self, at: u64, length: u64) -> Option<&[u8]> {
+    fn held(&self, at: u64, length: u64) -> Option<&[u8]> {
         let from = usize::try_from(at.checked_sub(self.start)?).ok()?;
         let to = from.checked_add(usize::try_from(length).ok()?)?;
         self.bytes.get(from..to)
@@ -156,9 +156,9 @@ impl Window {
     }
 }
 
-/// What of some bytes begins at a place; none if they begin later or end before it.
-fn part(bytes: &[u8], start: u64, place: u64, most: u64) -> Option<&[u8]> {
-    let before = usize::try_from(place.checked_sub(start)?).ok()?;
+/// The bytes from a position on; none if they begin later or end before it.
+fn part(bytes: &[u8], start: u64, position: u64, most: u64) -> Option<&[u8]> {
+    let before = usize::try_from(position.checked_sub(start)?).ok()?;
     let most = usize::try_from(most).ok()?;
     let fresh = bytes.get(before..).filter(|fresh| !fresh.is_empty())?;
     fresh.get(..most.min(fresh.len()))

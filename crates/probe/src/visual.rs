@@ -1,19 +1,19 @@
-//! How long a video is and how large a picture, from as few bytes of the file as will do. It reads
-//! nothing itself: it says which bytes it needs, is given some, and in the end says what it knows or
-//! why it does not. What it asks for only ever moves forward, so a server that knows no parts can be
-//! read from the start.
+//! The length of a video and the size of an image, from as few bytes of the file as possible. A
+//! [`Probe`] does no I/O: it asks for byte ranges, is given bytes, and ends with a [`MediaInfo`] or a
+//! [`ProbeError`]. The ranges only move forward, so a file on a server without range requests can be
+//! read from its start.
 //!
 //! The length is what a player plays: sample tables, fragments and edit lists, not the claim in the
-//! movie's header. Of a movie in fragments two claims are believed, since the alternative is to read
-//! all of it: the length with all fragments (`mehd`), and an index (`sidx`). It is bounded in steps,
-//! bytes, boxes and depth, and no input makes it panic.
+//! movie's header. Of a fragmented movie two claims are believed, since the alternative is to read all
+//! of it: the duration with all fragments (`mehd`), and an index (`sidx`). Steps, bytes, boxes and depth
+//! are bounded, and no input makes it panic.
 //!
-//! The way to drive it, over anything that hands out parts of a file. `fetch` is told a start and a
-//! length and gives the bytes it got, which may be fewer (none: there is nothing there) or, from a
-//! server that knows no parts, begin earlier; and the whole length if it was told:
+//! How to drive it. `fetch` is given a range and returns the bytes it got, which may be fewer (none: the
+//! file ends there) or, from a server without ranges, begin earlier; and the length of the file if the
+//! server sent it:
 //!
 //! ```
-//! use trunkline_video::probe::{Measured, Need, Probe, Reason, Step};
+//! use trunkline_probe::visual::{MediaInfo, Need, Probe, ProbeError, Step};
 //!
 //! struct Fetched {
 //!     start: u64,
@@ -21,44 +21,39 @@
 //!     total: Option<u64>,
 //! }
 //!
-//! fn measure(mut fetch: impl FnMut(Need) -> Fetched) -> Result<Measured, Reason> {
+//! fn measure(mut fetch: impl FnMut(Need) -> Fetched) -> Result<MediaInfo, ProbeError> {
 //!     let mut probe = Probe::new(None);
 //!     loop {
 //!         match probe.step() {
-//!             Step::Known(measured) => return Ok(measured),
-//!             Step::Unknown(reason) => return Err(reason),
+//!             Step::Done(info) => return Ok(info),
+//!             Step::Failed(error) => return Err(error),
 //!             Step::Need(need) => {
 //!                 let fetched = fetch(need);
 //!                 if let Some(total) = fetched.total {
-//!                     probe.learn_total(total);
+//!                     probe.set_total(total);
 //!                 }
-//!                 probe.give(fetched.start, &fetched.bytes);
+//!                 probe.push(fetched.start, &fetched.bytes);
 //!             }
 //!         }
 //!     }
 //! }
 //!
 //! let gif = b"GIF89a\x40\x01\xf0\x00\x00\x00\x00".to_vec();
-//! let measured = measure(|need| {
+//! let info = measure(|need| {
 //!     let start = usize::try_from(need.start).unwrap();
 //!     let end = gif.len().min(start + usize::try_from(need.length).unwrap());
 //!     Fetched { start: need.start, bytes: gif[start..end].to_vec(), total: Some(13) }
 //! });
-//! assert_eq!(measured.unwrap().size.unwrap().width, 320);
+//! assert_eq!(info.unwrap().size.unwrap().width, 320);
 //! ```
 
-mod boxes;
-mod fields;
-mod fragments;
-mod images;
+pub(crate) mod byte_window;
+mod image_headers;
 mod jpeg;
-mod leaves;
-mod movie;
-mod window;
 
-use boxes::Walk;
+use crate::mp4::video::VideoReader;
+use byte_window::{ByteWindow, Pause};
 use jpeg::Jpeg;
-use window::{Pause, Window};
 
 /// Most bytes that are taken in all: what a measurement may cost.
 pub const MAX_BYTES: u64 = 64_000_000;
@@ -66,10 +61,10 @@ pub const MAX_BYTES: u64 = 64_000_000;
 pub const MAX_STEPS: u32 = 16_384;
 /// Most bytes that are needed at one time: a table of half a million entries.
 pub const MAX_NEED_BYTES: u64 = 4 << 20;
-/// Most boxes and segments that are looked at.
+/// Most boxes and segments that are read.
 pub const MAX_BOXES: u32 = 100_000;
 /// Boxes inside boxes.
-pub const MAX_DEPTH: usize = 8;
+pub const MAX_DEPTH: usize = crate::mp4::MAX_DEPTH;
 /// Tracks of a movie.
 pub const MAX_TRACKS: usize = 128;
 /// Edits of a track.
@@ -77,24 +72,24 @@ pub const MAX_EDITS: usize = 4096;
 /// A longer length is a broken file: a hundred hours.
 pub const MAX_LENGTH_MS: u64 = 360_000_000;
 
-/// A measurement under way.
+/// A measurement in progress.
 #[derive(Debug)]
 pub struct Probe {
-    window: Window,
+    window: ByteWindow,
     state: State,
     steps: u32,
-    outcome: Option<Result<Measured, Reason>>,
+    outcome: Option<Result<MediaInfo, ProbeError>>,
 }
 
 /// What comes next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Bytes, to be given by [`Probe::give`].
+    /// Bytes, to be given by [`Probe::push`].
     Need(Need),
     /// It is measured.
-    Known(Measured),
+    Done(MediaInfo),
     /// It cannot be measured.
-    Unknown(Reason),
+    Failed(ProbeError),
 }
 
 /// A part of the file that is needed. Fewer bytes are welcome, at least one.
@@ -108,17 +103,18 @@ pub struct Need {
 
 /// What is known of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Measured {
-    /// What kind of file it is.
+pub struct MediaInfo {
+    /// The format by its first bytes and its brand.
     pub format: Format,
     /// The major brand of a file made of boxes, such as `isom`; none if it has none.
     pub brand: Option<[u8; 4]>,
-    /// How long it plays, rounded half up to milliseconds; none for a picture.
+    /// How long it plays, rounded half up to milliseconds; none for an image.
     pub length_ms: Option<u64>,
-    /// The longest track as if nothing were cut by its edit list. Who fears a list that hides most of
-    /// a video takes the larger of the two. The same as the length where fragments were not counted.
+    /// The longest track as if nothing were cut by its edit list. A caller that bills a video whose list
+    /// hides most of it takes the larger of the two. The same as the length where fragments were not
+    /// counted.
     pub unedited_ms: Option<u64>,
-    /// Width and height as shown; none for sound alone.
+    /// Width and height as shown; none for audio alone.
     pub size: Option<Size>,
 }
 
@@ -131,7 +127,7 @@ pub struct Size {
     pub height: u32,
 }
 
-/// Kinds of files that are measured.
+/// Formats that are measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// ISO base media: MP4 and its kin.
@@ -148,16 +144,16 @@ pub enum Format {
     Gif,
     /// BMP.
     Bmp,
-    /// HEIC and AVIF: pictures in boxes.
+    /// HEIC and AVIF: images in boxes.
     Heif,
 }
 
 /// Why a file cannot be measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Reason {
+pub enum ProbeError {
     /// None of the known formats.
     #[error("the file is not of a kind that can be measured")]
-    NotKnown,
+    UnknownFormat,
     /// It contradicts itself.
     #[error("the file is broken")]
     Malformed,
@@ -170,10 +166,10 @@ pub enum Reason {
     /// A movie without a track that plays.
     #[error("there is nothing in the file that has a length")]
     NoLength,
-    /// A picture without a size.
+    /// An image without a size.
     #[error("there is no size in the file")]
     NoSize,
-    /// A header that is packed, as old QuickTime could.
+    /// A compressed header, as old QuickTime could have.
     #[error("the header of the movie is compressed")]
     Compressed,
     /// More than [`MAX_LENGTH_MS`].
@@ -191,7 +187,7 @@ pub enum Reason {
 enum State {
     Start,
     Jpeg(Jpeg),
-    Boxes(Box<Walk>),
+    Mp4(Box<VideoReader>),
 }
 
 // === impl Probe ===
@@ -201,7 +197,7 @@ impl Probe {
     #[must_use]
     pub fn new(total: Option<u64>) -> Self {
         Self {
-            window: Window::new(total),
+            window: ByteWindow::new(total),
             state: State::Start,
             steps: 0,
             outcome: None,
@@ -209,29 +205,29 @@ impl Probe {
     }
 
     /// The length of the file became known.
-    pub const fn learn_total(&mut self, total: u64) {
-        self.window.learn_total(total);
+    pub const fn set_total(&mut self, total: u64) {
+        self.window.set_total(total);
     }
 
-    /// Bytes of the file from there. They may begin before the place that was asked for, which is how
-    /// a file is read from its start, and go on behind it, up to [`MAX_NEED_BYTES`]. Those that do not
-    /// reach that place are passed over. No bytes at that place say that the file ends there.
-    pub fn give(&mut self, start: u64, bytes: &[u8]) {
-        self.window.give(start, bytes);
+    /// Bytes of the file from `start`. They may begin before the range that was asked for, which is how a
+    /// file is read from its start, and go on behind it, up to [`MAX_NEED_BYTES`]. Those that do not reach
+    /// it are ignored. No bytes at its start say that the file ends there.
+    pub fn push(&mut self, start: u64, bytes: &[u8]) {
+        self.window.push(start, bytes);
     }
 
-    /// Goes as far as the bytes allow.
+    /// Reads on as far as the bytes allow.
     pub fn step(&mut self) -> Step {
         if self.outcome.is_none() {
             match self.run() {
-                Ok(measured) => self.outcome = Some(Ok(measured)),
-                Err(Pause::Stop(reason)) => self.outcome = Some(Err(reason)),
+                Ok(info) => self.outcome = Some(Ok(info)),
+                Err(Pause::Stop(error)) => self.outcome = Some(Err(error)),
                 Err(Pause::Need(wanted)) => {
                     self.steps = self.steps.saturating_add(1);
                     if self.steps > MAX_STEPS {
-                        self.outcome = Some(Err(Reason::TooManyParts));
+                        self.outcome = Some(Err(ProbeError::TooManyParts));
                     } else if self.window.taken() >= MAX_BYTES {
-                        self.outcome = Some(Err(Reason::TooLarge));
+                        self.outcome = Some(Err(ProbeError::TooLarge));
                     } else {
                         return Step::Need(self.window.want(wanted));
                     }
@@ -239,25 +235,27 @@ impl Probe {
             }
         }
         match self.outcome {
-            Some(Ok(measured)) => Step::Known(measured),
-            Some(Err(reason)) => Step::Unknown(reason),
-            None => Step::Unknown(Reason::Malformed),
+            Some(Ok(info)) => Step::Done(info),
+            Some(Err(error)) => Step::Failed(error),
+            None => Step::Failed(ProbeError::Malformed),
         }
     }
 
-    fn run(&mut self) -> Result<Measured, Pause> {
+    fn run(&mut self) -> Result<MediaInfo, Pause> {
         if matches!(self.state, State::Start) {
-            let head = self.window.read(0, images::SNIFF_BYTES)?;
-            match images::kind_of(head).ok_or(Reason::NotKnown)? {
-                images::Kind::Header(format) => return images::measure(format, &self.window),
-                images::Kind::Jpeg => self.state = State::Jpeg(Jpeg::default()),
-                images::Kind::Boxes => self.state = State::Boxes(Box::default()),
+            let first = self.window.read(0, image_headers::SNIFF_BYTES)?;
+            match image_headers::kind_of(first).ok_or(ProbeError::UnknownFormat)? {
+                image_headers::Kind::Header(format) => {
+                    return image_headers::measure(format, &self.window);
+                }
+                image_headers::Kind::Jpeg => self.state = State::Jpeg(Jpeg::default()),
+                image_headers::Kind::Mp4 => self.state = State::Mp4(Box::default()),
             }
         }
         match &mut self.state {
             State::Jpeg(jpeg) => jpeg.run(&self.window),
-            State::Boxes(walk) => walk.run(&self.window),
-            State::Start => Err(Pause::Stop(Reason::NotKnown)),
+            State::Mp4(reader) => reader.run(&self.window),
+            State::Start => Err(Pause::Stop(ProbeError::UnknownFormat)),
         }
     }
 }
@@ -265,27 +263,27 @@ impl Probe {
 // === impl Size ===
 
 impl Size {
-    /// A size that is one: neither side is nothing.
-    fn new(width: u32, height: u32) -> Option<Self> {
+    /// None: a side is zero.
+    pub(crate) fn new(width: u32, height: u32) -> Option<Self> {
         (width > 0 && height > 0).then_some(Self { width, height })
     }
 
-    const fn turned(self) -> Self {
+    pub(crate) const fn rotated(self) -> Self {
         Self {
             width: self.height,
             height: self.width,
         }
     }
 
-    fn area(self) -> u64 {
+    pub(crate) fn area(self) -> u64 {
         u64::from(self.width).saturating_mul(u64::from(self.height))
     }
 }
 
-// === impl Measured ===
+// === impl MediaInfo ===
 
-impl Measured {
-    const fn picture(format: Format, brand: Option<[u8; 4]>, size: Size) -> Self {
+impl MediaInfo {
+    pub(crate) const fn image(format: Format, brand: Option<[u8; 4]>, size: Size) -> Self {
         Self {
             format,
             brand,

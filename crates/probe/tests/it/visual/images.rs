@@ -1,9 +1,9 @@
 //! Pictures, written by hand.
 
-use trunkline_video::probe::{Format, Reason};
+use trunkline_probe::visual::{Format, ProbeError};
 
-use crate::probe::driver::measure;
-use crate::probe::writer::{boxed, ftyp, mdat, numbers};
+use crate::visual::driver::measure;
+use crate::visual::writer::{boxed, ftyp, mdat, numbers};
 
 fn png(width: u32, height: u32) -> Vec<u8> {
     let head = [
@@ -224,68 +224,72 @@ fn the_size_of_every_picture_is_the_true_one() {
 #[test]
 fn a_picture_without_a_size_has_none() {
     let scan = vec![0xff, 0xda, 0, 8, 0, 0, 0, 0, 0, 0];
-    let rows: Vec<(&str, Vec<u8>, Reason)> = vec![
-        ("PNG without a width", png(0, 5), Reason::NoSize),
-        ("PNG beyond its limit", png(u32::MAX, 5), Reason::NoSize),
+    let rows: Vec<(&str, Vec<u8>, ProbeError)> = vec![
+        ("PNG without a width", png(0, 5), ProbeError::NoSize),
+        ("PNG beyond its limit", png(u32::MAX, 5), ProbeError::NoSize),
         (
             "PNG with another chunk",
             png(5, 5)
                 .iter()
                 .map(|byte| if *byte == b'I' { b'J' } else { *byte })
                 .collect(),
-            Reason::Malformed,
+            ProbeError::Malformed,
         ),
         (
             "PNG that is cut",
             png(5, 5)[..20].to_vec(),
-            Reason::Truncated,
+            ProbeError::Truncated,
         ),
         (
             "BMP with a strange header",
             bmp(41, &[0; 8]),
-            Reason::NotKnown,
+            ProbeError::UnknownFormat,
         ),
         (
             "BMP without a height",
             bmp(40, &[1, 0, 0, 0, 0, 0, 0, 0]),
-            Reason::NoSize,
+            ProbeError::NoSize,
         ),
         (
             "WebP of a strange kind",
             webp(b"VP9 ", &[0; 10]),
-            Reason::Malformed,
+            ProbeError::Malformed,
         ),
         (
             "WebP that is no key frame",
             webp(b"VP8 ", &[0x11, 0, 0, 0x9d, 1, 0x2a, 1, 0, 1, 0]),
-            Reason::Malformed,
+            ProbeError::Malformed,
         ),
         (
             "JPEG with data first",
             [vec![0xff, 0xd8], scan].concat(),
-            Reason::NoSize,
+            ProbeError::NoSize,
         ),
         (
             "JPEG without a height",
             jpeg(&[frame(0xc0, 5, 0)]),
-            Reason::NoSize,
+            ProbeError::NoSize,
         ),
         (
             "JPEG that ends",
             jpeg(&[segment(0xe0, &[0; 9])])[..14].to_vec(),
-            Reason::Truncated,
+            ProbeError::Truncated,
         ),
         (
             "JPEG without markers",
             jpeg(&[vec![1; 9]]),
-            Reason::NotKnown,
+            ProbeError::UnknownFormat,
         ),
         (
             "JPEG that loses its markers",
             jpeg(&[segment(0xe0, &[]), vec![1; 9]]),
-            Reason::Malformed,
+            ProbeError::Malformed,
         ),
-        ("HEIC without a size", heic(b"heic", &[]), Reason::NoSize),
+        (
+            "HEIC without a size",
+            heic(b"heic", &[]),
+            ProbeError::NoSize,
+        ),
     ];
     for (row, file, reason) in &rows {
         assert_eq!(measure(row, file), Err(*reason), "{row}");
