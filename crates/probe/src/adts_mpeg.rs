@@ -4,8 +4,9 @@
 use crate::codecs::mpeg::{ADTS_HEADER_BYTES, Frame, MPEG_HEADER_BYTES, Table};
 use crate::incremental::Step;
 use crate::length::Sum;
+use crate::measurement::CountResult;
 use crate::tags::{Tag, is_end_tag};
-use crate::{Codec, Length, MeasureError};
+use crate::{Codec, MeasureError};
 
 /// Headers that must follow each other before the first of them is believed.
 const SURE_FRAMES: usize = 3;
@@ -36,7 +37,7 @@ struct Counted {
 enum Chain {
     /// Frames, surely.
     Sure(Frame),
-    /// The bytes end before it can be told.
+    /// The bytes end before it is certain.
     NeedMore,
     No,
 }
@@ -89,7 +90,7 @@ impl Frames {
         }
     }
 
-    pub(crate) fn finish(&self, rest: &[u8]) -> Result<(Codec, Length), MeasureError> {
+    pub(crate) fn finish(&self, rest: &[u8]) -> CountResult {
         self.counted_with(rest).measured(self.is_adts)
     }
 
@@ -126,7 +127,7 @@ impl Frames {
         let junk = memchr::memchr(0xFF, bytes).unwrap_or(bytes.len());
         if junk > 0 {
             self.is_at_start = self.is_at_start && bytes.iter().take(junk).all(|byte| *byte == 0);
-            return pass(junk);
+            return Step::consume(junk);
         }
         match self.chain(bytes) {
             Chain::Sure(frame) => self.count(frame, bytes),
@@ -145,7 +146,7 @@ impl Frames {
         self.counted.add(frame, body, self.is_adts);
         self.last = Some(frame);
         self.is_at_start = false;
-        pass(frame.bytes)
+        Step::consume(frame.bytes)
     }
 
     fn chain(&self, bytes: &[u8]) -> Chain {
@@ -221,7 +222,7 @@ impl Counted {
         self.sum.add(frame.samples, frame.rate);
     }
 
-    fn measured(mut self, is_adts: bool) -> Result<(Codec, Length), MeasureError> {
+    fn measured(mut self, is_adts: bool) -> CountResult {
         if self.frames == 0 && self.table.is_none() {
             return Err(MeasureError::NotAudio);
         }
@@ -241,8 +242,4 @@ impl Counted {
         };
         Ok((codec, self.sum.length()))
     }
-}
-
-fn pass(count: usize) -> Step {
-    Step::Consume(u64::try_from(count).unwrap_or(u64::MAX))
 }

@@ -1,4 +1,4 @@
-//! A file that is read in bounded parts, and never beyond the size it was said to have.
+//! A file that is read in bounded parts, and never beyond the size it is given.
 
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 
@@ -50,7 +50,7 @@ impl<'a> BoundedReader<'a> {
             };
             match self.file.read(room) {
                 Ok(0) => {
-                    // Shorter than it was said to be: it ends here.
+                    // Shorter than its given size: it ends here.
                     self.bytes = self.at;
                     break;
                 }

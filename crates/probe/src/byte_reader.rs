@@ -1,5 +1,10 @@
 //! Reads numbers from a slice, one after the other; none where the slice ends.
 
+/// How many bytes there are, as file positions count.
+pub(crate) fn count_of(bytes: &[u8]) -> u64 {
+    u64::try_from(bytes.len()).unwrap_or(u64::MAX)
+}
+
 /// The bytes that are left to read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ByteReader<'a>(&'a [u8]);

@@ -12,11 +12,12 @@ pub(crate) mod vorbis;
 
 pub(crate) use float_rate::float_rate;
 
+use crate::bounded_reader::{BoundedReader, ReadBuffer};
 use crate::byte_reader::ByteReader;
 use crate::length::Sum;
-use crate::{Codec, Length};
+use crate::{Codec, Length, MeasureError};
 
-/// The most bytes of a packet that are looked at.
+/// The most bytes of a packet that are read.
 pub(crate) const HEADER_BYTES: usize = 128;
 
 /// More than encoders of ALAC put into a packet, by far.
@@ -138,7 +139,30 @@ impl Counter {
         samples
     }
 
-    /// Counts many packets that need not be looked at.
+    /// The same for a packet that lies in a file. An empty one counts nothing.
+    pub(crate) fn packet_at(
+        &mut self,
+        source: &mut BoundedReader<'_>,
+        buffer: &mut ReadBuffer,
+        at: u64,
+        size: u64,
+    ) -> Result<(), MeasureError> {
+        if size == 0 {
+            return Ok(());
+        }
+        let wanted = usize::try_from(size)
+            .unwrap_or(HEADER_BYTES)
+            .min(HEADER_BYTES);
+        let header = if self.coding.needs_packet_bytes() {
+            buffer.at(source, at, wanted)?
+        } else {
+            &[]
+        };
+        self.packet(header, size);
+        Ok(())
+    }
+
+    /// Counts many packets whose bytes are not needed.
     pub(crate) fn packets(&mut self, count: u64, bytes: u64) {
         match self.coding {
             Coding::Fixed { samples, rate, .. } => {
@@ -182,7 +206,7 @@ impl Counter {
 /// The number of samples in a packet of ALAC that is not full, as the last one of a file.
 fn alac_samples(header: &[u8]) -> Option<u64> {
     let mut bits = bits::Bits::new(header);
-    // The kind of element, its number, and bits that nobody uses.
+    // The kind of element, its number, and unused bits.
     bits.take(19)?;
     let is_partial = bits.bit()?;
     bits.take(3)?;

@@ -1,12 +1,13 @@
-//! Native FLAC. Its frames do not say how many bytes they have, so the next one is looked for: a header
+//! Native FLAC. Its frames do not say how many bytes they have, so the next one is searched: a header
 //! with a right checksum, which also fits what came before it. The total in the header is not read.
 
-use crate::byte_reader::ByteReader;
+use crate::byte_reader::{ByteReader, count_of};
 use crate::codecs::flac::{Found, Frame, stream_rate};
 use crate::incremental::Step;
 use crate::length::Sum;
+use crate::measurement::CountResult;
 use crate::tags::Tag;
-use crate::{Codec, Length, MeasureError};
+use crate::{Codec, MeasureError};
 
 const BLOCK_HEADER_BYTES: usize = 4;
 const INFO_BYTES: usize = 34;
@@ -16,7 +17,10 @@ const IS_LAST: u8 = 0x80;
 /// No frame is longer: 65,536 samples of eight channels with 32 bits, twice. What follows is junk.
 const MAX_FRAME_BYTES: u64 = 4 << 20;
 
-/// A stream under way.
+/// The checksum of a frame.
+static CHECKSUM: crc::Crc<u16> = crc::Crc::<u16>::new(&crc::CRC_16_UMTS);
+
+/// A stream while it is read.
 #[derive(Debug, Default)]
 pub(crate) struct Flac {
     place: Place,
@@ -54,7 +58,7 @@ impl Flac {
         }
     }
 
-    pub(crate) fn finish(&self, rest: &[u8]) -> Result<(Codec, Length), MeasureError> {
+    pub(crate) fn finish(&self, rest: &[u8]) -> CountResult {
         match self.place {
             Place::Start | Place::Lost => return Err(MeasureError::NotAudio),
             Place::Metadata if self.rate == 0 => return Err(MeasureError::Broken),
@@ -141,7 +145,7 @@ impl Flac {
             }
             at = at.saturating_add(1);
         }
-        Step::Consume(u64::try_from(at).unwrap_or(u64::MAX))
+        Step::consume(at)
     }
 
     /// Whether a header whose checksum is right is one: sound contains such bytes by chance as well.
@@ -176,38 +180,15 @@ impl Flac {
 impl Open {
     /// The checksum of a frame and of itself is zero.
     fn take(&mut self, bytes: &[u8]) {
-        let count = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-        self.bytes = self.bytes.saturating_add(count);
+        self.bytes = self.bytes.saturating_add(count_of(bytes));
         if self.bytes > MAX_FRAME_BYTES {
             return;
         }
         for byte in bytes {
-            let [high, low] = self.sum.to_be_bytes();
-            let over = SUMS.get(usize::from(high ^ byte)).copied().unwrap_or(0);
-            self.sum = u16::from_be_bytes([low, 0]) ^ over;
+            let mut digest = CHECKSUM.digest_with_initial(self.sum);
+            digest.update(&[*byte]);
+            self.sum = digest.finalize();
             self.was_whole = self.was_whole || self.sum == 0;
         }
     }
-}
-
-static SUMS: [u16; 256] = sums();
-
-/// CRC-16 with the polynomial of FLAC, for every byte.
-const fn sums() -> [u16; 256] {
-    let mut sums = [0; 256];
-    let mut rest: &mut [u16] = &mut sums;
-    let mut byte = 0_u8;
-    while let Some((first, later)) = rest.split_first_mut() {
-        let mut sum = u16::from_be_bytes([byte, 0]);
-        let mut bit = 0_u8;
-        while bit < 8 {
-            let over = if sum & 0x8000 == 0 { 0 } else { 0x8005 };
-            sum = sum.wrapping_shl(1) ^ over;
-            bit = bit.wrapping_add(1);
-        }
-        *first = sum;
-        byte = byte.wrapping_add(1);
-        rest = later;
-    }
-    sums
 }

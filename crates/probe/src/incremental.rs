@@ -1,29 +1,36 @@
-//! Bytes in any pieces on one side, a reader that wants certain bytes at once on the other. It keeps
-//! what is not read yet, and only that, so that the outcome is the same however a stream is cut.
+//! Feeds pieces of a stream to a reader that needs certain bytes at once. It keeps what is not read yet,
+//! and only that, so the result is the same however a stream is cut.
 
+use crate::byte_reader::count_of;
+use crate::measurement::CountResult;
 use crate::stream::Stream;
-use crate::{Codec, Length, MeasureError};
 
-/// So much of a piece is looked at in one go.
+/// So much of a piece is read at once.
 const PORTION_BYTES: usize = 8 << 10;
-/// No reader waits for so much: the longest wish is three frames of AAC, 24 KiB.
+/// No reader waits for so much: the longest wait is for three frames of AAC, 24 KiB.
 const MAX_KEPT_BYTES: usize = 32 << 10;
 
-/// What a reader says about the bytes that begin at its place.
+/// What a reader does with the bytes at its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// So many of them are done with, even beyond those that are there. At least one.
+    /// It is done with so many of them, even beyond those that are there. At least one.
     Consume(u64),
-    /// It must see more of them to say anything.
+    /// It needs more of them to go on.
     NeedMore,
 }
 
-/// A stream under way.
+impl Step {
+    pub(crate) fn consume(count: usize) -> Self {
+        Self::Consume(u64::try_from(count).unwrap_or(u64::MAX))
+    }
+}
+
+/// A stream while it is read.
 #[derive(Debug)]
 pub(crate) struct Incremental {
     stream: Stream,
     kept: Vec<u8>,
-    /// Bytes to come that nobody will look at.
+    /// Bytes to come that no reader needs.
     to_skip: u64,
 }
 
@@ -38,39 +45,38 @@ impl Incremental {
 
     /// The next bytes.
     pub(crate) fn push(&mut self, piece: &[u8]) {
-        let mut rest = self.pay(piece);
+        let mut rest = self.skip_in(piece);
         while !rest.is_empty() {
             let (portion, later) = rest.split_at(rest.len().min(PORTION_BYTES));
             self.kept.extend_from_slice(portion);
-            self.walk();
-            rest = self.pay(later);
+            self.run();
+            rest = self.skip_in(later);
         }
     }
 
-    /// How many of the next bytes nobody will look at.
+    /// How many of the next bytes no reader needs.
     pub(crate) const fn to_skip(&self) -> u64 {
         self.to_skip
     }
 
-    /// So many of the to_skip bytes went by unseen.
+    /// So many of them were skipped in the file.
     pub(crate) const fn skipped(&mut self, bytes: u64) {
         self.to_skip = self.to_skip.saturating_sub(bytes);
     }
 
     /// What is known if the stream ends here.
-    pub(crate) fn finish(&self) -> Result<(Codec, Length), MeasureError> {
+    pub(crate) fn finish(&self) -> CountResult {
         self.stream.finish(&self.kept, self.to_skip)
     }
 
-    fn pay<'a>(&mut self, piece: &'a [u8]) -> &'a [u8] {
-        let there = u64::try_from(piece.len()).unwrap_or(u64::MAX);
-        let paid = self.to_skip.min(there);
-        self.to_skip = self.to_skip.saturating_sub(paid);
-        let paid = usize::try_from(paid).unwrap_or(usize::MAX);
-        piece.get(paid..).unwrap_or_default()
+    fn skip_in<'a>(&mut self, piece: &'a [u8]) -> &'a [u8] {
+        let skipped = self.to_skip.min(count_of(piece));
+        self.to_skip = self.to_skip.saturating_sub(skipped);
+        let skipped = usize::try_from(skipped).unwrap_or(usize::MAX);
+        piece.get(skipped..).unwrap_or_default()
     }
 
-    fn walk(&mut self) {
+    fn run(&mut self) {
         let mut at = 0_usize;
         while let Some(bytes) = self.kept.get(at..)
             && !bytes.is_empty()
@@ -78,7 +84,7 @@ impl Incremental {
             let Step::Consume(count @ 1..) = self.stream.step(bytes) else {
                 break;
             };
-            let there = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+            let there = count_of(bytes);
             self.to_skip = count.saturating_sub(there);
             let passed = usize::try_from(count.min(there)).unwrap_or(usize::MAX);
             at = at.saturating_add(passed);

@@ -1,11 +1,12 @@
-//! How long a piece of audio is, without I/O of its own: files that customers upload ([`measure`])
-//! and speech that is measured while it is relayed ([`StreamMeter`]). It knows no money and no model.
+//! Lengths and sizes of media, without I/O of its own: audio files that customers upload ([`measure`]),
+//! speech that is measured while it is relayed ([`StreamMeter`]), and videos and images behind a URL
+//! ([`visual`]). It knows no money and no model.
 //!
-//! # The true length
+//! # The length of audio
 //!
 //! The length is that of the samples which a player gives out:
 //!
-//! - **Packets that are there.** Each packet, frame or block of samples is looked at and counted with
+//! - **Packets that are there.** Each packet, frame or block of samples is read and counted with
 //!   the samples it decodes to. What a header claims about the whole (sizes, frame counts, totals,
 //!   durations, granules) is never the length. Of a file that was cut off, the packets that are whole
 //!   count.
@@ -21,10 +22,9 @@
 //!
 //! # Why no library
 //!
-//! The readers that were tried tell a length by headers, or by the times of packets, which some files do
-//! not have (Opus in WebM), which do not know what an encoder added, and which are claims as well. None
-//! measures a stream while it passes. To count packets takes a few bytes of each, and that is all that
-//! is read here.
+//! A length is a price, so it is counted by packets. The libraries that were tried take it from headers
+//! or time stamps, read tables as large as a file claims, or panic on hostile input; none measures a
+//! stream while it passes. docs/dependencies.md lists them with what they did.
 #![cfg_attr(
     not(test),
     deny(

@@ -5,9 +5,10 @@ use std::io::{Read, Seek};
 use crate::adts_mpeg::Frames;
 use crate::bounded_reader::BoundedReader;
 use crate::incremental::Incremental;
+use crate::measurement::CountResult;
 use crate::sniff::sniff;
 use crate::stream::Stream;
-use crate::{Codec, Container, Length, MeasureError, Measurement};
+use crate::{Container, MeasureError, Measurement};
 use crate::{mkv, mp4};
 
 /// So much is read at once.
@@ -39,11 +40,7 @@ pub fn measure<R: Read + Seek>(mut source: R, bytes: u64) -> Result<Measurement,
 }
 
 /// Measures what can be read from front to back, from there on.
-fn walk(
-    source: &mut BoundedReader<'_>,
-    start: u64,
-    stream: Stream,
-) -> Result<(Codec, Length), MeasureError> {
+fn walk(source: &mut BoundedReader<'_>, start: u64, stream: Stream) -> CountResult {
     let mut incremental = Incremental::new(stream);
     let mut part = vec![0; PART_BYTES];
     let mut at = start;

@@ -2,6 +2,16 @@
 
 use crate::Length;
 
+/// The codec and the length of what was counted.
+pub(crate) type CountResult = Result<(Codec, Length), MeasureError>;
+
+/// The longest of the audio tracks of a file, if all of them could be counted.
+pub(crate) fn longest(tracks: impl Iterator<Item = CountResult>) -> CountResult {
+    let tracks: Vec<_> = tracks.collect::<Result<_, _>>()?;
+    let longest = tracks.into_iter().rev().max_by_key(|(_, length)| *length);
+    longest.ok_or(MeasureError::NoAudioTrack)
+}
+
 /// What a file is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Container {
@@ -31,7 +41,7 @@ pub enum Codec {
         /// Whether they are floating point numbers.
         is_float: bool,
     },
-    /// A-law, µ-law, ADPCM and their kin.
+    /// A-law, µ-law, ADPCM and the like.
     OtherPcm,
     /// MPEG layer III.
     Mp3,
@@ -70,7 +80,7 @@ pub enum MeasureError {
     /// A film without sound, for one.
     #[error("there is no audio in the file")]
     NoAudioTrack,
-    /// A coding whose packets cannot be counted, or more parts than are looked at.
+    /// A coding whose packets cannot be counted, or more parts than are read.
     #[error("the audio in the file is put together in a way that cannot be measured")]
     TooComplex,
     /// The source could not be read.

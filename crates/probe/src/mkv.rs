@@ -6,15 +6,16 @@ mod blocks;
 mod element;
 mod track;
 
+use crate::MeasureError;
 use crate::bounded_reader::{BoundedReader, ReadBuffer};
-use crate::{Codec, Length, MeasureError};
+use crate::measurement::{CountResult, longest};
 
 use element::Element;
 use track::Track;
 
 /// Most tracks of a file.
 const MAX_TRACKS: usize = 64;
-/// Most elements that are looked at: fifty hours of Opus, each packet in a block of its own.
+/// Most elements that are read: fifty hours of Opus, each packet in a block of its own.
 const MAX_ELEMENTS: u32 = 10_000_000;
 /// What is read of a value or of the private data of a codec, at its start.
 const VALUE_BYTES: usize = 256;
@@ -50,10 +51,7 @@ struct Walk {
 }
 
 /// Measures a file from its EBML header on.
-pub(crate) fn measure(
-    source: &mut BoundedReader<'_>,
-    start: u64,
-) -> Result<(Codec, Length), MeasureError> {
+pub(crate) fn measure(source: &mut BoundedReader<'_>, start: u64) -> CountResult {
     let mut walk = Walk {
         at: start,
         buffer: ReadBuffer::default(),
@@ -103,18 +101,12 @@ impl Walk {
         Ok(self.at < source.bytes())
     }
 
-    fn finish(self) -> Result<(Codec, Length), MeasureError> {
+    fn finish(self) -> CountResult {
         if self.tracks.is_empty() {
             return Err(MeasureError::Broken);
         }
-        let mut longest: Option<(Codec, Length)> = None;
-        for track in self.tracks.iter().filter(|track| track.is_audio()) {
-            let measured = track.measured()?;
-            if longest.is_none_or(|(_, length)| measured.1 > length) {
-                longest = Some(measured);
-            }
-        }
-        longest.ok_or(MeasureError::NoAudioTrack)
+        let audio = self.tracks.iter().filter(|track| track.is_audio());
+        longest(audio.map(Track::measured))
     }
 
     /// What a track says of itself.

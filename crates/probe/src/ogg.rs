@@ -6,6 +6,7 @@ mod track;
 
 use crate::byte_reader::ByteReader;
 use crate::incremental::Step;
+use crate::measurement::CountResult;
 use crate::{Codec, Length, MeasureError};
 
 use track::Track;
@@ -60,7 +61,7 @@ impl Ogg {
         if &magic != MAGIC {
             let next = memchr::memchr(b'O', bytes.get(1..).unwrap_or_default());
             let junk = next.map_or(bytes.len(), |next| next.saturating_add(1));
-            return Step::Consume(u64::try_from(junk).unwrap_or(u64::MAX));
+            return Step::consume(junk);
         }
         let Some((page, flags)) = Page::read(reader) else {
             return Step::NeedMore;
@@ -68,10 +69,10 @@ impl Ogg {
         let header = PAGE_HEADER_BYTES.saturating_add(page.segments.len());
         self.has_page = true;
         self.begin(page, flags);
-        Step::Consume(u64::try_from(header).unwrap_or(u64::MAX))
+        Step::consume(header)
     }
 
-    pub(crate) fn finish(&self) -> Result<(Codec, Length), MeasureError> {
+    pub(crate) fn finish(&self) -> CountResult {
         if !self.has_page {
             return Err(MeasureError::NotAudio);
         }
@@ -135,7 +136,7 @@ impl Ogg {
             // Nothing but empty segments: the next bytes are a new page, or more of this one.
             0 if self.page.is_none() => self.step(bytes),
             0 => Step::NeedMore,
-            _ => Step::Consume(u64::try_from(at).unwrap_or(u64::MAX)),
+            _ => Step::consume(at),
         }
     }
 

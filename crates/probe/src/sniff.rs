@@ -63,7 +63,7 @@ fn first_byte(source: &mut BoundedReader<'_>) -> Result<u64, MeasureError> {
         if is_box || count == 0 {
             return Ok(at);
         }
-        // The last zeros may be the size of a box: they are looked at again, one by one.
+        // The last zeros may be the size of a box: they are read again, one by one.
         let skipped = if count == header.len() { count } else { 1 };
         let skipped = u64::try_from(skipped).unwrap_or(1);
         zeros = zeros.saturating_add(skipped);

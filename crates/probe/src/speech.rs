@@ -1,6 +1,6 @@
 //! Formats of generated speech, by the words that callers use for them.
 
-/// The rate of bare samples where nobody says another.
+/// The rate of PCM where the vendor states none.
 pub const DEFAULT_PCM_RATE: u32 = 24_000;
 
 /// A format of generated speech.

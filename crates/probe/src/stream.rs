@@ -1,8 +1,10 @@
 //! Containers that can be read from front to back without ever looking back.
 
 use crate::adts_mpeg::Frames;
+use crate::byte_reader::count_of;
 use crate::flac::Flac;
 use crate::incremental::Step;
+use crate::measurement::CountResult;
 use crate::ogg::Ogg;
 use crate::wav::Wav;
 use crate::{Codec, Length, MeasureError};
@@ -36,11 +38,7 @@ impl Stream {
     }
 
     /// What is known if nothing follows these bytes, of a stream that still owes some.
-    pub(crate) fn finish(
-        &self,
-        rest: &[u8],
-        to_skip: u64,
-    ) -> Result<(Codec, Length), MeasureError> {
+    pub(crate) fn finish(&self, rest: &[u8], to_skip: u64) -> CountResult {
         match self {
             Self::Wav(wav) => wav.finish(rest, to_skip),
             Self::Frames(frames) => frames.finish(rest),
@@ -59,12 +57,11 @@ impl Pcm {
     }
 
     fn step(&mut self, bytes: &[u8]) -> Step {
-        let there = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-        self.bytes = self.bytes.saturating_add(there);
-        Step::Consume(there)
+        self.bytes = self.bytes.saturating_add(count_of(bytes));
+        Step::consume(bytes.len())
     }
 
-    fn finish(&self) -> Result<(Codec, Length), MeasureError> {
+    fn finish(&self) -> CountResult {
         if self.bytes == 0 {
             return Err(MeasureError::NotAudio);
         }

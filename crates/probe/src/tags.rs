@@ -1,6 +1,6 @@
 //! Tags that stand before the sound and may be large: ID3v2 with its pictures, and APE.
 
-use crate::byte_reader::ByteReader;
+use crate::byte_reader::{ByteReader, count_of};
 
 const ID3_HEADER_BYTES: u64 = 10;
 const APE_HEADER_BYTES: u64 = 32;
@@ -38,8 +38,7 @@ fn read(bytes: &[u8], name: &[u8], header: u64, size: fn(ByteReader<'_>) -> Opti
     if bytes.get(..there) != name.get(..there) {
         return Tag::No;
     }
-    let has_header = u64::try_from(bytes.len()).is_ok_and(|there| there >= header);
-    if !has_header {
+    if count_of(bytes) < header {
         return Tag::NeedMore;
     }
     size(ByteReader::new(bytes)).map_or(Tag::No, Tag::Yes)

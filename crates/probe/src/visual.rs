@@ -130,7 +130,7 @@ pub struct Size {
 /// Formats that are measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// ISO base media: MP4 and its kin.
+    /// ISO base media: MP4 and the like.
     Mp4,
     /// QuickTime.
     Mov,

@@ -4,9 +4,10 @@
 
 mod format;
 
+use crate::MeasureError;
 use crate::byte_reader::ByteReader;
 use crate::incremental::Step;
-use crate::{Codec, Length, MeasureError};
+use crate::measurement::CountResult;
 
 use format::Format;
 
@@ -50,7 +51,7 @@ enum Place {
     #[default]
     Start,
     Chunk,
-    /// In data that has to be looked at, with so many bytes left of it.
+    /// In data that is read frame by frame, with so many bytes left of it.
     Data(u64),
     /// This is no wave file.
     Lost,
@@ -66,11 +67,7 @@ impl Wav {
         }
     }
 
-    pub(crate) fn finish(
-        &self,
-        rest: &[u8],
-        to_skip: u64,
-    ) -> Result<(Codec, Length), MeasureError> {
+    pub(crate) fn finish(&self, rest: &[u8], to_skip: u64) -> CountResult {
         match self.place {
             Place::Start | Place::Lost => return Err(MeasureError::NotAudio),
             Place::Chunk | Place::Data(_) => {}
@@ -99,7 +96,7 @@ impl Wav {
         | [b'B', b'W', b'6', b'4', .., b'W', b'A', b'V', b'E'] = header
         {
             self.place = Place::Chunk;
-            return pass(HEADER_BYTES);
+            return Step::consume(HEADER_BYTES);
         }
         let Some(header) = bytes.first_chunk::<WIDE_HEADER_BYTES>() else {
             return Step::NeedMore;
@@ -107,10 +104,10 @@ impl Wav {
         if header.starts_with(&WIDE_MAGIC) {
             self.place = Place::Chunk;
             self.is_wide = true;
-            return pass(WIDE_HEADER_BYTES);
+            return Step::consume(WIDE_HEADER_BYTES);
         }
         self.place = Place::Lost;
-        pass(WIDE_HEADER_BYTES)
+        Step::consume(WIDE_HEADER_BYTES)
     }
 
     fn chunk(&mut self, bytes: &[u8]) -> Step {
@@ -164,7 +161,7 @@ impl Wav {
         ))
     }
 
-    /// How much data there may be: up to the end of the file if nobody knew.
+    /// How much data there may be: up to the end of the file if the writer did not know.
     fn data_size(&self, claimed: u64) -> u64 {
         match (claimed, self.long_size) {
             (UNKNOWN_SIZE, Some(long @ 1..)) => long.min(ENDLESS_BYTES),
@@ -209,8 +206,4 @@ impl Wav {
             Step::NeedMore => Step::NeedMore,
         }
     }
-}
-
-fn pass(count: usize) -> Step {
-    Step::Consume(u64::try_from(count).unwrap_or(u64::MAX))
 }

@@ -2,6 +2,8 @@
 
 use crate::byte_reader::ByteReader;
 
+/// The checksum of a header.
+static CHECKSUM: crc::Crc<u8> = crc::Crc::<u8>::new(&crc::CRC_8_SMBUS);
 /// The longest header of a frame.
 pub(crate) const MAX_HEADER_BYTES: usize = 16;
 
@@ -47,7 +49,9 @@ impl Frame {
                 let header = bytes.len().saturating_sub(reader.rest().len());
                 match bytes.get(header) {
                     None => Found::NeedMore,
-                    Some(sum) if *sum == crc8(bytes.get(..header).unwrap_or_default()) => {
+                    Some(sum)
+                        if *sum == CHECKSUM.checksum(bytes.get(..header).unwrap_or_default()) =>
+                    {
                         Found::Yes(frame)
                     }
                     Some(_) => Found::No,
@@ -145,13 +149,4 @@ pub(crate) fn stream_rate(info: &[u8]) -> Option<u32> {
     reader.skip(10)?;
     let rate = reader.u32()?.wrapping_shr(12);
     (rate > 0).then_some(rate)
-}
-
-fn crc8(bytes: &[u8]) -> u8 {
-    bytes.iter().fold(0, |sum, byte| {
-        (0..8).fold(sum ^ byte, |sum, _| {
-            let over = if sum & 0x80 == 0 { 0 } else { 0x07 };
-            sum.wrapping_shl(1) ^ over
-        })
-    })
 }

@@ -2,7 +2,6 @@
 
 use crate::MeasureError;
 use crate::bounded_reader::{BoundedReader, ReadBuffer};
-use crate::codecs::{Counter, HEADER_BYTES};
 
 use super::element::{signed_vint, vint};
 use super::track::Track;
@@ -125,31 +124,9 @@ pub(super) fn count(
     };
     let mut at = start.saturating_add(skipped);
     for size in sizes {
-        count_packet(source, buffer, counter, at, size)?;
+        counter.packet_at(source, buffer, at, size)?;
         at = at.saturating_add(size);
     }
-    Ok(())
-}
-
-fn count_packet(
-    source: &mut BoundedReader<'_>,
-    buffer: &mut ReadBuffer,
-    counter: &mut Counter,
-    at: u64,
-    size: u64,
-) -> Result<(), MeasureError> {
-    if size == 0 {
-        return Ok(());
-    }
-    let wanted = usize::try_from(size)
-        .unwrap_or(HEADER_BYTES)
-        .min(HEADER_BYTES);
-    let header = if counter.coding().needs_packet_bytes() {
-        buffer.at(source, at, wanted)?
-    } else {
-        &[]
-    };
-    counter.packet(header, size);
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! One track: what it says of itself, and its packets counted.
 
 use crate::codecs::{Coding, Counter, aac, flac, float_rate, mpeg, opus, vorbis};
+use crate::measurement::CountResult;
 use crate::{Codec, Length, MeasureError};
 
 use super::element::number;
@@ -76,7 +77,7 @@ impl Track {
         self.discard_nanos = nanos;
     }
 
-    pub(super) fn measured(&self) -> Result<(Codec, Length), MeasureError> {
+    pub(super) fn measured(&self) -> CountResult {
         let coding = self.coding().ok_or(MeasureError::TooComplex)?;
         let Some(counter) = &self.counter else {
             return Ok((coding.codec(), Length::ZERO));

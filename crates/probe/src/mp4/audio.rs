@@ -7,8 +7,10 @@ mod sample_entry;
 mod sample_tables;
 mod track;
 
+use crate::MeasureError;
 use crate::bounded_reader::{BoundedReader, ReadBuffer};
-use crate::{Codec, Length, MeasureError};
+use crate::byte_reader::count_of;
+use crate::measurement::{CountResult, longest};
 
 use super::box_readers::TrackDefaults;
 use super::box_walk::{BoxHeader, BoxWalk, HEADER_BYTES, LONG_HEADER_BYTES};
@@ -39,10 +41,7 @@ struct Movie {
 }
 
 /// Measures a file that begins with a box.
-pub(crate) fn measure(
-    source: &mut BoundedReader<'_>,
-    start: u64,
-) -> Result<(Codec, Length), MeasureError> {
+pub(crate) fn measure(source: &mut BoundedReader<'_>, start: u64) -> CountResult {
     let mut movie = Movie::default();
     let mut walk = BoxWalk::new(start);
     while let Some(header) = movie.next_box(source, &mut walk)? {
@@ -63,7 +62,7 @@ impl Movie {
         while walk.leave(Some(total)).is_some() {}
         let wanted = usize::try_from(LONG_HEADER_BYTES).unwrap_or(usize::MAX);
         let bytes = self.boxes.at(source, walk.at(), wanted)?;
-        if u64::try_from(bytes.len()).is_ok_and(|there| there < HEADER_BYTES) {
+        if count_of(bytes) < HEADER_BYTES {
             return Ok(None);
         }
         let mut header = BoxHeader::read(bytes, walk.at()).ok_or(MeasureError::Broken)?;
@@ -129,18 +128,15 @@ impl Movie {
         Ok(())
     }
 
-    fn finish(mut self, source: &mut BoundedReader<'_>) -> Result<(Codec, Length), MeasureError> {
+    fn finish(mut self, source: &mut BoundedReader<'_>) -> CountResult {
         if self.tracks.is_empty() {
             return Err(MeasureError::Broken);
         }
-        let mut longest: Option<(Codec, Length)> = None;
-        for track in self.tracks.iter_mut().filter(|track| track.is_audio) {
-            sample_tables::count(source, &mut self.boxes, &mut self.packets, track)?;
-            let measured = track.measured()?;
-            if longest.is_none_or(|(_, length)| measured.1 > length) {
-                longest = Some(measured);
-            }
-        }
-        longest.ok_or(MeasureError::NoAudioTrack)
+        let (boxes, packets) = (&mut self.boxes, &mut self.packets);
+        let audio = self.tracks.iter_mut().filter(|track| track.is_audio);
+        longest(audio.map(|track| {
+            sample_tables::count(source, boxes, packets, track)?;
+            track.measured()
+        }))
     }
 }

@@ -14,7 +14,7 @@ use movie::Movie;
 
 /// Brands of images.
 const IMAGE_BRANDS: [&BoxName; 6] = [b"heic", b"heix", b"heim", b"heis", b"mif1", b"avif"];
-/// One byte more than may be read, so that a table that is too large is told from one that fits.
+/// One byte more than may be read, so that a table that is too large is distinguished from one that fits.
 const WHOLE_TABLE: u64 = MAX_NEED_BYTES + 1;
 
 /// A file while it is read.

@@ -1,6 +1,6 @@
 //! One stream of an Ogg file: its headers, its packets, and where its pages say it ends.
 
-use crate::byte_reader::ByteReader;
+use crate::byte_reader::{ByteReader, count_of};
 use crate::codecs::flac::stream_rate;
 use crate::codecs::{Coding, Counter, HEADER_BYTES, opus, vorbis};
 use crate::{Codec, Length};
@@ -15,7 +15,7 @@ pub(super) struct Track {
     pre_skip: u64,
     /// Headers to come that cannot be told from sound.
     headers_left: u32,
-    /// Where the page before ended, as it said.
+    /// Where the page before ended, as its granule says.
     granule: Option<u64>,
     /// Samples of the packets that end on this page.
     page_samples: u64,
@@ -30,7 +30,7 @@ enum Kind {
     /// Vorbis before its third header.
     Vorbis(vorbis::Identity),
     Audio(Counter),
-    /// A film, or a coding that nobody here knows.
+    /// Video, or an unknown codec.
     Other,
 }
 
@@ -171,8 +171,7 @@ impl Packet {
     fn take(&mut self, bytes: &[u8], keeps_tail: bool) {
         let room = HEADER_BYTES.saturating_sub(self.header.len());
         self.header.extend(bytes.iter().take(room));
-        let count = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-        self.size = self.size.saturating_add(count);
+        self.size = self.size.saturating_add(count_of(bytes));
         if keeps_tail {
             self.tail.extend_from_slice(bytes);
             let over = self.tail.len().saturating_sub(vorbis::TAIL_BYTES);

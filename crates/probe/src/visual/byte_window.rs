@@ -1,5 +1,7 @@
 //! The bytes that are held: one range of the file, which moves forward and never back.
 
+use crate::byte_reader::count_of;
+
 use super::{MAX_BYTES, MAX_NEED_BYTES, Need, ProbeError};
 
 /// What is asked for at the start: most headers of videos and images fit.
@@ -115,7 +117,7 @@ impl ByteWindow {
         };
         self.keep_from(wanted.keep, need.start);
         self.bytes.extend_from_slice(fresh);
-        let count = length_of(fresh);
+        let count = count_of(fresh);
         self.taken = self.taken.saturating_add(count);
         let left = need.length.saturating_sub(count);
         let need = Need {
@@ -152,7 +154,7 @@ impl ByteWindow {
     }
 
     fn end(&self) -> u64 {
-        self.start.saturating_add(length_of(&self.bytes))
+        self.start.saturating_add(count_of(&self.bytes))
     }
 }
 
@@ -162,8 +164,4 @@ fn part(bytes: &[u8], start: u64, position: u64, most: u64) -> Option<&[u8]> {
     let most = usize::try_from(most).ok()?;
     let fresh = bytes.get(before..).filter(|fresh| !fresh.is_empty())?;
     fresh.get(..most.min(fresh.len()))
-}
-
-fn length_of(bytes: &[u8]) -> u64 {
-    u64::try_from(bytes.len()).unwrap_or(u64::MAX)
 }

@@ -3,6 +3,7 @@
 use crate::adts_mpeg::Frames;
 use crate::byte_reader::ByteReader;
 use crate::incremental::Step;
+use crate::measurement::CountResult;
 use crate::{Codec, Length, MeasureError};
 
 const TAG_PCM: u16 = 1;
@@ -38,7 +39,7 @@ enum Layout {
     },
     /// Frames of MPEG audio.
     Frames(Frames),
-    /// In a way that nobody here can count.
+    /// In a way that cannot be counted.
     Unknown,
 }
 
@@ -80,7 +81,7 @@ impl Format {
         match &mut self.layout {
             Layout::Frames(frames) => frames.step(bytes),
             Layout::Interleaved(_) | Layout::Adpcm { .. } | Layout::Unknown => {
-                Step::Consume(u64::try_from(bytes.len()).unwrap_or(u64::MAX))
+                Step::consume(bytes.len())
             }
         }
     }
@@ -93,12 +94,8 @@ impl Format {
         }
     }
 
-    /// What so many bytes of data are, the rest of which has not been looked at.
-    pub(super) fn measured(
-        &self,
-        bytes: u64,
-        rest: &[u8],
-    ) -> Result<(Codec, Length), MeasureError> {
+    /// What so many bytes of data are, the rest of which has not been read.
+    pub(super) fn measured(&self, bytes: u64, rest: &[u8]) -> CountResult {
         let samples = match self.layout {
             Layout::Interleaved(sample_bytes) => bytes.checked_div(sample_bytes).unwrap_or(0),
             Layout::Adpcm {

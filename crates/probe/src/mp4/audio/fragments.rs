@@ -3,11 +3,11 @@
 use crate::MeasureError;
 use crate::bounded_reader::{BoundedReader, ReadBuffer};
 use crate::byte_reader::ByteReader;
+use crate::mp4::box_readers::{FragmentHeader, RunHeader};
+use crate::mp4::box_walk::BoxHeader;
 
 use super::sample_tables::count_packet;
 use super::track::Track;
-use crate::mp4::box_readers::{FragmentHeader, RunHeader};
-use crate::mp4::box_walk::BoxHeader;
 
 /// The fragment that is being read, and in it the track.
 #[derive(Debug, Default)]

@@ -1,9 +1,8 @@
 //! The description of a track's packets (`stsd`): which codec, and how it counts.
 
 use crate::Codec;
-use crate::byte_reader::ByteReader;
+use crate::byte_reader::{ByteReader, count_of};
 use crate::codecs::{Coding, aac, flac, float_rate};
-
 use crate::mp4::box_walk::BoxHeader;
 
 /// What stands before the boxes in a description, by its version.
@@ -128,7 +127,7 @@ impl Pcm {
 
 /// The body of a box among others.
 fn find<'a>(bytes: &'a [u8], name: &[u8; 4]) -> Option<&'a [u8]> {
-    let limit = u64::try_from(bytes.len()).ok()?;
+    let limit = count_of(bytes);
     let mut at = 0;
     for _ in 0..MAX_INNER {
         let rest = bytes.get(usize::try_from(at).ok()?..)?;

@@ -4,10 +4,10 @@
 use crate::MeasureError;
 use crate::bounded_reader::{BoundedReader, ReadBuffer};
 use crate::byte_reader::ByteReader;
-use crate::codecs::{Coding, Counter, HEADER_BYTES};
+use crate::codecs::{Coding, Counter};
+use crate::mp4::box_walk::BoxHeader;
 
 use super::track::Track;
-use crate::mp4::box_walk::BoxHeader;
 
 /// Most packets of a track: fifty hours of AAC.
 pub(super) const MAX_PACKETS: u64 = 10_000_000;
@@ -116,7 +116,7 @@ pub(super) fn count(
             run_index = u32::saturating_add(run_index, 1);
             next_run = read_run(source, &mut runs, &tables, run_index.saturating_add(1))?;
         }
-        track.looked_at()?;
+        track.visited()?;
         let left = tables.sizes.count.saturating_sub(done);
         let in_chunk = run.map_or(0, |run| run.packets).min(left);
         let mut offset = tables.chunks.entry(source, boxes, chunk)?;
@@ -207,7 +207,7 @@ impl Chunk {
         Ok(())
     }
 
-    /// Packets of one size that need not be looked at, all at once: how many are there, and their
+    /// Packets of one size whose bytes are not needed, all at once: how many are there, and their
     /// bytes.
     fn even(&self, source: &BoundedReader<'_>, counter: &mut Counter, size: u32) -> (u64, u64) {
         let there = source.bytes().saturating_sub(self.offset);
@@ -266,22 +266,12 @@ pub(super) fn count_packet(
         .checked_add(size)
         .is_some_and(|end| end <= source.bytes());
     if !is_there {
-        // It counts as looked at, so that no table of nothing takes forever.
-        track.looked_at()?;
+        // It counts as visited, so that no table of nothing takes forever.
+        track.visited()?;
         return Ok(false);
     }
-    if let Some(counter) = &mut track.counter
-        && size > 0
-    {
-        let wanted = usize::try_from(size)
-            .unwrap_or(HEADER_BYTES)
-            .min(HEADER_BYTES);
-        let header = if counter.coding().needs_packet_bytes() {
-            buffer.at(source, at, wanted)?
-        } else {
-            &[]
-        };
-        counter.packet(header, size);
+    if let Some(counter) = &mut track.counter {
+        counter.packet_at(source, buffer, at, size)?;
     }
     track.add(source, 1, size)?;
     Ok(true)

@@ -1,13 +1,14 @@
 //! One track: what it is, how its packets are counted, and what of them is no sound.
 
+use crate::MeasureError;
 use crate::bounded_reader::BoundedReader;
 use crate::codecs::{Coding, Counter};
-use crate::{Codec, Length, MeasureError};
+use crate::measurement::CountResult;
+use crate::mp4::box_readers::{Clock, EditList, TrackHeader, handler};
+use crate::mp4::box_walk::BoxHeader;
 
 use super::sample_entry::SampleEntry;
 use super::sample_tables::{MAX_PACKETS, SampleTables};
-use crate::mp4::box_readers::{Clock, EditList, TrackHeader, handler};
-use crate::mp4::box_walk::BoxHeader;
 
 /// Most samples that an edit list may take away at the start: what encoders of AAC put there, 2112,
 /// and a packet. A list that hides more is a cut, and what is cut was still sent.
@@ -28,7 +29,7 @@ pub(super) struct Track {
     /// Bytes of its packets, which cannot be more than the file has.
     pub(super) packet_bytes: u64,
     pub(super) packets: u64,
-    looked_at: u64,
+    visited: u64,
     /// Ticks a second.
     timescale: u32,
     /// Where the first edit begins, in ticks.
@@ -56,7 +57,7 @@ impl Track {
     }
 
     /// The length of a track whose packets were counted.
-    pub(super) fn measured(&self) -> Result<(Codec, Length), MeasureError> {
+    pub(super) fn measured(&self) -> CountResult {
         let counter = self.counter.as_ref().ok_or(MeasureError::TooComplex)?;
         let start = self.edit_start.and_then(|ticks| self.samples(ticks));
         let start = start.filter(|samples| *samples <= MAX_PRIMING).unwrap_or(0);
@@ -87,13 +88,13 @@ impl Track {
         if self.packets > MAX_PACKETS && !is_bare {
             return Err(MeasureError::TooComplex);
         }
-        self.looked_at()
+        self.visited()
     }
 
-    /// One more packet or chunk was looked at, whether it is there or not.
-    pub(super) fn looked_at(&mut self) -> Result<(), MeasureError> {
-        self.looked_at = self.looked_at.saturating_add(1);
-        if self.looked_at > MAX_PACKETS {
+    /// One more packet or chunk was visited, whether it is there or not.
+    pub(super) fn visited(&mut self) -> Result<(), MeasureError> {
+        self.visited = self.visited.saturating_add(1);
+        if self.visited > MAX_PACKETS {
             return Err(MeasureError::TooComplex);
         }
         Ok(())
