@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderName, HeaderValue, Method, StatusCode, Uri};
-use trunkline_types::vendor::{At, Call, Complaint, Method as Verb, Said};
+use trunkline_generation::vendor_http::{At, Call, Complaint, Method as Verb, Said};
 use trunkline_upstream::{
     Deadlines, Outgoing, Payload, Protocol as Spoken, SendError, UpstreamResponse,
 };

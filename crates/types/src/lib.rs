@@ -29,7 +29,6 @@ mod timestamp;
 mod topic;
 mod units;
 mod usage;
-pub mod vendor;
 
 pub use closed_enum::UnknownName;
 pub use defect::{Defect, file_instead};

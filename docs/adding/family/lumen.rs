@@ -8,13 +8,12 @@
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use trunkline_catalog::{Attributes, Specs};
+use trunkline_catalog::{Attributes, Refusal, Specs};
 
 use super::{Asked, Family};
-use crate::Refusal;
-use crate::measured::Measurements;
-use crate::plan::{Bill, Plan, Sent};
-use crate::reader::Reader;
+use crate::video::measured::Measurements;
+use crate::video::plan::{Bill, Plan, Sent};
+use crate::video::reader::Reader;
 
 /// The family.
 pub(super) const FAMILY: Family = Family {

@@ -8,8 +8,8 @@ use http::Method;
 use serde_json::{Map, Value, json};
 use trunkline_catalog::{Book, Entry, GroupChoice, PriceClass, Situation, quote, starter};
 use trunkline_gateway::VideoJob;
+use trunkline_generation::video::{Bill, Container, Measured, Measurements, Sent, family_of};
 use trunkline_types::Timestamp;
-use trunkline_video::{Bill, Container, Measured, Measurements, Sent, family_of};
 
 use crate::house::{Got, House, Wishes};
 use crate::nodes::nanos;

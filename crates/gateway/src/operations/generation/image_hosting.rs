@@ -7,7 +7,7 @@ use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use trunkline_blobs::{ContentType, MediaPath, ObjectPath, PATH_RANDOM_BYTES, sign};
-use trunkline_studio::images::{Image, Where};
+use trunkline_generation::images::{Image, Where};
 use trunkline_upstream::safe_fetch::FetchRequest;
 
 use crate::caller::Caller;

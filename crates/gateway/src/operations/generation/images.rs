@@ -10,9 +10,11 @@ use http::Request;
 use hyper::body::Incoming;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
+use trunkline_generation::images::{
+    Ask, Door, Made as Drawn, Picture, Protocol, plan, protocol_of,
+};
+use trunkline_generation::{Fields, Written};
 use trunkline_ledger::Outcome;
-use trunkline_studio::images::{Ask, Door, Made as Drawn, Picture, Protocol, plan, protocol_of};
-use trunkline_studio::{Fields, Written};
 use trunkline_types::{Bucket, EndpointType, Money, Usage};
 
 use super::IMAGES;

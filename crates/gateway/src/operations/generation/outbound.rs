@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use http::HeaderValue;
 use tokio::sync::mpsc;
-use trunkline_studio::{Content, Errand, Part};
+use trunkline_generation::{Content, Errand, Part};
 use trunkline_types::RequestId;
 use trunkline_upstream::{Deadlines, Payload, SendError, UpstreamResponse};
 

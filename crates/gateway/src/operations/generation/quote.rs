@@ -2,7 +2,7 @@
 
 use http::StatusCode;
 use trunkline_catalog::{Attributes, Refusal, Report, Sale};
-use trunkline_studio::{Trouble, Written};
+use trunkline_generation::{Trouble, Written};
 use trunkline_types::{EndpointType, Money, Usage};
 
 use crate::channels::seed_of_id;

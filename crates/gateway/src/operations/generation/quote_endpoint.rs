@@ -5,9 +5,9 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde_json::{Map, Value, json};
 use trunkline_catalog::{Note, PriceClass, Refusal};
+use trunkline_generation::transcription::{Door as Listening, Upload};
+use trunkline_generation::{Fields, Written, images, transcription};
 use trunkline_probe::{Codec, Container, Length, Measurement};
-use trunkline_studio::transcription::{Door as Listening, Upload};
-use trunkline_studio::{Fields, Written, images, transcription};
 use trunkline_wire::scan;
 
 use super::images::{Images, ImagesExecution};

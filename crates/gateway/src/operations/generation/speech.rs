@@ -11,10 +11,10 @@ use http::{HeaderValue, Request};
 use hyper::body::Incoming;
 use tokio::sync::mpsc;
 use trunkline_catalog::Attributes;
+use trunkline_generation::Written;
+use trunkline_generation::speech::{Ask, Manner, Protocol, plan, protocol_of};
 use trunkline_ledger::Outcome;
 use trunkline_probe::{SpeechFormat, StreamMeter};
-use trunkline_studio::Written;
-use trunkline_studio::speech::{Ask, Manner, Protocol, plan, protocol_of};
 use trunkline_types::{Bucket, EndpointType, Money, Usage};
 use trunkline_upstream::BodyError;
 

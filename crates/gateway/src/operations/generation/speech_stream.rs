@@ -1,9 +1,9 @@
 //! Audio as it comes from a vendor: bytes, events with bytes in them, or a link inside an answer.
 
 use bytes::Bytes;
-use trunkline_studio::Trouble;
-use trunkline_studio::speech::{Manner, Spoken};
-use trunkline_types::vendor::Complaint;
+use trunkline_generation::Trouble;
+use trunkline_generation::speech::{Manner, Spoken};
+use trunkline_generation::vendor_http::Complaint;
 use trunkline_upstream::safe_fetch::{FetchRequest, FetchResponse};
 use trunkline_upstream::{BodyError, SendError, UpstreamResponse};
 use trunkline_wire::Frames;

@@ -10,12 +10,12 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 use trunkline_blobs::{ContentType, Media, ObjectPath};
 use trunkline_catalog::audio_tokens_shown;
-use trunkline_ledger::Outcome;
-use trunkline_studio::transcription::{
+use trunkline_generation::transcription::{
     Ask, Handing, Protocol, Shown, Stage, Transcript, Turn, protocol_of, shown,
 };
-use trunkline_studio::{Errand, Trouble, Written};
-use trunkline_types::vendor::{Complaint, Said};
+use trunkline_generation::vendor_http::{Complaint, Said};
+use trunkline_generation::{Errand, Trouble, Written};
+use trunkline_ledger::Outcome;
 use trunkline_types::{Bucket, Money, Usage};
 use trunkline_upstream::SendError;
 use trunkline_upstream::safe_fetch::FetchRequest;

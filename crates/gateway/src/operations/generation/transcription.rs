@@ -13,9 +13,9 @@ use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 use trunkline_catalog::Attributes;
+use trunkline_generation::Fields;
+use trunkline_generation::transcription::{Ask, Door, Upload as Recording, plan};
 use trunkline_probe::{MeasureError, Measurement};
-use trunkline_studio::Fields;
-use trunkline_studio::transcription::{Ask, Door, Upload as Recording, plan};
 use trunkline_types::{Bucket, EndpointType, Usage};
 
 use super::images::put;

@@ -1,9 +1,9 @@
 //! `DELETE /v1/videos/{id}`: stops a task where that is certain. Before it was sent it costs nothing;
 //! after, only an upstream that confirms that it will not bill gives the money back.
 
+use trunkline_generation::video::upstreams::{Cancelled, Handle};
 use trunkline_ledger::Outcome;
 use trunkline_store::tasks::{CANCELLED, Task, TaskState};
-use trunkline_video::upstreams::{Cancelled, Handle};
 
 use super::WORD;
 use super::accept;

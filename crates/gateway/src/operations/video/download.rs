@@ -10,10 +10,10 @@ use futures_util::stream;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use tokio::sync::mpsc;
 use trunkline_blobs::Source;
+use trunkline_generation::video::upstreams::{Handle, Polled};
 use trunkline_store::tasks::{self, Task};
 use trunkline_upstream::UpstreamResponse;
 use trunkline_upstream::safe_fetch::{ByteRange, FetchRequest, FetchResponse};
-use trunkline_video::upstreams::{Handle, Polled};
 
 use super::encryption;
 use super::poll::{self, UpstreamFileRef};

@@ -6,8 +6,8 @@ use base64::engine::general_purpose::STANDARD;
 use futures_util::StreamExt as _;
 use serde_json::Value;
 use trunkline_blobs::{MediaPath, ObjectPath, verify};
-use trunkline_video::Sent;
-use trunkline_video::upstreams::MediaForm;
+use trunkline_generation::video::Sent;
+use trunkline_generation::video::upstreams::MediaForm;
 
 use super::content::LinkSigner;
 use crate::services::Services;

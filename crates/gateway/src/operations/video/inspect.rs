@@ -3,9 +3,9 @@
 
 use serde_json::{Map, Value};
 use trunkline_blobs::saving;
+use trunkline_generation::video::Sent;
 use trunkline_store::tasks::{Task, TaskState};
 use trunkline_types::Timestamp;
-use trunkline_video::Sent;
 
 use super::cancel;
 use super::content::{self, VIDEO};

@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
+use trunkline_generation::video::{Container, Measured, Measurements, Subject};
 use trunkline_probe::visual::{Format, MAX_BYTES, MediaInfo, Probe, ProbeError, Step};
 use trunkline_upstream::safe_fetch::{ByteRange, FetchRequest, FetchResponse, SafeFetcher, Served};
-use trunkline_video::{Container, Measured, Measurements, Subject};
 
 use crate::services::Services;
 

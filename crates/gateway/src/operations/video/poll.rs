@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
+use trunkline_generation::video::upstreams::{
+    At, Call, Complaint, Counted, File, Found, Handle, Method, Polled, Protocol, protocol_of,
+};
 use trunkline_ledger::{Outcome, WriteOffReason};
 use trunkline_store::tasks::{self, Task, TaskState};
 use trunkline_types::Defect;
-use trunkline_video::upstreams::{
-    At, Call, Complaint, Counted, File, Found, Handle, Method, Polled, Protocol, protocol_of,
-};
 
 use super::encryption;
 use super::submit;

@@ -8,8 +8,8 @@ use hyper::body::Incoming;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use trunkline_catalog::Quote;
+use trunkline_generation::video::{Ask, Asked, Measurements, Plan, family_of};
 use trunkline_types::{EndpointType, Money};
-use trunkline_video::{Ask, Asked, Measurements, Plan, family_of};
 use trunkline_wire::scan;
 
 use super::WORD;

@@ -7,12 +7,12 @@ use std::time::Duration;
 use http::StatusCode;
 use tokio::time::Instant;
 use trunkline_db::DbError;
+use trunkline_generation::video::Sent;
+use trunkline_generation::video::upstreams::{Naming, Protocol, Submitted, protocol_of};
 use trunkline_ledger::Outcome;
 use trunkline_store::Policy;
 use trunkline_store::tasks::{self, Task};
 use trunkline_upstream::SendError;
-use trunkline_video::Sent;
-use trunkline_video::upstreams::{Naming, Protocol, Submitted, protocol_of};
 
 use super::accept::Accepted;
 use super::encryption;

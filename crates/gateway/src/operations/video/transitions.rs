@@ -3,13 +3,13 @@
 
 use serde_json::Value;
 use trunkline_db::{DbError, Tx, events};
+use trunkline_generation::video::upstreams::Counted;
 use trunkline_ledger::{
     BatchError, Detail, Op, Outcome, Refund, RefundKind, Settle, Unheard, Void, WriteOff,
     WriteOffReason, run_in,
 };
 use trunkline_store::tasks::{self, Failed, Task, TaskState};
 use trunkline_types::{AccountId, Bucket, Money, RequestId, Units, Usage};
-use trunkline_video::upstreams::Counted;
 use uuid::Uuid;
 
 use super::prices::Prices;

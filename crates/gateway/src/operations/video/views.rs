@@ -6,10 +6,10 @@ use std::time::Duration;
 use http::{Request, StatusCode};
 use hyper::body::Incoming;
 use tokio::time::Instant;
+use trunkline_generation::video::shapes::{Shown, State, legacy, openai, openai_list};
 use trunkline_ledger::Outcome;
 use trunkline_store::tasks::{self, Task, TaskState};
 use trunkline_types::{AccountId, Defect, RequestId};
-use trunkline_video::shapes::{Shown, State, legacy, openai, openai_list};
 
 use super::WORD;
 use super::accept::{self, Accepted};

@@ -1,0 +1,83 @@
+//! The vendors. A new one is a file and a line.
+
+mod ark;
+mod dashscope;
+mod minimax;
+mod openai;
+
+use crate::vendor_http::Complaint;
+use serde_json::{Map, Value};
+
+use super::{Ask, Image, Made, Protocol, Where};
+use crate::coding;
+use crate::trouble::Trouble;
+
+/// All protocols.
+pub const ALL: [&Protocol; 4] = [
+    &ark::PROTOCOL,
+    &dashscope::PROTOCOL,
+    &minimax::PROTOCOL,
+    &openai::PROTOCOL,
+];
+
+/// The protocol of a word.
+#[must_use]
+pub fn protocol_of(format: &str) -> Option<&'static Protocol> {
+    ALL.into_iter().find(|protocol| protocol.format == format)
+}
+
+/// Fields of OpenAI's images that no other vendor has.
+const FOREIGN: [&str; 6] = [
+    "background",
+    "input_fidelity",
+    "moderation",
+    "output_compression",
+    "style",
+    "user",
+];
+
+fn put(body: &mut Map<String, Value>, name: &str, value: impl Into<Value>) {
+    body.insert(name.to_owned(), value.into());
+}
+
+/// A picture at an address; none where it is no address.
+fn linked(text: &str) -> Option<Image> {
+    coding::is_link(text).then(|| image(Where::Link(text.to_owned())))
+}
+
+/// A picture in base64, bare or as a data URI; none where it does not decode.
+fn decoded(text: &str) -> Option<Image> {
+    let bytes = if coding::is_data_uri(text) {
+        coding::from_data_uri(text).map(|inline| inline.bytes)
+    } else {
+        coding::from_base64(text)
+    };
+    bytes.map(|bytes| image(Where::Held(bytes)))
+}
+
+const fn image(at: Where) -> Image {
+    Image {
+        at,
+        revised_prompt: None,
+    }
+}
+
+/// What was made of what was asked. Nothing at all is trouble; more than was asked for is not handed out,
+/// since it is not paid.
+fn made(
+    ask: &Ask,
+    mut pictures: Vec<Image>,
+    why: Option<Complaint>,
+    nothing: impl FnOnce(Option<Complaint>) -> Trouble,
+) -> Result<Made, Trouble> {
+    if pictures.is_empty() {
+        return Err(nothing(why));
+    }
+    pictures.truncate(usize::try_from(ask.count).unwrap_or(usize::MAX));
+    let count = u64::try_from(pictures.len()).unwrap_or(u64::MAX);
+    Ok(Made {
+        pictures,
+        failed: ask.count.saturating_sub(count),
+        why: why.map(|complaint| format!("{}: {}", complaint.code, complaint.message)),
+    })
+}

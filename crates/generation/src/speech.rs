@@ -1,0 +1,66 @@
+//! Speech: what is to be spoken, what is billed, and the vendors who speak.
+
+mod ask;
+mod plan;
+mod upstreams;
+
+use crate::vendor_http::Said;
+use bytes::Bytes;
+use trunkline_catalog::{Refusal, Report};
+
+use crate::errand::Written;
+use crate::trouble::Trouble;
+
+pub use ask::Ask;
+pub use plan::plan;
+pub use upstreams::{ALL, protocol_of};
+
+/// A vendor's protocol.
+#[derive(Debug)]
+pub struct Protocol {
+    /// The word for it in provider files, such as `openai_speech`.
+    pub format: &'static str,
+    /// A request in its words; the text is the upstream's name of the model.
+    pub write: fn(&Ask, &str) -> Result<Written, Refusal>,
+    /// How the audio comes.
+    pub manner: fn(&Ask) -> Manner,
+    /// What goes before the first piece of audio, such as the head of a wav file whose length nobody knows.
+    pub opening: fn(&Ask) -> Bytes,
+    /// What an answer that is no success says.
+    pub read_error: fn(&Said<'_>) -> Trouble,
+}
+
+/// How the audio comes.
+#[derive(Debug, Clone, Copy)]
+pub enum Manner {
+    /// The body is the audio.
+    Bytes,
+    /// Server-sent events, each read by this.
+    Events(fn(&[u8]) -> Result<Spoken, Trouble>),
+    /// One answer, read by this.
+    Whole(fn(&Said<'_>) -> Result<Spoken, Trouble>),
+}
+
+/// What a piece of an answer says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Spoken {
+    /// Audio, the next of it.
+    Audio(Bytes),
+    /// Audio, and it was the last.
+    Last(Bytes),
+    /// All of the audio is at this address, for a while.
+    Link(String),
+    /// Nothing to hear.
+    Nothing,
+    /// It is over, and everything was said.
+    Done,
+}
+
+/// A request that can be priced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// The request with its defaults written in.
+    pub ask: Ask,
+    /// What becomes of its fields.
+    pub report: Report,
+}

@@ -1,0 +1,51 @@
+//! The vendors. A new one is a file and a line.
+
+mod dashscope;
+mod minimax;
+mod openai;
+
+use crate::vendor_http::Said;
+use bytes::Bytes;
+use serde_json::{Map, Value};
+use trunkline_catalog::Refusal;
+use trunkline_probe::SpeechFormat;
+
+use super::{Ask, Protocol};
+
+/// All protocols.
+pub const ALL: [&Protocol; 3] = [&dashscope::PROTOCOL, &minimax::PROTOCOL, &openai::PROTOCOL];
+
+/// The protocol of a word.
+#[must_use]
+pub fn protocol_of(format: &str) -> Option<&'static Protocol> {
+    ALL.into_iter().find(|protocol| protocol.format == format)
+}
+
+fn put(body: &mut Map<String, Value>, name: &str, value: impl Into<Value>) {
+    body.insert(name.to_owned(), value.into());
+}
+
+/// The format of a request that was planned.
+fn format_of(ask: &Ask) -> SpeechFormat {
+    ask.format.unwrap_or(SpeechFormat::Mp3)
+}
+
+fn no_opening(_ask: &Ask) -> Bytes {
+    Bytes::new()
+}
+
+/// A format that a vendor does not make.
+fn unmade(format: SpeechFormat, makes: &str) -> Refusal {
+    let text = format!("the vendor makes no {} of it", format.word());
+    let refusal = Refusal::new("format_unsupported", "response_format", text);
+    refusal.with_fix(format!("ask for {makes}"))
+}
+
+/// An event of a stream as an answer: its data came under a success.
+const fn event(data: &[u8]) -> Said<'_> {
+    Said {
+        status: 200,
+        retry_after: None,
+        body: data,
+    }
+}

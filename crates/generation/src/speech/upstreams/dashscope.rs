@@ -1,0 +1,144 @@
+//! `DashScope`'s speech (Qwen), at `/services/aigc/multimodal-generation/generation` with the header that makes
+//! it a stream: events with base64 of bare samples, 24,000 a second, 16 bits, mono.
+//!
+//! So there is pcm as it comes, and wav with a head of our own in front, whose sizes say that nobody knows
+//! them. The last event has the address of the whole, which is not needed, and no samples. The vendor knows
+//! no speed. `instructions` goes in `input`, where some of its models read it; records of the others drop
+//! it. `language_type` and `optimize_instructions` go there too, every other field in `parameters`.
+
+use crate::vendor_http::{Call, Said, text_at};
+use bytes::Bytes;
+use serde_json::{Map, Value};
+use trunkline_catalog::{Note, Refusal};
+use trunkline_probe::{DEFAULT_PCM_RATE, SpeechFormat};
+
+use super::{event, format_of, put, unmade};
+use crate::coding::from_base64;
+use crate::complaints::{self, garbage};
+use crate::errand::{Errand, Written};
+use crate::policy::not_sent;
+use crate::speech::{Ask, Manner, Protocol, Spoken};
+use crate::trouble::Trouble;
+
+/// The protocol.
+pub(super) const PROTOCOL: Protocol = Protocol {
+    format: "dashscope_speech",
+    write,
+    manner,
+    opening,
+    read_error,
+};
+
+const PATH: &str = "/services/aigc/multimodal-generation/generation";
+/// Fields that belong beside the text.
+const BESIDE_TEXT: [&str; 2] = ["language_type", "optimize_instructions"];
+
+fn write(ask: &Ask, model: &str) -> Result<Written, Refusal> {
+    let format = format_of(ask);
+    check_format(format)?;
+    let mut notes: Vec<Note> = Vec::new();
+    if ask.speed.is_some() {
+        notes.push(not_sent("speed"));
+    }
+    let mut input = Map::new();
+    let mut parameters = Map::new();
+    for (name, value) in ask.extras.iter().filter(|(name, _)| *name != "voice") {
+        let place = if BESIDE_TEXT.contains(&name.as_str()) {
+            &mut input
+        } else {
+            &mut parameters
+        };
+        put(place, name, value.clone());
+    }
+    put(&mut input, "text", ask.input.as_str());
+    put(&mut input, "voice", ask.voice.as_str());
+    if let Some(instructions) = &ask.instructions {
+        put(&mut input, "instructions", instructions.as_str());
+    }
+    let mut body = Map::new();
+    put(&mut body, "model", model);
+    put(&mut body, "input", input);
+    if !parameters.is_empty() {
+        put(&mut body, "parameters", parameters);
+    }
+    let call = Call::post(PATH, &body).with("X-DashScope-SSE", "enable");
+    Ok(Written {
+        errand: Errand::plain(call),
+        notes,
+    })
+}
+
+fn check_format(format: SpeechFormat) -> Result<(), Refusal> {
+    match format {
+        SpeechFormat::Wav
+        | SpeechFormat::Pcm {
+            rate: DEFAULT_PCM_RATE,
+        } => Ok(()),
+        SpeechFormat::Pcm { .. }
+        | SpeechFormat::Mp3
+        | SpeechFormat::Opus
+        | SpeechFormat::Aac
+        | SpeechFormat::Flac => Err(unmade(format, "wav or pcm")),
+    }
+}
+
+fn manner(_ask: &Ask) -> Manner {
+    Manner::Events(read_event)
+}
+
+/// The head of a wav file of a length that nobody knows.
+fn opening(ask: &Ask) -> Bytes {
+    const BYTES_OF_SAMPLE: u16 = 2;
+    const FORMAT_BYTES: u32 = 16;
+    const PLAIN_SAMPLES: u16 = 1;
+    const MONO: u16 = 1;
+    let SpeechFormat::Wav = format_of(ask) else {
+        return Bytes::new();
+    };
+    let rate = DEFAULT_PCM_RATE;
+    let bytes_of_second = rate.saturating_mul(u32::from(BYTES_OF_SAMPLE));
+    let unknown = u32::MAX.to_le_bytes();
+    let head = [
+        b"RIFF".as_slice(),
+        &unknown,
+        b"WAVEfmt ",
+        &FORMAT_BYTES.to_le_bytes(),
+        &PLAIN_SAMPLES.to_le_bytes(),
+        &MONO.to_le_bytes(),
+        &rate.to_le_bytes(),
+        &bytes_of_second.to_le_bytes(),
+        &BYTES_OF_SAMPLE.to_le_bytes(),
+        &BYTES_OF_SAMPLE.saturating_mul(8).to_le_bytes(),
+        b"data",
+        &unknown,
+    ];
+    Bytes::from(head.concat())
+}
+
+fn read_event(data: &[u8]) -> Result<Spoken, Trouble> {
+    let said = event(data);
+    let body = said.json();
+    if text_at(&body, "/code").is_some_and(|code| !code.is_empty()) {
+        return Err(complaints::dashscope(&said));
+    }
+    let Some(output) = body.get("output").filter(|output| output.is_object()) else {
+        return Err(garbage(&said, "an event without output"));
+    };
+    let is_last =
+        matches!(output.get("finish_reason"), Some(Value::String(word)) if word == "stop");
+    let audio = text_at(output, "/audio/data").filter(|text| !text.is_empty());
+    let bytes = match audio {
+        None if is_last => return Ok(Spoken::Done),
+        None => return Ok(Spoken::Nothing),
+        Some(text) => from_base64(&text),
+    };
+    match bytes {
+        Some(bytes) if is_last => Ok(Spoken::Last(bytes)),
+        Some(bytes) => Ok(Spoken::Audio(bytes)),
+        None => Err(garbage(&said, "audio that is no base64")),
+    }
+}
+
+fn read_error(said: &Said<'_>) -> Trouble {
+    complaints::dashscope(said)
+}

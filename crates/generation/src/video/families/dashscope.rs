@@ -1,0 +1,225 @@
+//! What families A and E share: both are served by one upstream, which takes a tier and a ratio in
+//! place of a size, seconds as a whole number, and media as a list. How the body is written is here;
+//! which fields a variant reads is in the family's own file.
+
+mod bill;
+mod size;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use trunkline_catalog::{Attributes, Fate, Note, Refusal, Specs};
+
+use crate::video::plan::{Bill, Sent};
+use crate::video::reader::{FIELD_IGNORED, Reader};
+use crate::video::sizes::{FRAMES, Frame, Tier};
+
+pub(super) use bill::{Measures, bill};
+pub(super) use size::covering;
+
+use size::{read_size, shown};
+
+/// The word of the protocol in provider files.
+pub(super) const PROTOCOL: &str = "dashscope_video";
+/// The size that is written in where there is none.
+pub(super) const DEFAULT_SIZE: &str = "1280*720";
+/// The entry of the table that stands for it.
+pub(super) const DEFAULT_FRAME: Frame = Frame {
+    width: 1280,
+    height: 720,
+    tier: Tier::P720,
+    ratio: "16:9",
+};
+/// The seconds that are written in where there are none.
+const DEFAULT_SECONDS: u64 = 5;
+/// What the upstream takes as a seed.
+const SEEDS: (i64, i64) = (0, 2_147_483_647);
+
+/// The body, but for the model. What moves the price is always written.
+#[derive(Debug, Serialize)]
+pub(super) struct Body<'a> {
+    pub(super) input: Input<'a>,
+    pub(super) parameters: Parameters,
+}
+
+/// What the video is made of.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Input<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) prompt: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) negative_prompt: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) audio_url: Option<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) media: Vec<Media<'a>>,
+}
+
+/// A piece of media.
+#[derive(Debug, Serialize)]
+pub(super) struct Media<'a> {
+    #[serde(rename = "type")]
+    pub(super) role: Role,
+    pub(super) url: &'a str,
+}
+
+/// What a piece of media is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Role {
+    FirstFrame,
+    ReferenceImage,
+    ReferenceVideo,
+    Video,
+}
+
+/// How it is made.
+#[derive(Debug, Serialize)]
+pub(super) struct Parameters {
+    /// Left out it would be 1080P.
+    pub(super) resolution: &'static str,
+    /// None where the upstream follows the first frame.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) ratio: Option<&'static str>,
+    /// 0 on a video-edit means as long as its source.
+    pub(super) duration: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) prompt_extend: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) audio_setting: Option<&'static str>,
+    pub(super) watermark: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) seed: Option<i64>,
+}
+
+// === impl Body ===
+
+impl Body<'_> {
+    /// As it is stored and sent.
+    pub(super) fn sent(&self) -> Sent {
+        // A struct of texts and numbers always is an object.
+        let body = match serde_json::to_value(self) {
+            Ok(Value::Object(fields)) => fields,
+            Ok(_) | Err(_) => Map::new(),
+        };
+        Sent {
+            protocol: PROTOCOL.to_owned(),
+            door: String::new(),
+            body,
+        }
+    }
+}
+
+// === impl Media ===
+
+impl<'a> Media<'a> {
+    pub(super) const fn new(role: Role, url: &'a str) -> Self {
+        Self { role, url }
+    }
+}
+
+// === impl Parameters ===
+
+impl Parameters {
+    /// What every variant of both families writes.
+    pub(super) fn read(
+        reader: &mut Reader<'_>,
+        frame: Frame,
+        duration: u64,
+    ) -> Result<Self, Refusal> {
+        Ok(Self {
+            resolution: frame.tier.word(),
+            ratio: Some(frame.ratio),
+            duration,
+            prompt_extend: None,
+            audio_setting: None,
+            // The upstream marks videos of some models unless it is told not to.
+            watermark: reader.flag("metadata.watermark")?.unwrap_or(false),
+            seed: reader.within("metadata.seed", SEEDS)?,
+        })
+    }
+}
+
+/// A text that must be there.
+pub(super) fn required<'a>(reader: &mut Reader<'a>, path: &str) -> Result<&'a str, Refusal> {
+    reader.filled(path)?.ok_or_else(|| Refusal::missing(path))
+}
+
+/// The size and its entry of the table; `1280*720` where there is none.
+pub(super) fn size_or_default<'a>(
+    reader: &mut Reader<'a>,
+) -> Result<Option<(&'a str, u64, u64)>, Refusal> {
+    let Some(text) = reader.filled("size")? else {
+        reader.defaulted("size", DEFAULT_SIZE, "without a size it is 1280*720");
+        return Ok(None);
+    };
+    let (width, height) = read_size(text)?;
+    Ok(Some((text, width, height)))
+}
+
+/// The seconds, within what the record says; five where there are none.
+pub(super) fn seconds_or_default(
+    reader: &mut Reader<'_>,
+    specs: &Specs,
+    fallback: (u64, u64),
+) -> Result<u64, Refusal> {
+    match seconds(reader, specs, fallback)? {
+        Some(seconds) => Ok(seconds),
+        None => {
+            let why = "without a duration it is five seconds";
+            reader.defaulted("duration", DEFAULT_SECONDS.to_string(), why);
+            Ok(DEFAULT_SECONDS)
+        }
+    }
+}
+
+/// The seconds, within what the record says.
+pub(super) fn seconds(
+    reader: &mut Reader<'_>,
+    specs: &Specs,
+    (least, most): (u64, u64),
+) -> Result<Option<u64>, Refusal> {
+    let bound = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+    let least = bound(specs.min_duration_seconds.unwrap_or(least));
+    let most = bound(specs.max_duration_seconds.unwrap_or(most));
+    let seconds = reader.within("duration", (least, most))?;
+    // A record that allowed less than nothing would be refused before it got here.
+    Ok(seconds.map(|seconds| u64::try_from(seconds).unwrap_or_default()))
+}
+
+/// The length has one name here.
+pub(super) fn ignore_seconds(reader: &mut Reader<'_>) {
+    let why = "this model reads the length from `duration` alone";
+    reader.ignored("seconds", FIELD_IGNORED, why, "use `duration`");
+}
+
+/// Says that a size became a tier, and what is billed by it.
+pub(super) fn say_folded(reader: &mut Reader<'_>, frame: Frame) {
+    if reader.has("size") {
+        let why = format!("the size is made and billed as the tier {}", frame.tier);
+        let note = Note::told("size", Fate::Read, SIZE_FOLDED, why);
+        reader.say(note.with_value(frame.tier.word()));
+    }
+}
+
+/// A size that is well formed and stands for no frame.
+pub(super) fn not_in_table(size: &str, smallest: Tier) -> Refusal {
+    let sold = FRAMES.into_iter().filter(|frame| frame.tier >= smallest);
+    let sold = sold.map(|frame| format!("{}*{}", frame.width, frame.height));
+    let sold = sold.collect::<Vec<_>>().join(", ");
+    let text = format!("`size` cannot be {}: it must be one of {sold}", shown(size));
+    Refusal::invalid("size", text)
+}
+
+/// A size that became a tier.
+pub(super) const SIZE_FOLDED: &str = "size_folded";
+
+/// The units of a video of so many seconds.
+pub(super) fn units(tier: Tier, output_seconds: u64) -> Bill {
+    Bill {
+        output_seconds,
+        input_seconds: 0,
+        extra_images: 0,
+        attributes: Attributes::none().with("resolution", tier.word()),
+        exact: true,
+    }
+}

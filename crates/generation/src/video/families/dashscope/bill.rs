@@ -1,0 +1,86 @@
+//! Prices a body that is sent: it reads the JSON alone and knows nothing of the request behind it.
+
+use serde_json::{Map, Value};
+use trunkline_catalog::{Attributes, Refusal};
+
+use crate::video::measured::Measurements;
+use crate::video::plan::{Bill, Sent};
+
+/// How media move a price.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in super::super) enum Measures {
+    /// They do not.
+    None,
+    /// Seconds of reference clips are billed beside those that are made; each clip has at most so
+    /// many.
+    Input {
+        /// The longest clip.
+        most: u64,
+    },
+    /// The output is no longer than the source, which has at most so many seconds.
+    Source {
+        /// The longest source.
+        most: u64,
+    },
+}
+
+/// The units of a body.
+pub(in super::super) fn bill(
+    sent: &Sent,
+    measures: Measures,
+    measured: &Measurements,
+) -> Result<Bill, Refusal> {
+    let wrong = |param: &str| Refusal::unpriceable(param, "the stored body has no such field");
+    let parameters = sent.body.get("parameters").and_then(Value::as_object);
+    let parameters = parameters.ok_or_else(|| wrong("parameters"))?;
+    let resolution = parameters.get("resolution").and_then(Value::as_str);
+    let resolution = resolution.ok_or_else(|| wrong("parameters.resolution"))?;
+    let duration = parameters.get("duration").and_then(Value::as_u64);
+    let duration = duration.ok_or_else(|| wrong("parameters.duration"))?;
+    let mut bill = Bill {
+        output_seconds: duration,
+        input_seconds: 0,
+        extra_images: 0,
+        attributes: Attributes::none().with("resolution", resolution),
+        exact: true,
+    };
+    match measures {
+        Measures::None => {}
+        Measures::Input { most } => {
+            for url in media(&sent.body, "reference_video") {
+                let length = length(measured, url);
+                let seconds = length.unwrap_or(most);
+                bill.input_seconds = bill.input_seconds.saturating_add(seconds);
+                bill.exact &= length.is_some();
+            }
+        }
+        Measures::Source { most } => {
+            let source = media(&sent.body, "video").next();
+            let source = source.ok_or_else(|| wrong("input.media"))?;
+            let length = length(measured, source);
+            let longest = length.unwrap_or(most);
+            bill.output_seconds = match duration {
+                0 => longest,
+                asked => asked.min(longest),
+            };
+            bill.exact = length.is_some();
+        }
+    }
+    Ok(bill)
+}
+
+fn length(measured: &Measurements, url: &str) -> Option<u64> {
+    measured.of(url)?.seconds()
+}
+
+/// The addresses of media of one kind.
+fn media<'a>(body: &'a Map<String, Value>, kind: &'a str) -> impl Iterator<Item = &'a str> {
+    let list = body
+        .get("input")
+        .and_then(|input| input.get("media"))
+        .and_then(Value::as_array);
+    list.into_iter().flatten().filter_map(move |media| {
+        let is_it = media.get("type").and_then(Value::as_str) == Some(kind);
+        media.get("url").and_then(Value::as_str).filter(|_| is_it)
+    })
+}

@@ -1,0 +1,69 @@
+//! What a family makes of a request: a report, units, and the one body that is sent.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use trunkline_catalog::{Attributes, Report};
+use trunkline_types::{Bucket, Usage};
+
+use crate::video::measured::Subject;
+
+/// A request that was read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// What becomes of each field.
+    pub report: Report,
+    /// What it costs, in units.
+    pub bill: Bill,
+    /// What is sent.
+    pub sent: Sent,
+    /// Media that would make the price exact, or the request refusable, if it were measured. Empty
+    /// when nothing is left to measure.
+    pub to_measure: Vec<Subject>,
+    /// The size as it is shown: as it was written, or as it was filled in.
+    pub size: Option<String>,
+}
+
+/// What a video costs, in units. A price book knows what they are worth.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bill {
+    /// Seconds that are made.
+    pub output_seconds: u64,
+    /// Seconds of clips that go in and are billed like those that come out.
+    pub input_seconds: u64,
+    /// Pictures beyond those that are free.
+    pub extra_images: u64,
+    /// What a tier of the price book may ask for: `resolution`, `mode`, `sound`, `reference_video`.
+    pub attributes: Attributes,
+    /// False: something could not be measured, and this is the most it can come to.
+    pub exact: bool,
+}
+
+/// What is sent upstream, but for the model's name there. It is stored with its task, sealed: whoever
+/// takes the task over sends the same.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Sent {
+    /// The vendor's protocol: the word for it in provider files, such as `kling_video`.
+    pub protocol: String,
+    /// Which of the protocol's doors, where it has several; empty where it has one.
+    pub door: String,
+    /// The body without the model.
+    pub body: Map<String, Value>,
+}
+
+// === impl Bill ===
+
+impl Bill {
+    /// As the price book counts.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        let seconds = self.output_seconds.saturating_add(self.input_seconds);
+        let usage = Usage::unknown()
+            .with(Bucket::VideoSeconds, seconds)
+            .with(Bucket::Calls, 1);
+        if self.extra_images > 0 {
+            usage.with(Bucket::ReferenceImages, self.extra_images)
+        } else {
+            usage
+        }
+    }
+}

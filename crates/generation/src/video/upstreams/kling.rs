@@ -1,0 +1,256 @@
+//! Kling, both designs. The older has the model in the body and asks for a job at the path that took
+//! it; the newer has the model in the path and one path for all jobs. Both keep our name of a job
+//! (`external_task_id`), so that a submission whose answer was lost can be found. No job can be
+//! stopped.
+
+use serde_json::{Map, Value};
+
+use super::{
+    Call, Cancelled, Complaint, Counted, File, Found, Handle, MediaForm, Naming, Polled, Protocol,
+    Said, Submitted, path_part, text_at, unclear,
+};
+use crate::video::plan::Sent;
+
+/// The protocol.
+pub(super) const PROTOCOL: Protocol = Protocol {
+    format: "kling_video",
+    submit,
+    read_submit,
+    poll,
+    read_poll,
+    read_file,
+    cancel: None,
+    read_cancel,
+    lookup: Some(lookup),
+    read_lookup,
+    // The older design would take bare base64, the newer addresses alone.
+    media: MediaForm::Link,
+};
+
+/// The vendor tells why in words, without a code.
+const FAILED: &str = "task_failed";
+/// What a complaint has that tells nothing.
+const NO_CODE: &str = "upstream_error";
+/// Longest text of the vendor's that is passed on.
+const MAX_TEXT_CHARACTERS: usize = 1_000;
+
+/// How a door is spoken to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Design {
+    /// `/v1/videos/text2video` and its kin.
+    Older,
+    /// `/text-to-video/{model}` and its kin.
+    Newer,
+}
+
+fn design(door: &str) -> Design {
+    match door {
+        "text-to-video" | "image-to-video" => Design::Newer,
+        _ => Design::Older,
+    }
+}
+
+fn submit(sent: &Sent, naming: &Naming<'_>) -> Call {
+    let mut body = sent.body.clone();
+    let reference = Value::from(naming.reference);
+    match design(&sent.door) {
+        Design::Older => {
+            body.insert("model_name".to_owned(), Value::from(naming.model));
+            body.insert("external_task_id".to_owned(), reference);
+            Call::post(older_path(&sent.door), &body)
+        }
+        Design::Newer => {
+            let options = body.entry("options");
+            let options = options.or_insert_with(|| Value::Object(Map::new()));
+            if let Some(options) = options.as_object_mut() {
+                options.insert("external_task_id".to_owned(), reference);
+            }
+            let model = model_part(naming.model);
+            Call::post(format!("/{}/{model}", path_part(&sent.door)), &body)
+        }
+    }
+}
+
+fn read_submit(_sent: &Sent, said: &Said<'_>) -> Submitted {
+    let body = said.json();
+    let complaint = complaint(said, &body);
+    match said.status {
+        200..=299 => {
+            let id = text_at(&body, "/data/task_id").or_else(|| text_at(&body, "/data/id"));
+            let is_good = code(&body).is_none_or(|code| code == "0");
+            match id.filter(|id| is_good && !id.is_empty()) {
+                Some(id) => Submitted::Accepted { id },
+                None => Submitted::Unknown(complaint),
+            }
+        }
+        401..=403 => Submitted::Credential(complaint),
+        429 => match complaint.code.as_str() {
+            // The account is abnormal, owes money, has used its pack, or may not call from here.
+            "1100" | "1101" | "1102" | "1304" => Submitted::Credential(complaint),
+            _ => full(said),
+        },
+        503 | 529 => full(said),
+        // A name that is taken already was taken by a submission of ours.
+        400..=499 if complaint.message.contains("external_task_id") => {
+            Submitted::Unknown(complaint)
+        }
+        // Somebody between us and the vendor gave up waiting.
+        408 | 425 | 499 => Submitted::Unknown(complaint),
+        400..=499 => Submitted::Refused(complaint),
+        _ => Submitted::Unknown(complaint),
+    }
+}
+
+fn poll(handle: &Handle) -> Call {
+    let id = path_part(&handle.id);
+    match design(&handle.door) {
+        Design::Older => Call::get(format!("{}/{id}", older_path(&handle.door))),
+        Design::Newer => Call::get(format!("/tasks?task_ids={id}")),
+    }
+}
+
+fn read_poll(handle: &Handle, said: &Said<'_>) -> Polled {
+    let body = said.json();
+    let is_good = code(&body).is_none_or(|code| code == "0");
+    if !(200..=299).contains(&said.status) || !is_good {
+        let told = complaint(said, &body);
+        return unclear(said, &format!("{} {}", told.code, told.message));
+    }
+    let Some(job) = job_in(&body, &handle.id) else {
+        return unclear(said, "the answer does not speak of the job");
+    };
+    let word = text_at(job, "/task_status").or_else(|| text_at(job, "/status"));
+    match word.as_deref() {
+        Some("submitted") => running(true),
+        Some("succeed" | "succeeded") => match file_of(job) {
+            Some(link) => Polled::Done {
+                file: File::Link(link),
+                // Its `duration` is the length of the file, such as 5.041 for five seconds that were
+                // asked for and billed: no count.
+                counted: Counted::default(),
+            },
+            None => unclear(said, "the job is done and has no file"),
+        },
+        Some("failed") => {
+            let text = text_at(job, "/task_status_msg").or_else(|| text_at(job, "/message"));
+            Polled::Failed(Complaint::new(400, FAILED, cut(&text.unwrap_or_default())))
+        }
+        Some(_) => running(false),
+        None => unclear(said, "the job has no state"),
+    }
+}
+
+fn read_file(said: &Said<'_>) -> Polled {
+    unclear(said, "this vendor tells where a file is with the job")
+}
+
+/// There is no such call; a job that was taken goes on.
+fn read_cancel(_handle: &Handle, _said: &Said<'_>) -> Cancelled {
+    Cancelled::GoesOn
+}
+
+fn lookup(sent: &Sent, reference: &str) -> Call {
+    let reference = path_part(reference);
+    match design(&sent.door) {
+        Design::Older => {
+            let path = older_path(&sent.door);
+            Call::get(format!("{path}?external_task_id={reference}"))
+        }
+        Design::Newer => Call::get(format!("/tasks?external_task_ids={reference}")),
+    }
+}
+
+fn read_lookup(said: &Said<'_>) -> Found {
+    let body = said.json();
+    let code = code(&body);
+    if said.status == 404 && code.as_deref() == Some("1203") {
+        return Found::NotThere;
+    }
+    if said.status != 200 || code.as_deref() != Some("0") {
+        return Found::Unknown;
+    }
+    let there = |job: &Value, pointer: &str| match text_at(job, pointer) {
+        Some(id) if !id.is_empty() => Found::There { id },
+        Some(_) | None => Found::Unknown,
+    };
+    match body.pointer("/data") {
+        Some(Value::Array(jobs)) => match jobs.as_slice() {
+            [] => Found::NotThere,
+            // The newer design. A list of the older one is of the account's last jobs, whoever's
+            // they are: it found nothing by our name.
+            [job] if job.pointer("/task_id").is_none() => there(job, "/id"),
+            _ => Found::Unknown,
+        },
+        Some(job @ Value::Object(_)) => there(job, "/task_id"),
+        Some(_) | None => Found::Unknown,
+    }
+}
+
+fn older_path(door: &str) -> String {
+    format!("/v1/videos/{}", path_part(door))
+}
+
+/// A model's name in a path: its dots stay as the vendor writes them, where they lead nowhere.
+fn model_part(model: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    if model.bytes().all(plain) && !model.bytes().all(|byte| byte == b'.') {
+        model.to_owned()
+    } else {
+        path_part(model)
+    }
+}
+
+/// The job that was asked for: an object in the older design, a list in the newer.
+fn job_in<'a>(body: &'a Value, id: &str) -> Option<&'a Value> {
+    let data = body.pointer("/data")?;
+    match data {
+        Value::Array(jobs) => {
+            let is_it = |job: &&Value| {
+                let told = text_at(job, "/id").or_else(|| text_at(job, "/task_id"));
+                told.as_deref() == Some(id)
+            };
+            jobs.iter().find(is_it)
+        }
+        Value::Object(_) => Some(data),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+    }
+}
+
+/// The file, with the mark in it where that was asked for.
+fn file_of(job: &Value) -> Option<String> {
+    let filled = |pointer: &str| text_at(job, pointer).filter(|text| !text.is_empty());
+    let is_marked = job.pointer("/watermark_info/enabled") == Some(&Value::Bool(true));
+    let marked = filled("/task_result/videos/0/watermark_url").filter(|_| is_marked);
+    marked
+        .or_else(|| filled("/task_result/videos/0/url"))
+        // Here the second file is there only if it was asked for: we always say whether.
+        .or_else(|| filled("/outputs/0/watermark_url"))
+        .or_else(|| filled("/outputs/0/url"))
+}
+
+const fn running(queued: bool) -> Polled {
+    Polled::Running {
+        queued,
+        progress: None,
+    }
+}
+
+const fn full(said: &Said<'_>) -> Submitted {
+    Submitted::Full {
+        retry_after: said.retry_after,
+    }
+}
+
+fn code(body: &Value) -> Option<String> {
+    text_at(body, "/code")
+}
+
+fn complaint(said: &Said<'_>, body: &Value) -> Complaint {
+    let code = code(body).unwrap_or_else(|| NO_CODE.to_owned());
+    let message = text_at(body, "/message").unwrap_or_default();
+    Complaint::new(said.status, code, cut(&message))
+}
+
+fn cut(text: &str) -> String {
+    text.chars().take(MAX_TEXT_CHARACTERS).collect()
+}
