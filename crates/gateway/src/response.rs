@@ -14,7 +14,7 @@ use jiff::tz::TimeZone;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use trunkline_catalog::Entry;
-use trunkline_generation::video::shapes::legacy_error;
+use trunkline_generation::video::views::legacy_error;
 use trunkline_types::{Defect, Money, RequestId};
 use trunkline_wire::{Format, error_body};
 

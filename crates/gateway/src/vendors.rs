@@ -5,7 +5,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderName, HeaderValue, Method, StatusCode, Uri};
-use trunkline_generation::vendor_http::{At, Call, Complaint, Method as Verb, Said};
+use trunkline_generation::vendor_http::{
+    Method as Verb, UrlPath, VendorError, VendorRequest, VendorResponse,
+};
 use trunkline_upstream::{
     Deadlines, Outgoing, Payload, Protocol as Spoken, SendError, UpstreamResponse,
 };
@@ -50,8 +52,8 @@ impl Heard {
         })
     }
 
-    pub(crate) fn said(&self) -> Said<'_> {
-        Said {
+    pub(crate) fn said(&self) -> VendorResponse<'_> {
+        VendorResponse {
             status: self.status,
             retry_after: self.retry_after,
             body: &self.body,
@@ -60,7 +62,7 @@ impl Heard {
 }
 
 /// A refusal in a vendor's words, without secrets.
-pub(crate) fn vendor_error(services: &Services, complaint: &Complaint) -> ApiError {
+pub(crate) fn vendor_error(services: &Services, complaint: &VendorError) -> ApiError {
     let secrets = services.channels.get().secrets();
     let clean = |text: &str| without_secrets(text, &secrets);
     let status = StatusCode::from_u16(complaint.status).unwrap_or(StatusCode::BAD_REQUEST);
@@ -79,7 +81,7 @@ pub(crate) async fn call_json(
     services: &Services,
     channel: &Channel,
     credential: &ChannelCredential,
-    call: &Call,
+    call: &VendorRequest,
 ) -> Result<Heard, SendError> {
     let wait = services.settings.video.call_wait;
     let answer = open(services, channel, credential, call, wait).await?;
@@ -91,7 +93,7 @@ pub(crate) async fn open(
     services: &Services,
     channel: &Channel,
     credential: &ChannelCredential,
-    call: &Call,
+    call: &VendorRequest,
     wait: Duration,
 ) -> Result<UpstreamResponse, SendError> {
     let json = HeaderValue::from_static("application/json");
@@ -111,12 +113,12 @@ pub(crate) async fn open(
 pub(crate) async fn send(
     services: &Services,
     (channel, credential): (&Channel, &ChannelCredential),
-    call: &Call,
+    call: &VendorRequest,
     sending: Sending,
     deadlines: Deadlines,
 ) -> Result<UpstreamResponse, SendError> {
     let unsent = || SendError::NotSent("the address cannot be written".to_owned());
-    let uri = address(&channel.base, &call.at).ok_or_else(unsent)?;
+    let uri = address(&channel.base, &call.path).ok_or_else(unsent)?;
     let mut sent = headers(channel, Format::OpenaiChat, false);
     match sending.content_type {
         Some(content_type) => sent.insert(CONTENT_TYPE, content_type),
@@ -144,11 +146,11 @@ pub(crate) async fn send(
 }
 
 /// The whole address.
-fn address(base: &str, at: &At) -> Option<Uri> {
+fn address(base: &str, at: &UrlPath) -> Option<Uri> {
     let base = base.trim_end_matches('/');
     let text = match at {
-        At::Base(path) => format!("{base}{path}"),
-        At::Host(path) => {
+        UrlPath::Base(path) => format!("{base}{path}"),
+        UrlPath::Host(path) => {
             let base: Uri = base.parse().ok()?;
             let (scheme, authority) = (base.scheme_str()?, base.authority()?);
             format!("{scheme}://{authority}{path}")
@@ -164,19 +166,19 @@ mod tests {
 
     #[test]
     fn a_path_stands_behind_the_base_or_at_the_root_of_its_host() {
-        let told = |at: At| {
+        let told = |at: UrlPath| {
             address("https://api.example.com/v1/", &at)
                 .unwrap()
                 .to_string()
         };
         assert_eq!(
-            told(At::Base("/tasks/7?x=1".to_owned())),
+            told(UrlPath::Base("/tasks/7?x=1".to_owned())),
             "https://api.example.com/v1/tasks/7?x=1"
         );
         assert_eq!(
-            told(At::Host("/v2/tasks".to_owned())),
+            told(UrlPath::Host("/v2/tasks".to_owned())),
             "https://api.example.com/v2/tasks"
         );
-        assert_eq!(address("nowhere", &At::Base("/x".to_owned())), None);
+        assert_eq!(address("nowhere", &UrlPath::Base("/x".to_owned())), None);
     }
 }

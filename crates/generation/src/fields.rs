@@ -17,14 +17,14 @@ pub struct Fields {
 
 /// A request while it is read.
 #[derive(Debug)]
-pub(crate) struct Reading<'a> {
+pub(crate) struct RequestReader<'a> {
     fields: &'a Fields,
     taken: Vec<&'static str>,
 }
 
 // === impl Reading ===
 
-impl<'a> Reading<'a> {
+impl<'a> RequestReader<'a> {
     pub(crate) const fn of(fields: &'a Fields) -> Self {
         Self {
             fields,

@@ -1,19 +1,18 @@
 //! Images: what is asked for, what is billed, and the vendors who make them.
 
-mod ask;
-mod pictures;
+mod input_images;
 mod plan;
+mod request;
 mod upstreams;
 
-use crate::vendor_http::Said;
 use bytes::Bytes;
 use trunkline_catalog::{Attributes, Refusal, Report};
 
-use crate::errand::Written;
-use crate::trouble::Trouble;
+use crate::vendor_failure::VendorFailure;
+use crate::vendor_http::{Encoded, VendorResponse};
 
-pub use ask::{Ask, Door, Picture};
 pub use plan::plan;
+pub use request::{ImageEndpoint, ImageRequest, InputImage};
 pub use upstreams::{ALL, protocol_of};
 
 /// A vendor's protocol.
@@ -22,16 +21,16 @@ pub struct Protocol {
     /// The word for it in provider files, such as `openai_images`.
     pub format: &'static str,
     /// A request in its words; the text is the upstream's name of the model.
-    pub write: fn(&Ask, &str) -> Result<Written, Refusal>,
+    pub encode: fn(&ImageRequest, &str) -> Result<Encoded, Refusal>,
     /// What the answer to that says.
-    pub read: fn(&Ask, &Said<'_>) -> Result<Made, Trouble>,
+    pub decode: fn(&ImageRequest, &VendorResponse<'_>) -> Result<GeneratedImages, VendorFailure>,
 }
 
 /// A request that can be priced: everything that moves the price stands in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     /// The request with the defaults that move its price written in.
-    pub ask: Ask,
+    pub request: ImageRequest,
     /// What becomes of its fields.
     pub report: Report,
     /// What its price depends on.
@@ -40,7 +39,7 @@ pub struct Plan {
 
 /// What was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Made {
+pub struct GeneratedImages {
     /// The pictures.
     pub pictures: Vec<Image>,
     /// How many were asked for and not made.
@@ -53,14 +52,14 @@ pub struct Made {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Image {
     /// Where it is, or all of it.
-    pub at: Where,
+    pub at: ImageSource,
     /// What the vendor made of the prompt, where it tells.
     pub revised_prompt: Option<String>,
 }
 
 /// Where a picture is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Where {
+pub enum ImageSource {
     /// At an address that anybody may ask, for a while.
     Link(String),
     /// Here.

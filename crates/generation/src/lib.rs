@@ -11,18 +11,17 @@
     )
 )]
 
-mod coding;
-mod complaints;
-mod errand;
+mod encoding;
+mod error_mapping;
+mod field_policy;
 mod fields;
 pub mod images;
-mod policy;
 pub mod speech;
 pub mod transcription;
-mod trouble;
+mod vendor_failure;
 pub mod vendor_http;
 pub mod video;
 
-pub use errand::{Content, Errand, Part, Written};
 pub use fields::Fields;
-pub use trouble::{Trouble, by_status};
+pub use vendor_failure::{VendorFailure, by_status};
+pub use vendor_http::{Content, Encoded, Part, VendorRequest};

@@ -1,18 +1,17 @@
 //! Speech: what is to be spoken, what is billed, and the vendors who speak.
 
-mod ask;
 mod plan;
+mod request;
 mod upstreams;
 
-use crate::vendor_http::Said;
 use bytes::Bytes;
 use trunkline_catalog::{Refusal, Report};
 
-use crate::errand::Written;
-use crate::trouble::Trouble;
+use crate::vendor_failure::VendorFailure;
+use crate::vendor_http::{Encoded, VendorResponse};
 
-pub use ask::Ask;
 pub use plan::plan;
+pub use request::SpeechRequest;
 pub use upstreams::{ALL, protocol_of};
 
 /// A vendor's protocol.
@@ -21,29 +20,29 @@ pub struct Protocol {
     /// The word for it in provider files, such as `openai_speech`.
     pub format: &'static str,
     /// A request in its words; the text is the upstream's name of the model.
-    pub write: fn(&Ask, &str) -> Result<Written, Refusal>,
+    pub encode: fn(&SpeechRequest, &str) -> Result<Encoded, Refusal>,
     /// How the audio comes.
-    pub manner: fn(&Ask) -> Manner,
+    pub stream_mode: fn(&SpeechRequest) -> StreamMode,
     /// What goes before the first piece of audio, such as the head of a wav file whose length nobody knows.
-    pub opening: fn(&Ask) -> Bytes,
+    pub prefix: fn(&SpeechRequest) -> Bytes,
     /// What an answer that is no success says.
-    pub read_error: fn(&Said<'_>) -> Trouble,
+    pub read_error: fn(&VendorResponse<'_>) -> VendorFailure,
 }
 
 /// How the audio comes.
 #[derive(Debug, Clone, Copy)]
-pub enum Manner {
+pub enum StreamMode {
     /// The body is the audio.
     Bytes,
     /// Server-sent events, each read by this.
-    Events(fn(&[u8]) -> Result<Spoken, Trouble>),
+    Events(fn(&[u8]) -> Result<AudioChunk, VendorFailure>),
     /// One answer, read by this.
-    Whole(fn(&Said<'_>) -> Result<Spoken, Trouble>),
+    Whole(fn(&VendorResponse<'_>) -> Result<AudioChunk, VendorFailure>),
 }
 
 /// What a piece of an answer says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Spoken {
+pub enum AudioChunk {
     /// Audio, the next of it.
     Audio(Bytes),
     /// Audio, and it was the last.
@@ -60,7 +59,7 @@ pub enum Spoken {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     /// The request with its defaults written in.
-    pub ask: Ask,
+    pub request: SpeechRequest,
     /// What becomes of its fields.
     pub report: Report,
 }

@@ -1,20 +1,19 @@
 //! Transcription and translation: what was recorded, what is billed, and the vendors who write it down.
 
-mod ask;
 mod plan;
-mod shown;
+mod render;
+mod request;
 mod upstreams;
 
-use crate::vendor_http::Said;
 use bytes::Bytes;
 use trunkline_catalog::{Refusal, Report};
 
-use crate::errand::{Errand, Written};
-use crate::trouble::Trouble;
+use crate::vendor_failure::VendorFailure;
+use crate::vendor_http::{Encoded, VendorRequest, VendorResponse};
 
-pub use ask::{Answer, Ask, Door, Upload};
 pub use plan::plan;
-pub use shown::{Shown, shown};
+pub use render::{RenderedTranscript, render};
+pub use request::{TranscriptFormat, TranscriptionEndpoint, TranscriptionRequest, Upload};
 pub use upstreams::{ALL, protocol_of};
 
 /// A vendor's protocol.
@@ -23,18 +22,19 @@ pub struct Protocol {
     /// The word for it in provider files, such as `openai_transcription`.
     pub format: &'static str,
     /// Which of a vendor's ways it is, as a record's `recognition` says; empty for the usual one.
-    pub way: &'static str,
+    pub recognition: &'static str,
     /// How the recording is handed over.
-    pub handing: Handing,
+    pub upload_mode: UploadMode,
     /// A request in its words: the upstream's name of the model, and our link where it takes one.
-    pub begin: fn(&Ask, &str, Option<&str>) -> Result<Written, Refusal>,
+    pub encode: fn(&TranscriptionRequest, &str, Option<&str>) -> Result<Encoded, Refusal>,
     /// What an answer says.
-    pub read: fn(&Ask, Stage, &Said<'_>) -> Result<Turn, Trouble>,
+    pub decode:
+        fn(&TranscriptionRequest, Stage, &VendorResponse<'_>) -> Result<NextStep, VendorFailure>,
 }
 
 /// How a recording is handed over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Handing {
+pub enum UploadMode {
     /// As a part of the form.
     Form,
     /// As our signed link.
@@ -54,11 +54,11 @@ pub enum Stage {
 
 /// What follows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Turn {
+pub enum NextStep {
     /// It is done.
     Done(Transcript),
     /// The task goes on: ask this after a pause.
-    Ask(Errand),
+    Poll(VendorRequest),
     /// The transcript is at this address.
     Fetch(String),
 }
@@ -91,7 +91,7 @@ pub struct Segment {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     /// The request.
-    pub ask: Ask,
+    pub request: TranscriptionRequest,
     /// What becomes of its fields.
     pub report: Report,
 }

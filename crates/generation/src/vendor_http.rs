@@ -1,22 +1,35 @@
-//! A request to a vendor and its response, as values: nothing here opens a socket. The crates that know a vendor
-//! build its requests and parse its responses.
+//! Requests to vendors and their responses, as values: the protocols build and read them, nothing here opens a
+//! socket.
 
+use bytes::Bytes;
 use serde_json::{Map, Value};
+use trunkline_catalog::Note;
 
-/// A call to make.
+/// A request to a vendor.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Call {
+pub struct VendorRequest {
     /// The method.
     pub method: Method,
-    /// Where.
-    pub at: At,
+    /// Where it goes.
+    pub path: UrlPath,
     /// Headers beside the credential and the content type.
     pub headers: Vec<(&'static str, String)>,
-    /// The body, JSON; none for a question.
+    /// A JSON body.
     pub body: Option<Vec<u8>>,
+    /// The parts of a multipart form, sent instead of JSON.
+    pub form: Option<Vec<Part>>,
 }
 
-/// A method.
+/// A caller's request in a vendor's format, and what that format cannot express.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Encoded {
+    /// The request.
+    pub request: VendorRequest,
+    /// Fields that are not sent, or sent changed.
+    pub notes: Vec<Note>,
+}
+
+/// An HTTP method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
     /// GET.
@@ -27,18 +40,50 @@ pub enum Method {
     Delete,
 }
 
-/// Where a call goes: a path with its query.
+/// The path of a request, with its query.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum At {
-    /// Behind the channel's base address.
+pub enum UrlPath {
+    /// Appended to the channel's base address.
     Base(String),
-    /// At the root of its host, whatever path the base has.
+    /// At the root of the base address's host.
     Host(String),
 }
 
-/// A response.
+/// A part of a multipart form.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// The field.
+    pub name: String,
+    /// Its content.
+    pub content: Content,
+}
+
+/// The content of a form part.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Content {
+    /// A text.
+    Text(String),
+    /// A file in memory.
+    File {
+        /// Its name.
+        name: String,
+        /// Its type.
+        content_type: String,
+        /// All of it.
+        bytes: Bytes,
+    },
+    /// The caller's upload, which this crate does not hold.
+    Upload {
+        /// Its name.
+        name: String,
+        /// Its type.
+        content_type: String,
+    },
+}
+
+/// A vendor's response.
 #[derive(Debug, Clone, Copy)]
-pub struct Said<'a> {
+pub struct VendorResponse<'a> {
     /// The status.
     pub status: u16,
     /// Seconds of `retry-after`.
@@ -49,8 +94,8 @@ pub struct Said<'a> {
 
 /// An error that a vendor reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Complaint {
-    /// The HTTP status that the caller is shown, where it is theirs to mend.
+pub struct VendorError {
+    /// The HTTP status for the caller, where the request is at fault.
     pub status: u16,
     /// The vendor's code.
     pub code: String,
@@ -60,70 +105,104 @@ pub struct Complaint {
     pub param: Option<String>,
 }
 
-// === impl Call ===
+// === impl VendorRequest ===
 
-impl Call {
-    /// A question.
-    #[must_use]
-    pub fn get(path: impl Into<String>) -> Self {
+impl VendorRequest {
+    /// A request without a body.
+    fn bare(method: Method, path: impl Into<String>) -> Self {
         Self {
-            method: Method::Get,
-            at: At::Base(path.into()),
+            method,
+            path: UrlPath::Base(path.into()),
             headers: Vec::new(),
             body: None,
+            form: None,
         }
+    }
+
+    /// A GET.
+    #[must_use]
+    pub fn get(path: impl Into<String>) -> Self {
+        Self::bare(Method::Get, path)
+    }
+
+    /// A DELETE.
+    #[must_use]
+    pub fn delete(path: impl Into<String>) -> Self {
+        Self::bare(Method::Delete, path)
+    }
+
+    /// A POST without a body.
+    #[must_use]
+    pub fn post_empty(path: impl Into<String>) -> Self {
+        Self::bare(Method::Post, path)
     }
 
     /// A POST of JSON.
     #[must_use]
     pub fn post(path: impl Into<String>, body: &Map<String, Value>) -> Self {
         Self {
-            method: Method::Post,
-            at: At::Base(path.into()),
-            headers: Vec::new(),
             body: Some(serde_json::to_vec(body).unwrap_or_default()),
+            ..Self::bare(Method::Post, path)
         }
     }
 
-    /// A DELETE.
+    /// A POST of a multipart form.
     #[must_use]
-    pub fn delete(path: impl Into<String>) -> Self {
+    pub fn post_form(path: impl Into<String>, parts: Vec<Part>) -> Self {
         Self {
-            method: Method::Delete,
-            ..Self::get(path)
+            form: Some(parts),
+            ..Self::bare(Method::Post, path)
         }
     }
 
-    /// With a header.
+    /// The same with a header.
     #[must_use]
     pub fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.headers.push((name, value.into()));
         self
     }
 
-    /// At the root of the host.
+    /// The same path at the root of the host.
     #[must_use]
     pub fn at_host(mut self) -> Self {
-        self.at = match self.at {
-            At::Base(path) | At::Host(path) => At::Host(path),
+        self.path = match self.path {
+            UrlPath::Base(path) | UrlPath::Host(path) => UrlPath::Host(path),
         };
         self
     }
 }
 
-// === impl Said ===
+// === impl Part ===
 
-impl Said<'_> {
-    /// The body as JSON; null where it is none.
+impl Part {
+    /// A text part.
+    pub fn text(name: impl Into<String>, text: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            content: Content::Text(text.into()),
+        }
+    }
+}
+
+// === impl VendorResponse ===
+
+impl VendorResponse<'_> {
+    /// The body as JSON; null where it is not JSON.
     #[must_use]
     pub fn json(&self) -> Value {
         serde_json::from_slice(self.body).unwrap_or(Value::Null)
     }
+
+    /// Whether the status is 2xx.
+    #[must_use]
+    pub fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
 }
 
-// === impl Complaint ===
+// === impl VendorError ===
 
-impl Complaint {
+impl VendorError {
     /// An error of a vendor.
     pub fn new(status: u16, code: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
@@ -134,14 +213,33 @@ impl Complaint {
         }
     }
 
-    /// The same about a field.
+    /// The same with the field that it names.
     #[must_use]
     pub fn about(self, param: Option<String>) -> Self {
         Self { param, ..self }
     }
 }
 
-/// A text of a response by its path; numbers are read as texts.
+/// A field of a request as form parts: the members of a list one by one, under the same name.
+pub(crate) fn parts_of(name: &str, value: &Value) -> Vec<Part> {
+    let text = |value: &Value| {
+        value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned)
+    };
+    match value {
+        Value::Null => Vec::new(),
+        Value::Array(members) => {
+            let members = members.iter();
+            members.map(|one| Part::text(name, text(one))).collect()
+        }
+        Value::String(_) | Value::Bool(_) | Value::Number(_) | Value::Object(_) => {
+            vec![Part::text(name, text(value))]
+        }
+    }
+}
+
+/// A text of a response by its JSON pointer; numbers are read as texts.
 #[must_use]
 pub fn text_at(value: &Value, pointer: &str) -> Option<String> {
     match value.pointer(pointer)? {
@@ -149,6 +247,12 @@ pub fn text_at(value: &Value, pointer: &str) -> Option<String> {
         Value::Number(number) => Some(number.to_string()),
         Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
     }
+}
+
+/// The same; none where the text is empty.
+#[must_use]
+pub fn filled_at(value: &Value, pointer: &str) -> Option<String> {
+    text_at(value, pointer).filter(|text| !text.is_empty())
 }
 
 /// A duration of a response in whole seconds, rounded up: a number or a text, integer or not.
@@ -162,7 +266,7 @@ pub fn seconds_at(value: &Value, pointer: &str) -> Option<u64> {
     is_number.then(|| whole.saturating_add(u64::from(is_more)))
 }
 
-/// A path part that nothing in it can leave.
+/// A text as one path segment: everything that could end it is percent-encoded.
 #[must_use]
 pub fn path_part(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_~".contains(&byte);
@@ -171,8 +275,7 @@ pub fn path_part(text: &str) -> String {
         if plain(byte) {
             part.push(char::from(byte));
         } else {
-            part.push('%');
-            part.push_str(&format!("{byte:02X}"));
+            part.push_str(&format!("%{byte:02X}"));
         }
     }
     part

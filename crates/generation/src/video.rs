@@ -8,18 +8,18 @@
 //! A new family is one file in `families/` and one line in its list; a new vendor the same in
 //! `upstreams/`.
 
-mod ask;
 pub mod families;
-mod measured;
+mod field_reader;
+mod media_facts;
 mod plan;
-mod reader;
-pub mod shapes;
-mod sizes;
+mod request;
+mod resolutions;
 pub mod upstreams;
+pub mod views;
 
-pub use ask::Ask;
-pub use families::{Asked, Family, family_of};
-pub use measured::{Container, Measured, Measurements, MediaKind, Subject};
-pub use plan::{Bill, Plan, Sent};
-pub use reader::Reader;
-pub use sizes::{Frame, Tier, frame_of};
+pub use families::{Family, PlanContext, family_of};
+pub use field_reader::FieldReader;
+pub use media_facts::{Container, KnownMedia, MediaFacts, MediaKind, ProbeTarget};
+pub use plan::{BillableUnits, Outbound, Plan};
+pub use request::VideoRequest;
+pub use resolutions::{Frame, Tier, frame_of};

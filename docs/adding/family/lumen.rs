@@ -10,14 +10,14 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use trunkline_catalog::{Attributes, Refusal, Specs};
 
-use super::{Asked, Family};
-use crate::video::measured::Measurements;
-use crate::video::plan::{Bill, Plan, Sent};
-use crate::video::reader::Reader;
+use super::{PlanContext, Family};
+use crate::video::facts::KnownMedia;
+use crate::video::plan::{BillableUnits, Plan, Outbound};
+use crate::video::reader::FieldReader;
 
 /// The family.
 pub(super) const FAMILY: Family = Family {
-    word: "lumen",
+    spec_letter: "lumen",
     variants: &["clip"],
     plan,
     bill,
@@ -35,8 +35,8 @@ struct Body<'a> {
     quality: &'a str,
 }
 
-fn plan(asked: &Asked<'_>) -> Result<Plan, Refusal> {
-    let mut reader = Reader::new(asked.ask);
+fn plan(context: &PlanContext<'_>) -> Result<Plan, Refusal> {
+    let mut reader = FieldReader::new(context.request);
     let prompt = reader.filled("prompt")?;
     let prompt = prompt.ok_or_else(|| Refusal::missing("prompt"))?;
     let seconds = match reader.whole("duration")? {
@@ -63,9 +63,9 @@ fn plan(asked: &Asked<'_>) -> Result<Plan, Refusal> {
         seconds: seconds.to_string(),
         quality,
     };
-    let sent = Sent {
+    let outbound = Outbound {
         protocol: PROTOCOL.to_owned(),
-        door: String::new(),
+        endpoint: String::new(),
         body: match serde_json::to_value(&body) {
             Ok(Value::Object(object)) => object,
             // A struct of texts is an object.
@@ -73,9 +73,9 @@ fn plan(asked: &Asked<'_>) -> Result<Plan, Refusal> {
         },
     };
     Ok(Plan {
-        bill: bill("clip", &sent, asked.specs, asked.measured)?,
-        sent,
-        to_measure: Vec::new(),
+        bill: bill("clip", &outbound, context.specs, context.facts)?,
+        outbound,
+        to_probe: Vec::new(),
         size: None,
         report: reader.finish(),
     })
@@ -84,17 +84,17 @@ fn plan(asked: &Asked<'_>) -> Result<Plan, Refusal> {
 /// Prices a body: its length and its quality.
 fn bill(
     _variant: &'static str,
-    sent: &Sent,
+    outbound: &Outbound,
     _specs: &Specs,
-    _measured: &Measurements,
-) -> Result<Bill, Refusal> {
-    let text = |name: &str| sent.body.get(name).and_then(Value::as_str);
+    _measured: &KnownMedia,
+) -> Result<BillableUnits, Refusal> {
+    let text = |name: &str| outbound.body.get(name).and_then(Value::as_str);
     let seconds = text("seconds").and_then(|text| text.parse().ok());
     let (Some(seconds), Some(quality)) = (seconds, text("quality")) else {
         let text = "the body has no length or no quality";
         return Err(Refusal::unpriceable("seconds", text));
     };
-    Ok(Bill {
+    Ok(BillableUnits {
         output_seconds: seconds,
         input_seconds: 0,
         extra_images: 0,

@@ -8,7 +8,9 @@ use http::Method;
 use serde_json::{Map, Value, json};
 use trunkline_catalog::{Book, Entry, GroupChoice, PriceClass, Situation, quote, starter};
 use trunkline_gateway::VideoJob;
-use trunkline_generation::video::{Bill, Container, Measured, Measurements, Sent, family_of};
+use trunkline_generation::video::{
+    BillableUnits, Container, KnownMedia, MediaFacts, Outbound, family_of,
+};
 use trunkline_types::Timestamp;
 
 use crate::house::{Got, House, Wishes};
@@ -55,13 +57,13 @@ impl Clips {
         json!(from[place])
     }
 
-    fn measured(&self) -> Measurements {
-        let mut all = Measurements::default();
+    fn measured(&self) -> KnownMedia {
+        let mut all = KnownMedia::default();
         for (url, seconds) in self.open.iter().zip(LENGTHS) {
-            let one = Measured {
+            let one = MediaFacts {
                 millis: Some(seconds * 1_000),
                 container: Some(Container::Mp4),
-                ..Measured::default()
+                ..MediaFacts::default()
             };
             all = all.with(url, one);
         }
@@ -175,7 +177,7 @@ fn add_media(
 }
 
 /// The bill of what a simulator was sent, from that alone.
-fn billed(house: &House, entry: &Entry, measured: &Measurements) -> (Bill, u64) {
+fn billed(house: &House, entry: &Entry, measured: &KnownMedia) -> (BillableUnits, u64) {
     let job = house.simulator.video_jobs().pop().unwrap();
     let truth = house.simulator.requests();
     let mut posts = truth.iter().rev().filter(|served| !served.body.is_empty());
@@ -192,9 +194,9 @@ fn billed(house: &House, entry: &Entry, measured: &Measurements) -> (Bill, u64) 
         .find(|word| path.contains(word))
         .unwrap_or_default();
     let (family, variant) = family_of(entry.specs.video_family.as_deref().unwrap()).unwrap();
-    let sent = Sent {
+    let sent = Outbound {
         protocol: String::new(),
-        door: door.to_owned(),
+        endpoint: door.to_owned(),
         body: job.body.as_object().unwrap().clone(),
     };
     let bill = (family.bill)(variant, &sent, &entry.specs, measured);
@@ -204,7 +206,7 @@ fn billed(house: &House, entry: &Entry, measured: &Measurements) -> (Bill, u64) 
     )
 }
 
-fn priced(book: &Book, model: &str, bill: &Bill) -> i64 {
+fn priced(book: &Book, model: &str, bill: &BillableUnits) -> i64 {
     let (_, offer) = book.offer(model, GroupChoice::Named("default")).unwrap();
     let unit = book.model(model).unwrap().list().billing_unit();
     let units = bill.usage().billed(unit).unwrap();

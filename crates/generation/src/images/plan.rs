@@ -3,9 +3,9 @@
 use serde_json::{Map, Value};
 use trunkline_catalog::{Attributes, Entry, Fate, Note, PriceList, Refusal, Report, Scalar};
 
-use crate::policy;
+use crate::field_policy;
 
-use super::{Ask, Door, Plan};
+use super::{ImageEndpoint, ImageRequest, Plan};
 
 /// The fields of the format.
 const KNOWN: [&str; 18] = [
@@ -36,46 +36,46 @@ const BROUGHT: [&str; 4] = ["image", "image[]", "images", "mask"];
 const AUTO: &str = "auto";
 
 /// Checks a request by the model's record and writes in what moves its price.
-pub fn plan(mut ask: Ask, entry: &Entry, prices: &PriceList) -> Result<Plan, Refusal> {
+pub fn plan(mut request: ImageRequest, entry: &Entry, prices: &PriceList) -> Result<Plan, Refusal> {
     let mut report = Report::default();
     report.say(Note::read("model"));
     report.say(Note::read("prompt"));
-    check_count(&ask, entry)?;
-    brought(&mut ask, &mut report);
+    check_count(&request, entry)?;
+    brought(&mut request, &mut report);
     for name in OURS {
-        policy::ours(&mut report, entry, &mut ask.extras, name)?;
+        field_policy::ours(&mut report, entry, &mut request.extras, name)?;
     }
-    policy::own(&mut report, entry, "size", &mut ask.size)?;
-    policy::own(&mut report, entry, "quality", &mut ask.quality)?;
-    policy::own(&mut report, entry, "mask", &mut ask.mask)?;
-    policy::extras(&mut report, entry, &mut ask.extras, &KNOWN)?;
+    field_policy::own(&mut report, entry, "size", &mut request.size)?;
+    field_policy::own(&mut report, entry, "quality", &mut request.quality)?;
+    field_policy::own(&mut report, entry, "mask", &mut request.mask)?;
+    field_policy::extras(&mut report, entry, &mut request.extras, &KNOWN)?;
     let specs = &entry.specs;
-    ask.size = Choice {
+    request.size = Choice {
         name: "size",
         listed: specs.resolutions.as_deref(),
         usual: specs.default_size.as_deref(),
         spellings: spellings_of_size,
     }
-    .settle(ask.size, prices, &mut report)?;
-    ask.quality = Choice {
+    .settle(request.size, prices, &mut report)?;
+    request.quality = Choice {
         name: "quality",
         listed: specs.qualities.as_deref(),
         usual: specs.default_quality.as_deref(),
         spellings: |word| vec![word.to_owned()],
     }
-    .settle(ask.quality, prices, &mut report)?;
-    say_form(&mut ask, entry);
-    let attributes = attributes(&ask, prices);
+    .settle(request.quality, prices, &mut report)?;
+    say_form(&mut request, entry);
+    let attributes = attributes(&request, prices);
     Ok(Plan {
-        ask,
+        request,
         report,
         attributes,
     })
 }
 
-fn check_count(ask: &Ask, entry: &Entry) -> Result<(), Refusal> {
+fn check_count(request: &ImageRequest, entry: &Entry) -> Result<(), Refusal> {
     match entry.specs.max_images {
-        Some(most) if ask.count > most => {
+        Some(most) if request.count > most => {
             let text = format!("this model makes at most {most} images in one call");
             Err(Refusal::invalid("n", text))
         }
@@ -84,12 +84,12 @@ fn check_count(ask: &Ask, entry: &Entry) -> Result<(), Refusal> {
 }
 
 /// Pictures are edited at their own door: elsewhere they would change what is made, or not, by vendor.
-fn brought(ask: &mut Ask, report: &mut Report) {
-    match ask.door {
-        Door::Edits => report.say(Note::read("image")),
-        Door::Generations => {
+fn brought(request: &mut ImageRequest, report: &mut Report) {
+    match request.endpoint {
+        ImageEndpoint::Edits => report.say(Note::read("image")),
+        ImageEndpoint::Generations => {
             for name in BROUGHT {
-                if ask.extras.remove(name).is_some() {
+                if request.extras.remove(name).is_some() {
                     let why = "pictures are read at /v1/images/edits alone";
                     let code = format!("{}_ignored", name.trim_end_matches("[]"));
                     let note = Note::told(name, Fate::Ignored, code, why);
@@ -103,11 +103,15 @@ fn brought(ask: &mut Ask, report: &mut Report) {
 /// What is answered does not depend on what the vendor gives, an address or bytes: both are turned into
 /// what was asked for. So `response_format` is not sent, which newer models of its inventor would refuse,
 /// unless the record names it as a field that the model reads.
-fn say_form(ask: &mut Ask, entry: &Entry) {
-    if policy::is_named(entry, "response_format") {
-        let word = if ask.wants_base64 { "b64_json" } else { "url" };
+fn say_form(request: &mut ImageRequest, entry: &Entry) {
+    if field_policy::is_named(entry, "response_format") {
+        let word = if request.wants_base64 {
+            "b64_json"
+        } else {
+            "url"
+        };
         let name = "response_format".to_owned();
-        ask.extras.insert(name, Value::from(word));
+        request.extras.insert(name, Value::from(word));
     }
 }
 
@@ -160,7 +164,7 @@ impl Choice<'_> {
         if let Some(listed) = self.listed {
             let found = listed.iter().find(|known| ways.contains(known));
             return found.cloned().ok_or_else(|| {
-                let (name, all) = (self.name, policy::listed(listed));
+                let (name, all) = (self.name, field_policy::listed(listed));
                 let text = format!("`{name}` of this model must be one of {all}");
                 Refusal::invalid(name, text)
             });
@@ -181,14 +185,14 @@ fn spellings_of_size(size: &str) -> Vec<String> {
 }
 
 /// What the price depends on, as it is sent.
-fn attributes(ask: &Ask, prices: &PriceList) -> Attributes {
+fn attributes(request: &ImageRequest, prices: &PriceList) -> Attributes {
     let mut attributes = Attributes::none();
     for path in prices.request_paths() {
-        if let Some(value) = at(&ask.extras, path) {
+        if let Some(value) = at(&request.extras, path) {
             attributes = attributes.with(path, value);
         }
     }
-    for (name, word) in [("size", &ask.size), ("quality", &ask.quality)] {
+    for (name, word) in [("size", &request.size), ("quality", &request.quality)] {
         if let Some(word) = word {
             attributes = attributes.with(name, word.as_str());
         }

@@ -5,12 +5,12 @@ mod dashscope;
 mod minimax;
 mod openai;
 
-use crate::vendor_http::Complaint;
+use crate::vendor_http::VendorError;
 use serde_json::{Map, Value};
 
-use super::{Ask, Image, Made, Protocol, Where};
-use crate::coding;
-use crate::trouble::Trouble;
+use super::{GeneratedImages, Image, ImageRequest, ImageSource, Protocol};
+use crate::encoding;
+use crate::vendor_failure::VendorFailure;
 
 /// All protocols.
 pub const ALL: [&Protocol; 4] = [
@@ -42,20 +42,20 @@ fn put(body: &mut Map<String, Value>, name: &str, value: impl Into<Value>) {
 
 /// A picture at an address; none where it is no address.
 fn linked(text: &str) -> Option<Image> {
-    coding::is_link(text).then(|| image(Where::Link(text.to_owned())))
+    encoding::is_link(text).then(|| image(ImageSource::Link(text.to_owned())))
 }
 
 /// A picture in base64, bare or as a data URI; none where it does not decode.
 fn decoded(text: &str) -> Option<Image> {
-    let bytes = if coding::is_data_uri(text) {
-        coding::from_data_uri(text).map(|inline| inline.bytes)
+    let bytes = if encoding::is_data_uri(text) {
+        encoding::from_data_uri(text).map(|inline| inline.bytes)
     } else {
-        coding::from_base64(text)
+        encoding::from_base64(text)
     };
-    bytes.map(|bytes| image(Where::Held(bytes)))
+    bytes.map(|bytes| image(ImageSource::Held(bytes)))
 }
 
-const fn image(at: Where) -> Image {
+const fn image(at: ImageSource) -> Image {
     Image {
         at,
         revised_prompt: None,
@@ -65,19 +65,19 @@ const fn image(at: Where) -> Image {
 /// What was made of what was asked. Nothing at all is trouble; more than was asked for is not handed out,
 /// since it is not paid.
 fn made(
-    ask: &Ask,
+    request: &ImageRequest,
     mut pictures: Vec<Image>,
-    why: Option<Complaint>,
-    nothing: impl FnOnce(Option<Complaint>) -> Trouble,
-) -> Result<Made, Trouble> {
+    why: Option<VendorError>,
+    nothing: impl FnOnce(Option<VendorError>) -> VendorFailure,
+) -> Result<GeneratedImages, VendorFailure> {
     if pictures.is_empty() {
         return Err(nothing(why));
     }
-    pictures.truncate(usize::try_from(ask.count).unwrap_or(usize::MAX));
+    pictures.truncate(usize::try_from(request.count).unwrap_or(usize::MAX));
     let count = u64::try_from(pictures.len()).unwrap_or(u64::MAX);
-    Ok(Made {
+    Ok(GeneratedImages {
         pictures,
-        failed: ask.count.saturating_sub(count),
-        why: why.map(|complaint| format!("{}: {}", complaint.code, complaint.message)),
+        failed: request.count.saturating_sub(count),
+        why: why.map(|error| format!("{}: {}", error.code, error.message)),
     })
 }

@@ -3,8 +3,8 @@
 use trunkline_catalog::{Entry, Fate, Note, Refusal, Report};
 use trunkline_probe::SpeechFormat;
 
-use super::{Ask, Plan};
-use crate::policy;
+use super::{Plan, SpeechRequest};
+use crate::field_policy;
 
 /// The fields of the format.
 const KNOWN: [&str; 7] = [
@@ -18,28 +18,34 @@ const KNOWN: [&str; 7] = [
 ];
 
 /// Checks a request by the model's record and writes in the format.
-pub fn plan(mut ask: Ask, entry: &Entry) -> Result<Plan, Refusal> {
+pub fn plan(mut request: SpeechRequest, entry: &Entry) -> Result<Plan, Refusal> {
     let mut report = Report::default();
     for name in ["model", "input", "voice"] {
         report.say(Note::read(name));
     }
-    check_length(&ask, entry)?;
-    check_voice(&ask, entry)?;
-    policy::own(&mut report, entry, "speed", &mut ask.speed)?;
-    policy::own(&mut report, entry, "instructions", &mut ask.instructions)?;
-    policy::ours(&mut report, entry, &mut ask.extras, "stream_format")?;
-    let voice = ask.extras.remove("voice");
-    policy::extras(&mut report, entry, &mut ask.extras, &KNOWN)?;
-    ask.extras
+    check_length(&request, entry)?;
+    check_voice(&request, entry)?;
+    field_policy::own(&mut report, entry, "speed", &mut request.speed)?;
+    field_policy::own(
+        &mut report,
+        entry,
+        "instructions",
+        &mut request.instructions,
+    )?;
+    field_policy::ours(&mut report, entry, &mut request.extras, "stream_format")?;
+    let voice = request.extras.remove("voice");
+    field_policy::extras(&mut report, entry, &mut request.extras, &KNOWN)?;
+    request
+        .extras
         .extend(voice.map(|voice| ("voice".to_owned(), voice)));
-    ask.format = Some(format(ask.format, entry, &mut report)?);
-    Ok(Plan { ask, report })
+    request.format = Some(format(request.format, entry, &mut report)?);
+    Ok(Plan { request, report })
 }
 
-fn check_length(ask: &Ask, entry: &Entry) -> Result<(), Refusal> {
+fn check_length(request: &SpeechRequest, entry: &Entry) -> Result<(), Refusal> {
     match entry.specs.max_input_characters {
-        Some(most) if ask.characters() > most => {
-            let has = ask.characters();
+        Some(most) if request.characters() > most => {
+            let has = request.characters();
             let text = format!("this model speaks at most {most} characters; `input` has {has}");
             let refusal = Refusal::invalid("input", text);
             Err(refusal.with_fix("send the text in several calls"))
@@ -48,16 +54,16 @@ fn check_length(ask: &Ask, entry: &Entry) -> Result<(), Refusal> {
     }
 }
 
-fn check_voice(ask: &Ask, entry: &Entry) -> Result<(), Refusal> {
+fn check_voice(request: &SpeechRequest, entry: &Entry) -> Result<(), Refusal> {
     let Some(voices) = &entry.specs.voices else {
         return Ok(());
     };
-    if voices.contains(&ask.voice) {
+    if voices.contains(&request.voice) {
         return Ok(());
     }
     let text = format!(
         "`voice` of this model must be one of {}",
-        policy::listed(voices)
+        field_policy::listed(voices)
     );
     Err(Refusal::invalid("voice", text))
 }
@@ -73,7 +79,7 @@ fn format(
         if let Some(all) = listed.filter(|all| all.iter().all(|known| known != word)) {
             let text = format!(
                 "`response_format` of this model must be one of {}",
-                policy::listed(all)
+                field_policy::listed(all)
             );
             return Err(Refusal::invalid("response_format", text));
         }

@@ -4,13 +4,13 @@ mod dashscope;
 mod minimax;
 mod openai;
 
-use crate::vendor_http::Said;
+use crate::vendor_http::VendorResponse;
 use bytes::Bytes;
 use serde_json::{Map, Value};
 use trunkline_catalog::Refusal;
 use trunkline_probe::SpeechFormat;
 
-use super::{Ask, Protocol};
+use super::{Protocol, SpeechRequest};
 
 /// All protocols.
 pub const ALL: [&Protocol; 3] = [&dashscope::PROTOCOL, &minimax::PROTOCOL, &openai::PROTOCOL];
@@ -26,11 +26,11 @@ fn put(body: &mut Map<String, Value>, name: &str, value: impl Into<Value>) {
 }
 
 /// The format of a request that was planned.
-fn format_of(ask: &Ask) -> SpeechFormat {
-    ask.format.unwrap_or(SpeechFormat::Mp3)
+fn format_of(request: &SpeechRequest) -> SpeechFormat {
+    request.format.unwrap_or(SpeechFormat::Mp3)
 }
 
-fn no_opening(_ask: &Ask) -> Bytes {
+fn no_prefix(_ask: &SpeechRequest) -> Bytes {
     Bytes::new()
 }
 
@@ -42,8 +42,8 @@ fn unmade(format: SpeechFormat, makes: &str) -> Refusal {
 }
 
 /// An event of a stream as an answer: its data came under a success.
-const fn event(data: &[u8]) -> Said<'_> {
-    Said {
+const fn event(data: &[u8]) -> VendorResponse<'_> {
+    VendorResponse {
         status: 200,
         retry_after: None,
         body: data,

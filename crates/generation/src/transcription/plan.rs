@@ -4,8 +4,8 @@
 use trunkline_catalog::{Entry, Fate, Note, Refusal, Report};
 use trunkline_probe::{Codec, Container, Measurement};
 
-use super::{Ask, Door, Plan};
-use crate::policy;
+use super::{Plan, TranscriptionEndpoint, TranscriptionRequest};
+use crate::field_policy;
 
 /// The fields of the format.
 const KNOWN: [&str; 12] = [
@@ -24,32 +24,33 @@ const KNOWN: [&str; 12] = [
 ];
 
 /// Checks a request by the model's record: length, size and form of the recording, and its fields.
-pub fn plan(mut ask: Ask, entry: &Entry) -> Result<Plan, Refusal> {
+pub fn plan(mut request: TranscriptionRequest, entry: &Entry) -> Result<Plan, Refusal> {
     let mut report = Report::default();
     report.say(Note::read("model"));
-    check_bytes(&ask, entry)?;
-    check_form(&ask.upload.measurement, entry)?;
-    check_samples(&ask.upload.measurement, entry)?;
-    check_length(&ask, entry)?;
+    check_bytes(&request, entry)?;
+    check_form(&request.upload.measurement, entry)?;
+    check_samples(&request.upload.measurement, entry)?;
+    check_length(&request, entry)?;
     report.say(Note::read("file"));
-    policy::own(&mut report, entry, "prompt", &mut ask.prompt)?;
-    policy::own(&mut report, entry, "language", &mut ask.language)?;
+    field_policy::own(&mut report, entry, "prompt", &mut request.prompt)?;
+    field_policy::own(&mut report, entry, "language", &mut request.language)?;
     for name in ["response_format", "stream"] {
-        policy::ours(&mut report, entry, &mut ask.extras, name)?;
+        field_policy::ours(&mut report, entry, &mut request.extras, name)?;
     }
-    policy::extras(&mut report, entry, &mut ask.extras, &KNOWN)?;
-    if ask.door == Door::Translations && ask.language.take().is_some() {
+    field_policy::extras(&mut report, entry, &mut request.extras, &KNOWN)?;
+    if request.endpoint == TranscriptionEndpoint::Translations && request.language.take().is_some()
+    {
         let why = "a translation is English, and what is spoken is found out";
         let note = Note::told("language", Fate::Ignored, "language_ignored", why);
         report.say(note.with_fix("leave `language` out"));
     }
-    Ok(Plan { ask, report })
+    Ok(Plan { request, report })
 }
 
-fn check_bytes(ask: &Ask, entry: &Entry) -> Result<(), Refusal> {
+fn check_bytes(request: &TranscriptionRequest, entry: &Entry) -> Result<(), Refusal> {
     match entry.specs.max_upload_bytes {
-        Some(most) if ask.upload.bytes > most => {
-            let has = ask.upload.bytes;
+        Some(most) if request.upload.bytes > most => {
+            let has = request.upload.bytes;
             let text = format!("this model takes files of at most {most} bytes; this has {has}");
             let refusal = Refusal::invalid("file", text);
             Err(refusal.with_fix("send it compressed or in pieces"))
@@ -58,10 +59,10 @@ fn check_bytes(ask: &Ask, entry: &Entry) -> Result<(), Refusal> {
     }
 }
 
-fn check_length(ask: &Ask, entry: &Entry) -> Result<(), Refusal> {
+fn check_length(request: &TranscriptionRequest, entry: &Entry) -> Result<(), Refusal> {
     match entry.specs.max_upload_seconds {
-        Some(most) if ask.seconds() > most => {
-            let has = ask.seconds();
+        Some(most) if request.seconds() > most => {
+            let has = request.seconds();
             let text =
                 format!("this model takes recordings of at most {most} seconds; this has {has}");
             Err(Refusal::invalid("file", text).with_fix("send it in pieces"))
@@ -80,7 +81,7 @@ fn check_form(measurement: &Measurement, entry: &Entry) -> Result<(), Refusal> {
         return Ok(());
     }
     let is = words.first().copied().unwrap_or_default();
-    let all = policy::listed(accepted);
+    let all = field_policy::listed(accepted);
     let text = format!("the file is {is}, whatever its name says; this model takes {all}");
     Err(Refusal::invalid("file", text))
 }

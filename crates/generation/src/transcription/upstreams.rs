@@ -10,8 +10,8 @@ use trunkline_catalog::Refusal;
 use trunkline_probe::Container;
 
 use super::plan::words_of;
-use super::{Ask, Protocol, Upload};
-use crate::errand::{Content, Part};
+use super::{Protocol, TranscriptionRequest, Upload};
+use crate::vendor_http::{Content, Part};
 
 /// All protocols.
 pub const ALL: [&Protocol; 5] = [
@@ -24,9 +24,9 @@ pub const ALL: [&Protocol; 5] = [
 
 /// The protocol of a word, in the way that a record asks for.
 #[must_use]
-pub fn protocol_of(format: &str, way: &str) -> Option<&'static Protocol> {
+pub fn protocol_of(format: &str, recognition: &str) -> Option<&'static Protocol> {
     ALL.into_iter()
-        .find(|protocol| protocol.format == format && protocol.way == way)
+        .find(|protocol| protocol.format == format && protocol.recognition == recognition)
 }
 
 /// Fields of OpenAI's that no other vendor has.
@@ -68,9 +68,9 @@ fn file_part(upload: &Upload) -> Part {
     } else {
         format!("audio.{usual}")
     };
-    let said = upload.content_type.as_str();
-    let content_type = if said.starts_with("audio/") || said.starts_with("video/") {
-        said.to_owned()
+    let response = upload.content_type.as_str();
+    let content_type = if response.starts_with("audio/") || response.starts_with("video/") {
+        response.to_owned()
     } else {
         type_of(upload.measurement.container).to_owned()
     };
@@ -93,9 +93,9 @@ const fn type_of(container: Container) -> &'static str {
 }
 
 /// Whether the caller wants English.
-fn check_door(ask: &Ask) -> Result<(), Refusal> {
-    match ask.door {
-        super::Door::Transcriptions => Ok(()),
-        super::Door::Translations => Err(untranslated()),
+fn check_endpoint(request: &TranscriptionRequest) -> Result<(), Refusal> {
+    match request.endpoint {
+        super::TranscriptionEndpoint::Transcriptions => Ok(()),
+        super::TranscriptionEndpoint::Translations => Err(untranslated()),
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use trunkline_catalog::{Attributes, Report};
 use trunkline_types::{Bucket, Usage};
 
-use crate::video::measured::Subject;
+use crate::video::media_facts::ProbeTarget;
 
 /// A request that was read.
 #[derive(Debug, Clone, PartialEq)]
@@ -13,19 +13,19 @@ pub struct Plan {
     /// What becomes of each field.
     pub report: Report,
     /// What it costs, in units.
-    pub bill: Bill,
+    pub bill: BillableUnits,
     /// What is sent.
-    pub sent: Sent,
+    pub outbound: Outbound,
     /// Media that would make the price exact, or the request refusable, if it were measured. Empty
     /// when nothing is left to measure.
-    pub to_measure: Vec<Subject>,
+    pub to_probe: Vec<ProbeTarget>,
     /// The size as it is shown: as it was written, or as it was filled in.
     pub size: Option<String>,
 }
 
 /// What a video costs, in units. A price book knows what they are worth.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Bill {
+pub struct BillableUnits {
     /// Seconds that are made.
     pub output_seconds: u64,
     /// Seconds of clips that go in and are billed like those that come out.
@@ -41,18 +41,18 @@ pub struct Bill {
 /// What is sent upstream, but for the model's name there. It is stored with its task, sealed: whoever
 /// takes the task over sends the same.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Sent {
+pub struct Outbound {
     /// The vendor's protocol: the word for it in provider files, such as `kling_video`.
     pub protocol: String,
     /// Which of the protocol's doors, where it has several; empty where it has one.
-    pub door: String,
+    pub endpoint: String,
     /// The body without the model.
     pub body: Map<String, Value>,
 }
 
 // === impl Bill ===
 
-impl Bill {
+impl BillableUnits {
     /// As the price book counts.
     #[must_use]
     pub fn usage(&self) -> Usage {

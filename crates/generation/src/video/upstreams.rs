@@ -9,9 +9,11 @@ mod kling;
 mod minimax;
 mod openai;
 
-pub use crate::vendor_http::{At, Call, Complaint, Method, Said, path_part, seconds_at, text_at};
+pub use crate::vendor_http::{
+    Method, UrlPath, VendorError, VendorRequest, VendorResponse, path_part, seconds_at, text_at,
+};
 
-use crate::video::plan::Sent;
+use crate::video::plan::Outbound;
 
 /// A vendor's protocol.
 #[derive(Debug)]
@@ -19,23 +21,23 @@ pub struct Protocol {
     /// The word for it in provider files, such as `dashscope_video`.
     pub format: &'static str,
     /// How a job is submitted.
-    pub submit: fn(&Sent, &Naming<'_>) -> Call,
+    pub submit: fn(&Outbound, &JobContext<'_>) -> VendorRequest,
     /// What the answer to that says.
-    pub read_submit: fn(&Sent, &Said<'_>) -> Submitted,
+    pub read_submit: fn(&Outbound, &VendorResponse<'_>) -> Submitted,
     /// How a job is asked for.
-    pub poll: fn(&Handle) -> Call,
+    pub poll: fn(&JobRef) -> VendorRequest,
     /// What the answer to that says.
-    pub read_poll: fn(&Handle, &Said<'_>) -> Polled,
+    pub read_poll: fn(&JobRef, &VendorResponse<'_>) -> Polled,
     /// What the answer to [`Polled::FileAt`] says; never asked where that is never said.
-    pub read_file: fn(&Said<'_>) -> Polled,
+    pub read_file: fn(&VendorResponse<'_>) -> Polled,
     /// How a job is stopped; none where it cannot be.
-    pub cancel: Option<fn(&Handle) -> Call>,
+    pub cancel: Option<fn(&JobRef) -> VendorRequest>,
     /// What the answer to that says.
-    pub read_cancel: fn(&Handle, &Said<'_>) -> Cancelled,
+    pub read_cancel: fn(&JobRef, &VendorResponse<'_>) -> Cancelled,
     /// How a job is found by our own name for it; none where the vendor keeps none.
-    pub lookup: Option<fn(&Sent, &str) -> Call>,
+    pub lookup: Option<fn(&Outbound, &str) -> VendorRequest>,
     /// What the answer to that says.
-    pub read_lookup: fn(&Said<'_>) -> Found,
+    pub read_lookup: fn(&VendorResponse<'_>) -> LookupResult,
     /// How media that we hold are handed over.
     pub media: MediaForm,
 }
@@ -53,7 +55,7 @@ pub enum MediaForm {
 
 /// Names that are known only when a job is sent.
 #[derive(Debug, Clone, Copy)]
-pub struct Naming<'a> {
+pub struct JobContext<'a> {
     /// The upstream's name of the model.
     pub model: &'a str,
     /// Our name of the job, for vendors that keep it.
@@ -62,11 +64,11 @@ pub struct Naming<'a> {
 
 /// What a vendor is asked about a job by.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Handle {
+pub struct JobRef {
     /// The vendor's name of the job.
     pub id: String,
     /// The door it was submitted through.
-    pub door: String,
+    pub endpoint: String,
 }
 
 /// What became of a submission.
@@ -78,16 +80,16 @@ pub enum Submitted {
         id: String,
     },
     /// It was surely not taken: the request is at fault.
-    Refused(Complaint),
+    Refused(VendorError),
     /// It was surely not taken: there is no room now. It may be sent again, also elsewhere.
     Full {
         /// When to come back.
         retry_after: Option<u64>,
     },
     /// It was surely not taken: the credential is at fault, or its account has no money.
-    Credential(Complaint),
+    Credential(VendorError),
     /// Nobody knows. It must never be sent again.
-    Unknown(Complaint),
+    Unknown(VendorError),
 }
 
 /// What became of a job.
@@ -101,16 +103,16 @@ pub enum Polled {
         progress: Option<u8>,
     },
     /// It is done, and where its file is must be asked for.
-    FileAt(Call),
+    FileAt(VendorRequest),
     /// It is done.
     Done {
         /// Its file.
         file: File,
         /// What the vendor counted.
-        counted: Counted,
+        usage: ReportedUsage,
     },
     /// It failed.
-    Failed(Complaint),
+    Failed(VendorError),
     /// No verdict: an error of the question, or a word that nobody knows. Ask again.
     Unclear {
         /// For the log.
@@ -126,12 +128,12 @@ pub enum File {
     /// At an address that anybody may ask, for a while.
     Link(String),
     /// Behind the vendor's own door, with the credential.
-    Behind(Call),
+    Behind(VendorRequest),
 }
 
 /// What a vendor counted; what it does not tell is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counted {
+pub struct ReportedUsage {
     /// Seconds that were made, rounded up.
     pub output_seconds: Option<u64>,
     /// Seconds of clips that went in, rounded up.
@@ -153,14 +155,14 @@ pub enum Cancelled {
 
 /// What became of a search by our own name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
+pub enum LookupResult {
     /// It is there, under this name.
-    There {
+    Found {
         /// The vendor's name of the job.
         id: String,
     },
     /// It is surely not there.
-    NotThere,
+    NotFound,
     /// Nobody knows.
     Unknown,
 }
@@ -182,9 +184,9 @@ pub fn protocol_of(format: &str) -> Option<&'static Protocol> {
 
 /// No verdict.
 #[must_use]
-pub fn unclear(said: &Said<'_>, why: &str) -> Polled {
+pub fn unclear(response: &VendorResponse<'_>, why: &str) -> Polled {
     Polled::Unclear {
-        why: format!("status {}: {why}", said.status),
-        retry_after: said.retry_after,
+        why: format!("status {}: {why}", response.status),
+        retry_after: response.retry_after,
     }
 }

@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use trunkline_generation::transcription::{Stage, Upload};
-use trunkline_generation::vendor_http::Said;
+use trunkline_generation::vendor_http::VendorResponse;
 use trunkline_generation::{Fields, images, speech, transcription};
 use trunkline_probe::{Codec, Length};
 
+use crate::json_view;
 use crate::records::{body, container, entry, form, prices, upload};
-use crate::told;
 
 /// The upstream's name of every model.
 const MODEL: &str = "upstream-model";
@@ -160,12 +160,12 @@ fn differ(what: &str, got: &Value, expected: &Value) -> Option<String> {
 
 fn run_images(format: &str, case: &Case) -> Vec<String> {
     let door = match case.door.as_str() {
-        "generations" | "" => images::Door::Generations,
-        "edits" => images::Door::Edits,
+        "generations" | "" => images::ImageEndpoint::Generations,
+        "edits" => images::ImageEndpoint::Edits,
         door => panic!("no door {door}"),
     };
     let files = case.files.iter().map(|file| {
-        let picture = images::Picture::Held {
+        let picture = images::InputImage::Held {
             name: file.name.clone(),
             content_type: file.content_type.clone(),
             bytes: file.text.clone().into_bytes().into(),
@@ -173,35 +173,35 @@ fn run_images(format: &str, case: &Case) -> Vec<String> {
         (file.field.clone(), picture)
     });
     let record = entry(&case.record);
-    let ask = images::Ask::read(door, &case.fields(), files.collect()).unwrap();
+    let ask = images::ImageRequest::read(door, &case.fields(), files.collect()).unwrap();
     let plan = images::plan(ask, &record, &prices(&record)).unwrap();
     let protocol = images::protocol_of(format).unwrap();
-    let sent = told::written(&(protocol.write)(&plan.ask, MODEL));
+    let sent = json_view::encoded(&(protocol.encode)(&plan.request, MODEL));
     let mut faults: Vec<String> = differ("sent", &sent, &case.sent).into_iter().collect();
     for answer in &case.answers {
         let bytes = answer.bytes();
-        let got = told::made(&(protocol.read)(&plan.ask, &said(answer, &bytes)));
+        let got = json_view::made(&(protocol.decode)(&plan.request, &said(answer, &bytes)));
         faults.extend(differ("means", &got, &answer.means));
     }
     faults
 }
 
 fn run_speech(format: &str, case: &Case) -> Vec<String> {
-    let ask = speech::Ask::read(&case.fields()).unwrap();
+    let ask = speech::SpeechRequest::read(&case.fields()).unwrap();
     let plan = speech::plan(ask, &entry(&case.record)).unwrap();
     let protocol = speech::protocol_of(format).unwrap();
-    let sent = told::written(&(protocol.write)(&plan.ask, MODEL));
+    let sent = json_view::encoded(&(protocol.encode)(&plan.request, MODEL));
     let mut faults: Vec<String> = differ("sent", &sent, &case.sent).into_iter().collect();
-    let manner = (protocol.manner)(&plan.ask);
+    let manner = (protocol.stream_mode)(&plan.request);
     let word = match manner {
-        speech::Manner::Bytes => "bytes",
-        speech::Manner::Events(_) => "events",
-        speech::Manner::Whole(_) => "whole",
+        speech::StreamMode::Bytes => "bytes",
+        speech::StreamMode::Events(_) => "events",
+        speech::StreamMode::Whole(_) => "whole",
     };
     if let Some(expected) = &case.manner {
         faults.extend(differ("manner", &json!(word), &json!(expected)));
     }
-    let opening = (protocol.opening)(&plan.ask).len();
+    let opening = (protocol.prefix)(&plan.request).len();
     if let Some(expected) = case.opening {
         faults.extend(differ("opening", &json!(opening), &json!(expected)));
     }
@@ -209,9 +209,9 @@ fn run_speech(format: &str, case: &Case) -> Vec<String> {
         let bytes = answer.bytes();
         let said = said(answer, &bytes);
         let got = match (answer.of.as_str(), manner) {
-            ("error", _) => told::trouble(&(protocol.read_error)(&said)),
-            ("event", speech::Manner::Events(read)) => told::spoken(&read(&bytes)),
-            ("whole", speech::Manner::Whole(read)) => told::spoken(&read(&said)),
+            ("error", _) => json_view::failure(&(protocol.read_error)(&said)),
+            ("event", speech::StreamMode::Events(read)) => json_view::spoken(&read(&bytes)),
+            ("whole", speech::StreamMode::Whole(read)) => json_view::spoken(&read(&said)),
             (of, manner) => panic!("{}: no answer {of} of {manner:?}", case.about),
         };
         faults.extend(differ("means", &got, &answer.means));
@@ -221,19 +221,19 @@ fn run_speech(format: &str, case: &Case) -> Vec<String> {
 
 fn run_transcription(format: &str, case: &Case) -> Vec<String> {
     let door = match case.door.as_str() {
-        "transcriptions" | "" => transcription::Door::Transcriptions,
-        "translations" => transcription::Door::Translations,
+        "transcriptions" | "" => transcription::TranscriptionEndpoint::Transcriptions,
+        "translations" => transcription::TranscriptionEndpoint::Translations,
         door => panic!("no door {door}"),
     };
     let upload = recorded(case.recording.as_ref());
-    let ask = transcription::Ask::read(door, &case.fields(), upload).unwrap();
+    let ask = transcription::TranscriptionRequest::read(door, &case.fields(), upload).unwrap();
     let plan = transcription::plan(ask, &entry(&case.record)).unwrap();
     let protocol = transcription::protocol_of(format, &case.way).unwrap();
-    let link = match protocol.handing {
-        transcription::Handing::Form => None,
-        transcription::Handing::Link => Some(LINK),
+    let link = match protocol.upload_mode {
+        transcription::UploadMode::Form => None,
+        transcription::UploadMode::Link => Some(LINK),
     };
-    let sent = told::written(&(protocol.begin)(&plan.ask, MODEL, link));
+    let sent = json_view::encoded(&(protocol.encode)(&plan.request, MODEL, link));
     let mut faults: Vec<String> = differ("sent", &sent, &case.sent).into_iter().collect();
     for answer in &case.answers {
         let stage = match answer.of.as_str() {
@@ -243,11 +243,12 @@ fn run_transcription(format: &str, case: &Case) -> Vec<String> {
             of => panic!("no stage {of}"),
         };
         let bytes = answer.bytes();
-        let turn = (protocol.read)(&plan.ask, stage, &said(answer, &bytes));
-        faults.extend(differ("means", &told::turn(&turn), &answer.means));
-        if let (Some(expected), Ok(transcription::Turn::Done(transcript))) = (&answer.shown, &turn)
+        let turn = (protocol.decode)(&plan.request, stage, &said(answer, &bytes));
+        faults.extend(differ("means", &json_view::turn(&turn), &answer.means));
+        if let (Some(expected), Ok(transcription::NextStep::Done(transcript))) =
+            (&answer.shown, &turn)
         {
-            let shown = transcription::shown(&plan.ask, transcript).unwrap();
+            let shown = transcription::render(&plan.request, transcript).unwrap();
             let text = String::from_utf8_lossy(&shown.body);
             let shown_body = serde_json::from_str(&text).unwrap_or_else(|_| json!(text));
             faults.extend(differ("shown", &shown_body, expected));
@@ -278,8 +279,8 @@ fn recorded(recording: Option<&Recording>) -> Upload {
     upload
 }
 
-const fn said<'a>(answer: &Answer, bytes: &'a [u8]) -> Said<'a> {
-    Said {
+const fn said<'a>(answer: &Answer, bytes: &'a [u8]) -> VendorResponse<'a> {
+    VendorResponse {
         status: answer.status,
         retry_after: answer.retry_after,
         body: bytes,

@@ -3,8 +3,10 @@
 use serde_json::{Value, json};
 use trunkline_catalog::{Fate, Refusal, Scalar};
 use trunkline_generation::Fields;
-use trunkline_generation::images::{Ask, Door, Picture, Plan, Where, plan, protocol_of};
-use trunkline_generation::vendor_http::Said;
+use trunkline_generation::images::{
+    ImageEndpoint, ImageRequest, ImageSource, InputImage, Plan, plan, protocol_of,
+};
+use trunkline_generation::vendor_http::VendorResponse;
 
 use crate::records::{body, entry, form, note, prices, telling, tiered, with};
 
@@ -14,16 +16,16 @@ fn fox() -> Value {
     json!({ "model": "m", "prompt": "a fox" })
 }
 
-fn read(door: Door, fields: &Value) -> Result<Ask, Refusal> {
-    Ask::read(door, &body(fields), Vec::new())
+fn read(door: ImageEndpoint, fields: &Value) -> Result<ImageRequest, Refusal> {
+    ImageRequest::read(door, &body(fields), Vec::new())
 }
 
-fn generations(fields: &Value) -> Result<Ask, Refusal> {
-    read(Door::Generations, fields)
+fn generations(fields: &Value) -> Result<ImageRequest, Refusal> {
+    read(ImageEndpoint::Generations, fields)
 }
 
-fn edits(fields: &Value) -> Result<Ask, Refusal> {
-    read(Door::Edits, fields)
+fn edits(fields: &Value) -> Result<ImageRequest, Refusal> {
+    read(ImageEndpoint::Edits, fields)
 }
 
 fn planned(fields: &Value, record: &Value) -> Result<Plan, Refusal> {
@@ -32,18 +34,18 @@ fn planned(fields: &Value, record: &Value) -> Result<Plan, Refusal> {
 }
 
 /// The field that a request is refused for.
-fn param(outcome: Result<Ask, Refusal>) -> String {
+fn param(outcome: Result<ImageRequest, Refusal>) -> String {
     outcome.expect_err("it must be refused").param
 }
 
 fn sent(plan: &Plan) -> Value {
-    let write = protocol_of("openai_images").unwrap().write;
-    let call = write(&plan.ask, "upstream").unwrap().errand.call;
+    let write = protocol_of("openai_images").unwrap().encode;
+    let call = write(&plan.request, "upstream").unwrap().request;
     serde_json::from_slice(&call.body.unwrap()).unwrap()
 }
 
-fn file(name: &str, text: &'static str) -> (String, Picture) {
-    let picture = Picture::Held {
+fn file(name: &str, text: &'static str) -> (String, InputImage) {
+    let picture = InputImage::Held {
         name: "a.png".to_owned(),
         content_type: "image/png".to_owned(),
         bytes: text.into(),
@@ -91,25 +93,34 @@ fn n_is_a_whole_number_from_1_to_128_and_so_many_are_asked_for() {
     let answer =
         json!({ "data": [{ "url": "https://a.example" }, { "url": "https://b.example" }] });
     let bytes = answer.to_string();
-    let said = Said {
+    let said = VendorResponse {
         status: 200,
         retry_after: None,
         body: bytes.as_bytes(),
     };
-    let read = protocol_of("openai_images").unwrap().read;
-    assert_eq!(read(&plan.ask, &said).unwrap().pictures.len(), 2);
+    let read = protocol_of("openai_images").unwrap().decode;
+    assert_eq!(read(&plan.request, &said).unwrap().pictures.len(), 2);
 }
 
 #[test]
 fn in_a_form_numbers_are_texts() {
     let fields = json!({ "model": "m", "prompt": "x", "n": "3", "stream": "false", "seed": "7" });
-    let ask = Ask::read(Door::Edits, &form(&fields), vec![file("image", "A")]).unwrap();
+    let ask = ImageRequest::read(
+        ImageEndpoint::Edits,
+        &form(&fields),
+        vec![file("image", "A")],
+    )
+    .unwrap();
     assert_eq!(ask.count, 3);
     assert_eq!(ask.extras["seed"], json!(7));
     for wrong in ["0", "129", "two", "1.5"] {
         let fields = form(&with(&fields, "n", json!(wrong)));
         assert_eq!(
-            param(Ask::read(Door::Edits, &fields, vec![file("image", "A")])),
+            param(ImageRequest::read(
+                ImageEndpoint::Edits,
+                &fields,
+                vec![file("image", "A")]
+            )),
             "n"
         );
     }
@@ -186,8 +197,8 @@ fn a_picture_is_required_for_edits_and_ignored_elsewhere() {
 
 #[test]
 fn pictures_come_as_addresses_data_uris_lists_objects_and_files() {
-    let link = Picture::Link("https://c.example/a.png".to_owned());
-    let here = Picture::Held {
+    let link = InputImage::Link("https://c.example/a.png".to_owned());
+    let here = InputImage::Held {
         name: "image.png".to_owned(),
         content_type: "image/png".to_owned(),
         bytes: "PNG".into(),
@@ -207,7 +218,7 @@ fn pictures_come_as_addresses_data_uris_lists_objects_and_files() {
         file("image[]", "B"),
         file("mask", "M"),
     ];
-    let ask = Ask::read(Door::Edits, &form(&fox()), files).unwrap();
+    let ask = ImageRequest::read(ImageEndpoint::Edits, &form(&fox()), files).unwrap();
     assert_eq!((ask.images.len(), ask.mask.is_some()), (2, true));
 }
 
@@ -236,7 +247,9 @@ fn pictures_that_cannot_be_are_refused_by_their_field() {
             .len(),
         16
     );
-    let files = |files: Vec<(String, Picture)>| Ask::read(Door::Edits, &form(&fox()), files);
+    let files = |files: Vec<(String, InputImage)>| {
+        ImageRequest::read(ImageEndpoint::Edits, &form(&fox()), files)
+    };
     assert_eq!(param(files(vec![file("image", "")])), "image");
     assert_eq!(param(files(vec![file("photo", "A")])), "photo");
     let masks = vec![file("image", "A"), file("mask", "M"), file("mask", "M")];
@@ -276,11 +289,11 @@ fn without_a_default_the_first_of_the_list_is_meant() {
     let record = json!({ "specs": specs, "prices": tiered("size", &["1x1", "2x2"]) });
     let plan = planned(&fox(), &record).unwrap();
     assert_eq!(
-        (plan.ask.size.as_deref(), plan.ask.quality),
+        (plan.request.size.as_deref(), plan.request.quality),
         (Some("1x1"), None)
     );
     let unknown = json!({ "prices": tiered("size", &["1x1", "2x2"]) });
-    assert_eq!(planned(&fox(), &unknown).unwrap().ask.size, None);
+    assert_eq!(planned(&fox(), &unknown).unwrap().request.size, None);
 }
 
 #[test]
@@ -289,13 +302,13 @@ fn auto_is_replaced_where_the_price_depends_on_it_and_goes_on_elsewhere() {
     let specs = json!({ "resolutions": ["1x1", "2x2"], "default_size": "2x2" });
     let record = json!({ "specs": specs, "prices": tiered("size", &["1x1", "2x2"]) });
     let plan = planned(&auto, &record).unwrap();
-    assert_eq!(plan.ask.size.as_deref(), Some("2x2"));
+    assert_eq!(plan.request.size.as_deref(), Some("2x2"));
     assert_eq!(
         telling(plan.report.notes()),
         json!([["size", "rewritten", "size_fixed"]])
     );
     let free = planned(&auto, &json!({ "specs": specs })).unwrap();
-    assert_eq!(free.ask.size.as_deref(), Some("auto"));
+    assert_eq!(free.request.size.as_deref(), Some("auto"));
     assert!(free.report.first_trap().is_none());
 }
 
@@ -397,9 +410,14 @@ fn a_mask_and_pictures_of_an_edit_are_in_the_report() {
 
 #[test]
 fn a_file_that_came_with_a_generation_is_ignored_aloud() {
-    let ask = Ask::read(Door::Generations, &Fields::default(), Vec::new());
+    let ask = ImageRequest::read(ImageEndpoint::Generations, &Fields::default(), Vec::new());
     assert_eq!(param(ask), "model");
-    let ask = Ask::read(Door::Generations, &form(&fox()), vec![file("image[]", "A")]).unwrap();
+    let ask = ImageRequest::read(
+        ImageEndpoint::Generations,
+        &form(&fox()),
+        vec![file("image[]", "A")],
+    )
+    .unwrap();
     let record = entry(&json!({}));
     let plan = plan(ask, &record, &prices(&record)).unwrap();
     let told = telling(plan.report.notes());
@@ -410,12 +428,12 @@ fn a_file_that_came_with_a_generation_is_ignored_aloud() {
 fn a_picture_that_is_here_is_handed_on_byte_by_byte() {
     let ask = edits(&with(&fox(), "image", json!(PNG))).unwrap();
     let body = json!({ "data": [{ "b64_json": "iVBORw" }] }).to_string();
-    let said = Said {
+    let said = VendorResponse {
         status: 200,
         retry_after: None,
         body: body.as_bytes(),
     };
-    let made = (protocol_of("openai_images").unwrap().read)(&ask, &said).unwrap();
-    let bytes = Where::Held([0x89, b'P', b'N', b'G'].to_vec().into());
+    let made = (protocol_of("openai_images").unwrap().decode)(&ask, &said).unwrap();
+    let bytes = ImageSource::Held([0x89, b'P', b'N', b'G'].to_vec().into());
     assert_eq!(made.pictures[0].at, bytes);
 }

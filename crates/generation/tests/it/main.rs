@@ -5,15 +5,15 @@ mod cases;
 #[cfg(test)]
 mod images;
 #[cfg(test)]
+mod json_view;
+#[cfg(test)]
 mod random;
 #[cfg(test)]
 mod records;
 #[cfg(test)]
-mod shown;
+mod render;
 #[cfg(test)]
 mod speech;
-#[cfg(test)]
-mod told;
 #[cfg(test)]
 mod transcription;
 #[cfg(test)]

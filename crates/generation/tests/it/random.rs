@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use trunkline_generation::transcription::Stage;
-use trunkline_generation::vendor_http::Said;
-use trunkline_generation::{Content, Fields, Written, images, speech, transcription};
+use trunkline_generation::vendor_http::VendorResponse;
+use trunkline_generation::{Content, Encoded, Fields, images, speech, transcription};
 use trunkline_probe::Container;
 
 use crate::records::{entry, prices, tiered, upload};
@@ -149,15 +149,15 @@ fn answer() -> impl Strategy<Value = (u16, Vec<u8>)> {
 }
 
 /// How many pictures a vendor is asked for, wherever it is said: that is what is paid.
-fn asked_for(written: &Written) -> u64 {
-    if let Some(parts) = &written.errand.form {
+fn asked_for(encoded: &Encoded) -> u64 {
+    if let Some(parts) = &encoded.request.form {
         let mut parts = parts.iter().filter(|part| part.name == "n");
         return match &parts.next().unwrap().content {
             Content::Text(text) => text.parse().unwrap(),
             Content::File { .. } | Content::Upload { .. } => panic!("n is a file"),
         };
     }
-    let body: Value = serde_json::from_slice(written.errand.call.body.as_ref().unwrap()).unwrap();
+    let body: Value = serde_json::from_slice(encoded.request.body.as_ref().unwrap()).unwrap();
     let places = [
         "/n",
         "/parameters/n",
@@ -167,8 +167,8 @@ fn asked_for(written: &Written) -> u64 {
     found.next().map_or(1, |count| count.as_u64().unwrap())
 }
 
-const fn said(status: u16, body: &[u8]) -> Said<'_> {
-    Said {
+const fn said(status: u16, body: &[u8]) -> VendorResponse<'_> {
+    VendorResponse {
         status,
         retry_after: None,
         body,
@@ -180,22 +180,22 @@ proptest! {
     fn any_request_for_images_and_any_answer_is_read_without_a_panic(
         fields in fields(), edits in any::<bool>(), (status, body) in answer(),
     ) {
-        let door = if edits { images::Door::Edits } else { images::Door::Generations };
+        let door = if edits { images::ImageEndpoint::Edits } else { images::ImageEndpoint::Generations };
         let record = entry(&json!({
             "specs": { "qualities": ["low"], "max_images": 20 },
             "prices": tiered("size", &["1x1", "2x2"]),
         }));
-        if let Ok(ask) = images::Ask::read(door, &fields, Vec::new())
+        if let Ok(ask) = images::ImageRequest::read(door, &fields, Vec::new())
             && let Ok(plan) = images::plan(ask, &record, &prices(&record))
         {
-            prop_assert!((1..=20).contains(&plan.ask.count));
+            prop_assert!((1..=20).contains(&plan.request.count));
             for protocol in images::ALL {
-                if let Ok(written) = (protocol.write)(&plan.ask, "m") {
-                    prop_assert_eq!(asked_for(&written), plan.ask.count, "{}", protocol.format);
+                if let Ok(encoded) = (protocol.encode)(&plan.request, "m") {
+                    prop_assert_eq!(asked_for(&encoded), plan.request.count, "{}", protocol.format);
                 }
-                if let Ok(made) = (protocol.read)(&plan.ask, &said(status, &body)) {
+                if let Ok(made) = (protocol.decode)(&plan.request, &said(status, &body)) {
                     let count = u64::try_from(made.pictures.len()).unwrap();
-                    prop_assert_eq!(count + made.failed, plan.ask.count);
+                    prop_assert_eq!(count + made.failed, plan.request.count);
                     prop_assert!(count > 0);
                 }
             }
@@ -206,20 +206,20 @@ proptest! {
     fn any_request_for_speech_and_any_answer_is_read_without_a_panic(
         fields in fields(), (status, body) in answer(),
     ) {
-        if let Ok(ask) = speech::Ask::read(&fields)
+        if let Ok(ask) = speech::SpeechRequest::read(&fields)
             && let Ok(plan) = speech::plan(ask, &entry(&json!({})))
         {
-            prop_assert!(plan.ask.format.is_some());
+            prop_assert!(plan.request.format.is_some());
             for protocol in speech::ALL {
-                let written = (protocol.write)(&plan.ask, "m");
-                prop_assert!(written.is_ok_and(|one| one.errand.call.body.is_some())
+                let encoded = (protocol.encode)(&plan.request, "m");
+                prop_assert!(encoded.is_ok_and(|one| one.request.body.is_some())
                     || protocol.format != "openai_speech");
-                prop_assert!([0, 44].contains(&(protocol.opening)(&plan.ask).len()));
+                prop_assert!([0, 44].contains(&(protocol.prefix)(&plan.request).len()));
                 drop((protocol.read_error)(&said(status, &body)));
-                match (protocol.manner)(&plan.ask) {
-                    speech::Manner::Bytes => {}
-                    speech::Manner::Events(read) => drop(read(&body)),
-                    speech::Manner::Whole(read) => drop(read(&said(status, &body))),
+                match (protocol.stream_mode)(&plan.request) {
+                    speech::StreamMode::Bytes => {}
+                    speech::StreamMode::Events(read) => drop(read(&body)),
+                    speech::StreamMode::Whole(read) => drop(read(&said(status, &body))),
                 }
             }
         }
@@ -230,24 +230,24 @@ proptest! {
         fields in fields(), translates in any::<bool>(), (status, body) in answer(),
     ) {
         let door = if translates {
-            transcription::Door::Translations
+            transcription::TranscriptionEndpoint::Translations
         } else {
-            transcription::Door::Transcriptions
+            transcription::TranscriptionEndpoint::Transcriptions
         };
         let upload = upload(Container::Mp4, 2_100);
-        if let Ok(ask) = transcription::Ask::read(door, &fields, upload)
+        if let Ok(ask) = transcription::TranscriptionRequest::read(door, &fields, upload)
             && let Ok(plan) = transcription::plan(ask, &entry(&json!({})))
         {
             for protocol in transcription::ALL {
-                let begun = (protocol.begin)(&plan.ask, "m", Some("https://ours.example"));
-                if let Ok(written) = begun {
-                    let is_form = protocol.handing == transcription::Handing::Form;
-                    prop_assert_eq!(written.errand.form.is_some(), is_form);
+                let begun = (protocol.encode)(&plan.request, "m", Some("https://ours.example"));
+                if let Ok(encoded) = begun {
+                    let is_form = protocol.upload_mode == transcription::UploadMode::Form;
+                    prop_assert_eq!(encoded.request.form.is_some(), is_form);
                 }
                 for stage in [Stage::Begun, Stage::Polled, Stage::Fetched] {
-                    let turn = (protocol.read)(&plan.ask, stage, &said(status, &body));
-                    if let Ok(transcription::Turn::Done(transcript)) = turn {
-                        let shown = transcription::shown(&plan.ask, &transcript);
+                    let turn = (protocol.decode)(&plan.request, stage, &said(status, &body));
+                    if let Ok(transcription::NextStep::Done(transcript)) = turn {
+                        let shown = transcription::render(&plan.request, &transcript);
                         let code = shown.err().map(|refusal| refusal.code);
                         prop_assert!(matches!(code, None | Some("timestamps_unsupported")));
                     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use trunkline_catalog::{Fate, Refusal};
-use trunkline_generation::speech::{Ask, Plan, plan, protocol_of};
+use trunkline_generation::speech::{Plan, SpeechRequest, plan, protocol_of};
 use trunkline_probe::SpeechFormat;
 
 use crate::records::{body, entry, form, note, telling, with};
@@ -11,8 +11,8 @@ fn hello() -> Value {
     json!({ "model": "m", "input": "hello", "voice": "anna" })
 }
 
-fn read(fields: &Value) -> Result<Ask, Refusal> {
-    Ask::read(&body(fields))
+fn read(fields: &Value) -> Result<SpeechRequest, Refusal> {
+    SpeechRequest::read(&body(fields))
 }
 
 fn planned(fields: &Value, record: &Value) -> Result<Plan, Refusal> {
@@ -24,8 +24,8 @@ fn param<T: std::fmt::Debug>(outcome: Result<T, Refusal>) -> String {
 }
 
 fn sent(plan: &Plan) -> Value {
-    let write = protocol_of("openai_speech").unwrap().write;
-    let call = write(&plan.ask, "upstream").unwrap().errand.call;
+    let write = protocol_of("openai_speech").unwrap().encode;
+    let call = write(&plan.request, "upstream").unwrap().request;
     serde_json::from_slice(&call.body.unwrap()).unwrap()
 }
 
@@ -77,7 +77,7 @@ fn the_format_is_one_that_the_model_makes_and_is_sent() {
     let record = json!({ "specs": { "response_formats": all } });
     for word in all {
         let plan = planned(&with(&hello(), "response_format", json!(word)), &record).unwrap();
-        assert_eq!(plan.ask.format, SpeechFormat::parse(word));
+        assert_eq!(plan.request.format, SpeechFormat::parse(word));
         assert_eq!(sent(&plan)["response_format"], json!(word));
     }
     let few = json!({ "specs": { "response_formats": ["mp3", "wav"] } });
@@ -107,7 +107,7 @@ fn a_missing_format_is_the_records_else_mp3_and_is_reported() {
     ];
     for (record, word) in cases {
         let plan = planned(&hello(), &record).unwrap();
-        assert_eq!(plan.ask.format, SpeechFormat::parse(word));
+        assert_eq!(plan.request.format, SpeechFormat::parse(word));
         let told = note(&plan.report, "response_format").unwrap();
         assert_eq!(
             (told.fate, told.value.as_deref()),
@@ -135,7 +135,7 @@ fn speed_is_a_number_and_instructions_are_a_text_and_both_are_sent() {
             "instructions"
         );
     }
-    let speed = |text: &str| Ask::read(&form(&with(&hello(), "speed", json!(text))));
+    let speed = |text: &str| SpeechRequest::read(&form(&with(&hello(), "speed", json!(text))));
     assert_eq!(speed("1.5").unwrap().speed.unwrap().to_string(), "1.5");
     assert_eq!(param(speed("NaN")), "speed");
     assert_eq!(param(speed("fast")), "speed");
@@ -180,7 +180,7 @@ fn strange_fields_are_told_and_a_record_may_drop_or_refuse() {
         ["response_format", "defaulted", "response_format_defaulted"],
     ]);
     assert_eq!(telling(plan.report.notes()), told);
-    assert_eq!(plan.ask.speed, None);
+    assert_eq!(plan.request.speed, None);
     for name in fields.as_object().unwrap().keys() {
         assert!(note(&plan.report, name).is_some(), "{name}");
     }

@@ -2,19 +2,21 @@
 
 use serde_json::{Value, json};
 use trunkline_catalog::{Refusal, starter};
-use trunkline_generation::transcription::{Answer, Ask, Door, Plan, Upload, plan, protocol_of};
+use trunkline_generation::transcription::{
+    Plan, TranscriptFormat, TranscriptionEndpoint, TranscriptionRequest, Upload, plan, protocol_of,
+};
 use trunkline_probe::{Codec, Container, Length};
 
 use crate::records::{entry, form, note, telling, upload, with};
 
-fn asked(fields: &Value) -> Result<Ask, Refusal> {
+fn asked(fields: &Value) -> Result<TranscriptionRequest, Refusal> {
     let upload = upload(Container::Wav, 2_100);
-    Ask::read(Door::Transcriptions, &form(fields), upload)
+    TranscriptionRequest::read(TranscriptionEndpoint::Transcriptions, &form(fields), upload)
 }
 
 fn planned(upload: Upload, record: &Value) -> Result<Plan, Refusal> {
     let fields = form(&json!({ "model": "m" }));
-    let ask = Ask::read(Door::Transcriptions, &fields, upload)?;
+    let ask = TranscriptionRequest::read(TranscriptionEndpoint::Transcriptions, &fields, upload)?;
     plan(ask, &entry(record))
 }
 
@@ -39,16 +41,16 @@ fn the_model_is_a_required_field() {
 fn the_form_of_the_answer_is_one_of_five() {
     let model = json!({ "model": "m" });
     let forms = [
-        ("json", Answer::Json),
-        ("text", Answer::Text),
-        ("srt", Answer::Srt),
-        ("verbose_json", Answer::VerboseJson),
-        ("vtt", Answer::Vtt),
+        ("json", TranscriptFormat::Json),
+        ("text", TranscriptFormat::Text),
+        ("srt", TranscriptFormat::Srt),
+        ("verbose_json", TranscriptFormat::VerboseJson),
+        ("vtt", TranscriptFormat::Vtt),
     ];
-    assert_eq!(asked(&model).unwrap().answer, Answer::Json);
+    assert_eq!(asked(&model).unwrap().format, TranscriptFormat::Json);
     for (word, answer) in forms {
         let ask = asked(&with(&model, "response_format", json!(word))).unwrap();
-        assert_eq!((ask.answer, answer.word()), (answer, word));
+        assert_eq!((ask.format, answer.word()), (answer, word));
     }
     for wrong in ["diarized_json", "xml"] {
         let fields = with(&model, "response_format", json!(wrong));
@@ -62,11 +64,11 @@ fn the_whole_transcript_comes_in_one_answer() {
     assert_eq!(param(asked(&fields)), "stream");
     let ask = asked(&json!({ "model": "m", "stream": "false" })).unwrap();
     let plan = plan(ask, &entry(&json!({}))).unwrap();
-    assert!(note(&plan.report, "stream").is_some() && plan.ask.extras.is_empty());
-    let begin = protocol_of("openai_transcription", "").unwrap().begin;
-    let parts = begin(&plan.ask, "upstream", None)
+    assert!(note(&plan.report, "stream").is_some() && plan.request.extras.is_empty());
+    let begin = protocol_of("openai_transcription", "").unwrap().encode;
+    let parts = begin(&plan.request, "upstream", None)
         .unwrap()
-        .errand
+        .request
         .form
         .unwrap();
     assert!(parts.iter().all(|part| part.name != "stream"));
@@ -79,9 +81,9 @@ fn other_fields_are_kept_and_checked_where_they_are_known() {
         "include[]": "logprobs", "chunking_strategy": "auto", "langauge": "de",
     });
     let plan = plan(asked(&fields).unwrap(), &entry(&json!({}))).unwrap();
-    assert_eq!(plan.ask.extras["temperature"], json!(0.25));
+    assert_eq!(plan.request.extras["temperature"], json!(0.25));
     assert_eq!(
-        plan.ask.extras["timestamp_granularities[]"],
+        plan.request.extras["timestamp_granularities[]"],
         json!(["word", "segment"])
     );
     assert_eq!(
@@ -109,9 +111,14 @@ fn other_fields_are_kept_and_checked_where_they_are_known() {
 #[test]
 fn a_translation_has_no_language_to_say() {
     let fields = form(&json!({ "model": "m", "language": "de" }));
-    let ask = Ask::read(Door::Translations, &fields, upload(Container::Wav, 1)).unwrap();
+    let ask = TranscriptionRequest::read(
+        TranscriptionEndpoint::Translations,
+        &fields,
+        upload(Container::Wav, 1),
+    )
+    .unwrap();
     let plan = plan(ask, &entry(&json!({}))).unwrap();
-    assert_eq!(plan.ask.language, None);
+    assert_eq!(plan.request.language, None);
     let told = json!([["language", "ignored", "language_ignored"]]);
     assert_eq!(telling(plan.report.notes()), told);
 }
@@ -145,7 +152,9 @@ fn the_starter_catalog_has_the_recognition_models_with_these_limits() {
                 bytes,
                 ..upload(Container::Wav, millis)
             };
-            let ask = Ask::read(Door::Transcriptions, &fields, upload).unwrap();
+            let ask =
+                TranscriptionRequest::read(TranscriptionEndpoint::Transcriptions, &fields, upload)
+                    .unwrap();
             plan(ask, record).is_ok()
         };
         assert!(taken(seconds * 1000, bytes));
@@ -243,7 +252,7 @@ fn what_is_billed_is_whole_seconds() {
         let mut upload = upload(Container::Wav, 1);
         upload.measurement.length = Length::from_nanos(nanos);
         let fields = form(&json!({ "model": "m" }));
-        Ask::read(Door::Transcriptions, &fields, upload)
+        TranscriptionRequest::read(TranscriptionEndpoint::Transcriptions, &fields, upload)
             .unwrap()
             .seconds()
     };

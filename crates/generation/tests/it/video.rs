@@ -1,17 +1,17 @@
-//! Families and protocols, tested by folders of cases: one file, one request, one outcome.
+//! Families and protocols of video, tested by folders of cases: one file, one request, one outcome.
 
-mod a;
 mod answers;
-mod ark;
-mod b;
-mod c;
+mod ark_protocol;
 mod cases;
-mod d;
-mod dashscope;
-mod e;
+mod dashscope_protocol;
 mod folders;
+mod happyhorse;
 mod kling;
+mod kling_protocol;
+mod minimax;
 mod openai;
 mod price;
 mod random;
+mod seedance;
 mod walk;
+mod wan;

@@ -7,7 +7,7 @@ use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use trunkline_blobs::{ContentType, MediaPath, ObjectPath, PATH_RANDOM_BYTES, sign};
-use trunkline_generation::images::{Image, Where};
+use trunkline_generation::images::{Image, ImageSource};
 use trunkline_upstream::safe_fetch::FetchRequest;
 
 use crate::caller::Caller;
@@ -50,8 +50,8 @@ async fn host_image(
     wants_base64: bool,
 ) -> Result<Value, String> {
     let bytes = match image.at {
-        Where::Held(bytes) => bytes,
-        Where::Link(link) => fetch_image(services, &link).await?,
+        ImageSource::Held(bytes) => bytes,
+        ImageSource::Link(link) => fetch_image(services, &link).await?,
     };
     let kind = kind_of(&bytes).ok_or("what the upstream sent is no picture")?;
     let (url, base64) = if wants_base64 {

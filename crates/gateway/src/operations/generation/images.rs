@@ -11,9 +11,9 @@ use hyper::body::Incoming;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 use trunkline_generation::images::{
-    Ask, Door, Made as Drawn, Picture, Protocol, plan, protocol_of,
+    GeneratedImages as Drawn, ImageEndpoint, ImageRequest, InputImage, Protocol, plan, protocol_of,
 };
-use trunkline_generation::{Fields, Written};
+use trunkline_generation::{Encoded, Fields};
 use trunkline_ledger::Outcome;
 use trunkline_types::{Bucket, EndpointType, Money, Usage};
 
@@ -49,7 +49,7 @@ const UNTYPED: &str = "application/octet-stream";
 
 /// A request for images.
 pub(crate) struct Images {
-    ask: Ask,
+    ask: ImageRequest,
     /// What a locked quote must have been made for.
     quoted_body: Bytes,
 }
@@ -57,18 +57,18 @@ pub(crate) struct Images {
 /// A request for images with its price.
 pub(crate) struct ImagesExecution {
     pub(super) priced: Priced,
-    pub(super) ask: Ask,
+    pub(super) ask: ImageRequest,
 }
 
 impl Operation for Images {
-    type Route = Door;
+    type Route = ImageEndpoint;
     type Body = JsonOrForm;
     type Priced = ImagesExecution;
 
     // A second submission would be a second image.
     const IDEMPOTENCY: IdempotencyPolicy = IdempotencyPolicy::KeyOrSdkRetry;
 
-    fn endpoint(_route: &Door) -> &'static str {
+    fn endpoint(_route: &ImageEndpoint) -> &'static str {
         IMAGES
     }
 
@@ -79,12 +79,12 @@ impl Operation for Images {
     async fn receive(
         services: &Services,
         caller: &Caller,
-        route: &Door,
+        route: &ImageEndpoint,
         request: Request<Incoming>,
     ) -> Result<Received<JsonOrForm>, ApiError> {
         match route {
-            Door::Edits => body::receive_json_or_form(services, caller, request).await,
-            Door::Generations => {
+            ImageEndpoint::Edits => body::receive_json_or_form(services, caller, request).await,
+            ImageEndpoint::Generations => {
                 let received = body::receive_json(services, caller, request).await?;
                 Ok(received.map(JsonOrForm::Json))
             }
@@ -97,7 +97,7 @@ impl Operation for Images {
 
     fn fingerprint<'a>(
         context: &'a RequestContext,
-        _route: &Door,
+        _route: &ImageEndpoint,
         body: &'a JsonOrForm,
     ) -> Fingerprint<'a> {
         Fingerprint {
@@ -108,17 +108,17 @@ impl Operation for Images {
         }
     }
 
-    fn parse(route: Door, body: JsonOrForm) -> Result<Self, ApiError> {
+    fn parse(route: ImageEndpoint, body: JsonOrForm) -> Result<Self, ApiError> {
         match body {
             JsonOrForm::Json(bytes) => Ok(Self {
-                ask: Ask::read(route, &fields_of(&bytes)?, Vec::new()).map_err(refused)?,
+                ask: ImageRequest::read(route, &fields_of(&bytes)?, Vec::new()).map_err(refused)?,
                 quoted_body: bytes,
             }),
             JsonOrForm::Form(form) => {
                 let quoted_body = form_as_json(&form);
                 let (fields, files) = read_form(form)?;
                 Ok(Self {
-                    ask: Ask::read(route, &fields, files).map_err(refused)?,
+                    ask: ImageRequest::read(route, &fields, files).map_err(refused)?,
                     quoted_body,
                 })
             }
@@ -149,14 +149,14 @@ impl Operation for Images {
         let terms = Planned {
             name: IMAGES,
             endpoint,
-            model: planned.ask.model.clone(),
-            usage: Usage::unknown().with(Bucket::Calls, planned.ask.count),
+            model: planned.request.model.clone(),
+            usage: Usage::unknown().with(Bucket::Calls, planned.request.count),
             attributes: planned.attributes,
             report: planned.report,
         };
         Ok(ImagesExecution {
             priced: Priced::new(pricing, terms)?,
-            ask: planned.ask,
+            ask: planned.request,
         })
     }
 }
@@ -169,8 +169,8 @@ impl ImagesExecution {
 }
 
 impl Attempts for ImagesExecution {
-    type Outbound = (&'static Protocol, Written);
-    type Accepted = (Drawn, Written);
+    type Outbound = (&'static Protocol, Encoded);
+    type Accepted = (Drawn, Encoded);
 
     fn candidates(&self, services: &Services) -> Candidates {
         self.priced.candidates(services, AfterSent::Stop)
@@ -184,7 +184,7 @@ impl Attempts for ImagesExecution {
         let Some(protocol) = Self::protocol(channel) else {
             return Built::Skip;
         };
-        let written = (protocol.write)(&self.ask, channel.upstream_model(&self.ask.model));
+        let written = (protocol.encode)(&self.ask, channel.upstream_model(&self.ask.model));
         self.priced
             .built(written)
             .map(|written| (protocol, written))
@@ -203,7 +203,7 @@ impl Attempts for ImagesExecution {
             idle: settings.whole_wait,
         };
         let id = self.priced.call.id;
-        let sent = outbound::send(services, to, &written.errand, None, id, waits);
+        let sent = outbound::send(services, to, &written.request, None, id, waits);
         let heard = match sent.await {
             Ok(answer) => {
                 log.answered(answer.status);
@@ -215,7 +215,7 @@ impl Attempts for ImagesExecution {
             Ok(heard) => heard,
             Err(error) => return Classified::Lost(error),
         };
-        match (protocol.read)(&self.ask, &heard.said()) {
+        match (protocol.decode)(&self.ask, &heard.said()) {
             Ok(drawn) => {
                 to.channel.went_well();
                 Classified::Accepted((drawn, written))
@@ -382,7 +382,7 @@ fn form_as_json(form: &Form) -> Bytes {
 }
 
 /// The fields and the files of a form.
-fn read_form(form: Form) -> Result<(Fields, Vec<(String, Picture)>), ApiError> {
+fn read_form(form: Form) -> Result<(Fields, Vec<(String, InputImage)>), ApiError> {
     let mut fields = Fields {
         is_form: true,
         ..Fields::default()
@@ -396,7 +396,7 @@ fn read_form(form: Form) -> Result<(Fields, Vec<(String, Picture)>), ApiError> {
                 content_type,
                 bytes,
             } => {
-                let picture = Picture::Held {
+                let picture = InputImage::Held {
                     name,
                     content_type: type_of(content_type, &bytes),
                     bytes,

@@ -1,11 +1,11 @@
-//! An errand on its way: JSON, or a form whose files are in memory or come from the disk.
+//! A vendor request on its way: JSON, or a form whose files are in memory or come from the disk.
 
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http::HeaderValue;
 use tokio::sync::mpsc;
-use trunkline_generation::{Content, Errand, Part};
+use trunkline_generation::{Content, Part, VendorRequest};
 use trunkline_types::RequestId;
 use trunkline_upstream::{Deadlines, Payload, SendError, UpstreamResponse};
 
@@ -17,18 +17,18 @@ use crate::vendors::{self, Sending};
 /// Pieces of an upload under way.
 const PIECES: usize = 4;
 
-/// How long an errand may take: all of it, and between two pieces of its answer.
+/// How long a vendor request may take: all of it, and between two pieces of its answer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Waits {
     pub(super) total: Duration,
     pub(super) idle: Duration,
 }
 
-/// Sends an errand and waits for the head of its answer.
+/// Sends a vendor request and waits for the head of its answer.
 pub(super) async fn send(
     services: &Services,
     to: To<'_>,
-    errand: &Errand,
+    request: &VendorRequest,
     upload: Option<&Upload>,
     id: RequestId,
     waits: Waits,
@@ -38,10 +38,10 @@ pub(super) async fn send(
         credential,
     } = to;
     let deadlines = channel.deadlines(waits.total, waits.idle);
-    let sending = match &errand.form {
+    let sending = match &request.form {
         None => {
             let json = HeaderValue::from_static("application/json");
-            let body = errand.call.body.clone();
+            let body = request.body.clone();
             Sending {
                 content_type: body.is_some().then_some(json),
                 payload: body.map_or_else(Bytes::new, Bytes::from).into(),
@@ -57,14 +57,7 @@ pub(super) async fn send(
         },
         None => deadlines,
     };
-    vendors::send(
-        services,
-        (channel, credential),
-        &errand.call,
-        sending,
-        deadlines,
-    )
-    .await
+    vendors::send(services, (channel, credential), request, sending, deadlines).await
 }
 
 fn multipart_form(

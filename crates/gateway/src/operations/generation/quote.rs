@@ -2,7 +2,7 @@
 
 use http::StatusCode;
 use trunkline_catalog::{Attributes, Refusal, Report, Sale};
-use trunkline_generation::{Trouble, Written};
+use trunkline_generation::{Encoded, VendorFailure};
 use trunkline_types::{EndpointType, Money, Usage};
 
 use crate::channels::seed_of_id;
@@ -80,7 +80,7 @@ impl Priced {
     }
 
     /// What a channel is sent, unless it cannot be told what was asked, or in strict mode not all of it.
-    pub(super) fn built(&self, written: Result<Written, Refusal>) -> Built<Written> {
+    pub(super) fn built(&self, written: Result<Encoded, Refusal>) -> Built<Encoded> {
         match written {
             Ok(written) => match self.call.strict_violation(&written.notes) {
                 None => Built::Ready(written),
@@ -92,20 +92,20 @@ impl Priced {
 }
 
 /// What a vendor's trouble means.
-pub(super) fn classified<T>(services: &Services, trouble: Trouble) -> Classified<T> {
+pub(super) fn classified<T>(services: &Services, trouble: VendorFailure) -> Classified<T> {
     match trouble {
-        Trouble::Refused(complaint) => {
+        VendorFailure::Refused(complaint) => {
             Classified::RequestRejected(vendors::vendor_error(services, &complaint))
         }
-        Trouble::Limited { retry_after } => {
+        VendorFailure::Limited { retry_after } => {
             Classified::RateLimited(retry_after.unwrap_or(DEFAULT_COOL_SECONDS))
         }
-        Trouble::Credential(complaint) => {
+        VendorFailure::Credential(complaint) => {
             let status = StatusCode::from_u16(complaint.status);
             Classified::CredentialRejected(status.unwrap_or(StatusCode::FORBIDDEN))
         }
-        Trouble::Busy(_) => Classified::Unavailable,
-        Trouble::Failed(_) => Classified::Failed,
+        VendorFailure::Busy(_) => Classified::Unavailable,
+        VendorFailure::Failed(_) => Classified::Failed,
     }
 }
 

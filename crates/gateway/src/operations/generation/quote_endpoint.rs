@@ -5,8 +5,8 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde_json::{Map, Value, json};
 use trunkline_catalog::{Note, PriceClass, Refusal};
-use trunkline_generation::transcription::{Door as Listening, Upload};
-use trunkline_generation::{Fields, Written, images, transcription};
+use trunkline_generation::transcription::{TranscriptionEndpoint as Listening, Upload};
+use trunkline_generation::{Encoded, Fields, images, transcription};
 use trunkline_probe::{Codec, Container, Length, Measurement};
 use trunkline_wire::scan;
 
@@ -34,7 +34,7 @@ const NO_LINK: &str = "https://quote.invalid/";
 /// An endpoint that is quoted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum QuotedEndpoint {
-    Images(images::Door),
+    Images(images::ImageEndpoint),
     Speech,
     Transcripts(Listening),
 }
@@ -53,8 +53,10 @@ impl QuotedEndpoint {
 pub(crate) fn quoted_endpoint(name: &str) -> Option<QuotedEndpoint> {
     let name = name.trim_start_matches('/').trim_start_matches("v1/");
     match name {
-        IMAGES | "images/generations" => Some(QuotedEndpoint::Images(images::Door::Generations)),
-        "images/edits" => Some(QuotedEndpoint::Images(images::Door::Edits)),
+        IMAGES | "images/generations" => {
+            Some(QuotedEndpoint::Images(images::ImageEndpoint::Generations))
+        }
+        "images/edits" => Some(QuotedEndpoint::Images(images::ImageEndpoint::Edits)),
         SPEECH | "audio/speech" => Some(QuotedEndpoint::Speech),
         TRANSCRIPTIONS | "audio/transcriptions" => {
             Some(QuotedEndpoint::Transcripts(Listening::Transcriptions))
@@ -96,7 +98,7 @@ pub(crate) async fn quote_generation(
             let ask = &quoted.ask;
             let losses = preview_losses(services, &quoted.priced, |channel| {
                 let protocol = ImagesExecution::protocol(channel)?;
-                Some((protocol.write)(ask, channel.upstream_model(&ask.model)))
+                Some((protocol.encode)(ask, channel.upstream_model(&ask.model)))
             })?;
             shown(&mut quoted.priced, losses, &locked)?
         }
@@ -106,20 +108,21 @@ pub(crate) async fn quote_generation(
             let ask = &quoted.ask;
             let losses = preview_losses(services, &quoted.priced, |channel| {
                 let protocol = SpeechExecution::protocol(channel)?;
-                Some((protocol.write)(ask, channel.upstream_model(&ask.model)))
+                Some((protocol.encode)(ask, channel.upstream_model(&ask.model)))
             })?;
             shown(&mut quoted.priced, losses, &locked)?
         }
         QuotedEndpoint::Transcripts(door) => {
             let (form, known_by, upload) = as_form(fields)?;
-            let ask = transcription::Ask::read(door, &form, upload).map_err(refused)?;
+            let ask =
+                transcription::TranscriptionRequest::read(door, &form, upload).map_err(refused)?;
             let known_by = Value::Object(known_by).to_string();
             let operation = Transcription::quoted(ask, known_by);
             let (mut quoted, locked) = quoting.lock(operation).await?;
             let losses = preview_losses(services, &quoted.priced, |channel| {
                 let protocol = quoted.protocol(channel)?;
                 let upstream = channel.upstream_model(&quoted.ask.model);
-                Some((protocol.begin)(&quoted.ask, upstream, Some(NO_LINK)))
+                Some((protocol.encode)(&quoted.ask, upstream, Some(NO_LINK)))
             })?;
             shown(&mut quoted.priced, losses, &locked)?
         }
@@ -134,7 +137,7 @@ pub(crate) async fn quote_generation(
 fn preview_losses(
     services: &Services,
     priced: &Priced,
-    write: impl Fn(&Channel) -> Option<Result<Written, Refusal>>,
+    write: impl Fn(&Channel) -> Option<Result<Encoded, Refusal>>,
 ) -> Result<Vec<Note>, ApiError> {
     let call = &priced.call;
     let (now, group) = (services.now(), &call.sale.group);

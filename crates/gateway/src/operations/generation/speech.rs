@@ -11,8 +11,8 @@ use http::{HeaderValue, Request};
 use hyper::body::Incoming;
 use tokio::sync::mpsc;
 use trunkline_catalog::Attributes;
-use trunkline_generation::Written;
-use trunkline_generation::speech::{Ask, Manner, Protocol, plan, protocol_of};
+use trunkline_generation::Encoded;
+use trunkline_generation::speech::{Protocol, SpeechRequest, StreamMode, plan, protocol_of};
 use trunkline_ledger::Outcome;
 use trunkline_probe::{SpeechFormat, StreamMeter};
 use trunkline_types::{Bucket, EndpointType, Money, Usage};
@@ -51,7 +51,7 @@ const TOKEN_NANOS: u64 = 60_000_000;
 
 /// A text to be spoken.
 pub(crate) struct Speech {
-    ask: Ask,
+    ask: SpeechRequest,
     /// What a locked quote must have been made for.
     quoted_body: Bytes,
 }
@@ -59,7 +59,7 @@ pub(crate) struct Speech {
 /// A text to be spoken, with its price.
 pub(crate) struct SpeechExecution {
     pub(super) priced: Priced,
-    pub(super) ask: Ask,
+    pub(super) ask: SpeechRequest,
 }
 
 /// A vendor that speaks.
@@ -67,7 +67,7 @@ pub(crate) struct Speaking {
     stream: SpeechStream,
     /// The first of it.
     first: Bytes,
-    written: Written,
+    written: Encoded,
 }
 
 /// Audio whose last piece waits for its charge.
@@ -128,7 +128,7 @@ impl Operation for Speech {
 
     fn parse(_route: (), body: Bytes) -> Result<Self, ApiError> {
         Ok(Self {
-            ask: Ask::read(&fields_of(&body)?).map_err(refused)?,
+            ask: SpeechRequest::read(&fields_of(&body)?).map_err(refused)?,
             quoted_body: body,
         })
     }
@@ -157,14 +157,14 @@ impl Operation for Speech {
         let terms = Planned {
             name: SPEECH,
             endpoint,
-            model: planned.ask.model.clone(),
-            usage: Usage::of_text(&planned.ask.input),
+            model: planned.request.model.clone(),
+            usage: Usage::of_text(&planned.request.input),
             attributes: Attributes::none(),
             report: planned.report,
         };
         Ok(SpeechExecution {
             priced: Priced::new(pricing, terms)?,
-            ask: planned.ask,
+            ask: planned.request,
         })
     }
 }
@@ -177,7 +177,7 @@ impl SpeechExecution {
 }
 
 impl Attempts for SpeechExecution {
-    type Outbound = (&'static Protocol, Written);
+    type Outbound = (&'static Protocol, Encoded);
     type Accepted = Speaking;
 
     fn candidates(&self, services: &Services) -> Candidates {
@@ -192,7 +192,7 @@ impl Attempts for SpeechExecution {
         let Some(protocol) = Self::protocol(channel) else {
             return Built::Skip;
         };
-        let written = (protocol.write)(&self.ask, channel.upstream_model(&self.ask.model));
+        let written = (protocol.encode)(&self.ask, channel.upstream_model(&self.ask.model));
         self.priced
             .built(written)
             .map(|written| (protocol, written))
@@ -231,7 +231,7 @@ impl SpeechExecution {
         log: AttemptLog<'_>,
         to: To<'_>,
         protocol: &Protocol,
-        written: &Written,
+        written: &Encoded,
     ) -> Result<(SpeechStream, Bytes), SpeechError> {
         let settings = &services.settings;
         let waits = Waits {
@@ -239,14 +239,14 @@ impl SpeechExecution {
             idle: settings.stream_idle,
         };
         let id = self.priced.call.id;
-        let sent = outbound::send(services, to, &written.errand, None, id, waits);
+        let sent = outbound::send(services, to, &written.request, None, id, waits);
         let answer = sent.await.map_err(SpeechError::Unsent)?;
         log.answered(answer.status);
         // A body of JSON where audio or events should be is an error, whatever its status.
-        let manner = (protocol.manner)(&self.ask);
+        let manner = (protocol.stream_mode)(&self.ask);
         let kind = answer.headers.get(CONTENT_TYPE);
         let is_json = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
-        let is_error = is_json && !matches!(manner, Manner::Whole(_));
+        let is_error = is_json && !matches!(manner, StreamMode::Whole(_));
         if is_error || !answer.status.is_success() {
             let heard = Heard::read(answer, settings.max_answer_bytes).await;
             let heard = heard.map_err(|error| BodyError::Broken(error.to_string()))?;
@@ -258,7 +258,7 @@ impl SpeechExecution {
                 "no audio came".to_owned(),
             )));
         };
-        let opening = (protocol.opening)(&self.ask);
+        let opening = (protocol.prefix)(&self.ask);
         let first = if opening.is_empty() {
             sound
         } else {

@@ -1,9 +1,9 @@
 //! Audio as it comes from a vendor: bytes, events with bytes in them, or a link inside an answer.
 
 use bytes::Bytes;
-use trunkline_generation::Trouble;
-use trunkline_generation::speech::{Manner, Spoken};
-use trunkline_generation::vendor_http::Complaint;
+use trunkline_generation::VendorFailure;
+use trunkline_generation::speech::{AudioChunk, StreamMode};
+use trunkline_generation::vendor_http::VendorError;
 use trunkline_upstream::safe_fetch::{FetchRequest, FetchResponse};
 use trunkline_upstream::{BodyError, SendError, UpstreamResponse};
 use trunkline_wire::Frames;
@@ -13,7 +13,7 @@ use crate::services::Services;
 use crate::vendors::Heard;
 
 /// What one event says.
-type ReadEvent = fn(&[u8]) -> Result<Spoken, Trouble>;
+type ReadEvent = fn(&[u8]) -> Result<AudioChunk, VendorFailure>;
 
 /// Audio that is coming.
 pub(super) struct SpeechStream {
@@ -36,7 +36,7 @@ enum Source {
 /// Why it stopped before its end.
 pub(super) enum SpeechError {
     /// The vendor said so.
-    Trouble(Trouble),
+    Trouble(VendorFailure),
     /// It stopped in the middle.
     Body(BodyError),
     /// It never began.
@@ -51,7 +51,7 @@ impl From<BodyError> for SpeechError {
 
 impl SpeechError {
     /// What another channel is asked for, if one may be; the trouble that the vendor told of otherwise.
-    pub(super) fn lost(self) -> Result<SendError, Trouble> {
+    pub(super) fn lost(self) -> Result<SendError, VendorFailure> {
         match self {
             Self::Trouble(trouble) => Err(trouble),
             Self::Unsent(error) => Ok(error),
@@ -70,23 +70,23 @@ impl SpeechStream {
     pub(super) async fn open(
         services: &Services,
         answer: UpstreamResponse,
-        manner: Manner,
+        manner: StreamMode,
     ) -> Result<Self, SpeechError> {
         let source = match manner {
-            Manner::Bytes => Source::Bytes(Box::new(answer)),
-            Manner::Events(read) => Source::Events {
+            StreamMode::Bytes => Source::Bytes(Box::new(answer)),
+            StreamMode::Events(read) => Source::Events {
                 answer: Box::new(answer),
                 frames: Frames::default(),
                 read,
             },
-            Manner::Whole(read) => {
+            StreamMode::Whole(read) => {
                 let most = services.settings.max_answer_bytes;
                 let heard = Heard::read(answer, most).await;
                 let heard = heard.map_err(|error| BodyError::Broken(error.to_string()))?;
                 match read(&heard.said()).map_err(SpeechError::Trouble)? {
-                    Spoken::Audio(bytes) | Spoken::Last(bytes) => Source::Held(bytes),
-                    Spoken::Link(link) => linked(services, &link).await?,
-                    Spoken::Nothing | Spoken::Done => return Err(silent()),
+                    AudioChunk::Audio(bytes) | AudioChunk::Last(bytes) => Source::Held(bytes),
+                    AudioChunk::Link(link) => linked(services, &link).await?,
+                    AudioChunk::Nothing | AudioChunk::Done => return Err(silent()),
                 }
             }
         };
@@ -121,17 +121,17 @@ impl SpeechStream {
                     };
                     let Some(data) = frame.data else { continue };
                     match read(&data).map_err(SpeechError::Trouble)? {
-                        Spoken::Audio(bytes) => Some(bytes),
-                        Spoken::Last(bytes) => {
+                        AudioChunk::Audio(bytes) => Some(bytes),
+                        AudioChunk::Last(bytes) => {
                             self.is_over = true;
                             Some(bytes)
                         }
-                        Spoken::Link(link) => {
+                        AudioChunk::Link(link) => {
                             self.source = linked(services, &link).await?;
                             continue;
                         }
-                        Spoken::Nothing => continue,
-                        Spoken::Done => None,
+                        AudioChunk::Nothing => continue,
+                        AudioChunk::Done => None,
                     }
                 }
             };
@@ -161,6 +161,6 @@ async fn linked(services: &Services, link: &str) -> Result<Source, SpeechError> 
 }
 
 fn silent() -> SpeechError {
-    let complaint = Complaint::new(502, "", "the answer holds no audio");
-    SpeechError::Trouble(Trouble::Failed(complaint))
+    let complaint = VendorError::new(502, "", "the answer holds no audio");
+    SpeechError::Trouble(VendorFailure::Failed(complaint))
 }

@@ -11,10 +11,11 @@ use tokio_util::task::TaskTracker;
 use trunkline_blobs::{ContentType, Media, ObjectPath};
 use trunkline_catalog::audio_tokens_shown;
 use trunkline_generation::transcription::{
-    Ask, Handing, Protocol, Shown, Stage, Transcript, Turn, protocol_of, shown,
+    NextStep, Protocol, RenderedTranscript, Stage, Transcript, TranscriptionRequest, UploadMode,
+    protocol_of, render,
 };
-use trunkline_generation::vendor_http::{Complaint, Said};
-use trunkline_generation::{Errand, Trouble, Written};
+use trunkline_generation::vendor_http::{VendorError, VendorResponse};
+use trunkline_generation::{Encoded, VendorFailure, VendorRequest};
 use trunkline_ledger::Outcome;
 use trunkline_types::{Bucket, Money, Usage};
 use trunkline_upstream::SendError;
@@ -48,7 +49,7 @@ const MAX_LOST: u32 = 10;
 /// A recording with its price.
 pub(crate) struct TranscriptionExecution {
     pub(super) priced: Priced,
-    pub(super) ask: Ask,
+    pub(super) ask: TranscriptionRequest,
     file: Option<UploadedFile>,
     /// Where a vendor can fetch the recording, once one has to.
     published: Option<Published>,
@@ -78,7 +79,11 @@ impl Drop for Published {
 }
 
 impl TranscriptionExecution {
-    pub(super) const fn new(priced: Priced, ask: Ask, file: Option<UploadedFile>) -> Self {
+    pub(super) const fn new(
+        priced: Priced,
+        ask: TranscriptionRequest,
+        file: Option<UploadedFile>,
+    ) -> Self {
         Self {
             priced,
             ask,
@@ -135,8 +140,8 @@ impl TranscriptionExecution {
 }
 
 impl Attempts for TranscriptionExecution {
-    type Outbound = (&'static Protocol, Written);
-    type Accepted = Shown;
+    type Outbound = (&'static Protocol, Encoded);
+    type Accepted = RenderedTranscript;
 
     fn candidates(&self, services: &Services) -> Candidates {
         self.priced.candidates(services, AfterSent::AskNext)
@@ -150,15 +155,15 @@ impl Attempts for TranscriptionExecution {
         let Some(protocol) = self.protocol(channel) else {
             return Built::Skip;
         };
-        let link = match protocol.handing {
-            Handing::Link => match self.link(services).await {
+        let link = match protocol.upload_mode {
+            UploadMode::Link => match self.link(services).await {
                 Ok(link) => Some(link.to_owned()),
                 Err(error) => return Built::Stop(Exhausted::failed(error)),
             },
-            Handing::Form => None,
+            UploadMode::Form => None,
         };
         let upstream = channel.upstream_model(&self.ask.model);
-        let written = (protocol.begin)(&self.ask, upstream, link.as_deref());
+        let written = (protocol.encode)(&self.ask, upstream, link.as_deref());
         self.priced
             .built(written)
             .map(|written| (protocol, written))
@@ -170,18 +175,18 @@ impl Attempts for TranscriptionExecution {
         log: AttemptLog<'_>,
         to: To<'_>,
         (protocol, written): Self::Outbound,
-    ) -> Classified<Shown> {
+    ) -> Classified<RenderedTranscript> {
         let wait = services.settings.whole_wait;
         let ends = *self.ends.get_or_insert_with(|| {
             Instant::now()
                 .checked_add(wait)
                 .unwrap_or_else(Instant::now)
         });
-        let listened = self.listen(services, log, to, protocol, written.errand, ends);
+        let listened = self.listen(services, log, to, protocol, written.request, ends);
         let turned = listened.await.and_then(|transcript| {
-            shown(&self.ask, &transcript).map_err(|refusal| {
-                let complaint = Complaint::new(502, refusal.code, refusal.message);
-                SpeechError::Trouble(Trouble::Failed(complaint))
+            render(&self.ask, &transcript).map_err(|refusal| {
+                let complaint = VendorError::new(502, refusal.code, refusal.message);
+                SpeechError::Trouble(VendorFailure::Failed(complaint))
             })
         });
         match turned.map_err(SpeechError::lost) {
@@ -232,7 +237,7 @@ impl Execution for TranscriptionExecution {
         _services: &Services,
         context: &Arc<RequestContext>,
         _reservation: &mut Reservation,
-        served: Served<Shown>,
+        served: Served<RenderedTranscript>,
         responder: Responder,
     ) -> RelayEnd<Whole> {
         context.upstream_ended();
@@ -292,7 +297,7 @@ impl TranscriptionExecution {
         log: AttemptLog<'_>,
         to: To<'_>,
         protocol: &Protocol,
-        mut errand: Errand,
+        mut request: VendorRequest,
         ends: Instant,
     ) -> Result<Transcript, SpeechError> {
         let mut stage = Stage::Begun;
@@ -307,9 +312,9 @@ impl TranscriptionExecution {
                 idle: left,
             };
             let upload = self.file.as_ref().map(|file| &file.upload);
-            let upload = upload.filter(|_| errand.form.is_some());
+            let upload = upload.filter(|_| request.form.is_some());
             let id = self.priced.call.id;
-            let sent = outbound::send(services, to, &errand, upload, id, waits).await;
+            let sent = outbound::send(services, to, &request, upload, id, waits).await;
             let heard = match sent {
                 Ok(answer) => {
                     if stage == Stage::Begun {
@@ -320,7 +325,7 @@ impl TranscriptionExecution {
                 Err(error) => Err(error),
             };
             let turn = match (heard, stage) {
-                (Ok(heard), stage) => (protocol.read)(&self.ask, stage, &heard.said()),
+                (Ok(heard), stage) => (protocol.decode)(&self.ask, stage, &heard.said()),
                 (Err(error), Stage::Begun | Stage::Fetched) => {
                     return Err(SpeechError::Unsent(error));
                 }
@@ -335,12 +340,12 @@ impl TranscriptionExecution {
                 }
             };
             match turn.map_err(SpeechError::Trouble)? {
-                Turn::Done(transcript) => return Ok(transcript),
-                Turn::Ask(next) => {
-                    (errand, stage) = (next, Stage::Polled);
+                NextStep::Done(transcript) => return Ok(transcript),
+                NextStep::Poll(next) => {
+                    (request, stage) = (next, Stage::Polled);
                     tokio::time::sleep(services.settings.generation.poll_pause).await;
                 }
-                Turn::Fetch(link) => {
+                NextStep::Fetch(link) => {
                     let bytes = fetch_text(services, &link).await?;
                     return self.fetched(protocol, &bytes);
                 }
@@ -350,15 +355,15 @@ impl TranscriptionExecution {
 
     /// What the file behind a vendor's link says.
     fn fetched(&self, protocol: &Protocol, bytes: &[u8]) -> Result<Transcript, SpeechError> {
-        let said = Said {
+        let said = VendorResponse {
             status: 200,
             retry_after: None,
             body: bytes,
         };
-        let turn = (protocol.read)(&self.ask, Stage::Fetched, &said);
+        let turn = (protocol.decode)(&self.ask, Stage::Fetched, &said);
         match turn.map_err(SpeechError::Trouble)? {
-            Turn::Done(transcript) => Ok(transcript),
-            Turn::Ask(_) | Turn::Fetch(_) => {
+            NextStep::Done(transcript) => Ok(transcript),
+            NextStep::Poll(_) | NextStep::Fetch(_) => {
                 let words = "a transcript that leads to another one".to_owned();
                 Err(SpeechError::Unsent(SendError::Broken(words)))
             }

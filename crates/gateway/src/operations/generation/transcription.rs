@@ -14,7 +14,9 @@ use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 use trunkline_catalog::Attributes;
 use trunkline_generation::Fields;
-use trunkline_generation::transcription::{Ask, Door, Upload as Recording, plan};
+use trunkline_generation::transcription::{
+    TranscriptionEndpoint, TranscriptionRequest, Upload as Recording, plan,
+};
 use trunkline_probe::{MeasureError, Measurement};
 use trunkline_types::{Bucket, EndpointType, Usage};
 
@@ -51,7 +53,7 @@ pub(crate) struct UploadedForm {
 
 /// A recording to be transcribed or translated.
 pub(crate) struct Transcription {
-    pub(super) ask: Ask,
+    pub(super) ask: TranscriptionRequest,
     /// None in a quote.
     file: Option<UploadedFile>,
     quoted_body: String,
@@ -65,16 +67,16 @@ pub(super) struct UploadedFile {
 }
 
 /// Its name in policies, quotes and usage rows.
-pub(super) const fn name_of(door: Door) -> &'static str {
+pub(super) const fn name_of(door: TranscriptionEndpoint) -> &'static str {
     match door {
-        Door::Transcriptions => TRANSCRIPTIONS,
-        Door::Translations => TRANSLATIONS,
+        TranscriptionEndpoint::Transcriptions => TRANSCRIPTIONS,
+        TranscriptionEndpoint::Translations => TRANSLATIONS,
     }
 }
 
 impl Transcription {
     /// One that is only quoted.
-    pub(super) const fn quoted(ask: Ask, quoted_body: String) -> Self {
+    pub(super) const fn quoted(ask: TranscriptionRequest, quoted_body: String) -> Self {
         Self {
             ask,
             file: None,
@@ -84,22 +86,22 @@ impl Transcription {
 }
 
 impl Operation for Transcription {
-    type Route = Door;
+    type Route = TranscriptionEndpoint;
     type Body = UploadedForm;
     type Priced = TranscriptionExecution;
 
-    fn endpoint(route: &Door) -> &'static str {
+    fn endpoint(route: &TranscriptionEndpoint) -> &'static str {
         name_of(*route)
     }
 
     fn name(&self) -> &'static str {
-        name_of(self.ask.door)
+        name_of(self.ask.endpoint)
     }
 
     async fn receive(
         services: &Services,
         caller: &Caller,
-        _route: &Door,
+        _route: &TranscriptionEndpoint,
         request: Request<Incoming>,
     ) -> Result<Received<UploadedForm>, ApiError> {
         let Some(boundary) = body::form_boundary(request.headers()) else {
@@ -130,7 +132,7 @@ impl Operation for Transcription {
 
     fn fingerprint<'a>(
         context: &'a RequestContext,
-        _route: &Door,
+        _route: &TranscriptionEndpoint,
         body: &'a UploadedForm,
     ) -> Fingerprint<'a> {
         let known_by = json!([body.fields.values, body.hash]).to_string();
@@ -142,14 +144,14 @@ impl Operation for Transcription {
         }
     }
 
-    fn parse(route: Door, body: UploadedForm) -> Result<Self, ApiError> {
+    fn parse(route: TranscriptionEndpoint, body: UploadedForm) -> Result<Self, ApiError> {
         let recording = Recording {
             name: body.name.clone(),
             content_type: body.content_type.clone(),
             bytes: body.upload.bytes(),
             measurement: body.measurement,
         };
-        let ask = Ask::read(route, &body.fields, recording).map_err(refused)?;
+        let ask = TranscriptionRequest::read(route, &body.fields, recording).map_err(refused)?;
         // A quote was for the fields and the length: those it names, whatever the bytes are.
         let mut quoted = body.fields.values;
         quoted.insert(FILE.to_owned(), json!({ "seconds": ask.seconds() }));
@@ -186,15 +188,19 @@ impl Operation for Transcription {
         check_endpoint(sale, &self.ask.model, endpoint)?;
         let planned = plan(self.ask, sale.model.entry()).map_err(refused)?;
         let terms = Planned {
-            name: name_of(planned.ask.door),
+            name: name_of(planned.request.endpoint),
             endpoint,
-            model: planned.ask.model.clone(),
-            usage: Usage::unknown().with(Bucket::AudioSeconds, planned.ask.seconds()),
+            model: planned.request.model.clone(),
+            usage: Usage::unknown().with(Bucket::AudioSeconds, planned.request.seconds()),
             attributes: Attributes::none(),
             report: planned.report,
         };
         let priced = Priced::new(pricing, terms)?;
-        Ok(TranscriptionExecution::new(priced, planned.ask, self.file))
+        Ok(TranscriptionExecution::new(
+            priced,
+            planned.request,
+            self.file,
+        ))
     }
 }
 

@@ -104,7 +104,7 @@ pub(super) async fn accept_video(
 fn new_task(services: &Services, wanted: &PricedVideo) -> Result<NewTask, ApiError> {
     let settings = &services.settings.video;
     let (id, account) = (wanted.call.id.uuid(), wanted.call.caller.account.id);
-    let sent = encryption::seal_for_task(services, (account, id), &wanted.plan.sent);
+    let sent = encryption::seal_for_task(services, (account, id), &wanted.plan.outbound);
     let prices = serde_json::to_value(&wanted.prices).map_err(|_| ApiError::unavailable())?;
     let notes = wanted.plan.report.notes().iter();
     let told = notes.filter(|note| note.code.is_some() && note.fate != Fate::Defaulted);
@@ -125,8 +125,8 @@ fn new_task(services: &Services, wanted: &PricedVideo) -> Result<NewTask, ApiErr
         warnings: Value::Array(warnings),
         size: wanted.plan.size.clone(),
         seconds: seconds.filter(|seconds| *seconds > 0),
-        protocol: wanted.plan.sent.protocol.clone(),
-        door: wanted.plan.sent.door.clone(),
+        protocol: wanted.plan.outbound.protocol.clone(),
+        door: wanted.plan.outbound.endpoint.clone(),
         queue: settings.queue,
         deadline: settings.deadline,
         lease: settings.lease,

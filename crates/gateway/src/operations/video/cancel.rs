@@ -1,7 +1,7 @@
 //! `DELETE /v1/videos/{id}`: stops a task where that is certain. Before it was sent it costs nothing;
 //! after, only an upstream that confirms that it will not bill gives the money back.
 
-use trunkline_generation::video::upstreams::{Cancelled, Handle};
+use trunkline_generation::video::upstreams::{Cancelled, JobRef};
 use trunkline_ledger::Outcome;
 use trunkline_store::tasks::{CANCELLED, Task, TaskState};
 
@@ -79,9 +79,9 @@ async fn cancel_running(services: &Services, task: &Task) -> Result<bool, ApiErr
     else {
         return Ok(false);
     };
-    let handle = Handle {
+    let handle = JobRef {
         id: upstream.clone(),
-        door: task.door.clone(),
+        endpoint: task.door.clone(),
     };
     let heard = vendors::call_json(services, &channel, credential, &cancel(&handle)).await;
     let said = match &heard {

@@ -10,7 +10,7 @@ use futures_util::stream;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use tokio::sync::mpsc;
 use trunkline_blobs::Source;
-use trunkline_generation::video::upstreams::{Handle, Polled};
+use trunkline_generation::video::upstreams::{JobRef, Polled};
 use trunkline_store::tasks::{self, Task};
 use trunkline_upstream::UpstreamResponse;
 use trunkline_upstream::safe_fetch::{ByteRange, FetchRequest, FetchResponse};
@@ -128,9 +128,9 @@ pub(super) async fn renew_link(services: &Services, task: &Task) {
     let Some(credential) = poll::credential_for(task, &channel) else {
         return;
     };
-    let handle = Handle {
+    let handle = JobRef {
         id: upstream.clone(),
-        door: task.door.clone(),
+        endpoint: task.door.clone(),
     };
     let polled = poll::query_status(services, protocol, (&channel, credential), &handle).await;
     let Polled::Done { file, .. } = polled else {

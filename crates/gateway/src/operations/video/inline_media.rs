@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use futures_util::StreamExt as _;
 use serde_json::Value;
 use trunkline_blobs::{MediaPath, ObjectPath, verify};
-use trunkline_generation::video::Sent;
+use trunkline_generation::video::Outbound;
 use trunkline_generation::video::upstreams::MediaForm;
 
 use super::content::LinkSigner;
@@ -18,7 +18,11 @@ const MAX_INLINE_BYTES: u64 = 10_000_000;
 const MAX_TEXTS: usize = 1_000;
 
 /// What is sent, with our own files in the form that the upstream takes.
-pub(super) async fn inline_media(services: &Services, mut sent: Sent, form: MediaForm) -> Sent {
+pub(super) async fn inline_media(
+    services: &Services,
+    mut sent: Outbound,
+    form: MediaForm,
+) -> Outbound {
     if form == MediaForm::Link {
         return sent;
     }

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 use trunkline_blobs::saving;
-use trunkline_generation::video::Sent;
+use trunkline_generation::video::Outbound;
 use trunkline_store::tasks::{Task, TaskState};
 use trunkline_types::Timestamp;
 
@@ -79,7 +79,7 @@ pub async fn inspect_task(
     };
     let sent = task.sent.as_deref().filter(|_| closely);
     let of = (task.account, task.id);
-    let sent: Option<Sent> =
+    let sent: Option<Outbound> =
         sent.and_then(|sealed| encryption::open_for_task(services, of, sealed));
     let body = sent.map(|sent| sent.body).unwrap_or_default();
     Ok(TaskDetail {

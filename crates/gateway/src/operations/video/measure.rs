@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
-use trunkline_generation::video::{Container, Measured, Measurements, Subject};
+use trunkline_generation::video::{Container, KnownMedia, MediaFacts, ProbeTarget};
 use trunkline_probe::visual::{Format, MAX_BYTES, MediaInfo, Probe, ProbeError, Step};
 use trunkline_upstream::safe_fetch::{ByteRange, FetchRequest, FetchResponse, SafeFetcher, Served};
 
@@ -16,8 +16,8 @@ const WITHIN: Duration = Duration::from_secs(10);
 const MAX_SUBJECTS: usize = 64;
 
 /// What is known of the media of a request.
-pub(super) async fn measure(services: &Services, subjects: &[Subject]) -> Measurements {
-    let mut all = Measurements::default();
+pub(super) async fn measure(services: &Services, subjects: &[ProbeTarget]) -> KnownMedia {
+    let mut all = KnownMedia::default();
     let mut running = tokio::task::JoinSet::new();
     for subject in subjects.iter().take(MAX_SUBJECTS) {
         let (fetcher, url) = (services.fetcher.clone(), subject.url.clone());
@@ -35,7 +35,7 @@ pub(super) async fn measure(services: &Services, subjects: &[Subject]) -> Measur
 }
 
 /// Measures one file.
-async fn measured(fetcher: &SafeFetcher, url: &str) -> Option<Measured> {
+async fn measured(fetcher: &SafeFetcher, url: &str) -> Option<MediaFacts> {
     let began = Instant::now();
     let mut probe = Probe::new(None);
     loop {
@@ -43,9 +43,9 @@ async fn measured(fetcher: &SafeFetcher, url: &str) -> Option<Measured> {
             Step::Done(info) => return Some(measured_of(&info)),
             Step::Failed(ProbeError::UnknownFormat) => {
                 // It was read and is none of the known kinds, which is worth knowing too.
-                return Some(Measured {
+                return Some(MediaFacts {
                     container: Some(Container::Other),
-                    ..Measured::default()
+                    ..MediaFacts::default()
                 });
             }
             Step::Failed(_) => return None,
@@ -77,7 +77,7 @@ async fn measured(fetcher: &SafeFetcher, url: &str) -> Option<Measured> {
 }
 
 /// A server that knows no parts is read from the start, as far as it takes.
-async fn from_the_start(mut probe: Probe, answer: &mut FetchResponse) -> Option<Measured> {
+async fn from_the_start(mut probe: Probe, answer: &mut FetchResponse) -> Option<MediaFacts> {
     let mut at = 0_u64;
     loop {
         let piece = answer.piece().await.ok()?;
@@ -93,9 +93,9 @@ async fn from_the_start(mut probe: Probe, answer: &mut FetchResponse) -> Option<
     }
 }
 
-fn measured_of(info: &MediaInfo) -> Measured {
+fn measured_of(info: &MediaInfo) -> MediaFacts {
     let size = info.size;
-    Measured {
+    MediaFacts {
         // An edit list that hides most of a clip does not make it cheaper.
         millis: info.length_ms.max(info.unedited_ms),
         width: size.map(|size| u64::from(size.width)),

@@ -7,7 +7,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 use trunkline_generation::video::upstreams::{
-    At, Call, Complaint, Counted, File, Found, Handle, Method, Polled, Protocol, protocol_of,
+    File, JobRef, LookupResult, Polled, Protocol, ReportedUsage, UrlPath, VendorError,
+    VendorRequest, protocol_of,
 };
 use trunkline_ledger::{Outcome, WriteOffReason};
 use trunkline_store::tasks::{self, Task, TaskState};
@@ -40,12 +41,12 @@ impl UpstreamFileRef {
     pub(super) fn of(file: &File) -> Self {
         match file {
             File::Link(link) => Self::Link(link.clone()),
-            File::Behind(call) => match &call.at {
-                At::Base(path) => Self::Behind {
+            File::Behind(call) => match &call.path {
+                UrlPath::Base(path) => Self::Behind {
                     at_host: false,
                     path: path.clone(),
                 },
-                At::Host(path) => Self::Behind {
+                UrlPath::Host(path) => Self::Behind {
                     at_host: true,
                     path: path.clone(),
                 },
@@ -54,17 +55,15 @@ impl UpstreamFileRef {
     }
 
     /// The call that fetches it from behind the vendor's door.
-    pub(super) fn call(at_host: bool, path: &str) -> Call {
+    pub(super) fn call(at_host: bool, path: &str) -> VendorRequest {
         let at = if at_host {
-            At::Host(path.to_owned())
+            UrlPath::Host(path.to_owned())
         } else {
-            At::Base(path.to_owned())
+            UrlPath::Base(path.to_owned())
         };
-        Call {
-            method: Method::Get,
-            at,
-            headers: Vec::new(),
-            body: None,
+        VendorRequest {
+            path: at,
+            ..VendorRequest::get(String::new())
         }
     }
 }
@@ -87,9 +86,9 @@ pub(super) async fn poll(services: &Services, task: &Task) -> Result<(), StepErr
     let Some(upstream) = &task.upstream else {
         return poll_later(services, task, None).await;
     };
-    let handle = Handle {
+    let handle = JobRef {
         id: upstream.clone(),
-        door: task.door.clone(),
+        endpoint: task.door.clone(),
     };
     let Some(credential) = credential_for(task, &channel) else {
         return poll_later(services, task, None).await;
@@ -112,7 +111,10 @@ pub(super) async fn poll(services: &Services, task: &Task) -> Result<(), StepErr
             }
             poll_later(services, task, None).await
         }
-        Polled::Done { file, counted } => on_success(services, task, &file, &counted).await,
+        Polled::Done {
+            file,
+            usage: counted,
+        } => on_success(services, task, &file, &counted).await,
         Polled::Failed(complaint) => on_failure(services, task, &complaint).await,
         Polled::Unclear { why, retry_after } => {
             tracing::info!(
@@ -131,7 +133,7 @@ pub(super) async fn query_status(
     services: &Services,
     protocol: &'static Protocol,
     (channel, credential): (&Channel, &ChannelCredential),
-    handle: &Handle,
+    handle: &JobRef,
 ) -> Polled {
     let unclear = |why: String| Polled::Unclear {
         why,
@@ -155,7 +157,7 @@ async fn on_success(
     services: &Services,
     task: &Task,
     file: &File,
-    counted: &Counted,
+    counted: &ReportedUsage,
 ) -> Result<(), StepError> {
     let kept = UpstreamFileRef::of(file);
     let Some(sealed) = encryption::seal_for_task(services, (task.account, task.id), &kept) else {
@@ -168,7 +170,7 @@ async fn on_success(
 async fn on_failure(
     services: &Services,
     task: &Task,
-    complaint: &Complaint,
+    complaint: &VendorError,
 ) -> Result<(), StepError> {
     let secrets = services.channels.get().secrets();
     let clean = |text: &str| without_secrets(text, &secrets);
@@ -254,7 +256,7 @@ pub(super) async fn find_upstream_id(services: &Services, task: &Task) -> Result
     };
     let call = lookup(&sent, &task_name(task.id));
     let found = match vendors::call_json(services, &channel, credential, &call).await {
-        Err(_) => Found::Unknown,
+        Err(_) => LookupResult::Unknown,
         Ok(heard) => (protocol.read_lookup)(&heard.said()),
     };
     let age = task
@@ -262,11 +264,11 @@ pub(super) async fn find_upstream_id(services: &Services, task: &Task) -> Result
         .millis()
         .saturating_sub(task.created_at.millis());
     match found {
-        Found::There { id } => {
+        LookupResult::Found { id } => {
             transitions::charge(services, task, &channel, &id).await?;
             Ok(())
         }
-        Found::NotThere if age > lookup_grace(services) => {
+        LookupResult::NotFound if age > lookup_grace(services) => {
             let ending = Ending {
                 code: "submission_lost",
                 message: "the upstream never received this video; nothing was charged",
@@ -276,7 +278,7 @@ pub(super) async fn find_upstream_id(services: &Services, task: &Task) -> Result
             transitions::fail_if_still(services, task, ending).await?;
             Ok(())
         }
-        Found::NotThere | Found::Unknown => poll_later(services, task, None).await,
+        LookupResult::NotFound | LookupResult::Unknown => poll_later(services, task, None).await,
     }
 }
 

@@ -8,7 +8,7 @@ use hyper::body::Incoming;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use trunkline_catalog::Quote;
-use trunkline_generation::video::{Ask, Asked, Measurements, Plan, family_of};
+use trunkline_generation::video::{KnownMedia, Plan, PlanContext, VideoRequest, family_of};
 use trunkline_types::{EndpointType, Money};
 use trunkline_wire::scan;
 
@@ -33,7 +33,7 @@ const PATH: &str = "/v1/videos";
 
 /// A request for a video.
 pub(crate) struct Video {
-    ask: Ask,
+    ask: VideoRequest,
     /// What it was asked for as, where that was an alias.
     alias: Option<String>,
     known_by: Bytes,
@@ -72,7 +72,7 @@ impl Video {
             ApiError::new(ErrorCode::Invalid("invalid_request"), error.to_string()).at("body")
         })?;
         Ok(Self {
-            ask: Ask::read(&body).map_err(refused)?,
+            ask: VideoRequest::read(&body).map_err(refused)?,
             alias: None,
             known_by: body,
         })
@@ -142,7 +142,7 @@ impl Operation for Video {
         match body {
             VideoBody::Json(bytes) => Self::read(bytes),
             VideoBody::Form { fields, known_by } => Ok(Self {
-                ask: Ask::of(fields).map_err(refused)?,
+                ask: VideoRequest::of(fields).map_err(refused)?,
                 alias: None,
                 known_by,
             }),
@@ -177,16 +177,16 @@ impl Operation for Video {
             let text = format!("{:?} makes no videos here; see GET /v1/models", ask.model());
             ApiError::new(ErrorCode::EndpointNotSupported, text).at("model")
         })?;
-        let nothing = Measurements::default();
-        let asked = |measured| Asked {
+        let nothing = KnownMedia::default();
+        let asked = |measured| PlanContext {
             variant,
-            ask,
+            request: ask,
             specs,
-            measured,
+            facts: measured,
         };
         let mut plan = (family.plan)(&asked(&nothing)).map_err(refused)?;
-        if !plan.to_measure.is_empty() {
-            let measured = Box::pin(measure::measure(services, &plan.to_measure)).await;
+        if !plan.to_probe.is_empty() {
+            let measured = Box::pin(measure::measure(services, &plan.to_probe)).await;
             plan = (family.plan)(&asked(&measured)).map_err(refused)?;
         }
         let terms = Terms {

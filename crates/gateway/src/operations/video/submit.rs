@@ -7,8 +7,8 @@ use std::time::Duration;
 use http::StatusCode;
 use tokio::time::Instant;
 use trunkline_db::DbError;
-use trunkline_generation::video::Sent;
-use trunkline_generation::video::upstreams::{Naming, Protocol, Submitted, protocol_of};
+use trunkline_generation::video::Outbound;
+use trunkline_generation::video::upstreams::{JobContext, Protocol, Submitted, protocol_of};
 use trunkline_ledger::Outcome;
 use trunkline_store::Policy;
 use trunkline_store::tasks::{self, Task};
@@ -58,7 +58,7 @@ pub(super) enum Sending {
 struct Submission<'a> {
     accepted: &'a Accepted,
     protocol: &'static Protocol,
-    sent: Sent,
+    sent: Outbound,
     /// What the key of the task may be used for.
     policy: Option<Arc<Policy>>,
     /// An upstream could not be reached in time.
@@ -174,7 +174,7 @@ impl Submission<'_> {
             return Ok(Classified::Accepted(Ok(Sending::NotOurs)));
         }
         let name = task_name(task.id);
-        let naming = Naming {
+        let naming = JobContext {
             model: channel.upstream_model(&task.model),
             reference: &name,
         };
@@ -316,7 +316,7 @@ fn all_cooling_down(services: &Services, model: &str) -> bool {
 }
 
 /// What is sent for a task.
-pub(super) fn sent_of(services: &Services, task: &Task) -> Option<Sent> {
+pub(super) fn sent_of(services: &Services, task: &Task) -> Option<Outbound> {
     encryption::open_for_task(services, (task.account, task.id), task.sent.as_deref()?)
 }
 

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 use trunkline_db::{DbError, Tx, events};
-use trunkline_generation::video::upstreams::Counted;
+use trunkline_generation::video::upstreams::ReportedUsage;
 use trunkline_ledger::{
     BatchError, Detail, Op, Outcome, Refund, RefundKind, Settle, Unheard, Void, WriteOff,
     WriteOffReason, run_in,
@@ -93,7 +93,7 @@ pub(super) async fn finish_task(
     services: &Services,
     task: &Task,
     file: &[u8],
-    counted: &Counted,
+    counted: &ReportedUsage,
 ) -> Result<bool, StepError> {
     let request = request_of(task.id)?;
     let mut tx = services.data.begin().await?;
@@ -279,7 +279,7 @@ fn prices_of(task: &Task) -> Option<Prices> {
 }
 
 /// What a bound was above the price, now that the upstream has counted.
-fn difference(task: &Task, counted: &Counted) -> Option<Money> {
+fn difference(task: &Task, counted: &ReportedUsage) -> Option<Money> {
     if task.exact {
         return None;
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use http::{Request, StatusCode};
 use hyper::body::Incoming;
 use tokio::time::Instant;
-use trunkline_generation::video::shapes::{Shown, State, legacy, openai, openai_list};
+use trunkline_generation::video::views::{State, VideoView, legacy, openai, openai_list};
 use trunkline_ledger::Outcome;
 use trunkline_store::tasks::{self, Task, TaskState};
 use trunkline_types::{AccountId, Defect, RequestId};
@@ -240,7 +240,7 @@ pub(crate) async fn list_videos(
     let most = usize::try_from(limit).unwrap_or(0);
     let has_more = found.len() > most;
     found.truncate(most);
-    let shown: Result<Vec<Shown>, ApiError> = found
+    let shown: Result<Vec<VideoView>, ApiError> = found
         .iter()
         .map(|task| task_view(services, task, None))
         .collect();
@@ -294,7 +294,7 @@ pub(super) async fn estimate_progress(services: &Services, task: &Task) -> Optio
     u8::try_from(part.clamp(0, MOST_GUESSED)).ok()
 }
 
-fn task_view(services: &Services, task: &Task, guess: Option<u8>) -> Result<Shown, ApiError> {
+fn task_view(services: &Services, task: &Task, guess: Option<u8>) -> Result<VideoView, ApiError> {
     let (state, ends) = match task.state {
         TaskState::Accepted => (State::Queued { submitted: false }, None),
         TaskState::Submitting | TaskState::Unknown => (State::Sent, None),
@@ -313,7 +313,7 @@ fn task_view(services: &Services, task: &Task, guess: Option<u8>) -> Result<Show
     let warnings = task.warnings.as_array().cloned().unwrap_or_default();
     let leaks = Defect::LeakedForeignId.is_on();
     let foreign = leaks.then(|| task.upstream.clone()).flatten();
-    Ok(Shown {
+    Ok(VideoView {
         id: foreign.unwrap_or_else(|| task_name(task.id)),
         model: task.asked.clone().unwrap_or_else(|| task.model.clone()),
         state,
@@ -346,7 +346,7 @@ pub(super) fn check_video_route(services: &Services, wanted: &PricedVideo) -> Re
     let mut serving = channels
         .channels()
         .filter(|channel| channel.row.models.contains_key(&wanted.call.model));
-    let speaks = serving.any(|channel| channel.speaks(&wanted.plan.sent.protocol));
+    let speaks = serving.any(|channel| channel.speaks(&wanted.plan.outbound.protocol));
     if speaks && channels.knows(&wanted.call.model) {
         return model_alias::check_regions(services, &wanted.call.caller, &wanted.call.model);
     }

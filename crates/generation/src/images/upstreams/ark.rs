@@ -7,23 +7,22 @@
 //! ask for a sequence in the vendor's words, since `n` is what is paid. Sizes are `2K` or `2048x2048`.
 //! Single pictures fail with an `error` in their place while the others are there.
 
-use crate::vendor_http::{Call, Complaint, Said};
 use serde_json::{Value, json};
 use trunkline_catalog::{Note, Refusal};
 
 use super::{FOREIGN, made, openai, put};
-use crate::complaints::{self, garbage, is_success, told};
-use crate::errand::{Errand, Written};
-use crate::images::pictures::as_text;
-use crate::images::{Ask, Image, Made, Protocol};
-use crate::policy::{carried, not_sent};
-use crate::trouble::Trouble;
+use crate::error_mapping::{self, garbage, is_success, told};
+use crate::field_policy::{carried, not_sent};
+use crate::images::input_images::as_text;
+use crate::images::{GeneratedImages, Image, ImageRequest, Protocol};
+use crate::vendor_failure::VendorFailure;
+use crate::vendor_http::{Encoded, VendorError, VendorRequest, VendorResponse};
 
 /// The protocol.
 pub(super) const PROTOCOL: Protocol = Protocol {
     format: "ark_images",
-    write,
-    read,
+    encode,
+    decode,
 };
 
 /// Said by us alone: how many there are is what is paid.
@@ -32,25 +31,29 @@ const SEQUENCE: [&str; 2] = [
     "sequential_image_generation_options",
 ];
 
-fn write(ask: &Ask, model: &str) -> Result<Written, Refusal> {
+fn encode(request: &ImageRequest, model: &str) -> Result<Encoded, Refusal> {
     let mut notes: Vec<Note> = Vec::new();
     let foreign: Vec<&str> = FOREIGN.iter().chain(&SEQUENCE).copied().collect();
-    let mut body = carried(&ask.extras, &foreign, &mut notes);
+    let mut body = carried(&request.extras, &foreign, &mut notes);
     body.entry("watermark").or_insert(Value::Bool(false));
     put(&mut body, "model", model);
-    put(&mut body, "prompt", ask.prompt.as_str());
-    let form = if ask.wants_base64 { "b64_json" } else { "url" };
+    put(&mut body, "prompt", request.prompt.as_str());
+    let form = if request.wants_base64 {
+        "b64_json"
+    } else {
+        "url"
+    };
     put(&mut body, "response_format", form);
-    if let Some(size) = &ask.size {
+    if let Some(size) = &request.size {
         put(&mut body, "size", size.replace('*', "x"));
     }
-    if ask.quality.is_some() {
+    if request.quality.is_some() {
         notes.push(not_sent("quality"));
     }
-    if ask.mask.is_some() {
+    if request.mask.is_some() {
         notes.push(not_sent("mask"));
     }
-    match ask.images.as_slice() {
+    match request.images.as_slice() {
         [] => {}
         [one] => put(&mut body, "image", as_text(one)),
         several => {
@@ -58,41 +61,44 @@ fn write(ask: &Ask, model: &str) -> Result<Written, Refusal> {
             put(&mut body, "image", all);
         }
     }
-    if ask.count > 1 {
+    if request.count > 1 {
         put(&mut body, "sequential_image_generation", "auto");
-        let options = json!({ "max_images": ask.count });
+        let options = json!({ "max_images": request.count });
         put(&mut body, "sequential_image_generation_options", options);
     }
-    Ok(Written {
-        errand: Errand::plain(Call::post("/images/generations", &body)),
+    Ok(Encoded {
+        request: VendorRequest::post("/images/generations", &body),
         notes,
     })
 }
 
-fn read(ask: &Ask, said: &Said<'_>) -> Result<Made, Trouble> {
-    if !is_success(said) {
-        return Err(complaints::ark(said));
+fn decode(
+    request: &ImageRequest,
+    response: &VendorResponse<'_>,
+) -> Result<GeneratedImages, VendorFailure> {
+    if !is_success(response) {
+        return Err(error_mapping::ark(response));
     }
-    let body = said.json();
+    let body = response.json();
     let list = body.get("data").and_then(Value::as_array);
     let entries: Vec<&Value> = list.into_iter().flatten().collect();
     let wrong = |entry: &&&Value| entry.get("error").is_some_and(Value::is_object);
     let why = entries.iter().find(wrong);
-    let why = why.map(|entry| told(said, entry, "/error"));
+    let why = why.map(|entry| told(response, entry, "/error"));
     let whole = body.get("error").filter(|error| error.is_object());
-    let why = why.or_else(|| whole.map(|_| told(said, &body, "/error")));
+    let why = why.or_else(|| whole.map(|_| told(response, &body, "/error")));
     let pictures: Vec<Image> = entries
         .iter()
         .filter_map(|entry| openai::picture(entry))
         .collect();
-    made(ask, pictures, why, |why| nothing(said, why))
+    made(request, pictures, why, |why| nothing(response, why))
 }
 
 /// Why there is no picture at all. What the request did wrong is said to who sent it.
-fn nothing(said: &Said<'_>, why: Option<Complaint>) -> Trouble {
+fn nothing(response: &VendorResponse<'_>, why: Option<VendorError>) -> VendorFailure {
     match why {
-        Some(why) if why.code.starts_with("Internal") => Trouble::Failed(why),
-        Some(why) => Trouble::Refused(why),
-        None => garbage(said, "an answer without a picture"),
+        Some(why) if why.code.starts_with("Internal") => VendorFailure::Failed(why),
+        Some(why) => VendorFailure::Refused(why),
+        None => garbage(response, "an answer without a picture"),
     }
 }

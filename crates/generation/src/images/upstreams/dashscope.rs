@@ -5,65 +5,67 @@
 //! addresses for a day, one or several to a choice. Older models' lists of results are read too, where an
 //! entry may have a code instead of an address. Errors are `{"code", "message"}`.
 
-use crate::vendor_http::{Call, Complaint, Said, text_at};
 use serde_json::{Map, Value, json};
 use trunkline_catalog::{Note, Refusal};
 
 use super::{FOREIGN, linked, made, put};
-use crate::complaints::{self, garbage, is_success, told};
-use crate::errand::{Errand, Written};
-use crate::images::pictures::as_text;
-use crate::images::{Ask, Image, Made, Protocol};
-use crate::policy::{carried, not_sent};
-use crate::trouble::Trouble;
+use crate::error_mapping::{self, garbage, is_success, told};
+use crate::field_policy::{carried, not_sent};
+use crate::images::input_images::as_text;
+use crate::images::{GeneratedImages, Image, ImageRequest, Protocol};
+use crate::vendor_failure::VendorFailure;
+use crate::vendor_http::{Encoded, VendorError, VendorRequest, VendorResponse, text_at};
 
 /// The protocol.
 pub(super) const PROTOCOL: Protocol = Protocol {
     format: "dashscope_images",
-    write,
-    read,
+    encode,
+    decode,
 };
 
 const PATH: &str = "/services/aigc/multimodal-generation/generation";
 
-fn write(ask: &Ask, model: &str) -> Result<Written, Refusal> {
+fn encode(request: &ImageRequest, model: &str) -> Result<Encoded, Refusal> {
     let mut notes: Vec<Note> = Vec::new();
     let foreign: Vec<&str> = FOREIGN.iter().copied().chain(["output_format"]).collect();
-    let mut parameters = carried(&ask.extras, &foreign, &mut notes);
+    let mut parameters = carried(&request.extras, &foreign, &mut notes);
     // There are only addresses, and what the caller sees does not depend on it.
     parameters.remove("response_format");
     parameters.entry("watermark").or_insert(Value::Bool(false));
-    put(&mut parameters, "n", ask.count);
-    if let Some(size) = &ask.size {
+    put(&mut parameters, "n", request.count);
+    if let Some(size) = &request.size {
         put(&mut parameters, "size", size.replace('x', "*"));
     }
-    if ask.quality.is_some() {
+    if request.quality.is_some() {
         notes.push(not_sent("quality"));
     }
-    if ask.mask.is_some() {
+    if request.mask.is_some() {
         notes.push(not_sent("mask"));
     }
-    let images = ask
+    let images = request
         .images
         .iter()
         .map(|one| json!({ "image": as_text(one) }));
-    let content: Vec<Value> = images.chain([json!({ "text": ask.prompt })]).collect();
+    let content: Vec<Value> = images.chain([json!({ "text": request.prompt })]).collect();
     let mut body = Map::new();
     put(&mut body, "model", model);
     let messages = json!({ "messages": [{ "role": "user", "content": content }] });
     put(&mut body, "input", messages);
     put(&mut body, "parameters", parameters);
-    Ok(Written {
-        errand: Errand::plain(Call::post(PATH, &body)),
+    Ok(Encoded {
+        request: VendorRequest::post(PATH, &body),
         notes,
     })
 }
 
-fn read(ask: &Ask, said: &Said<'_>) -> Result<Made, Trouble> {
-    if !is_success(said) {
-        return Err(complaints::dashscope(said));
+fn decode(
+    request: &ImageRequest,
+    response: &VendorResponse<'_>,
+) -> Result<GeneratedImages, VendorFailure> {
+    if !is_success(response) {
+        return Err(error_mapping::dashscope(response));
     }
-    let body = said.json();
+    let body = response.json();
     let mut pictures: Vec<Image> = Vec::new();
     for choice in list(&body, "/output/choices") {
         let parts = list(choice, "/message/content");
@@ -74,19 +76,19 @@ fn read(ask: &Ask, said: &Said<'_>) -> Result<Made, Trouble> {
     for result in list(&body, "/output/results") {
         match text_at(result, "/url").and_then(|link| linked(&link)) {
             Some(picture) => pictures.push(picture),
-            None => why = why.or_else(|| Some(told(said, result, ""))),
+            None => why = why.or_else(|| Some(told(response, result, ""))),
         }
     }
     if text_at(&body, "/code").is_some_and(|code| !code.is_empty()) {
-        why = Some(told(said, &body, ""));
+        why = Some(told(response, &body, ""));
     }
-    made(ask, pictures, why, |why| nothing(said, why))
+    made(request, pictures, why, |why| nothing(response, why))
 }
 
-fn nothing(said: &Said<'_>, why: Option<Complaint>) -> Trouble {
+fn nothing(response: &VendorResponse<'_>, why: Option<VendorError>) -> VendorFailure {
     match why {
-        Some(why) => complaints::dashscope_by_code(said, why),
-        None => garbage(said, "an answer without a picture"),
+        Some(why) => error_mapping::dashscope_by_code(response, why),
+        None => garbage(response, "an answer without a picture"),
     }
 }
 

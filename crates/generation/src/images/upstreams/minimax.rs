@@ -5,49 +5,52 @@
 //! with a number in `base_resp`. Counts are texts. Pictures that its own check holds back are missing, and
 //! where all are, nothing says so but the counts.
 
-use crate::vendor_http::{Call, Complaint, Said, text_at};
 use serde_json::{Map, Value, json};
 use trunkline_catalog::{Fate, Note, Refusal};
 
 use super::{FOREIGN, decoded, linked, made, put};
-use crate::complaints::{self, garbage, is_success, minimax_number};
-use crate::errand::{Errand, Written};
-use crate::images::pictures::as_text;
-use crate::images::{Ask, Image, Made, Protocol};
-use crate::policy::{carried, not_sent, shown};
-use crate::trouble::Trouble;
+use crate::error_mapping::{self, garbage, is_success, minimax_number};
+use crate::field_policy::{carried, not_sent, shown};
+use crate::images::input_images::as_text;
+use crate::images::{GeneratedImages, Image, ImageRequest, Protocol};
+use crate::vendor_failure::VendorFailure;
+use crate::vendor_http::{Encoded, VendorError, VendorRequest, VendorResponse, text_at};
 
 /// The protocol.
 pub(super) const PROTOCOL: Protocol = Protocol {
     format: "minimax_images",
-    write,
-    read,
+    encode,
+    decode,
 };
 
 /// Lets the vendor choose.
 const AUTO: &str = "auto";
 
-fn write(ask: &Ask, model: &str) -> Result<Written, Refusal> {
+fn encode(request: &ImageRequest, model: &str) -> Result<Encoded, Refusal> {
     let mut notes: Vec<Note> = Vec::new();
     let foreign: Vec<&str> = FOREIGN.iter().copied().chain(["output_format"]).collect();
-    let mut body = carried(&ask.extras, &foreign, &mut notes);
+    let mut body = carried(&request.extras, &foreign, &mut notes);
     put(&mut body, "model", model);
-    put(&mut body, "prompt", ask.prompt.as_str());
-    put(&mut body, "n", ask.count);
-    let form = if ask.wants_base64 { "base64" } else { "url" };
+    put(&mut body, "prompt", request.prompt.as_str());
+    put(&mut body, "n", request.count);
+    let form = if request.wants_base64 {
+        "base64"
+    } else {
+        "url"
+    };
     put(&mut body, "response_format", form);
-    if let Some(size) = &ask.size {
+    if let Some(size) = &request.size {
         say_size(size, &mut body, &mut notes)?;
     }
-    if ask.quality.is_some() {
+    if request.quality.is_some() {
         notes.push(not_sent("quality"));
     }
-    if ask.mask.is_some() {
+    if request.mask.is_some() {
         notes.push(not_sent("mask"));
     }
-    if !ask.images.is_empty() {
+    if !request.images.is_empty() {
         let subject = |text: String| json!({ "type": "character", "image_file": text });
-        let subjects: Vec<Value> = ask.images.iter().map(as_text).map(subject).collect();
+        let subjects: Vec<Value> = request.images.iter().map(as_text).map(subject).collect();
         put(&mut body, "subject_reference", subjects);
         let why = "this vendor draws a new picture with the character of the one that is sent";
         notes.push(Note::told(
@@ -57,8 +60,8 @@ fn write(ask: &Ask, model: &str) -> Result<Written, Refusal> {
             why,
         ));
     }
-    Ok(Written {
-        errand: Errand::plain(Call::post("/image_generation", &body)),
+    Ok(Encoded {
+        request: VendorRequest::post("/image_generation", &body),
         notes,
     })
 }
@@ -93,10 +96,13 @@ fn say_size(
     Ok(())
 }
 
-fn read(ask: &Ask, said: &Said<'_>) -> Result<Made, Trouble> {
-    let body = said.json();
-    if !is_success(said) || minimax_number(&body).is_some() {
-        return Err(complaints::minimax(said));
+fn decode(
+    request: &ImageRequest,
+    response: &VendorResponse<'_>,
+) -> Result<GeneratedImages, VendorFailure> {
+    let body = response.json();
+    if !is_success(response) || minimax_number(&body).is_some() {
+        return Err(error_mapping::minimax(response));
     }
     let texts = |pointer: &str| {
         let list = body.pointer(pointer).and_then(Value::as_array);
@@ -108,10 +114,10 @@ fn read(ask: &Ask, said: &Said<'_>) -> Result<Made, Trouble> {
     let failed = text_at(&body, "/metadata/failed_count").filter(|count| count != "0");
     let why = failed.map(|count| {
         let text = format!("{count} pictures were held back by the vendor's own check");
-        Complaint::new(400, "output_sensitive", text)
+        VendorError::new(400, "output_sensitive", text)
     });
-    made(ask, pictures, why, |why| match why {
-        Some(why) => Trouble::Refused(why),
-        None => garbage(said, "an answer without a picture"),
+    made(request, pictures, why, |why| match why {
+        Some(why) => VendorFailure::Refused(why),
+        None => garbage(response, "an answer without a picture"),
     })
 }

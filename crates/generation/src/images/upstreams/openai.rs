@@ -7,73 +7,74 @@
 //! refuse it and always answer in base64, older ones answer with addresses. Both are read. `n` is always
 //! sent; everything that the caller said beside goes along.
 
-use crate::vendor_http::{Call, Said, text_at};
 use serde_json::{Map, Value, json};
 use trunkline_catalog::Refusal;
 
 use super::{decoded, linked, made, put};
-use crate::complaints::{self, garbage, is_success, told};
-use crate::errand::{Content, Errand, Part, Written, parts_of};
-use crate::images::pictures::as_text;
-use crate::images::{Ask, Door, Image, Made, Picture, Protocol};
-use crate::trouble::Trouble;
+use crate::error_mapping::{self, garbage, is_success, told};
+use crate::images::input_images::as_text;
+use crate::images::{GeneratedImages, Image, ImageEndpoint, ImageRequest, InputImage, Protocol};
+use crate::vendor_failure::VendorFailure;
+use crate::vendor_http::{
+    Content, Encoded, Part, VendorRequest, VendorResponse, parts_of, text_at,
+};
 
 /// The protocol.
 pub(super) const PROTOCOL: Protocol = Protocol {
     format: "openai_images",
-    write,
-    read,
+    encode,
+    decode,
 };
 
 const GENERATIONS: &str = "/images/generations";
 const EDITS: &str = "/images/edits";
 
-fn write(ask: &Ask, model: &str) -> Result<Written, Refusal> {
-    let body = said_of(ask, model);
-    let errand = match ask.door {
-        Door::Generations => Errand::plain(Call::post(GENERATIONS, &body)),
-        Door::Edits => match held(ask) {
+fn encode(request: &ImageRequest, model: &str) -> Result<Encoded, Refusal> {
+    let body = said_of(request, model);
+    let vendor_request = match request.endpoint {
+        ImageEndpoint::Generations => VendorRequest::post(GENERATIONS, &body),
+        ImageEndpoint::Edits => match held(request) {
             Some(files) => form(&body, files),
-            None => Errand::plain(Call::post(EDITS, &with_links(ask, body))),
+            None => VendorRequest::post(EDITS, &with_links(request, body)),
         },
     };
-    Ok(Written {
-        errand,
+    Ok(Encoded {
+        request: vendor_request,
         notes: Vec::new(),
     })
 }
 
-fn said_of(ask: &Ask, model: &str) -> Map<String, Value> {
-    let mut body = ask.extras.clone();
+fn said_of(request: &ImageRequest, model: &str) -> Map<String, Value> {
+    let mut body = request.extras.clone();
     put(&mut body, "model", model);
-    put(&mut body, "prompt", ask.prompt.as_str());
-    put(&mut body, "n", ask.count);
-    if let Some(size) = &ask.size {
+    put(&mut body, "prompt", request.prompt.as_str());
+    put(&mut body, "n", request.count);
+    if let Some(size) = &request.size {
         // With an x, however the caller or a record wrote it.
         put(&mut body, "size", size.replace('*', "x"));
     }
-    if let Some(quality) = &ask.quality {
+    if let Some(quality) = &request.quality {
         put(&mut body, "quality", quality.as_str());
     }
     body
 }
 
 /// The files of a form; none where something is only an address.
-fn held(ask: &Ask) -> Option<Vec<Part>> {
-    let name = if ask.images.len() > 1 {
+fn held(request: &ImageRequest) -> Option<Vec<Part>> {
+    let name = if request.images.len() > 1 {
         "image[]"
     } else {
         "image"
     };
-    let images = ask.images.iter().map(|picture| file(name, picture));
-    let mask = ask.mask.iter().map(|picture| file("mask", picture));
+    let images = request.images.iter().map(|picture| file(name, picture));
+    let mask = request.mask.iter().map(|picture| file("mask", picture));
     images.chain(mask).collect()
 }
 
-fn file(name: &str, picture: &Picture) -> Option<Part> {
+fn file(name: &str, picture: &InputImage) -> Option<Part> {
     match picture {
-        Picture::Link(_) => None,
-        Picture::Held {
+        InputImage::Link(_) => None,
+        InputImage::Held {
             name: file_name,
             content_type,
             bytes,
@@ -88,38 +89,39 @@ fn file(name: &str, picture: &Picture) -> Option<Part> {
     }
 }
 
-fn form(body: &Map<String, Value>, files: Vec<Part>) -> Errand {
+fn form(body: &Map<String, Value>, files: Vec<Part>) -> VendorRequest {
     let mut parts: Vec<Part> = body
         .iter()
         .flat_map(|(name, value)| parts_of(name, value))
         .collect();
     parts.extend(files);
-    let mut call = Call::post(EDITS, &Map::new());
-    call.body = None;
-    Errand::form(call, parts)
+    VendorRequest::post_form(EDITS, parts)
 }
 
-fn with_links(ask: &Ask, mut body: Map<String, Value>) -> Map<String, Value> {
-    let entry = |picture: &Picture| json!({ "image_url": as_text(picture) });
-    let images: Vec<Value> = ask.images.iter().map(entry).collect();
+fn with_links(request: &ImageRequest, mut body: Map<String, Value>) -> Map<String, Value> {
+    let entry = |picture: &InputImage| json!({ "image_url": as_text(picture) });
+    let images: Vec<Value> = request.images.iter().map(entry).collect();
     put(&mut body, "images", images);
-    if let Some(mask) = &ask.mask {
+    if let Some(mask) = &request.mask {
         put(&mut body, "mask", entry(mask));
     }
     body
 }
 
-fn read(ask: &Ask, said: &Said<'_>) -> Result<Made, Trouble> {
-    if !is_success(said) {
-        return Err(complaints::openai(said));
+fn decode(
+    request: &ImageRequest,
+    response: &VendorResponse<'_>,
+) -> Result<GeneratedImages, VendorFailure> {
+    if !is_success(response) {
+        return Err(error_mapping::openai(response));
     }
-    let body = said.json();
+    let body = response.json();
     let list = body.get("data").and_then(Value::as_array);
     let pictures = list.into_iter().flatten().filter_map(picture).collect();
     let error = body.get("error").filter(|error| error.is_object());
-    let why = error.map(|_| told(said, &body, "/error"));
-    made(ask, pictures, why, |_| {
-        garbage(said, "an answer without a picture")
+    let why = error.map(|_| told(response, &body, "/error"));
+    made(request, pictures, why, |_| {
+        garbage(response, "an answer without a picture")
     })
 }
 

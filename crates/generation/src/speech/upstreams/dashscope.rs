@@ -6,26 +6,25 @@
 //! no speed. `instructions` goes in `input`, where some of its models read it; records of the others drop
 //! it. `language_type` and `optimize_instructions` go there too, every other field in `parameters`.
 
-use crate::vendor_http::{Call, Said, text_at};
 use bytes::Bytes;
 use serde_json::{Map, Value};
 use trunkline_catalog::{Note, Refusal};
 use trunkline_probe::{DEFAULT_PCM_RATE, SpeechFormat};
 
 use super::{event, format_of, put, unmade};
-use crate::coding::from_base64;
-use crate::complaints::{self, garbage};
-use crate::errand::{Errand, Written};
-use crate::policy::not_sent;
-use crate::speech::{Ask, Manner, Protocol, Spoken};
-use crate::trouble::Trouble;
+use crate::encoding::from_base64;
+use crate::error_mapping::{self, garbage};
+use crate::field_policy::not_sent;
+use crate::speech::{AudioChunk, Protocol, SpeechRequest, StreamMode};
+use crate::vendor_failure::VendorFailure;
+use crate::vendor_http::{Encoded, VendorRequest, VendorResponse, text_at};
 
 /// The protocol.
 pub(super) const PROTOCOL: Protocol = Protocol {
     format: "dashscope_speech",
-    write,
-    manner,
-    opening,
+    encode,
+    stream_mode,
+    prefix,
     read_error,
 };
 
@@ -33,16 +32,16 @@ const PATH: &str = "/services/aigc/multimodal-generation/generation";
 /// Fields that belong beside the text.
 const BESIDE_TEXT: [&str; 2] = ["language_type", "optimize_instructions"];
 
-fn write(ask: &Ask, model: &str) -> Result<Written, Refusal> {
-    let format = format_of(ask);
+fn encode(request: &SpeechRequest, model: &str) -> Result<Encoded, Refusal> {
+    let format = format_of(request);
     check_format(format)?;
     let mut notes: Vec<Note> = Vec::new();
-    if ask.speed.is_some() {
+    if request.speed.is_some() {
         notes.push(not_sent("speed"));
     }
     let mut input = Map::new();
     let mut parameters = Map::new();
-    for (name, value) in ask.extras.iter().filter(|(name, _)| *name != "voice") {
+    for (name, value) in request.extras.iter().filter(|(name, _)| *name != "voice") {
         let place = if BESIDE_TEXT.contains(&name.as_str()) {
             &mut input
         } else {
@@ -50,9 +49,9 @@ fn write(ask: &Ask, model: &str) -> Result<Written, Refusal> {
         };
         put(place, name, value.clone());
     }
-    put(&mut input, "text", ask.input.as_str());
-    put(&mut input, "voice", ask.voice.as_str());
-    if let Some(instructions) = &ask.instructions {
+    put(&mut input, "text", request.input.as_str());
+    put(&mut input, "voice", request.voice.as_str());
+    if let Some(instructions) = &request.instructions {
         put(&mut input, "instructions", instructions.as_str());
     }
     let mut body = Map::new();
@@ -61,9 +60,9 @@ fn write(ask: &Ask, model: &str) -> Result<Written, Refusal> {
     if !parameters.is_empty() {
         put(&mut body, "parameters", parameters);
     }
-    let call = Call::post(PATH, &body).with("X-DashScope-SSE", "enable");
-    Ok(Written {
-        errand: Errand::plain(call),
+    let call = VendorRequest::post(PATH, &body).with("X-DashScope-SSE", "enable");
+    Ok(Encoded {
+        request: call,
         notes,
     })
 }
@@ -82,17 +81,17 @@ fn check_format(format: SpeechFormat) -> Result<(), Refusal> {
     }
 }
 
-fn manner(_ask: &Ask) -> Manner {
-    Manner::Events(read_event)
+fn stream_mode(_ask: &SpeechRequest) -> StreamMode {
+    StreamMode::Events(read_event)
 }
 
 /// The head of a wav file of a length that nobody knows.
-fn opening(ask: &Ask) -> Bytes {
+fn prefix(request: &SpeechRequest) -> Bytes {
     const BYTES_OF_SAMPLE: u16 = 2;
     const FORMAT_BYTES: u32 = 16;
     const PLAIN_SAMPLES: u16 = 1;
     const MONO: u16 = 1;
-    let SpeechFormat::Wav = format_of(ask) else {
+    let SpeechFormat::Wav = format_of(request) else {
         return Bytes::new();
     };
     let rate = DEFAULT_PCM_RATE;
@@ -115,30 +114,30 @@ fn opening(ask: &Ask) -> Bytes {
     Bytes::from(head.concat())
 }
 
-fn read_event(data: &[u8]) -> Result<Spoken, Trouble> {
-    let said = event(data);
-    let body = said.json();
+fn read_event(data: &[u8]) -> Result<AudioChunk, VendorFailure> {
+    let response = event(data);
+    let body = response.json();
     if text_at(&body, "/code").is_some_and(|code| !code.is_empty()) {
-        return Err(complaints::dashscope(&said));
+        return Err(error_mapping::dashscope(&response));
     }
     let Some(output) = body.get("output").filter(|output| output.is_object()) else {
-        return Err(garbage(&said, "an event without output"));
+        return Err(garbage(&response, "an event without output"));
     };
     let is_last =
         matches!(output.get("finish_reason"), Some(Value::String(word)) if word == "stop");
     let audio = text_at(output, "/audio/data").filter(|text| !text.is_empty());
     let bytes = match audio {
-        None if is_last => return Ok(Spoken::Done),
-        None => return Ok(Spoken::Nothing),
+        None if is_last => return Ok(AudioChunk::Done),
+        None => return Ok(AudioChunk::Nothing),
         Some(text) => from_base64(&text),
     };
     match bytes {
-        Some(bytes) if is_last => Ok(Spoken::Last(bytes)),
-        Some(bytes) => Ok(Spoken::Audio(bytes)),
-        None => Err(garbage(&said, "audio that is no base64")),
+        Some(bytes) if is_last => Ok(AudioChunk::Last(bytes)),
+        Some(bytes) => Ok(AudioChunk::Audio(bytes)),
+        None => Err(garbage(&response, "audio that is no base64")),
     }
 }
 
-fn read_error(said: &Said<'_>) -> Trouble {
-    complaints::dashscope(said)
+fn read_error(response: &VendorResponse<'_>) -> VendorFailure {
+    error_mapping::dashscope(response)
 }

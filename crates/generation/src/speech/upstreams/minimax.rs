@@ -8,33 +8,32 @@
 //! A caller's `voice_setting` and `audio_setting` go along, but voice, speed, format and the rate of bare
 //! samples are ours.
 
-use crate::vendor_http::{Call, Said, text_at};
 use serde_json::{Map, Value, json};
 use trunkline_catalog::{Note, Refusal};
 use trunkline_probe::SpeechFormat;
 
-use super::{event, format_of, no_opening, put, unmade};
-use crate::coding::{from_hex, is_link};
-use crate::complaints::{self, garbage, is_success, minimax_number};
-use crate::errand::{Errand, Written};
-use crate::policy::not_sent;
-use crate::speech::{Ask, Manner, Protocol, Spoken};
-use crate::trouble::Trouble;
+use super::{event, format_of, no_prefix, put, unmade};
+use crate::encoding::{from_hex, is_link};
+use crate::error_mapping::{self, garbage, is_success, minimax_number};
+use crate::field_policy::not_sent;
+use crate::speech::{AudioChunk, Protocol, SpeechRequest, StreamMode};
+use crate::vendor_failure::VendorFailure;
+use crate::vendor_http::{Encoded, VendorRequest, VendorResponse, text_at};
 
 /// The protocol.
 pub(super) const PROTOCOL: Protocol = Protocol {
     format: "minimax_speech",
-    write,
-    manner,
-    opening: no_opening,
+    encode,
+    stream_mode,
+    prefix: no_prefix,
     read_error,
 };
 
 /// The `status` of the event that ends it.
 const ENDED: &str = "2";
 
-fn write(ask: &Ask, model: &str) -> Result<Written, Refusal> {
-    let format = format_of(ask);
+fn encode(request: &SpeechRequest, model: &str) -> Result<Encoded, Refusal> {
+    let format = format_of(request);
     let is_streamed = match format {
         SpeechFormat::Mp3 | SpeechFormat::Flac | SpeechFormat::Pcm { .. } => true,
         SpeechFormat::Wav => false,
@@ -43,14 +42,14 @@ fn write(ask: &Ask, model: &str) -> Result<Written, Refusal> {
         }
     };
     let mut notes: Vec<Note> = Vec::new();
-    if ask.instructions.is_some() {
+    if request.instructions.is_some() {
         notes.push(not_sent("instructions"));
     }
-    let mut body = ask.extras.clone();
+    let mut body = request.extras.clone();
     body.remove("voice");
     let mut voice = settings(&mut body, "voice_setting");
-    put(&mut voice, "voice_id", ask.voice.as_str());
-    if let Some(speed) = &ask.speed {
+    put(&mut voice, "voice_id", request.voice.as_str());
+    if let Some(speed) = &request.speed {
         put(&mut voice, "speed", speed.clone());
     }
     let mut audio = settings(&mut body, "audio_setting");
@@ -60,7 +59,7 @@ fn write(ask: &Ask, model: &str) -> Result<Written, Refusal> {
         put(&mut audio, "channel", 1);
     }
     put(&mut body, "model", model);
-    put(&mut body, "text", ask.input.as_str());
+    put(&mut body, "text", request.input.as_str());
     put(&mut body, "voice_setting", voice);
     put(&mut body, "audio_setting", audio);
     put(&mut body, "output_format", "hex");
@@ -74,8 +73,8 @@ fn write(ask: &Ask, model: &str) -> Result<Written, Refusal> {
     } else {
         body.remove("stream_options");
     }
-    Ok(Written {
-        errand: Errand::plain(Call::post("/t2a_v2", &body)),
+    Ok(Encoded {
+        request: VendorRequest::post("/t2a_v2", &body),
         notes,
     })
 }
@@ -91,53 +90,53 @@ fn settings(body: &mut Map<String, Value>, name: &str) -> Map<String, Value> {
     }
 }
 
-fn manner(ask: &Ask) -> Manner {
-    match format_of(ask) {
-        SpeechFormat::Wav => Manner::Whole(read_whole),
+fn stream_mode(request: &SpeechRequest) -> StreamMode {
+    match format_of(request) {
+        SpeechFormat::Wav => StreamMode::Whole(read_whole),
         SpeechFormat::Mp3
         | SpeechFormat::Opus
         | SpeechFormat::Aac
         | SpeechFormat::Flac
-        | SpeechFormat::Pcm { .. } => Manner::Events(read_event),
+        | SpeechFormat::Pcm { .. } => StreamMode::Events(read_event),
     }
 }
 
-fn read_event(data: &[u8]) -> Result<Spoken, Trouble> {
-    let said = event(data);
-    let body = said.json();
+fn read_event(data: &[u8]) -> Result<AudioChunk, VendorFailure> {
+    let response = event(data);
+    let body = response.json();
     if minimax_number(&body).is_some() {
-        return Err(complaints::minimax(&said));
+        return Err(error_mapping::minimax(&response));
     }
     if !body.is_object() {
-        return Err(garbage(&said, "an event that is no JSON"));
+        return Err(garbage(&response, "an event that is no JSON"));
     }
     if text_at(&body, "/data/status").as_deref() == Some(ENDED) {
-        return Ok(Spoken::Done);
+        return Ok(AudioChunk::Done);
     }
     match text_at(&body, "/data/audio").filter(|text| !text.is_empty()) {
-        None => Ok(Spoken::Nothing),
+        None => Ok(AudioChunk::Nothing),
         Some(text) => match from_hex(&text) {
-            Some(bytes) => Ok(Spoken::Audio(bytes)),
-            None => Err(garbage(&said, "audio that is no hexadecimal digits")),
+            Some(bytes) => Ok(AudioChunk::Audio(bytes)),
+            None => Err(garbage(&response, "audio that is no hexadecimal digits")),
         },
     }
 }
 
-fn read_whole(said: &Said<'_>) -> Result<Spoken, Trouble> {
-    let body = said.json();
-    if !is_success(said) || minimax_number(&body).is_some() {
-        return Err(complaints::minimax(said));
+fn read_whole(response: &VendorResponse<'_>) -> Result<AudioChunk, VendorFailure> {
+    let body = response.json();
+    if !is_success(response) || minimax_number(&body).is_some() {
+        return Err(error_mapping::minimax(response));
     }
     let audio = text_at(&body, "/data/audio").unwrap_or_default();
     if is_link(&audio) {
-        return Ok(Spoken::Link(audio));
+        return Ok(AudioChunk::Link(audio));
     }
     match from_hex(&audio) {
-        Some(bytes) => Ok(Spoken::Last(bytes)),
-        None => Err(garbage(said, "an answer without audio")),
+        Some(bytes) => Ok(AudioChunk::Last(bytes)),
+        None => Err(garbage(response, "an answer without audio")),
     }
 }
 
-fn read_error(said: &Said<'_>) -> Trouble {
-    complaints::minimax(said)
+fn read_error(response: &VendorResponse<'_>) -> VendorFailure {
+    error_mapping::minimax(response)
 }

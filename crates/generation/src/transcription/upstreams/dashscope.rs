@@ -5,42 +5,47 @@
 //! is the text, with the language beside it. There are no times and no translation. A caller's
 //! `asr_options` go along.
 
-use crate::vendor_http::{Call, Said, text_at};
 use serde_json::{Map, Value, json};
 use trunkline_catalog::{Note, Refusal};
 
-use super::{FOREIGN, check_door, put, unlinked};
-use crate::complaints::{self, garbage, is_success};
-use crate::errand::{Errand, Written};
-use crate::policy::carried;
-use crate::transcription::shown::timeless;
-use crate::transcription::{Ask, Handing, Protocol, Stage, Transcript, Turn};
-use crate::trouble::Trouble;
+use super::{FOREIGN, check_endpoint, put, unlinked};
+use crate::error_mapping::{self, garbage, is_success};
+use crate::field_policy::carried;
+use crate::transcription::render::timeless;
+use crate::transcription::{
+    NextStep, Protocol, Stage, Transcript, TranscriptionRequest, UploadMode,
+};
+use crate::vendor_failure::VendorFailure;
+use crate::vendor_http::{Encoded, VendorRequest, VendorResponse, text_at};
 
 /// The protocol.
 pub(super) const PROTOCOL: Protocol = Protocol {
     format: "dashscope_transcription",
-    way: "",
-    handing: Handing::Link,
-    begin,
-    read,
+    recognition: "",
+    upload_mode: UploadMode::Link,
+    encode,
+    decode,
 };
 
 const PATH: &str = "/compatible-mode/v1/chat/completions";
 
-fn begin(ask: &Ask, model: &str, link: Option<&str>) -> Result<Written, Refusal> {
-    check_door(ask)?;
-    if ask.answer.has_times() {
-        return Err(timeless(ask.answer));
+fn encode(
+    request: &TranscriptionRequest,
+    model: &str,
+    link: Option<&str>,
+) -> Result<Encoded, Refusal> {
+    check_endpoint(request)?;
+    if request.format.has_times() {
+        return Err(timeless(request.format));
     }
     let link = link.ok_or_else(unlinked)?;
     let mut notes: Vec<Note> = Vec::new();
-    let mut body = carried(&ask.extras, &FOREIGN, &mut notes);
+    let mut body = carried(&request.extras, &FOREIGN, &mut notes);
     let mut options = match body.remove("asr_options") {
         Some(Value::Object(options)) => options,
         Some(_) | None => Map::new(),
     };
-    if let Some(language) = &ask.language {
+    if let Some(language) = &request.language {
         put(&mut options, "language", language.as_str());
     }
     if !options.is_empty() {
@@ -50,29 +55,33 @@ fn begin(ask: &Ask, model: &str, link: Option<&str>) -> Result<Written, Refusal>
         |text: &String| json!({ "role": "system", "content": [{ "type": "text", "text": text }] });
     let audio = json!({ "type": "input_audio", "input_audio": { "data": link } });
     let recording = json!({ "role": "user", "content": [audio] });
-    let messages: Vec<Value> = ask.prompt.iter().map(hint).chain([recording]).collect();
+    let messages: Vec<Value> = request.prompt.iter().map(hint).chain([recording]).collect();
     put(&mut body, "model", model);
     put(&mut body, "messages", messages);
     put(&mut body, "stream", false);
-    Ok(Written {
-        errand: Errand::plain(Call::post(PATH, &body).at_host()),
+    Ok(Encoded {
+        request: VendorRequest::post(PATH, &body).at_host(),
         notes,
     })
 }
 
-fn read(_ask: &Ask, _stage: Stage, said: &Said<'_>) -> Result<Turn, Trouble> {
-    let body = said.json();
+fn decode(
+    _ask: &TranscriptionRequest,
+    _stage: Stage,
+    response: &VendorResponse<'_>,
+) -> Result<NextStep, VendorFailure> {
+    let body = response.json();
     let is_error = body.get("error").is_some_and(Value::is_object);
-    if !is_success(said) || is_error {
-        return Err(complaints::dashscope(said));
+    if !is_success(response) || is_error {
+        return Err(error_mapping::dashscope(response));
     }
     match content(&body) {
-        Some(text) => Ok(Turn::Done(Transcript {
+        Some(text) => Ok(NextStep::Done(Transcript {
             text,
             language: text_at(&body, "/choices/0/message/annotations/0/language"),
             ..Transcript::default()
         })),
-        None => Err(garbage(said, "an answer without a text")),
+        None => Err(garbage(response, "an answer without a text")),
     }
 }
 

@@ -7,66 +7,75 @@
 //! subtitles can be made. A recording without speech is a transcript without words. That the vendor could not
 //! fetch the file is not the caller's fault: the link is ours.
 
-use crate::vendor_http::{Call, Complaint, Said, path_part, text_at};
 use serde_json::{Map, Value, json};
 use trunkline_catalog::{Note, Refusal};
 
-use super::{FOREIGN, check_door, put, unlinked};
-use crate::coding::is_link;
-use crate::complaints::{self, garbage, is_success, told};
-use crate::errand::{Errand, Written};
-use crate::policy::{carried, not_sent};
-use crate::transcription::{Ask, Handing, Protocol, Segment, Stage, Transcript, Turn};
-use crate::trouble::Trouble;
+use super::{FOREIGN, check_endpoint, put, unlinked};
+use crate::encoding::is_link;
+use crate::error_mapping::{self, garbage, is_success, told};
+use crate::field_policy::{carried, not_sent};
+use crate::transcription::{
+    NextStep, Protocol, Segment, Stage, Transcript, TranscriptionRequest, UploadMode,
+};
+use crate::vendor_failure::VendorFailure;
+use crate::vendor_http::{Encoded, VendorError, VendorRequest, VendorResponse, path_part, text_at};
 
 /// The protocol with a list of links.
 pub(super) const LIST: Protocol = Protocol {
     format: "dashscope_transcription",
-    way: "file",
-    handing: Handing::Link,
-    begin: begin_list,
-    read,
+    recognition: "file",
+    upload_mode: UploadMode::Link,
+    encode: encode_list,
+    decode,
 };
 
 /// The protocol with one link.
 pub(super) const SINGLE: Protocol = Protocol {
     format: "dashscope_transcription",
-    way: "file_url",
-    handing: Handing::Link,
-    begin: begin_single,
-    read,
+    recognition: "file_url",
+    upload_mode: UploadMode::Link,
+    encode: encode_single,
+    decode,
 };
 
 const PATH: &str = "/services/audio/asr/transcription";
 /// Sentences that are looked at; an hour of speech has about a thousand.
 const MAX_SEGMENTS: usize = 100_000;
 
-fn begin_list(ask: &Ask, model: &str, link: Option<&str>) -> Result<Written, Refusal> {
+fn encode_list(
+    request: &TranscriptionRequest,
+    model: &str,
+    link: Option<&str>,
+) -> Result<Encoded, Refusal> {
     let link = link.ok_or_else(unlinked)?;
-    let hints = ask.language.as_ref();
+    let hints = request.language.as_ref();
     let hints = hints.map(|language| ("language_hints", json!([language])));
-    begin(ask, model, json!({ "file_urls": [link] }), hints)
+    encode(request, model, json!({ "file_urls": [link] }), hints)
 }
 
-fn begin_single(ask: &Ask, model: &str, link: Option<&str>) -> Result<Written, Refusal> {
+fn encode_single(
+    request: &TranscriptionRequest,
+    model: &str,
+    link: Option<&str>,
+) -> Result<Encoded, Refusal> {
     let link = link.ok_or_else(unlinked)?;
-    let language = ask.language.as_ref();
+    let language = request.language.as_ref();
     let language = language.map(|language| ("language", json!(language)));
-    begin(ask, model, json!({ "file_url": link }), language)
+    encode(request, model, json!({ "file_url": link }), language)
 }
 
-fn begin(
-    ask: &Ask,
+fn encode(
+    request: &TranscriptionRequest,
     model: &str,
     input: Value,
     language: Option<(&str, Value)>,
-) -> Result<Written, Refusal> {
-    check_door(ask)?;
+) -> Result<Encoded, Refusal> {
+    check_endpoint(request)?;
     let mut notes: Vec<Note> = Vec::new();
-    if ask.prompt.is_some() {
+    if request.prompt.is_some() {
         notes.push(not_sent("prompt"));
     }
-    let mut parameters = carried(&ask.extras, &FOREIGN, &mut notes);
+    let mut parameters = carried(&request.extras, &FOREIGN, &mut notes);
     if let Some((name, value)) = language {
         put(&mut parameters, name, value);
     }
@@ -75,47 +84,53 @@ fn begin(
     put(&mut body, "input", input);
     put(&mut body, "parameters", parameters);
     // Without it the upstream refuses: files are never recognised in one call.
-    let call = Call::post(PATH, &body).with("X-DashScope-Async", "enable");
-    Ok(Written {
-        errand: Errand::plain(call),
+    let call = VendorRequest::post(PATH, &body).with("X-DashScope-Async", "enable");
+    Ok(Encoded {
+        request: call,
         notes,
     })
 }
 
-fn read(_ask: &Ask, stage: Stage, said: &Said<'_>) -> Result<Turn, Trouble> {
-    if !is_success(said) {
+fn decode(
+    _ask: &TranscriptionRequest,
+    stage: Stage,
+    response: &VendorResponse<'_>,
+) -> Result<NextStep, VendorFailure> {
+    if !is_success(response) {
         return Err(match stage {
-            Stage::Begun | Stage::Polled => complaints::dashscope(said),
+            Stage::Begun | Stage::Polled => error_mapping::dashscope(response),
             // Errors of a file store say nothing that the caller could mend.
-            Stage::Fetched => garbage(said, "the transcript could not be fetched"),
+            Stage::Fetched => garbage(response, "the transcript could not be fetched"),
         });
     }
-    let body = said.json();
+    let body = response.json();
     match stage {
-        Stage::Begun | Stage::Polled => state(said, &body),
-        Stage::Fetched => transcript(said, &body).map(Turn::Done),
+        Stage::Begun | Stage::Polled => state(response, &body),
+        Stage::Fetched => transcript(response, &body).map(NextStep::Done),
     }
 }
 
-fn state(said: &Said<'_>, body: &Value) -> Result<Turn, Trouble> {
+fn state(response: &VendorResponse<'_>, body: &Value) -> Result<NextStep, VendorFailure> {
     let Some(id) = text_at(body, "/output/task_id").filter(|id| !id.is_empty()) else {
-        return Err(garbage(said, "an answer without a task"));
+        return Err(garbage(response, "an answer without a task"));
     };
     if is_silent(body) {
-        return Ok(Turn::Done(Transcript::default()));
+        return Ok(NextStep::Done(Transcript::default()));
     }
     let state = text_at(body, "/output/task_status").unwrap_or_default();
     match state.to_ascii_uppercase().as_str() {
-        "SUCCEEDED" => succeeded(said, body),
-        "FAILED" => Err(failed(said, body)),
+        "SUCCEEDED" => succeeded(response, body),
+        "FAILED" => Err(failed(response, body)),
         "CANCELED" | "CANCELLED" => {
             let text = "the upstream cancelled the task";
-            Err(Trouble::Failed(Complaint::new(400, "Canceled", text)))
+            Err(VendorFailure::Failed(VendorError::new(
+                400, "Canceled", text,
+            )))
         }
         // `PENDING`, `RUNNING`, and every word that nobody knows yet.
         _ => {
             let path = format!("/tasks/{}", path_part(&id));
-            Ok(Turn::Ask(Errand::plain(Call::get(path))))
+            Ok(NextStep::Poll(VendorRequest::get(path)))
         }
     }
 }
@@ -127,43 +142,43 @@ fn is_silent(body: &Value) -> bool {
     codes.any(|code| code.ends_with("NO_VALID_FRAGMENT"))
 }
 
-fn succeeded(said: &Said<'_>, body: &Value) -> Result<Turn, Trouble> {
+fn succeeded(response: &VendorResponse<'_>, body: &Value) -> Result<NextStep, VendorFailure> {
     let places = [
         "/output/results/0/transcription_url",
         "/output/result/transcription_url",
     ];
     let mut links = places.iter().filter_map(|place| text_at(body, place));
     match links.find(|link| is_link(link)) {
-        Some(link) => Ok(Turn::Fetch(link)),
+        Some(link) => Ok(NextStep::Fetch(link)),
         // The task has ended well, and its one file has not.
-        None if body.pointer("/output/results/0/code").is_some() => Err(failed(said, body)),
-        None => Err(garbage(said, "a finished task without a transcript")),
+        None if body.pointer("/output/results/0/code").is_some() => Err(failed(response, body)),
+        None => Err(garbage(response, "a finished task without a transcript")),
     }
 }
 
 /// Why there is no transcript: the file's own reason, or the task's.
-fn failed(said: &Said<'_>, body: &Value) -> Trouble {
+fn failed(response: &VendorResponse<'_>, body: &Value) -> VendorFailure {
     let inner = body.pointer("/output/results/0/code").is_some();
     let place = if inner {
         "/output/results/0"
     } else {
         "/output"
     };
-    let why = told(said, body, place);
+    let why = told(response, body, place);
     let code = why.code.to_ascii_uppercase();
     if code.contains("DOWNLOAD") {
-        return Trouble::Failed(why);
+        return VendorFailure::Failed(why);
     }
     let file = ["FILE_", "UNSUPPORTED_FORMAT", "DECODE", "AUDIO_"];
     if file.iter().any(|word| code.contains(word)) {
-        return Trouble::Refused(why);
+        return VendorFailure::Refused(why);
     }
-    complaints::dashscope_by_code(said, why)
+    error_mapping::dashscope_by_code(response, why)
 }
 
-fn transcript(said: &Said<'_>, body: &Value) -> Result<Transcript, Trouble> {
+fn transcript(response: &VendorResponse<'_>, body: &Value) -> Result<Transcript, VendorFailure> {
     let Some(channels) = body.get("transcripts").and_then(Value::as_array) else {
-        return Err(garbage(said, "a file without transcripts"));
+        return Err(garbage(response, "a file without transcripts"));
     };
     let texts = channels.iter().filter_map(|one| text_at(one, "/text"));
     let texts: Vec<String> = texts.filter(|text| !text.is_empty()).collect();

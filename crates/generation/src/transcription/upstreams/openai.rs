@@ -5,73 +5,86 @@
 //! handed on. Of an object `usage` becomes ours: it is what is billed. A list goes as one part for each
 //! member. An answer that is not what was asked for is none.
 
-use crate::vendor_http::{Call, Said, text_at};
 use bytes::Bytes;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use trunkline_catalog::Refusal;
 
 use super::file_part;
-use crate::complaints::{self, garbage, is_success};
-use crate::errand::{Errand, Part, Written, parts_of};
-use crate::transcription::shown::usage;
-use crate::transcription::{Answer, Ask, Door, Handing, Protocol, Stage, Transcript, Turn};
-use crate::trouble::Trouble;
+use crate::error_mapping::{self, garbage, is_success};
+use crate::transcription::render::usage;
+use crate::transcription::{
+    NextStep, Protocol, Stage, Transcript, TranscriptFormat, TranscriptionEndpoint,
+    TranscriptionRequest, UploadMode,
+};
+use crate::vendor_failure::VendorFailure;
+use crate::vendor_http::{Encoded, Part, VendorRequest, VendorResponse, parts_of, text_at};
 
 /// The protocol.
 pub(super) const PROTOCOL: Protocol = Protocol {
     format: "openai_transcription",
-    way: "",
-    handing: Handing::Form,
-    begin,
-    read,
+    recognition: "",
+    upload_mode: UploadMode::Form,
+    encode,
+    decode,
 };
 
 const JSON: &str = "application/json";
 const PLAIN: &str = "text/plain; charset=utf-8";
 
-fn begin(ask: &Ask, model: &str, _link: Option<&str>) -> Result<Written, Refusal> {
-    let path = match ask.door {
-        Door::Transcriptions => "/audio/transcriptions",
-        Door::Translations => "/audio/translations",
+fn encode(
+    request: &TranscriptionRequest,
+    model: &str,
+    _link: Option<&str>,
+) -> Result<Encoded, Refusal> {
+    let path = match request.endpoint {
+        TranscriptionEndpoint::Transcriptions => "/audio/transcriptions",
+        TranscriptionEndpoint::Translations => "/audio/translations",
     };
     let mut parts = vec![
         Part::text("model", model),
-        Part::text("response_format", ask.answer.word()),
+        Part::text("response_format", request.format.word()),
     ];
-    for (name, text) in [("language", &ask.language), ("prompt", &ask.prompt)] {
+    for (name, text) in [("language", &request.language), ("prompt", &request.prompt)] {
         parts.extend(text.iter().map(|text| Part::text(name, text)));
     }
-    for (name, value) in &ask.extras {
+    for (name, value) in &request.extras {
         parts.extend(parts_of(name, value));
     }
     // Last, so that a reader knows what it is for before it comes.
-    parts.push(file_part(&ask.upload));
-    let mut call = Call::post(path, &Map::new());
-    call.body = None;
-    Ok(Written {
-        errand: Errand::form(call, parts),
+    parts.push(file_part(&request.upload));
+    Ok(Encoded {
+        request: VendorRequest::post_form(path, parts),
         notes: Vec::new(),
     })
 }
 
-fn read(ask: &Ask, _stage: Stage, said: &Said<'_>) -> Result<Turn, Trouble> {
-    if !is_success(said) {
-        return Err(complaints::openai(said));
+fn decode(
+    request: &TranscriptionRequest,
+    _stage: Stage,
+    response: &VendorResponse<'_>,
+) -> Result<NextStep, VendorFailure> {
+    if !is_success(response) {
+        return Err(error_mapping::openai(response));
     }
-    let transcript = match ask.answer {
-        Answer::Json | Answer::VerboseJson => object(ask, said)?,
-        Answer::Text | Answer::Srt | Answer::Vtt => plain(ask, said)?,
+    let transcript = match request.format {
+        TranscriptFormat::Json | TranscriptFormat::VerboseJson => object(request, response)?,
+        TranscriptFormat::Text | TranscriptFormat::Srt | TranscriptFormat::Vtt => {
+            plain(request, response)?
+        }
     };
-    Ok(Turn::Done(transcript))
+    Ok(NextStep::Done(transcript))
 }
 
-fn object(ask: &Ask, said: &Said<'_>) -> Result<Transcript, Trouble> {
-    let body = said.json();
+fn object(
+    request: &TranscriptionRequest,
+    response: &VendorResponse<'_>,
+) -> Result<Transcript, VendorFailure> {
+    let body = response.json();
     let text = body.get("text").and_then(Value::as_str).map(str::to_owned);
     let (Some(text), Value::Object(mut map)) = (text, body.clone()) else {
-        return Err(garbage(said, "an answer without a text"));
+        return Err(garbage(response, "an answer without a text"));
     };
-    map.insert("usage".to_owned(), usage(ask));
+    map.insert("usage".to_owned(), usage(request));
     let own = Value::Object(map).to_string();
     Ok(Transcript {
         text,
@@ -81,21 +94,26 @@ fn object(ask: &Ask, said: &Said<'_>) -> Result<Transcript, Trouble> {
     })
 }
 
-fn plain(ask: &Ask, said: &Said<'_>) -> Result<Transcript, Trouble> {
-    let Ok(text) = std::str::from_utf8(said.body) else {
-        return Err(garbage(said, "an answer that is no text"));
+fn plain(
+    request: &TranscriptionRequest,
+    response: &VendorResponse<'_>,
+) -> Result<Transcript, VendorFailure> {
+    let Ok(text) = std::str::from_utf8(response.body) else {
+        return Err(garbage(response, "an answer that is no text"));
     };
     let start = text.trim_start_matches('\u{feff}').trim_start();
-    let fits = match ask.answer {
-        Answer::Vtt => start.starts_with("WEBVTT"),
+    let fits = match request.format {
+        TranscriptFormat::Vtt => start.starts_with("WEBVTT"),
         // Silence has no lines at all.
-        Answer::Srt => start.is_empty() || start.contains("-->"),
+        TranscriptFormat::Srt => start.is_empty() || start.contains("-->"),
         // A page of some middlebox is no transcript.
-        Answer::Text | Answer::Json | Answer::VerboseJson => !start.starts_with("<!"),
+        TranscriptFormat::Text | TranscriptFormat::Json | TranscriptFormat::VerboseJson => {
+            !start.starts_with("<!")
+        }
     };
     if !fits {
         return Err(garbage(
-            said,
+            response,
             "an answer in another form than was asked for",
         ));
     }
@@ -103,6 +121,6 @@ fn plain(ask: &Ask, said: &Said<'_>) -> Result<Transcript, Trouble> {
         text: text.trim_end().to_owned(),
         language: None,
         segments: Vec::new(),
-        own: Some((PLAIN, Bytes::copy_from_slice(said.body))),
+        own: Some((PLAIN, Bytes::copy_from_slice(response.body))),
     })
 }

@@ -3,61 +3,68 @@
 //! It tells no times, translates nothing and knows no language; a prompt it takes as what was said before.
 //! Errors are OpenAI's form with numbers.
 
-use crate::vendor_http::{Call, Said};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use trunkline_catalog::{Note, Refusal};
 
-use super::{FOREIGN, check_door, file_part};
-use crate::complaints::{self, garbage, is_success};
-use crate::errand::{Errand, Part, Written, parts_of};
-use crate::policy::{carried, not_sent};
-use crate::transcription::shown::timeless;
-use crate::transcription::{Ask, Handing, Protocol, Stage, Transcript, Turn};
-use crate::trouble::Trouble;
+use super::{FOREIGN, check_endpoint, file_part};
+use crate::error_mapping::{self, garbage, is_success};
+use crate::field_policy::{carried, not_sent};
+use crate::transcription::render::timeless;
+use crate::transcription::{
+    NextStep, Protocol, Stage, Transcript, TranscriptionRequest, UploadMode,
+};
+use crate::vendor_failure::VendorFailure;
+use crate::vendor_http::{Encoded, Part, VendorRequest, VendorResponse, parts_of};
 
 /// The protocol.
 pub(super) const PROTOCOL: Protocol = Protocol {
     format: "zhipu_transcription",
-    way: "",
-    handing: Handing::Form,
-    begin,
-    read,
+    recognition: "",
+    upload_mode: UploadMode::Form,
+    encode,
+    decode,
 };
 
-fn begin(ask: &Ask, model: &str, _link: Option<&str>) -> Result<Written, Refusal> {
-    check_door(ask)?;
-    if ask.answer.has_times() {
-        return Err(timeless(ask.answer));
+fn encode(
+    request: &TranscriptionRequest,
+    model: &str,
+    _link: Option<&str>,
+) -> Result<Encoded, Refusal> {
+    check_endpoint(request)?;
+    if request.format.has_times() {
+        return Err(timeless(request.format));
     }
     let mut notes: Vec<Note> = Vec::new();
-    if ask.language.is_some() {
+    if request.language.is_some() {
         notes.push(not_sent("language"));
     }
-    let extras = carried(&ask.extras, &FOREIGN, &mut notes);
+    let extras = carried(&request.extras, &FOREIGN, &mut notes);
     let mut parts = vec![Part::text("model", model), Part::text("stream", "false")];
-    parts.extend(ask.prompt.iter().map(|text| Part::text("prompt", text)));
+    parts.extend(request.prompt.iter().map(|text| Part::text("prompt", text)));
     for (name, value) in &extras {
         parts.extend(parts_of(name, value));
     }
-    parts.push(file_part(&ask.upload));
-    let mut call = Call::post("/audio/transcriptions", &Map::new());
-    call.body = None;
-    Ok(Written {
-        errand: Errand::form(call, parts),
+    parts.push(file_part(&request.upload));
+    Ok(Encoded {
+        request: VendorRequest::post_form("/audio/transcriptions", parts),
         notes,
     })
 }
 
-fn read(_ask: &Ask, _stage: Stage, said: &Said<'_>) -> Result<Turn, Trouble> {
-    let body = said.json();
-    if !is_success(said) || body.get("error").is_some_and(Value::is_object) {
-        return Err(complaints::zhipu(said));
+fn decode(
+    _ask: &TranscriptionRequest,
+    _stage: Stage,
+    response: &VendorResponse<'_>,
+) -> Result<NextStep, VendorFailure> {
+    let body = response.json();
+    if !is_success(response) || body.get("error").is_some_and(Value::is_object) {
+        return Err(error_mapping::zhipu(response));
     }
     match body.get("text").and_then(Value::as_str) {
-        Some(text) => Ok(Turn::Done(Transcript {
+        Some(text) => Ok(NextStep::Done(Transcript {
             text: text.to_owned(),
             ..Transcript::default()
         })),
-        None => Err(garbage(said, "an answer without a text")),
+        None => Err(garbage(response, "an answer without a text")),
     }
 }

@@ -9,9 +9,9 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use trunkline_catalog::{Attributes, Fate, Note, Refusal, Specs};
 
-use crate::video::plan::{Bill, Sent};
-use crate::video::reader::{FIELD_IGNORED, Reader};
-use crate::video::sizes::{FRAMES, Frame, Tier};
+use crate::video::field_reader::{FIELD_IGNORED, FieldReader};
+use crate::video::plan::{BillableUnits, Outbound};
+use crate::video::resolutions::{FRAMES, Frame, Tier};
 
 pub(super) use bill::{Measures, bill};
 pub(super) use size::covering;
@@ -95,15 +95,15 @@ pub(super) struct Parameters {
 
 impl Body<'_> {
     /// As it is stored and sent.
-    pub(super) fn sent(&self) -> Sent {
+    pub(super) fn outbound(&self) -> Outbound {
         // A struct of texts and numbers always is an object.
         let body = match serde_json::to_value(self) {
             Ok(Value::Object(fields)) => fields,
             Ok(_) | Err(_) => Map::new(),
         };
-        Sent {
+        Outbound {
             protocol: PROTOCOL.to_owned(),
-            door: String::new(),
+            endpoint: String::new(),
             body,
         }
     }
@@ -122,12 +122,12 @@ impl<'a> Media<'a> {
 impl Parameters {
     /// What every variant of both families writes.
     pub(super) fn read(
-        reader: &mut Reader<'_>,
+        reader: &mut FieldReader<'_>,
         frame: Frame,
         duration: u64,
     ) -> Result<Self, Refusal> {
         Ok(Self {
-            resolution: frame.tier.word(),
+            resolution: frame.tier.as_str(),
             ratio: Some(frame.ratio),
             duration,
             prompt_extend: None,
@@ -140,13 +140,13 @@ impl Parameters {
 }
 
 /// A text that must be there.
-pub(super) fn required<'a>(reader: &mut Reader<'a>, path: &str) -> Result<&'a str, Refusal> {
+pub(super) fn required<'a>(reader: &mut FieldReader<'a>, path: &str) -> Result<&'a str, Refusal> {
     reader.filled(path)?.ok_or_else(|| Refusal::missing(path))
 }
 
 /// The size and its entry of the table; `1280*720` where there is none.
 pub(super) fn size_or_default<'a>(
-    reader: &mut Reader<'a>,
+    reader: &mut FieldReader<'a>,
 ) -> Result<Option<(&'a str, u64, u64)>, Refusal> {
     let Some(text) = reader.filled("size")? else {
         reader.defaulted("size", DEFAULT_SIZE, "without a size it is 1280*720");
@@ -158,7 +158,7 @@ pub(super) fn size_or_default<'a>(
 
 /// The seconds, within what the record says; five where there are none.
 pub(super) fn seconds_or_default(
-    reader: &mut Reader<'_>,
+    reader: &mut FieldReader<'_>,
     specs: &Specs,
     fallback: (u64, u64),
 ) -> Result<u64, Refusal> {
@@ -174,7 +174,7 @@ pub(super) fn seconds_or_default(
 
 /// The seconds, within what the record says.
 pub(super) fn seconds(
-    reader: &mut Reader<'_>,
+    reader: &mut FieldReader<'_>,
     specs: &Specs,
     (least, most): (u64, u64),
 ) -> Result<Option<u64>, Refusal> {
@@ -187,17 +187,17 @@ pub(super) fn seconds(
 }
 
 /// The length has one name here.
-pub(super) fn ignore_seconds(reader: &mut Reader<'_>) {
+pub(super) fn ignore_seconds(reader: &mut FieldReader<'_>) {
     let why = "this model reads the length from `duration` alone";
     reader.ignored("seconds", FIELD_IGNORED, why, "use `duration`");
 }
 
 /// Says that a size became a tier, and what is billed by it.
-pub(super) fn say_folded(reader: &mut Reader<'_>, frame: Frame) {
+pub(super) fn say_folded(reader: &mut FieldReader<'_>, frame: Frame) {
     if reader.has("size") {
         let why = format!("the size is made and billed as the tier {}", frame.tier);
         let note = Note::told("size", Fate::Read, SIZE_FOLDED, why);
-        reader.say(note.with_value(frame.tier.word()));
+        reader.say(note.with_value(frame.tier.as_str()));
     }
 }
 
@@ -214,12 +214,12 @@ pub(super) fn not_in_table(size: &str, smallest: Tier) -> Refusal {
 pub(super) const SIZE_FOLDED: &str = "size_folded";
 
 /// The units of a video of so many seconds.
-pub(super) fn units(tier: Tier, output_seconds: u64) -> Bill {
-    Bill {
+pub(super) fn units(tier: Tier, output_seconds: u64) -> BillableUnits {
+    BillableUnits {
         output_seconds,
         input_seconds: 0,
         extra_images: 0,
-        attributes: Attributes::none().with("resolution", tier.word()),
+        attributes: Attributes::none().with("resolution", tier.as_str()),
         exact: true,
     }
 }

@@ -21,14 +21,14 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use trunkline_catalog::{Attributes, Refusal, Scalar, Specs};
 
-use super::{Asked, Family};
-use crate::video::measured::Measurements;
-use crate::video::plan::{Bill, Plan, Sent};
-use crate::video::reader::{FIELD_IGNORED, Reader};
+use super::{Family, PlanContext};
+use crate::video::field_reader::{FIELD_IGNORED, FieldReader};
+use crate::video::media_facts::KnownMedia;
+use crate::video::plan::{BillableUnits, Outbound, Plan};
 
 /// The family.
 pub(super) const FAMILY: Family = Family {
-    word: "openai",
+    spec_letter: "openai",
     variants: &["videos"],
     plan,
     bill,
@@ -74,18 +74,18 @@ struct Picture<'a> {
     image_url: &'a str,
 }
 
-fn plan(asked: &Asked<'_>) -> Result<Plan, Refusal> {
-    let mut reader = Reader::new(asked.ask);
+fn plan(context: &PlanContext<'_>) -> Result<Plan, Refusal> {
+    let mut reader = FieldReader::new(context.request);
     let prompt = reader.filled("prompt")?;
     let prompt = prompt.ok_or_else(|| Refusal::missing("prompt"))?;
     if prompt.chars().count() > MAX_PROMPT {
         let text = format!("`prompt` has more than {MAX_PROMPT} characters");
         return Err(Refusal::invalid("prompt", text));
     }
-    let seconds = seconds(&mut reader, asked.specs)?;
-    let size = size(&mut reader, asked.specs)?;
+    let seconds = seconds(&mut reader, context.specs)?;
+    let size = size(&mut reader, context.specs)?;
     let picture = reader.filled("input_reference")?;
-    let more = more(&mut reader, asked.specs);
+    let more = more(&mut reader, context.specs);
     let mut attributes = Attributes::none();
     for (name, value) in &more {
         attributes = with(attributes, name, value);
@@ -101,19 +101,19 @@ fn plan(asked: &Asked<'_>) -> Result<Plan, Refusal> {
         more,
     };
     Ok(Plan {
-        bill: Bill {
+        bill: BillableUnits {
             output_seconds: seconds,
             input_seconds: 0,
             extra_images: 0,
             attributes,
             exact: true,
         },
-        sent: Sent {
+        outbound: Outbound {
             protocol: PROTOCOL.to_owned(),
-            door: String::new(),
+            endpoint: String::new(),
             body: object(&body),
         },
-        to_measure: Vec::new(),
+        to_probe: Vec::new(),
         size: size.map(str::to_owned),
         report: reader.finish(),
     })
@@ -122,23 +122,23 @@ fn plan(asked: &Asked<'_>) -> Result<Plan, Refusal> {
 /// Prices a body: its length, its size, and whatever else in it a tier may ask for.
 fn bill(
     _variant: &'static str,
-    sent: &Sent,
+    outbound: &Outbound,
     _specs: &Specs,
-    _measured: &Measurements,
-) -> Result<Bill, Refusal> {
-    let seconds = sent.body.get("seconds").and_then(Value::as_str);
+    _measured: &KnownMedia,
+) -> Result<BillableUnits, Refusal> {
+    let seconds = outbound.body.get("seconds").and_then(Value::as_str);
     let seconds = seconds.and_then(|text| text.parse().ok());
     let unreadable = || Refusal::unpriceable("seconds", "`seconds` of the body cannot be priced");
     let mut attributes = Attributes::none();
-    for (name, value) in &sent.body {
+    for (name, value) in &outbound.body {
         if !OWN.contains(&name.as_str()) {
             attributes = with(attributes, name, value);
         }
     }
-    if let Some(size) = sent.body.get("size").and_then(Value::as_str) {
+    if let Some(size) = outbound.body.get("size").and_then(Value::as_str) {
         attributes = attributes.with("resolution", size);
     }
-    Ok(Bill {
+    Ok(BillableUnits {
         output_seconds: seconds.ok_or_else(unreadable)?,
         input_seconds: 0,
         extra_images: 0,
@@ -147,7 +147,7 @@ fn bill(
     })
 }
 
-fn seconds(reader: &mut Reader<'_>, specs: &Specs) -> Result<u64, Refusal> {
+fn seconds(reader: &mut FieldReader<'_>, specs: &Specs) -> Result<u64, Refusal> {
     let least = specs.min_duration_seconds.unwrap_or(0);
     let most = specs.max_duration_seconds.unwrap_or(u64::MAX);
     let listed = specs.durations.as_deref().unwrap_or(&DURATIONS);
@@ -180,7 +180,7 @@ fn seconds(reader: &mut Reader<'_>, specs: &Specs) -> Result<u64, Refusal> {
     Ok(usual)
 }
 
-fn size<'a>(reader: &mut Reader<'a>, specs: &'a Specs) -> Result<Option<&'a str>, Refusal> {
+fn size<'a>(reader: &mut FieldReader<'a>, specs: &'a Specs) -> Result<Option<&'a str>, Refusal> {
     let asked = reader.filled("size")?;
     let Some(listed) = specs.resolutions.as_deref().filter(|all| !all.is_empty()) else {
         return Ok(asked);
@@ -198,7 +198,7 @@ fn size<'a>(reader: &mut Reader<'a>, specs: &'a Specs) -> Result<Option<&'a str>
 }
 
 /// The fields that the record lists, under the names they have upstream.
-fn more(reader: &mut Reader<'_>, specs: &Specs) -> Map<String, Value> {
+fn more(reader: &mut FieldReader<'_>, specs: &Specs) -> Map<String, Value> {
     let listed = specs.request_fields.as_deref().unwrap_or_default();
     let mut more = Map::new();
     for path in listed.iter().take(MAX_FIELDS) {

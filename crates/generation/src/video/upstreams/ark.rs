@@ -7,10 +7,10 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    Call, Cancelled, Complaint, Counted, File, Found, Handle, MediaForm, Naming, Polled, Protocol,
-    Said, Submitted, path_part, seconds_at, text_at, unclear,
+    Cancelled, File, JobContext, JobRef, LookupResult, MediaForm, Polled, Protocol, ReportedUsage,
+    Submitted, VendorError, VendorRequest, VendorResponse, path_part, seconds_at, text_at, unclear,
 };
-use crate::video::plan::Sent;
+use crate::video::plan::Outbound;
 
 /// The protocol.
 pub(super) const PROTOCOL: Protocol = Protocol {
@@ -29,64 +29,64 @@ pub(super) const PROTOCOL: Protocol = Protocol {
 
 const TASKS: &str = "/contents/generations/tasks";
 
-fn submit(sent: &Sent, naming: &Naming<'_>) -> Call {
+fn submit(outbound: &Outbound, context: &JobContext<'_>) -> VendorRequest {
     let mut body = Map::new();
-    body.insert("model".to_owned(), json!(naming.model));
-    let rest = sent.body.iter().filter(|(name, _)| *name != "model");
+    body.insert("model".to_owned(), json!(context.model));
+    let rest = outbound.body.iter().filter(|(name, _)| *name != "model");
     body.extend(rest.map(|(name, value)| (name.clone(), value.clone())));
-    Call::post(TASKS, &body)
+    VendorRequest::post(TASKS, &body)
 }
 
-fn read_submit(_sent: &Sent, said: &Said<'_>) -> Submitted {
-    let answer = said.json();
+fn read_submit(_sent: &Outbound, response: &VendorResponse<'_>) -> Submitted {
+    let answer = response.json();
     let has_code = text_at(&answer, "/error/code").is_some();
-    match said.status {
+    match response.status {
         200..300 => match text_at(&answer, "/id").filter(|id| !id.is_empty()) {
             Some(id) => Submitted::Accepted { id },
-            None => Submitted::Unknown(complaint(said, &answer)),
+            None => Submitted::Unknown(error(response, &answer)),
         },
         429 | 503 | 529 => Submitted::Full {
-            retry_after: said.retry_after,
+            retry_after: response.retry_after,
         },
         // A model that is not there or not opened is the account's affair too.
-        401..=404 => Submitted::Credential(complaint(said, &answer)),
-        400 | 413 | 415 | 422 => Submitted::Refused(complaint(said, &answer)),
+        401..=404 => Submitted::Credential(error(response, &answer)),
+        400 | 413 | 415 | 422 => Submitted::Refused(error(response, &answer)),
         // A timeout of a middlebox says nothing about what is behind it.
-        408 => Submitted::Unknown(complaint(said, &answer)),
-        405..500 if has_code => Submitted::Refused(complaint(said, &answer)),
-        _ => Submitted::Unknown(complaint(said, &answer)),
+        408 => Submitted::Unknown(error(response, &answer)),
+        405..500 if has_code => Submitted::Refused(error(response, &answer)),
+        _ => Submitted::Unknown(error(response, &answer)),
     }
 }
 
-fn poll(handle: &Handle) -> Call {
-    Call::get(task(handle))
+fn poll(job_ref: &JobRef) -> VendorRequest {
+    VendorRequest::get(task(job_ref))
 }
 
-fn read_poll(_handle: &Handle, said: &Said<'_>) -> Polled {
-    let answer = said.json();
-    if !(200..300).contains(&said.status) {
-        return unclear(said, &complaint(said, &answer).code);
+fn read_poll(_handle: &JobRef, response: &VendorResponse<'_>) -> Polled {
+    let answer = response.json();
+    if !(200..300).contains(&response.status) {
+        return unclear(response, &error(response, &answer).code);
     }
     let Some(status) = text_at(&answer, "/status") else {
-        return unclear(said, "the answer names no status");
+        return unclear(response, "the answer names no status");
     };
     match status.to_ascii_lowercase().as_str() {
         "queued" | "pending" => running(true),
         "succeeded" => match file(&answer) {
             Some(link) => Polled::Done {
                 file: File::Link(link),
-                counted: Counted {
+                usage: ReportedUsage {
                     output_seconds: seconds_at(&answer, "/duration"),
-                    ..Counted::default()
+                    ..ReportedUsage::default()
                 },
             },
-            None => unclear(said, "succeeded, and names no file"),
+            None => unclear(response, "succeeded, and names no file"),
         },
         word @ ("failed" | "cancelled" | "canceled" | "expired") => {
             let code = text_at(&answer, "/error/code").unwrap_or_else(|| word.to_owned());
             let message = text_at(&answer, "/error/message");
             let message = message.unwrap_or_else(|| format!("the vendor ended the task: {word}"));
-            Polled::Failed(Complaint::new(400, code, message))
+            Polled::Failed(VendorError::new(400, code, message))
         }
         // `running`, `processing`, and every word that nobody knows yet.
         _ => running(false),
@@ -107,16 +107,19 @@ fn file(answer: &Value) -> Option<String> {
     found.filter(|link| !link.is_empty())
 }
 
-fn read_file(said: &Said<'_>) -> Polled {
-    unclear(said, "this vendor names its file in the answer to a poll")
+fn read_file(response: &VendorResponse<'_>) -> Polled {
+    unclear(
+        response,
+        "this vendor names its file in the answer to a poll",
+    )
 }
 
-fn cancel(handle: &Handle) -> Call {
-    Call::delete(task(handle))
+fn cancel(job_ref: &JobRef) -> VendorRequest {
+    VendorRequest::delete(task(job_ref))
 }
 
-fn read_cancel(_handle: &Handle, said: &Said<'_>) -> Cancelled {
-    match said.status {
+fn read_cancel(_handle: &JobRef, response: &VendorResponse<'_>) -> Cancelled {
+    match response.status {
         // Nothing tells a job that is gone from one that was never there.
         404 | 408 => Cancelled::Unknown,
         400..500 => Cancelled::GoesOn,
@@ -124,17 +127,18 @@ fn read_cancel(_handle: &Handle, said: &Said<'_>) -> Cancelled {
     }
 }
 
-fn read_lookup(_said: &Said<'_>) -> Found {
-    Found::Unknown
+fn read_lookup(_said: &VendorResponse<'_>) -> LookupResult {
+    LookupResult::Unknown
 }
 
-fn task(handle: &Handle) -> String {
-    format!("{TASKS}/{}", path_part(&handle.id))
+fn task(job_ref: &JobRef) -> String {
+    format!("{TASKS}/{}", path_part(&job_ref.id))
 }
 
-fn complaint(said: &Said<'_>, answer: &Value) -> Complaint {
-    let code = text_at(answer, "/error/code").unwrap_or_else(|| format!("http_{}", said.status));
+fn error(response: &VendorResponse<'_>, answer: &Value) -> VendorError {
+    let code =
+        text_at(answer, "/error/code").unwrap_or_else(|| format!("http_{}", response.status));
     let message = text_at(answer, "/error/message");
     let message = message.unwrap_or_else(|| "the vendor says no more".to_owned());
-    Complaint::new(said.status, code, message)
+    VendorError::new(response.status, code, message)
 }

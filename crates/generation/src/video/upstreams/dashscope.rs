@@ -4,10 +4,11 @@
 use serde_json::{Value, json};
 
 use super::{
-    Call, Cancelled, Complaint, Counted, File, Found, Handle, MediaForm, Method, Naming, Polled,
-    Protocol, Said, Submitted, path_part, seconds_at, text_at, unclear,
+    Cancelled, File, JobContext, JobRef, LookupResult, MediaForm, Method, Polled, Protocol,
+    ReportedUsage, Submitted, VendorError, VendorRequest, VendorResponse, path_part, seconds_at,
+    text_at, unclear,
 };
-use crate::video::plan::Sent;
+use crate::video::plan::Outbound;
 
 /// The protocol.
 pub(super) const PROTOCOL: Protocol = Protocol {
@@ -28,56 +29,57 @@ const SUBMIT: &str = "/services/aigc/video-generation/video-synthesis";
 /// A vendor's text is cut here before it goes on.
 const MAX_WORDS: usize = 2_000;
 
-fn submit(sent: &Sent, naming: &Naming<'_>) -> Call {
-    let mut body = sent.body.clone();
-    body.insert("model".to_owned(), json!(naming.model));
+fn submit(outbound: &Outbound, context: &JobContext<'_>) -> VendorRequest {
+    let mut body = outbound.body.clone();
+    body.insert("model".to_owned(), json!(context.model));
     // Without it the upstream refuses: there are no synchronous videos.
-    Call::post(SUBMIT, &body).with("X-DashScope-Async", "enable")
+    VendorRequest::post(SUBMIT, &body).with("X-DashScope-Async", "enable")
 }
 
-fn read_submit(_sent: &Sent, said: &Said<'_>) -> Submitted {
-    let answer = said.json();
-    let complaint = complaint(said.status, &answer, "");
-    let is_throttled = complaint.code.starts_with("Throttling");
-    match said.status {
+fn read_submit(_sent: &Outbound, response: &VendorResponse<'_>) -> Submitted {
+    let answer = response.json();
+    let error = error(response.status, &answer, "");
+    let is_throttled = error.code.starts_with("Throttling");
+    match response.status {
         200..=299 => match text_at(&answer, "/output/task_id") {
             Some(id) if !id.is_empty() => Submitted::Accepted { id },
-            Some(_) | None => Submitted::Unknown(complaint),
+            Some(_) | None => Submitted::Unknown(error),
         },
         429 | 503 | 529 => Submitted::Full {
-            retry_after: said.retry_after,
+            retry_after: response.retry_after,
         },
         // Not asked in time, in conflict with itself, too early, gone: nothing that tells whether it
         // was taken.
-        408 | 409 | 425 | 499 => Submitted::Unknown(complaint),
+        408 | 409 | 425 | 499 => Submitted::Unknown(error),
         400..=499 if is_throttled => Submitted::Full {
-            retry_after: said.retry_after,
+            retry_after: response.retry_after,
         },
         // The account, its money or its models are at fault, not what the customer asked.
-        401..=404 => Submitted::Credential(complaint),
-        400 if is_of_the_account(&complaint) => Submitted::Credential(complaint),
-        400..=499 => Submitted::Refused(complaint),
-        _ => Submitted::Unknown(complaint),
+        401..=404 => Submitted::Credential(error),
+        400 if is_of_the_account(&error) => Submitted::Credential(error),
+        400..=499 => Submitted::Refused(error),
+        _ => Submitted::Unknown(error),
     }
 }
 
-fn is_of_the_account(complaint: &Complaint) -> bool {
-    let code = complaint.code.as_str();
+fn is_of_the_account(error: &VendorError) -> bool {
+    let code = error.code.as_str();
     matches!(
         code,
         "Arrearage" | "InvalidApiKey" | "InvalidModel" | "ModelNotFound"
-    ) || complaint.message.starts_with("Model not exist")
+    ) || error.message.starts_with("Model not exist")
 }
 
-fn poll(handle: &Handle) -> Call {
-    Call::get(format!("/tasks/{}", path_part(&handle.id)))
+fn poll(job_ref: &JobRef) -> VendorRequest {
+    VendorRequest::get(format!("/tasks/{}", path_part(&job_ref.id)))
 }
 
-fn read_poll(_handle: &Handle, said: &Said<'_>) -> Polled {
-    let answer = said.json();
-    let Some(state) = text_at(&answer, "/output/task_status").filter(|_| said.status == 200) else {
+fn read_poll(_handle: &JobRef, response: &VendorResponse<'_>) -> Polled {
+    let answer = response.json();
+    let Some(state) = text_at(&answer, "/output/task_status").filter(|_| response.status == 200)
+    else {
         let code = text_at(&answer, "/code").unwrap_or_default();
-        return unclear(said, &format!("no state {}", cut(&code)));
+        return unclear(response, &format!("no state {}", cut(&code)));
     };
     let running = |queued| Polled::Running {
         queued,
@@ -85,32 +87,32 @@ fn read_poll(_handle: &Handle, said: &Said<'_>) -> Polled {
     };
     match state.to_ascii_uppercase().as_str() {
         "PENDING" => running(true),
-        "SUCCEEDED" => done(said, &answer),
-        "FAILED" => Polled::Failed(complaint(said.status, &answer, "/output")),
+        "SUCCEEDED" => done(response, &answer),
+        "FAILED" => Polled::Failed(error(response.status, &answer, "/output")),
         "CANCELED" | "CANCELLED" => {
             let text = "the upstream cancelled the task";
-            Polled::Failed(Complaint::new(said.status, "Canceled", text))
+            Polled::Failed(VendorError::new(response.status, "Canceled", text))
         }
         // So it answers for ids that it has forgotten or not yet learnt: no verdict.
-        "UNKNOWN" => unclear(said, "state UNKNOWN"),
+        "UNKNOWN" => unclear(response, "state UNKNOWN"),
         _ => running(false),
     }
 }
 
-fn done(said: &Said<'_>, answer: &Value) -> Polled {
+fn done(response: &VendorResponse<'_>, answer: &Value) -> Polled {
     let places = ["/output/video_url", "/output/results/0/url"];
     let mut links = places.iter().filter_map(|place| text_at(answer, place));
     match links.find(|link| !link.is_empty()) {
         Some(link) => Polled::Done {
             file: File::Link(link),
-            counted: counted(answer),
+            usage: usage(answer),
         },
-        None => unclear(said, "SUCCEEDED without a file"),
+        None => unclear(response, "SUCCEEDED without a file"),
     }
 }
 
 /// Older models tell one length, newer ones what went in and what came out beside their sum.
-fn counted(answer: &Value) -> Counted {
+fn usage(answer: &Value) -> ReportedUsage {
     let input = seconds_at(answer, "/usage/input_video_duration");
     let output = seconds_at(answer, "/usage/output_video_duration")
         .or_else(|| seconds_at(answer, "/usage/video_duration"))
@@ -118,27 +120,27 @@ fn counted(answer: &Value) -> Counted {
             let sum = seconds_at(answer, "/usage/duration")?;
             Some(sum.saturating_sub(input.unwrap_or(0)))
         });
-    Counted {
+    ReportedUsage {
         output_seconds: output,
         input_seconds: input,
         images: None,
     }
 }
 
-fn read_file(said: &Said<'_>) -> Polled {
-    unclear(said, "files are never asked for apart")
+fn read_file(response: &VendorResponse<'_>) -> Polled {
+    unclear(response, "files are never asked for apart")
 }
 
-fn cancel(handle: &Handle) -> Call {
-    Call {
+fn cancel(job_ref: &JobRef) -> VendorRequest {
+    VendorRequest {
         method: Method::Post,
-        ..Call::get(format!("/tasks/{}/cancel", path_part(&handle.id)))
+        ..VendorRequest::get(format!("/tasks/{}/cancel", path_part(&job_ref.id)))
     }
 }
 
-fn read_cancel(_handle: &Handle, said: &Said<'_>) -> Cancelled {
-    let code = text_at(&said.json(), "/code").unwrap_or_default();
-    match said.status {
+fn read_cancel(_handle: &JobRef, response: &VendorResponse<'_>) -> Cancelled {
+    let code = text_at(&response.json(), "/code").unwrap_or_default();
+    match response.status {
         200 if code.is_empty() => Cancelled::Confirmed,
         // It can be stopped only while it waits.
         400..=499 if code.starts_with("UnsupportedOperation") => Cancelled::GoesOn,
@@ -146,14 +148,14 @@ fn read_cancel(_handle: &Handle, said: &Said<'_>) -> Cancelled {
     }
 }
 
-fn read_lookup(_said: &Said<'_>) -> Found {
-    Found::Unknown
+fn read_lookup(_said: &VendorResponse<'_>) -> LookupResult {
+    LookupResult::Unknown
 }
 
 /// The vendor's words at a place of its answer.
-fn complaint(status: u16, answer: &Value, place: &str) -> Complaint {
+fn error(status: u16, answer: &Value, place: &str) -> VendorError {
     let word = |name: &str| text_at(answer, &format!("{place}/{name}")).unwrap_or_default();
-    Complaint::new(status, cut(&word("code")), cut(&word("message")))
+    VendorError::new(status, cut(&word("code")), cut(&word("message")))
 }
 
 fn cut(text: &str) -> String {

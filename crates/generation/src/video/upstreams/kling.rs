@@ -6,10 +6,10 @@
 use serde_json::{Map, Value};
 
 use super::{
-    Call, Cancelled, Complaint, Counted, File, Found, Handle, MediaForm, Naming, Polled, Protocol,
-    Said, Submitted, path_part, text_at, unclear,
+    Cancelled, File, JobContext, JobRef, LookupResult, MediaForm, Polled, Protocol, ReportedUsage,
+    Submitted, VendorError, VendorRequest, VendorResponse, path_part, text_at, unclear,
 };
-use crate::video::plan::Sent;
+use crate::video::plan::Outbound;
 
 /// The protocol.
 pub(super) const PROTOCOL: Protocol = Protocol {
@@ -43,21 +43,21 @@ enum Design {
     Newer,
 }
 
-fn design(door: &str) -> Design {
-    match door {
+fn design(endpoint: &str) -> Design {
+    match endpoint {
         "text-to-video" | "image-to-video" => Design::Newer,
         _ => Design::Older,
     }
 }
 
-fn submit(sent: &Sent, naming: &Naming<'_>) -> Call {
-    let mut body = sent.body.clone();
-    let reference = Value::from(naming.reference);
-    match design(&sent.door) {
+fn submit(outbound: &Outbound, context: &JobContext<'_>) -> VendorRequest {
+    let mut body = outbound.body.clone();
+    let reference = Value::from(context.reference);
+    match design(&outbound.endpoint) {
         Design::Older => {
-            body.insert("model_name".to_owned(), Value::from(naming.model));
+            body.insert("model_name".to_owned(), Value::from(context.model));
             body.insert("external_task_id".to_owned(), reference);
-            Call::post(older_path(&sent.door), &body)
+            VendorRequest::post(older_path(&outbound.endpoint), &body)
         }
         Design::Newer => {
             let options = body.entry("options");
@@ -65,59 +65,57 @@ fn submit(sent: &Sent, naming: &Naming<'_>) -> Call {
             if let Some(options) = options.as_object_mut() {
                 options.insert("external_task_id".to_owned(), reference);
             }
-            let model = model_part(naming.model);
-            Call::post(format!("/{}/{model}", path_part(&sent.door)), &body)
+            let model = model_part(context.model);
+            VendorRequest::post(format!("/{}/{model}", path_part(&outbound.endpoint)), &body)
         }
     }
 }
 
-fn read_submit(_sent: &Sent, said: &Said<'_>) -> Submitted {
-    let body = said.json();
-    let complaint = complaint(said, &body);
-    match said.status {
+fn read_submit(_sent: &Outbound, response: &VendorResponse<'_>) -> Submitted {
+    let body = response.json();
+    let error = error(response, &body);
+    match response.status {
         200..=299 => {
             let id = text_at(&body, "/data/task_id").or_else(|| text_at(&body, "/data/id"));
             let is_good = code(&body).is_none_or(|code| code == "0");
             match id.filter(|id| is_good && !id.is_empty()) {
                 Some(id) => Submitted::Accepted { id },
-                None => Submitted::Unknown(complaint),
+                None => Submitted::Unknown(error),
             }
         }
-        401..=403 => Submitted::Credential(complaint),
-        429 => match complaint.code.as_str() {
+        401..=403 => Submitted::Credential(error),
+        429 => match error.code.as_str() {
             // The account is abnormal, owes money, has used its pack, or may not call from here.
-            "1100" | "1101" | "1102" | "1304" => Submitted::Credential(complaint),
-            _ => full(said),
+            "1100" | "1101" | "1102" | "1304" => Submitted::Credential(error),
+            _ => full(response),
         },
-        503 | 529 => full(said),
+        503 | 529 => full(response),
         // A name that is taken already was taken by a submission of ours.
-        400..=499 if complaint.message.contains("external_task_id") => {
-            Submitted::Unknown(complaint)
-        }
+        400..=499 if error.message.contains("external_task_id") => Submitted::Unknown(error),
         // Somebody between us and the vendor gave up waiting.
-        408 | 425 | 499 => Submitted::Unknown(complaint),
-        400..=499 => Submitted::Refused(complaint),
-        _ => Submitted::Unknown(complaint),
+        408 | 425 | 499 => Submitted::Unknown(error),
+        400..=499 => Submitted::Refused(error),
+        _ => Submitted::Unknown(error),
     }
 }
 
-fn poll(handle: &Handle) -> Call {
-    let id = path_part(&handle.id);
-    match design(&handle.door) {
-        Design::Older => Call::get(format!("{}/{id}", older_path(&handle.door))),
-        Design::Newer => Call::get(format!("/tasks?task_ids={id}")),
+fn poll(job_ref: &JobRef) -> VendorRequest {
+    let id = path_part(&job_ref.id);
+    match design(&job_ref.endpoint) {
+        Design::Older => VendorRequest::get(format!("{}/{id}", older_path(&job_ref.endpoint))),
+        Design::Newer => VendorRequest::get(format!("/tasks?task_ids={id}")),
     }
 }
 
-fn read_poll(handle: &Handle, said: &Said<'_>) -> Polled {
-    let body = said.json();
+fn read_poll(job_ref: &JobRef, response: &VendorResponse<'_>) -> Polled {
+    let body = response.json();
     let is_good = code(&body).is_none_or(|code| code == "0");
-    if !(200..=299).contains(&said.status) || !is_good {
-        let told = complaint(said, &body);
-        return unclear(said, &format!("{} {}", told.code, told.message));
+    if !(200..=299).contains(&response.status) || !is_good {
+        let told = error(response, &body);
+        return unclear(response, &format!("{} {}", told.code, told.message));
     }
-    let Some(job) = job_in(&body, &handle.id) else {
-        return unclear(said, "the answer does not speak of the job");
+    let Some(job) = job_in(&body, &job_ref.id) else {
+        return unclear(response, "the answer does not speak of the job");
     };
     let word = text_at(job, "/task_status").or_else(|| text_at(job, "/status"));
     match word.as_deref() {
@@ -127,67 +125,71 @@ fn read_poll(handle: &Handle, said: &Said<'_>) -> Polled {
                 file: File::Link(link),
                 // Its `duration` is the length of the file, such as 5.041 for five seconds that were
                 // asked for and billed: no count.
-                counted: Counted::default(),
+                usage: ReportedUsage::default(),
             },
-            None => unclear(said, "the job is done and has no file"),
+            None => unclear(response, "the job is done and has no file"),
         },
         Some("failed") => {
             let text = text_at(job, "/task_status_msg").or_else(|| text_at(job, "/message"));
-            Polled::Failed(Complaint::new(400, FAILED, cut(&text.unwrap_or_default())))
+            Polled::Failed(VendorError::new(
+                400,
+                FAILED,
+                cut(&text.unwrap_or_default()),
+            ))
         }
         Some(_) => running(false),
-        None => unclear(said, "the job has no state"),
+        None => unclear(response, "the job has no state"),
     }
 }
 
-fn read_file(said: &Said<'_>) -> Polled {
-    unclear(said, "this vendor tells where a file is with the job")
+fn read_file(response: &VendorResponse<'_>) -> Polled {
+    unclear(response, "this vendor tells where a file is with the job")
 }
 
 /// There is no such call; a job that was taken goes on.
-fn read_cancel(_handle: &Handle, _said: &Said<'_>) -> Cancelled {
+fn read_cancel(_handle: &JobRef, _said: &VendorResponse<'_>) -> Cancelled {
     Cancelled::GoesOn
 }
 
-fn lookup(sent: &Sent, reference: &str) -> Call {
+fn lookup(outbound: &Outbound, reference: &str) -> VendorRequest {
     let reference = path_part(reference);
-    match design(&sent.door) {
+    match design(&outbound.endpoint) {
         Design::Older => {
-            let path = older_path(&sent.door);
-            Call::get(format!("{path}?external_task_id={reference}"))
+            let path = older_path(&outbound.endpoint);
+            VendorRequest::get(format!("{path}?external_task_id={reference}"))
         }
-        Design::Newer => Call::get(format!("/tasks?external_task_ids={reference}")),
+        Design::Newer => VendorRequest::get(format!("/tasks?external_task_ids={reference}")),
     }
 }
 
-fn read_lookup(said: &Said<'_>) -> Found {
-    let body = said.json();
+fn read_lookup(response: &VendorResponse<'_>) -> LookupResult {
+    let body = response.json();
     let code = code(&body);
-    if said.status == 404 && code.as_deref() == Some("1203") {
-        return Found::NotThere;
+    if response.status == 404 && code.as_deref() == Some("1203") {
+        return LookupResult::NotFound;
     }
-    if said.status != 200 || code.as_deref() != Some("0") {
-        return Found::Unknown;
+    if response.status != 200 || code.as_deref() != Some("0") {
+        return LookupResult::Unknown;
     }
     let there = |job: &Value, pointer: &str| match text_at(job, pointer) {
-        Some(id) if !id.is_empty() => Found::There { id },
-        Some(_) | None => Found::Unknown,
+        Some(id) if !id.is_empty() => LookupResult::Found { id },
+        Some(_) | None => LookupResult::Unknown,
     };
     match body.pointer("/data") {
         Some(Value::Array(jobs)) => match jobs.as_slice() {
-            [] => Found::NotThere,
+            [] => LookupResult::NotFound,
             // The newer design. A list of the older one is of the account's last jobs, whoever's
             // they are: it found nothing by our name.
             [job] if job.pointer("/task_id").is_none() => there(job, "/id"),
-            _ => Found::Unknown,
+            _ => LookupResult::Unknown,
         },
         Some(job @ Value::Object(_)) => there(job, "/task_id"),
-        Some(_) | None => Found::Unknown,
+        Some(_) | None => LookupResult::Unknown,
     }
 }
 
-fn older_path(door: &str) -> String {
-    format!("/v1/videos/{}", path_part(door))
+fn older_path(endpoint: &str) -> String {
+    format!("/v1/videos/{}", path_part(endpoint))
 }
 
 /// A model's name in a path: its dots stay as the vendor writes them, where they lead nowhere.
@@ -235,9 +237,9 @@ const fn running(queued: bool) -> Polled {
     }
 }
 
-const fn full(said: &Said<'_>) -> Submitted {
+const fn full(response: &VendorResponse<'_>) -> Submitted {
     Submitted::Full {
-        retry_after: said.retry_after,
+        retry_after: response.retry_after,
     }
 }
 
@@ -245,10 +247,10 @@ fn code(body: &Value) -> Option<String> {
     text_at(body, "/code")
 }
 
-fn complaint(said: &Said<'_>, body: &Value) -> Complaint {
+fn error(response: &VendorResponse<'_>, body: &Value) -> VendorError {
     let code = code(body).unwrap_or_else(|| NO_CODE.to_owned());
     let message = text_at(body, "/message").unwrap_or_default();
-    Complaint::new(said.status, code, cut(&message))
+    VendorError::new(response.status, code, cut(&message))
 }
 
 fn cut(text: &str) -> String {

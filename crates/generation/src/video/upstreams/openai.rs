@@ -4,10 +4,10 @@
 use serde_json::Value;
 
 use super::{
-    Call, Cancelled, Complaint, Counted, File, Found, Handle, MediaForm, Naming, Polled, Protocol,
-    Said, Submitted, path_part, seconds_at, text_at, unclear,
+    Cancelled, File, JobContext, JobRef, LookupResult, MediaForm, Polled, Protocol, ReportedUsage,
+    Submitted, VendorError, VendorRequest, VendorResponse, path_part, seconds_at, text_at, unclear,
 };
-use crate::video::plan::Sent;
+use crate::video::plan::Outbound;
 
 /// The protocol.
 pub(super) const PROTOCOL: Protocol = Protocol {
@@ -24,39 +24,39 @@ pub(super) const PROTOCOL: Protocol = Protocol {
     media: MediaForm::DataUri,
 };
 
-fn submit(sent: &Sent, naming: &Naming<'_>) -> Call {
-    let mut body = sent.body.clone();
-    body.insert("model".to_owned(), Value::from(naming.model));
-    Call::post("/videos", &body)
+fn submit(outbound: &Outbound, context: &JobContext<'_>) -> VendorRequest {
+    let mut body = outbound.body.clone();
+    body.insert("model".to_owned(), Value::from(context.model));
+    VendorRequest::post("/videos", &body)
 }
 
-fn read_submit(_sent: &Sent, said: &Said<'_>) -> Submitted {
-    let body = said.json();
-    let complaint = complaint(said.status, &body);
-    match said.status {
+fn read_submit(_sent: &Outbound, response: &VendorResponse<'_>) -> Submitted {
+    let body = response.json();
+    let error = error(response.status, &body);
+    match response.status {
         200..=299 => match text_at(&body, "/id").filter(|id| !id.is_empty()) {
             Some(id) => Submitted::Accepted { id },
-            None => Submitted::Unknown(complaint),
+            None => Submitted::Unknown(error),
         },
-        401..=403 => Submitted::Credential(complaint),
+        401..=403 => Submitted::Credential(error),
         // No money left and too many at once have the same status.
-        429 if is_broke(&complaint) => Submitted::Credential(complaint),
+        429 if is_broke(&error) => Submitted::Credential(error),
         429 | 503 | 529 => Submitted::Full {
-            retry_after: said.retry_after,
+            retry_after: response.retry_after,
         },
-        400 | 404 | 405 | 413 | 415 | 422 => Submitted::Refused(complaint),
-        _ => Submitted::Unknown(complaint),
+        400 | 404 | 405 | 413 | 415 | 422 => Submitted::Refused(error),
+        _ => Submitted::Unknown(error),
     }
 }
 
-fn poll(handle: &Handle) -> Call {
-    Call::get(format!("/videos/{}", path_part(&handle.id)))
+fn poll(job_ref: &JobRef) -> VendorRequest {
+    VendorRequest::get(format!("/videos/{}", path_part(&job_ref.id)))
 }
 
-fn read_poll(handle: &Handle, said: &Said<'_>) -> Polled {
-    let body = said.json();
-    let Some(status) = text_at(&body, "/status").filter(|_| is_success(said)) else {
-        return unclear(said, &complaint(said.status, &body).message);
+fn read_poll(job_ref: &JobRef, response: &VendorResponse<'_>) -> Polled {
+    let body = response.json();
+    let Some(status) = text_at(&body, "/status").filter(|_| is_success(response)) else {
+        return unclear(response, &error(response.status, &body).message);
     };
     match status.as_str() {
         "queued" => Polled::Running {
@@ -64,13 +64,13 @@ fn read_poll(handle: &Handle, said: &Said<'_>) -> Polled {
             progress: None,
         },
         "completed" => Polled::Done {
-            file: File::Behind(Call::get(format!(
+            file: File::Behind(VendorRequest::get(format!(
                 "/videos/{}/content",
-                path_part(&handle.id)
+                path_part(&job_ref.id)
             ))),
-            counted: Counted {
+            usage: ReportedUsage {
                 output_seconds: seconds_at(&body, "/seconds"),
-                ..Counted::default()
+                ..ReportedUsage::default()
             },
         },
         "failed" | "cancelled" | "expired" => Polled::Failed(failure(&status, &body)),
@@ -82,25 +82,25 @@ fn read_poll(handle: &Handle, said: &Said<'_>) -> Polled {
     }
 }
 
-fn read_file(said: &Said<'_>) -> Polled {
-    unclear(said, "the file is behind a door, not at an address")
+fn read_file(response: &VendorResponse<'_>) -> Polled {
+    unclear(response, "the file is behind a door, not at an address")
 }
 
-fn read_cancel(_handle: &Handle, _said: &Said<'_>) -> Cancelled {
+fn read_cancel(_handle: &JobRef, _said: &VendorResponse<'_>) -> Cancelled {
     Cancelled::Unknown
 }
 
-fn read_lookup(_said: &Said<'_>) -> Found {
-    Found::Unknown
+fn read_lookup(_said: &VendorResponse<'_>) -> LookupResult {
+    LookupResult::Unknown
 }
 
-fn is_success(said: &Said<'_>) -> bool {
-    (200..300).contains(&said.status)
+fn is_success(response: &VendorResponse<'_>) -> bool {
+    (200..300).contains(&response.status)
 }
 
-fn is_broke(complaint: &Complaint) -> bool {
+fn is_broke(error: &VendorError) -> bool {
     let words = ["insufficient_quota", "billing_hard_limit_reached"];
-    words.contains(&complaint.code.as_str())
+    words.contains(&error.code.as_str())
 }
 
 /// From 0 to 99; a fraction is cut.
@@ -111,10 +111,10 @@ fn progress(body: &Value) -> Option<u8> {
     Some(whole.min(99))
 }
 
-fn failure(status: &str, body: &Value) -> Complaint {
+fn failure(status: &str, body: &Value) -> VendorError {
     let code = text_at(body, "/error/code").filter(|code| !code.is_empty());
     let message = text_at(body, "/error/message");
-    Complaint::new(
+    VendorError::new(
         400,
         code.unwrap_or_else(|| status.to_owned()),
         message.unwrap_or_else(|| "the upstream gave no reason".to_owned()),
@@ -122,10 +122,10 @@ fn failure(status: &str, body: &Value) -> Complaint {
 }
 
 /// `{"error": {"message", "type", "param", "code"}}`, where the code may be missing.
-fn complaint(status: u16, body: &Value) -> Complaint {
+fn error(status: u16, body: &Value) -> VendorError {
     let code = text_at(body, "/error/code").or_else(|| text_at(body, "/error/type"));
     let message = text_at(body, "/error/message");
-    Complaint::new(
+    VendorError::new(
         status,
         code.unwrap_or_default(),
         message.unwrap_or_default(),

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use trunkline_generation::video::Sent;
+use trunkline_generation::video::Outbound;
 use trunkline_generation::video::upstreams::{
-    At, Call, Cancelled, Complaint, File, Handle, Method, Naming, Polled, Protocol, Said,
-    Submitted, protocol_of,
+    Cancelled, File, JobContext, JobRef, Method, Polled, Protocol, Submitted, UrlPath, VendorError,
+    VendorRequest, VendorResponse, protocol_of,
 };
 
 /// One answer.
@@ -58,7 +58,7 @@ fn questions_go_where_the_vendor_listens() {
     let named = |format: &str, door: &str, id: &str| {
         let protocol = protocol_of(format).unwrap();
         let sent = sent(format, door);
-        let naming = Naming {
+        let naming = JobContext {
             model: "upstream-name",
             reference: "ours",
         };
@@ -104,7 +104,7 @@ fn read(case: &Case) -> Value {
         Some(text) => text.as_bytes().to_vec(),
         None => serde_json::to_vec(&case.body).unwrap(),
     };
-    let said = Said {
+    let said = VendorResponse {
         status: case.status,
         retry_after: case.retry_after,
         body: &bytes,
@@ -122,20 +122,20 @@ fn read(case: &Case) -> Value {
     }
 }
 
-fn sent(protocol: &str, door: &str) -> Sent {
+fn sent(protocol: &str, door: &str) -> Outbound {
     let mut body = Map::new();
     body.insert("prompt".to_owned(), json!("a fox"));
-    Sent {
+    Outbound {
         protocol: protocol.to_owned(),
-        door: door.to_owned(),
+        endpoint: door.to_owned(),
         body,
     }
 }
 
-fn handle(door: &str, id: &str) -> Handle {
-    Handle {
+fn handle(door: &str, id: &str) -> JobRef {
+    JobRef {
         id: id.to_owned(),
-        door: door.to_owned(),
+        endpoint: door.to_owned(),
     }
 }
 
@@ -155,17 +155,13 @@ fn polled(outcome: Polled) -> Value {
             json!({ "running": { "queued": queued, "progress": progress } })
         }
         Polled::FileAt(call) => json!({ "file_at": shown(&call) }),
-        Polled::Done { file, counted } => {
+        Polled::Done { file, usage } => {
             let file = match file {
                 File::Link(url) => json!(url),
                 File::Behind(call) => json!({ "behind": shown(&call) }),
             };
-            let counted = [
-                counted.output_seconds,
-                counted.input_seconds,
-                counted.images,
-            ];
-            json!({ "done": file, "counted": counted })
+            let usage = [usage.output_seconds, usage.input_seconds, usage.images];
+            json!({ "done": file, "counted": usage })
         }
         Polled::Failed(complaint) => json!({ "failed": told(&complaint) }),
         Polled::Unclear { retry_after, .. } => json!({ "unclear": retry_after }),
@@ -180,14 +176,14 @@ fn cancelled(outcome: &Cancelled) -> Value {
     }
 }
 
-fn told(complaint: &Complaint) -> Value {
+fn told(complaint: &VendorError) -> Value {
     json!([complaint.status, complaint.code, complaint.message])
 }
 
-fn shown(call: &Call) -> Value {
-    let at = match &call.at {
-        At::Base(path) => format!("base {path}"),
-        At::Host(path) => format!("host {path}"),
+fn shown(call: &VendorRequest) -> Value {
+    let at = match &call.path {
+        UrlPath::Base(path) => format!("base {path}"),
+        UrlPath::Host(path) => format!("host {path}"),
     };
     json!(format!("{:?} {at}", call.method))
 }

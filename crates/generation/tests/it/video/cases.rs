@@ -6,7 +6,8 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 use trunkline_catalog::{Attributes, Document, Fate, Refusal, Report, Scalar, Specs, starter};
 use trunkline_generation::video::{
-    Ask, Asked, Bill, Container, Measured, Measurements, MediaKind, Plan, Subject, family_of,
+    BillableUnits, Container, KnownMedia, MediaFacts, MediaKind, Plan, PlanContext, ProbeTarget,
+    VideoRequest, family_of,
 };
 
 /// Checks every file of the family's folder; says how many there are.
@@ -51,25 +52,30 @@ pub(crate) fn planned(
     word: &str,
     request: &Value,
     specs: &Specs,
-    measured: &Measurements,
+    measured: &KnownMedia,
 ) -> Result<Plan, Refusal> {
-    let ask = Ask::of(request.as_object().unwrap().clone())?;
+    let ask = VideoRequest::of(request.as_object().unwrap().clone())?;
     let (family, variant) = family_of(word).unwrap();
-    (family.plan)(&Asked {
+    (family.plan)(&PlanContext {
         variant,
-        ask: &ask,
+        request: &ask,
         specs,
-        measured,
+        facts: measured,
     })
 }
 
 /// The bill of a plan's body, worked out from scratch.
-pub(crate) fn billed(word: &str, plan: &Plan, specs: &Specs, measured: &Measurements) -> Bill {
+pub(crate) fn billed(
+    word: &str,
+    plan: &Plan,
+    specs: &Specs,
+    measured: &KnownMedia,
+) -> BillableUnits {
     let (family, variant) = family_of(word).unwrap();
     // It comes back from a column of text.
-    let stored = serde_json::to_string(&plan.sent).unwrap();
+    let stored = serde_json::to_string(&plan.outbound).unwrap();
     let sent = serde_json::from_str(&stored).unwrap();
-    assert_eq!(sent, plan.sent);
+    assert_eq!(sent, plan.outbound);
     (family.bill)(variant, &sent, specs, measured).unwrap()
 }
 
@@ -93,12 +99,12 @@ fn check(name: &str, word: &str, case: &Value, records: &Document) {
             }
         }
         (Ok(plan), None) => {
-            assert_eq!(json!(plan.sent.body), expect["body"], "{name}");
-            assert_eq!(json!(plan.sent.door), expect["door"], "{name}");
-            assert_eq!(json!(plan.sent.protocol), expect["protocol"], "{name}");
+            assert_eq!(json!(plan.outbound.body), expect["body"], "{name}");
+            assert_eq!(json!(plan.outbound.endpoint), expect["door"], "{name}");
+            assert_eq!(json!(plan.outbound.protocol), expect["protocol"], "{name}");
             assert_eq!(plan.bill, bill_of(&expect["bill"]), "{name}");
             assert_eq!(notes(&plan.report), sorted(&expect["notes"]), "{name}");
-            let left: Vec<Value> = plan.to_measure.iter().map(subject).collect();
+            let left: Vec<Value> = plan.to_probe.iter().map(subject).collect();
             assert_eq!(json!(left), expect["to_measure"], "{name}");
             assert_eq!(json!(plan.size), expect["size"], "{name}");
             assert_eq!(billed(word, &plan, &specs, &measured), plan.bill, "{name}");
@@ -146,14 +152,14 @@ fn sorted(notes: &Value) -> Vec<Value> {
     notes
 }
 
-fn bill_of(expected: &Value) -> Bill {
+fn bill_of(expected: &Value) -> BillableUnits {
     let number = |name: &str| expected[name].as_u64().unwrap();
     let mut attributes = Attributes::none();
     for (path, value) in expected["attributes"].as_object().unwrap() {
         let value: Scalar = serde_json::from_value(value.clone()).unwrap();
         attributes = attributes.with(path, value);
     }
-    Bill {
+    BillableUnits {
         output_seconds: number("output_seconds"),
         input_seconds: number("input_seconds"),
         extra_images: number("extra_images"),
@@ -162,10 +168,10 @@ fn bill_of(expected: &Value) -> Bill {
     }
 }
 
-fn measurements(listed: Option<&Value>) -> Measurements {
+fn measurements(listed: Option<&Value>) -> KnownMedia {
     let none = Map::new();
     let listed = listed.and_then(Value::as_object).unwrap_or(&none);
-    let mut all = Measurements::default();
+    let mut all = KnownMedia::default();
     for (url, one) in listed {
         let number = |name: &str| one.get(name).and_then(Value::as_u64);
         let container = one
@@ -176,7 +182,7 @@ fn measurements(listed: Option<&Value>) -> Measurements {
                 "other" => Container::Other,
                 word => panic!("no container {word}"),
             });
-        let measured = Measured {
+        let measured = MediaFacts {
             millis: number("millis"),
             width: number("width"),
             height: number("height"),
@@ -187,7 +193,7 @@ fn measurements(listed: Option<&Value>) -> Measurements {
     all
 }
 
-fn subject(subject: &Subject) -> Value {
+fn subject(subject: &ProbeTarget) -> Value {
     let kind = match subject.kind {
         MediaKind::Image => "image",
         MediaKind::Video => "video",

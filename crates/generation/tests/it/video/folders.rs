@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use trunkline_catalog::{Book, Document, Specs};
-use trunkline_generation::video::{Measurements, families};
+use trunkline_generation::video::{KnownMedia, families};
 
 use crate::video::price;
 use crate::video::walk;
@@ -49,7 +49,7 @@ fn check_prices(word: &str, records: &Document, book: &Book) {
         let model = case["request"]["model"].as_str().unwrap();
         let specs = &records.models[model].specs;
         let family = walk::family(word, case["variant"].as_str().unwrap());
-        let plan = walk::planned(family, &case["request"], specs, &Measurements::default());
+        let plan = walk::planned(family, &case["request"], specs, &KnownMedia::default());
         let nanos = price::nanos(book, model, &plan.unwrap());
         assert!(nanos > 0, "{} costs nothing", path.display());
     }
@@ -59,22 +59,27 @@ fn check_prices(word: &str, records: &Document, book: &Book) {
 fn a_family_without_tests_of_its_own_has_a_record_and_cases_that_are_taken_and_refused() {
     let mut walked_words = 0;
     for family in families::ALL {
-        if TESTED.contains(&family.word) {
+        if TESTED.contains(&family.spec_letter) {
             continue;
         }
-        let written = text(&fixtures().join(family.word).join(RECORD));
+        let written = text(&fixtures().join(family.spec_letter).join(RECORD));
         let records = Document::from_toml(&written).unwrap();
-        let record = |variant: &str| specs_of(&records, &format!("{}_{variant}", family.word));
+        let record =
+            |variant: &str| specs_of(&records, &format!("{}_{variant}", family.spec_letter));
         for variant in family.variants {
             record(variant);
         }
-        let walked = walk::folder(family.word, record);
+        let walked = walk::folder(family.spec_letter, record);
         assert!(
             walked.refused > 0 && walked.refused < walked.cases,
             "{} needs a case that is taken and one that is refused",
-            family.word
+            family.spec_letter
         );
-        check_prices(family.word, &records, &Book::from_toml(&written).unwrap());
+        check_prices(
+            family.spec_letter,
+            &records,
+            &Book::from_toml(&written).unwrap(),
+        );
         walked_words += 1;
     }
     assert_eq!(walked_words + TESTED.len(), families::ALL.len());
@@ -82,7 +87,10 @@ fn a_family_without_tests_of_its_own_has_a_record_and_cases_that_are_taken_and_r
 
 #[test]
 fn a_folder_with_a_record_belongs_to_a_family_and_no_two_families_share_a_word() {
-    let words: BTreeSet<&str> = families::ALL.iter().map(|family| family.word).collect();
+    let words: BTreeSet<&str> = families::ALL
+        .iter()
+        .map(|family| family.spec_letter)
+        .collect();
     assert_eq!(words.len(), families::ALL.len());
     for entry in std::fs::read_dir(fixtures()).unwrap() {
         let folder = entry.unwrap().path();

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Map, Value, json};
 use trunkline_catalog::{Book, Specs};
-use trunkline_generation::video::Measurements;
+use trunkline_generation::video::KnownMedia;
 
 use crate::video::price;
 use crate::video::walk;
@@ -39,7 +39,7 @@ fn a_record_by_the_call_costs_one_call_and_one_by_the_second_its_seconds() {
     )
     .unwrap();
     let family = walk::family("openai", "videos");
-    let known = Measurements::default();
+    let known = KnownMedia::default();
     // In thousandths of a US dollar.
     for (model, more, price) in [
         (
@@ -126,12 +126,12 @@ proptest! {
         specs.as_object_mut().unwrap().extend(listed.as_object().unwrap().clone());
         let specs: Specs = serde_json::from_value(specs).unwrap();
         let family = walk::family("openai", "videos");
-        let known = Measurements::default();
+        let known = KnownMedia::default();
         let Ok(plan) = walk::planned(family, &Value::Object(request), &specs, &known) else {
             return Ok(());
         };
         walk::bill_again(family, &plan, &specs, &known).map_err(TestCaseError::fail)?;
-        let body = &plan.sent.body;
+        let body = &plan.outbound.body;
         let seconds = plan.bill.output_seconds.to_string();
         prop_assert_eq!(body["seconds"].as_str(), Some(seconds.as_str()));
         prop_assert!(!body.contains_key("model") && !body.contains_key("metadata"));

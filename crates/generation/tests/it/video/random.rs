@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use trunkline_catalog::{Document, starter};
-use trunkline_generation::video::{Container, Measured, Measurements};
+use trunkline_generation::video::{Container, KnownMedia, MediaFacts};
 
 use crate::video::cases::{billed, planned, specs_of};
 
@@ -26,24 +26,24 @@ const SIZES: [&str; 8] = [
 const TIERS: [&str; 3] = ["480P", "720P", "1080P"];
 
 /// The same request is priced the same by its plan and by its body, or refused by the plan.
-pub(crate) fn is_priced_twice(word: &str, request: &Value, measured: &Measurements) {
+pub(crate) fn is_priced_twice(word: &str, request: &Value, measured: &KnownMedia) {
     let specs = specs_of(&RECORDS, request["model"].as_str().unwrap());
     let Ok(plan) = planned(word, request, &specs, measured) else {
         return;
     };
     assert_eq!(billed(word, &plan, &specs, measured), plan.bill);
     assert!(plan.bill.output_seconds > 0);
-    let parameters = &plan.sent.body["parameters"];
+    let parameters = &plan.outbound.body["parameters"];
     let tier = parameters["resolution"].as_str().unwrap();
     assert!(TIERS.contains(&tier));
     assert!(word.starts_with('e') || tier != "480P");
     assert!(parameters["duration"].is_u64() && parameters["watermark"].is_boolean());
-    assert!(!plan.sent.body.contains_key("model"));
+    assert!(!plan.outbound.body.contains_key("model"));
     // The same question has the same answer.
     assert_eq!(planned(word, request, &specs, measured), Ok(plan));
 }
 
-pub(crate) fn any_measurements() -> impl Strategy<Value = Measurements> {
+pub(crate) fn any_measurements() -> impl Strategy<Value = KnownMedia> {
     let container = prop_oneof![
         Just(None),
         Just(Some(Container::Mp4)),
@@ -51,13 +51,13 @@ pub(crate) fn any_measurements() -> impl Strategy<Value = Measurements> {
         Just(Some(Container::Other)),
     ];
     let one = (proptest::option::of(0u64..40_000), container);
-    let one = one.prop_map(|(millis, container)| Measured {
+    let one = one.prop_map(|(millis, container)| MediaFacts {
         millis,
         container,
-        ..Measured::default()
+        ..MediaFacts::default()
     });
     proptest::collection::vec(proptest::option::of(one), CLIPS.len()).prop_map(|list| {
-        let mut all = Measurements::default();
+        let mut all = KnownMedia::default();
         for (url, one) in CLIPS.into_iter().zip(list) {
             if let Some(one) = one {
                 all = all.with(url, one);

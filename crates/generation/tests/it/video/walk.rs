@@ -9,7 +9,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use trunkline_catalog::{Attributes, Fate, Refusal, Scalar, Specs};
 use trunkline_generation::video::{
-    Ask, Asked, Bill, Container, Family, Measured, Measurements, Plan, family_of,
+    BillableUnits, Container, Family, KnownMedia, MediaFacts, Plan, PlanContext, VideoRequest,
+    family_of,
 };
 
 /// What a price book may ask for.
@@ -112,14 +113,14 @@ pub(crate) fn planned(
     (family, variant): (&'static Family, &'static str),
     request: &Value,
     specs: &Specs,
-    measured: &Measurements,
+    measured: &KnownMedia,
 ) -> Result<Plan, Refusal> {
-    let ask = Ask::read(&serde_json::to_vec(request).unwrap())?;
-    (family.plan)(&Asked {
+    let ask = VideoRequest::read(&serde_json::to_vec(request).unwrap())?;
+    (family.plan)(&PlanContext {
         variant,
-        ask: &ask,
+        request: &ask,
         specs,
-        measured,
+        facts: measured,
     })
 }
 
@@ -128,9 +129,9 @@ pub(crate) fn bill_again(
     (family, variant): (&'static Family, &'static str),
     plan: &Plan,
     specs: &Specs,
-    measured: &Measurements,
+    measured: &KnownMedia,
 ) -> Result<(), String> {
-    match (family.bill)(variant, &plan.sent, specs, measured) {
+    match (family.bill)(variant, &plan.outbound, specs, measured) {
         Ok(bill) if bill == plan.bill => Ok(()),
         Ok(bill) => Err(format!("planned {:?}\n  billed {bill:?}", plan.bill)),
         Err(refusal) => Err(format!("billing refuses what was planned: {refusal:?}")),
@@ -138,7 +139,7 @@ pub(crate) fn bill_again(
 }
 
 /// What was measured, as cases write it.
-pub(crate) fn measurements(written: &Map<String, Value>) -> Measurements {
+pub(crate) fn measurements(written: &Map<String, Value>) -> KnownMedia {
     let number = |value: &Value, name: &str| value.get(name).and_then(Value::as_u64);
     let container = |value: &Value| match value.get("container").and_then(Value::as_str) {
         None => None,
@@ -148,8 +149,8 @@ pub(crate) fn measurements(written: &Map<String, Value>) -> Measurements {
     };
     written
         .iter()
-        .fold(Measurements::default(), |all, (url, value)| {
-            let measured = Measured {
+        .fold(KnownMedia::default(), |all, (url, value)| {
+            let measured = MediaFacts {
                 millis: number(value, "millis"),
                 width: number(value, "width"),
                 height: number(value, "height"),
@@ -181,7 +182,7 @@ fn check(word: &str, case: &Case, usual: &impl Fn(&str) -> Specs) -> Vec<String>
     match (&case.expect.refused, outcome) {
         (Some(expected), Err(refusal)) => refusal_differences(expected, &refusal),
         (Some(expected), Ok(plan)) => {
-            let body = Value::Object(plan.sent.body);
+            let body = Value::Object(plan.outbound.body);
             vec![format!("expected {expected:?}, but it is taken: {body}")]
         }
         (None, Err(refusal)) => vec![format!("expected to be taken, but {refusal:?}")],
@@ -235,7 +236,7 @@ fn shown(plan: &Plan) -> Value {
         .map(|note| json!({ "field": note.field, "fate": note.fate, "code": note.code }))
         .collect();
     let notes = by_field(notes);
-    let subjects = plan.to_measure.iter();
+    let subjects = plan.to_probe.iter();
     let subjects: Vec<Value> = subjects
         .map(|subject| {
             let kind = format!("{:?}", subject.kind).to_lowercase();
@@ -243,9 +244,9 @@ fn shown(plan: &Plan) -> Value {
         })
         .collect();
     json!({
-        "body": plan.sent.body,
-        "door": plan.sent.door,
-        "protocol": plan.sent.protocol,
+        "body": plan.outbound.body,
+        "door": plan.outbound.endpoint,
+        "protocol": plan.outbound.protocol,
         "bill": shown_bill(&plan.bill),
         "notes": notes,
         "to_measure": subjects,
@@ -259,7 +260,7 @@ fn by_field(mut notes: Vec<Value>) -> Vec<Value> {
     notes
 }
 
-fn shown_bill(bill: &Bill) -> Value {
+fn shown_bill(bill: &BillableUnits) -> Value {
     let mut attributes = Map::new();
     for path in ATTRIBUTES {
         if let Some(value) = bill.attributes.get(path) {
@@ -286,7 +287,11 @@ fn without_unasked(mut shown: Value, expected: &Map<String, Value>) -> Value {
 }
 
 /// Attributes that no list here names must not be there either.
-fn attribute_differences(expected: &Map<String, Value>, bill: &Bill, found: &mut Vec<String>) {
+fn attribute_differences(
+    expected: &Map<String, Value>,
+    bill: &BillableUnits,
+    found: &mut Vec<String>,
+) {
     let written = expected.get("bill").and_then(|bill| bill.get("attributes"));
     let written = written.and_then(Value::as_object);
     let all = written.into_iter().flatten();

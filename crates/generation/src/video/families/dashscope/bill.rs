@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 use trunkline_catalog::{Attributes, Refusal};
 
-use crate::video::measured::Measurements;
-use crate::video::plan::{Bill, Sent};
+use crate::video::media_facts::KnownMedia;
+use crate::video::plan::{BillableUnits, Outbound};
 
 /// How media move a price.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,18 +26,18 @@ pub(in super::super) enum Measures {
 
 /// The units of a body.
 pub(in super::super) fn bill(
-    sent: &Sent,
+    outbound: &Outbound,
     measures: Measures,
-    measured: &Measurements,
-) -> Result<Bill, Refusal> {
+    facts: &KnownMedia,
+) -> Result<BillableUnits, Refusal> {
     let wrong = |param: &str| Refusal::unpriceable(param, "the stored body has no such field");
-    let parameters = sent.body.get("parameters").and_then(Value::as_object);
+    let parameters = outbound.body.get("parameters").and_then(Value::as_object);
     let parameters = parameters.ok_or_else(|| wrong("parameters"))?;
     let resolution = parameters.get("resolution").and_then(Value::as_str);
     let resolution = resolution.ok_or_else(|| wrong("parameters.resolution"))?;
     let duration = parameters.get("duration").and_then(Value::as_u64);
     let duration = duration.ok_or_else(|| wrong("parameters.duration"))?;
-    let mut bill = Bill {
+    let mut bill = BillableUnits {
         output_seconds: duration,
         input_seconds: 0,
         extra_images: 0,
@@ -47,17 +47,17 @@ pub(in super::super) fn bill(
     match measures {
         Measures::None => {}
         Measures::Input { most } => {
-            for url in media(&sent.body, "reference_video") {
-                let length = length(measured, url);
+            for url in media(&outbound.body, "reference_video") {
+                let length = length(facts, url);
                 let seconds = length.unwrap_or(most);
                 bill.input_seconds = bill.input_seconds.saturating_add(seconds);
                 bill.exact &= length.is_some();
             }
         }
         Measures::Source { most } => {
-            let source = media(&sent.body, "video").next();
+            let source = media(&outbound.body, "video").next();
             let source = source.ok_or_else(|| wrong("input.media"))?;
-            let length = length(measured, source);
+            let length = length(facts, source);
             let longest = length.unwrap_or(most);
             bill.output_seconds = match duration {
                 0 => longest,
@@ -69,8 +69,8 @@ pub(in super::super) fn bill(
     Ok(bill)
 }
 
-fn length(measured: &Measurements, url: &str) -> Option<u64> {
-    measured.of(url)?.seconds()
+fn length(facts: &KnownMedia, url: &str) -> Option<u64> {
+    facts.of(url)?.seconds()
 }
 
 /// The addresses of media of one kind.

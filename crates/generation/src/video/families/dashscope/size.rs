@@ -2,7 +2,7 @@
 
 use trunkline_catalog::Refusal;
 
-use crate::video::sizes::{FRAMES, Frame, Tier};
+use crate::video::resolutions::{FRAMES, Frame, Tier};
 
 /// The code of a size with another sign than the asterisk.
 const SIZE_SEPARATOR: &str = "size_separator";

@@ -1,0 +1,227 @@
+//! What vendors say when they bring nothing, by what has to follow. One function a vendor, for all that it
+//! does: each knows the form of its errors and the codes that say more than the status.
+//!
+//! Where no code is known the status decides. A timeout says nothing about what is behind it.
+
+use crate::vendor_http::{VendorError, VendorResponse, text_at};
+use serde_json::Value;
+
+use crate::vendor_failure::{VendorFailure, by_status};
+
+/// A vendor's text is cut here before it goes on.
+const MAX_WORDS: usize = 2_000;
+/// The status of a complaint that came under a success.
+const UNDER_SUCCESS: u16 = 400;
+/// The name of a field is cut here.
+const MAX_NAME: usize = 64;
+
+/// `{"error": {"message", "type", "param", "code"}}`, where the code may be missing. No money left and too
+/// many at once have the same status. Its names of fields are the caller's.
+pub(crate) fn openai(response: &VendorResponse<'_>) -> VendorFailure {
+    let body = response.json();
+    let param = text_at(&body, "/error/param").filter(|name| !name.is_empty());
+    let param = param.map(|name| name.chars().take(MAX_NAME).collect());
+    let error = told(response, &body, "/error").about(param);
+    let broke = [
+        "insufficient_quota",
+        "billing_hard_limit_reached",
+        "billing_not_active",
+        "account_deactivated",
+        "invalid_api_key",
+    ];
+    if broke.contains(&error.code.as_str()) {
+        return VendorFailure::Credential(error);
+    }
+    at_last(response, error)
+}
+
+/// Ark, in OpenAI's form with codes of its own. A model that is not there or not opened is the account's
+/// affair.
+pub(crate) fn ark(response: &VendorResponse<'_>) -> VendorFailure {
+    let error = told(response, &response.json(), "/error");
+    let code = error.code.as_str();
+    let full = ["ServerOverloaded", "RequestBurstTooFast", "QuotaExceeded"];
+    if full.contains(&code) || code.contains("RateLimitExceeded") {
+        return limited(response);
+    }
+    let account = ["AuthenticationError", "AccountOverdueError", "ModelNotOpen"];
+    if account.contains(&code) || matches!(response.status, 401..=404) {
+        return VendorFailure::Credential(error);
+    }
+    at_last(response, error)
+}
+
+/// `{"code", "message"}`, or OpenAI's form below `/compatible-mode`; in a stream under a success.
+pub(crate) fn dashscope(response: &VendorResponse<'_>) -> VendorFailure {
+    let body = response.json();
+    let place = if body.get("error").is_some_and(Value::is_object) {
+        "/error"
+    } else {
+        ""
+    };
+    dashscope_by_code(response, told(response, &body, place))
+}
+
+/// The same for a complaint that was found deeper in an answer.
+pub(crate) fn dashscope_by_code(
+    response: &VendorResponse<'_>,
+    error: VendorError,
+) -> VendorFailure {
+    let code = error.code.as_str();
+    if code.starts_with("Throttling") || response.status == 429 {
+        return limited(response);
+    }
+    let account = [
+        "InvalidApiKey",
+        "invalid_api_key",
+        "Arrearage",
+        "InvalidModel",
+        "ModelNotFound",
+        "model_not_found",
+    ];
+    let is_account = account.contains(&code)
+        || code.contains("AccessDenied")
+        || code.starts_with("AllocationQuota")
+        || error.message.starts_with("Model not exist");
+    if is_account || matches!(response.status, 401..=404) {
+        return VendorFailure::Credential(error);
+    }
+    if code.starts_with("InternalError") || code == "SystemError" {
+        return VendorFailure::Failed(error);
+    }
+    // It says what is wrong with the request under a success too, where the answer is a stream or a task.
+    let request = ["Invalid", "DataInspection", "BadRequest", "IPInfringement"];
+    if response.status < 400 && request.iter().any(|word| code.contains(word)) {
+        return VendorFailure::Refused(error);
+    }
+    at_last(response, error)
+}
+
+/// `base_resp` with a number under status 200; elsewhere `{"error": {"type", "message"}}` with the number
+/// at the end of the text: `… (2013)`.
+pub(crate) fn minimax(response: &VendorResponse<'_>) -> VendorFailure {
+    let body = response.json();
+    let Some(code) = minimax_number(&body) else {
+        let error = told(response, &body, "/error");
+        let number = trailing_number(&error.message).map(str::to_owned);
+        return match number {
+            Some(number) => minimax_by_number(
+                response,
+                VendorError {
+                    code: number,
+                    ..error
+                },
+            ),
+            None => at_last(response, error),
+        };
+    };
+    let message = text_at(&body, "/base_resp/status_msg").unwrap_or_default();
+    minimax_by_number(
+        response,
+        VendorError::new(shown_status(response), code, cut(&message)),
+    )
+}
+
+/// The number of an error in `base_resp`; none where all is well.
+pub(crate) fn minimax_number(body: &Value) -> Option<String> {
+    text_at(body, "/base_resp/status_code").filter(|code| code != "0")
+}
+
+fn minimax_by_number(response: &VendorResponse<'_>, error: VendorError) -> VendorFailure {
+    match error.code.as_str() {
+        "1002" | "1039" | "2045" => limited(response),
+        "1004" | "1008" | "2049" | "2056" | "2061" => VendorFailure::Credential(error),
+        "1026" | "1027" | "1042" | "2013" => VendorFailure::Refused(error),
+        _ => VendorFailure::Failed(error),
+    }
+}
+
+/// OpenAI's form with numbers for codes.
+pub(crate) fn zhipu(response: &VendorResponse<'_>) -> VendorFailure {
+    let error = told(response, &response.json(), "/error");
+    match error.code.as_str() {
+        "1302" | "1303" | "1304" | "1305" | "1308" => limited(response),
+        "1000" | "1001" | "1002" | "1003" | "1004" | "1110" | "1111" | "1112" | "1113" | "1120"
+        | "1121" | "1220" => VendorFailure::Credential(error),
+        "1301" => VendorFailure::Refused(error),
+        _ => at_last(response, error),
+    }
+}
+
+/// An answer that is none.
+pub(crate) fn garbage(response: &VendorResponse<'_>, why: &str) -> VendorFailure {
+    let code = "unreadable_answer";
+    VendorFailure::Failed(VendorError::new(shown_status(response), code, why))
+}
+
+/// A vendor's words at a place of its answer. There is always a code and a text.
+pub(crate) fn told(response: &VendorResponse<'_>, body: &Value, place: &str) -> VendorError {
+    let word = |name: &str| text_at(body, &format!("{place}/{name}")).filter(|w| !w.is_empty());
+    let code = word("code").or_else(|| word("type"));
+    let code = code.unwrap_or_else(|| format!("http_{}", response.status));
+    let message = word("message").unwrap_or_else(|| "the vendor says no more".to_owned());
+    VendorError::new(shown_status(response), cut(&code), cut(&message))
+}
+
+pub(crate) fn is_success(response: &VendorResponse<'_>) -> bool {
+    (200..300).contains(&response.status)
+}
+
+fn at_last(response: &VendorResponse<'_>, error: VendorError) -> VendorFailure {
+    match response.status {
+        0..=399 | 408 | 499 => VendorFailure::Failed(error),
+        status => by_status(status, response.retry_after, error),
+    }
+}
+
+const fn limited(response: &VendorResponse<'_>) -> VendorFailure {
+    VendorFailure::Limited {
+        retry_after: response.retry_after,
+    }
+}
+
+const fn shown_status(response: &VendorResponse<'_>) -> u16 {
+    if response.status < 400 {
+        UNDER_SUCCESS
+    } else {
+        response.status
+    }
+}
+
+fn trailing_number(text: &str) -> Option<&str> {
+    let (_, number) = text.trim_end().strip_suffix(')')?.rsplit_once('(')?;
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then_some(number)
+}
+
+pub(crate) fn cut(text: &str) -> String {
+    text.chars().take(MAX_WORDS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_in_openais_form_names_the_field_it_is_about() {
+        let long = "x".repeat(MAX_NAME + 1);
+        for (param, named) in [
+            (Value::from("speed"), Some("speed".to_owned())),
+            (Value::Null, None),
+            (Value::from(""), None),
+            (Value::from(long), Some("x".repeat(MAX_NAME))),
+        ] {
+            let error = serde_json::json!({ "message": "no", "code": null, "param": param });
+            let body = serde_json::json!({ "error": error }).to_string();
+            let response = VendorResponse {
+                status: 400,
+                retry_after: None,
+                body: body.as_bytes(),
+            };
+            let VendorFailure::Refused(error) = openai(&response) else {
+                panic!("{body}");
+            };
+            assert_eq!(error.param, named);
+        }
+    }
+}

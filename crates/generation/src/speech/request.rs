@@ -1,0 +1,89 @@
+//! A request for speech, read.
+
+use serde_json::{Map, Number, Value};
+use trunkline_catalog::Refusal;
+use trunkline_probe::SpeechFormat;
+
+use crate::fields::{Fields, RequestReader};
+
+/// A request for speech.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SpeechRequest {
+    /// The public name of the model.
+    pub model: String,
+    /// What to say.
+    pub input: String,
+    /// Whose voice.
+    pub voice: String,
+    /// In which form. Until it is planned, the one that was asked for, if any.
+    pub format: Option<SpeechFormat>,
+    /// How fast.
+    pub speed: Option<Number>,
+    /// How to say it.
+    pub instructions: Option<String>,
+    /// Everything else that was asked for, by name.
+    pub extras: Map<String, Value>,
+}
+
+// === impl Ask ===
+
+impl SpeechRequest {
+    /// Reads a request.
+    pub fn read(fields: &Fields) -> Result<Self, Refusal> {
+        let mut reader = RequestReader::of(fields);
+        let model = reader.required("model")?;
+        let input = reader.required("input")?;
+        let voice = voice(&mut reader)?;
+        let format = format(&mut reader)?;
+        let speed = reader.take_number("speed")?;
+        let instructions = reader.take_text("instructions")?;
+        check_stream(&reader)?;
+        Ok(Self {
+            model,
+            input,
+            voice,
+            format,
+            speed,
+            instructions,
+            extras: reader.rest(),
+        })
+    }
+
+    /// What is billed: Unicode scalar values.
+    #[must_use]
+    pub fn characters(&self) -> u64 {
+        u64::try_from(self.input.chars().count()).unwrap_or(u64::MAX)
+    }
+}
+
+/// A name, or `{"id": …}`. The object stays among the others, for vendors that tell the two apart.
+fn voice(reader: &mut RequestReader<'_>) -> Result<String, Refusal> {
+    let Some(Value::Object(object)) = reader.see("voice") else {
+        return reader.required("voice");
+    };
+    let id = object.get("id").and_then(Value::as_str);
+    let id = id.filter(|id| !id.is_empty()).map(str::to_owned);
+    let text = "`voice` must be a name, or an object with an `id`";
+    id.ok_or_else(|| Refusal::invalid("voice", text))
+}
+
+fn format(reader: &mut RequestReader<'_>) -> Result<Option<SpeechFormat>, Refusal> {
+    let Some(word) = reader.take_text("response_format")? else {
+        return Ok(None);
+    };
+    let text = "`response_format` must be mp3, opus, aac, flac, wav or pcm";
+    let refusal = || Refusal::invalid("response_format", text);
+    SpeechFormat::parse(&word).map(Some).ok_or_else(refusal)
+}
+
+/// The body is the audio itself, and nothing else.
+fn check_stream(reader: &RequestReader<'_>) -> Result<(), Refusal> {
+    match reader.see_text("stream_format")? {
+        Some("audio") | None => Ok(()),
+        Some(_) => {
+            let text = "`stream_format` must be audio: the answer is the audio itself";
+            let refusal = Refusal::invalid("stream_format", text);
+            Err(refusal.with_fix("leave `stream_format` out; the audio comes while it is made"))
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Reads a request field by field and remembers which were read, so that the report names every one:
+//! what nobody asked for is ignored, and says so.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use trunkline_catalog::{Fate, Note, Refusal, Report};
+
+use crate::video::request::{VideoRequest, WEBHOOK_URL};
+
+/// A field that the family does not read.
+pub(crate) const FIELD_IGNORED: &str = "field_ignored";
+/// A key of `metadata` that the family does not know.
+pub(crate) const METADATA_IGNORED: &str = "metadata_ignored";
+
+/// Reads one request for one family.
+#[derive(Debug)]
+pub struct FieldReader<'a> {
+    request: &'a VideoRequest,
+    read: BTreeSet<String>,
+    report: Report,
+}
+
+// === impl Reader ===
+
+impl<'a> FieldReader<'a> {
+    /// Nothing is read yet but the model, and the address that the gateway itself tells.
+    #[must_use]
+    pub fn new(request: &'a VideoRequest) -> Self {
+        let mut reader = Self {
+            request,
+            read: BTreeSet::new(),
+            report: Report::default(),
+        };
+        reader.mark("model");
+        if request.webhook_url().is_some() {
+            reader.mark(WEBHOOK_URL);
+        }
+        reader
+    }
+
+    /// A field by its dotted path, and it counts as read. Reading an object counts for all inside.
+    pub fn get(&mut self, path: &str) -> Option<&'a Value> {
+        let found = self.request.get(path)?;
+        self.mark(path);
+        Some(found)
+    }
+
+    /// A text. Another type is refused.
+    pub fn text(&mut self, path: &str) -> Result<Option<&'a str>, Refusal> {
+        let Some(value) = self.get(path) else {
+            return Ok(None);
+        };
+        let text = value.as_str();
+        text.map(Some)
+            .ok_or_else(|| Refusal::invalid(path, format!("`{path}` must be a text")))
+    }
+
+    /// A text that is there and not empty; one of blanks is as good as none.
+    pub fn filled(&mut self, path: &str) -> Result<Option<&'a str>, Refusal> {
+        Ok(self.text(path)?.filter(|text| !text.trim().is_empty()))
+    }
+
+    /// A whole number.
+    pub fn whole(&mut self, path: &str) -> Result<Option<i64>, Refusal> {
+        let Some(value) = self.get(path) else {
+            return Ok(None);
+        };
+        let number = value.as_i64();
+        number
+            .map(Some)
+            .ok_or_else(|| Refusal::invalid(path, format!("`{path}` must be a whole number")))
+    }
+
+    /// True or false.
+    pub fn flag(&mut self, path: &str) -> Result<Option<bool>, Refusal> {
+        let Some(value) = self.get(path) else {
+            return Ok(None);
+        };
+        let flag = value.as_bool();
+        flag.map(Some)
+            .ok_or_else(|| Refusal::invalid(path, format!("`{path}` must be true or false")))
+    }
+
+    /// One of a closed list of words.
+    pub fn one_of(
+        &mut self,
+        path: &str,
+        words: &[&'static str],
+    ) -> Result<Option<&'static str>, Refusal> {
+        let Some(text) = self.text(path)? else {
+            return Ok(None);
+        };
+        let known = words.iter().copied().find(|word| *word == text);
+        known.map(Some).ok_or_else(|| {
+            let listed = words.join(", ");
+            Refusal::invalid(path, format!("`{path}` must be one of {listed}"))
+        })
+    }
+
+    /// A whole number within bounds.
+    pub fn within(
+        &mut self,
+        path: &str,
+        (least, most): (i64, i64),
+    ) -> Result<Option<i64>, Refusal> {
+        let number = self.whole(path)?;
+        match number {
+            Some(number) if !(least..=most).contains(&number) => {
+                let text = format!("`{path}` must be from {least} to {most}");
+                Err(Refusal::invalid(path, text))
+            }
+            Some(_) | None => Ok(number),
+        }
+    }
+
+    /// The addresses at the top in `images`.
+    pub fn images(&mut self) -> Vec<&'a str> {
+        let list = self.get("images").and_then(Value::as_array);
+        let list = list.into_iter().flatten();
+        list.filter_map(Value::as_str).collect()
+    }
+
+    /// Whether a field is there, without reading it.
+    #[must_use]
+    pub fn has(&self, path: &str) -> bool {
+        self.request.get(path).is_some()
+    }
+
+    /// Something to say about a field. It counts as read: nothing else is said about it.
+    pub fn say(&mut self, note: Note) {
+        self.read.insert(note.field.clone());
+        self.report.say(note);
+    }
+
+    /// A field that was not there and is written in.
+    pub fn defaulted(&mut self, field: &str, value: impl Into<String>, why: &str) {
+        self.say(Note::told(field, Fate::Defaulted, "defaulted", why).with_value(value));
+    }
+
+    /// A field that goes on with another value.
+    pub fn rewritten(
+        &mut self,
+        field: &str,
+        code: &'static str,
+        value: impl Into<String>,
+        why: &str,
+    ) {
+        self.say(Note::told(field, Fate::Rewritten, code, why).with_value(value));
+    }
+
+    /// A field that is there and has no effect, with what to do about it.
+    pub fn ignored(&mut self, field: &str, code: &'static str, why: &str, fix: &str) {
+        if self.has(field) {
+            self.say(Note::told(field, Fate::Ignored, code, why).with_fix(fix));
+        }
+    }
+
+    /// The report, with everything that nobody read.
+    #[must_use]
+    pub fn finish(mut self) -> Report {
+        for (name, value) in self.request.fields() {
+            match value.as_object().filter(|_| name == "metadata") {
+                Some(inside) => inside
+                    .keys()
+                    .for_each(|key| self.leftover(&format!("metadata.{key}"), METADATA_IGNORED)),
+                None => self.leftover(name, FIELD_IGNORED),
+            }
+        }
+        self.report
+    }
+
+    fn leftover(&mut self, path: &str, code: &'static str) {
+        let inside = format!("{path}.");
+        let was_read = |read: &String| read == path || read.starts_with(&inside);
+        if !self.read.iter().any(was_read) {
+            let why = "this model does not read it";
+            self.report
+                .say(Note::told(path, Fate::Ignored, code, why).with_fix("leave it out"));
+        }
+    }
+
+    fn mark(&mut self, path: &str) {
+        if self.read.insert(path.to_owned()) {
+            self.report.say(Note::read(path));
+        }
+    }
+}
