@@ -4,6 +4,7 @@ use base64::Engine;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use bytes::Bytes;
+use serde_json::{Map, Value};
 
 /// Vendors and callers leave the padding out at times.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
@@ -61,6 +62,11 @@ pub(crate) fn from_data_uri(text: &str) -> Option<Inline<'_>> {
         content_type,
         bytes,
     })
+}
+
+/// Sets a field of a body.
+pub(crate) fn put(body: &mut Map<String, Value>, name: &str, value: impl Into<Value>) {
+    body.insert(name.to_owned(), value.into());
 }
 
 /// Bytes as a data URI.

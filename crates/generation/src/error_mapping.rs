@@ -3,7 +3,7 @@
 //!
 //! Where no code is known the status decides. A timeout says nothing about what is behind it.
 
-use crate::vendor_http::{VendorError, VendorResponse, text_at};
+use crate::vendor_http::{VendorError, VendorResponse, filled_at, text_at};
 use serde_json::Value;
 
 use crate::vendor_failure::{VendorFailure, by_status};
@@ -19,7 +19,7 @@ const MAX_NAME: usize = 64;
 /// many at once have the same status. Its names of fields are the caller's.
 pub(crate) fn openai(response: &VendorResponse<'_>) -> VendorFailure {
     let body = response.json();
-    let param = text_at(&body, "/error/param").filter(|name| !name.is_empty());
+    let param = filled_at(&body, "/error/param");
     let param = param.map(|name| name.chars().take(MAX_NAME).collect());
     let error = told(response, &body, "/error").about(param);
     let broke = [
@@ -103,23 +103,14 @@ pub(crate) fn minimax(response: &VendorResponse<'_>) -> VendorFailure {
     let body = response.json();
     let Some(code) = minimax_number(&body) else {
         let error = told(response, &body, "/error");
-        let number = trailing_number(&error.message).map(str::to_owned);
-        return match number {
-            Some(number) => minimax_by_number(
-                response,
-                VendorError {
-                    code: number,
-                    ..error
-                },
-            ),
-            None => at_last(response, error),
+        let Some(code) = trailing_number(&error.message).map(str::to_owned) else {
+            return at_last(response, error);
         };
+        return minimax_by_number(response, VendorError { code, ..error });
     };
     let message = text_at(&body, "/base_resp/status_msg").unwrap_or_default();
-    minimax_by_number(
-        response,
-        VendorError::new(shown_status(response), code, cut(&message)),
-    )
+    let error = VendorError::new(shown_status(response), code, cut(&message));
+    minimax_by_number(response, error)
 }
 
 /// The number of an error in `base_resp`; none where all is well.
@@ -127,7 +118,10 @@ pub(crate) fn minimax_number(body: &Value) -> Option<String> {
     text_at(body, "/base_resp/status_code").filter(|code| code != "0")
 }
 
-fn minimax_by_number(response: &VendorResponse<'_>, error: VendorError) -> VendorFailure {
+pub(crate) fn minimax_by_number(
+    response: &VendorResponse<'_>,
+    error: VendorError,
+) -> VendorFailure {
     match error.code.as_str() {
         "1002" | "1039" | "2045" => limited(response),
         "1004" | "1008" | "2049" | "2056" | "2061" => VendorFailure::Credential(error),
@@ -156,15 +150,11 @@ pub(crate) fn garbage(response: &VendorResponse<'_>, why: &str) -> VendorFailure
 
 /// A vendor's words at a place of its answer. There is always a code and a text.
 pub(crate) fn told(response: &VendorResponse<'_>, body: &Value, place: &str) -> VendorError {
-    let word = |name: &str| text_at(body, &format!("{place}/{name}")).filter(|w| !w.is_empty());
+    let word = |name: &str| filled_at(body, &format!("{place}/{name}"));
     let code = word("code").or_else(|| word("type"));
     let code = code.unwrap_or_else(|| format!("http_{}", response.status));
     let message = word("message").unwrap_or_else(|| "the vendor says no more".to_owned());
     VendorError::new(shown_status(response), cut(&code), cut(&message))
-}
-
-pub(crate) fn is_success(response: &VendorResponse<'_>) -> bool {
-    (200..300).contains(&response.status)
 }
 
 fn at_last(response: &VendorResponse<'_>, error: VendorError) -> VendorFailure {
@@ -180,7 +170,7 @@ const fn limited(response: &VendorResponse<'_>) -> VendorFailure {
     }
 }
 
-const fn shown_status(response: &VendorResponse<'_>) -> u16 {
+pub(crate) const fn shown_status(response: &VendorResponse<'_>) -> u16 {
     if response.status < 400 {
         UNDER_SUCCESS
     } else {
@@ -188,7 +178,7 @@ const fn shown_status(response: &VendorResponse<'_>) -> u16 {
     }
 }
 
-fn trailing_number(text: &str) -> Option<&str> {
+pub(crate) fn trailing_number(text: &str) -> Option<&str> {
     let (_, number) = text.trim_end().strip_suffix(')')?.rsplit_once('(')?;
     let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then_some(number)

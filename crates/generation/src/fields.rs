@@ -22,7 +22,7 @@ pub(crate) struct RequestReader<'a> {
     taken: Vec<&'static str>,
 }
 
-// === impl Reading ===
+// === impl RequestReader ===
 
 impl<'a> RequestReader<'a> {
     pub(crate) const fn of(fields: &'a Fields) -> Self {
@@ -49,56 +49,58 @@ impl<'a> RequestReader<'a> {
     }
 
     pub(crate) fn take_text(&mut self, name: &'static str) -> Result<Option<String>, Refusal> {
-        let value = self.take(name);
-        Ok(text(name, value)?.map(str::to_owned))
+        self.take(name);
+        Ok(self.see_text(name)?.map(str::to_owned))
     }
 
     pub(crate) fn see_text(&self, name: &str) -> Result<Option<&'a str>, Refusal> {
-        text(name, self.see(name))
+        let Some(value) = self.see(name) else {
+            return Ok(None);
+        };
+        let refusal = || Refusal::invalid(name, format!("`{name}` must be one text"));
+        value.as_str().map(Some).ok_or_else(refusal)
     }
 
     /// A number that is not negative and has no fraction.
     pub(crate) fn see_whole(&self, name: &str) -> Result<Option<u64>, Refusal> {
-        let Some(value) = self.see(name) else {
-            return Ok(None);
-        };
-        let whole = match value {
-            Value::Number(number) => number.as_u64(),
-            Value::String(text) if self.fields.is_form => text.trim().parse().ok(),
-            Value::Null
-            | Value::Bool(_)
-            | Value::String(_)
-            | Value::Array(_)
-            | Value::Object(_) => None,
-        };
-        let refusal = || Refusal::invalid(name, format!("`{name}` must be a whole number"));
-        whole.map(Some).ok_or_else(refusal)
+        let parse = |text: &str| text.parse().ok();
+        self.typed(name, Value::as_u64, parse, "a whole number")
     }
 
     pub(crate) fn take_number(&mut self, name: &'static str) -> Result<Option<Number>, Refusal> {
-        let value = self.take(name);
-        number(name, value, self.fields.is_form)
+        self.take(name);
+        self.see_number(name)
     }
 
     pub(crate) fn see_number(&self, name: &str) -> Result<Option<Number>, Refusal> {
-        number(name, self.see(name), self.fields.is_form)
+        // What is no number of JSON, such as `NaN`, is none in a form either.
+        let parse = |text: &str| serde_json::from_str(text).ok();
+        let read = |value: &Value| value.as_number().cloned();
+        self.typed(name, read, parse, "a number")
     }
 
     pub(crate) fn see_flag(&self, name: &str) -> Result<Option<bool>, Refusal> {
+        let parse = |text: &str| text.parse().ok();
+        self.typed(name, Value::as_bool, parse, "true or false")
+    }
+
+    /// A value of one type, which a form writes as a text.
+    fn typed<T>(
+        &self,
+        name: &str,
+        read: impl FnOnce(&'a Value) -> Option<T>,
+        parse: impl FnOnce(&str) -> Option<T>,
+        wanted: &str,
+    ) -> Result<Option<T>, Refusal> {
         let Some(value) = self.see(name) else {
             return Ok(None);
         };
-        let flag = match value {
-            Value::Bool(flag) => Some(*flag),
-            Value::String(text) if self.fields.is_form => text.trim().parse().ok(),
-            Value::Null
-            | Value::Number(_)
-            | Value::String(_)
-            | Value::Array(_)
-            | Value::Object(_) => None,
+        let found = match value.as_str().filter(|_| self.fields.is_form) {
+            Some(text) => parse(text.trim()),
+            None => read(value),
         };
-        let refusal = || Refusal::invalid(name, format!("`{name}` must be true or false"));
-        flag.map(Some).ok_or_else(refusal)
+        let refusal = || Refusal::invalid(name, format!("`{name}` must be {wanted}"));
+        found.map(Some).ok_or_else(refusal)
     }
 
     /// Everything that was not taken. In a form everything is a text: what is clearly a whole number or a
@@ -141,30 +143,4 @@ fn is_there(value: &Value) -> bool {
         Value::String(text) => !text.is_empty(),
         Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => true,
     }
-}
-
-fn text<'a>(name: &str, value: Option<&'a Value>) -> Result<Option<&'a str>, Refusal> {
-    match value {
-        None => Ok(None),
-        Some(Value::String(text)) => Ok(Some(text)),
-        Some(
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_),
-        ) => Err(Refusal::invalid(name, format!("`{name}` must be one text"))),
-    }
-}
-
-fn number(name: &str, value: Option<&Value>, is_form: bool) -> Result<Option<Number>, Refusal> {
-    let Some(value) = value else {
-        return Ok(None);
-    };
-    let found = match value {
-        Value::Number(number) => Some(number.clone()),
-        // What is no number of JSON, such as `NaN`, is none here either.
-        Value::String(text) if is_form => serde_json::from_str(text.trim()).ok(),
-        Value::Null | Value::Bool(_) | Value::String(_) | Value::Array(_) | Value::Object(_) => {
-            None
-        }
-    };
-    let refusal = || Refusal::invalid(name, format!("`{name}` must be a number"));
-    found.map(Some).ok_or_else(refusal)
 }

@@ -61,7 +61,7 @@ pub enum InputImage {
     },
 }
 
-// === impl Ask ===
+// === impl ImageRequest ===
 
 impl ImageRequest {
     /// Reads a request: its fields, and the files of a form by the names of their fields. A data URI is

@@ -6,10 +6,11 @@ mod minimax;
 mod openai;
 
 use crate::vendor_http::VendorError;
-use serde_json::{Map, Value};
+use trunkline_catalog::Note;
 
 use super::{GeneratedImages, Image, ImageRequest, ImageSource, Protocol};
 use crate::encoding;
+use crate::field_policy::not_sent;
 use crate::vendor_failure::VendorFailure;
 
 /// All protocols.
@@ -36,8 +37,10 @@ const FOREIGN: [&str; 6] = [
     "user",
 ];
 
-fn put(body: &mut Map<String, Value>, name: &str, value: impl Into<Value>) {
-    body.insert(name.to_owned(), value.into());
+/// Notes that the quality and the mask of a request are not sent.
+fn skip_quality_and_mask(request: &ImageRequest, notes: &mut Vec<Note>) {
+    notes.extend(request.quality.iter().map(|_| not_sent("quality")));
+    notes.extend(request.mask.iter().map(|_| not_sent("mask")));
 }
 
 /// A picture at an address; none where it is no address.

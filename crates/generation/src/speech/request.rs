@@ -25,7 +25,7 @@ pub struct SpeechRequest {
     pub extras: Map<String, Value>,
 }
 
-// === impl Ask ===
+// === impl SpeechRequest ===
 
 impl SpeechRequest {
     /// Reads a request.

@@ -6,7 +6,6 @@ mod openai;
 
 use crate::vendor_http::VendorResponse;
 use bytes::Bytes;
-use serde_json::{Map, Value};
 use trunkline_catalog::Refusal;
 use trunkline_probe::SpeechFormat;
 
@@ -19,10 +18,6 @@ pub const ALL: [&Protocol; 3] = [&dashscope::PROTOCOL, &minimax::PROTOCOL, &open
 #[must_use]
 pub fn protocol_of(format: &str) -> Option<&'static Protocol> {
     ALL.into_iter().find(|protocol| protocol.format == format)
-}
-
-fn put(body: &mut Map<String, Value>, name: &str, value: impl Into<Value>) {
-    body.insert(name.to_owned(), value.into());
 }
 
 /// The format of a request that was planned.

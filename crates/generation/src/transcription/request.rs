@@ -62,7 +62,7 @@ pub struct TranscriptionRequest {
     pub upload: Upload,
 }
 
-// === impl Answer ===
+// === impl TranscriptFormat ===
 
 impl TranscriptFormat {
     /// Its word.
@@ -87,7 +87,7 @@ impl TranscriptFormat {
     }
 }
 
-// === impl Ask ===
+// === impl TranscriptionRequest ===
 
 impl TranscriptionRequest {
     /// Reads a request.

@@ -5,7 +5,6 @@ mod dashscope_file;
 mod openai;
 mod zhipu;
 
-use serde_json::{Map, Value};
 use trunkline_catalog::Refusal;
 use trunkline_probe::Container;
 
@@ -38,10 +37,6 @@ const FOREIGN: [&str; 6] = [
     "include[]",
     "chunking_strategy",
 ];
-
-fn put(body: &mut Map<String, Value>, name: &str, value: impl Into<Value>) {
-    body.insert(name.to_owned(), value.into());
-}
 
 /// A vendor that only writes down what is said.
 fn untranslated() -> Refusal {

@@ -21,7 +21,7 @@ pub struct FieldReader<'a> {
     report: Report,
 }
 
-// === impl Reader ===
+// === impl FieldReader ===
 
 impl<'a> FieldReader<'a> {
     /// Nothing is read yet but the model, and the address that the gateway itself tells.
@@ -46,14 +46,23 @@ impl<'a> FieldReader<'a> {
         Some(found)
     }
 
-    /// A text. Another type is refused.
-    pub fn text(&mut self, path: &str) -> Result<Option<&'a str>, Refusal> {
+    /// A field of one type. Another type is refused.
+    fn typed<T>(
+        &mut self,
+        path: &str,
+        read: impl FnOnce(&'a Value) -> Option<T>,
+        wanted: &str,
+    ) -> Result<Option<T>, Refusal> {
         let Some(value) = self.get(path) else {
             return Ok(None);
         };
-        let text = value.as_str();
-        text.map(Some)
-            .ok_or_else(|| Refusal::invalid(path, format!("`{path}` must be a text")))
+        let refusal = || Refusal::invalid(path, format!("`{path}` must be {wanted}"));
+        read(value).map(Some).ok_or_else(refusal)
+    }
+
+    /// A text.
+    pub fn text(&mut self, path: &str) -> Result<Option<&'a str>, Refusal> {
+        self.typed(path, Value::as_str, "a text")
     }
 
     /// A text that is there and not empty; one of blanks is as good as none.
@@ -61,25 +70,19 @@ impl<'a> FieldReader<'a> {
         Ok(self.text(path)?.filter(|text| !text.trim().is_empty()))
     }
 
+    /// The same for a text that is required.
+    pub fn required(&mut self, path: &str) -> Result<&'a str, Refusal> {
+        self.filled(path)?.ok_or_else(|| Refusal::missing(path))
+    }
+
     /// A whole number.
     pub fn whole(&mut self, path: &str) -> Result<Option<i64>, Refusal> {
-        let Some(value) = self.get(path) else {
-            return Ok(None);
-        };
-        let number = value.as_i64();
-        number
-            .map(Some)
-            .ok_or_else(|| Refusal::invalid(path, format!("`{path}` must be a whole number")))
+        self.typed(path, Value::as_i64, "a whole number")
     }
 
     /// True or false.
     pub fn flag(&mut self, path: &str) -> Result<Option<bool>, Refusal> {
-        let Some(value) = self.get(path) else {
-            return Ok(None);
-        };
-        let flag = value.as_bool();
-        flag.map(Some)
-            .ok_or_else(|| Refusal::invalid(path, format!("`{path}` must be true or false")))
+        self.typed(path, Value::as_bool, "true or false")
     }
 
     /// One of a closed list of words.
@@ -96,6 +99,21 @@ impl<'a> FieldReader<'a> {
             let listed = words.join(", ");
             Refusal::invalid(path, format!("`{path}` must be one of {listed}"))
         })
+    }
+
+    /// The same with a default, which is reported.
+    pub fn one_of_or(
+        &mut self,
+        path: &str,
+        words: &[&'static str],
+        default: &'static str,
+        why: &str,
+    ) -> Result<&'static str, Refusal> {
+        let known = self.one_of(path, words)?;
+        if known.is_none() {
+            self.defaulted(path, default, why);
+        }
+        Ok(known.unwrap_or(default))
     }
 
     /// A whole number within bounds.

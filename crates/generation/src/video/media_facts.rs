@@ -24,6 +24,17 @@ pub struct ProbeTarget {
     pub param: String,
 }
 
+impl ProbeTarget {
+    /// A clip that a field names.
+    pub(crate) fn video(url: &str, param: &str) -> Self {
+        Self {
+            kind: MediaKind::Video,
+            url: url.to_owned(),
+            param: param.to_owned(),
+        }
+    }
+}
+
 /// How a clip is wrapped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Container {
@@ -52,7 +63,7 @@ pub struct MediaFacts {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct KnownMedia(BTreeMap<String, MediaFacts>);
 
-// === impl Measured ===
+// === impl MediaFacts ===
 
 impl MediaFacts {
     /// Length in whole seconds, rounded up.
@@ -62,7 +73,7 @@ impl MediaFacts {
     }
 }
 
-// === impl Measurements ===
+// === impl KnownMedia ===
 
 impl KnownMedia {
     /// Adds one.

@@ -50,9 +50,37 @@ pub struct Outbound {
     pub body: Map<String, Value>,
 }
 
-// === impl Bill ===
+// === impl Outbound ===
+
+impl Outbound {
+    /// The body of a protocol's endpoint. It is a struct, so it serialises to an object.
+    pub(crate) fn new(protocol: &str, endpoint: &str, body: &impl Serialize) -> Self {
+        let body = match serde_json::to_value(body) {
+            Ok(Value::Object(fields)) => fields,
+            Ok(_) | Err(_) => Map::new(),
+        };
+        Self {
+            protocol: protocol.to_owned(),
+            endpoint: endpoint.to_owned(),
+            body,
+        }
+    }
+}
+
+// === impl BillableUnits ===
 
 impl BillableUnits {
+    /// So many seconds of output and nothing else, exactly.
+    pub(crate) const fn seconds(output_seconds: u64, attributes: Attributes) -> Self {
+        Self {
+            output_seconds,
+            input_seconds: 0,
+            extra_images: 0,
+            attributes,
+            exact: true,
+        }
+    }
+
     /// As the price book counts.
     #[must_use]
     pub fn usage(&self) -> Usage {

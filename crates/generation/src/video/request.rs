@@ -25,7 +25,7 @@ pub(crate) const WEBHOOK_URL: &str = "metadata.webhook_url";
 /// Most images in one list: no family takes as many.
 const MAX_IMAGES: usize = 100;
 
-// === impl Ask ===
+// === impl VideoRequest ===
 
 impl VideoRequest {
     /// Reads a body. That no key stands twice is the caller's to check: it has the bytes.

@@ -10,7 +10,8 @@ mod minimax;
 mod openai;
 
 pub use crate::vendor_http::{
-    Method, UrlPath, VendorError, VendorRequest, VendorResponse, path_part, seconds_at, text_at,
+    Method, UrlPath, VendorError, VendorRequest, VendorResponse, filled_at, path_part, seconds_at,
+    text_at,
 };
 
 use crate::video::plan::Outbound;
@@ -180,6 +181,36 @@ pub const ALL: [&Protocol; 5] = [
 #[must_use]
 pub fn protocol_of(format: &str) -> Option<&'static Protocol> {
     ALL.into_iter().find(|protocol| protocol.format == format)
+}
+
+// === impl Polled ===
+
+impl Polled {
+    /// Queued or running, without a progress.
+    const fn running(queued: bool) -> Self {
+        Self::Running {
+            queued,
+            progress: None,
+        }
+    }
+
+    /// Finished, with a link to the file.
+    const fn linked(link: String, usage: ReportedUsage) -> Self {
+        Self::Done {
+            file: File::Link(link),
+            usage,
+        }
+    }
+}
+
+/// For vendors that name the file in the response to a poll.
+fn no_file(response: &VendorResponse<'_>) -> Polled {
+    unclear(response, "this vendor has no request for a file")
+}
+
+/// For vendors that do not store our reference of a job.
+const fn no_lookup(_response: &VendorResponse<'_>) -> LookupResult {
+    LookupResult::Unknown
 }
 
 /// No verdict.

@@ -10,9 +10,10 @@
 use serde_json::{Value, json};
 use trunkline_catalog::{Note, Refusal};
 
-use super::{FOREIGN, made, openai, put};
-use crate::error_mapping::{self, garbage, is_success, told};
-use crate::field_policy::{carried, not_sent};
+use super::{FOREIGN, made, openai, skip_quality_and_mask};
+use crate::encoding::put;
+use crate::error_mapping::{self, garbage, told};
+use crate::field_policy::carried;
 use crate::images::input_images::as_text;
 use crate::images::{GeneratedImages, Image, ImageRequest, Protocol};
 use crate::vendor_failure::VendorFailure;
@@ -47,12 +48,7 @@ fn encode(request: &ImageRequest, model: &str) -> Result<Encoded, Refusal> {
     if let Some(size) = &request.size {
         put(&mut body, "size", size.replace('*', "x"));
     }
-    if request.quality.is_some() {
-        notes.push(not_sent("quality"));
-    }
-    if request.mask.is_some() {
-        notes.push(not_sent("mask"));
-    }
+    skip_quality_and_mask(request, &mut notes);
     match request.images.as_slice() {
         [] => {}
         [one] => put(&mut body, "image", as_text(one)),
@@ -76,7 +72,7 @@ fn decode(
     request: &ImageRequest,
     response: &VendorResponse<'_>,
 ) -> Result<GeneratedImages, VendorFailure> {
-    if !is_success(response) {
+    if !response.is_success() {
         return Err(error_mapping::ark(response));
     }
     let body = response.json();

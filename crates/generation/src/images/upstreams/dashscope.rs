@@ -8,13 +8,14 @@
 use serde_json::{Map, Value, json};
 use trunkline_catalog::{Note, Refusal};
 
-use super::{FOREIGN, linked, made, put};
-use crate::error_mapping::{self, garbage, is_success, told};
-use crate::field_policy::{carried, not_sent};
+use super::{FOREIGN, linked, made, skip_quality_and_mask};
+use crate::encoding::put;
+use crate::error_mapping::{self, garbage, told};
+use crate::field_policy::carried;
 use crate::images::input_images::as_text;
 use crate::images::{GeneratedImages, Image, ImageRequest, Protocol};
 use crate::vendor_failure::VendorFailure;
-use crate::vendor_http::{Encoded, VendorError, VendorRequest, VendorResponse, text_at};
+use crate::vendor_http::{Encoded, VendorError, VendorRequest, VendorResponse, filled_at, text_at};
 
 /// The protocol.
 pub(super) const PROTOCOL: Protocol = Protocol {
@@ -36,12 +37,7 @@ fn encode(request: &ImageRequest, model: &str) -> Result<Encoded, Refusal> {
     if let Some(size) = &request.size {
         put(&mut parameters, "size", size.replace('x', "*"));
     }
-    if request.quality.is_some() {
-        notes.push(not_sent("quality"));
-    }
-    if request.mask.is_some() {
-        notes.push(not_sent("mask"));
-    }
+    skip_quality_and_mask(request, &mut notes);
     let images = request
         .images
         .iter()
@@ -62,7 +58,7 @@ fn decode(
     request: &ImageRequest,
     response: &VendorResponse<'_>,
 ) -> Result<GeneratedImages, VendorFailure> {
-    if !is_success(response) {
+    if !response.is_success() {
         return Err(error_mapping::dashscope(response));
     }
     let body = response.json();
@@ -79,7 +75,7 @@ fn decode(
             None => why = why.or_else(|| Some(told(response, result, ""))),
         }
     }
-    if text_at(&body, "/code").is_some_and(|code| !code.is_empty()) {
+    if filled_at(&body, "/code").is_some() {
         why = Some(told(response, &body, ""));
     }
     made(request, pictures, why, |why| nothing(response, why))

@@ -8,8 +8,9 @@
 use serde_json::{Map, Value, json};
 use trunkline_catalog::{Fate, Note, Refusal};
 
-use super::{FOREIGN, decoded, linked, made, put};
-use crate::error_mapping::{self, garbage, is_success, minimax_number};
+use super::{FOREIGN, decoded, linked, made, skip_quality_and_mask};
+use crate::encoding::put;
+use crate::error_mapping::{self, garbage, minimax_number};
 use crate::field_policy::{carried, not_sent, shown};
 use crate::images::input_images::as_text;
 use crate::images::{GeneratedImages, Image, ImageRequest, Protocol};
@@ -42,12 +43,7 @@ fn encode(request: &ImageRequest, model: &str) -> Result<Encoded, Refusal> {
     if let Some(size) = &request.size {
         say_size(size, &mut body, &mut notes)?;
     }
-    if request.quality.is_some() {
-        notes.push(not_sent("quality"));
-    }
-    if request.mask.is_some() {
-        notes.push(not_sent("mask"));
-    }
+    skip_quality_and_mask(request, &mut notes);
     if !request.images.is_empty() {
         let subject = |text: String| json!({ "type": "character", "image_file": text });
         let subjects: Vec<Value> = request.images.iter().map(as_text).map(subject).collect();
@@ -101,7 +97,7 @@ fn decode(
     response: &VendorResponse<'_>,
 ) -> Result<GeneratedImages, VendorFailure> {
     let body = response.json();
-    if !is_success(response) || minimax_number(&body).is_some() {
+    if !response.is_success() || minimax_number(&body).is_some() {
         return Err(error_mapping::minimax(response));
     }
     let texts = |pointer: &str| {

@@ -10,13 +10,14 @@
 use serde_json::{Map, Value, json};
 use trunkline_catalog::Refusal;
 
-use super::{decoded, linked, made, put};
-use crate::error_mapping::{self, garbage, is_success, told};
+use super::{decoded, linked, made};
+use crate::encoding::put;
+use crate::error_mapping::{self, garbage, told};
 use crate::images::input_images::as_text;
 use crate::images::{GeneratedImages, Image, ImageEndpoint, ImageRequest, InputImage, Protocol};
 use crate::vendor_failure::VendorFailure;
 use crate::vendor_http::{
-    Content, Encoded, Part, VendorRequest, VendorResponse, parts_of, text_at,
+    Content, Encoded, Part, VendorRequest, VendorResponse, filled_at, parts_of,
 };
 
 /// The protocol.
@@ -112,7 +113,7 @@ fn decode(
     request: &ImageRequest,
     response: &VendorResponse<'_>,
 ) -> Result<GeneratedImages, VendorFailure> {
-    if !is_success(response) {
+    if !response.is_success() {
         return Err(error_mapping::openai(response));
     }
     let body = response.json();
@@ -127,7 +128,7 @@ fn decode(
 
 /// An entry has an address or base64; the other of the two may be null or empty.
 pub(super) fn picture(entry: &Value) -> Option<Image> {
-    let text = |pointer: &str| text_at(entry, pointer).filter(|text| !text.is_empty());
+    let text = |pointer: &str| filled_at(entry, pointer);
     let found = text("/b64_json").and_then(|text| decoded(&text));
     let found = found.or_else(|| {
         let url = text("/url")?;

@@ -11,13 +11,14 @@ use serde_json::{Map, Value};
 use trunkline_catalog::{Note, Refusal};
 use trunkline_probe::{DEFAULT_PCM_RATE, SpeechFormat};
 
-use super::{event, format_of, put, unmade};
+use super::{event, format_of, unmade};
 use crate::encoding::from_base64;
+use crate::encoding::put;
 use crate::error_mapping::{self, garbage};
 use crate::field_policy::not_sent;
 use crate::speech::{AudioChunk, Protocol, SpeechRequest, StreamMode};
 use crate::vendor_failure::VendorFailure;
-use crate::vendor_http::{Encoded, VendorRequest, VendorResponse, text_at};
+use crate::vendor_http::{Encoded, VendorRequest, filled_at};
 
 /// The protocol.
 pub(super) const PROTOCOL: Protocol = Protocol {
@@ -25,7 +26,7 @@ pub(super) const PROTOCOL: Protocol = Protocol {
     encode,
     stream_mode,
     prefix,
-    read_error,
+    read_error: error_mapping::dashscope,
 };
 
 const PATH: &str = "/services/aigc/multimodal-generation/generation";
@@ -117,7 +118,7 @@ fn prefix(request: &SpeechRequest) -> Bytes {
 fn read_event(data: &[u8]) -> Result<AudioChunk, VendorFailure> {
     let response = event(data);
     let body = response.json();
-    if text_at(&body, "/code").is_some_and(|code| !code.is_empty()) {
+    if filled_at(&body, "/code").is_some() {
         return Err(error_mapping::dashscope(&response));
     }
     let Some(output) = body.get("output").filter(|output| output.is_object()) else {
@@ -125,7 +126,7 @@ fn read_event(data: &[u8]) -> Result<AudioChunk, VendorFailure> {
     };
     let is_last =
         matches!(output.get("finish_reason"), Some(Value::String(word)) if word == "stop");
-    let audio = text_at(output, "/audio/data").filter(|text| !text.is_empty());
+    let audio = filled_at(output, "/audio/data");
     let bytes = match audio {
         None if is_last => return Ok(AudioChunk::Done),
         None => return Ok(AudioChunk::Nothing),
@@ -136,8 +137,4 @@ fn read_event(data: &[u8]) -> Result<AudioChunk, VendorFailure> {
         Some(bytes) => Ok(AudioChunk::Audio(bytes)),
         None => Err(garbage(&response, "audio that is no base64")),
     }
-}
-
-fn read_error(response: &VendorResponse<'_>) -> VendorFailure {
-    error_mapping::dashscope(response)
 }

@@ -12,13 +12,14 @@ use serde_json::{Map, Value, json};
 use trunkline_catalog::{Note, Refusal};
 use trunkline_probe::SpeechFormat;
 
-use super::{event, format_of, no_prefix, put, unmade};
+use super::{event, format_of, no_prefix, unmade};
+use crate::encoding::put;
 use crate::encoding::{from_hex, is_link};
-use crate::error_mapping::{self, garbage, is_success, minimax_number};
+use crate::error_mapping::{self, garbage, minimax_number};
 use crate::field_policy::not_sent;
 use crate::speech::{AudioChunk, Protocol, SpeechRequest, StreamMode};
 use crate::vendor_failure::VendorFailure;
-use crate::vendor_http::{Encoded, VendorRequest, VendorResponse, text_at};
+use crate::vendor_http::{Encoded, VendorRequest, VendorResponse, filled_at, text_at};
 
 /// The protocol.
 pub(super) const PROTOCOL: Protocol = Protocol {
@@ -26,7 +27,7 @@ pub(super) const PROTOCOL: Protocol = Protocol {
     encode,
     stream_mode,
     prefix: no_prefix,
-    read_error,
+    read_error: error_mapping::minimax,
 };
 
 /// The `status` of the event that ends it.
@@ -113,7 +114,7 @@ fn read_event(data: &[u8]) -> Result<AudioChunk, VendorFailure> {
     if text_at(&body, "/data/status").as_deref() == Some(ENDED) {
         return Ok(AudioChunk::Done);
     }
-    match text_at(&body, "/data/audio").filter(|text| !text.is_empty()) {
+    match filled_at(&body, "/data/audio") {
         None => Ok(AudioChunk::Nothing),
         Some(text) => match from_hex(&text) {
             Some(bytes) => Ok(AudioChunk::Audio(bytes)),
@@ -124,7 +125,7 @@ fn read_event(data: &[u8]) -> Result<AudioChunk, VendorFailure> {
 
 fn read_whole(response: &VendorResponse<'_>) -> Result<AudioChunk, VendorFailure> {
     let body = response.json();
-    if !is_success(response) || minimax_number(&body).is_some() {
+    if !response.is_success() || minimax_number(&body).is_some() {
         return Err(error_mapping::minimax(response));
     }
     let audio = text_at(&body, "/data/audio").unwrap_or_default();
@@ -135,8 +136,4 @@ fn read_whole(response: &VendorResponse<'_>) -> Result<AudioChunk, VendorFailure
         Some(bytes) => Ok(AudioChunk::Last(bytes)),
         None => Err(garbage(response, "an answer without audio")),
     }
-}
-
-fn read_error(response: &VendorResponse<'_>) -> VendorFailure {
-    error_mapping::minimax(response)
 }

@@ -5,11 +5,11 @@
 use serde_json::Value;
 use trunkline_catalog::Refusal;
 
-use super::{format_of, no_prefix, put};
+use super::{format_of, no_prefix};
+use crate::encoding::put;
 use crate::error_mapping;
 use crate::speech::{Protocol, SpeechRequest, StreamMode};
-use crate::vendor_failure::VendorFailure;
-use crate::vendor_http::{Encoded, VendorRequest, VendorResponse};
+use crate::vendor_http::{Encoded, VendorRequest};
 
 /// The protocol.
 pub(super) const PROTOCOL: Protocol = Protocol {
@@ -17,7 +17,7 @@ pub(super) const PROTOCOL: Protocol = Protocol {
     encode,
     stream_mode,
     prefix: no_prefix,
-    read_error,
+    read_error: error_mapping::openai,
 };
 
 fn encode(request: &SpeechRequest, model: &str) -> Result<Encoded, Refusal> {
@@ -41,8 +41,4 @@ fn encode(request: &SpeechRequest, model: &str) -> Result<Encoded, Refusal> {
 
 fn stream_mode(_ask: &SpeechRequest) -> StreamMode {
     StreamMode::Bytes
-}
-
-fn read_error(response: &VendorResponse<'_>) -> VendorFailure {
-    error_mapping::openai(response)
 }

@@ -8,8 +8,9 @@
 use serde_json::{Map, Value, json};
 use trunkline_catalog::{Note, Refusal};
 
-use super::{FOREIGN, check_endpoint, put, unlinked};
-use crate::error_mapping::{self, garbage, is_success};
+use super::{FOREIGN, check_endpoint, unlinked};
+use crate::encoding::put;
+use crate::error_mapping::{self, garbage};
 use crate::field_policy::carried;
 use crate::transcription::render::timeless;
 use crate::transcription::{
@@ -72,7 +73,7 @@ fn decode(
 ) -> Result<NextStep, VendorFailure> {
     let body = response.json();
     let is_error = body.get("error").is_some_and(Value::is_object);
-    if !is_success(response) || is_error {
+    if !response.is_success() || is_error {
         return Err(error_mapping::dashscope(response));
     }
     match content(&body) {

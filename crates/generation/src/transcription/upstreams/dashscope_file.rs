@@ -10,15 +10,18 @@
 use serde_json::{Map, Value, json};
 use trunkline_catalog::{Note, Refusal};
 
-use super::{FOREIGN, check_endpoint, put, unlinked};
+use super::{FOREIGN, check_endpoint, unlinked};
 use crate::encoding::is_link;
-use crate::error_mapping::{self, garbage, is_success, told};
+use crate::encoding::put;
+use crate::error_mapping::{self, garbage, told};
 use crate::field_policy::{carried, not_sent};
 use crate::transcription::{
     NextStep, Protocol, Segment, Stage, Transcript, TranscriptionRequest, UploadMode,
 };
 use crate::vendor_failure::VendorFailure;
-use crate::vendor_http::{Encoded, VendorError, VendorRequest, VendorResponse, path_part, text_at};
+use crate::vendor_http::{
+    Encoded, VendorError, VendorRequest, VendorResponse, filled_at, path_part, text_at,
+};
 
 /// The protocol with a list of links.
 pub(super) const LIST: Protocol = Protocol {
@@ -96,7 +99,7 @@ fn decode(
     stage: Stage,
     response: &VendorResponse<'_>,
 ) -> Result<NextStep, VendorFailure> {
-    if !is_success(response) {
+    if !response.is_success() {
         return Err(match stage {
             Stage::Begun | Stage::Polled => error_mapping::dashscope(response),
             // Errors of a file store say nothing that the caller could mend.
@@ -111,7 +114,7 @@ fn decode(
 }
 
 fn state(response: &VendorResponse<'_>, body: &Value) -> Result<NextStep, VendorFailure> {
-    let Some(id) = text_at(body, "/output/task_id").filter(|id| !id.is_empty()) else {
+    let Some(id) = filled_at(body, "/output/task_id") else {
         return Err(garbage(response, "an answer without a task"));
     };
     if is_silent(body) {

@@ -10,7 +10,7 @@ use serde_json::Value;
 use trunkline_catalog::Refusal;
 
 use super::file_part;
-use crate::error_mapping::{self, garbage, is_success};
+use crate::error_mapping::{self, garbage};
 use crate::transcription::render::usage;
 use crate::transcription::{
     NextStep, Protocol, Stage, Transcript, TranscriptFormat, TranscriptionEndpoint,
@@ -63,7 +63,7 @@ fn decode(
     _stage: Stage,
     response: &VendorResponse<'_>,
 ) -> Result<NextStep, VendorFailure> {
-    if !is_success(response) {
+    if !response.is_success() {
         return Err(error_mapping::openai(response));
     }
     let transcript = match request.format {

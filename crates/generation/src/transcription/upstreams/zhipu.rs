@@ -7,7 +7,7 @@ use serde_json::Value;
 use trunkline_catalog::{Note, Refusal};
 
 use super::{FOREIGN, check_endpoint, file_part};
-use crate::error_mapping::{self, garbage, is_success};
+use crate::error_mapping::{self, garbage};
 use crate::field_policy::{carried, not_sent};
 use crate::transcription::render::timeless;
 use crate::transcription::{
@@ -57,7 +57,7 @@ fn decode(
     response: &VendorResponse<'_>,
 ) -> Result<NextStep, VendorFailure> {
     let body = response.json();
-    if !is_success(response) || body.get("error").is_some_and(Value::is_object) {
+    if !response.is_success() || body.get("error").is_some_and(Value::is_object) {
         return Err(error_mapping::zhipu(response));
     }
     match body.get("text").and_then(Value::as_str) {

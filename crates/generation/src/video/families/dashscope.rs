@@ -6,7 +6,6 @@ mod bill;
 mod size;
 
 use serde::Serialize;
-use serde_json::{Map, Value};
 use trunkline_catalog::{Attributes, Fate, Note, Refusal, Specs};
 
 use crate::video::field_reader::{FIELD_IGNORED, FieldReader};
@@ -96,16 +95,7 @@ pub(super) struct Parameters {
 impl Body<'_> {
     /// As it is stored and sent.
     pub(super) fn outbound(&self) -> Outbound {
-        // A struct of texts and numbers always is an object.
-        let body = match serde_json::to_value(self) {
-            Ok(Value::Object(fields)) => fields,
-            Ok(_) | Err(_) => Map::new(),
-        };
-        Outbound {
-            protocol: PROTOCOL.to_owned(),
-            endpoint: String::new(),
-            body,
-        }
+        Outbound::new(PROTOCOL, "", self)
     }
 }
 
@@ -137,11 +127,6 @@ impl Parameters {
             seed: reader.within("metadata.seed", SEEDS)?,
         })
     }
-}
-
-/// A text that must be there.
-pub(super) fn required<'a>(reader: &mut FieldReader<'a>, path: &str) -> Result<&'a str, Refusal> {
-    reader.filled(path)?.ok_or_else(|| Refusal::missing(path))
 }
 
 /// The size and its entry of the table; `1280*720` where there is none.
@@ -215,11 +200,6 @@ pub(super) const SIZE_FOLDED: &str = "size_folded";
 
 /// The units of a video of so many seconds.
 pub(super) fn units(tier: Tier, output_seconds: u64) -> BillableUnits {
-    BillableUnits {
-        output_seconds,
-        input_seconds: 0,
-        extra_images: 0,
-        attributes: Attributes::none().with("resolution", tier.as_str()),
-        exact: true,
-    }
+    let attributes = Attributes::none().with("resolution", tier.as_str());
+    BillableUnits::seconds(output_seconds, attributes)
 }

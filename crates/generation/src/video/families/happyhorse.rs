@@ -55,7 +55,7 @@ fn plan(context: &PlanContext<'_>) -> Result<Plan, Refusal> {
     };
     let media = match context.variant {
         "image" => {
-            let first = dashscope::required(&mut reader, "input_reference")?;
+            let first = reader.required("input_reference")?;
             vec![Media::new(Role::FirstFrame, first)]
         }
         "reference" => references(&mut reader, context.specs)?,
@@ -64,7 +64,7 @@ fn plan(context: &PlanContext<'_>) -> Result<Plan, Refusal> {
     let prompt = if follows_frame {
         reader.filled("prompt")?
     } else {
-        Some(dashscope::required(&mut reader, "prompt")?)
+        Some(reader.required("prompt")?)
     };
     let (size, frame) = size(&mut reader)?;
     let seconds = dashscope::seconds_or_default(&mut reader, context.specs, SECONDS)?;

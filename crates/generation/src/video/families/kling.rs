@@ -45,7 +45,7 @@ use trunkline_catalog::{Fate, Note, Refusal, Specs};
 
 use super::{Family, PlanContext};
 use crate::video::field_reader::{FieldReader, METADATA_IGNORED};
-use crate::video::plan::{Outbound, Plan};
+use crate::video::plan::Plan;
 
 /// The family.
 pub(super) const FAMILY: Family = Family {
@@ -90,25 +90,10 @@ fn lengths(specs: &Specs) -> (i64, i64) {
     (whole(least), whole(most))
 }
 
-fn outbound(endpoint: &str, body: &impl Serialize) -> Result<Outbound, Refusal> {
-    let body = match serde_json::to_value(body) {
-        Ok(Value::Object(body)) => body,
-        Ok(_) | Err(_) => return Err(Refusal::invalid("", "the request cannot be written")),
-    };
-    Ok(Outbound {
-        protocol: PROTOCOL.to_owned(),
-        endpoint: endpoint.to_owned(),
-        body,
-    })
-}
-
 /// A switch of `metadata` that is `off` where it is missing.
 fn sound(reader: &mut FieldReader<'_>) -> Result<&'static str, Refusal> {
-    let sound = reader.one_of("metadata.sound", &SWITCH)?;
-    Ok(sound.unwrap_or_else(|| {
-        reader.defaulted("metadata.sound", "off", "the upstream's own default");
-        "off"
-    }))
+    let why = "the upstream's own default";
+    reader.one_of_or("metadata.sound", &SWITCH, "off", why)
 }
 
 fn watermark(reader: &mut FieldReader<'_>) -> Result<Watermark, Refusal> {

@@ -76,8 +76,7 @@ struct Picture<'a> {
 
 fn plan(context: &PlanContext<'_>) -> Result<Plan, Refusal> {
     let mut reader = FieldReader::new(context.request);
-    let prompt = reader.filled("prompt")?;
-    let prompt = prompt.ok_or_else(|| Refusal::missing("prompt"))?;
+    let prompt = reader.required("prompt")?;
     if prompt.chars().count() > MAX_PROMPT {
         let text = format!("`prompt` has more than {MAX_PROMPT} characters");
         return Err(Refusal::invalid("prompt", text));
@@ -101,18 +100,8 @@ fn plan(context: &PlanContext<'_>) -> Result<Plan, Refusal> {
         more,
     };
     Ok(Plan {
-        bill: BillableUnits {
-            output_seconds: seconds,
-            input_seconds: 0,
-            extra_images: 0,
-            attributes,
-            exact: true,
-        },
-        outbound: Outbound {
-            protocol: PROTOCOL.to_owned(),
-            endpoint: String::new(),
-            body: object(&body),
-        },
+        bill: BillableUnits::seconds(seconds, attributes),
+        outbound: Outbound::new(PROTOCOL, "", &body),
         to_probe: Vec::new(),
         size: size.map(str::to_owned),
         report: reader.finish(),
@@ -138,13 +127,10 @@ fn bill(
     if let Some(size) = outbound.body.get("size").and_then(Value::as_str) {
         attributes = attributes.with("resolution", size);
     }
-    Ok(BillableUnits {
-        output_seconds: seconds.ok_or_else(unreadable)?,
-        input_seconds: 0,
-        extra_images: 0,
+    Ok(BillableUnits::seconds(
+        seconds.ok_or_else(unreadable)?,
         attributes,
-        exact: true,
-    })
+    ))
 }
 
 fn seconds(reader: &mut FieldReader<'_>, specs: &Specs) -> Result<u64, Refusal> {
@@ -224,13 +210,5 @@ fn with(attributes: Attributes, name: &str, value: &Value) -> Attributes {
             None => attributes,
         },
         Value::Null | Value::Array(_) | Value::Object(_) => attributes,
-    }
-}
-
-fn object(body: &Body<'_>) -> Map<String, Value> {
-    match serde_json::to_value(body) {
-        Ok(Value::Object(object)) => object,
-        // A struct of texts is an object.
-        Ok(_) | Err(_) => Map::new(),
     }
 }

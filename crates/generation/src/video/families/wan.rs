@@ -27,7 +27,7 @@ use trunkline_catalog::{Refusal, Specs};
 use super::dashscope::{self, Body, Input, Measures, Media, Parameters, Role};
 use super::{Family, PlanContext};
 use crate::video::field_reader::FieldReader;
-use crate::video::media_facts::{Container, KnownMedia, MediaFacts, MediaKind, ProbeTarget};
+use crate::video::media_facts::{Container, KnownMedia, MediaFacts, ProbeTarget};
 use crate::video::plan::{BillableUnits, Outbound, Plan};
 use crate::video::resolutions::Frame;
 use size::{any_size, sold_size};
@@ -92,7 +92,7 @@ fn unknown(variant: &str) -> Refusal {
 }
 
 fn text(context: &PlanContext<'_>, mut reader: FieldReader<'_>) -> Result<Plan, Refusal> {
-    let prompt = dashscope::required(&mut reader, "prompt")?;
+    let prompt = reader.required("prompt")?;
     let (size, frame) = any_size(&mut reader)?;
     let seconds = dashscope::seconds_or_default(&mut reader, context.specs, SECONDS)?;
     let mut input = words(&mut reader, Some(prompt))?;
@@ -103,7 +103,7 @@ fn text(context: &PlanContext<'_>, mut reader: FieldReader<'_>) -> Result<Plan, 
 }
 
 fn image(context: &PlanContext<'_>, mut reader: FieldReader<'_>) -> Result<Plan, Refusal> {
-    let first = dashscope::required(&mut reader, "input_reference")?;
+    let first = reader.required("input_reference")?;
     let prompt = reader.filled("prompt")?;
     let (size, frame) = sold_size(&mut reader)?;
     let seconds = dashscope::seconds_or_default(&mut reader, context.specs, SECONDS)?;
@@ -118,7 +118,7 @@ fn image(context: &PlanContext<'_>, mut reader: FieldReader<'_>) -> Result<Plan,
 
 fn reference(context: &PlanContext<'_>, mut reader: FieldReader<'_>) -> Result<Plan, Refusal> {
     let (mut media, clip) = references(&mut reader, context.specs)?;
-    let prompt = dashscope::required(&mut reader, "prompt")?;
+    let prompt = reader.required("prompt")?;
     let (size, frame) = sold_size(&mut reader)?;
     let seconds = dashscope::seconds_or_default(&mut reader, context.specs, SHORTER_SECONDS)?;
     let mut bill = dashscope::units(frame.tier, seconds);
@@ -127,7 +127,7 @@ fn reference(context: &PlanContext<'_>, mut reader: FieldReader<'_>) -> Result<P
         media.push(Media::new(Role::ReferenceVideo, url));
         let known = context.facts.of(url);
         if known.is_none() {
-            to_probe.push(probe_target(url));
+            to_probe.push(ProbeTarget::video(url, "video_url"));
         }
         let length = known.and_then(|known| known.seconds());
         if length.is_some_and(|length| length > MAX_REFERENCE_SECONDS) {
@@ -186,7 +186,7 @@ fn references<'a>(
 }
 
 fn edit(context: &PlanContext<'_>, mut reader: FieldReader<'_>) -> Result<Plan, Refusal> {
-    let source = dashscope::required(&mut reader, "video_url")?;
+    let source = reader.required("video_url")?;
     let prompt = reader.filled("prompt")?;
     let (size, frame) = sold_size(&mut reader)?;
     let cut = dashscope::seconds(&mut reader, context.specs, SHORTER_SECONDS)?;
@@ -210,7 +210,7 @@ fn edit(context: &PlanContext<'_>, mut reader: FieldReader<'_>) -> Result<Plan, 
     parameters.audio_setting = audio_setting;
     let mut plan = finished(reader, &Body { input, parameters }, bill, size);
     if known.is_none() {
-        plan.to_probe.push(probe_target(source));
+        plan.to_probe.push(ProbeTarget::video(source, "video_url"));
     }
     Ok(plan)
 }
@@ -247,14 +247,6 @@ fn parameters(
     let mut parameters = Parameters::read(reader, frame, duration)?;
     parameters.prompt_extend = reader.flag("metadata.prompt_extend")?;
     Ok(parameters)
-}
-
-fn probe_target(url: &str) -> ProbeTarget {
-    ProbeTarget {
-        kind: MediaKind::Video,
-        url: url.to_owned(),
-        param: "video_url".to_owned(),
-    }
 }
 
 fn finished(reader: FieldReader<'_>, body: &Body<'_>, bill: BillableUnits, size: String) -> Plan {

@@ -7,8 +7,9 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    Cancelled, File, JobContext, JobRef, LookupResult, MediaForm, Polled, Protocol, ReportedUsage,
-    Submitted, VendorError, VendorRequest, VendorResponse, path_part, seconds_at, text_at, unclear,
+    Cancelled, File, JobContext, JobRef, MediaForm, Polled, Protocol, ReportedUsage, Submitted,
+    VendorError, VendorRequest, VendorResponse, filled_at, no_lookup, path_part, seconds_at,
+    text_at, unclear,
 };
 use crate::video::plan::Outbound;
 
@@ -23,7 +24,7 @@ pub(super) const PROTOCOL: Protocol = Protocol {
     cancel: Some(cancel),
     read_cancel,
     lookup: None,
-    read_lookup,
+    read_lookup: no_lookup,
     media: MediaForm::DataUri,
 };
 
@@ -41,7 +42,7 @@ fn read_submit(_sent: &Outbound, response: &VendorResponse<'_>) -> Submitted {
     let answer = response.json();
     let has_code = text_at(&answer, "/error/code").is_some();
     match response.status {
-        200..300 => match text_at(&answer, "/id").filter(|id| !id.is_empty()) {
+        200..300 => match filled_at(&answer, "/id") {
             Some(id) => Submitted::Accepted { id },
             None => Submitted::Unknown(error(response, &answer)),
         },
@@ -64,14 +65,14 @@ fn poll(job_ref: &JobRef) -> VendorRequest {
 
 fn read_poll(_handle: &JobRef, response: &VendorResponse<'_>) -> Polled {
     let answer = response.json();
-    if !(200..300).contains(&response.status) {
+    if !response.is_success() {
         return unclear(response, &error(response, &answer).code);
     }
     let Some(status) = text_at(&answer, "/status") else {
         return unclear(response, "the answer names no status");
     };
     match status.to_ascii_lowercase().as_str() {
-        "queued" | "pending" => running(true),
+        "queued" | "pending" => Polled::running(true),
         "succeeded" => match file(&answer) {
             Some(link) => Polled::Done {
                 file: File::Link(link),
@@ -89,14 +90,7 @@ fn read_poll(_handle: &JobRef, response: &VendorResponse<'_>) -> Polled {
             Polled::Failed(VendorError::new(400, code, message))
         }
         // `running`, `processing`, and every word that nobody knows yet.
-        _ => running(false),
-    }
-}
-
-const fn running(queued: bool) -> Polled {
-    Polled::Running {
-        queued,
-        progress: None,
+        _ => Polled::running(false),
     }
 }
 
@@ -125,10 +119,6 @@ fn read_cancel(_handle: &JobRef, response: &VendorResponse<'_>) -> Cancelled {
         400..500 => Cancelled::GoesOn,
         _ => Cancelled::Unknown,
     }
-}
-
-fn read_lookup(_said: &VendorResponse<'_>) -> LookupResult {
-    LookupResult::Unknown
 }
 
 fn task(job_ref: &JobRef) -> String {

@@ -4,10 +4,11 @@
 use serde_json::{Value, json};
 
 use super::{
-    Cancelled, File, JobContext, JobRef, LookupResult, MediaForm, Method, Polled, Protocol,
-    ReportedUsage, Submitted, VendorError, VendorRequest, VendorResponse, path_part, seconds_at,
-    text_at, unclear,
+    Cancelled, JobContext, JobRef, MediaForm, Method, Polled, Protocol, ReportedUsage, Submitted,
+    VendorError, VendorRequest, VendorResponse, no_file, no_lookup, path_part, seconds_at, text_at,
+    unclear,
 };
+use crate::error_mapping::cut;
 use crate::video::plan::Outbound;
 
 /// The protocol.
@@ -17,17 +18,15 @@ pub(super) const PROTOCOL: Protocol = Protocol {
     read_submit,
     poll,
     read_poll,
-    read_file,
+    read_file: no_file,
     cancel: Some(cancel),
     read_cancel,
     lookup: None,
-    read_lookup,
+    read_lookup: no_lookup,
     media: MediaForm::DataUri,
 };
 
 const SUBMIT: &str = "/services/aigc/video-generation/video-synthesis";
-/// A vendor's text is cut here before it goes on.
-const MAX_WORDS: usize = 2_000;
 
 fn submit(outbound: &Outbound, context: &JobContext<'_>) -> VendorRequest {
     let mut body = outbound.body.clone();
@@ -81,12 +80,8 @@ fn read_poll(_handle: &JobRef, response: &VendorResponse<'_>) -> Polled {
         let code = text_at(&answer, "/code").unwrap_or_default();
         return unclear(response, &format!("no state {}", cut(&code)));
     };
-    let running = |queued| Polled::Running {
-        queued,
-        progress: None,
-    };
     match state.to_ascii_uppercase().as_str() {
-        "PENDING" => running(true),
+        "PENDING" => Polled::running(true),
         "SUCCEEDED" => done(response, &answer),
         "FAILED" => Polled::Failed(error(response.status, &answer, "/output")),
         "CANCELED" | "CANCELLED" => {
@@ -95,7 +90,7 @@ fn read_poll(_handle: &JobRef, response: &VendorResponse<'_>) -> Polled {
         }
         // So it answers for ids that it has forgotten or not yet learnt: no verdict.
         "UNKNOWN" => unclear(response, "state UNKNOWN"),
-        _ => running(false),
+        _ => Polled::running(false),
     }
 }
 
@@ -103,10 +98,7 @@ fn done(response: &VendorResponse<'_>, answer: &Value) -> Polled {
     let places = ["/output/video_url", "/output/results/0/url"];
     let mut links = places.iter().filter_map(|place| text_at(answer, place));
     match links.find(|link| !link.is_empty()) {
-        Some(link) => Polled::Done {
-            file: File::Link(link),
-            usage: usage(answer),
-        },
+        Some(link) => Polled::linked(link, usage(answer)),
         None => unclear(response, "SUCCEEDED without a file"),
     }
 }
@@ -127,10 +119,6 @@ fn usage(answer: &Value) -> ReportedUsage {
     }
 }
 
-fn read_file(response: &VendorResponse<'_>) -> Polled {
-    unclear(response, "files are never asked for apart")
-}
-
 fn cancel(job_ref: &JobRef) -> VendorRequest {
     VendorRequest {
         method: Method::Post,
@@ -148,16 +136,8 @@ fn read_cancel(_handle: &JobRef, response: &VendorResponse<'_>) -> Cancelled {
     }
 }
 
-fn read_lookup(_said: &VendorResponse<'_>) -> LookupResult {
-    LookupResult::Unknown
-}
-
 /// The vendor's words at a place of its answer.
 fn error(status: u16, answer: &Value, place: &str) -> VendorError {
     let word = |name: &str| text_at(answer, &format!("{place}/{name}")).unwrap_or_default();
     VendorError::new(status, cut(&word("code")), cut(&word("message")))
-}
-
-fn cut(text: &str) -> String {
-    text.chars().take(MAX_WORDS).collect()
 }

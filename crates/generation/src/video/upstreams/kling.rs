@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 
 use super::{
     Cancelled, File, JobContext, JobRef, LookupResult, MediaForm, Polled, Protocol, ReportedUsage,
-    Submitted, VendorError, VendorRequest, VendorResponse, path_part, text_at, unclear,
+    Submitted, VendorError, VendorRequest, VendorResponse, filled_at, no_file, path_part, text_at,
+    unclear,
 };
 use crate::video::plan::Outbound;
 
@@ -18,7 +19,7 @@ pub(super) const PROTOCOL: Protocol = Protocol {
     read_submit,
     poll,
     read_poll,
-    read_file,
+    read_file: no_file,
     cancel: None,
     read_cancel,
     lookup: Some(lookup),
@@ -110,7 +111,7 @@ fn poll(job_ref: &JobRef) -> VendorRequest {
 fn read_poll(job_ref: &JobRef, response: &VendorResponse<'_>) -> Polled {
     let body = response.json();
     let is_good = code(&body).is_none_or(|code| code == "0");
-    if !(200..=299).contains(&response.status) || !is_good {
+    if !response.is_success() || !is_good {
         let told = error(response, &body);
         return unclear(response, &format!("{} {}", told.code, told.message));
     }
@@ -119,7 +120,7 @@ fn read_poll(job_ref: &JobRef, response: &VendorResponse<'_>) -> Polled {
     };
     let word = text_at(job, "/task_status").or_else(|| text_at(job, "/status"));
     match word.as_deref() {
-        Some("submitted") => running(true),
+        Some("submitted") => Polled::running(true),
         Some("succeed" | "succeeded") => match file_of(job) {
             Some(link) => Polled::Done {
                 file: File::Link(link),
@@ -137,13 +138,9 @@ fn read_poll(job_ref: &JobRef, response: &VendorResponse<'_>) -> Polled {
                 cut(&text.unwrap_or_default()),
             ))
         }
-        Some(_) => running(false),
+        Some(_) => Polled::running(false),
         None => unclear(response, "the job has no state"),
     }
-}
-
-fn read_file(response: &VendorResponse<'_>) -> Polled {
-    unclear(response, "this vendor tells where a file is with the job")
 }
 
 /// There is no such call; a job that was taken goes on.
@@ -220,7 +217,7 @@ fn job_in<'a>(body: &'a Value, id: &str) -> Option<&'a Value> {
 
 /// The file, with the mark in it where that was asked for.
 fn file_of(job: &Value) -> Option<String> {
-    let filled = |pointer: &str| text_at(job, pointer).filter(|text| !text.is_empty());
+    let filled = |pointer: &str| filled_at(job, pointer);
     let is_marked = job.pointer("/watermark_info/enabled") == Some(&Value::Bool(true));
     let marked = filled("/task_result/videos/0/watermark_url").filter(|_| is_marked);
     marked
@@ -228,13 +225,6 @@ fn file_of(job: &Value) -> Option<String> {
         // Here the second file is there only if it was asked for: we always say whether.
         .or_else(|| filled("/outputs/0/watermark_url"))
         .or_else(|| filled("/outputs/0/url"))
-}
-
-const fn running(queued: bool) -> Polled {
-    Polled::Running {
-        queued,
-        progress: None,
-    }
 }
 
 const fn full(response: &VendorResponse<'_>) -> Submitted {

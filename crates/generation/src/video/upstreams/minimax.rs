@@ -6,9 +6,12 @@
 use serde_json::Value;
 
 use super::{
-    Cancelled, File, JobContext, JobRef, LookupResult, MediaForm, Polled, Protocol, ReportedUsage,
-    Submitted, VendorError, VendorRequest, VendorResponse, path_part, seconds_at, text_at, unclear,
+    Cancelled, File, JobContext, JobRef, MediaForm, Polled, Protocol, ReportedUsage, Submitted,
+    VendorError, VendorRequest, VendorResponse, filled_at, no_lookup, path_part, seconds_at,
+    text_at, unclear,
 };
+use crate::error_mapping::{minimax_by_number, minimax_number, trailing_number};
+use crate::vendor_failure::VendorFailure;
 use crate::video::plan::Outbound;
 
 /// The protocol.
@@ -22,7 +25,7 @@ pub(super) const PROTOCOL: Protocol = Protocol {
     cancel: Some(cancel),
     read_cancel,
     lookup: None,
-    read_lookup,
+    read_lookup: no_lookup,
     media: MediaForm::DataUri,
 };
 
@@ -46,17 +49,23 @@ fn read_submit(_sent: &Outbound, response: &VendorResponse<'_>) -> Submitted {
         retry_after: response.retry_after,
     };
     match response.status {
-        200..=299 => match base_code(&body) {
-            Some(code) => refused_by_number(&code, error, full),
-            None => taken(&body, error),
+        // Numbers of faults inside the vendor are no sure refusals.
+        200..=299 if minimax_number(&body).is_some() => match minimax_by_number(response, error) {
+            VendorFailure::Limited { .. } => full,
+            VendorFailure::Credential(error) => Submitted::Credential(error),
+            VendorFailure::Refused(error) => Submitted::Refused(error),
+            VendorFailure::Busy(error) | VendorFailure::Failed(error) => Submitted::Unknown(error),
         },
+        200..=299 => taken(&body, error),
         401..=403 => Submitted::Credential(error),
         429 | 503 | 529 => full,
         // The number says more than the status, where there is one.
-        400 | 404 | 405 | 413 | 415 | 422 => match error.code.as_str() {
-            "1002" | "1039" | "2045" => full,
-            "1004" | "1008" | "2049" | "2056" | "2061" => Submitted::Credential(error),
-            _ => Submitted::Refused(error),
+        400 | 404 | 405 | 413 | 415 | 422 => match minimax_by_number(response, error) {
+            VendorFailure::Limited { .. } => full,
+            VendorFailure::Credential(error) => Submitted::Credential(error),
+            VendorFailure::Refused(error)
+            | VendorFailure::Busy(error)
+            | VendorFailure::Failed(error) => Submitted::Refused(error),
         },
         _ => Submitted::Unknown(error),
     }
@@ -67,16 +76,6 @@ fn taken(body: &Value, error: VendorError) -> Submitted {
     match id.filter(|id| !id.is_empty() && id != "0") {
         Some(id) => Submitted::Accepted { id },
         None => Submitted::Unknown(error),
-    }
-}
-
-/// An error under status 200. Numbers of faults inside the vendor are no sure refusals.
-fn refused_by_number(code: &str, error: VendorError, full: Submitted) -> Submitted {
-    match code {
-        "1002" | "1039" | "2045" => full,
-        "1004" | "1008" | "2049" | "2056" | "2061" => Submitted::Credential(error),
-        "1026" | "1027" | "1042" | "2013" => Submitted::Refused(error),
-        _ => Submitted::Unknown(error),
     }
 }
 
@@ -91,7 +90,7 @@ fn poll(job_ref: &JobRef) -> VendorRequest {
 
 fn read_poll(job_ref: &JobRef, response: &VendorResponse<'_>) -> Polled {
     let body = response.json();
-    if !(200..300).contains(&response.status) {
+    if !response.is_success() {
         return unclear(response, &error(response, &body).message);
     }
     if job_ref.endpoint == SECOND {
@@ -107,9 +106,9 @@ fn first_state(response: &VendorResponse<'_>, body: &Value) -> Polled {
     match status.as_str() {
         // A verdict carries its reason in the place of an error.
         "Fail" | "Failed" => Polled::Failed(reason(why)),
-        _ if base_code(body).is_some() => unclear(response, &why.message),
+        _ if minimax_number(body).is_some() => unclear(response, &why.message),
         "" => unclear(response, "no status"),
-        "Preparing" | "Queueing" => running(true),
+        "Preparing" | "Queueing" => Polled::running(true),
         "Success" => match text_at(body, "/file_id").filter(|id| !id.is_empty() && id != "0") {
             Some(id) => {
                 let path = format!("/files/retrieve?file_id={}", path_part(&id));
@@ -118,7 +117,7 @@ fn first_state(response: &VendorResponse<'_>, body: &Value) -> Polled {
             None => unclear(response, "a finished job without a file"),
         },
         // `Processing`, and words that nobody knows.
-        _ => running(false),
+        _ => Polled::running(false),
     }
 }
 
@@ -131,8 +130,8 @@ fn second_state(response: &VendorResponse<'_>, body: &Value) -> Polled {
         return unclear(response, &error(response, body).message);
     };
     match status.as_str() {
-        "queued" => running(true),
-        "succeeded" => match text_at(task, "/content/url").filter(|url| !url.is_empty()) {
+        "queued" => Polled::running(true),
+        "succeeded" => match filled_at(task, "/content/url") {
             Some(url) => Polled::Done {
                 file: File::Link(url),
                 usage: ReportedUsage {
@@ -144,31 +143,21 @@ fn second_state(response: &VendorResponse<'_>, body: &Value) -> Polled {
             None => unclear(response, "a finished job without a file"),
         },
         "failed" | "cancelled" | "expired" => {
-            let code = text_at(task, "/error/code").filter(|code| !code.is_empty());
+            let code = filled_at(task, "/error/code");
             let message = text_at(task, "/error/message").unwrap_or_default();
             let code = code.unwrap_or_else(|| status.clone());
             Polled::Failed(reason(VendorError::new(400, code, message)))
         }
         // `running`, and words that nobody knows.
-        _ => running(false),
-    }
-}
-
-const fn running(queued: bool) -> Polled {
-    Polled::Running {
-        queued,
-        progress: None,
+        _ => Polled::running(false),
     }
 }
 
 fn read_file(response: &VendorResponse<'_>) -> Polled {
     let body = response.json();
-    let url = text_at(&body, "/file/download_url").filter(|url| !url.is_empty());
-    match url.filter(|_| (200..300).contains(&response.status)) {
-        Some(url) => Polled::Done {
-            file: File::Link(url),
-            usage: ReportedUsage::default(),
-        },
+    let url = filled_at(&body, "/file/download_url");
+    match url.filter(|_| response.is_success()) {
+        Some(url) => Polled::linked(url, ReportedUsage::default()),
         None => unclear(response, &error(response, &body).message),
     }
 }
@@ -197,19 +186,10 @@ fn read_cancel(job_ref: &JobRef, response: &VendorResponse<'_>) -> Cancelled {
     }
 }
 
-fn read_lookup(_said: &VendorResponse<'_>) -> LookupResult {
-    LookupResult::Unknown
-}
-
-/// The number of an error in `base_resp`; none where all is well.
-fn base_code(body: &Value) -> Option<String> {
-    text_at(body, "/base_resp/status_code").filter(|code| code != "0")
-}
-
 /// What is wrong, in either interface's words. The second writes its number at the end of the text:
 /// `… (2013)`.
 fn error(response: &VendorResponse<'_>, body: &Value) -> VendorError {
-    if let Some(code) = base_code(body) {
+    if let Some(code) = minimax_number(body) {
         let message = text_at(body, "/base_resp/status_msg").unwrap_or_default();
         let status = if response.status < 400 {
             400
@@ -220,12 +200,7 @@ fn error(response: &VendorResponse<'_>, body: &Value) -> VendorError {
     }
     let message = text_at(body, "/error/message").unwrap_or_default();
     let kind = text_at(body, "/error/type").unwrap_or_default();
-    let number = message.trim_end().strip_suffix(')');
-    let number = number
-        .and_then(|text| text.rsplit_once('('))
-        .map(|(_, n)| n);
-    let is_number = |n: &&str| !n.is_empty() && n.bytes().all(|byte| byte.is_ascii_digit());
-    let code = number.filter(is_number).map_or(kind, str::to_owned);
+    let code = trailing_number(&message).map_or(kind, str::to_owned);
     VendorError::new(response.status, code, message)
 }
 

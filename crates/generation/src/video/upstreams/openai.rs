@@ -4,8 +4,9 @@
 use serde_json::Value;
 
 use super::{
-    Cancelled, File, JobContext, JobRef, LookupResult, MediaForm, Polled, Protocol, ReportedUsage,
-    Submitted, VendorError, VendorRequest, VendorResponse, path_part, seconds_at, text_at, unclear,
+    Cancelled, File, JobContext, JobRef, MediaForm, Polled, Protocol, ReportedUsage, Submitted,
+    VendorError, VendorRequest, VendorResponse, filled_at, no_file, no_lookup, path_part,
+    seconds_at, text_at, unclear,
 };
 use crate::video::plan::Outbound;
 
@@ -16,11 +17,11 @@ pub(super) const PROTOCOL: Protocol = Protocol {
     read_submit,
     poll,
     read_poll,
-    read_file,
+    read_file: no_file,
     cancel: None,
     read_cancel,
     lookup: None,
-    read_lookup,
+    read_lookup: no_lookup,
     media: MediaForm::DataUri,
 };
 
@@ -34,7 +35,7 @@ fn read_submit(_sent: &Outbound, response: &VendorResponse<'_>) -> Submitted {
     let body = response.json();
     let error = error(response.status, &body);
     match response.status {
-        200..=299 => match text_at(&body, "/id").filter(|id| !id.is_empty()) {
+        200..=299 => match filled_at(&body, "/id") {
             Some(id) => Submitted::Accepted { id },
             None => Submitted::Unknown(error),
         },
@@ -55,14 +56,11 @@ fn poll(job_ref: &JobRef) -> VendorRequest {
 
 fn read_poll(job_ref: &JobRef, response: &VendorResponse<'_>) -> Polled {
     let body = response.json();
-    let Some(status) = text_at(&body, "/status").filter(|_| is_success(response)) else {
+    let Some(status) = text_at(&body, "/status").filter(|_| response.is_success()) else {
         return unclear(response, &error(response.status, &body).message);
     };
     match status.as_str() {
-        "queued" => Polled::Running {
-            queued: true,
-            progress: None,
-        },
+        "queued" => Polled::running(true),
         "completed" => Polled::Done {
             file: File::Behind(VendorRequest::get(format!(
                 "/videos/{}/content",
@@ -82,20 +80,8 @@ fn read_poll(job_ref: &JobRef, response: &VendorResponse<'_>) -> Polled {
     }
 }
 
-fn read_file(response: &VendorResponse<'_>) -> Polled {
-    unclear(response, "the file is behind a door, not at an address")
-}
-
 fn read_cancel(_handle: &JobRef, _said: &VendorResponse<'_>) -> Cancelled {
     Cancelled::Unknown
-}
-
-fn read_lookup(_said: &VendorResponse<'_>) -> LookupResult {
-    LookupResult::Unknown
-}
-
-fn is_success(response: &VendorResponse<'_>) -> bool {
-    (200..300).contains(&response.status)
 }
 
 fn is_broke(error: &VendorError) -> bool {
@@ -112,7 +98,7 @@ fn progress(body: &Value) -> Option<u8> {
 }
 
 fn failure(status: &str, body: &Value) -> VendorError {
-    let code = text_at(body, "/error/code").filter(|code| !code.is_empty());
+    let code = filled_at(body, "/error/code");
     let message = text_at(body, "/error/message");
     VendorError::new(
         400,

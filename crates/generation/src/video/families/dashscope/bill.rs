@@ -37,13 +37,8 @@ pub(in super::super) fn bill(
     let resolution = resolution.ok_or_else(|| wrong("parameters.resolution"))?;
     let duration = parameters.get("duration").and_then(Value::as_u64);
     let duration = duration.ok_or_else(|| wrong("parameters.duration"))?;
-    let mut bill = BillableUnits {
-        output_seconds: duration,
-        input_seconds: 0,
-        extra_images: 0,
-        attributes: Attributes::none().with("resolution", resolution),
-        exact: true,
-    };
+    let attributes = Attributes::none().with("resolution", resolution);
+    let mut bill = BillableUnits::seconds(duration, attributes);
     match measures {
         Measures::None => {}
         Measures::Input { most } => {

@@ -40,13 +40,7 @@ pub(super) fn bill(
             return Err(Refusal::unpriceable("", text));
         }
     };
-    Ok(BillableUnits {
-        output_seconds: seconds,
-        input_seconds: 0,
-        extra_images: 0,
-        attributes,
-        exact: true,
-    })
+    Ok(BillableUnits::seconds(seconds, attributes))
 }
 
 /// A length, which the older design writes as a text and the newer as a number.

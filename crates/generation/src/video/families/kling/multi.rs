@@ -7,11 +7,11 @@ use serde_json::Value;
 use trunkline_catalog::{Attributes, Fate, Note, Refusal, Scalar};
 
 use self::lists::{CLIPS, Clip, IMAGES, Picture, check_clip, clips, pictures, warn_of_small};
-use super::{MODES, RATIOS, Watermark, lengths, outbound, overruled, sound, watermark};
+use super::{MODES, PROTOCOL, RATIOS, Watermark, lengths, overruled, sound, watermark};
 use crate::video::families::PlanContext;
 use crate::video::field_reader::{FIELD_IGNORED, FieldReader, METADATA_IGNORED};
-use crate::video::media_facts::{MediaKind, ProbeTarget};
-use crate::video::plan::{BillableUnits, Plan};
+use crate::video::media_facts::ProbeTarget;
+use crate::video::plan::{BillableUnits, Outbound, Plan};
 
 /// Pictures where the record names no number.
 const MAX_IMAGES: u64 = 7;
@@ -69,11 +69,7 @@ pub(super) fn plan(context: &PlanContext<'_>) -> Result<Plan, Refusal> {
         let param = format!("{CLIPS}.{number}.video_url");
         match context.facts.of(clip.video_url) {
             Some(facts) => check_clip(&param, facts)?,
-            None => to_probe.push(ProbeTarget {
-                kind: MediaKind::Video,
-                url: clip.video_url.to_owned(),
-                param,
-            }),
+            None => to_probe.push(ProbeTarget::video(clip.video_url, &param)),
         }
     }
     for (field, place) in MOVED {
@@ -96,14 +92,8 @@ pub(super) fn plan(context: &PlanContext<'_>) -> Result<Plan, Refusal> {
         watermark_info: watermark(&mut reader)?,
     };
     Ok(Plan {
-        bill: BillableUnits {
-            output_seconds: seconds,
-            input_seconds: 0,
-            extra_images: 0,
-            attributes,
-            exact: true,
-        },
-        outbound: outbound("omni-video", &body)?,
+        bill: BillableUnits::seconds(seconds, attributes),
+        outbound: Outbound::new(PROTOCOL, "omni-video", &body),
         to_probe,
         size: None,
         report: reader.finish(),

@@ -5,12 +5,12 @@ use serde_json::{Map, Number, Value};
 use trunkline_catalog::{Attributes, Fate, Note, Refusal};
 
 use super::{
-    DEFAULT_SECONDS, MODES, RATIOS, Watermark, lengths, outbound, overruled, sound, strangers,
+    DEFAULT_SECONDS, MODES, PROTOCOL, RATIOS, Watermark, lengths, overruled, sound, strangers,
     watermark,
 };
 use crate::video::families::PlanContext;
 use crate::video::field_reader::{FIELD_IGNORED, FieldReader, METADATA_IGNORED};
-use crate::video::plan::{BillableUnits, Plan};
+use crate::video::plan::{BillableUnits, Outbound, Plan};
 
 /// Sizes that are known, and the ratio that each stands for.
 const SIZES: [(&str, &str); 6] = [
@@ -108,14 +108,11 @@ pub(super) fn plan(context: &PlanContext<'_>) -> Result<Plan, Refusal> {
     let fix = "move it to `image`";
     reader.ignored("input_reference", "frame_field_unread", why, fix);
     Ok(Plan {
-        bill: BillableUnits {
-            output_seconds: seconds.unsigned_abs(),
-            input_seconds: 0,
-            extra_images: 0,
-            attributes: Attributes::none().with("mode", mode).with("sound", sound),
-            exact: true,
-        },
-        outbound: outbound(endpoint, &body)?,
+        bill: BillableUnits::seconds(
+            seconds.unsigned_abs(),
+            Attributes::none().with("mode", mode).with("sound", sound),
+        ),
+        outbound: Outbound::new(PROTOCOL, endpoint, &body),
         to_probe: Vec::new(),
         size,
         report: reader.finish(),

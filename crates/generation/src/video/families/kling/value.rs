@@ -5,11 +5,11 @@ use serde_json::Value;
 use trunkline_catalog::{Attributes, Refusal};
 
 use super::{
-    DEFAULT_SECONDS, RATIOS, Watermark, lengths, outbound, overruled, strangers, watermark,
+    DEFAULT_SECONDS, PROTOCOL, RATIOS, Watermark, lengths, overruled, strangers, watermark,
 };
 use crate::video::families::PlanContext;
 use crate::video::field_reader::{FIELD_IGNORED, FieldReader, METADATA_IGNORED};
-use crate::video::plan::{BillableUnits, Plan};
+use crate::video::plan::{BillableUnits, Outbound, Plan};
 
 const RESOLUTIONS: [&str; 2] = ["720p", "1080p"];
 /// Where people look for a switch of the sound.
@@ -116,14 +116,11 @@ pub(super) fn plan(context: &PlanContext<'_>) -> Result<Plan, Refusal> {
         ),
     };
     Ok(Plan {
-        bill: BillableUnits {
-            output_seconds: seconds.unsigned_abs(),
-            input_seconds: 0,
-            extra_images: 0,
-            attributes: Attributes::none().with("resolution", resolution),
-            exact: true,
-        },
-        outbound: outbound(endpoint, &body)?,
+        bill: BillableUnits::seconds(
+            seconds.unsigned_abs(),
+            Attributes::none().with("resolution", resolution),
+        ),
+        outbound: Outbound::new(PROTOCOL, endpoint, &body),
         to_probe: Vec::new(),
         size: None,
         report: reader.finish(),

@@ -1,7 +1,7 @@
 //! The three models with older names, through the vendor's first interface.
 
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use trunkline_catalog::{Attributes, Refusal, Scalar};
 
 use super::{Legacy, PROTOCOL, ignore_seconds, prompt, unreadable, watermark};
@@ -90,18 +90,8 @@ pub(super) fn plan(context: &PlanContext<'_>, which: Legacy) -> Result<Plan, Ref
     ignore_seconds(&mut reader);
     Ok(Plan {
         report: reader.finish(),
-        bill: BillableUnits {
-            output_seconds: u64::try_from(duration).unwrap_or_default(),
-            input_seconds: 0,
-            extra_images: 0,
-            attributes: attributes(resolution, duration),
-            exact: true,
-        },
-        outbound: Outbound {
-            protocol: PROTOCOL.to_owned(),
-            endpoint: "v1".to_owned(),
-            body: object(&body),
-        },
+        bill: BillableUnits::seconds(duration.unsigned_abs(), attributes(resolution, duration)),
+        outbound: Outbound::new(PROTOCOL, "v1", &body),
         to_probe: Vec::new(),
         size: Some(resolution.to_owned()),
     })
@@ -113,13 +103,11 @@ pub(super) fn bill(outbound: &Outbound) -> Result<BillableUnits, Refusal> {
     let resolution = resolution.ok_or_else(|| unreadable("resolution"))?;
     let duration = outbound.body.get("duration").and_then(Value::as_i64);
     let duration = duration.ok_or_else(|| unreadable("duration"))?;
-    Ok(BillableUnits {
-        output_seconds: u64::try_from(duration).map_err(|_| unreadable("duration"))?,
-        input_seconds: 0,
-        extra_images: 0,
-        attributes: attributes(resolution, duration),
-        exact: true,
-    })
+    let seconds = u64::try_from(duration).map_err(|_| unreadable("duration"))?;
+    Ok(BillableUnits::seconds(
+        seconds,
+        attributes(resolution, duration),
+    ))
 }
 
 fn attributes(resolution: &str, duration: i64) -> Attributes {
@@ -202,12 +190,4 @@ fn subjects<'a>(reader: &mut FieldReader<'a>) -> Result<Vec<Subject<'a>>, Refusa
     list.iter()
         .map(|entry| read(entry).ok_or_else(wrong))
         .collect()
-}
-
-fn object(body: &Body<'_>) -> Map<String, Value> {
-    match serde_json::to_value(body) {
-        Ok(Value::Object(object)) => object,
-        // A struct of texts and numbers is an object.
-        Ok(_) | Err(_) => Map::new(),
-    }
 }

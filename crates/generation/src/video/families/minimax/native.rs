@@ -1,13 +1,13 @@
 //! The model with sound of its own, through the vendor's second interface.
 
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use trunkline_catalog::{Attributes, Refusal};
 
 use super::{PROTOCOL, ignore_seconds, prompt, unreadable, watermark};
 use crate::video::families::PlanContext;
 use crate::video::field_reader::FieldReader;
-use crate::video::media_facts::{KnownMedia, MediaKind, ProbeTarget};
+use crate::video::media_facts::{KnownMedia, ProbeTarget};
 use crate::video::plan::{BillableUnits, Outbound, Plan};
 
 /// Longest prompt.
@@ -73,9 +73,8 @@ struct Media<'a> {
 
 pub(super) fn plan(context: &PlanContext<'_>) -> Result<Plan, Refusal> {
     let mut reader = FieldReader::new(context.request);
-    let Some(text) = prompt(&mut reader, MAX_PROMPT)? else {
-        return Err(Refusal::missing("prompt"));
-    };
+    let text = prompt(&mut reader, MAX_PROMPT)?;
+    let text = text.ok_or_else(|| Refusal::missing("prompt"))?;
     let most = context.specs.max_reference_images.unwrap_or(MAX_IMAGES);
     let media = media(&mut reader, most)?;
     let resolution = size(&mut reader)?;
@@ -93,11 +92,7 @@ pub(super) fn plan(context: &PlanContext<'_>) -> Result<Plan, Refusal> {
             None => MOST_CLIP_SECONDS,
         };
         if millis.is_none() {
-            to_probe.push(ProbeTarget {
-                kind: MediaKind::Video,
-                url: url.to_owned(),
-                param: "video_url".to_owned(),
-            });
+            to_probe.push(ProbeTarget::video(url, "video_url"));
         }
     }
     let bill = BillableUnits {
@@ -117,11 +112,7 @@ pub(super) fn plan(context: &PlanContext<'_>) -> Result<Plan, Refusal> {
     Ok(Plan {
         report: reader.finish(),
         bill,
-        outbound: Outbound {
-            protocol: PROTOCOL.to_owned(),
-            endpoint: "v2".to_owned(),
-            body: object(&body),
-        },
+        outbound: Outbound::new(PROTOCOL, "v2", &body),
         to_probe,
         size: Some(resolution.to_owned()),
     })
@@ -202,12 +193,8 @@ fn media<'a>(reader: &mut FieldReader<'a>, most: u64) -> Result<Media<'a>, Refus
 }
 
 fn size(reader: &mut FieldReader<'_>) -> Result<&'static str, Refusal> {
-    if let Some(size) = reader.one_of("size", &SIZES)? {
-        return Ok(size);
-    }
     let [usual, _] = SIZES;
-    reader.defaulted("size", usual, "no size was asked for");
-    Ok(usual)
+    reader.one_of_or("size", &SIZES, usual, "no size was asked for")
 }
 
 fn duration(reader: &mut FieldReader<'_>) -> Result<i64, Refusal> {
@@ -243,14 +230,6 @@ fn clip_seconds(millis: u64) -> Result<u64, Refusal> {
 
 fn count(length: usize) -> u64 {
     u64::try_from(length).unwrap_or(u64::MAX)
-}
-
-fn object(body: &Body<'_>) -> Map<String, Value> {
-    match serde_json::to_value(body) {
-        Ok(Value::Object(object)) => object,
-        // A struct of texts and numbers is an object.
-        Ok(_) | Err(_) => Map::new(),
-    }
 }
 
 // === impl Media ===

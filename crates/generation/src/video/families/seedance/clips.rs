@@ -4,7 +4,7 @@ use trunkline_catalog::Refusal;
 
 use super::limits::Limits;
 use super::parts::{Part, Placed};
-use crate::video::media_facts::{Container, KnownMedia, MediaFacts, MediaKind, ProbeTarget};
+use crate::video::media_facts::{Container, KnownMedia, MediaFacts, ProbeTarget};
 
 /// A clip that goes in is at least so long, at most as long as a video, and so many pixels large.
 const LEAST_CLIP_MILLIS: u64 = 2_000;
@@ -80,11 +80,7 @@ pub(super) fn to_probe(clips: &[Clip<'_>], facts: &KnownMedia) -> Vec<ProbeTarge
     for (url, param) in clips {
         let is_listed = subjects.iter().any(|probe_target| probe_target.url == *url);
         if !is_listed && facts.of(url).is_none() {
-            subjects.push(ProbeTarget {
-                kind: MediaKind::Video,
-                url: (*url).to_owned(),
-                param: (*param).to_owned(),
-            });
+            subjects.push(ProbeTarget::video(url, param));
         }
     }
     subjects

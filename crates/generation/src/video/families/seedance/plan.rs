@@ -79,24 +79,10 @@ pub(super) fn plan(context: &PlanContext<'_>) -> Result<Plan, Refusal> {
             attributes,
             exact,
         },
-        outbound: outbound(&body)?,
+        outbound: Outbound::new(PROTOCOL, "", &body),
         to_probe: to_probe(&clips, context.facts),
         size: Some(resolution.to_owned()),
     })
-}
-
-fn outbound(body: &Body) -> Result<Outbound, Refusal> {
-    match serde_json::to_value(body) {
-        Ok(Value::Object(body)) => Ok(Outbound {
-            protocol: PROTOCOL.to_owned(),
-            endpoint: String::new(),
-            body,
-        }),
-        Ok(_) | Err(_) => Err(Refusal::invalid(
-            "",
-            "the request cannot be written as JSON",
-        )),
-    }
 }
 
 fn check_parts(placed: &[Placed], limits: Limits, is_newest: bool) -> Result<(), Refusal> {
@@ -173,10 +159,7 @@ fn whole_seconds(text: &str) -> Result<i64, Refusal> {
 
 fn resolution(reader: &mut FieldReader<'_>) -> Result<&'static str, Refusal> {
     let field = "metadata.resolution";
-    Ok(reader.one_of(field, &RESOLUTIONS)?.unwrap_or_else(|| {
-        reader.defaulted(field, DEFAULT_RESOLUTION, "none is given");
-        DEFAULT_RESOLUTION
-    }))
+    reader.one_of_or(field, &RESOLUTIONS, DEFAULT_RESOLUTION, "none is given")
 }
 
 fn ratio(reader: &mut FieldReader<'_>, placed: &[Placed]) -> Result<Option<&'static str>, Refusal> {
