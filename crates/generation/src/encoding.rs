@@ -74,7 +74,7 @@ pub(crate) fn data_uri(content_type: &str, bytes: &[u8]) -> String {
     format!("data:{content_type};base64,{}", LENIENT.encode(bytes))
 }
 
-/// Whether a text is an address that can be asked.
+/// Whether a text is an http or https URL.
 pub(crate) fn is_link(text: &str) -> bool {
     let begins = |scheme: &str| {
         text.get(..scheme.len())
@@ -83,5 +83,5 @@ pub(crate) fn is_link(text: &str) -> bool {
     text.len() <= MAX_LINK && (begins("https://") || begins("http://"))
 }
 
-/// Longer addresses are none that anybody answers.
+/// Longest URL.
 const MAX_LINK: usize = 8_192;

@@ -1,7 +1,7 @@
-//! What vendors say when they bring nothing, by what has to follow. One function a vendor, for all that it
-//! does: each knows the form of its errors and the codes that say more than the status.
+//! Classifies vendors' error responses for failover. One function per vendor, for all its APIs: each knows the
+//! format of the vendor's errors and the codes that are more specific than the status.
 //!
-//! Where no code is known the status decides. A timeout says nothing about what is behind it.
+//! Where no code is known the status decides. A timeout does not tell whether the vendor did the work.
 
 use crate::vendor_http::{VendorError, VendorResponse, filled_at, text_at};
 use serde_json::Value;
@@ -10,13 +10,13 @@ use crate::vendor_failure::{VendorFailure, by_status};
 
 /// A vendor's text is cut here before it goes on.
 const MAX_WORDS: usize = 2_000;
-/// The status of a complaint that came under a success.
+/// The caller's status for an error that came with a success status.
 const UNDER_SUCCESS: u16 = 400;
 /// The name of a field is cut here.
 const MAX_NAME: usize = 64;
 
-/// `{"error": {"message", "type", "param", "code"}}`, where the code may be missing. No money left and too
-/// many at once have the same status. Its names of fields are the caller's.
+/// `{"error": {"message", "type", "param", "code"}}`, where the code may be missing. An exhausted
+/// balance and a rate limit have the same status. Its field names are the caller's.
 pub(crate) fn openai(response: &VendorResponse<'_>) -> VendorFailure {
     let body = response.json();
     let param = filled_at(&body, "/error/param");
@@ -35,8 +35,8 @@ pub(crate) fn openai(response: &VendorResponse<'_>) -> VendorFailure {
     at_last(response, error)
 }
 
-/// Ark, in OpenAI's form with codes of its own. A model that is not there or not opened is the account's
-/// affair.
+/// Ark, in OpenAI's form with codes of its own. A model that is missing or not activated is a
+/// problem of the account.
 pub(crate) fn ark(response: &VendorResponse<'_>) -> VendorFailure {
     let error = told(response, &response.json(), "/error");
     let code = error.code.as_str();
@@ -51,7 +51,7 @@ pub(crate) fn ark(response: &VendorResponse<'_>) -> VendorFailure {
     at_last(response, error)
 }
 
-/// `{"code", "message"}`, or OpenAI's form below `/compatible-mode`; in a stream under a success.
+/// `{"code", "message"}`, or OpenAI's form below `/compatible-mode`; in a stream with a success status.
 pub(crate) fn dashscope(response: &VendorResponse<'_>) -> VendorFailure {
     let body = response.json();
     let place = if body.get("error").is_some_and(Value::is_object) {
@@ -62,7 +62,7 @@ pub(crate) fn dashscope(response: &VendorResponse<'_>) -> VendorFailure {
     dashscope_by_code(response, told(response, &body, place))
 }
 
-/// The same for a complaint that was found deeper in an answer.
+/// The same for an error found deeper in a response.
 pub(crate) fn dashscope_by_code(
     response: &VendorResponse<'_>,
     error: VendorError,
@@ -89,7 +89,7 @@ pub(crate) fn dashscope_by_code(
     if code.starts_with("InternalError") || code == "SystemError" {
         return VendorFailure::Failed(error);
     }
-    // It says what is wrong with the request under a success too, where the answer is a stream or a task.
+    // Errors of the request also come with a success status, where the response is a stream or a task.
     let request = ["Invalid", "DataInspection", "BadRequest", "IPInfringement"];
     if response.status < 400 && request.iter().any(|word| code.contains(word)) {
         return VendorFailure::Refused(error);
@@ -142,13 +142,13 @@ pub(crate) fn zhipu(response: &VendorResponse<'_>) -> VendorFailure {
     }
 }
 
-/// An answer that is none.
+/// A response that cannot be read.
 pub(crate) fn garbage(response: &VendorResponse<'_>, why: &str) -> VendorFailure {
     let code = "unreadable_answer";
     VendorFailure::Failed(VendorError::new(shown_status(response), code, why))
 }
 
-/// A vendor's words at a place of its answer. There is always a code and a text.
+/// The vendor's error at a place of its response. It always has a code and a text.
 pub(crate) fn told(response: &VendorResponse<'_>, body: &Value, place: &str) -> VendorError {
     let word = |name: &str| filled_at(body, &format!("{place}/{name}"));
     let code = word("code").or_else(|| word("type"));

@@ -1,4 +1,4 @@
-//! What a model's record says of the fields of a request. No model is named here.
+//! Applies a model's record to the fields of a request. No model is named here.
 
 use serde_json::{Map, Value};
 use trunkline_catalog::{
@@ -80,7 +80,7 @@ pub(crate) fn is_named(entry: &Entry, name: &str) -> bool {
         || entry.parameters.get(name) == Some(&ParameterPolicy::Pass)
 }
 
-/// What goes on to a vendor, but for the words that it does not have: those are noted.
+/// The fields that are passed on to a vendor. Those that the vendor does not have are noted instead.
 pub(crate) fn carried(
     extras: &Map<String, Value>,
     foreign: &[&str],
@@ -97,13 +97,13 @@ pub(crate) fn carried(
     carried
 }
 
-/// A field for which a vendor has no word.
+/// A field that a vendor does not have.
 pub(crate) fn not_sent(name: &str) -> Note {
     let why = "the vendor that makes this has no such setting, so it is not sent";
     Note::told(name, Fate::Ignored, "field_not_sent", why).with_fix(format!("leave `{name}` out"))
 }
 
-/// Some words of a list, for a message.
+/// The first entries of a list, for a message.
 pub(crate) fn listed(words: &[String]) -> String {
     let first: Vec<&str> = words.iter().take(SHOWN_WORDS).map(String::as_str).collect();
     let more = if words.len() > first.len() {

@@ -1,4 +1,4 @@
-//! Images: what is asked for, what is billed, and the vendors who make them.
+//! Images: the caller's request, its plan, and the vendors' protocols.
 
 mod input_images;
 mod plan;
@@ -18,11 +18,11 @@ pub use upstreams::{ALL, protocol_of};
 /// A vendor's protocol.
 #[derive(Debug)]
 pub struct Protocol {
-    /// The word for it in provider files, such as `openai_images`.
+    /// Its name in provider files, such as `openai_images`.
     pub format: &'static str,
-    /// A request in its words; the text is the upstream's name of the model.
+    /// The vendor request; the text is the upstream's name of the model.
     pub encode: fn(&ImageRequest, &str) -> Result<Encoded, Refusal>,
-    /// What the answer to that says.
+    /// Reads the response.
     pub decode: fn(&ImageRequest, &VendorResponse<'_>) -> Result<GeneratedImages, VendorFailure>,
 }
 
@@ -37,31 +37,31 @@ pub struct Plan {
     pub attributes: Attributes,
 }
 
-/// What was made.
+/// The images of a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GeneratedImages {
-    /// The pictures.
+    /// The images.
     pub pictures: Vec<Image>,
-    /// How many were asked for and not made.
+    /// How many were requested and not generated.
     pub failed: u64,
-    /// The vendor's words about the ones that were not; for the log.
+    /// The vendor's reason for the missing ones, for the log.
     pub why: Option<String>,
 }
 
-/// One picture.
+/// One generated image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Image {
-    /// Where it is, or all of it.
+    /// Its URL, or its bytes.
     pub at: ImageSource,
-    /// What the vendor made of the prompt, where it tells.
+    /// The prompt as the vendor rewrote it, if it reports that.
     pub revised_prompt: Option<String>,
 }
 
-/// Where a picture is.
+/// Where an image is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ImageSource {
-    /// At an address that anybody may ask, for a while.
+    /// At a public URL that expires.
     Link(String),
-    /// Here.
+    /// In the response.
     Held(Bytes),
 }

@@ -1,5 +1,6 @@
-//! Images, speech and transcription without I/O: what a caller asks for, what it is billed by, what each
-//! vendor is sent and what its answer means. A vendor's protocol is one file and one line in a list.
+//! Images, speech, transcription and video without I/O: a caller's request, its plan by the model's record, the
+//! units it is billed by, the request to a vendor and the vendor's response. A vendor's protocol is one file and
+//! one line in a list.
 #![cfg_attr(
     not(test),
     deny(

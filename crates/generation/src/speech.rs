@@ -1,4 +1,4 @@
-//! Speech: what is to be spoken, what is billed, and the vendors who speak.
+//! Speech: the caller's request, its plan, and the vendors' protocols.
 
 mod plan;
 mod request;
@@ -17,41 +17,41 @@ pub use upstreams::{ALL, protocol_of};
 /// A vendor's protocol.
 #[derive(Debug)]
 pub struct Protocol {
-    /// The word for it in provider files, such as `openai_speech`.
+    /// Its name in provider files, such as `openai_speech`.
     pub format: &'static str,
-    /// A request in its words; the text is the upstream's name of the model.
+    /// The vendor request; the text is the upstream's name of the model.
     pub encode: fn(&SpeechRequest, &str) -> Result<Encoded, Refusal>,
-    /// How the audio comes.
+    /// How the audio arrives.
     pub stream_mode: fn(&SpeechRequest) -> StreamMode,
-    /// What goes before the first piece of audio, such as the head of a wav file whose length nobody knows.
+    /// Bytes before the first chunk of audio, such as a WAV header of unknown length.
     pub prefix: fn(&SpeechRequest) -> Bytes,
-    /// What an answer that is no success says.
+    /// Reads an error response.
     pub read_error: fn(&VendorResponse<'_>) -> VendorFailure,
 }
 
-/// How the audio comes.
+/// How the audio arrives.
 #[derive(Debug, Clone, Copy)]
 pub enum StreamMode {
     /// The body is the audio.
     Bytes,
     /// Server-sent events, each read by this.
     Events(fn(&[u8]) -> Result<AudioChunk, VendorFailure>),
-    /// One answer, read by this.
+    /// One response, read by this.
     Whole(fn(&VendorResponse<'_>) -> Result<AudioChunk, VendorFailure>),
 }
 
-/// What a piece of an answer says.
+/// A chunk of a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AudioChunk {
-    /// Audio, the next of it.
+    /// The next audio.
     Audio(Bytes),
-    /// Audio, and it was the last.
+    /// The last audio.
     Last(Bytes),
-    /// All of the audio is at this address, for a while.
+    /// The whole audio is at this URL, which expires.
     Link(String),
-    /// Nothing to hear.
+    /// No audio in this chunk.
     Nothing,
-    /// It is over, and everything was said.
+    /// The end of the audio.
     Done,
 }
 

@@ -1,4 +1,4 @@
-//! Transcription and translation: what was recorded, what is billed, and the vendors who write it down.
+//! Transcription and translation: the caller's request, its plan, and the vendors' protocols.
 
 mod plan;
 mod render;
@@ -19,20 +19,20 @@ pub use upstreams::{ALL, protocol_of};
 /// A vendor's protocol.
 #[derive(Debug)]
 pub struct Protocol {
-    /// The word for it in provider files, such as `openai_transcription`.
+    /// Its name in provider files, such as `openai_transcription`.
     pub format: &'static str,
-    /// Which of a vendor's ways it is, as a record's `recognition` says; empty for the usual one.
+    /// Which of the vendor's APIs it is, as in a record's `recognition`; empty for the default one.
     pub recognition: &'static str,
-    /// How the recording is handed over.
+    /// How the recording is sent.
     pub upload_mode: UploadMode,
-    /// A request in its words: the upstream's name of the model, and our link where it takes one.
+    /// The vendor request, from the upstream's name of the model, and our link where it takes one.
     pub encode: fn(&TranscriptionRequest, &str, Option<&str>) -> Result<Encoded, Refusal>,
-    /// What an answer says.
+    /// Reads a response.
     pub decode:
         fn(&TranscriptionRequest, Stage, &VendorResponse<'_>) -> Result<NextStep, VendorFailure>,
 }
 
-/// How a recording is handed over.
+/// How a recording is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UploadMode {
     /// As a part of the form.
@@ -41,38 +41,38 @@ pub enum UploadMode {
     Link,
 }
 
-/// Which answer it is.
+/// Which response it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
-    /// The one to the request.
+    /// To the first request.
     Begun,
-    /// One to a question about the task.
+    /// To a poll of the task.
     Polled,
     /// The file that the transcript is in.
     Fetched,
 }
 
-/// What follows.
+/// What the gateway does next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NextStep {
     /// It is done.
     Done(Transcript),
-    /// The task goes on: ask this after a pause.
+    /// The task is running: send this after a pause.
     Poll(VendorRequest),
-    /// The transcript is at this address.
+    /// The transcript is at this URL.
     Fetch(String),
 }
 
-/// What was said.
+/// A transcript.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Transcript {
-    /// All of it.
+    /// The whole text.
     pub text: String,
-    /// The language, where the vendor tells.
+    /// The language, if the vendor reports it.
     pub language: Option<String>,
-    /// Sentences with their times, where the vendor tells.
+    /// Sentences with their times, if the vendor reports them.
     pub segments: Vec<Segment>,
-    /// The vendor's own answer, where it is in the shape that was asked for: its type and its bytes.
+    /// The vendor's own response, where it is in the requested format: its type and its bytes.
     pub own: Option<(&'static str, Bytes)>,
 }
 
@@ -83,7 +83,7 @@ pub struct Segment {
     pub start_ms: u64,
     /// Where it ends.
     pub end_ms: u64,
-    /// Its words.
+    /// Its text.
     pub text: String,
 }
 

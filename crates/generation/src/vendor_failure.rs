@@ -1,27 +1,26 @@
-//! Answers of vendors that bring nothing, by what has to follow: the failover table looks at these and at
-//! nothing else.
+//! Vendor responses without a result, classified for failover.
 
 use crate::vendor_http::VendorError;
 
-/// Why there is nothing.
+/// Why a vendor returned no result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum VendorFailure {
-    /// The request is at fault: the caller is told in the vendor's words.
+    /// The request is at fault: the caller sees the vendor's error.
     Refused(VendorError),
-    /// There is no room now: somebody else may have some.
+    /// The vendor is at its limit: another channel may have capacity.
     Limited {
-        /// When to come back.
+        /// Seconds until a retry.
         retry_after: Option<u64>,
     },
     /// The credential is at fault, or its account has no money.
     Credential(VendorError),
-    /// The vendor says that it cannot now, so nothing was made.
+    /// The vendor is unavailable and generated nothing.
     Busy(VendorError),
-    /// The vendor failed. Whether it made something, and billed it, nobody knows.
+    /// The vendor failed. It may have generated and billed a result.
     Failed(VendorError),
 }
 
-/// What a status means by itself, for vendors whose codes say no more.
+/// Classifies by the status alone, for vendors whose codes add nothing.
 #[must_use]
 pub fn by_status(status: u16, retry_after: Option<u64>, error: VendorError) -> VendorFailure {
     match status {

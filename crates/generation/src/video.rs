@@ -2,8 +2,8 @@
 //!
 //! A request for a video is read by the *family* of its model ([`families`]) into a [`Plan`]: what
 //! becomes of each field, what it costs in units, and the one body that is sent upstream, in which
-//! every field that moves the price is written out. What vendors are asked and what they answer is a
-//! *protocol* ([`upstreams`]). What customers see of a task has two [`shapes`].
+//! every field that moves the price is written out. A vendor's requests and responses are a *protocol*
+//! ([`upstreams`]). Customers see a task in one of two [`views`].
 //!
 //! A new family is one file in `families/` and one line in its list; a new vendor the same in
 //! `upstreams/`.

@@ -1,4 +1,4 @@
-//! Pictures that callers bring: files of a form, addresses, data URIs.
+//! Input images of a request: form files, URLs, data URIs.
 
 use serde_json::Value;
 use trunkline_catalog::Refusal;
@@ -8,14 +8,14 @@ use crate::fields::RequestReader;
 
 use super::InputImage;
 
-/// Pictures to edit in one call.
+/// Images to edit in one call.
 const MAX_PICTURES: usize = 16;
-/// Fields that hold pictures to edit: of a form and of the older JSON, of forms with several, and of the
+/// Fields that hold images to edit: of a form and of the older JSON, of forms with several, and of the
 /// newer JSON.
 const SOURCES: [&str; 3] = ["image", "image[]", "images"];
 const MASK: &str = "mask";
 
-/// The pictures to edit, and where.
+/// The images to edit and the mask.
 pub(super) fn read(
     reader: &mut RequestReader<'_>,
     files: Vec<(String, InputImage)>,
@@ -122,7 +122,7 @@ fn check_held(name: &str, picture: &InputImage) -> Result<(), Refusal> {
     }
 }
 
-/// A picture as a text: its address, or all of it.
+/// An input image as a text: its URL, or a data URI.
 pub(super) fn as_text(picture: &InputImage) -> String {
     match picture {
         InputImage::Link(link) => link.clone(),

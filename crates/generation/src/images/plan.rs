@@ -83,7 +83,7 @@ fn check_count(request: &ImageRequest, entry: &Entry) -> Result<(), Refusal> {
     }
 }
 
-/// Pictures are edited at their own door: elsewhere they would change what is made, or not, by vendor.
+/// Input images are read at the edits endpoint only: elsewhere their effect would depend on the vendor.
 fn brought(request: &mut ImageRequest, report: &mut Report) {
     match request.endpoint {
         ImageEndpoint::Edits => report.say(Note::read("image")),
@@ -100,8 +100,8 @@ fn brought(request: &mut ImageRequest, report: &mut Report) {
     }
 }
 
-/// What is answered does not depend on what the vendor gives, an address or bytes: both are turned into
-/// what was asked for. So `response_format` is not sent, which newer models of its inventor would refuse,
+/// The response does not depend on what the vendor returns, a URL or bytes: both are converted to the requested
+/// format. So `response_format` is not sent, which OpenAI's newer models would refuse,
 /// unless the record names it as a field that the model reads.
 fn say_form(request: &mut ImageRequest, entry: &Entry) {
     if field_policy::is_named(entry, "response_format") {
@@ -115,12 +115,12 @@ fn say_form(request: &mut ImageRequest, entry: &Entry) {
     }
 }
 
-/// A word that a record may list and a price may depend on.
+/// A field whose values a record may list and a price may depend on.
 struct Choice<'a> {
     name: &'static str,
     listed: Option<&'a [String]>,
     usual: Option<&'a str>,
-    /// Ways to write the same word.
+    /// Spellings of the same value.
     spellings: fn(&str) -> Vec<String>,
 }
 
@@ -158,7 +158,7 @@ impl Choice<'_> {
         self.usual.or(first.map(String::as_str))
     }
 
-    /// The word as the record writes it, or else as the prices do.
+    /// The value as the record spells it, or else as the prices do.
     fn spelled(&self, word: &str, prices: &PriceList) -> Result<String, Refusal> {
         let ways = (self.spellings)(word);
         if let Some(listed) = self.listed {

@@ -8,10 +8,10 @@ use crate::fields::{Fields, RequestReader};
 
 use super::input_images;
 
-/// Pictures of one call, whatever the model's record allows.
+/// Images of one call, whatever the model's record allows.
 const MAX_COUNT: u64 = 128;
 
-/// Which door it came through.
+/// The endpoint of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ImageEndpoint {
     /// `POST /v1/images/generations`.
@@ -23,29 +23,29 @@ pub enum ImageEndpoint {
 /// A request for images.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImageRequest {
-    /// The door.
+    /// The endpoint.
     pub endpoint: ImageEndpoint,
     /// The public name of the model.
     pub model: String,
-    /// What to draw.
+    /// The prompt.
     pub prompt: String,
     /// How many.
     pub count: u64,
-    /// How large, in the caller's words.
+    /// The size, as the caller spelled it.
     pub size: Option<String>,
-    /// How good, in the caller's words.
+    /// The quality, as the caller spelled it.
     pub quality: Option<String>,
-    /// Whether the pictures are wanted in the answer instead of links.
+    /// Whether the response holds the images instead of links.
     pub wants_base64: bool,
-    /// The pictures to edit.
+    /// The images to edit.
     pub images: Vec<InputImage>,
-    /// Where to edit.
+    /// The mask of the edit.
     pub mask: Option<InputImage>,
-    /// Everything else that was asked for, by name.
+    /// All other fields, by name.
     pub extras: Map<String, Value>,
 }
 
-/// A picture that the caller brings.
+/// An image that the caller sends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InputImage {
     /// At an address.
@@ -65,7 +65,7 @@ pub enum InputImage {
 
 impl ImageRequest {
     /// Reads a request: its fields, and the files of a form by the names of their fields. A data URI is
-    /// a picture that is here.
+    /// an image in memory.
     pub fn read(
         endpoint: ImageEndpoint,
         fields: &Fields,
@@ -87,7 +87,7 @@ impl ImageRequest {
             ImageEndpoint::Generations => (Vec::new(), None, files),
         };
         let mut extras = reader.rest();
-        // Files have no place here; the plan says so of each.
+        // Files are not read at this endpoint; the plan reports each.
         for (name, _) in files {
             extras.insert(name, Value::from("a file"));
         }
@@ -126,7 +126,7 @@ fn wants_base64(reader: &RequestReader<'_>) -> Result<bool, Refusal> {
     }
 }
 
-/// The answer comes whole: pictures on the way have no place in it.
+/// The response is sent whole: it has no partial images.
 fn check_stream(reader: &RequestReader<'_>) -> Result<(), Refusal> {
     let streams = reader.see_flag("stream")?.unwrap_or(false);
     let partial = reader.see_whole("partial_images")?.unwrap_or(0);

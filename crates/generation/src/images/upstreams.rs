@@ -21,7 +21,7 @@ pub const ALL: [&Protocol; 4] = [
     &openai::PROTOCOL,
 ];
 
-/// The protocol of a word.
+/// The protocol of a provider file's format.
 #[must_use]
 pub fn protocol_of(format: &str) -> Option<&'static Protocol> {
     ALL.into_iter().find(|protocol| protocol.format == format)
@@ -43,12 +43,12 @@ fn skip_quality_and_mask(request: &ImageRequest, notes: &mut Vec<Note>) {
     notes.extend(request.mask.iter().map(|_| not_sent("mask")));
 }
 
-/// A picture at an address; none where it is no address.
+/// An image by its URL; none where the text is no URL.
 fn linked(text: &str) -> Option<Image> {
     encoding::is_link(text).then(|| image(ImageSource::Link(text.to_owned())))
 }
 
-/// A picture in base64, bare or as a data URI; none where it does not decode.
+/// An image in base64, bare or as a data URI; none where it does not decode.
 fn decoded(text: &str) -> Option<Image> {
     let bytes = if encoding::is_data_uri(text) {
         encoding::from_data_uri(text).map(|inline| inline.bytes)
@@ -65,8 +65,8 @@ const fn image(at: ImageSource) -> Image {
     }
 }
 
-/// What was made of what was asked. Nothing at all is trouble; more than was asked for is not handed out,
-/// since it is not paid.
+/// The images of a response. No image at all is a failure; images beyond the requested count are dropped,
+/// since they are not paid.
 fn made(
     request: &ImageRequest,
     mut pictures: Vec<Image>,

@@ -11,17 +11,17 @@ use crate::fields::{Fields, RequestReader};
 pub struct SpeechRequest {
     /// The public name of the model.
     pub model: String,
-    /// What to say.
+    /// The text to speak.
     pub input: String,
-    /// Whose voice.
+    /// The voice.
     pub voice: String,
-    /// In which form. Until it is planned, the one that was asked for, if any.
+    /// The audio format. Before planning, the requested one, if any.
     pub format: Option<SpeechFormat>,
-    /// How fast.
+    /// The speed.
     pub speed: Option<Number>,
-    /// How to say it.
+    /// How to speak it.
     pub instructions: Option<String>,
-    /// Everything else that was asked for, by name.
+    /// All other fields, by name.
     pub extras: Map<String, Value>,
 }
 
@@ -56,7 +56,7 @@ impl SpeechRequest {
     }
 }
 
-/// A name, or `{"id": …}`. The object stays among the others, for vendors that tell the two apart.
+/// A name, or `{"id": …}`. The object stays among the others, for vendors that distinguish the two.
 fn voice(reader: &mut RequestReader<'_>) -> Result<String, Refusal> {
     let Some(Value::Object(object)) = reader.see("voice") else {
         return reader.required("voice");

@@ -14,7 +14,7 @@ use super::{Protocol, SpeechRequest};
 /// All protocols.
 pub const ALL: [&Protocol; 3] = [&dashscope::PROTOCOL, &minimax::PROTOCOL, &openai::PROTOCOL];
 
-/// The protocol of a word.
+/// The protocol of a provider file's format.
 #[must_use]
 pub fn protocol_of(format: &str) -> Option<&'static Protocol> {
     ALL.into_iter().find(|protocol| protocol.format == format)
@@ -29,14 +29,14 @@ fn no_prefix(_ask: &SpeechRequest) -> Bytes {
     Bytes::new()
 }
 
-/// A format that a vendor does not make.
+/// The refusal of a format that a vendor does not produce.
 fn unmade(format: SpeechFormat, makes: &str) -> Refusal {
     let text = format!("the vendor makes no {} of it", format.word());
     let refusal = Refusal::new("format_unsupported", "response_format", text);
     refusal.with_fix(format!("ask for {makes}"))
 }
 
-/// An event of a stream as an answer: its data came under a success.
+/// An event of a stream as a response: its status was a success.
 const fn event(data: &[u8]) -> VendorResponse<'_> {
     VendorResponse {
         status: 200,

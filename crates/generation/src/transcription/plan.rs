@@ -110,7 +110,7 @@ fn check_samples(measurement: &Measurement, entry: &Entry) -> Result<(), Refusal
     Err(Refusal::invalid("file", text))
 }
 
-/// The words by which records call a container, its usual ending first.
+/// The names of a container in records, its usual file extension first.
 pub(super) const fn words_of(container: Container) -> &'static [&'static str] {
     match container {
         Container::Wav => &["wav"],

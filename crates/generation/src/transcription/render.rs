@@ -1,4 +1,4 @@
-//! A transcript in the form that was asked for.
+//! A transcript in the requested format.
 
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
@@ -7,10 +7,10 @@ use trunkline_catalog::Refusal;
 use super::{Segment, Transcript, TranscriptFormat, TranscriptionEndpoint, TranscriptionRequest};
 
 const JSON: &str = "application/json";
-/// Subtitles too: so their inventor answers, and so clients read them.
+/// Subtitles too: so OpenAI responds, and so clients read them.
 const PLAIN: &str = "text/plain; charset=utf-8";
 
-/// What goes to the caller.
+/// The body of the response to the caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RenderedTranscript {
     /// Its type.
@@ -19,7 +19,7 @@ pub struct RenderedTranscript {
     pub body: Bytes,
 }
 
-/// Shows a transcript. Usage is what is billed, whatever the vendor counted.
+/// Renders a transcript. Usage is what is billed, whatever the vendor counted.
 pub fn render(
     request: &TranscriptionRequest,
     transcript: &Transcript,
@@ -46,7 +46,7 @@ pub fn render(
     })
 }
 
-/// A form with times, of a vendor that tells none.
+/// The refusal of a format with times, for a vendor that reports none.
 pub(super) fn timeless(format: TranscriptFormat) -> Refusal {
     let text = format!(
         "{} needs the time of each sentence, which the vendor does not tell",
@@ -132,7 +132,7 @@ fn vtt(segments: &[Segment]) -> String {
     text
 }
 
-/// The times of a sentence and its words. An empty line would end it, and an arrow would be read as times.
+/// The times of a sentence and its text. An empty line would end it, and an arrow would be read as times.
 fn cue(segment: &Segment, mark: char) -> String {
     let lines = segment.text.lines().map(str::trim);
     let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();

@@ -6,7 +6,7 @@ use trunkline_probe::Measurement;
 
 use crate::fields::{Fields, RequestReader};
 
-/// Which door it came through.
+/// The endpoint of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TranscriptionEndpoint {
     /// `POST /v1/audio/transcriptions`.
@@ -15,7 +15,7 @@ pub enum TranscriptionEndpoint {
     Translations,
 }
 
-/// The form of the answer.
+/// The format of the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TranscriptFormat {
     /// An object with the text.
@@ -30,33 +30,33 @@ pub enum TranscriptFormat {
     Vtt,
 }
 
-/// The recording: what the form says of it and what was measured. Where it lies is not known here.
+/// The recording: its form fields and its measurement. The gateway holds the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Upload {
     /// The name of its file.
     pub name: String,
-    /// Its type, as the form says.
+    /// Its type, as in the form.
     pub content_type: String,
     /// Bytes of the file part.
     pub bytes: u64,
-    /// What it is and how long.
+    /// Its container, codec and length.
     pub measurement: Measurement,
 }
 
 /// A request for a transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TranscriptionRequest {
-    /// The door.
+    /// The endpoint.
     pub endpoint: TranscriptionEndpoint,
     /// The public name of the model.
     pub model: String,
-    /// The language that is spoken, if the caller says.
+    /// The spoken language, if the caller sets it.
     pub language: Option<String>,
-    /// Words that help.
+    /// The prompt.
     pub prompt: Option<String>,
-    /// The form of the answer.
+    /// The format of the response.
     pub format: TranscriptFormat,
-    /// Everything else that was asked for, by name; a field that stands several times is a list.
+    /// All other fields, by name; a repeated field is a list.
     pub extras: Map<String, Value>,
     /// The recording.
     pub upload: Upload,
@@ -65,7 +65,7 @@ pub struct TranscriptionRequest {
 // === impl TranscriptFormat ===
 
 impl TranscriptFormat {
-    /// Its word.
+    /// Its name in `response_format`.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -77,7 +77,7 @@ impl TranscriptFormat {
         }
     }
 
-    /// Whether it tells when each sentence was said.
+    /// Whether it has the times of sentences.
     #[must_use]
     pub const fn has_times(self) -> bool {
         match self {

@@ -21,7 +21,7 @@ pub const ALL: [&Protocol; 5] = [
     &zhipu::PROTOCOL,
 ];
 
-/// The protocol of a word, in the way that a record asks for.
+/// The protocol of a provider file's format and a record's `recognition`.
 #[must_use]
 pub fn protocol_of(format: &str, recognition: &str) -> Option<&'static Protocol> {
     ALL.into_iter()
@@ -38,7 +38,7 @@ const FOREIGN: [&str; 6] = [
     "chunking_strategy",
 ];
 
-/// A vendor that only writes down what is said.
+/// Refuses a translation, for a vendor that only transcribes.
 fn untranslated() -> Refusal {
     let text = "the vendor of this model writes down what is said and does not translate it";
     let refusal = Refusal::new("translation_unsupported", "model", text);

@@ -16,14 +16,14 @@ use crate::video::media_facts::KnownMedia;
 use crate::video::plan::{BillableUnits, Outbound, Plan};
 use crate::video::request::VideoRequest;
 
-/// A request beside what a family needs to read it.
+/// What a family plans from.
 #[derive(Debug, Clone, Copy)]
 pub struct PlanContext<'a> {
     /// The variant of the family, such as `text`.
     pub variant: &'static str,
     /// The request.
     pub request: &'a VideoRequest,
-    /// What the model's record says.
+    /// The specs of the model's record.
     pub specs: &'a Specs,
     /// What was measured.
     pub facts: &'a KnownMedia,
@@ -32,14 +32,14 @@ pub struct PlanContext<'a> {
 /// One family.
 #[derive(Debug)]
 pub struct Family {
-    /// Its word.
+    /// The specification's letter, or a name: the first part of `specs.video_family`, and the folder of its fixtures.
     pub spec_letter: &'static str,
     /// Its variants.
     pub variants: &'static [&'static str],
     /// Reads a request into a plan or a refusal. Pure: the same request, the same plan.
     pub plan: fn(&PlanContext<'_>) -> Result<Plan, Refusal>,
     /// Prices a body that is sent from scratch: the units that the upstream bills for it. It must not
-    /// look at how the body came to be.
+    /// depend on the request.
     pub bill: fn(&'static str, &Outbound, &Specs, &KnownMedia) -> Result<BillableUnits, Refusal>,
 }
 
@@ -53,7 +53,7 @@ pub const ALL: &[&Family] = &[
     &openai::FAMILY,
 ];
 
-/// The family and the variant of a record's word, such as `a_text`.
+/// The family and the variant of a record's `video_family`, such as `a_text`.
 #[must_use]
 pub fn family_of(word: &str) -> Option<(&'static Family, &'static str)> {
     ALL.iter().copied().find_map(|family| {

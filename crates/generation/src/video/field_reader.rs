@@ -1,5 +1,5 @@
-//! Reads a request field by field and remembers which were read, so that the report names every one:
-//! what nobody asked for is ignored, and says so.
+//! Reads a request field by field and records which were read, so that the report names every one: a
+//! field that the family did not read is reported as ignored.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ pub struct FieldReader<'a> {
 // === impl FieldReader ===
 
 impl<'a> FieldReader<'a> {
-    /// Nothing is read yet but the model, and the address that the gateway itself tells.
+    /// Nothing is read yet but the model, and the webhook URL that the gateway itself reads.
     #[must_use]
     pub fn new(request: &'a VideoRequest) -> Self {
         let mut reader = Self {
@@ -85,7 +85,7 @@ impl<'a> FieldReader<'a> {
         self.typed(path, Value::as_bool, "true or false")
     }
 
-    /// One of a closed list of words.
+    /// One of a closed list of values.
     pub fn one_of(
         &mut self,
         path: &str,
@@ -145,7 +145,7 @@ impl<'a> FieldReader<'a> {
         self.request.get(path).is_some()
     }
 
-    /// Something to say about a field. It counts as read: nothing else is said about it.
+    /// Reports a note about a field. The field counts as read and gets no other note.
     pub fn say(&mut self, note: Note) {
         self.read.insert(note.field.clone());
         self.report.say(note);
@@ -174,7 +174,7 @@ impl<'a> FieldReader<'a> {
         }
     }
 
-    /// The report, with everything that nobody read.
+    /// The report, with every field that the family did not read.
     #[must_use]
     pub fn finish(mut self) -> Report {
         for (name, value) in self.request.fields() {

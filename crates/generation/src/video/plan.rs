@@ -1,4 +1,4 @@
-//! What a family makes of a request: a report, units, and the one body that is sent.
+//! The plan of a request: the field report, the billable units, and the one body that is sent.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -7,12 +7,12 @@ use trunkline_types::{Bucket, Usage};
 
 use crate::video::media_facts::ProbeTarget;
 
-/// A request that was read.
+/// A request, planned by its family.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// What becomes of each field.
+    /// The treatment of each field.
     pub report: Report,
-    /// What it costs, in units.
+    /// The billable units.
     pub bill: BillableUnits,
     /// What is sent.
     pub outbound: Outbound,
@@ -32,19 +32,19 @@ pub struct BillableUnits {
     pub input_seconds: u64,
     /// Pictures beyond those that are free.
     pub extra_images: u64,
-    /// What a tier of the price book may ask for: `resolution`, `mode`, `sound`, `reference_video`.
+    /// The attributes that a tier of the price book may match: `resolution`, `mode`, `sound`, `reference_video`.
     pub attributes: Attributes,
-    /// False: something could not be measured, and this is the most it can come to.
+    /// False: something could not be measured, and this is the upper bound.
     pub exact: bool,
 }
 
-/// What is sent upstream, but for the model's name there. It is stored with its task, sealed: whoever
-/// takes the task over sends the same.
+/// What is sent upstream, but for the model's name there. It is stored with its task, sealed: a worker
+/// that takes the task over sends the same.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Outbound {
-    /// The vendor's protocol: the word for it in provider files, such as `kling_video`.
+    /// The vendor's protocol by its name in provider files, such as `kling_video`.
     pub protocol: String,
-    /// Which of the protocol's doors, where it has several; empty where it has one.
+    /// Which of the protocol's endpoints, where it has several; empty where it has one.
     pub endpoint: String,
     /// The body without the model.
     pub body: Map<String, Value>,
@@ -81,7 +81,7 @@ impl BillableUnits {
         }
     }
 
-    /// As the price book counts.
+    /// The usage that the price book prices.
     #[must_use]
     pub fn usage(&self) -> Usage {
         let seconds = self.output_seconds.saturating_add(self.input_seconds);

@@ -1,4 +1,4 @@
-//! A request for a video as it came: an object whose well-known fields have the right types.
+//! A request for a video: an object whose well-known fields have the right types.
 
 use serde_json::{Map, Value};
 use trunkline_catalog::Refusal;
@@ -20,7 +20,7 @@ const TEXTS: [&str; 7] = [
     "size",
     "seconds",
 ];
-/// Where a task is told to a webhook of its own.
+/// The field of a task's own webhook.
 pub(crate) const WEBHOOK_URL: &str = "metadata.webhook_url";
 /// Most images in one list: no family takes as many.
 const MAX_IMAGES: usize = 100;
@@ -42,7 +42,7 @@ impl VideoRequest {
         }
     }
 
-    /// Takes fields that came another way, such as a form.
+    /// The same from fields of a form.
     pub fn of(mut fields: Map<String, Value>) -> Result<Self, Refusal> {
         fields.retain(|_, value| !value.is_null());
         for name in TEXTS {
@@ -82,14 +82,14 @@ impl VideoRequest {
         self.text("model").unwrap_or_default()
     }
 
-    /// Where the customer wants to be told of the end. The gateway's own: no family reads it, and it
+    /// The webhook URL for the task's end. The gateway reads it: no family does, and it
     /// goes to no upstream.
     #[must_use]
     pub fn webhook_url(&self) -> Option<&str> {
         self.get(WEBHOOK_URL).and_then(Value::as_str)
     }
 
-    /// The same for another model: the one that its name stands for.
+    /// Replaces an alias by its model.
     pub fn set_model(&mut self, model: String) {
         self.fields.insert("model".to_owned(), Value::String(model));
     }

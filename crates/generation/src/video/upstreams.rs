@@ -1,7 +1,7 @@
-//! What video vendors are asked and what they answer, as values: nothing here opens a socket. A
-//! vendor's protocol is one file and one line in the list.
+//! Requests to video vendors and their responses, as values: nothing here opens a socket. A vendor's
+//! protocol is one file and one line in the list.
 //!
-//! Words of vendors that nobody knows mean that the work goes on; only words that are known end it.
+//! An unknown state of a job means that it is running; only known states end it.
 
 mod ark;
 mod dashscope;
@@ -19,31 +19,31 @@ use crate::video::plan::Outbound;
 /// A vendor's protocol.
 #[derive(Debug)]
 pub struct Protocol {
-    /// The word for it in provider files, such as `dashscope_video`.
+    /// Its name in provider files, such as `dashscope_video`.
     pub format: &'static str,
-    /// How a job is submitted.
+    /// Submits a job.
     pub submit: fn(&Outbound, &JobContext<'_>) -> VendorRequest,
-    /// What the answer to that says.
+    /// Reads the response.
     pub read_submit: fn(&Outbound, &VendorResponse<'_>) -> Submitted,
-    /// How a job is asked for.
+    /// Polls a job.
     pub poll: fn(&JobRef) -> VendorRequest,
-    /// What the answer to that says.
+    /// Reads the response.
     pub read_poll: fn(&JobRef, &VendorResponse<'_>) -> Polled,
-    /// What the answer to [`Polled::FileAt`] says; never asked where that is never said.
+    /// Reads the response to [`Polled::FileAt`].
     pub read_file: fn(&VendorResponse<'_>) -> Polled,
-    /// How a job is stopped; none where it cannot be.
+    /// Cancels a job; none where the vendor cannot.
     pub cancel: Option<fn(&JobRef) -> VendorRequest>,
-    /// What the answer to that says.
+    /// Reads the response.
     pub read_cancel: fn(&JobRef, &VendorResponse<'_>) -> Cancelled,
-    /// How a job is found by our own name for it; none where the vendor keeps none.
+    /// Finds a job by our reference; none where the vendor does not store it.
     pub lookup: Option<fn(&Outbound, &str) -> VendorRequest>,
-    /// What the answer to that says.
+    /// Reads the response.
     pub read_lookup: fn(&VendorResponse<'_>) -> LookupResult,
-    /// How media that we hold are handed over.
+    /// How media that the gateway holds is sent.
     pub media: MediaForm,
 }
 
-/// How media that we hold are handed over.
+/// How media that the gateway holds is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MediaForm {
     /// `data:image/png;base64,…`
@@ -54,71 +54,71 @@ pub enum MediaForm {
     Link,
 }
 
-/// Names that are known only when a job is sent.
+/// What is known only when a job is submitted.
 #[derive(Debug, Clone, Copy)]
 pub struct JobContext<'a> {
     /// The upstream's name of the model.
     pub model: &'a str,
-    /// Our name of the job, for vendors that keep it.
+    /// Our reference of the job, for vendors that store it.
     pub reference: &'a str,
 }
 
-/// What a vendor is asked about a job by.
+/// Identifies a job at its vendor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobRef {
-    /// The vendor's name of the job.
+    /// The vendor's id of the job.
     pub id: String,
-    /// The door it was submitted through.
+    /// The endpoint it was submitted to.
     pub endpoint: String,
 }
 
-/// What became of a submission.
+/// The outcome of a submission.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Submitted {
-    /// It was taken, under this name.
+    /// The vendor accepted it.
     Accepted {
-        /// The vendor's name of the job.
+        /// The vendor's id of the job.
         id: String,
     },
-    /// It was surely not taken: the request is at fault.
+    /// Not accepted: the request is at fault.
     Refused(VendorError),
-    /// It was surely not taken: there is no room now. It may be sent again, also elsewhere.
+    /// Not accepted: no capacity now. It may be sent again, also on another channel.
     Full {
-        /// When to come back.
+        /// Seconds until a retry.
         retry_after: Option<u64>,
     },
-    /// It was surely not taken: the credential is at fault, or its account has no money.
+    /// Not accepted: the credential is at fault, or its account has no money.
     Credential(VendorError),
-    /// Nobody knows. It must never be sent again.
+    /// It may have been accepted. It must never be sent again.
     Unknown(VendorError),
 }
 
-/// What became of a job.
+/// The state of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Polled {
     /// It waits or runs.
     Running {
         /// It has not begun.
         queued: bool,
-        /// From 0 to 99, where the vendor tells.
+        /// From 0 to 99, if the vendor reports it.
         progress: Option<u8>,
     },
-    /// It is done, and where its file is must be asked for.
+    /// It is done; this request gets the link of its file.
     FileAt(VendorRequest),
     /// It is done.
     Done {
         /// Its file.
         file: File,
-        /// What the vendor counted.
+        /// The vendor's usage.
         usage: ReportedUsage,
     },
     /// It failed.
     Failed(VendorError),
-    /// No verdict: an error of the question, or a word that nobody knows. Ask again.
+    /// No verdict: an error of the poll, or an unknown state. Poll again.
     Unclear {
         /// For the log.
         why: String,
-        /// When to come back.
+        /// Seconds until a retry.
         retry_after: Option<u64>,
     },
 }
@@ -126,13 +126,13 @@ pub enum Polled {
 /// Where a finished file is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum File {
-    /// At an address that anybody may ask, for a while.
+    /// At a public URL that expires.
     Link(String),
-    /// Behind the vendor's own door, with the credential.
+    /// At the vendor's API, with the credential.
     Behind(VendorRequest),
 }
 
-/// What a vendor counted; what it does not tell is none.
+/// The usage that a vendor reports; none where it reports nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReportedUsage {
     /// Seconds that were made, rounded up.
@@ -143,28 +143,28 @@ pub struct ReportedUsage {
     pub images: Option<u64>,
 }
 
-/// What became of a cancellation.
+/// The outcome of a cancellation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cancelled {
     /// It is stopped and will not be billed.
     Confirmed,
-    /// It goes on.
+    /// It is still running.
     GoesOn,
-    /// Nobody knows.
+    /// Unknown.
     Unknown,
 }
 
-/// What became of a search by our own name.
+/// The outcome of a lookup by our reference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LookupResult {
-    /// It is there, under this name.
+    /// The job exists.
     Found {
-        /// The vendor's name of the job.
+        /// The vendor's id of the job.
         id: String,
     },
-    /// It is surely not there.
+    /// The job does not exist.
     NotFound,
-    /// Nobody knows.
+    /// Unknown.
     Unknown,
 }
 
@@ -177,7 +177,7 @@ pub const ALL: [&Protocol; 5] = [
     &openai::PROTOCOL,
 ];
 
-/// The protocol of a word.
+/// The protocol of a provider file's format.
 #[must_use]
 pub fn protocol_of(format: &str) -> Option<&'static Protocol> {
     ALL.into_iter().find(|protocol| protocol.format == format)

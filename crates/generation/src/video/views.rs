@@ -1,4 +1,4 @@
-//! What customers see of a task: the OpenAI shape and the legacy shape, both made of the same row.
+//! A task as customers see it: the OpenAI format and the legacy format, both of the same row.
 
 mod legacy;
 mod openai;
@@ -8,18 +8,18 @@ use serde_json::Value;
 pub use legacy::{legacy, legacy_error};
 pub use openai::{openai, openai_list};
 
-/// What a task is, for whoever asks.
+/// A task as customers see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VideoView {
-    /// Our name of it.
+    /// Its public id.
     pub id: String,
-    /// The model that was asked for.
+    /// The requested model.
     pub model: String,
-    /// How far it is.
+    /// Its state.
     pub state: State,
     /// From 0 to 100.
     pub progress: u8,
-    /// Nobody told the progress: it is guessed from how long others took.
+    /// The vendor reported no progress: it is estimated from the duration of other tasks.
     pub estimated: bool,
     /// When it was made, in unix seconds.
     pub created_at: i64,
@@ -27,25 +27,25 @@ pub struct VideoView {
     pub completed_at: Option<i64>,
     /// When its link ends.
     pub expires_at: Option<i64>,
-    /// Seconds that are asked for.
+    /// The requested length in seconds.
     pub seconds: Option<u64>,
     /// The size as it is shown.
     pub size: Option<String>,
-    /// What there is to say about its fields, each a note of the report.
+    /// The notes of the field report.
     pub warnings: Vec<Value>,
     /// What was charged for it, as decimal text.
     pub cost_usd: Option<String>,
 }
 
-/// How far a task is, as customers see it.
+/// The state of a task, as customers see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
-    /// It waits.
+    /// It is queued.
     Queued {
         /// Whether an upstream has it.
         submitted: bool,
     },
-    /// It left, and whether an upstream has it is not known yet.
+    /// It was sent, and whether an upstream has it is not known yet.
     Sent,
     /// It is being made.
     InProgress,
@@ -54,7 +54,7 @@ pub enum State {
         /// Our signed link.
         url: String,
     },
-    /// It failed, and the charge was given back.
+    /// It failed, and the charge was refunded.
     Failed {
         /// The upstream's code, or ours.
         code: String,

@@ -1,11 +1,11 @@
-//! Ark's images (Seedream), at `/images/generations` for both doors: a picture to edit goes in `image`, as
-//! an address or a data URI, several as a list.
+//! Ark's images (Seedream), at `/images/generations` for both endpoints: an image to edit is sent in `image`, as
+//! a URL or a data URI, several as a list.
 //!
-//! The vendor puts a watermark on everything unless it is told not to, so `watermark` is always said:
-//! false, or what the caller wants. It knows no `n`: several pictures are a sequence with at most so many
+//! The vendor adds a watermark by default, so `watermark` is always sent: false, or the caller's value. It has
+//! no `n`: several images are a sequence with at most so many
 //! (`sequential_image_generation`), which may end early; what is missing counts as failed. A caller cannot
-//! ask for a sequence in the vendor's words, since `n` is what is paid. Sizes are `2K` or `2048x2048`.
-//! Single pictures fail with an `error` in their place while the others are there.
+//! request a sequence by the vendor's own fields, since `n` is what is paid. Sizes are `2K` or `2048x2048`.
+//! A single image that failed has an `error` in its place.
 
 use serde_json::{Value, json};
 use trunkline_catalog::{Note, Refusal};
@@ -19,7 +19,6 @@ use crate::images::{GeneratedImages, Image, ImageRequest, Protocol};
 use crate::vendor_failure::VendorFailure;
 use crate::vendor_http::{Encoded, VendorError, VendorRequest, VendorResponse};
 
-/// The protocol.
 pub(super) const PROTOCOL: Protocol = Protocol {
     format: "ark_images",
     encode,
@@ -90,7 +89,7 @@ fn decode(
     made(request, pictures, why, |why| nothing(response, why))
 }
 
-/// Why there is no picture at all. What the request did wrong is said to who sent it.
+/// The failure of a response without any image. The caller sees an error of the request.
 fn nothing(response: &VendorResponse<'_>, why: Option<VendorError>) -> VendorFailure {
     match why {
         Some(why) if why.code.starts_with("Internal") => VendorFailure::Failed(why),

@@ -1,8 +1,8 @@
 //! `DashScope`'s images (Qwen, Wan, Z), in one call at `/services/aigc/multimodal-generation/generation` for
-//! both doors: pictures and the prompt are parts of one message, everything else is in `parameters`.
+//! both endpoints: images and the prompt are parts of one message, everything else is in `parameters`.
 //!
-//! Sizes are written `1328*1328`. `watermark` is always said: false, or what the caller wants. Pictures are
-//! addresses for a day, one or several to a choice. Older models' lists of results are read too, where an
+//! Sizes are written `1328*1328`. `watermark` is always sent: false, or the caller's value. Images are
+//! URLs for a day, one or several to a choice. Older models' lists of results are read too, where an
 //! entry may have a code instead of an address. Errors are `{"code", "message"}`.
 
 use serde_json::{Map, Value, json};
@@ -17,7 +17,6 @@ use crate::images::{GeneratedImages, Image, ImageRequest, Protocol};
 use crate::vendor_failure::VendorFailure;
 use crate::vendor_http::{Encoded, VendorError, VendorRequest, VendorResponse, filled_at, text_at};
 
-/// The protocol.
 pub(super) const PROTOCOL: Protocol = Protocol {
     format: "dashscope_images",
     encode,

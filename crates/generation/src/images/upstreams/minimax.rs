@@ -1,9 +1,9 @@
-//! `MiniMax`'s images, at `/image_generation` for both doors: a picture to edit goes in as the character
-//! that is to be drawn (`subject_reference`), which is the nearest that the vendor has.
+//! `MiniMax`'s images, at `/image_generation` for both endpoints: an image to edit is sent as the character
+//! to draw (`subject_reference`), the nearest field that the vendor has.
 //!
 //! A size is `width` and `height`, or a ratio such as `16:9` in `aspect_ratio`. Errors come under status 200
-//! with a number in `base_resp`. Counts are texts. Pictures that its own check holds back are missing, and
-//! where all are, nothing says so but the counts.
+//! with a number in `base_resp`. Counts are texts. Images that its own moderation holds back are missing;
+//! where all are, only the counts report it.
 
 use serde_json::{Map, Value, json};
 use trunkline_catalog::{Fate, Note, Refusal};
@@ -17,7 +17,6 @@ use crate::images::{GeneratedImages, Image, ImageRequest, Protocol};
 use crate::vendor_failure::VendorFailure;
 use crate::vendor_http::{Encoded, VendorError, VendorRequest, VendorResponse, text_at};
 
-/// The protocol.
 pub(super) const PROTOCOL: Protocol = Protocol {
     format: "minimax_images",
     encode,

@@ -1,11 +1,11 @@
-//! OpenAI's images, and everybody's who copies them.
+//! OpenAI's images, and vendors with the same API.
 //!
-//! Generations are JSON at `/images/generations`. Edits are a form at `/images/edits`: one picture in
-//! `image`, several in `image[]`, where to edit in `mask`. Where a picture is only an address, the same
-//! door takes JSON with `images: [{"image_url": …}]`, and pictures that are here go in it as data URIs.
+//! Generations are JSON at `/images/generations`. Edits are a form at `/images/edits`: one image in `image`,
+//! several in `image[]`, the mask in `mask`. Where an image is only a URL, the same endpoint takes JSON with
+//! `images: [{"image_url": …}]`, and images in memory go in it as data URIs.
 //! `response_format` is sent only if the model's record names it, which the plan sees to: newer models
-//! refuse it and always answer in base64, older ones answer with addresses. Both are read. `n` is always
-//! sent; everything that the caller said beside goes along.
+//! refuse it and always respond in base64, older ones with URLs. Both are read. `n` is always sent; the
+//! caller's other fields are passed on.
 
 use serde_json::{Map, Value, json};
 use trunkline_catalog::Refusal;
@@ -20,7 +20,6 @@ use crate::vendor_http::{
     Content, Encoded, Part, VendorRequest, VendorResponse, filled_at, parts_of,
 };
 
-/// The protocol.
 pub(super) const PROTOCOL: Protocol = Protocol {
     format: "openai_images",
     encode,

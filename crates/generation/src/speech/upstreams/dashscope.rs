@@ -1,8 +1,8 @@
 //! `DashScope`'s speech (Qwen), at `/services/aigc/multimodal-generation/generation` with the header that makes
 //! it a stream: events with base64 of bare samples, 24,000 a second, 16 bits, mono.
 //!
-//! So there is pcm as it comes, and wav with a head of our own in front, whose sizes say that nobody knows
-//! them. The last event has the address of the whole, which is not needed, and no samples. The vendor knows
+//! So there is pcm as it comes, and WAV with a header of our own, whose sizes
+//! are unknown. The last event has the address of the whole, which is not needed, and no samples. The vendor knows
 //! no speed. `instructions` goes in `input`, where some of its models read it; records of the others drop
 //! it. `language_type` and `optimize_instructions` go there too, every other field in `parameters`.
 
@@ -20,7 +20,6 @@ use crate::speech::{AudioChunk, Protocol, SpeechRequest, StreamMode};
 use crate::vendor_failure::VendorFailure;
 use crate::vendor_http::{Encoded, VendorRequest, filled_at};
 
-/// The protocol.
 pub(super) const PROTOCOL: Protocol = Protocol {
     format: "dashscope_speech",
     encode,
@@ -86,7 +85,7 @@ fn stream_mode(_ask: &SpeechRequest) -> StreamMode {
     StreamMode::Events(read_event)
 }
 
-/// The head of a wav file of a length that nobody knows.
+/// The header of a WAV file of unknown length.
 fn prefix(request: &SpeechRequest) -> Bytes {
     const BYTES_OF_SAMPLE: u16 = 2;
     const FORMAT_BYTES: u32 = 16;

@@ -1,8 +1,8 @@
 //! `MiniMax`'s speech, at `/t2a_v2`: mp3, pcm and flac as events while they are made, wav whole.
 //!
-//! Audio is hexadecimal digits in JSON. The last event (`status` 2) would repeat everything: it is asked not
-//! to (`exclude_aggregated_audio`), and what it carries is never taken, since a relay may not heed that. Bare
-//! samples are asked for at the rate that is measured by. Errors come under status 200 with a number in
+//! Audio is hexadecimal digits in JSON. The last event (`status` 2) would repeat everything:
+//! `exclude_aggregated_audio` prevents that, and its audio is never used, since a relay may ignore the field. Bare
+//! samples are requested at the rate that they are measured by. Errors come under status 200 with a number in
 //! `base_resp`, before the first event or in one. The vendor takes no instructions.
 //!
 //! A caller's `voice_setting` and `audio_setting` go along, but voice, speed, format and the rate of bare
@@ -21,7 +21,6 @@ use crate::speech::{AudioChunk, Protocol, SpeechRequest, StreamMode};
 use crate::vendor_failure::VendorFailure;
 use crate::vendor_http::{Encoded, VendorRequest, VendorResponse, filled_at, text_at};
 
-/// The protocol.
 pub(super) const PROTOCOL: Protocol = Protocol {
     format: "minimax_speech",
     encode,

@@ -1,6 +1,6 @@
-//! OpenAI's speech, and everybody's who copies it: JSON at `/audio/speech`, and the body of the answer is the
-//! audio, handed on while it comes. A voice is a name, or `{"id": …}` for one that an account has made; it
-//! goes on as the caller wrote it. `response_format` is always said.
+//! OpenAI's speech, and vendors with the same API: JSON at `/audio/speech`, and the body of the response is the
+//! audio, relayed as it arrives. A voice is a name, or `{"id": …}` for one that an account has made; it
+//! goes on as the caller wrote it. `response_format` is always sent.
 
 use serde_json::Value;
 use trunkline_catalog::Refusal;
@@ -11,7 +11,6 @@ use crate::error_mapping;
 use crate::speech::{Protocol, SpeechRequest, StreamMode};
 use crate::vendor_http::{Encoded, VendorRequest};
 
-/// The protocol.
 pub(super) const PROTOCOL: Protocol = Protocol {
     format: "openai_speech",
     encode,

@@ -1,7 +1,7 @@
 //! `DashScope`'s recognition in one call (Qwen): a chat at the root of the host, below `/compatible-mode/v1`,
 //! with our link to the recording as `input_audio`.
 //!
-//! The language goes in `asr_options`, a prompt as the system's words [unverified in this form]. What comes
+//! The language goes in `asr_options`, a prompt as the system message [unverified in this form]. What comes
 //! is the text, with the language beside it. There are no times and no translation. A caller's
 //! `asr_options` go along.
 
@@ -19,7 +19,6 @@ use crate::transcription::{
 use crate::vendor_failure::VendorFailure;
 use crate::vendor_http::{Encoded, VendorRequest, VendorResponse, text_at};
 
-/// The protocol.
 pub(super) const PROTOCOL: Protocol = Protocol {
     format: "dashscope_transcription",
     recognition: "",

@@ -1,10 +1,10 @@
-//! `DashScope`'s recognition of whole files, as a task: it is submitted with our link, asked for until it has
-//! ended, and its transcript lies at an address.
+//! `DashScope`'s recognition of whole files, as a task: it is submitted with our link and polled until it
+//! ends, and its transcript is at a URL.
 //!
 //! Two ways, by which models differ: a list of links in `file_urls` (Paraformer, Fun-ASR; way `file`) and one
-//! in `file_url` (Qwen's file transcription; way `file_url`). Answers of both forms are read. States that
-//! nobody knows mean that the task goes on, `UNKNOWN` among them. Sentences have times in milliseconds, so
-//! subtitles can be made. A recording without speech is a transcript without words. That the vendor could not
+//! in `file_url` (Qwen's file transcription; way `file_url`). Responses of both forms are read. Unknown
+//! states mean that the task is running, `UNKNOWN` among them. Sentences have times in milliseconds, so
+//! subtitles can be made. A recording without speech is an empty transcript. That the vendor could not
 //! fetch the file is not the caller's fault: the link is ours.
 
 use serde_json::{Map, Value, json};
@@ -102,7 +102,7 @@ fn decode(
     if !response.is_success() {
         return Err(match stage {
             Stage::Begun | Stage::Polled => error_mapping::dashscope(response),
-            // Errors of a file store say nothing that the caller could mend.
+            // The caller cannot correct errors of a file store.
             Stage::Fetched => garbage(response, "the transcript could not be fetched"),
         });
     }
@@ -130,7 +130,7 @@ fn state(response: &VendorResponse<'_>, body: &Value) -> Result<NextStep, Vendor
                 400, "Canceled", text,
             )))
         }
-        // `PENDING`, `RUNNING`, and every word that nobody knows yet.
+        // `PENDING`, `RUNNING`, and every unknown state.
         _ => {
             let path = format!("/tasks/{}", path_part(&id));
             Ok(NextStep::Poll(VendorRequest::get(path)))
@@ -138,7 +138,7 @@ fn state(response: &VendorResponse<'_>, body: &Value) -> Result<NextStep, Vendor
     }
 }
 
-/// Nobody speaks in the recording, which some models say with a code of its own.
+/// Whether the recording has no speech, which some models report with a code of its own.
 fn is_silent(body: &Value) -> bool {
     let places = ["/output/results/0/code", "/output/code"];
     let mut codes = places.iter().filter_map(|place| text_at(body, place));

@@ -1,9 +1,9 @@
-//! OpenAI's transcription and translation, and everybody's who copies them: a form at `/audio/transcriptions`
-//! or `/audio/translations`, and one answer in the form that was asked for.
+//! OpenAI's transcription and translation, and vendors with the same API: a form at `/audio/transcriptions`
+//! or `/audio/translations`, and one response in the requested format.
 //!
-//! The caller's `response_format` goes on, so the answer is in the caller's form already and its bytes are
-//! handed on. Of an object `usage` becomes ours: it is what is billed. A list goes as one part for each
-//! member. An answer that is not what was asked for is none.
+//! The caller's `response_format` is passed on, so the response is in the caller's format already and its bytes
+//! are relayed. Of an object `usage` becomes ours: it is what is billed. A list goes as one part for each
+//! member. A response in another format is a failure.
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -19,7 +19,6 @@ use crate::transcription::{
 use crate::vendor_failure::VendorFailure;
 use crate::vendor_http::{Encoded, Part, VendorRequest, VendorResponse, parts_of, text_at};
 
-/// The protocol.
 pub(super) const PROTOCOL: Protocol = Protocol {
     format: "openai_transcription",
     recognition: "",

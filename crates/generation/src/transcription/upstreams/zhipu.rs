@@ -1,6 +1,6 @@
 //! Zhipu's transcription: a form at `/audio/transcriptions`, and one object with a text.
 //!
-//! It tells no times, translates nothing and knows no language; a prompt it takes as what was said before.
+//! It reports no times, does not translate and takes no language; a prompt is the preceding text.
 //! Errors are OpenAI's form with numbers.
 
 use serde_json::Value;
@@ -16,7 +16,6 @@ use crate::transcription::{
 use crate::vendor_failure::VendorFailure;
 use crate::vendor_http::{Encoded, Part, VendorRequest, VendorResponse, parts_of};
 
-/// The protocol.
 pub(super) const PROTOCOL: Protocol = Protocol {
     format: "zhipu_transcription",
     recognition: "",

@@ -17,7 +17,7 @@ pub(super) use size::covering;
 
 use size::{read_size, shown};
 
-/// The word of the protocol in provider files.
+/// The protocol's name in provider files.
 pub(super) const PROTOCOL: &str = "dashscope_video";
 /// The size that is written in where there is none.
 pub(super) const DEFAULT_SIZE: &str = "1280*720";
@@ -122,7 +122,7 @@ impl Parameters {
             duration,
             prompt_extend: None,
             audio_setting: None,
-            // The upstream marks videos of some models unless it is told not to.
+            // The upstream adds a watermark for some models by default.
             watermark: reader.flag("metadata.watermark")?.unwrap_or(false),
             seed: reader.within("metadata.seed", SEEDS)?,
         })

@@ -28,7 +28,6 @@ use crate::video::media_facts::KnownMedia;
 use crate::video::plan::{BillableUnits, Outbound, Plan};
 use crate::video::resolutions::{Frame, Tier, frame_of};
 
-/// The family.
 pub(super) const FAMILY: Family = Family {
     spec_letter: "e",
     variants: &["text", "image", "reference"],

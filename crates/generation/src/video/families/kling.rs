@@ -1,6 +1,6 @@
-//! Family C, Kling. Three variants, each with an upstream door or two of its own.
+//! Family C, Kling. Three variants, each with one or two upstream endpoints of its own.
 //!
-//! `standard` (doors `text2video`, `image2video`):
+//! `standard` (endpoints `text2video`, `image2video`):
 //! - The first frame is `image`; `input_reference` is never read, which is the trap
 //!   `frame_field_unread`. `metadata.image_tail` is the closing frame; either frame makes it
 //!   `image2video`. Without frames `prompt` must be there.
@@ -13,25 +13,25 @@
 //!   `size_table_miss`. Without either it is `1:1`, defaulted. With a frame no ratio is sent, and
 //!   `size` and `metadata.aspect_ratio` are ignored.
 //!
-//! `value` (doors `text-to-video`, `image-to-video`):
+//! `value` (endpoints `text-to-video`, `image-to-video`):
 //! - `prompt` alone goes as `prompt`; with `image` both go as `contents`, which is built here.
 //! - `metadata.settings`: `resolution` `720p` (default) or `1080p`; `duration` 3 to 15, else the top-level
 //!   `duration`, else 5; `aspect_ratio` `16:9` (default), `9:16`, `1:1`, for text alone.
 //! - Sound is always there and has no switch: a switch that is sent is the trap `audio_forced`.
 //!
-//! `multi` (door `omni-video`):
+//! `multi` (endpoint `omni-video`):
 //! - Of the top level only `prompt` is read, else `metadata.prompt`. All else is in `metadata`; there is
 //!   no `resolution`.
 //! - `image_list`: objects with `image_url` and perhaps `type`, `first_frame` or `end_frame`, each once, the
 //!   latter only beside the former. At most 7, at most 4 beside a clip. One that is too small passes
 //!   here and fails upstream (`image_too_small` where it was measured).
 //! - `video_list`: one clip with `refer_type` `feature`. `base`, and none, which means `base` upstream, are
-//!   billed by a length that nobody knows before: `unpriceable`. With a clip no sound.
+//!   billed by a length that is unknown before: `unpriceable`. With a clip no sound.
 //! - `mode` `std`, `pro` (default, 1.33 times: `mode_default_pro`), `4k` (5 times). `sound` is `off` by
 //!   default. `duration` is a text, `3` to `15`, default `5`; a number is refused, `type_string`.
 //! - `aspect_ratio` is required without a first frame (`ratio_required`) and not sent with one.
 //!
-//! `metadata.watermark` is false unless it is asked for. Seconds that come out are billed and nothing
+//! `metadata.watermark` is false unless requested. Seconds that come out are billed and nothing
 //! else, so every bill is exact; a clip is measured for its limits only.
 
 mod bill;
@@ -47,7 +47,6 @@ use super::{Family, PlanContext};
 use crate::video::field_reader::{FieldReader, METADATA_IGNORED};
 use crate::video::plan::Plan;
 
-/// The family.
 pub(super) const FAMILY: Family = Family {
     spec_letter: "c",
     variants: &["standard", "value", "multi"],
@@ -55,7 +54,7 @@ pub(super) const FAMILY: Family = Family {
     bill: bill::bill,
 };
 
-/// The word for the protocol in provider files.
+/// The protocol's name in provider files.
 const PROTOCOL: &str = "kling_video";
 /// Ratios that every variant takes.
 const RATIOS: [&str; 3] = ["16:9", "9:16", "1:1"];
@@ -101,7 +100,7 @@ fn watermark(reader: &mut FieldReader<'_>) -> Result<Watermark, Refusal> {
     Ok(Watermark { enabled })
 }
 
-/// Says of every key that is not known that it goes nowhere.
+/// Reports every unknown key as ignored.
 fn strangers(
     reader: &mut FieldReader<'_>,
     path: &str,
@@ -120,7 +119,7 @@ fn strangers(
     }
 }
 
-/// Something to say of a field that came, in place of what reading it said.
+/// Reports a field as ignored, in place of its note as read.
 fn overruled(reader: &mut FieldReader<'_>, field: &str, code: &'static str, why: &str) {
     reader.ignored(field, code, why, "leave it out");
 }

@@ -1,6 +1,6 @@
 //! Family D: one model with sound of its own (`native`) and three with older names (`legacy`,
-//! `legacy_fast`, `legacy_oldest`). The first goes to the vendor's second interface (door `v2`), the
-//! others to its first (door `v1`).
+//! `legacy_fast`, `legacy_oldest`). The first goes to the vendor's second interface (endpoint `v2`),
+//! the others to its first (endpoint `v1`).
 //!
 //! Native reads:
 //! - `prompt`: required, at most 7,000 characters.
@@ -23,7 +23,7 @@
 //!   the request is made from text, and billed so.
 //!
 //! All read `metadata.watermark` (or the vendor's name for it, `metadata.aigc_watermark`), `false`
-//! unless asked. `seconds` is ignored everywhere. The price of the legacy-named is one for a video,
+//! unless requested. `seconds` is ignored everywhere. The price of the legacy-named is one for a video,
 //! by `resolution` and `duration`; that of native one for a second, by `resolution`.
 
 mod legacy;
@@ -36,7 +36,6 @@ use crate::video::field_reader::{FIELD_IGNORED, FieldReader};
 use crate::video::media_facts::KnownMedia;
 use crate::video::plan::{BillableUnits, Outbound, Plan};
 
-/// The family.
 pub(super) const FAMILY: Family = Family {
     spec_letter: "d",
     variants: &["native", "legacy", "legacy_fast", "legacy_oldest"],
@@ -44,14 +43,13 @@ pub(super) const FAMILY: Family = Family {
     bill,
 };
 
-/// The vendor's protocol.
 const PROTOCOL: &str = "minimax_video";
 
 /// A legacy-named model, by its variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Legacy {
     Usual,
-    /// It makes videos of pictures only.
+    /// It generates videos from images only.
     Fast,
     /// It knows one resolution more.
     Oldest,
@@ -85,7 +83,7 @@ fn legacy_of(variant: &str) -> Option<Legacy> {
     }
 }
 
-/// Whether the vendor is to mark the video: only if it was asked for.
+/// Whether the vendor adds a watermark: only if requested.
 fn watermark(reader: &mut FieldReader<'_>) -> Result<bool, Refusal> {
     let ours = reader.flag("metadata.watermark")?;
     if let Some(ours) = ours {
@@ -97,7 +95,7 @@ fn watermark(reader: &mut FieldReader<'_>) -> Result<bool, Refusal> {
     Ok(reader.flag("metadata.aigc_watermark")?.unwrap_or_default())
 }
 
-/// `seconds` is another family's word.
+/// `seconds` is a field of other families.
 fn ignore_seconds(reader: &mut FieldReader<'_>) {
     let why = "this model takes its length from `duration`";
     reader.ignored("seconds", FIELD_IGNORED, why, "use `duration`");

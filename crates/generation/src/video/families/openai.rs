@@ -1,5 +1,5 @@
-//! Video models outside the families, at upstreams that speak OpenAI's videos interface. What such a
-//! model takes stands in its record.
+//! Video models outside the families, at upstreams with OpenAI's videos API. The fields that such
+//! a model takes are in its record.
 //!
 //! - `prompt`: required.
 //! - `seconds`, a text, or `duration`, a number: one of the record's `durations` (without them 4, 8
@@ -10,7 +10,7 @@
 //! - `input_reference`: the address of a picture, which goes on as `{"image_url": …}`.
 //! - What the record lists in `request_fields` goes on as it came: `quality` from the top,
 //!   `metadata.style` as `style`. All other fields, and all other keys of `metadata`, are ignored.
-//!   Fields that are ours and those that nobody may set for us (names of models, callbacks,
+//!   Fields of the gateway and those that a client must not set (names of models, callbacks,
 //!   priorities, service tiers) stay behind even if a record lists them.
 //!
 //! The price goes by the second or by the call, as the record says; a tier may ask for `resolution`,
@@ -26,7 +26,6 @@ use crate::video::field_reader::{FIELD_IGNORED, FieldReader};
 use crate::video::media_facts::KnownMedia;
 use crate::video::plan::{BillableUnits, Outbound, Plan};
 
-/// The family.
 pub(super) const FAMILY: Family = Family {
     spec_letter: "openai",
     variants: &["videos"],
@@ -34,17 +33,16 @@ pub(super) const FAMILY: Family = Family {
     bill,
 };
 
-/// The protocol.
 const PROTOCOL: &str = "openai_video";
 /// Lengths where the record lists none, the usual one first.
 const DURATIONS: [u64; 3] = [4, 8, 12];
-/// Longest prompt: the upstream has a limit of its own, which no record tells.
+/// Longest prompt: the upstream has a limit of its own, which no record states.
 const MAX_PROMPT: usize = 32_000;
 /// Most fields of a record that go on.
 const MAX_FIELDS: usize = 100;
 /// What this family reads itself.
 const OWN: [&str; 5] = ["model", "prompt", "seconds", "size", "input_reference"];
-/// What no client sets for us, whatever a record says.
+/// What a client must not set, whatever a record lists.
 const NEVER: [&str; 8] = [
     "model_name",
     "callback_url",
@@ -56,7 +54,6 @@ const NEVER: [&str; 8] = [
     "metadata",
 ];
 
-/// What is sent.
 #[derive(Debug, Serialize)]
 struct Body<'a> {
     prompt: &'a str,
@@ -108,7 +105,7 @@ fn plan(context: &PlanContext<'_>) -> Result<Plan, Refusal> {
     })
 }
 
-/// Prices a body: its length, its size, and whatever else in it a tier may ask for.
+/// Prices a body: its length, its size, and every attribute that a tier may match.
 fn bill(
     _variant: &'static str,
     outbound: &Outbound,

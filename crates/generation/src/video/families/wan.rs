@@ -2,7 +2,7 @@
 //!
 //! The upstream takes a tier and a ratio, not a size. Toward the client the size stays: written as
 //! `<width>*<height>` (the letter x is refused with the mended size), `1280*720` where it is left out,
-//! and echoed as it came.
+//! and echoed as the caller wrote it.
 //!
 //! - **text**: `model` and `prompt` are enough. Without `duration` it is five seconds. Every well-formed
 //!   size is taken; one that the two tiers have no frame for goes on as the smallest tier with at least
@@ -17,7 +17,7 @@
 //!
 //! Image, reference and edit take the sizes of the table only, and fold them into 720P or 1080P; the
 //! sizes of 480P have no price and are refused before money moves. `seconds` is never read. Of
-//! `metadata` these are read: `watermark` (sent as false where it is not asked for), `seed`,
+//! `metadata` these are read: `watermark` (sent as false unless requested), `seed`,
 //! `negative_prompt`, `prompt_extend`; on text also `audio_url`, on edit also `audio_setting`.
 
 mod size;
@@ -32,7 +32,6 @@ use crate::video::plan::{BillableUnits, Outbound, Plan};
 use crate::video::resolutions::Frame;
 use size::{any_size, sold_size};
 
-/// The family.
 pub(super) const FAMILY: Family = Family {
     spec_letter: "a",
     variants: &["text", "image", "reference", "edit"],
@@ -145,7 +144,7 @@ fn reference(context: &PlanContext<'_>, mut reader: FieldReader<'_>) -> Result<P
     Ok(plan)
 }
 
-/// The pictures that are kept, and the clip.
+/// The images that are kept, and the clip.
 fn references<'a>(
     reader: &mut FieldReader<'a>,
     specs: &Specs,
@@ -230,7 +229,7 @@ fn check_source(known: MediaFacts) -> Result<(), Refusal> {
     }
 }
 
-/// The words of a video.
+/// The texts of the input.
 fn words<'a>(reader: &mut FieldReader<'a>, prompt: Option<&'a str>) -> Result<Input<'a>, Refusal> {
     Ok(Input {
         prompt,

@@ -1,8 +1,8 @@
 //! Ark: Seedance's video jobs, at `/contents/generations/tasks` behind the base.
 //!
-//! The vendor keeps no name of ours and knows no idempotency: a submission without an answer stays
-//! unknown. A DELETE stops a job that waits, but of one that ended it deletes the record, and says the
-//! same both times: whether it was stopped is read from the next poll.
+//! The vendor stores no reference of ours and has no idempotency: a submission without a response stays
+//! unknown. A DELETE cancels a queued job, but deletes the record of an ended one, with the same response:
+//! whether it was cancelled is read from the next poll.
 
 use serde_json::{Map, Value, json};
 
@@ -13,7 +13,6 @@ use super::{
 };
 use crate::video::plan::Outbound;
 
-/// The protocol.
 pub(super) const PROTOCOL: Protocol = Protocol {
     format: "ark_video",
     submit,
@@ -49,10 +48,10 @@ fn read_submit(_sent: &Outbound, response: &VendorResponse<'_>) -> Submitted {
         429 | 503 | 529 => Submitted::Full {
             retry_after: response.retry_after,
         },
-        // A model that is not there or not opened is the account's affair too.
+        // A model that is missing or not activated is a problem of the account too.
         401..=404 => Submitted::Credential(error(response, &answer)),
         400 | 413 | 415 | 422 => Submitted::Refused(error(response, &answer)),
-        // A timeout of a middlebox says nothing about what is behind it.
+        // A timeout of a proxy does not tell whether the vendor accepted it.
         408 => Submitted::Unknown(error(response, &answer)),
         405..500 if has_code => Submitted::Refused(error(response, &answer)),
         _ => Submitted::Unknown(error(response, &answer)),
@@ -89,7 +88,7 @@ fn read_poll(_handle: &JobRef, response: &VendorResponse<'_>) -> Polled {
             let message = message.unwrap_or_else(|| format!("the vendor ended the task: {word}"));
             Polled::Failed(VendorError::new(400, code, message))
         }
-        // `running`, `processing`, and every word that nobody knows yet.
+        // `running`, `processing`, and every unknown state.
         _ => Polled::running(false),
     }
 }
@@ -114,7 +113,7 @@ fn cancel(job_ref: &JobRef) -> VendorRequest {
 
 fn read_cancel(_handle: &JobRef, response: &VendorResponse<'_>) -> Cancelled {
     match response.status {
-        // Nothing tells a job that is gone from one that was never there.
+        // A deleted job cannot be distinguished from one that never existed.
         404 | 408 => Cancelled::Unknown,
         400..500 => Cancelled::GoesOn,
         _ => Cancelled::Unknown,

@@ -1,5 +1,5 @@
-//! `DashScope`: one door for every model, jobs by their id, cancelling while they wait. It keeps no name
-//! of ours, so a submission whose answer was lost cannot be found again.
+//! `DashScope`: one endpoint for every model, jobs by their id, cancelling while they are queued. It stores
+//! no reference of ours, so a submission whose response was lost cannot be found again.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,6 @@ use super::{
 use crate::error_mapping::cut;
 use crate::video::plan::Outbound;
 
-/// The protocol.
 pub(super) const PROTOCOL: Protocol = Protocol {
     format: "dashscope_video",
     submit,
@@ -47,13 +46,12 @@ fn read_submit(_sent: &Outbound, response: &VendorResponse<'_>) -> Submitted {
         429 | 503 | 529 => Submitted::Full {
             retry_after: response.retry_after,
         },
-        // Not asked in time, in conflict with itself, too early, gone: nothing that tells whether it
-        // was taken.
+        // Timeout, conflict, too early, connection closed: none tells whether the vendor accepted it.
         408 | 409 | 425 | 499 => Submitted::Unknown(error),
         400..=499 if is_throttled => Submitted::Full {
             retry_after: response.retry_after,
         },
-        // The account, its money or its models are at fault, not what the customer asked.
+        // The account, its money or its models are at fault, not the customer's request.
         401..=404 => Submitted::Credential(error),
         400 if is_of_the_account(&error) => Submitted::Credential(error),
         400..=499 => Submitted::Refused(error),
@@ -88,7 +86,7 @@ fn read_poll(_handle: &JobRef, response: &VendorResponse<'_>) -> Polled {
             let text = "the upstream cancelled the task";
             Polled::Failed(VendorError::new(response.status, "Canceled", text))
         }
-        // So it answers for ids that it has forgotten or not yet learnt: no verdict.
+        // Its state for ids that it has forgotten or does not know yet: no verdict.
         "UNKNOWN" => unclear(response, "state UNKNOWN"),
         _ => Polled::running(false),
     }
@@ -103,7 +101,7 @@ fn done(response: &VendorResponse<'_>, answer: &Value) -> Polled {
     }
 }
 
-/// Older models tell one length, newer ones what went in and what came out beside their sum.
+/// Older models report one length, newer ones input, output and their sum.
 fn usage(answer: &Value) -> ReportedUsage {
     let input = seconds_at(answer, "/usage/input_video_duration");
     let output = seconds_at(answer, "/usage/output_video_duration")
@@ -136,7 +134,7 @@ fn read_cancel(_handle: &JobRef, response: &VendorResponse<'_>) -> Cancelled {
     }
 }
 
-/// The vendor's words at a place of its answer.
+/// The vendor's error at a place of its response.
 fn error(status: u16, answer: &Value, place: &str) -> VendorError {
     let word = |name: &str| text_at(answer, &format!("{place}/{name}")).unwrap_or_default();
     VendorError::new(status, cut(&word("code")), cut(&word("message")))

@@ -1,6 +1,6 @@
-//! Kling, both designs. The older has the model in the body and asks for a job at the path that took
-//! it; the newer has the model in the path and one path for all jobs. Both keep our name of a job
-//! (`external_task_id`), so that a submission whose answer was lost can be found. No job can be
+//! Kling, both designs. The older has the model in the body and polls a job at the path that accepted
+//! it; the newer has the model in the path and one path for all jobs. Both store our reference of a job
+//! (`external_task_id`), so that a submission whose response was lost can be found. No job can be
 //! stopped.
 
 use serde_json::{Map, Value};
@@ -12,7 +12,6 @@ use super::{
 };
 use crate::video::plan::Outbound;
 
-/// The protocol.
 pub(super) const PROTOCOL: Protocol = Protocol {
     format: "kling_video",
     submit,
@@ -28,14 +27,14 @@ pub(super) const PROTOCOL: Protocol = Protocol {
     media: MediaForm::Link,
 };
 
-/// The vendor tells why in words, without a code.
+/// The code of a failed job: the vendor gives a text only.
 const FAILED: &str = "task_failed";
-/// What a complaint has that tells nothing.
+/// The code of an error without one.
 const NO_CODE: &str = "upstream_error";
 /// Longest text of the vendor's that is passed on.
 const MAX_TEXT_CHARACTERS: usize = 1_000;
 
-/// How a door is spoken to.
+/// The API design of an endpoint.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Design {
     /// `/v1/videos/text2video` and its kin.
@@ -93,7 +92,7 @@ fn read_submit(_sent: &Outbound, response: &VendorResponse<'_>) -> Submitted {
         503 | 529 => full(response),
         // A name that is taken already was taken by a submission of ours.
         400..=499 if error.message.contains("external_task_id") => Submitted::Unknown(error),
-        // Somebody between us and the vendor gave up waiting.
+        // A proxy between the gateway and the vendor timed out.
         408 | 425 | 499 => Submitted::Unknown(error),
         400..=499 => Submitted::Refused(error),
         _ => Submitted::Unknown(error),
@@ -125,7 +124,7 @@ fn read_poll(job_ref: &JobRef, response: &VendorResponse<'_>) -> Polled {
             Some(link) => Polled::Done {
                 file: File::Link(link),
                 // Its `duration` is the length of the file, such as 5.041 for five seconds that were
-                // asked for and billed: no count.
+                // requested and billed: no usage.
                 usage: ReportedUsage::default(),
             },
             None => unclear(response, "the job is done and has no file"),
@@ -175,8 +174,8 @@ fn read_lookup(response: &VendorResponse<'_>) -> LookupResult {
     match body.pointer("/data") {
         Some(Value::Array(jobs)) => match jobs.as_slice() {
             [] => LookupResult::NotFound,
-            // The newer design. A list of the older one is of the account's last jobs, whoever's
-            // they are: it found nothing by our name.
+            // The newer design. A list of the older one is of the account's last jobs, not of
+            // ours alone: it found nothing by our reference.
             [job] if job.pointer("/task_id").is_none() => there(job, "/id"),
             _ => LookupResult::Unknown,
         },
@@ -199,7 +198,7 @@ fn model_part(model: &str) -> String {
     }
 }
 
-/// The job that was asked for: an object in the older design, a list in the newer.
+/// The polled job: an object in the older design, a list in the newer.
 fn job_in<'a>(body: &'a Value, id: &str) -> Option<&'a Value> {
     let data = body.pointer("/data")?;
     match data {
@@ -215,14 +214,14 @@ fn job_in<'a>(body: &'a Value, id: &str) -> Option<&'a Value> {
     }
 }
 
-/// The file, with the mark in it where that was asked for.
+/// The file, with the watermark where that was requested.
 fn file_of(job: &Value) -> Option<String> {
     let filled = |pointer: &str| filled_at(job, pointer);
     let is_marked = job.pointer("/watermark_info/enabled") == Some(&Value::Bool(true));
     let marked = filled("/task_result/videos/0/watermark_url").filter(|_| is_marked);
     marked
         .or_else(|| filled("/task_result/videos/0/url"))
-        // Here the second file is there only if it was asked for: we always say whether.
+        // Here the second file exists only if it was requested, and the field is always sent.
         .or_else(|| filled("/outputs/0/watermark_url"))
         .or_else(|| filled("/outputs/0/url"))
 }

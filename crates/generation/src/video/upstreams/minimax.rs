@@ -1,7 +1,7 @@
-//! `MiniMax`, two interfaces behind one credential. The first (door `v1`) answers errors with status
-//! 200 and a number in `base_resp`, and tells a file's number that another question turns into its
-//! address. The second (door `v2`) stands at the root of the host, answers errors by status, and
-//! wraps a job into `task`, which some relays leave out.
+//! `MiniMax`, two interfaces behind one credential. The first (endpoint `v1`) responds to errors with
+//! status 200 and a number in `base_resp`, and reports a file's id that another request turns into its
+//! URL. The second (endpoint `v2`) is at the root of the host, responds to errors by status, and wraps a
+//! job into `task`, which some relays leave out.
 
 use serde_json::Value;
 
@@ -14,7 +14,6 @@ use crate::error_mapping::{minimax_by_number, minimax_number, trailing_number};
 use crate::vendor_failure::VendorFailure;
 use crate::video::plan::Outbound;
 
-/// The protocol.
 pub(super) const PROTOCOL: Protocol = Protocol {
     format: "minimax_video",
     submit,
@@ -29,7 +28,7 @@ pub(super) const PROTOCOL: Protocol = Protocol {
     media: MediaForm::DataUri,
 };
 
-/// The door of the second interface; every other word is the first.
+/// The endpoint of the second interface; every other name is the first.
 const SECOND: &str = "v2";
 
 fn submit(outbound: &Outbound, context: &JobContext<'_>) -> VendorRequest {
@@ -59,7 +58,7 @@ fn read_submit(_sent: &Outbound, response: &VendorResponse<'_>) -> Submitted {
         200..=299 => taken(&body, error),
         401..=403 => Submitted::Credential(error),
         429 | 503 | 529 => full,
-        // The number says more than the status, where there is one.
+        // The number is more specific than the status, where there is one.
         400 | 404 | 405 | 413 | 415 | 422 => match minimax_by_number(response, error) {
             VendorFailure::Limited { .. } => full,
             VendorFailure::Credential(error) => Submitted::Credential(error),
@@ -116,7 +115,7 @@ fn first_state(response: &VendorResponse<'_>, body: &Value) -> Polled {
             }
             None => unclear(response, "a finished job without a file"),
         },
-        // `Processing`, and words that nobody knows.
+        // `Processing`, and unknown states.
         _ => Polled::running(false),
     }
 }
@@ -148,7 +147,7 @@ fn second_state(response: &VendorResponse<'_>, body: &Value) -> Polled {
             let code = code.unwrap_or_else(|| status.clone());
             Polled::Failed(reason(VendorError::new(400, code, message)))
         }
-        // `running`, and words that nobody knows.
+        // `running`, and unknown states.
         _ => Polled::running(false),
     }
 }
@@ -162,7 +161,7 @@ fn read_file(response: &VendorResponse<'_>) -> Polled {
     }
 }
 
-/// The first interface cannot stop a job: it is asked how it does, and the answer is that it goes on.
+/// The first interface cannot cancel a job: it is polled, and the outcome is that it is still running.
 fn cancel(job_ref: &JobRef) -> VendorRequest {
     if job_ref.endpoint == SECOND {
         let id = path_part(&job_ref.id);
@@ -181,12 +180,12 @@ fn read_cancel(job_ref: &JobRef, response: &VendorResponse<'_>) -> Cancelled {
     match (response.status, action.as_deref()) {
         (200..=299, Some("cancelled")) => Cancelled::Confirmed,
         (400..=499, _) if response.status != 408 && response.status != 429 => Cancelled::GoesOn,
-        // `deleted` is said of a job that had ended, well or badly.
+        // `deleted` is reported for a job that had ended, well or badly.
         (_, _) => Cancelled::Unknown,
     }
 }
 
-/// What is wrong, in either interface's words. The second writes its number at the end of the text:
+/// The error of either interface. The second writes its number at the end of the text:
 /// `… (2013)`.
 fn error(response: &VendorResponse<'_>, body: &Value) -> VendorError {
     if let Some(code) = minimax_number(body) {

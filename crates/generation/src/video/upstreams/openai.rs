@@ -10,7 +10,6 @@ use super::{
 };
 use crate::video::plan::Outbound;
 
-/// The protocol.
 pub(super) const PROTOCOL: Protocol = Protocol {
     format: "openai_video",
     submit,
@@ -40,7 +39,7 @@ fn read_submit(_sent: &Outbound, response: &VendorResponse<'_>) -> Submitted {
             None => Submitted::Unknown(error),
         },
         401..=403 => Submitted::Credential(error),
-        // No money left and too many at once have the same status.
+        // An exhausted balance and a rate limit have the same status.
         429 if is_broke(&error) => Submitted::Credential(error),
         429 | 503 | 529 => Submitted::Full {
             retry_after: response.retry_after,
@@ -72,7 +71,7 @@ fn read_poll(job_ref: &JobRef, response: &VendorResponse<'_>) -> Polled {
             },
         },
         "failed" | "cancelled" | "expired" => Polled::Failed(failure(&status, &body)),
-        // `in_progress`, and words that nobody knows.
+        // `in_progress`, and unknown states.
         _ => Polled::Running {
             queued: false,
             progress: progress(&body),

@@ -30,7 +30,7 @@ pub fn legacy(task: &VideoView) -> Value {
     })
 }
 
-/// What whoever polls is told instead of a task.
+/// An error in the legacy format, in place of a task.
 #[must_use]
 pub fn legacy_error(code: &str, message: &str) -> Value {
     json!({ "code": code, "message": message, "data": null })

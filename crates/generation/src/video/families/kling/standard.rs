@@ -127,7 +127,7 @@ fn mode(reader: &mut FieldReader<'_>) -> Result<&'static str, Refusal> {
             "std"
         }));
     };
-    // The same word twice misleads nobody.
+    // The same value twice is not ambiguous.
     let inside = reader.get("metadata.mode");
     if inside.is_some_and(|inside| inside.as_str() != Some(top)) {
         let why = "`mode` at the top level wins";

@@ -21,7 +21,7 @@ const SWITCHES: [&str; 6] = [
     "metadata.settings.audio",
     "metadata.settings.generate_audio",
 ];
-/// What `metadata.settings` may hold; the switches are spoken of on their own.
+/// What `metadata.settings` may hold; the switches are reported on their own.
 const SETTINGS: [&str; 6] = [
     "resolution",
     "duration",

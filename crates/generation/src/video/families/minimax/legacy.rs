@@ -9,13 +9,12 @@ use crate::video::families::PlanContext;
 use crate::video::field_reader::FieldReader;
 use crate::video::plan::{BillableUnits, Outbound, Plan};
 
-/// Longest prompt.
 const MAX_PROMPT: usize = 2_000;
 /// Seconds of a video whose length was left out.
 const DEFAULT_DURATION: i64 = 6;
 /// The longer of the two lengths.
 const LONG_DURATION: i64 = 10;
-/// How sharp it is where nothing was asked.
+/// The default resolution.
 const DEFAULT_SIZE: &str = "768P";
 /// Sharper, and for the shorter length only.
 const SHARP: &str = "1080P";
@@ -27,10 +26,9 @@ const MAX_SUBJECTS: usize = 1;
 const DROPPED: [&str; 4] = ["image", "input_reference", "images", "video_url"];
 /// The first frame's field.
 const FIRST_FRAME: &str = "metadata.first_frame_image";
-/// The field of whoever is to be seen.
+/// The field of a subject.
 const SUBJECT: &str = "metadata.subject_reference";
 
-/// What is sent.
 #[derive(Debug, Serialize)]
 struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -50,7 +48,7 @@ struct Body<'a> {
     aigc_watermark: bool,
 }
 
-/// Somebody who is to be seen.
+/// A character that the video shows.
 #[derive(Debug, Serialize)]
 struct Subject<'a> {
     #[serde(rename = "type")]

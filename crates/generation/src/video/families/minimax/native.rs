@@ -10,7 +10,6 @@ use crate::video::field_reader::FieldReader;
 use crate::video::media_facts::{KnownMedia, ProbeTarget};
 use crate::video::plan::{BillableUnits, Outbound, Plan};
 
-/// Longest prompt.
 const MAX_PROMPT: usize = 7_000;
 /// Seconds of a video.
 const DURATION: (i64, i64) = (4, 15);
@@ -31,7 +30,6 @@ const CLIP_MILLIS: (u64, u64) = (2_000, 15_000);
 /// Seconds that a clip counts for which could not be measured: the longest that is taken.
 const MOST_CLIP_SECONDS: u64 = 15;
 
-/// What is sent.
 #[derive(Debug, Serialize)]
 struct Body<'a> {
     content: Vec<Part<'a>>,

@@ -9,7 +9,7 @@ use crate::video::media_facts::{Container, KnownMedia, MediaFacts, ProbeTarget};
 /// A clip that goes in is at least so long, at most as long as a video, and so many pixels large.
 const LEAST_CLIP_MILLIS: u64 = 2_000;
 const CLIP_PIXELS: std::ops::RangeInclusive<u64> = 407_696..=8_295_044;
-/// The word for a clip that is too short, too long or of the wrong kind.
+/// The code of a clip that is too short, too long or of the wrong kind.
 const CLIP_RANGE: &str = "clip_range";
 
 /// A clip that goes in: where it is and the field that names it.
@@ -74,7 +74,7 @@ fn check_clip(clip: MediaFacts, param: &str, most_millis: u64) -> Result<(), Ref
     Ok(())
 }
 
-/// Clips that nobody tried to measure yet, each once.
+/// Clips that were not measured yet, each once.
 pub(super) fn to_probe(clips: &[Clip<'_>], facts: &KnownMedia) -> Vec<ProbeTarget> {
     let mut subjects: Vec<ProbeTarget> = Vec::new();
     for (url, param) in clips {

@@ -217,7 +217,7 @@ fn refuse_other_tasks(request: &VideoRequest) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// What 2.5 is told about its task. Left to itself it may read an edit out of the prompt, which is
+/// The task type that is sent to 2.5. Without it the vendor may read an edit out of the prompt, which is
 /// billed by its source.
 fn task_type(
     reader: &mut FieldReader<'_>,

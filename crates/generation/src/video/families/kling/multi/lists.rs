@@ -129,7 +129,7 @@ fn address<'a>(entry: &'a Map<String, Value>, path: &str, name: &str) -> Result<
     })
 }
 
-/// A field of an entry that may hold one of a few words; null is as good as none.
+/// A field of an entry that may hold one of a few values; null counts as absent.
 fn word(
     entry: &Map<String, Value>,
     path: &str,
