@@ -6,7 +6,7 @@
 use crate::vendor_http::{VendorError, VendorResponse, filled_at, text_at};
 use serde_json::Value;
 
-use crate::vendor_failure::{VendorFailure, by_status};
+use crate::vendor_failure::VendorFailure;
 
 /// A vendor's text is cut here before it goes on.
 const MAX_WORDS: usize = 2_000;
@@ -32,7 +32,7 @@ pub(crate) fn openai(response: &VendorResponse<'_>) -> VendorFailure {
     if broke.contains(&error.code.as_str()) {
         return VendorFailure::Credential(error);
     }
-    at_last(response, error)
+    by_status(response, error)
 }
 
 /// Ark, in OpenAI's form with codes of its own. A model that is missing or not activated is a
@@ -48,7 +48,7 @@ pub(crate) fn ark(response: &VendorResponse<'_>) -> VendorFailure {
     if account.contains(&code) || matches!(response.status, 401..=404) {
         return VendorFailure::Credential(error);
     }
-    at_last(response, error)
+    by_status(response, error)
 }
 
 /// `{"code", "message"}`, or OpenAI's form below `/compatible-mode`; in a stream with a success status.
@@ -94,7 +94,7 @@ pub(crate) fn dashscope_by_code(
     if response.status < 400 && request.iter().any(|word| code.contains(word)) {
         return VendorFailure::Refused(error);
     }
-    at_last(response, error)
+    by_status(response, error)
 }
 
 /// `base_resp` with a number under status 200; elsewhere `{"error": {"type", "message"}}` with the number
@@ -104,7 +104,7 @@ pub(crate) fn minimax(response: &VendorResponse<'_>) -> VendorFailure {
     let Some(code) = minimax_number(&body) else {
         let error = told(response, &body, "/error");
         let Some(code) = trailing_number(&error.message).map(str::to_owned) else {
-            return at_last(response, error);
+            return by_status(response, error);
         };
         return minimax_by_number(response, VendorError { code, ..error });
     };
@@ -138,7 +138,7 @@ pub(crate) fn zhipu(response: &VendorResponse<'_>) -> VendorFailure {
         "1000" | "1001" | "1002" | "1003" | "1004" | "1110" | "1111" | "1112" | "1113" | "1120"
         | "1121" | "1220" => VendorFailure::Credential(error),
         "1301" => VendorFailure::Refused(error),
-        _ => at_last(response, error),
+        _ => by_status(response, error),
     }
 }
 
@@ -157,10 +157,14 @@ pub(crate) fn told(response: &VendorResponse<'_>, body: &Value, place: &str) -> 
     VendorError::new(shown_status(response), cut(&code), cut(&message))
 }
 
-fn at_last(response: &VendorResponse<'_>, error: VendorError) -> VendorFailure {
+/// Classifies by the status alone.
+fn by_status(response: &VendorResponse<'_>, error: VendorError) -> VendorFailure {
     match response.status {
-        0..=399 | 408 | 499 => VendorFailure::Failed(error),
-        status => by_status(status, response.retry_after, error),
+        401..=403 => VendorFailure::Credential(error),
+        429 => limited(response),
+        400..=407 | 409..=498 => VendorFailure::Refused(error),
+        503 | 529 => VendorFailure::Busy(error),
+        _ => VendorFailure::Failed(error),
     }
 }
 

@@ -24,5 +24,5 @@ pub mod vendor_http;
 pub mod video;
 
 pub use fields::Fields;
-pub use vendor_failure::{VendorFailure, by_status};
+pub use vendor_failure::VendorFailure;
 pub use vendor_http::{Content, Encoded, Part, VendorRequest};

@@ -19,15 +19,3 @@ pub enum VendorFailure {
     /// The vendor failed. It may have generated and billed a result.
     Failed(VendorError),
 }
-
-/// Classifies by the status alone, for vendors whose codes add nothing.
-#[must_use]
-pub fn by_status(status: u16, retry_after: Option<u64>, error: VendorError) -> VendorFailure {
-    match status {
-        401..=403 => VendorFailure::Credential(error),
-        429 => VendorFailure::Limited { retry_after },
-        400..=499 => VendorFailure::Refused(error),
-        503 | 529 => VendorFailure::Busy(error),
-        _ => VendorFailure::Failed(error),
-    }
-}

@@ -4,16 +4,16 @@
 //! - `prompt`: required.
 //! - `duration`: 5 or 10 seconds; left out, 5 is filled in.
 //! - `metadata.quality`: `draft` or `final`, which has its own price; left out, `draft` is filled in.
-//! - All other fields are ignored, and told.
+//! - All other fields are ignored, and reported.
 
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use trunkline_catalog::{Attributes, Refusal, Specs};
 
-use super::{PlanContext, Family};
-use crate::video::facts::KnownMedia;
-use crate::video::plan::{BillableUnits, Plan, Outbound};
-use crate::video::reader::FieldReader;
+use super::{Family, PlanContext};
+use crate::video::field_reader::FieldReader;
+use crate::video::media_facts::KnownMedia;
+use crate::video::plan::{BillableUnits, Outbound, Plan};
 
 /// The family.
 pub(super) const FAMILY: Family = Family {
@@ -37,8 +37,7 @@ struct Body<'a> {
 
 fn plan(context: &PlanContext<'_>) -> Result<Plan, Refusal> {
     let mut reader = FieldReader::new(context.request);
-    let prompt = reader.filled("prompt")?;
-    let prompt = prompt.ok_or_else(|| Refusal::missing("prompt"))?;
+    let prompt = reader.required("prompt")?;
     let seconds = match reader.whole("duration")? {
         Some(seconds) if DURATIONS.contains(&seconds) => seconds,
         Some(_) => return Err(Refusal::invalid("duration", "`duration` must be 5 or 10")),
@@ -63,15 +62,7 @@ fn plan(context: &PlanContext<'_>) -> Result<Plan, Refusal> {
         seconds: seconds.to_string(),
         quality,
     };
-    let outbound = Outbound {
-        protocol: PROTOCOL.to_owned(),
-        endpoint: String::new(),
-        body: match serde_json::to_value(&body) {
-            Ok(Value::Object(object)) => object,
-            // A struct of texts is an object.
-            Ok(_) | Err(_) => Map::new(),
-        },
-    };
+    let outbound = Outbound::new(PROTOCOL, "", &body);
     Ok(Plan {
         bill: bill("clip", &outbound, context.specs, context.facts)?,
         outbound,
@@ -94,11 +85,6 @@ fn bill(
         let text = "the body has no length or no quality";
         return Err(Refusal::unpriceable("seconds", text));
     };
-    Ok(BillableUnits {
-        output_seconds: seconds,
-        input_seconds: 0,
-        extra_images: 0,
-        attributes: Attributes::none().with("quality", quality),
-        exact: true,
-    })
+    let attributes = Attributes::none().with("quality", quality);
+    Ok(BillableUnits::seconds(seconds, attributes))
 }
