@@ -19,7 +19,7 @@ use trunkline_gateway::{
     EdgeSettings, Services, ServicesConfig, Settings, TelemetrySettings, VideoJob,
 };
 use trunkline_keyring::{Keyring, SystemRandom};
-use trunkline_ledger::{Author, LedgerTasks, partitions, recovery};
+use trunkline_ledger::{LedgerTasks, NodeEpoch, partitions, recovery};
 use trunkline_limits::{Keeper, RedisSettings};
 use trunkline_mail::{MailSettings, MailWorker};
 use trunkline_social::Cells;
@@ -121,7 +121,7 @@ impl Node {
         let at_console = opening::with_ports(plan.console_settings, own, &mut settings);
         let data = plan.data;
         let (ledger, ledger_tasks) = opening::ledger(&data, &plan.name).await?;
-        let author = ledger.author().clone();
+        let author = ledger.node_epoch().clone();
         let client = Client::with_roots(CONNECT_TIMEOUT, &plan.extra_roots)?;
         let (stop_traces, traces_stopped) = watch::channel(false);
         let mut traces = JoinSet::new();
@@ -232,7 +232,7 @@ impl Node {
 fn start_keeping(
     tasks: &mut JoinSet<()>,
     gateway: &Arc<Services>,
-    (keeper, author, data): (Option<Keeper>, Author, &Database),
+    (keeper, author, data): (Option<Keeper>, NodeEpoch, &Database),
     stop: &watch::Receiver<bool>,
 ) {
     tasks.spawn(data.clone().listen(stop.clone()));
@@ -295,7 +295,7 @@ fn start_jobs(
 }
 
 /// The jobs of every node: whoever comes first does them.
-async fn keep_house(data: Database, author: Author, mut stop: watch::Receiver<bool>) {
+async fn keep_house(data: Database, author: NodeEpoch, mut stop: watch::Receiver<bool>) {
     let mut sweep = tokio::time::interval(SWEEP_EVERY);
     let mut partition = tokio::time::interval(PARTITIONS_EVERY);
     loop {

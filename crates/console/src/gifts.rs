@@ -1,7 +1,7 @@
 //! Credit for trying out, given once to a verified address, and the ids of such movements.
 
 use trunkline_db::{Tx, database_now};
-use trunkline_ledger::desk::{self, TopUp, TopUpAnswer, Wallet};
+use trunkline_ledger::accounts::{self, TopUp, TopUpAnswer, Wallet};
 use trunkline_store::trials::{self, Granted, NewGrant, Recipient};
 use trunkline_types::{AccountId, RANDOM_BYTES, RequestId};
 
@@ -48,7 +48,7 @@ pub(crate) async fn grant_trial(
         provider: TRIAL_PROVIDER.to_owned(),
         event: recipient.event(),
     };
-    match desk::top_up(tx, &top_up).await? {
+    match accounts::top_up(tx, &top_up).await? {
         TopUpAnswer::Done => Ok(()),
         TopUpAnswer::Before | TopUpAnswer::Different | TopUpAnswer::Refused => {
             tracing::error!(%account, "trial credit was not booked: the ledger knows the grant already");

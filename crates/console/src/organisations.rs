@@ -2,7 +2,7 @@
 
 use trunkline_db::Tx;
 use trunkline_keyring::RandomSource;
-use trunkline_ledger::desk::{self, AccountKind};
+use trunkline_ledger::accounts::{self as ledger_accounts, AccountKind};
 use trunkline_store::accounts::{self, CreateAccountError, DEFAULT_GROUP, NewAccount};
 use trunkline_store::people::{self, PersonId, Role};
 use trunkline_types::{AccountId, SHARDS, Shard};
@@ -15,7 +15,7 @@ pub(crate) async fn create(
     random: &dyn RandomSource,
     (name, owner): (&str, PersonId),
 ) -> Result<AccountId, Fault> {
-    let account = desk::create_account(tx, AccountKind::Live).await?;
+    let account = ledger_accounts::create_account(tx, AccountKind::Live).await?;
     let new = NewAccount {
         id: account,
         name: name.trim(),

@@ -57,7 +57,7 @@ async fn compare(services: &Services, seen: &mut Seen) -> Result<bool, DbError> 
     let began = Instant::now();
     let mut session = services.data.session().await?;
     let newest = revision::all(&mut session).await?;
-    let lives = recovery::lives(&mut session, services.ledger.author()).await?;
+    let lives = recovery::is_current_epoch(&mut session, services.ledger.node_epoch()).await?;
     drop(session);
     if seen.as_ref() == Some(&newest) {
         services.key_table.are_as_compared(began);
@@ -74,7 +74,7 @@ async fn heartbeat(services: &Services, last: &mut Option<Instant>) -> bool {
     if last.is_some_and(|at| at.elapsed() < BEAT) {
         return true;
     }
-    match recovery::heartbeat(&services.data, services.ledger.author()).await {
+    match recovery::heartbeat(&services.data, services.ledger.node_epoch()).await {
         Ok(true) => *last = Some(Instant::now()),
         Ok(false) => return false,
         Err(error) => tracing::warn!(%error, "the heartbeat could not be written"),

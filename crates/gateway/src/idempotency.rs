@@ -8,7 +8,7 @@ pub(crate) mod stored_response;
 use std::time::Duration;
 
 use trunkline_db::DbError;
-use trunkline_ledger::{Detail, Idempotency, kept};
+use trunkline_ledger::{Detail, Idempotency, stored_responses};
 use trunkline_types::{AccountId, Money, RequestId};
 
 use crate::duplicate::Duplicate;
@@ -92,7 +92,7 @@ pub(crate) async fn store_response(
     let data = &services.data;
     let tried = async {
         loop {
-            match kept::keep(data, account, (&named.key, request), &sealed).await {
+            match stored_responses::store(data, account, (&named.key, request), &sealed).await {
                 Ok(true) => return Ok(()),
                 Ok(false) => {
                     tracing::error!(request.id = %request, "idempotency row missing: response not stored, call written off");
@@ -115,7 +115,7 @@ pub async fn purge_stored_responses(services: &Services) -> Result<u64, DbError>
     const ROUNDS: usize = 20;
     let mut forgotten: u64 = 0;
     for _ in 0..ROUNDS {
-        let now = kept::forget(&services.data).await?;
+        let now = stored_responses::purge(&services.data).await?;
         forgotten = forgotten.saturating_add(now);
         if now == 0 {
             break;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use http::{HeaderMap, Request};
 use hyper::body::Incoming;
-use trunkline_ledger::{CapacityTake, Outcome, Owner, Wallets};
+use trunkline_ledger::{CapacityClaim, Outcome, Owner, Wallets};
 use trunkline_types::{Money, Usage};
 
 use crate::caller::Caller;
@@ -241,7 +241,7 @@ pub(crate) struct HoldPolicy {
     pub(crate) amount: Money,
     pub(crate) wallets: Wallets,
     /// A daily number that the call takes one of.
-    pub(crate) capacity: Option<CapacityTake>,
+    pub(crate) capacity: Option<CapacityClaim>,
 }
 
 /// How the relay ended.

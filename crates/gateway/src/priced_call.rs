@@ -8,7 +8,7 @@ use http::HeaderMap;
 use trunkline_catalog::{
     Attributes, Note, PriceClass, Quote, QuoteError, Report, Sale, Situation, quote,
 };
-use trunkline_ledger::{CapacityTake, Detail, Outcome, Owner, Reserve, Wallets};
+use trunkline_ledger::{CapacityClaim, Detail, Outcome, Owner, Reserve, Wallets};
 use trunkline_types::{Money, RequestId, Timestamp, Units, Usage};
 
 use crate::caller::Caller;
@@ -82,7 +82,7 @@ pub(crate) struct Hold {
     pub(crate) wallets: Wallets,
     pub(crate) lifetime: Duration,
     /// A daily number that the call takes one of.
-    pub(crate) capacity: Option<CapacityTake>,
+    pub(crate) capacity: Option<CapacityClaim>,
 }
 
 /// What a usage row tells of a call, beside its price.

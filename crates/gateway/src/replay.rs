@@ -6,7 +6,7 @@ use std::time::Duration;
 use http::{HeaderName, HeaderValue};
 use tokio::sync::broadcast::Receiver;
 use tokio::time::{Instant, timeout};
-use trunkline_ledger::kept::{self, Shown};
+use trunkline_ledger::stored_responses::{self, Include};
 use trunkline_ledger::usage;
 use trunkline_types::{AccountId, Money, RequestId};
 
@@ -83,11 +83,11 @@ async fn look_up(
     waited: Duration,
 ) -> Result<Look, ApiError> {
     let shown = if same.task {
-        Shown::Any
+        Include::Any
     } else {
-        Shown::Charged
+        Include::Charged
     };
-    let found = kept::find(&services.data, same.account, &same.key, shown).await;
+    let found = stored_responses::find(&services.data, same.account, &same.key, shown).await;
     let Some(row) = found? else {
         let text = "the first call with this idempotency key failed, and nothing was charged; \
                     send it again";

@@ -8,8 +8,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 use trunkline_ledger::{
-    Detail, Extend, ExtendAnswer, Ledger, LedgerError, Outcome, Reserve, ReserveAnswer, Settle,
-    SettleAnswer, Shortage, Unheard, Void, Wallets, WriteOff, WriteOffReason,
+    Detail, Extend, ExtendAnswer, Ledger, LedgerError, OnCallerGone, Outcome, Reserve,
+    ReserveAnswer, Settle, SettleAnswer, Shortage, Void, Wallets, WriteOff, WriteOffReason,
 };
 use trunkline_types::{AccountId, Money, RequestId};
 
@@ -155,7 +155,7 @@ impl Reservation {
             account: self.account,
             amount,
             detail,
-            unheard: Unheard::TakeBack,
+            on_caller_gone: OnCallerGone::Refund,
         };
         match self.ledger.settle(settle).await {
             Ok(SettleAnswer::Done { paid, trial }) => {

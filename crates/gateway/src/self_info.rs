@@ -3,7 +3,7 @@
 use http::StatusCode;
 use serde_json::json;
 use trunkline_catalog::audio_tokens_shown;
-use trunkline_ledger::{desk, usage};
+use trunkline_ledger::{accounts, usage};
 use trunkline_store::keys;
 use trunkline_types::{Bucket, Money, RequestId, Usage};
 
@@ -15,7 +15,7 @@ use crate::services::Services;
 
 /// What is in the wallets.
 pub(crate) async fn balance(services: &Services, caller: &Caller) -> Result<Response, ApiError> {
-    let balance = desk::balance(&services.data, caller.account.id).await?;
+    let balance = accounts::balance(&services.data, caller.account.id).await?;
     let balance = balance.ok_or_else(ApiError::unavailable)?;
     let free =
         |posted: Money, held: Money| posted.checked_sub(held).unwrap_or(Money::ZERO).to_string();

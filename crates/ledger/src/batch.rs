@@ -1,26 +1,26 @@
 //! Many words in one transaction. The order of a batch is this page: who speaks, which accounts are
 //! locked, then each kind of word in one statement.
 
-mod days;
 mod extend;
-pub(crate) mod news;
-mod reading;
+mod load;
+pub(crate) mod notifications;
+mod partitions;
 pub(crate) mod refund;
 mod reserve;
-mod resolve;
+mod settle_void;
 
 use std::collections::BTreeMap;
 
 use trunkline_db::{DbError, Tx};
 use trunkline_types::AccountId;
 
-use crate::decide::{Purse, Standing};
-use crate::recovery::Author;
-use crate::rows::column;
-use crate::verbs::{Answer, Op};
+use crate::admission::{BatchState, WalletBalances};
+use crate::columns::column;
+use crate::operations::{Answer, Op};
+use crate::recovery::NodeEpoch;
 
-use news::{Mark, Marks, News};
-pub(crate) use resolve::{Resolution, resolve};
+use notifications::{LowBalanceThreshold, LowBalanceThresholds, Notifications};
+pub(crate) use settle_void::{Resolution, resolve};
 
 /// Why a batch did nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -35,32 +35,39 @@ pub enum BatchError {
 
 /// Says all words in an open transaction, in the name of a node, and returns their answers in the
 /// same order. Nothing is final before the caller commits.
-pub async fn run_in(tx: &mut Tx, author: &Author, ops: &[&Op]) -> Result<Vec<Answer>, BatchError> {
-    check_author(tx, author).await?;
+pub async fn run_in(
+    tx: &mut Tx,
+    node_epoch: &NodeEpoch,
+    ops: &[&Op],
+) -> Result<Vec<Answer>, BatchError> {
+    check_epoch(tx, node_epoch).await?;
     let accounts = ops.iter().map(|op| op.account()).collect();
-    let Locked { purses, marks } = lock_accounts(tx, accounts).await?;
-    let mut standing = Standing {
-        purses,
-        ..Standing::default()
+    let Locked {
+        balances,
+        thresholds,
+    } = lock_accounts(tx, accounts).await?;
+    let mut state = BatchState {
+        balances,
+        ..BatchState::default()
     };
-    let mut said = Said::default();
+    let mut results = BatchResults::default();
     // Reservations first: they are waited for before anything is sent on, the rest after.
-    reserve::reserve(tx, author, ops, &mut standing, &mut said).await?;
-    extend::extend(tx, ops, &mut standing, &mut said).await?;
-    resolve::settle_and_void(tx, author, ops, &mut said).await?;
-    refund::refund(tx, ops, &mut said).await?;
-    refund::write_off(tx, ops, &mut said.answers).await?;
-    said.news.tell(tx, &marks).await?;
-    Ok(said.answers.into_values().collect())
+    reserve::reserve(tx, node_epoch, ops, &mut state, &mut results).await?;
+    extend::extend(tx, ops, &mut state, &mut results).await?;
+    settle_void::settle_and_void(tx, node_epoch, ops, &mut results).await?;
+    refund::refund(tx, ops, &mut results).await?;
+    refund::write_off(tx, ops, &mut results.answers).await?;
+    results.notifications.write(tx, &thresholds).await?;
+    Ok(results.answers.into_values().collect())
 }
 
 /// Gives back in the name of nobody: refunds are keyed by their call and right in any life.
-pub(crate) async fn give_back_in(tx: &mut Tx, refunds: &[Op]) -> Result<(), DbError> {
+pub(crate) async fn refund_in(tx: &mut Tx, refunds: &[Op]) -> Result<(), DbError> {
     let locked = lock_accounts(tx, refunds.iter().map(Op::account).collect()).await?;
     let refunds: Vec<&Op> = refunds.iter().collect();
-    let mut said = Said::default();
-    refund::refund(tx, &refunds, &mut said).await?;
-    said.news.tell(tx, &locked.marks).await
+    let mut results = BatchResults::default();
+    refund::refund(tx, &refunds, &mut results).await?;
+    results.notifications.write(tx, &locked.thresholds).await
 }
 
 /// Answers by the place of the word in the batch.
@@ -68,22 +75,22 @@ type Answers = BTreeMap<usize, Answer>;
 
 /// What a batch has said so far, and what it will have to tell of.
 #[derive(Default)]
-struct Said {
+struct BatchResults {
     answers: Answers,
-    news: News,
+    notifications: Notifications,
 }
 
 /// Accounts under lock, as their rows were then.
 pub(crate) struct Locked {
-    pub(crate) purses: BTreeMap<AccountId, Purse>,
+    pub(crate) balances: BTreeMap<AccountId, WalletBalances>,
     /// Of those that want to be told of a low balance.
-    pub(crate) marks: Marks,
+    pub(crate) thresholds: LowBalanceThresholds,
 }
 
-pub(crate) async fn check_author(tx: &mut Tx, author: &Author) -> Result<(), BatchError> {
-    let lives: bool = sqlx::query_scalar(include_str!("sql/check_author.sql"))
-        .bind(author.node.as_str())
-        .bind(author.epoch)
+pub(crate) async fn check_epoch(tx: &mut Tx, node_epoch: &NodeEpoch) -> Result<(), BatchError> {
+    let lives: bool = sqlx::query_scalar(include_str!("sql/check_epoch.sql"))
+        .bind(node_epoch.node.as_str())
+        .bind(node_epoch.epoch)
         .fetch_one(&mut **tx)
         .await
         .map_err(DbError::from)?;
@@ -101,10 +108,10 @@ pub(crate) async fn lock_accounts(
         .bind(ids)
         .fetch_all(&mut **tx)
         .await?;
-    let (mut purses, mut marks) = (BTreeMap::new(), BTreeMap::new());
+    let (mut balances, mut thresholds) = (BTreeMap::new(), BTreeMap::new());
     for row in &rows {
         let account = AccountId::new(column(row, "id")?);
-        let purse = Purse {
+        let balance = WalletBalances {
             paid_posted: column(row, "paid_posted")?,
             paid_held: column(row, "paid_held")?,
             trial_posted: column(row, "trial_posted")?,
@@ -112,14 +119,17 @@ pub(crate) async fn lock_accounts(
             topped_up: column(row, "topped_up")?,
         };
         if let Some(below) = column(row, "low_balance_nanos")? {
-            let mark = Mark {
+            let threshold = LowBalanceThreshold {
                 below,
                 told: column(row, "balance_low")?,
-                posted: purse.paid_posted.saturating_add(purse.trial_posted),
+                posted: balance.paid_posted.saturating_add(balance.trial_posted),
             };
-            marks.insert(account, mark);
+            thresholds.insert(account, threshold);
         }
-        purses.insert(account, purse);
+        balances.insert(account, balance);
     }
-    Ok(Locked { purses, marks })
+    Ok(Locked {
+        balances,
+        thresholds,
+    })
 }

@@ -6,8 +6,8 @@
 //! halving and answered alone. A caller that has gone away is not charged: what it had asked for is
 //! taken back.
 
+mod compensation;
 mod lane;
-mod take_backs;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,13 +19,13 @@ use tokio::time::Instant;
 use trunkline_db::{Database, DbError};
 use trunkline_types::NodeId;
 
-use crate::recovery::{Author, register};
-use crate::verbs::{
+use crate::operations::{
     Answer, Extend, ExtendAnswer, Op, Refund, RefundAnswer, Reserve, ReserveAnswer, Settle,
     SettleAnswer, Void, WriteOff,
 };
+use crate::recovery::{NodeEpoch, register};
+use compensation::Waiter;
 use lane::{Job, Lane};
-use take_backs::Listener;
 
 /// Words in one transaction at most.
 pub const MAX_BATCH: usize = 1_024;
@@ -65,9 +65,9 @@ pub struct BatchCounts {
     /// Commits.
     pub batches: u64,
     /// Words in them.
-    pub words: u64,
+    pub operations: u64,
     /// Batches said again because nobody knew whether they were committed.
-    pub repeated: u64,
+    pub retried: u64,
 }
 
 /// The ledger of one node. Clones share it.
@@ -77,7 +77,7 @@ pub struct Ledger {
 }
 
 struct Inner {
-    author: Author,
+    node_epoch: NodeEpoch,
     settings: LedgerSettings,
     lanes: Vec<mpsc::Sender<Job>>,
     counts: Arc<Counters>,
@@ -86,8 +86,8 @@ struct Inner {
 #[derive(Default)]
 pub(crate) struct Counters {
     batches: AtomicU64,
-    words: AtomicU64,
-    repeated: AtomicU64,
+    operations: AtomicU64,
+    retried: AtomicU64,
 }
 
 /// The tasks that carry the words, and their connections. Wait for it at shutdown, after dropping every
@@ -121,14 +121,14 @@ impl Ledger {
         node: &NodeId,
         settings: LedgerSettings,
     ) -> Result<(Self, LedgerTasks), DbError> {
-        let (author, _) = register(&database, node).await?;
-        Ok(Self::with_author(database, author, settings))
+        let (node_epoch, _) = register(&database, node).await?;
+        Ok(Self::with_epoch(database, node_epoch, settings))
     }
 
-    /// Starts the lanes in the name of an author who is registered.
-    pub fn with_author(
+    /// Starts the lanes in the name of an node_epoch who is registered.
+    pub fn with_epoch(
         database: Database,
-        author: Author,
+        node_epoch: NodeEpoch,
         settings: LedgerSettings,
     ) -> (Self, LedgerTasks) {
         let counts = Arc::new(Counters::default());
@@ -142,7 +142,7 @@ impl Ledger {
             let (sender, receiver) = mpsc::channel(settings.queue.max(1));
             let lane = Lane {
                 database: database.clone(),
-                author: author.clone(),
+                node_epoch: node_epoch.clone(),
                 max_batch: settings.max_batch.clamp(1, MAX_BATCH),
                 counts: Arc::clone(&counts),
             };
@@ -150,7 +150,7 @@ impl Ledger {
             lanes.push(sender);
         }
         let inner = Arc::new(Inner {
-            author,
+            node_epoch,
             settings,
             lanes,
             counts,
@@ -164,8 +164,8 @@ impl Ledger {
 
     /// In whose name this ledger moves money.
     #[must_use]
-    pub fn author(&self) -> &Author {
-        &self.inner.author
+    pub fn node_epoch(&self) -> &NodeEpoch {
+        &self.inner.node_epoch
     }
 
     /// How many words and commits there were.
@@ -175,15 +175,15 @@ impl Ledger {
         let counts = &self.inner.counts;
         BatchCounts {
             batches: read(&counts.batches),
-            words: read(&counts.words),
-            repeated: read(&counts.repeated),
+            operations: read(&counts.operations),
+            retried: read(&counts.retried),
         }
     }
 
     /// Holds money for a call.
     pub async fn reserve(&self, reserve: Reserve) -> Result<ReserveAnswer, LedgerError> {
         match self
-            .say(
+            .submit(
                 Op::Reserve(Box::new(reserve)),
                 self.inner.settings.admission_wait,
             )
@@ -200,7 +200,7 @@ impl Ledger {
     /// Raises a hold.
     pub async fn extend(&self, extend: Extend) -> Result<ExtendAnswer, LedgerError> {
         match self
-            .say(Op::Extend(extend), self.inner.settings.admission_wait)
+            .submit(Op::Extend(extend), self.inner.settings.admission_wait)
             .await?
         {
             Answer::Extend(answer) => Ok(answer),
@@ -224,7 +224,7 @@ impl Ledger {
     /// Gives back what was charged.
     pub async fn refund(&self, refund: Refund) -> Result<RefundAnswer, LedgerError> {
         match self
-            .say(Op::Refund(refund), self.inner.settings.settlement_wait)
+            .submit(Op::Refund(refund), self.inner.settings.settlement_wait)
             .await?
         {
             Answer::Refund(answer) => Ok(answer),
@@ -237,13 +237,13 @@ impl Ledger {
 
     /// Notes a loss.
     pub async fn write_off(&self, write_off: WriteOff) -> Result<(), LedgerError> {
-        self.say(Op::WriteOff(write_off), self.inner.settings.settlement_wait)
+        self.submit(Op::WriteOff(write_off), self.inner.settings.settlement_wait)
             .await
             .map(|_| ())
     }
 
     async fn resolve(&self, op: Op) -> Result<SettleAnswer, LedgerError> {
-        match self.say(op, self.inner.settings.settlement_wait).await? {
+        match self.submit(op, self.inner.settings.settlement_wait).await? {
             Answer::Settle(answer) => Ok(answer),
             other @ (Answer::Reserve(_)
             | Answer::Extend(_)
@@ -254,7 +254,7 @@ impl Ledger {
 
     /// Hands a word to its account's lane and waits. Whoever stops waiting drops the receiver, and
     /// that is how the lane knows.
-    async fn say(&self, op: Op, wait: Duration) -> Result<Answer, LedgerError> {
+    async fn submit(&self, op: Op, wait: Duration) -> Result<Answer, LedgerError> {
         let lanes = i64::try_from(self.inner.lanes.len()).unwrap_or(1);
         let place = op.account().number().checked_rem_euclid(lanes).unwrap_or(0);
         let lane = usize::try_from(place)
@@ -262,7 +262,7 @@ impl Ledger {
             .and_then(|place| self.inner.lanes.get(place))
             .ok_or(LedgerError::Unavailable)?;
         let (reply, answer) = oneshot::channel();
-        let mut listener = Listener::new(answer, &op, lane.clone());
+        let mut waiter = Waiter::new(answer, &op, lane.clone());
         let expires = Instant::now().checked_add(wait);
         let job = Job {
             op,
@@ -271,13 +271,13 @@ impl Ledger {
             unsure: false,
         };
         lane.try_send(job).map_err(|_| LedgerError::Unavailable)?;
-        match tokio::time::timeout(wait, &mut listener.answer).await {
+        match tokio::time::timeout(wait, &mut waiter.answer).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(_)) => Err(LedgerError::Unavailable),
             Err(_) => {
                 // An answer that came in this very moment counts: the lane believes that it was heard.
-                listener.answer.close();
-                let late = listener.answer.try_recv();
+                waiter.answer.close();
+                let late = waiter.answer.try_recv();
                 late.unwrap_or(Err(LedgerError::Unavailable))
             }
         }
@@ -299,14 +299,14 @@ impl LedgerTasks {
 // === impl Counters ===
 
 impl Counters {
-    pub(crate) fn committed(&self, words: usize) {
+    pub(crate) fn committed(&self, operations: usize) {
         self.batches.fetch_add(1, Ordering::Relaxed);
-        self.words
-            .fetch_add(u64::try_from(words).unwrap_or(0), Ordering::Relaxed);
+        self.operations
+            .fetch_add(u64::try_from(operations).unwrap_or(0), Ordering::Relaxed);
     }
 
-    pub(crate) fn repeat(&self) {
-        self.repeated.fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn retried(&self) {
+        self.retried.fetch_add(1, Ordering::Relaxed);
     }
 }
 

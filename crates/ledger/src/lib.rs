@@ -2,8 +2,8 @@
 //!
 //! Callers speak eight words: reserve, extend, settle, void, refund, write off (through the
 //! [`Ledger`], which commits the words of many calls together), top up and adjust (at the
-//! [`desk`]). Every word is keyed by a request id and may be said twice. Decisions are pure functions
-//! in [`decide`]; what must never happen is forbidden by the tables themselves
+//! [`accounts`]). Every word is keyed by a request id and may be said twice. Decisions are pure functions
+//! in [`admission`]; what must never happen is forbidden by the tables themselves
 //! (`migrations/*_ledger.sql`), and `trunkline audit` looks for it anyway.
 //!
 //! This crate must not know HTTP, formats, upstreams or prices: it is told amounts.
@@ -18,30 +18,30 @@
     )
 )]
 
+pub mod accounts;
+pub mod admission;
 pub mod audit;
 mod batch;
 mod batcher;
-pub mod decide;
-pub mod desk;
-pub mod kept;
-pub mod lines;
-pub mod logs;
+pub mod call_search;
+mod columns;
+mod day_scan;
+pub mod journal;
+mod operations;
 mod outcome;
 pub mod partitions;
 pub mod recovery;
-pub mod report;
-mod rows;
 pub mod statement;
+pub mod stored_responses;
 pub mod usage;
-mod verbs;
-mod walk;
+pub mod usage_report;
 
 pub use batch::{BatchError, run_in};
 pub use batcher::{BatchCounts, Ledger, LedgerError, LedgerSettings, LedgerTasks, MAX_BATCH};
-pub use outcome::Outcome;
-pub use recovery::Author;
-pub use verbs::{
-    Answer, CapacityTake, Detail, Extend, ExtendAnswer, Idempotency, Op, Owner, Refund,
-    RefundAnswer, RefundKind, Reserve, ReserveAnswer, Settle, SettleAnswer, Shortage, Unheard,
-    Void, Wallets, WriteOff, WriteOffReason,
+pub use operations::{
+    Answer, CapacityClaim, Detail, Extend, ExtendAnswer, Idempotency, OnCallerGone, Op, Owner,
+    Refund, RefundAnswer, RefundKind, Reserve, ReserveAnswer, Settle, SettleAnswer, Shortage, Void,
+    Wallets, WriteOff, WriteOffReason,
 };
+pub use outcome::Outcome;
+pub use recovery::NodeEpoch;

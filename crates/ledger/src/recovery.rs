@@ -9,10 +9,10 @@ use trunkline_db::{Database, DbError, Tx};
 use trunkline_types::{AccountId, NodeId, RequestId};
 
 use crate::batch::refund::insert_write_offs;
-use crate::batch::{BatchError, Resolution, check_author, lock_accounts, resolve};
-use crate::report;
-use crate::rows::{account_of, column, request_of};
-use crate::verbs::{Detail, Outcome, WriteOff, WriteOffReason};
+use crate::batch::{BatchError, Resolution, check_epoch, lock_accounts, resolve};
+use crate::columns::{account_of, column, request_of};
+use crate::operations::{Detail, Outcome, WriteOff, WriteOffReason};
+use crate::usage_report;
 
 /// Holds that one statement of a sweep resolves.
 const SWEEP_ROWS: i64 = 1_000;
@@ -21,7 +21,7 @@ const CONFLICT_TRIES: u32 = 3;
 
 /// In whose name money moves: a node, and which of its lives.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Author {
+pub struct NodeEpoch {
     /// The node.
     pub node: NodeId,
     /// Grows with each start.
@@ -35,27 +35,27 @@ struct Orphan {
 }
 
 /// Begins a node's next life and, in the same transaction, voids what its last one left open. Returns
-/// the author and how many holds were voided.
-pub async fn register(database: &Database, node: &NodeId) -> Result<(Author, u64), DbError> {
+/// the node_epoch and how many holds were voided.
+pub async fn register(database: &Database, node: &NodeId) -> Result<(NodeEpoch, u64), DbError> {
     let mut tries: u32 = 0;
     loop {
         let mut tx = database.begin().await?;
-        let done = begin_life(&mut tx, node).await;
+        let done = begin_epoch(&mut tx, node).await;
         let done = tx.finish(done).await;
-        if !in_the_way(&done, &mut tries) {
+        if !is_retryable_conflict(&done, &mut tries) {
             return done;
         }
     }
 }
 
 /// Says that a node lives. False means that it has been replaced or swept and must stop.
-pub async fn heartbeat(database: &Database, author: &Author) -> Result<bool, DbError> {
+pub async fn heartbeat(database: &Database, node_epoch: &NodeEpoch) -> Result<bool, DbError> {
     let mut tx = database.begin().await?;
     let beat = sqlx::query(
         "UPDATE ledger.node SET heartbeat_at = app.now() WHERE name = $1 AND epoch = $2",
     )
-    .bind(author.node.as_str())
-    .bind(author.epoch)
+    .bind(node_epoch.node.as_str())
+    .bind(node_epoch.epoch)
     .execute(&mut *tx)
     .await
     .map_err(DbError::from);
@@ -65,12 +65,15 @@ pub async fn heartbeat(database: &Database, author: &Author) -> Result<bool, DbE
 }
 
 /// Whether a node has not been replaced or swept.
-pub async fn lives(connection: &mut PgConnection, author: &Author) -> Result<bool, DbError> {
+pub async fn is_current_epoch(
+    connection: &mut PgConnection,
+    node_epoch: &NodeEpoch,
+) -> Result<bool, DbError> {
     let lives = sqlx::query_scalar(
         "SELECT EXISTS (SELECT FROM ledger.node WHERE name = $1 AND epoch = $2)",
     )
-    .bind(author.node.as_str())
-    .bind(author.epoch)
+    .bind(node_epoch.node.as_str())
+    .bind(node_epoch.epoch)
     .fetch_one(connection)
     .await?;
     Ok(lives)
@@ -91,17 +94,17 @@ pub async fn live_nodes(database: &Database, within: Duration) -> Result<u64, Db
 }
 
 /// Voids what is nobody's: open holds of nodes whose heart has stopped, and open holds past their
-/// deadline. Returns how many. Sums up calls that wait for it, too: that is as little anybody's.
+/// deadline. Returns how many. Totals up calls that wait for it, too: that is as little anybody's.
 pub async fn sweep(
     database: &Database,
-    sweeper: &Author,
+    sweeper: &NodeEpoch,
     dead_after: Duration,
 ) -> Result<u64, DbError> {
     let mut swept: u64 = 0;
     // One that cannot be buried now must not keep the others waiting; its error is told at the end.
-    let mut failed = report::sum_up(database).await.err();
+    let mut failed = usage_report::sum_up(database).await.err();
     for node in dead_nodes(database, dead_after).await? {
-        match end_life(database, &node, dead_after).await {
+        match end_epoch(database, &node, dead_after).await {
             Ok(voided) => swept = swept.saturating_add(voided),
             Err(error) => failed = Some(error),
         }
@@ -117,7 +120,7 @@ pub async fn sweep(
     }
 }
 
-async fn end_life(
+async fn end_epoch(
     database: &Database,
     node: &NodeId,
     dead_after: Duration,
@@ -125,21 +128,21 @@ async fn end_life(
     let mut tries: u32 = 0;
     loop {
         let mut tx = database.begin().await?;
-        let done = bury(&mut tx, node, dead_after).await;
+        let done = end_epoch_of_dead_node(&mut tx, node, dead_after).await;
         let done = tx.finish(done).await;
-        if !in_the_way(&done, &mut tries) {
+        if !is_retryable_conflict(&done, &mut tries) {
             return done;
         }
     }
 }
 
 /// Whether another transaction was in the way and it is worth another try.
-fn in_the_way<T>(done: &Result<T, DbError>, tries: &mut u32) -> bool {
+fn is_retryable_conflict<T>(done: &Result<T, DbError>, tries: &mut u32) -> bool {
     *tries = tries.saturating_add(1);
     matches!(done, Err(DbError::Conflict(_))) && *tries < CONFLICT_TRIES
 }
 
-async fn begin_life(tx: &mut Tx, node: &NodeId) -> Result<(Author, u64), DbError> {
+async fn begin_epoch(tx: &mut Tx, node: &NodeId) -> Result<(NodeEpoch, u64), DbError> {
     sqlx::query(
         "INSERT INTO ledger.node (name, epoch) VALUES ($1, 1) ON CONFLICT (name) DO NOTHING",
     )
@@ -151,7 +154,11 @@ async fn begin_life(tx: &mut Tx, node: &NodeId) -> Result<(Author, u64), DbError
 }
 
 /// Ends the life of a node that is silent, unless it has spoken since it was found silent.
-async fn bury(tx: &mut Tx, node: &NodeId, dead_after: Duration) -> Result<u64, DbError> {
+async fn end_epoch_of_dead_node(
+    tx: &mut Tx,
+    node: &NodeId,
+    dead_after: Duration,
+) -> Result<u64, DbError> {
     let epoch = lock_node(tx, node).await?;
     let still = sqlx::query(
         "SELECT 1 FROM ledger.node WHERE name = $1 AND heartbeat_at < app.now() - $2::bigint * interval '1 millisecond'",
@@ -174,7 +181,7 @@ async fn lock_node(tx: &mut Tx, node: &NodeId) -> Result<i64, DbError> {
 
 /// Locks every account of which the node's earlier lives left something open, all at once: in rounds
 /// two transactions could wait for each other.
-async fn lock_orphaned(tx: &mut Tx, heir: &Author) -> Result<(), DbError> {
+async fn lock_orphaned(tx: &mut Tx, heir: &NodeEpoch) -> Result<(), DbError> {
     let accounts: Vec<i64> = sqlx::query_scalar(
         "SELECT DISTINCT account_id FROM ledger.hold
          WHERE node = $1 AND epoch < $2 AND state = 'open' AND owner <> 'task'",
@@ -187,22 +194,22 @@ async fn lock_orphaned(tx: &mut Tx, heir: &Author) -> Result<(), DbError> {
     lock_accounts(tx, accounts).await.map(|_| ())
 }
 
-async fn next_epoch(tx: &mut Tx, node: &NodeId, before: i64) -> Result<(Author, u64), DbError> {
-    let author = Author {
+async fn next_epoch(tx: &mut Tx, node: &NodeId, before: i64) -> Result<(NodeEpoch, u64), DbError> {
+    let node_epoch = NodeEpoch {
         node: node.clone(),
         epoch: before.saturating_add(1),
     };
     sqlx::query("UPDATE ledger.node SET epoch = $2, heartbeat_at = app.now() WHERE name = $1")
         .bind(node.as_str())
-        .bind(author.epoch)
+        .bind(node_epoch.epoch)
         .execute(&mut **tx)
         .await?;
     sqlx::query("INSERT INTO ledger.node_epoch (node, epoch) VALUES ($1, $2)")
         .bind(node.as_str())
-        .bind(author.epoch)
+        .bind(node_epoch.epoch)
         .execute(&mut **tx)
         .await?;
-    lock_orphaned(tx, &author).await?;
+    lock_orphaned(tx, &node_epoch).await?;
     let mut voided: u64 = 0;
     loop {
         let rows = sqlx::query(
@@ -210,13 +217,13 @@ async fn next_epoch(tx: &mut Tx, node: &NodeId, before: i64) -> Result<(Author, 
              WHERE node = $1 AND epoch < $2 AND state = 'open' AND owner <> 'task' LIMIT $3",
         )
         .bind(node.as_str())
-        .bind(author.epoch)
+        .bind(node_epoch.epoch)
         .bind(SWEEP_ROWS)
         .fetch_all(&mut **tx)
         .await?;
         let now = void(
             tx,
-            &author,
+            &node_epoch,
             &rows,
             Outcome::Interrupted,
             WriteOffReason::Crash,
@@ -224,14 +231,14 @@ async fn next_epoch(tx: &mut Tx, node: &NodeId, before: i64) -> Result<(Author, 
         .await?;
         voided = voided.saturating_add(now);
         if now == 0 {
-            return Ok((author, voided));
+            return Ok((node_epoch, voided));
         }
     }
 }
 
-async fn expire_some(tx: &mut Tx, sweeper: &Author) -> Result<u64, DbError> {
+async fn expire_some(tx: &mut Tx, sweeper: &NodeEpoch) -> Result<u64, DbError> {
     // One that was replaced while it slept writes nothing in its old name.
-    match check_author(tx, sweeper).await {
+    match check_epoch(tx, sweeper).await {
         Ok(()) => {}
         Err(BatchError::StaleEpoch) => return Ok(0),
         Err(BatchError::Db(error)) => return Err(error),
@@ -256,7 +263,7 @@ async fn expire_some(tx: &mut Tx, sweeper: &Author) -> Result<u64, DbError> {
 /// Voids holds and notes the loss: the upstream may have worked for nothing.
 async fn void(
     tx: &mut Tx,
-    author: &Author,
+    node_epoch: &NodeEpoch,
     rows: &[PgRow],
     outcome: Outcome,
     reason: WriteOffReason,
@@ -285,7 +292,7 @@ async fn void(
         })
         .collect();
     // What is let go fills no budget, and moves nothing that is posted: there is nothing to tell.
-    let voided = resolve(tx, author, &resolutions, true).await?.done;
+    let voided = resolve(tx, node_epoch, &resolutions, true).await?.done;
     let losses: Vec<WriteOff> = orphans
         .iter()
         .filter(|orphan| voided.contains_key(&orphan.request))

@@ -1,4 +1,4 @@
-//! What happened to an account's money, newest first, and which budgets it has. Reading only.
+//! EntryDetail happened to an account's money, newest first, and which budgets it has. Reading only.
 //!
 //! Entries are in the order of their request ids, that is, of the moments the calls and payments
 //! began. A refund stands beside the call it gives back. That is the order of the indexes, and it
@@ -10,7 +10,7 @@ use time::OffsetDateTime;
 use trunkline_db::{Database, DbError, from_sql_time};
 use trunkline_types::{AccountId, KeyId, Money, RequestId, Timestamp};
 
-use crate::rows::{column, request_of};
+use crate::columns::{column, request_of};
 
 /// Most entries of one statement.
 pub const MAX_ENTRIES: u32 = 500;
@@ -35,21 +35,21 @@ pub struct Entry {
     pub request: RequestId,
     /// When it was booked, by the database's clock.
     pub at: Timestamp,
-    /// What the paid wallet gained, or lost if negative.
+    /// EntryDetail the paid wallet gained, or lost if negative.
     pub paid: Money,
-    /// What the trial wallet gained, or lost if negative.
+    /// EntryDetail the trial wallet gained, or lost if negative.
     pub trial: Money,
     /// In the paid wallet after it.
     pub paid_after: Money,
     /// In the trial wallet after it.
     pub trial_after: Money,
-    /// What it was.
-    pub what: What,
+    /// EntryDetail it was.
+    pub detail: EntryDetail,
 }
 
-/// What an entry was.
+/// EntryDetail an entry was.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum What {
+pub enum EntryDetail {
     /// A call, also one that cost nothing.
     Call {
         /// The key used.
@@ -95,7 +95,7 @@ pub struct Payment {
     pub event: String,
 }
 
-/// What may be spent in a stretch of time.
+/// EntryDetail may be spent in a stretch of time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Budget {
     /// Names it.
@@ -215,7 +215,7 @@ impl Statement {
                 trial: Money::from_nanos(column(row, "trial")?),
                 paid_after,
                 trial_after,
-                what: What::of_row(&kind, row)?,
+                detail: EntryDetail::of_row(&kind, row)?,
             };
             paid_after = before(paid_after, entry.paid)?;
             trial_after = before(trial_after, entry.trial)?;
@@ -234,9 +234,9 @@ fn before(after: Money, gained: Money) -> Result<Money, DbError> {
     sum.map_err(|error| DbError::from(sqlx::Error::Decode(Box::new(error))))
 }
 
-// === impl What ===
+// === impl EntryDetail ===
 
-impl What {
+impl EntryDetail {
     fn of_row(kind: &str, row: &PgRow) -> Result<Self, DbError> {
         let payment = || -> Result<Payment, DbError> {
             Ok(Payment {

@@ -4,7 +4,7 @@ use serde_json::Value;
 use trunkline_db::{Database, DbError, from_sql_time};
 use trunkline_types::{AccountId, Money, RequestId, Timestamp, Units, Usage};
 
-use crate::rows::{column, request_of};
+use crate::columns::{column, request_of};
 
 /// A finished call.
 #[derive(Debug, Clone, PartialEq)]

@@ -3,7 +3,7 @@
 use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
 use trunkline_db::{Database, Tx};
-use trunkline_ledger::desk::{self, AccountKind, Balance};
+use trunkline_ledger::accounts::{self as ledger_accounts, AccountKind, Balance};
 use trunkline_ledger::statement;
 use trunkline_store::accounts::{self, Account, NewAccount};
 use trunkline_types::{AccountId, Money};
@@ -40,7 +40,7 @@ async fn create_in(tx: &mut Tx, new: &CreateAccount) -> anyhow::Result<AccountId
         Kind::Live => AccountKind::Live,
         Kind::Test => AccountKind::Test,
     };
-    let id = desk::create_account(tx, kind).await?;
+    let id = ledger_accounts::create_account(tx, kind).await?;
     let account = NewAccount {
         id,
         name: &new.name,
@@ -86,7 +86,7 @@ pub(super) async fn show(database: &Database, id: i64, output: &Output) -> anyho
             account.allowed_groups.join(", ")
         ));
     }
-    let mark = balance.low_mark;
+    let mark = balance.low_balance_threshold;
     if let Some(mark) = mark {
         let now = if balance.is_low { ", as it is now" } else { "" };
         lines.push(format!("  told    of a balance below {mark} USD{now}"));
@@ -158,7 +158,7 @@ pub(super) async fn low_balance(
         bail!("a mark is more than nothing; `none` takes it away");
     }
     let mut tx = database.begin().await?;
-    let done = desk::set_low_balance(&mut tx, id, mark).await;
+    let done = ledger_accounts::set_low_balance(&mut tx, id, mark).await;
     if !tx.finish(done).await? {
         bail!(unknown(id));
     }
@@ -180,7 +180,7 @@ async fn read(database: &Database, id: AccountId) -> anyhow::Result<(Account, Ba
     let account = accounts::find(&mut session, id).await?;
     drop(session);
     let account = account.with_context(|| unknown(id))?;
-    let balance = desk::balance(database, id)
+    let balance = ledger_accounts::balance(database, id)
         .await?
         .with_context(|| unknown(id))?;
     Ok((account, balance))

@@ -3,7 +3,7 @@
 use anyhow::bail;
 use serde_json::json;
 use trunkline_db::{Database, Tx};
-use trunkline_ledger::desk::{self, Period};
+use trunkline_ledger::accounts::{self as ledger_accounts, Period};
 use trunkline_ledger::statement;
 use trunkline_store::{accounts, zones};
 use trunkline_types::{AccountId, KeyId};
@@ -62,7 +62,9 @@ async fn set_in(tx: &mut Tx, wish: &SetBudget) -> anyhow::Result<()> {
     let zone = checked_zone(tx, wish).await?;
     let account = AccountId::new(wish.account);
     let period = period_of(wish.period);
-    if desk::set_budget(tx, account, wish.key.map(KeyId::new), period, &zone, limit).await? {
+    if ledger_accounts::set_budget(tx, account, wish.key.map(KeyId::new), period, &zone, limit)
+        .await?
+    {
         return Ok(());
     }
     match (accounts::find(tx, account).await?, wish.key) {

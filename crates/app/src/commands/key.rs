@@ -3,7 +3,7 @@
 use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
 use trunkline_db::{Database, DbError, Tx};
-use trunkline_ledger::desk;
+use trunkline_ledger::accounts as ledger_accounts;
 use trunkline_ledger::statement::{self, Budget};
 use trunkline_store::keys::{self, CreatedKey, Key, NewKey, RevokeAnswer};
 use trunkline_store::{KeyGroup, Policy, PolicyFields, accounts};
@@ -65,7 +65,7 @@ async fn create_in(
         policy: Policy::new(asked(wish, now))?,
     };
     let created = keys::create(tx, &new, secret).await?;
-    let registered = desk::register_key(tx, account, created.key.id, parent)
+    let registered = ledger_accounts::register_key(tx, account, created.key.id, parent)
         .await
         .map_err(too_deep)?;
     if !registered {

@@ -1,8 +1,8 @@
 //! How rows look in JSON and in text: money as decimal USD in a string, times in RFC 3339.
 
 use serde_json::{Value, json};
-use trunkline_ledger::desk::Balance;
-use trunkline_ledger::statement::{Budget, Entry, What};
+use trunkline_ledger::accounts::Balance;
+use trunkline_ledger::statement::{Budget, Entry, EntryDetail};
 use trunkline_store::accounts::Account;
 use trunkline_store::keys::Key;
 use trunkline_types::{Money, Timestamp};
@@ -125,8 +125,8 @@ pub(super) fn policy_words(key: &Key) -> String {
 
 /// An entry of a statement.
 pub(super) fn entry(entry: &Entry) -> Value {
-    let details = match &entry.what {
-        What::Call {
+    let details = match &entry.detail {
+        EntryDetail::Call {
             key,
             model,
             endpoint,
@@ -143,16 +143,18 @@ pub(super) fn entry(entry: &Entry) -> Value {
             "estimated": estimated,
             "warnings": warnings,
         }),
-        What::Refund | What::SettlementAdjustment | What::Undelivered => json!({}),
-        What::TopUp(payment) | What::TrialGrant(payment) => {
+        EntryDetail::Refund | EntryDetail::SettlementAdjustment | EntryDetail::Undelivered => {
+            json!({})
+        }
+        EntryDetail::TopUp(payment) | EntryDetail::TrialGrant(payment) => {
             json!({ "provider": payment.provider, "event": payment.event })
         }
-        What::Adjustment { reason, actor } => json!({ "reason": reason, "actor": actor }),
+        EntryDetail::Adjustment { reason, actor } => json!({ "reason": reason, "actor": actor }),
     };
     json!({
         "request": entry.request.to_string(),
         "at": times::rfc3339(entry.at),
-        "what": entry.what.word(),
+        "what": entry.detail.word(),
         "paid_usd": usd(entry.paid),
         "trial_usd": usd(entry.trial),
         "paid_after_usd": usd(entry.paid_after),
@@ -163,8 +165,8 @@ pub(super) fn entry(entry: &Entry) -> Value {
 
 /// The same as cells of a table.
 pub(super) fn entry_cells(entry: &Entry) -> Vec<String> {
-    let details = match &entry.what {
-        What::Call {
+    let details = match &entry.detail {
+        EntryDetail::Call {
             model,
             endpoint,
             outcome,
@@ -174,15 +176,17 @@ pub(super) fn entry_cells(entry: &Entry) -> Vec<String> {
             let by = key.map_or_else(String::new, |key| format!(" by key {}", key));
             format!("{model} ({endpoint}){by}: {outcome}")
         }
-        What::Refund | What::SettlementAdjustment | What::Undelivered => String::new(),
-        What::TopUp(payment) | What::TrialGrant(payment) => {
+        EntryDetail::Refund | EntryDetail::SettlementAdjustment | EntryDetail::Undelivered => {
+            String::new()
+        }
+        EntryDetail::TopUp(payment) | EntryDetail::TrialGrant(payment) => {
             format!("{} {}", payment.provider, payment.event)
         }
-        What::Adjustment { reason, actor } => format!("{reason} ({actor})"),
+        EntryDetail::Adjustment { reason, actor } => format!("{reason} ({actor})"),
     };
     vec![
         times::short(entry.at),
-        entry.what.word().to_owned(),
+        entry.detail.word().to_owned(),
         usd(entry.paid),
         usd(entry.trial),
         usd(entry.paid_after),

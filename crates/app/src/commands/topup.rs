@@ -3,7 +3,7 @@
 use anyhow::{Context as _, bail};
 use serde_json::json;
 use trunkline_db::{Database, Tx};
-use trunkline_ledger::desk::{self, TopUp, TopUpAnswer, Wallet};
+use trunkline_ledger::accounts::{self, TopUp, TopUpAnswer, Wallet};
 use trunkline_ledger::partitions;
 use trunkline_types::{AccountId, RequestId};
 
@@ -44,7 +44,7 @@ pub(super) async fn run(
         ),
         TopUpAnswer::Refused => bail!(account::unknown(account)),
     };
-    let balance = desk::balance(database, account)
+    let balance = accounts::balance(database, account)
         .await?
         .with_context(|| account::unknown(account))?;
     let text = if now {
@@ -92,5 +92,5 @@ fn checked(arguments: &TopUpArguments, request: RequestId) -> anyhow::Result<Top
 }
 
 async fn book(tx: &mut Tx, top_up: &TopUp) -> anyhow::Result<TopUpAnswer> {
-    Ok(desk::top_up(tx, top_up).await?)
+    Ok(accounts::top_up(tx, top_up).await?)
 }

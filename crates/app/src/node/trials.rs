@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use trunkline_db::{Database, Tx, database_now};
-use trunkline_ledger::desk::{self, TakeBack};
+use trunkline_ledger::accounts::{self, ExpiredTrial};
 use trunkline_store::trials;
 
 use crate::chance;
@@ -45,12 +45,12 @@ async fn take_in(tx: &mut Tx) -> anyhow::Result<bool> {
     let Some(grant) = trials::next_expired(tx).await? else {
         return Ok(false);
     };
-    let over = TakeBack {
+    let over = ExpiredTrial {
         request: chance::request(database_now(tx).await?)?,
         account: grant.account,
         granted: grant.amount,
     };
-    let taken = desk::take_back_trial(tx, &over).await?;
+    let taken = accounts::expire_trial(tx, &over).await?;
     trials::end(tx, &grant, taken).await?;
     tracing::info!(account = %grant.account, taken_usd = %taken, "trial credit is over");
     Ok(true)

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use trunkline_db::{Role, SystemClock};
+use trunkline_ledger::accounts::{self as ledger_desk, AccountKind, TopUp, TopUpAnswer, Wallet};
 use trunkline_ledger::audit;
-use trunkline_ledger::desk::{self as ledger_desk, AccountKind, TopUp, TopUpAnswer, Wallet};
 use trunkline_store::accounts::{self, DEFAULT_GROUP, NewAccount};
 use trunkline_store::trials::{self, Granted, NewGrant, Recipient};
 use trunkline_testkit::{Manners, Smtp, random_bytes};

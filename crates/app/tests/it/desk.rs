@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde_json::Value;
 use trunkline_db::{Role, SystemClock};
 use trunkline_ledger::{
-    Detail, Ledger, LedgerSettings, Outcome, Owner, Refund, RefundKind, Reserve, ReserveAnswer,
-    Settle, Unheard, Wallets,
+    Detail, Ledger, LedgerSettings, OnCallerGone, Outcome, Owner, Refund, RefundKind, Reserve,
+    ReserveAnswer, Settle, Wallets,
 };
 use trunkline_testkit::{Db, random_bytes};
 use trunkline_types::{AccountId, Clock as _, KeyId, Money, NodeId, RequestId};
@@ -123,7 +123,7 @@ impl Desk {
             account,
             amount: cost,
             detail: Detail::nothing(Outcome::Complete),
-            unheard: Unheard::TakeBack,
+            on_caller_gone: OnCallerGone::Refund,
         };
         ledger.settle(settle).await.unwrap();
         if back {

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use trunkline_db::{Role, SystemClock};
-use trunkline_ledger::{Detail, Ledger, LedgerSettings, Outcome, Settle, Unheard};
+use trunkline_ledger::{Detail, Ledger, LedgerSettings, OnCallerGone, Outcome, Settle};
 use trunkline_testkit::random_bytes;
 use trunkline_types::{AccountId, Clock as _, Face, Money, NodeId, RequestId, Units};
 
@@ -56,7 +56,7 @@ async fn sold(desk: &Desk, account: i64, (input, output): (u64, u64), nanos: (i6
         account,
         amount: charged,
         detail,
-        unheard: Unheard::TakeBack,
+        on_caller_gone: OnCallerGone::Refund,
     };
     ledger.settle(settle).await.unwrap();
 }

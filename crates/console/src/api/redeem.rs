@@ -5,7 +5,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use serde::{Deserialize, Serialize};
 use trunkline_db::Tx;
-use trunkline_ledger::desk::{self, TopUp, TopUpAnswer, Wallet};
+use trunkline_ledger::accounts::{self, TopUp, TopUpAnswer, Wallet};
 use trunkline_store::codes::{self, Code, CodeText, Purse};
 use trunkline_store::trials;
 use trunkline_store::tries::{self, Tried};
@@ -118,7 +118,7 @@ async fn redeem_in(
         provider: CODE_PROVIDER.to_owned(),
         event: code.id.to_string(),
     };
-    match desk::top_up(tx, &top_up).await? {
+    match accounts::top_up(tx, &top_up).await? {
         TopUpAnswer::Done | TopUpAnswer::Before => {}
         TopUpAnswer::Different | TopUpAnswer::Refused => {
             tracing::error!(code = %code.id, "a code that is open could not be booked");
@@ -131,7 +131,7 @@ async fn redeem_in(
 }
 
 async fn balance(shared: &Shared, account: AccountId) -> Result<BalanceView, Fault> {
-    let balance = desk::balance(&shared.people, account).await?;
+    let balance = accounts::balance(&shared.people, account).await?;
     let balance = balance.ok_or_else(Fault::unavailable)?;
     let mut session = shared.people.session().await?;
     let ends_at = trials::ends_at(&mut session, account).await?;

@@ -5,7 +5,7 @@ use axum::response::{IntoResponse as _, Response};
 use http::HeaderMap;
 use serde::{Deserialize, Serialize};
 use trunkline_db::Database;
-use trunkline_ledger::desk;
+use trunkline_ledger::accounts;
 use trunkline_store::people::{self, Membership, SignIn};
 use trunkline_types::{AccountId, Secret};
 use utoipa::ToSchema;
@@ -305,13 +305,13 @@ pub(super) async fn accounts_of(
     memberships: Vec<Membership>,
 ) -> Result<Vec<AccountRef>, Fault> {
     let ids: Vec<AccountId> = memberships.iter().map(|member| member.account).collect();
-    let kinds = desk::kinds(database, &ids).await?;
+    let kinds = accounts::kinds(database, &ids).await?;
     let shown = memberships.into_iter().map(|member| AccountRef {
         id: member.account.number(),
         role: member.role.into(),
         kind: match kinds.get(&member.account) {
-            Some(desk::AccountKind::Test) => AccountKind::Test,
-            Some(desk::AccountKind::Live) | None => AccountKind::Live,
+            Some(accounts::AccountKind::Test) => AccountKind::Test,
+            Some(accounts::AccountKind::Live) | None => AccountKind::Live,
         },
         name: member.name,
     });

@@ -17,7 +17,7 @@ use http::{Method, Request};
 use serde_json::{Value, json};
 use trunkline_console::Token;
 use trunkline_keyring::SystemRandom;
-use trunkline_ledger::desk::{self, AccountKind};
+use trunkline_ledger::accounts::{self as ledger_accounts, AccountKind};
 use trunkline_store::accounts::{self, NewAccount};
 use trunkline_store::people::{self, NewPerson, NewSignIn, PersonId, Purpose, Role};
 use trunkline_testkit::random_bytes;
@@ -155,7 +155,7 @@ impl Desk {
 
     pub(crate) async fn organisation(&self, name: &str) -> AccountId {
         let mut tx = self.people.begin().await.unwrap();
-        let account = desk::create_account(&mut tx, AccountKind::Live)
+        let account = ledger_accounts::create_account(&mut tx, AccountKind::Live)
             .await
             .unwrap();
         let new = NewAccount {

@@ -6,7 +6,7 @@ mod params;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 use trunkline_db::{DbError, Tx};
-use trunkline_ledger::desk;
+use trunkline_ledger::accounts;
 use trunkline_ledger::statement::{self, Budget};
 use trunkline_store::accounts::Account;
 use trunkline_store::keys::{self, ChangeKeyError, CreateKeyError, Key, NewKey, SECRET_BYTES};
@@ -227,13 +227,13 @@ async fn made_in(
         policy: wish.policy.clone(),
     };
     let made = keys::create(tx, &new, secret).await.map_err(create_fault)?;
-    let known = desk::register_key(tx, account, made.key.id, Some(parent)).await?;
+    let known = accounts::register_key(tx, account, made.key.id, Some(parent)).await?;
     if !known {
         tracing::error!(key.id = parent.number(), "the ledger does not know a key");
         return Err(ApiError::unavailable().into());
     }
     if let Some(cap) = wish.cap {
-        desk::cap_new_key(tx, account, made.key.id, cap).await?;
+        accounts::cap_new_key(tx, account, made.key.id, cap).await?;
     }
     Ok((made.key, made.plain))
 }

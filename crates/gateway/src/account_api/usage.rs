@@ -15,7 +15,9 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderValue, Method, StatusCode};
 use tokio::sync::mpsc;
 use trunkline_db::DbError;
-use trunkline_ledger::report::{self, CallsAsked, Line, MAX_LINES, Place, Seen, UtcDay};
+use trunkline_ledger::usage_report::{
+    self, CallsQuery, GroupKey, MAX_LINES, ReportRow, UsageFilter, UtcDay,
+};
 
 use self::params::{Asked, Detail, Shape};
 use super::Visit;
@@ -58,17 +60,21 @@ pub(super) async fn handle(
 }
 
 /// What the caller may see of what it asks for.
-async fn visibility(services: &Services, caller: &Caller, asked: &Asked) -> Result<Seen, ApiError> {
+async fn visibility(
+    services: &Services,
+    caller: &Caller,
+    asked: &Asked,
+) -> Result<UsageFilter, ApiError> {
     let to = match asked.to {
         Some(day) => day,
-        None => report::today(&services.data).await.map_err(unread)?,
+        None => usage_report::today(&services.data).await.map_err(unread)?,
     };
     let from = asked.from.unwrap_or_else(|| {
         let days_before = USUAL_DAYS.saturating_sub(1);
         to.earlier(days_before)
     });
     check_days(from, to)?;
-    Ok(Seen {
+    Ok(UsageFilter {
         account: caller.account.id,
         below: caller.key.parent.map(|_| caller.key.id),
         key: asked.key,
@@ -79,16 +85,20 @@ async fn visibility(services: &Services, caller: &Caller, asked: &Asked) -> Resu
 }
 
 /// A page of sums.
-async fn totals(services: &Services, seen: &Seen, asked: &Asked) -> Result<Response, ApiError> {
+async fn totals(
+    services: &Services,
+    seen: &UsageFilter,
+    asked: &Asked,
+) -> Result<Response, ApiError> {
     let more = asked.limit.saturating_add(1);
     let (by, after) = (asked.by, asked.after.as_ref());
-    let read = report::read(&services.data, seen, by, after, more).await;
+    let read = usage_report::read(&services.data, seen, by, after, more).await;
     let mut found = read.map_err(unread)?;
     let most = usize::try_from(asked.limit).unwrap_or(usize::MAX);
     let has_more = found.lines.len() > most;
     found.lines.truncate(most);
     let last = found.lines.last().filter(|_| has_more);
-    let next = last.map(|line| params::cursor(&line.place));
+    let next = last.map(|line| params::cursor(&line.group_key));
     let body = view::page((seen, asked.by), &found, next);
     Ok(answer(StatusCode::OK, &body))
 }
@@ -96,16 +106,16 @@ async fn totals(services: &Services, seen: &Seen, asked: &Asked) -> Result<Respo
 /// A page of calls. The last one's id leads to the next page.
 async fn call_lines(
     services: &Services,
-    seen: Seen,
+    seen: UsageFilter,
     asked: &Asked,
     shape: Shape,
 ) -> Result<Response, ApiError> {
-    let wanted = CallsAsked {
-        seen,
+    let wanted = CallsQuery {
+        filter: seen,
         before: asked.before,
         limit: asked.limit,
     };
-    let calls = report::calls(&services.data, &wanted).await;
+    let calls = usage_report::calls(&services.data, &wanted).await;
     let calls = calls.map_err(unread)?;
     let (text, content_type) = match shape {
         Shape::Json => (view::call_lines(&calls), JSON_LINES),
@@ -118,11 +128,11 @@ async fn call_lines(
 /// of it sees that it broke off.
 async fn csv_file(
     services: &Arc<Services>,
-    seen: Seen,
+    seen: UsageFilter,
     asked: Asked,
     head_only: bool,
 ) -> Result<Response, ApiError> {
-    let first = report::read(&services.data, &seen, asked.by, None, MAX_LINES).await;
+    let first = usage_report::read(&services.data, &seen, asked.by, None, MAX_LINES).await;
     let first = first.map_err(unread)?;
     if first.count > MAX_FILE_LINES {
         let text = format!(
@@ -150,8 +160,8 @@ async fn csv_file(
 /// Without the word `End` the file breaks off.
 async fn write_csv(
     services: &Services,
-    (seen, asked): (Seen, Asked),
-    mut lines: Vec<Line>,
+    (seen, asked): (UsageFilter, Asked),
+    mut lines: Vec<ReportRow>,
     pieces: mpsc::Sender<FilePiece>,
 ) {
     let wait = services.settings.reader_wait;
@@ -165,12 +175,12 @@ async fn write_csv(
             return;
         }
         let full = usize::try_from(MAX_LINES).unwrap_or(usize::MAX);
-        let last: Option<Place> = (lines.len() >= full)
+        let last: Option<GroupKey> = (lines.len() >= full)
             .then(|| lines.pop())
             .flatten()
-            .map(|line| line.place);
+            .map(|line| line.group_key);
         let Some(last) = last else { break };
-        let read = report::read(&services.data, &seen, asked.by, Some(&last), MAX_LINES);
+        let read = usage_report::read(&services.data, &seen, asked.by, Some(&last), MAX_LINES);
         match read.await {
             Ok(found) => lines = found.lines,
             Err(error) => {
@@ -191,7 +201,7 @@ async fn sent(pieces: &mpsc::Sender<FilePiece>, piece: FilePiece, wait: Duration
 }
 
 fn check_days(from: UtcDay, to: UtcDay) -> Result<(), ApiError> {
-    let wrong = report::wrong_days(from, to);
+    let wrong = usage_report::wrong_days(from, to);
     wrong.map_or(Ok(()), |text| {
         Err(ApiError::new(ErrorCode::Invalid("invalid_request"), text).at("from"))
     })

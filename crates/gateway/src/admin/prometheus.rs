@@ -291,9 +291,9 @@ fn engines(page: &mut Page, services: &Services) {
     page.counter("ledger_batches_total", "Commits of the ledger.");
     page.value("ledger_batches_total", &[], batches.batches);
     page.counter("ledger_words_total", "Words in them.");
-    page.value("ledger_words_total", &[], batches.words);
+    page.value("ledger_words_total", &[], batches.operations);
     page.counter("ledger_repeated_total", "Commits said again.");
-    page.value("ledger_repeated_total", &[], batches.repeated);
+    page.value("ledger_repeated_total", &[], batches.retried);
     let (open, idle) = services.data.connections();
     let used = usize::try_from(open).unwrap_or(0).saturating_sub(idle);
     page.gauge(

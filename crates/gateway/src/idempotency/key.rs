@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use http::HeaderMap;
 use sha2::{Digest as _, Sha256};
-use trunkline_ledger::kept::{self, Shown, UNNAMED};
+use trunkline_ledger::stored_responses::{self, GENERATED_KEY_PREFIX, Include};
 use trunkline_types::Defect;
 
 use super::{IdempotencyKey, IdempotencyPolicy};
@@ -88,7 +88,7 @@ pub(crate) async fn idempotency_key(
         return Ok(None);
     }
     let account = caller.account.id;
-    let found = kept::find(&services.data, account, &key.key, Shown::Nothing).await;
+    let found = stored_responses::find(&services.data, account, &key.key, Include::Nothing).await;
     match found? {
         None => Ok(Some(key)),
         Some(_) => Err(ApiError::duplicate(
@@ -108,7 +108,7 @@ async fn assigned_key(
 ) -> Result<Option<IdempotencyKey>, ApiError> {
     let (account, body_hash) = (caller.account.id, fingerprint.hash());
     if is_retry(headers) {
-        let found = kept::newest_unnamed(&services.data, account, &body_hash).await;
+        let found = stored_responses::newest_generated(&services.data, account, &body_hash).await;
         if let Some((key, _)) = found? {
             let key = IdempotencyKey { key, body_hash };
             return Err(ApiError::duplicate(
@@ -117,7 +117,7 @@ async fn assigned_key(
         }
     }
     // No two requests have it, so it names one request for ever.
-    let key = format!("{UNNAMED}{}", context.id);
+    let key = format!("{GENERATED_KEY_PREFIX}{}", context.id);
     Ok(Some(IdempotencyKey { key, body_hash }))
 }
 

@@ -11,7 +11,7 @@ use http::Method;
 use serde_json::{Value, json};
 use trunkline_db::SystemClock;
 use trunkline_gateway::{IdempotencySettings, Settings};
-use trunkline_ledger::kept::{self, Shown};
+use trunkline_ledger::stored_responses::{self, Include};
 use trunkline_store::PolicyFields;
 
 use crate::house::{Got, House, ask, ask_streaming};
@@ -271,7 +271,7 @@ async fn what_is_kept_is_sealed_and_without_the_header_nothing_is() {
     assert_eq!(names(&house).await, 0);
     let got = house.chat_with(&body, &[(KEY, "k")]).await;
     assert!(got.text().contains("sim4"));
-    let row = kept::find(&house.data, house.account, "k", Shown::Charged).await;
+    let row = stored_responses::find(&house.data, house.account, "k", Include::Charged).await;
     let answer = row.unwrap().unwrap().answer.unwrap();
     assert!(answer.len() > got.body.len());
     for marker in ["sim4", "data:", "content-type", "event-stream"] {

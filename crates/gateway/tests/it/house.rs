@@ -17,7 +17,9 @@ use trunkline_gateway::{
     Admin, BoundListener, Change, ChangeAuthor, Services, ServicesConfig, Settings, publish,
 };
 use trunkline_keyring::{Binding, Document, Keyring, Purpose, SystemRandom};
-use trunkline_ledger::desk::{self, AccountKind, TopUp, TopUpAnswer, Wallet};
+use trunkline_ledger::accounts::{
+    self as ledger_accounts, AccountKind, TopUp, TopUpAnswer, Wallet,
+};
 use trunkline_ledger::{Ledger, LedgerSettings, LedgerTasks, audit, usage};
 use trunkline_simulator::{Settings as SimulatorSettings, Simulator};
 use trunkline_social::Cells;
@@ -214,7 +216,7 @@ impl House {
         };
         let made = keys::create(&mut tx, &new, &random_bytes()).await.unwrap();
         assert!(
-            desk::register_key(&mut tx, account, made.key.id, None)
+            ledger_accounts::register_key(&mut tx, account, made.key.id, None)
                 .await
                 .unwrap()
         );
@@ -375,7 +377,7 @@ impl House {
 
     /// Posted and held, in nano-USD, of the paid and the trial wallet.
     pub(crate) async fn wallets(&self) -> [i64; 4] {
-        let balance = desk::balance(&self.data, self.account)
+        let balance = ledger_accounts::balance(&self.data, self.account)
             .await
             .unwrap()
             .unwrap();
@@ -451,7 +453,7 @@ pub(crate) fn ask_streaming(prompt: &str) -> Value {
 
 pub(crate) async fn account(console: &Database, paid: i64, trial: i64) -> AccountId {
     let mut tx = console.begin().await.unwrap();
-    let id = desk::create_account(&mut tx, AccountKind::Live)
+    let id = ledger_accounts::create_account(&mut tx, AccountKind::Live)
         .await
         .unwrap();
     let new = NewAccount {
@@ -472,7 +474,7 @@ pub(crate) async fn account(console: &Database, paid: i64, trial: i64) -> Accoun
                 provider: "test".to_owned(),
                 event: format!("{} of {}", wallet.word(), id.number()),
             };
-            let done = desk::top_up(&mut tx, &top_up).await.unwrap();
+            let done = ledger_accounts::top_up(&mut tx, &top_up).await.unwrap();
             assert_eq!(done, TopUpAnswer::Done);
         }
     }

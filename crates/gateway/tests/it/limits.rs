@@ -8,7 +8,7 @@ use http::Method;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use trunkline_gateway::{LimitSettings, Settings};
-use trunkline_ledger::desk;
+use trunkline_ledger::accounts as ledger_accounts;
 use trunkline_store::accounts;
 use trunkline_store::channels::{self, ChannelId, ChannelState};
 use trunkline_store::keys::{self, NewKey};
@@ -319,7 +319,7 @@ async fn below(
         policy: Policy::new(fields).unwrap(),
     };
     let made = keys::create(&mut tx, &new, &random_bytes()).await.unwrap();
-    let registered = desk::register_key(&mut tx, house.account, made.key.id, parent);
+    let registered = ledger_accounts::register_key(&mut tx, house.account, made.key.id, parent);
     assert!(registered.await.unwrap());
     tx.commit().await.unwrap();
     house.gateway.refresh().await.unwrap();

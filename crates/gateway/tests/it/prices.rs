@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use trunkline_db::SystemClock;
-use trunkline_ledger::desk::{self, TopUp, Wallet};
+use trunkline_ledger::accounts::{self, TopUp, Wallet};
 use trunkline_ledger::usage;
 use trunkline_store::keys::{self, CreateKeyError, NewKey};
 use trunkline_store::{KeyGroup, Policy, PolicyFields};
@@ -239,7 +239,7 @@ async fn the_first_top_up_moves_an_account_to_the_paid_column() {
         provider: "test".to_owned(),
         event: "first".to_owned(),
     };
-    desk::top_up(&mut tx, &top_up).await.unwrap();
+    accounts::top_up(&mut tx, &top_up).await.unwrap();
     tx.commit().await.unwrap();
     house.gateway.refresh().await.unwrap();
     assert_eq!(house.quote(&body).await.json()["prices"], "paid");

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::Method;
 use trunkline_gateway::Settings;
-use trunkline_ledger::desk::{self, Period};
+use trunkline_ledger::accounts::{self, Period};
 use trunkline_simulator::{Fault, Rule};
 use trunkline_store::{PolicyFields, keys};
 use trunkline_types::{Clock as _, Money};
@@ -59,7 +59,7 @@ async fn a_budget_of_the_account_refuses_what_would_pass_it() {
     let house = House::new().await;
     let mut tx = house.console.begin().await.unwrap();
     let limit = Some(Money::from_nanos(1_000_000));
-    let set = desk::set_budget(&mut tx, house.account, None, Period::Daily, "UTC", limit);
+    let set = accounts::set_budget(&mut tx, house.account, None, Period::Daily, "UTC", limit);
     assert!(set.await.unwrap());
     tx.commit().await.unwrap();
     let mut body = ask("Hello");

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::Method;
 use serde_json::{Value, json};
 use trunkline_gateway::Settings;
-use trunkline_ledger::desk as money_desk;
+use trunkline_ledger::accounts as money_desk;
 use trunkline_ledger::{Op, Refund, RefundKind, recovery, run_in};
 use trunkline_store::keys::{self, NewKey};
 use trunkline_store::{Policy, PolicyFields};
@@ -381,7 +381,7 @@ async fn a_file_of_many_lines_comes_whole_and_one_of_too_many_is_refused() {
     };
     fill(1, 12_000).await;
     let today = house.usage_as(&house.key, "").await.json()["to"].clone();
-    let today = trunkline_ledger::report::UtcDay::parse(today.as_str().unwrap()).unwrap();
+    let today = trunkline_ledger::usage_report::UtcDay::parse(today.as_str().unwrap()).unwrap();
     let query = format!(
         "?from={}&to={today}&group_by=day,model&format=csv",
         today.earlier(399)

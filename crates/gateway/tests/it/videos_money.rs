@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::Method;
 use serde_json::json;
-use trunkline_ledger::desk::{self, Period};
+use trunkline_ledger::accounts::{self, Period};
 use trunkline_store::PolicyFields;
 use trunkline_types::{KeyId, Money};
 
@@ -143,7 +143,7 @@ async fn a_budget_of_the_key_refuses_and_a_refund_returns_to_it() {
     let mut tx = house.console.begin().await.unwrap();
     let limit = Some(Money::from_nanos(600_000_000));
     let key = Some(KeyId::new(key));
-    let set = desk::set_budget(&mut tx, house.account, key, Period::Daily, "UTC", limit);
+    let set = accounts::set_budget(&mut tx, house.account, key, Period::Daily, "UTC", limit);
     assert!(set.await.unwrap());
     tx.commit().await.unwrap();
     let fails = made(&house, &cat("[[job:fail:InternalError]]")).await;

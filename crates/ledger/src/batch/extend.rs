@@ -1,50 +1,50 @@
-//! Extensions: a running call needs more, in the stretches its hold counts in already.
+//! Extensions: a running call needs more, in the windows its hold counts in already.
 
 use std::collections::BTreeMap;
 
 use trunkline_db::{DbError, Tx};
 use trunkline_types::{AccountId, RequestId};
 
-use super::Said;
-use super::days::by_day;
-use super::reading::{Hold, read_holds, read_stretches};
-use crate::decide::{Legs, NotTaken, Standing, money};
-use crate::verbs::{Answer, Extend, ExtendAnswer, Op};
+use super::BatchResults;
+use super::load::{Hold, read_holds, read_windows};
+use super::partitions::by_day;
+use crate::admission::{BatchState, Rejection, WalletSplit, money};
+use crate::operations::{Answer, Extend, ExtendAnswer, Op};
 
 /// Raises every hold for which there is room.
 pub(super) async fn extend(
     tx: &mut Tx,
     ops: &[&Op],
-    standing: &mut Standing,
-    said: &mut Said,
+    state: &mut BatchState,
+    results: &mut BatchResults,
 ) -> Result<(), DbError> {
-    let asked: Vec<(usize, &Extend)> = ops
+    let requested: Vec<(usize, &Extend)> = ops
         .iter()
         .copied()
         .enumerate()
-        .filter_map(|(place, op)| match op {
-            Op::Extend(extend) => Some((place, extend)),
+        .filter_map(|(index, op)| match op {
+            Op::Extend(extend) => Some((index, extend)),
             Op::Reserve(_) | Op::Settle(_) | Op::Void(_) | Op::Refund(_) | Op::WriteOff(_) => None,
         })
         .collect();
-    if asked.is_empty() {
+    if requested.is_empty() {
         return Ok(());
     }
-    let mut holds = read_holds(tx, asked.iter().map(|(_, extend)| extend.request)).await?;
-    read_stretches(tx, &holds, standing, &mut said.news).await?;
-    let mut raised: BTreeMap<RequestId, (AccountId, Legs)> = BTreeMap::new();
-    for (place, extend) in asked {
+    let mut holds = read_holds(tx, requested.iter().map(|(_, extend)| extend.request)).await?;
+    read_windows(tx, &holds, state, &mut results.notifications).await?;
+    let mut raised: BTreeMap<RequestId, (AccountId, WalletSplit)> = BTreeMap::new();
+    for (index, extend) in requested {
         let answer = match holds.get_mut(&extend.request) {
             Some(hold) if hold.open && hold.account == extend.account => {
-                let answer = raise(extend, hold, standing, &mut raised);
+                let answer = raise(extend, hold, state, &mut raised);
                 if let ExtendAnswer::TooLittle { by, .. } = &answer {
-                    said.news.refused(*by, &hold.stretches);
+                    results.notifications.refused(*by, &hold.windows);
                 }
                 answer
             }
             Some(_) | None => ExtendAnswer::NoHold,
         };
-        said.answers.insert(place, Answer::Extend(answer));
+        results.answers.insert(index, Answer::Extend(answer));
     }
     for (day, holds) in by_day(&raised, |(request, _)| **request) {
         sqlx::query(day.tables(include_str!("../sql/extend.sql")))
@@ -63,13 +63,13 @@ pub(super) async fn extend(
             .bind(
                 holds
                     .iter()
-                    .map(|(_, (_, legs))| legs.paid)
+                    .map(|(_, (_, split))| split.paid)
                     .collect::<Vec<_>>(),
             )
             .bind(
                 holds
                     .iter()
-                    .map(|(_, (_, legs))| legs.trial)
+                    .map(|(_, (_, split))| split.trial)
                     .collect::<Vec<_>>(),
             )
             .execute(&mut **tx)
@@ -81,33 +81,33 @@ pub(super) async fn extend(
 fn raise(
     extend: &Extend,
     hold: &mut Hold,
-    standing: &mut Standing,
-    raised: &mut BTreeMap<RequestId, (AccountId, Legs)>,
+    state: &mut BatchState,
+    raised: &mut BTreeMap<RequestId, (AccountId, WalletSplit)>,
 ) -> ExtendAnswer {
-    let have = hold.legs.total();
+    let have = hold.split.total();
     let more = extend.total.nanos().saturating_sub(have);
     if more <= 0 {
         return ExtendAnswer::Held { total: money(have) };
     }
-    match standing.take(extend.account, extend.wallets, more, &hold.stretches, None) {
-        Ok(legs) => {
-            hold.legs.paid = hold.legs.paid.saturating_add(legs.paid);
-            hold.legs.trial = hold.legs.trial.saturating_add(legs.trial);
+    match state.take(extend.account, extend.wallets, more, &hold.windows, None) {
+        Ok(split) => {
+            hold.split.paid = hold.split.paid.saturating_add(split.paid);
+            hold.split.trial = hold.split.trial.saturating_add(split.trial);
             let (_, sum) = raised
                 .entry(extend.request)
-                .or_insert((extend.account, Legs::default()));
-            sum.paid = sum.paid.saturating_add(legs.paid);
-            sum.trial = sum.trial.saturating_add(legs.trial);
+                .or_insert((extend.account, WalletSplit::default()));
+            sum.paid = sum.paid.saturating_add(split.paid);
+            sum.trial = sum.trial.saturating_add(split.trial);
             ExtendAnswer::Held {
-                total: money(hold.legs.total()),
+                total: money(hold.split.total()),
             }
         }
-        Err(NotTaken::TooLittle(by, fits, _)) => ExtendAnswer::TooLittle {
+        Err(Rejection::TooLittle(by, fits, _)) => ExtendAnswer::TooLittle {
             by,
             fits: money(have.saturating_add(fits)),
         },
-        // The account was there when the hold was made, and no place is asked for.
-        Err(NotTaken::NeverToppedUp | NotTaken::CapacityReached | NotTaken::UnknownPayer) => {
+        // The account was there when the hold was made, and no place is requested for.
+        Err(Rejection::NeverToppedUp | Rejection::CapacityReached | Rejection::UnknownPayer) => {
             ExtendAnswer::NoHold
         }
     }

@@ -6,22 +6,26 @@ use trunkline_db::{DbError, Tx};
 use trunkline_types::{Defect, Money, RequestId};
 use uuid::Uuid;
 
-use super::days::{Day, by_day};
-use super::news::GivenBack;
-use super::{Answers, Said};
-use crate::decide::{Legs, money};
-use crate::rows::{column, each, request_of};
-use crate::verbs::{Answer, Op, Refund, RefundAnswer, WriteOff};
+use super::notifications::Refunded;
+use super::partitions::{Day, by_day};
+use super::{Answers, BatchResults};
+use crate::admission::{WalletSplit, money};
+use crate::columns::{column, each, request_of};
+use crate::operations::{Answer, Op, Refund, RefundAnswer, WriteOff};
 
 /// Gives back what was charged. Two refunds of one request are done one after the other, so that the
 /// second sees what the first left.
-pub(super) async fn refund(tx: &mut Tx, ops: &[&Op], said: &mut Said) -> Result<(), DbError> {
+pub(super) async fn refund(
+    tx: &mut Tx,
+    ops: &[&Op],
+    results: &mut BatchResults,
+) -> Result<(), DbError> {
     let mut waiting: Vec<(usize, &Refund)> = ops
         .iter()
         .copied()
         .enumerate()
-        .filter_map(|(place, op)| match op {
-            Op::Refund(refund) => Some((place, refund)),
+        .filter_map(|(index, op)| match op {
+            Op::Refund(refund) => Some((index, refund)),
             Op::Reserve(_) | Op::Extend(_) | Op::Settle(_) | Op::Void(_) | Op::WriteOff(_) => None,
         })
         .collect();
@@ -30,7 +34,7 @@ pub(super) async fn refund(tx: &mut Tx, ops: &[&Op], said: &mut Said) -> Result<
         let (round, rest) = waiting
             .into_iter()
             .partition(|(_, refund)| requests.insert(refund.request));
-        refund_round(tx, round, said).await?;
+        refund_round(tx, round, results).await?;
         waiting = rest;
     }
     Ok(())
@@ -38,7 +42,7 @@ pub(super) async fn refund(tx: &mut Tx, ops: &[&Op], said: &mut Said) -> Result<
 
 /// What went back for one request.
 struct Back {
-    legs: Legs,
+    split: WalletSplit,
     event: Uuid,
     model: String,
     task: Option<Uuid>,
@@ -47,35 +51,35 @@ struct Back {
 async fn refund_round(
     tx: &mut Tx,
     round: Vec<(usize, &Refund)>,
-    said: &mut Said,
+    results: &mut BatchResults,
 ) -> Result<(), DbError> {
     let mut made: BTreeMap<RequestId, Back> = BTreeMap::new();
     let mut before: BTreeSet<(RequestId, String)> = BTreeSet::new();
     for (day, refunds) in by_day(round.iter().map(|(_, refund)| *refund), |refund| {
         refund.request
     }) {
-        give_back(tx, day, &refunds, &mut made).await?;
+        write_refunds(tx, day, &refunds, &mut made).await?;
         let known = |refund: &&Refund| made.contains_key(&refund.request);
         if !refunds.iter().all(known) {
             read_refunds(tx, day, &refunds, &mut before).await?;
         }
     }
-    for (place, refund) in round {
+    for (index, refund) in round {
         let answer = match made.remove(&refund.request) {
             Some(back) => {
-                let legs = back.legs;
-                said.news.given_back(GivenBack {
+                let split = back.split;
+                results.notifications.refunded(Refunded {
                     event: back.event,
                     request: refund.request,
                     account: refund.account,
                     kind: refund.kind,
                     model: back.model,
                     task: back.task,
-                    legs,
+                    split,
                 });
                 RefundAnswer::Done {
-                    paid: money(legs.paid),
-                    trial: money(legs.trial),
+                    paid: money(split.paid),
+                    trial: money(split.trial),
                 }
             }
             None if before.contains(&(refund.request, refund.kind.word().to_owned())) => {
@@ -83,12 +87,12 @@ async fn refund_round(
             }
             None => RefundAnswer::NothingCharged,
         };
-        said.answers.insert(place, Answer::Refund(answer));
+        results.answers.insert(index, Answer::Refund(answer));
     }
     Ok(())
 }
 
-async fn give_back(
+async fn write_refunds(
     tx: &mut Tx,
     day: Day,
     refunds: &[&Refund],
@@ -108,17 +112,17 @@ async fn give_back(
         .await?;
     for row in &rows {
         let first = Back {
-            legs: Legs::default(),
+            split: WalletSplit::default(),
             event: column(row, "event_id")?,
             model: column(row, "model")?,
             task: column(row, "task_id")?,
         };
-        let Back { legs, .. } = made.entry(request_of(row)?).or_insert(first);
+        let Back { split, .. } = made.entry(request_of(row)?).or_insert(first);
         let amount: i64 = column(row, "amount")?;
         if column::<i16>(row, "leg")? == 0 {
-            legs.paid = amount;
+            split.paid = amount;
         } else {
-            legs.trial = amount;
+            split.trial = amount;
         }
     }
     Ok(())
@@ -148,11 +152,11 @@ pub(super) async fn write_off(
     answers: &mut Answers,
 ) -> Result<(), DbError> {
     let mut losses: Vec<&WriteOff> = Vec::new();
-    for (place, op) in ops.iter().copied().enumerate() {
+    for (index, op) in ops.iter().copied().enumerate() {
         match op {
             Op::WriteOff(write_off) => {
                 losses.push(write_off);
-                answers.insert(place, Answer::WriteOff);
+                answers.insert(index, Answer::WriteOff);
             }
             Op::Reserve(_) | Op::Extend(_) | Op::Settle(_) | Op::Void(_) | Op::Refund(_) => {}
         }

@@ -5,44 +5,44 @@ use std::collections::{BTreeMap, BTreeSet};
 use trunkline_db::{DbError, Tx};
 use trunkline_types::{AccountId, KeyId, RequestId};
 
-use super::Said;
-use super::days::by_day;
-use super::news::News;
-use super::reading::{
-    Hold, Payers, TakenKeys, lock_places, read_holds, read_idempotency, read_payers,
+use super::BatchResults;
+use super::load::{
+    Hold, Payers, TakenKeys, lock_capacities, read_holds, read_idempotency, read_payers,
 };
-use crate::decide::{Legs, NotTaken, Standing, StretchId, money};
-use crate::recovery::Author;
-use crate::rows::{each, request_of};
-use crate::verbs::{Answer, Idempotency, Op, Reserve, ReserveAnswer};
+use super::notifications::Notifications;
+use super::partitions::by_day;
+use crate::admission::{BatchState, BudgetWindowId, Rejection, WalletSplit, money};
+use crate::columns::{each, request_of};
+use crate::operations::{Answer, Idempotency, Op, Reserve, ReserveAnswer};
+use crate::recovery::NodeEpoch;
 
 /// Holds money for every reservation that fits.
 pub(super) async fn reserve(
     tx: &mut Tx,
-    author: &Author,
+    node_epoch: &NodeEpoch,
     ops: &[&Op],
-    standing: &mut Standing,
-    said: &mut Said,
+    state: &mut BatchState,
+    results: &mut BatchResults,
 ) -> Result<(), DbError> {
-    let asked: Vec<(usize, &Reserve)> = ops
+    let requested: Vec<(usize, &Reserve)> = ops
         .iter()
         .copied()
         .enumerate()
-        .filter_map(|(place, op)| match op {
-            Op::Reserve(reserve) => Some((place, reserve.as_ref())),
+        .filter_map(|(index, op)| match op {
+            Op::Reserve(reserve) => Some((index, reserve.as_ref())),
             Op::Extend(_) | Op::Settle(_) | Op::Void(_) | Op::Refund(_) | Op::WriteOff(_) => None,
         })
         .collect();
-    if asked.is_empty() {
+    if requested.is_empty() {
         return Ok(());
     }
-    let before = read_holds(tx, asked.iter().map(|(_, reserve)| reserve.request)).await?;
-    let payers = read_payers(tx, &asked, standing, &mut said.news).await?;
-    lock_places(tx, &asked, standing).await?;
-    let mut taken_keys = read_idempotency(tx, &asked).await?;
+    let before = read_holds(tx, requested.iter().map(|(_, reserve)| reserve.request)).await?;
+    let payers = read_payers(tx, &requested, state, &mut results.notifications).await?;
+    lock_capacities(tx, &requested, state).await?;
+    let mut taken_keys = read_idempotency(tx, &requested).await?;
     let mut write = Write::default();
     let mut made: BTreeMap<RequestId, (AccountId, ReserveAnswer)> = BTreeMap::new();
-    for (place, reserve) in asked {
+    for (index, reserve) in requested {
         let answer = if let Some((account, known)) = made.get(&reserve.request) {
             if *account == reserve.account {
                 known.clone()
@@ -54,7 +54,12 @@ pub(super) async fn reserve(
         } else if let Some(answer) = of_idempotency(reserve, &taken_keys) {
             answer
         } else {
-            decide(reserve, standing, &payers, (&mut write, &mut said.news))
+            decide(
+                reserve,
+                state,
+                &payers,
+                (&mut write, &mut results.notifications),
+            )
         };
         if let (ReserveAnswer::Held { .. }, Some(key)) = (&answer, &reserve.idempotency) {
             let row = (reserve.request, key.body_hash, false);
@@ -62,9 +67,9 @@ pub(super) async fn reserve(
         }
         made.entry(reserve.request)
             .or_insert((reserve.account, answer.clone()));
-        said.answers.insert(place, Answer::Reserve(answer));
+        results.answers.insert(index, Answer::Reserve(answer));
     }
-    write.send(tx, author).await
+    write.send(tx, node_epoch).await
 }
 
 fn of_existing(hold: &Hold, reserve: &Reserve) -> ReserveAnswer {
@@ -75,56 +80,56 @@ fn of_existing(hold: &Hold, reserve: &Reserve) -> ReserveAnswer {
         return ReserveAnswer::AlreadyResolved;
     }
     ReserveAnswer::Held {
-        paid: money(hold.legs.paid),
-        trial: money(hold.legs.trial),
+        paid: money(hold.split.paid),
+        trial: money(hold.split.trial),
     }
 }
 
 fn of_idempotency(reserve: &Reserve, taken: &TakenKeys) -> Option<ReserveAnswer> {
-    let asked = reserve.idempotency.as_ref()?;
-    let (request, body_hash, finished) = taken.get(&(reserve.account, asked.key.clone()))?;
+    let requested = reserve.idempotency.as_ref()?;
+    let (request, body_hash, finished) = taken.get(&(reserve.account, requested.key.clone()))?;
     Some(ReserveAnswer::SameKey {
         request: *request,
-        same_body: *body_hash == asked.body_hash,
+        same_body: *body_hash == requested.body_hash,
         finished: *finished,
     })
 }
 
 fn decide<'a>(
     reserve: &'a Reserve,
-    standing: &mut Standing,
+    state: &mut BatchState,
     payers: &Payers,
-    (write, news): (&mut Write<'a>, &mut News),
+    (write, notifications): (&mut Write<'a>, &mut Notifications),
 ) -> ReserveAnswer {
     let payer = (reserve.account, reserve.key);
     if !payers.known.contains(&payer) || reserve.amount.is_negative() {
         return ReserveAnswer::UnknownPayer;
     }
-    let stretches = payers.stretches.get(&payer).map_or(&[][..], Vec::as_slice);
+    let windows = payers.windows.get(&payer).map_or(&[][..], Vec::as_slice);
     let place = reserve
         .capacity
         .as_ref()
         .map(|capacity| capacity.name.as_str());
     let amount = reserve.amount.nanos();
-    match standing.take(reserve.account, reserve.wallets, amount, stretches, place) {
-        Ok(legs) => {
-            write.add(reserve, legs, stretches, payers);
+    match state.take(reserve.account, reserve.wallets, amount, windows, place) {
+        Ok(split) => {
+            write.add(reserve, split, windows, payers);
             ReserveAnswer::Held {
-                paid: money(legs.paid),
-                trial: money(legs.trial),
+                paid: money(split.paid),
+                trial: money(split.trial),
             }
         }
-        Err(NotTaken::TooLittle(by, fits, reserved)) => {
-            news.refused(by, stretches);
+        Err(Rejection::TooLittle(by, fits, reserved)) => {
+            notifications.refused(by, windows);
             ReserveAnswer::TooLittle {
                 by,
                 fits: money(fits),
                 reserved: money(reserved),
             }
         }
-        Err(NotTaken::NeverToppedUp) => ReserveAnswer::NeverToppedUp,
-        Err(NotTaken::CapacityReached) => ReserveAnswer::CapacityReached,
-        Err(NotTaken::UnknownPayer) => ReserveAnswer::UnknownPayer,
+        Err(Rejection::NeverToppedUp) => ReserveAnswer::NeverToppedUp,
+        Err(Rejection::CapacityReached) => ReserveAnswer::CapacityReached,
+        Err(Rejection::UnknownPayer) => ReserveAnswer::UnknownPayer,
     }
 }
 
@@ -134,8 +139,8 @@ struct Write<'a>(Vec<NewHold<'a>>);
 
 struct NewHold<'a> {
     reserve: &'a Reserve,
-    legs: Legs,
-    /// Array literals of the budgets it counts in and the starts of their stretches.
+    split: WalletSplit,
+    /// Array literals of the budgets it counts in and the starts of their windows.
     budget_ids: String,
     budget_starts: String,
 }
@@ -143,25 +148,31 @@ struct NewHold<'a> {
 // === impl Write ===
 
 impl<'a> Write<'a> {
-    fn add(&mut self, reserve: &'a Reserve, legs: Legs, stretches: &[StretchId], payers: &Payers) {
-        let ids: Vec<String> = stretches
+    fn add(
+        &mut self,
+        reserve: &'a Reserve,
+        split: WalletSplit,
+        windows: &[BudgetWindowId],
+        payers: &Payers,
+    ) {
+        let ids: Vec<String> = windows
             .iter()
             .map(|(budget, _)| budget.to_string())
             .collect();
-        let start = |stretch| payers.starts.get(stretch).map_or("", String::as_str);
-        let starts: Vec<String> = stretches
+        let start = |window| payers.starts.get(window).map_or("", String::as_str);
+        let starts: Vec<String> = windows
             .iter()
-            .map(|stretch| format!("\"{}\"", start(stretch)))
+            .map(|window| format!("\"{}\"", start(window)))
             .collect();
         self.0.push(NewHold {
             reserve,
-            legs,
+            split,
             budget_ids: format!("{{{}}}", ids.join(",")),
             budget_starts: format!("{{{}}}", starts.join(",")),
         });
     }
 
-    async fn send(self, tx: &mut Tx, author: &Author) -> Result<(), DbError> {
+    async fn send(self, tx: &mut Tx, node_epoch: &NodeEpoch) -> Result<(), DbError> {
         let mut made = BTreeSet::new();
         for (day, holds) in by_day(&self.0, |hold| hold.reserve.request) {
             let rows = sqlx::query(day.tables(include_str!("../sql/reserve.sql")))
@@ -172,8 +183,8 @@ impl<'a> Write<'a> {
                 .bind(each(&holds, |hold| {
                     hold.reserve.owner.id(hold.reserve.request)
                 }))
-                .bind(each(&holds, |hold| hold.legs.paid))
-                .bind(each(&holds, |hold| hold.legs.trial))
+                .bind(each(&holds, |hold| hold.split.paid))
+                .bind(each(&holds, |hold| hold.split.trial))
                 .bind(each(&holds, |hold| hold.budget_ids.as_str()))
                 .bind(each(&holds, |hold| hold.budget_starts.as_str()))
                 .bind(each(&holds, |hold| {
@@ -186,8 +197,8 @@ impl<'a> Write<'a> {
                 .bind(each(&holds, |hold| hold.reserve.endpoint.as_str()))
                 .bind(each(&holds, |hold| hold.reserve.group.as_str()))
                 .bind(each(&holds, |hold| hold.reserve.price_version.as_slice()))
-                .bind(author.node.as_str())
-                .bind(author.epoch)
+                .bind(node_epoch.node.as_str())
+                .bind(node_epoch.epoch)
                 .bind(each(&holds, |hold| {
                     hold.reserve
                         .idempotency
@@ -209,13 +220,13 @@ impl<'a> Write<'a> {
             .map(|hold| hold.reserve)
             .filter(|reserve| made.contains(&reserve.request))
             .collect();
-        take_places(tx, &made).await?;
-        name_calls(tx, &made).await
+        take_capacity(tx, &made).await?;
+        write_idempotency_keys(tx, &made).await
     }
 }
 
 /// Counts the calls that take a place of the day.
-async fn take_places(tx: &mut Tx, made: &[&Reserve]) -> Result<(), DbError> {
+async fn take_capacity(tx: &mut Tx, made: &[&Reserve]) -> Result<(), DbError> {
     let mut places: BTreeMap<&str, i64> = BTreeMap::new();
     for capacity in made.iter().filter_map(|reserve| reserve.capacity.as_ref()) {
         let taken = places.entry(&capacity.name).or_default();
@@ -224,7 +235,7 @@ async fn take_places(tx: &mut Tx, made: &[&Reserve]) -> Result<(), DbError> {
     if places.is_empty() {
         return Ok(());
     }
-    sqlx::query(include_str!("../sql/take_places.sql"))
+    sqlx::query(include_str!("../sql/take_capacity.sql"))
         .bind(places.keys().copied().collect::<Vec<_>>())
         .bind(places.values().copied().collect::<Vec<_>>())
         .execute(&mut **tx)
@@ -233,7 +244,7 @@ async fn take_places(tx: &mut Tx, made: &[&Reserve]) -> Result<(), DbError> {
 }
 
 /// Notes which call a client's key names.
-async fn name_calls(tx: &mut Tx, made: &[&Reserve]) -> Result<(), DbError> {
+async fn write_idempotency_keys(tx: &mut Tx, made: &[&Reserve]) -> Result<(), DbError> {
     let named: Vec<(&Reserve, &Idempotency)> = made
         .iter()
         .filter_map(|reserve| Some((*reserve, reserve.idempotency.as_ref()?)))
@@ -241,7 +252,7 @@ async fn name_calls(tx: &mut Tx, made: &[&Reserve]) -> Result<(), DbError> {
     if named.is_empty() {
         return Ok(());
     }
-    sqlx::query(include_str!("../sql/name_calls.sql"))
+    sqlx::query(include_str!("../sql/write_idempotency_keys.sql"))
         .bind(
             named
                 .iter()

@@ -7,11 +7,11 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use trunkline_db::{Database, DbError, Session, Tx};
 
-use super::take_backs::{TakeBacks, moved};
+use super::compensation::{CompensationQueue, moved};
 use super::{Counters, LedgerError};
-use crate::batch::{BatchError, give_back_in, run_in};
-use crate::recovery::Author;
-use crate::verbs::{Answer, Op, Unheard};
+use crate::batch::{BatchError, refund_in, run_in};
+use crate::operations::{Answer, OnCallerGone, Op};
+use crate::recovery::NodeEpoch;
 
 /// Pause before the database is asked again, and its growth.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
@@ -31,7 +31,7 @@ pub(super) struct Job {
 
 pub(super) struct Lane {
     pub(super) database: Database,
-    pub(super) author: Author,
+    pub(super) node_epoch: NodeEpoch,
     pub(super) max_batch: usize,
     pub(super) counts: Arc<Counters>,
 }
@@ -40,7 +40,7 @@ pub(super) struct Lane {
 /// are its own, and a new one makes them all anew. One that has died is noticed by the next batch, which
 /// is then said again on another.
 #[derive(Default)]
-struct Line {
+struct LaneConnection {
     session: Option<Session>,
     since: Option<Instant>,
 }
@@ -51,11 +51,11 @@ impl Lane {
     /// Ends when the queue is closed and empty and nothing is left to take back, or when this
     /// process was replaced.
     pub(super) async fn run(self, mut queue: mpsc::Receiver<Job>) {
-        let mut take_backs = TakeBacks::default();
-        let mut line = Line::default();
-        let mut first = self.connect(&mut line, &mut queue).await;
+        let mut compensations = CompensationQueue::default();
+        let mut connection = LaneConnection::default();
+        let mut first = self.connect(&mut connection, &mut queue).await;
         loop {
-            let mut jobs = take_backs.next(self.max_batch);
+            let mut jobs = compensations.next(self.max_batch);
             jobs.extend(first.take());
             if jobs.is_empty() {
                 match queue.recv().await {
@@ -69,8 +69,12 @@ impl Lane {
                     Err(_) => break,
                 }
             }
-            if self.say(jobs, &mut line, &mut take_backs).await.is_err() {
-                self.give_back_last(take_backs.refunds()).await;
+            if self
+                .submit(jobs, &mut connection, &mut compensations)
+                .await
+                .is_err()
+            {
+                self.refund_last(compensations.refunds()).await;
                 return refuse_all(queue).await;
             }
         }
@@ -78,10 +82,14 @@ impl Lane {
 
     /// Connects before anybody calls, so that the first call does not wait for it. A call that comes
     /// sooner is returned and connects itself.
-    async fn connect(&self, line: &mut Line, queue: &mut mpsc::Receiver<Job>) -> Option<Job> {
+    async fn connect(
+        &self,
+        connection: &mut LaneConnection,
+        queue: &mut mpsc::Receiver<Job>,
+    ) -> Option<Job> {
         let connected = async {
-            line.since = Some(Instant::now());
-            line.session = self.database.session().await.ok();
+            connection.since = Some(Instant::now());
+            connection.session = self.database.session().await.ok();
         };
         tokio::select! {
             biased;
@@ -92,27 +100,27 @@ impl Lane {
     }
 
     /// Says a batch until it is answered. An error means that this process was replaced.
-    async fn say(
+    async fn submit(
         &self,
         jobs: Vec<Job>,
-        line: &mut Line,
-        take_backs: &mut TakeBacks,
+        connection: &mut LaneConnection,
+        compensations: &mut CompensationQueue,
     ) -> Result<(), BatchError> {
         let mut batches = vec![jobs];
         while let Some(jobs) = batches.pop() {
-            let jobs = forget_expired(jobs, take_backs);
+            let jobs = forget_expired(jobs, compensations);
             if jobs.is_empty() {
                 continue;
             }
-            match self.commit(&jobs, line).await {
+            match self.commit(&jobs, connection).await {
                 Ok(answers) => {
                     self.counts.committed(jobs.len());
-                    answer(jobs, answers, take_backs);
+                    answer(jobs, answers, compensations);
                 }
                 Err(BatchError::StaleEpoch) => {
                     batches.push(jobs);
                     for job in batches.into_iter().flatten() {
-                        job.retire(take_backs);
+                        job.retire(compensations);
                     }
                     return Err(BatchError::StaleEpoch);
                 }
@@ -127,8 +135,8 @@ impl Lane {
         match error {
             DbError::Unavailable(_) | DbError::Conflict(_) | DbError::UnknownCommit(_) => {
                 if matches!(error, DbError::UnknownCommit(_)) {
-                    self.counts.repeat();
-                    jobs.iter_mut().for_each(Job::may_have_happened);
+                    self.counts.retried();
+                    jobs.iter_mut().for_each(Job::mark_unsure);
                 }
                 // A conflict was waited for already (a lock, a deadlock), so it too is said again only
                 // after a look at who still waits: one locked account must not keep its lane longer.
@@ -150,7 +158,7 @@ impl Lane {
     }
 
     /// The last words of a process that was replaced: what it took and nobody was told of goes back.
-    async fn give_back_last(&self, refunds: Vec<Op>) {
+    async fn refund_last(&self, refunds: Vec<Op>) {
         let mut owed = refunds.as_slice();
         for _ in 0..LAST_TRIES {
             let (now, later) = owed.split_at(owed.len().min(self.max_batch));
@@ -159,7 +167,7 @@ impl Lane {
             }
             let said = async {
                 let mut tx = self.database.begin().await?;
-                let said = give_back_in(&mut tx, now).await;
+                let said = refund_in(&mut tx, now).await;
                 tx.finish(said).await
             };
             match said.await {
@@ -169,16 +177,21 @@ impl Lane {
         }
     }
 
-    async fn commit(&self, jobs: &[Job], line: &mut Line) -> Result<Vec<Answer>, BatchError> {
+    async fn commit(
+        &self,
+        jobs: &[Job],
+        connection: &mut LaneConnection,
+    ) -> Result<Vec<Answer>, BatchError> {
         let ops: Vec<&Op> = jobs.iter().map(|job| &job.op).collect();
-        let mut tx = line.begin(&self.database).await?;
+        let mut tx = connection.begin(&self.database).await?;
         let limit = self.database.settings().answer_timeout;
-        let said = match tokio::time::timeout(limit, run_in(&mut tx, &self.author, &ops)).await {
+        let said = match tokio::time::timeout(limit, run_in(&mut tx, &self.node_epoch, &ops)).await
+        {
             Ok(said) => said,
             Err(_) => return Err(BatchError::Db(silent())),
         };
         let (answers, session) = tx.finish_and_keep(said).await?;
-        line.keep(session, self.database.settings().max_lifetime);
+        connection.keep(session, self.database.settings().max_lifetime);
         Ok(answers)
     }
 
@@ -201,12 +214,12 @@ impl Lane {
     }
 }
 
-// === impl Line ===
+// === impl LaneConnection ===
 
-impl Line {
+impl LaneConnection {
     async fn begin(&mut self, database: &Database) -> Result<Tx, DbError> {
         match self.session.take() {
-            // As long as a connection from the pool would be waited for: the line may be dead.
+            // As long as a connection from the pool would be waited for: the connection may be dead.
             Some(session) => {
                 let limit = database.settings().acquire_timeout;
                 let begun = tokio::time::timeout(limit, session.begin()).await;
@@ -235,7 +248,7 @@ impl Line {
 
 impl Job {
     /// What the lane says of its own accord.
-    pub(super) fn of_our_own(op: Op) -> Self {
+    pub(super) fn internal(op: Op) -> Self {
         Self {
             op,
             reply: None,
@@ -246,10 +259,10 @@ impl Job {
 
     /// This process was replaced. What may have been committed before that, and is not known to the
     /// caller, is remembered to be given back.
-    fn retire(self, take_backs: &mut TakeBacks) {
+    fn retire(self, compensations: &mut CompensationQueue) {
         match &self.op {
-            Op::Refund(_) if self.reply.is_none() => take_backs.push(self.op.clone()),
-            Op::Settle(_) if self.unsure => take_backs.undo(&self.op),
+            Op::Refund(_) if self.reply.is_none() => compensations.push(self.op.clone()),
+            Op::Settle(_) if self.unsure => compensations.compensate(&self.op),
             Op::Settle(_)
             | Op::Refund(_)
             | Op::Reserve(_)
@@ -269,7 +282,7 @@ impl Job {
 
     /// After an unknown commit the caller's own clock no longer decides: the word is said again
     /// until it is known, and undone then if nobody waits.
-    fn may_have_happened(&mut self) {
+    fn mark_unsure(&mut self) {
         self.expires = None;
         self.unsure = true;
     }
@@ -284,19 +297,19 @@ impl Job {
 
 /// Drops words whose callers have gone. Nothing of theirs was committed; what ends a call must still
 /// let go of its hold.
-fn forget_expired(jobs: Vec<Job>, take_backs: &mut TakeBacks) -> Vec<Job> {
+fn forget_expired(jobs: Vec<Job>, compensations: &mut CompensationQueue) -> Vec<Job> {
     let now = Instant::now();
     let (gone, waiting): (Vec<Job>, Vec<Job>) = jobs
         .into_iter()
         .partition(|job| job.expires.is_some() && job.given_up(now));
     for job in gone {
         match &job.op {
-            Op::Settle(settle) if settle.unheard == Unheard::TakeBack => {
-                take_backs.undo(&job.op);
+            Op::Settle(settle) if settle.on_caller_gone == OnCallerGone::Refund => {
+                compensations.compensate(&job.op);
             }
             // What stands is said until it is known, whoever hears it.
             Op::Settle(_) | Op::Void(_) | Op::Refund(_) | Op::WriteOff(_) => {
-                take_backs.push(job.op.clone())
+                compensations.push(job.op.clone())
             }
             Op::Reserve(_) | Op::Extend(_) => {}
         }
@@ -306,13 +319,13 @@ fn forget_expired(jobs: Vec<Job>, take_backs: &mut TakeBacks) -> Vec<Job> {
 }
 
 /// Gives everybody their answer; undoes what was done for those who have gone.
-fn answer(jobs: Vec<Job>, answers: Vec<Answer>, take_backs: &mut TakeBacks) {
+fn answer(jobs: Vec<Job>, answers: Vec<Answer>, compensations: &mut CompensationQueue) {
     for (job, answer) in jobs.into_iter().zip(answers) {
         let Some(reply) = job.reply else { continue };
         if let Err(unheard) = reply.send(Ok(answer))
             && moved(&unheard, job.unsure)
         {
-            take_backs.undo(&job.op);
+            compensations.compensate(&job.op);
         }
     }
 }

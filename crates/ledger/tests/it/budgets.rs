@@ -1,6 +1,6 @@
 //! Budgets of keys, parents and accounts, their stretches and their borders.
 
-use trunkline_ledger::desk::{self, Period};
+use trunkline_ledger::accounts::{self, Period};
 use trunkline_ledger::{ExtendAnswer, Ledger, ReserveAnswer, Shortage};
 use trunkline_types::{AccountId, KeyId, Money, RequestId};
 
@@ -17,7 +17,7 @@ async fn set(
     let mut tx = house.console.begin().await.unwrap();
     let limit = limit.map(Money::from_nanos);
     assert!(
-        desk::set_budget(&mut tx, account, key, period, zone, limit)
+        accounts::set_budget(&mut tx, account, key, period, zone, limit)
             .await
             .unwrap()
     );
@@ -226,7 +226,7 @@ async fn a_limit_may_be_raised_lowered_and_taken_away() {
     assert!(spend(&ledger, account, None, 500).await.is_ok());
     house.audit().await;
     let mut tx = house.console.begin().await.unwrap();
-    let nowhere = desk::set_budget(
+    let nowhere = accounts::set_budget(
         &mut tx,
         account,
         None,
@@ -255,7 +255,7 @@ async fn a_budget_is_only_set_for_an_account_and_a_key_that_exist_together() {
     for (account, key, wanted) in cases {
         let mut tx = house.console.begin().await.unwrap();
         let limit = Some(Money::NANO);
-        let set = desk::set_budget(&mut tx, account, key, Period::Daily, "UTC", limit).await;
+        let set = accounts::set_budget(&mut tx, account, key, Period::Daily, "UTC", limit).await;
         assert_eq!(set.unwrap(), wanted, "{account:?} {key:?}");
         tx.commit().await.unwrap();
     }
@@ -273,7 +273,7 @@ async fn a_key_of_another_account_cannot_spend_and_a_parent_must_be_of_the_same_
     assert_eq!(ledger.reserve(asked).await, Ok(ReserveAnswer::UnknownPayer));
     let mut tx = house.console.begin().await.unwrap();
     assert_eq!(
-        desk::register_key(&mut tx, other, KeyId::new(2), Some(key)).await,
+        accounts::register_key(&mut tx, other, KeyId::new(2), Some(key)).await,
         Ok(false)
     );
 }

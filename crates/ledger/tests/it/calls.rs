@@ -2,7 +2,7 @@
 
 use trunkline_db::{PoolSettings, Role, connect};
 use trunkline_ledger::{
-    CapacityTake, Idempotency, Ledger, LedgerError, Outcome, Owner, ReserveAnswer, SettleAnswer,
+    CapacityClaim, Idempotency, Ledger, LedgerError, Outcome, Owner, ReserveAnswer, SettleAnswer,
     WriteOff, WriteOffReason,
 };
 
@@ -17,7 +17,7 @@ async fn a_daily_capacity_is_taken_by_the_reservation_and_given_back_by_a_void()
     let (ledger, _tasks) = house.ledger("n1").await;
     let placed = |request| {
         let mut reserve = reserve(request, account, 1);
-        reserve.capacity = Some(CapacityTake {
+        reserve.capacity = Some(CapacityClaim {
             name: "p1".to_owned(),
             cap: 2,
         });
@@ -228,7 +228,7 @@ async fn a_commit_of_which_nobody_knows_is_said_again_and_counted() {
     let data = data.await.unwrap();
     let node = NodeId::new("n1").unwrap();
     let (ledger, _tasks) = Ledger::open(data, &node, patient()).await.unwrap();
-    assert_eq!(ledger.counts().repeated, 0);
+    assert_eq!(ledger.counts().retried, 0);
     wire.cut_after_commit();
     let call = request();
     assert_eq!(
@@ -236,7 +236,7 @@ async fn a_commit_of_which_nobody_knows_is_said_again_and_counted() {
         Ok(held(10, 0))
     );
     assert_eq!(wire.strikes(), 1);
-    assert_eq!(ledger.counts().repeated, 1);
+    assert_eq!(ledger.counts().retried, 1);
     assert_eq!(house.wallets(account).await, [100, 10, 0, 0], "held once");
     assert_eq!(
         ledger.settle(settle(call, account, 4)).await,

@@ -1,7 +1,7 @@
 //! Accounts, payments and corrections.
 
 use trunkline_db::{DbError, Role};
-use trunkline_ledger::desk::{self, AccountKind, Adjust, AdjustAnswer, TopUpAnswer, Wallet};
+use trunkline_ledger::accounts::{self, AccountKind, Adjust, AdjustAnswer, TopUpAnswer, Wallet};
 use trunkline_types::{AccountId, Money};
 
 use crate::house::{House, request, reserve, top_up};
@@ -11,11 +11,11 @@ async fn a_payment_is_applied_once_however_often_it_is_told() {
     let house = House::new().await;
     let account = house.account(0, 0).await;
     let other = house.account(0, 0).await;
-    let say = |top_up: desk::TopUp| {
+    let say = |top_up: accounts::TopUp| {
         let console = house.console.clone();
         async move {
             let mut tx = console.begin().await.unwrap();
-            let answer = desk::top_up(&mut tx, &top_up).await.unwrap();
+            let answer = accounts::top_up(&mut tx, &top_up).await.unwrap();
             tx.commit().await.unwrap();
             answer
         }
@@ -60,7 +60,7 @@ async fn an_account_keeps_its_kind() {
     let house = House::new().await;
     for kind in [AccountKind::Live, AccountKind::Test] {
         let mut tx = house.console.begin().await.unwrap();
-        let account = desk::create_account(&mut tx, kind).await.unwrap();
+        let account = accounts::create_account(&mut tx, kind).await.unwrap();
         tx.commit().await.unwrap();
         assert_eq!(house.balance(account).await.kind, kind);
     }
@@ -87,7 +87,7 @@ async fn a_correction_is_made_once_and_never_takes_what_is_held() {
         let console = house.console.clone();
         async move {
             let mut tx = console.begin().await.unwrap();
-            let answer = desk::adjust(&mut tx, &adjust).await.unwrap();
+            let answer = accounts::adjust(&mut tx, &adjust).await.unwrap();
             tx.commit().await.unwrap();
             answer
         }

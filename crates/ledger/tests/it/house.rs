@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use trunkline_db::{Database, Role, SystemClock};
-use trunkline_ledger::desk::{self, AccountKind, Balance, TopUp, TopUpAnswer, Wallet};
+use trunkline_ledger::accounts::{self, AccountKind, Balance, TopUp, TopUpAnswer, Wallet};
 use trunkline_ledger::{
-    Detail, Extend, Ledger, LedgerSettings, LedgerTasks, Outcome, Owner, Refund, RefundKind,
-    Reserve, ReserveAnswer, Settle, SettleAnswer, Unheard, Void, Wallets, audit,
+    Detail, Extend, Ledger, LedgerSettings, LedgerTasks, OnCallerGone, Outcome, Owner, Refund,
+    RefundKind, Reserve, ReserveAnswer, Settle, SettleAnswer, Void, Wallets, audit,
 };
 use trunkline_testkit::{Db, random_bytes};
 use trunkline_types::{AccountId, Clock as _, Face, KeyId, Money, NodeId, RequestId, Units, Usage};
@@ -37,7 +37,7 @@ impl House {
     /// An account with money in its wallets, in nano-USD.
     pub(crate) async fn account(&self, paid: i64, trial: i64) -> AccountId {
         let mut tx = self.console.begin().await.unwrap();
-        let account = desk::create_account(&mut tx, AccountKind::Live)
+        let account = accounts::create_account(&mut tx, AccountKind::Live)
             .await
             .unwrap();
         for (wallet, amount) in [(Wallet::Paid, paid), (Wallet::Trial, trial)] {
@@ -49,7 +49,7 @@ impl House {
                     &format!("{account}-{}", wallet.word()),
                 );
                 assert_eq!(
-                    desk::top_up(&mut tx, &top_up).await.unwrap(),
+                    accounts::top_up(&mut tx, &top_up).await.unwrap(),
                     TopUpAnswer::Done
                 );
             }
@@ -61,7 +61,7 @@ impl House {
     pub(crate) async fn key(&self, account: AccountId, key: i64, parent: Option<i64>) -> KeyId {
         let mut tx = self.console.begin().await.unwrap();
         assert!(
-            desk::register_key(&mut tx, account, KeyId::new(key), parent.map(KeyId::new))
+            accounts::register_key(&mut tx, account, KeyId::new(key), parent.map(KeyId::new))
                 .await
                 .unwrap()
         );
@@ -70,7 +70,10 @@ impl House {
     }
 
     pub(crate) async fn balance(&self, account: AccountId) -> Balance {
-        desk::balance(&self.data, account).await.unwrap().unwrap()
+        accounts::balance(&self.data, account)
+            .await
+            .unwrap()
+            .unwrap()
     }
 
     /// Posted and held of the paid, then of the trial wallet.
@@ -157,7 +160,7 @@ pub(crate) fn settle(request: RequestId, account: AccountId, nanos: i64) -> Sett
         account,
         amount: Money::from_nanos(nanos),
         detail: detail(Outcome::Complete),
-        unheard: Unheard::TakeBack,
+        on_caller_gone: OnCallerGone::Refund,
     }
 }
 

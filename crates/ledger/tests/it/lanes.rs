@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use trunkline_db::{Database, PoolSettings, Role, connect, connect_lazily};
-use trunkline_ledger::{Ledger, LedgerError, LedgerSettings, LedgerTasks, Owner, Unheard};
+use trunkline_ledger::{Ledger, LedgerError, LedgerSettings, LedgerTasks, OnCallerGone, Owner};
 use trunkline_types::{AccountId, NodeId, RequestId};
 
 use crate::house::{House, done, held, patient, request, reserve, settle};
@@ -70,7 +70,7 @@ async fn a_charge_whose_caller_left_before_it_was_said_is_never_made_unless_it_s
     until_blocked(&house).await;
     let mut leaves = Box::pin(ledger.settle(settle(call, account, 10)));
     let mut charge = settle(job, account, 20);
-    charge.unheard = Unheard::Stands;
+    charge.on_caller_gone = OnCallerGone::Keep;
     let mut leaves_a_task = Box::pin(ledger.settle(charge));
     assert!(begins(&mut leaves).await && begins(&mut leaves_a_task).await);
     drop((leaves, leaves_a_task));
@@ -160,7 +160,7 @@ async fn a_lane_whose_callers_have_gone_ends_though_the_database_is_away() {
         admission_wait: SHORT,
         ..patient()
     };
-    let (ledger, tasks) = Ledger::with_author(away, elsewhere.author().clone(), settings);
+    let (ledger, tasks) = Ledger::with_epoch(away, elsewhere.node_epoch().clone(), settings);
     assert_eq!(
         ledger.reserve(reserve(request(), account, 10)).await,
         Err(LedgerError::Unavailable)
@@ -192,7 +192,7 @@ async fn a_locked_account_keeps_its_lane_only_as_long_as_its_callers_wait() {
         admission_wait: 3 * SHORT,
         ..patient()
     };
-    let (ledger, _tasks) = Ledger::with_author(data, calm.author().clone(), settings);
+    let (ledger, _tasks) = Ledger::with_epoch(data, calm.node_epoch().clone(), settings);
     let barrier = in_the_way(&house, locked).await;
     let both = async {
         tokio::join!(
@@ -246,5 +246,5 @@ async fn a_transaction_has_no_more_words_than_it_may() {
     let told = tokio::join!(one(), one(), one());
     assert_eq!(told, (Ok(held(10, 0)), Ok(held(10, 0)), Ok(held(10, 0))));
     let counts = ledger.counts();
-    assert_eq!((counts.words, counts.batches), (3, 3));
+    assert_eq!((counts.operations, counts.batches), (3, 3));
 }

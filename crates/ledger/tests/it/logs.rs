@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
-use trunkline_ledger::desk::Wallet;
-use trunkline_ledger::lines::{self, LineKind, LinesAsked};
-use trunkline_ledger::logs::{self, Ended, Found, MAX_LOOKED_AT, Search};
-use trunkline_ledger::{Outcome, report};
+use trunkline_ledger::accounts::Wallet;
+use trunkline_ledger::call_search::{self, MAX_SCANNED_ROWS, OutcomeFilter, Page, Search};
+use trunkline_ledger::journal::{self, EntryKind, JournalQuery};
+use trunkline_ledger::{Outcome, usage_report};
 use trunkline_types::{AccountId, KeyId, Money};
 
 use crate::house::{House, refund, request, reserve, settle, void};
@@ -38,12 +38,12 @@ async fn past(house: &House, account: AccountId, days_ago: &[i64], each: i64, ke
     }
 }
 
-async fn search(house: &House, asked: &Search) -> Found {
-    logs::search(&house.data, asked).await.unwrap()
+async fn search(house: &House, asked: &Search) -> Page {
+    call_search::search(&house.data, asked).await.unwrap()
 }
 
 /// All pages of a search: how many there were, and the calls.
-async fn all(house: &House, mut asked: Search) -> (usize, Vec<logs::Call>) {
+async fn all(house: &House, mut asked: Search) -> (usize, Vec<call_search::Call>) {
     let mut calls = Vec::new();
     for pages in 1..1_000 {
         let found = search(house, &asked).await;
@@ -64,7 +64,7 @@ async fn a_page_looks_at_62_days_and_the_next_one_goes_on() {
     let first = search(&house, &Search::of(account, 50)).await;
     assert_eq!(first.calls.len(), 3);
     let looked_to = first.searched_to.unwrap();
-    let now = report::today(&house.data).await.unwrap().starts_at();
+    let now = usage_report::today(&house.data).await.unwrap().starts_at();
     let days = (now.seconds() - looked_to.seconds()) / 86_400;
     assert!((59..=62).contains(&days), "{days}");
     let (pages, calls) = all(&house, Search::of(account, 50)).await;
@@ -91,7 +91,7 @@ async fn a_page_looks_at_62_days_and_the_next_one_goes_on() {
 async fn a_page_looks_at_so_many_rows_and_says_how_far_it_came() {
     let house = House::new().await;
     let account = house.account(0, 0).await;
-    let rows = i64::from(MAX_LOOKED_AT) + 100;
+    let rows = i64::from(MAX_SCANNED_ROWS) + 100;
     past(&house, account, &[1], rows, 7).await;
     past(&house, account, &[2], 1, 8).await;
     let other = Search {
@@ -123,7 +123,7 @@ async fn an_account_that_is_not_there_has_nothing() {
     let nobody = AccountId::new(987_654);
     let found = search(&house, &Search::of(nobody, 50)).await;
     assert!(found.calls.is_empty() && found.next.is_none());
-    let asked = LinesAsked {
+    let asked = JournalQuery {
         account: nobody,
         kind: None,
         from: None,
@@ -131,10 +131,10 @@ async fn an_account_that_is_not_there_has_nothing() {
         after: None,
         limit: 50,
     };
-    let page = lines::read(&house.data, &asked).await.unwrap();
-    assert!(page.lines.is_empty() && page.next.is_none());
-    assert!(!report::has_called(&house.data, nobody).await.unwrap());
-    let uses = report::of_keys(&house.data, nobody, &[KeyId::new(1)]).await;
+    let page = journal::read(&house.data, &asked).await.unwrap();
+    assert!(page.entries.is_empty() && page.next.is_none());
+    assert!(!usage_report::has_called(&house.data, nobody).await.unwrap());
+    let uses = usage_report::of_keys(&house.data, nobody, &[KeyId::new(1)]).await;
     assert!(uses.unwrap().is_empty());
 }
 
@@ -157,7 +157,7 @@ async fn lines_of_many_days_come_to_the_balance_in_pages_of_any_size() {
     }
     drop(ledger);
     tasks.finish().await;
-    let mut asked = LinesAsked {
+    let mut asked = JournalQuery {
         account,
         kind: None,
         from: None,
@@ -165,31 +165,31 @@ async fn lines_of_many_days_come_to_the_balance_in_pages_of_any_size() {
         after: None,
         limit: 1_000,
     };
-    let whole = lines::read(&house.data, &asked).await.unwrap();
+    let whole = journal::read(&house.data, &asked).await.unwrap();
     assert_eq!(whole.next, None);
     for limit in [1, 2, 3, 5] {
         asked.limit = limit;
         asked.after = None;
         let mut paged = Vec::new();
         loop {
-            let page = lines::read(&house.data, &asked).await.unwrap();
-            assert!(page.lines.len() <= usize::try_from(limit).unwrap());
-            paged.extend(page.lines);
+            let page = journal::read(&house.data, &asked).await.unwrap();
+            assert!(page.entries.len() <= usize::try_from(limit).unwrap());
+            paged.extend(page.entries);
             asked.after = page.next;
             if asked.after.is_none() {
                 break;
             }
         }
-        assert_eq!(paged, whole.lines, "pages of {limit}");
+        assert_eq!(paged, whole.entries, "pages of {limit}");
     }
     let balance = house.balance(account).await;
     for (wallet, has) in [(Wallet::Paid, balance.paid), (Wallet::Trial, balance.trial)] {
-        let own = whole.lines.iter().filter(|line| line.id.wallet == wallet);
+        let own = whole.entries.iter().filter(|line| line.id.wallet == wallet);
         let sum: i64 = own.map(|line| line.amount.nanos()).sum();
         assert_eq!(sum, has.nanos(), "{wallet:?}");
     }
-    let charges = whole.lines.iter();
-    let charges = charges.filter(|line| line.id.kind == LineKind::Charge);
+    let charges = whole.entries.iter();
+    let charges = charges.filter(|line| line.id.kind == EntryKind::Charge);
     assert!(charges.clone().count() >= 9);
     assert!(charges.clone().all(|line| line.amount < Money::ZERO));
 }
@@ -223,7 +223,7 @@ async fn failed_and_dear_calls_are_found_among_others() {
             .collect::<Vec<_>>()
     };
     let least = |nanos| Search {
-        least: Some(Money::from_nanos(nanos)),
+        min_charge: Some(Money::from_nanos(nanos)),
         ..Search::of(account, 10)
     };
     assert_eq!(
@@ -238,19 +238,19 @@ async fn failed_and_dear_calls_are_found_among_others() {
     );
     assert_eq!(ids(least(10_000_001)).await, []);
     let ended = |how| Search {
-        ended: Some(how),
+        outcome: Some(how),
         ..Search::of(account, 10)
     };
-    assert_eq!(ids(ended(Ended::Failed)).await, [failed]);
+    assert_eq!(ids(ended(OutcomeFilter::Failed)).await, [failed]);
     assert_eq!(
-        ids(ended(Ended::As(Outcome::UpstreamFailed))).await,
+        ids(ended(OutcomeFilter::As(Outcome::UpstreamFailed))).await,
         [failed]
     );
-    assert_eq!(ids(ended(Ended::As(Outcome::Refused))).await, []);
-    assert_eq!(ids(ended(Ended::Charged)).await, [dear, cheap]);
+    assert_eq!(ids(ended(OutcomeFilter::As(Outcome::Refused))).await, []);
+    assert_eq!(ids(ended(OutcomeFilter::Charged)).await, [dear, cheap]);
     let both = Search {
-        ended: Some(Ended::Failed),
-        least: Some(Money::from_nanos(10_000_000)),
+        outcome: Some(OutcomeFilter::Failed),
+        min_charge: Some(Money::from_nanos(10_000_000)),
         ..Search::of(account, 10)
     };
     assert_eq!(ids(both).await, [], "a failure is free");

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use trunkline_ledger::Ledger;
-use trunkline_ledger::desk::{self, Period};
+use trunkline_ledger::accounts::{self, Period};
 use trunkline_testkit::{SystemClock, random_bytes};
 use trunkline_types::{AccountId, Clock as _, KeyId, Money, RequestId, Timestamp};
 
@@ -74,7 +74,7 @@ async fn the_first_ten_thousand_calls_of_a_day_find_every_row_by_its_key() {
     let key = house.key(account, 7, None).await;
     let mut tx = house.console.begin().await.unwrap();
     let limit = Some(Money::from_nanos(1_000_000));
-    desk::set_budget(&mut tx, account, Some(key), Period::Daily, "UTC", limit)
+    accounts::set_budget(&mut tx, account, Some(key), Period::Daily, "UTC", limit)
         .await
         .unwrap();
     tx.commit().await.unwrap();

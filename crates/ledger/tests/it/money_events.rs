@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use trunkline_db::events;
-use trunkline_ledger::desk::{self, Adjust, AdjustAnswer, Period, TopUpAnswer, Wallet};
+use trunkline_ledger::accounts::{self, Adjust, AdjustAnswer, Period, TopUpAnswer, Wallet};
 use trunkline_ledger::{Op, RefundKind, ReserveAnswer, Shortage, run_in};
 use trunkline_types::{AccountId, Money};
 
@@ -28,7 +28,7 @@ async fn topics(house: &House, account: AccountId) -> Vec<String> {
 
 async fn mark(house: &House, account: AccountId, mark: Option<i64>) -> bool {
     let mut tx = house.console.begin().await.unwrap();
-    let set = desk::set_low_balance(&mut tx, account, mark.map(Money::from_nanos)).await;
+    let set = accounts::set_low_balance(&mut tx, account, mark.map(Money::from_nanos)).await;
     tx.commit().await.unwrap();
     set.unwrap()
 }
@@ -36,7 +36,7 @@ async fn mark(house: &House, account: AccountId, mark: Option<i64>) -> bool {
 async fn budget(house: &House, account: AccountId, period: Period, limit: i64) {
     let mut tx = house.console.begin().await.unwrap();
     let limit = Some(nanos(limit));
-    let set = desk::set_budget(&mut tx, account, None, period, "UTC", limit).await;
+    let set = accounts::set_budget(&mut tx, account, None, period, "UTC", limit).await;
     assert!(set.unwrap());
     tx.commit().await.unwrap();
 }
@@ -44,7 +44,7 @@ async fn budget(house: &House, account: AccountId, period: Period, limit: i64) {
 async fn pay(house: &House, account: AccountId, amount: i64, event: &str) {
     let mut tx = house.console.begin().await.unwrap();
     let payment = top_up(account, Wallet::Paid, amount, event);
-    let done = desk::top_up(&mut tx, &payment).await.unwrap();
+    let done = accounts::top_up(&mut tx, &payment).await.unwrap();
     assert_eq!(done, TopUpAnswer::Done);
     tx.commit().await.unwrap();
 }
@@ -161,7 +161,7 @@ async fn a_mark_above_the_balance_is_told_at_once_and_a_correction_may_cross_it(
         reason: "a mistake".to_owned(),
         actor: "someone".to_owned(),
     };
-    let done = desk::adjust(&mut tx, &correction).await.unwrap();
+    let done = accounts::adjust(&mut tx, &correction).await.unwrap();
     assert_eq!(done, AdjustAnswer::Done);
     tx.commit().await.unwrap();
     assert_eq!(topics(&house, account).await.len(), 1);
@@ -174,7 +174,10 @@ async fn a_mark_above_the_balance_is_told_at_once_and_a_correction_may_cross_it(
     mark(&house, account, Some(50)).await;
     assert_eq!(topics(&house, account).await.len(), 2, "99 is above 50");
     let balance = house.balance(account).await;
-    assert_eq!((balance.low_mark, balance.is_low), (Some(nanos(50)), false));
+    assert_eq!(
+        (balance.low_balance_threshold, balance.is_low),
+        (Some(nanos(50)), false)
+    );
     mark(&house, account, Some(100)).await;
     assert!(house.balance(account).await.is_low);
     house.audit().await;
@@ -288,7 +291,7 @@ async fn what_was_rolled_back_was_not_told() {
     for (count, expected) in [(2, 2), (3, 2)] {
         let words: Vec<&Op> = words.iter().take(count).collect();
         let mut tx = house.data.begin().await.unwrap();
-        run_in(&mut tx, ledger.author(), &words).await.unwrap();
+        run_in(&mut tx, ledger.node_epoch(), &words).await.unwrap();
         let inside: i64 =
             sqlx::query_scalar("SELECT count(*) FROM app.event WHERE account_id = $1")
                 .bind(account.number())

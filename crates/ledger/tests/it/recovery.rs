@@ -23,7 +23,7 @@ async fn a_nodes_next_life_voids_the_request_holds_of_its_last_one_and_leaves_ta
     task.owner = Owner::Task(job.uuid());
     first.reserve(task).await.unwrap();
     let (second, _second_tasks) = house.ledger("n1").await;
-    assert_eq!(second.author().epoch, first.author().epoch + 1);
+    assert_eq!(second.node_epoch().epoch, first.node_epoch().epoch + 1);
     assert_eq!(
         house.wallets(account).await,
         [100, 20, 0, 0],
@@ -82,7 +82,7 @@ async fn a_node_that_never_returns_is_swept_after_its_heart_has_stopped() {
         "it lives"
     );
     house.db.shift_clock(100).await;
-    assert_eq!(heartbeat(&house.data, lost.author()).await, Ok(true));
+    assert_eq!(heartbeat(&house.data, lost.node_epoch()).await, Ok(true));
     house.db.shift_clock(100).await;
     assert_eq!(
         sweep(&house.data, &sweeper, DEAD_AFTER).await,
@@ -93,7 +93,7 @@ async fn a_node_that_never_returns_is_swept_after_its_heart_has_stopped() {
     assert_eq!(sweep(&house.data, &sweeper, DEAD_AFTER).await, Ok(1));
     assert_eq!(house.wallets(account).await, [100, 20, 0, 0]);
     assert_eq!(
-        heartbeat(&house.data, lost.author()).await,
+        heartbeat(&house.data, lost.node_epoch()).await,
         Ok(false),
         "it must stop when it wakes"
     );
@@ -113,12 +113,22 @@ async fn a_hold_past_its_deadline_is_nobodys() {
     ledger.reserve(reserve(call, account, 10)).await.unwrap();
     house.db.shift_clock(599).await;
     assert_eq!(
-        sweep(&house.data, ledger.author(), Duration::from_secs(86_400)).await,
+        sweep(
+            &house.data,
+            ledger.node_epoch(),
+            Duration::from_secs(86_400)
+        )
+        .await,
         Ok(0)
     );
     house.db.shift_clock(2).await;
     assert_eq!(
-        sweep(&house.data, ledger.author(), Duration::from_secs(86_400)).await,
+        sweep(
+            &house.data,
+            ledger.node_epoch(),
+            Duration::from_secs(86_400)
+        )
+        .await,
         Ok(1)
     );
     assert_eq!(house.wallets(account).await, [100, 0, 0, 0]);
@@ -212,11 +222,11 @@ async fn futures_poll_once<F: Future + Unpin>(mut future: F) -> Option<F::Output
 async fn an_unregistered_author_is_refused() {
     let house = House::new().await;
     let account = house.account(100, 0).await;
-    let author = trunkline_ledger::Author {
+    let author = trunkline_ledger::NodeEpoch {
         node: NodeId::new("ghost").unwrap(),
         epoch: 1,
     };
-    let (ledger, _tasks) = Ledger::with_author(house.data.clone(), author, patient());
+    let (ledger, _tasks) = Ledger::with_epoch(house.data.clone(), author, patient());
     assert_eq!(
         ledger.reserve(reserve(request(), account, 1)).await,
         Err(LedgerError::StaleEpoch)

@@ -1,19 +1,19 @@
 //! Credit for trying out that is over.
 
-use trunkline_ledger::desk::{self, TakeBack, Wallet};
+use trunkline_ledger::accounts::{self, ExpiredTrial, Wallet};
 use trunkline_types::{AccountId, Money};
 
 use crate::house::{House, nanos, refund, request, reserve, settle, top_up};
 
 /// Takes back what is left of credit of a hundred, as the data plane, which does it.
 async fn take_back(house: &House, account: AccountId) -> Money {
-    let over = TakeBack {
+    let over = ExpiredTrial {
         request: request(),
         account,
         granted: nanos(100),
     };
     let mut tx = house.data.begin().await.unwrap();
-    let taken = desk::take_back_trial(&mut tx, &over).await.unwrap();
+    let taken = accounts::expire_trial(&mut tx, &over).await.unwrap();
     tx.commit().await.unwrap();
     taken
 }
@@ -49,7 +49,7 @@ async fn credit_that_is_spent_takes_nothing_of_a_later_gift() {
     ledger.reserve(reserve(call, account, 100)).await.unwrap();
     ledger.settle(settle(call, account, 100)).await.unwrap();
     let mut tx = house.console.begin().await.unwrap();
-    desk::top_up(&mut tx, &top_up(account, Wallet::Trial, 70, "gift"))
+    accounts::top_up(&mut tx, &top_up(account, Wallet::Trial, 70, "gift"))
         .await
         .unwrap();
     tx.commit().await.unwrap();

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use trunkline_ledger::{
-    CapacityTake, Idempotency, Ledger, LedgerError, LedgerSettings, LedgerTasks, Owner, Reserve,
-    Unheard,
+    CapacityClaim, Idempotency, Ledger, LedgerError, LedgerSettings, LedgerTasks, OnCallerGone,
+    Owner, Reserve,
 };
 use trunkline_types::{AccountId, NodeId, RequestId};
 
@@ -30,7 +30,7 @@ fn named(request: RequestId, account: AccountId) -> Reserve {
         key: "k".to_owned(),
         body_hash: [1; 32],
     });
-    named.capacity = Some(CapacityTake {
+    named.capacity = Some(CapacityClaim {
         name: "tiktok".to_owned(),
         cap: 1,
     });
@@ -69,7 +69,7 @@ async fn a_charge_that_stands_is_said_until_it_is_known_whoever_hears_it() {
     ledger.reserve(task).await.unwrap();
     let barrier = in_the_way(&house, account).await;
     let mut charge = settle(job, account, 10);
-    charge.unheard = Unheard::Stands;
+    charge.on_caller_gone = OnCallerGone::Keep;
     assert_eq!(ledger.settle(charge).await, Err(LedgerError::Unavailable));
     barrier.rollback().await.unwrap();
     until_wallets(&house, account, [90, 0, 0, 0]).await;

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use trunkline_db::{Database, Role};
-use trunkline_ledger::report::{self, CallsAsked, Grouping, Line, Report, Seen, UtcDay};
+use trunkline_ledger::usage_report::{
+    self, CallsQuery, Grouping, Report, ReportRow, UsageFilter, UtcDay,
+};
 use trunkline_ledger::{
     Answer, Ledger, Op, Outcome, RefundAnswer, RefundKind, SettleAnswer, partitions, run_in,
 };
@@ -22,9 +24,9 @@ const BY_ALL: Grouping = Grouping {
 };
 
 /// The whole account, today.
-async fn seen(house: &House, account: AccountId) -> Seen {
-    let today = report::today(&house.data).await.unwrap();
-    Seen {
+async fn seen(house: &House, account: AccountId) -> UsageFilter {
+    let today = usage_report::today(&house.data).await.unwrap();
+    UsageFilter {
         account,
         below: None,
         key: None,
@@ -34,14 +36,14 @@ async fn seen(house: &House, account: AccountId) -> Seen {
     }
 }
 
-async fn read(house: &House, seen: &Seen, by: Grouping) -> Report {
-    report::read(&house.data, seen, by, None, report::MAX_LINES)
+async fn read(house: &House, seen: &UsageFilter, by: Grouping) -> Report {
+    usage_report::read(&house.data, seen, by, None, usage_report::MAX_LINES)
         .await
         .unwrap()
 }
 
 /// Calls, failed calls, charged, given back.
-fn four(line: &report::Sums) -> [i64; 4] {
+fn four(line: &usage_report::Totals) -> [i64; 4] {
     let charged = line.charged().nanos();
     [line.calls, line.failed, charged, line.refunded.nanos()]
 }
@@ -117,8 +119,10 @@ async fn random_calls_of_two_nodes_leave_sums_that_equal_the_ledger_at_every_loo
             }
             // Two at once, as nodes do it, while calls end.
             if looks % 8 == 0 {
-                let (one, other) =
-                    tokio::join!(report::sum_up(&house.data), report::sum_up(&house.data));
+                let (one, other) = tokio::join!(
+                    usage_report::sum_up(&house.data),
+                    usage_report::sum_up(&house.data)
+                );
                 one.and(other).unwrap();
             }
         }
@@ -128,7 +132,7 @@ async fn random_calls_of_two_nodes_leave_sums_that_equal_the_ledger_at_every_loo
             assert_eq!(&four(&report.totals), book);
             let mut summed = [0_i64; 4];
             for line in &report.lines {
-                for (sum, part) in summed.iter_mut().zip(four(&line.sums)) {
+                for (sum, part) in summed.iter_mut().zip(four(&line.totals)) {
                     *sum += part;
                 }
             }
@@ -154,7 +158,7 @@ async fn a_batch_that_is_rolled_back_leaves_no_trace_in_the_sums() {
     let words: Vec<&Op> = words.iter().collect();
     for commit in [false, true] {
         let mut tx = house.data.begin().await.unwrap();
-        let answers = run_in(&mut tx, ledger.author(), &words).await.unwrap();
+        let answers = run_in(&mut tx, ledger.node_epoch(), &words).await.unwrap();
         assert!(
             matches!(
                 answers.as_slice(),
@@ -229,15 +233,15 @@ async fn a_call_counts_on_the_utc_day_of_its_settlement_and_a_refund_on_its_own(
     drop(session);
     // Ten minutes before midnight in UTC: a day later in Shanghai already, and the same day in New York.
     house.db.shift_clock(left - 600).await;
-    let today = report::today(&house.data).await.unwrap();
+    let today = usage_report::today(&house.data).await.unwrap();
     let (charged, late) = (request(), request());
     for call in [charged, late] {
         ledger.reserve(reserve(call, account, 50)).await.unwrap();
     }
     ledger.settle(settle(charged, account, 40)).await.unwrap();
-    assert_eq!(report::today(&house.data).await.unwrap(), today);
+    assert_eq!(usage_report::today(&house.data).await.unwrap(), today);
     house.db.shift_clock(1_200).await;
-    let tomorrow = report::today(&house.data).await.unwrap();
+    let tomorrow = usage_report::today(&house.data).await.unwrap();
     assert_eq!(today.days_to(tomorrow), 2);
     ledger.settle(settle(late, account, 50)).await.unwrap();
     ledger.refund(refund(charged, account)).await.unwrap();
@@ -250,14 +254,14 @@ async fn a_call_counts_on_the_utc_day_of_its_settlement_and_a_refund_on_its_own(
     let lines = read(&house, &both, by_day).await.lines;
     let days: Vec<(UtcDay, [i64; 4])> = lines
         .iter()
-        .map(|line| (line.place.day, four(&line.sums)))
+        .map(|line| (line.group_key.day, four(&line.totals)))
         .collect();
     assert_eq!(
         days,
         [(today, [1, 0, 40, 0]), (tomorrow, [1, 0, 50, 40])],
         "what goes back goes back on its own day"
     );
-    report::sum_up(&house.data).await.unwrap();
+    usage_report::sum_up(&house.data).await.unwrap();
     assert_eq!(read(&house, &both, by_day).await.lines, lines);
     house.audit().await;
 }
@@ -268,12 +272,12 @@ async fn four_hundred_days_are_kept_and_shown_and_older_ones_are_forgotten() {
     let house = House::new().await;
     let account = house.account(1_000, 0).await;
     let (ledger, _tasks) = house.ledger("n1").await;
-    let first = report::today(&house.data).await.unwrap();
+    let first = usage_report::today(&house.data).await.unwrap();
     let charge = async || {
         let call = request();
         ledger.reserve(reserve(call, account, 10)).await.unwrap();
         ledger.settle(settle(call, account, 10)).await.unwrap();
-        report::sum_up(&house.data).await.unwrap();
+        usage_report::sum_up(&house.data).await.unwrap();
     };
     charge().await;
     for days in [200, 199] {
@@ -299,7 +303,7 @@ async fn four_hundred_days_are_kept_and_shown_and_older_ones_are_forgotten() {
     partitions::ensure(&house.data).await.unwrap();
     let left = read(&house, &all, by_day).await.lines;
     assert_eq!(left.len(), 2);
-    assert!(left.iter().all(|line| line.place.day > first));
+    assert!(left.iter().all(|line| line.group_key.day > first));
     house.audit().await;
     let mut session = house.data.session().await.unwrap();
     let young = sqlx::query(
@@ -343,12 +347,12 @@ async fn a_key_sees_itself_and_those_below_it_and_pages_follow_each_other() {
         let mut seen = whole.clone();
         (seen.below, seen.key) = (below, key);
         let totals = read(&house, &seen, BY_ALL).await.totals.charged().nanos();
-        let asked = CallsAsked {
-            seen,
+        let asked = CallsQuery {
+            filter: seen,
             before: None,
             limit: 100,
         };
-        let calls = report::calls(&house.data, &asked).await.unwrap();
+        let calls = usage_report::calls(&house.data, &asked).await.unwrap();
         let single: i64 = calls.iter().map(|call| call.paid.nanos()).sum();
         assert_eq!(single, totals, "single calls are the sums");
         totals
@@ -360,10 +364,10 @@ async fn a_key_sees_itself_and_those_below_it_and_pages_follow_each_other() {
     assert_eq!(charged(Some(child), Some(sibling)).await, 0, "a sibling's");
     assert_eq!(charged(None, Some(foreign)).await, 0, "a stranger's");
 
-    let mut paged: Vec<Line> = Vec::new();
+    let mut paged: Vec<ReportRow> = Vec::new();
     loop {
-        let after = paged.last().map(|line| line.place.clone());
-        let page = report::read(&house.data, &whole, BY_ALL, after.as_ref(), 3).await;
+        let after = paged.last().map(|line| line.group_key.clone());
+        let page = usage_report::read(&house.data, &whole, BY_ALL, after.as_ref(), 3).await;
         let page = page.unwrap();
         assert_eq!((page.count, page.totals.calls), (4, 4));
         if page.lines.is_empty() {
@@ -373,14 +377,14 @@ async fn a_key_sees_itself_and_those_below_it_and_pages_follow_each_other() {
     }
     assert_eq!(paged, read(&house, &whole, BY_ALL).await.lines);
 
-    let mut calls = CallsAsked {
-        seen: whole,
+    let mut calls = CallsQuery {
+        filter: whole,
         before: None,
         limit: 3,
     };
-    let newest = report::calls(&house.data, &calls).await.unwrap();
+    let newest = usage_report::calls(&house.data, &calls).await.unwrap();
     calls.before = newest.last().map(|call| call.request);
-    let rest = report::calls(&house.data, &calls).await.unwrap();
+    let rest = usage_report::calls(&house.data, &calls).await.unwrap();
     let mut ids: Vec<RequestId> = newest
         .iter()
         .chain(&rest)
@@ -436,7 +440,7 @@ async fn a_month_of_an_account_is_a_small_read_however_many_accounts_there_are()
         "NULL",
         "1000",
     ];
-    let code = include_str!("../../src/sql/report.sql").lines();
+    let code = include_str!("../../src/sql/usage_report.sql").lines();
     let code: Vec<&str> = code.filter(|line| !line.starts_with("--")).collect();
     let mut statement = code.join("\n");
     for (number, value) in values.iter().enumerate().rev() {

@@ -7,7 +7,7 @@ use trunkline_catalog::{Book, Document};
 use trunkline_db::{Database, SystemClock};
 use trunkline_gateway::{Change, ChangeAuthor, publish};
 use trunkline_keyring::{Binding, Keyring, Purpose};
-use trunkline_ledger::desk::{self, AccountKind, TopUp, Wallet};
+use trunkline_ledger::accounts::{self as ledger_accounts, AccountKind, TopUp, Wallet};
 use trunkline_social::Cells;
 use trunkline_store::accounts::{self, DEFAULT_GROUP, NewAccount};
 use trunkline_store::channels::{self, NewChannel, NewCredential, credential_context};
@@ -64,7 +64,7 @@ async fn plant_in(tx: &mut trunkline_db::Tx, ground: &Ground<'_>) -> anyhow::Res
         provider: "dev".to_owned(),
         event: request.to_string(),
     };
-    desk::top_up(tx, &top_up).await?;
+    ledger_accounts::top_up(tx, &top_up).await?;
     let new = NewKey {
         account,
         parent: None,
@@ -72,7 +72,7 @@ async fn plant_in(tx: &mut trunkline_db::Tx, ground: &Ground<'_>) -> anyhow::Res
         policy: Policy::new(PolicyFields::default())?,
     };
     let made = keys::create(tx, &new, &chance::bytes::<SECRET_BYTES>()?).await?;
-    desk::register_key(tx, account, made.key.id, None).await?;
+    ledger_accounts::register_key(tx, account, made.key.id, None).await?;
     let mut catalog = catalog(ground.cells)?;
     let routes = routes(&mut catalog, ground);
     let signed = ChangeAuthor {
@@ -101,7 +101,7 @@ async fn account(tx: &mut trunkline_db::Tx) -> anyhow::Result<AccountId> {
     if let Some(known) = people::operators_account(tx).await? {
         return Ok(known);
     }
-    let account = desk::create_account(tx, AccountKind::Test).await?;
+    let account = ledger_accounts::create_account(tx, AccountKind::Test).await?;
     let new = NewAccount {
         id: account,
         name: "Developer",

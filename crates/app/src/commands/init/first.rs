@@ -4,7 +4,9 @@
 use anyhow::Context as _;
 use trunkline_db::{Database, Role, Tx};
 use trunkline_gateway::{CatalogSnapshot, Change};
-use trunkline_ledger::desk::{self, AccountKind, TopUp, TopUpAnswer, Wallet};
+use trunkline_ledger::accounts::{
+    self as ledger_accounts, AccountKind, TopUp, TopUpAnswer, Wallet,
+};
 use trunkline_ledger::partitions;
 use trunkline_store::accounts::{self, DEFAULT_GROUP, NewAccount};
 use trunkline_store::keys::{self, NewKey, SECRET_BYTES};
@@ -230,7 +232,7 @@ async fn account_in(
     email: &str,
     credit: Money,
 ) -> anyhow::Result<(AccountId, Secret)> {
-    let account = desk::create_account(tx, AccountKind::Live).await?;
+    let account = ledger_accounts::create_account(tx, AccountKind::Live).await?;
     let name = email.split('@').next().unwrap_or(email);
     let new = NewAccount {
         id: account,
@@ -248,7 +250,7 @@ async fn account_in(
         provider: PROVIDER.to_owned(),
         event: EVENT.to_owned(),
     };
-    match desk::top_up(tx, &top_up).await? {
+    match ledger_accounts::top_up(tx, &top_up).await? {
         TopUpAnswer::Done => {}
         TopUpAnswer::Before | TopUpAnswer::Different | TopUpAnswer::Refused => {
             anyhow::bail!(
@@ -263,7 +265,7 @@ async fn account_in(
         policy: Policy::new(PolicyFields::default())?,
     };
     let made = keys::create(tx, &new, &chance::bytes::<SECRET_BYTES>()?).await?;
-    desk::register_key(tx, account, made.key.id, None).await?;
+    ledger_accounts::register_key(tx, account, made.key.id, None).await?;
     let person = NewPerson {
         email,
         name,

@@ -12,7 +12,7 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 use trunkline_db::{Database, PoolSettings, Role, SystemClock, connect};
 use trunkline_keyring::{Document, FileSource, Keyring, SystemRandom};
-use trunkline_ledger::desk;
+use trunkline_ledger::accounts;
 use trunkline_simulator::{Settings, Simulator};
 use trunkline_testkit::{OwnSettings, Postgres, Wire};
 use trunkline_types::{AccountId, Clock as _};
@@ -285,7 +285,7 @@ impl Arena {
     }
 
     pub(crate) async fn balance(&self) -> (i64, i64) {
-        let balance = desk::balance(&self.data, self.account)
+        let balance = accounts::balance(&self.data, self.account)
             .await
             .unwrap()
             .unwrap();

@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderValue};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use trunkline_db::{DbError, from_sql_time};
-use trunkline_ledger::report::UtcDay;
+use trunkline_ledger::usage_report::UtcDay;
 use trunkline_types::{KeyId, Money, Timestamp};
 
 use crate::fault::{Fault, Kind};

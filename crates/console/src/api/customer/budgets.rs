@@ -5,7 +5,7 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use serde::Deserialize;
 use trunkline_db::Tx;
-use trunkline_ledger::{desk, statement};
+use trunkline_ledger::{accounts, statement};
 use trunkline_store::zones;
 use trunkline_types::{AccountId, KeyId, Money};
 use utoipa::ToSchema;
@@ -77,7 +77,7 @@ pub(super) async fn write(
         let zone = asked.and_then(|(_, zone, _)| zone.as_deref());
         let limit = asked.map(|(_, _, limit)| *limit);
         let zone = zone.unwrap_or(DEFAULT_ZONE);
-        let set = desk::set_budget(tx, account, Some(key), period.ledger(), zone, limit).await;
+        let set = accounts::set_budget(tx, account, Some(key), period.ledger(), zone, limit).await;
         if !set.map_err(asked::unwritten)? {
             tracing::error!(key.id = key.number(), "the ledger does not know a key");
             return Err(Fault::unavailable());

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use trunkline_ledger::Outcome;
-use trunkline_ledger::logs::Call;
+use trunkline_ledger::call_search::Call;
 use trunkline_store::keys;
 use trunkline_types::{AccountId, KeyId, Money};
 use utoipa::ToSchema;

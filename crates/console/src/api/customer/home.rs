@@ -3,8 +3,10 @@
 use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
-use trunkline_ledger::logs::{self, Ended, Search};
-use trunkline_ledger::report::{self, Grouping, Line, MAX_LINES, Seen, Sums, UtcDay};
+use trunkline_ledger::call_search::{self, OutcomeFilter, Search};
+use trunkline_ledger::usage_report::{
+    self, Grouping, MAX_LINES, ReportRow, Totals, UsageFilter, UtcDay,
+};
 use trunkline_store::keys;
 use trunkline_types::{Money, Timestamp};
 use utoipa::ToSchema;
@@ -95,15 +97,15 @@ pub(crate) struct TroubledModel {
     responses((status = 200, description = "How the organisation does", body = Home)))]
 pub(super) async fn home(State(shared): State<Shared>, own: SignedIn) -> Result<Json<Home>, Fault> {
     let (balance, trial_ends) = money::balance(&shared, own.account).await?;
-    let today = report::today(&shared.data).await?;
+    let today = usage_report::today(&shared.data).await?;
     let month = by_day(&shared, &own, today).await?;
     let errors = Search {
-        ended: Some(Ended::Failed),
+        outcome: Some(OutcomeFilter::Failed),
         ..Search::of(own.account, LAST_ERRORS)
     };
-    let errors = logs::search(&shared.data, &errors).await?;
+    let errors = call_search::search(&shared.data, &errors).await?;
     let has_called = month.iter().any(|(_, sums)| sums.calls > 0)
-        || report::has_called(&shared.data, own.account).await?;
+        || usage_report::has_called(&shared.data, own.account).await?;
     let burn = burn(&month, today, own.now);
     let on = |day: UtcDay| of_day(&month, day);
     let all = month.iter().fold(0, |sum: i64, (_, sums)| {
@@ -120,7 +122,7 @@ pub(super) async fn home(State(shared): State<Shared>, own: SignedIn) -> Result<
         }
     });
     Ok(Json(Home {
-        low_mark_usd: balance.low_mark.map(|mark| mark.to_string()),
+        low_mark_usd: balance.low_balance_threshold.map(|mark| mark.to_string()),
         spent_today_usd: spent(&on(today)).to_string(),
         spent_yesterday_usd: spent(&on(today.earlier(1))).to_string(),
         spent_30_days_usd: Money::from_nanos(all.max(0)).to_string(),
@@ -142,15 +144,17 @@ async fn by_day(
     shared: &Shared,
     own: &SignedIn,
     today: UtcDay,
-) -> Result<Vec<(UtcDay, Sums)>, Fault> {
+) -> Result<Vec<(UtcDay, Totals)>, Fault> {
     let by = Grouping {
         day: true,
         ..Grouping::default()
     };
     let seen = seen(own, today.earlier(MONTH_DAYS.saturating_sub(1)), today);
-    let report = report::read(&shared.data, &seen, by, None, MAX_LINES).await?;
+    let report = usage_report::read(&shared.data, &seen, by, None, MAX_LINES).await?;
     let lines = report.lines.into_iter();
-    Ok(lines.map(|line| (line.place.day, line.sums)).collect())
+    Ok(lines
+        .map(|line| (line.group_key.day, line.totals))
+        .collect())
 }
 
 async fn troubled(
@@ -163,19 +167,19 @@ async fn troubled(
         ..Grouping::default()
     };
     let seen = seen(own, today.earlier(1), today);
-    let report = report::read(&shared.data, &seen, by, None, MAX_LINES).await?;
-    let is_troubled = |line: &Line| {
-        let sums = &line.sums;
+    let report = usage_report::read(&shared.data, &seen, by, None, MAX_LINES).await?;
+    let is_troubled = |line: &ReportRow| {
+        let sums = &line.totals;
         let share = sums.failed.saturating_mul(100);
         sums.failed >= TROUBLED_CALLS && share >= sums.calls.saturating_mul(TROUBLED_PERCENT)
     };
-    let mut lines: Vec<Line> = report.lines.into_iter().filter(is_troubled).collect();
-    lines.sort_by_key(|line| std::cmp::Reverse(line.sums.failed));
+    let mut lines: Vec<ReportRow> = report.lines.into_iter().filter(is_troubled).collect();
+    lines.sort_by_key(|line| std::cmp::Reverse(line.totals.failed));
     let shown = lines.into_iter().take(MAX_TROUBLED);
     let shown = shown.map(|line| TroubledModel {
-        model: line.place.model,
-        calls: line.sums.calls,
-        failed: line.sums.failed,
+        model: line.group_key.model,
+        calls: line.totals.calls,
+        failed: line.totals.failed,
     });
     Ok(shown.collect())
 }
@@ -186,8 +190,8 @@ async fn has_key(shared: &Shared, own: &SignedIn) -> Result<bool, Fault> {
     Ok(!first.is_empty())
 }
 
-fn seen(own: &SignedIn, from: UtcDay, to: UtcDay) -> Seen {
-    Seen {
+fn seen(own: &SignedIn, from: UtcDay, to: UtcDay) -> UsageFilter {
+    UsageFilter {
         account: own.account,
         below: None,
         key: None,
@@ -197,24 +201,24 @@ fn seen(own: &SignedIn, from: UtcDay, to: UtcDay) -> Seen {
     }
 }
 
-fn of_day(month: &[(UtcDay, Sums)], day: UtcDay) -> Sums {
+fn of_day(month: &[(UtcDay, Totals)], day: UtcDay) -> Totals {
     let found = month.iter().find(|(of, _)| *of == day);
-    found.map_or(Sums::NOTHING, |(_, sums)| *sums)
+    found.map_or(Totals::NOTHING, |(_, sums)| *sums)
 }
 
 /// Charged less what went back, which may be of another day's charge.
-fn spent_nanos(sums: &Sums) -> i64 {
+fn spent_nanos(sums: &Totals) -> i64 {
     sums.charged().nanos().saturating_sub(sums.refunded.nanos())
 }
 
 /// The same, where more came back than was charged as nothing.
-fn spent(sums: &Sums) -> Money {
+fn spent(sums: &Totals) -> Money {
     Money::from_nanos(spent_nanos(sums).max(0))
 }
 
 /// The mean of a day since the window began, or since the first day with a call in it; at least one day,
 /// so that the first call does not look like a flood.
-fn burn(month: &[(UtcDay, Sums)], today: UtcDay, now: Timestamp) -> Money {
+fn burn(month: &[(UtcDay, Totals)], today: UtcDay, now: Timestamp) -> Money {
     let window = today.earlier(BURN_DAYS);
     let inside = || month.iter().filter(|(day, _)| *day >= window);
     let first = inside()
@@ -251,12 +255,12 @@ mod tests {
         UtcDay::parse(text).unwrap()
     }
 
-    fn sums(calls: i64, paid: i64, refunded: i64) -> Sums {
-        Sums {
+    fn sums(calls: i64, paid: i64, refunded: i64) -> Totals {
+        Totals {
             calls,
             paid: Money::from_nanos(paid),
             refunded: Money::from_nanos(refunded),
-            ..Sums::NOTHING
+            ..Totals::NOTHING
         }
     }
 

@@ -1,8 +1,8 @@
 //! A key as it is shown, with its budgets and its use; and a key as it is asked for.
 
 use serde::{Deserialize, Serialize};
-use trunkline_ledger::report::{self, KeyUse};
 use trunkline_ledger::statement;
+use trunkline_ledger::usage_report::{self, KeyUse};
 use trunkline_store::keys::{Key, KeyState};
 use trunkline_store::{KeyGroup, Policy, PolicyFields};
 use trunkline_types::{KeyId, Timestamp};
@@ -174,7 +174,7 @@ pub(super) async fn shown(
 ) -> Result<Vec<KeyView>, Fault> {
     let ids: Vec<KeyId> = found.iter().map(|key| key.id).collect();
     let budgets = statement::budgets(&shared.data, own.account, &ids).await?;
-    let uses = report::of_keys(&shared.data, own.account, &ids).await?;
+    let uses = usage_report::of_keys(&shared.data, own.account, &ids).await?;
     let views = found.iter().map(|key| {
         let budgets = budgets.iter().filter(|one| one.key == Some(key.id));
         let budgets = budgets.filter_map(BudgetView::of).collect();

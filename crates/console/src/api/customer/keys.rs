@@ -12,8 +12,8 @@ use axum::response::{IntoResponse as _, Response};
 use http::StatusCode;
 use serde::{Deserialize, Deserializer, Serialize};
 use trunkline_db::Tx;
-use trunkline_ledger::desk;
-use trunkline_ledger::logs::{self, Search};
+use trunkline_ledger::accounts;
+use trunkline_ledger::call_search::{self, Search};
 use trunkline_store::keys::{
     self, ChangeKeyError, CreateKeyError, CreatedKey, Key, KeysAsked, OVERLAP_MAX_SECONDS,
     SECRET_BYTES,
@@ -300,7 +300,7 @@ pub(super) async fn first_call(
         from: Some(key.created_at.plus_seconds(-CLOCK_SECONDS)),
         ..Search::of(own.account, 1)
     };
-    let found = logs::search(&shared.data, &search).await?;
+    let found = call_search::search(&shared.data, &search).await?;
     let calls = rows(&shared, own.account, &found.calls).await?;
     Ok(Json(FirstCall {
         call: calls.into_iter().next(),
@@ -338,7 +338,7 @@ pub(super) async fn create(
     secret: &[u8; SECRET_BYTES],
 ) -> Result<CreatedKey, Fault> {
     let made = keys::create(tx, new, secret).await.map_err(create_fault)?;
-    let known = desk::register_key(tx, new.account, made.key.id, None).await;
+    let known = accounts::register_key(tx, new.account, made.key.id, None).await;
     if !known.map_err(asked::unwritten)? {
         tracing::error!(key.id = made.key.id.number(), "the ledger took no key");
         return Err(Fault::unavailable());

@@ -10,9 +10,9 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
-use trunkline_ledger::desk::Wallet;
-use trunkline_ledger::lines::{
-    self, Line, LineId, LineKind, LinesAsked, MAX_PAGE, Next, searched_to,
+use trunkline_ledger::accounts::Wallet;
+use trunkline_ledger::journal::{
+    self, EntryId, EntryKind, JournalEntry, JournalQuery, MAX_PAGE, Next, searched_to,
 };
 use trunkline_types::{RequestId, csv};
 use utoipa::{IntoParams, ToSchema};
@@ -158,7 +158,7 @@ pub(super) async fn lines(
     asked: Result<Query<LineQuery>, QueryRejection>,
 ) -> Result<Json<LedgerPage>, Fault> {
     let asked = asked::query(asked)?;
-    let wanted = LinesAsked {
+    let wanted = JournalQuery {
         account: own.account,
         kind: asked.kind.map(KindWord::ledger),
         from: asked::from(asked.from.as_deref())?,
@@ -166,10 +166,10 @@ pub(super) async fn lines(
         after: asked.after.as_deref().map(next_of).transpose()?,
         limit: asked::limit(asked.limit, USUAL_PAGE, MOST_PER_PAGE)?,
     };
-    let found = lines::read(&shared.data, &wanted).await?;
+    let found = journal::read(&shared.data, &wanted).await?;
     let searched = found.next.as_ref().and_then(searched_to);
     Ok(Json(LedgerPage {
-        data: found.lines.iter().map(LedgerLine::of).collect(),
+        data: found.entries.iter().map(LedgerLine::of).collect(),
         next: found.next.map(|next| cursor(&next)),
         searched_to: searched.map(rfc3339),
     }))
@@ -188,7 +188,7 @@ pub(super) async fn table(
     asked: Result<Query<LineTableQuery>, QueryRejection>,
 ) -> Result<Response, Fault> {
     let asked = asked::query(asked)?;
-    let mut wanted = LinesAsked {
+    let mut wanted = JournalQuery {
         account: own.account,
         kind: asked.kind.map(KindWord::ledger),
         from: asked::from(asked.from.as_deref())?,
@@ -200,12 +200,12 @@ pub(super) async fn table(
     csv::write(&mut text, &HEAD.map(str::to_owned));
     let mut count: usize = 0;
     for _ in 0..MAX_QUESTIONS {
-        let found = lines::read(&shared.data, &wanted).await?;
-        count = count.saturating_add(found.lines.len());
+        let found = journal::read(&shared.data, &wanted).await?;
+        count = count.saturating_add(found.entries.len());
         if count > MAX_TABLE_LINES {
             break;
         }
-        for line in &found.lines {
+        for line in &found.entries {
             csv::write(&mut text, &LedgerLine::of(line).fields());
         }
         let Some(next) = found.next else {
@@ -238,18 +238,18 @@ fn next_of(text: &str) -> Result<Next, Fault> {
         return Ok(Next::Before(id));
     }
     let request: RequestId = first.parse().map_err(|_| wrong())?;
-    let kind = LineKind::of(second).ok_or_else(wrong)?;
+    let kind = EntryKind::of(second).ok_or_else(wrong)?;
     let wallets = [Wallet::Paid, Wallet::Trial].into_iter();
     let wallet = wallets.into_iter().find(|one| Some(one.word()) == third);
     let wallet = wallet.filter(|_| parts.next().is_none());
-    Ok(Next::After(LineId {
+    Ok(Next::After(EntryId {
         request,
         kind,
         wallet: wallet.ok_or_else(wrong)?,
     }))
 }
 
-fn name_of(line: &LineId) -> String {
+fn name_of(line: &EntryId) -> String {
     let (kind, wallet) = (line.kind.word(), line.wallet.word());
     format!("{}.{kind}.{wallet}", line.request)
 }
@@ -257,31 +257,31 @@ fn name_of(line: &LineId) -> String {
 // === impl KindWord ===
 
 impl KindWord {
-    const fn of(kind: LineKind) -> Self {
+    const fn of(kind: EntryKind) -> Self {
         match kind {
-            LineKind::Charge => Self::Charge,
-            LineKind::Refund => Self::Refund,
-            LineKind::SettlementAdjustment => Self::SettlementAdjustment,
-            LineKind::Undelivered => Self::Undelivered,
-            LineKind::TopUp => Self::TopUp,
-            LineKind::TrialGrant => Self::TrialGrant,
-            LineKind::Adjust => Self::Adjust,
-            LineKind::Redemption => Self::Redemption,
-            LineKind::TrialExpiry => Self::TrialExpiry,
+            EntryKind::Charge => Self::Charge,
+            EntryKind::Refund => Self::Refund,
+            EntryKind::SettlementAdjustment => Self::SettlementAdjustment,
+            EntryKind::Undelivered => Self::Undelivered,
+            EntryKind::TopUp => Self::TopUp,
+            EntryKind::TrialGrant => Self::TrialGrant,
+            EntryKind::Adjust => Self::Adjust,
+            EntryKind::Redemption => Self::Redemption,
+            EntryKind::TrialExpiry => Self::TrialExpiry,
         }
     }
 
-    const fn ledger(self) -> LineKind {
+    const fn ledger(self) -> EntryKind {
         match self {
-            Self::Charge => LineKind::Charge,
-            Self::Refund => LineKind::Refund,
-            Self::SettlementAdjustment => LineKind::SettlementAdjustment,
-            Self::Undelivered => LineKind::Undelivered,
-            Self::TopUp => LineKind::TopUp,
-            Self::TrialGrant => LineKind::TrialGrant,
-            Self::Adjust => LineKind::Adjust,
-            Self::Redemption => LineKind::Redemption,
-            Self::TrialExpiry => LineKind::TrialExpiry,
+            Self::Charge => EntryKind::Charge,
+            Self::Refund => EntryKind::Refund,
+            Self::SettlementAdjustment => EntryKind::SettlementAdjustment,
+            Self::Undelivered => EntryKind::Undelivered,
+            Self::TopUp => EntryKind::TopUp,
+            Self::TrialGrant => EntryKind::TrialGrant,
+            Self::Adjust => EntryKind::Adjust,
+            Self::Redemption => EntryKind::Redemption,
+            Self::TrialExpiry => EntryKind::TrialExpiry,
         }
     }
 
@@ -301,7 +301,7 @@ impl KindWord {
 // === impl LedgerLine ===
 
 impl LedgerLine {
-    fn of(line: &Line) -> Self {
+    fn of(line: &JournalEntry) -> Self {
         let kind = KindWord::of(line.id.kind);
         let request = kind.is_of_a_call().then(|| line.id.request.to_string());
         Self {
@@ -342,9 +342,9 @@ mod tests {
     #[test]
     fn a_cursor_comes_back_as_what_it_was_made_of() {
         let request: RequestId = "req_019a5c6b7d8e7f0081828384858687aa".parse().unwrap();
-        for kind in LineKind::ALL {
+        for kind in EntryKind::ALL {
             for wallet in [Wallet::Paid, Wallet::Trial] {
-                let next = Next::After(LineId {
+                let next = Next::After(EntryId {
                     request,
                     kind,
                     wallet,
@@ -370,7 +370,7 @@ mod tests {
 
     #[test]
     fn words_are_those_of_the_ledger() {
-        for kind in LineKind::ALL {
+        for kind in EntryKind::ALL {
             let word = KindWord::of(kind);
             assert_eq!(serde_json::to_value(word).unwrap(), kind.word());
             assert_eq!(word.ledger(), kind);

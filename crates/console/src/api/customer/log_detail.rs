@@ -7,7 +7,7 @@ use axum::Json;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use serde::Serialize;
-use trunkline_ledger::logs::{self, Attempt, CallDetail, Transfer};
+use trunkline_ledger::call_search::{self, Attempt, CallDetail, Transfer};
 use trunkline_store::tasks;
 use trunkline_types::{AccountId, RequestId};
 use utoipa::ToSchema;
@@ -131,7 +131,7 @@ pub(super) async fn one(
 ) -> Result<Json<LogDetail>, Fault> {
     let Path(id) = id.map_err(|_| unknown())?;
     let request: RequestId = id.parse().map_err(|_| unknown())?;
-    let found = logs::detail(&shared.data, own.account, request).await?;
+    let found = call_search::detail(&shared.data, own.account, request).await?;
     let found = found.ok_or_else(unknown)?;
     let names = Names::of(&shared, own.account, found.call.key.into_iter()).await?;
     let task_id = task_of(&shared, own.account, &found).await?;

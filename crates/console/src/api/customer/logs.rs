@@ -9,7 +9,7 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use serde::{Deserialize, Serialize};
 use trunkline_ledger::Outcome;
-use trunkline_ledger::logs::{self, Ended, IdBeginning, MAX_PAGE, Search};
+use trunkline_ledger::call_search::{self, IdPrefix, MAX_PAGE, OutcomeFilter, Search};
 use trunkline_types::RequestId;
 use utoipa::{IntoParams, ToSchema};
 
@@ -86,8 +86,8 @@ pub(super) async fn search(
     asked: Result<Query<LogQuery>, QueryRejection>,
 ) -> Result<Json<LogPage>, Fault> {
     let search = read(asked::query(asked)?, &own)?;
-    let found = logs::search(&shared.data, &search).await?;
-    let one_page = search.begins.is_some();
+    let found = call_search::search(&shared.data, &search).await?;
+    let one_page = search.id_prefix.is_some();
     Ok(Json(LogPage {
         data: rows(&shared, own.account, &found.calls).await?,
         next: found.next.filter(|_| !one_page).map(|id| id.to_string()),
@@ -102,23 +102,23 @@ fn read(asked: LogQuery, own: &SignedIn) -> Result<Search, Fault> {
         key: asked::key(asked.key)?,
         model: asked::text("model", asked.model)?,
         endpoint: asked::text("endpoint", asked.endpoint)?,
-        ended: asked.outcome.as_deref().map(ended).transpose()?,
-        least: least
+        outcome: asked.outcome.as_deref().map(ended).transpose()?,
+        min_charge: least
             .map(|text| asked::usd("min_cost_usd", text))
             .transpose()?,
         from: asked::from(asked.from.as_deref())?,
         until: asked::until(asked.to.as_deref())?,
-        begins: asked.q.as_deref().map(begins).transpose()?,
+        id_prefix: asked.q.as_deref().map(begins).transpose()?,
         before: asked.after.as_deref().map(before).transpose()?,
         limit: asked::limit(asked.limit, USUAL_PAGE, MAX_PAGE)?,
     })
 }
 
-fn ended(word: &str) -> Result<Ended, Fault> {
-    let outcome = Outcome::of(word).map(Ended::As);
+fn ended(word: &str) -> Result<OutcomeFilter, Fault> {
+    let outcome = Outcome::of(word).map(OutcomeFilter::As);
     let known = match word {
-        FAILED => Some(Ended::Failed),
-        CHARGED => Some(Ended::Charged),
+        FAILED => Some(OutcomeFilter::Failed),
+        CHARGED => Some(OutcomeFilter::Charged),
         _ => outcome,
     };
     known.ok_or_else(|| {
@@ -128,10 +128,10 @@ fn ended(word: &str) -> Result<Ended, Fault> {
     })
 }
 
-fn begins(text: &str) -> Result<IdBeginning, Fault> {
+fn begins(text: &str) -> Result<IdPrefix, Fault> {
     let words = "is the id of a request or a task, such as req_019a5c6b, or its first eight or more \
                  characters";
-    IdBeginning::parse(text).ok_or_else(|| Fault::at("q", words))
+    IdPrefix::parse(text).ok_or_else(|| Fault::at("q", words))
 }
 
 fn before(text: &str) -> Result<RequestId, Fault> {

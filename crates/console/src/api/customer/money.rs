@@ -1,7 +1,7 @@
 //! Money as it is shown: exact decimals of USD, as text.
 
 use serde::{Deserialize, Serialize};
-use trunkline_ledger::desk;
+use trunkline_ledger::accounts;
 use trunkline_ledger::statement::Budget;
 use trunkline_store::trials;
 use trunkline_types::{AccountId, Money, Timestamp};
@@ -87,8 +87,8 @@ pub(crate) enum WalletWord {
 pub(crate) async fn balance(
     shared: &Shared,
     account: AccountId,
-) -> Result<(desk::Balance, Option<Timestamp>), Fault> {
-    let balance = desk::balance(&shared.data, account).await?;
+) -> Result<(accounts::Balance, Option<Timestamp>), Fault> {
+    let balance = accounts::balance(&shared.data, account).await?;
     let balance = balance.ok_or_else(Fault::unavailable)?;
     let mut session = shared.data.session().await?;
     let ends = trials::ends_at(&mut session, account).await?;
@@ -96,7 +96,7 @@ pub(crate) async fn balance(
 }
 
 /// What may be spent.
-pub(crate) fn available(balance: &desk::Balance) -> Money {
+pub(crate) fn available(balance: &accounts::Balance) -> Money {
     let free = |posted: Money, held: Money| posted.checked_sub(held).unwrap_or(Money::ZERO);
     plus(
         free(balance.paid, balance.paid_held),
@@ -112,7 +112,7 @@ pub(crate) fn plus(one: Money, other: Money) -> Money {
 // === impl BalanceView ===
 
 impl BalanceView {
-    pub(crate) fn of(balance: &desk::Balance, trial_ends: Option<Timestamp>) -> Self {
+    pub(crate) fn of(balance: &accounts::Balance, trial_ends: Option<Timestamp>) -> Self {
         let trial_ends = trial_ends.filter(|_| balance.trial > Money::ZERO);
         Self {
             paid_usd: balance.paid.to_string(),
@@ -149,12 +149,12 @@ impl BudgetView {
 impl BudgetPeriod {
     pub(super) const ALL: [Self; 4] = [Self::Total, Self::Daily, Self::Weekly, Self::Monthly];
 
-    pub(super) const fn ledger(self) -> desk::Period {
+    pub(super) const fn ledger(self) -> accounts::Period {
         match self {
-            Self::Total => desk::Period::Total,
-            Self::Daily => desk::Period::Daily,
-            Self::Weekly => desk::Period::Weekly,
-            Self::Monthly => desk::Period::Monthly,
+            Self::Total => accounts::Period::Total,
+            Self::Daily => accounts::Period::Daily,
+            Self::Weekly => accounts::Period::Weekly,
+            Self::Monthly => accounts::Period::Monthly,
         }
     }
 }
@@ -162,10 +162,10 @@ impl BudgetPeriod {
 // === impl WalletWord ===
 
 impl WalletWord {
-    pub(crate) const fn of(wallet: desk::Wallet) -> Self {
+    pub(crate) const fn of(wallet: accounts::Wallet) -> Self {
         match wallet {
-            desk::Wallet::Paid => Self::Paid,
-            desk::Wallet::Trial => Self::Trial,
+            accounts::Wallet::Paid => Self::Paid,
+            accounts::Wallet::Trial => Self::Trial,
         }
     }
 }

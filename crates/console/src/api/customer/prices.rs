@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 use trunkline_catalog::{Book, GroupChoice, Line, PriceClass, Situation, amount_at, quote};
-use trunkline_ledger::logs::CallDetail;
+use trunkline_ledger::call_search::CallDetail;
 use trunkline_store::catalog::{self, PastError};
 use trunkline_types::{BillingUnit, Money, Ratio};
 use utoipa::ToSchema;

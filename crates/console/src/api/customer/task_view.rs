@@ -2,7 +2,7 @@
 //! file.
 
 use serde::{Deserialize, Serialize};
-use trunkline_ledger::logs::Transfer;
+use trunkline_ledger::call_search::Transfer;
 use trunkline_store::tasks::{Stage, Task};
 use trunkline_types::{KeyId, Money, Timestamp};
 use utoipa::ToSchema;

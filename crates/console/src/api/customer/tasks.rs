@@ -8,7 +8,7 @@ use axum::Json;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use serde::{Deserialize, Serialize};
-use trunkline_ledger::logs::{self, Charged};
+use trunkline_ledger::call_search::{self, Charged};
 use trunkline_store::tasks::{self, Task, TasksAsked};
 use trunkline_types::{AccountId, RequestId};
 use utoipa::{IntoParams, ToSchema};
@@ -137,8 +137,8 @@ async fn detail(shared: &Shared, account: AccountId, task: &Task) -> Result<Task
     let look = look.ok_or_else(Fault::unavailable)?;
     let names = Names::of(shared, account, std::iter::once(task.key)).await?;
     let request = RequestId::from_uuid(task.id).map_err(|_| Fault::unavailable())?;
-    let money = logs::transfers(&shared.data, account, request).await?;
-    let charged = logs::charges(&shared.data, account, &[request]).await?;
+    let money = call_search::transfers(&shared.data, account, request).await?;
+    let charged = call_search::charges(&shared.data, account, &[request]).await?;
     let paid = paid_of(&charged, request);
     let view = TaskView::of(task, &look, paid, (shared.shop.as_ref(), &names));
     Ok(TaskDetail::of(view, task, look, &money))
@@ -152,7 +152,7 @@ async fn shown(
     let names = Names::of(shared, account, found.iter().map(|task| task.key)).await?;
     let requests = found.iter().map(|task| RequestId::from_uuid(task.id));
     let requests: Vec<RequestId> = requests.filter_map(Result::ok).collect();
-    let charged = logs::charges(&shared.data, account, &requests).await?;
+    let charged = call_search::charges(&shared.data, account, &requests).await?;
     let mut views = Vec::with_capacity(found.len());
     for task in found {
         let look = shared.shop.look_at_task(task, false).await;

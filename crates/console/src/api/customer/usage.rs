@@ -10,7 +10,9 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
-use trunkline_ledger::report::{self, Grouping, Line, MAX_LINES, Place, Seen, Sums, UtcDay};
+use trunkline_ledger::usage_report::{
+    self, GroupKey, Grouping, MAX_LINES, ReportRow, Totals, UsageFilter, UtcDay,
+};
 use trunkline_types::{KeyId, csv};
 use utoipa::{IntoParams, ToSchema};
 
@@ -120,7 +122,7 @@ pub(super) async fn sums(
     asked: Result<Query<UsageQuery>, QueryRejection>,
 ) -> Result<Json<Usage>, Fault> {
     let (seen, by) = read(&shared, &own, asked::query(asked)?).await?;
-    let found = report::read(&shared.data, &seen, by, None, MAX_LINES).await?;
+    let found = usage_report::read(&shared.data, &seen, by, None, MAX_LINES).await?;
     let names = names_of(&shared, &own, by, &found.lines).await?;
     let shown = i64::try_from(found.lines.len()).unwrap_or(i64::MAX);
     let lines = found.lines.iter();
@@ -149,9 +151,9 @@ pub(super) async fn table(
     let (seen, by) = read(&shared, &own, asked::query(asked)?).await?;
     let mut text = String::new();
     csv::write(&mut text, &head(by));
-    let mut after: Option<Place> = None;
+    let mut after: Option<GroupKey> = None;
     loop {
-        let found = report::read(&shared.data, &seen, by, after.as_ref(), MAX_LINES).await?;
+        let found = usage_report::read(&shared.data, &seen, by, after.as_ref(), MAX_LINES).await?;
         if found.count > MAX_TABLE_LINES {
             let words = format!(
                 "this would be {} lines and a table has {MAX_TABLE_LINES} at most; ask for fewer days, for \
@@ -168,7 +170,11 @@ pub(super) async fn table(
         if found.lines.len() < full {
             break;
         }
-        after = found.lines.into_iter().next_back().map(|line| line.place);
+        after = found
+            .lines
+            .into_iter()
+            .next_back()
+            .map(|line| line.group_key);
     }
     let name = format!("usage-{}-{}", seen.from, seen.to);
     Ok(asked::table(&name, text))
@@ -178,18 +184,18 @@ async fn read(
     shared: &Shared,
     own: &SignedIn,
     asked: UsageQuery,
-) -> Result<(Seen, Grouping), Fault> {
+) -> Result<(UsageFilter, Grouping), Fault> {
     let by = grouping(asked.group_by.as_deref())?;
     let to = match asked::day("to", asked.to.as_deref())? {
         Some(day) => day,
-        None => report::today(&shared.data).await?,
+        None => usage_report::today(&shared.data).await?,
     };
     let from = asked::day("from", asked.from.as_deref())?;
     let from: UtcDay = from.unwrap_or_else(|| to.earlier(USUAL_DAYS.saturating_sub(1)));
-    if let Some(text) = report::wrong_days(from, to) {
+    if let Some(text) = usage_report::wrong_days(from, to) {
         return Err(Fault::at("from", text));
     }
-    let seen = Seen {
+    let seen = UsageFilter {
         account: own.account,
         below: None,
         key: asked::key(asked.key)?,
@@ -209,10 +215,10 @@ async fn names_of(
     shared: &Shared,
     own: &SignedIn,
     by: Grouping,
-    lines: &[Line],
+    lines: &[ReportRow],
 ) -> Result<Names, Fault> {
     let keys = lines.iter().filter(|_| by.key);
-    let keys = keys.map(|line| KeyId::new(line.place.key));
+    let keys = keys.map(|line| KeyId::new(line.group_key.key));
     Names::of(shared, own.account, keys).await
 }
 
@@ -228,7 +234,7 @@ fn head(by: Grouping) -> Vec<String> {
 // === impl UsageLine ===
 
 impl UsageLine {
-    fn total(sums: &Sums) -> Self {
+    fn total(sums: &Totals) -> Self {
         Self {
             day: None,
             key_id: None,
@@ -244,8 +250,8 @@ impl UsageLine {
         }
     }
 
-    fn of(by: Grouping, line: &Line, names: &Names) -> Self {
-        let place = &line.place;
+    fn of(by: Grouping, line: &ReportRow, names: &Names) -> Self {
+        let place = &line.group_key;
         // Calls without a key are nobody's.
         let key = (place.key != 0).then(|| KeyId::new(place.key));
         Self {
@@ -254,7 +260,7 @@ impl UsageLine {
             key_name: by.key.then(|| key.and_then(|key| names.get(key))),
             model: by.model.then(|| place.model.clone()),
             endpoint: by.endpoint.then(|| place.endpoint.clone()),
-            ..Self::total(&line.sums)
+            ..Self::total(&line.totals)
         }
     }
 

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
-use trunkline_ledger::{desk, statement};
+use trunkline_ledger::{accounts, statement};
 use trunkline_types::Money;
 use utoipa::ToSchema;
 
@@ -74,7 +74,7 @@ pub(super) async fn set_low_mark(
         return Err(Fault::at("mark_usd", text));
     }
     let mut tx = shared.people.begin().await.map_err(asked::unwritten)?;
-    let set = desk::set_low_balance(&mut tx, own.account, mark).await;
+    let set = accounts::set_low_balance(&mut tx, own.account, mark).await;
     let set = match set.map_err(asked::unwritten) {
         Ok(true) => Ok(()),
         Ok(false) => Err(Fault::unavailable()),
@@ -88,7 +88,7 @@ async fn shown(shared: &Shared, own: &SignedIn) -> Result<Json<Wallet>, Fault> {
     let (balance, trial_ends) = money::balance(shared, own.account).await?;
     let budgets = statement::budgets(&shared.data, own.account, &[]).await?;
     Ok(Json(Wallet {
-        low_mark_usd: balance.low_mark.map(|mark| mark.to_string()),
+        low_mark_usd: balance.low_balance_threshold.map(|mark| mark.to_string()),
         trial_buys: TRIAL_BUYS.to_owned(),
         topped_up_at: balance.topped_up_at.map(rfc3339),
         budgets: budgets.iter().filter_map(BudgetView::of).collect(),

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use trunkline_catalog::{Book, Document};
-use trunkline_ledger::desk::Wallet;
+use trunkline_ledger::accounts::Wallet;
 use trunkline_store::catalog::{self, NewChange};
 use trunkline_store::people::Role;
 use trunkline_types::{Face, Units};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::Method;
 use serde_json::{Value, json};
 use trunkline_ledger::{
-    Detail, Op, Outcome, Owner, Refund, RefundKind, Reserve, Settle, Unheard, Wallets, run_in,
+    Detail, OnCallerGone, Op, Outcome, Owner, Refund, RefundKind, Reserve, Settle, Wallets, run_in,
 };
 use trunkline_store::people::Role;
 use trunkline_store::tasks::{self, CANCELLED, NewTask};
@@ -57,7 +57,7 @@ async fn accepted(town: &Town, account: AccountId, key: KeyId, model: &str) -> R
     };
     let mut tx = town.data.begin().await.unwrap();
     let word = Op::Reserve(Box::new(reserve));
-    run_in(&mut tx, town.ledger.author(), &[&word])
+    run_in(&mut tx, town.ledger.node_epoch(), &[&word])
         .await
         .unwrap();
     tasks::insert(&mut tx, &new).await.unwrap();
@@ -78,7 +78,7 @@ async fn submitted(town: &Town, account: AccountId, request: RequestId) {
         account,
         amount: Money::from_nanos(AMOUNT),
         detail: Detail::nothing(Outcome::Accepted),
-        unheard: Unheard::Stands,
+        on_caller_gone: OnCallerGone::Keep,
     }));
     let mut tx = town.data.begin().await.unwrap();
     let lease = Duration::from_secs(60);
@@ -88,7 +88,7 @@ async fn submitted(town: &Town, account: AccountId, request: RequestId) {
             .await
             .unwrap()
     );
-    run_in(&mut tx, town.ledger.author(), &[&settle])
+    run_in(&mut tx, town.ledger.node_epoch(), &[&settle])
         .await
         .unwrap();
     tx.commit().await.unwrap();
@@ -112,7 +112,7 @@ async fn failed(town: &Town, account: AccountId, request: RequestId, code: &str)
     tasks::fail(&mut tx, request.uuid(), code, "the <i>upstream</i> said no")
         .await
         .unwrap();
-    run_in(&mut tx, town.ledger.author(), &[&refund])
+    run_in(&mut tx, town.ledger.node_epoch(), &[&refund])
         .await
         .unwrap();
     tx.commit().await.unwrap();

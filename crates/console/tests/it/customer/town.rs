@@ -10,10 +10,12 @@ use serde_json::{Value, json};
 use trunkline_console::{Console, ConsoleSettings, Token};
 use trunkline_db::{Database, Role as DbRole, SystemClock, Tx};
 use trunkline_keyring::SystemRandom;
-use trunkline_ledger::desk::{self, AccountKind, TopUp, TopUpAnswer, Wallet};
+use trunkline_ledger::accounts::{
+    self as ledger_accounts, AccountKind, TopUp, TopUpAnswer, Wallet,
+};
 use trunkline_ledger::{
-    Detail, Ledger, LedgerSettings, LedgerTasks, Outcome, Owner, Refund, RefundAnswer, RefundKind,
-    Reserve, ReserveAnswer, Settle, SettleAnswer, Unheard, Void, Wallets, audit,
+    Detail, Ledger, LedgerSettings, LedgerTasks, OnCallerGone, Outcome, Owner, Refund,
+    RefundAnswer, RefundKind, Reserve, ReserveAnswer, Settle, SettleAnswer, Void, Wallets, audit,
 };
 use trunkline_store::accounts::{self, NewAccount};
 use trunkline_store::codes::{self, CodeText, NewCode, Purse};
@@ -116,7 +118,7 @@ impl Town {
     /// An organisation with money in its wallets, in nano-USD.
     pub(crate) async fn firm(&self, name: &str, paid: i64, trial: i64) -> AccountId {
         let mut tx = self.people.begin().await.unwrap();
-        let account = desk::create_account(&mut tx, AccountKind::Live)
+        let account = ledger_accounts::create_account(&mut tx, AccountKind::Live)
             .await
             .unwrap();
         let new = NewAccount {
@@ -153,7 +155,7 @@ impl Town {
             provider: provider.to_owned(),
             event,
         };
-        let answer = desk::top_up(&mut tx, &money).await.unwrap();
+        let answer = ledger_accounts::top_up(&mut tx, &money).await.unwrap();
         assert_eq!(answer, TopUpAnswer::Done);
         tx.commit().await.unwrap();
     }
@@ -247,7 +249,7 @@ impl Town {
             account,
             amount: Money::from_nanos(wish.nanos),
             detail,
-            unheard: Unheard::TakeBack,
+            on_caller_gone: OnCallerGone::Refund,
         };
         let done = self.ledger.settle(settle).await.unwrap();
         assert!(matches!(done, SettleAnswer::Done { .. }), "{done:?}");

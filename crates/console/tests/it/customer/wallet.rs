@@ -6,7 +6,7 @@ use http::Method;
 use serde_json::{Value, json};
 use trunkline_db::events;
 use trunkline_ledger::Outcome;
-use trunkline_ledger::desk::{self, Adjust, AdjustAnswer, Wallet};
+use trunkline_ledger::accounts::{self, Adjust, AdjustAnswer, Wallet};
 use trunkline_store::people::Role;
 use trunkline_types::{AccountId, Money};
 
@@ -22,7 +22,7 @@ async fn adjust(town: &Town, account: AccountId, wallet: Wallet, nanos: i64, rea
         actor: "mallory@house.example".to_owned(),
     };
     let mut tx = town.people.begin().await.unwrap();
-    let answer = desk::adjust(&mut tx, &word).await.unwrap();
+    let answer = accounts::adjust(&mut tx, &word).await.unwrap();
     assert_eq!(answer, AdjustAnswer::Done);
     tx.commit().await.unwrap();
 }

@@ -1,6 +1,6 @@
 //! Sums and calls as CSV.
 
-use trunkline_ledger::report::{Call, Grouping, Line};
+use trunkline_ledger::usage_report::{Call, Grouping, ReportRow};
 use trunkline_types::KeyId;
 use trunkline_types::csv::write;
 
@@ -46,8 +46,8 @@ pub(super) fn head(by: Grouping) -> String {
 }
 
 /// One sum.
-pub(super) fn line(text: &mut String, by: Grouping, line: &Line) {
-    let (place, sums) = (&line.place, &line.sums);
+pub(super) fn line(text: &mut String, by: Grouping, line: &ReportRow) {
+    let (place, sums) = (&line.group_key, &line.totals);
     let mut fields: Vec<String> = Vec::new();
     for word in by.words() {
         fields.push(match word {

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::HeaderMap;
 use http::header::ACCEPT;
 use percent_encoding::percent_decode_str;
-use trunkline_ledger::report::{Grouping, MAX_CALLS, Place, UtcDay};
+use trunkline_ledger::usage_report::{GroupKey, Grouping, MAX_CALLS, UtcDay};
 use trunkline_types::{KeyId, RequestId};
 
 use crate::error::{ApiError, ErrorCode};
@@ -47,7 +47,7 @@ pub(super) struct Asked {
     pub(super) shape: Shape,
     pub(super) limit: u32,
     /// Sums after this one.
-    pub(super) after: Option<Place>,
+    pub(super) after: Option<GroupKey>,
     /// Calls before this one.
     pub(super) before: Option<RequestId>,
 }
@@ -207,13 +207,13 @@ fn grouping(words: &str) -> Result<Grouping, ApiError> {
 }
 
 /// Where the next page begins, as text that fits into an address.
-pub(super) fn cursor(place: &Place) -> String {
+pub(super) fn cursor(place: &GroupKey) -> String {
     // A place is plain text and numbers: it can always be written.
     let json = serde_json::to_vec(place).unwrap_or_default();
     URL_SAFE_NO_PAD.encode(json)
 }
 
-fn place(text: &str) -> Result<Place, ApiError> {
+fn place(text: &str) -> Result<GroupKey, ApiError> {
     let bytes = URL_SAFE_NO_PAD.decode(text).ok();
     let place = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
     place.ok_or_else(|| invalid("after", "`after` is the `next` of the page before"))
@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn a_cursor_comes_back_as_the_place_it_was_made_of() {
-        let made = Place {
+        let made = GroupKey {
             day: UtcDay::parse("2026-11-16").unwrap(),
             key: 7,
             model: "odd, \"name\"".to_owned(),

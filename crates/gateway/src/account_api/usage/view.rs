@@ -1,11 +1,15 @@
 //! Sums and calls as JSON. Amounts are exact decimals, as text.
 
 use serde_json::{Map, Value, json};
-use trunkline_ledger::report::{Call, Grouping, Line, Report, Seen, Sums};
+use trunkline_ledger::usage_report::{Call, Grouping, Report, ReportRow, Totals, UsageFilter};
 use trunkline_types::KeyId;
 
 /// A page of sums.
-pub(super) fn page((seen, by): (&Seen, Grouping), report: &Report, next: Option<String>) -> Value {
+pub(super) fn page(
+    (seen, by): (&UsageFilter, Grouping),
+    report: &Report,
+    next: Option<String>,
+) -> Value {
     let lines: Vec<Value> = report.lines.iter().map(|line| shown(by, line)).collect();
     json!({
         "object": "usage_report",
@@ -20,8 +24,8 @@ pub(super) fn page((seen, by): (&Seen, Grouping), report: &Report, next: Option<
     })
 }
 
-fn shown(by: Grouping, line: &Line) -> Value {
-    let place = &line.place;
+fn shown(by: Grouping, line: &ReportRow) -> Value {
+    let place = &line.group_key;
     let mut object = Map::new();
     for word in by.words() {
         let value = match word {
@@ -34,11 +38,11 @@ fn shown(by: Grouping, line: &Line) -> Value {
         };
         object.insert(word.to_owned(), value);
     }
-    object.extend(sums(&line.sums));
+    object.extend(sums(&line.totals));
     Value::Object(object)
 }
 
-fn sums(sums: &Sums) -> Map<String, Value> {
+fn sums(sums: &Totals) -> Map<String, Value> {
     let pairs = [
         ("calls", sums.calls.into()),
         ("failed_calls", sums.failed.into()),

@@ -1,7 +1,7 @@
 //! Money for a turn: the bound of its price first, then less where the turn can do with less.
 
 use trunkline_catalog::{Fate, Note};
-use trunkline_ledger::desk;
+use trunkline_ledger::accounts;
 use trunkline_types::Money;
 
 use super::Quoted;
@@ -69,7 +69,7 @@ impl Quoted {
             Some(fits) => fits,
             None => {
                 let account = self.call.caller.account.id;
-                let balance = desk::balance(&services.data, account).await;
+                let balance = accounts::balance(&services.data, account).await;
                 matches!(balance, Ok(Some(balance)) if balance.trial > Money::ZERO)
             }
         }

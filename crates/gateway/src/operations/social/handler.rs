@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::StatusCode;
-use trunkline_ledger::{CapacityTake, Outcome, Wallets, desk};
+use trunkline_ledger::{CapacityClaim, Outcome, Wallets, accounts};
 use trunkline_social::{Found, envelope};
 use trunkline_types::{Bucket, Money, Usage};
 
@@ -71,7 +71,7 @@ impl Execution for SocialExecution {
         Ok(HoldPolicy {
             amount: self.price.amount,
             wallets: Wallets::PaidOnly,
-            capacity: Some(CapacityTake {
+            capacity: Some(CapacityClaim {
                 name: CAPACITY.to_owned(),
                 cap: services.settings.social.daily_capacity,
             }),
@@ -162,7 +162,7 @@ impl Execution for SocialExecution {
 
 /// The day's number is used up. The day is the database's.
 async fn capacity_reached(services: &Services) -> ApiError {
-    let Ok(left) = desk::until_midnight(&services.data).await else {
+    let Ok(left) = accounts::until_midnight(&services.data).await else {
         return ApiError::unavailable();
     };
     let text = "the capacity of the day is used up; it is there again at 00:00 UTC; \

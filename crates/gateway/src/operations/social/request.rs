@@ -8,7 +8,7 @@ use http::{HeaderMap, Request};
 use hyper::body::Incoming;
 use serde_json::{Map, Value, json};
 use trunkline_catalog::{Attributes, PriceClass, Quote, Report, Sale};
-use trunkline_ledger::desk;
+use trunkline_ledger::accounts;
 use trunkline_social::{Asked, Cell, Refusal, check};
 use trunkline_types::{Bucket, Money, Usage};
 
@@ -238,7 +238,7 @@ async fn check_topped_up(services: &Services, caller: &Caller) -> Result<(), Api
     if caller.account.topped_up_at.is_some() {
         return Ok(());
     }
-    match desk::balance(&services.data, caller.account.id).await {
+    match accounts::balance(&services.data, caller.account.id).await {
         Ok(Some(balance)) if balance.topped_up => Ok(()),
         Ok(_) => Err(never_topped_up()),
         Err(_) => Err(ApiError::unavailable()),

@@ -54,7 +54,7 @@ pub(super) async fn accept_video(
     };
     let mut tx = services.data.begin().await.map_err(away)?;
     let reserve = Op::Reserve(Box::new(wanted.call.reserve(task_hold(services, wanted))));
-    let answers = run_in(&mut tx, services.ledger.author(), &[&reserve]).await;
+    let answers = run_in(&mut tx, services.ledger.node_epoch(), &[&reserve]).await;
     let answer = match answers {
         Ok(mut answers) => answers.pop(),
         Err(BatchError::Db(error)) => return Err(away(error)),

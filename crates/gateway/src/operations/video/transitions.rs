@@ -5,7 +5,7 @@ use serde_json::Value;
 use trunkline_db::{DbError, Tx, events};
 use trunkline_generation::video::upstreams::ReportedUsage;
 use trunkline_ledger::{
-    BatchError, Detail, Op, Outcome, Refund, RefundKind, Settle, Unheard, Void, WriteOff,
+    BatchError, Detail, OnCallerGone, Op, Outcome, Refund, RefundKind, Settle, Void, WriteOff,
     WriteOffReason, run_in,
 };
 use trunkline_store::tasks::{self, Failed, Task, TaskState};
@@ -75,7 +75,7 @@ pub(super) async fn charge(
         account: task.account,
         amount: task.amount,
         detail,
-        unheard: Unheard::Stands,
+        on_caller_gone: OnCallerGone::Keep,
     }));
     let first = services.settings.video.poll_first;
     let mut tx = services.data.begin().await?;
@@ -83,7 +83,7 @@ pub(super) async fn charge(
         tx.rollback().await?;
         return Ok(false);
     }
-    run_in(&mut tx, services.ledger.author(), &[&settle]).await?;
+    run_in(&mut tx, services.ledger.node_epoch(), &[&settle]).await?;
     tx.commit().await?;
     Ok(true)
 }
@@ -110,7 +110,7 @@ pub(super) async fn finish_task(
             kind: RefundKind::SettlementAdjustment,
             amount: Some(difference),
         });
-        run_in(&mut tx, services.ledger.author(), &[&refund]).await?;
+        run_in(&mut tx, services.ledger.node_epoch(), &[&refund]).await?;
     }
     let cost = task.amount.checked_sub(difference.unwrap_or(Money::ZERO));
     let told = payloads::task_completed(services, task, cost.unwrap_or(task.amount));
@@ -163,7 +163,7 @@ pub(super) async fn fail_in(
         })
     });
     let words: Vec<&Op> = std::iter::once(&back).chain(loss.as_ref()).collect();
-    run_in(tx, services.ledger.author(), &words).await?;
+    run_in(tx, services.ledger.node_epoch(), &words).await?;
     let told = payloads::task_failed(services, task, ending.code, ending.message);
     events::append(tx, &[told]).await?;
     Ok(true)
@@ -207,7 +207,7 @@ pub(super) async fn write_off_late_result(
         sale: Some(task.amount),
         cost: None,
     });
-    run_in(&mut tx, services.ledger.author(), &[&loss]).await?;
+    run_in(&mut tx, services.ledger.node_epoch(), &[&loss]).await?;
     tx.commit().await?;
     let name = task_name(task.id);
     tracing::error!(task.id = name, "an upstream took a task that had ended");
@@ -257,7 +257,7 @@ async fn undo_from(
         return Ok(false);
     }
     let void = void(request, account, outcome);
-    run_in(&mut tx, services.ledger.author(), &[&void]).await?;
+    run_in(&mut tx, services.ledger.node_epoch(), &[&void]).await?;
     tx.commit().await?;
     Ok(true)
 }

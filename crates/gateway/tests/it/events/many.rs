@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use trunkline_db::events::{HOUSE, NewEvent};
 use trunkline_gateway::{EventSettings, Settings};
-use trunkline_ledger::desk;
+use trunkline_ledger::accounts as ledger_accounts;
 use trunkline_store::keys::{self, NewKey};
 use trunkline_store::{Policy, PolicyFields};
 use trunkline_testkit::random_bytes;
@@ -190,7 +190,7 @@ async fn quiet_key(house: &House, account: AccountId) -> String {
     };
     let mut tx = house.console.begin().await.unwrap();
     let made = keys::create(&mut tx, &new, &random_bytes()).await.unwrap();
-    let known = desk::register_key(&mut tx, account, made.key.id, None).await;
+    let known = ledger_accounts::register_key(&mut tx, account, made.key.id, None).await;
     assert!(known.unwrap());
     tx.commit().await.unwrap();
     made.plain.reveal().to_owned()

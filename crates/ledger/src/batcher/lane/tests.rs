@@ -5,7 +5,7 @@ use trunkline_testkit::Db;
 use trunkline_types::{AccountId, Money, NodeId, RequestId, Secret, Timestamp};
 
 use super::*;
-use crate::verbs::{
+use crate::operations::{
     Detail, Outcome, Owner, Refund, RefundKind, Reserve, ReserveAnswer, Settle, SettleAnswer,
     Wallets,
 };
@@ -19,13 +19,13 @@ fn call() -> RequestId {
     RequestId::new(Timestamp::from_micros(1), [0; 10])
 }
 
-fn settle(unheard: Unheard) -> Op {
+fn settle(on_caller_gone: OnCallerGone) -> Op {
     Op::Settle(Box::new(Settle {
         request: call(),
         account: ACCOUNT,
         amount: Money::from_nanos(5),
         detail: Detail::nothing(Outcome::Complete),
-        unheard,
+        on_caller_gone,
     }))
 }
 
@@ -68,7 +68,7 @@ fn asked(op: Op, patience: Duration) -> (Job, Caller) {
     (job, caller)
 }
 
-fn words(take_backs: &mut TakeBacks) -> Vec<&'static str> {
+fn words(compensations: &mut CompensationQueue) -> Vec<&'static str> {
     let word = |job: Job| {
         assert!(job.reply.is_none(), "of our own accord");
         match job.op {
@@ -80,7 +80,11 @@ fn words(take_backs: &mut TakeBacks) -> Vec<&'static str> {
             Op::WriteOff(_) => "write off",
         }
     };
-    take_backs.next(usize::MAX).into_iter().map(word).collect()
+    compensations
+        .next(usize::MAX)
+        .into_iter()
+        .map(word)
+        .collect()
 }
 
 #[test]
@@ -95,33 +99,33 @@ fn a_caller_has_given_up_when_it_has_gone_or_when_its_time_is_over() {
     let (gone, caller) = asked(reserve(), PATIENCE);
     drop(caller);
     assert!(gone.given_up(now), "it has gone before its time");
-    assert!(!Job::of_our_own(refund()).given_up(now), "nobody waits");
+    assert!(!Job::internal(refund()).given_up(now), "nobody waits");
 }
 
 #[test]
 fn a_charge_not_yet_made_is_let_go_for_a_caller_who_has_gone_and_one_that_stands_is_still_made() {
-    let mut take_backs = TakeBacks::default();
-    let (late, mut told) = asked(settle(Unheard::TakeBack), Duration::ZERO);
-    let (waits, _caller) = asked(settle(Unheard::TakeBack), PATIENCE);
-    let waiting = forget_expired(vec![late, waits], &mut take_backs);
+    let mut compensations = CompensationQueue::default();
+    let (late, mut told) = asked(settle(OnCallerGone::Refund), Duration::ZERO);
+    let (waits, _caller) = asked(settle(OnCallerGone::Refund), PATIENCE);
+    let waiting = forget_expired(vec![late, waits], &mut compensations);
     assert_eq!(waiting.len(), 1);
     assert_eq!(told.try_recv(), Ok(Err(LedgerError::Unavailable)));
-    assert_eq!(words(&mut take_backs), ["void", "refund", "write off"]);
+    assert_eq!(words(&mut compensations), ["void", "refund", "write off"]);
     for (op, said) in [
-        (settle(Unheard::Stands), vec!["settle"]),
+        (settle(OnCallerGone::Keep), vec!["settle"]),
         (refund(), vec!["refund"]),
         (reserve(), vec![]),
     ] {
         let (job, caller) = asked(op, PATIENCE);
         drop(caller);
-        assert!(forget_expired(vec![job], &mut take_backs).is_empty());
-        assert_eq!(words(&mut take_backs), said);
+        assert!(forget_expired(vec![job], &mut compensations).is_empty());
+        assert_eq!(words(&mut compensations), said);
     }
 }
 
 #[test]
 fn a_word_that_may_have_happened_is_not_forgotten_when_its_caller_goes_and_is_undone_once_known() {
-    let mut take_backs = TakeBacks::default();
+    let mut compensations = CompensationQueue::default();
     let (paid, trial) = (Money::ZERO, Money::ZERO);
     let held = Answer::Reserve(ReserveAnswer::Held { paid, trial });
     let charged = Answer::Settle(SettleAnswer::Before {
@@ -129,18 +133,18 @@ fn a_word_that_may_have_happened_is_not_forgotten_when_its_caller_goes_and_is_un
         paid,
         trial,
     });
-    let charge = settle(Unheard::TakeBack);
+    let charge = settle(OnCallerGone::Refund);
     for (op, answered, undone) in [
         (reserve(), held, vec!["void"]),
         (charge, charged, vec!["void", "refund", "write off"]),
     ] {
         let (mut job, caller) = asked(op, Duration::ZERO);
-        job.may_have_happened();
+        job.mark_unsure();
         drop(caller);
-        let still = forget_expired(vec![job], &mut take_backs);
-        assert_eq!((still.len(), words(&mut take_backs)), (1, vec![]));
-        answer(still, vec![answered], &mut take_backs);
-        assert_eq!(words(&mut take_backs), undone);
+        let still = forget_expired(vec![job], &mut compensations);
+        assert_eq!((still.len(), words(&mut compensations)), (1, vec![]));
+        answer(still, vec![answered], &mut compensations);
+        assert_eq!(words(&mut compensations), undone);
     }
 }
 
@@ -148,9 +152,9 @@ fn a_word_that_may_have_happened_is_not_forgotten_when_its_caller_goes_and_is_un
 fn a_replaced_process_gives_back_what_it_may_have_charged_unheard_and_nothing_else() {
     let retired = |mut job: Job, unsure| {
         job.unsure = unsure;
-        let mut take_backs = TakeBacks::default();
-        job.retire(&mut take_backs);
-        take_backs.refunds().len()
+        let mut compensations = CompensationQueue::default();
+        job.retire(&mut compensations);
+        compensations.refunds().len()
     };
     let told = |op: Op, unsure| {
         let (job, mut caller) = asked(op, PATIENCE);
@@ -158,18 +162,14 @@ fn a_replaced_process_gives_back_what_it_may_have_charged_unheard_and_nothing_el
         assert_eq!(caller.try_recv(), Ok(Err(LedgerError::StaleEpoch)));
         owed
     };
-    assert_eq!(told(settle(Unheard::TakeBack), true), 1);
+    assert_eq!(told(settle(OnCallerGone::Refund), true), 1);
     assert_eq!(
-        told(settle(Unheard::TakeBack), false),
+        told(settle(OnCallerGone::Refund), false),
         0,
         "it was not charged by this word; whoever was told of a charge keeps it"
     );
-    assert_eq!(told(settle(Unheard::Stands), true), 0);
-    assert_eq!(
-        retired(Job::of_our_own(refund()), false),
-        1,
-        "a debt of ours"
-    );
+    assert_eq!(told(settle(OnCallerGone::Keep), true), 0);
+    assert_eq!(retired(Job::internal(refund()), false), 1, "a debt of ours");
     assert_eq!(
         told(refund(), false),
         0,
@@ -185,7 +185,7 @@ async fn an_absent_database_is_asked_ever_more_rarely_and_then_the_callers_patie
     database.close().await.unwrap();
     let lane = Lane {
         database,
-        author: Author {
+        node_epoch: NodeEpoch {
             node: NodeId::new("n1").unwrap(),
             epoch: 1,
         },
@@ -203,21 +203,21 @@ async fn a_lane_keeps_its_connection_until_it_is_as_old_as_one_may_become() {
     let db = Db::fresh().await;
     let database = db.connect(Role::Data).await;
     let max_lifetime = database.settings().max_lifetime;
-    let mut line = Line::default();
+    let mut connection = LaneConnection::default();
     let mut backends = Vec::new();
     for age in [None, None, Some(max_lifetime)] {
-        let mut tx = line.begin(&database).await.unwrap();
+        let mut tx = connection.begin(&database).await.unwrap();
         let backend: i32 = sqlx::query_scalar("SELECT pg_backend_pid()")
             .fetch_one(&mut *tx)
             .await
             .unwrap();
         backends.push(backend);
         if let Some(age) = age {
-            line.since = line.since.and_then(|since| since.checked_sub(age));
+            connection.since = connection.since.and_then(|since| since.checked_sub(age));
         }
-        line.keep(tx.commit_and_keep().await.unwrap(), max_lifetime);
+        connection.keep(tx.commit_and_keep().await.unwrap(), max_lifetime);
     }
     backends.dedup();
     assert_eq!(backends.len(), 1, "one connection for every batch");
-    assert!(line.session.is_none(), "the pool may replace it now");
+    assert!(connection.session.is_none(), "the pool may replace it now");
 }

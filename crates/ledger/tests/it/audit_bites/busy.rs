@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 use trunkline_db::Database;
-use trunkline_ledger::desk::{self, Adjust, Period, Wallet};
+use trunkline_ledger::accounts::{self, Adjust, Period, Wallet};
 use trunkline_ledger::recovery::{heartbeat, register, sweep};
 use trunkline_ledger::{
-    CapacityTake, Idempotency, Ledger, LedgerError, Owner, RefundKind, Reserve, Wallets, WriteOff,
+    CapacityClaim, Idempotency, Ledger, LedgerError, Owner, RefundKind, Reserve, Wallets, WriteOff,
     WriteOffReason,
 };
 use trunkline_testkit::random_bytes;
@@ -79,7 +79,7 @@ impl Town {
         asked.wallets = dice.one_of(&[Wallets::TrialFirst, Wallets::TrialFirst, Wallets::PaidOnly]);
         if dice.roll(4) == 0 {
             let name = dice.one_of(&["p", "q"]).to_owned();
-            asked.capacity = Some(CapacityTake { name, cap: 20 });
+            asked.capacity = Some(CapacityClaim { name, cap: 20 });
         }
         if dice.roll(3) == 0 {
             let key = dice.one_of(&["a", "b", "c"]).to_owned();
@@ -160,15 +160,15 @@ impl Town {
                 let period = dice.one_of(&[Period::Total, Period::Daily, Period::Weekly]);
                 let zone = dice.one_of(&["UTC", "Asia/Shanghai", "America/New_York"]);
                 let limit = (dice.roll(3) > 0).then(|| Money::from_nanos(dice.nanos(900)));
-                let set = desk::set_budget(&mut tx, account, key, period, zone, limit).await;
+                let set = accounts::set_budget(&mut tx, account, key, period, zone, limit).await;
                 assert_eq!(set, Ok(true));
             }
             2 => {
                 let wallet = dice.one_of(&[Wallet::Paid, Wallet::Trial]);
                 let event = format!("payment {}", dice.roll(6));
                 let paid = top_up(account, wallet, 50, &event);
-                desk::top_up(&mut tx, &paid).await.unwrap();
-                desk::top_up(&mut tx, &paid).await.unwrap();
+                accounts::top_up(&mut tx, &paid).await.unwrap();
+                accounts::top_up(&mut tx, &paid).await.unwrap();
             }
             _ => {
                 let adjust = Adjust {
@@ -179,7 +179,7 @@ impl Town {
                     reason: "goodwill".to_owned(),
                     actor: "someone".to_owned(),
                 };
-                desk::adjust(&mut tx, &adjust).await.unwrap();
+                accounts::adjust(&mut tx, &adjust).await.unwrap();
             }
         }
         tx.commit().await.unwrap();
@@ -278,7 +278,7 @@ async fn round(house: &House, town: &Town) {
     while let Some(done) = working.join_next().await {
         done.unwrap();
     }
-    assert_eq!(heartbeat(&house.data, first.author()).await, Ok(true));
+    assert_eq!(heartbeat(&house.data, first.node_epoch()).await, Ok(true));
     drop((first, second, third));
     for tasks in [first_tasks, second_tasks, third_tasks] {
         tasks.finish().await;

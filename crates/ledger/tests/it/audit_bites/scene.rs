@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use sqlx::Connection as _;
 use trunkline_db::Role;
-use trunkline_ledger::desk::{self, Adjust, AdjustAnswer, Period, Wallet};
+use trunkline_ledger::accounts::{self as ledger_accounts, Adjust, AdjustAnswer, Period, Wallet};
 use trunkline_ledger::{
-    CapacityTake, Idempotency, Ledger, LedgerSettings, LedgerTasks, Owner, RefundAnswer,
+    CapacityClaim, Idempotency, Ledger, LedgerSettings, LedgerTasks, Owner, RefundAnswer,
     RefundKind, Reserve, ReserveAnswer, SettleAnswer, audit,
 };
 use trunkline_types::{AccountId, KeyId, Money, NodeId, RequestId};
@@ -122,7 +122,7 @@ impl Scene {
             (Some(child), Period::Daily, 400),
         ] {
             let limit = Some(Money::from_nanos(limit));
-            let set = desk::set_budget(&mut tx, rich, key, period, "UTC", limit).await;
+            let set = ledger_accounts::set_budget(&mut tx, rich, key, period, "UTC", limit).await;
             assert_eq!(set, Ok(true));
         }
         let goodwill = Adjust {
@@ -134,7 +134,7 @@ impl Scene {
             actor: "someone".to_owned(),
         };
         assert_eq!(
-            desk::adjust(&mut tx, &goodwill).await,
+            ledger_accounts::adjust(&mut tx, &goodwill).await,
             Ok(AdjustAnswer::Done)
         );
         tx.commit().await.unwrap();
@@ -185,7 +185,7 @@ impl Scene {
         charge(ledger, call, plain, 5).await;
         let placed = |reserve: &mut Reserve| {
             let name = "p".to_owned();
-            reserve.capacity = Some(CapacityTake { name, cap: 2 });
+            reserve.capacity = Some(CapacityClaim { name, cap: 2 });
         };
         let call = self.hold(ledger, "placed", plain, 5, placed).await;
         charge(ledger, call, plain, 5).await;

@@ -6,8 +6,8 @@ use std::time::Duration;
 use sqlx::{Connection as _, PgConnection};
 use tokio::time::Instant;
 use trunkline_db::{Database, PoolSettings, Role, connect};
-use trunkline_ledger::Author;
-use trunkline_ledger::desk::{self, AccountKind, Wallet};
+use trunkline_ledger::NodeEpoch;
+use trunkline_ledger::accounts::{self, AccountKind, Wallet};
 use trunkline_ledger::recovery::{register, sweep};
 use trunkline_testkit::{OwnSettings, Postgres};
 use trunkline_types::NodeId;
@@ -43,7 +43,7 @@ pub(crate) struct Arena {
     pub(crate) data: Database,
     pub(crate) auditor: Database,
     pub(crate) bystander: Option<Process>,
-    sweeper: Author,
+    sweeper: NodeEpoch,
     folder: Folder,
     class: &'static str,
     faults: usize,
@@ -77,11 +77,11 @@ impl Arena {
         let mut accounts = Vec::new();
         let mut tx = console.begin().await.unwrap();
         for number in 0..ACCOUNTS {
-            let account = desk::create_account(&mut tx, AccountKind::Live)
+            let account = accounts::create_account(&mut tx, AccountKind::Live)
                 .await
                 .unwrap();
             let top_up = house::top_up(account, Wallet::Paid, MONEY, &number.to_string());
-            desk::top_up(&mut tx, &top_up).await.unwrap();
+            accounts::top_up(&mut tx, &top_up).await.unwrap();
             accounts.push(account.number());
         }
         tx.commit().await.unwrap();

@@ -190,11 +190,11 @@ impl Process {
                     "load" => life.load(number),
                     "rest" => life.rest().await,
                     "beat" => {
-                        let author = life.clients.ledger.author();
+                        let author = life.clients.ledger.node_epoch();
                         i64::from(heartbeat(&self.direct, author).await.unwrap())
                     }
                     "sweep" => {
-                        let author = life.clients.ledger.author();
+                        let author = life.clients.ledger.node_epoch();
                         let swept = sweep(&self.direct, author, DEADLINE * 30).await;
                         i64::try_from(swept.unwrap()).unwrap()
                     }
@@ -221,7 +221,7 @@ impl Process {
             }
             tokio::time::sleep(RETRY).await;
         };
-        let epoch = ledger.author().epoch;
+        let epoch = ledger.node_epoch().epoch;
         let mut heart = JoinSet::new();
         heart.spawn(beat(self.direct.clone(), ledger.clone()));
         self.life = Some(Life {
@@ -257,7 +257,7 @@ impl Process {
 async fn beat(database: Database, ledger: Ledger) {
     loop {
         // Failing is what happens when the database is away; being replaced is found by the lanes.
-        drop(heartbeat(&database, ledger.author()).await);
+        drop(heartbeat(&database, ledger.node_epoch()).await);
         tokio::time::sleep(HEARTBEAT).await;
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use trunkline_db::{Database, SystemClock};
-use trunkline_ledger::desk::{self, TopUp, TopUpAnswer, Wallet};
+use trunkline_ledger::accounts::{self, TopUp, TopUpAnswer, Wallet};
 use trunkline_ledger::{
     ExtendAnswer, Ledger, LedgerError, Owner, RefundAnswer, RefundKind, ReserveAnswer, SettleAnswer,
 };
@@ -322,7 +322,7 @@ impl Clients {
         };
         let answer = async {
             let mut tx = self.console.begin().await?;
-            let done = desk::top_up(&mut tx, &top_up).await;
+            let done = accounts::top_up(&mut tx, &top_up).await;
             tx.finish(done).await
         };
         let told = match answer.await {

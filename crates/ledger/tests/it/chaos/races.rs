@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::task::JoinSet;
 use trunkline_db::Role;
-use trunkline_ledger::desk::{self, Period};
+use trunkline_ledger::accounts::{self, Period};
 use trunkline_types::{AccountId, Money};
 
 use crate::chaos::books::{self, Sampler, Samples};
@@ -177,7 +177,7 @@ async fn a_key_with_a_daily_budget_is_never_overspent_while_midnight_passes() {
     let key = house.key(account, 1, None).await;
     let mut tx = house.console.begin().await.unwrap();
     let limit = Some(Money::from_nanos(USD));
-    let set = desk::set_budget(&mut tx, account, Some(key), Period::Daily, "UTC", limit).await;
+    let set = accounts::set_budget(&mut tx, account, Some(key), Period::Daily, "UTC", limit).await;
     assert_eq!(set, Ok(true));
     tx.commit().await.unwrap();
     // Midnight comes by itself in the first half, and a whole day later in the second.

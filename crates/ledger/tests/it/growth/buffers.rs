@@ -4,7 +4,7 @@
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use trunkline_db::{Role, SystemClock};
-use trunkline_ledger::desk::{self, AccountKind, TopUp, Wallet};
+use trunkline_ledger::accounts::{self, AccountKind, TopUp, Wallet};
 use trunkline_ledger::{Ledger, LedgerSettings};
 use trunkline_testkit::{OwnSettings, Postgres, random_bytes};
 use trunkline_types::{AccountId, Clock as _, Money, NodeId, RequestId};
@@ -65,7 +65,7 @@ async fn touched(superuser: &mut PgConnection, ledger: &Ledger, account: Account
     for table in ["hold", "usage", "transfer"] {
         settle = settle.replace(&format!("{{{table}}}"), &format!("ledger.{table}_{day}"));
     }
-    let author = ledger.author();
+    let author = ledger.node_epoch();
     let values = [
         format!("ARRAY['{}']", call.uuid()),
         format!("ARRAY[{}]", account.number()),
@@ -129,7 +129,7 @@ async fn ten_times_the_rows_touch_the_same_buffers() {
         .await
         .unwrap();
     let mut tx = console.begin().await.unwrap();
-    let account = desk::create_account(&mut tx, AccountKind::Live)
+    let account = accounts::create_account(&mut tx, AccountKind::Live)
         .await
         .unwrap();
     let money = TopUp {
@@ -140,7 +140,7 @@ async fn ten_times_the_rows_touch_the_same_buffers() {
         provider: "growth".to_owned(),
         event: "1".to_owned(),
     };
-    desk::top_up(&mut tx, &money).await.unwrap();
+    accounts::top_up(&mut tx, &money).await.unwrap();
     tx.commit().await.unwrap();
     let node = NodeId::new("growth").unwrap();
     let (ledger, _tasks) = Ledger::open(data, &node, LedgerSettings::default())

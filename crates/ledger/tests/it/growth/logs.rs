@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use trunkline_db::{Database, PoolSettings, Role, SystemClock};
-use trunkline_ledger::desk::{self, AccountKind};
-use trunkline_ledger::lines::{self, LinesAsked};
-use trunkline_ledger::logs::{self, Ended, Found, IdBeginning, Search};
-use trunkline_ledger::{Outcome, report};
+use trunkline_ledger::accounts::{self, AccountKind};
+use trunkline_ledger::call_search::{self, IdPrefix, OutcomeFilter, Page, Search};
+use trunkline_ledger::journal::{self, JournalQuery};
+use trunkline_ledger::{Outcome, usage_report};
 use trunkline_testkit::{OwnSettings, Postgres};
 use trunkline_types::{AccountId, Clock as _, KeyId, Money, RequestId};
 
@@ -60,7 +60,7 @@ impl Bench {
             .await
             .unwrap();
         let mut tx = console.begin().await.unwrap();
-        let account = desk::create_account(&mut tx, AccountKind::Live)
+        let account = accounts::create_account(&mut tx, AccountKind::Live)
             .await
             .unwrap();
         tx.commit().await.unwrap();
@@ -178,14 +178,14 @@ impl Bench {
     async fn costs(&mut self) -> Vec<(&'static str, Cost)> {
         let mut costs = Vec::new();
         for (name, search, is_full) in searches(self.account) {
-            let asked = async |data: &Database| logs::search(data, &search).await.unwrap();
+            let asked = async |data: &Database| call_search::search(data, &search).await.unwrap();
             let (found, cost) = self.cost(asked).await;
             check(name, &search, &found, is_full);
             costs.push((name, cost));
         }
         let account = self.account;
         let asked = async |data: &Database| {
-            let asked = LinesAsked {
+            let asked = JournalQuery {
                 account,
                 kind: None,
                 from: None,
@@ -193,10 +193,10 @@ impl Bench {
                 after: None,
                 limit: PAGE,
             };
-            lines::read(data, &asked).await.unwrap()
+            journal::read(data, &asked).await.unwrap()
         };
         let (page, cost) = self.cost(asked).await;
-        assert_eq!(page.lines.len(), usize::try_from(PAGE).unwrap());
+        assert_eq!(page.entries.len(), usize::try_from(PAGE).unwrap());
         costs.push(("lines of the wallet", cost));
         costs
     }
@@ -298,7 +298,7 @@ fn searches(account: AccountId) -> Vec<(&'static str, Search, bool)> {
         (
             "failed",
             Search {
-                ended: Some(Ended::Failed),
+                outcome: Some(OutcomeFilter::Failed),
                 ..all()
             },
             true,
@@ -306,7 +306,7 @@ fn searches(account: AccountId) -> Vec<(&'static str, Search, bool)> {
         (
             "failed, one old day",
             Search {
-                ended: Some(Ended::Failed),
+                outcome: Some(OutcomeFilter::Failed),
                 from: Some(days_ago(8)),
                 until: Some(days_ago(7)),
                 ..all()
@@ -316,7 +316,7 @@ fn searches(account: AccountId) -> Vec<(&'static str, Search, bool)> {
         (
             "upstream_failed",
             Search {
-                ended: Some(Ended::As(Outcome::UpstreamFailed)),
+                outcome: Some(OutcomeFilter::As(Outcome::UpstreamFailed)),
                 ..all()
             },
             true,
@@ -324,7 +324,7 @@ fn searches(account: AccountId) -> Vec<(&'static str, Search, bool)> {
         (
             "complete",
             Search {
-                ended: Some(Ended::As(Outcome::Complete)),
+                outcome: Some(OutcomeFilter::As(Outcome::Complete)),
                 ..all()
             },
             true,
@@ -332,7 +332,7 @@ fn searches(account: AccountId) -> Vec<(&'static str, Search, bool)> {
         (
             "charged",
             Search {
-                ended: Some(Ended::Charged),
+                outcome: Some(OutcomeFilter::Charged),
                 ..all()
             },
             true,
@@ -340,7 +340,7 @@ fn searches(account: AccountId) -> Vec<(&'static str, Search, bool)> {
         (
             "a cent and more",
             Search {
-                least: usd("0.01"),
+                min_charge: usd("0.01"),
                 ..all()
             },
             true,
@@ -348,7 +348,7 @@ fn searches(account: AccountId) -> Vec<(&'static str, Search, bool)> {
         (
             "half a cent and more",
             Search {
-                least: usd("0.005"),
+                min_charge: usd("0.005"),
                 ..all()
             },
             false,
@@ -357,7 +357,7 @@ fn searches(account: AccountId) -> Vec<(&'static str, Search, bool)> {
             "a busy key that failed",
             Search {
                 key: key(BUSY_KEY),
-                ended: Some(Ended::Failed),
+                outcome: Some(OutcomeFilter::Failed),
                 ..all()
             },
             true,
@@ -382,7 +382,7 @@ fn searches(account: AccountId) -> Vec<(&'static str, Search, bool)> {
     ]
 }
 
-fn check(name: &str, search: &Search, found: &Found, is_full: bool) {
+fn check(name: &str, search: &Search, found: &Page, is_full: bool) {
     let full = usize::try_from(PAGE).unwrap();
     if is_full {
         assert_eq!(found.calls.len(), full, "{name}");
@@ -421,7 +421,7 @@ async fn compare(rows: i64) {
     let begins = one_by_its_id(&mut bench).await;
     assert!(begins.took < LONGEST, "{begins:?}");
     let (_, today) = bench
-        .cost(async |data: &Database| report::today(data).await.unwrap())
+        .cost(async |data: &Database| usage_report::today(data).await.unwrap())
         .await;
     assert_eq!(today.buffers, 0, "the meter counts only what is asked");
     drop(bench.server);
@@ -433,23 +433,23 @@ async fn one_by_its_id(bench: &mut Bench) -> Cost {
         key: Some(KeyId::new(RARE_KEY)),
         ..Search::of(bench.account, PAGE)
     };
-    let found = logs::search(&bench.data, &rare).await.unwrap();
+    let found = call_search::search(&bench.data, &rare).await.unwrap();
     let wanted = found.calls[20].request;
     let text = wanted.to_string();
     for letters in [20, text.len()] {
         let search = Search {
-            begins: IdBeginning::parse(&text[..letters]),
+            id_prefix: IdPrefix::parse(&text[..letters]),
             ..Search::of(bench.account, PAGE)
         };
-        let found = logs::search(&bench.data, &search).await.unwrap();
+        let found = call_search::search(&bench.data, &search).await.unwrap();
         assert!(found.calls.iter().any(|call| call.request == wanted));
     }
     let search = Search {
-        begins: IdBeginning::parse(&text),
+        id_prefix: IdPrefix::parse(&text),
         ..Search::of(bench.account, PAGE)
     };
     let (found, cost) = bench
-        .cost(async |data: &Database| logs::search(data, &search).await.unwrap())
+        .cost(async |data: &Database| call_search::search(data, &search).await.unwrap())
         .await;
     assert_eq!(found.calls.len(), 1);
     assert!(cost.buffers < 30, "{cost:?}");

@@ -6,7 +6,7 @@ use std::fs;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use tokio::task::JoinSet;
 use trunkline_db::{Database, Role};
-use trunkline_ledger::desk::{self, AccountKind, TopUp, Wallet};
+use trunkline_ledger::accounts::{self as ledger_accounts, AccountKind, TopUp, Wallet};
 use trunkline_ledger::{Ledger, Outcome, Void};
 use trunkline_testkit::{OwnSettings, Postgres};
 use trunkline_types::{AccountId, KeyId, Money, NodeId};
@@ -59,7 +59,7 @@ async fn accounts(console: &Database) -> Vec<AccountId> {
     let mut made = Vec::new();
     let mut tx = console.begin().await.unwrap();
     for number in 0..ACCOUNTS {
-        let account = desk::create_account(&mut tx, AccountKind::Live)
+        let account = ledger_accounts::create_account(&mut tx, AccountKind::Live)
             .await
             .unwrap();
         let money = TopUp {
@@ -70,10 +70,10 @@ async fn accounts(console: &Database) -> Vec<AccountId> {
             provider: "price".to_owned(),
             event: number.to_string(),
         };
-        desk::top_up(&mut tx, &money).await.unwrap();
+        ledger_accounts::top_up(&mut tx, &money).await.unwrap();
         let key = KeyId::new(account.number());
         assert!(
-            desk::register_key(&mut tx, account, key, None)
+            ledger_accounts::register_key(&mut tx, account, key, None)
                 .await
                 .unwrap()
         );

@@ -1,7 +1,7 @@
 //! Calls: what each is going to do, how far it is, and what its client was told.
 
 use trunkline_ledger::Wallets;
-use trunkline_ledger::decide::Legs;
+use trunkline_ledger::admission::WalletSplit;
 
 use crate::model::dice::Dice;
 use crate::model::tables::{Ask, Call, KEYS, Owner};
@@ -39,7 +39,7 @@ pub(crate) struct CallState {
     /// A task that was handed over to whoever polls.
     pub(crate) accepted: bool,
     /// The client was told that it was charged, and how much.
-    pub(crate) told_ok: Option<Legs>,
+    pub(crate) told_ok: Option<WalletSplit>,
     /// The client was told that it failed and costs nothing.
     pub(crate) told_unavailable: bool,
     /// The process that should have taken its charge back ended before it could.

@@ -2,7 +2,7 @@
 //! ledger, and at the end what every client was told. The same sentences as the audit's views
 //! (`migrations/*_ledger_audit.sql`), plus those that need to know what clients heard.
 
-use trunkline_ledger::decide::Legs;
+use trunkline_ledger::admission::WalletSplit;
 use trunkline_ledger::{Outcome, WriteOffReason};
 
 use crate::model::calls::{Actor, CallState};
@@ -58,7 +58,7 @@ impl Checker {
             return Ok(());
         }
         self.seen_serial = store.serial;
-        for (id, purse) in &store.standing.purses {
+        for (id, purse) in &store.standing.balances {
             let sound = purse.paid_held >= 0
                 && purse.trial_held >= 0
                 && purse.paid_posted >= purse.paid_held
@@ -69,7 +69,7 @@ impl Checker {
                 ));
             }
         }
-        for (id, room) in &store.standing.stretches {
+        for (id, room) in &store.standing.windows {
             if room.used < 0 || room.used > room.limit {
                 return Err(format!("budget {id:?} is used beyond its ends: {room:?}"));
             }
@@ -112,11 +112,13 @@ impl Checker {
         if moved.usage_rows != expected_rows {
             return wrong("a hold has one usage row if it is resolved, and none before");
         }
-        let usage = moved.usage.map_or(Legs::default(), |usage| usage.legs);
+        let usage = moved
+            .usage
+            .map_or(WalletSplit::default(), |usage| usage.legs);
         if moved.charges != [usage.paid, usage.trial] {
             return wrong("the charge is not the amount of the usage row");
         }
-        if hold.state != HoldState::Settled && usage != Legs::default() {
+        if hold.state != HoldState::Settled && usage != WalletSplit::default() {
             return wrong("only a settled hold is charged");
         }
         if usage.paid > hold.legs.paid || usage.trial > hold.legs.trial {
@@ -192,7 +194,7 @@ impl Checker {
                     End::Begun | End::Voided(_) => 0,
                 })
                 .sum();
-            let purse = local.slice.purses.get(&id_of(row.account));
+            let purse = local.slice.balances.get(&id_of(row.account));
             let here = purse.map_or(0, |purse| purse.paid_posted + purse.trial_posted);
             if here + unshipped != row.left.total() || row.left.paid < 0 || row.left.trial < 0 {
                 return Err(format!(
@@ -308,7 +310,7 @@ fn balances(store: &Store) -> Found {
         }
     }
     let mut own = 0;
-    for (account, purse) in store.standing.purses.values().enumerate() {
+    for (account, purse) in store.standing.balances.values().enumerate() {
         own += purse.paid_posted + purse.trial_posted;
         no(
             posted[account] != [purse.paid_posted, purse.trial_posted],
@@ -325,7 +327,7 @@ fn balances(store: &Store) -> Found {
 
 /// What a stretch has used is its open holds, its leases and its charges, less what went back in time.
 fn budgets(store: &Store) -> Found {
-    for (id, room) in &store.standing.stretches {
+    for (id, room) in &store.standing.windows {
         let mut used = 0;
         for hold in store.holds.iter().flatten() {
             if hold.state == HoldState::Open && hold.stretches.as_slice().contains(id) {

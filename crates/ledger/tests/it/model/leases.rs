@@ -4,7 +4,7 @@
 //! to the store later. A crash takes the memory and leaves the journal.
 
 use trunkline_ledger::Outcome;
-use trunkline_ledger::decide::{BudgetRoom, Legs, Purse, Standing, charge};
+use trunkline_ledger::admission::{BatchState, BudgetWindow, WalletBalances, WalletSplit, charge};
 
 use crate::model::tables::{
     Answer, Ask, CALLS, Call, KEYS, LeaseId, Owner, Said, Stretches, Word, id_of,
@@ -32,7 +32,7 @@ pub(crate) enum End {
 pub(crate) struct Record {
     pub(crate) call: Call,
     pub(crate) lease: LeaseId,
-    pub(crate) held: Legs,
+    pub(crate) held: WalletSplit,
     pub(crate) owner: Owner,
     pub(crate) begun_at: i64,
     pub(crate) end: End,
@@ -58,7 +58,7 @@ pub(crate) enum News {
     Granted {
         lease: LeaseId,
         key: usize,
-        slice: Legs,
+        slice: WalletSplit,
         stretches: Stretches,
     },
     NotGranted,
@@ -72,7 +72,7 @@ pub(crate) enum News {
 pub(crate) struct LocalLease {
     pub(crate) id: LeaseId,
     pub(crate) key: usize,
-    pub(crate) slice: Standing,
+    pub(crate) slice: BatchState,
     stretches: Stretches,
     /// It is being given back; nothing is drawn any more.
     closing: bool,
@@ -91,7 +91,7 @@ pub(crate) struct Memory {
 #[derive(Debug, Clone, Copy)]
 struct OpenCall {
     lease: LeaseId,
-    legs: Legs,
+    legs: WalletSplit,
 }
 
 /// What a crash leaves.
@@ -207,7 +207,7 @@ impl LeaseDesk {
         let Some(more) = lease.draw(said.account, ask, None) else {
             return Some(Answer::TooLittle(0));
         };
-        let legs = Legs {
+        let legs = WalletSplit {
             paid: open.legs.paid + more.paid,
             trial: open.legs.trial + more.trial,
         };
@@ -336,22 +336,22 @@ impl Memory {
 // === impl LocalLease ===
 
 impl LocalLease {
-    fn new(id: LeaseId, key: usize, slice: Legs, stretches: Stretches) -> Self {
-        let mut standing = Standing::default();
-        let purse = Purse {
+    fn new(id: LeaseId, key: usize, slice: WalletSplit, stretches: Stretches) -> Self {
+        let mut standing = BatchState::default();
+        let purse = WalletBalances {
             paid_posted: slice.paid,
             trial_posted: slice.trial,
             topped_up: slice.paid > 0,
-            ..Purse::default()
+            ..WalletBalances::default()
         };
-        (standing.purses).insert(id_of(KEYS[key].account), purse);
+        (standing.balances).insert(id_of(KEYS[key].account), purse);
         for &stretch in stretches.as_slice() {
-            let room = BudgetRoom {
+            let room = BudgetWindow {
                 id: stretch.0,
                 limit: slice.total(),
                 used: 0,
             };
-            standing.stretches.insert(stretch, room);
+            standing.windows.insert(stretch, room);
         }
         Self {
             id,
@@ -362,14 +362,14 @@ impl LocalLease {
         }
     }
 
-    fn draw(&mut self, account: usize, ask: Ask, wrong: Option<Wrong>) -> Option<Legs> {
+    fn draw(&mut self, account: usize, ask: Ask, wrong: Option<Wrong>) -> Option<WalletSplit> {
         let Ask {
             wallets, amount, ..
         } = ask;
         let stretches = self.stretches.as_slice();
         let taken = (self.slice).take(id_of(account), wallets, amount, stretches, None);
         if wrong == Some(Wrong::DrawBeyondTheLease) && taken.is_err() {
-            return Some(Legs {
+            return Some(WalletSplit {
                 paid: amount,
                 trial: 0,
             });
@@ -377,15 +377,15 @@ impl LocalLease {
         taken.ok()
     }
 
-    fn give_back(&mut self, account: usize, held: Legs, charged: Legs) {
-        if let Some(purse) = self.slice.purses.get_mut(&id_of(account)) {
+    fn give_back(&mut self, account: usize, held: WalletSplit, charged: WalletSplit) {
+        if let Some(purse) = self.slice.balances.get_mut(&id_of(account)) {
             purse.paid_held -= held.paid;
             purse.trial_held -= held.trial;
             purse.paid_posted -= charged.paid;
             purse.trial_posted -= charged.trial;
         }
         let unused = held.total() - charged.total();
-        for room in self.slice.stretches.values_mut() {
+        for room in self.slice.windows.values_mut() {
             room.used -= unused;
         }
     }

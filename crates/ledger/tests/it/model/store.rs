@@ -1,14 +1,15 @@
 //! The database as a pure model: tables in memory, and transactions that happen at once or not at
-//! all. What is decided is decided by the product's own functions ([`Standing::take`], [`charge`],
-//! [`give_back`]); what is written follows the rules of `src/sql/*.sql`.
+//! all. What is decided is decided by the product's own functions ([`BatchState::take`], [`charge`],
+//! [`refund_split`]); what is written follows the rules of `src/sql/*.sql`.
 //!
 //! It must not know nodes, messages or chance: a transaction is a function of the tables.
 
 mod leases;
 mod recovery;
 
-use trunkline_ledger::decide::{
-    BudgetRoom, Legs, NotTaken, Purse, Standing, StretchId, charge, give_back,
+use trunkline_ledger::admission::{
+    BatchState, BudgetWindow, BudgetWindowId, Rejection, WalletBalances, WalletSplit, charge,
+    refund_split,
 };
 use trunkline_ledger::{Outcome, RefundKind, WriteOffReason};
 
@@ -47,7 +48,7 @@ pub(crate) struct Store {
     /// Transactions so far.
     pub(crate) serial: u32,
     /// The accounts and the stretches of budgets, in the shape the product decides on.
-    pub(crate) standing: Standing,
+    pub(crate) standing: BatchState,
     pub(crate) limits: [i64; BUDGETS],
     pub(crate) holds: [Option<Hold>; CALLS],
     pub(crate) usages: Vec<UsageRow>,
@@ -64,9 +65,11 @@ pub(crate) struct Store {
 
 impl Store {
     pub(crate) fn new(limits: [i64; BUDGETS], wrong: Option<Wrong>) -> Self {
-        let mut standing = Standing::default();
+        let mut standing = BatchState::default();
         for account in 0..ACCOUNTS {
-            standing.purses.insert(id_of(account), Purse::default());
+            standing
+                .balances
+                .insert(id_of(account), WalletBalances::default());
         }
         Self {
             wrong,
@@ -184,7 +187,12 @@ impl Store {
     }
 
     /// Takes out of wallets and stretches by the product's own decision.
-    fn take(&mut self, account: usize, ask: Ask, stretches: &Stretches) -> Result<Legs, NotTaken> {
+    fn take(
+        &mut self,
+        account: usize,
+        ask: Ask,
+        stretches: &Stretches,
+    ) -> Result<WalletSplit, Rejection> {
         let (id, slice) = (id_of(account), stretches.as_slice());
         if self.is(Wrong::PassTheBudget) {
             let legs = (self.standing).take(id, ask.wallets, ask.amount, &[], None)?;
@@ -217,7 +225,7 @@ impl Store {
         let Ok(more) = taken else {
             return not_taken(taken);
         };
-        let legs = Legs {
+        let legs = WalletSplit {
             paid: hold.legs.paid + more.paid,
             trial: hold.legs.trial + more.trial,
         };
@@ -276,7 +284,7 @@ impl Store {
         let settled = hold.state == HoldState::Settled;
         let legs = self
             .usage_of(call)
-            .map_or(Legs::default(), |usage| usage.legs);
+            .map_or(WalletSplit::default(), |usage| usage.legs);
         match what {
             Verdict::Settled(_) if settled && self.is(Wrong::SettleTwice) => {
                 self.write_charge(author, call, hold.account, legs);
@@ -304,7 +312,7 @@ impl Store {
         let Some(hold) = self.holds[said.call] else {
             return Answer::NothingToGiveBack;
         };
-        let mut left = Legs::default();
+        let mut left = WalletSplit::default();
         let mut before = false;
         for row in &self.transfers {
             if row.call != Some(said.call) {
@@ -328,7 +336,7 @@ impl Store {
         } else if before {
             return Answer::NothingToGiveBack;
         }
-        let legs = give_back(ask, left);
+        let legs = refund_split(ask, left);
         if legs.total() == 0 {
             return Answer::NothingToGiveBack;
         }
@@ -342,7 +350,7 @@ impl Store {
         call: Call,
         kind: RefundKind,
         hold: &Hold,
-        legs: Legs,
+        legs: WalletSplit,
     ) {
         for (leg, amount) in by_leg(legs).into_iter().filter(|(_, amount)| *amount > 0) {
             let leg = if self.is(Wrong::RefundOtherWallet) {
@@ -371,7 +379,7 @@ impl Store {
         }
     }
 
-    fn write_charge(&mut self, author: Author, call: Call, account: usize, legs: Legs) {
+    fn write_charge(&mut self, author: Author, call: Call, account: usize, legs: WalletSplit) {
         for (leg, amount) in by_leg(legs).into_iter().filter(|(_, amount)| *amount > 0) {
             self.transfers.push(Transfer {
                 call: Some(call),
@@ -401,12 +409,12 @@ impl Store {
     fn open_stretches(&mut self, stretches: &Stretches) {
         for &id in stretches.as_slice() {
             let limit = self.limits[id.0 as usize];
-            let room = BudgetRoom {
+            let room = BudgetWindow {
                 id: id.0,
                 limit,
                 used: 0,
             };
-            self.standing.stretches.entry(id).or_insert(room);
+            self.standing.windows.entry(id).or_insert(room);
         }
     }
 
@@ -424,13 +432,13 @@ impl Store {
         }
     }
 
-    fn room(&mut self, id: StretchId) -> &mut BudgetRoom {
-        let room = self.standing.stretches.get_mut(&id);
+    fn room(&mut self, id: BudgetWindowId) -> &mut BudgetWindow {
+        let room = self.standing.windows.get_mut(&id);
         room.expect("a stretch is there before anything counts in it")
     }
 
-    fn purse(&mut self, account: usize) -> &mut Purse {
-        let purse = self.standing.purses.get_mut(&id_of(account));
+    fn purse(&mut self, account: usize) -> &mut WalletBalances {
+        let purse = self.standing.balances.get_mut(&id_of(account));
         purse.expect("accounts are never removed")
     }
 
@@ -443,18 +451,18 @@ impl Store {
         }
     }
 
-    fn release(&mut self, account: usize, legs: Legs) {
+    fn release(&mut self, account: usize, legs: WalletSplit) {
         let purse = self.purse(account);
         purse.paid_held -= legs.paid;
         purse.trial_held -= legs.trial;
     }
 }
 
-fn not_taken(taken: Result<Legs, NotTaken>) -> Answer {
+fn not_taken(taken: Result<WalletSplit, Rejection>) -> Answer {
     match taken {
         Ok(legs) => Answer::Held(legs),
-        Err(NotTaken::TooLittle(_, fits, _)) => Answer::TooLittle(fits),
-        Err(NotTaken::NeverToppedUp) => Answer::NeverToppedUp,
-        Err(NotTaken::CapacityReached | NotTaken::UnknownPayer) => Answer::NoHold,
+        Err(Rejection::TooLittle(_, fits, _)) => Answer::TooLittle(fits),
+        Err(Rejection::NeverToppedUp) => Answer::NeverToppedUp,
+        Err(Rejection::CapacityReached | Rejection::UnknownPayer) => Answer::NoHold,
     }
 }

@@ -1,7 +1,7 @@
 //! The rows of the ledger as plain values, and the few accounts, keys and budgets of a small world.
 //! Small on purpose: two accounts and six calls meet each other far more often than a thousand do.
 
-use trunkline_ledger::decide::{Legs, StretchId};
+use trunkline_ledger::admission::{BudgetWindowId, WalletSplit};
 use trunkline_ledger::{Outcome, RefundKind, Wallets, WriteOffReason};
 use trunkline_types::AccountId;
 
@@ -55,7 +55,7 @@ const TOTAL_BUDGET: usize = 0;
 /// The stretches that a hold or a lease counts in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stretches {
-    ids: [StretchId; 2],
+    ids: [BudgetWindowId; 2],
     count: usize,
 }
 
@@ -85,7 +85,7 @@ pub(crate) struct Hold {
     pub(crate) account: usize,
     pub(crate) owner: Owner,
     pub(crate) author: Author,
-    pub(crate) legs: Legs,
+    pub(crate) legs: WalletSplit,
     pub(crate) stretches: Stretches,
     pub(crate) opened_at: i64,
     pub(crate) deadline: i64,
@@ -99,7 +99,7 @@ pub(crate) struct UsageRow {
     pub(crate) call: Call,
     pub(crate) author: Author,
     /// What was charged.
-    pub(crate) legs: Legs,
+    pub(crate) legs: WalletSplit,
     /// What the caller asked to be charged.
     pub(crate) asked: i64,
     pub(crate) outcome: Outcome,
@@ -173,9 +173,9 @@ pub(crate) struct Lease {
     pub(crate) epoch: i64,
     pub(crate) account: usize,
     /// What was taken when it was granted.
-    pub(crate) granted: Legs,
+    pub(crate) granted: WalletSplit,
     /// Held and not yet spent.
-    pub(crate) left: Legs,
+    pub(crate) left: WalletSplit,
     pub(crate) stretches: Stretches,
     pub(crate) state: LeaseState,
 }
@@ -209,16 +209,16 @@ pub(crate) struct Said {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answer {
-    Held(Legs),
+    Held(WalletSplit),
     /// With the most that would have fitted.
     TooLittle(i64),
     NeverToppedUp,
     AlreadyResolved,
     NoHold,
-    Done(Legs),
+    Done(WalletSplit),
     Before {
         charged: bool,
-        legs: Legs,
+        legs: WalletSplit,
     },
     GivenBack,
     NothingToGiveBack,
@@ -253,7 +253,7 @@ impl Stretches {
         stretches
     }
 
-    pub(crate) fn as_slice(&self) -> &[StretchId] {
+    pub(crate) fn as_slice(&self) -> &[BudgetWindowId] {
         &self.ids[..self.count]
     }
 
@@ -311,7 +311,7 @@ pub(crate) const fn party(account: usize, leg: usize) -> i64 {
 }
 
 /// The moment a stretch of a budget is over.
-pub(crate) const fn end_of(stretch: StretchId) -> i64 {
+pub(crate) const fn end_of(stretch: BudgetWindowId) -> i64 {
     if stretch.1 == i64::MIN {
         i64::MAX
     } else {
@@ -320,6 +320,6 @@ pub(crate) const fn end_of(stretch: StretchId) -> i64 {
 }
 
 /// Both legs with their numbers.
-pub(crate) const fn by_leg(legs: Legs) -> [(usize, i64); 2] {
+pub(crate) const fn by_leg(legs: WalletSplit) -> [(usize, i64); 2] {
     [(PAID, legs.paid), (TRIAL, legs.trial)]
 }

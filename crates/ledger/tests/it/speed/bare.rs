@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use trunkline_db::Tx;
 use trunkline_db::{Database, SystemClock};
-use trunkline_ledger::Author;
+use trunkline_ledger::NodeEpoch;
 use trunkline_testkit::random_bytes;
 use trunkline_types::{AccountId, Clock as _, RequestId};
 use uuid::Uuid;
 
-const CHECK_AUTHOR: &str = include_str!("../../../src/sql/check_author.sql");
+const CHECK_AUTHOR: &str = include_str!("../../../src/sql/check_epoch.sql");
 const LOCK_ACCOUNTS: &str = include_str!("../../../src/sql/lock_accounts.sql");
 const READ_HOLDS: &str = include_str!("../../../src/sql/read_holds.sql");
 const READ_ACCOUNT_BUDGETS: &str = include_str!("../../../src/sql/read_account_budgets.sql");
@@ -60,7 +60,7 @@ impl Ready {
 
 /// Sends the ledger's statements for ready batches, each batch's settlements with the next batch's
 /// reservations, as a busy ledger does. Returns words a second.
-pub(crate) async fn bare_loop(database: &Database, author: &Author, batches: &[Ready]) -> f64 {
+pub(crate) async fn bare_loop(database: &Database, author: &NodeEpoch, batches: &[Ready]) -> f64 {
     let began = Instant::now();
     let mut words = 0;
     let mut before: Option<&Ready> = None;
@@ -96,7 +96,7 @@ pub(crate) async fn bare_loop(database: &Database, author: &Author, batches: &[R
     words as f64 / began.elapsed().as_secs_f64()
 }
 
-async fn reserve(tx: &mut Tx, author: &Author, batch: &Ready) {
+async fn reserve(tx: &mut Tx, author: &NodeEpoch, batch: &Ready) {
     sqlx::query(of_day(READ_HOLDS, &batch.day))
         .bind(&batch.ids)
         .fetch_all(&mut **tx)
@@ -133,7 +133,7 @@ async fn reserve(tx: &mut Tx, author: &Author, batch: &Ready) {
         .unwrap();
 }
 
-async fn settle(tx: &mut Tx, author: &Author, batch: &Ready) {
+async fn settle(tx: &mut Tx, author: &NodeEpoch, batch: &Ready) {
     let count = batch.ids.len();
     sqlx::query(of_day(RESOLVE, &batch.day))
         .bind(&batch.ids)

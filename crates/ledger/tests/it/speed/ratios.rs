@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use trunkline_db::{Database, PoolSettings, Role, connect};
-use trunkline_ledger::desk::{self, AccountKind, TopUp, TopUpAnswer, Wallet};
-use trunkline_ledger::{Author, Ledger, LedgerSettings, ReserveAnswer, SettleAnswer};
+use trunkline_ledger::accounts::{self, AccountKind, TopUp, TopUpAnswer, Wallet};
+use trunkline_ledger::{Ledger, LedgerSettings, NodeEpoch, ReserveAnswer, SettleAnswer};
 use trunkline_testkit::{OwnSettings, Postgres};
 use trunkline_types::{AccountId, Money, NodeId};
 
@@ -66,7 +66,7 @@ impl Bench {
         let mut made = Vec::new();
         let mut tx = console.begin().await.unwrap();
         for number in 0..scene.accounts {
-            let account = desk::create_account(&mut tx, AccountKind::Live)
+            let account = accounts::create_account(&mut tx, AccountKind::Live)
                 .await
                 .unwrap();
             let money = TopUp {
@@ -78,7 +78,7 @@ impl Bench {
                 event: number.to_string(),
             };
             assert_eq!(
-                desk::top_up(&mut tx, &money).await.unwrap(),
+                accounts::top_up(&mut tx, &money).await.unwrap(),
                 TopUpAnswer::Done
             );
             made.push(account);
@@ -158,13 +158,16 @@ impl Bench {
         drop(ledger);
         tasks.finish().await;
         let words = words.load(Ordering::Relaxed) as f64;
-        (words / seconds, counts.words as f64 / counts.batches as f64)
+        (
+            words / seconds,
+            counts.operations as f64 / counts.batches as f64,
+        )
     }
 
     /// The same number of words in a commit, and of lanes, as the ledger had.
     async fn bare_round(&self, round: usize, words_a_commit: f64) -> f64 {
         let node = NodeId::new(&format!("bare-{round}")).unwrap();
-        let (author, _): (Author, u64) = trunkline_ledger::recovery::register(&self.data, &node)
+        let (author, _): (NodeEpoch, u64) = trunkline_ledger::recovery::register(&self.data, &node)
             .await
             .unwrap();
         let calls = ((words_a_commit / 2.0) as usize).max(1);

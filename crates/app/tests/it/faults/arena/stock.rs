@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use trunkline_db::{Database, SystemClock};
 use trunkline_gateway::{Change, ChangeAuthor, publish};
 use trunkline_keyring::{Binding, Keyring, Purpose};
-use trunkline_ledger::desk::{self, AccountKind, TopUp, Wallet};
+use trunkline_ledger::accounts::{self as ledger_accounts, AccountKind, TopUp, Wallet};
 use trunkline_social::Cells;
 use trunkline_store::accounts::{self, NewAccount};
 use trunkline_store::channels::{self, NewChannel, NewCredential, credential_context};
@@ -30,7 +30,7 @@ pub(super) async fn customer(console: &Database) -> (AccountId, String) {
 /// An account that has paid in.
 pub(crate) async fn account(console: &Database, paid: i64) -> AccountId {
     let mut tx = console.begin().await.unwrap();
-    let account = desk::create_account(&mut tx, AccountKind::Live)
+    let account = ledger_accounts::create_account(&mut tx, AccountKind::Live)
         .await
         .unwrap();
     let new = NewAccount {
@@ -49,7 +49,7 @@ pub(crate) async fn account(console: &Database, paid: i64) -> AccountId {
         provider: "test".to_owned(),
         event: format!("first of {}", account.number()),
     };
-    desk::top_up(&mut tx, &top_up).await.unwrap();
+    ledger_accounts::top_up(&mut tx, &top_up).await.unwrap();
     tx.commit().await.unwrap();
     account
 }
@@ -68,7 +68,7 @@ pub(crate) async fn key_of(
         policy: Policy::new(fields).unwrap(),
     };
     let made = keys::create(&mut tx, &new, &random_bytes()).await.unwrap();
-    desk::register_key(&mut tx, account, made.key.id, None)
+    ledger_accounts::register_key(&mut tx, account, made.key.id, None)
         .await
         .unwrap();
     tx.commit().await.unwrap();

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::process::{Child, Command};
 use trunkline_db::{Database, PoolSettings, Role, SystemClock, connect};
 use trunkline_keyring::{Document, FileSource, Keyring, SystemRandom};
-use trunkline_ledger::desk;
+use trunkline_ledger::accounts;
 use trunkline_simulator::{Settings, Simulator};
 use trunkline_testkit::{OwnSettings, Postgres};
 use trunkline_types::{AccountId, Clock as _};
@@ -178,7 +178,10 @@ impl Studio {
 
     /// What an account has left in both wallets; nothing may be held.
     pub(crate) async fn left(&self, account: AccountId) -> i64 {
-        let balance = desk::balance(&self.data, account).await.unwrap().unwrap();
+        let balance = accounts::balance(&self.data, account)
+            .await
+            .unwrap()
+            .unwrap();
         let held = balance.paid_held.nanos() + balance.trial_held.nanos();
         assert_eq!(held, 0, "something is still held: {balance:?}");
         balance.paid.nanos() + balance.trial.nanos()

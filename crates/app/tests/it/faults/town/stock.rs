@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use trunkline_db::Database;
 use trunkline_keyring::Keyring;
-use trunkline_ledger::desk::{self, Period};
+use trunkline_ledger::accounts::{self, Period};
 use trunkline_store::PolicyFields;
 use trunkline_types::{AccountId, KeyId, Money};
 
@@ -75,7 +75,8 @@ pub(super) async fn budget(console: &Database, customer: &Customer, nanos: i64) 
     let mut tx = console.begin().await.unwrap();
     let key = Some(customer.key_id);
     let limit = Some(Money::from_nanos(nanos));
-    let set = desk::set_budget(&mut tx, customer.account, key, Period::Total, "UTC", limit).await;
+    let set =
+        accounts::set_budget(&mut tx, customer.account, key, Period::Total, "UTC", limit).await;
     assert!(set.unwrap());
     tx.commit().await.unwrap();
 }

@@ -1,7 +1,7 @@
 //! Leases as transactions: a slice of wallets and budgets is held for a node, journal records turn
 //! parts of it into charges, and what is left goes back.
 
-use trunkline_ledger::decide::{Legs, NotTaken, charge};
+use trunkline_ledger::admission::{Rejection, WalletSplit, charge};
 use trunkline_ledger::{Outcome, Wallets, WriteOffReason};
 
 use super::{Stale, Store};
@@ -59,7 +59,7 @@ impl Store {
         // its node does not wait for any more.
         let (legs, state) = match self.take(account, ask, &stretches) {
             Ok(legs) => (legs, LeaseState::Active),
-            Err(_) => (Legs::default(), LeaseState::Closed),
+            Err(_) => (WalletSplit::default(), LeaseState::Closed),
         };
         let lease = Lease {
             id,
@@ -142,10 +142,10 @@ impl Store {
     }
 
     /// The lease is gone: as much as there is now, out of the same wallets and the same stretches.
-    fn take_late(&mut self, lease: &Lease, amount: i64) -> Legs {
+    fn take_late(&mut self, lease: &Lease, amount: i64) -> WalletSplit {
         if self.is(Wrong::LateChargeInFull) {
             self.count(&lease.stretches, amount);
-            return Legs {
+            return WalletSplit {
                 paid: amount,
                 trial: 0,
             };
@@ -155,10 +155,10 @@ impl Store {
         let mut take =
             |amount| (self.standing).take(id, Wallets::TrialFirst, amount, stretches, None);
         let taken = match take(amount) {
-            Err(NotTaken::TooLittle(_, fits, _)) => take(fits),
+            Err(Rejection::TooLittle(_, fits, _)) => take(fits),
             other @ (Ok(_)
             | Err(
-                NotTaken::NeverToppedUp | NotTaken::CapacityReached | NotTaken::UnknownPayer,
+                Rejection::NeverToppedUp | Rejection::CapacityReached | Rejection::UnknownPayer,
             )) => other,
         };
         let legs = taken.unwrap_or_default();
@@ -179,7 +179,7 @@ impl Store {
                 self.give_stretches_back(&lease.stretches, lease.left.total());
             }
             if !again {
-                self.leases[place].left = Legs::default();
+                self.leases[place].left = WalletSplit::default();
             }
         }
     }

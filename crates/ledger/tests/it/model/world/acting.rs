@@ -1,6 +1,6 @@
 //! Calls go their way: they speak, hear and give up.
 
-use trunkline_ledger::decide::{Legs, charge};
+use trunkline_ledger::admission::{WalletSplit, charge};
 use trunkline_ledger::{Outcome, RefundKind};
 
 use super::{Mode, Sight, World};
@@ -130,7 +130,7 @@ impl World {
         process.lane.push(said, actor);
         if let (Word::Settle(price), Some(Wrong::AnswerBeforeCommit)) = (word, self.wrong) {
             process.lane.let_go(actor);
-            let held = self.store.holds[call].map_or(Legs::default(), |hold| hold.legs);
+            let held = self.store.holds[call].map_or(WalletSplit::default(), |hold| hold.legs);
             self.hear(actor, Answer::Done(charge(price, held).0));
         }
     }

@@ -7,7 +7,7 @@ use trunkline_catalog::{Document as Catalog, starter};
 use trunkline_db::{Database, DbError, SystemClock};
 use trunkline_gateway::{Change, ChangeAuthor, publish};
 use trunkline_keyring::{Binding, Keyring, Purpose};
-use trunkline_ledger::desk::{self, AccountKind, TopUp, Wallet};
+use trunkline_ledger::accounts::{self as ledger_accounts, AccountKind, TopUp, Wallet};
 use trunkline_store::accounts::{self, NewAccount};
 use trunkline_store::channels::{self, NewChannel, NewCredential, credential_context};
 use trunkline_store::keys::{self, NewKey};
@@ -109,7 +109,7 @@ pub(super) async fn channels(console: &Database, keyring: &Keyring, simulator: S
 /// An account that has paid in, and its key.
 pub(super) async fn customer(console: &Database) -> Customer {
     let mut tx = console.begin().await.unwrap();
-    let made = desk::create_account(&mut tx, AccountKind::Live).await;
+    let made = ledger_accounts::create_account(&mut tx, AccountKind::Live).await;
     let account = made.unwrap();
     let new = NewAccount {
         id: account,
@@ -121,7 +121,7 @@ pub(super) async fn customer(console: &Database) -> Customer {
     accounts::create(&mut tx, &new).await.unwrap();
     let event = format!("first of {}", account.number());
     let paid = top_up(account, Wallet::Paid, PAID, &event);
-    desk::top_up(&mut tx, &paid).await.unwrap();
+    ledger_accounts::top_up(&mut tx, &paid).await.unwrap();
     let new = NewKey {
         account,
         parent: None,
@@ -129,7 +129,7 @@ pub(super) async fn customer(console: &Database) -> Customer {
         policy: Policy::new(PolicyFields::default()).unwrap(),
     };
     let made = keys::create(&mut tx, &new, &random_bytes()).await.unwrap();
-    let known = desk::register_key(&mut tx, account, made.key.id, None).await;
+    let known = ledger_accounts::register_key(&mut tx, account, made.key.id, None).await;
     assert!(known.unwrap());
     tx.commit().await.unwrap();
     Customer {
@@ -142,7 +142,7 @@ pub(super) async fn customer(console: &Database) -> Customer {
 pub(super) async fn give(console: &Database, account: AccountId, event: &str) -> bool {
     let given = async {
         let mut tx = console.begin().await?;
-        desk::top_up(&mut tx, &top_up(account, Wallet::Trial, GIFT, event)).await?;
+        ledger_accounts::top_up(&mut tx, &top_up(account, Wallet::Trial, GIFT, event)).await?;
         tx.commit().await
     };
     let given: Result<(), DbError> = given.await;

@@ -7,11 +7,11 @@ use trunkline_db::{DbError, Tx};
 use trunkline_types::{AccountId, KeyId, RequestId};
 use uuid::Uuid;
 
-use super::days::by_day;
-use super::news::News;
-use crate::decide::{BudgetRoom, Legs, Standing, StretchId};
-use crate::rows::{Edge, account_of, column, request_of};
-use crate::verbs::Reserve;
+use super::notifications::Notifications;
+use super::partitions::by_day;
+use crate::admission::{BatchState, BudgetWindow, BudgetWindowId, WalletSplit};
+use crate::columns::{PeriodBoundary, account_of, column, request_of};
+use crate::operations::Reserve;
 
 /// Who spends: the account of a call and, where there is one, its key.
 pub(super) type Payer = (AccountId, Option<KeyId>);
@@ -20,17 +20,17 @@ pub(super) type Payer = (AccountId, Option<KeyId>);
 #[derive(Default)]
 pub(super) struct Payers {
     pub(super) known: BTreeSet<Payer>,
-    pub(super) stretches: BTreeMap<Payer, Vec<StretchId>>,
-    /// The starts of stretches as PostgreSQL writes them.
-    pub(super) starts: BTreeMap<StretchId, String>,
+    pub(super) windows: BTreeMap<Payer, Vec<BudgetWindowId>>,
+    /// The starts of windows as PostgreSQL writes them.
+    pub(super) starts: BTreeMap<BudgetWindowId, String>,
 }
 
 /// A hold that is already there.
 pub(super) struct Hold {
     pub(super) account: AccountId,
     pub(super) open: bool,
-    pub(super) legs: Legs,
-    pub(super) stretches: Vec<StretchId>,
+    pub(super) split: WalletSplit,
+    pub(super) windows: Vec<BudgetWindowId>,
 }
 
 /// Which call a client's key names, the hash of its body, and whether it is over.
@@ -57,29 +57,29 @@ pub(super) async fn read_holds(
 
 fn hold_of(row: &PgRow) -> Result<Hold, DbError> {
     let budgets: Vec<i64> = column(row, "budget_ids")?;
-    let starts: Vec<Edge> = column(row, "budget_starts")?;
+    let starts: Vec<PeriodBoundary> = column(row, "budget_starts")?;
     Ok(Hold {
         account: account_of(row)?,
         open: column::<&str>(row, "state")? == "open",
-        legs: Legs {
+        split: WalletSplit {
             paid: column(row, "paid")?,
             trial: column(row, "trial")?,
         },
-        stretches: budgets
+        windows: budgets
             .into_iter()
-            .zip(starts.into_iter().map(Edge::number))
+            .zip(starts.into_iter().map(PeriodBoundary::number))
             .collect(),
     })
 }
 
 pub(super) async fn read_payers(
     tx: &mut Tx,
-    asked: &[(usize, &Reserve)],
-    standing: &mut Standing,
-    news: &mut News,
+    requested: &[(usize, &Reserve)],
+    state: &mut BatchState,
+    notifications: &mut Notifications,
 ) -> Result<Payers, DbError> {
     let mut payers = Payers::default();
-    let mut keys: Vec<i64> = asked
+    let mut keys: Vec<i64> = requested
         .iter()
         .filter_map(|(_, reserve)| reserve.key.map(KeyId::number))
         .collect();
@@ -92,10 +92,12 @@ pub(super) async fn read_payers(
             .await?;
         for row in &rows {
             let payer = (account_of(row)?, Some(KeyId::new(column(row, "key_id")?)));
-            payers.add(payer, row, (standing, news))?;
+            payers.add(payer, row, (state, notifications))?;
         }
     }
-    let keyless = asked.iter().filter(|(_, reserve)| reserve.key.is_none());
+    let keyless = requested
+        .iter()
+        .filter(|(_, reserve)| reserve.key.is_none());
     let accounts: BTreeSet<AccountId> = keyless.map(|(_, reserve)| reserve.account).collect();
     if !accounts.is_empty() {
         payers
@@ -107,7 +109,7 @@ pub(super) async fn read_payers(
             .fetch_all(&mut **tx)
             .await?;
         for row in &rows {
-            payers.add((account_of(row)?, None), row, (standing, news))?;
+            payers.add((account_of(row)?, None), row, (state, notifications))?;
         }
     }
     Ok(payers)
@@ -120,48 +122,48 @@ impl Payers {
         &mut self,
         payer: Payer,
         row: &PgRow,
-        (standing, news): (&mut Standing, &mut News),
+        (state, notifications): (&mut BatchState, &mut Notifications),
     ) -> Result<(), DbError> {
         self.known.insert(payer);
         let Some(budget) = column::<Option<i64>>(row, "budget_id")? else {
             return Ok(());
         };
-        let start: Edge = column(row, "starts_at")?;
-        let stretch = (budget, start.number());
+        let start: PeriodBoundary = column(row, "starts_at")?;
+        let window = (budget, start.number());
         let limit: i64 = column(row, "limit_nanos")?;
         let used: i64 = column(row, "used")?;
-        standing.stretches.entry(stretch).or_insert(BudgetRoom {
+        state.windows.entry(window).or_insert(BudgetWindow {
             id: budget,
             limit,
             used,
         });
         if column(row, "told")? {
-            news.told_before(stretch);
+            notifications.already_notified(window);
         }
-        self.starts.insert(stretch, column(row, "start_text")?);
-        self.stretches.entry(payer).or_default().push(stretch);
+        self.starts.insert(window, column(row, "start_text")?);
+        self.windows.entry(payer).or_default().push(window);
         Ok(())
     }
 }
 
-pub(super) async fn read_stretches(
+pub(super) async fn read_windows(
     tx: &mut Tx,
     holds: &BTreeMap<RequestId, Hold>,
-    standing: &mut Standing,
-    news: &mut News,
+    state: &mut BatchState,
+    notifications: &mut Notifications,
 ) -> Result<(), DbError> {
-    let wanted: BTreeSet<StretchId> = holds
+    let wanted: BTreeSet<BudgetWindowId> = holds
         .values()
-        .flat_map(|hold| hold.stretches.iter().copied())
+        .flat_map(|hold| hold.windows.iter().copied())
         .collect();
-    let missing: Vec<StretchId> = wanted
+    let missing: Vec<BudgetWindowId> = wanted
         .into_iter()
-        .filter(|id| !standing.stretches.contains_key(id))
+        .filter(|id| !state.windows.contains_key(id))
         .collect();
     if missing.is_empty() {
         return Ok(());
     }
-    let rows = sqlx::query(include_str!("../sql/read_stretches.sql"))
+    let rows = sqlx::query(include_str!("../sql/read_budget_windows.sql"))
         .bind(
             missing
                 .iter()
@@ -171,34 +173,34 @@ pub(super) async fn read_stretches(
         .bind(
             missing
                 .iter()
-                .map(|(_, start)| Edge(*start))
+                .map(|(_, start)| PeriodBoundary(*start))
                 .collect::<Vec<_>>(),
         )
         .fetch_all(&mut **tx)
         .await?;
     for row in &rows {
         let id: i64 = column(row, "budget_id")?;
-        let start: Edge = column(row, "starts_at")?;
-        let room = BudgetRoom {
+        let start: PeriodBoundary = column(row, "starts_at")?;
+        let room = BudgetWindow {
             id,
             limit: column(row, "limit_nanos")?,
             used: column(row, "used")?,
         };
-        let stretch = (id, start.number());
+        let window = (id, start.number());
         if column(row, "told")? {
-            news.told_before(stretch);
+            notifications.already_notified(window);
         }
-        standing.stretches.insert(stretch, room);
+        state.windows.insert(window, room);
     }
     Ok(())
 }
 
-pub(super) async fn lock_places(
+pub(super) async fn lock_capacities(
     tx: &mut Tx,
-    asked: &[(usize, &Reserve)],
-    standing: &mut Standing,
+    requested: &[(usize, &Reserve)],
+    state: &mut BatchState,
 ) -> Result<(), DbError> {
-    let caps: BTreeMap<&str, i64> = asked
+    let caps: BTreeMap<&str, i64> = requested
         .iter()
         .filter_map(|(_, reserve)| reserve.capacity.as_ref())
         .map(|capacity| (capacity.name.as_str(), capacity.cap))
@@ -212,8 +214,8 @@ pub(super) async fn lock_places(
         .fetch_all(&mut **tx)
         .await?;
     for row in &rows {
-        standing
-            .places
+        state
+            .capacity_left
             .insert(column(row, "name")?, column(row, "left_today")?);
     }
     Ok(())
@@ -221,9 +223,9 @@ pub(super) async fn lock_places(
 
 pub(super) async fn read_idempotency(
     tx: &mut Tx,
-    asked: &[(usize, &Reserve)],
+    requested: &[(usize, &Reserve)],
 ) -> Result<TakenKeys, DbError> {
-    let keyed: Vec<(i64, &str)> = asked
+    let keyed: Vec<(i64, &str)> = requested
         .iter()
         .filter_map(|(_, reserve)| {
             let idempotency = reserve.idempotency.as_ref()?;

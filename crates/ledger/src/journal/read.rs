@@ -1,4 +1,4 @@
-//! The two sources of lines, each read in one bounded statement.
+//! The two sources of entries, each read in one bounded statement.
 
 use sqlx::PgConnection;
 use sqlx::postgres::PgRow;
@@ -6,26 +6,26 @@ use trunkline_db::{DbError, from_sql_time};
 use trunkline_types::Money;
 use uuid::Uuid;
 
-use super::{CODES, Line, LineId, LineKind, LinesAsked, MAX_LOOKED_AT};
-use crate::desk::{TRIAL_EXPIRED, Wallet};
-use crate::rows::{column, request_of};
-use crate::walk::Stretch;
+use super::{CODES, EntryId, EntryKind, JournalEntry, JournalQuery, MAX_SCANNED_ROWS};
+use crate::accounts::{TRIAL_EXPIRED, Wallet};
+use crate::columns::{column, request_of};
+use crate::day_scan::IdRange;
 
-/// Lines of one source, and the first request that was not read to its end.
+/// JournalPage of one source, and the first request that was not read to its end.
 pub(super) struct Part {
-    pub(super) lines: Vec<Line>,
+    pub(super) entries: Vec<JournalEntry>,
     /// Only what is at this id or newer was read; none if all of the stretch was.
     pub(super) ended_before: Option<Uuid>,
 }
 
-/// Charges, from the calls: one or two lines each.
+/// Charges, from the calls: one or two entries each.
 pub(super) async fn charges(
     connection: &mut PgConnection,
-    asked: &LinesAsked,
-    step: Stretch,
+    query: &JournalQuery,
+    step: IdRange,
     wanted: usize,
 ) -> Result<Part, DbError> {
-    if asked.kind.is_some_and(|kind| kind != LineKind::Charge) {
+    if query.kind.is_some_and(|kind| kind != EntryKind::Charge) {
         return Ok(Part::empty());
     }
     let rows = sqlx::query(
@@ -38,10 +38,10 @@ pub(super) async fn charges(
          WHERE s.paid + s.trial > 0 OR s.place = $4
          LIMIT $5",
     )
-    .bind(asked.account.number())
+    .bind(query.account.number())
     .bind(step.from)
     .bind(step.to)
-    .bind(i64::from(MAX_LOOKED_AT))
+    .bind(i64::from(MAX_SCANNED_ROWS))
     .bind(i64::try_from(wanted).unwrap_or(i64::MAX))
     .persistent(false)
     .fetch_all(connection)
@@ -52,7 +52,7 @@ pub(super) async fn charges(
         for (wallet, name) in legs {
             let amount: i64 = column(row, name)?;
             if amount > 0 {
-                part.lines.push(charge(row, wallet, amount)?);
+                part.entries.push(charge(row, wallet, amount)?);
             }
         }
     }
@@ -60,11 +60,11 @@ pub(super) async fn charges(
     Ok(part)
 }
 
-fn charge(row: &PgRow, wallet: Wallet, amount: i64) -> Result<Line, DbError> {
-    Ok(Line {
-        id: LineId {
+fn charge(row: &PgRow, wallet: Wallet, amount: i64) -> Result<JournalEntry, DbError> {
+    Ok(JournalEntry {
+        id: EntryId {
             request: request_of(row)?,
-            kind: LineKind::Charge,
+            kind: EntryKind::Charge,
             wallet,
         },
         at: from_sql_time(column(row, "settled_at")?),
@@ -74,15 +74,15 @@ fn charge(row: &PgRow, wallet: Wallet, amount: i64) -> Result<Line, DbError> {
     })
 }
 
-/// Everything else, from the transfers: one row is one line. Other tables are met by their keys, row by
-/// row, so that nothing is read of what no line needs.
+/// Everything else, from the transfers: one row is one entry. Other tables are met by their keys, row by
+/// row, so that nothing is read of what no entry needs.
 pub(super) async fn moves(
     connection: &mut PgConnection,
-    asked: &LinesAsked,
-    step: Stretch,
+    query: &JournalQuery,
+    step: IdRange,
     wanted: usize,
 ) -> Result<Part, DbError> {
-    if asked.kind == Some(LineKind::Charge) {
+    if query.kind == Some(EntryKind::Charge) {
         return Ok(Part::empty());
     }
     let rows = sqlx::query(
@@ -107,11 +107,11 @@ pub(super) async fn moves(
          ORDER BY s.place
          LIMIT $8",
     )
-    .bind(asked.account.number())
+    .bind(query.account.number())
     .bind(step.from)
     .bind(step.to)
-    .bind(i64::from(MAX_LOOKED_AT))
-    .bind(asked.kind.map(LineKind::word))
+    .bind(i64::from(MAX_SCANNED_ROWS))
+    .bind(query.kind.map(EntryKind::word))
     .bind(CODES)
     .bind(TRIAL_EXPIRED)
     .bind(i64::try_from(wanted).unwrap_or(i64::MAX))
@@ -120,39 +120,39 @@ pub(super) async fn moves(
     .await?;
     let mut part = Part::empty();
     for row in &rows {
-        let line = moved(row)?;
-        if asked.kind.is_none_or(|kind| kind == line.id.kind) {
-            part.lines.push(line);
+        let entry = moved(row)?;
+        if query.kind.is_none_or(|kind| kind == entry.id.kind) {
+            part.entries.push(entry);
         }
     }
     part.end(&rows, wanted)?;
     Ok(part)
 }
 
-fn moved(row: &PgRow) -> Result<Line, DbError> {
+fn moved(row: &PgRow) -> Result<JournalEntry, DbError> {
     let word: String = column(row, "kind")?;
     let provider: Option<String> = column(row, "provider")?;
     let reason: Option<String> = column(row, "reason")?;
     let wallet = Wallet::of_leg(column(row, "leg")?);
     let is_in: bool = column(row, "is_in")?;
-    let kind = LineKind::of(&word).ok_or_else(|| {
+    let kind = EntryKind::of(&word).ok_or_else(|| {
         let text = format!("a transfer of the unknown kind {word:?}");
         DbError::from(sqlx::Error::Decode(text.into()))
     })?;
     let by_code = provider.as_deref() == Some(CODES);
     let is_end = reason.as_deref() == Some(TRIAL_EXPIRED) && wallet == Wallet::Trial && !is_in;
     let (kind, text) = match kind {
-        LineKind::TopUp | LineKind::TrialGrant if by_code => (LineKind::Redemption, None),
-        LineKind::TopUp => (kind, paid_by(provider, column(row, "event_id")?)),
-        LineKind::Adjust if is_end => (LineKind::TrialExpiry, None),
-        LineKind::Adjust => (kind, reason),
-        LineKind::Charge
-        | LineKind::Refund
-        | LineKind::SettlementAdjustment
-        | LineKind::Undelivered
-        | LineKind::TrialGrant
-        | LineKind::Redemption
-        | LineKind::TrialExpiry => (kind, None),
+        EntryKind::TopUp | EntryKind::TrialGrant if by_code => (EntryKind::Redemption, None),
+        EntryKind::TopUp => (kind, paid_by(provider, column(row, "event_id")?)),
+        EntryKind::Adjust if is_end => (EntryKind::TrialExpiry, None),
+        EntryKind::Adjust => (kind, reason),
+        EntryKind::Charge
+        | EntryKind::Refund
+        | EntryKind::SettlementAdjustment
+        | EntryKind::Undelivered
+        | EntryKind::TrialGrant
+        | EntryKind::Redemption
+        | EntryKind::TrialExpiry => (kind, None),
     };
     let amount: i64 = column(row, "amount")?;
     let amount = if is_in {
@@ -160,8 +160,8 @@ fn moved(row: &PgRow) -> Result<Line, DbError> {
     } else {
         amount.saturating_neg()
     };
-    Ok(Line {
-        id: LineId {
+    Ok(JournalEntry {
+        id: EntryId {
             request: request_of(row)?,
             kind,
             wallet,
@@ -183,19 +183,19 @@ fn paid_by(provider: Option<String>, event: Option<String>) -> Option<String> {
 impl Part {
     const fn empty() -> Self {
         Self {
-            lines: Vec::new(),
+            entries: Vec::new(),
             ended_before: None,
         }
     }
 
-    /// Rows that were as many as asked for, or the last that may be looked at, end a part early. The
+    /// Rows that were as many as query for, or the last that may be looked at, end a part early. The
     /// last request may have more rows than came, so only those above it count as read.
     fn end(&mut self, rows: &[PgRow], wanted: usize) -> Result<(), DbError> {
         let Some(last) = rows.last() else {
             return Ok(());
         };
-        let looked_at: i64 = column(last, "place")?;
-        if rows.len() >= wanted || looked_at >= i64::from(MAX_LOOKED_AT) {
+        let scanned: i64 = column(last, "place")?;
+        if rows.len() >= wanted || scanned >= i64::from(MAX_SCANNED_ROWS) {
             let beyond = request_of(last)?.uuid().as_u128().saturating_add(1);
             self.ended_before = Some(Uuid::from_u128(beyond));
         }

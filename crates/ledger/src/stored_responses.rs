@@ -6,12 +6,12 @@
 use trunkline_db::{Database, DbError};
 use trunkline_types::{AccountId, RequestId};
 
-use crate::rows::{column, request_of};
+use crate::columns::{column, request_of};
 
 /// What begins the name of a call that its client did not name: no header can hold it.
-pub const UNNAMED: char = '\u{1}';
+pub const GENERATED_KEY_PREFIX: char = '\u{1}';
 /// Rows that one statement forgets.
-pub const FORGOTTEN_AT_ONCE: i64 = 500;
+pub const PURGE_BATCH: i64 = 500;
 
 /// The row of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,9 +26,9 @@ pub struct Row {
     pub answer: Option<Vec<u8>>,
 }
 
-/// Which answers may be shown.
+/// Which answers may be include.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shown {
+pub enum Include {
     /// None: only the row is looked at.
     Nothing,
     /// Those of calls that were charged.
@@ -38,7 +38,7 @@ pub enum Shown {
 }
 
 /// Keeps an answer under the name of its call. False if the name is not that call's any more.
-pub async fn keep(
+pub async fn store(
     database: &Database,
     account: AccountId,
     (key, request): (&str, RequestId),
@@ -63,7 +63,7 @@ pub async fn find(
     database: &Database,
     account: AccountId,
     key: &str,
-    shown: Shown,
+    include: Include,
 ) -> Result<Option<Row>, DbError> {
     let mut session = database.session().await?;
     let row = sqlx::query(
@@ -74,8 +74,8 @@ pub async fn find(
     )
     .bind(account.number())
     .bind(key)
-    .bind(shown == Shown::Any)
-    .bind(shown == Shown::Charged)
+    .bind(include == Include::Any)
+    .bind(include == Include::Charged)
     .fetch_optional(&mut *session)
     .await?;
     let Some(row) = row else { return Ok(None) };
@@ -89,7 +89,7 @@ pub async fn find(
 }
 
 /// The newest call of at most two minutes that was named by us and has this body.
-pub async fn newest_unnamed(
+pub async fn newest_generated(
     database: &Database,
     account: AccountId,
     body_hash: &[u8; 32],
@@ -111,7 +111,7 @@ pub async fn newest_unnamed(
 
 /// Forgets rows that are a day old, and those of finished calls that we named after two minutes, some
 /// of each. Returns how many. It waits for nobody: a row that somebody uses now is left for later.
-pub async fn forget(database: &Database) -> Result<u64, DbError> {
+pub async fn purge(database: &Database) -> Result<u64, DbError> {
     let mut forgotten: u64 = 0;
     for old in [
         "DELETE FROM ledger.idempotency AS i
@@ -128,7 +128,7 @@ pub async fn forget(database: &Database) -> Result<u64, DbError> {
     ] {
         let mut session = database.session().await?;
         let done = sqlx::query(old)
-            .bind(FORGOTTEN_AT_ONCE)
+            .bind(PURGE_BATCH)
             .execute(&mut *session)
             .await?;
         forgotten = forgotten.saturating_add(done.rows_affected());

@@ -3,8 +3,8 @@
 use trunkline_db::{DbError, Tx};
 use trunkline_types::{AccountId, Money, RequestId};
 
-use super::moving::adjust;
-use super::words::{Adjust, AdjustAnswer, Wallet};
+use super::payments::adjust;
+use super::types::{Adjust, AdjustAnswer, Wallet};
 use crate::batch::lock_accounts;
 
 /// Why, as the ledger's lines tell it.
@@ -14,7 +14,7 @@ const ACTOR: &str = "trunkline";
 
 /// Credit that is over.
 #[derive(Debug, Clone, Copy)]
-pub struct TakeBack {
+pub struct ExpiredTrial {
     /// Names the movement.
     pub request: RequestId,
     /// Whose wallet.
@@ -26,9 +26,9 @@ pub struct TakeBack {
 /// Takes back what is left of credit that is over, and says how much that was. What was spent from the trial
 /// wallet since the account began was spent from this credit first, so a later gift is not touched; what
 /// running calls hold stays theirs. The caller sees to it that this is done once.
-pub async fn take_back_trial(tx: &mut Tx, over: &TakeBack) -> Result<Money, DbError> {
+pub async fn expire_trial(tx: &mut Tx, over: &ExpiredTrial) -> Result<Money, DbError> {
     let locked = lock_accounts(tx, vec![over.account]).await?;
-    let Some(purse) = locked.purses.get(&over.account) else {
+    let Some(balance) = locked.balances.get(&over.account) else {
         return Ok(Money::ZERO);
     };
     let given: i64 = sqlx::query_scalar(
@@ -40,9 +40,9 @@ pub async fn take_back_trial(tx: &mut Tx, over: &TakeBack) -> Result<Money, DbEr
     .bind(over.account.number())
     .fetch_one(&mut **tx)
     .await?;
-    let (posted, granted) = (purse.trial_posted, over.granted.nanos());
+    let (posted, granted) = (balance.trial_posted, over.granted.nanos());
     let spent = given.saturating_sub(posted).max(0);
-    let free = posted.saturating_sub(purse.trial_held);
+    let free = posted.saturating_sub(balance.trial_held);
     let left = granted.saturating_sub(spent).min(free);
     if left <= 0 {
         return Ok(Money::ZERO);

@@ -12,19 +12,23 @@ fn call() -> RequestId {
 
 #[test]
 fn a_refund_is_remembered_however_many_holds_are_and_there_are_only_so_many_of_those() {
-    let mut take_backs = TakeBacks::default();
-    for _ in 0..=MAX_TAKE_BACKS {
-        take_backs.push(void(call(), ACCOUNT, Outcome::Cancelled));
+    let mut compensations = CompensationQueue::default();
+    for _ in 0..=MAX_COMPENSATIONS {
+        compensations.push(void(call(), ACCOUNT, Outcome::Cancelled));
     }
-    assert_eq!(take_backs.0.len(), MAX_TAKE_BACKS);
-    take_backs.push(Op::Refund(Refund {
+    assert_eq!(compensations.0.len(), MAX_COMPENSATIONS);
+    compensations.push(Op::Refund(Refund {
         request: call(),
         account: ACCOUNT,
         kind: RefundKind::Undelivered,
         amount: None,
     }));
-    assert_eq!(take_backs.0.len(), MAX_TAKE_BACKS + 1);
-    assert_eq!(take_backs.refunds().len(), 1, "a charge nobody else finds");
+    assert_eq!(compensations.0.len(), MAX_COMPENSATIONS + 1);
+    assert_eq!(
+        compensations.refunds().len(),
+        1,
+        "a charge nobody else finds"
+    );
 }
 
 #[test]

@@ -111,7 +111,7 @@ pub struct Balance {
     /// When it was topped up first.
     pub topped_up_at: Option<Timestamp>,
     /// Below it the account is told so; none for never.
-    pub low_mark: Option<Money>,
+    pub low_balance_threshold: Option<Money>,
     /// Whether it is below: both wallets together, what is held included, as `balance.low` tells it.
     pub is_low: bool,
 }

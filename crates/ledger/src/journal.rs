@@ -1,7 +1,7 @@
-//! Every movement of an account's money, newest first: one line for each wallet that it touched.
-//! Reading only. All lines together are the balance.
+//! Every movement of an account's money, newest first: one entry for each wallet that it touched.
+//! Reading only. All entries together are the balance.
 //!
-//! Lines are in the order of their request ids, as those of a statement are: a refund stands beside
+//! JournalPage are in the order of their request ids, as those of a statement are: a refund stands beside
 //! the call it gives back. Charges are read from the calls, everything else from the transfers; both
 //! are read in bounded steps (`walk`) and laid together here.
 
@@ -14,22 +14,22 @@ use trunkline_types::{AccountId, Money, RequestId, Timestamp};
 use uuid::Uuid;
 
 use self::read::Part;
-use crate::desk::Wallet;
-use crate::walk::{Life, Stretch, Walk, first_id, moment_of};
+use crate::accounts::Wallet;
+use crate::day_scan::{AccountLifetime, DayScan, IdRange, first_id, time_of};
 
-/// Most lines of one page.
+/// Most entries of one page.
 pub const MAX_PAGE: u32 = 1_000;
 /// Rows that one statement looks at.
-const MAX_LOOKED_AT: u32 = 5_000;
-/// Lines that one request can have: a charge and three ways back, two wallets each.
+const MAX_SCANNED_ROWS: u32 = 5_000;
+/// JournalPage that one request can have: a charge and three ways back, two wallets each.
 const MOST_OF_ONE: usize = 8;
 
 /// The provider of money that came by a code.
 pub const CODES: &str = "code";
 
-/// What a line is.
+/// What a entry is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum LineKind {
+pub enum EntryKind {
     /// A call was charged.
     Charge,
     /// All that was left of a charge went back.
@@ -50,13 +50,13 @@ pub enum LineKind {
     TrialExpiry,
 }
 
-/// Which lines. What is none does not narrow.
+/// Which entries. What is none does not narrow.
 #[derive(Debug, Clone)]
-pub struct LinesAsked {
+pub struct JournalQuery {
     /// Whose.
     pub account: AccountId,
-    /// Lines of this kind.
-    pub kind: Option<LineKind>,
+    /// JournalPage of this kind.
+    pub kind: Option<EntryKind>,
     /// Of calls and movements that began then or later.
     pub from: Option<Timestamp>,
     /// Of those that began before.
@@ -67,22 +67,22 @@ pub struct LinesAsked {
     pub limit: u32,
 }
 
-/// Names a line, and says where it stands.
+/// Names a entry, and says where it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LineId {
+pub struct EntryId {
     /// The call or the movement.
     pub request: RequestId,
     /// What it is.
-    pub kind: LineKind,
+    pub kind: EntryKind,
     /// Of which wallet.
     pub wallet: Wallet,
 }
 
 /// One movement of one wallet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
+pub struct JournalEntry {
     /// Names it.
-    pub id: LineId,
+    pub id: EntryId,
     /// When it was booked, by the database's clock.
     pub at: Timestamp,
     /// What the wallet gained, or lost if negative.
@@ -93,11 +93,11 @@ pub struct Line {
     pub text: Option<String>,
 }
 
-/// A page of lines.
+/// A page of entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lines {
+pub struct JournalPage {
     /// Newest first.
-    pub lines: Vec<Line>,
+    pub entries: Vec<JournalEntry>,
     /// Where the next page goes on.
     pub next: Option<Next>,
 }
@@ -105,45 +105,49 @@ pub struct Lines {
 /// Where a page goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// After this line.
-    After(LineId),
+    /// After this entry.
+    After(EntryId),
     /// Before this id: so far was looked.
     Before(Uuid),
 }
 
-/// A page of an account's lines.
-pub async fn read(database: &Database, asked: &LinesAsked) -> Result<Lines, DbError> {
+/// A page of an account's entries.
+pub async fn read(database: &Database, query: &JournalQuery) -> Result<JournalPage, DbError> {
     let mut session = database.session().await?;
-    let Some(life) = Life::of(&mut session, asked.account).await? else {
-        return Ok(Lines::end(Vec::new()));
+    let Some(lifetime) = AccountLifetime::of(&mut session, query.account).await? else {
+        return Ok(JournalPage::end(Vec::new()));
     };
-    let most = usize::try_from(asked.limit.clamp(1, MAX_PAGE)).unwrap_or(usize::MAX);
-    let mut walk = Walk::through(asked.ids(life));
-    let mut lines: Vec<Line> = Vec::new();
-    while let Some(step) = walk.step() {
+    let most = usize::try_from(query.limit.clamp(1, MAX_PAGE)).unwrap_or(usize::MAX);
+    let mut scan = DayScan::through(query.ids(lifetime));
+    let mut entries: Vec<JournalEntry> = Vec::new();
+    while let Some(step) = scan.step() {
         let wanted = most.saturating_add(MOST_OF_ONE).saturating_add(1);
-        let charges = read::charges(&mut session, asked, step, wanted).await?;
-        let moves = read::moves(&mut session, asked, step, wanted).await?;
+        let charges = read::charges(&mut session, query, step, wanted).await?;
+        let moves = read::moves(&mut session, query, step, wanted).await?;
         let both = charges.laid_with(moves);
-        lines.extend(both.lines.into_iter().filter(|line| asked.is_after(line)));
-        if lines.len() > most {
-            lines.truncate(most);
-            let next = lines.last().map(|line| Next::After(line.id));
-            return Ok(Lines { lines, next });
+        entries.extend(
+            both.entries
+                .into_iter()
+                .filter(|entry| query.is_after(entry)),
+        );
+        if entries.len() > most {
+            entries.truncate(most);
+            let next = entries.last().map(|entry| Next::After(entry.id));
+            return Ok(JournalPage { entries, next });
         }
         if let Some(id) = both.ended_before {
-            return Ok(Lines::before(lines, id));
+            return Ok(JournalPage::before(entries, id));
         }
     }
-    Ok(match walk.rest() {
-        Some(rest) => Lines::before(lines, rest),
-        None => Lines::end(lines),
+    Ok(match scan.rest() {
+        Some(rest) => JournalPage::before(entries, rest),
+        None => JournalPage::end(entries),
     })
 }
 
-// === impl LineKind ===
+// === impl EntryKind ===
 
-impl LineKind {
+impl EntryKind {
     /// All of them.
     pub const ALL: [Self; 9] = [
         Self::Charge,
@@ -180,21 +184,21 @@ impl LineKind {
     }
 }
 
-// === impl LineId ===
+// === impl EntryId ===
 
-impl LineId {
+impl EntryId {
     /// Newest first; what came back stands above what was taken.
-    const fn place(&self) -> (Reverse<RequestId>, Reverse<LineKind>, i16) {
+    const fn place(&self) -> (Reverse<RequestId>, Reverse<EntryKind>, i16) {
         let (request, kind) = (Reverse(self.request), Reverse(self.kind));
         (request, kind, self.wallet.leg())
     }
 }
 
-// === impl LinesAsked ===
+// === impl JournalQuery ===
 
-impl LinesAsked {
-    fn ids(&self, life: Life) -> Stretch {
-        let mut ids = life.ids();
+impl JournalQuery {
+    fn ids(&self, lifetime: AccountLifetime) -> IdRange {
+        let mut ids = lifetime.ids();
         if let Some(from) = self.from {
             ids.from = ids.from.max(first_id(from));
         }
@@ -203,9 +207,9 @@ impl LinesAsked {
         }
         let end = match self.after {
             None => return ids,
-            // Itself included: other lines of the same request may come after the one named.
-            Some(Next::After(line)) => {
-                Uuid::from_u128(line.request.uuid().as_u128().saturating_add(1))
+            // Itself included: other entries of the same request may come after the one named.
+            Some(Next::After(entry)) => {
+                Uuid::from_u128(entry.request.uuid().as_u128().saturating_add(1))
             }
             Some(Next::Before(id)) => id,
         };
@@ -213,24 +217,27 @@ impl LinesAsked {
         ids
     }
 
-    fn is_after(&self, line: &Line) -> bool {
+    fn is_after(&self, entry: &JournalEntry) -> bool {
         match self.after {
             None | Some(Next::Before(_)) => true,
-            Some(Next::After(after)) => line.id.place() > after.place(),
+            Some(Next::After(after)) => entry.id.place() > after.place(),
         }
     }
 }
 
-// === impl Lines ===
+// === impl JournalPage ===
 
-impl Lines {
-    const fn end(lines: Vec<Line>) -> Self {
-        Self { lines, next: None }
+impl JournalPage {
+    const fn end(entries: Vec<JournalEntry>) -> Self {
+        Self {
+            entries,
+            next: None,
+        }
     }
 
-    fn before(lines: Vec<Line>, id: Uuid) -> Self {
+    fn before(entries: Vec<JournalEntry>, id: Uuid) -> Self {
         let next = Some(Next::Before(id));
-        Self { lines, next }
+        Self { entries, next }
     }
 }
 
@@ -241,12 +248,12 @@ impl Part {
     fn laid_with(self, other: Self) -> Self {
         // The later of two early ends: below it one of them is not known.
         let ended_before = self.ended_before.max(other.ended_before);
-        let mut lines = self.lines;
-        lines.extend(other.lines);
-        lines.retain(|line| ended_before.is_none_or(|end| line.id.request.uuid() >= end));
-        lines.sort_by_key(|line| line.id.place());
+        let mut entries = self.entries;
+        entries.extend(other.entries);
+        entries.retain(|entry| ended_before.is_none_or(|end| entry.id.request.uuid() >= end));
+        entries.sort_by_key(|entry| entry.id.place());
         Self {
-            lines,
+            entries,
             ended_before,
         }
     }
@@ -257,7 +264,7 @@ impl Part {
 pub fn searched_to(next: &Next) -> Option<Timestamp> {
     match next {
         Next::After(_) => None,
-        Next::Before(id) => Some(moment_of(*id)),
+        Next::Before(id) => Some(time_of(*id)),
     }
 }
 

@@ -4,8 +4,8 @@
 //! One filter is followed by an index where there is one (`asked`); the others are tried on each row
 //! that it leads to. A page that ends early says how far it looked, and where the next one goes on.
 
-mod asked;
 mod detail;
+mod query;
 
 use serde_json::Value;
 use sqlx::PgConnection;
@@ -14,18 +14,18 @@ use trunkline_db::{Database, DbError, from_sql_time};
 use trunkline_types::{AccountId, KeyId, Money, RequestId, Timestamp};
 use uuid::Uuid;
 
+use crate::columns::{column, request_of};
+use crate::day_scan::{AccountLifetime, DayScan, IdRange, first_id, time_of};
 use crate::outcome::Outcome;
-use crate::rows::{column, request_of};
-use crate::walk::{Life, Stretch, Walk, first_id, moment_of};
 
 pub use detail::{Attempt, CallDetail, Charged, Transfer, charges, detail, transfers};
 
 /// Most calls of one page.
 pub const MAX_PAGE: u32 = 200;
 /// Rows that one statement looks at. A page has at most five of them.
-pub const MAX_LOOKED_AT: u32 = 5_000;
+pub const MAX_SCANNED_ROWS: u32 = 5_000;
 /// From here on a call is dear: there is an index of such calls. One US cent.
-pub const DEAR: Money = Money::from_nanos(10_000_000);
+pub const EXPENSIVE: Money = Money::from_nanos(10_000_000);
 
 /// Which calls. What is none does not narrow.
 #[derive(Debug, Clone)]
@@ -39,15 +39,15 @@ pub struct Search {
     /// Those of this interface.
     pub endpoint: Option<String>,
     /// Those that ended so.
-    pub ended: Option<Ended>,
+    pub outcome: Option<OutcomeFilter>,
     /// Those that cost at least so much.
-    pub least: Option<Money>,
+    pub min_charge: Option<Money>,
     /// Those that began then or later.
     pub from: Option<Timestamp>,
     /// Those that began before.
     pub until: Option<Timestamp>,
     /// Those whose ids begin so.
-    pub begins: Option<IdBeginning>,
+    pub id_prefix: Option<IdPrefix>,
     /// Those before this one: where a page ended.
     pub before: Option<RequestId>,
     /// At most so many, up to [`MAX_PAGE`].
@@ -56,7 +56,7 @@ pub struct Search {
 
 /// How calls ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum OutcomeFilter {
     /// In this way.
     As(Outcome),
     /// Without delivering anything.
@@ -67,7 +67,7 @@ pub enum Ended {
 
 /// The first digits of a request id, as a range of ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct IdBeginning {
+pub struct IdPrefix {
     first: Uuid,
     last: Uuid,
 }
@@ -107,7 +107,7 @@ pub struct Call {
 
 /// A page of calls.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct Page {
     /// Newest first.
     pub calls: Vec<Call>,
     /// Where the next page goes on; none if there is nothing more.
@@ -117,12 +117,12 @@ pub struct Found {
 }
 
 /// A page of the calls that fit.
-pub async fn search(database: &Database, search: &Search) -> Result<Found, DbError> {
+pub async fn search(database: &Database, search: &Search) -> Result<Page, DbError> {
     let mut session = database.session().await?;
-    let Some(life) = Life::of(&mut session, search.account).await? else {
-        return Ok(Found::nothing());
+    let Some(lifetime) = AccountLifetime::of(&mut session, search.account).await? else {
+        return Ok(Page::nothing());
     };
-    let mut found = pages(&mut session, search, life).await?;
+    let mut found = pages(&mut session, search, lifetime).await?;
     add_refunds(&mut session, &mut found.calls).await?;
     Ok(found)
 }
@@ -130,15 +130,15 @@ pub async fn search(database: &Database, search: &Search) -> Result<Found, DbErr
 async fn pages(
     connection: &mut PgConnection,
     search: &Search,
-    life: Life,
-) -> Result<Found, DbError> {
+    lifetime: AccountLifetime,
+) -> Result<Page, DbError> {
     let most = usize::try_from(search.limit.clamp(1, MAX_PAGE)).unwrap_or(usize::MAX);
-    let mut walk = Walk::through(search.ids(life));
+    let mut scan = DayScan::through(search.ids(lifetime));
     let mut calls: Vec<Call> = Vec::new();
-    while let Some(step) = walk.step() {
+    while let Some(step) = scan.step() {
         // One more than is shown tells whether there is more.
         let wanted = most.saturating_add(1).saturating_sub(calls.len());
-        let rows = asked::statement(search, step, wanted)
+        let rows = query::statement(search, step, wanted)
             .build()
             // Planned anew each time, with the ids known: tables of other days are not even opened.
             .persistent(false)
@@ -151,20 +151,20 @@ async fn pages(
             if calls.len() > most {
                 calls.truncate(most);
                 let next = calls.last().map(|call| call.request);
-                return Ok(Found {
+                return Ok(Page {
                     calls,
                     next,
                     searched_to: None,
                 });
             }
-            if column::<i64>(row, "place")? >= i64::from(MAX_LOOKED_AT) {
-                return Ok(Found::ended_at(calls, request_of(row)?.uuid()));
+            if column::<i64>(row, "place")? >= i64::from(MAX_SCANNED_ROWS) {
+                return Ok(Page::ended_at(calls, request_of(row)?.uuid()));
             }
         }
     }
-    Ok(match walk.rest() {
-        Some(rest) => Found::ended_at(calls, rest),
-        None => Found {
+    Ok(match scan.rest() {
+        Some(rest) => Page::ended_at(calls, rest),
+        None => Page {
             calls,
             next: None,
             searched_to: None,
@@ -222,28 +222,28 @@ impl Search {
             key: None,
             model: None,
             endpoint: None,
-            ended: None,
-            least: None,
+            outcome: None,
+            min_charge: None,
             from: None,
             until: None,
-            begins: None,
+            id_prefix: None,
             before: None,
             limit,
         }
     }
 
     /// The ids that can be among them.
-    fn ids(&self, life: Life) -> Stretch {
-        let mut ids = life.ids();
+    fn ids(&self, lifetime: AccountLifetime) -> IdRange {
+        let mut ids = lifetime.ids();
         if let Some(from) = self.from {
             ids.from = ids.from.max(first_id(from));
         }
         if let Some(until) = self.until {
             ids.to = ids.to.min(first_id(until));
         }
-        if let Some(begins) = self.begins {
+        if let Some(begins) = self.id_prefix {
             let after = begins.last.as_u128().saturating_add(1);
-            ids = ids.within(Stretch {
+            ids = ids.within(IdRange {
                 from: begins.first,
                 to: Uuid::from_u128(after),
             });
@@ -255,9 +255,9 @@ impl Search {
     }
 }
 
-// === impl IdBeginning ===
+// === impl IdPrefix ===
 
-impl IdBeginning {
+impl IdPrefix {
     /// Fewest letters, the prefix included.
     pub const LEAST_LETTERS: usize = 8;
     const PREFIXES: [&'static str; 2] = ["req_", "task_"];
@@ -286,9 +286,9 @@ impl IdBeginning {
     }
 }
 
-// === impl Found ===
+// === impl Page ===
 
-impl Found {
+impl Page {
     const fn nothing() -> Self {
         Self {
             calls: Vec::new(),
@@ -302,7 +302,7 @@ impl Found {
         Self {
             calls,
             next: RequestId::from_uuid(id).ok(),
-            searched_to: Some(moment_of(id)),
+            searched_to: Some(time_of(id)),
         }
     }
 }
@@ -367,7 +367,7 @@ mod tests {
     #[test]
     fn the_beginning_of_an_id_is_a_range_of_ids() {
         let id = "req_019a5c6b7d8e7f0081828384858687aa";
-        let whole = IdBeginning::parse(id).unwrap();
+        let whole = IdPrefix::parse(id).unwrap();
         assert_eq!(whole.first, whole.last);
         let request: RequestId = id.parse().unwrap();
         assert_eq!(whole.first, request.uuid());
@@ -377,7 +377,7 @@ mod tests {
             " REQ_019A5C6B7D ",
             "task_019a5c6b",
         ] {
-            let part = IdBeginning::parse(text).unwrap();
+            let part = IdPrefix::parse(text).unwrap();
             assert!(
                 part.first < request.uuid() && request.uuid() < part.last,
                 "{text}"
@@ -391,7 +391,7 @@ mod tests {
             &format!("{id}0"),
             "%%%%%%%%",
         ] {
-            assert_eq!(IdBeginning::parse(wrong), None, "{wrong}");
+            assert_eq!(IdPrefix::parse(wrong), None, "{wrong}");
         }
     }
 }

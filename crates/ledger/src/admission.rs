@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use trunkline_types::{AccountId, Money};
 
-use crate::verbs::{Shortage, Wallets};
+use crate::operations::{Shortage, Wallets};
 
 /// An account's row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Purse {
+pub struct WalletBalances {
     /// In the paid wallet, nano-USD.
     pub paid_posted: i64,
     /// Of it, promised.
@@ -22,9 +22,9 @@ pub struct Purse {
     pub topped_up: bool,
 }
 
-/// One stretch of one budget.
+/// One window of one budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BudgetRoom {
+pub struct BudgetWindow {
     /// The budget's id.
     pub id: i64,
     /// What may be used.
@@ -33,24 +33,24 @@ pub struct BudgetRoom {
     pub used: i64,
 }
 
-/// Names a stretch of a budget: its id, and its start in microseconds since the epoch (the lowest
-/// number for a stretch without a start).
-pub type StretchId = (i64, i64);
+/// Names a window of a budget: its id, and its start in microseconds since the epoch (the lowest
+/// number for a window without a start).
+pub type BudgetWindowId = (i64, i64);
 
 /// All rows that a batch may take from. Taking changes it, so later words see earlier ones.
 #[derive(Debug, Clone, Default)]
-pub struct Standing {
+pub struct BatchState {
     /// Accounts by id.
-    pub purses: BTreeMap<AccountId, Purse>,
+    pub balances: BTreeMap<AccountId, WalletBalances>,
     /// Stretches of budgets.
-    pub stretches: BTreeMap<StretchId, BudgetRoom>,
+    pub windows: BTreeMap<BudgetWindowId, BudgetWindow>,
     /// Places left today, by name.
-    pub places: BTreeMap<String, i64>,
+    pub capacity_left: BTreeMap<String, i64>,
 }
 
 /// What is taken out of each wallet, nano-USD.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Legs {
+pub struct WalletSplit {
     /// Out of the paid wallet.
     pub paid: i64,
     /// Out of the trial wallet.
@@ -59,20 +59,20 @@ pub struct Legs {
 
 /// Why nothing was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NotTaken {
+pub enum Rejection {
     /// Too little: what stands in the way, what would fit, what is held by others.
     TooLittle(Shortage, i64, i64),
     /// Paid money only, and the account never topped up.
     NeverToppedUp,
-    /// No place left today.
+    /// No capacity left today.
     CapacityReached,
     /// The account is not there.
     UnknownPayer,
 }
 
-// === impl Purse ===
+// === impl WalletBalances ===
 
-impl Purse {
+impl WalletBalances {
     /// Free in the trial and the paid wallet, as far as the wallets may pay.
     fn room(&self, wallets: Wallets) -> (i64, i64) {
         let free = |posted: i64, held: i64| posted.saturating_sub(held).max(0);
@@ -88,9 +88,9 @@ impl Purse {
     }
 }
 
-// === impl Legs ===
+// === impl WalletSplit ===
 
-impl Legs {
+impl WalletSplit {
     /// Both together.
     #[must_use]
     pub const fn total(self) -> i64 {
@@ -98,104 +98,104 @@ impl Legs {
     }
 }
 
-// === impl Standing ===
+// === impl BatchState ===
 
-impl Standing {
-    /// Takes an amount out of an account's wallets and all the given stretches, or nothing at all. Less
+impl BatchState {
+    /// Takes an amount out of an account's wallets and all the given windows, or nothing at all. Less
     /// than nothing is nothing.
     pub fn take(
         &mut self,
         account: AccountId,
         wallets: Wallets,
         amount: i64,
-        stretches: &[StretchId],
-        place: Option<&str>,
-    ) -> Result<Legs, NotTaken> {
+        windows: &[BudgetWindowId],
+        capacity: Option<&str>,
+    ) -> Result<WalletSplit, Rejection> {
         let amount = amount.max(0);
-        let purse = self
-            .purses
+        let balance = self
+            .balances
             .get(&account)
             .copied()
-            .ok_or(NotTaken::UnknownPayer)?;
-        if wallets == Wallets::PaidOnly && !purse.topped_up {
-            return Err(NotTaken::NeverToppedUp);
+            .ok_or(Rejection::UnknownPayer)?;
+        if wallets == Wallets::PaidOnly && !balance.topped_up {
+            return Err(Rejection::NeverToppedUp);
         }
-        let (trial_room, paid_room) = purse.room(wallets);
+        let (trial_room, paid_room) = balance.room(wallets);
         let wallet_room = trial_room.saturating_add(paid_room);
-        let tightest = self.tightest(stretches);
+        let tightest = self.tightest(windows);
         let budget_room = tightest.map_or(i64::MAX, |(_, room)| room);
         let fits = wallet_room.min(budget_room);
         if amount > wallet_room {
-            return Err(NotTaken::TooLittle(Shortage::Wallet, fits, purse.held()));
+            return Err(Rejection::TooLittle(Shortage::Wallet, fits, balance.held()));
         }
         if let Some((budget, room)) = tightest.filter(|(_, room)| amount > *room) {
-            return Err(NotTaken::TooLittle(
+            return Err(Rejection::TooLittle(
                 Shortage::Budget(budget),
                 room.min(fits),
-                purse.held(),
+                balance.held(),
             ));
         }
-        if place.is_some_and(|name| self.places.get(name).copied().unwrap_or(0) < 1) {
-            return Err(NotTaken::CapacityReached);
+        if capacity.is_some_and(|name| self.capacity_left.get(name).copied().unwrap_or(0) < 1) {
+            return Err(Rejection::CapacityReached);
         }
         let trial = amount.min(trial_room);
-        let legs = Legs {
+        let split = WalletSplit {
             paid: amount.saturating_sub(trial),
             trial,
         };
-        self.apply(account, legs, stretches, place);
-        Ok(legs)
+        self.apply(account, split, windows, capacity);
+        Ok(split)
     }
 
-    /// The stretch with the least room: its budget and the room.
-    fn tightest(&self, stretches: &[StretchId]) -> Option<(i64, i64)> {
-        let rooms = stretches.iter().filter_map(|id| self.stretches.get(id));
-        let room = |stretch: &BudgetRoom| stretch.limit.saturating_sub(stretch.used).max(0);
+    /// The window with the least room: its budget and the room.
+    fn tightest(&self, windows: &[BudgetWindowId]) -> Option<(i64, i64)> {
+        let rooms = windows.iter().filter_map(|id| self.windows.get(id));
+        let room = |window: &BudgetWindow| window.limit.saturating_sub(window.used).max(0);
         rooms
-            .map(|stretch| (stretch.id, room(stretch)))
+            .map(|window| (window.id, room(window)))
             .min_by_key(|(_, room)| *room)
     }
 
     fn apply(
         &mut self,
         account: AccountId,
-        legs: Legs,
-        stretches: &[StretchId],
-        place: Option<&str>,
+        split: WalletSplit,
+        windows: &[BudgetWindowId],
+        capacity: Option<&str>,
     ) {
-        if let Some(purse) = self.purses.get_mut(&account) {
-            purse.paid_held = purse.paid_held.saturating_add(legs.paid);
-            purse.trial_held = purse.trial_held.saturating_add(legs.trial);
+        if let Some(balance) = self.balances.get_mut(&account) {
+            balance.paid_held = balance.paid_held.saturating_add(split.paid);
+            balance.trial_held = balance.trial_held.saturating_add(split.trial);
         }
-        for id in stretches {
-            if let Some(stretch) = self.stretches.get_mut(id) {
-                stretch.used = stretch.used.saturating_add(legs.total());
+        for id in windows {
+            if let Some(window) = self.windows.get_mut(id) {
+                window.used = window.used.saturating_add(split.total());
             }
         }
-        if let Some(left) = place.and_then(|name| self.places.get_mut(name)) {
+        if let Some(left) = capacity.and_then(|name| self.capacity_left.get_mut(name)) {
             *left = left.saturating_sub(1);
         }
     }
 }
 
-/// How a charge falls on the legs of its hold: trial money first, never more than was held. The
+/// How a charge falls on the split of its hold: trial money first, never more than was held. The
 /// third number is what was used and could not be charged.
 #[must_use]
-pub fn charge(amount: i64, held: Legs) -> (Legs, i64) {
+pub fn charge(amount: i64, held: WalletSplit) -> (WalletSplit, i64) {
     let wanted = amount.max(0);
     let trial = wanted.min(held.trial);
     let paid = wanted.saturating_sub(trial).min(held.paid);
-    let legs = Legs { paid, trial };
-    (legs, wanted.saturating_sub(legs.total()))
+    let split = WalletSplit { paid, trial };
+    (split, wanted.saturating_sub(split.total()))
 }
 
 /// How money goes back: each leg to its own wallet, paid money first, never more than was charged.
 #[must_use]
-pub fn give_back(amount: Option<i64>, charged: Legs) -> Legs {
+pub fn refund_split(amount: Option<i64>, charged: WalletSplit) -> WalletSplit {
     let wanted = amount.unwrap_or(i64::MAX).max(0);
     let paid = wanted.min(charged.paid);
     let trial = wanted.saturating_sub(paid).min(charged.trial);
-    Legs { paid, trial }
+    WalletSplit { paid, trial }
 }
 
 /// An amount as the tables keep it.

@@ -54,14 +54,14 @@ pub struct Reserve {
     /// After this long an open hold is nobody's.
     pub lifetime: Duration,
     /// A place out of a daily number, for all accounts together.
-    pub capacity: Option<CapacityTake>,
+    pub capacity: Option<CapacityClaim>,
     /// The client's own name for the call.
     pub idempotency: Option<Idempotency>,
 }
 
 /// One place out of a daily number.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CapacityTake {
+pub struct CapacityClaim {
     /// Of what.
     pub name: String,
     /// How many there are in a day.
@@ -189,17 +189,17 @@ pub struct Settle {
     /// The usage row.
     pub detail: Detail,
     /// What becomes of the charge when nobody waits for its answer any more.
-    pub unheard: Unheard,
+    pub on_caller_gone: OnCallerGone,
 }
 
 /// What becomes of a charge whose answer nobody hears.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unheard {
+pub enum OnCallerGone {
     /// It is taken back: the result is only handed over once the charge is known.
-    TakeBack,
+    Refund,
     /// It stands: the result is the customer's whoever is there, as a task's is. Any node may charge a
     /// task, so a charge that is found may be another's, and must not be taken back.
-    Stands,
+    Keep,
 }
 
 /// Gives back an open hold; nothing is charged.

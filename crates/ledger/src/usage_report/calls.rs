@@ -5,8 +5,8 @@ use sqlx::postgres::PgRow;
 use trunkline_db::{Database, DbError, from_sql_time};
 use trunkline_types::{KeyId, Money, RequestId, Timestamp};
 
-use super::Seen;
-use crate::rows::{column, request_of};
+use super::UsageFilter;
+use crate::columns::{column, request_of};
 
 /// Most calls of one page.
 pub const MAX_CALLS: u32 = 1_000;
@@ -16,9 +16,9 @@ const LONGEST_CALL_DAYS: i32 = 7;
 
 /// Which calls: those settled on the days, in the order in which they began.
 #[derive(Debug, Clone)]
-pub struct CallsAsked {
+pub struct CallsQuery {
     /// Whose, and of which days.
-    pub seen: Seen,
+    pub filter: UsageFilter,
     /// Those that began before this one.
     pub before: Option<RequestId>,
     /// At most so many, up to [`MAX_CALLS`].
@@ -57,19 +57,19 @@ pub struct Call {
 }
 
 /// A page of calls.
-pub async fn calls(database: &Database, asked: &CallsAsked) -> Result<Vec<Call>, DbError> {
+pub async fn calls(database: &Database, query: &CallsQuery) -> Result<Vec<Call>, DbError> {
     let mut session = database.session().await?;
-    let seen = &asked.seen;
-    let rows = sqlx::query(include_str!("../sql/report_calls.sql"))
-        .bind(seen.account.number())
-        .bind(seen.from.date())
-        .bind(seen.to.date())
-        .bind(seen.key.map(KeyId::number))
-        .bind(seen.model.as_deref())
-        .bind(seen.below.map(KeyId::number))
-        .bind(asked.before.map(RequestId::uuid))
+    let filter = &query.filter;
+    let rows = sqlx::query(include_str!("../sql/usage_report_calls.sql"))
+        .bind(filter.account.number())
+        .bind(filter.from.date())
+        .bind(filter.to.date())
+        .bind(filter.key.map(KeyId::number))
+        .bind(filter.model.as_deref())
+        .bind(filter.below.map(KeyId::number))
+        .bind(query.before.map(RequestId::uuid))
         .bind(LONGEST_CALL_DAYS)
-        .bind(i64::from(asked.limit.min(MAX_CALLS)))
+        .bind(i64::from(query.limit.min(MAX_CALLS)))
         .fetch_all(&mut *session)
         .await?;
     rows.iter().map(Call::of_row).collect()

@@ -9,7 +9,7 @@ use trunkline_db::{DbError, from_sql_time};
 use trunkline_types::{AccountId, RANDOM_BYTES, RequestId, Timestamp};
 use uuid::Uuid;
 
-use crate::rows::column;
+use crate::columns::column;
 
 /// Days of the first stretch.
 const FIRST_DAYS: i64 = 2;
@@ -19,21 +19,21 @@ const SECONDS_A_DAY: i64 = 86_400;
 
 /// Request ids from one, itself included, up to another, itself not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Stretch {
+pub(crate) struct IdRange {
     pub(crate) from: Uuid,
     pub(crate) to: Uuid,
 }
 
-/// What is left of a walk.
+/// What is left of a scan.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Walk {
-    whole: Stretch,
+pub(crate) struct DayScan {
+    whole: IdRange,
     days: i64,
 }
 
 /// When an account began, and now, by the database's clock.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Life {
+pub(crate) struct AccountLifetime {
     pub(crate) began_at: Timestamp,
     pub(crate) now: Timestamp,
 }
@@ -44,15 +44,15 @@ pub(crate) fn first_id(at: Timestamp) -> Uuid {
 }
 
 /// The moment that an id names, to the millisecond.
-pub(crate) fn moment_of(id: Uuid) -> Timestamp {
+pub(crate) fn time_of(id: Uuid) -> Timestamp {
     let millis = id.as_u128().wrapping_shr(80);
     let micros = i64::try_from(millis).unwrap_or(i64::MAX);
     Timestamp::from_micros(micros.saturating_mul(1_000))
 }
 
-// === impl Life ===
+// === impl AccountLifetime ===
 
-impl Life {
+impl AccountLifetime {
     /// None if there is no such account.
     pub(crate) async fn of(
         connection: &mut PgConnection,
@@ -71,17 +71,17 @@ impl Life {
     }
 
     /// All ids that calls of it can have. A node's clock may be off; a day is more than any is.
-    pub(crate) fn ids(&self) -> Stretch {
-        Stretch {
+    pub(crate) fn ids(&self) -> IdRange {
+        IdRange {
             from: first_id(self.began_at.plus_seconds(-SECONDS_A_DAY)),
             to: first_id(self.now.plus_seconds(SECONDS_A_DAY)),
         }
     }
 }
 
-// === impl Stretch ===
+// === impl IdRange ===
 
-impl Stretch {
+impl IdRange {
     /// What lies in both.
     pub(crate) fn within(self, other: Self) -> Self {
         Self {
@@ -91,10 +91,10 @@ impl Stretch {
     }
 }
 
-// === impl Walk ===
+// === impl DayScan ===
 
-impl Walk {
-    pub(crate) const fn through(whole: Stretch) -> Self {
+impl DayScan {
+    pub(crate) const fn through(whole: IdRange) -> Self {
         Self {
             whole,
             days: FIRST_DAYS,
@@ -102,13 +102,13 @@ impl Walk {
     }
 
     /// The next stretch back in time; none at the end, or when it was far enough for one page.
-    pub(crate) fn step(&mut self) -> Option<Stretch> {
+    pub(crate) fn step(&mut self) -> Option<IdRange> {
         if self.rest().is_none() || self.days > LONGEST_DAYS {
             return None;
         }
         let back = self.days.saturating_mul(SECONDS_A_DAY);
-        let from = first_id(moment_of(self.whole.to).plus_seconds(back.saturating_neg()));
-        let step = Stretch {
+        let from = first_id(time_of(self.whole.to).plus_seconds(back.saturating_neg()));
+        let step = IdRange {
             from: from.max(self.whole.from),
             to: self.whole.to,
         };
@@ -133,23 +133,23 @@ mod tests {
         first_id(Timestamp::from_micros(0).plus_seconds((20_000 + day) * DAY))
     }
 
-    fn steps(from: i64, to: i64) -> (Vec<Stretch>, Option<Uuid>) {
-        let whole = Stretch {
+    fn steps(from: i64, to: i64) -> (Vec<IdRange>, Option<Uuid>) {
+        let whole = IdRange {
             from: at(from),
             to: at(to),
         };
-        let mut walk = Walk::through(whole);
-        let steps: Vec<Stretch> = std::iter::from_fn(|| walk.step()).collect();
-        (steps, walk.rest())
+        let mut scan = DayScan::through(whole);
+        let steps: Vec<IdRange> = std::iter::from_fn(|| scan.step()).collect();
+        (steps, scan.rest())
     }
 
     #[test]
     fn stretches_meet_without_a_hole_grow_and_end_after_62_days() {
         let (found, rest) = steps(-400, 0);
         let days = [0, -2, -6, -14, -30, -62];
-        let expected: Vec<Stretch> = days
+        let expected: Vec<IdRange> = days
             .windows(2)
-            .map(|pair| Stretch {
+            .map(|pair| IdRange {
                 from: at(pair[1]),
                 to: at(pair[0]),
             })
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn ids_and_moments_go_together() {
         let moment = Timestamp::from_micros(1_700_000_000_123_000);
-        assert_eq!(moment_of(first_id(moment)), moment);
-        assert_eq!(moment_of(Uuid::max()).micros(), 281_474_976_710_655_000);
+        assert_eq!(time_of(first_id(moment)), moment);
+        assert_eq!(time_of(Uuid::max()).micros(), 281_474_976_710_655_000);
     }
 }

@@ -13,9 +13,9 @@ use time::Date;
 use trunkline_db::{Database, DbError};
 use trunkline_types::{AccountId, KeyId, Money};
 
-use crate::rows::column;
+use crate::columns::column;
 
-pub use calls::{Call, CallsAsked, MAX_CALLS, calls};
+pub use calls::{Call, CallsQuery, MAX_CALLS, calls};
 pub use day::UtcDay;
 pub use keys::{KeyUse, MOST_COUNTED, has_called, of_keys};
 
@@ -26,7 +26,7 @@ pub const MAX_LINES: u32 = 5_000;
 
 /// Whose usage is looked at: of the account, what a key may see, and what is wanted of that.
 #[derive(Debug, Clone)]
-pub struct Seen {
+pub struct UsageFilter {
     /// The account.
     pub account: AccountId,
     /// Only of this key and those below it; none for the whole account.
@@ -58,7 +58,7 @@ pub struct Grouping {
 
 /// Where a line stands: what it is the sum of. What is not grouped by is empty. Lines are in this order.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Place {
+pub struct GroupKey {
     /// The day, `YYYY-MM-DD`.
     pub day: UtcDay,
     /// The key's number; 0 for calls without a key.
@@ -73,7 +73,7 @@ pub struct Place {
 
 /// What was used and charged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sums {
+pub struct Totals {
     /// Calls that ended.
     pub calls: i64,
     /// Of them, those that delivered nothing and cost nothing.
@@ -98,22 +98,22 @@ pub struct Sums {
 
 /// One sum.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
+pub struct ReportRow {
     /// Of what.
-    pub place: Place,
+    pub group_key: GroupKey,
     /// How much.
-    pub sums: Sums,
+    pub totals: Totals,
 }
 
 /// Some lines, and the sum of all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
     /// In order.
-    pub lines: Vec<Line>,
+    pub lines: Vec<ReportRow>,
     /// How many lines there are in all.
     pub count: i64,
     /// All of them together.
-    pub totals: Sums,
+    pub totals: Totals,
 }
 
 /// Batches that are summed up in one transaction.
@@ -121,7 +121,7 @@ const SUMMED_AT_ONCE: i32 = 100;
 /// Transactions of one round; more wait for the next.
 const MAX_TRANSACTIONS: u32 = 100;
 
-/// Sums up the calls that wait for it; tells how many batches of calls they were. Any node may do it
+/// Totals up the calls that wait for it; tells how many batches of calls they were. Any node may do it
 /// at any time: it changes how fast sums are read, not what they are.
 pub async fn sum_up(database: &Database) -> Result<u64, DbError> {
     let mut all: u64 = 0;
@@ -153,19 +153,19 @@ pub async fn today(database: &Database) -> Result<UtcDay, DbError> {
 /// The lines after a place, at most [`MAX_LINES`], and the totals of all, out of one snapshot.
 pub async fn read(
     database: &Database,
-    seen: &Seen,
+    filter: &UsageFilter,
     by: Grouping,
-    after: Option<&Place>,
+    after: Option<&GroupKey>,
     limit: u32,
 ) -> Result<Report, DbError> {
     let mut session = database.session().await?;
-    let rows = sqlx::query(include_str!("sql/report.sql"))
-        .bind(seen.account.number())
-        .bind(seen.from.date())
-        .bind(seen.to.date())
-        .bind(seen.key.map(KeyId::number))
-        .bind(seen.model.as_deref())
-        .bind(seen.below.map(KeyId::number))
+    let rows = sqlx::query(include_str!("sql/usage_report.sql"))
+        .bind(filter.account.number())
+        .bind(filter.from.date())
+        .bind(filter.to.date())
+        .bind(filter.key.map(KeyId::number))
+        .bind(filter.model.as_deref())
+        .bind(filter.below.map(KeyId::number))
         .bind(by.day)
         .bind(by.key)
         .bind(by.model)
@@ -182,25 +182,25 @@ pub async fn read(
     let mut report = Report {
         lines: Vec::new(),
         count: 0,
-        totals: Sums::NOTHING,
+        totals: Totals::NOTHING,
     };
     // The first row is the totals; it alone has no day.
     for row in &rows {
-        let sums = Sums::of_row(row)?;
+        let totals = Totals::of_row(row)?;
         match column::<Option<Date>>(row, "day")? {
             None => {
                 report.count = column(row, "lines")?;
-                report.totals = sums;
+                report.totals = totals;
             }
-            Some(day) => report.lines.push(Line {
-                place: Place {
+            Some(day) => report.lines.push(ReportRow {
+                group_key: GroupKey {
                     day: UtcDay::of(day),
                     key: column(row, "key_id")?,
                     model: column(row, "model")?,
                     group: column(row, "group_name")?,
                     endpoint: column(row, "endpoint")?,
                 },
-                sums,
+                totals,
             }),
         }
     }
@@ -256,9 +256,9 @@ pub fn wrong_days(from: UtcDay, to: UtcDay) -> Option<String> {
     })
 }
 
-// === impl Sums ===
+// === impl Totals ===
 
-impl Sums {
+impl Totals {
     /// Nothing was used.
     pub const NOTHING: Self = Self {
         calls: 0,

@@ -8,8 +8,8 @@
 use sqlx::{Postgres, QueryBuilder};
 use trunkline_types::KeyId;
 
-use super::{DEAR, Ended, MAX_LOOKED_AT, Search};
-use crate::walk::Stretch;
+use super::{EXPENSIVE, MAX_SCANNED_ROWS, OutcomeFilter, Search};
+use crate::day_scan::IdRange;
 
 /// The index of marked calls, word by word: a call that failed is marked 1, a dear one 2.
 const IS_MARKED: &str = "(u.outcome NOT IN ('complete', 'client_gone', 'balance_exhausted', 'accepted') \
@@ -29,9 +29,9 @@ enum Leads<'a> {
     Account,
 }
 
-pub(super) fn statement(search: &Search, step: Stretch, wanted: usize) -> QueryBuilder<Postgres> {
+pub(super) fn statement(search: &Search, step: IdRange, wanted: usize) -> QueryBuilder<Postgres> {
     let leads = Leads::of(search);
-    let looked_at = i64::from(MAX_LOOKED_AT);
+    let scanned = i64::from(MAX_SCANNED_ROWS);
     let mut text = QueryBuilder::new("SELECT s.* FROM (SELECT u.*, row_number() OVER (ORDER BY ");
     if leads.by().is_some() {
         text.push("u.lead DESC, ");
@@ -55,10 +55,10 @@ pub(super) fn statement(search: &Search, step: Stretch, wanted: usize) -> QueryB
     if let Some(by) = leads.by() {
         text.push(by).push(" DESC, ");
     }
-    text.push("u.request_id DESC LIMIT ").push_bind(looked_at);
+    text.push("u.request_id DESC LIMIT ").push_bind(scanned);
     // The last row that may be looked at comes whether it fits or not: it says how far that was.
     text.push(") AS u) AS s WHERE s.fits OR s.place = ");
-    text.push_bind(looked_at).push(" LIMIT ");
+    text.push_bind(scanned).push(" LIMIT ");
     text.push_bind(i64::try_from(wanted).unwrap_or(i64::MAX));
     text
 }
@@ -73,19 +73,19 @@ fn conditions(text: &mut QueryBuilder<Postgres>, search: &Search) {
     if let Some(endpoint) = &search.endpoint {
         text.push(" AND u.endpoint = ").push_bind(endpoint);
     }
-    if let Some(least) = search.least {
+    if let Some(least) = search.min_charge {
         text.push(" AND u.paid + u.trial >= ")
             .push_bind(least.nanos());
     }
-    match search.ended {
+    match search.outcome {
         None => {}
-        Some(Ended::As(outcome)) => {
+        Some(OutcomeFilter::As(outcome)) => {
             text.push(" AND u.outcome = ").push_bind(outcome.word());
         }
-        Some(Ended::Failed) => {
+        Some(OutcomeFilter::Failed) => {
             text.push(" AND ").push(FAILED);
         }
-        Some(Ended::Charged) => {
+        Some(OutcomeFilter::Charged) => {
             text.push(" AND u.paid + u.trial > 0");
         }
     }
@@ -96,14 +96,14 @@ fn conditions(text: &mut QueryBuilder<Postgres>, search: &Search) {
 impl<'a> Leads<'a> {
     /// The one that leads to the fewest rows, as far as can be known without looking.
     fn of(search: &'a Search) -> Self {
-        let failed = match search.ended {
-            Some(Ended::Failed) => true,
-            Some(Ended::As(outcome)) => outcome.is_failed(),
-            Some(Ended::Charged) | None => false,
+        let failed = match search.outcome {
+            Some(OutcomeFilter::Failed) => true,
+            Some(OutcomeFilter::As(outcome)) => outcome.is_failed(),
+            Some(OutcomeFilter::Charged) | None => false,
         };
         match (search.key, search.model.as_deref()) {
             _ if failed => Self::Mark(FAILED_MARK),
-            _ if search.least.is_some_and(|least| least >= DEAR) => Self::Mark(DEAR_MARK),
+            _ if search.min_charge.is_some_and(|least| least >= EXPENSIVE) => Self::Mark(DEAR_MARK),
             (Some(key), _) => Self::Key(key),
             (None, Some(model)) => Self::Model(model),
             (None, None) => Self::Account,
@@ -170,7 +170,11 @@ mod tests {
             format!("(CASE WHEN {} THEN 1 ELSE 2 END)", plain(FAILED))
         );
         assert!(file.contains(&plain(MARK)));
-        let marked = format!("({} OR paid + trial >= {})", plain(FAILED), DEAR.nanos());
+        let marked = format!(
+            "({} OR paid + trial >= {})",
+            plain(FAILED),
+            EXPENSIVE.nanos()
+        );
         assert_eq!(plain(IS_MARKED), marked);
         assert!(file.contains(&format!("WHERE {marked};")));
     }

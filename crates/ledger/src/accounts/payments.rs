@@ -4,14 +4,14 @@ use trunkline_db::{DbError, Tx};
 use trunkline_types::{AccountId, Money, RequestId};
 use uuid::Uuid;
 
-use super::words::{Adjust, AdjustAnswer, TopUp, TopUpAnswer, Wallet};
+use super::types::{Adjust, AdjustAnswer, TopUp, TopUpAnswer, Wallet};
 use crate::batch::lock_accounts;
-use crate::batch::news::News;
+use crate::batch::notifications::Notifications;
 
 /// Puts money into a wallet, once per payment.
 pub async fn top_up(tx: &mut Tx, top_up: &TopUp) -> Result<TopUpAnswer, DbError> {
     let locked = lock_accounts(tx, vec![top_up.account]).await?;
-    if locked.purses.is_empty() || top_up.amount <= Money::ZERO {
+    if locked.balances.is_empty() || top_up.amount <= Money::ZERO {
         return Ok(TopUpAnswer::Refused);
     }
     let inserted = sqlx::query(
@@ -53,9 +53,9 @@ pub async fn top_up(tx: &mut Tx, top_up: &TopUp) -> Result<TopUpAnswer, DbError>
     .bind(top_up.amount.nanos())
     .execute(&mut **tx)
     .await?;
-    let mut news = News::default();
-    news.posted(top_up.account, top_up.amount.nanos());
-    news.tell(tx, &locked.marks).await?;
+    let mut notifications = Notifications::default();
+    notifications.posted(top_up.account, top_up.amount.nanos());
+    notifications.write(tx, &locked.thresholds).await?;
     Ok(TopUpAnswer::Done)
 }
 
@@ -77,16 +77,16 @@ async fn same_top_up(tx: &mut Tx, top_up: &TopUp) -> Result<TopUpAnswer, DbError
 /// Corrects a balance, never below what is held.
 pub async fn adjust(tx: &mut Tx, adjust: &Adjust) -> Result<AdjustAnswer, DbError> {
     let locked = lock_accounts(tx, vec![adjust.account]).await?;
-    let Some(purse) = locked
-        .purses
+    let Some(balance) = locked
+        .balances
         .get(&adjust.account)
         .filter(|_| adjust.amount != Money::ZERO)
     else {
         return Ok(AdjustAnswer::Refused);
     };
     let free = match adjust.wallet {
-        Wallet::Paid => purse.paid_posted.saturating_sub(purse.paid_held),
-        Wallet::Trial => purse.trial_posted.saturating_sub(purse.trial_held),
+        Wallet::Paid => balance.paid_posted.saturating_sub(balance.paid_held),
+        Wallet::Trial => balance.trial_posted.saturating_sub(balance.trial_held),
     };
     let known = sqlx::query("SELECT 1 FROM ledger.adjustment WHERE request_id = $1")
         .bind(adjust.request.uuid())
@@ -135,9 +135,9 @@ pub async fn adjust(tx: &mut Tx, adjust: &Adjust) -> Result<AdjustAnswer, DbErro
     .bind(adjust.amount.nanos())
     .execute(&mut **tx)
     .await?;
-    let mut news = News::default();
-    news.posted(adjust.account, adjust.amount.nanos());
-    news.tell(tx, &locked.marks).await?;
+    let mut notifications = Notifications::default();
+    notifications.posted(adjust.account, adjust.amount.nanos());
+    notifications.write(tx, &locked.thresholds).await?;
     Ok(AdjustAnswer::Done)
 }
 

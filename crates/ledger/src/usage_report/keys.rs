@@ -6,8 +6,8 @@ use time::OffsetDateTime;
 use trunkline_db::{Database, DbError, from_sql_time};
 use trunkline_types::{AccountId, KeyId, Money, Timestamp};
 
-use crate::rows::column;
-use crate::walk::{Life, first_id};
+use crate::columns::column;
+use crate::day_scan::{AccountLifetime, first_id};
 
 /// Days that are summed up.
 const DAYS: i64 = 30;
@@ -38,7 +38,7 @@ pub async fn of_keys(
     keys: &[KeyId],
 ) -> Result<Vec<KeyUse>, DbError> {
     let mut session = database.session().await?;
-    let Some(life) = Life::of(&mut session, account).await? else {
+    let Some(lifetime) = AccountLifetime::of(&mut session, account).await? else {
         return Ok(Vec::new());
     };
     let asked: Vec<i64> = keys.iter().take(MAX_KEYS).map(|key| key.number()).collect();
@@ -57,7 +57,8 @@ pub async fn of_keys(
     let mut uses = Vec::with_capacity(rows.len());
     for row in &rows {
         let key = KeyId::new(column(row, "key_id")?);
-        let (calls_last_hour, last_used_at) = newest(&mut session, (account, key), life).await?;
+        let (calls_last_hour, last_used_at) =
+            newest(&mut session, (account, key), lifetime).await?;
         uses.push(KeyUse {
             key,
             spent: Money::from_nanos(column(row, "spent")?),
@@ -73,10 +74,12 @@ pub async fn of_keys(
 async fn newest(
     connection: &mut PgConnection,
     (account, key): (AccountId, KeyId),
-    life: Life,
+    lifetime: AccountLifetime,
 ) -> Result<(i64, Option<Timestamp>), DbError> {
-    let days_ago = life.now.plus_seconds(DAYS.saturating_mul(-SECONDS_A_DAY));
-    let hour_ago = life.now.plus_seconds(-SECONDS_AN_HOUR);
+    let days_ago = lifetime
+        .now
+        .plus_seconds(DAYS.saturating_mul(-SECONDS_A_DAY));
+    let hour_ago = lifetime.now.plus_seconds(-SECONDS_AN_HOUR);
     let row: Option<PgRow> = sqlx::query(
         "SELECT u.opened_at, (SELECT count(*) FROM (
                  SELECT 1 FROM ledger.usage AS h
@@ -90,7 +93,7 @@ async fn newest(
     .bind(account.number())
     .bind(key.number())
     .bind(first_id(days_ago))
-    .bind(life.ids().to)
+    .bind(lifetime.ids().to)
     .bind(first_id(hour_ago))
     .bind(MOST_COUNTED)
     .persistent(false)

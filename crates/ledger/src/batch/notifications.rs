@@ -1,4 +1,4 @@
-//! What a batch must tell of: money that went back, a balance that fell below its mark, a budget that
+//! What a batch must tell of: money that went back, a balance that fell below its threshold, a budget that
 //! refused a call or is used up. Told last, in the transaction that makes it true, under the locks of
 //! the accounts; so each is told once, whatever the number of nodes. A batch with nothing to tell says
 //! no statement for it.
@@ -11,25 +11,25 @@ use trunkline_db::{DbError, Tx};
 use trunkline_types::{AccountId, RequestId, Topic};
 use uuid::Uuid;
 
-use crate::decide::{Legs, StretchId, money};
-use crate::rows::{Edge, account_of, column};
-use crate::verbs::{RefundKind, Shortage};
+use crate::admission::{BudgetWindowId, WalletSplit, money};
+use crate::columns::{PeriodBoundary, account_of, column};
+use crate::operations::{RefundKind, Shortage};
 
 /// Below which balance an account wants to be told, and whether it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Mark {
+pub(crate) struct LowBalanceThreshold {
     pub(crate) below: i64,
     pub(crate) told: bool,
     /// In both wallets when the account was locked.
     pub(crate) posted: i64,
 }
 
-/// The marks of accounts that have one.
-pub(crate) type Marks = BTreeMap<AccountId, Mark>;
+/// The thresholds of accounts that have one.
+pub(crate) type LowBalanceThresholds = BTreeMap<AccountId, LowBalanceThreshold>;
 
 /// Money that went back.
 #[derive(Debug)]
-pub(super) struct GivenBack {
+pub(super) struct Refunded {
     pub(super) event: Uuid,
     pub(super) request: RequestId,
     pub(super) account: AccountId,
@@ -37,66 +37,70 @@ pub(super) struct GivenBack {
     pub(super) model: String,
     /// The task that the charge was for.
     pub(super) task: Option<Uuid>,
-    pub(super) legs: Legs,
+    pub(super) split: WalletSplit,
 }
 
 /// What is to be told at the end of a batch.
 #[derive(Debug, Default)]
-pub(crate) struct News {
+pub(crate) struct Notifications {
     /// By how much what is posted changed.
     posted: BTreeMap<AccountId, i64>,
     /// Stretches of budgets that were told of before.
-    old: BTreeSet<StretchId>,
-    reached: BTreeSet<StretchId>,
-    given_back: Vec<GivenBack>,
+    old: BTreeSet<BudgetWindowId>,
+    reached: BTreeSet<BudgetWindowId>,
+    refunded: Vec<Refunded>,
 }
 
-// === impl News ===
+// === impl Notifications ===
 
-impl News {
+impl Notifications {
     /// What is in an account's wallets changed by so much.
     pub(crate) fn posted(&mut self, account: AccountId, change: i64) {
         let sum = self.posted.entry(account).or_default();
         *sum = sum.saturating_add(change);
     }
 
-    /// Of this stretch of a budget nothing more is told.
-    pub(super) fn told_before(&mut self, stretch: StretchId) {
-        self.old.insert(stretch);
+    /// Of this window of a budget nothing more is told.
+    pub(super) fn already_notified(&mut self, window: BudgetWindowId) {
+        self.old.insert(window);
     }
 
-    /// A stretch of a budget is used up.
-    pub(super) fn reached(&mut self, stretch: StretchId) {
-        if !self.old.contains(&stretch) {
-            self.reached.insert(stretch);
+    /// A window of a budget is used up.
+    pub(super) fn reached(&mut self, window: BudgetWindowId) {
+        if !self.old.contains(&window) {
+            self.reached.insert(window);
         }
     }
 
-    /// A call was refused by something; if by a budget, by one of these stretches.
-    pub(super) fn refused(&mut self, by: Shortage, stretches: &[StretchId]) {
+    /// A call was refused by something; if by a budget, by one of these windows.
+    pub(super) fn refused(&mut self, by: Shortage, windows: &[BudgetWindowId]) {
         match by {
             Shortage::Wallet => {}
             Shortage::Budget(id) => {
-                let stretch = stretches.iter().find(|(budget, _)| *budget == id);
-                if let Some(stretch) = stretch {
-                    self.reached(*stretch);
+                let window = windows.iter().find(|(budget, _)| *budget == id);
+                if let Some(window) = window {
+                    self.reached(*window);
                 }
             }
         }
     }
 
     /// A refund was made.
-    pub(super) fn given_back(&mut self, back: GivenBack) {
-        self.posted(back.account, back.legs.total());
-        self.given_back.push(back);
+    pub(super) fn refunded(&mut self, back: Refunded) {
+        self.posted(back.account, back.split.total());
+        self.refunded.push(back);
     }
 
-    /// Tells all of it. The marks are as they were before the batch.
-    pub(crate) async fn tell(self, tx: &mut Tx, marks: &Marks) -> Result<(), DbError> {
-        let crossed = self.crossed(marks);
-        let mut told: Vec<NewEvent> = self.given_back.into_iter().map(refunded).collect();
+    /// Tells all of it. The thresholds are as they were before the batch.
+    pub(crate) async fn write(
+        self,
+        tx: &mut Tx,
+        thresholds: &LowBalanceThresholds,
+    ) -> Result<(), DbError> {
+        let crossed = self.crossed(thresholds);
+        let mut told: Vec<NewEvent> = self.refunded.into_iter().map(refund_event).collect();
         if !crossed.is_empty() {
-            told.extend(note_crossings(tx, &crossed).await?);
+            told.extend(update_low_balance(tx, &crossed).await?);
         }
         if !self.reached.is_empty() {
             told.extend(mark_reached(tx, &self.reached).await?);
@@ -104,18 +108,18 @@ impl News {
         events::append(tx, &told).await
     }
 
-    /// Accounts that are on the other side of their mark now, and whether that is below.
-    fn crossed(&self, marks: &Marks) -> Vec<(AccountId, bool)> {
+    /// Accounts that are on the other side of their threshold now, and whether that is below.
+    fn crossed(&self, thresholds: &LowBalanceThresholds) -> Vec<(AccountId, bool)> {
         let side = |(account, change): (&AccountId, &i64)| {
-            let mark = marks.get(account)?;
-            let low = mark.posted.saturating_add(*change) < mark.below;
-            (low != mark.told).then_some((*account, low))
+            let threshold = thresholds.get(account)?;
+            let low = threshold.posted.saturating_add(*change) < threshold.below;
+            (low != threshold.told).then_some((*account, low))
         };
         self.posted.iter().filter_map(side).collect()
     }
 }
 
-fn refunded(back: GivenBack) -> NewEvent {
+fn refund_event(back: Refunded) -> NewEvent {
     NewEvent {
         id: back.event,
         account: back.account,
@@ -124,18 +128,18 @@ fn refunded(back: GivenBack) -> NewEvent {
         body: json!({
             "request_id": back.request.to_string(),
             "kind": back.kind.word(),
-            "amount_usd": money(back.legs.total()).to_string(),
+            "amount_usd": money(back.split.total()).to_string(),
             "model": back.model,
         }),
     }
 }
 
-/// Notes on which side of their marks accounts are; tells of those below.
-pub(crate) async fn note_crossings(
+/// Notes on which side of their thresholds accounts are; tells of those below.
+pub(crate) async fn update_low_balance(
     tx: &mut Tx,
     crossed: &[(AccountId, bool)],
 ) -> Result<Vec<NewEvent>, DbError> {
-    let rows = sqlx::query(include_str!("../sql/set_low.sql"))
+    let rows = sqlx::query(include_str!("../sql/update_low_balance.sql"))
         .bind(
             crossed
                 .iter()
@@ -164,7 +168,7 @@ pub(crate) async fn note_crossings(
 
 async fn mark_reached(
     tx: &mut Tx,
-    reached: &BTreeSet<StretchId>,
+    reached: &BTreeSet<BudgetWindowId>,
 ) -> Result<Vec<NewEvent>, DbError> {
     let rows = sqlx::query(include_str!("../sql/mark_reached.sql"))
         .bind(
@@ -176,7 +180,7 @@ async fn mark_reached(
         .bind(
             reached
                 .iter()
-                .map(|(_, start)| Edge(*start))
+                .map(|(_, start)| PeriodBoundary(*start))
                 .collect::<Vec<_>>(),
         )
         .fetch_all(&mut **tx)

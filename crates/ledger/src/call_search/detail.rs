@@ -8,8 +8,8 @@ use trunkline_types::{AccountId, Money, RequestId, Timestamp, Units};
 use uuid::Uuid;
 
 use super::{Call, counts_of, refunds_of};
-use crate::desk::Wallet;
-use crate::rows::{column, request_of};
+use crate::accounts::Wallet;
+use crate::columns::{column, request_of};
 
 /// Attempts that are shown; there are never as many.
 const MAX_ATTEMPTS: usize = 50;

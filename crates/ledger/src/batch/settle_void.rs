@@ -7,13 +7,13 @@ use trunkline_db::{DbError, Tx};
 use trunkline_types::{AccountId, Defect, Money, RequestId};
 use uuid::Uuid;
 
-use super::Said;
-use super::days::by_day;
+use super::BatchResults;
+use super::partitions::by_day;
 use super::refund::insert_write_offs;
-use crate::decide::{StretchId, money};
-use crate::recovery::Author;
-use crate::rows::{Edge, account_of, column, each, request_of};
-use crate::verbs::{Answer, Detail, Op, SettleAnswer, WriteOff, WriteOffReason};
+use crate::admission::{BudgetWindowId, money};
+use crate::columns::{PeriodBoundary, account_of, column, each, request_of};
+use crate::operations::{Answer, Detail, Op, SettleAnswer, WriteOff, WriteOffReason};
+use crate::recovery::NodeEpoch;
 
 /// The end of one hold.
 pub(crate) struct Resolution<'a> {
@@ -26,13 +26,13 @@ pub(crate) struct Resolution<'a> {
 /// Settles and voids, and answers what was resolved before.
 pub(super) async fn settle_and_void(
     tx: &mut Tx,
-    author: &Author,
+    node_epoch: &NodeEpoch,
     ops: &[&Op],
-    said: &mut Said,
+    results: &mut BatchResults,
 ) -> Result<(), DbError> {
-    let mut places = Vec::new();
+    let mut indexes = Vec::new();
     let mut resolutions = Vec::new();
-    for (place, op) in ops.iter().copied().enumerate() {
+    for (index, op) in ops.iter().copied().enumerate() {
         let resolution = match op {
             Op::Settle(settle) => Resolution {
                 request: settle.request,
@@ -48,15 +48,15 @@ pub(super) async fn settle_and_void(
             },
             Op::Reserve(_) | Op::Extend(_) | Op::Refund(_) | Op::WriteOff(_) => continue,
         };
-        places.push(place);
+        indexes.push(index);
         resolutions.push(resolution);
     }
     if resolutions.is_empty() {
         return Ok(());
     }
-    let Resolved { mut done, used_up } = resolve(tx, author, &resolutions, false).await?;
-    for stretch in used_up {
-        said.news.reached(stretch);
+    let Resolved { mut done, used_up } = resolve(tx, node_epoch, &resolutions, false).await?;
+    for window in used_up {
+        results.notifications.reached(window);
     }
     write_off_overrun(tx, &resolutions, &done).await?;
     // A word said twice in one batch finds its twin's row; the first of them was the one that did it.
@@ -66,14 +66,15 @@ pub(super) async fn settle_and_void(
     } else {
         read_resolved(tx, &resolutions).await?
     };
-    for (place, resolution) in places.into_iter().zip(&resolutions) {
+    for (index, resolution) in indexes.into_iter().zip(&resolutions) {
         let answer = match (
             done.remove(&resolution.request),
             before.get(&resolution.request),
         ) {
             (Some((paid, trial)), _) => {
                 let charged = paid.saturating_add(trial);
-                said.news
+                results
+                    .notifications
                     .posted(resolution.account, charged.saturating_neg());
                 SettleAnswer::Done {
                     paid: money(paid),
@@ -89,7 +90,7 @@ pub(super) async fn settle_and_void(
             }
             (None, Some(_) | None) => SettleAnswer::NoHold,
         };
-        said.answers.insert(place, Answer::Settle(answer));
+        results.answers.insert(index, Answer::Settle(answer));
     }
     Ok(())
 }
@@ -99,7 +100,7 @@ pub(crate) struct Resolved {
     /// What each hold was charged (paid, trial).
     pub(crate) done: BTreeMap<RequestId, (i64, i64)>,
     /// Stretches of budgets that are used up now, and were not told of before.
-    used_up: Vec<StretchId>,
+    used_up: Vec<BudgetWindowId>,
 }
 
 /// Resolves open holds and returns what each was charged. The outcome says whether a
@@ -107,7 +108,7 @@ pub(crate) struct Resolved {
 /// for the dead.
 pub(crate) async fn resolve(
     tx: &mut Tx,
-    author: &Author,
+    node_epoch: &NodeEpoch,
     resolutions: &[Resolution<'_>],
     any_hold: bool,
 ) -> Result<Resolved, DbError> {
@@ -133,14 +134,14 @@ pub(crate) async fn resolve(
             .bind(each(&ends, |end| Json(&end.detail.attempts)))
             .bind(each(&ends, |end| end.detail.warnings.join(",")))
             .bind(each(&ends, |end| end.detail.outcome.word()))
-            .bind(author.node.as_str())
-            .bind(author.epoch)
+            .bind(node_epoch.node.as_str())
+            .bind(node_epoch.epoch)
             .bind(any_hold)
             .fetch_all(&mut **tx)
             .await?;
         for row in &rows {
             if let Some(budget) = column::<Option<i64>>(row, "budget_id")? {
-                let start: Edge = column(row, "starts_at")?;
+                let start: PeriodBoundary = column(row, "starts_at")?;
                 used_up.push((budget, start.number()));
                 continue;
             }

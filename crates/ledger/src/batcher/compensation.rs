@@ -8,23 +8,23 @@ use trunkline_types::{AccountId, Money, RequestId};
 
 use super::LedgerError;
 use super::lane::Job;
-use crate::verbs::{
-    Answer, Detail, Op, Outcome, Refund, RefundKind, ReserveAnswer, SettleAnswer, Unheard, Void,
-    WriteOff, WriteOffReason,
+use crate::operations::{
+    Answer, Detail, OnCallerGone, Op, Outcome, Refund, RefundKind, ReserveAnswer, SettleAnswer,
+    Void, WriteOff, WriteOffReason,
 };
 
 /// Holds to let go and losses to note that are remembered; beyond that the sweeper finds the holds.
 /// A charge to give back is found by nobody else, so it is always remembered: there are never more of
 /// them than there were open holds when the database went away.
-const MAX_TAKE_BACKS: usize = 65_536;
+const MAX_COMPENSATIONS: usize = 65_536;
 
 /// What is left to take back for callers who have gone.
 #[derive(Default)]
-pub(super) struct TakeBacks(VecDeque<Op>);
+pub(super) struct CompensationQueue(VecDeque<Op>);
 
 /// How a word is undone.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Undo {
+pub(super) enum Compensation {
     /// Let the hold go.
     Hold(RequestId, AccountId),
     /// Let the hold go and, if the charge was written all the same, give it back.
@@ -38,29 +38,30 @@ pub(super) enum Undo {
 
 /// A caller who waits. If it is dropped with an answer in it that nobody read, what the answer says
 /// is undone.
-pub(super) struct Listener {
+pub(super) struct Waiter {
     pub(super) answer: oneshot::Receiver<Result<Answer, LedgerError>>,
-    undo: Option<Undo>,
+    compensation: Option<Compensation>,
     lane: mpsc::Sender<Job>,
 }
 
-// === impl TakeBacks ===
+// === impl CompensationQueue ===
 
-impl TakeBacks {
+impl CompensationQueue {
     pub(super) fn next(&mut self, most: usize) -> Vec<Job> {
         let count = most.min(self.0.len());
-        self.0.drain(..count).map(Job::of_our_own).collect()
+        self.0.drain(..count).map(Job::internal).collect()
     }
 
     pub(super) fn push(&mut self, op: Op) {
-        if self.0.len() < MAX_TAKE_BACKS || matches!(op, Op::Refund(_)) {
+        if self.0.len() < MAX_COMPENSATIONS || matches!(op, Op::Refund(_)) {
             self.0.push_back(op);
         }
     }
 
-    /// A caller has gone and its word was heard, or may have been: undo it.
-    pub(super) fn undo(&mut self, op: &Op) {
-        let undone = Undo::of(op).map(|undo| undo.words(WriteOffReason::DatabaseAway));
+    /// A caller has gone and its word was heard, or may have been: compensation it.
+    pub(super) fn compensate(&mut self, op: &Op) {
+        let undone = Compensation::of(op)
+            .map(|compensation| compensation.operations(WriteOffReason::DatabaseAway));
         undone.into_iter().flatten().for_each(|op| self.push(op));
     }
 
@@ -72,17 +73,17 @@ impl TakeBacks {
     }
 }
 
-// === impl Undo ===
+// === impl Compensation ===
 
-impl Undo {
+impl Compensation {
     /// None for words that are never undone: giving back, and a larger hold, which is let go with its
     /// call.
     pub(super) fn of(op: &Op) -> Option<Self> {
         match op {
             Op::Reserve(reserve) => Some(Self::Hold(reserve.request, reserve.account)),
-            Op::Settle(settle) => match settle.unheard {
-                Unheard::Stands => None,
-                Unheard::TakeBack => Some(Self::Charge {
+            Op::Settle(settle) => match settle.on_caller_gone {
+                OnCallerGone::Keep => None,
+                OnCallerGone::Refund => Some(Self::Charge {
                     request: settle.request,
                     account: settle.account,
                     sale: settle.amount,
@@ -93,7 +94,7 @@ impl Undo {
         }
     }
 
-    fn words(self, reason: WriteOffReason) -> Vec<Op> {
+    fn operations(self, reason: WriteOffReason) -> Vec<Op> {
         match self {
             Self::Hold(request, account) => vec![void(request, account, Outcome::Cancelled)],
             // Not charged in time is not charged: the hold goes back, and if the charge was written
@@ -149,9 +150,9 @@ pub(super) fn moved(answer: &Result<Answer, LedgerError>, unsure: bool) -> bool 
     }
 }
 
-// === impl Listener ===
+// === impl Waiter ===
 
-impl Listener {
+impl Waiter {
     pub(super) fn new(
         answer: oneshot::Receiver<Result<Answer, LedgerError>>,
         op: &Op,
@@ -159,13 +160,13 @@ impl Listener {
     ) -> Self {
         Self {
             answer,
-            undo: Undo::of(op),
+            compensation: Compensation::of(op),
             lane,
         }
     }
 }
 
-impl Drop for Listener {
+impl Drop for Waiter {
     /// An answer that the lane believes was heard and that nobody took.
     #[expect(
         clippy::disallowed_methods,
@@ -176,11 +177,11 @@ impl Drop for Listener {
         let Ok(unheard) = self.answer.try_recv() else {
             return;
         };
-        let Some(undo) = self.undo.filter(|_| moved(&unheard, false)) else {
+        let Some(compensation) = self.compensation.filter(|_| moved(&unheard, false)) else {
             return;
         };
-        for op in undo.words(WriteOffReason::Drain) {
-            let Err(full) = self.lane.try_send(Job::of_our_own(op)) else {
+        for op in compensation.operations(WriteOffReason::Drain) {
+            let Err(full) = self.lane.try_send(Job::internal(op)) else {
                 continue;
             };
             // No room now: somebody waits for it. Without a runtime the process is ending, and the

@@ -27,28 +27,28 @@ pub(crate) fn account_of(row: &PgRow) -> Result<AccountId, DbError> {
 /// The start or end of a stretch. `infinity` has no [`OffsetDateTime`], so stretches without a start
 /// travel as microseconds, as PostgreSQL itself counts them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Edge(pub(crate) i64);
+pub(crate) struct PeriodBoundary(pub(crate) i64);
 
-impl Edge {
+impl PeriodBoundary {
     /// Microseconds from PostgreSQL's epoch (2000-01-01); the ends of `i64` are the infinities.
     pub(crate) const fn number(self) -> i64 {
         self.0
     }
 }
 
-impl sqlx::Type<sqlx::Postgres> for Edge {
+impl sqlx::Type<sqlx::Postgres> for PeriodBoundary {
     fn type_info() -> sqlx::postgres::PgTypeInfo {
         <OffsetDateTime as sqlx::Type<sqlx::Postgres>>::type_info()
     }
 }
 
-impl sqlx::postgres::PgHasArrayType for Edge {
+impl sqlx::postgres::PgHasArrayType for PeriodBoundary {
     fn array_type_info() -> sqlx::postgres::PgTypeInfo {
         <OffsetDateTime as sqlx::postgres::PgHasArrayType>::array_type_info()
     }
 }
 
-impl sqlx::Encode<'_, sqlx::Postgres> for Edge {
+impl sqlx::Encode<'_, sqlx::Postgres> for PeriodBoundary {
     fn encode_by_ref(
         &self,
         buffer: &mut sqlx::postgres::PgArgumentBuffer,
@@ -57,7 +57,7 @@ impl sqlx::Encode<'_, sqlx::Postgres> for Edge {
     }
 }
 
-impl<'r> sqlx::Decode<'r, sqlx::Postgres> for Edge {
+impl<'r> sqlx::Decode<'r, sqlx::Postgres> for PeriodBoundary {
     fn decode(value: sqlx::postgres::PgValueRef<'r>) -> Result<Self, sqlx::error::BoxDynError> {
         // The binary form of timestamptz is the bigint inside it.
         let bytes: [u8; 8] = value.as_bytes()?.try_into()?;

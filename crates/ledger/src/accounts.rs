@@ -1,8 +1,8 @@
 //! The desk: what people and payment providers do with money and accounts, one transaction each.
 
-mod moving;
-mod trial;
-mod words;
+mod payments;
+mod trial_expiry;
+mod types;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,12 +13,12 @@ use trunkline_db::{Database, DbError, Tx, events, from_sql_time};
 use trunkline_types::{AccountId, KeyId, Money};
 
 use crate::batch::lock_accounts;
-use crate::batch::news::note_crossings;
-use crate::rows::column;
+use crate::batch::notifications::update_low_balance;
+use crate::columns::column;
 
-pub use moving::{adjust, top_up};
-pub use trial::{TRIAL_EXPIRED, TakeBack, take_back_trial};
-pub use words::{AccountKind, Adjust, AdjustAnswer, Balance, Period, TopUp, TopUpAnswer, Wallet};
+pub use payments::{adjust, top_up};
+pub use trial_expiry::{ExpiredTrial, TRIAL_EXPIRED, expire_trial};
+pub use types::{AccountKind, Adjust, AdjustAnswer, Balance, Period, TopUp, TopUpAnswer, Wallet};
 
 /// Makes an account without money.
 pub async fn create_account(tx: &mut Tx, kind: AccountKind) -> Result<AccountId, DbError> {
@@ -43,7 +43,7 @@ pub async fn balance(database: &Database, account: AccountId) -> Result<Option<B
     let Some(row) = row else { return Ok(None) };
     let nanos = |name: &str| column(&row, name).map(Money::from_nanos);
     let topped_up_at: Option<OffsetDateTime> = column(&row, "topped_up_at")?;
-    let low_mark: Option<i64> = column(&row, "low_balance_nanos")?;
+    let low_balance_threshold: Option<i64> = column(&row, "low_balance_nanos")?;
     Ok(Some(Balance {
         paid: nanos("paid_posted")?,
         paid_held: nanos("paid_held")?,
@@ -52,7 +52,7 @@ pub async fn balance(database: &Database, account: AccountId) -> Result<Option<B
         kind: AccountKind::of(column(&row, "kind")?),
         topped_up: topped_up_at.is_some(),
         topped_up_at: topped_up_at.map(from_sql_time),
-        low_mark: low_mark.map(Money::from_nanos),
+        low_balance_threshold: low_balance_threshold.map(Money::from_nanos),
         is_low: column(&row, "balance_low")?,
     }))
 }
@@ -140,7 +140,7 @@ pub async fn set_budget(
     timezone: &str,
     limit: Option<Money>,
 ) -> Result<bool, DbError> {
-    let purses = lock_accounts(tx, vec![account]).await?.purses;
+    let balances = lock_accounts(tx, vec![account]).await?.balances;
     let key_number = key.map(KeyId::number);
     let known = sqlx::query(
         "SELECT 1 WHERE $2::bigint IS NULL
@@ -150,7 +150,7 @@ pub async fn set_budget(
     .bind(key_number)
     .fetch_optional(&mut **tx)
     .await?;
-    if purses.is_empty() || known.is_none() {
+    if balances.is_empty() || known.is_none() {
         return Ok(false);
     }
     let Some(limit) = limit else {
@@ -197,10 +197,10 @@ pub async fn set_low_balance(
     mark: Option<Money>,
 ) -> Result<bool, DbError> {
     let locked = lock_accounts(tx, vec![account]).await?;
-    let Some(purse) = locked.purses.get(&account) else {
+    let Some(balance) = locked.balances.get(&account) else {
         return Ok(false);
     };
-    let posted = purse.paid_posted.saturating_add(purse.trial_posted);
+    let posted = balance.paid_posted.saturating_add(balance.trial_posted);
     let low = mark.is_some_and(|mark| posted < mark.nanos());
     // The old mark's word counts for nothing under another mark, and none is owed without one.
     sqlx::query(
@@ -213,7 +213,7 @@ pub async fn set_low_balance(
     .bind(low)
     .execute(&mut **tx)
     .await?;
-    let told = note_crossings(tx, &[(account, low)]).await?;
+    let told = update_low_balance(tx, &[(account, low)]).await?;
     events::append(tx, &told).await?;
     Ok(true)
 }
