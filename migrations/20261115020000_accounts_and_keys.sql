@@ -13,7 +13,7 @@
 -- No key is in here. There is the SHA-256 of it, which finds the row and cannot be turned back (a key
 -- has 256 random bits, so there is nothing to guess and no salt to add), and what lists show of it.
 --
--- The bounds in the checks are constants in crates/store/src/bounds.rs; a test holds the two together.
+-- The bounds in the checks are constants in crates/store/src/validation.rs; a test holds the two together.
 
 -- Every word is there and none is too long.
 CREATE FUNCTION app.is_list_of_words(words text[], fewest integer, most integer, longest integer) RETURNS boolean

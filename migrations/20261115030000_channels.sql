@@ -18,7 +18,7 @@
 -- from us, in its own currency; store::channels::CostBook says what is in it, and nothing is charged to
 -- customers by it. Extra headers are not sealed: no credential belongs there.
 --
--- The bounds in the checks are constants in crates/store/src/bounds.rs and channels.rs; a test holds
+-- The bounds in the checks are constants in crates/store/src/validation.rs and channels.rs; a test holds
 -- them together.
 
 -- An object of texts, with neither too many nor too long ones.

@@ -10,7 +10,7 @@
 -- who said so" has an answer after the pause is gone.
 --
 -- A cell that no file knows any more may stay paused: a node with another file may know it.
--- The bounds are constants in crates/store/src/bounds.rs and social.rs; a test holds them together.
+-- The bounds are constants in crates/store/src/validation.rs and social.rs; a test holds them together.
 CREATE TABLE app.social_pause (
     platform   text COLLATE "C" NOT NULL,
     capability text COLLATE "C" NOT NULL,

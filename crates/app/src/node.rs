@@ -23,7 +23,7 @@ use trunkline_ledger::{LedgerTasks, NodeEpoch, partitions, recovery};
 use trunkline_limits::{Keeper, RedisSettings};
 use trunkline_mail::{MailSettings, MailWorker};
 use trunkline_social::Cells;
-use trunkline_store::routes;
+use trunkline_store::route_health;
 use trunkline_types::NodeId;
 use trunkline_upstream::safe_fetch::{SafeFetchSettings, SafeFetcher};
 use trunkline_upstream::{Client, Providers, Roots};
@@ -310,7 +310,7 @@ async fn keep_house(data: Database, author: NodeEpoch, mut stop: watch::Receiver
                 if let Err(error) = partitions::ensure(&data).await {
                     tracing::error!(%error, "partitions could not be made ahead");
                 }
-                if let Err(error) = routes::forget(&data).await {
+                if let Err(error) = route_health::purge(&data).await {
                     tracing::warn!(%error, "old minutes of routes could not be forgotten");
                 }
             },

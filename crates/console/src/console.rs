@@ -12,7 +12,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use trunkline_db::Database;
 use trunkline_keyring::{Keyring, RandomSource};
-use trunkline_store::{arrivals, people};
+use trunkline_store::{people, sign_ups};
 use trunkline_types::{Clock, RequestId};
 use trunkline_upstream::Client;
 
@@ -87,7 +87,7 @@ impl Console {
             tokio::select! {
                 _ = stop.changed() => return,
                 _ = sweep.tick() => {
-                    for swept in [people::sweep(&self.people).await, arrivals::sweep(&self.people).await] {
+                    for swept in [people::sweep(&self.people).await, sign_ups::sweep(&self.people).await] {
                         match swept {
                             Ok(0) => {}
                             Ok(rows) => tracing::debug!(rows_count = rows, "sign-ins and links were swept"),

@@ -2,7 +2,7 @@
 
 use trunkline_db::{Tx, database_now};
 use trunkline_ledger::accounts::{self, TopUp, TopUpAnswer, Wallet};
-use trunkline_store::trials::{self, Granted, NewGrant, Recipient};
+use trunkline_store::trial_grants::{self, Granted, NewGrant, Recipient};
 use trunkline_types::{AccountId, RANDOM_BYTES, RequestId};
 
 use crate::api::Shared;
@@ -29,7 +29,7 @@ pub(crate) async fn grant_trial(
         days: i64::from(trial.days),
         per_day: i64::from(trial.per_day),
     };
-    match trials::grant(tx, &grant).await? {
+    match trial_grants::grant(tx, &grant).await? {
         Granted::Now => {}
         Granted::Before => {
             tracing::info!(%account, "no trial credit: the address had some before");

@@ -3,7 +3,7 @@
 
 use trunkline_db::Tx;
 use trunkline_keyring::{Binding, Purpose};
-use trunkline_store::letters::{self, Content, Kind, NewLetter};
+use trunkline_store::emails::{self, Content, Kind, NewEmail};
 use trunkline_types::{RANDOM_BYTES, Timestamp, uuid_v7};
 
 use crate::api::Shared;
@@ -24,7 +24,7 @@ pub(crate) async fn write(shared: &Shared, tx: &mut Tx, letter: Letter<'_>) -> R
     let mut random = [0; RANDOM_BYTES];
     shared.random.fill(&mut random)?;
     let id = uuid_v7(shared.clock.now(), random);
-    let context = letters::context(id);
+    let context = emails::context(id);
     let binding = Binding::of_operator(&context);
     let bytes = letter.content.bytes();
     let sealed = shared.keyring.seal(Purpose::Letters, &binding, &bytes);
@@ -32,7 +32,7 @@ pub(crate) async fn write(shared: &Shared, tx: &mut Tx, letter: Letter<'_>) -> R
         tracing::error!(%error, "a letter could not be sealed");
         Fault::unavailable()
     })?;
-    let new = NewLetter {
+    let new = NewEmail {
         id,
         kind: letter.kind,
         to: letter.to,
@@ -40,5 +40,5 @@ pub(crate) async fn write(shared: &Shared, tx: &mut Tx, letter: Letter<'_>) -> R
         expires_at: letter.expires_at,
         is_mailed: shared.settings.sends_mail,
     };
-    Ok(letters::write(tx, &new).await?)
+    Ok(emails::write(tx, &new).await?)
 }

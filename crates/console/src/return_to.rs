@@ -1,6 +1,6 @@
 //! Which page to show after a way elsewhere: one of our own, whatever was asked for.
 
-use trunkline_store::arrivals::RETURN_TO_MAX_CHARACTERS;
+use trunkline_store::oidc::RETURN_TO_MAX_CHARACTERS;
 use url::Url;
 
 /// A path on our own site, whatever was asked for.

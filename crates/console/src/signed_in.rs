@@ -110,7 +110,7 @@ impl SignedIn {
     }
 
     fn of(sign_in: SignIn) -> Result<Self, Fault> {
-        let Some((account, role)) = sign_in.looks_at else {
+        let Some((account, role)) = sign_in.active_account else {
             let text = "you look at no organisation of which you are a member; choose one, or ask \
                         an owner to invite you. Nothing was done";
             return Err(Fault::new(Kind::RoleNotAllowed, text));
@@ -178,7 +178,7 @@ pub(crate) async fn find(shared: &Shared, headers: &HeaderMap) -> Result<Option<
     }
     if sign_in.is_stale {
         let mut tx = session.begin().await?;
-        let done = people::seen(&mut tx, sign_in.id).await;
+        let done = people::touch(&mut tx, sign_in.id).await;
         tx.finish(done).await?;
     }
     Ok(Some(sign_in))

@@ -142,7 +142,7 @@ pub async fn publish(
         pricing_version: book.version().bytes(),
         author: signed.author,
         note: signed.note,
-        frame: frame.as_ref(),
+        header: frame.as_ref(),
         models: &models,
     };
     catalog::write(tx, number, &new).await?;
@@ -178,7 +178,7 @@ async fn stored(tx: &mut Tx) -> Result<(CatalogSnapshot, Option<Changes>), Publi
 
 /// Whatever was written since the last good catalog, and is not changed now, is as it was then.
 fn restore(change: &mut Change, spoilt: Changes, good: &Book) {
-    if spoilt.frame.is_some() && change.frame.is_none() {
+    if spoilt.header.is_some() && change.frame.is_none() {
         change.frame = Some(good.frame().clone());
     }
     for (name, _) in spoilt.models {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use trunkline_catalog::{Book, BookError};
 use trunkline_db::{DbError, Session};
-use trunkline_store::catalog::{self, Changes, PastError, entry_of, frame_of};
+use trunkline_store::catalog::{self, Changes, HistoryError, entry_of, header_of};
 
 /// A catalog and its number.
 #[derive(Debug, Clone)]
@@ -79,7 +79,7 @@ impl CatalogSnapshot {
 }
 
 fn changed(before: &Book, changes: Changes) -> Result<Book, CatalogLoadError> {
-    let frame = changes.frame.map(frame_of).transpose()?;
+    let frame = changes.header.map(header_of).transpose()?;
     let mut models = Vec::with_capacity(changes.models.len());
     for (name, entry) in changes.models {
         let entry = entry.map(|entry| entry_of(&name, entry)).transpose()?;
@@ -88,12 +88,12 @@ fn changed(before: &Book, changes: Changes) -> Result<Book, CatalogLoadError> {
     Ok(before.changed(frame, models)?)
 }
 
-impl From<PastError> for CatalogLoadError {
-    fn from(error: PastError) -> Self {
+impl From<HistoryError> for CatalogLoadError {
+    fn from(error: HistoryError) -> Self {
         match error {
-            PastError::Db(error) => Self::Db(error),
-            PastError::Book(error) => Self::Book(error),
-            PastError::Unreadable { what, why } => Self::Unreadable { what, why },
+            HistoryError::Db(error) => Self::Db(error),
+            HistoryError::Book(error) => Self::Book(error),
+            HistoryError::Unreadable { what, why } => Self::Unreadable { what, why },
         }
     }
 }

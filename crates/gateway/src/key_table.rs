@@ -13,8 +13,8 @@ use tokio::time::Instant;
 use trunkline_db::{Database, DbError, Session};
 use trunkline_store::Policy;
 use trunkline_store::accounts::{self, Account};
-use trunkline_store::keys::{self, FOLLOW_MAX_ROWS, KeyHash, Seen};
-use trunkline_store::tally::Tally;
+use trunkline_store::keys::{self, FOLLOW_MAX_ROWS, KeyCursor, KeyHash};
+use trunkline_store::table_checksum::TableChecksum;
 use trunkline_types::{AccountId, ApiKey, KeyId, Timestamp};
 
 use self::table::Table;
@@ -170,8 +170,8 @@ impl KeyTable {
         for _ in 0..RECOUNT_TRIES {
             self.follow_in(&mut session).await?;
             let held = self.read(|inner| (inner.table.account_tally, inner.table.key_tally));
-            let accounts = accounts::tally(&mut session).await?;
-            let there = (accounts, keys::tally(&mut session).await?);
+            let accounts = accounts::checksum(&mut session).await?;
+            let there = (accounts, keys::checksum(&mut session).await?);
             // Something was written since: what is held cannot be compared with it.
             if is_newer(there.0, held.0) || is_newer(there.1, held.1) {
                 continue;
@@ -260,7 +260,7 @@ impl KeyTable {
 }
 
 /// Whether a table has a number that the copy has not seen. One that is older is a difference.
-const fn is_newer(there: Tally, held: Tally) -> bool {
+const fn is_newer(there: TableChecksum, held: TableChecksum) -> bool {
     there.newest > held.newest
 }
 
@@ -274,7 +274,7 @@ async fn next_accounts(
 
 async fn next_keys(
     session: &mut Session,
-    seen: Option<Seen>,
-) -> Result<Vec<keys::DoorRow>, DbError> {
-    keys::followed(session, seen.unwrap_or(Seen::NOTHING), FOLLOW_MAX_ROWS).await
+    seen: Option<KeyCursor>,
+) -> Result<Vec<keys::KeySnapshotRow>, DbError> {
+    keys::changed_since(session, seen.unwrap_or(KeyCursor::START), FOLLOW_MAX_ROWS).await
 }

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use trunkline_catalog::{Number, RouteHealth, Routes};
 use trunkline_db::{Database, DbError};
 use trunkline_ledger::Outcome;
-use trunkline_store::routes::{self, Health, Seen};
+use trunkline_store::route_health::{self, Health, Sample};
 
 use crate::snapshot::Snapshot;
 
@@ -22,7 +22,7 @@ const RATIO_PLACES: u32 = 4;
 /// What was counted and what is known.
 #[derive(Debug)]
 pub(crate) struct RouteHealthTable {
-    counted: Mutex<HashMap<String, Seen>>,
+    counted: Mutex<HashMap<String, Sample>>,
     known: Snapshot<HashMap<String, Health>>,
     exchanges: AtomicU64,
 }
@@ -56,7 +56,7 @@ impl RouteHealthTable {
             return;
         }
         if !counted.contains_key(model) {
-            counted.insert(model.to_owned(), Seen::default());
+            counted.insert(model.to_owned(), Sample::default());
         }
         if let Some(seen) = counted.get_mut(model) {
             seen.calls = seen.calls.saturating_add(1);
@@ -71,11 +71,11 @@ impl RouteHealthTable {
         let taken =
             std::mem::take(&mut *self.counted.lock().unwrap_or_else(PoisonError::into_inner));
         if !taken.is_empty() {
-            let seen: Vec<(String, Seen)> = taken.into_iter().collect();
-            routes::add(data, &seen).await?;
+            let seen: Vec<(String, Sample)> = taken.into_iter().collect();
+            route_health::add(data, &seen).await?;
         }
         let hours = i32::try_from(WINDOW_HOURS).unwrap_or(i32::MAX);
-        let known = routes::health(&mut *data.session().await?, hours).await?;
+        let known = route_health::health(&mut *data.session().await?, hours).await?;
         let by_model = known
             .into_iter()
             .map(|health| (health.model.clone(), health));
@@ -93,13 +93,13 @@ impl RouteHealthTable {
     pub(crate) fn of(&self, model: &str, count: u64) -> Routes {
         let known = self.known.get();
         let health = known.get(model).map(|health| {
-            let went_well = health.seen.calls.saturating_sub(health.seen.failed);
+            let went_well = health.sample.calls.saturating_sub(health.sample.failed);
             RouteHealth {
                 window_hours: WINDOW_HOURS,
-                sample_size: u64::try_from(health.seen.calls).unwrap_or_default(),
+                sample_size: u64::try_from(health.sample.calls).unwrap_or_default(),
                 success_ratio: Number::fraction(
                     i128::from(went_well),
-                    i128::from(health.seen.calls),
+                    i128::from(health.sample.calls),
                     RATIO_PLACES,
                 ),
                 last_checked_at: rfc3339(health.last_at.seconds()),
@@ -111,7 +111,7 @@ impl RouteHealthTable {
     /// Output tokens of a usual answer, if there were answers.
     pub(crate) fn usual_output(&self, model: &str) -> Option<u64> {
         let known = self.known.get();
-        let seen = known.get(model)?.seen;
+        let seen = known.get(model)?.sample;
         let answers = seen.calls.checked_sub(seen.failed)?;
         u64::try_from(seen.output_tokens.checked_div(answers)?).ok()
     }

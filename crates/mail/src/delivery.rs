@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use trunkline_db::{Database, DbError};
 use trunkline_keyring::{Binding, Keyring, Purpose};
-use trunkline_store::letters::{self, Claimed, Content, Failure, Tidied};
+use trunkline_store::emails::{self, Claimed, Cleanup, Content, Failure};
 use uuid::Uuid;
 
 use crate::mailer::{Envelope, Mailer, SmtpError};
@@ -58,7 +58,7 @@ enum End {
 /// Decrypts an email's content; none if this keyring did not seal it, or not for this row.
 #[must_use]
 pub fn open_sealed(keyring: &Keyring, id: Uuid, sealed: &[u8]) -> Option<Content> {
-    let context = letters::context(id);
+    let context = emails::context(id);
     let opened = keyring.open(Purpose::Letters, &Binding::of_operator(&context), sealed);
     Content::of_bytes(opened.ok()?.reveal())
 }
@@ -80,7 +80,7 @@ impl MailWorker {
     /// Claims and sends due emails; without a server, holds them for the operator.
     pub async fn deliver_due(&self) -> Result<DeliverySummary, DbError> {
         let Some(mailer) = &self.mailer else {
-            let kept = letters::keep(&self.data, TIDY_AT_ONCE).await?;
+            let kept = emails::hold_for_operator(&self.data, TIDY_AT_ONCE).await?;
             return Ok(DeliverySummary {
                 kept,
                 ..DeliverySummary::default()
@@ -88,7 +88,7 @@ impl MailWorker {
         };
         let lease = mailer.timeout().saturating_add(SLACK);
         let mut session = self.data.session().await?;
-        let claimed = letters::claim(&mut session, AT_ONCE, lease).await?;
+        let claimed = emails::claim(&mut session, AT_ONCE, lease).await?;
         drop(session);
         let ends = join_all(claimed.iter().map(|letter| self.one(mailer, letter))).await;
         let mut summary = DeliverySummary {
@@ -106,8 +106,8 @@ impl MailWorker {
     }
 
     /// Clears emails whose link has expired and deletes old ones.
-    pub async fn tidy(&self) -> Result<Tidied, DbError> {
-        letters::tidy(&self.data, TIDY_AT_ONCE).await
+    pub async fn tidy(&self) -> Result<Cleanup, DbError> {
+        emails::clean_up(&self.data, TIDY_AT_ONCE).await
     }
 
     async fn one(&self, mailer: &Mailer, letter: &Claimed) -> Result<End, DbError> {
@@ -129,7 +129,7 @@ impl MailWorker {
         };
         let mut session = self.data.session().await?;
         let Err(error) = handed else {
-            letters::sent(&mut session, letter).await?;
+            emails::sent(&mut session, letter).await?;
             return Ok(End::Sent);
         };
         tracing::warn!(
@@ -145,7 +145,7 @@ impl MailWorker {
             patience: PATIENCE,
             is_final: error.is_final,
         };
-        let given_up = letters::failed(&mut session, letter, failure).await?;
+        let given_up = emails::failed(&mut session, letter, failure).await?;
         Ok(match given_up {
             Some(true) => End::GivenUp,
             Some(false) | None => End::Later,

@@ -3,7 +3,7 @@
 use time::format_description::BorrowedFormatItem;
 use time::macros::format_description;
 use trunkline_db::to_sql_time;
-use trunkline_store::letters::{Content, Kind};
+use trunkline_store::emails::{Content, Kind};
 use trunkline_types::Timestamp;
 
 /// Longest part of a name in an email: names are user input.

@@ -9,10 +9,10 @@ use time::OffsetDateTime;
 use trunkline_db::{DbError, Tx, from_sql_time, revision};
 use trunkline_types::{AccountId, Shard, Timestamp};
 
-use crate::bounds::{FieldError, Problem, check_name, check_word, check_words};
 use crate::limits::Rates;
 use crate::policy::AUTO_GROUP;
-use crate::tally::Tally;
+use crate::table_checksum::TableChecksum;
+use crate::validation::{FieldError, Problem, check_name, check_word, check_words};
 
 /// The topic whose numbers the rows carry.
 pub const TOPIC: &str = "accounts";
@@ -214,8 +214,8 @@ fn check_alias(name: &str) -> Result<(), FieldError> {
 }
 
 /// How many accounts there are, and the sum over their numbers and revisions.
-pub async fn tally(connection: &mut PgConnection) -> Result<Tally, DbError> {
-    Tally::of_table(
+pub async fn checksum(connection: &mut PgConnection) -> Result<TableChecksum, DbError> {
+    TableChecksum::of_table(
         connection,
         "SELECT count(*) AS count, COALESCE(max(revision), 0) AS newest,
              COALESCE(sum((id % 2147483647 + 1) * (revision % 2147483647 + 7) % 2147483647), 0)::bigint AS sum

@@ -1,7 +1,7 @@
 //! The catalog's rows: written once for each change, read by whoever follows. What an entry says is
 //! the catalog's business; here it is JSON.
 
-mod past;
+mod history;
 
 use serde_json::Value;
 use sqlx::types::Json;
@@ -10,7 +10,7 @@ use time::OffsetDateTime;
 use trunkline_db::{DbError, Tx, from_sql_time, revision};
 use trunkline_types::Timestamp;
 
-pub use self::past::{PastError, book_at, entry_of, frame_of};
+pub use self::history::{HistoryError, book_at, entry_of, header_of};
 
 /// The topic whose numbers the rows carry.
 pub const TOPIC: &str = "catalog";
@@ -35,7 +35,7 @@ pub struct NewChange<'a> {
     /// Why.
     pub note: &'a str,
     /// Groups and vendors; none if they stay.
-    pub frame: Option<&'a Value>,
+    pub header: Option<&'a Value>,
     /// Models that are new or other, and, without an entry, those that are sold no more.
     pub models: &'a [(String, Option<Value>)],
 }
@@ -61,7 +61,7 @@ pub struct Changes {
     /// The number that this leads to.
     pub revision: i64,
     /// Groups and vendors, if they are other.
-    pub frame: Option<Value>,
+    pub header: Option<Value>,
     /// Models that are other; none for those that are gone.
     pub models: Vec<(String, Option<Value>)>,
 }
@@ -84,7 +84,7 @@ pub async fn write(tx: &mut Tx, number: i64, change: &NewChange<'_>) -> Result<(
     .bind(cut(change.note, NOTE_MAX_CHARACTERS))
     .execute(&mut **tx)
     .await?;
-    if let Some(frame) = change.frame {
+    if let Some(frame) = change.header {
         sqlx::query("INSERT INTO app.catalog_frame (revision, frame) VALUES ($1, $2)")
             .bind(number)
             .bind(Json(frame))
@@ -149,7 +149,7 @@ pub async fn changes_between(
         let Some(last) = rows.last() else {
             return Ok(Changes {
                 revision: upto,
-                frame: frame.map(|Json(frame)| frame),
+                header: frame.map(|Json(frame)| frame),
                 models,
             });
         };

@@ -6,7 +6,7 @@
 mod check;
 mod cost;
 mod rows;
-mod words;
+mod types;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,10 +16,10 @@ use sqlx::PgConnection;
 use trunkline_db::{DbError, Tx, revision};
 use trunkline_types::Timestamp;
 
-use crate::bounds::{self, FieldError};
+use crate::validation::{self, FieldError};
 
 pub use cost::{COST_MAX_MODELS, CostBook};
-pub use words::{ChannelId, ChannelState, CredentialId};
+pub use types::{ChannelId, ChannelState, CredentialId};
 
 /// The topic whose numbers the rows carry.
 pub const TOPIC: &str = "channels";
@@ -237,7 +237,7 @@ pub async fn pause(tx: &mut Tx, credential: CredentialId, reason: &str) -> Resul
         return Ok(false);
     }
     let number = revision::bump(tx, TOPIC).await?;
-    rows::pause(tx, credential, &bounds::reason(reason), number).await
+    rows::pause(tx, credential, &validation::reason(reason), number).await
 }
 
 /// Takes a channel's paused credentials back into use and gives their labels; nodes notice by the

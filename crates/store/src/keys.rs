@@ -1,12 +1,12 @@
-//! API keys: made, found, listed, followed, rotated, switched off, revoked. A row holds the SHA-256 of a
+//! API keys: made, found, listed, changed_since, rotated, switched off, revoked. A row holds the SHA-256 of a
 //! key and what lists show of it; the key itself is handed back to whoever made it and forgotten.
 
-mod door;
-mod family;
-mod lives;
+mod descendants;
+mod lifecycle;
 mod playground;
 mod rows;
 mod search;
+mod snapshot_rows;
 
 use std::fmt;
 
@@ -16,17 +16,17 @@ use trunkline_db::{DbError, Tx, database_now, revision};
 use trunkline_types::{AccountId, ApiKey, KeyId, Timestamp};
 
 use crate::accounts::{self, Account};
-use crate::bounds::{FieldError, Problem, check_name};
 use crate::policy::{KeyGroup, Policy};
+use crate::validation::{FieldError, Problem, check_name};
 
-pub use self::door::{DoorRow, FOLLOW_MAX_ROWS, followed, tally};
-pub use self::family::{below, list_below};
-pub use self::lives::{
+pub use self::descendants::{is_descendant, list_descendants};
+pub use self::lifecycle::{
     ChangeKeyError, OPERATOR, OVERLAP_DEFAULT_SECONDS, OVERLAP_MAX_SECONDS, RevokeAnswer, Rotated,
     change, delete, revoke, rotate, set_disabled,
 };
-pub use self::playground::{hold_playground_key, set_playground_key};
-pub use self::search::{KeysAsked, KeysFound, SEARCH_MAX_ROWS, names, of_account, search};
+pub use self::playground::{lock_playground_key, set_playground_key};
+pub use self::search::{KeysPage, KeysQuery, SEARCH_MAX_ROWS, names, of_account, search};
+pub use self::snapshot_rows::{FOLLOW_MAX_ROWS, KeySnapshotRow, changed_since, checksum};
 
 /// The topic whose numbers the rows carry.
 pub const TOPIC: &str = "keys";
@@ -108,7 +108,7 @@ pub enum KeyState {
 /// How far a reader has followed the table. Several rows may carry one number, so the key's id is
 /// part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Seen {
+pub struct KeyCursor {
     /// The number of the last row read.
     pub revision: i64,
     /// Its key.
@@ -288,8 +288,8 @@ impl Key {
 
     /// How far a reader has come with this row.
     #[must_use]
-    pub const fn seen(&self) -> Seen {
-        Seen {
+    pub const fn cursor(&self) -> KeyCursor {
+        KeyCursor {
             revision: self.revision,
             key: self.id,
         }
@@ -317,11 +317,11 @@ impl fmt::Display for KeyState {
     }
 }
 
-// === impl Seen ===
+// === impl KeyCursor ===
 
-impl Seen {
+impl KeyCursor {
     /// Nothing yet.
-    pub const NOTHING: Self = Self {
+    pub const START: Self = Self {
         revision: 0,
         key: KeyId::new(0),
     };

@@ -2,7 +2,7 @@
 //! channels to upstreams, workflow records and pauses of social data.
 //!
 //! One file per family of tables: [`accounts`], [`keys`], [`channels`], [`workflows`], [`tasks`],
-//! [`social`], [`webhooks`], [`limits`], [`people`], [`arrivals`], [`letters`], [`codes`], [`trials`], [`tries`].
+//! [`cell_pauses`], [`webhooks`], [`limits`], [`people`], [`sign_ups`], [`oidc`], [`emails`], [`redemption_codes`], [`trial_grants`], [`attempt_counters`].
 //! [`logins`] is about the database's own login.
 //! What a key may do is a [`Policy`], checked once, when it is made.
 //! Every change takes the next number of its topic, so that nodes which keep these tables in memory can
@@ -23,28 +23,29 @@
 )]
 
 pub mod accounts;
-pub mod arrivals;
-pub mod bounds;
+pub mod attempt_counters;
 pub mod catalog;
+pub mod cell_pauses;
 pub mod channels;
-pub mod codes;
+pub mod emails;
 pub mod keys;
-pub mod letters;
 pub mod limits;
 pub mod logins;
 mod network;
+pub mod oidc;
 pub mod people;
 mod policy;
-pub mod routes;
-pub mod social;
-pub mod tally;
+pub mod redemption_codes;
+pub mod route_health;
+pub mod sign_ups;
+pub mod table_checksum;
 pub mod tasks;
-pub mod trials;
-pub mod tries;
+pub mod time_zones;
+pub mod trial_grants;
+pub mod validation;
 pub mod webhooks;
 pub mod workflows;
-pub mod zones;
 
-pub use bounds::{FieldError, Problem};
 pub use network::Network;
-pub use policy::{AUTO_GROUP, ENDPOINT_WORDS, KeyGroup, Policy, PolicyFields};
+pub use policy::{AUTO_GROUP, ENDPOINT_NAMES, KeyGroup, Policy, PolicyFields};
+pub use validation::{FieldError, Problem};

@@ -7,7 +7,7 @@ use trunkline_db::{DbError, Tx, revision};
 use trunkline_types::AccountId;
 
 use crate::accounts;
-use crate::bounds::{FieldError, LIMIT_MAX, Problem, check_word};
+use crate::validation::{FieldError, LIMIT_MAX, Problem, check_word};
 
 /// The topic whose numbers the rows carry.
 pub const TOPIC: &str = "limits";

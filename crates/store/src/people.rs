@@ -4,22 +4,22 @@
 //!
 //! Only `trunkline_console` may touch these tables.
 
-mod attempts;
 mod invitations;
+mod login_attempts;
 mod members;
 mod person;
-mod sign_ins;
+mod sessions;
 mod tokens;
 
 use std::fmt;
 
-use crate::bounds::{FieldError, Problem, check_name};
+use crate::validation::{FieldError, Problem, check_name};
 
-pub use attempts::{Allowed, Limits, Tried, forgive, try_once};
 pub use invitations::{
     Invitation, NewInvitation, OPEN_INVITATIONS_MAX, accept, invite, open_invitation,
     open_invitations, revoke_invitation,
 };
+pub use login_attempts::{Allowed, LoginAttempt, LoginLimits, clear_attempts, record_attempt};
 pub use members::{
     Changed, MEMBERS_MAX, Member, Membership, add_member, change_role, count_members, member,
     members, memberships, operator_of, operators_account, remove_member,
@@ -28,11 +28,12 @@ pub use person::{
     NewPerson, Person, by_email, create_person, find_person, has_operator, rename_person,
     set_operator, set_password, verify_email,
 };
-pub use sign_ins::{
+pub use sessions::{
     ABSOLUTE_LIFE_SECONDS, Device, IDLE_LIFE_SECONDS, NewSignIn, SIGN_INS_MAX, STEP_UP_SECONDS,
-    SignIn, devices, end, end_all_but, find_sign_in, look_at, look_at_first, renew, seen, sign_in,
+    SignIn, devices, end, end_all_but, find_sign_in, renew, sign_in, switch_account,
+    switch_to_first_account, touch,
 };
-pub use tokens::{Purpose, give_token, has_any_token, has_token, sweep, take_token, void_tokens};
+pub use tokens::{Purpose, has_any_token, has_token, issue_token, sweep, take_token, void_tokens};
 
 /// Shortest e-mail address.
 pub const EMAIL_MIN_CHARACTERS: usize = 3;

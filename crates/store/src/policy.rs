@@ -3,14 +3,16 @@
 use trunkline_types::Timestamp;
 
 use crate::Network;
-use crate::bounds::{FieldError, LIMIT_MAX, Problem, check_count, check_word, check_words, cut};
+use crate::validation::{
+    FieldError, LIMIT_MAX, Problem, check_count, check_word, check_words, cut,
+};
 
 /// The word that lets the price book choose the group.
 pub const AUTO_GROUP: &str = "auto";
 
 /// The words that a key's list of endpoints is made of: the doors of calls, then the desks where
 /// customers look after themselves.
-pub const ENDPOINT_WORDS: [&str; 19] = [
+pub const ENDPOINT_NAMES: [&str; 19] = [
     "chat",
     "messages",
     "responses",
@@ -52,7 +54,7 @@ pub struct PolicyFields {
     pub group: KeyGroup,
     /// Public names of models.
     pub models: Option<Vec<String>>,
-    /// Interfaces, by [`ENDPOINT_WORDS`].
+    /// Interfaces, by [`ENDPOINT_NAMES`].
     pub endpoints: Option<Vec<String>>,
     /// Platforms of social data.
     pub platforms: Option<Vec<String>>,
@@ -198,7 +200,7 @@ fn check_list(
 fn check_endpoints(list: Option<Vec<String>>) -> Result<Option<Vec<String>>, FieldError> {
     let field = "endpoints";
     let words = check_list(field, list)?;
-    let unknown = |word: &&String| !ENDPOINT_WORDS.contains(&word.as_str());
+    let unknown = |word: &&String| !ENDPOINT_NAMES.contains(&word.as_str());
     match words.iter().flatten().find(unknown) {
         Some(word) => Err(FieldError::new(
             field,

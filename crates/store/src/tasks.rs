@@ -2,15 +2,16 @@
 //! what is due. Every step says from which states it may be taken and answers whether it was; the
 //! money that goes with it is moved by the ledger in the same transaction.
 
-mod due;
+mod claim;
 mod row;
 mod search;
-mod steps;
+mod transitions;
 
-pub use due::{Due, Job, claim, next_due, reschedule, schedule, unschedule};
+pub use claim::{Due, Job, claim, next_due, reschedule, schedule, unschedule};
 pub use row::{Task, TaskState, find, newest_like, of_account, page};
-pub use search::{CANCELLED, SEARCH_MAX_ROWS, Stage, TasksAsked, TasksFound, search};
-pub use steps::{
-    Failed, NewTask, accepted_again, complete, fail, forget_sent, has_room, heard, hold_in, insert,
-    mirrored, note_millis, relinked, remove, submitted, submitting, told, unknown, usual_millis,
+pub use search::{CANCELLED, SEARCH_MAX_ROWS, Stage, TasksPage, TasksQuery, search};
+pub use transitions::{
+    Failed, NewTask, complete, fail, has_capacity, insert, lock_in_state, mark_unknown, mirrored,
+    note_millis, purge_sent, record_progress, record_upstream_id, remove, return_to_accepted,
+    submitted, submitting, update_file, usual_millis,
 };

@@ -4,15 +4,18 @@
 //!
 //! A webhook is always locked before its deliveries.
 
+mod claim;
 mod deliveries;
-mod due;
-mod keeping;
+mod maintenance;
 mod row;
 
+pub use claim::{
+    AfterFailure, ClaimLimit, Claimed, ClaimedEvent, Failure, InFlight, claim, delivered, failed,
+    next_due,
+};
 pub use deliveries::{Delivery, DeliveryState, page, replay};
-pub use due::{After, Busy, Claimed, Failure, Room, Told, claim, delivered, failed, next_due};
-pub use keeping::{Mended, expand, mend};
+pub use maintenance::{Maintenance, expand_system_event, maintain};
 pub use row::{
     Changes, Kind, NewWebhook, PausedReason, Webhook, change, create, delete, find, for_tasks,
-    hook_task, list, make_for_tasks, resume, rotate,
+    list, make_for_tasks, resume, rotate, set_task_webhook,
 };

@@ -1,7 +1,7 @@
 //! The words of `trunkline code` and `trunkline letters`.
 
 use clap::{Args, Subcommand, ValueEnum};
-use trunkline_store::codes::{LIST_MAX, MAKE_MAX};
+use trunkline_store::redemption_codes::{LIST_MAX, MAKE_MAX};
 use trunkline_types::Money;
 use uuid::Uuid;
 

@@ -5,7 +5,7 @@ use serde_json::json;
 use trunkline_db::{Database, Tx};
 use trunkline_ledger::accounts::{self as ledger_accounts, Period};
 use trunkline_ledger::statement;
-use trunkline_store::{accounts, zones};
+use trunkline_store::{accounts, time_zones};
 use trunkline_types::{AccountId, KeyId};
 
 use super::{account, shown};
@@ -91,7 +91,7 @@ async fn checked_zone(tx: &mut Tx, wish: &SetBudget) -> anyhow::Result<String> {
     if let Some(reason) = needless {
         bail!(reason);
     }
-    if !zones::is_known(tx, zone).await? {
+    if !time_zones::is_known(tx, zone).await? {
         let shown: String = zone.chars().take(64).collect();
         bail!(
             "{shown:?} is not a time zone that the database knows; write an IANA name such as Europe/Berlin"

@@ -3,7 +3,7 @@
 use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
 use trunkline_db::{Database, Tx};
-use trunkline_store::codes::{self, Code, CodeText, NewCode, Purse};
+use trunkline_store::redemption_codes::{self, Code, NewCode, RedemptionCode, Wallet};
 use trunkline_types::{Timestamp, uuid_v7};
 use uuid::Uuid;
 
@@ -27,10 +27,10 @@ pub(super) async fn create(
         Some(batch) => batch.clone(),
         None => format!("{}-{:08x}", date(now), u32::from_be_bytes(chance::bytes()?)),
     };
-    codes::check_batch(&batch)?;
-    let texts: Result<Vec<(Uuid, CodeText)>, _> = (0..wish.count)
+    redemption_codes::check_batch(&batch)?;
+    let texts: Result<Vec<(Uuid, RedemptionCode)>, _> = (0..wish.count)
         .map(|_| {
-            let text = CodeText::new(&chance::bytes()?);
+            let text = RedemptionCode::new(&chance::bytes()?);
             Ok::<_, anyhow::Error>((uuid_v7(now, chance::bytes()?), text))
         })
         .collect();
@@ -70,7 +70,7 @@ async fn write(
     tx: &mut Tx,
     wish: &CreateCodes,
     batch: &str,
-    (texts, now): (&[(Uuid, CodeText)], Timestamp),
+    (texts, now): (&[(Uuid, RedemptionCode)], Timestamp),
 ) -> anyhow::Result<()> {
     let expires_at = wish.expires.map(|expiry| match expiry {
         Expiry::Days(days) => now.plus_seconds(i64::from(days).saturating_mul(DAY_SECONDS)),
@@ -85,11 +85,13 @@ async fn write(
             text,
             batch,
             amount: wish.amount,
-            purse: purse(wish.wallet),
+            wallet: purse(wish.wallet),
             made_by: MADE_BY,
             expires_at,
         };
-        codes::create(tx, &new).await.context("no code was made")?;
+        redemption_codes::create(tx, &new)
+            .await
+            .context("no code was made")?;
     }
     Ok(())
 }
@@ -101,7 +103,7 @@ pub(super) async fn list(
     output: &Output,
 ) -> anyhow::Result<()> {
     let mut session = database.session().await?;
-    let all = codes::list(&mut session, batch, limit).await?;
+    let all = redemption_codes::list(&mut session, batch, limit).await?;
     drop(session);
     let cells: Vec<Vec<String>> = all
         .iter()
@@ -111,7 +113,7 @@ pub(super) async fn list(
                 code.hint.clone(),
                 code.batch.clone(),
                 code.amount.to_string(),
-                code.purse.word().to_owned(),
+                code.wallet.word().to_owned(),
                 state(code).to_owned(),
                 code.redeemed
                     .map_or_else(String::new, |(by, _)| by.to_string()),
@@ -140,7 +142,7 @@ pub(super) async fn revoke(
     output: &Output,
 ) -> anyhow::Result<()> {
     let mut tx = database.begin().await?;
-    let done = codes::revoke(&mut tx, wish.id, wish.batch.as_deref()).await;
+    let done = redemption_codes::revoke(&mut tx, wish.id, wish.batch.as_deref()).await;
     let done = done.context("no code was taken back");
     let advice = "repeat it: what was taken back stays so";
     let count = database::finish(tx, done, advice).await?;
@@ -161,7 +163,7 @@ fn row(code: &Code) -> Value {
         "hint": code.hint,
         "batch": code.batch,
         "amount_usd": shown::usd(code.amount),
-        "wallet": code.purse.word(),
+        "wallet": code.wallet.word(),
         "state": state(code),
         "made_by": code.made_by,
         "created_at": times::rfc3339(code.created_at),
@@ -184,10 +186,10 @@ const fn state(code: &Code) -> &'static str {
     }
 }
 
-const fn purse(word: WalletWord) -> Purse {
+const fn purse(word: WalletWord) -> Wallet {
     match word {
-        WalletWord::Paid => Purse::Paid,
-        WalletWord::Trial => Purse::Trial,
+        WalletWord::Paid => Wallet::Paid,
+        WalletWord::Trial => Wallet::Trial,
     }
 }
 

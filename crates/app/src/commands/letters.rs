@@ -4,7 +4,7 @@ use anyhow::Context as _;
 use serde_json::{Value, json};
 use trunkline_db::Role;
 use trunkline_mail::open_sealed;
-use trunkline_store::letters::{self, LIST_MAX};
+use trunkline_store::emails::{self, LIST_MAX};
 
 use super::{database, keyring};
 use crate::config::Config;
@@ -16,7 +16,7 @@ pub(super) async fn run(config: &Config, output: &Output) -> anyhow::Result<()> 
     let keyring = keyring::open(config)?;
     let database = database::open(config, Role::Console).await?;
     let mut session = database.session().await?;
-    let unsent = letters::unsent(&mut session, LIST_MAX).await;
+    let unsent = emails::unsent(&mut session, LIST_MAX).await;
     drop(session);
     database::close(&database).await;
     let unsent = unsent.context("the letters cannot be read")?;

@@ -38,7 +38,7 @@ async fn setup_link(people: &Database, settings: &ConsoleSettings) -> anyhow::Re
     let done = async {
         people::void_tokens(&mut tx, Purpose::Setup, None).await?;
         let given = (&token.hash, SETUP_SECONDS);
-        people::give_token(&mut tx, Purpose::Setup, None, given).await
+        people::issue_token(&mut tx, Purpose::Setup, None, given).await
     };
     let done = done.await;
     tx.finish(done)

@@ -9,7 +9,7 @@ use anyhow::bail;
 use serde_json::{Value, json};
 use trunkline_db::{Database, Role, Tx};
 use trunkline_social::{Capability, Cell, Cells};
-use trunkline_store::social::{self, By, Event};
+use trunkline_store::cell_pauses::{self, PauseEvent, PausedBy};
 
 use super::database;
 use crate::cli::{PauseCell, ResumeCell, SocialCommand};
@@ -64,7 +64,7 @@ async fn pause(
     } = wish;
     let cell = known(cells, platform, capability)?;
     let mut tx = console.begin().await?;
-    let done = social::pause(&mut tx, platform, capability, reason, By::Operator).await;
+    let done = cell_pauses::pause(&mut tx, platform, capability, reason, PausedBy::Operator).await;
     let is_new = finish(tx, done).await?;
     let text = if is_new {
         format!("{} is paused: calls are answered 503.", cell.model)
@@ -90,7 +90,7 @@ async fn resume(
         reason,
     } = wish;
     let mut tx = console.begin().await?;
-    let done = social::resume(&mut tx, platform, capability, reason, By::Operator).await;
+    let done = cell_pauses::resume(&mut tx, platform, capability, reason, PausedBy::Operator).await;
     let is_new = finish(tx, done).await?;
     // A pause may outlive the file of its platform, and is taken away all the same.
     let model = match known(cells, platform, capability) {
@@ -118,25 +118,25 @@ async fn finish(tx: Tx, done: Result<bool, trunkline_db::DbError>) -> anyhow::Re
 
 async fn events(console: &Database, limit: i64, output: &Output) -> anyhow::Result<()> {
     let mut session = console.session().await?;
-    let events = social::events(&mut session, limit).await?;
-    let row = |event: &Event| {
+    let events = cell_pauses::events(&mut session, limit).await?;
+    let row = |event: &PauseEvent| {
         vec![
             event.number.to_string(),
             times::short(event.at),
             event.platform.clone(),
             event.capability.clone(),
-            event.what.word().to_owned(),
+            event.action.word().to_owned(),
             event.by.word().to_owned(),
             event.reason.clone(),
         ]
     };
-    let object = |event: &Event| {
+    let object = |event: &PauseEvent| {
         json!({
             "number": event.number,
             "at": times::rfc3339(event.at),
             "platform": event.platform,
             "capability": event.capability,
-            "what": event.what.word(),
+            "what": event.action.word(),
             "by": event.by.word(),
             "reason": event.reason,
         })

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use trunkline_console::{Provider, SignUp, Trial};
-use trunkline_store::bounds::NAME_MAX_CHARACTERS;
+use trunkline_store::validation::NAME_MAX_CHARACTERS;
 use trunkline_types::{Money, Secret};
 
 use super::Edge;

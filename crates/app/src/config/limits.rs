@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use trunkline_gateway::LimitSettings;
-use trunkline_store::bounds::LIMIT_MAX;
+use trunkline_store::validation::LIMIT_MAX;
 use trunkline_types::Secret;
 
 use super::Redis;

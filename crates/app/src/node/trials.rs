@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use trunkline_db::{Database, Tx, database_now};
 use trunkline_ledger::accounts::{self, ExpiredTrial};
-use trunkline_store::trials;
+use trunkline_store::trial_grants;
 
 use crate::chance;
 
@@ -42,7 +42,7 @@ async fn take_next(data: &Database) -> anyhow::Result<bool> {
 }
 
 async fn take_in(tx: &mut Tx) -> anyhow::Result<bool> {
-    let Some(grant) = trials::next_expired(tx).await? else {
+    let Some(grant) = trial_grants::next_expired(tx).await? else {
         return Ok(false);
     };
     let over = ExpiredTrial {
@@ -51,7 +51,7 @@ async fn take_in(tx: &mut Tx) -> anyhow::Result<bool> {
         granted: grant.amount,
     };
     let taken = accounts::expire_trial(tx, &over).await?;
-    trials::end(tx, &grant, taken).await?;
+    trial_grants::end(tx, &grant, taken).await?;
     tracing::info!(account = %grant.account, taken_usd = %taken, "trial credit is over");
     Ok(true)
 }

@@ -12,7 +12,7 @@ use trunkline_db::{Role, SystemClock};
 use trunkline_ledger::accounts::{self as ledger_desk, AccountKind, TopUp, TopUpAnswer, Wallet};
 use trunkline_ledger::audit;
 use trunkline_store::accounts::{self, DEFAULT_GROUP, NewAccount};
-use trunkline_store::trials::{self, Granted, NewGrant, Recipient};
+use trunkline_store::trial_grants::{self, Granted, NewGrant, Recipient};
 use trunkline_testkit::{Manners, Smtp, random_bytes};
 use trunkline_types::{AccountId, Clock as _, Money, RequestId, Shard};
 
@@ -275,7 +275,10 @@ async fn granted(desk: &Desk, number: u32) -> AccountId {
         days: 30,
         per_day: 1_000,
     };
-    assert_eq!(trials::grant(&mut tx, &grant).await.unwrap(), Granted::Now);
+    assert_eq!(
+        trial_grants::grant(&mut tx, &grant).await.unwrap(),
+        Granted::Now
+    );
     let top_up = TopUp {
         request: RequestId::new(SystemClock.now(), random_bytes()),
         account,

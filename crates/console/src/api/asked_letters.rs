@@ -7,9 +7,9 @@ use http::{HeaderMap, StatusCode};
 use serde::Deserialize;
 use tokio::time::Instant;
 use trunkline_db::{Tx, database_now};
-use trunkline_store::letters::{Content, Kind as LetterKind};
+use trunkline_store::attempt_counters::{self, Attempt};
+use trunkline_store::emails::{Content, Kind as LetterKind};
 use trunkline_store::people::{self, Person, PersonId, Purpose, TokenHash};
-use trunkline_store::tries::{self, Tried};
 use trunkline_types::Secret;
 use utoipa::ToSchema;
 
@@ -69,7 +69,9 @@ pub(super) async fn verify_again(
 ) -> Result<Response, Fault> {
     from_network(&shared, &caller).await?;
     let email = sign_in.email.as_bytes();
-    if !sign_in.is_verified && tries::take(&shared.people, Tried::LetterToAddress, email).await? {
+    if !sign_in.is_verified
+        && attempt_counters::take(&shared.people, Attempt::EmailToAddress, email).await?
+    {
         let mut tx = shared.people.begin().await?;
         let link = Link {
             purpose: Purpose::Verify,
@@ -104,7 +106,7 @@ pub(super) async fn forgot(
     from_network(&shared, &caller).await?;
     // What is no address is nobody's.
     if let Ok(email) = people::check_email("email", &body.email)
-        && tries::take(&shared.people, Tried::LetterToAddress, email.as_bytes()).await?
+        && attempt_counters::take(&shared.people, Attempt::EmailToAddress, email.as_bytes()).await?
     {
         let mut tx = shared.people.begin().await?;
         let done = remind(&shared, &mut tx, &email).await;
@@ -158,7 +160,7 @@ async fn send_link(
     let token = Token::fresh(shared.random.as_ref())?;
     people::void_tokens(tx, link.purpose, Some(person)).await?;
     let given = (&token.hash, link.life_seconds);
-    people::give_token(tx, link.purpose, Some(person), given).await?;
+    people::issue_token(tx, link.purpose, Some(person), given).await?;
     let letter = Letter {
         kind: link.kind,
         to: email,

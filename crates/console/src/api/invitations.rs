@@ -8,7 +8,7 @@ use axum::response::Response;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use trunkline_db::Tx;
-use trunkline_store::letters::{Content, Kind as LetterKind};
+use trunkline_store::emails::{Content, Kind as LetterKind};
 use trunkline_store::people::{
     self, Invitation, MEMBERS_MAX, NewInvitation, OPEN_INVITATIONS_MAX, Role, check_email,
 };

@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use serde::Serialize;
 use trunkline_keyring::{Binding, Purpose};
-use trunkline_store::letters::{self, Content, Kind, State as LetterState};
+use trunkline_store::emails::{self, Content, Kind, State as LetterState};
 use utoipa::ToSchema;
 
 use super::Shared;
@@ -89,7 +89,7 @@ pub(super) async fn list(
     somebody.operates()?;
     somebody.fresh()?;
     let mut session = shared.people.session().await?;
-    let unsent = letters::unsent(&mut session, MOST).await?;
+    let unsent = emails::unsent(&mut session, MOST).await?;
     drop(session);
     let data = unsent.iter().filter_map(|letter| shown(&shared, letter));
     let letters = Letters {
@@ -99,7 +99,7 @@ pub(super) async fn list(
 }
 
 /// None for a letter that has no link, or that another keyring sealed.
-fn shown(shared: &Shared, letter: &letters::Letter) -> Option<LetterView> {
+fn shown(shared: &Shared, letter: &emails::Email) -> Option<LetterView> {
     let kind = match letter.kind {
         Kind::Verify => LetterKind::Verify,
         Kind::Reset => LetterKind::Reset,
@@ -112,7 +112,7 @@ fn shown(shared: &Shared, letter: &letters::Letter) -> Option<LetterView> {
         LetterState::Failed => LetterStateWord::Failed,
         LetterState::Kept => LetterStateWord::Kept,
     };
-    let context = letters::context(letter.id);
+    let context = emails::context(letter.id);
     let binding = Binding::of_operator(&context);
     let opened = shared
         .keyring

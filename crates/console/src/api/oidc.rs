@@ -8,9 +8,12 @@ use http::header::LOCATION;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use serde::Deserialize;
 use trunkline_db::Tx;
-use trunkline_store::arrivals::{self, NewVisit, Visit};
+use trunkline_store::attempt_counters::{self, Attempt};
 use trunkline_store::people::{self, NewPerson, Person, PersonId, SignIn};
-use trunkline_store::tries::{self, Tried};
+use trunkline_store::{
+    oidc::{NewOidcState, OidcState},
+    sign_ups,
+};
 use trunkline_types::AccountId;
 
 use super::Shared;
@@ -111,7 +114,7 @@ pub(super) async fn start(
     let provider = shared.providers.find(&id);
     let provider = provider.ok_or_else(|| Fault::not_found("provider"))?;
     let network = network_of(caller.address);
-    if !tries::take(&shared.people, Tried::ProviderFromNetwork, &network).await? {
+    if !attempt_counters::take(&shared.people, Attempt::ProviderFromNetwork, &network).await? {
         return Err(Fault::too_many_attempts(HOUR_SECONDS));
     }
     let sign_in = match asked.step_up {
@@ -136,7 +139,7 @@ pub(super) async fn start(
         Err(trouble) => return Ok(sorry(Sorry::from(trouble))),
     };
     let return_to = own_path(&shared.settings.dash_url, asked.return_to.as_deref());
-    let visit = NewVisit {
+    let visit = NewOidcState {
         state: &state.hash,
         browser: &browser.hash,
         provider: &provider.id,
@@ -147,7 +150,7 @@ pub(super) async fn start(
         life_seconds: VISIT_SECONDS,
     };
     let mut tx = shared.people.begin().await?;
-    let done = arrivals::begin_visit(&mut tx, &visit).await;
+    let done = trunkline_store::oidc::create_state(&mut tx, &visit).await;
     tx.finish(done).await?;
     Ok(browser.keep(&shared.settings, found(&address)))
 }
@@ -209,14 +212,14 @@ async fn visit(
     provider: &Provider,
     asked: &CallbackQuery,
     headers: &HeaderMap,
-) -> Result<Option<Visit>, Fault> {
+) -> Result<Option<OidcState>, Fault> {
     let state = asked.state.as_deref().and_then(tokens::hash_of);
     let here = browser::known(&shared.settings, headers);
     let (Some(state), Some(here)) = (state, here) else {
         return Ok(None);
     };
     let mut tx = shared.people.begin().await?;
-    let done = arrivals::end_visit(&mut tx, &state).await;
+    let done = trunkline_store::oidc::take_state(&mut tx, &state).await;
     let visit = tx.finish(done).await?;
     Ok(visit.filter(|visit| visit.provider == provider.id && visit.browser[..] == here[..]))
 }
@@ -243,7 +246,7 @@ async fn arrive(
             Err(why) => return Ok(Arrived::Not(why)),
         };
         let whose = (identity.issuer.as_str(), identity.subject.as_str());
-        arrivals::link_person(&mut tx, whose, person).await?;
+        trunkline_store::oidc::link_person(&mut tx, whose, person).await?;
         // The provider may have known them from days ago: money and secrets need a fresh proof.
         let opened = Opened::write_untrusted(shared, &mut tx, (person, account), from).await?;
         Ok(Arrived::In(opened.token))
@@ -262,7 +265,9 @@ async fn person(
     email: &str,
 ) -> Result<Result<(PersonId, Option<AccountId>), Sorry>, Fault> {
     let is_welcome = |person: &Person| person.disabled_at.is_none();
-    if let Some(id) = arrivals::person_at(tx, &identity.issuer, &identity.subject).await? {
+    if let Some(id) =
+        trunkline_store::oidc::person_at(tx, &identity.issuer, &identity.subject).await?
+    {
         let person = people::find_person(tx, id).await?.filter(is_welcome);
         return Ok(person
             .map(|person| (person.id, None))
@@ -276,7 +281,7 @@ async fn person(
             Some(_) => Err(Sorry::NoPerson),
         });
     }
-    let invitation = arrivals::invitation_for(tx, email).await?;
+    let invitation = sign_ups::invitation_for(tx, email).await?;
     if invitation.is_none() && !provider.makes_people {
         return Ok(Err(Sorry::NoPerson));
     }
@@ -311,7 +316,7 @@ async fn person(
 /// Trusts a sign-in with money and secrets again, if its person has just proved themselves at the provider.
 async fn trust(
     shared: &Shared,
-    visit: &Visit,
+    visit: &OidcState,
     identity: &Identity,
     headers: &HeaderMap,
 ) -> Result<Arrived, Fault> {
@@ -327,7 +332,8 @@ async fn trust(
     let token = Token::fresh(shared.random.as_ref())?;
     let mut tx = shared.people.begin().await?;
     let done = async {
-        let person = arrivals::person_at(&mut tx, &identity.issuer, &identity.subject).await?;
+        let person =
+            trunkline_store::oidc::person_at(&mut tx, &identity.issuer, &identity.subject).await?;
         if person != Some(sign_in.person) {
             return Ok::<_, Fault>(false);
         }

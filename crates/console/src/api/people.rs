@@ -8,7 +8,7 @@ use http::header::SET_COOKIE;
 use serde::{Deserialize, Serialize};
 use trunkline_db::Tx;
 use trunkline_store::people::{
-    self, Allowed, Limits, NewSignIn, Person, PersonId, Role, TokenHash, Tried,
+    self, Allowed, LoginAttempt, LoginLimits, NewSignIn, Person, PersonId, Role, TokenHash,
 };
 use trunkline_types::{AccountId, RANDOM_BYTES, Secret, uuid_v7};
 use utoipa::ToSchema;
@@ -156,7 +156,7 @@ pub(crate) async fn person_of(
     caller: &Caller,
 ) -> Result<Person, Fault> {
     let (address, network) = (sha256(email.as_bytes()), network_of(caller.address));
-    let tried = Tried {
+    let tried = LoginAttempt {
         address: &address,
         network: &network,
     };
@@ -179,15 +179,15 @@ pub(crate) async fn person_of(
     let person = person.filter(|_| right && is_open);
     let person = person.ok_or_else(sign_in_failed)?;
     let mut tx = shared.people.begin().await?;
-    let done = people::forgive(&mut tx, tried).await;
+    let done = people::clear_attempts(&mut tx, tried).await;
     tx.finish(done).await?;
     Ok(person)
 }
 
 /// Counted before the password is looked at, and committed: many at once are many.
-async fn count(shared: &Shared, tried: Tried<'_>) -> Result<Allowed, Fault> {
+async fn count(shared: &Shared, tried: LoginAttempt<'_>) -> Result<Allowed, Fault> {
     let mut tx = shared.people.begin().await?;
-    let done = people::try_once(&mut tx, tried, &Limits::HOUSE).await;
+    let done = people::record_attempt(&mut tx, tried, &LoginLimits::DEFAULT).await;
     Ok(tx.finish(done).await?)
 }
 

@@ -6,9 +6,9 @@ use axum::response::{IntoResponse as _, Response};
 use serde::{Deserialize, Serialize};
 use trunkline_db::Tx;
 use trunkline_ledger::accounts::{self, TopUp, TopUpAnswer, Wallet};
-use trunkline_store::codes::{self, Code, CodeText, Purse};
-use trunkline_store::trials;
-use trunkline_store::tries::{self, Tried};
+use trunkline_store::attempt_counters::{self, Attempt};
+use trunkline_store::redemption_codes::{self, Code, RedemptionCode, Wallet as CodeWallet};
+use trunkline_store::trial_grants;
 use trunkline_types::{AccountId, Secret};
 use utoipa::ToSchema;
 
@@ -65,15 +65,15 @@ pub(super) async fn redeem(
     signed_in.may(Right::WalletWrite)?;
     let account = signed_in.account;
     count(&shared, account, &caller).await?;
-    let text = CodeText::parse(body.code.reveal()).ok_or_else(code_invalid)?;
+    let text = RedemptionCode::parse(body.code.reveal()).ok_or_else(code_invalid)?;
     let mut tx = shared.people.begin().await?;
     let done = redeem_in(&shared, &mut tx, account, &text).await;
     let code = tx.finish(done).await?;
     let redeemed = Redeemed {
         amount_usd: code.amount.to_string(),
-        wallet: match code.purse {
-            Purse::Paid => WalletWord::Paid,
-            Purse::Trial => WalletWord::Trial,
+        wallet: match code.wallet {
+            CodeWallet::Paid => WalletWord::Paid,
+            CodeWallet::Trial => WalletWord::Trial,
         },
         balance: balance(&shared, account).await?,
     };
@@ -84,8 +84,9 @@ pub(super) async fn redeem(
 async fn count(shared: &Shared, account: AccountId, caller: &Caller) -> Result<(), Fault> {
     let own = account.number().to_be_bytes();
     let network = network_of(caller.address);
-    let allowed = tries::take(&shared.people, Tried::CodeFromNetwork, &network).await?
-        && tries::take(&shared.people, Tried::CodeByAccount, &own).await?;
+    let allowed = attempt_counters::take(&shared.people, Attempt::CodeFromNetwork, &network)
+        .await?
+        && attempt_counters::take(&shared.people, Attempt::CodeByAccount, &own).await?;
     if allowed {
         return Ok(());
     }
@@ -97,9 +98,9 @@ async fn redeem_in(
     shared: &Shared,
     tx: &mut Tx,
     account: AccountId,
-    text: &CodeText,
+    text: &RedemptionCode,
 ) -> Result<Code, Fault> {
-    let code = codes::find_for_update(tx, text).await?;
+    let code = redemption_codes::find_for_update(tx, text).await?;
     let code = code.ok_or_else(code_invalid)?;
     if code.redeemed.is_some_and(|(by, _)| by == account) {
         return Ok(code);
@@ -110,9 +111,9 @@ async fn redeem_in(
     let top_up = TopUp {
         request: gifts::request(shared, tx).await?,
         account,
-        wallet: match code.purse {
-            Purse::Paid => Wallet::Paid,
-            Purse::Trial => Wallet::Trial,
+        wallet: match code.wallet {
+            CodeWallet::Paid => Wallet::Paid,
+            CodeWallet::Trial => Wallet::Trial,
         },
         amount: code.amount,
         provider: CODE_PROVIDER.to_owned(),
@@ -125,7 +126,7 @@ async fn redeem_in(
             return Err(Fault::unavailable());
         }
     }
-    codes::redeem(tx, code.id, account).await?;
+    redemption_codes::redeem(tx, code.id, account).await?;
     tracing::info!(code = %code.id, %account, "a code was redeemed");
     Ok(code)
 }
@@ -134,7 +135,7 @@ async fn balance(shared: &Shared, account: AccountId) -> Result<BalanceView, Fau
     let balance = accounts::balance(&shared.people, account).await?;
     let balance = balance.ok_or_else(Fault::unavailable)?;
     let mut session = shared.people.session().await?;
-    let ends_at = trials::ends_at(&mut session, account).await?;
+    let ends_at = trial_grants::ends_at(&mut session, account).await?;
     Ok(BalanceView::of(&balance, ends_at))
 }
 

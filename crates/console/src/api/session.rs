@@ -190,9 +190,12 @@ pub(super) async fn show(
     let mut sign_in = find(&shared, &headers).await?;
     // An organisation that was left or closed is not looked at any more; the next one is, and the page
     // that asks here shows which.
-    if let Some(lost) = sign_in.as_ref().filter(|found| found.looks_at.is_none()) {
+    if let Some(lost) = sign_in
+        .as_ref()
+        .filter(|found| found.active_account.is_none())
+    {
         let mut tx = shared.people.begin().await?;
-        let done = people::look_at_first(&mut tx, lost.id).await;
+        let done = people::switch_to_first_account(&mut tx, lost.id).await;
         tx.finish(done).await?;
         sign_in = find(&shared, &headers).await?;
     }
@@ -257,7 +260,7 @@ pub(super) async fn switch(
     let token = Token::fresh(shared.random.as_ref())?;
     let mut tx = shared.people.begin().await?;
     let account = AccountId::new(body.account_id);
-    let done = people::look_at(&mut tx, sign_in.id, account, &token.hash).await;
+    let done = people::switch_account(&mut tx, sign_in.id, account, &token.hash).await;
     if !tx.finish(done).await? {
         return Err(Fault::not_found("organisation"));
     }
@@ -331,7 +334,7 @@ impl Session {
         };
         drop(database);
         let accounts = accounts_of(&shared.people, memberships).await?;
-        let looks_at = sign_in.as_ref().and_then(|sign_in| sign_in.looks_at);
+        let looks_at = sign_in.as_ref().and_then(|sign_in| sign_in.active_account);
         let account = looks_at.and_then(|(account, _)| {
             let own = |one: &&AccountRef| one.id == account.number();
             accounts.iter().find(own).cloned()

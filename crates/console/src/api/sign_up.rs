@@ -9,10 +9,10 @@ use http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 use trunkline_db::{Tx, database_now};
-use trunkline_store::arrivals::{self, NewSignUp};
-use trunkline_store::letters::{Content, Kind as LetterKind};
+use trunkline_store::attempt_counters::{self, Attempt};
+use trunkline_store::emails::{Content, Kind as LetterKind};
 use trunkline_store::people::{self, NewPerson, Person, Purpose, TokenHash};
-use trunkline_store::tries::{self, Tried};
+use trunkline_store::sign_ups::{self, NewSignUp};
 use trunkline_types::Secret;
 use utoipa::ToSchema;
 
@@ -131,9 +131,9 @@ pub(super) async fn sign_up(
         let answered = accepted(NextStep::SignedIn);
         return Ok(with_token(&shared, answered, &opened.token.text));
     }
-    if tries::take(
+    if attempt_counters::take(
         &shared.people,
-        Tried::LetterToAddress,
+        Attempt::EmailToAddress,
         arrival.email.as_bytes(),
     )
     .await?
@@ -183,7 +183,7 @@ fn is_allowed(sign_up: SignUp, is_invited: bool) -> Result<(), Fault> {
 /// Refuses a network that asks for too many letters.
 pub(super) async fn from_network(shared: &Shared, caller: &Caller) -> Result<(), Fault> {
     let network = network_of(caller.address);
-    if tries::take(&shared.people, Tried::LetterFromNetwork, &network).await? {
+    if attempt_counters::take(&shared.people, Attempt::EmailFromNetwork, &network).await? {
         return Ok(());
     }
     Err(Fault::too_many_attempts(HOUR_SECONDS))
@@ -219,7 +219,7 @@ async fn arrive(shared: &Shared, tx: &mut Tx, arrival: &Arrival<'_>) -> Result<(
                 browser: arrival.browser,
                 life_seconds: VERIFY_SECONDS,
             };
-            arrivals::write_sign_up(tx, &new).await?;
+            sign_ups::create(tx, &new).await?;
             let link = shared.settings.link("verify", token.text.reveal());
             (LetterKind::Verify, link)
         }
@@ -288,7 +288,7 @@ async fn prove(
         people::verify_email(tx, person).await?;
         return Opened::write(shared, tx, (person, None), (caller, headers)).await;
     }
-    let sign_up = arrivals::take_sign_up(tx, token).await?;
+    let sign_up = sign_ups::take(tx, token).await?;
     let sign_up = sign_up.ok_or_else(Fault::token_invalid)?;
     // In another browser the password may be a stranger's: it is left out, and a letter leads to a new one.
     let here = browser::known(&shared.settings, headers);

@@ -148,7 +148,7 @@ impl Desk {
         let token = Token::fresh(&SystemRandom).unwrap();
         let mut tx = self.people.begin().await.unwrap();
         let given = (&token.hash, 86_400);
-        let done = people::give_token(&mut tx, Purpose::Setup, None, given).await;
+        let done = people::issue_token(&mut tx, Purpose::Setup, None, given).await;
         tx.finish(done).await.unwrap();
         token.text.reveal().to_owned()
     }

@@ -74,7 +74,7 @@ async fn list_keys(services: &Services, visit: &Visit<'_>) -> Result<Response, A
     let page = Page::read(visit.query)?;
     let mut session = services.data.session().await?;
     let family = (caller.account.id, caller.key.id);
-    let found = keys::list_below(&mut session, family, page.after, page.limit).await;
+    let found = keys::list_descendants(&mut session, family, page.after, page.limit).await;
     drop(session);
     let found = found?;
     let full = u32::try_from(found.len()).is_ok_and(|count| count == page.limit);
@@ -175,7 +175,7 @@ async fn descendant_key(
         return Ok((id, true));
     }
     let mut session = services.data.session().await?;
-    if keys::below(&mut session, caller.account.id, caller.key.id, id).await? {
+    if keys::is_descendant(&mut session, caller.account.id, caller.key.id, id).await? {
         Ok((id, false))
     } else {
         Err(unknown_key())

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use hashbrown::HashTable;
 use trunkline_store::Policy;
 use trunkline_store::accounts::Account;
-use trunkline_store::keys::{DoorRow, KeyHash, Seen};
-use trunkline_store::tally::Tally;
+use trunkline_store::keys::{KeyCursor, KeyHash, KeySnapshotRow};
+use trunkline_store::table_checksum::TableChecksum;
 use trunkline_types::{AccountId, Defect, KeyId, Timestamp};
 
 /// Entries of one block. The table grows by blocks and never moves an entry, so it needs no room for a
@@ -85,10 +85,10 @@ pub(super) struct Table {
     rotated: HashMap<u32, KeyHash>,
     policies: HashSet<Arc<Policy>>,
     pub(super) accounts: HashMap<AccountId, Arc<Account>>,
-    pub(super) seen_keys: Option<Seen>,
+    pub(super) seen_keys: Option<KeyCursor>,
     pub(super) seen_accounts: Option<(i64, AccountId)>,
-    pub(super) key_tally: Tally,
-    pub(super) account_tally: Tally,
+    pub(super) key_tally: TableChecksum,
+    pub(super) account_tally: TableChecksum,
 }
 
 // === impl Table ===
@@ -168,8 +168,8 @@ impl Table {
     }
 
     /// Takes over a row.
-    pub(super) fn put(&mut self, row: DoorRow) {
-        self.seen_keys = Some(row.seen());
+    pub(super) fn put(&mut self, row: KeySnapshotRow) {
+        self.seen_keys = Some(row.cursor());
         let policy = self.shared(row.policy);
         let entry = Entry {
             hash: row.hash,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use trunkline_db::{DbError, Session, revision};
 use trunkline_social::{Cell, Cells};
-use trunkline_store::social;
+use trunkline_store::cell_pauses;
 
 use super::platform_files::Look;
 use crate::snapshot::Snapshot;
@@ -90,11 +90,11 @@ pub(crate) async fn follow_pauses(
     catalog: &Snapshot<SocialCatalog>,
     session: &mut Session,
 ) -> Result<(), DbError> {
-    let newest = revision::current(session, social::TOPIC).await?;
+    let newest = revision::current(session, cell_pauses::TOPIC).await?;
     if catalog.get().revision == Some(newest) {
         return Ok(());
     }
-    let rows = social::paused(session).await?;
+    let rows = cell_pauses::paused(session).await?;
     let paused = rows.iter();
     let paused = paused.map(|row| model_name(&row.platform, &row.capability));
     let paused = paused.collect();

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Semaphore;
-use trunkline_store::webhooks::Busy;
+use trunkline_store::webhooks::InFlight;
 use trunkline_upstream::safe_fetch::SafeFetcher;
 
 use crate::settings::WebhookSettings;
@@ -17,7 +17,7 @@ pub(crate) struct WebhookSender {
     /// With places of its own: a receiver that hangs keeps no picture waiting.
     pub(crate) client: SafeFetcher,
     pub(crate) room: Arc<Semaphore>,
-    busy: Mutex<Vec<Busy>>,
+    busy: Mutex<Vec<InFlight>>,
 }
 
 impl WebhookSender {
@@ -31,12 +31,12 @@ impl WebhookSender {
     }
 
     /// What is on its way now.
-    pub(crate) fn busy(&self) -> MutexGuard<'_, Vec<Busy>> {
+    pub(crate) fn busy(&self) -> MutexGuard<'_, Vec<InFlight>> {
         self.busy.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// One message has arrived, or has not.
-    pub(crate) fn is_back(&self, one: Busy) {
+    pub(crate) fn is_back(&self, one: InFlight) {
         let mut busy = self.busy();
         if let Some(place) = busy.iter().position(|known| *known == one) {
             busy.swap_remove(place);

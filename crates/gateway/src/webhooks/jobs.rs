@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 use trunkline_db::{DbError, Signal};
-use trunkline_store::webhooks::{self, After, Busy, Claimed, Failure, Kind, Room};
+use trunkline_store::webhooks::{self, AfterFailure, ClaimLimit, Claimed, Failure, InFlight, Kind};
 
 use super::backoff::wait_after;
 use super::delivery;
@@ -24,12 +24,12 @@ const WRITE_PAUSE: Duration = Duration::from_millis(200);
 /// A message that is on its way. Dropping it, however that comes about, makes room for the next.
 struct OnTheWay {
     services: Arc<Services>,
-    one: Busy,
+    one: InFlight,
     _permit: OwnedSemaphorePermit,
 }
 
 impl OnTheWay {
-    fn new(services: Arc<Services>, one: Busy, permit: OwnedSemaphorePermit) -> Self {
+    fn new(services: Arc<Services>, one: InFlight, permit: OwnedSemaphorePermit) -> Self {
         services.webhooks.busy().push(one);
         Self {
             services,
@@ -48,7 +48,7 @@ impl Drop for OnTheWay {
 /// What was written of a try.
 enum Written {
     Delivered,
-    Failed(After),
+    Failed(AfterFailure),
     /// Somebody else has taken it since.
     NotOurs,
 }
@@ -61,7 +61,7 @@ pub async fn claim_webhooks(services: &Arc<Services>) -> Result<usize, DbError> 
         return Ok(0);
     }
     let number = |count: usize| i64::try_from(count).unwrap_or(1);
-    let room = Room {
+    let room = ClaimLimit {
         limit: number(places),
         per_webhook: number(settings.per_webhook),
         per_account: number(settings.per_account),
@@ -78,7 +78,7 @@ pub async fn claim_webhooks(services: &Arc<Services>) -> Result<usize, DbError> 
             // Its lease ends, and it is due again.
             break;
         };
-        let one = Busy {
+        let one = InFlight {
             webhook: claimed.webhook,
             account: claimed.account,
         };
@@ -130,7 +130,7 @@ async fn deliver(services: &Services, claimed: &Claimed, began: Instant) {
 }
 
 async fn attempt(services: &Services, claimed: &Claimed) -> Outcome {
-    let told = &claimed.told;
+    let told = &claimed.event;
     let place = match (claimed.kind, told.task) {
         (Kind::Tasks, Some(task)) => SealedFor::Task(task),
         (Kind::Tasks, None) | (Kind::Endpoint, _) => SealedFor::Url(claimed.webhook),
@@ -195,7 +195,7 @@ async fn write_outcome(
 }
 
 /// Neither the address nor the host is told: they are the customer's.
-fn count_failure(services: &Services, claimed: &Claimed, outcome: Outcome, after: After) {
+fn count_failure(services: &Services, claimed: &Claimed, outcome: Outcome, after: AfterFailure) {
     let why = outcome.trouble.map_or("", Trouble::word);
     services.metrics.webhook_troubles.add(why);
     delivery::count(
@@ -224,10 +224,10 @@ pub async fn maintain_webhooks(services: &Services) -> Result<bool, DbError> {
         return Ok(false);
     }
     let mut tx = services.data.begin().await?;
-    let expanded = webhooks::expand(&mut tx, PIECE).await?;
+    let expanded = webhooks::expand_system_event(&mut tx, PIECE).await?;
     tx.commit().await?;
-    let mended = webhooks::mend(&services.data, PIECE).await?;
+    let mended = webhooks::maintain(&services.data, PIECE).await?;
     let full = u64::try_from(PIECE).unwrap_or(u64::MAX);
-    let counts = [mended.laid_to_rest, mended.woken, mended.forgotten];
+    let counts = [mended.paused, mended.resumed, mended.purged];
     Ok(expanded || counts.iter().any(|count| *count >= full))
 }

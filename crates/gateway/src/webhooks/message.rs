@@ -9,7 +9,7 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
 use sha2::Sha256;
-use trunkline_store::webhooks::Told;
+use trunkline_store::webhooks::ClaimedEvent;
 use trunkline_types::{SecretBytes, Timestamp};
 use uuid::Uuid;
 
@@ -85,7 +85,7 @@ pub(super) fn headers(
 }
 
 /// The body: what `GET /v1/events` says of the same event, in the scheme's envelope.
-pub(super) fn body(told: &Told, facts: Value) -> Bytes {
+pub(super) fn body(told: &ClaimedEvent, facts: Value) -> Bytes {
     let mut data = match facts {
         Value::Object(facts) => facts,
         Value::Null => Map::new(),
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn facts_cannot_pass_for_the_event_and_what_is_no_object_is_wrapped() {
-        let told = Told {
+        let told = ClaimedEvent {
             id: Uuid::nil(),
             seq: 7,
             topic: "task.completed".to_owned(),

@@ -58,5 +58,5 @@ pub(crate) async fn write_task_hook(
     hook: &TaskHook,
 ) -> Result<(), DbError> {
     webhooks::make_for_tasks(tx, account, hook.webhook, &hook.secret).await?;
-    webhooks::hook_task(tx, task, account, &hook.url).await
+    webhooks::set_task_webhook(tx, task, account, &hook.url).await
 }

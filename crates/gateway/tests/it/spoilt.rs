@@ -19,7 +19,7 @@ async fn spoil(house: &House, models: &[(String, Option<Value>)], frame: Option<
         pricing_version: [7; 32],
         author: "house",
         note: "wrong on purpose",
-        frame,
+        header: frame,
         models,
     };
     catalog::write(&mut tx, number, &new).await.unwrap();

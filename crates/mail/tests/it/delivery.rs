@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use trunkline_mail::{DeliverySummary, open_sealed};
-use trunkline_store::letters;
+use trunkline_store::emails;
 use trunkline_testkit::{Manners, Smtp, Wire, all_at_once};
 
 use crate::harness::{CANARY, Harness, settings};
@@ -86,7 +86,7 @@ async fn a_refusal_for_good_ends_it_and_the_operator_still_has_the_link() {
     harness.db.shift_clock(3_600).await;
     assert_eq!(worker.deliver_due().await.unwrap().taken, 0);
     let mut session = harness.data.session().await.unwrap();
-    let unsent = letters::unsent(&mut session, 10).await.unwrap();
+    let unsent = emails::unsent(&mut session, 10).await.unwrap();
     assert_eq!(unsent.len(), 1);
     let content = open_sealed(&harness.keyring, id, &unsent[0].sealed).unwrap();
     assert!(content.link.ends_with(CANARY));
@@ -145,7 +145,7 @@ async fn who_dies_between_the_servers_word_and_ours_is_followed_by_another() {
     let id = harness.write("ada@example.com", true).await;
     // The first has taken it and is gone before it could say so.
     let mut session = harness.data.session().await.unwrap();
-    let stale = letters::claim(&mut session, 8, Duration::from_secs(90))
+    let stale = emails::claim(&mut session, 8, Duration::from_secs(90))
         .await
         .unwrap();
     assert_eq!(stale.len(), 1);
@@ -158,7 +158,7 @@ async fn who_dies_between_the_servers_word_and_ours_is_followed_by_another() {
     harness.db.shift_clock(91).await;
     assert_eq!(second.deliver_due().await.unwrap().sent, 1);
     // The first comes back from the dead with an old claim: its word counts for nothing.
-    assert!(!letters::sent(&mut session, &stale[0]).await.unwrap());
+    assert!(!emails::sent(&mut session, &stale[0]).await.unwrap());
     assert_eq!(harness.column(id, "state").await, "sent");
     assert_eq!(smtp.mails().len(), 1);
 }
@@ -245,7 +245,7 @@ async fn without_a_server_letters_are_kept_for_the_operator() {
     assert_eq!(worker.deliver_due().await.unwrap().kept, 1);
     assert_eq!(harness.column(waiting, "state").await, "kept");
     let mut session = harness.data.session().await.unwrap();
-    let unsent = letters::unsent(&mut session, 10).await.unwrap();
+    let unsent = emails::unsent(&mut session, 10).await.unwrap();
     let to: Vec<&str> = unsent.iter().map(|letter| letter.to.as_str()).collect();
     assert_eq!(to, ["bob@example.com", "ada@example.com"]);
 }

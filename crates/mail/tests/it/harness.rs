@@ -6,7 +6,7 @@ use std::time::Duration;
 use trunkline_db::{Database, Role};
 use trunkline_keyring::{Binding, Document, Keyring, Purpose, SystemRandom};
 use trunkline_mail::{MailSettings, MailWorker, Mailer, Server};
-use trunkline_store::letters::{self, Content, Kind, NewLetter};
+use trunkline_store::emails::{self, Content, Kind, NewEmail};
 use trunkline_testkit::{Db, SystemClock, random_bytes};
 use trunkline_types::{Clock as _, Secret, uuid_v7};
 use uuid::Uuid;
@@ -59,12 +59,12 @@ impl Harness {
             organisation: None,
             by: None,
         };
-        let context = letters::context(id);
+        let context = emails::context(id);
         let binding = Binding::of_operator(&context);
         let sealed = self
             .keyring
             .seal(Purpose::Letters, &binding, &content.bytes());
-        let letter = NewLetter {
+        let letter = NewEmail {
             id,
             kind: Kind::Verify,
             to,
@@ -73,7 +73,7 @@ impl Harness {
             is_mailed,
         };
         let mut tx = self.writer.begin().await.unwrap();
-        letters::write(&mut tx, &letter).await.unwrap();
+        emails::write(&mut tx, &letter).await.unwrap();
         tx.commit().await.unwrap();
         id
     }

@@ -7,8 +7,8 @@ use super::{
     HINT_MAX_CHARACTERS, MAX_CREDENTIALS, MAX_HEADERS, MAX_MODELS, NewChannel, NewCredential,
     PRIORITY_MAX, SEALED_CREDENTIAL_MAX_BYTES, SEALED_PROXY_MAX_BYTES, WEIGHT_MAX,
 };
-use crate::bounds::{FieldError, LIMIT_MAX, Problem, check_name, check_word, check_words, cut};
 use crate::policy::AUTO_GROUP;
+use crate::validation::{FieldError, LIMIT_MAX, Problem, check_name, check_word, check_words, cut};
 
 /// Headers that are ours to set: the call's own, and those a credential would be hidden in.
 const OUR_HEADERS: [&str; 19] = [

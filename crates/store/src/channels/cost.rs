@@ -11,7 +11,7 @@ use time::macros::format_description;
 use trunkline_db::from_sql_time;
 use trunkline_types::{Exact, Face, Money, Ratio, Timestamp, UnitPrice, Units};
 
-use crate::bounds::{FieldError, Problem, check_word};
+use crate::validation::{FieldError, Problem, check_word};
 
 /// Most models of a cost book, as many as a channel may have.
 pub const COST_MAX_MODELS: usize = super::MAX_MODELS;

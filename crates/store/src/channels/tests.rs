@@ -254,12 +254,15 @@ fn a_channel_has_a_model_and_a_credential_and_numbers_in_their_range() {
 
 #[test]
 fn a_reason_is_one_line_and_cut_with_a_mark() {
-    assert_eq!(bounds::reason("401\nfrom upstream"), "401 from upstream");
-    assert_eq!(bounds::reason(" \n"), "no reason was given");
-    let last = "é".repeat(bounds::REASON_MAX_CHARACTERS);
-    assert_eq!(bounds::reason(&last), last);
-    let cut = bounds::reason(&format!("{last}é"));
-    assert_eq!(cut.chars().count(), bounds::REASON_MAX_CHARACTERS);
+    assert_eq!(
+        validation::reason("401\nfrom upstream"),
+        "401 from upstream"
+    );
+    assert_eq!(validation::reason(" \n"), "no reason was given");
+    let last = "é".repeat(validation::REASON_MAX_CHARACTERS);
+    assert_eq!(validation::reason(&last), last);
+    let cut = validation::reason(&format!("{last}é"));
+    assert_eq!(cut.chars().count(), validation::REASON_MAX_CHARACTERS);
     assert!(cut.ends_with("é…"));
 }
 
@@ -278,7 +281,7 @@ fn what_is_sealed_is_not_printed_and_its_place_cannot_be_taken_for_another() {
     assert!(!shown.contains("77") && !shown.contains("last"), "{shown}");
     assert_ne!(credential_context("a", "b"), credential_context("ab", ""));
     assert_ne!(credential_context("a", ""), proxy_context("a"));
-    let long = "\u{10ffff}".repeat(bounds::NAME_MAX_CHARACTERS);
+    let long = "\u{10ffff}".repeat(validation::NAME_MAX_CHARACTERS);
     assert!(
         credential_context(&long, &long).len() <= 1_024,
         "what a binding takes"

@@ -8,7 +8,7 @@ use trunkline_types::{AccountId, KeyId};
 use crate::people::PersonId;
 
 /// Waits until nobody else makes or changes the same person's key, and says which it is.
-pub async fn hold_playground_key(
+pub async fn lock_playground_key(
     tx: &mut Tx,
     account: AccountId,
     person: PersonId,

@@ -14,7 +14,7 @@ const NAMES_MAX: usize = 5_000;
 
 /// Which keys.
 #[derive(Debug, Clone)]
-pub struct KeysAsked<'a> {
+pub struct KeysQuery<'a> {
     /// Whose.
     pub account: AccountId,
     /// Those whose name or hint has this text, in any case.
@@ -27,7 +27,7 @@ pub struct KeysAsked<'a> {
 
 /// A page of keys.
 #[derive(Debug, Clone)]
-pub struct KeysFound {
+pub struct KeysPage {
     /// The newest first.
     pub keys: Vec<Key>,
     /// Where the next page goes on: before this key.
@@ -37,9 +37,9 @@ pub struct KeysFound {
 /// Keys of an account that were not deleted, the newest first.
 pub async fn search(
     connection: &mut PgConnection,
-    asked: &KeysAsked<'_>,
-) -> Result<KeysFound, DbError> {
-    let most = usize::try_from(asked.limit.clamp(1, PAGE_MAX_ROWS)).unwrap_or(usize::MAX);
+    query: &KeysQuery<'_>,
+) -> Result<KeysPage, DbError> {
+    let most = usize::try_from(query.limit.clamp(1, PAGE_MAX_ROWS)).unwrap_or(usize::MAX);
     let text = format!(
         "SELECT s.* FROM (
              SELECT k.*, row_number() OVER (ORDER BY k.id DESC) AS place,
@@ -52,14 +52,14 @@ pub async fn search(
          ORDER BY s.id DESC LIMIT $5"
     );
     let rows = sqlx::query(sqlx::AssertSqlSafe(text))
-        .bind(asked.account.number())
-        .bind(asked.text)
-        .bind(asked.before.map(KeyId::number))
+        .bind(query.account.number())
+        .bind(query.text)
+        .bind(query.before.map(KeyId::number))
         .bind(i64::from(SEARCH_MAX_ROWS))
         .bind(i64::try_from(most.saturating_add(1)).unwrap_or(i64::MAX))
         .fetch_all(connection)
         .await?;
-    let mut found = KeysFound {
+    let mut found = KeysPage {
         keys: Vec::new(),
         next: None,
     };

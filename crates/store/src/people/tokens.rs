@@ -38,7 +38,7 @@ impl Purpose {
 }
 
 /// Writes a link. `person` is none for [`Purpose::Setup`], and for nothing else.
-pub async fn give_token(
+pub async fn issue_token(
     tx: &mut Tx,
     purpose: Purpose,
     person: Option<PersonId>,

@@ -1,7 +1,7 @@
 //! What a policy takes, what it refuses, and what becomes of it below another one.
 
 use super::*;
-use crate::bounds::{LIST_MAX_WORDS, WORD_MAX_CHARACTERS};
+use crate::validation::{LIST_MAX_WORDS, WORD_MAX_CHARACTERS};
 
 fn words(words: &[&str]) -> Option<Vec<String>> {
     Some(words.iter().map(|word| (*word).to_owned()).collect())

@@ -65,13 +65,13 @@ pub struct Task {
     /// The vendor's protocol.
     pub protocol: String,
     /// Which of its doors.
-    pub door: String,
+    pub endpoint: String,
     /// The vendor's name of it.
     pub upstream: Option<String>,
     /// From 0 to 100.
     pub progress: i16,
     /// The vendor told that.
-    pub progress_told: bool,
+    pub progress_reported: bool,
     /// Why it failed: code and text.
     pub error: Option<(String, String)>,
     /// Where the upstream has the file, sealed.
@@ -244,10 +244,10 @@ impl Task {
             channel: row.try_get("channel_id")?,
             credential: row.try_get("credential_id")?,
             protocol: row.try_get("protocol")?,
-            door: row.try_get("door")?,
+            endpoint: row.try_get("door")?,
             upstream: row.try_get("upstream_id")?,
             progress: row.try_get("progress")?,
-            progress_told: row.try_get("progress_told")?,
+            progress_reported: row.try_get("progress_told")?,
             error: code.map(|code| (code, message.unwrap_or_default())),
             file: row.try_get("file")?,
             media_path: row.try_get("media_path")?,

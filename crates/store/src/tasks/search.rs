@@ -29,7 +29,7 @@ pub enum Stage {
 
 /// Which tasks. What is none does not narrow.
 #[derive(Debug, Clone)]
-pub struct TasksAsked {
+pub struct TasksQuery {
     /// Whose.
     pub account: AccountId,
     /// Those at this stage.
@@ -46,7 +46,7 @@ pub struct TasksAsked {
 
 /// A page of tasks.
 #[derive(Debug, Clone)]
-pub struct TasksFound {
+pub struct TasksPage {
     /// Newest first.
     pub tasks: Vec<Task>,
     /// Where the next page goes on: before this task.
@@ -56,9 +56,9 @@ pub struct TasksFound {
 /// A page of the tasks that fit.
 pub async fn search(
     connection: &mut PgConnection,
-    asked: &TasksAsked,
-) -> Result<TasksFound, DbError> {
-    let most = usize::try_from(asked.limit.max(1)).unwrap_or(usize::MAX);
+    query: &TasksQuery,
+) -> Result<TasksPage, DbError> {
+    let most = usize::try_from(query.limit.max(1)).unwrap_or(usize::MAX);
     // The row is wide, so those that are only looked at are looked at narrowly, by their index.
     let text = format!(
         "SELECT t.*, s.place, s.fits FROM (
@@ -75,18 +75,18 @@ pub async fn search(
          ORDER BY s.place LIMIT $9"
     );
     let rows = sqlx::query(sqlx::AssertSqlSafe(text))
-        .bind(asked.account.number())
-        .bind(asked.stage.map(Stage::words))
-        .bind(asked.stage.and_then(Stage::is_cancelled))
+        .bind(query.account.number())
+        .bind(query.stage.map(Stage::words))
+        .bind(query.stage.and_then(Stage::is_cancelled))
         .bind(CANCELLED)
-        .bind(asked.model.as_deref())
-        .bind(asked.key.map(KeyId::number))
-        .bind(asked.before)
+        .bind(query.model.as_deref())
+        .bind(query.key.map(KeyId::number))
+        .bind(query.before)
         .bind(i64::from(SEARCH_MAX_ROWS))
         .bind(i64::try_from(most.saturating_add(1)).unwrap_or(i64::MAX))
         .fetch_all(connection)
         .await?;
-    let mut found = TasksFound {
+    let mut found = TasksPage {
         tasks: Vec::new(),
         next: None,
     };

@@ -136,7 +136,7 @@ pub async fn make_for_tasks(
 }
 
 /// Notes where a task is to be told; the address is sealed.
-pub async fn hook_task(
+pub async fn set_task_webhook(
     tx: &mut Tx,
     task: Uuid,
     account: AccountId,
@@ -256,7 +256,7 @@ pub async fn rotate(
     row.as_ref().map(Webhook::of_row).transpose()
 }
 
-/// Lets a webhook take messages again. What rests with it wakes by [`super::mend`].
+/// Lets a webhook take messages again. What rests with it wakes by [`super::maintain`].
 pub async fn resume(tx: &mut Tx, account: AccountId, id: Uuid) -> Result<Option<Webhook>, DbError> {
     let text = format!(
         "UPDATE app.webhook SET paused_at = NULL, paused_reason = NULL, failing_since = NULL

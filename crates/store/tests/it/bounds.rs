@@ -1,10 +1,10 @@
 //! The bounds of the code are the bounds of the tables: the last that passes, the first that does not.
 
 use trunkline_store::accounts::{self, CreateAccountError, NewAccount};
-use trunkline_store::bounds::{
+use trunkline_store::validation::{
     LIMIT_MAX, LIST_MAX_WORDS, NAME_MAX_CHARACTERS, REASON_MAX_CHARACTERS, WORD_MAX_CHARACTERS,
 };
-use trunkline_store::{channels, zones};
+use trunkline_store::{channels, time_zones};
 use trunkline_types::{SHARDS, Shard};
 
 use crate::channels::add;
@@ -416,7 +416,7 @@ async fn a_time_zone_is_an_iana_name_that_the_database_knows() {
         ("", false),
         ("UTC+3", false),
     ] {
-        let said = zones::is_known(&mut session, zone).await.unwrap();
+        let said = time_zones::is_known(&mut session, zone).await.unwrap();
         assert_eq!(said, known, "{zone}");
     }
 }

@@ -3,16 +3,18 @@
 use std::time::Duration;
 
 use trunkline_db::revision;
-use trunkline_store::keys::{self, DoorRow, NewKey, Seen};
+use trunkline_store::keys::{self, KeyCursor, KeySnapshotRow, NewKey};
 use trunkline_store::{Policy, PolicyFields, accounts};
 use trunkline_testkit::random_bytes;
 
 use crate::house::House;
 
-async fn news(house: &House, seen: Seen, limit: u32) -> Vec<DoorRow> {
+async fn news(house: &House, seen: KeyCursor, limit: u32) -> Vec<KeySnapshotRow> {
     let data = house.db.connect(trunkline_db::Role::Data).await;
     let mut session = data.session().await.unwrap();
-    keys::followed(&mut session, seen, limit).await.unwrap()
+    keys::changed_since(&mut session, seen, limit)
+        .await
+        .unwrap()
 }
 
 #[tokio::test]
@@ -22,17 +24,17 @@ async fn every_change_of_a_key_takes_the_next_number_and_readers_see_it_once() {
     let first = house.key(account, None).await.key;
     let second = house.key(account, Some(first.id)).await.key;
     assert_eq!((first.revision, second.revision), (1, 2));
-    let seen = news(&house, Seen::NOTHING, 10).await;
+    let seen = news(&house, KeyCursor::START, 10).await;
     let told: Vec<_> = seen.iter().map(|row| (row.id, row.hash)).collect();
     assert_eq!(told, [(first.id, first.hash), (second.id, second.hash)]);
-    assert_eq!(news(&house, second.seen(), 10).await, []);
+    assert_eq!(news(&house, second.cursor(), 10).await, []);
 
     let mut tx = house.console.begin().await.unwrap();
     keys::revoke(&mut tx, first.id).await.unwrap();
     tx.commit().await.unwrap();
     // Both rows carry the one number of their change; a page may end between them.
-    let page = news(&house, second.seen(), 1).await;
-    let rest = news(&house, page[0].seen(), 10).await;
+    let page = news(&house, second.cursor(), 1).await;
+    let rest = news(&house, page[0].cursor(), 10).await;
     let numbers: Vec<_> = [&page[0], &rest[0]]
         .iter()
         .map(|key| (key.id, key.revision, key.revoked))

@@ -1,36 +1,38 @@
 //! Pauses of social data: who may make them, what is noted, and how nodes find out.
 
 use trunkline_db::{Database, DbError, Role, revision};
-use trunkline_store::bounds::REASON_MAX_CHARACTERS;
-use trunkline_store::social::{self, By, EVENTS_MAX_ROWS, Event, Pause, What};
+use trunkline_store::cell_pauses::{
+    self, EVENTS_MAX_ROWS, Pause, PauseAction, PauseEvent, PausedBy,
+};
+use trunkline_store::validation::REASON_MAX_CHARACTERS;
 
 use crate::house::House;
 
-async fn pause(database: &Database, capability: &str, reason: &str, by: By) -> bool {
+async fn pause(database: &Database, capability: &str, reason: &str, by: PausedBy) -> bool {
     let mut tx = database.begin().await.unwrap();
-    let done = social::pause(&mut tx, "douyin", capability, reason, by).await;
+    let done = cell_pauses::pause(&mut tx, "douyin", capability, reason, by).await;
     tx.finish(done).await.unwrap()
 }
 
 async fn resume(database: &Database, capability: &str, reason: &str) -> Result<bool, DbError> {
     let mut tx = database.begin().await.unwrap();
-    let done = social::resume(&mut tx, "douyin", capability, reason, By::Operator).await;
+    let done = cell_pauses::resume(&mut tx, "douyin", capability, reason, PausedBy::Operator).await;
     tx.finish(done).await
 }
 
 async fn paused(database: &Database) -> Vec<Pause> {
     let mut session = database.session().await.unwrap();
-    social::paused(&mut session).await.unwrap()
+    cell_pauses::paused(&mut session).await.unwrap()
 }
 
-async fn events(database: &Database, limit: i64) -> Vec<Event> {
+async fn events(database: &Database, limit: i64) -> Vec<PauseEvent> {
     let mut session = database.session().await.unwrap();
-    social::events(&mut session, limit).await.unwrap()
+    cell_pauses::events(&mut session, limit).await.unwrap()
 }
 
 async fn number(database: &Database) -> i64 {
     let mut session = database.session().await.unwrap();
-    revision::current(&mut session, social::TOPIC)
+    revision::current(&mut session, cell_pauses::TOPIC)
         .await
         .unwrap()
 }
@@ -50,8 +52,8 @@ async fn found_by_audit(house: &House, view: &str) -> i64 {
 async fn a_pause_holds_until_a_person_ends_it_and_both_are_events_with_numbers() {
     let house = House::new().await;
     let data = house.db.connect(Role::Data).await;
-    assert!(pause(&data, "search", "its path is gone", By::Gateway).await);
-    assert!(pause(&house.console, "post", "a dispute", By::Operator).await);
+    assert!(pause(&data, "search", "its path is gone", PausedBy::Gateway).await);
+    assert!(pause(&house.console, "post", "a dispute", PausedBy::Operator).await);
     let held = paused(&data).await;
     let shown: Vec<_> = held
         .iter()
@@ -60,8 +62,8 @@ async fn a_pause_holds_until_a_person_ends_it_and_both_are_events_with_numbers()
     assert_eq!(
         shown,
         [
-            ("post", "a dispute", By::Operator),
-            ("search", "its path is gone", By::Gateway)
+            ("post", "a dispute", PausedBy::Operator),
+            ("search", "its path is gone", PausedBy::Gateway)
         ],
         "in one order on every host"
     );
@@ -74,14 +76,19 @@ async fn a_pause_holds_until_a_person_ends_it_and_both_are_events_with_numbers()
     let told = events(&data, 10).await;
     let shown: Vec<_> = told
         .iter()
-        .map(|one| (one.number, one.what, one.reason.as_str(), one.by))
+        .map(|one| (one.number, one.action, one.reason.as_str(), one.by))
         .collect();
     assert_eq!(
         shown,
         [
-            (3, What::Resumed, "it is back", By::Operator),
-            (2, What::Paused, "a dispute", By::Operator),
-            (1, What::Paused, "its path is gone", By::Gateway),
+            (3, PauseAction::Resumed, "it is back", PausedBy::Operator),
+            (2, PauseAction::Paused, "a dispute", PausedBy::Operator),
+            (
+                1,
+                PauseAction::Paused,
+                "its path is gone",
+                PausedBy::Gateway
+            ),
         ]
     );
     assert_eq!(told[1].at, held[0].paused_at);
@@ -103,14 +110,14 @@ async fn the_first_reason_stays_and_what_changes_nothing_takes_no_number() {
     let house = House::new().await;
     assert!(!resume(&house.console, "search", "").await.unwrap());
     assert_eq!(number(&house.console).await, 0);
-    assert!(pause(&house.console, "search", "first", By::Operator).await);
-    assert!(!pause(&house.console, "search", "second", By::Gateway).await);
+    assert!(pause(&house.console, "search", "first", PausedBy::Operator).await);
+    assert!(!pause(&house.console, "search", "second", PausedBy::Gateway).await);
     assert_eq!(paused(&house.console).await[0].reason, "first");
     assert_eq!(number(&house.console).await, 1);
     assert_eq!(events(&house.console, 10).await.len(), 1);
     let long = "x".repeat(REASON_MAX_CHARACTERS + 1);
     assert!(resume(&house.console, "search", &long).await.unwrap());
-    assert!(pause(&house.console, "search", " \n", By::Operator).await);
+    assert!(pause(&house.console, "search", " \n", PausedBy::Operator).await);
     let told = events(&house.console, 2).await;
     assert_eq!(told[0].reason, "no reason was given");
     assert_eq!(told[1].reason.chars().count(), REASON_MAX_CHARACTERS);
@@ -122,8 +129,8 @@ async fn of_two_who_pause_at_once_one_does() {
     let house = House::new().await;
     let data = house.db.connect(Role::Data).await;
     let (one, two) = tokio::join!(
-        pause(&data, "search", "one", By::Gateway),
-        pause(&house.console, "search", "two", By::Operator)
+        pause(&data, "search", "one", PausedBy::Gateway),
+        pause(&house.console, "search", "two", PausedBy::Operator)
     );
     assert!(one != two, "{one} {two}");
     assert_eq!(events(&data, 10).await.len(), 1);
@@ -137,7 +144,7 @@ async fn of_two_who_pause_at_once_one_does() {
 async fn a_node_may_pause_and_not_resume_and_nobody_edits() {
     let house = House::new().await;
     let data = house.db.connect(Role::Data).await;
-    pause(&data, "search", "gone", By::Gateway).await;
+    pause(&data, "search", "gone", PausedBy::Gateway).await;
     let refused = resume(&data, "search", "").await.unwrap_err();
     let DbError::Refused { cause, .. } = &refused else {
         panic!("{refused}");

@@ -90,7 +90,7 @@ async fn rows_in(
     let mut session = console.session().await?;
     let channels = channels::list(&mut session).await?;
     let shelf = CatalogSnapshot::load(&mut session).await?;
-    let accounts = accounts::tally(&mut session).await?.count;
+    let accounts = accounts::checksum(&mut session).await?.count;
     drop(session);
     let mut model = None;
     if channels.is_empty() {

@@ -5,7 +5,7 @@ use trunkline_catalog::{Book, GroupChoice, PriceClass};
 use trunkline_db::Database;
 use trunkline_gateway::CatalogSnapshot;
 use trunkline_social::{Cell, Cells};
-use trunkline_store::social::{self, Pause};
+use trunkline_store::cell_pauses::{self, Pause};
 use trunkline_types::Money;
 
 use crate::commands::shown::usd;
@@ -33,7 +33,7 @@ pub(super) async fn run(
     }
     let mut session = console.session().await?;
     let book = CatalogSnapshot::load(&mut session).await?.book;
-    let pauses = social::paused(&mut session).await?;
+    let pauses = cell_pauses::paused(&mut session).await?;
     drop(session);
     let wanted = cells
         .all()

@@ -132,7 +132,7 @@ pub(crate) async fn spoil(arena: &Arena, faces: &Value) -> i64 {
         pricing_version: [7; 32],
         author: "reload",
         note: "wrong on purpose",
-        frame: None,
+        header: None,
         models: &models,
     };
     catalog::write(&mut tx, number, &new).await.unwrap();

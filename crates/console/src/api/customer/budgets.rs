@@ -6,7 +6,7 @@ use axum::extract::{Path, State};
 use serde::Deserialize;
 use trunkline_db::Tx;
 use trunkline_ledger::{accounts, statement};
-use trunkline_store::zones;
+use trunkline_store::time_zones;
 use trunkline_types::{AccountId, KeyId, Money};
 use utoipa::ToSchema;
 
@@ -66,7 +66,7 @@ pub(super) async fn write(
 ) -> Result<(), Fault> {
     for (_, zone, _) in &wished.0 {
         let Some(zone) = zone else { continue };
-        let known = zones::is_known(tx, zone).await;
+        let known = time_zones::is_known(tx, zone).await;
         if !known.map_err(asked::unwritten)? {
             let text = "a time zone is an IANA name such as Europe/Berlin";
             return Err(Fault::at(PARAM, text));

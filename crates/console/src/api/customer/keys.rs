@@ -15,7 +15,7 @@ use trunkline_db::Tx;
 use trunkline_ledger::accounts;
 use trunkline_ledger::call_search::{self, Search};
 use trunkline_store::keys::{
-    self, ChangeKeyError, CreateKeyError, CreatedKey, Key, KeysAsked, OVERLAP_MAX_SECONDS,
+    self, ChangeKeyError, CreateKeyError, CreatedKey, Key, KeysQuery, OVERLAP_MAX_SECONDS,
     SECRET_BYTES,
 };
 use trunkline_types::{ApiKey, KeyId};
@@ -119,7 +119,7 @@ pub(super) async fn list(
 ) -> Result<Json<KeyPage>, Fault> {
     let asked = asked::query(asked)?;
     let text = asked::text("q", asked.q)?;
-    let wanted = KeysAsked {
+    let wanted = KeysQuery {
         account: own.account,
         text: text.as_deref(),
         before: asked.after.map(KeyId::new),

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use trunkline_ledger::accounts;
 use trunkline_ledger::statement::Budget;
-use trunkline_store::trials;
+use trunkline_store::trial_grants;
 use trunkline_types::{AccountId, Money, Timestamp};
 use utoipa::ToSchema;
 
@@ -91,7 +91,7 @@ pub(crate) async fn balance(
     let balance = accounts::balance(&shared.data, account).await?;
     let balance = balance.ok_or_else(Fault::unavailable)?;
     let mut session = shared.data.session().await?;
-    let ends = trials::ends_at(&mut session, account).await?;
+    let ends = trial_grants::ends_at(&mut session, account).await?;
     Ok((balance, ends))
 }
 

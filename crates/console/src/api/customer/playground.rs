@@ -5,7 +5,7 @@ use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
 use trunkline_store::keys::{self, Key, KeyState};
-use trunkline_store::{ENDPOINT_WORDS, Policy, PolicyFields};
+use trunkline_store::{ENDPOINT_NAMES, Policy, PolicyFields};
 use trunkline_types::{ApiKey, Timestamp};
 use utoipa::ToSchema;
 
@@ -67,7 +67,7 @@ async fn made_or_rotated(
 ) -> Result<(Key, ApiKey), Fault> {
     let secret = secret(shared)?;
     let done = async {
-        let known = keys::hold_playground_key(&mut tx, own.account, own.person).await;
+        let known = keys::lock_playground_key(&mut tx, own.account, own.person).await;
         let known = match known.map_err(asked::unwritten)? {
             Some(id) => keys::of_account(&mut tx, own.account, id)
                 .await
@@ -113,7 +113,7 @@ fn check_on(key: &Key, now: Timestamp) -> Result<(), Fault> {
 }
 
 fn policy(ends: Timestamp) -> Result<Policy, Fault> {
-    let words = ENDPOINT_WORDS.into_iter();
+    let words = ENDPOINT_NAMES.into_iter();
     let words = words.filter(|word| !NOT_FOR_PAGES.contains(word));
     Ok(Policy::new(PolicyFields {
         endpoints: Some(words.map(str::to_owned).collect()),

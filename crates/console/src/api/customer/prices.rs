@@ -4,7 +4,7 @@
 use serde::Serialize;
 use trunkline_catalog::{Book, GroupChoice, Line, PriceClass, Situation, amount_at, quote};
 use trunkline_ledger::call_search::CallDetail;
-use trunkline_store::catalog::{self, PastError};
+use trunkline_store::catalog::{self, HistoryError};
 use trunkline_types::{BillingUnit, Money, Ratio};
 use utoipa::ToSchema;
 
@@ -48,8 +48,8 @@ pub(super) async fn lines(
     };
     let book = match catalog::book_at(&mut session, &call.call.model, number).await {
         Ok(book) => book,
-        Err(PastError::Db(error)) => return Err(error.into()),
-        Err(error @ (PastError::Book(_) | PastError::Unreadable { .. })) => {
+        Err(HistoryError::Db(error)) => return Err(error.into()),
+        Err(error @ (HistoryError::Book(_) | HistoryError::Unreadable { .. })) => {
             tracing::warn!(%error, catalog.revision = number, "past prices cannot be read");
             return Ok(None);
         }

@@ -230,7 +230,7 @@ impl TaskView {
     ) -> Self {
         let state = TaskState::of(Stage::of(task));
         let told = u8::try_from(task.progress).ok();
-        let told = told.filter(|_| task.progress_told || state == TaskState::Completed);
+        let told = told.filter(|_| task.progress_reported || state == TaskState::Completed);
         let book = shop.book();
         let entry = book.model(&task.model).map(|model| model.entry());
         let failed = matches!(state, TaskState::Failed | TaskState::Cancelled);

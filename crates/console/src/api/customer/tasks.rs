@@ -9,7 +9,7 @@ use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use serde::{Deserialize, Serialize};
 use trunkline_ledger::call_search::{self, Charged};
-use trunkline_store::tasks::{self, Task, TasksAsked};
+use trunkline_store::tasks::{self, Task, TasksQuery};
 use trunkline_types::{AccountId, RequestId};
 use utoipa::{IntoParams, ToSchema};
 
@@ -71,7 +71,7 @@ pub(super) async fn search(
         let words = "is the `next` of the page before";
         task_of(name).ok_or_else(|| Fault::at("after", words))
     });
-    let wanted = TasksAsked {
+    let wanted = TasksQuery {
         account: own.account,
         stage: asked.state.map(TaskState::stage),
         model: asked::text("model", asked.model)?,

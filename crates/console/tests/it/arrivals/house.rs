@@ -12,9 +12,9 @@ use trunkline_keyring::{Keyring, SystemRandom};
 use trunkline_ledger::accounts::{self as ledger_desk, AccountKind};
 use trunkline_ledger::audit;
 use trunkline_store::accounts::{self, DEFAULT_GROUP, NewAccount};
-use trunkline_store::codes::{self, CodeText, NewCode, Purse};
-use trunkline_store::letters;
+use trunkline_store::emails;
 use trunkline_store::people::{self, NewPerson, NewSignIn, PersonId, Role};
+use trunkline_store::redemption_codes::{self, NewCode, RedemptionCode, Wallet};
 use trunkline_testkit::{Db, random_bytes};
 use trunkline_types::{AccountId, Clock as _, Money, Shard, Timestamp, uuid_v7};
 
@@ -99,11 +99,11 @@ impl House {
                 .map(|at| u8::from_str_radix(&parts[2][at..at + 2], 16).unwrap())
                 .collect();
             let id = parts[0].parse().unwrap();
-            let context = letters::context(id);
+            let context = emails::context(id);
             let binding = trunkline_keyring::Binding::of_operator(&context);
             let purpose = trunkline_keyring::Purpose::Letters;
             let opened = self.keyring.open(purpose, &binding, &sealed).unwrap();
-            let content = letters::Content::of_bytes(opened.reveal()).unwrap();
+            let content = emails::Content::of_bytes(opened.reveal()).unwrap();
             (parts[1].to_owned(), content.link)
         };
         rows.into_iter().map(read).collect()
@@ -178,21 +178,21 @@ impl House {
     pub(crate) async fn code(
         &self,
         usd: &str,
-        purse: Purse,
+        purse: Wallet,
         expires_at: Option<Timestamp>,
     ) -> String {
-        let text = CodeText::new(&random_bytes());
+        let text = RedemptionCode::new(&random_bytes());
         let mut tx = self.people.begin().await.unwrap();
         let new = NewCode {
             id: uuid_v7(SystemClock.now(), random_bytes()),
             text: &text,
             batch: "b",
             amount: usd.parse::<Money>().unwrap(),
-            purse,
+            wallet: purse,
             made_by: "a test",
             expires_at,
         };
-        codes::create(&mut tx, &new).await.unwrap();
+        redemption_codes::create(&mut tx, &new).await.unwrap();
         tx.commit().await.unwrap();
         text.reveal()
     }

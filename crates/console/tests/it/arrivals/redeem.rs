@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use trunkline_console::SignUp;
 use trunkline_db::{PoolSettings, Role as DbRole, connect};
-use trunkline_store::codes::{self, CodeText, Purse};
 use trunkline_store::people::Role;
+use trunkline_store::redemption_codes::{self, RedemptionCode, Wallet};
 use trunkline_testkit::{Db, SystemClock, all_at_once};
 use trunkline_types::Clock as _;
 
@@ -23,7 +23,7 @@ async fn a_code_is_worth_its_amount_once() {
     let house = House::with(|_| {}).await;
     let (person, account) = house.member("ada@example.com", Role::Owner).await;
     let mut ada = house.signed_in(person, false).await;
-    let code = house.code("5", Purse::Paid, None).await;
+    let code = house.code("5", Wallet::Paid, None).await;
     let redeemed = ada.done(PATH, &body(&code)).await;
     let wanted = json!({
         "amount_usd": "5",
@@ -45,7 +45,7 @@ async fn a_code_is_worth_its_amount_once() {
         ("5".to_owned(), "0".to_owned(), true)
     );
 
-    let gift = house.code("0.25", Purse::Trial, None).await;
+    let gift = house.code("0.25", Wallet::Trial, None).await;
     let redeemed = ada.done(PATH, &body(&gift)).await;
     assert_eq!(
         (&redeemed["wallet"], &redeemed["balance"]["trial_usd"]),
@@ -64,10 +64,10 @@ async fn a_gift_is_no_top_up_and_a_paid_code_is_one() {
     let house = House::with(|_| {}).await;
     let (person, account) = house.member("ada@example.com", Role::Owner).await;
     let mut ada = house.signed_in(person, false).await;
-    let gift = house.code("1", Purse::Trial, None).await;
+    let gift = house.code("1", Wallet::Trial, None).await;
     ada.done(PATH, &body(&gift)).await;
     assert!(!house.balance(account).await.2);
-    let paid = house.code("1", Purse::Paid, None).await;
+    let paid = house.code("1", Wallet::Paid, None).await;
     ada.done(PATH, &body(&paid)).await;
     assert!(house.balance(account).await.2);
     house.audit().await;
@@ -81,17 +81,22 @@ async fn every_code_that_is_not_good_is_answered_alike() {
     let mut ada = house.signed_in(person, false).await;
     let mut bob = house.signed_in(other, false).await;
     bob.address = "203.0.113.9".to_owned();
-    let used = house.code("1", Purse::Paid, None).await;
+    let used = house.code("1", Wallet::Paid, None).await;
     bob.done(PATH, &body(&used)).await;
     let expired = house
-        .code("1", Purse::Paid, Some(SystemClock.now().plus_seconds(60)))
+        .code("1", Wallet::Paid, Some(SystemClock.now().plus_seconds(60)))
         .await;
     house.db.shift_clock(61).await;
-    let revoked = house.code("1", Purse::Paid, None).await;
+    let revoked = house.code("1", Wallet::Paid, None).await;
     let mut tx = house.people.begin().await.unwrap();
-    assert_eq!(codes::revoke(&mut tx, None, Some("b")).await.unwrap(), 2);
+    assert_eq!(
+        redemption_codes::revoke(&mut tx, None, Some("b"))
+            .await
+            .unwrap(),
+        2
+    );
     tx.commit().await.unwrap();
-    let unknown = CodeText::new(&[9; codes::CODE_RANDOM_BYTES]).reveal();
+    let unknown = RedemptionCode::new(&[9; redemption_codes::CODE_RANDOM_BYTES]).reveal();
     let mut said = Vec::new();
     for code in [
         &used,
@@ -117,7 +122,7 @@ async fn every_code_that_is_not_good_is_answered_alike() {
 #[tokio::test]
 async fn of_many_accounts_at_once_one_gets_it() {
     let house = House::with(|_| {}).await;
-    let code = house.code("5", Purse::Paid, None).await;
+    let code = house.code("5", Wallet::Paid, None).await;
     let mut accounts = Vec::new();
     let mut visitors = Vec::new();
     for number in 0..4 {
@@ -150,7 +155,7 @@ async fn of_many_accounts_at_once_one_gets_it() {
 #[tokio::test]
 async fn guessing_is_bounded_by_account_and_by_network() {
     let house = House::with(|_| {}).await;
-    let code = house.code("5", Purse::Paid, None).await;
+    let code = house.code("5", Wallet::Paid, None).await;
     let mut last = None;
     for number in 0..4 {
         let (person, _) = house
@@ -190,7 +195,7 @@ async fn guessing_is_bounded_by_account_and_by_network() {
 #[tokio::test]
 async fn only_who_may_touch_the_wallet_redeems() {
     let house = House::with(|settings| settings.sign_up = SignUp::Closed).await;
-    let code = house.code("5", Purse::Paid, None).await;
+    let code = house.code("5", Wallet::Paid, None).await;
     for (number, role) in Role::ALL.into_iter().enumerate() {
         let (person, _) = house.member(&format!("p{number}@example.com"), role).await;
         let mut visitor = house.signed_in(person, false).await;
@@ -228,12 +233,12 @@ async fn a_line_that_breaks_at_the_commit_leaves_both_or_neither() {
     let (person, account) = house.member("ada@example.com", Role::Owner).await;
     let mut ada = house.signed_in(person, false).await;
     for is_lost in [true, false] {
-        let code = house.code("1", Purse::Paid, None).await;
-        let text = CodeText::parse(&code).unwrap();
+        let code = house.code("1", Wallet::Paid, None).await;
+        let text = RedemptionCode::parse(&code).unwrap();
         // Somebody else holds the code, so that the trap is laid between the count of tries and the booking.
         let mut held = beside.begin().await.unwrap();
         assert!(
-            codes::find_for_update(&mut held, &text)
+            redemption_codes::find_for_update(&mut held, &text)
                 .await
                 .unwrap()
                 .is_some()

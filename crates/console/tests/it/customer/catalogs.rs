@@ -24,7 +24,7 @@ async fn publish(town: &Town, text: &str) -> [u8; 32] {
         pricing_version: version,
         author: "a test",
         note: "",
-        frame: Some(&frame),
+        header: Some(&frame),
         models: &models,
     };
     let mut tx = town.people.begin().await.unwrap();

@@ -50,7 +50,7 @@ async fn accepted(town: &Town, account: AccountId, key: KeyId, model: &str) -> R
         size: Some("720p".to_owned()),
         seconds: Some(5),
         protocol: "kling_video".to_owned(),
-        door: String::new(),
+        endpoint: String::new(),
         queue: Duration::from_secs(600),
         deadline: Duration::from_secs(600),
         lease: Duration::from_secs(600),
@@ -139,7 +139,7 @@ async fn scene(town: &Town) -> Scene {
         submitted(town, account, *request).await;
     }
     let mut session = town.data.session().await.unwrap();
-    tasks::told(&mut session, made[1].uuid(), true, None)
+    tasks::record_progress(&mut session, made[1].uuid(), true, None)
         .await
         .unwrap();
     drop(session);

@@ -18,8 +18,8 @@ use trunkline_ledger::{
     RefundAnswer, RefundKind, Reserve, ReserveAnswer, Settle, SettleAnswer, Void, Wallets, audit,
 };
 use trunkline_store::accounts::{self, NewAccount};
-use trunkline_store::codes::{self, CodeText, NewCode, Purse};
 use trunkline_store::people::{self, NewPerson, NewSignIn, Role};
+use trunkline_store::redemption_codes::{self, NewCode, RedemptionCode, Wallet as CodeWallet};
 use trunkline_testkit::{Db, random_bytes};
 use trunkline_types::{
     AccountId, Bucket, Clock as _, Face, KeyId, Money, NodeId, RequestId, Shard, Units, Usage,
@@ -373,20 +373,20 @@ pub(crate) fn field(rows: &[Value], name: &str) -> Vec<String> {
 /// A code that was made and used up, as the books name it.
 async fn redeemed(tx: &mut Tx, account: AccountId, wallet: Wallet, amount: Money) -> String {
     let id = uuid_v7(SystemClock.now(), random_bytes());
-    let text = CodeText::new(&random_bytes());
+    let text = RedemptionCode::new(&random_bytes());
     let code = NewCode {
         id,
         text: &text,
         batch: "tests",
         amount,
-        purse: match wallet {
-            Wallet::Paid => Purse::Paid,
-            Wallet::Trial => Purse::Trial,
+        wallet: match wallet {
+            Wallet::Paid => CodeWallet::Paid,
+            Wallet::Trial => CodeWallet::Trial,
         },
         made_by: "a test",
         expires_at: None,
     };
-    codes::create(tx, &code).await.unwrap();
-    codes::redeem(tx, id, account).await.unwrap();
+    redemption_codes::create(tx, &code).await.unwrap();
+    redemption_codes::redeem(tx, id, account).await.unwrap();
     id.to_string()
 }

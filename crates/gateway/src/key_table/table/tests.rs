@@ -9,8 +9,8 @@ fn hash(secret: u8) -> KeyHash {
     KeyHash::of(&ApiKey::new(Shard::new(1).unwrap(), &[secret; 32]))
 }
 
-fn row(id: i64, secret: u8, revision: i64) -> DoorRow {
-    DoorRow {
+fn row(id: i64, secret: u8, revision: i64) -> KeySnapshotRow {
+    KeySnapshotRow {
         id: KeyId::new(id),
         account: AccountId::new(1_000),
         parent: None,
@@ -38,14 +38,14 @@ fn standing(table: &Table, secret: u8, now: Timestamp) -> Option<KeyStatus> {
 fn a_rotated_key_is_found_by_both_secrets_until_the_overlap_ends_and_by_no_third() {
     let mut table = Table::default();
     table.put(row(7, 1, 1));
-    table.put(DoorRow {
+    table.put(KeySnapshotRow {
         previous: Some((hash(1), at(100))),
         ..row(7, 2, 2)
     });
     assert_eq!(standing(&table, 1, at(99)), Some(KeyStatus::Live));
     assert_eq!(standing(&table, 1, at(100)), Some(KeyStatus::Replaced));
     assert_eq!(standing(&table, 2, at(100)), Some(KeyStatus::Live));
-    table.put(DoorRow {
+    table.put(KeySnapshotRow {
         previous: Some((hash(2), at(100))),
         ..row(7, 3, 3)
     });
@@ -61,7 +61,7 @@ fn a_rotated_key_is_found_by_both_secrets_until_the_overlap_ends_and_by_no_third
 
 #[test]
 fn a_key_stands_as_the_keys_above_it_let_it() {
-    let below = |id: i64, parent: i64, secret: u8| DoorRow {
+    let below = |id: i64, parent: i64, secret: u8| KeySnapshotRow {
         parent: Some(KeyId::new(parent)),
         ..row(id, secret, id)
     };
@@ -72,13 +72,13 @@ fn a_key_stands_as_the_keys_above_it_let_it() {
     table.put(below(2, 1, 2));
     table.put(row(1, 1, 4));
     assert_eq!(standing(&table, 3, at(1)), Some(KeyStatus::Live));
-    table.put(DoorRow {
+    table.put(KeySnapshotRow {
         disabled: true,
         ..row(1, 1, 5)
     });
     assert_eq!(standing(&table, 1, at(1)), Some(KeyStatus::Disabled));
     assert_eq!(standing(&table, 3, at(1)), Some(KeyStatus::DisabledAbove));
-    table.put(DoorRow {
+    table.put(KeySnapshotRow {
         expires_at: Some(at(50)),
         ..row(1, 1, 6)
     });
@@ -101,7 +101,7 @@ fn many_keys_share_policies_take_about_a_hundred_bytes_each_and_are_all_found() 
             requests_per_minute: Some(id % 200 + 1),
             ..PolicyFields::default()
         };
-        table.put(DoorRow {
+        table.put(KeySnapshotRow {
             hash: secret(id),
             policy: Policy::new(fields).unwrap(),
             ..row(id, 0, id)
@@ -128,7 +128,7 @@ fn a_policy_that_no_key_has_any_more_is_forgotten() {
         Policy::new(fields).unwrap()
     };
     for (revision, limit) in [(1, 5), (2, 6)] {
-        table.put(DoorRow {
+        table.put(KeySnapshotRow {
             policy: limited(limit),
             ..row(7, 1, revision)
         });

@@ -9,7 +9,7 @@ use http::{HeaderMap, Method, Uri};
 use tokio::sync::OwnedSemaphorePermit;
 use trunkline_ledger::Outcome;
 use trunkline_social::{Cell, Errand, Found, Method as Verb, Verdict, read};
-use trunkline_store::social;
+use trunkline_store::cell_pauses;
 use trunkline_upstream::{Outgoing, Protocol, SendError, UpstreamResponse};
 use trunkline_wire::Format;
 
@@ -198,8 +198,8 @@ fn pause_gone(services: &Services, cell: &Cell) {
     services.tasks.spawn(async move {
         let written = async {
             let mut tx = data.begin().await?;
-            let by = social::By::Gateway;
-            let done = social::pause(&mut tx, &platform, capability, reason, by).await;
+            let by = cell_pauses::PausedBy::Gateway;
+            let done = cell_pauses::pause(&mut tx, &platform, capability, reason, by).await;
             // This node takes it over as every other does, when it next compares.
             tx.finish(done).await
         };

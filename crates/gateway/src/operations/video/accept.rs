@@ -126,7 +126,7 @@ fn new_task(services: &Services, wanted: &PricedVideo) -> Result<NewTask, ApiErr
         size: wanted.plan.size.clone(),
         seconds: seconds.filter(|seconds| *seconds > 0),
         protocol: wanted.plan.outbound.protocol.clone(),
-        door: wanted.plan.outbound.endpoint.clone(),
+        endpoint: wanted.plan.outbound.endpoint.clone(),
         queue: settings.queue,
         deadline: settings.deadline,
         lease: settings.lease,

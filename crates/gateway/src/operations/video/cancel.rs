@@ -81,7 +81,7 @@ async fn cancel_running(services: &Services, task: &Task) -> Result<bool, ApiErr
     };
     let handle = JobRef {
         id: upstream.clone(),
-        endpoint: task.door.clone(),
+        endpoint: task.endpoint.clone(),
     };
     let heard = vendors::call_json(services, &channel, credential, &cancel(&handle)).await;
     let said = match &heard {

@@ -130,7 +130,7 @@ pub(super) async fn renew_link(services: &Services, task: &Task) {
     };
     let handle = JobRef {
         id: upstream.clone(),
-        endpoint: task.door.clone(),
+        endpoint: task.endpoint.clone(),
     };
     let polled = poll::query_status(services, protocol, (&channel, credential), &handle).await;
     let Polled::Done { file, .. } = polled else {
@@ -142,7 +142,7 @@ pub(super) async fn renew_link(services: &Services, task: &Task) {
     };
     let written = async {
         let mut session = services.data.session().await?;
-        tasks::relinked(&mut session, task.id, &sealed).await
+        tasks::update_file(&mut session, task.id, &sealed).await
     };
     if let Err(error) = written.await {
         tracing::warn!(%error, "a fresh link could not be kept");

@@ -100,7 +100,7 @@ async fn resume_submission(services: &Services, task: Task) -> Result<(), StepEr
         }
         TaskState::Submitting => {
             let mut tx = services.data.begin().await?;
-            tasks::unknown(&mut tx, task.id, Duration::ZERO).await?;
+            tasks::mark_unknown(&mut tx, task.id, Duration::ZERO).await?;
             tx.commit().await?;
             Ok(())
         }
@@ -126,7 +126,7 @@ async fn expire_waiting(services: &Services, task: &Task) -> Result<(), StepErro
 pub async fn purge_prompts(services: &Services) -> Result<u64, DbError> {
     const AT_ONCE: i64 = 1_000;
     let mut session = services.data.session().await?;
-    tasks::forget_sent(&mut session, services.settings.video.keep_sent, AT_ONCE).await
+    tasks::purge_sent(&mut session, services.settings.video.keep_sent, AT_ONCE).await
 }
 
 /// Deletes files that are too old.

@@ -88,7 +88,7 @@ pub(super) async fn poll(services: &Services, task: &Task) -> Result<(), StepErr
     };
     let handle = JobRef {
         id: upstream.clone(),
-        endpoint: task.door.clone(),
+        endpoint: task.endpoint.clone(),
     };
     let Some(credential) = credential_for(task, &channel) else {
         return poll_later(services, task, None).await;
@@ -101,7 +101,7 @@ pub(super) async fn poll(services: &Services, task: &Task) -> Result<(), StepErr
             let begins = !queued && task.state != TaskState::Running;
             if begins || progress.is_some_and(|progress| progress > task.progress) {
                 let mut session = services.data.session().await?;
-                tasks::told(&mut session, task.id, !queued, progress).await?;
+                tasks::record_progress(&mut session, task.id, !queued, progress).await?;
                 drop(session);
                 payloads::publish_progress(
                     services,

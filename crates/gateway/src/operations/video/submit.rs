@@ -155,7 +155,7 @@ impl Submission<'_> {
         let began = Instant::now();
         let mut tx = services.data.begin().await?;
         if let Some(most) = channel.row.concurrent_calls
-            && !tasks::has_room(&mut tx, place.0, most).await?
+            && !tasks::has_capacity(&mut tx, place.0, most).await?
         {
             return Ok(Classified::Saturated(FULL_SECONDS));
         }
@@ -359,7 +359,7 @@ async fn remember_upstream(services: &Services, task: &Task, upstream: &str) {
     let Ok(mut session) = services.data.session().await else {
         return;
     };
-    if let Err(error) = tasks::heard(&mut session, task.id, upstream).await {
+    if let Err(error) = tasks::record_upstream_id(&mut session, task.id, upstream).await {
         tracing::error!(%error, task.id = task_name(task.id), "an upstream's name of a task is lost");
     }
 }
@@ -379,7 +379,7 @@ async fn on_not_taken(services: &Services, task: &Task) -> Result<Tried, StepErr
 async fn return_to_queue(services: &Services, task: &Task) -> Result<bool, StepError> {
     let pause = services.settings.video.queue_pause;
     let mut tx = services.data.begin().await?;
-    let ours = tasks::accepted_again(&mut tx, task.id, pause).await?;
+    let ours = tasks::return_to_accepted(&mut tx, task.id, pause).await?;
     tx.commit().await?;
     Ok(ours)
 }
@@ -416,7 +416,7 @@ async fn on_lost(
     );
     let pause = services.settings.video.queue_pause;
     let mut tx = services.data.begin().await?;
-    tasks::unknown(&mut tx, task.id, pause).await?;
+    tasks::mark_unknown(&mut tx, task.id, pause).await?;
     tx.commit().await?;
     Ok(Classified::Accepted(Ok(Sending::Unknown)))
 }

@@ -176,7 +176,7 @@ pub(super) async fn fail_if_still(
     ending: Ending<'_>,
 ) -> Result<bool, StepError> {
     let mut tx = services.data.begin().await?;
-    if !tasks::hold_in(&mut tx, task.id, task.state).await? {
+    if !tasks::lock_in_state(&mut tx, task.id, task.state).await? {
         tx.rollback().await?;
         return Ok(false);
     }

@@ -279,7 +279,7 @@ pub(super) async fn task_response(
 /// How far a task may be that nobody tells of: by how long others of its model took.
 pub(super) async fn estimate_progress(services: &Services, task: &Task) -> Option<u8> {
     let waits = matches!(task.state, TaskState::Submitted | TaskState::Running);
-    if !waits || task.progress_told {
+    if !waits || task.progress_reported {
         return None;
     }
     let mut session = services.data.session().await.ok()?;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use trunkline_gateway::{Settings, VideoJob, VideoSettings};
-use trunkline_store::social::{self, By};
+use trunkline_store::cell_pauses::{self, PausedBy};
 use trunkline_testkit::Nats;
 
 use crate::events::follower::{Follower, Frame};
@@ -203,9 +203,9 @@ async fn cells_and_prices_are_told_to_everybody() {
     for is_pause in [true, true, false] {
         let mut tx = house.console.begin().await.unwrap();
         let done = if is_pause {
-            social::pause(&mut tx, "douyin", "search", reason, By::Operator).await
+            cell_pauses::pause(&mut tx, "douyin", "search", reason, PausedBy::Operator).await
         } else {
-            social::resume(&mut tx, "douyin", "search", reason, By::Operator).await
+            cell_pauses::resume(&mut tx, "douyin", "search", reason, PausedBy::Operator).await
         };
         tx.finish(done).await.unwrap();
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use trunkline_store::social::{self, By, What};
+use trunkline_store::cell_pauses::{self, PauseAction, PausedBy};
 
 use crate::house::House;
 use crate::social::stall::{cell, records};
@@ -10,14 +10,16 @@ use crate::social::stall::{cell, records};
 impl House {
     pub(crate) async fn pause(&self, platform: &str, capability: &str) {
         let mut tx = self.console.begin().await.unwrap();
-        let done = social::pause(&mut tx, platform, capability, "a test", By::Operator).await;
+        let done =
+            cell_pauses::pause(&mut tx, platform, capability, "a test", PausedBy::Operator).await;
         tx.finish(done).await.unwrap();
         self.gateway.refresh().await.unwrap();
     }
 
     pub(crate) async fn resume(&self, platform: &str, capability: &str) {
         let mut tx = self.console.begin().await.unwrap();
-        let done = social::resume(&mut tx, platform, capability, "a test", By::Operator).await;
+        let done =
+            cell_pauses::resume(&mut tx, platform, capability, "a test", PausedBy::Operator).await;
         tx.finish(done).await.unwrap();
         self.gateway.refresh().await.unwrap();
     }
@@ -115,7 +117,7 @@ async fn a_path_that_is_gone_pauses_its_cell_with_an_event() {
         (503, "social_data_unavailable")
     );
     let mut session = house.console.session().await.unwrap();
-    let events = social::events(&mut session, 10).await.unwrap();
+    let events = cell_pauses::events(&mut session, 10).await.unwrap();
     let [event] = events.as_slice() else {
         panic!("{events:?}");
     };
@@ -123,7 +125,10 @@ async fn a_path_that_is_gone_pauses_its_cell_with_an_event() {
         (event.platform.as_str(), event.capability.as_str()),
         ("douyin", "trending")
     );
-    assert_eq!((event.what, event.by), (What::Paused, By::Gateway));
+    assert_eq!(
+        (event.action, event.by),
+        (PauseAction::Paused, PausedBy::Gateway)
+    );
     drop(session);
     house.simulator.restore_social_paths();
     house.resume("douyin", "trending").await;

@@ -8,18 +8,18 @@ use uuid::Uuid;
 
 /// What was put in order.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Mended {
+pub struct Maintenance {
     /// Deliveries that rest with their webhook from now on.
-    pub laid_to_rest: u64,
+    pub paused: u64,
     /// Deliveries that are due again.
-    pub woken: u64,
+    pub resumed: u64,
     /// Deliveries and addresses that are gone.
-    pub forgotten: u64,
+    pub purged: u64,
 }
 
 /// Makes deliveries of the next event of the house, for so many webhooks at most. True if there may be more
 /// to do; false too if somebody else is at it.
-pub async fn expand(tx: &mut Tx, at_once: i64) -> Result<bool, DbError> {
+pub async fn expand_system_event(tx: &mut Tx, at_once: i64) -> Result<bool, DbError> {
     let mark: Option<(i64, Option<Uuid>)> =
         sqlx::query_as("SELECT seq, webhook_id FROM app.webhook_house FOR UPDATE SKIP LOCKED")
             .fetch_optional(&mut **tx)
@@ -68,18 +68,18 @@ pub async fn expand(tx: &mut Tx, at_once: i64) -> Result<bool, DbError> {
 }
 
 /// Puts a piece of the lists in order, at most so many rows of each kind.
-pub async fn mend(database: &Database, at_once: i64) -> Result<Mended, DbError> {
-    let laid_to_rest = step(database, REST, at_once).await?;
-    let woken = step(database, WAKE, at_once).await?;
-    let mut forgotten: u64 = 0;
+pub async fn maintain(database: &Database, at_once: i64) -> Result<Maintenance, DbError> {
+    let paused = step(database, REST, at_once).await?;
+    let resumed = step(database, WAKE, at_once).await?;
+    let mut purged: u64 = 0;
     for text in [FORGET, FORGET_NOBODYS, FORGET_TASKS] {
         let gone = step(database, text, at_once).await?;
-        forgotten = forgotten.saturating_add(gone);
+        purged = purged.saturating_add(gone);
     }
-    Ok(Mended {
-        laid_to_rest,
-        woken,
-        forgotten,
+    Ok(Maintenance {
+        paused,
+        resumed,
+        purged,
     })
 }
 

@@ -21,11 +21,11 @@ const GROUP: usize = 4;
 
 /// A whole code, as its holder has it. Stored nowhere; prints as its hint.
 #[derive(Clone, PartialEq, Eq)]
-pub struct CodeText(String);
+pub struct RedemptionCode(String);
 
-// === impl CodeText ===
+// === impl RedemptionCode ===
 
-impl CodeText {
+impl RedemptionCode {
     /// A new code of random bytes, five bits of each.
     #[must_use]
     pub fn new(random: &[u8; CODE_RANDOM_BYTES]) -> Self {
@@ -95,7 +95,7 @@ impl CodeText {
     }
 }
 
-impl fmt::Debug for CodeText {
+impl fmt::Debug for RedemptionCode {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.hint())
     }
@@ -142,8 +142,8 @@ fn digit(typed: char) -> Option<u8> {
 mod tests {
     use super::*;
 
-    fn code() -> CodeText {
-        CodeText::new(&[1, 200, 33, 4, 95, 6, 77, 8, 19, 10, 11, 12, 13, 14, 255])
+    fn code() -> RedemptionCode {
+        RedemptionCode::new(&[1, 200, 33, 4, 95, 6, 77, 8, 19, 10, 11, 12, 13, 14, 255])
     }
 
     #[test]
@@ -161,7 +161,7 @@ mod tests {
                 .replace('1', "l")
                 .replace('0', "o"),
         ] {
-            assert_eq!(CodeText::parse(&typed), Some(code()), "{typed}");
+            assert_eq!(RedemptionCode::parse(&typed), Some(code()), "{typed}");
         }
         assert_eq!(format!("{:?}", code()), code().hint());
         assert!(
@@ -181,7 +181,7 @@ mod tests {
                 }
                 typed[place] = *letter;
                 let typed = String::from_utf8(typed).unwrap();
-                assert_eq!(CodeText::parse(&typed), None, "{typed}");
+                assert_eq!(RedemptionCode::parse(&typed), None, "{typed}");
             }
         }
     }
@@ -199,7 +199,7 @@ mod tests {
             &long,
             "🦀",
         ] {
-            assert_eq!(CodeText::parse(typed), None, "{typed}");
+            assert_eq!(RedemptionCode::parse(typed), None, "{typed}");
         }
     }
 }

@@ -40,7 +40,7 @@ pub struct SignIn {
     pub is_verified: bool,
     /// The organisation that is looked at, and their role in it; none if it is closed or they are no
     /// member (any more).
-    pub looks_at: Option<(AccountId, Role)>,
+    pub active_account: Option<(AccountId, Role)>,
     /// Until when money and secrets may be touched.
     pub stepped_up_until: Option<Timestamp>,
     /// Whether `last_seen_at` should be written.
@@ -143,7 +143,7 @@ pub async fn find_sign_in(
 }
 
 /// Notes that a device was heard of.
-pub async fn seen(tx: &mut Tx, id: Uuid) -> Result<(), DbError> {
+pub async fn touch(tx: &mut Tx, id: Uuid) -> Result<(), DbError> {
     sqlx::query("UPDATE app.sign_in SET last_seen_at = app.now() WHERE id = $1")
         .bind(id)
         .execute(&mut **tx)
@@ -153,7 +153,7 @@ pub async fn seen(tx: &mut Tx, id: Uuid) -> Result<(), DbError> {
 
 /// Looks at another organisation, under a new token. False if the person is no member of it, or the
 /// device is not signed in any more.
-pub async fn look_at(
+pub async fn switch_account(
     tx: &mut Tx,
     id: Uuid,
     account: AccountId,
@@ -174,7 +174,7 @@ pub async fn look_at(
 
 /// Where an organisation that is looked at is gone, the first one of the person's takes its place; the
 /// token stays, because a page only reads.
-pub async fn look_at_first(tx: &mut Tx, id: Uuid) -> Result<(), DbError> {
+pub async fn switch_to_first_account(tx: &mut Tx, id: Uuid) -> Result<(), DbError> {
     sqlx::query(
         "UPDATE app.sign_in AS s SET account_id = (
              SELECT m.account_id FROM app.member AS m
@@ -264,7 +264,7 @@ impl SignIn {
             is_operator: row.try_get("is_operator")?,
             has_password: row.try_get("has_password")?,
             is_verified: row.try_get("is_verified")?,
-            looks_at: account.map(AccountId::new).zip(role),
+            active_account: account.map(AccountId::new).zip(role),
             stepped_up_until: stepped_up.map(from_sql_time),
             is_stale: row.try_get("is_stale")?,
             now: from_sql_time(row.try_get("now")?),

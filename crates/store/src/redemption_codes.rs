@@ -1,7 +1,7 @@
 //! Redemption codes: what they are worth, who made them, and who has used them. Booking is the ledger's; the
 //! caller does it in the transaction that marks the code.
 
-mod text;
+mod code;
 
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
@@ -10,9 +10,9 @@ use trunkline_db::{DbError, Tx, from_sql_time, to_sql_time};
 use trunkline_types::{AccountId, Money, Timestamp};
 use uuid::Uuid;
 
-use crate::bounds::{FieldError, Problem};
+use crate::validation::{FieldError, Problem};
 
-pub use text::{CODE_RANDOM_BYTES, CodeText};
+pub use code::{CODE_RANDOM_BYTES, RedemptionCode};
 
 /// Most codes that are made at once.
 pub const MAKE_MAX: u32 = 1_000;
@@ -23,7 +23,7 @@ pub const LIST_MAX: i64 = 1_000;
 
 /// Which wallet a code fills.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purse {
+pub enum Wallet {
     /// As if it had been paid for: it counts as a top-up.
     Paid,
     /// A gift.
@@ -36,13 +36,13 @@ pub struct NewCode<'a> {
     /// Its id.
     pub id: Uuid,
     /// Its text, which is hashed and not kept.
-    pub text: &'a CodeText,
+    pub text: &'a RedemptionCode,
     /// The name of the codes that were made with it.
     pub batch: &'a str,
     /// What it is worth.
     pub amount: Money,
     /// Which wallet it fills.
-    pub purse: Purse,
+    pub wallet: Wallet,
     /// Who made it.
     pub made_by: &'a str,
     /// When it is over; none for never.
@@ -61,7 +61,7 @@ pub struct Code {
     /// What it is worth.
     pub amount: Money,
     /// Which wallet it fills.
-    pub purse: Purse,
+    pub wallet: Wallet,
     /// Who made it.
     pub made_by: String,
     /// When it was made.
@@ -102,7 +102,7 @@ pub async fn create(tx: &mut Tx, new: &NewCode<'_>) -> Result<(), DbError> {
     .bind(new.text.hint())
     .bind(new.batch)
     .bind(new.amount.nanos())
-    .bind(new.purse.word())
+    .bind(new.wallet.word())
     .bind(new.made_by)
     .bind(new.expires_at.map(to_sql_time))
     .execute(&mut **tx)
@@ -111,7 +111,7 @@ pub async fn create(tx: &mut Tx, new: &NewCode<'_>) -> Result<(), DbError> {
 }
 
 /// The code of a text, held for this transaction: two who redeem it at once come one after the other.
-pub async fn find_for_update(tx: &mut Tx, text: &CodeText) -> Result<Option<Code>, DbError> {
+pub async fn find_for_update(tx: &mut Tx, text: &RedemptionCode) -> Result<Option<Code>, DbError> {
     let query =
         format!("SELECT {COLUMNS} FROM app.redemption_code WHERE code_hash = $1 FOR UPDATE");
     let row = sqlx::query(sqlx::AssertSqlSafe(query))
@@ -164,9 +164,9 @@ pub async fn list(
     rows.iter().map(Code::of_row).collect()
 }
 
-// === impl Purse ===
+// === impl Wallet ===
 
-impl Purse {
+impl Wallet {
     /// The word for it.
     #[must_use]
     pub const fn word(self) -> &'static str {
@@ -179,7 +179,7 @@ impl Purse {
     fn of(word: &str) -> Result<Self, DbError> {
         let known = [Self::Paid, Self::Trial]
             .into_iter()
-            .find(|purse| purse.word() == word);
+            .find(|wallet| wallet.word() == word);
         let strange = "a word in app.redemption_code.wallet that is not on the list";
         known.ok_or_else(|| DbError::from(sqlx::Error::Decode(strange.into())))
     }
@@ -203,7 +203,7 @@ impl Code {
             hint: row.try_get("hint")?,
             batch: row.try_get("batch")?,
             amount: Money::from_nanos(row.try_get("amount_nanos")?),
-            purse: Purse::of(row.try_get("wallet")?)?,
+            wallet: Wallet::of(row.try_get("wallet")?)?,
             made_by: row.try_get("made_by")?,
             created_at: from_sql_time(row.try_get("created_at")?),
             expires_at: moment(row.try_get("expires_at")?),

@@ -6,22 +6,22 @@ use trunkline_db::{Database, DbError};
 
 /// What is counted, and how often it may happen in an hour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tried {
+pub enum Attempt {
     /// A code, by an account.
     CodeByAccount,
     /// A code, from a network.
     CodeFromNetwork,
     /// A letter, to an address.
-    LetterToAddress,
+    EmailToAddress,
     /// A letter, asked for from a network.
-    LetterFromNetwork,
+    EmailFromNetwork,
     /// A sign-in at a provider, begun from a network.
     ProviderFromNetwork,
 }
 
 /// Counts a try. False if there were too many in the hour that began with the first of them: then nothing
 /// was counted and nothing may be done.
-pub async fn take(database: &Database, what: Tried, who: &[u8]) -> Result<bool, DbError> {
+pub async fn take(database: &Database, what: Attempt, who: &[u8]) -> Result<bool, DbError> {
     let mut tx = database.begin().await?;
     let done = sqlx::query(
         "INSERT INTO app.try_count AS t (what, who, since, count) VALUES ($1, $2, app.now(), 1)
@@ -44,17 +44,17 @@ fn hash(who: &[u8]) -> [u8; 32] {
     Sha256::digest(who).into()
 }
 
-// === impl Tried ===
+// === impl Attempt ===
 
-impl Tried {
+impl Attempt {
     /// How often in an hour.
     #[must_use]
     pub const fn most(self) -> i32 {
         match self {
             Self::CodeByAccount => 10,
             Self::CodeFromNetwork => 30,
-            Self::LetterToAddress => 3,
-            Self::LetterFromNetwork => 20,
+            Self::EmailToAddress => 3,
+            Self::EmailFromNetwork => 20,
             Self::ProviderFromNetwork => 120,
         }
     }
@@ -63,8 +63,8 @@ impl Tried {
         match self {
             Self::CodeByAccount => "code_by_account",
             Self::CodeFromNetwork => "code_from_network",
-            Self::LetterToAddress => "letter_to_address",
-            Self::LetterFromNetwork => "letter_from_network",
+            Self::EmailToAddress => "letter_to_address",
+            Self::EmailFromNetwork => "letter_from_network",
             Self::ProviderFromNetwork => "provider_from_network",
         }
     }

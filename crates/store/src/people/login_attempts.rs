@@ -13,7 +13,7 @@ use super::tokens::ATTEMPT_LIFE_SECONDS;
 
 /// How many failures are how bad.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct LoginLimits {
     /// Failures for one address before it is locked.
     pub address_failures: i32,
     /// The first lock, in seconds; each further failure doubles it.
@@ -28,7 +28,7 @@ pub struct Limits {
 
 /// Who tries, as hashes.
 #[derive(Debug, Clone, Copy)]
-pub struct Tried<'a> {
+pub struct LoginAttempt<'a> {
     /// Of the address that was typed.
     pub address: &'a TokenHash,
     /// Of the network that it came from.
@@ -49,11 +49,11 @@ pub enum Allowed {
     },
 }
 
-// === impl Limits ===
+// === impl LoginLimits ===
 
-impl Limits {
+impl LoginLimits {
     /// The house's.
-    pub const HOUSE: Self = Self {
+    pub const DEFAULT: Self = Self {
         address_failures: 5,
         first_lock_seconds: 60,
         longest_lock_seconds: 900,
@@ -63,7 +63,11 @@ impl Limits {
 }
 
 /// Counts a try and says whether it may go on. Commit it before the password is looked at.
-pub async fn try_once(tx: &mut Tx, tried: Tried<'_>, limits: &Limits) -> Result<Allowed, DbError> {
+pub async fn record_attempt(
+    tx: &mut Tx,
+    attempt: LoginAttempt<'_>,
+    limits: &LoginLimits,
+) -> Result<Allowed, DbError> {
     // The network first, always: two transactions never wait for each other in a ring.
     let row = sqlx::query(
         "INSERT INTO app.sign_in_attempt AS a (kind, subject_hash, failures, first_at, last_at)
@@ -77,7 +81,7 @@ pub async fn try_once(tx: &mut Tx, tried: Tried<'_>, limits: &Limits) -> Result<
          RETURNING failures, ceil(extract(epoch FROM
              first_at + $2 * interval '1 second' - app.now()))::bigint AS after_seconds",
     )
-    .bind(&tried.network[..])
+    .bind(&attempt.network[..])
     .bind(limits.network_seconds)
     .bind(limits.network_failures)
     .fetch_one(&mut **tx)
@@ -95,7 +99,7 @@ pub async fn try_once(tx: &mut Tx, tried: Tried<'_>, limits: &Limits) -> Result<
              last_at = CASE WHEN a.locked_until > app.now() THEN a.last_at ELSE app.now() END
          RETURNING failures, COALESCE(locked_until > app.now(), false) AS is_locked",
     )
-    .bind(&tried.address[..])
+    .bind(&attempt.address[..])
     .bind(ATTEMPT_LIFE_SECONDS)
     .fetch_one(&mut **tx)
     .await?;
@@ -110,7 +114,7 @@ pub async fn try_once(tx: &mut Tx, tried: Tried<'_>, limits: &Limits) -> Result<
          SET failures = $2, locked_until = CASE WHEN $3 > 0 THEN app.now() + $3 * interval '1 second' END
          WHERE kind = 'address' AND subject_hash = $1",
     )
-    .bind(&tried.address[..])
+    .bind(&attempt.address[..])
     .bind(failures)
     .bind(limits.lock_seconds(failures))
     .execute(&mut **tx)
@@ -119,24 +123,24 @@ pub async fn try_once(tx: &mut Tx, tried: Tried<'_>, limits: &Limits) -> Result<
 }
 
 /// The try was a good one: the address starts anew, the network gets its count back.
-pub async fn forgive(tx: &mut Tx, tried: Tried<'_>) -> Result<(), DbError> {
+pub async fn clear_attempts(tx: &mut Tx, attempt: LoginAttempt<'_>) -> Result<(), DbError> {
     sqlx::query(
         "UPDATE app.sign_in_attempt SET failures = greatest(failures - 1, 0)
          WHERE kind = 'network' AND subject_hash = $1",
     )
-    .bind(&tried.network[..])
+    .bind(&attempt.network[..])
     .execute(&mut **tx)
     .await?;
     sqlx::query("DELETE FROM app.sign_in_attempt WHERE kind = 'address' AND subject_hash = $1")
-        .bind(&tried.address[..])
+        .bind(&attempt.address[..])
         .execute(&mut **tx)
         .await?;
     Ok(())
 }
 
-// === impl Limits ===
+// === impl LoginLimits ===
 
-impl Limits {
+impl LoginLimits {
     /// How long an address is locked after so many failures; 0 for not at all.
     #[must_use]
     pub fn lock_seconds(&self, failures: i32) -> i64 {
@@ -158,7 +162,7 @@ mod tests {
 
     #[test]
     fn the_wait_doubles_from_one_minute_to_fifteen() {
-        let lock = |failures| Limits::HOUSE.lock_seconds(failures);
+        let lock = |failures| LoginLimits::DEFAULT.lock_seconds(failures);
         assert_eq!([0, 1, 4].map(lock), [0, 0, 0]);
         assert_eq!([5, 6, 7, 8, 9, 10].map(lock), [60, 120, 240, 480, 900, 900]);
         assert_eq!(lock(i32::MAX), 900);

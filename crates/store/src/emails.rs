@@ -2,8 +2,8 @@
 //! made it necessary and carried later by whoever takes it first. What it says comes and goes sealed: this
 //! room cannot read it.
 
-mod due;
-mod keeping;
+mod claim;
+mod retention;
 
 use serde::{Deserialize, Serialize};
 use sqlx::postgres::PgRow;
@@ -13,8 +13,8 @@ use trunkline_db::{DbError, Tx, from_sql_time};
 use trunkline_types::Timestamp;
 use uuid::Uuid;
 
-pub use due::{Claimed, Failure, claim, failed, sent};
-pub use keeping::{Tidied, keep, tidy};
+pub use claim::{Claimed, Failure, claim, failed, sent};
+pub use retention::{Cleanup, clean_up, hold_for_operator};
 
 /// Longest address that mail can have.
 pub const ADDRESS_MAX_CHARACTERS: usize = 254;
@@ -62,7 +62,7 @@ pub struct Content {
 
 /// A letter to write.
 #[derive(Debug, Clone, Copy)]
-pub struct NewLetter<'a> {
+pub struct NewEmail<'a> {
     /// Its id.
     pub id: Uuid,
     /// What about.
@@ -79,7 +79,7 @@ pub struct NewLetter<'a> {
 
 /// A letter as it stands.
 #[derive(Debug, Clone)]
-pub struct Letter {
+pub struct Email {
     /// Its id.
     pub id: Uuid,
     /// What about.
@@ -101,12 +101,12 @@ pub struct Letter {
 /// Where a letter's seal stands: it opens in this row and nowhere else.
 #[must_use]
 pub fn context(id: Uuid) -> Vec<u8> {
-    [b"app.letter.sealed/".as_slice(), id.as_bytes()].concat()
+    [b"app.email.sealed/".as_slice(), id.as_bytes()].concat()
 }
 
-/// Writes a letter.
-pub async fn write(tx: &mut Tx, letter: &NewLetter<'_>) -> Result<(), DbError> {
-    let state = if letter.is_mailed {
+/// Writes a email.
+pub async fn write(tx: &mut Tx, email: &NewEmail<'_>) -> Result<(), DbError> {
+    let state = if email.is_mailed {
         State::Waiting
     } else {
         State::Kept
@@ -114,12 +114,12 @@ pub async fn write(tx: &mut Tx, letter: &NewLetter<'_>) -> Result<(), DbError> {
     sqlx::query(
         "INSERT INTO app.letter (id, kind, to_address, sealed, state, expires_at) VALUES ($1, $2, $3, $4, $5, $6)",
     )
-    .bind(letter.id)
-    .bind(letter.kind.word())
-    .bind(letter.to)
-    .bind(letter.sealed)
+    .bind(email.id)
+    .bind(email.kind.word())
+    .bind(email.to)
+    .bind(email.sealed)
     .bind(state.word())
-    .bind(trunkline_db::to_sql_time(letter.expires_at))
+    .bind(trunkline_db::to_sql_time(email.expires_at))
     .execute(&mut **tx)
     .await?;
     Ok(())
@@ -127,7 +127,7 @@ pub async fn write(tx: &mut Tx, letter: &NewLetter<'_>) -> Result<(), DbError> {
 
 /// Letters with a link that somebody could pass on: no server has taken them, and the link is not over.
 /// Newest first.
-pub async fn unsent(connection: &mut PgConnection, limit: i64) -> Result<Vec<Letter>, DbError> {
+pub async fn unsent(connection: &mut PgConnection, limit: i64) -> Result<Vec<Email>, DbError> {
     let rows = sqlx::query(
         "SELECT id, kind, to_address, sealed, state, last_error, created_at, expires_at FROM app.letter
          WHERE sealed IS NOT NULL AND kind <> 'known' AND expires_at > app.now()
@@ -136,7 +136,7 @@ pub async fn unsent(connection: &mut PgConnection, limit: i64) -> Result<Vec<Let
     .bind(limit.clamp(1, LIST_MAX))
     .fetch_all(connection)
     .await?;
-    rows.iter().map(Letter::of_row).collect()
+    rows.iter().map(Email::of_row).collect()
 }
 
 // === impl Kind ===
@@ -201,9 +201,9 @@ impl Content {
     }
 }
 
-// === impl Letter ===
+// === impl Email ===
 
-impl Letter {
+impl Email {
     fn of_row(row: &PgRow) -> Result<Self, DbError> {
         let moment = |at: OffsetDateTime| from_sql_time(at);
         Ok(Self {

@@ -5,7 +5,7 @@ use trunkline_db::{Database, DbError};
 
 /// What was put in order.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Tidied {
+pub struct Cleanup {
     /// Letters whose link is over: what they said is gone.
     pub emptied: u64,
     /// Letters and counts of tries that are gone.
@@ -13,18 +13,18 @@ pub struct Tidied {
 }
 
 /// Puts a piece in order, at most so many rows of each kind.
-pub async fn tidy(database: &Database, at_once: i64) -> Result<Tidied, DbError> {
+pub async fn clean_up(database: &Database, at_once: i64) -> Result<Cleanup, DbError> {
     let emptied = step(database, EMPTY, at_once).await?;
-    let letters = step(database, FORGET, at_once).await?;
+    let emails = step(database, FORGET, at_once).await?;
     let tries = step(database, FORGET_TRIES, at_once).await?;
-    Ok(Tidied {
+    Ok(Cleanup {
         emptied,
-        forgotten: letters.saturating_add(tries),
+        forgotten: emails.saturating_add(tries),
     })
 }
 
 /// Keeps what waits for the operator, because there is no mail server. Returns how many.
-pub async fn keep(database: &Database, at_once: i64) -> Result<u64, DbError> {
+pub async fn hold_for_operator(database: &Database, at_once: i64) -> Result<u64, DbError> {
     step(database, KEEP, at_once).await
 }
 

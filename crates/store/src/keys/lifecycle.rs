@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::{Key, KeyHash, KeyState, SECRET_BYTES, TOPIC, find};
 use crate::accounts;
-use crate::bounds::{FieldError, Problem, check_name};
+use crate::validation::{FieldError, Problem, check_name};
 
 /// How long the secret before a rotation is good where nobody says otherwise.
 pub const OVERLAP_DEFAULT_SECONDS: u32 = 86_400;
@@ -177,7 +177,7 @@ pub async fn rotate(
     .execute(&mut **tx)
     .await
     .map_err(DbError::from)?;
-    let key = again(tx, key).await?;
+    let key = reload(tx, key).await?;
     Ok(Rotated { key, plain })
 }
 
@@ -196,7 +196,7 @@ pub async fn set_disabled(tx: &mut Tx, key: KeyId, off: bool) -> Result<Key, Cha
     .execute(&mut **tx)
     .await
     .map_err(DbError::from)?;
-    again(tx, key).await
+    reload(tx, key).await
 }
 
 /// Changes what a key is called, and when it ends. An end is none for "never", which below another key
@@ -219,7 +219,7 @@ pub async fn change(
                 return Err(FieldError::new("expires_at", Problem::Past).into());
             }
             let above = match known.parent {
-                Some(parent) => again(tx, parent).await?.policy.fields().expires_at,
+                Some(parent) => reload(tx, parent).await?.policy.fields().expires_at,
                 None => None,
             };
             crate::policy::earlier(asked, above)?
@@ -233,20 +233,20 @@ pub async fn change(
         .execute(&mut **tx)
         .await
         .map_err(DbError::from)?;
-    again(tx, key).await
+    reload(tx, key).await
 }
 
 /// A key that is not gone for good, and the time.
 async fn changeable(tx: &mut Tx, key: KeyId) -> Result<(Key, Timestamp), ChangeKeyError> {
     let now = database_now(tx).await?;
-    let known = again(tx, key).await?;
+    let known = reload(tx, key).await?;
     match known.state(now) {
         KeyState::Revoked => Err(ChangeKeyError::Revoked(key)),
         KeyState::Live | KeyState::Disabled | KeyState::Expired => Ok((known, now)),
     }
 }
 
-async fn again(tx: &mut Tx, key: KeyId) -> Result<Key, ChangeKeyError> {
+async fn reload(tx: &mut Tx, key: KeyId) -> Result<Key, ChangeKeyError> {
     let found = find(tx, key).await?;
     found.ok_or(ChangeKeyError::UnknownKey(key))
 }

@@ -4,9 +4,9 @@ use sqlx::{PgConnection, Row as _};
 use trunkline_db::DbError;
 use trunkline_types::{AccountId, KeyId, Timestamp};
 
-use super::{KeyHash, Seen, rows};
+use super::{KeyCursor, KeyHash, rows};
 use crate::policy::Policy;
-use crate::tally::Tally;
+use crate::table_checksum::TableChecksum;
 
 /// Most rows of one answer to a reader that follows. Larger than a list's page: a node that starts reads
 /// them all, and each answer costs a way there and back.
@@ -14,7 +14,7 @@ pub const FOLLOW_MAX_ROWS: u32 = 10_000;
 
 /// What a node keeps of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DoorRow {
+pub struct KeySnapshotRow {
     /// Names it.
     pub id: KeyId,
     /// Whose it is.
@@ -39,11 +39,11 @@ pub struct DoorRow {
 
 /// What has changed since a reader last looked, in the order in which it became visible. At most
 /// [`FOLLOW_MAX_ROWS`]: ask again from the last row until nothing comes.
-pub async fn followed(
+pub async fn changed_since(
     connection: &mut PgConnection,
-    seen: Seen,
+    cursor: KeyCursor,
     limit: u32,
-) -> Result<Vec<DoorRow>, DbError> {
+) -> Result<Vec<KeySnapshotRow>, DbError> {
     let found = sqlx::query(
         "SELECT id, account_id, parent_id, key_hash, group_name, models, endpoints, platforms,
              addresses::text[] AS addresses, regions, requests_per_minute, tokens_per_minute,
@@ -52,8 +52,8 @@ pub async fn followed(
              previous_until, revision
          FROM app.api_key WHERE (revision, id) > ($1, $2) ORDER BY revision, id LIMIT $3",
     )
-    .bind(seen.revision)
-    .bind(seen.key.number())
+    .bind(cursor.revision)
+    .bind(cursor.key.number())
     .bind(i64::from(limit.min(FOLLOW_MAX_ROWS)))
     .fetch_all(connection)
     .await?;
@@ -62,7 +62,7 @@ pub async fn followed(
         let parent: Option<i64> = row.try_get("parent_id")?;
         let previous: Option<Vec<u8>> = row.try_get("previous_hash")?;
         let previous = previous.map(rows::hash_of).transpose()?;
-        keys.push(DoorRow {
+        keys.push(KeySnapshotRow {
             id: KeyId::new(row.try_get("id")?),
             account: AccountId::new(row.try_get("account_id")?),
             parent: parent.map(KeyId::new),
@@ -79,8 +79,8 @@ pub async fn followed(
 }
 
 /// How many keys there are, and the sum over their numbers and revisions.
-pub async fn tally(connection: &mut PgConnection) -> Result<Tally, DbError> {
-    Tally::of_table(
+pub async fn checksum(connection: &mut PgConnection) -> Result<TableChecksum, DbError> {
+    TableChecksum::of_table(
         connection,
         "SELECT count(*) AS count, COALESCE(max(revision), 0) AS newest,
              COALESCE(sum((id % 2147483647 + 1) * (revision % 2147483647 + 7) % 2147483647), 0)::bigint AS sum
@@ -89,13 +89,13 @@ pub async fn tally(connection: &mut PgConnection) -> Result<Tally, DbError> {
     .await
 }
 
-// === impl DoorRow ===
+// === impl KeySnapshotRow ===
 
-impl DoorRow {
+impl KeySnapshotRow {
     /// How far a reader has come with this row.
     #[must_use]
-    pub const fn seen(&self) -> Seen {
-        Seen {
+    pub const fn cursor(&self) -> KeyCursor {
+        KeyCursor {
             revision: self.revision,
             key: self.id,
         }

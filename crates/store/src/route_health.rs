@@ -10,7 +10,7 @@ pub const KEPT_HOURS: i32 = 192;
 
 /// What a node has seen of a model since it last said so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Seen {
+pub struct Sample {
     /// Calls that an upstream answered or failed to.
     pub calls: i64,
     /// Those that failed by an upstream's fault.
@@ -25,18 +25,19 @@ pub struct Health {
     /// The model.
     pub model: String,
     /// All calls of the time together.
-    pub seen: Seen,
+    pub sample: Sample,
     /// When the last of them was added.
     pub last_at: Timestamp,
 }
 
 /// Adds to the present minute, by the database's clock.
-pub async fn add(database: &Database, seen: &[(String, Seen)]) -> Result<(), DbError> {
+pub async fn add(database: &Database, sample: &[(String, Sample)]) -> Result<(), DbError> {
     // In one order, so that two nodes do not wait for each other.
-    let mut sorted: Vec<&(String, Seen)> = seen.iter().collect();
+    let mut sorted: Vec<&(String, Sample)> = sample.iter().collect();
     sorted.sort_by(|one, other| one.0.cmp(&other.0));
-    let column =
-        |of: fn(&Seen) -> i64| -> Vec<i64> { sorted.iter().map(|(_, seen)| of(seen)).collect() };
+    let column = |of: fn(&Sample) -> i64| -> Vec<i64> {
+        sorted.iter().map(|(_, sample)| of(sample)).collect()
+    };
     let names: Vec<&str> = sorted.iter().map(|(name, _)| name.as_str()).collect();
     let mut session = database.session().await?;
     sqlx::query(
@@ -48,9 +49,9 @@ pub async fn add(database: &Database, seen: &[(String, Seen)]) -> Result<(), DbE
              output_tokens = m.output_tokens + EXCLUDED.output_tokens",
     )
     .bind(names)
-    .bind(column(|seen| seen.calls))
-    .bind(column(|seen| seen.failed))
-    .bind(column(|seen| seen.output_tokens))
+    .bind(column(|sample| sample.calls))
+    .bind(column(|sample| sample.failed))
+    .bind(column(|sample| sample.output_tokens))
     .execute(&mut *session)
     .await?;
     Ok(())
@@ -74,7 +75,7 @@ pub async fn health(
         let last_at: OffsetDateTime = row.try_get("last_at")?;
         Ok(Health {
             model: row.try_get("model")?,
-            seen: Seen {
+            sample: Sample {
                 calls: row.try_get("calls")?,
                 failed: row.try_get("failed")?,
                 output_tokens: row.try_get("tokens")?,
@@ -86,7 +87,7 @@ pub async fn health(
 }
 
 /// Forgets minutes that are too old.
-pub async fn forget(database: &Database) -> Result<u64, DbError> {
+pub async fn purge(database: &Database) -> Result<u64, DbError> {
     let mut session = database.session().await?;
     let done = sqlx::query(
         "DELETE FROM app.route_minute WHERE minute < app.now() - make_interval(hours => $1)",

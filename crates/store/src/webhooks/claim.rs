@@ -18,7 +18,7 @@ const FAIR_WINDOW: i64 = 1_000;
 
 /// A message that is on its way from this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Busy {
+pub struct InFlight {
     /// To which webhook.
     pub webhook: Uuid,
     /// Of which account.
@@ -27,7 +27,7 @@ pub struct Busy {
 
 /// How much may be taken.
 #[derive(Debug, Clone, Copy)]
-pub struct Room {
+pub struct ClaimLimit {
     /// In all, now.
     pub limit: i64,
     /// Of one webhook, with what is on its way.
@@ -60,14 +60,14 @@ pub struct Claimed {
     /// The secret before, if it still signs.
     pub old_secret: Option<Vec<u8>>,
     /// What is told.
-    pub told: Told,
-    /// The rest of it; none if it was forgotten.
+    pub event: ClaimedEvent,
+    /// The rest of it; none if it was purged.
     pub body: Option<Value>,
 }
 
 /// Which event is told.
 #[derive(Debug, Clone)]
-pub struct Told {
+pub struct ClaimedEvent {
     /// Its id.
     pub id: Uuid,
     /// Its number.
@@ -97,7 +97,7 @@ pub struct Failure {
 
 /// What came of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct After {
+pub struct AfterFailure {
     /// It is not tried again.
     pub given_up: bool,
     /// Nothing is sent to the webhook any more.
@@ -107,19 +107,19 @@ pub struct After {
 /// Takes what is due.
 pub async fn claim(
     connection: &mut PgConnection,
-    busy: &[Busy],
-    room: Room,
+    in_flight: &[InFlight],
+    limit: ClaimLimit,
 ) -> Result<Vec<Claimed>, DbError> {
-    let webhooks: Vec<Uuid> = busy.iter().map(|one| one.webhook).collect();
-    let accounts: Vec<i64> = busy.iter().map(|one| one.account.number()).collect();
+    let webhooks: Vec<Uuid> = in_flight.iter().map(|one| one.webhook).collect();
+    let accounts: Vec<i64> = in_flight.iter().map(|one| one.account.number()).collect();
     let rows = sqlx::query(include_str!("claim.sql"))
         .bind(webhooks)
         .bind(accounts)
-        .bind(room.per_webhook)
-        .bind(room.per_account)
+        .bind(limit.per_webhook)
+        .bind(limit.per_account)
         .bind(FAIR_WINDOW)
-        .bind(room.limit)
-        .bind(room.lease.as_secs_f64())
+        .bind(limit.limit)
+        .bind(limit.lease.as_secs_f64())
         .fetch_all(connection)
         .await?;
     rows.iter().map(Claimed::of_row).collect()
@@ -151,7 +151,7 @@ pub async fn delivered(tx: &mut Tx, claimed: &Claimed, status: u16) -> Result<bo
          WHERE webhook_id = $1 AND event_id = $2 AND claim = $3 AND state = 'waiting'",
     )
     .bind(claimed.webhook)
-    .bind(claimed.told.id)
+    .bind(claimed.event.id)
     .bind(claimed.claim)
     .bind(i32::from(status))
     .execute(&mut **tx)
@@ -167,7 +167,7 @@ pub async fn failed(
     claimed: &Claimed,
     failure: Failure,
     patience: Duration,
-) -> Result<Option<After>, DbError> {
+) -> Result<Option<AfterFailure>, DbError> {
     let paused: Option<bool> = sqlx::query_scalar(
         "WITH late AS (SELECT app.now() - make_interval(secs => $3) AS since)
          UPDATE app.webhook AS w SET failing_since = COALESCE(w.failing_since, app.now()),
@@ -196,7 +196,7 @@ pub async fn failed(
          RETURNING over.given_up",
     )
     .bind(claimed.webhook)
-    .bind(claimed.told.id)
+    .bind(claimed.event.id)
     .bind(claimed.claim)
     .bind(failure.status.map(i32::from))
     .bind(failure.error)
@@ -205,7 +205,7 @@ pub async fn failed(
     .bind(failure.wait.as_secs_f64())
     .fetch_optional(&mut **tx)
     .await?;
-    Ok(given_up.map(|given_up| After {
+    Ok(given_up.map(|given_up| AfterFailure {
         given_up,
         paused: paused.unwrap_or(false),
     }))
@@ -228,7 +228,7 @@ impl Claimed {
             url: row.try_get("url")?,
             secret: row.try_get("secret")?,
             old_secret: row.try_get("old_secret")?,
-            told: Told {
+            event: ClaimedEvent {
                 id: row.try_get("event_id")?,
                 seq: row.try_get("seq")?,
                 topic: row.try_get("topic")?,

@@ -7,7 +7,7 @@ use trunkline_types::{AccountId, KeyId};
 use super::{Key, PAGE_MAX_ROWS, rows};
 
 /// Whether a key that lists show is below another of the account. The way up is short: the ledger bounds it.
-pub async fn below(
+pub async fn is_descendant(
     connection: &mut PgConnection,
     account: AccountId,
     above: KeyId,
@@ -33,7 +33,7 @@ pub async fn below(
 
 /// The keys below a key that were not deleted, oldest first, from after a given one. At most
 /// [`PAGE_MAX_ROWS`].
-pub async fn list_below(
+pub async fn list_descendants(
     connection: &mut PgConnection,
     (account, above): (AccountId, KeyId),
     after: Option<KeyId>,

@@ -10,7 +10,7 @@ const PRIME: i64 = 2_147_483_647;
 
 /// The count and the sum of a table, or of a copy of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Tally {
+pub struct TableChecksum {
     /// How many rows.
     pub count: i64,
     /// The sum of [`weight`] over them.
@@ -27,9 +27,9 @@ pub fn weight(id: i64, revision: i64) -> i64 {
     id.saturating_mul(revision).rem_euclid(PRIME)
 }
 
-// === impl Tally ===
+// === impl TableChecksum ===
 
-impl Tally {
+impl TableChecksum {
     /// A row came, or came anew in place of one that had another revision.
     pub fn add(&mut self, id: i64, before: Option<i64>, revision: i64) {
         match before {
@@ -60,10 +60,10 @@ mod tests {
     #[test]
     fn a_changed_a_missing_and_an_exchanged_row_are_all_found() {
         let of = |rows: &[(i64, i64)]| {
-            let mut tally = Tally::default();
+            let mut checksum = TableChecksum::default();
             rows.iter()
-                .for_each(|(id, revision)| tally.add(*id, None, *revision));
-            tally
+                .for_each(|(id, revision)| checksum.add(*id, None, *revision));
+            checksum
         };
         let rows = [(1, 5), (2, 9), (3_000_000_000, 4)];
         let whole = of(&rows);

@@ -9,7 +9,7 @@ use trunkline_db::{DbError, Tx, from_sql_time, revision};
 use trunkline_types::{Timestamp, Topic};
 use uuid::Uuid;
 
-use crate::bounds;
+use crate::validation;
 
 /// The topic whose numbers the events carry.
 pub const TOPIC: &str = "social";
@@ -18,21 +18,21 @@ pub const MAX_PAUSES: i64 = 10_000;
 /// Events that a list shows at most.
 pub const EVENTS_MAX_ROWS: i64 = 1_000;
 
-/// What the ids of events of cells begin with; the number of the change follows.
+/// PauseAction the ids of events of cells begin with; the number of the change follows.
 const EVENT_MARK: u64 = 0x736f_6369_616c_0000;
 
 /// Who says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum By {
+pub enum PausedBy {
     /// A person.
     Operator,
     /// A node that found the path of the data source gone.
     Gateway,
 }
 
-/// What happened to a cell.
+/// PauseAction happened to a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum What {
+pub enum PauseAction {
     /// It is not sold any more.
     Paused,
     /// It is sold again.
@@ -49,14 +49,14 @@ pub struct Pause {
     /// Why.
     pub reason: String,
     /// Who says so.
-    pub by: By,
+    pub by: PausedBy,
     /// Since when, by the database's clock.
     pub paused_at: Timestamp,
 }
 
 /// Something that happened to a cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Event {
+pub struct PauseEvent {
     /// Its number in the topic.
     pub number: i64,
     /// When, by the database's clock.
@@ -65,12 +65,12 @@ pub struct Event {
     pub platform: String,
     /// The capability's word.
     pub capability: String,
-    /// What.
-    pub what: What,
+    /// PauseAction.
+    pub action: PauseAction,
     /// Why.
     pub reason: String,
     /// Who says so.
-    pub by: By,
+    pub by: PausedBy,
 }
 
 /// All pauses, by platform and capability. At most [`MAX_PAUSES`].
@@ -96,13 +96,13 @@ pub async fn pause(
     platform: &str,
     capability: &str,
     reason: &str,
-    by: By,
+    by: PausedBy,
 ) -> Result<bool, DbError> {
     if is_paused(tx, platform, capability).await? {
         return Ok(false);
     }
     let number = revision::bump(tx, TOPIC).await?;
-    let reason = bounds::reason(reason);
+    let reason = validation::reason(reason);
     // Somebody may have been first while we waited for the number.
     let written = sqlx::query(
         "INSERT INTO app.social_pause (platform, capability, reason, said_by, revision)
@@ -122,7 +122,7 @@ pub async fn pause(
         tx,
         number,
         (platform, capability),
-        What::Paused,
+        PauseAction::Paused,
         (&reason, by),
     )
     .await?;
@@ -135,7 +135,7 @@ pub async fn resume(
     platform: &str,
     capability: &str,
     reason: &str,
-    by: By,
+    by: PausedBy,
 ) -> Result<bool, DbError> {
     if !is_paused(tx, platform, capability).await? {
         return Ok(false);
@@ -149,12 +149,12 @@ pub async fn resume(
     if gone.rows_affected() == 0 {
         return Ok(false);
     }
-    let reason = bounds::reason(reason);
+    let reason = validation::reason(reason);
     note(
         tx,
         number,
         (platform, capability),
-        What::Resumed,
+        PauseAction::Resumed,
         (&reason, by),
     )
     .await?;
@@ -162,7 +162,7 @@ pub async fn resume(
 }
 
 /// The latest events, newest first; at most [`EVENTS_MAX_ROWS`].
-pub async fn events(connection: &mut PgConnection, limit: i64) -> Result<Vec<Event>, DbError> {
+pub async fn events(connection: &mut PgConnection, limit: i64) -> Result<Vec<PauseEvent>, DbError> {
     let rows = sqlx::query(
         "SELECT revision, at, platform, capability, what, reason, said_by FROM app.social_event
          ORDER BY revision DESC LIMIT $1",
@@ -170,7 +170,7 @@ pub async fn events(connection: &mut PgConnection, limit: i64) -> Result<Vec<Eve
     .bind(limit.clamp(1, EVENTS_MAX_ROWS))
     .fetch_all(connection)
     .await?;
-    rows.iter().map(Event::of_row).collect()
+    rows.iter().map(PauseEvent::of_row).collect()
 }
 
 async fn is_paused(tx: &mut Tx, platform: &str, capability: &str) -> Result<bool, DbError> {
@@ -188,8 +188,8 @@ async fn note(
     tx: &mut Tx,
     number: i64,
     (platform, capability): (&str, &str),
-    what: What,
-    (reason, by): (&str, By),
+    action: PauseAction,
+    (reason, by): (&str, PausedBy),
 ) -> Result<(), DbError> {
     sqlx::query(
         "INSERT INTO app.social_event (revision, platform, capability, what, reason, said_by)
@@ -198,7 +198,7 @@ async fn note(
     .bind(number)
     .bind(platform)
     .bind(capability)
-    .bind(what.word())
+    .bind(action.word())
     .bind(reason)
     .bind(by.word())
     .execute(&mut **tx)
@@ -207,9 +207,9 @@ async fn note(
     let told = NewEvent {
         id: Uuid::from_u64_pair(EVENT_MARK, u64::try_from(number).unwrap_or_default()),
         account: HOUSE,
-        topic: match what {
-            What::Paused => Topic::CellPaused,
-            What::Resumed => Topic::CellResumed,
+        topic: match action {
+            PauseAction::Paused => Topic::CellPaused,
+            PauseAction::Resumed => Topic::CellResumed,
         },
         task: None,
         body: json!({ "platform": platform, "capability": capability }),
@@ -217,9 +217,9 @@ async fn note(
     events::append(tx, &[told]).await
 }
 
-// === impl By ===
+// === impl PausedBy ===
 
-impl By {
+impl PausedBy {
     /// Both.
     pub const ALL: [Self; 2] = [Self::Operator, Self::Gateway];
 
@@ -239,9 +239,9 @@ impl By {
     }
 }
 
-// === impl What ===
+// === impl PauseAction ===
 
-impl What {
+impl PauseAction {
     /// Both.
     pub const ALL: [Self; 2] = [Self::Paused, Self::Resumed];
 
@@ -256,12 +256,12 @@ impl What {
 
     fn of_row(row: &PgRow) -> Result<Self, DbError> {
         let word: &str = row.try_get("what")?;
-        let known = Self::ALL.into_iter().find(|what| what.word() == word);
+        let known = Self::ALL.into_iter().find(|action| action.word() == word);
         known.ok_or_else(|| wrong("nobody knows what happened to a cell"))
     }
 }
 
-// === impl Pause, Event ===
+// === impl Pause, PauseEvent ===
 
 impl Pause {
     fn of_row(row: &PgRow) -> Result<Self, DbError> {
@@ -269,22 +269,22 @@ impl Pause {
             platform: row.try_get("platform")?,
             capability: row.try_get("capability")?,
             reason: row.try_get("reason")?,
-            by: By::of_row(row)?,
+            by: PausedBy::of_row(row)?,
             paused_at: from_sql_time(row.try_get("paused_at")?),
         })
     }
 }
 
-impl Event {
+impl PauseEvent {
     fn of_row(row: &PgRow) -> Result<Self, DbError> {
         Ok(Self {
             number: row.try_get("revision")?,
             at: from_sql_time(row.try_get("at")?),
             platform: row.try_get("platform")?,
             capability: row.try_get("capability")?,
-            what: What::of_row(row)?,
+            action: PauseAction::of_row(row)?,
             reason: row.try_get("reason")?,
-            by: By::of_row(row)?,
+            by: PausedBy::of_row(row)?,
         })
     }
 }

@@ -9,7 +9,7 @@ use trunkline_db::{DbError, Tx};
 use trunkline_types::{AccountId, KeyId, Money};
 use uuid::Uuid;
 
-use super::due::{Job, schedule, unschedule};
+use super::claim::{Job, schedule, unschedule};
 use super::row::TaskState;
 
 /// Longest text of an error that is kept.
@@ -50,7 +50,7 @@ pub struct NewTask {
     /// The vendor's protocol.
     pub protocol: String,
     /// Which of its doors.
-    pub door: String,
+    pub endpoint: String,
     /// How long it may wait for room.
     pub queue: Duration,
     /// When it ends whatever happens.
@@ -90,7 +90,7 @@ pub async fn insert(tx: &mut Tx, new: &NewTask) -> Result<(), DbError> {
     .bind(&new.size)
     .bind(new.seconds)
     .bind(&new.protocol)
-    .bind(&new.door)
+    .bind(&new.endpoint)
     .bind(new.queue.as_secs_f64())
     .bind(new.deadline.as_secs_f64())
     .bind(&new.asked)
@@ -102,7 +102,7 @@ pub async fn insert(tx: &mut Tx, new: &NewTask) -> Result<(), DbError> {
 /// Whether a channel that takes so many tasks at once has room for one more, those included of which nobody
 /// knows. Whoever asks stands in one queue with all others until its transaction ends, so that two never
 /// take the last place.
-pub async fn has_room(tx: &mut Tx, channel: i64, most: i64) -> Result<bool, DbError> {
+pub async fn has_capacity(tx: &mut Tx, channel: i64, most: i64) -> Result<bool, DbError> {
     sqlx::query(
         "SELECT pg_catalog.pg_advisory_xact_lock(
              pg_catalog.hashtextextended('tasks of channel ' || $1::text, 0))",
@@ -142,12 +142,12 @@ pub async fn submitting(
     if done.rows_affected() == 0 {
         return Ok(false);
     }
-    super::due::reschedule(tx, id, lease).await?;
+    super::claim::reschedule(tx, id, lease).await?;
     Ok(true)
 }
 
 /// It was surely not taken, and may be sent again after a while.
-pub async fn accepted_again(tx: &mut Tx, id: Uuid, due_in: Duration) -> Result<bool, DbError> {
+pub async fn return_to_accepted(tx: &mut Tx, id: Uuid, due_in: Duration) -> Result<bool, DbError> {
     let done = sqlx::query(
         "UPDATE app.video_task SET state = 'accepted', channel_id = NULL, credential_id = NULL
          WHERE id = $1 AND state = 'submitting'",
@@ -158,25 +158,29 @@ pub async fn accepted_again(tx: &mut Tx, id: Uuid, due_in: Duration) -> Result<b
     if done.rows_affected() == 0 {
         return Ok(false);
     }
-    super::due::reschedule(tx, id, due_in).await?;
+    super::claim::reschedule(tx, id, due_in).await?;
     Ok(true)
 }
 
 /// Nobody knows whether it was taken.
-pub async fn unknown(tx: &mut Tx, id: Uuid, due_in: Duration) -> Result<bool, DbError> {
+pub async fn mark_unknown(tx: &mut Tx, id: Uuid, due_in: Duration) -> Result<bool, DbError> {
     let done = sqlx::query(
         "UPDATE app.video_task SET state = 'unknown' WHERE id = $1 AND state = 'submitting'",
     )
     .bind(id)
     .execute(&mut **tx)
     .await?;
-    super::due::reschedule(tx, id, due_in).await?;
+    super::claim::reschedule(tx, id, due_in).await?;
     Ok(done.rows_affected() > 0)
 }
 
 /// What an upstream calls it, said by somebody who may not charge for it. Whoever looks after it next
 /// does.
-pub async fn heard(connection: &mut PgConnection, id: Uuid, upstream: &str) -> Result<(), DbError> {
+pub async fn record_upstream_id(
+    connection: &mut PgConnection,
+    id: Uuid,
+    upstream: &str,
+) -> Result<(), DbError> {
     sqlx::query(
         "UPDATE app.video_task SET upstream_id = $2
          WHERE id = $1 AND state IN ('submitting', 'unknown') AND upstream_id IS NULL",
@@ -212,7 +216,7 @@ pub async fn submitted(
 }
 
 /// What an upstream says of it while it goes on.
-pub async fn told(
+pub async fn record_progress(
     connection: &mut PgConnection,
     id: Uuid,
     running: bool,
@@ -311,7 +315,7 @@ pub async fn fail(
 }
 
 /// Whether it is in this state; if so, it stays there until this transaction ends.
-pub async fn hold_in(tx: &mut Tx, id: Uuid, state: TaskState) -> Result<bool, DbError> {
+pub async fn lock_in_state(tx: &mut Tx, id: Uuid, state: TaskState) -> Result<bool, DbError> {
     let row = sqlx::query("SELECT 1 FROM app.video_task WHERE id = $1 AND state = $2 FOR UPDATE")
         .bind(id)
         .bind(state.word())
@@ -335,7 +339,11 @@ pub async fn remove(tx: &mut Tx, id: Uuid, from: TaskState) -> Result<bool, DbEr
 }
 
 /// The upstream gave its file another address.
-pub async fn relinked(connection: &mut PgConnection, id: Uuid, file: &[u8]) -> Result<(), DbError> {
+pub async fn update_file(
+    connection: &mut PgConnection,
+    id: Uuid,
+    file: &[u8],
+) -> Result<(), DbError> {
     sqlx::query("UPDATE app.video_task SET file = $2 WHERE id = $1 AND state = 'completed'")
         .bind(id)
         .bind(file)
@@ -356,7 +364,7 @@ pub async fn mirrored(tx: &mut Tx, id: Uuid, path: &str, bytes: i64) -> Result<(
 }
 
 /// Forgets what was sent for tasks that ended so long ago; returns how many.
-pub async fn forget_sent(
+pub async fn purge_sent(
     connection: &mut PgConnection,
     after: Duration,
     limit: i64,

@@ -60,7 +60,7 @@ pub enum Problem {
         shown: String,
     },
     /// A word that names no endpoint.
-    #[error("has {shown:?}, which is no endpoint; the words are {}", crate::ENDPOINT_WORDS.join(", "))]
+    #[error("has {shown:?}, which is no endpoint; the words are {}", crate::ENDPOINT_NAMES.join(", "))]
     NotAnEndpoint {
         /// The word, cut.
         shown: String,

@@ -44,7 +44,7 @@ pub struct Failure<'a> {
     pub is_final: bool,
 }
 
-/// Takes what is due, the longest waiting first. A letter whose link is over is left to [`super::tidy`].
+/// Takes what is due, the longest waiting first. A letter whose link is over is left to [`super::clean_up`].
 pub async fn claim(
     connection: &mut PgConnection,
     limit: i64,

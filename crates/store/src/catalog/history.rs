@@ -11,7 +11,7 @@ use super::model_at;
 
 /// Why stored prices are not used.
 #[derive(Debug, thiserror::Error)]
-pub enum PastError {
+pub enum HistoryError {
     /// The database said no, or nothing.
     #[error(transparent)]
     Db(#[from] DbError),
@@ -34,7 +34,7 @@ pub async fn book_at(
     connection: &mut PgConnection,
     name: &str,
     revision: i64,
-) -> Result<Option<(Book, [u8; 32])>, PastError> {
+) -> Result<Option<(Book, [u8; 32])>, HistoryError> {
     let Some((entry, frame, version)) = model_at(connection, name, revision).await? else {
         return Ok(None);
     };
@@ -42,21 +42,21 @@ pub async fn book_at(
         return Ok(None);
     };
     let models = BTreeMap::from([(name.to_owned(), entry_of(name, entry)?)]);
-    let book = Book::check(Document::of_parts(frame_of(frame)?, models))?;
+    let book = Book::check(Document::of_parts(header_of(frame)?, models))?;
     Ok(Some((book, version)))
 }
 
 /// The frame of a catalog as it is stored.
-pub fn frame_of(value: Value) -> Result<Frame, PastError> {
-    serde_json::from_value(value).map_err(|error| PastError::Unreadable {
+pub fn header_of(value: Value) -> Result<Frame, HistoryError> {
+    serde_json::from_value(value).map_err(|error| HistoryError::Unreadable {
         what: "the catalog's frame".to_owned(),
         why: error.to_string(),
     })
 }
 
 /// A model's entry as it is stored.
-pub fn entry_of(name: &str, value: Value) -> Result<Entry, PastError> {
-    serde_json::from_value(value).map_err(|error| PastError::Unreadable {
+pub fn entry_of(name: &str, value: Value) -> Result<Entry, HistoryError> {
+    serde_json::from_value(value).map_err(|error| HistoryError::Unreadable {
         what: format!("model {name:?}"),
         why: error.to_string(),
     })
