@@ -20,7 +20,7 @@ use trunkline_gateway::{
 };
 use trunkline_keyring::{Keyring, SystemRandom};
 use trunkline_ledger::{LedgerTasks, NodeEpoch, partitions, recovery};
-use trunkline_limits::{Keeper, RedisSettings};
+use trunkline_limits::{RedisSettings, SyncTask};
 use trunkline_mail::{MailSettings, MailWorker};
 use trunkline_social::Cells;
 use trunkline_store::route_health;
@@ -232,7 +232,7 @@ impl Node {
 fn start_keeping(
     tasks: &mut JoinSet<()>,
     gateway: &Arc<Services>,
-    (keeper, author, data): (Option<Keeper>, NodeEpoch, &Database),
+    (keeper, author, data): (Option<SyncTask>, NodeEpoch, &Database),
     stop: &watch::Receiver<bool>,
 ) {
     tasks.spawn(data.clone().listen(stop.clone()));

@@ -1,6 +1,8 @@
 //! Limits of channels over all nodes: what an upstream allows us, so that we do not have to be told by it.
 
-use trunkline_limits::{Grant, Kind as Counted, Name, Tag, Want, Which};
+use trunkline_limits::{
+    CounterCost, CounterGroup, CounterKey, CounterKind as Counted, Grant, ScopeId,
+};
 
 use crate::channels::Channel;
 use crate::limit_headers::seconds;
@@ -28,10 +30,10 @@ pub(crate) async fn channel_permit(
         return Ok(ChannelPermit(None));
     }
     let number = channel.row.id.number();
-    let want = |kind, limit| Want {
-        name: Name {
+    let want = |kind, limit| CounterCost {
+        key: CounterKey {
             scope: CHANNEL,
-            which: Which::Number(number),
+            id: ScopeId::Number(number),
             kind,
         },
         limit,
@@ -39,10 +41,14 @@ pub(crate) async fn channel_permit(
     };
     let wants = [
         requests.map(|limit| want(Counted::Requests, limit)),
-        at_once.map(|limit| want(Counted::AtOnce, limit)),
+        at_once.map(|limit| want(Counted::Concurrent, limit)),
     ];
     let wants = wants.into_iter().flatten().collect();
-    match services.limits.take(Tag::new(CHANNEL, number), wants).await {
+    match services
+        .limits
+        .take(CounterGroup::new(CHANNEL, number), wants)
+        .await
+    {
         Ok(grant) => Ok(ChannelPermit(Some(grant))),
         Err(refused) => Err(Saturated(seconds(refused.retry_after))),
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
-use trunkline_limits::{Kind as Counted, Standing, Want};
+use trunkline_limits::{CounterCost, CounterKind as Counted, CounterState};
 use trunkline_types::Timestamp;
 use trunkline_wire::Format;
 
@@ -12,18 +12,20 @@ const SECONDS_PER_MINUTE: u64 = 60;
 /// The tightest limit of each kind that a request was under.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Shown {
-    requests: Option<Standing>,
-    tokens: Option<Standing>,
+    requests: Option<CounterState>,
+    tokens: Option<CounterState>,
 }
 
 impl Shown {
-    pub(crate) fn of<'a>(standings: impl Iterator<Item = (&'a Want, &'a Standing)>) -> Self {
+    pub(crate) fn of<'a>(
+        standings: impl Iterator<Item = (&'a CounterCost, &'a CounterState)>,
+    ) -> Self {
         let mut shown = Self::default();
         for (want, standing) in standings {
-            let place = match want.name.kind {
+            let place = match want.key.kind {
                 Counted::Requests => &mut shown.requests,
                 Counted::Tokens => &mut shown.tokens,
-                Counted::AtOnce => continue,
+                Counted::Concurrent => continue,
             };
             match place {
                 Some(tightest) if tightest.remaining <= standing.remaining => {}
@@ -79,7 +81,7 @@ const ANTHROPIC_TOKENS: Names = [
     "anthropic-ratelimit-tokens-reset",
 ];
 
-fn openai(headers: &mut HeaderMap, [limit, remaining, reset]: Names, standing: &Standing) {
+fn openai(headers: &mut HeaderMap, [limit, remaining, reset]: Names, standing: &CounterState) {
     let named = HeaderName::from_static;
     headers.insert(named(limit), HeaderValue::from(standing.limit));
     headers.insert(named(remaining), HeaderValue::from(standing.remaining));
@@ -91,7 +93,7 @@ fn openai(headers: &mut HeaderMap, [limit, remaining, reset]: Names, standing: &
 fn anthropic(
     headers: &mut HeaderMap,
     [limit, remaining, reset]: Names,
-    standing: &Standing,
+    standing: &CounterState,
     now: Timestamp,
 ) {
     let named = HeaderName::from_static;
@@ -136,7 +138,7 @@ mod tests {
         ] {
             assert_eq!(duration(Duration::from_millis(millis)), text);
         }
-        let (mut headers, standing) = (HeaderMap::new(), Standing::default());
+        let (mut headers, standing) = (HeaderMap::new(), CounterState::default());
         let now = Timestamp::from_micros(1_700_000_000_000_000);
         anthropic(&mut headers, ANTHROPIC_TOKENS, &standing, now);
         let reset = &headers["anthropic-ratelimit-tokens-reset"];

@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use trunkline_limits::{Kind as Counted, Name, Refused, Tag, Want, Which};
+use trunkline_limits::{
+    CounterCost, CounterGroup, CounterKey, CounterKind as Counted, LimitExceeded, ScopeId,
+};
 use trunkline_store::limits::{Rates, Scope};
 use trunkline_types::Defect;
 
@@ -42,25 +44,25 @@ pub(crate) async fn check(
     caller: &Caller,
     load: Load<'_>,
 ) -> Result<(), ApiError> {
-    let tag = Tag::new(ACCOUNT, caller.account.id.number());
+    let tag = CounterGroup::new(ACCOUNT, caller.account.id.number());
     match services
         .limits
         .take(tag, limit_costs(services, caller, load))
         .await
     {
         Ok(grant) => {
-            context.limited(Shown::of(grant.standings()), Some(grant));
+            context.limited(Shown::of(grant.states()), Some(grant));
             Ok(())
         }
         Err(refused) => {
-            let standings = refused.wants.iter().zip(&refused.standings);
+            let standings = refused.costs.iter().zip(&refused.states);
             context.limited(Shown::of(standings), None);
             Err(over(&refused, caller))
         }
     }
 }
 
-fn limit_costs(services: &Services, caller: &Caller, load: Load<'_>) -> Vec<Want> {
+fn limit_costs(services: &Services, caller: &Caller, load: Load<'_>) -> Vec<CounterCost> {
     let mut wants = Wants(Vec::with_capacity(8));
     let defaults = &services.settings.limits;
     let above = services.key_table.above(&caller.key);
@@ -71,7 +73,7 @@ fn limit_costs(services: &Services, caller: &Caller, load: Load<'_>) -> Vec<Want
         if Defect::SkippedLimit.is_on() {
             break;
         }
-        let which = Which::Number(key.number());
+        let which = ScopeId::Number(key.number());
         let fields = policy.fields();
         match load {
             Load::Poll => wants.add(
@@ -110,12 +112,12 @@ fn limit_costs(services: &Services, caller: &Caller, load: Load<'_>) -> Vec<Want
     let account = caller.account.id;
     let rates = Limits::of(&caller.account.rates);
     wants.add_all(
-        (ACCOUNT, &Which::Number(account.number())),
+        (ACCOUNT, &ScopeId::Number(account.number())),
         &rates,
         load.tokens(),
     );
     if let Some((name, rates)) = services.limit_rules.get().of(account, scope, name) {
-        let which = Which::Text(name);
+        let which = ScopeId::Text(name);
         wants.add_all((scope.word(), &which), &Limits::of(&rates), load.tokens());
     }
     wants.0
@@ -155,12 +157,12 @@ impl Limits {
     }
 }
 
-struct Wants(Vec<Want>);
+struct Wants(Vec<CounterCost>);
 
 impl Wants {
     fn add_all(
         &mut self,
-        (scope, which): (&'static str, &Which),
+        (scope, which): (&'static str, &ScopeId),
         most: &Limits,
         tokens: Option<u64>,
     ) {
@@ -171,15 +173,26 @@ impl Wants {
             self.add(scope, which, Counted::Tokens, limit, tokens);
         }
         if let Some(limit) = most.at_once {
-            self.add(scope, which, Counted::AtOnce, limit, 1);
+            self.add(scope, which, Counted::Concurrent, limit, 1);
         }
     }
 
-    fn add(&mut self, scope: &'static str, which: &Which, kind: Counted, limit: u64, amount: u64) {
+    fn add(
+        &mut self,
+        scope: &'static str,
+        which: &ScopeId,
+        kind: Counted,
+        limit: u64,
+        amount: u64,
+    ) {
         let which = which.clone();
-        let name = Name { scope, which, kind };
-        self.0.push(Want {
-            name,
+        let name = CounterKey {
+            scope,
+            id: which,
+            kind,
+        };
+        self.0.push(CounterCost {
+            key: name,
             limit,
             amount,
         });
@@ -187,18 +200,18 @@ impl Wants {
 }
 
 /// The limit that is used up, by name.
-fn over(refused: &Refused, caller: &Caller) -> ApiError {
+fn over(refused: &LimitExceeded, caller: &Caller) -> ApiError {
     let wait = seconds(refused.retry_after);
-    let text = match refused.wants.get(refused.which) {
+    let text = match refused.costs.get(refused.index) {
         Some(want) => {
-            let who = who(&want.name, caller);
+            let who = who(&want.key, caller);
             let limit = want.limit;
-            let what = match (want.name.kind, want.name.scope) {
+            let what = match (want.key.kind, want.key.scope) {
                 (Counted::Requests, POLLS) => format!("may ask for tasks {limit} times a minute"),
                 (Counted::Requests, READS) => format!("may ask {limit} times a minute"),
                 (Counted::Requests, _) => format!("may send {limit} requests a minute"),
                 (Counted::Tokens, _) => format!("may use {limit} tokens a minute"),
-                (Counted::AtOnce, _) => format!("may have {limit} calls at once"),
+                (Counted::Concurrent, _) => format!("may have {limit} calls at once"),
             };
             format!("{who} {what}; try again in {wait} s; nothing was charged")
         }
@@ -209,17 +222,17 @@ fn over(refused: &Refused, caller: &Caller) -> ApiError {
     fault
 }
 
-fn who(name: &Name, caller: &Caller) -> String {
-    match (name.scope, &name.which) {
+fn who(name: &CounterKey, caller: &Caller) -> String {
+    match (name.scope, &name.id) {
         (ACCOUNT, _) => "this account".to_owned(),
-        (scope, Which::Text(text)) => {
+        (scope, ScopeId::Text(text)) => {
             let text: &Arc<str> = text;
             format!("this account with {scope} {:?}", text.as_ref())
         }
-        (_, Which::Number(number)) if *number == caller.key.id.number() => {
+        (_, ScopeId::Number(number)) if *number == caller.key.id.number() => {
             "this API key".to_owned()
         }
-        (_, Which::Number(_)) => "an API key above this one".to_owned(),
+        (_, ScopeId::Number(_)) => "an API key above this one".to_owned(),
     }
 }
 

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use crate::key::{CounterCost, CounterGroup, CounterKind};
 use crate::limits::Limits;
-use crate::name::{Kind, Tag, Want};
 
 /// Where a counter stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Standing {
+pub struct CounterState {
     /// What it may reach in its window.
     pub limit: u64,
     /// What is left of that, as far as this node knows.
@@ -22,24 +22,24 @@ pub struct Standing {
 #[derive(Debug)]
 pub struct Grant {
     limits: Limits,
-    tag: Tag,
-    wants: Vec<Want>,
-    standings: Vec<Standing>,
+    group: CounterGroup,
+    costs: Vec<CounterCost>,
+    states: Vec<CounterState>,
     is_settled: bool,
     is_released: bool,
 }
 
 /// A limit is used up. Nothing was taken of any.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused {
-    /// Which of the wants it was.
-    pub which: usize,
+pub struct LimitExceeded {
+    /// Which of the costs it was.
+    pub index: usize,
     /// When it may succeed.
     pub retry_after: Duration,
     /// What was wanted.
-    pub wants: Vec<Want>,
+    pub costs: Vec<CounterCost>,
     /// Where each of them stands.
-    pub standings: Vec<Standing>,
+    pub states: Vec<CounterState>,
 }
 
 // === impl Grant ===
@@ -47,27 +47,27 @@ pub struct Refused {
 impl Grant {
     pub(crate) const fn new(
         limits: Limits,
-        tag: Tag,
-        wants: Vec<Want>,
-        standings: Vec<Standing>,
+        group: CounterGroup,
+        costs: Vec<CounterCost>,
+        states: Vec<CounterState>,
     ) -> Self {
         Self {
             limits,
-            tag,
-            wants,
-            standings,
+            group,
+            costs,
+            states,
             is_settled: false,
             is_released: false,
         }
     }
 
-    pub(crate) fn wants(&self) -> &[Want] {
-        &self.wants
+    pub(crate) fn costs(&self) -> &[CounterCost] {
+        &self.costs
     }
 
     /// What was wanted and where each counter stood then.
-    pub fn standings(&self) -> impl Iterator<Item = (&Want, &Standing)> {
-        self.wants.iter().zip(&self.standings)
+    pub fn states(&self) -> impl Iterator<Item = (&CounterCost, &CounterState)> {
+        self.costs.iter().zip(&self.states)
     }
 
     /// So many tokens were really used. More than was taken is counted in the same window, less goes
@@ -76,10 +76,10 @@ impl Grant {
         if std::mem::replace(&mut self.is_settled, true) {
             return;
         }
-        for (want, standing) in self.wants.iter().zip(&self.standings) {
-            match want.name.kind {
-                Kind::Tokens => self.limits.correct(self.tag, want, standing.turn, tokens),
-                Kind::Requests | Kind::AtOnce => {}
+        for (cost, state) in self.costs.iter().zip(&self.states) {
+            match cost.key.kind {
+                CounterKind::Tokens => self.limits.correct(self.group, cost, state.turn, tokens),
+                CounterKind::Requests | CounterKind::Concurrent => {}
             }
         }
     }
@@ -91,10 +91,10 @@ impl Grant {
         if std::mem::replace(&mut self.is_released, true) {
             return;
         }
-        for want in &self.wants {
-            match want.name.kind {
-                Kind::AtOnce => self.limits.give_back(self.tag, want),
-                Kind::Requests | Kind::Tokens => {}
+        for cost in &self.costs {
+            match cost.key.kind {
+                CounterKind::Concurrent => self.limits.give_back(self.group, cost),
+                CounterKind::Requests | CounterKind::Tokens => {}
             }
         }
     }

@@ -18,18 +18,18 @@
     )
 )]
 
+mod concurrency;
 mod grant;
-mod keeper;
+mod key;
 mod limits;
-mod name;
-mod remote;
-mod seats;
+mod local;
+mod redis;
 mod settings;
-mod table;
+mod sync;
 mod window;
 
-pub use grant::{Grant, Refused, Standing};
-pub use keeper::Keeper;
+pub use grant::{CounterState, Grant, LimitExceeded};
+pub use key::{CounterCost, CounterGroup, CounterKey, CounterKind, ScopeId};
 pub use limits::{Counts, Limits, LimitsError, Mode};
-pub use name::{Kind, Name, Tag, Want, Which};
 pub use settings::RedisSettings;
+pub use sync::SyncTask;

@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
 
-use crate::grant::{Grant, Refused};
-use crate::keeper::Keeper;
-use crate::name::{Tag, Want};
-use crate::remote::{Away, Remote};
+use crate::grant::{Grant, LimitExceeded};
+use crate::key::{CounterCost, CounterGroup};
+use crate::local::{LocalCounters, Source, TakeResult};
+use crate::redis::{RedisClient, Unavailable};
 use crate::settings::{RedisSettings, WINDOW};
-use crate::table::{Table, Tried, Way};
+use crate::sync::SyncTask;
 
 /// Slices that wait to be drawn ahead; with more, the next caller draws by itself.
 const AHEAD_QUEUE: usize = 1_024;
@@ -24,22 +24,22 @@ pub struct Limits {
 }
 
 pub(crate) struct Inner {
-    pub(crate) table: Table,
-    pub(crate) remote: Option<Remote>,
+    pub(crate) table: LocalCounters,
+    pub(crate) redis: Option<RedisClient>,
     /// Nodes that live, this one included.
     nodes: AtomicU64,
     /// Decided here although Redis should have been asked.
-    decided_here: AtomicU64,
-    ahead: mpsc::Sender<Errand>,
+    decided_locally: AtomicU64,
+    ahead: mpsc::Sender<SyncCommand>,
 }
 
 /// Something that Redis should be told while nobody waits.
 #[derive(Debug)]
-pub(crate) enum Errand {
+pub(crate) enum SyncCommand {
     /// A slice runs low.
-    Draw(Tag, Want),
+    Draw(CounterGroup, CounterCost),
     /// More was used than was taken.
-    Tell(Tag),
+    Sync(CounterGroup),
 }
 
 /// How limits are counted now.
@@ -61,7 +61,7 @@ pub struct Counts {
     /// Questions that were not answered, or not in time.
     pub failed: u64,
     /// Decisions by this node's share although there is a Redis.
-    pub decided_here: u64,
+    pub decided_locally: u64,
     /// Counters in memory.
     pub counters: usize,
     /// Nodes that limits are shared among when Redis is away.
@@ -114,26 +114,30 @@ impl Limits {
     pub fn local() -> Self {
         // Nobody listens: without Redis there is nothing to tell.
         let (ahead, _) = mpsc::channel(1);
-        Self::new(Table::new(WINDOW, WINDOW), None, ahead)
+        Self::new(LocalCounters::new(WINDOW, WINDOW), None, ahead)
     }
 
-    /// Counted over all nodes. Nothing is asked before the keeper runs.
-    pub fn redis(settings: RedisSettings) -> Result<(Self, Keeper), LimitsError> {
-        let table = Table::new(settings.window, settings.lease);
-        let remote = Remote::new(settings).map_err(|_| LimitsError::Address)?;
-        let (ahead, errands) = mpsc::channel(AHEAD_QUEUE);
-        let limits = Self::new(table, Some(remote), ahead);
-        let keeper = Keeper::new(limits.clone(), errands);
-        Ok((limits, keeper))
+    /// Counted over all nodes. Nothing is asked before the sync runs.
+    pub fn redis(settings: RedisSettings) -> Result<(Self, SyncTask), LimitsError> {
+        let table = LocalCounters::new(settings.window, settings.lease);
+        let redis = RedisClient::new(settings).map_err(|_| LimitsError::Address)?;
+        let (ahead, commands) = mpsc::channel(AHEAD_QUEUE);
+        let limits = Self::new(table, Some(redis), ahead);
+        let sync = SyncTask::new(limits.clone(), commands);
+        Ok((limits, sync))
     }
 
-    fn new(table: Table, remote: Option<Remote>, ahead: mpsc::Sender<Errand>) -> Self {
+    fn new(
+        table: LocalCounters,
+        redis: Option<RedisClient>,
+        ahead: mpsc::Sender<SyncCommand>,
+    ) -> Self {
         Self {
             inner: Arc::new(Inner {
                 table,
-                remote,
+                redis,
                 nodes: AtomicU64::new(1),
-                decided_here: AtomicU64::new(0),
+                decided_locally: AtomicU64::new(0),
                 ahead,
             }),
         }
@@ -147,9 +151,9 @@ impl Limits {
     /// How limits are counted now.
     #[must_use]
     pub fn mode(&self) -> Mode {
-        match &self.inner.remote {
+        match &self.inner.redis {
             None => Mode::Local,
-            Some(remote) if remote.is_up() => Mode::Shared,
+            Some(redis) if redis.is_up() => Mode::Shared,
             Some(_) => Mode::Fallback,
         }
     }
@@ -159,11 +163,11 @@ impl Limits {
     pub fn counts(&self) -> Counts {
         let inner = &self.inner;
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let remote = inner.remote.as_ref();
+        let redis = inner.redis.as_ref();
         Counts {
-            asked: remote.map_or(0, |remote| of(&remote.asked)),
-            failed: remote.map_or(0, |remote| of(&remote.failed)),
-            decided_here: of(&inner.decided_here),
+            asked: redis.map_or(0, |redis| of(&redis.asked)),
+            failed: redis.map_or(0, |redis| of(&redis.failed)),
+            decided_locally: of(&inner.decided_locally),
             counters: inner.table.count(),
             nodes: self.nodes(),
         }
@@ -171,48 +175,61 @@ impl Limits {
 
     /// Takes a part of every limit, or of none. Waits only when this node has no slice: for its turn
     /// and for an answer of Redis, for each no longer than the timeout.
-    pub async fn take(&self, tag: Tag, wants: Vec<Want>) -> Result<Grant, Refused> {
+    pub async fn take(
+        &self,
+        group: CounterGroup,
+        costs: Vec<CounterCost>,
+    ) -> Result<Grant, LimitExceeded> {
         let inner = &self.inner;
-        let Some(remote) = inner.remote.as_ref().filter(|remote| remote.is_up()) else {
-            return self.take_share(tag, wants);
+        let Some(redis) = inner.redis.as_ref().filter(|redis| redis.is_up()) else {
+            return self.take_share(group, costs);
         };
         let tried = match inner
             .table
-            .try_take(tag, &wants, Way::Shared, Instant::now())
+            .try_take(group, &costs, Source::Shared, Instant::now())
         {
-            Tried::Short(_) => match self.draw_and_take(remote, tag, &wants).await {
+            TakeResult::Short(_) => match self.draw_and_take(redis, group, &costs).await {
                 Ok(tried) => tried,
-                Err(Away) => return self.take_share(tag, wants),
+                Err(Unavailable) => return self.take_share(group, costs),
             },
-            other @ (Tried::Taken(_) | Tried::Refused(..)) => other,
+            other @ (TakeResult::Taken(_) | TakeResult::Refused(..)) => other,
         };
-        let taken = self.decided(tag, wants, tried)?;
-        self.draw_ahead(tag, &taken);
+        let taken = self.decided(group, costs, tried)?;
+        self.draw_ahead(group, &taken);
         Ok(taken)
     }
 
     /// By this node's share.
-    fn take_share(&self, tag: Tag, wants: Vec<Want>) -> Result<Grant, Refused> {
+    fn take_share(
+        &self,
+        group: CounterGroup,
+        costs: Vec<CounterCost>,
+    ) -> Result<Grant, LimitExceeded> {
         let inner = &self.inner;
-        if inner.remote.is_some() {
-            inner.decided_here.fetch_add(1, Ordering::Relaxed);
+        if inner.redis.is_some() {
+            inner.decided_locally.fetch_add(1, Ordering::Relaxed);
         }
-        let way = Way::Share(self.nodes());
-        let tried = inner.table.try_take(tag, &wants, way, Instant::now());
-        self.decided(tag, wants, tried)
+        let source = Source::Share(self.nodes());
+        let tried = inner.table.try_take(group, &costs, source, Instant::now());
+        self.decided(group, costs, tried)
     }
 
-    fn decided(&self, tag: Tag, wants: Vec<Want>, tried: Tried) -> Result<Grant, Refused> {
+    fn decided(
+        &self,
+        group: CounterGroup,
+        costs: Vec<CounterCost>,
+        tried: TakeResult,
+    ) -> Result<Grant, LimitExceeded> {
         match tried {
-            Tried::Taken(standings) => Ok(Grant::new(self.clone(), tag, wants, standings)),
-            Tried::Refused(which, retry_after, standings) => Err(Refused {
-                which,
+            TakeResult::Taken(states) => Ok(Grant::new(self.clone(), group, costs, states)),
+            TakeResult::Refused(which, retry_after, states) => Err(LimitExceeded {
+                index: which,
                 retry_after,
-                wants,
-                standings,
+                costs,
+                states,
             }),
             // A share is decided without asking, and whoever asked has an answer.
-            Tried::Short(_) => Ok(Grant::new(self.clone(), tag, Vec::new(), Vec::new())),
+            TakeResult::Short(_) => Ok(Grant::new(self.clone(), group, Vec::new(), Vec::new())),
         }
     }
 
@@ -222,51 +239,53 @@ impl Limits {
     /// around all of this would end such a question before its own does, and every call would wait anew.
     async fn draw_and_take(
         &self,
-        remote: &Remote,
-        tag: Tag,
-        wants: &[Want],
-    ) -> Result<Tried, Away> {
+        redis: &RedisClient,
+        group: CounterGroup,
+        costs: &[CounterCost],
+    ) -> Result<TakeResult, Unavailable> {
         let table = &self.inner.table;
-        let gate = table.gate(tag);
+        let gate = table.gate(group);
         let began = Instant::now();
-        let Ok(_turn) = timeout(remote.timeout(), gate.lock()).await else {
-            return Err(Away);
+        let Ok(_turn) = timeout(redis.timeout(), gate.lock()).await else {
+            return Err(Unavailable);
         };
         loop {
             // The call before this one may have drawn enough for both.
-            match table.try_take(tag, wants, Way::Shared, Instant::now()) {
-                Tried::Short(_) if began.elapsed() >= remote.timeout() => return Err(Away),
-                Tried::Short(asks) => {
-                    let (answers, sent) = remote.ask(tag, &asks, self.nodes()).await?;
-                    table.heard(tag, &asks, &answers, sent, Instant::now());
+            match table.try_take(group, costs, Source::Shared, Instant::now()) {
+                TakeResult::Short(_) if began.elapsed() >= redis.timeout() => {
+                    return Err(Unavailable);
                 }
-                other @ (Tried::Taken(_) | Tried::Refused(..)) => return Ok(other),
+                TakeResult::Short(asks) => {
+                    let (answers, sent) = redis.ask(group, &asks, self.nodes()).await?;
+                    table.apply(group, &asks, &answers, sent, Instant::now());
+                }
+                other @ (TakeResult::Taken(_) | TakeResult::Refused(..)) => return Ok(other),
             }
         }
     }
 
-    fn draw_ahead(&self, tag: Tag, taken: &Grant) {
+    fn draw_ahead(&self, group: CounterGroup, taken: &Grant) {
         let inner = &self.inner;
-        for want in inner.table.run_low(tag, taken.wants()) {
-            if let Err(refused) = inner.ahead.try_send(Errand::Draw(tag, want)) {
+        for cost in inner.table.run_low(group, taken.costs()) {
+            if let Err(refused) = inner.ahead.try_send(SyncCommand::Draw(group, cost)) {
                 // The next caller draws by itself.
-                if let Errand::Draw(tag, want) = refused.into_inner() {
-                    inner.table.is_drawn(tag, &want);
+                if let SyncCommand::Draw(group, cost) = refused.into_inner() {
+                    inner.table.is_drawn(group, &cost);
                 }
             }
         }
     }
 
-    pub(crate) fn correct(&self, tag: Tag, want: &Want, turn: u64, used: u64) {
-        let told = self.inner.table.correct(tag, want, turn, used);
-        if told && self.inner.remote.is_some() {
-            // If nobody listens now, the keeper finds it at its next look.
-            drop(self.inner.ahead.try_send(Errand::Tell(tag)));
+    pub(crate) fn correct(&self, group: CounterGroup, cost: &CounterCost, turn: u64, used: u64) {
+        let told = self.inner.table.correct(group, cost, turn, used);
+        if told && self.inner.redis.is_some() {
+            // If nobody listens now, the sync finds it at its next look.
+            drop(self.inner.ahead.try_send(SyncCommand::Sync(group)));
         }
     }
 
-    pub(crate) fn give_back(&self, tag: Tag, want: &Want) {
-        self.inner.table.give_back(tag, want);
+    pub(crate) fn give_back(&self, group: CounterGroup, cost: &CounterCost) {
+        self.inner.table.give_back(group, cost);
     }
 
     pub(crate) fn nodes(&self) -> u64 {

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::grant::Standing;
-use crate::remote::{Answer, Ask};
+use crate::grant::CounterState;
+use crate::local::{Decision, Source};
+use crate::redis::{RedisReply, RedisRequest};
 use crate::settings::{IDLE, RECHECK};
-use crate::table::{Has, Way};
 
 /// A slice smaller than this is not drawn ahead: the window is nearly empty, and every part is wanted.
 const AHEAD_FROM: u64 = 8;
@@ -71,20 +71,25 @@ impl Window {
     }
 
     /// Whether so much can be taken now.
-    pub(crate) fn has(&self, (limit, amount): (u64, u64), way: Way, now: Instant) -> Has {
+    pub(crate) fn has(
+        &self,
+        (limit, amount): (u64, u64),
+        source: Source,
+        now: Instant,
+    ) -> Decision {
         let fits = |most: u64| self.spent == 0 || self.spent.saturating_add(amount) <= most;
-        let until = || Has::No(self.ends_in(now));
+        let until = || Decision::No(self.ends_in(now));
         if !fits(limit) {
             return until();
         }
         if self.left >= amount {
-            return Has::Yes;
+            return Decision::Yes;
         }
-        match way {
-            Way::Shared if self.is_known_empty(amount, now) => until(),
-            Way::Shared => Has::Ask,
-            Way::Share(_) if fits(way.share(limit)) => Has::Yes,
-            Way::Share(_) => until(),
+        match source {
+            Source::Shared if self.is_known_empty(amount, now) => until(),
+            Source::Shared => Decision::AskRedis,
+            Source::Share(_) if fits(source.share(limit)) => Decision::Yes,
+            Source::Share(_) => until(),
         }
     }
 
@@ -125,8 +130,8 @@ impl Window {
     }
 
     /// What Redis is asked, so that so much is there.
-    pub(crate) fn ask(&self, (limit, amount): (u64, u64), now: Instant) -> Ask {
-        Ask::Window {
+    pub(crate) fn ask(&self, (limit, amount): (u64, u64), now: Instant) -> RedisRequest {
+        RedisRequest::Window {
             limit,
             need: amount.saturating_sub(self.left),
             owed: self.owed,
@@ -138,7 +143,7 @@ impl Window {
     }
 
     /// What Redis is asked for the next slice.
-    pub(crate) fn ask_more(&self, limit: u64, now: Instant) -> Ask {
+    pub(crate) fn ask_more(&self, limit: u64, now: Instant) -> RedisRequest {
         self.ask((limit, self.left.saturating_add(1)), now)
     }
 
@@ -149,7 +154,7 @@ impl Window {
     }
 
     /// What Redis should hear although nobody waits: what is owed, and a slice that nobody uses.
-    pub(crate) fn due(&mut self, limit: u64, now: Instant) -> Option<Ask> {
+    pub(crate) fn due(&mut self, limit: u64, now: Instant) -> Option<RedisRequest> {
         self.roll(now);
         let idle = now.saturating_duration_since(self.used) >= IDLE;
         let give = if idle && self.mark != 0 { self.left } else { 0 };
@@ -158,7 +163,7 @@ impl Window {
         }
         // Taken out first: what is on its way back is spent by nobody.
         self.left = self.left.saturating_sub(give);
-        Some(Ask::Window {
+        Some(RedisRequest::Window {
             limit,
             need: 0,
             owed: self.owed,
@@ -170,7 +175,7 @@ impl Window {
     }
 
     /// What Redis said to a question that was sent then.
-    pub(crate) fn heard(&mut self, answer: &Answer, owed: u64, sent: Instant, now: Instant) {
+    pub(crate) fn apply(&mut self, answer: &RedisReply, owed: u64, sent: Instant, now: Instant) {
         if self.mark != 0 && self.mark != answer.mark {
             // Another window than the one we were in: what we had of that one is gone with it.
             self.turn = self.turn.wrapping_add(1);
@@ -183,18 +188,21 @@ impl Window {
         if answer.granted > 0 {
             self.slice = answer.granted;
         }
-        // From when it was asked, not from when it was heard: never later than Redis' own end.
+        // From when it was asked, not from when it was apply: never later than Redis' own end.
         self.ends = sent.checked_add(answer.ends_in);
         self.refused_until = answer.refused.then(|| now.checked_add(RECHECK)).flatten();
     }
 
     /// What a caller is told.
-    pub(crate) fn standing(&self, limit: u64, way: Way, now: Instant) -> Standing {
-        let remaining = match way {
-            Way::Shared => self.shared.saturating_add(self.left),
-            Way::Share(_) => way.share(limit).saturating_sub(self.spent).max(self.left),
+    pub(crate) fn state(&self, limit: u64, source: Source, now: Instant) -> CounterState {
+        let remaining = match source {
+            Source::Shared => self.shared.saturating_add(self.left),
+            Source::Share(_) => source
+                .share(limit)
+                .saturating_sub(self.spent)
+                .max(self.left),
         };
-        Standing {
+        CounterState {
             limit,
             remaining: remaining.min(limit.saturating_sub(self.spent)),
             resets_in: self.ends_in(now),
@@ -232,10 +240,10 @@ mod tests {
     use super::*;
 
     const MINUTE: Duration = Duration::from_secs(60);
-    const ALONE: Way = Way::Share(1);
+    const ALONE: Source = Source::Share(1);
 
-    fn told(granted: u64, left: u64, mark: u64) -> Answer {
-        Answer {
+    fn told(granted: u64, left: u64, mark: u64) -> RedisReply {
+        RedisReply {
             granted,
             left,
             mark,
@@ -244,9 +252,9 @@ mod tests {
         }
     }
 
-    fn spend(window: &mut Window, amount: u64, way: Way, now: Instant) -> bool {
+    fn spend(window: &mut Window, amount: u64, source: Source, now: Instant) -> bool {
         window.roll(now);
-        let has = window.has((10, amount), way, now) == Has::Yes;
+        let has = window.has((10, amount), source, now) == Decision::Yes;
         if has {
             window.take(amount, MINUTE, now);
         }
@@ -261,12 +269,12 @@ mod tests {
             .filter(|_| spend(&mut window, 1, ALONE, now))
             .count();
         assert_eq!(given, 10);
-        let standing = window.standing(10, ALONE, now);
-        assert_eq!((standing.remaining, standing.resets_in), (0, MINUTE));
-        assert_eq!(window.has((10, 1), ALONE, now), Has::No(MINUTE));
+        let state = window.state(10, ALONE, now);
+        assert_eq!((state.remaining, state.resets_in), (0, MINUTE));
+        assert_eq!(window.has((10, 1), ALONE, now), Decision::No(MINUTE));
         let later = now + MINUTE;
         assert!(spend(&mut window, 1, ALONE, later));
-        assert_eq!(window.standing(10, ALONE, later).remaining, 9);
+        assert_eq!(window.state(10, ALONE, later).remaining, 9);
     }
 
     #[test]
@@ -275,7 +283,7 @@ mod tests {
         for (limit, given) in [(10, 3), (2, 1), (600, 200)] {
             let mut window = Window::new(now);
             let mut count = 0;
-            while window.has((limit, 1), Way::Share(3), now) == Has::Yes {
+            while window.has((limit, 1), Source::Share(3), now) == Decision::Yes {
                 window.take(1, MINUTE, now);
                 count += 1;
             }
@@ -287,29 +295,32 @@ mod tests {
     fn a_slice_is_spent_without_asking_and_never_behind_its_window() {
         let now = Instant::now();
         let mut window = Window::new(now);
-        assert_eq!(window.has((10, 1), Way::Shared, now), Has::Ask);
-        window.heard(&told(2, 8, 5), 0, now, now);
-        assert!(spend(&mut window, 1, Way::Shared, now));
-        assert_eq!(window.standing(10, Way::Shared, now).remaining, 9);
-        assert!(spend(&mut window, 1, Way::Shared, now));
-        assert_eq!(window.has((10, 1), Way::Shared, now), Has::Ask);
-        window.heard(&told(2, 6, 5), 0, now, now);
+        assert_eq!(window.has((10, 1), Source::Shared, now), Decision::AskRedis);
+        window.apply(&told(2, 8, 5), 0, now, now);
+        assert!(spend(&mut window, 1, Source::Shared, now));
+        assert_eq!(window.state(10, Source::Shared, now).remaining, 9);
+        assert!(spend(&mut window, 1, Source::Shared, now));
+        assert_eq!(window.has((10, 1), Source::Shared, now), Decision::AskRedis);
+        window.apply(&told(2, 6, 5), 0, now, now);
         window.roll(now + MINUTE);
-        assert_eq!(window.has((10, 1), Way::Shared, now + MINUTE), Has::Ask);
+        assert_eq!(
+            window.has((10, 1), Source::Shared, now + MINUTE),
+            Decision::AskRedis
+        );
     }
 
     #[test]
     fn what_was_spent_without_redis_is_owed_to_it_and_told_once() {
         let now = Instant::now();
         let mut window = Window::new(now);
-        assert!(spend(&mut window, 1, Way::Share(2), now));
-        assert!(spend(&mut window, 1, Way::Share(2), now));
-        let Ask::Window { owed, .. } = window.ask((10, 1), now) else {
+        assert!(spend(&mut window, 1, Source::Share(2), now));
+        assert!(spend(&mut window, 1, Source::Share(2), now));
+        let RedisRequest::Window { owed, .. } = window.ask((10, 1), now) else {
             panic!("a window asks as one")
         };
         assert_eq!(owed, 2);
-        window.heard(&told(1, 7, 5), owed, now, now);
-        let Ask::Window { owed, count, .. } = window.ask((10, 2), now) else {
+        window.apply(&told(1, 7, 5), owed, now, now);
+        let RedisRequest::Window { owed, count, .. } = window.ask((10, 2), now) else {
             panic!("a window asks as one")
         };
         assert_eq!((owed, count), (0, 3));
@@ -320,19 +331,19 @@ mod tests {
         let now = Instant::now();
         let mut window = Window::new(now);
         assert!(spend(&mut window, 4, ALONE, now));
-        let turn = window.standing(10, ALONE, now).turn;
+        let turn = window.state(10, ALONE, now).turn;
         assert!(
             window.correct(turn, 4, 12),
             "more than there is: it is owed"
         );
-        assert_eq!(window.standing(10, ALONE, now).remaining, 0);
+        assert_eq!(window.state(10, ALONE, now).remaining, 0);
         assert!(!spend(&mut window, 1, ALONE, now));
         window.correct(turn, 12, 5);
-        assert_eq!(window.standing(10, ALONE, now).remaining, 5);
+        assert_eq!(window.state(10, ALONE, now).remaining, 5);
         let later = now + MINUTE;
         assert!(spend(&mut window, 1, ALONE, later));
         window.correct(turn, 4, 400);
-        assert_eq!(window.standing(10, ALONE, later).remaining, 9);
+        assert_eq!(window.state(10, ALONE, later).remaining, 9);
     }
 
     #[test]
@@ -347,13 +358,16 @@ mod tests {
     fn a_slice_that_nobody_uses_goes_back_and_is_spent_by_nobody_meanwhile() {
         let now = Instant::now();
         let mut window = Window::new(now);
-        window.heard(&told(8, 2, 5), 0, now, now);
+        window.apply(&told(8, 2, 5), 0, now, now);
         assert!(window.due(10, now).is_none(), "it is fresh");
         let later = now + IDLE;
-        let Some(Ask::Window { give, need, .. }) = window.due(10, later) else {
+        let Some(RedisRequest::Window { give, need, .. }) = window.due(10, later) else {
             panic!("it goes back")
         };
         assert_eq!((give, need), (8, 0));
-        assert_eq!(window.has((10, 1), Way::Shared, later), Has::Ask);
+        assert_eq!(
+            window.has((10, 1), Source::Shared, later),
+            Decision::AskRedis
+        );
     }
 }

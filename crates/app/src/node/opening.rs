@@ -13,7 +13,7 @@ use trunkline_db::Database;
 use trunkline_gateway::{Services, Settings, Telemetry, TelemetrySettings};
 use trunkline_keyring::Keyring;
 use trunkline_ledger::{Ledger, LedgerSettings, LedgerTasks, partitions};
-use trunkline_limits::{Keeper, Limits, RedisSettings};
+use trunkline_limits::{Limits, RedisSettings, SyncTask};
 use trunkline_mail::{MailSettings, MailWorker, Mailer};
 use trunkline_types::NodeId;
 use trunkline_upstream::Client;
@@ -43,7 +43,7 @@ pub(super) async fn media(settings: &MediaSettings) -> anyhow::Result<Media> {
 }
 
 /// The counters, and who keeps them together with Redis where there is one.
-pub(super) fn limits(redis: Option<RedisSettings>) -> anyhow::Result<(Limits, Option<Keeper>)> {
+pub(super) fn limits(redis: Option<RedisSettings>) -> anyhow::Result<(Limits, Option<SyncTask>)> {
     let Some(settings) = redis else {
         return Ok((Limits::local(), None));
     };

@@ -326,7 +326,7 @@ fn limits(page: &mut Page, services: &Services) {
     page.value("limits_redis_errors_total", &[], counts.failed);
     let help = "Decisions by this node's share of a limit, because Redis was away.";
     page.counter("limits_fallback_total", help);
-    page.value("limits_fallback_total", &[], counts.decided_here);
+    page.value("limits_fallback_total", &[], counts.decided_locally);
     page.gauge("limits_counters", "Counters in memory.");
     page.value("limits_counters", &[], counts.counters);
     page.gauge(

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
-use trunkline_limits::{Kind, Limits, Name, Tag, Want, Which};
+use trunkline_limits::{CounterCost, CounterGroup, CounterKey, CounterKind, Limits, ScopeId};
 
 /// Looks of one round, and rounds: the fastest is the one that nobody disturbed.
 const LOOKS: u32 = 200;
@@ -13,26 +13,33 @@ const ROUNDS: u32 = 100;
 async fn a_call_with_six_limits_is_looked_at_in_microseconds() {
     let limits = Limits::local();
     let model: std::sync::Arc<str> = "sim-fast".into();
-    let want = |scope, which, kind| Want {
-        name: Name { scope, which, kind },
+    let want = |scope, which, kind| CounterCost {
+        key: CounterKey {
+            scope,
+            id: which,
+            kind,
+        },
         limit: 1_000_000_000,
         amount: 1,
     };
     let wants = || {
         vec![
-            want("key", Which::Number(1), Kind::Requests),
-            want("key", Which::Number(1), Kind::Tokens),
-            want("key", Which::Number(1), Kind::AtOnce),
-            want("account", Which::Number(7), Kind::Requests),
-            want("account", Which::Number(7), Kind::AtOnce),
-            want("model", Which::Text(model.clone()), Kind::Requests),
+            want("key", ScopeId::Number(1), CounterKind::Requests),
+            want("key", ScopeId::Number(1), CounterKind::Tokens),
+            want("key", ScopeId::Number(1), CounterKind::Concurrent),
+            want("account", ScopeId::Number(7), CounterKind::Requests),
+            want("account", ScopeId::Number(7), CounterKind::Concurrent),
+            want("model", ScopeId::Text(model.clone()), CounterKind::Requests),
         ]
     };
     let mut fastest = Duration::MAX;
     for _ in 0..ROUNDS {
         let began = Instant::now();
         for _ in 0..LOOKS {
-            let mut grant = limits.take(Tag::new("account", 7), wants()).await.unwrap();
+            let mut grant = limits
+                .take(CounterGroup::new("account", 7), wants())
+                .await
+                .unwrap();
             grant.used(5);
         }
         fastest = fastest.min(began.elapsed() / LOOKS);

@@ -6,22 +6,23 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 use trunkline_limits::{
-    Grant, Keeper, Kind, Limits, Mode, Name, RedisSettings, Refused, Tag, Want, Which,
+    CounterCost, CounterGroup, CounterKey, CounterKind, Grant, LimitExceeded, Limits, Mode,
+    RedisSettings, ScopeId, SyncTask,
 };
 use trunkline_testkit::{Redis, Wire};
 use trunkline_types::Secret;
 
-const TAG: Tag = Tag::new("account", 7);
+const TAG: CounterGroup = CounterGroup::new("account", 7);
 const MINUTE: Duration = Duration::from_secs(60);
 /// Long enough for a slow machine; what a slow Redis does is tested with the real one.
 const PATIENT: Duration = Duration::from_secs(5);
 const SLICES: u64 = 8;
 
-fn want(kind: Kind, number: i64, limit: u64, amount: u64) -> Want {
-    Want {
-        name: Name {
+fn want(kind: CounterKind, number: i64, limit: u64, amount: u64) -> CounterCost {
+    CounterCost {
+        key: CounterKey {
             scope: "key",
-            which: Which::Number(number),
+            id: ScopeId::Number(number),
             kind,
         },
         limit,
@@ -29,12 +30,12 @@ fn want(kind: Kind, number: i64, limit: u64, amount: u64) -> Want {
     }
 }
 
-fn requests(number: i64, limit: u64) -> Want {
-    want(Kind::Requests, number, limit, 1)
+fn requests(number: i64, limit: u64) -> CounterCost {
+    want(CounterKind::Requests, number, limit, 1)
 }
 
-fn at_once(number: i64, limit: u64) -> Want {
-    want(Kind::AtOnce, number, limit, 1)
+fn at_once(number: i64, limit: u64) -> CounterCost {
+    want(CounterKind::Concurrent, number, limit, 1)
 }
 
 /// One node. Its keeper runs until it is dropped.
@@ -62,7 +63,7 @@ impl Node {
         node
     }
 
-    fn keep(limits: Limits, keeper: Keeper) -> Self {
+    fn keep(limits: Limits, keeper: SyncTask) -> Self {
         let (stop, stopped) = watch::channel(false);
         #[expect(clippy::disallowed_methods, reason = "it ends with the test's runtime")]
         tokio::spawn(keeper.run(stopped));
@@ -76,7 +77,7 @@ impl Node {
         .await;
     }
 
-    async fn take(&self, wants: &[Want]) -> Result<Grant, Refused> {
+    async fn take(&self, wants: &[CounterCost]) -> Result<Grant, LimitExceeded> {
         self.limits.take(TAG, wants.to_vec()).await
     }
 }
@@ -97,7 +98,7 @@ async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
 }
 
 /// How many of so many tries succeed.
-async fn given(limits: &Limits, wants: &[Want], tries: u64) -> u64 {
+async fn given(limits: &Limits, wants: &[CounterCost], tries: u64) -> u64 {
     let mut given = 0;
     for _ in 0..tries {
         given += u64::from(limits.take(TAG, wants.to_vec()).await.is_ok());
@@ -116,19 +117,19 @@ async fn holds_for(limits: &Limits) {
 async fn a_window_gives_its_limit_and_says_what_is_left(limits: &Limits) {
     for taken in 1..=20_u64 {
         let grant = limits.take(TAG, vec![requests(1, 20)]).await.unwrap();
-        let (_, standing) = grant.standings().next().unwrap();
+        let (_, standing) = grant.states().next().unwrap();
         assert_eq!((standing.limit, standing.remaining), (20, 20 - taken));
         assert!(standing.resets_in <= MINUTE && !standing.resets_in.is_zero());
     }
     for _ in 0..3 {
         let refused = limits.take(TAG, vec![requests(1, 20)]).await.unwrap_err();
-        assert_eq!((refused.which, refused.standings[0].remaining), (0, 0));
+        assert_eq!((refused.index, refused.states[0].remaining), (0, 0));
         assert!(refused.retry_after <= MINUTE && !refused.retry_after.is_zero());
     }
     // A higher limit holds at once.
     sleep(Duration::from_millis(150)).await;
     assert_eq!(given(limits, &[requests(1, 25)], 10).await, 5);
-    let other = Tag::new("account", 8);
+    let other = CounterGroup::new("account", 8);
     assert!(limits.take(other, vec![requests(1, 20)]).await.is_ok());
 }
 
@@ -136,7 +137,7 @@ async fn one_call_takes_of_all_its_limits_or_of_none(limits: &Limits) {
     let both = [requests(2, 10), requests(3, 4)];
     assert_eq!(given(limits, &both, 20).await, 4);
     let refused = limits.take(TAG, both.to_vec()).await.unwrap_err();
-    assert_eq!(refused.which, 1);
+    assert_eq!(refused.index, 1);
     assert_eq!(
         given(limits, &[requests(2, 10)], 20).await,
         6,
@@ -145,8 +146,8 @@ async fn one_call_takes_of_all_its_limits_or_of_none(limits: &Limits) {
 }
 
 async fn tokens_are_corrected_when_they_are_known(limits: &Limits) {
-    let guess = |amount| vec![want(Kind::Tokens, 4, 1_000, amount)];
-    let left = |grant: &Grant| grant.standings().next().unwrap().1.remaining;
+    let guess = |amount| vec![want(CounterKind::Tokens, 4, 1_000, amount)];
+    let left = |grant: &Grant| grant.states().next().unwrap().1.remaining;
     let mut first = limits.take(TAG, guess(100)).await.unwrap();
     assert_eq!(left(&first), 900);
     first.used(400);
@@ -159,9 +160,9 @@ async fn tokens_are_corrected_when_they_are_known(limits: &Limits) {
     // More than there is: the window is empty, and no more than that.
     third.used(5_000);
     let refused = limits.take(TAG, guess(1)).await.unwrap_err();
-    assert_eq!(refused.standings[0].remaining, 0);
+    assert_eq!(refused.states[0].remaining, 0);
     // One that is larger than the limit takes a fresh window.
-    let large = vec![want(Kind::Tokens, 5, 1_000, 3_000)];
+    let large = vec![want(CounterKind::Tokens, 5, 1_000, 3_000)];
     assert!(limits.take(TAG, large.clone()).await.is_ok());
     assert!(limits.take(TAG, large).await.is_err());
 }
@@ -199,11 +200,11 @@ async fn by_redis_limits_hold() {
     let redis = Redis::start().await;
     let node = Node::start(&redis, "n1").await;
     holds_for(&node.limits).await;
-    assert_eq!(node.limits.counts().decided_here, 0);
+    assert_eq!(node.limits.counts().decided_locally, 0);
 }
 
 /// Tasks of every node take as fast as they can until nobody is given anything.
-async fn hammer(nodes: &[Arc<Node>], wants: &[Want]) -> u64 {
+async fn hammer(nodes: &[Arc<Node>], wants: &[CounterCost]) -> u64 {
     const CALLERS: usize = 8;
     const TRIES: usize = 200;
     let mut callers = tokio::task::JoinSet::new();
@@ -247,7 +248,7 @@ async fn several_nodes_never_pass_a_limit_and_reach_it_but_for_a_slice_each() {
         );
         let decided: u64 = nodes
             .iter()
-            .map(|node| node.limits.counts().decided_here)
+            .map(|node| node.limits.counts().decided_locally)
             .sum();
         assert_eq!(decided, 0, "Redis was there all the time");
     }
@@ -371,7 +372,7 @@ impl Broken<'_> {
         // One call waits for the timeout at most, the others for nobody.
         assert!(began.elapsed() < Duration::from_secs(20), "{}", self.what);
         let counts = self.limits.counts();
-        assert!(counts.decided_here > 0, "{}", self.what);
+        assert!(counts.decided_locally > 0, "{}", self.what);
     }
 }
 
@@ -397,7 +398,7 @@ async fn without_redis_calls_go_on_by_the_share_and_it_comes_back_by_itself() {
             let Ok(taken) = node.take(&wants).await else {
                 return false;
             };
-            let (_, standing) = taken.standings().next().unwrap();
+            let (_, standing) = taken.states().next().unwrap();
             // Ten were spent, and this one; a slice may have been drawn whose answer never came.
             let lost = 30 / (SLICES * 3) + 1;
             let left = standing.remaining;

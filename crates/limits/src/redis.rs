@@ -1,5 +1,5 @@
 //! Redis: one script, asked within a bounded time. Whoever finds it slow or gone says so, and nobody
-//! asks again before the keeper has heard it answer in time.
+//! asks again before the sync has apply it answer in time.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock};
@@ -9,7 +9,7 @@ use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, RedisError, Script};
 use tokio::time::{Instant, timeout};
 
-use crate::name::{Name, Tag};
+use crate::key::{CounterGroup, CounterKey};
 use crate::settings::{RedisSettings, SLICES};
 
 /// Longest wait for a connection.
@@ -19,7 +19,7 @@ const ANSWER_VALUES: usize = 5;
 
 /// What Redis is asked of one counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ask {
+pub(crate) enum RedisRequest {
     /// A part of a window.
     Window {
         limit: u64,
@@ -36,19 +36,19 @@ pub(crate) enum Ask {
         ends_in: Duration,
     },
     /// Things at once.
-    Seats {
+    Concurrency {
         limit: u64,
         need: u64,
         in_use: u64,
-        /// What this node wants to go on holding.
+        /// What this node costs to go on holding.
         keep: u64,
     },
 }
 
 /// What Redis says of one counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Answer {
-    /// Of a window: the slice. Of seats: all that this node may hold.
+pub(crate) struct RedisReply {
+    /// Of a window: the slice. Of concurrency: all that this node may hold.
     pub(crate) granted: u64,
     pub(crate) left: u64,
     pub(crate) ends_in: Duration,
@@ -59,10 +59,10 @@ pub(crate) struct Answer {
 
 /// Redis did not answer, or not in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Away;
+pub(crate) struct Unavailable;
 
 /// The way to Redis.
-pub(crate) struct Remote {
+pub(crate) struct RedisClient {
     client: Client,
     script: Script,
     settings: RedisSettings,
@@ -72,13 +72,13 @@ pub(crate) struct Remote {
     pub(crate) failed: AtomicU64,
 }
 
-// === impl Ask ===
+// === impl RedisRequest ===
 
-impl Ask {
+impl RedisRequest {
     pub(crate) const fn owed(&self) -> u64 {
         match self {
             Self::Window { owed, .. } => *owed,
-            Self::Seats { .. } => 0,
+            Self::Concurrency { .. } => 0,
         }
     }
 
@@ -97,7 +97,7 @@ impl Ask {
                 let ends_in = u64::try_from(ends_in.as_millis()).unwrap_or(0);
                 ("w", [limit, need, owed, give, mark, count, ends_in])
             }
-            Self::Seats {
+            Self::Concurrency {
                 limit,
                 need,
                 in_use,
@@ -107,9 +107,9 @@ impl Ask {
     }
 }
 
-// === impl Answer ===
+// === impl RedisReply ===
 
-impl Answer {
+impl RedisReply {
     fn read(values: &[i64]) -> Option<Self> {
         let &[granted, left, ends_in, mark, refused] = values else {
             return None;
@@ -124,9 +124,9 @@ impl Answer {
     }
 }
 
-// === impl Remote ===
+// === impl RedisClient ===
 
-impl Remote {
+impl RedisClient {
     pub(crate) fn new(settings: RedisSettings) -> Result<Self, RedisError> {
         Ok(Self {
             client: Client::open(settings.url.reveal())?,
@@ -148,15 +148,15 @@ impl Remote {
         self.is_up.load(Ordering::Relaxed)
     }
 
-    /// Asks for several counters of one tag at once. The moment is the one before the question left.
+    /// Asks for several counters of one group at once. The moment is the one before the question left.
     pub(crate) async fn ask(
         &self,
-        tag: Tag,
-        asks: &[(Name, Ask)],
+        group: CounterGroup,
+        asks: &[(CounterKey, RedisRequest)],
         nodes: u64,
-    ) -> Result<(Vec<Answer>, Instant), Away> {
+    ) -> Result<(Vec<RedisReply>, Instant), Unavailable> {
         let Some(mut link) = self.link().filter(|_| self.is_up()) else {
-            return Err(Away);
+            return Err(Unavailable);
         };
         let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         let mut call = self.script.prepare_invoke();
@@ -166,7 +166,7 @@ impl Remote {
             .arg(SLICES.saturating_mul(nodes.max(1)));
         for (name, ask) in asks {
             let (kind, values) = ask.values();
-            call.key(name.key(tag)).arg(kind).arg(&values[..]);
+            call.key(name.key(group)).arg(kind).arg(&values[..]);
         }
         self.asked.fetch_add(1, Ordering::Relaxed);
         let sent = Instant::now();
@@ -176,8 +176,8 @@ impl Remote {
         );
         match answered.await {
             Ok(Ok(values)) => {
-                let answers = values.chunks(ANSWER_VALUES).map(Answer::read);
-                let answers: Option<Vec<Answer>> = answers.collect();
+                let answers = values.chunks(ANSWER_VALUES).map(RedisReply::read);
+                let answers: Option<Vec<RedisReply>> = answers.collect();
                 match answers.filter(|answers| answers.len() == asks.len()) {
                     Some(answers) => Ok((answers, sent)),
                     None => Err(self.lost("it answered something else")),
@@ -193,14 +193,14 @@ impl Remote {
         link.clone()
     }
 
-    /// Nobody asks until it has answered the keeper.
-    fn lost(&self, why: &str) -> Away {
+    /// Nobody asks until it has answered the sync.
+    fn lost(&self, why: &str) -> Unavailable {
         self.failed.fetch_add(1, Ordering::Relaxed);
         if self.is_up.swap(false, Ordering::Relaxed) {
             tracing::warn!(why, "Redis is left alone; limits are counted here");
         }
         self.set_link(None);
-        Away
+        Unavailable
     }
 
     fn set_link(&self, link: Option<MultiplexedConnection>) {

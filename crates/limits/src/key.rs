@@ -3,27 +3,27 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// Whose counters these are. All counters of one call have one tag, and so one place in a cluster.
+/// Whose counters these are. All counters of one call have one group, and so one place in a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Tag {
+pub struct CounterGroup {
     word: &'static str,
     number: i64,
 }
 
-/// What a counter is about, within its tag.
+/// What a counter is about, within its group.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Name {
+pub struct CounterKey {
     /// The sort of thing: a key, a model.
     pub scope: &'static str,
     /// Which one.
-    pub which: Which,
+    pub id: ScopeId,
     /// What of it is counted.
-    pub kind: Kind,
+    pub kind: CounterKind,
 }
 
 /// Which of its scope.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Which {
+pub enum ScopeId {
     /// By number.
     Number(i64),
     /// By name.
@@ -32,36 +32,36 @@ pub enum Which {
 
 /// What is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum CounterKind {
     /// Requests in a window.
     Requests,
     /// Tokens in a window.
     Tokens,
     /// Things at once.
-    AtOnce,
+    Concurrent,
 }
 
 /// So much of one counter.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Want {
+pub struct CounterCost {
     /// Which counter.
-    pub name: Name,
+    pub key: CounterKey,
     /// What it may reach.
     pub limit: u64,
     /// How much is wanted.
     pub amount: u64,
 }
 
-// === impl Tag ===
+// === impl CounterGroup ===
 
-impl Tag {
+impl CounterGroup {
     /// The counters of such a thing with such a number.
     #[must_use]
     pub const fn new(word: &'static str, number: i64) -> Self {
         Self { word, number }
     }
 
-    /// What spreads tags over shards: neighbours are in different ones.
+    /// What spreads groups over shards: neighbours are in different ones.
     pub(crate) fn spread(self) -> u64 {
         let word = u64::try_from(self.word.len()).unwrap_or(0);
         self.number
@@ -72,32 +72,32 @@ impl Tag {
     }
 }
 
-impl fmt::Display for Tag {
+impl fmt::Display for CounterGroup {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{{{}:{}}}", self.word, self.number)
     }
 }
 
-// === impl Name ===
+// === impl CounterKey ===
 
-impl Name {
+impl CounterKey {
     /// The counter's key in Redis. Only what stands in braces decides about its place in a cluster.
-    pub(crate) fn key(&self, tag: Tag) -> String {
+    pub(crate) fn key(&self, group: CounterGroup) -> String {
         let kind = match self.kind {
-            Kind::Requests => "requests",
-            Kind::Tokens => "tokens",
-            Kind::AtOnce => "at_once",
+            CounterKind::Requests => "requests",
+            CounterKind::Tokens => "tokens",
+            CounterKind::Concurrent => "concurrent",
         };
-        match &self.which {
-            Which::Number(number) => format!("trunkline:{tag}:{}:{number}:{kind}", self.scope),
-            Which::Text(text) => format!("trunkline:{tag}:{}:{text}:{kind}", self.scope),
+        match &self.id {
+            ScopeId::Number(number) => format!("trunkline:{group}:{}:{number}:{kind}", self.scope),
+            ScopeId::Text(text) => format!("trunkline:{group}:{}:{text}:{kind}", self.scope),
         }
     }
 }
 
-// === impl Want ===
+// === impl CounterCost ===
 
-impl Want {
+impl CounterCost {
     /// What is taken at admission. More than the whole limit is never there: such a call takes all of a
     /// fresh window, and the rest is counted when it is known.
     pub(crate) fn taken(&self) -> u64 {
@@ -111,15 +111,15 @@ mod tests {
 
     #[test]
     fn every_counter_of_a_tag_has_one_place_in_a_cluster() {
-        let tag = Tag::new("account", 7);
-        let name = |which| Name {
+        let group = CounterGroup::new("account", 7);
+        let name = |id| CounterKey {
             scope: "model",
-            which,
-            kind: Kind::Tokens,
+            id,
+            kind: CounterKind::Tokens,
         };
-        let number = name(Which::Number(3)).key(tag);
+        let number = name(ScopeId::Number(3)).key(group);
         assert_eq!(number, "trunkline:{account:7}:model:3:tokens");
-        let odd = name(Which::Text("a}{b".into())).key(tag);
+        let odd = name(ScopeId::Text("a}{b".into())).key(group);
         assert_eq!(odd, "trunkline:{account:7}:model:a}{b:tokens");
         // A cluster reads from the first brace to the first closing one behind it.
         for key in [number, odd] {

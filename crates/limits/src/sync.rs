@@ -8,9 +8,9 @@ use futures_util::stream;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-use crate::limits::{Errand, Limits};
-use crate::name::{Name, Tag};
-use crate::remote::{Ask, Remote};
+use crate::key::{CounterGroup, CounterKey};
+use crate::limits::{Limits, SyncCommand};
+use crate::redis::{RedisClient, RedisRequest};
 
 /// How often leases and idle slices are looked at.
 const LOOK: Duration = Duration::from_millis(1_000);
@@ -21,26 +21,26 @@ const SWEEP_EVERY: u32 = 10;
 /// Tags that are spoken about at once.
 const AT_ONCE: usize = 32;
 /// Errands taken at once.
-const ERRANDS: usize = 256;
+const COMMANDS: usize = 256;
 
 /// Keeps a node's counters and Redis together. Without it running, limits are counted locally.
 #[derive(Debug)]
-pub struct Keeper {
+pub struct SyncTask {
     limits: Limits,
-    errands: mpsc::Receiver<Errand>,
+    commands: mpsc::Receiver<SyncCommand>,
 }
 
-// === impl Keeper ===
+// === impl SyncTask ===
 
-impl Keeper {
-    pub(crate) const fn new(limits: Limits, errands: mpsc::Receiver<Errand>) -> Self {
-        Self { limits, errands }
+impl SyncTask {
+    pub(crate) const fn new(limits: Limits, commands: mpsc::Receiver<SyncCommand>) -> Self {
+        Self { limits, commands }
     }
 
     /// Runs until it is told to stop, and gives back what the node holds.
     pub async fn run(mut self, mut stop: watch::Receiver<bool>) {
         let limits = self.limits.clone();
-        let Some(remote) = &limits.inner.remote else {
+        let Some(redis) = &limits.inner.redis else {
             return;
         };
         let mut look = interval(LOOK);
@@ -48,12 +48,12 @@ impl Keeper {
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         retry.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut looks = 0_u32;
-        let mut errands = Vec::new();
+        let mut commands = Vec::new();
         loop {
             tokio::select! {
                 _ = stop.changed() => break,
                 _ = retry.tick() => {
-                    if !remote.is_up() && remote.reach().await {
+                    if !redis.is_up() && redis.reach().await {
                         // What was spent and begun meanwhile is told at once.
                         look.reset_immediately();
                     }
@@ -63,66 +63,72 @@ impl Keeper {
                     if looks.checked_rem(SWEEP_EVERY) == Some(0) {
                         limits.inner.table.sweep(Instant::now());
                     }
-                    limits.tell_all(remote).await;
+                    limits.sync_all(redis).await;
                 }
-                count = self.errands.recv_many(&mut errands, ERRANDS) => {
+                count = self.commands.recv_many(&mut commands, COMMANDS) => {
                     if count == 0 {
                         break;
                     }
-                    let each = stream::iter(errands.drain(..));
-                    each.for_each_concurrent(AT_ONCE, |errand| limits.run_errand(remote, errand))
+                    let each = stream::iter(commands.drain(..));
+                    each.for_each_concurrent(AT_ONCE, |command| limits.run_command(redis, command))
                         .await;
                 }
             }
         }
-        limits.tell_all(remote).await;
+        limits.sync_all(redis).await;
     }
 }
 
 impl Limits {
-    async fn tell_all(&self, remote: &Remote) {
-        if !remote.is_up() {
+    async fn sync_all(&self, redis: &RedisClient) {
+        if !redis.is_up() {
             return;
         }
-        let tags = stream::iter(self.inner.table.tags());
-        tags.for_each_concurrent(AT_ONCE, |tag| self.tell(remote, tag))
+        let groups = stream::iter(self.inner.table.groups());
+        groups
+            .for_each_concurrent(AT_ONCE, |group| self.sync(redis, group))
             .await;
     }
 
-    async fn run_errand(&self, remote: &Remote, errand: Errand) {
-        match errand {
-            Errand::Tell(tag) => self.tell(remote, tag).await,
-            Errand::Draw(tag, want) => {
+    async fn run_command(&self, redis: &RedisClient, command: SyncCommand) {
+        match command {
+            SyncCommand::Sync(group) => self.sync(redis, group).await,
+            SyncCommand::Draw(group, cost) => {
                 let table = &self.inner.table;
-                let gate = table.gate(tag);
+                let gate = table.gate(group);
                 let turn = gate.lock().await;
-                if let Some(ask) = table.ask_ahead(tag, &want, Instant::now()) {
-                    self.say(remote, tag, vec![(want.name.clone(), ask)]).await;
+                if let Some(ask) = table.ask_ahead(group, &cost, Instant::now()) {
+                    self.send(redis, group, vec![(cost.key.clone(), ask)]).await;
                 }
                 drop(turn);
-                table.is_drawn(tag, &want);
+                table.is_drawn(group, &cost);
             }
         }
     }
 
-    /// Tells Redis of one tag what it should know.
-    async fn tell(&self, remote: &Remote, tag: Tag) {
-        let gate = self.inner.table.gate(tag);
+    /// Tells Redis of one group what it should know.
+    async fn sync(&self, redis: &RedisClient, group: CounterGroup) {
+        let gate = self.inner.table.gate(group);
         let _turn = gate.lock().await;
-        if !remote.is_up() {
+        if !redis.is_up() {
             return;
         }
-        let due = self.inner.table.due(tag, Instant::now());
+        let due = self.inner.table.due(group, Instant::now());
         if !due.is_empty() {
-            self.say(remote, tag, due).await;
+            self.send(redis, group, due).await;
         }
     }
 
-    async fn say(&self, remote: &Remote, tag: Tag, asks: Vec<(Name, Ask)>) {
-        // If it is not heard, slices on their way back are lost, and the rest is told again.
-        if let Ok((answers, sent)) = remote.ask(tag, &asks, self.nodes()).await {
+    async fn send(
+        &self,
+        redis: &RedisClient,
+        group: CounterGroup,
+        asks: Vec<(CounterKey, RedisRequest)>,
+    ) {
+        // If it is not apply, slices on their way back are lost, and the rest is told again.
+        if let Ok((answers, sent)) = redis.ask(group, &asks, self.nodes()).await {
             let table = &self.inner.table;
-            table.heard(tag, &asks, &answers, sent, Instant::now());
+            table.apply(group, &asks, &answers, sent, Instant::now());
         }
     }
 }

@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::remote::{Answer, Ask};
+use crate::local::{Decision, Source};
+use crate::redis::{RedisReply, RedisRequest};
 use crate::settings::RECHECK;
-use crate::table::{Has, Way};
 
-/// What somebody who found no seat is told to wait: seats come back at any moment.
+/// What somebody who found no seat is told to wait: concurrency come back at any moment.
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// One counter of things at once.
 #[derive(Debug)]
-pub(crate) struct Seats {
+pub(crate) struct ConcurrencyCounter {
     in_use: u64,
     /// The most in use since the lease was last looked at.
     peak: u64,
@@ -23,9 +23,9 @@ pub(crate) struct Seats {
     refused_until: Option<Instant>,
 }
 
-// === impl Seats ===
+// === impl ConcurrencyCounter ===
 
-impl Seats {
+impl ConcurrencyCounter {
     pub(crate) const fn new() -> Self {
         Self {
             in_use: 0,
@@ -36,16 +36,23 @@ impl Seats {
         }
     }
 
-    pub(crate) fn has(&self, (limit, amount): (u64, u64), way: Way, now: Instant) -> Has {
+    pub(crate) fn has(
+        &self,
+        (limit, amount): (u64, u64),
+        source: Source,
+        now: Instant,
+    ) -> Decision {
         let wanted = self.in_use.saturating_add(amount);
-        match way {
-            Way::Shared if wanted <= self.leased(now).min(limit) => Has::Yes,
-            Way::Shared if self.refused_until.is_some_and(|until| now < until) => Has::No(AGAIN),
-            Way::Shared => Has::Ask,
-            Way::Share(_) if wanted <= way.share(limit).max(self.leased(now).min(limit)) => {
-                Has::Yes
+        match source {
+            Source::Shared if wanted <= self.leased(now).min(limit) => Decision::Yes,
+            Source::Shared if self.refused_until.is_some_and(|until| now < until) => {
+                Decision::No(AGAIN)
             }
-            Way::Share(_) => Has::No(AGAIN),
+            Source::Shared => Decision::AskRedis,
+            Source::Share(_) if wanted <= source.share(limit).max(self.leased(now).min(limit)) => {
+                Decision::Yes
+            }
+            Source::Share(_) => Decision::No(AGAIN),
         }
     }
 
@@ -58,8 +65,8 @@ impl Seats {
         self.in_use = self.in_use.saturating_sub(amount);
     }
 
-    pub(crate) fn ask(&self, (limit, amount): (u64, u64), now: Instant) -> Ask {
-        Ask::Seats {
+    pub(crate) fn ask(&self, (limit, amount): (u64, u64), now: Instant) -> RedisRequest {
+        RedisRequest::Concurrency {
             limit,
             need: amount,
             in_use: self.in_use,
@@ -68,7 +75,12 @@ impl Seats {
     }
 
     /// What Redis should hear although nobody waits: that this node lives, and what it needs no more.
-    pub(crate) fn due(&mut self, limit: u64, lease: Duration, now: Instant) -> Option<Ask> {
+    pub(crate) fn due(
+        &mut self,
+        limit: u64,
+        lease: Duration,
+        now: Instant,
+    ) -> Option<RedisRequest> {
         let needed = self.peak.max(self.in_use);
         self.peak = self.in_use;
         let half = lease.checked_div(2).unwrap_or(lease);
@@ -82,7 +94,7 @@ impl Seats {
         }
         // Lowered first: what is on its way back is taken by nobody.
         self.leased = self.leased.min(needed);
-        Some(Ask::Seats {
+        Some(RedisRequest::Concurrency {
             limit,
             need: 0,
             in_use: self.in_use,
@@ -90,7 +102,13 @@ impl Seats {
         })
     }
 
-    pub(crate) fn heard(&mut self, answer: &Answer, lease: Duration, sent: Instant, now: Instant) {
+    pub(crate) fn apply(
+        &mut self,
+        answer: &RedisReply,
+        lease: Duration,
+        sent: Instant,
+        now: Instant,
+    ) {
         self.leased = answer.granted;
         self.until = sent.checked_add(lease);
         self.refused_until = answer.refused.then(|| now.checked_add(RECHECK)).flatten();
@@ -115,8 +133,8 @@ mod tests {
 
     const LEASE: Duration = Duration::from_secs(10);
 
-    fn leased(granted: u64) -> Answer {
-        Answer {
+    fn leased(granted: u64) -> RedisReply {
+        RedisReply {
             granted,
             left: 0,
             mark: 0,
@@ -127,47 +145,68 @@ mod tests {
 
     #[test]
     fn alone_there_are_as_many_seats_as_the_limit_and_each_comes_back() {
-        let (mut seats, now) = (Seats::new(), Instant::now());
+        let (mut concurrency, now) = (ConcurrencyCounter::new(), Instant::now());
         for _ in 0..3 {
-            assert_eq!(seats.has((3, 1), Way::Share(1), now), Has::Yes);
-            seats.take(1);
+            assert_eq!(
+                concurrency.has((3, 1), Source::Share(1), now),
+                Decision::Yes
+            );
+            concurrency.take(1);
         }
-        assert_eq!(seats.has((3, 1), Way::Share(1), now), Has::No(AGAIN));
-        seats.give_back(1);
-        assert_eq!(seats.has((3, 1), Way::Share(1), now), Has::Yes);
+        assert_eq!(
+            concurrency.has((3, 1), Source::Share(1), now),
+            Decision::No(AGAIN)
+        );
+        concurrency.give_back(1);
+        assert_eq!(
+            concurrency.has((3, 1), Source::Share(1), now),
+            Decision::Yes
+        );
     }
 
     #[test]
     fn a_lease_ends_by_itself_and_what_is_spare_goes_back() {
-        let (mut seats, now) = (Seats::new(), Instant::now());
-        seats.heard(&leased(4), LEASE, now, now);
-        seats.take(1);
-        assert_eq!(seats.has((9, 3), Way::Shared, now), Has::Yes);
-        let ask = seats.due(9, LEASE, now).expect("three are spare");
+        let (mut concurrency, now) = (ConcurrencyCounter::new(), Instant::now());
+        concurrency.apply(&leased(4), LEASE, now, now);
+        concurrency.take(1);
+        assert_eq!(concurrency.has((9, 3), Source::Shared, now), Decision::Yes);
+        let ask = concurrency.due(9, LEASE, now).expect("three are spare");
         assert_eq!(
             ask,
-            Ask::Seats {
+            RedisRequest::Concurrency {
                 limit: 9,
                 need: 0,
                 in_use: 1,
                 keep: 1
             }
         );
-        assert_eq!(seats.has((9, 1), Way::Shared, now), Has::Ask);
-        seats.heard(&leased(1), LEASE, now, now);
-        assert!(seats.due(9, LEASE, now).is_none(), "it is new");
+        assert_eq!(
+            concurrency.has((9, 1), Source::Shared, now),
+            Decision::AskRedis
+        );
+        concurrency.apply(&leased(1), LEASE, now, now);
+        assert!(concurrency.due(9, LEASE, now).is_none(), "it is new");
         let later = now + LEASE;
-        assert!(seats.due(9, LEASE, later).is_some(), "it is renewed");
-        assert_eq!(seats.has((9, 0), Way::Shared, later), Has::Ask);
+        assert!(concurrency.due(9, LEASE, later).is_some(), "it is renewed");
+        assert_eq!(
+            concurrency.has((9, 0), Source::Shared, later),
+            Decision::AskRedis
+        );
     }
 
     #[test]
     fn without_redis_a_node_keeps_what_it_was_leased_as_long_as_that_holds() {
-        let (mut seats, now) = (Seats::new(), Instant::now());
-        seats.heard(&leased(4), LEASE, now, now);
-        seats.take(3);
-        assert_eq!(seats.has((6, 1), Way::Share(3), now), Has::Yes);
+        let (mut concurrency, now) = (ConcurrencyCounter::new(), Instant::now());
+        concurrency.apply(&leased(4), LEASE, now, now);
+        concurrency.take(3);
+        assert_eq!(
+            concurrency.has((6, 1), Source::Share(3), now),
+            Decision::Yes
+        );
         let later = now + LEASE;
-        assert_eq!(seats.has((6, 1), Way::Share(3), later), Has::No(AGAIN));
+        assert_eq!(
+            concurrency.has((6, 1), Source::Share(3), later),
+            Decision::No(AGAIN)
+        );
     }
 }
