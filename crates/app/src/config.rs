@@ -85,7 +85,7 @@ pub(crate) struct Events {
 /// Where NATS is, and how it keeps copies.
 #[derive(Debug, Clone)]
 pub(crate) struct Nats {
-    pub(crate) servers: trunkline_bus::Servers,
+    pub(crate) servers: trunkline_db::bus::Servers,
     pub(crate) replicas: usize,
 }
 

@@ -12,8 +12,8 @@ use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use trunkline_blobs::MediaSettings;
-use trunkline_bus::NatsSettings;
 use trunkline_console::ConsoleSettings;
+use trunkline_db::bus::NatsSettings;
 use trunkline_db::{Database, SystemClock};
 use trunkline_gateway::{
     EdgeSettings, Services, ServicesConfig, Settings, TelemetrySettings, VideoJob,

@@ -7,7 +7,7 @@ use sqlx::{Connection, PgConnection, Row};
 use trunkline_types::Secret;
 
 use crate::error::{Cause, DbError, within};
-use crate::lease::{Lease, Session};
+use crate::pooled_connection::{PooledConnection, Session};
 use crate::{Notifications, PoolSettings, Role, Tx, address, plans};
 
 /// PostgreSQL under one role. Clones share the pool.
@@ -91,12 +91,12 @@ async fn prove(connection: &mut PgConnection, role: Role) -> Result<(), sqlx::Er
 impl Database {
     /// Opens a transaction.
     pub async fn begin(&self) -> Result<Tx, DbError> {
-        Tx::begin(self.lease().await?).await
+        Tx::begin(self.acquire().await?).await
     }
 
     /// A connection for lone statements, that is, for reading.
     pub async fn session(&self) -> Result<Session, DbError> {
-        self.lease().await.map(Session::new)
+        self.acquire().await.map(Session::new)
     }
 
     /// A pool of its own to the same database, for somebody who says few statements all the time: it has
@@ -161,12 +161,12 @@ impl Database {
         }
     }
 
-    async fn lease(&self) -> Result<Lease, DbError> {
+    async fn acquire(&self) -> Result<PooledConnection, DbError> {
         // Whatever keeps a connection from us, a withdrawn right included, no statement of the
         // caller's was refused: to the caller the database is away.
         let connection = self.pool.acquire().await;
         let connection = connection.map_err(|error| DbError::of_connecting(&error))?;
-        Ok(Lease::new(
+        Ok(PooledConnection::new(
             connection,
             self.settings.answer_timeout,
             self.begin,

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::{DbError, Tx, from_sql_time};
 
 /// The account of events that concern everybody.
-pub const HOUSE: AccountId = AccountId::new(0);
+pub const SYSTEM_ACCOUNT: AccountId = AccountId::new(0);
 /// Most rows of one page.
 pub const PAGE_MAX_ROWS: u32 = 1_000;
 /// Days that events are kept, at least.
@@ -25,7 +25,7 @@ pub struct NewEvent {
     /// A UUID v7 that the caller made, or one that names its cause: a second event of the same id is
     /// refused while the first waits to be carried.
     pub id: Uuid,
-    /// To whom; [`HOUSE`] for everybody.
+    /// To whom; [`SYSTEM_ACCOUNT`] for everybody.
     pub account: AccountId,
     /// What about.
     pub topic: Topic,
@@ -195,7 +195,7 @@ pub async fn make_partitions(tx: &mut Tx, days_ahead: i32) -> Result<i32, DbErro
 }
 
 /// Forgets the days that are older than [`KEPT_DAYS`]; tells how many.
-pub async fn forget(tx: &mut Tx) -> Result<i32, DbError> {
+pub async fn drop_old_partitions(tx: &mut Tx) -> Result<i32, DbError> {
     let gone =
         sqlx::query_scalar("SELECT app.forget_events((app.now() AT TIME ZONE 'UTC')::date - $1)")
             .bind(KEPT_DAYS)

@@ -16,16 +16,17 @@
 )]
 
 mod address;
+pub mod bus;
 mod clock;
 mod database;
 mod error;
 pub mod events;
-mod lease;
 mod migrate;
 mod migrations;
 mod notifications;
 pub mod outbox;
 mod plans;
+mod pooled_connection;
 pub mod revision;
 mod role;
 mod settings;
@@ -34,9 +35,9 @@ mod tx;
 pub use clock::{SystemClock, database_now, from_sql_time, to_sql_time};
 pub use database::{Database, connect, connect_lazily};
 pub use error::{Cause, DbError, within};
-pub use lease::Session;
 pub use migrate::{Applied, MigrateError, MigrationReport, migrate, missing_migrations, seal};
 pub use notifications::{Notifications, PollInterval, Signal, Subscription};
+pub use pooled_connection::Session;
 pub use role::Role;
 pub use settings::{PoolSettings, Pooler};
 pub use tx::Tx;

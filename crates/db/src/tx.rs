@@ -11,7 +11,7 @@ use std::ops::{Deref, DerefMut};
 use sqlx::PgConnection;
 
 use crate::error::{Cause, DbError, within};
-use crate::lease::{Lease, Session};
+use crate::pooled_connection::{PooledConnection, Session};
 
 /// Ends the transaction in one round trip. The savepoint is a question: where a statement has failed
 /// (25P02), or where there is no transaction any more (25P01), it raises, and nothing is committed.
@@ -24,17 +24,17 @@ const COMMIT: &str = "SAVEPOINT still_good; COMMIT";
 ///
 /// It stands for a `PgConnection`: `query.execute(&mut *tx)`. Never say `tx.begin()` on it: sqlx does
 /// not know that a transaction is open and would end this one.
-pub struct Tx(Lease);
+pub struct Tx(PooledConnection);
 
 // === impl Tx ===
 
 impl Tx {
-    pub(crate) async fn begin(mut lease: Lease) -> Result<Self, DbError> {
-        lease.unfit = true;
-        let limit = lease.answer_timeout;
-        let begin = sqlx::raw_sql(lease.begin).execute(&mut *lease.connection);
+    pub(crate) async fn begin(mut pooled: PooledConnection) -> Result<Self, DbError> {
+        pooled.unfit = true;
+        let limit = pooled.answer_timeout;
+        let begin = sqlx::raw_sql(pooled.begin).execute(&mut *pooled.connection);
         within(limit, begin).await?;
-        Ok(Self(lease))
+        Ok(Self(pooled))
     }
 
     /// Commits. `Ok` is said only when the server has confirmed it.

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Notify, Semaphore, broadcast, oneshot};
-use trunkline_db::events::HOUSE;
+use trunkline_db::events::SYSTEM_ACCOUNT;
 use trunkline_store::keys::KeyHash;
 use trunkline_types::AccountId;
 
@@ -161,7 +161,7 @@ impl Hub {
         rooms.seats.insert(number, Seated { key, away: send });
         let hears = Hears {
             account: rooms.join(account, ACCOUNT_QUEUE),
-            house: rooms.join(HOUSE, HOUSE_QUEUE),
+            house: rooms.join(SYSTEM_ACCOUNT, HOUSE_QUEUE),
             away,
         };
         drop(rooms);
@@ -276,7 +276,7 @@ impl Drop for ConnectionPermit {
         let mut rooms = self.hub.lock();
         rooms.seats.remove(&self.number);
         rooms.leave(self.account);
-        rooms.leave(HOUSE);
+        rooms.leave(SYSTEM_ACCOUNT);
     }
 }
 

@@ -4,7 +4,7 @@
 use serde_json::json;
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
-use trunkline_db::events::{self, HOUSE, NewEvent};
+use trunkline_db::events::{self, NewEvent, SYSTEM_ACCOUNT};
 use trunkline_db::{DbError, Tx, from_sql_time, revision};
 use trunkline_types::{Timestamp, Topic};
 use uuid::Uuid;
@@ -206,7 +206,7 @@ async fn note(
     // Customers hear of it too. Why is the operator's own matter.
     let told = NewEvent {
         id: Uuid::from_u64_pair(EVENT_MARK, u64::try_from(number).unwrap_or_default()),
-        account: HOUSE,
+        account: SYSTEM_ACCOUNT,
         topic: match action {
             PauseAction::Paused => Topic::CellPaused,
             PauseAction::Resumed => Topic::CellResumed,

@@ -1,6 +1,6 @@
 //! Events and their way between nodes: from texts to values.
 
-use trunkline_bus::Servers;
+use trunkline_db::bus::Servers;
 use trunkline_gateway::EventSettings;
 
 use super::check::{Check, in_range};

@@ -1,6 +1,8 @@
 //! What the database room promises, against a real PostgreSQL.
 
 #[cfg(test)]
+mod bus;
+#[cfg(test)]
 mod clock;
 #[cfg(test)]
 mod commits;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::Method;
 use tokio::sync::mpsc;
-use trunkline_db::events::{self, HOUSE};
+use trunkline_db::events::{self, SYSTEM_ACCOUNT};
 use trunkline_types::AccountId;
 
 use super::Visit;
@@ -53,10 +53,10 @@ pub(super) async fn handle(
 
 async fn newest_events(services: &Services, account: AccountId) -> Result<Cursor, ApiError> {
     let mut session = services.data.session().await?;
-    let newest = events::newest(&mut session, &[account, HOUSE]).await;
+    let newest = events::newest(&mut session, &[account, SYSTEM_ACCOUNT]).await;
     let mut cursor = Cursor::default();
     for (whose, number) in newest? {
-        if whose == HOUSE {
+        if whose == SYSTEM_ACCOUNT {
             cursor.house = number;
         } else {
             cursor.account = number;

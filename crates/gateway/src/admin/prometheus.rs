@@ -4,7 +4,7 @@
 use std::fmt::{Display, Write as _};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use trunkline_bus::Health;
+use trunkline_db::bus::Health;
 use trunkline_limits::Mode;
 
 use crate::channels::Channel;
@@ -55,7 +55,7 @@ fn events(page: &mut Page, services: &Services) {
         "Accounts that are followed, the house among them.",
     );
     page.value("event_accounts", &[], accounts);
-    let is_up = u8::from(services.bus.health() != Health::Away);
+    let is_up = u8::from(services.bus.health() != Health::Down);
     let help = "Whether copies of events come, or none are expected; 0 while NATS is away.";
     page.gauge("bus_up", help);
     page.value("bus_up", &[], is_up);

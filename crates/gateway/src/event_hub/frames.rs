@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
-use trunkline_bus::{EventCopy, LiveNews};
+use trunkline_db::bus::{EventCopy, LiveNotification};
 use trunkline_db::events::Event;
 use uuid::Uuid;
 
@@ -56,7 +56,7 @@ impl Told {
         facts.told(&copy.body)
     }
 
-    pub(crate) fn of_news(news: &LiveNews) -> Self {
+    pub(crate) fn of_news(news: &LiveNotification) -> Self {
         let facts = RequestFacts {
             id: None,
             seq: None,

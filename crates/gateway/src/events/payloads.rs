@@ -1,9 +1,9 @@
 //! What is told: bodies of events, and live news. Never a prompt, a secret or an operator's own words.
 
 use serde_json::{Value, json};
-use trunkline_bus::LiveNews;
 use trunkline_catalog::{Book, Entry};
-use trunkline_db::events::{HOUSE, NewEvent};
+use trunkline_db::bus::LiveNotification;
+use trunkline_db::events::{NewEvent, SYSTEM_ACCOUNT};
 use trunkline_store::tasks::Task;
 use trunkline_types::{Money, Topic};
 use uuid::Uuid;
@@ -65,7 +65,7 @@ fn task_event(services: &Services, task: &Task, topic: Topic, body: Value) -> Ne
 
 /// A task has come further: said to who listens here, and to the other nodes. Nobody waits for it.
 pub(crate) fn publish_progress(services: &Services, task: &Task, progress: i16) {
-    let news = LiveNews {
+    let news = LiveNotification {
         account: task.account.number(),
         topic: Topic::TaskProgress.name().to_owned(),
         task: Some(task.id),
@@ -81,7 +81,7 @@ pub(crate) fn publish_progress(services: &Services, task: &Task, progress: i16) 
         .event_hub
         .tell_live(task.account, Told::of_news(&news));
     let bus = services.bus.clone();
-    services.tasks.spawn(async move { bus.tell(&news).await });
+    services.tasks.spawn(async move { bus.notify(&news).await });
 }
 
 /// An upstream's words. An event must never break the verdict that it tells of: neither by its length
@@ -148,7 +148,7 @@ pub(crate) fn catalog_events(number: i64, version: &str, change: &Change) -> Vec
                     CATALOG_MARK | nth,
                     u64::try_from(number).unwrap_or_default(),
                 ),
-                account: HOUSE,
+                account: SYSTEM_ACCOUNT,
                 topic: *topic,
                 task: None,
                 body: json!({ "models": named, "more": more, "pricing_version": version }),

@@ -10,7 +10,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use trunkline_db::DbError;
-use trunkline_db::events::{self, HOUSE, Page};
+use trunkline_db::events::{self, Page, SYSTEM_ACCOUNT};
 use trunkline_types::AccountId;
 
 use super::params::Filter;
@@ -149,7 +149,7 @@ impl Reader {
         loop {
             let account = match side {
                 Side::Account => self.seat.account,
-                Side::House => HOUSE,
+                Side::House => SYSTEM_ACCOUNT,
             };
             let after = self.cursor.of(side);
             let page = read_events(&self.services, account, after, PAGE_ROWS).await;

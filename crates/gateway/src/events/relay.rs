@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use serde_json::Value;
-use trunkline_bus::{BusError, EventCopy, Health};
+use trunkline_db::bus::{BusError, EventCopy, Health};
 use trunkline_db::outbox::{self, Event};
 use trunkline_db::{DbError, events};
 use uuid::Uuid;
@@ -37,7 +37,7 @@ pub async fn relay_events(services: &Services) -> Result<u64, RelayError> {
             let mut session = services.data.session().await?;
             Ok(outbox::discard(&mut session, BATCH).await?)
         }
-        Health::Away => Ok(0),
+        Health::Down => Ok(0),
         Health::Up => relay_batch(services).await,
     }
 }
@@ -53,7 +53,7 @@ async fn relay_batch(services: &Services) -> Result<u64, RelayError> {
     let mut copies: Vec<EventCopy> = waiting.into_iter().map(copy).collect();
     // In the order of their numbers: a jump costs its readers a look at the table.
     copies.sort_by_key(|copy| (copy.account, copy.seq));
-    let carried = match services.bus.carry(&copies).await {
+    let carried = match services.bus.publish(&copies).await {
         Ok(carried) => carried,
         Err(error) => {
             Counts::add(&services.event_hub.counts.not_carried, 1);
@@ -89,7 +89,7 @@ pub async fn measure_outbox(services: &Services) -> Result<(), DbError> {
 /// and copies went.
 pub async fn purge_events(services: &Services) -> Result<(i32, u64), DbError> {
     let mut tx = services.data.begin().await?;
-    let days = events::forget(&mut tx).await;
+    let days = events::drop_old_partitions(&mut tx).await;
     let days = tx.finish(days).await?;
     let mut session = services.data.session().await?;
     let mut copies: u64 = 0;
@@ -104,7 +104,7 @@ pub async fn purge_events(services: &Services) -> Result<(i32, u64), DbError> {
 }
 
 fn place(event: &Event) -> ((i64, i64), Uuid) {
-    let account = event.account.unwrap_or(events::HOUSE).number();
+    let account = event.account.unwrap_or(events::SYSTEM_ACCOUNT).number();
     ((account, event.seq), event.id)
 }
 

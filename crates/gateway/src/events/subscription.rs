@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior};
-use trunkline_bus::{Ears, Health, Heard, Parcel};
+use trunkline_db::bus::{Health, Incoming, RawEvent, Subscriber};
 use trunkline_db::{DbError, events};
 use trunkline_store::keys::KeyHash;
 use trunkline_types::{AccountId, Topic};
@@ -40,7 +40,7 @@ async fn follow_events(services: &Services, mut stop: watch::Receiver<bool>) {
     let mut tick = tokio::time::interval(TICK);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut looked: Option<Instant> = None;
-    let mut ears: Option<Ears> = None;
+    let mut ears: Option<Subscriber> = None;
     loop {
         if ears.is_none() {
             ears = subscribe(services).await;
@@ -58,7 +58,7 @@ async fn follow_events(services: &Services, mut stop: watch::Receiver<bool>) {
                 let settings = &services.settings.events;
                 let every = match services.bus.health() {
                     Health::Up => settings.look_beside_copies,
-                    Health::Local | Health::Away => settings.look,
+                    Health::Local | Health::Down => settings.look,
                 };
                 if looked.is_none_or(|at| at.elapsed() >= every) {
                     looked = Some(Instant::now());
@@ -71,8 +71,8 @@ async fn follow_events(services: &Services, mut stop: watch::Receiver<bool>) {
     }
 }
 
-async fn subscribe(services: &Services) -> Option<Ears> {
-    match services.bus.listen().await {
+async fn subscribe(services: &Services) -> Option<Subscriber> {
+    match services.bus.subscribe().await {
         Ok(ears) => Some(ears),
         Err(error) => {
             tracing::warn!(%error, "copies of events are not heard");
@@ -82,14 +82,14 @@ async fn subscribe(services: &Services) -> Option<Ears> {
     }
 }
 
-async fn on_message(services: &Services, heard: Heard) {
+async fn on_message(services: &Services, heard: Incoming) {
     match heard {
-        Heard::Live(news) => {
+        Incoming::Live(news) => {
             services
                 .event_hub
                 .tell_live(news.account(), Told::of_news(&news));
         }
-        Heard::Event(parcel) => {
+        Incoming::Event(parcel) => {
             Counts::add(&services.event_hub.counts.copies, 1);
             if parcel.topic.as_deref() == Some(Topic::KeyRevoked.name()) {
                 services.event_hub.revoked.notify_one();
@@ -102,8 +102,8 @@ async fn on_message(services: &Services, heard: Heard) {
 }
 
 /// The next one is told as it is; after a jump the table is read; what was told is dropped.
-async fn take_message(services: &Services, parcel: &Parcel) {
-    let copy = match parcel.open() {
+async fn take_message(services: &Services, parcel: &RawEvent) {
+    let copy = match parcel.decode() {
         Ok(copy) if copy.account() == parcel.account => copy,
         Ok(_) => return,
         Err(error) => {
@@ -248,7 +248,7 @@ pub fn events_sent(services: &Services) -> u64 {
     services.event_hub.counts.told.load(Ordering::Relaxed)
 }
 
-async fn next(ears: &mut Option<Ears>) -> Option<Heard> {
+async fn next(ears: &mut Option<Subscriber>) -> Option<Incoming> {
     match ears {
         Some(ears) => ears.next().await,
         None => std::future::pending().await,

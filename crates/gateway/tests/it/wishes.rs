@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use trunkline_bus::Bus;
 use trunkline_db::SystemClock;
+use trunkline_db::bus::Bus;
 use trunkline_gateway::{EdgeSettings, LimitSettings, Settings};
 use trunkline_limits::Limits;
 use trunkline_types::Clock;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use sqlx::types::Uuid;
-use trunkline_db::events::{self, HOUSE, NewEvent, Page};
+use trunkline_db::events::{self, NewEvent, Page, SYSTEM_ACCOUNT};
 use trunkline_db::{Database, Role, outbox};
 use trunkline_testkit::{Db, SystemClock, random_bytes};
 use trunkline_types::{AccountId, Clock as _, Topic, uuid_v7};
@@ -70,7 +70,7 @@ async fn numbers_have_no_holes_under_many_writers_and_rollbacks_and_nobody_sees_
 {
     let db = Db::fresh().await;
     let data = db.connect(Role::Data).await;
-    let accounts = [HOUSE, AccountId::new(1), AccountId::new(2)];
+    let accounts = [SYSTEM_ACCOUNT, AccountId::new(1), AccountId::new(2)];
     let follow = async {
         // A reader that is never further than what it saw.
         let mut seen = 0;
@@ -137,7 +137,7 @@ async fn a_week_is_kept_and_more_is_forgotten_while_the_numbers_go_on() {
     write(&data, &[event(account), event(account)]).await;
     let forget = async || {
         let mut tx = data.begin().await.unwrap();
-        let gone = events::forget(&mut tx).await;
+        let gone = events::drop_old_partitions(&mut tx).await;
         tx.finish(gone).await.unwrap()
     };
     db.shift_clock(7 * DAY).await;

@@ -87,7 +87,11 @@ async fn an_account_hears_its_own_events_and_the_houses_and_nobody_elses() {
     let theirs = Follower::open(house.address, &other, "").await;
     let mut theirs = theirs.placed().await;
     house.happens(1).await;
-    let told = news(trunkline_db::events::HOUSE, Topic::CellPaused, "all");
+    let told = news(
+        trunkline_db::events::SYSTEM_ACCOUNT,
+        Topic::CellPaused,
+        "all",
+    );
     happen(&house.data, &[told]).await;
     let heard = theirs.event().await;
     assert_eq!(heard.topic(), "cell.paused");

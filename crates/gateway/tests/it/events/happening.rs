@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use trunkline_bus::{Bus, NatsSettings, Servers};
+use trunkline_db::bus::{Bus, NatsSettings, Servers};
 use trunkline_db::events::{self, NewEvent};
 use trunkline_db::{Database, SystemClock};
 use trunkline_store::keys;
@@ -87,7 +87,7 @@ pub(crate) async fn bus(nats: &Nats, name: &str) -> Bus {
     };
     let bus = Bus::nats(settings).await.unwrap();
     for _ in 0..600 {
-        if bus.health() == trunkline_bus::Health::Up {
+        if bus.health() == trunkline_db::bus::Health::Up {
             return bus;
         }
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;

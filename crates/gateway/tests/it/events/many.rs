@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
-use trunkline_db::events::{HOUSE, NewEvent};
+use trunkline_db::events::{NewEvent, SYSTEM_ACCOUNT};
 use trunkline_gateway::{EventSettings, Settings};
 use trunkline_ledger::accounts as ledger_accounts;
 use trunkline_store::keys::{self, NewKey};
@@ -245,7 +245,11 @@ async fn many_connections_hear_of_everything_in_little_memory() {
     for round in 0..ROUNDS {
         let words = format!("round-{round}-");
         let told = Instant::now();
-        happen(&house.data, &[news(HOUSE, Topic::PriceChanged, &words)]).await;
+        happen(
+            &house.data,
+            &[news(SYSTEM_ACCOUNT, Topic::PriceChanged, &words)],
+        )
+        .await;
         crowd.hears(&words).await;
         slowest = slowest.max(told.elapsed());
     }

@@ -16,7 +16,7 @@ use tokio::runtime::Handle;
 use crate::{DbError, Tx};
 
 /// A connection on loan. Dropping it gives it back.
-pub(crate) struct Lease {
+pub(crate) struct PooledConnection {
     pub(crate) connection: PoolConnection<Postgres>,
     pub(crate) answer_timeout: Duration,
     /// What opens a transaction here.
@@ -29,11 +29,11 @@ pub(crate) struct Lease {
 ///
 /// For reading. A lone statement that writes must give its errors to
 /// [`DbError::of_commit`](crate::DbError::of_commit).
-pub struct Session(Lease);
+pub struct Session(PooledConnection);
 
-// === impl Lease ===
+// === impl PooledConnection ===
 
-impl Lease {
+impl PooledConnection {
     pub(crate) fn new(
         connection: PoolConnection<Postgres>,
         answer_timeout: Duration,
@@ -48,7 +48,7 @@ impl Lease {
     }
 }
 
-impl Drop for Lease {
+impl Drop for PooledConnection {
     fn drop(&mut self) {
         let Ok(runtime) = Handle::try_current() else {
             // Without a runtime nobody can say goodbye; a way back that is not taken closes.
@@ -74,8 +74,8 @@ impl Drop for Lease {
 // === impl Session ===
 
 impl Session {
-    pub(crate) fn new(lease: Lease) -> Self {
-        Self(lease)
+    pub(crate) fn new(pooled: PooledConnection) -> Self {
+        Self(pooled)
     }
 
     /// Opens a transaction on this very connection.

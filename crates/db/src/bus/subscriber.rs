@@ -1,12 +1,12 @@
 //! What is heard.
 
-use async_nats::{Message, Subscriber};
+use async_nats::Message;
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use trunkline_types::AccountId;
 
-use crate::BusError;
-use crate::copy::{EVENTS, EventCopy, LIVE, LiveNews, account_of};
+use super::error::BusError;
+use super::message::{EVENTS, EventCopy, LIVE, LiveNotification, account_of};
 
 /// Says of which topic a message is, so that it need not be opened to know.
 pub(crate) const TOPIC_HEADER: &str = "Trunkline-Topic";
@@ -15,16 +15,16 @@ pub(crate) const FROM_HEADER: &str = "Trunkline-From";
 
 /// Something that came.
 #[derive(Debug)]
-pub enum Heard {
+pub enum Incoming {
     /// The copy of an event.
-    Event(Parcel),
+    Event(RawEvent),
     /// News.
-    Live(LiveNews),
+    Live(LiveNotification),
 }
 
 /// A copy that is not opened yet: most are for accounts that nobody here follows.
 #[derive(Debug, Clone)]
-pub struct Parcel {
+pub struct RawEvent {
     /// Whose it is.
     pub account: AccountId,
     /// The word of its topic, where it says so.
@@ -34,39 +34,43 @@ pub struct Parcel {
 
 /// What hears.
 #[derive(Debug)]
-pub struct Ears(Option<Open>);
+pub struct Subscriber(Option<Open>);
 
 #[derive(Debug)]
 struct Open {
-    events: Subscriber,
-    live: Subscriber,
+    events: async_nats::Subscriber,
+    live: async_nats::Subscriber,
     own: String,
 }
 
-// === impl Parcel ===
+// === impl RawEvent ===
 
-impl Parcel {
+impl RawEvent {
     /// What is in it.
-    pub fn open(&self) -> Result<EventCopy, BusError> {
+    pub fn decode(&self) -> Result<EventCopy, BusError> {
         let copy: EventCopy = serde_json::from_slice(&self.bytes)?;
         Ok(copy)
     }
 }
 
-// === impl Ears ===
+// === impl Subscriber ===
 
-impl Ears {
-    pub(crate) fn deaf() -> Self {
+impl Subscriber {
+    pub(crate) fn disconnected() -> Self {
         Self(None)
     }
 
-    pub(crate) fn open(events: Subscriber, live: Subscriber, own: String) -> Self {
+    pub(crate) fn open(
+        events: async_nats::Subscriber,
+        live: async_nats::Subscriber,
+        own: String,
+    ) -> Self {
         Self(Some(Open { events, live, own }))
     }
 
     /// The next thing; none if nothing will ever come from here again. Where there is no way it waits
     /// for ever. May be dropped at any time without losing anything.
-    pub async fn next(&mut self) -> Option<Heard> {
+    pub async fn next(&mut self) -> Option<Incoming> {
         let Some(open) = &mut self.0 else {
             return std::future::pending().await;
         };
@@ -82,10 +86,10 @@ impl Ears {
     }
 }
 
-fn parcel(message: Message) -> Option<Heard> {
+fn parcel(message: Message) -> Option<Incoming> {
     let account = account_of(&message.subject, EVENTS)?;
     let topic = header(&message, TOPIC_HEADER).map(str::to_owned);
-    Some(Heard::Event(Parcel {
+    Some(Incoming::Event(RawEvent {
         account,
         topic,
         bytes: message.payload,
@@ -93,13 +97,13 @@ fn parcel(message: Message) -> Option<Heard> {
 }
 
 /// News of others; one's own was told at home already.
-fn live(message: &Message, own: &str) -> Option<Heard> {
+fn live(message: &Message, own: &str) -> Option<Incoming> {
     if header(message, FROM_HEADER) == Some(own) {
         return None;
     }
     let account = account_of(&message.subject, LIVE)?;
-    let news: LiveNews = serde_json::from_slice(&message.payload).ok()?;
-    (news.account() == account).then_some(Heard::Live(news))
+    let news: LiveNotification = serde_json::from_slice(&message.payload).ok()?;
+    (news.account() == account).then_some(Incoming::Live(news))
 }
 
 fn header<'a>(message: &'a Message, name: &str) -> Option<&'a str> {

@@ -18,7 +18,7 @@ pub struct Servers {
 
 #[derive(Clone)]
 enum Login {
-    Nobody,
+    Anonymous,
     Token(Secret),
     User(String, Secret),
 }
@@ -38,7 +38,7 @@ impl Servers {
     pub fn parse(text: &Secret) -> Result<Self, AddressError> {
         let mut servers = Self {
             addresses: Vec::new(),
-            login: Login::Nobody,
+            login: Login::Anonymous,
         };
         for part in text.reveal().split(',') {
             let part = part.trim();
@@ -46,7 +46,7 @@ impl Servers {
                 return Err(AddressError);
             }
             let address: ServerAddr = part.parse().map_err(|_| AddressError)?;
-            if matches!(servers.login, Login::Nobody) {
+            if matches!(servers.login, Login::Anonymous) {
                 servers.login = Login::of(&address)?;
             }
             // Without the login: the client may name the address in its log.
@@ -72,7 +72,7 @@ impl Servers {
 
     pub(crate) fn log_in(&self, options: ConnectOptions) -> ConnectOptions {
         match &self.login {
-            Login::Nobody => options,
+            Login::Anonymous => options,
             Login::Token(token) => options.token(token.reveal().to_owned()),
             Login::User(name, password) => {
                 options.user_and_password(name.clone(), password.reveal().to_owned())
@@ -99,7 +99,7 @@ impl Login {
             decoded.map(String::from).map_err(|_| AddressError)
         };
         Ok(match (address.username(), address.password()) {
-            (None, None) => Self::Nobody,
+            (None, None) => Self::Anonymous,
             (Some(token), None) => Self::Token(Secret::new(plain(token)?)),
             (Some(name), Some(password)) => Self::User(plain(name)?, Secret::new(plain(password)?)),
             (None, Some(_)) => return Err(AddressError),

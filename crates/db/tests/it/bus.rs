@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use serde_json::json;
-use trunkline_bus::{Bus, EventCopy, Health, Heard, LiveNews, NatsSettings, Servers};
+use trunkline_db::bus::{
+    Bus, EventCopy, Health, Incoming, LiveNotification, NatsSettings, Servers,
+};
 use trunkline_testkit::Nats;
 use trunkline_types::Secret;
 use uuid::Uuid;
@@ -22,8 +24,8 @@ fn copy(account: i64, seq: i64) -> EventCopy {
     }
 }
 
-fn live(account: i64) -> LiveNews {
-    LiveNews {
+fn live(account: i64) -> LiveNotification {
+    LiveNotification {
         account,
         topic: "task.progress".to_owned(),
         task: Some(Uuid::from_u128(5)),
@@ -54,21 +56,21 @@ async fn until(bus: &Bus, health: Health) {
 
 /// What is promised of every way.
 async fn keeps_its_promises(bus: &Bus) {
-    assert_ne!(bus.health(), Health::Away);
-    let mut ears = bus.listen().await.unwrap();
-    assert_eq!(bus.carry(&[]).await.unwrap(), Vec::<bool>::new());
+    assert_ne!(bus.health(), Health::Down);
+    let mut ears = bus.subscribe().await.unwrap();
+    assert_eq!(bus.publish(&[]).await.unwrap(), Vec::<bool>::new());
     let copies: Vec<EventCopy> = (1..=300).map(|seq| copy(3, seq)).collect();
-    assert_eq!(bus.carry(&copies).await.unwrap(), vec![true; 300]);
+    assert_eq!(bus.publish(&copies).await.unwrap(), vec![true; 300]);
     // What was carried before is there, and nobody minds.
-    assert_eq!(bus.carry(&copies[..10]).await.unwrap(), vec![true; 10]);
+    assert_eq!(bus.publish(&copies[..10]).await.unwrap(), vec![true; 10]);
     // Own news was told at home, and does not come back.
-    bus.tell(&live(3)).await;
+    bus.notify(&live(3)).await;
     let heard = async {
         loop {
             match ears.next().await {
-                Some(Heard::Event(parcel)) => {
+                Some(Incoming::Event(parcel)) => {
                     assert_eq!(parcel.account.number(), 3);
-                    assert!(copies.contains(&parcel.open().unwrap()));
+                    assert!(copies.contains(&parcel.decode().unwrap()));
                 }
                 other => return other,
             }
@@ -101,24 +103,24 @@ async fn others_hear_copies_and_news_in_order_and_unopened() {
     let (one, two) = (by(&nats.url(), "n1").await, by(&nats.url(), "n2").await);
     until(&one, Health::Up).await;
     until(&two, Health::Up).await;
-    let mut ears = two.listen().await.unwrap();
+    let mut ears = two.subscribe().await.unwrap();
     // The server has it once it answers the same connection.
-    two.carry(&[copy(9, 1)]).await.unwrap();
+    two.publish(&[copy(9, 1)]).await.unwrap();
     let copies: Vec<EventCopy> = (1..=50).map(|seq| copy(4, seq)).collect();
-    one.carry(&copies).await.unwrap();
-    one.tell(&live(4)).await;
+    one.publish(&copies).await.unwrap();
+    one.notify(&live(4)).await;
     let mut heard = Vec::new();
     loop {
         let next = tokio::time::timeout(WAIT, ears.next()).await.unwrap();
         match next.unwrap() {
-            Heard::Live(news) => {
+            Incoming::Live(news) => {
                 assert_eq!(news, live(4));
                 break;
             }
-            Heard::Event(parcel) if parcel.account.number() == 9 => {}
-            Heard::Event(parcel) => {
+            Incoming::Event(parcel) if parcel.account.number() == 9 => {}
+            Incoming::Event(parcel) => {
                 assert_eq!(parcel.topic.as_deref(), Some("key.revoked"));
-                heard.push(parcel.open().unwrap());
+                heard.push(parcel.decode().unwrap());
             }
         }
         // News has a subscription of its own and may be faster.
@@ -128,8 +130,8 @@ async fn others_hear_copies_and_news_in_order_and_unopened() {
     }
     while heard.len() < copies.len() {
         let next = tokio::time::timeout(WAIT, ears.next()).await.unwrap();
-        if let Some(Heard::Event(parcel)) = next {
-            heard.push(parcel.open().unwrap());
+        if let Some(Incoming::Event(parcel)) = next {
+            heard.push(parcel.decode().unwrap());
         }
     }
     heard.retain(|one| one.account == 4);
@@ -141,20 +143,20 @@ async fn a_way_that_was_lost_comes_back_with_its_ears() {
     let nats = Nats::start().await;
     let bus = by(&nats.url(), "n1").await;
     until(&bus, Health::Up).await;
-    let mut ears = bus.listen().await.unwrap();
-    assert_eq!(bus.carry(&[copy(3, 1)]).await.unwrap(), [true]);
+    let mut ears = bus.subscribe().await.unwrap();
+    assert_eq!(bus.publish(&[copy(3, 1)]).await.unwrap(), [true]);
     nats.kill_9();
-    until(&bus, Health::Away).await;
-    let failed = bus.carry(&[copy(3, 2)]).await;
+    until(&bus, Health::Down).await;
+    let failed = bus.publish(&[copy(3, 2)]).await;
     assert!(failed.is_err(), "{failed:?}");
     // Nobody waits for it.
-    bus.tell(&live(3)).await;
+    bus.notify(&live(3)).await;
     nats.restart();
     until(&bus, Health::Up).await;
     let carried = async {
         // A server that has just come may not have its stream at hand.
         while !bus
-            .carry(&[copy(3, 2)])
+            .publish(&[copy(3, 2)])
             .await
             .is_ok_and(|all| all == [true])
         {
@@ -169,8 +171,8 @@ async fn a_way_that_was_lost_comes_back_with_its_ears() {
     );
     let heard = async {
         loop {
-            if let Some(Heard::Event(parcel)) = ears.next().await
-                && parcel.open().unwrap().seq == 2
+            if let Some(Incoming::Event(parcel)) = ears.next().await
+                && parcel.decode().unwrap().seq == 2
             {
                 return;
             }
@@ -182,8 +184,8 @@ async fn a_way_that_was_lost_comes_back_with_its_ears() {
 #[tokio::test]
 async fn a_node_starts_while_nats_is_away() {
     let bus = by("nats://127.0.0.1:9", "n1").await;
-    assert_eq!(bus.health(), Health::Away);
-    assert!(bus.carry(&[copy(1, 1)]).await.is_err());
-    let listening = bus.listen().await;
+    assert_eq!(bus.health(), Health::Down);
+    assert!(bus.publish(&[copy(1, 1)]).await.is_err());
+    let listening = bus.subscribe().await;
     assert!(listening.is_ok(), "{listening:?}");
 }

@@ -31,7 +31,7 @@ pub struct EventCopy {
 
 /// News that nobody keeps and nobody counts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct LiveNews {
+pub struct LiveNotification {
     /// The number of the account.
     pub account: i64,
     /// The word of its topic.
@@ -65,9 +65,9 @@ impl EventCopy {
     }
 }
 
-// === impl LiveNews ===
+// === impl LiveNotification ===
 
-impl LiveNews {
+impl LiveNotification {
     /// Whose it is.
     #[must_use]
     pub fn account(&self) -> AccountId {

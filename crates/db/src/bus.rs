@@ -7,37 +7,28 @@
 //!
 //! Without NATS nothing is heard and every copy counts as carried: nodes look at the table. A way that is
 //! away behaves the same for whoever listens, and keeps its copies waiting.
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::arithmetic_side_effects,
-        clippy::as_conversions,
-        clippy::float_arithmetic,
-        clippy::string_slice,
-        clippy::cast_possible_truncation
-    )
-)]
-
-mod address;
-mod copy;
-mod ears;
+mod error;
+mod message;
 mod nats;
+mod servers;
+mod subscriber;
 
 use std::sync::Arc;
 
-pub use address::{AddressError, Servers};
-pub use copy::{EventCopy, LiveNews};
-pub use ears::{Ears, Heard, Parcel};
+pub use error::BusError;
+pub use message::{EventCopy, LiveNotification};
 pub use nats::{NatsSettings, STREAM};
+pub use servers::{AddressError, Servers};
+pub use subscriber::{Incoming, RawEvent, Subscriber};
 
 use nats::Nats;
 
 /// The way between nodes. Clones are the same.
 #[derive(Debug, Clone, Default)]
-pub struct Bus(Way);
+pub struct Bus(Transport);
 
 #[derive(Debug, Clone, Default)]
-enum Way {
+enum Transport {
     #[default]
     Local,
     Nats(Arc<Nats>),
@@ -51,21 +42,7 @@ pub enum Health {
     /// It is there.
     Up,
     /// It should be there and is not.
-    Away,
-}
-
-/// Why something did not go.
-#[derive(Debug, thiserror::Error)]
-pub enum BusError {
-    /// NATS is not there, or did not answer in time.
-    #[error("NATS cannot be reached: {0}")]
-    Away(String),
-    /// The stream cannot be made or used.
-    #[error("the stream of events cannot be used: {0}")]
-    Stream(String),
-    /// Something came that is no event.
-    #[error("a copy cannot be read: {0}")]
-    Unreadable(#[from] serde_json::Error),
+    Down,
 }
 
 impl Bus {
@@ -79,49 +56,49 @@ impl Bus {
     pub async fn nats(settings: NatsSettings) -> Result<Self, BusError> {
         // Large and done once; in a box it costs its callers nothing.
         let nats = Box::pin(Nats::open(settings)).await?;
-        Ok(Self(Way::Nats(Arc::new(nats))))
+        Ok(Self(Transport::Nats(Arc::new(nats))))
     }
 
     /// How the way is now.
     #[must_use]
     pub fn health(&self) -> Health {
         match &self.0 {
-            Way::Local => Health::Local,
-            Way::Nats(nats) if nats.is_up() => Health::Up,
-            Way::Nats(_) => Health::Away,
+            Transport::Local => Health::Local,
+            Transport::Nats(nats) if nats.is_up() => Health::Up,
+            Transport::Nats(_) => Health::Down,
         }
     }
 
     /// Brings copies to where everybody hears them. Tells of each, in their order, whether it has
     /// arrived. One that was carried before is there already and is not doubled.
-    pub async fn carry(&self, copies: &[EventCopy]) -> Result<Vec<bool>, BusError> {
+    pub async fn publish(&self, copies: &[EventCopy]) -> Result<Vec<bool>, BusError> {
         match &self.0 {
-            Way::Local => Ok(vec![true; copies.len()]),
-            Way::Nats(nats) => nats.carry(copies).await,
+            Transport::Local => Ok(vec![true; copies.len()]),
+            Transport::Nats(nats) => nats.publish(copies).await,
         }
     }
 
     /// Says news to the other nodes, if they can be reached now. Nobody keeps it.
-    pub async fn tell(&self, news: &LiveNews) {
+    pub async fn notify(&self, news: &LiveNotification) {
         match &self.0 {
-            Way::Local => {}
-            Way::Nats(nats) => nats.tell(news).await,
+            Transport::Local => {}
+            Transport::Nats(nats) => nats.notify(news).await,
         }
     }
 
     /// How many copies are stored; none where nobody stores any.
     pub async fn stored(&self) -> Result<Option<u64>, BusError> {
         match &self.0 {
-            Way::Local => Ok(None),
-            Way::Nats(nats) => nats.stored().await.map(Some),
+            Transport::Local => Ok(None),
+            Transport::Nats(nats) => nats.stored().await.map(Some),
         }
     }
 
     /// Hears every copy, and the live news of other nodes, from now on.
-    pub async fn listen(&self) -> Result<Ears, BusError> {
+    pub async fn subscribe(&self) -> Result<Subscriber, BusError> {
         match &self.0 {
-            Way::Local => Ok(Ears::deaf()),
-            Way::Nats(nats) => nats.listen().await,
+            Transport::Local => Ok(Subscriber::disconnected()),
+            Transport::Nats(nats) => nats.subscribe().await,
         }
     }
 }

@@ -16,9 +16,10 @@ use async_nats::{Client, ConnectOptions, Event, HeaderMap};
 use bytes::Bytes;
 use futures_util::future::join_all;
 
-use crate::copy::{EVENTS, EventCopy, LIVE, LiveNews};
-use crate::ears::{Ears, FROM_HEADER, TOPIC_HEADER};
-use crate::{BusError, Servers};
+use super::error::BusError;
+use super::message::{EVENTS, EventCopy, LIVE, LiveNotification};
+use super::servers::Servers;
+use super::subscriber::{FROM_HEADER, Subscriber, TOPIC_HEADER};
 
 /// The stream of all events.
 pub const STREAM: &str = "TRUNKLINE_EVENTS";
@@ -80,7 +81,7 @@ impl Nats {
             .log_in(options)
             .connect(settings.servers.addresses())
             .await;
-        let client = connected.map_err(|error| BusError::Away(error.to_string()))?;
+        let client = connected.map_err(|error| BusError::Unavailable(error.to_string()))?;
         let stream = ContextBuilder::new()
             .timeout(ANSWER_WAIT)
             .ack_timeout(ANSWER_WAIT)
@@ -100,9 +101,9 @@ impl Nats {
     }
 
     /// All are sent before the first answer is waited for.
-    pub(crate) async fn carry(&self, copies: &[EventCopy]) -> Result<Vec<bool>, BusError> {
+    pub(crate) async fn publish(&self, copies: &[EventCopy]) -> Result<Vec<bool>, BusError> {
         if !self.is_up() {
-            return Err(BusError::Away("the connection is lost".to_owned()));
+            return Err(BusError::Unavailable("the connection is lost".to_owned()));
         }
         self.make_stream().await?;
         let mut sent = Vec::with_capacity(copies.len());
@@ -116,7 +117,7 @@ impl Nats {
                 .stream
                 .publish_with_headers(subject, headers, bytes)
                 .await;
-            sent.push(published.map_err(|error| BusError::Away(error.to_string()))?);
+            sent.push(published.map_err(|error| BusError::Unavailable(error.to_string()))?);
         }
         let answers = join_all(sent.into_iter().map(IntoFuture::into_future)).await;
         let arrived: Vec<bool> = answers.iter().map(Result::is_ok).collect();
@@ -160,7 +161,7 @@ impl Nats {
         Ok(info.state.messages)
     }
 
-    pub(crate) async fn tell(&self, news: &LiveNews) {
+    pub(crate) async fn notify(&self, news: &LiveNotification) {
         // What waits for a connection would be old when it comes.
         if !self.is_up() {
             return;
@@ -181,16 +182,20 @@ impl Nats {
         }
     }
 
-    pub(crate) async fn listen(&self) -> Result<Ears, BusError> {
-        let events = self.subscribe(format!("{EVENTS}*")).await?;
-        let live = self.subscribe(format!("{LIVE}*")).await?;
-        Ok(Ears::open(events, live, self.settings.own_name.clone()))
+    pub(crate) async fn subscribe(&self) -> Result<Subscriber, BusError> {
+        let events = self.subscribe_to(format!("{EVENTS}*")).await?;
+        let live = self.subscribe_to(format!("{LIVE}*")).await?;
+        Ok(Subscriber::open(
+            events,
+            live,
+            self.settings.own_name.clone(),
+        ))
     }
 
-    async fn subscribe(&self, subject: String) -> Result<async_nats::Subscriber, BusError> {
+    async fn subscribe_to(&self, subject: String) -> Result<async_nats::Subscriber, BusError> {
         let subscribed = tokio::time::timeout(ANSWER_WAIT, self.client.subscribe(subject)).await;
-        let subscribed = subscribed.map_err(|_| BusError::Away("no answer".to_owned()))?;
-        subscribed.map_err(|error| BusError::Away(error.to_string()))
+        let subscribed = subscribed.map_err(|_| BusError::Unavailable("no answer".to_owned()))?;
+        subscribed.map_err(|error| BusError::Unavailable(error.to_string()))
     }
 }
 
