@@ -76,23 +76,23 @@ CREATE FUNCTION ledger.node_lock(name text) RETURNS bigint
     RETURN hashtextextended(name, 7166401);
 -- To be said first in every batch; false means that the life is over. VOLATILE, so that the epoch is
 -- read after the lock was given, not as it was when the statement began.
-CREATE FUNCTION ledger.speak_as(node_name text, node_epoch bigint) RETURNS boolean
+CREATE FUNCTION ledger.check_node_epoch(node_name text, node_epoch bigint) RETURNS boolean
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
-AS $speak$
+AS $check$
 BEGIN
     PERFORM pg_advisory_xact_lock_shared(ledger.node_lock(node_name));
     RETURN EXISTS (SELECT FROM ledger.node AS n WHERE n.name = node_name AND n.epoch = node_epoch);
 END
-$speak$;
+$check$;
 -- Waits until no batch of the node is under way and keeps new ones out. Returns its present epoch.
-CREATE FUNCTION ledger.silence(node_name text) RETURNS bigint
+CREATE FUNCTION ledger.fence_node(node_name text) RETURNS bigint
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
-AS $silence$
+AS $fence$
 BEGIN
     PERFORM pg_advisory_xact_lock(ledger.node_lock(node_name));
     RETURN (SELECT n.epoch FROM ledger.node AS n WHERE n.name = node_name);
 END
-$silence$;
+$fence$;
 
 -- Who spends: a key and its ancestors, itself first. The ledger keeps its own copy so that the
 -- budgets of a parent cannot be forgotten by whoever asks for money.
@@ -289,7 +289,7 @@ CREATE TABLE ledger.idempotency (
     body_hash  bytea       NOT NULL,
     request_id uuid        NOT NULL,
     state      text        NOT NULL DEFAULT 'running',
-    answer     bytea,
+    response   bytea,
     created_at timestamptz NOT NULL DEFAULT app.now(),
     CONSTRAINT idempotency_pkey PRIMARY KEY (account_id, key),
     CONSTRAINT idempotency_key_bounded CHECK (char_length(key) BETWEEN 1 AND 255),
@@ -408,7 +408,7 @@ GRANT INSERT ON ledger.account, ledger.spender, ledger.budget, ledger.top_up, le
     TO trunkline_console;
 GRANT UPDATE (limit_nanos, removed_at) ON ledger.budget TO trunkline_console;
 GRANT EXECUTE ON FUNCTION ledger.make_partitions(date, integer) TO trunkline_data, trunkline_console;
-GRANT EXECUTE ON FUNCTION ledger.node_lock(text), ledger.speak_as(text, bigint), ledger.silence(text)
+GRANT EXECUTE ON FUNCTION ledger.node_lock(text), ledger.check_node_epoch(text, bigint), ledger.fence_node(text)
     TO trunkline_data;
 GRANT EXECUTE ON FUNCTION ledger.wallet_party(bigint, smallint) TO trunkline_data, trunkline_console, trunkline_audit;
 GRANT EXECUTE ON FUNCTION ledger.period_start(text, text, timestamptz),

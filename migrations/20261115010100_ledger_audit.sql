@@ -184,14 +184,14 @@ WHERE own.node IS NULL OR u.settled_at > next.started_at;
 COMMENT ON VIEW ledger.audit_stale_epoch IS
     'nothing is written in the name of a life that is over, or never began';
 
-CREATE VIEW ledger.audit_resolved_by_a_stranger AS
+CREATE VIEW ledger.audit_resolved_by_another_node AS
 SELECT u.request_id, h.owner, h.node AS held_by, h.epoch AS held_in, u.node AS resolved_by,
     u.epoch AS resolved_in, u.outcome
 FROM ledger.usage AS u
 JOIN ledger.hold AS h USING (request_id)
 WHERE h.owner <> 'task' AND (u.node <> h.node OR u.epoch <> h.epoch)
     AND NOT (h.state = 'voided' AND u.outcome IN ('interrupted', 'expired'));
-COMMENT ON VIEW ledger.audit_resolved_by_a_stranger IS
+COMMENT ON VIEW ledger.audit_resolved_by_another_node IS
     'a call ends in the life that began it; another may only let go of it, and only a task''s may be charged by any';
 
 CREATE VIEW ledger.audit_budget_is_not_its_calls AS
@@ -253,7 +253,7 @@ WHERE d.created_at < d.opened_at
 COMMENT ON VIEW ledger.audit_budget_bypassed IS
     'every call counts in the budgets of its account, its key and the key''s parents, in the stretch it began in';
 
-CREATE VIEW ledger.audit_budget_of_a_stranger AS
+CREATE VIEW ledger.audit_budget_of_another_key AS
 SELECT h.request_id, h.account_id, h.key_id, c.budget_id, b.account_id AS budget_of_account, b.key_id AS budget_of_key
 FROM ledger.hold AS h
 CROSS JOIN LATERAL unnest(h.budget_ids) AS c (budget_id)
@@ -261,7 +261,7 @@ LEFT JOIN ledger.budget AS b ON b.id = c.budget_id
 LEFT JOIN ledger.spender AS s ON s.key_id = h.key_id
 WHERE b.id IS NULL OR b.account_id <> h.account_id
     OR (b.key_id IS NOT NULL AND NOT COALESCE(b.key_id = ANY (s.chain), false));
-COMMENT ON VIEW ledger.audit_budget_of_a_stranger IS 'no call counts in a budget that is not of its account, its key or the key''s parents';
+COMMENT ON VIEW ledger.audit_budget_of_another_key IS 'no call counts in a budget that is not of its account, its key or the key''s parents';
 
 CREATE VIEW ledger.audit_unknown_spender AS
 SELECT h.request_id, h.account_id, h.key_id, s.account_id AS account_of_key
@@ -280,7 +280,7 @@ WHERE s.chain[1] IS DISTINCT FROM s.key_id
         AND (s.account_id IS DISTINCT FROM p.account_id OR s.chain[2:] IS DISTINCT FROM p.chain));
 COMMENT ON VIEW ledger.audit_key_chain_is_broken IS 'a key''s parents are its own parent and that one''s parents, all of one account';
 
-CREATE VIEW ledger.audit_transfer_of_nobody AS
+CREATE VIEW ledger.audit_transfer_party_unknown AS
 SELECT t.request_id, t.kind, t.leg, t.debit, t.credit, t.account_id, t.amount
 FROM ledger.transfer AS t
 LEFT JOIN ledger.system_party AS debtor ON debtor.id = t.debit
@@ -292,7 +292,7 @@ WHERE payer.id IS NULL
     OR (t.credit >= 0 AND t.credit <> t.account_id * 2 + t.leg)
     OR (t.debit < 0) = (t.credit < 0)
     OR t.amount <= 0;
-COMMENT ON VIEW ledger.audit_transfer_of_nobody IS 'a transfer is between a wallet of its account and a system party, both of which exist';
+COMMENT ON VIEW ledger.audit_transfer_party_unknown IS 'a transfer is between a wallet of its account and a system party, both of which exist';
 
 CREATE VIEW ledger.audit_transfer_the_wrong_way AS
 SELECT t.request_id, t.kind, t.leg, t.debit, t.credit, t.account_id, t.amount

@@ -142,11 +142,11 @@ JOIN app.api_key AS p ON p.id = k.parent_id
 WHERE p.revoked_at IS NOT NULL AND k.revoked_at IS NULL;
 COMMENT ON VIEW app.audit_key_outlives_its_parent IS 'a revoked key has taken the keys below it along';
 
-CREATE VIEW app.audit_number_never_given AS
+CREATE VIEW app.audit_revision_never_issued AS
 SELECT c.topic, c.id, c.revision, COALESCE(r.value, 0) AS given
 FROM (SELECT 'accounts' AS topic, a.id, a.revision FROM app.account AS a
       UNION ALL SELECT 'keys', k.id, k.revision FROM app.api_key AS k) AS c
 LEFT JOIN app.revision AS r ON r.topic = c.topic
 WHERE c.revision > COALESCE(r.value, 0);
-COMMENT ON VIEW app.audit_number_never_given IS
+COMMENT ON VIEW app.audit_revision_never_issued IS
     'no row has a number that its topic has not given, or nodes that follow the numbers miss changes';

@@ -116,7 +116,7 @@ GRANT UPDATE (sealed, hint, disabled, cool_until, paused_reason, revision)
 GRANT UPDATE (cool_until, paused_reason, revision) ON app.channel_credential TO trunkline_data;
 
 -- What `trunkline audit` asks, now of these tables too. The comment on the view stays.
-CREATE OR REPLACE VIEW app.audit_number_never_given AS
+CREATE OR REPLACE VIEW app.audit_revision_never_issued AS
 SELECT c.topic, c.id, c.revision, COALESCE(r.value, 0) AS given
 FROM (SELECT 'accounts' AS topic, a.id, a.revision FROM app.account AS a
       UNION ALL SELECT 'keys', k.id, k.revision FROM app.api_key AS k

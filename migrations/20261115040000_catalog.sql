@@ -21,11 +21,11 @@ CREATE TABLE app.catalog_change (
     CONSTRAINT catalog_change_author_bounded CHECK (char_length(author) BETWEEN 1 AND 100),
     CONSTRAINT catalog_change_note_bounded CHECK (char_length(note) <= 500)
 );
-CREATE TABLE app.catalog_frame (
+CREATE TABLE app.catalog_header (
     revision bigint NOT NULL,
-    frame    jsonb  NOT NULL,
-    CONSTRAINT catalog_frame_pkey PRIMARY KEY (revision),
-    CONSTRAINT catalog_frame_bounded CHECK (jsonb_typeof(frame) = 'object' AND octet_length(frame::text) <= 4000000)
+    header   jsonb  NOT NULL,
+    CONSTRAINT catalog_header_pkey PRIMARY KEY (revision),
+    CONSTRAINT catalog_header_bounded CHECK (jsonb_typeof(header) = 'object' AND octet_length(header::text) <= 4000000)
 );
 CREATE TABLE app.catalog_model (
     name     text   NOT NULL,
@@ -39,13 +39,13 @@ CREATE INDEX catalog_model_by_revision ON app.catalog_model (revision, name);
 
 CREATE TRIGGER catalog_change_is_append_only BEFORE UPDATE OR DELETE ON app.catalog_change
     FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change('a change of the catalog is never edited; make another one');
-CREATE TRIGGER catalog_frame_is_append_only BEFORE UPDATE OR DELETE ON app.catalog_frame
+CREATE TRIGGER catalog_header_is_append_only BEFORE UPDATE OR DELETE ON app.catalog_header
     FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change('a change of the catalog is never edited; make another one');
 CREATE TRIGGER catalog_model_is_append_only BEFORE UPDATE OR DELETE ON app.catalog_model
     FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change('a change of the catalog is never edited; make another one');
 
-GRANT SELECT ON app.catalog_change, app.catalog_frame, app.catalog_model TO trunkline_data, trunkline_console;
-GRANT INSERT ON app.catalog_change, app.catalog_frame, app.catalog_model TO trunkline_console;
+GRANT SELECT ON app.catalog_change, app.catalog_header, app.catalog_model TO trunkline_data, trunkline_console;
+GRANT INSERT ON app.catalog_change, app.catalog_header, app.catalog_model TO trunkline_console;
 
 -- How the routes of each model do, by the minute and over all nodes: each node adds what it has seen since
 -- it last did. This is for people and for guesses, not for money: a node that dies takes its last half
@@ -98,14 +98,14 @@ CREATE TRIGGER account_begins_topped_up BEFORE INSERT ON app.account
     FOR EACH ROW EXECUTE FUNCTION app.take_first_top_up();
 
 -- What `trunkline audit` asks, now of these tables too. The comment on the view stays.
-CREATE OR REPLACE VIEW app.audit_number_never_given AS
+CREATE OR REPLACE VIEW app.audit_revision_never_issued AS
 SELECT c.topic, c.id, c.revision, COALESCE(r.value, 0) AS given
 FROM (SELECT 'accounts' AS topic, a.id, a.revision FROM app.account AS a
       UNION ALL SELECT 'keys', k.id, k.revision FROM app.api_key AS k
       UNION ALL SELECT 'channels', h.id, h.revision FROM app.channel AS h
       UNION ALL SELECT 'channels', s.id, s.revision FROM app.channel_credential AS s
       UNION ALL SELECT 'catalog', g.revision, g.revision FROM app.catalog_change AS g
-      UNION ALL SELECT 'catalog', f.revision, f.revision FROM app.catalog_frame AS f
+      UNION ALL SELECT 'catalog', f.revision, f.revision FROM app.catalog_header AS f
       UNION ALL SELECT 'catalog', m.revision, m.revision FROM app.catalog_model AS m) AS c
 LEFT JOIN app.revision AS r ON r.topic = c.topic
 WHERE c.revision > COALESCE(r.value, 0);

@@ -56,14 +56,14 @@ GRANT INSERT (slug, revision, workflow_id, contract_status, binding_status, sema
     ON app.workflow_version TO trunkline_console;
 
 -- What `trunkline audit` asks, now of this table too. The comment on the view stays.
-CREATE OR REPLACE VIEW app.audit_number_never_given AS
+CREATE OR REPLACE VIEW app.audit_revision_never_issued AS
 SELECT c.topic, c.id, c.revision, COALESCE(r.value, 0) AS given
 FROM (SELECT 'accounts' AS topic, a.id, a.revision FROM app.account AS a
       UNION ALL SELECT 'keys', k.id, k.revision FROM app.api_key AS k
       UNION ALL SELECT 'channels', h.id, h.revision FROM app.channel AS h
       UNION ALL SELECT 'channels', s.id, s.revision FROM app.channel_credential AS s
       UNION ALL SELECT 'catalog', g.revision, g.revision FROM app.catalog_change AS g
-      UNION ALL SELECT 'catalog', f.revision, f.revision FROM app.catalog_frame AS f
+      UNION ALL SELECT 'catalog', f.revision, f.revision FROM app.catalog_header AS f
       UNION ALL SELECT 'catalog', m.revision, m.revision FROM app.catalog_model AS m
       UNION ALL SELECT 'workflows', w.revision, w.revision FROM app.workflow_version AS w) AS c
 LEFT JOIN app.revision AS r ON r.topic = c.topic

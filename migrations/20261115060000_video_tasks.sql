@@ -29,10 +29,10 @@ CREATE TABLE app.video_task (
     channel_id    bigint,
     credential_id bigint,
     protocol      text        NOT NULL,
-    door          text        NOT NULL,
+    endpoint      text        NOT NULL,
     upstream_id   text,
     progress      smallint    NOT NULL DEFAULT 0,
-    progress_told boolean     NOT NULL DEFAULT false,
+    progress_reported boolean     NOT NULL DEFAULT false,
     error_code    text,
     error_message text,
     -- Where the upstream has the file, sealed: a link is as good as a key.
@@ -57,8 +57,8 @@ CREATE TABLE app.video_task (
         AND char_length(error_message) <= 2000 AND char_length(upstream_id) <= 512 AND char_length(size) <= 64)
 ) WITH (fillfactor = 70);
 CREATE INDEX video_task_of_account ON app.video_task (account_id, id);
-CREATE INDEX video_task_asked_again ON app.video_task (account_id, body_hash);
-CREATE INDEX video_task_forgotten ON app.video_task (ended_at) WHERE sent IS NOT NULL;
+CREATE INDEX video_task_by_body ON app.video_task (account_id, body_hash);
+CREATE INDEX video_task_by_age ON app.video_task (ended_at) WHERE sent IS NOT NULL;
 
 CREATE FUNCTION app.video_task_stays() RETURNS trigger
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
@@ -97,7 +97,7 @@ CREATE TABLE app.video_duration (
 ) WITH (fillfactor = 50);
 
 GRANT SELECT, INSERT, DELETE ON app.video_task TO trunkline_data;
-GRANT UPDATE (state, sent, channel_id, credential_id, upstream_id, progress, progress_told, error_code,
+GRANT UPDATE (state, sent, channel_id, credential_id, upstream_id, progress, progress_reported, error_code,
     error_message, file, media_path, media_bytes, submitted_at, ended_at) ON app.video_task TO trunkline_data;
 GRANT SELECT, INSERT, UPDATE, DELETE ON app.video_schedule, app.video_duration TO trunkline_data;
 GRANT SELECT ON app.video_task, app.video_schedule, app.video_duration TO trunkline_console;
@@ -116,12 +116,12 @@ WHERE h.request_id IS NULL OR h.owner <> 'task' OR h.account_id <> t.account_id
 COMMENT ON VIEW app.audit_task_and_money_disagree IS
     'a task that waits is held for, one that was taken is charged, one that is done stays charged, one that failed cost nothing';
 
-CREATE VIEW app.audit_task_forgotten AS
+CREATE VIEW app.audit_task_unscheduled AS
 SELECT t.id, t.account_id, t.state
 FROM app.video_task AS t
 LEFT JOIN app.video_schedule AS s ON s.task_id = t.id
 WHERE t.state NOT IN ('completed', 'failed') AND s.task_id IS NULL;
-COMMENT ON VIEW app.audit_task_forgotten IS 'somebody looks after every task that has not ended';
+COMMENT ON VIEW app.audit_task_unscheduled IS 'somebody looks after every task that has not ended';
 
 CREATE VIEW app.audit_task_overdue AS
 SELECT t.id, t.account_id, t.state, t.deadline_at

@@ -15,14 +15,14 @@ CREATE TABLE app.social_pause (
     platform   text COLLATE "C" NOT NULL,
     capability text COLLATE "C" NOT NULL,
     reason     text             NOT NULL,
-    said_by    text             NOT NULL,
+    actor      text             NOT NULL,
     paused_at  timestamptz      NOT NULL DEFAULT app.now(),
     revision   bigint           NOT NULL,
     CONSTRAINT social_pause_pkey PRIMARY KEY (platform, capability),
     CONSTRAINT social_pause_platform_formed CHECK (platform ~ '^[a-z0-9_]{1,128}$'),
     CONSTRAINT social_pause_capability_formed CHECK (capability ~ '^[a-z-]{1,128}$'),
     CONSTRAINT social_pause_reason_bounded CHECK (char_length(reason) BETWEEN 1 AND 200),
-    CONSTRAINT social_pause_said_by_known CHECK (said_by IN ('operator', 'gateway')),
+    CONSTRAINT social_pause_actor_known CHECK (actor IN ('operator', 'gateway')),
     CONSTRAINT social_pause_revision_positive CHECK (revision > 0)
 );
 CREATE TABLE app.social_event (
@@ -30,15 +30,15 @@ CREATE TABLE app.social_event (
     at         timestamptz      NOT NULL DEFAULT app.now(),
     platform   text COLLATE "C" NOT NULL,
     capability text COLLATE "C" NOT NULL,
-    what       text             NOT NULL,
+    action     text             NOT NULL,
     reason     text             NOT NULL,
-    said_by    text             NOT NULL,
+    actor      text             NOT NULL,
     CONSTRAINT social_event_pkey PRIMARY KEY (revision),
     CONSTRAINT social_event_platform_formed CHECK (platform ~ '^[a-z0-9_]{1,128}$'),
     CONSTRAINT social_event_capability_formed CHECK (capability ~ '^[a-z-]{1,128}$'),
-    CONSTRAINT social_event_what_known CHECK (what IN ('paused', 'resumed')),
+    CONSTRAINT social_event_action_known CHECK (action IN ('paused', 'resumed')),
     CONSTRAINT social_event_reason_bounded CHECK (char_length(reason) BETWEEN 1 AND 200),
-    CONSTRAINT social_event_said_by_known CHECK (said_by IN ('operator', 'gateway')),
+    CONSTRAINT social_event_actor_known CHECK (actor IN ('operator', 'gateway')),
     CONSTRAINT social_event_revision_positive CHECK (revision > 0)
 );
 
@@ -48,21 +48,21 @@ CREATE TRIGGER social_event_is_append_only BEFORE UPDATE OR DELETE ON app.social
     FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change('an event of social data is never edited');
 
 GRANT SELECT ON app.social_pause, app.social_event TO trunkline_data, trunkline_console;
-GRANT INSERT (platform, capability, reason, said_by, revision) ON app.social_pause
+GRANT INSERT (platform, capability, reason, actor, revision) ON app.social_pause
     TO trunkline_data, trunkline_console;
-GRANT INSERT (revision, platform, capability, what, reason, said_by) ON app.social_event
+GRANT INSERT (revision, platform, capability, action, reason, actor) ON app.social_event
     TO trunkline_data, trunkline_console;
 GRANT DELETE ON app.social_pause TO trunkline_console;
 
 -- What `trunkline audit` asks, now of these tables too. The comment on the view stays.
-CREATE OR REPLACE VIEW app.audit_number_never_given AS
+CREATE OR REPLACE VIEW app.audit_revision_never_issued AS
 SELECT c.topic, c.id, c.revision, COALESCE(r.value, 0) AS given
 FROM (SELECT 'accounts' AS topic, a.id, a.revision FROM app.account AS a
       UNION ALL SELECT 'keys', k.id, k.revision FROM app.api_key AS k
       UNION ALL SELECT 'channels', h.id, h.revision FROM app.channel AS h
       UNION ALL SELECT 'channels', s.id, s.revision FROM app.channel_credential AS s
       UNION ALL SELECT 'catalog', g.revision, g.revision FROM app.catalog_change AS g
-      UNION ALL SELECT 'catalog', f.revision, f.revision FROM app.catalog_frame AS f
+      UNION ALL SELECT 'catalog', f.revision, f.revision FROM app.catalog_header AS f
       UNION ALL SELECT 'catalog', m.revision, m.revision FROM app.catalog_model AS m
       UNION ALL SELECT 'workflows', w.revision, w.revision FROM app.workflow_version AS w
       UNION ALL SELECT 'social', p.revision, p.revision FROM app.social_pause AS p
@@ -73,12 +73,12 @@ WHERE c.revision > COALESCE(r.value, 0);
 -- A pause that no event explains, or a cell whose newest event is not what holds.
 CREATE VIEW app.audit_pause_and_event_disagree AS
 SELECT COALESCE(p.platform, e.platform) AS platform, COALESCE(p.capability, e.capability) AS capability,
-    p.revision AS pause, e.revision AS event, e.what
+    p.revision AS pause, e.revision AS event, e.action
 FROM app.social_pause AS p
-FULL JOIN (SELECT DISTINCT ON (platform, capability) platform, capability, revision, what
+FULL JOIN (SELECT DISTINCT ON (platform, capability) platform, capability, revision, action
            FROM app.social_event ORDER BY platform, capability, revision DESC) AS e
     ON e.platform = p.platform AND e.capability = p.capability
-WHERE (p.platform IS NOT NULL) IS DISTINCT FROM (e.what = 'paused')
+WHERE (p.platform IS NOT NULL) IS DISTINCT FROM (e.action = 'paused')
     OR (p.platform IS NOT NULL AND p.revision <> e.revision);
 COMMENT ON VIEW app.audit_pause_and_event_disagree IS
     'a cell of social data is paused if and only if its newest event says so';

@@ -64,7 +64,7 @@ END
 $make$;
 
 -- Forgets whole days. The numbers go on: the counters stay.
-CREATE FUNCTION app.forget_events(before_day date) RETURNS integer
+CREATE FUNCTION app.drop_event_partitions(before_day date) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $forget$
 DECLARE
@@ -92,7 +92,7 @@ SELECT app.make_event_partitions((app.now() AT TIME ZONE 'UTC')::date - 1, 9);
 GRANT SELECT, INSERT ON app.event_counter, app.event TO trunkline_data, trunkline_console;
 GRANT UPDATE (value) ON app.event_counter TO trunkline_data, trunkline_console;
 GRANT EXECUTE ON FUNCTION app.make_event_partitions(date, integer) TO trunkline_data, trunkline_console;
-GRANT EXECUTE ON FUNCTION app.forget_events(date) TO trunkline_data;
+GRANT EXECUTE ON FUNCTION app.drop_event_partitions(date) TO trunkline_data;
 
 -- What `trunkline audit` asks: every number up to the counter is there, from the first that is kept.
 CREATE VIEW app.audit_event_numbers_have_holes AS

@@ -55,10 +55,10 @@ GRANT UPDATE (requests_per_minute, tokens_per_minute, concurrent_calls, revision
     ON app.rate_limit TO trunkline_console;
 
 -- What `trunkline audit` asks of this table.
-CREATE VIEW app.audit_limit_number_never_given AS
+CREATE VIEW app.audit_limit_revision_never_issued AS
 SELECT l.id, l.account_id, l.scope, l.name, l.revision, COALESCE(r.value, 0) AS given
 FROM app.rate_limit AS l
 LEFT JOIN app.revision AS r ON r.topic = 'limits'
 WHERE l.revision > COALESCE(r.value, 0);
-COMMENT ON VIEW app.audit_limit_number_never_given IS
+COMMENT ON VIEW app.audit_limit_revision_never_issued IS
     'no limit has a number that its topic has not given, or nodes that follow the numbers miss changes';

@@ -44,15 +44,15 @@ CREATE INDEX webhook_of_account ON app.webhook (account_id, id);
 CREATE UNIQUE INDEX webhook_one_for_tasks ON app.webhook (account_id) WHERE kind = 'tasks';
 
 -- Where a single task is to be told. Written with the task.
-CREATE TABLE app.task_hook (
+CREATE TABLE app.task_webhook (
     task_id    uuid        NOT NULL,
     account_id bigint      NOT NULL,
     url        bytea       NOT NULL,
     created_at timestamptz NOT NULL DEFAULT app.now(),
-    CONSTRAINT task_hook_pkey PRIMARY KEY (task_id),
-    CONSTRAINT task_hook_url_bounded CHECK (octet_length(url) <= 8192)
+    CONSTRAINT task_webhook_pkey PRIMARY KEY (task_id),
+    CONSTRAINT task_webhook_url_bounded CHECK (octet_length(url) <= 8192)
 );
-CREATE INDEX task_hook_forgotten ON app.task_hook (created_at);
+CREATE INDEX task_webhook_by_age ON app.task_webhook (created_at);
 
 -- One event for one webhook, once. No foreign key: it would lock the webhook's row in every transaction
 -- that tells of something, and whoever deletes a webhook would wait for them. What was for a webhook that
@@ -88,44 +88,44 @@ CREATE TABLE app.webhook_delivery (
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
 CREATE INDEX webhook_delivery_due ON app.webhook_delivery (due_at) WHERE state = 'waiting';
 CREATE INDEX webhook_delivery_listed ON app.webhook_delivery (webhook_id, created_at, event_id);
-CREATE INDEX webhook_delivery_forgotten ON app.webhook_delivery (created_at);
+CREATE INDEX webhook_delivery_by_age ON app.webhook_delivery (created_at);
 
 -- How far events of the house were expanded: all up to `seq`, and of the next one the webhooks up to
 -- `webhook_id`.
-CREATE TABLE app.webhook_house (
+CREATE TABLE app.webhook_system (
     one        boolean NOT NULL DEFAULT true,
     seq        bigint  NOT NULL DEFAULT 0,
     webhook_id uuid,
-    CONSTRAINT webhook_house_pkey PRIMARY KEY (one),
-    CONSTRAINT webhook_house_one_row CHECK (one)
+    CONSTRAINT webhook_system_pkey PRIMARY KEY (one),
+    CONSTRAINT webhook_system_one_row CHECK (one)
 );
-INSERT INTO app.webhook_house DEFAULT VALUES;
+INSERT INTO app.webhook_system DEFAULT VALUES;
 
 GRANT SELECT, INSERT, DELETE ON app.webhook TO trunkline_data;
 GRANT UPDATE (url, topics, description, secret, old_secret, old_secret_until, failing_since, paused_at,
     paused_reason, wants_since) ON app.webhook TO trunkline_data;
-GRANT SELECT, INSERT, DELETE ON app.task_hook, app.webhook_delivery TO trunkline_data;
+GRANT SELECT, INSERT, DELETE ON app.task_webhook, app.webhook_delivery TO trunkline_data;
 GRANT UPDATE (state, due_at, claim, tries, first_failed_at, last_try_at, last_status, last_error, delivered_at)
     ON app.webhook_delivery TO trunkline_data;
-GRANT SELECT ON app.webhook_house TO trunkline_data;
-GRANT UPDATE (seq, webhook_id) ON app.webhook_house TO trunkline_data;
+GRANT SELECT ON app.webhook_system TO trunkline_data;
+GRANT UPDATE (seq, webhook_id) ON app.webhook_system TO trunkline_data;
 -- The console tells of things too.
-GRANT SELECT ON app.webhook, app.task_hook, app.webhook_delivery, app.webhook_house TO trunkline_console;
+GRANT SELECT ON app.webhook, app.task_webhook, app.webhook_delivery, app.webhook_system TO trunkline_console;
 GRANT INSERT ON app.webhook_delivery TO trunkline_console;
 
 -- A minute of slack: a webhook may be committed later than it was begun, between an event's begin and end.
-CREATE VIEW app.audit_webhook_not_told AS
+CREATE VIEW app.audit_webhook_delivery_missing AS
 SELECT w.id AS webhook_id, e.account_id, e.seq, e.id AS event_id
 FROM app.webhook AS w
 JOIN app.event AS e ON e.account_id = w.account_id
-LEFT JOIN app.task_hook AS h ON w.kind = 'tasks' AND h.task_id = e.task_id
+LEFT JOIN app.task_webhook AS h ON w.kind = 'tasks' AND h.task_id = e.task_id
 LEFT JOIN app.webhook_delivery AS d ON d.webhook_id = w.id AND d.event_id = e.id
 WHERE d.event_id IS NULL AND e.account_id <> 0
     AND e.created_at > app.now() - interval '6 days' AND e.created_at > w.wants_since + interval '1 minute'
     AND CASE w.kind
         WHEN 'tasks' THEN h.task_id IS NOT NULL AND e.topic IN ('task.completed', 'task.failed')
         ELSE w.topics IS NULL OR e.topic = ANY (w.topics) END;
-COMMENT ON VIEW app.audit_webhook_not_told IS
+COMMENT ON VIEW app.audit_webhook_delivery_missing IS
     'every event is on its way to every webhook of its account that wants it';
 
 CREATE VIEW app.audit_webhook_overdue AS

@@ -155,7 +155,7 @@ GROUP BY c.account_id, c.day, c.key_id, c.model, c.endpoint, c.group_name;
 
 -- Forgets days that are older than those kept, some at a time: the job that calls it comes again.
 -- SECURITY DEFINER because that job runs as the data plane, which may not delete here.
-CREATE FUNCTION ledger.forget_usage_days(before_day date, most integer) RETURNS integer
+CREATE FUNCTION ledger.purge_usage_days(before_day date, most integer) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $forget$
 DECLARE
@@ -196,7 +196,7 @@ GRANT UPDATE (balance_low) ON ledger.account TO trunkline_data;
 GRANT UPDATE (balance_low, low_balance_nanos) ON ledger.account TO trunkline_console;
 GRANT EXECUTE ON FUNCTION ledger.input_units(jsonb), ledger.output_units(jsonb), ledger.call_units(jsonb),
     ledger.second_units(jsonb) TO trunkline_data, trunkline_console, trunkline_audit;
-GRANT EXECUTE ON FUNCTION ledger.fresh_id(), ledger.forget_usage_days(date, integer)
+GRANT EXECUTE ON FUNCTION ledger.fresh_id(), ledger.purge_usage_days(date, integer)
     TO trunkline_data, trunkline_console;
 
 -- Every usage row and every refund is added, what customers are shown is taken away: nothing may be left.
@@ -232,9 +232,9 @@ HAVING sum(c.calls) <> 0 OR sum(c.failed) <> 0 OR sum(c.input_units) <> 0 OR sum
 COMMENT ON VIEW ledger.audit_usage_day_disagrees IS
     'the sums of a day that customers are shown are its usage rows and its refunds, to the nano-USD';
 
-CREATE VIEW ledger.audit_balance_low_untold AS
+CREATE VIEW ledger.audit_low_balance_flag_wrong AS
 SELECT a.id AS account_id, a.paid_posted + a.trial_posted AS posted, a.low_balance_nanos, a.balance_low
 FROM ledger.account AS a
 WHERE a.balance_low <> COALESCE(a.paid_posted + a.trial_posted < a.low_balance_nanos, false);
-COMMENT ON VIEW ledger.audit_balance_low_untold IS
+COMMENT ON VIEW ledger.audit_low_balance_flag_wrong IS
     'an account below its mark was told so, and one above it is ready to be told again';

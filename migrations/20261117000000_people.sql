@@ -68,7 +68,7 @@ CREATE TABLE app.sign_in (
     CONSTRAINT sign_in_bounded CHECK (char_length(address) <= 45 AND char_length(agent) <= 200)
 ) WITH (fillfactor = 80);
 CREATE INDEX sign_in_of_person ON app.sign_in (person_id, created_at);
-CREATE INDEX sign_in_forgotten ON app.sign_in (expires_at);
+CREATE INDEX sign_in_by_age ON app.sign_in (expires_at);
 
 -- A link that makes somebody a member: of an address, for a role, once. `mailed` says whether it went to
 -- that address and nowhere else, which proves the address of whoever brings it back.
@@ -119,7 +119,7 @@ CREATE TABLE app.person_token (
     CONSTRAINT person_token_ends CHECK (expires_at > created_at)
 );
 CREATE INDEX person_token_of_person ON app.person_token (person_id, purpose);
-CREATE INDEX person_token_forgotten ON app.person_token (expires_at);
+CREATE INDEX person_token_by_age ON app.person_token (expires_at);
 
 -- Failed sign-ins, by the hash of the address that was typed (whether anybody has it or not) and by the
 -- hash of the network they came from. A try is counted before it is looked at, so that many at once are
@@ -136,7 +136,7 @@ CREATE TABLE app.sign_in_attempt (
     CONSTRAINT sign_in_attempt_subject_is_sha256 CHECK (octet_length(subject_hash) = 32),
     CONSTRAINT sign_in_attempt_failures CHECK (failures >= 0)
 ) WITH (fillfactor = 80);
-CREATE INDEX sign_in_attempt_forgotten ON app.sign_in_attempt (last_at);
+CREATE INDEX sign_in_attempt_by_age ON app.sign_in_attempt (last_at);
 
 GRANT SELECT, INSERT ON app.person TO trunkline_console;
 GRANT UPDATE (name, password_hash, email_verified_at, is_operator, disabled_at) ON app.person TO trunkline_console;

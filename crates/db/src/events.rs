@@ -196,11 +196,12 @@ pub async fn make_partitions(tx: &mut Tx, days_ahead: i32) -> Result<i32, DbErro
 
 /// Forgets the days that are older than [`KEPT_DAYS`]; tells how many.
 pub async fn drop_old_partitions(tx: &mut Tx) -> Result<i32, DbError> {
-    let gone =
-        sqlx::query_scalar("SELECT app.forget_events((app.now() AT TIME ZONE 'UTC')::date - $1)")
-            .bind(KEPT_DAYS)
-            .fetch_one(&mut **tx)
-            .await?;
+    let gone = sqlx::query_scalar(
+        "SELECT app.drop_event_partitions((app.now() AT TIME ZONE 'UTC')::date - $1)",
+    )
+    .bind(KEPT_DAYS)
+    .fetch_one(&mut **tx)
+    .await?;
     Ok(gone)
 }
 

@@ -32,8 +32,8 @@ impl Migration {
 pub(crate) const MIGRATIONS: [Migration; 25] = [
     Migration {
         version: 20261115000100,
-        name: "house",
-        sql: include_str!("../../../migrations/20261115000100_house.sql"),
+        name: "roles",
+        sql: include_str!("../../../migrations/20261115000100_roles.sql"),
     },
     Migration {
         version: 20261115000200,
@@ -97,8 +97,8 @@ pub(crate) const MIGRATIONS: [Migration; 25] = [
     },
     Migration {
         version: 20261116010000,
-        name: "key_lives",
-        sql: include_str!("../../../migrations/20261116010000_key_lives.sql"),
+        name: "key_lifecycle",
+        sql: include_str!("../../../migrations/20261116010000_key_lifecycle.sql"),
     },
     Migration {
         version: 20261116020000,
@@ -107,8 +107,8 @@ pub(crate) const MIGRATIONS: [Migration; 25] = [
     },
     Migration {
         version: 20261116030000,
-        name: "kept_answers",
-        sql: include_str!("../../../migrations/20261116030000_kept_answers.sql"),
+        name: "stored_responses",
+        sql: include_str!("../../../migrations/20261116030000_stored_responses.sql"),
     },
     Migration {
         version: 20261116040000,
@@ -127,13 +127,13 @@ pub(crate) const MIGRATIONS: [Migration; 25] = [
     },
     Migration {
         version: 20261117010000,
-        name: "letters",
-        sql: include_str!("../../../migrations/20261117010000_letters.sql"),
+        name: "emails",
+        sql: include_str!("../../../migrations/20261117010000_emails.sql"),
     },
     Migration {
         version: 20261117020000,
-        name: "logs",
-        sql: include_str!("../../../migrations/20261117020000_logs.sql"),
+        name: "call_search",
+        sql: include_str!("../../../migrations/20261117020000_call_search.sql"),
     },
     Migration {
         version: 20261117021000,
@@ -142,13 +142,13 @@ pub(crate) const MIGRATIONS: [Migration; 25] = [
     },
     Migration {
         version: 20261117030000,
-        name: "gifts",
-        sql: include_str!("../../../migrations/20261117030000_gifts.sql"),
+        name: "trial_credit_and_codes",
+        sql: include_str!("../../../migrations/20261117030000_trial_credit_and_codes.sql"),
     },
     Migration {
         version: 20261117040000,
-        name: "sign_up",
-        sql: include_str!("../../../migrations/20261117040000_sign_up.sql"),
+        name: "sign_ups_and_oidc",
+        sql: include_str!("../../../migrations/20261117040000_sign_ups_and_oidc.sql"),
     },
     Migration {
         version: 20261117050000,

@@ -16,4 +16,4 @@ pub(crate) use binding::SealedFor;
 pub(crate) use delivery::{Message, Outcome, Receiver, Trouble};
 pub use jobs::{claim_webhooks, maintain_webhooks, next_webhook};
 pub(crate) use message::Secret;
-pub(crate) use task_webhook::write_task_hook;
+pub(crate) use task_webhook::write_task_webhook;

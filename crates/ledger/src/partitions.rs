@@ -31,7 +31,7 @@ async fn make(tx: &mut Tx) -> Result<i32, DbError> {
 }
 
 async fn forget_usage_days(tx: &mut Tx) -> Result<(), DbError> {
-    sqlx::query("SELECT ledger.forget_usage_days((app.now() AT TIME ZONE 'UTC')::date - $1, $2)")
+    sqlx::query("SELECT ledger.purge_usage_days((app.now() AT TIME ZONE 'UTC')::date - $1, $2)")
         .bind(USAGE_DAYS_KEPT)
         .bind(FORGOTTEN_AT_ONCE)
         .execute(&mut **tx)

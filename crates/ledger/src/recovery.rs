@@ -175,7 +175,7 @@ async fn end_epoch_of_dead_node(
 
 /// Waits until no batch of the node is under way, and keeps new ones out.
 async fn lock_node(tx: &mut Tx, node: &NodeId) -> Result<i64, DbError> {
-    let epoch = sqlx::query_scalar("SELECT ledger.silence($1)").bind(node.as_str());
+    let epoch = sqlx::query_scalar("SELECT ledger.fence_node($1)").bind(node.as_str());
     Ok(epoch.fetch_one(&mut **tx).await?)
 }
 

@@ -46,7 +46,7 @@ pub async fn store(
 ) -> Result<bool, DbError> {
     let mut session = database.session().await?;
     let done = sqlx::query(
-        "UPDATE ledger.idempotency SET answer = $4
+        "UPDATE ledger.idempotency SET response = $4
          WHERE account_id = $1 AND key = $2 AND request_id = $3",
     )
     .bind(account.number())
@@ -68,7 +68,7 @@ pub async fn find(
     let mut session = database.session().await?;
     let row = sqlx::query(
         "SELECT i.request_id, i.body_hash, i.state,
-             CASE WHEN $3 OR ($4 AND i.state = 'finished') THEN i.answer END AS answer
+             CASE WHEN $3 OR ($4 AND i.state = 'finished') THEN i.response END AS response
          FROM ledger.idempotency AS i
          WHERE i.account_id = $1 AND i.key = $2 AND i.created_at > app.now() - interval '24 hours'",
     )
@@ -84,7 +84,7 @@ pub async fn find(
         request: request_of(&row)?,
         body_hash: hash.try_into().unwrap_or_default(),
         finished: column::<&str>(&row, "state")? == "finished",
-        answer: column(&row, "answer")?,
+        answer: column(&row, "response")?,
     }))
 }
 

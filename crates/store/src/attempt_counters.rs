@@ -24,11 +24,11 @@ pub enum Attempt {
 pub async fn take(database: &Database, what: Attempt, who: &[u8]) -> Result<bool, DbError> {
     let mut tx = database.begin().await?;
     let done = sqlx::query(
-        "INSERT INTO app.try_count AS t (what, who, since, count) VALUES ($1, $2, app.now(), 1)
-         ON CONFLICT (what, who) DO UPDATE SET
-             since = CASE WHEN t.since <= app.now() - interval '1 hour' THEN app.now() ELSE t.since END,
-             count = CASE WHEN t.since <= app.now() - interval '1 hour' THEN 1 ELSE t.count + 1 END
-         WHERE t.since <= app.now() - interval '1 hour' OR t.count < $3",
+        "INSERT INTO app.attempt_counter AS t (kind, subject_hash, window_start, count) VALUES ($1, $2, app.now(), 1)
+         ON CONFLICT (kind, subject_hash) DO UPDATE SET
+             window_start = CASE WHEN t.window_start <= app.now() - interval '1 hour' THEN app.now() ELSE t.window_start END,
+             count = CASE WHEN t.window_start <= app.now() - interval '1 hour' THEN 1 ELSE t.count + 1 END
+         WHERE t.window_start <= app.now() - interval '1 hour' OR t.count < $3",
     )
     .bind(what.word())
     .bind(hash(who).as_slice())
@@ -63,8 +63,8 @@ impl Attempt {
         match self {
             Self::CodeByAccount => "code_by_account",
             Self::CodeFromNetwork => "code_from_network",
-            Self::EmailToAddress => "letter_to_address",
-            Self::EmailFromNetwork => "letter_from_network",
+            Self::EmailToAddress => "email_to_address",
+            Self::EmailFromNetwork => "email_from_network",
             Self::ProviderFromNetwork => "provider_from_network",
         }
     }

@@ -85,7 +85,7 @@ pub async fn write(tx: &mut Tx, number: i64, change: &NewChange<'_>) -> Result<(
     .execute(&mut **tx)
     .await?;
     if let Some(frame) = change.header {
-        sqlx::query("INSERT INTO app.catalog_frame (revision, frame) VALUES ($1, $2)")
+        sqlx::query("INSERT INTO app.catalog_header (revision, header) VALUES ($1, $2)")
             .bind(number)
             .bind(Json(frame))
             .execute(&mut **tx)
@@ -125,7 +125,7 @@ pub async fn changes_between(
     (seen, upto): (i64, i64),
 ) -> Result<Changes, DbError> {
     let frame: Option<Json<Value>> = sqlx::query_scalar(
-        "SELECT frame FROM app.catalog_frame WHERE revision > $1 AND revision <= $2
+        "SELECT header FROM app.catalog_header WHERE revision > $1 AND revision <= $2
          ORDER BY revision DESC LIMIT 1",
     )
     .bind(seen)
@@ -193,8 +193,8 @@ pub async fn model_at(
 ) -> Result<Option<(Value, Value, Vec<u8>)>, DbError> {
     let row = sqlx::query(
         "SELECT m.entry, c.pricing_version,
-             (SELECT f.frame FROM app.catalog_frame AS f WHERE f.revision <= $2
-              ORDER BY f.revision DESC LIMIT 1) AS frame
+             (SELECT f.header FROM app.catalog_header AS f WHERE f.revision <= $2
+              ORDER BY f.revision DESC LIMIT 1) AS header
          FROM app.catalog_change AS c
          CROSS JOIN LATERAL (SELECT entry FROM app.catalog_model
              WHERE name = $1 AND revision <= $2 ORDER BY revision DESC LIMIT 1) AS m
@@ -206,7 +206,7 @@ pub async fn model_at(
     .await?;
     let Some(row) = row else { return Ok(None) };
     let entry: Option<Json<Value>> = row.try_get("entry")?;
-    let frame: Option<Json<Value>> = row.try_get("frame")?;
+    let frame: Option<Json<Value>> = row.try_get("header")?;
     let version = row.try_get("pricing_version")?;
     Ok(entry
         .zip(frame)

@@ -79,7 +79,7 @@ pub struct PauseEvent {
 /// that are older than their number.
 pub async fn paused(connection: &mut PgConnection) -> Result<Vec<Pause>, DbError> {
     let rows = sqlx::query(
-        "SELECT platform, capability, reason, said_by, paused_at FROM app.social_pause
+        "SELECT platform, capability, reason, actor, paused_at FROM app.social_pause
          ORDER BY platform, capability LIMIT $1",
     )
     .bind(MAX_PAUSES)
@@ -105,7 +105,7 @@ pub async fn pause(
     let reason = validation::reason(reason);
     // Somebody may have been first while we waited for the number.
     let written = sqlx::query(
-        "INSERT INTO app.social_pause (platform, capability, reason, said_by, revision)
+        "INSERT INTO app.social_pause (platform, capability, reason, actor, revision)
          VALUES ($1, $2, $3, $4, $5) ON CONFLICT (platform, capability) DO NOTHING",
     )
     .bind(platform)
@@ -164,7 +164,7 @@ pub async fn resume(
 /// The latest events, newest first; at most [`EVENTS_MAX_ROWS`].
 pub async fn events(connection: &mut PgConnection, limit: i64) -> Result<Vec<PauseEvent>, DbError> {
     let rows = sqlx::query(
-        "SELECT revision, at, platform, capability, what, reason, said_by FROM app.social_event
+        "SELECT revision, at, platform, capability, action, reason, actor FROM app.social_event
          ORDER BY revision DESC LIMIT $1",
     )
     .bind(limit.clamp(1, EVENTS_MAX_ROWS))
@@ -192,7 +192,7 @@ async fn note(
     (reason, by): (&str, PausedBy),
 ) -> Result<(), DbError> {
     sqlx::query(
-        "INSERT INTO app.social_event (revision, platform, capability, what, reason, said_by)
+        "INSERT INTO app.social_event (revision, platform, capability, action, reason, actor)
          VALUES ($1, $2, $3, $4, $5, $6)",
     )
     .bind(number)
@@ -233,7 +233,7 @@ impl PausedBy {
     }
 
     fn of_row(row: &PgRow) -> Result<Self, DbError> {
-        let word: &str = row.try_get("said_by")?;
+        let word: &str = row.try_get("actor")?;
         let known = Self::ALL.into_iter().find(|by| by.word() == word);
         known.ok_or_else(|| wrong("nobody knows who paused or resumed a cell"))
     }
@@ -255,7 +255,7 @@ impl PauseAction {
     }
 
     fn of_row(row: &PgRow) -> Result<Self, DbError> {
-        let word: &str = row.try_get("what")?;
+        let word: &str = row.try_get("action")?;
         let known = Self::ALL.into_iter().find(|action| action.word() == word);
         known.ok_or_else(|| wrong("nobody knows what happened to a cell"))
     }

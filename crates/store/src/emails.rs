@@ -112,7 +112,7 @@ pub async fn write(tx: &mut Tx, email: &NewEmail<'_>) -> Result<(), DbError> {
         State::Kept
     };
     sqlx::query(
-        "INSERT INTO app.letter (id, kind, to_address, sealed, state, expires_at) VALUES ($1, $2, $3, $4, $5, $6)",
+        "INSERT INTO app.email (id, kind, to_address, sealed, state, expires_at) VALUES ($1, $2, $3, $4, $5, $6)",
     )
     .bind(email.id)
     .bind(email.kind.word())
@@ -129,7 +129,7 @@ pub async fn write(tx: &mut Tx, email: &NewEmail<'_>) -> Result<(), DbError> {
 /// Newest first.
 pub async fn unsent(connection: &mut PgConnection, limit: i64) -> Result<Vec<Email>, DbError> {
     let rows = sqlx::query(
-        "SELECT id, kind, to_address, sealed, state, last_error, created_at, expires_at FROM app.letter
+        "SELECT id, kind, to_address, sealed, state, last_error, created_at, expires_at FROM app.email
          WHERE sealed IS NOT NULL AND kind <> 'known' AND expires_at > app.now()
          ORDER BY created_at DESC, id DESC LIMIT $1",
     )
@@ -220,6 +220,6 @@ impl Email {
 }
 
 fn strange(column: &str) -> DbError {
-    let source = format!("a word in app.letter that is not on the list: {column}");
+    let source = format!("a word in app.email that is not on the list: {column}");
     DbError::from(sqlx::Error::Decode(source.into()))
 }

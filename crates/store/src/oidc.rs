@@ -15,8 +15,8 @@ pub const SUBJECT_MAX_CHARACTERS: usize = 255;
 pub const RETURN_TO_MAX_CHARACTERS: usize = 512;
 
 /// Deletes expired states; `$1` rows at most.
-pub(crate) const SWEEP: &str = "DELETE FROM app.provider_visit WHERE state_hash IN (
-     SELECT state_hash FROM app.provider_visit WHERE expires_at <= app.now() LIMIT $1)";
+pub(crate) const SWEEP: &str = "DELETE FROM app.oidc_state WHERE state_hash IN (
+     SELECT state_hash FROM app.oidc_state WHERE expires_at <= app.now() LIMIT $1)";
 
 /// The state of an authorization request to write.
 #[derive(Debug, Clone, Copy)]
@@ -61,7 +61,7 @@ pub struct OidcState {
 /// Writes the state of an authorization request.
 pub async fn create_state(tx: &mut Tx, new: &NewOidcState<'_>) -> Result<(), DbError> {
     sqlx::query(
-        "INSERT INTO app.provider_visit
+        "INSERT INTO app.oidc_state
              (state_hash, browser_hash, provider, nonce, verifier, return_to, sign_in_id, expires_at)
          VALUES ($1, $2, $3, $4, $5, $6, $7, app.now() + $8 * interval '1 second')",
     )
@@ -82,7 +82,7 @@ pub async fn create_state(tx: &mut Tx, new: &NewOidcState<'_>) -> Result<(), DbE
 /// unknown, used or expired.
 pub async fn take_state(tx: &mut Tx, state: &TokenHash) -> Result<Option<OidcState>, DbError> {
     let row = sqlx::query(
-        "DELETE FROM app.provider_visit WHERE state_hash = $1 AND expires_at > app.now()
+        "DELETE FROM app.oidc_state WHERE state_hash = $1 AND expires_at > app.now()
          RETURNING browser_hash, provider, nonce, verifier, return_to, sign_in_id,
              extract(epoch FROM created_at)::bigint AS began_at",
     )

@@ -216,7 +216,7 @@ async fn a_letter_outlives_the_process_that_was_sending_it() {
     let settings = mail(&url, "mail@house.example");
     let first = Serving::start(&desk, log.as_file(), &settings);
     Browser::at(&first).sign_up("ada@example.com");
-    until(&desk, "SELECT tries::text FROM app.letter", "1").await;
+    until(&desk, "SELECT tries::text FROM app.email", "1").await;
     first.kill();
     smtp.behave(Manners::Take);
     assert!(smtp.mails().is_empty());
@@ -224,7 +224,7 @@ async fn a_letter_outlives_the_process_that_was_sending_it() {
     // It is the first one's until its lease is over.
     desk.db.shift_clock(91).await;
     let letter = smtp.letter_to("ada@example.com").await;
-    until(&desk, "SELECT state FROM app.letter", "sent").await;
+    until(&desk, "SELECT state FROM app.email", "sent").await;
     assert_eq!(smtp.mails().len(), 1);
     let (status, _) =
         Browser::at(&second).post("/api/email/verify", &json!({ "token": letter.token() }));

@@ -77,7 +77,7 @@ async fn an_account_is_told_of_a_balance_below_its_mark() {
     let told = told.unwrap();
     assert_eq!(told.len(), 1, "{told:?}");
     assert_eq!(told[0].topic, "balance.low");
-    assert_eq!(told[0].body["mark_usd"], "20");
+    assert_eq!(told[0].body["threshold_usd"], "20");
     let gone = desk.json(&["account", "low-balance", &id, "none"]);
     assert!(gone["low_balance_usd"].is_null(), "{gone}");
     let nothing = desk.refused(&["account", "low-balance", &id, "0"]);

@@ -221,7 +221,7 @@ impl Desk {
         for view in [
             "app.audit_organisation_without_owner",
             "app.audit_disabled_person_signed_in",
-            "app.audit_number_never_given",
+            "app.audit_revision_never_issued",
         ] {
             let rows = self
                 .db

@@ -26,7 +26,7 @@ WITH asked AS MATERIALIZED (
     FROM numbered AS n JOIN app.webhook AS w ON w.account_id = n.account_id
     WHERE CASE w.kind
         WHEN 'tasks' THEN n.topic IN ('task.completed', 'task.failed')
-            AND EXISTS (SELECT FROM app.task_hook AS h WHERE h.task_id = n.task_id)
+            AND EXISTS (SELECT FROM app.task_webhook AS h WHERE h.task_id = n.task_id)
         ELSE w.topics IS NULL OR n.topic = ANY (w.topics) END
     ON CONFLICT DO NOTHING
 )

@@ -123,11 +123,11 @@ fn node(page: &mut Page, services: &Services) {
     page.value("keys_policies", &[], sizes.policies);
     let (recounts, mended) = services.key_table.recounts();
     let help = "Comparisons of keys and accounts in memory with the tables.";
-    page.counter("keys_recount_total", help);
-    page.value("keys_recount_total", &[], recounts);
+    page.counter("keys_reconcile_total", help);
+    page.value("keys_reconcile_total", &[], recounts);
     let help = "Comparisons that found a difference, after which all was read anew.";
-    page.counter("keys_recount_mended_total", help);
-    page.value("keys_recount_mended_total", &[], mended);
+    page.counter("keys_reconcile_repaired_total", help);
+    page.value("keys_reconcile_repaired_total", &[], mended);
     if let Some(age) = age {
         let help = "Since keys and accounts were last compared with the database.";
         page.gauge("keys_age_seconds", help);
@@ -290,10 +290,16 @@ fn engines(page: &mut Page, services: &Services) {
     let batches = services.ledger.counts();
     page.counter("ledger_batches_total", "Commits of the ledger.");
     page.value("ledger_batches_total", &[], batches.batches);
-    page.counter("ledger_words_total", "Words in them.");
-    page.value("ledger_words_total", &[], batches.operations);
-    page.counter("ledger_repeated_total", "Commits said again.");
-    page.value("ledger_repeated_total", &[], batches.retried);
+    page.counter(
+        "ledger_operations_total",
+        "Operations in committed batches.",
+    );
+    page.value("ledger_operations_total", &[], batches.operations);
+    page.counter(
+        "ledger_batches_retried_total",
+        "Batches repeated because the outcome of their commit was unknown.",
+    );
+    page.value("ledger_batches_retried_total", &[], batches.retried);
     let (open, idle) = services.data.connections();
     let used = usize::try_from(open).unwrap_or(0).saturating_sub(idle);
     page.gauge(

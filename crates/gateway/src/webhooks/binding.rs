@@ -23,7 +23,7 @@ impl SealedFor {
         let (column, id) = match self {
             Self::Url(id) => ("webhook.url", id),
             Self::Secret(id) => ("webhook.secret", id),
-            Self::Task(id) => ("task_hook.url", id),
+            Self::Task(id) => ("task_webhook.url", id),
         };
         format!("{column}/{}", id.simple()).into_bytes()
     }

@@ -52,7 +52,7 @@ pub(crate) fn seal_task_webhook(
 }
 
 /// Writes where a task is to be told, in the transaction that writes the task.
-pub(crate) async fn write_task_hook(
+pub(crate) async fn write_task_webhook(
     tx: &mut Tx,
     (account, task): (AccountId, Uuid),
     hook: &TaskHook,

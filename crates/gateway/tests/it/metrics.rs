@@ -186,7 +186,7 @@ async fn the_numbers_can_be_read_by_a_scraper_and_move_with_every_call() {
     for gauge in ["calls_in_flight", "holds_open", "buffered_bytes"] {
         assert_eq!(after[&format!("trunkline_{gauge}")], 0.0, "{gauge}");
     }
-    assert!(moved("trunkline_ledger_words_total") >= 8.0);
+    assert!(moved("trunkline_ledger_operations_total") >= 8.0);
     assert!(after["trunkline_database_connections_max"] >= 1.0);
     assert!(after.contains_key("trunkline_spans_exported_total"));
     for never in ["made-up-by-a-caller", CANARY, &house.key] {

@@ -83,7 +83,7 @@ async fn a_video_tells_its_own_address_of_its_end_and_no_upstream_learns_it() {
     assert!(!jobs.contains("very-own-path"));
     let rows = house
         .db
-        .ask("SELECT encode(url, 'escape') FROM app.task_hook")
+        .ask("SELECT encode(url, 'escape') FROM app.task_webhook")
         .await;
     assert!(rows.len() == 1 && !rows[0].contains("very-own-path"));
     house.audit().await;

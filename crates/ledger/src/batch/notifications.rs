@@ -160,7 +160,7 @@ pub(crate) async fn update_low_balance(
             account: AccountId::new(column(row, "id")?),
             topic: Topic::BalanceLow,
             task: None,
-            body: json!({ "balance_usd": usd("posted")?, "mark_usd": usd("low_balance_nanos")? }),
+            body: json!({ "balance_usd": usd("posted")?, "threshold_usd": usd("low_balance_nanos")? }),
         });
     }
     Ok(told)

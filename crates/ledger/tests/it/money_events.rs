@@ -120,7 +120,7 @@ async fn a_balance_below_its_mark_is_told_once_and_again_after_it_was_above() {
     let low = told(&house, account).await;
     assert_eq!(low.len(), 1, "{low:?}");
     assert_eq!(low[0].0, "balance.low");
-    assert_eq!(low[0].1["mark_usd"], nanos(100).to_string());
+    assert_eq!(low[0].1["threshold_usd"], nanos(100).to_string());
     house.audit().await;
 
     pay(&house, account, 19, "not enough").await;

@@ -272,7 +272,7 @@ async fn a_life_is_begun_again_when_somebody_was_in_the_way_and_not_for_ever() {
     let data = house.db.connect_with(Role::Data, impatient).await;
     let (first, _) = register(&data, &node).await.unwrap();
     let mut in_the_way = house.data.begin().await.unwrap();
-    sqlx::query("SELECT ledger.silence($1)")
+    sqlx::query("SELECT ledger.fence_node($1)")
         .bind(node.as_str())
         .execute(&mut *in_the_way)
         .await
@@ -285,7 +285,7 @@ async fn a_life_is_begun_again_when_somebody_was_in_the_way_and_not_for_ever() {
     let ((), second) = tokio::join!(goes, register(&data, &node));
     assert_eq!(second.unwrap().0.epoch, first.epoch + 1);
     let mut stays = house.data.begin().await.unwrap();
-    sqlx::query("SELECT ledger.silence($1)")
+    sqlx::query("SELECT ledger.fence_node($1)")
         .bind(node.as_str())
         .execute(&mut *stays)
         .await

@@ -307,7 +307,7 @@ async fn four_hundred_days_are_kept_and_shown_and_older_ones_are_forgotten() {
     house.audit().await;
     let mut session = house.data.session().await.unwrap();
     let young = sqlx::query(
-        "SELECT ledger.forget_usage_days((app.now() AT TIME ZONE 'UTC')::date - 399, 10)",
+        "SELECT ledger.purge_usage_days((app.now() AT TIME ZONE 'UTC')::date - 399, 10)",
     )
     .execute(&mut *session)
     .await;

@@ -258,7 +258,7 @@ async fn what_another_keyring_sealed_or_another_row_holds_is_not_sent() {
     let second = harness.write("mallory@example.com", true).await;
     // Whoever can write to the table moves one person's link into another's letter.
     let swap = format!(
-        "UPDATE app.letter SET sealed = (SELECT sealed FROM app.letter WHERE id = '{first}')
+        "UPDATE app.email SET sealed = (SELECT sealed FROM app.email WHERE id = '{first}')
         WHERE id = '{second}' RETURNING id::text"
     );
     harness.db.ask(&swap).await;

@@ -81,12 +81,12 @@ impl Harness {
     /// One column of a letter.
     pub(crate) async fn column(&self, id: Uuid, column: &str) -> String {
         let query =
-            format!("SELECT COALESCE(({column})::text, 'null') FROM app.letter WHERE id = '{id}'");
+            format!("SELECT COALESCE(({column})::text, 'null') FROM app.email WHERE id = '{id}'");
         self.db.ask(&query).await.remove(0)
     }
 
     pub(crate) async fn assert_sound(&self) {
-        for view in ["audit_letter_overdue", "audit_letter_outlives_its_link"] {
+        for view in ["audit_email_overdue", "audit_email_outlives_its_link"] {
             let rows = self
                 .db
                 .ask(&format!("SELECT id::text FROM app.{view}"))

@@ -52,10 +52,10 @@ pub async fn claim(
 ) -> Result<Vec<Claimed>, DbError> {
     let rows = sqlx::query(
         "WITH chosen AS MATERIALIZED (
-             SELECT l.id FROM app.letter AS l
+             SELECT l.id FROM app.email AS l
              WHERE l.state = 'waiting' AND l.due_at <= app.now() AND l.expires_at > app.now()
              ORDER BY l.due_at LIMIT $1 FOR UPDATE SKIP LOCKED)
-         UPDATE app.letter AS l
+         UPDATE app.email AS l
          SET due_at = app.now() + make_interval(secs => $2), claim = l.claim + 1, tries = l.tries + 1
          FROM chosen AS c WHERE l.id = c.id
          RETURNING l.id, l.kind, l.to_address, l.sealed, l.claim, l.tries, l.created_at, l.expires_at",
@@ -72,7 +72,7 @@ pub async fn claim(
 /// send it once more.
 pub async fn sent(connection: &mut PgConnection, claimed: &Claimed) -> Result<bool, DbError> {
     let done = sqlx::query(
-        "UPDATE app.letter SET state = 'sent', sealed = NULL, last_error = NULL, last_try_at = app.now()
+        "UPDATE app.email SET state = 'sent', sealed = NULL, last_error = NULL, last_try_at = app.now()
          WHERE id = $1 AND claim = $2 AND state = 'waiting'",
     )
     .bind(claimed.id)
@@ -91,7 +91,7 @@ pub async fn failed(
     failure: Failure<'_>,
 ) -> Result<Option<bool>, DbError> {
     let given_up: Option<bool> = sqlx::query_scalar(
-        "UPDATE app.letter SET last_error = left($3, 200), last_try_at = app.now(),
+        "UPDATE app.email SET last_error = left($3, 200), last_try_at = app.now(),
              due_at = app.now() + make_interval(secs => $4),
              state = CASE WHEN $5 OR app.now() + make_interval(secs => $4)
                      > LEAST(created_at + make_interval(secs => $6), expires_at)

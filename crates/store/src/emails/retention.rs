@@ -40,28 +40,28 @@ async fn step(database: &Database, text: &'static str, at_once: i64) -> Result<u
 }
 
 const EMPTY: &str = "WITH over AS MATERIALIZED (
-        SELECT l.id FROM app.letter AS l
+        SELECT l.id FROM app.email AS l
         WHERE l.sealed IS NOT NULL AND l.expires_at <= app.now() LIMIT $1 FOR UPDATE SKIP LOCKED)
-    UPDATE app.letter AS l SET sealed = NULL,
+    UPDATE app.email AS l SET sealed = NULL,
         state = CASE WHEN l.state = 'waiting' THEN 'failed' ELSE l.state END,
         last_error = CASE WHEN l.state = 'waiting'
             THEN COALESCE(l.last_error, 'its link was over before a mail server took it') ELSE l.last_error END
     FROM over AS o WHERE l.id = o.id";
 
 const KEEP: &str = "WITH waiting AS MATERIALIZED (
-        SELECT l.id FROM app.letter AS l
+        SELECT l.id FROM app.email AS l
         WHERE l.state = 'waiting' AND l.due_at <= app.now() LIMIT $1 FOR UPDATE SKIP LOCKED)
-    UPDATE app.letter AS l SET state = 'kept', claim = l.claim + 1
+    UPDATE app.email AS l SET state = 'kept', claim = l.claim + 1
     FROM waiting AS w WHERE l.id = w.id";
 
 const FORGET: &str = "WITH old AS MATERIALIZED (
-        SELECT l.id FROM app.letter AS l
+        SELECT l.id FROM app.email AS l
         WHERE l.created_at < app.now() - interval '30 days' AND l.sealed IS NULL
         ORDER BY l.created_at LIMIT $1 FOR UPDATE SKIP LOCKED)
-    DELETE FROM app.letter AS l USING old AS o WHERE l.id = o.id";
+    DELETE FROM app.email AS l USING old AS o WHERE l.id = o.id";
 
 const FORGET_TRIES: &str = "WITH old AS MATERIALIZED (
-        SELECT t.what, t.who FROM app.try_count AS t
-        WHERE t.since < app.now() - interval '1 day' LIMIT $1)
-    DELETE FROM app.try_count AS t USING old AS o
-    WHERE t.what = o.what AND t.who = o.who AND t.since < app.now() - interval '1 day'";
+        SELECT t.kind, t.subject_hash FROM app.attempt_counter AS t
+        WHERE t.window_start < app.now() - interval '1 day' LIMIT $1)
+    DELETE FROM app.attempt_counter AS t USING old AS o
+    WHERE t.kind = o.kind AND t.subject_hash = o.subject_hash AND t.window_start < app.now() - interval '1 day'";

@@ -94,8 +94,8 @@ pub struct Task {
     pub read_at: Timestamp,
 }
 
-pub(super) const COLUMNS: &str = "id, account_id, key_id, model, asked_model, group_name, state, amount, exact, prices, sent, warnings, \
-    size, seconds, channel_id, credential_id, protocol, door, upstream_id, progress, progress_told, \
+pub(super) const COLUMNS: &str = "id, account_id, key_id, model, requested_model, group_name, state, amount, exact, prices, sent, warnings, \
+    size, seconds, channel_id, credential_id, protocol, endpoint, upstream_id, progress, progress_reported, \
     error_code, error_message, file, media_path, media_bytes, created_at, queue_until, deadline_at, submitted_at, ended_at, \
     app.now() AS read_at";
 
@@ -231,7 +231,7 @@ impl Task {
             account: AccountId::new(row.try_get("account_id")?),
             key: KeyId::new(row.try_get("key_id")?),
             model: row.try_get("model")?,
-            asked: row.try_get("asked_model")?,
+            asked: row.try_get("requested_model")?,
             group: row.try_get("group_name")?,
             state: TaskState::of(&state)?,
             amount: Money::from_nanos(row.try_get("amount")?),
@@ -244,10 +244,10 @@ impl Task {
             channel: row.try_get("channel_id")?,
             credential: row.try_get("credential_id")?,
             protocol: row.try_get("protocol")?,
-            endpoint: row.try_get("door")?,
+            endpoint: row.try_get("endpoint")?,
             upstream: row.try_get("upstream_id")?,
             progress: row.try_get("progress")?,
-            progress_reported: row.try_get("progress_told")?,
+            progress_reported: row.try_get("progress_reported")?,
             error: code.map(|code| (code, message.unwrap_or_default())),
             file: row.try_get("file")?,
             media_path: row.try_get("media_path")?,

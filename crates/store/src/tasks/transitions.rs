@@ -72,7 +72,7 @@ pub enum Failed {
 pub async fn insert(tx: &mut Tx, new: &NewTask) -> Result<(), DbError> {
     sqlx::query(
         "INSERT INTO app.video_task (id, account_id, key_id, model, group_name, amount, exact, prices, sent,
-             body_hash, warnings, size, seconds, protocol, door, queue_until, deadline_at, asked_model)
+             body_hash, warnings, size, seconds, protocol, endpoint, queue_until, deadline_at, requested_model)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15,
              app.now() + make_interval(secs => $16), app.now() + make_interval(secs => $17), $18)",
     )
@@ -224,7 +224,7 @@ pub async fn record_progress(
 ) -> Result<(), DbError> {
     sqlx::query(
         "UPDATE app.video_task SET state = CASE WHEN $2 THEN 'running' ELSE state END,
-             progress = greatest(progress, COALESCE($3, 0)), progress_told = progress_told OR $3 IS NOT NULL
+             progress = greatest(progress, COALESCE($3, 0)), progress_reported = progress_reported OR $3 IS NOT NULL
          WHERE id = $1 AND state IN ('submitted', 'running')
              AND ((state <> 'running' AND $2) OR progress < COALESCE($3, 0))",
     )

@@ -31,7 +31,7 @@ UPDATE app.webhook_delivery AS d
 SET due_at = app.now() + make_interval(secs => $7), claim = d.claim + 1, tries = d.tries + 1
 FROM chosen AS c
 JOIN app.webhook AS w ON w.id = c.webhook_id
-LEFT JOIN app.task_hook AS h ON h.task_id = c.task_id AND w.kind = 'tasks'
+LEFT JOIN app.task_webhook AS h ON h.task_id = c.task_id AND w.kind = 'tasks'
 LEFT JOIN app.event AS e
     ON e.account_id = c.event_account AND e.seq = c.seq AND e.created_at = c.created_at
 WHERE d.webhook_id = c.webhook_id AND d.event_id = c.event_id

@@ -21,7 +21,7 @@ pub struct Maintenance {
 /// to do; false too if somebody else is at it.
 pub async fn expand_system_event(tx: &mut Tx, at_once: i64) -> Result<bool, DbError> {
     let mark: Option<(i64, Option<Uuid>)> =
-        sqlx::query_as("SELECT seq, webhook_id FROM app.webhook_house FOR UPDATE SKIP LOCKED")
+        sqlx::query_as("SELECT seq, webhook_id FROM app.webhook_system FOR UPDATE SKIP LOCKED")
             .fetch_optional(&mut **tx)
             .await?;
     let Some((seq, after)) = mark else {
@@ -59,7 +59,7 @@ pub async fn expand_system_event(tx: &mut Tx, at_once: i64) -> Result<bool, DbEr
     .await?;
     let is_last = page.try_get::<i64, _>("webhooks")? < at_once;
     let last: Option<Uuid> = page.try_get("last")?;
-    sqlx::query("UPDATE app.webhook_house SET seq = $1, webhook_id = $2")
+    sqlx::query("UPDATE app.webhook_system SET seq = $1, webhook_id = $2")
         .bind(if is_last { next } else { seq })
         .bind(last.filter(|_| !is_last))
         .execute(&mut **tx)
@@ -123,6 +123,6 @@ const FORGET_NOBODYS: &str = "WITH nobodys AS MATERIALIZED (
 
 /// As long as a task may take, and its deliveries after that.
 const FORGET_TASKS: &str = "WITH old AS MATERIALIZED (
-        SELECT h.task_id FROM app.task_hook AS h
+        SELECT h.task_id FROM app.task_webhook AS h
         WHERE h.created_at < app.now() - interval '10 days' LIMIT $1)
-    DELETE FROM app.task_hook AS h USING old AS o WHERE h.task_id = o.task_id";
+    DELETE FROM app.task_webhook AS h USING old AS o WHERE h.task_id = o.task_id";

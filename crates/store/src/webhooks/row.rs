@@ -142,7 +142,7 @@ pub async fn set_task_webhook(
     account: AccountId,
     url: &[u8],
 ) -> Result<(), DbError> {
-    sqlx::query("INSERT INTO app.task_hook (task_id, account_id, url) VALUES ($1, $2, $3)")
+    sqlx::query("INSERT INTO app.task_webhook (task_id, account_id, url) VALUES ($1, $2, $3)")
         .bind(task)
         .bind(account.number())
         .bind(url)

@@ -181,14 +181,17 @@ async fn a_node_may_pause_and_not_resume_and_nobody_edits() {
 #[tokio::test]
 async fn the_audit_finds_a_pause_without_its_event_and_a_number_that_nobody_gave() {
     let house = House::new().await;
-    let forged = "INSERT INTO app.social_pause (platform, capability, reason, said_by, revision)
+    let forged = "INSERT INTO app.social_pause (platform, capability, reason, actor, revision)
         VALUES ('douyin', 'search', 'x', 'operator', 7)";
     house.say(&house.console, forged).await.unwrap();
-    for view in ["audit_pause_and_event_disagree", "audit_number_never_given"] {
+    for view in [
+        "audit_pause_and_event_disagree",
+        "audit_revision_never_issued",
+    ] {
         assert_eq!(found_by_audit(&house, view).await, 1, "{view}");
     }
     let event =
-        "INSERT INTO app.social_event (revision, platform, capability, what, reason, said_by)
+        "INSERT INTO app.social_event (revision, platform, capability, action, reason, actor)
         VALUES (8, 'zhihu', 'post', 'paused', 'x', 'gateway')";
     house.say(&house.console, event).await.unwrap();
     let disagree = found_by_audit(&house, "audit_pause_and_event_disagree").await;
@@ -211,26 +214,26 @@ async fn the_tables_end_where_the_code_says() {
         ("platform_formed", 0, "'Dou yin'".to_owned()),
         ("platform_formed", 0, "''".to_owned()),
         ("capability_formed", 1, "'search/'".to_owned()),
-        ("what_known", 2, "'gone'".to_owned()),
+        ("action_known", 2, "'gone'".to_owned()),
         ("reason_bounded", 3, first),
         ("reason_bounded", 3, "''".to_owned()),
-        ("said_by_known", 4, "'nobody'".to_owned()),
+        ("actor_known", 4, "'nobody'".to_owned()),
     ];
     let mut broken = Vec::new();
     for (constraint, place, value) in &wrong {
         let mut values = good;
         values[*place] = value;
-        let [platform, capability, what, reason, by] = values;
+        let [platform, capability, action, reason, by] = values;
         let event = format!(
-            "INSERT INTO app.social_event (revision, platform, capability, what, reason, said_by)
-             VALUES (1, {platform}, {capability}, {what}, {reason}, {by})"
+            "INSERT INTO app.social_event (revision, platform, capability, action, reason, actor)
+             VALUES (1, {platform}, {capability}, {action}, {reason}, {by})"
         );
         let row = format!(
-            "INSERT INTO app.social_pause (platform, capability, reason, said_by, revision)
+            "INSERT INTO app.social_pause (platform, capability, reason, actor, revision)
              VALUES ({platform}, {capability}, {reason}, {by}, 1)"
         );
         for (table, statement) in [("social_event", event), ("social_pause", row)] {
-            if (*constraint, table) == ("what_known", "social_pause") {
+            if (*constraint, table) == ("action_known", "social_pause") {
                 continue;
             }
             let refused = house.say(&house.console, &statement).await.unwrap_err();
@@ -240,10 +243,10 @@ async fn the_tables_end_where_the_code_says() {
         }
     }
     assert_eq!(broken.len(), 2 * wrong.len() - 1);
-    let [platform, capability, what, reason, by] = good;
+    let [platform, capability, action, reason, by] = good;
     let fits = format!(
-        "INSERT INTO app.social_event (revision, platform, capability, what, reason, said_by)
-         SELECT n, {platform}, {capability}, {what}, {reason}, {by} FROM generate_series(1, 1001) AS n"
+        "INSERT INTO app.social_event (revision, platform, capability, action, reason, actor)
+         SELECT n, {platform}, {capability}, {action}, {reason}, {by} FROM generate_series(1, 1001) AS n"
     );
     house.say(&house.console, &fits).await.unwrap();
     let most = usize::try_from(EVENTS_MAX_ROWS).unwrap();

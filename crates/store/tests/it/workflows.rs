@@ -296,7 +296,7 @@ async fn a_version_is_written_by_the_console_alone_and_changed_by_nobody() {
     let broken = async || {
         let mut session = audit.session().await.unwrap();
         let rows =
-            sqlx::query("SELECT FROM app.audit_number_never_given WHERE topic = 'workflows'")
+            sqlx::query("SELECT FROM app.audit_revision_never_issued WHERE topic = 'workflows'")
                 .fetch_all(&mut *session)
                 .await
                 .unwrap();

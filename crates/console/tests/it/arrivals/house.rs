@@ -88,7 +88,7 @@ impl House {
         let rows = self
             .db
             .ask(&format!(
-                "SELECT id || ' ' || kind || ' ' || encode(sealed, 'hex') FROM app.letter
+                "SELECT id || ' ' || kind || ' ' || encode(sealed, 'hex') FROM app.email
                  WHERE to_address = '{address}' ORDER BY created_at, id"
             ))
             .await;

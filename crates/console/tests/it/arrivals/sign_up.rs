@@ -420,7 +420,13 @@ async fn fields_are_checked_and_tokens_are_nowhere_in_the_tables() {
         house.token_to("bob@example.com").await,
         PASSWORD.to_owned(),
     ];
-    for table in ["letter", "sign_up", "person_token", "person", "try_count"] {
+    for table in [
+        "email",
+        "sign_up",
+        "person_token",
+        "person",
+        "attempt_counter",
+    ] {
         let rows = house
             .db
             .ask(&format!("SELECT t::text FROM app.{table} AS t"))

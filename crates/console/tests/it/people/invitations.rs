@@ -201,7 +201,7 @@ async fn where_mail_is_sent_the_link_goes_by_mail_alone_and_proves_the_address()
     assert_eq!(got.json()["link"], Value::Null);
     let letters = desk
         .db
-        .ask("SELECT kind || ' ' || to_address || ' ' || state FROM app.letter")
+        .ask("SELECT kind || ' ' || to_address || ' ' || state FROM app.email")
         .await;
     assert_eq!(letters, ["invitation grace@example.com waiting"]);
     let mailed = desk.db.ask("SELECT mailed::text FROM app.invitation").await;
@@ -213,11 +213,11 @@ async fn a_letter_is_kept_for_the_operator_where_no_mail_is_sent_and_its_link_is
     let desk = Desk::new().await;
     let owner = desk.operator().await;
     let (token, _) = invite(&owner, "grace@example.com", "viewer").await;
-    let letters = desk.db.ask("SELECT state FROM app.letter").await;
+    let letters = desk.db.ask("SELECT state FROM app.email").await;
     assert_eq!(letters, ["kept"]);
     let dump = desk
         .db
-        .ask("SELECT encode(sealed, 'escape') FROM app.letter")
+        .ask("SELECT encode(sealed, 'escape') FROM app.email")
         .await;
     assert!(!dump[0].contains(&token));
     let hashes = desk.db.ask("SELECT i::text FROM app.invitation AS i").await;

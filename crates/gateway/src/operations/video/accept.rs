@@ -19,7 +19,7 @@ use crate::error::ApiError;
 use crate::priced_call::Hold;
 use crate::reservation::{NotHeld, held_or_not, insufficient_funds};
 use crate::services::Services;
-use crate::webhooks::{task_webhook, write_task_hook};
+use crate::webhooks::{task_webhook, write_task_webhook};
 
 /// A hold outlives its task's deadline, so that whoever ends the task still finds it.
 const HOLD_SLACK: Duration = Duration::from_secs(7_200);
@@ -79,7 +79,7 @@ pub(super) async fn accept_video(
     }
     tasks::insert(&mut tx, &new).await.map_err(away)?;
     if let Some(hook) = &hook {
-        let written = write_task_hook(&mut tx, place, hook).await;
+        let written = write_task_webhook(&mut tx, place, hook).await;
         written.map_err(away)?;
     }
     match tx.commit().await {

@@ -39,7 +39,7 @@ async fn a_row_that_was_changed_behind_the_revisions_back_is_found_and_mended() 
     assert_eq!(chat(&house, &house.key).await, fine());
     assert_eq!(house.gateway.reconcile_keys().await, Ok(Reconcile::Same));
     let metrics = house.metrics().await;
-    for line in ["keys_recount_total 3", "keys_recount_mended_total 1"] {
+    for line in ["keys_reconcile_total 3", "keys_reconcile_repaired_total 1"] {
         assert!(metrics.contains(line), "{line} in {metrics}");
     }
 }

@@ -305,7 +305,7 @@ async fn a_correction_of_another_wallet_and_a_place_too_many_are_found() {
 #[tokio::test]
 async fn an_answer_that_nobody_forgot_is_found() {
     bites(
-        "UPDATE ledger.idempotency SET answer = 'sealed', created_at = created_at - interval '49 hours'",
+        "UPDATE ledger.idempotency SET response = 'sealed', created_at = created_at - interval '49 hours'",
         &["answer_kept_too_long"],
     )
     .await;

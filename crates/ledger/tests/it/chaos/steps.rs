@@ -152,7 +152,7 @@ impl Step {
         let barrier = match self.spot {
             Spot::Free => None,
             Spot::NodeLock => {
-                let text = format!("SELECT ledger.silence('{node}')");
+                let text = format!("SELECT ledger.fence_node('{node}')");
                 Some(barrier(postgres, text).await)
             }
             Spot::AccountRow => {

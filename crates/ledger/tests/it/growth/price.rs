@@ -25,8 +25,15 @@ const SETS: [(&str, &[&str]); 5] = [
     ("none", &[]),
     ("key", &["usage_of_key"]),
     ("model", &["usage_of_model"]),
-    ("marked", &["usage_marked"]),
-    ("all", &["usage_of_key", "usage_of_model", "usage_marked"]),
+    ("marked", &["usage_failed_or_expensive"]),
+    (
+        "all",
+        &[
+            "usage_of_key",
+            "usage_of_model",
+            "usage_failed_or_expensive",
+        ],
+    ),
 ];
 
 #[derive(Debug, Clone, Copy)]
@@ -145,7 +152,7 @@ async fn every_index_of_calls_costs_a_settlement_something() {
     let postmaster = parent.unwrap().trim().to_owned();
     let made: Vec<(String, String)> = sqlx::query_as(
         "SELECT c.relname::text, replace(pg_get_indexdef(c.oid), ' ON ONLY ', ' ON ')
-         FROM pg_class AS c WHERE c.relname IN ('usage_of_key', 'usage_of_model', 'usage_marked')",
+         FROM pg_class AS c WHERE c.relname IN ('usage_of_key', 'usage_of_model', 'usage_failed_or_expensive')",
     )
     .fetch_all(&mut superuser)
     .await
@@ -156,7 +163,7 @@ async fn every_index_of_calls_costs_a_settlement_something() {
     for round in 0..ROUNDS {
         for (place, (name, wanted)) in SETS.iter().enumerate() {
             let mut text = "DROP INDEX IF EXISTS ledger.usage_of_key, ledger.usage_of_model,
-                ledger.usage_marked; TRUNCATE ledger.usage, ledger.hold, ledger.transfer;"
+                ledger.usage_failed_or_expensive; TRUNCATE ledger.usage, ledger.hold, ledger.transfer;"
                 .to_owned();
             for (_, statement) in made
                 .iter()

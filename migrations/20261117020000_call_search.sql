@@ -16,7 +16,7 @@ CREATE INDEX usage_of_model ON ledger.usage (account_id, model, request_id);
 -- Calls that delivered nothing (1), and calls of a cent and more (2): never both, because a failure is
 -- free. Few, and those that are looked for most; all other calls pay nothing for this. The mark is part
 -- of the order so that a search can insist on this index.
-CREATE INDEX usage_marked ON ledger.usage (
+CREATE INDEX usage_failed_or_expensive ON ledger.usage (
     account_id,
     (CASE WHEN outcome NOT IN ('complete', 'client_gone', 'balance_exhausted', 'accepted') THEN 1 ELSE 2 END),
     request_id)

@@ -26,7 +26,7 @@ CREATE TABLE app.sign_up (
         char_length(password_hash) <= 200 AND password_hash LIKE '$argon2id$%'),
     CONSTRAINT sign_up_ends CHECK (expires_at > created_at)
 );
-CREATE INDEX sign_up_forgotten ON app.sign_up (expires_at);
+CREATE INDEX sign_up_by_age ON app.sign_up (expires_at);
 CREATE INDEX sign_up_of_email ON app.sign_up (email);
 
 -- Who a person is at a provider. The provider's number is the truth, addresses change hands.
@@ -43,7 +43,7 @@ CREATE TABLE app.person_identity (
 CREATE INDEX person_identity_of_person ON app.person_identity (person_id);
 
 -- A way to a provider and back: good for ten minutes, for one browser, once (whoever takes it deletes it).
-CREATE TABLE app.provider_visit (
+CREATE TABLE app.oidc_state (
     state_hash   bytea       NOT NULL,
     browser_hash bytea       NOT NULL,
     provider     text        NOT NULL,
@@ -54,14 +54,14 @@ CREATE TABLE app.provider_visit (
     sign_in_id   uuid,
     created_at   timestamptz NOT NULL DEFAULT app.now(),
     expires_at   timestamptz NOT NULL,
-    CONSTRAINT provider_visit_pkey PRIMARY KEY (state_hash),
-    CONSTRAINT provider_visit_state_is_sha256 CHECK (octet_length(state_hash) = 32),
-    CONSTRAINT provider_visit_browser_is_sha256 CHECK (octet_length(browser_hash) = 32),
-    CONSTRAINT provider_visit_bounded CHECK (char_length(provider) <= 64 AND char_length(nonce) <= 128
+    CONSTRAINT oidc_state_pkey PRIMARY KEY (state_hash),
+    CONSTRAINT oidc_state_state_is_sha256 CHECK (octet_length(state_hash) = 32),
+    CONSTRAINT oidc_state_browser_is_sha256 CHECK (octet_length(browser_hash) = 32),
+    CONSTRAINT oidc_state_bounded CHECK (char_length(provider) <= 64 AND char_length(nonce) <= 128
         AND char_length(verifier) <= 128 AND char_length(return_to) <= 512),
-    CONSTRAINT provider_visit_ends CHECK (expires_at > created_at)
+    CONSTRAINT oidc_state_ends CHECK (expires_at > created_at)
 );
-CREATE INDEX provider_visit_forgotten ON app.provider_visit (expires_at);
+CREATE INDEX oidc_state_by_age ON app.oidc_state (expires_at);
 
-GRANT SELECT, INSERT, DELETE ON app.sign_up, app.provider_visit TO trunkline_console;
+GRANT SELECT, INSERT, DELETE ON app.sign_up, app.oidc_state TO trunkline_console;
 GRANT SELECT, INSERT ON app.person_identity TO trunkline_console;

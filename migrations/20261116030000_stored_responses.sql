@@ -14,20 +14,20 @@
 -- Such an answer is kept for two minutes.
 
 -- A sealed answer looks like noise: trying to compress eight megabytes of it is work for nothing.
-ALTER TABLE ledger.idempotency ALTER COLUMN answer SET STORAGE EXTERNAL;
+ALTER TABLE ledger.idempotency ALTER COLUMN response SET STORAGE EXTERNAL;
 ALTER TABLE ledger.idempotency
-    ADD CONSTRAINT idempotency_answer_bounded CHECK (octet_length(answer) <= 9000000) NOT VALID;
+    ADD CONSTRAINT idempotency_response_bounded CHECK (octet_length(response) <= 9000000) NOT VALID;
 
 -- What is too old is found without reading what is not.
 CREATE INDEX idempotency_by_age ON ledger.idempotency (created_at);
-CREATE INDEX idempotency_unnamed_by_age ON ledger.idempotency (created_at) WHERE starts_with(key, E'\x01');
+CREATE INDEX idempotency_generated_by_age ON ledger.idempotency (created_at) WHERE starts_with(key, E'\x01');
 -- The first try of a library that tries again.
-CREATE INDEX idempotency_unnamed_by_body ON ledger.idempotency (account_id, body_hash, created_at)
+CREATE INDEX idempotency_generated_by_body ON ledger.idempotency (account_id, body_hash, created_at)
     WHERE starts_with(key, E'\x01');
 
-CREATE VIEW ledger.audit_answer_kept_too_long AS
+CREATE VIEW ledger.audit_stored_response_overdue AS
 SELECT i.account_id, i.request_id, i.created_at
 FROM ledger.idempotency AS i
-WHERE i.answer IS NOT NULL AND i.created_at < app.now() - interval '48 hours';
-COMMENT ON VIEW ledger.audit_answer_kept_too_long IS
+WHERE i.response IS NOT NULL AND i.created_at < app.now() - interval '48 hours';
+COMMENT ON VIEW ledger.audit_stored_response_overdue IS
     'an answer is kept for a day after its call and forgotten within the next';

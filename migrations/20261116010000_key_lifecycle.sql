@@ -36,8 +36,8 @@ ALTER TABLE app.account
     ADD CONSTRAINT account_aliases_bounded CHECK (app.is_map_of_texts(aliases, 0, 200, 128, 128));
 -- What a task was asked for as, where that was an alias.
 ALTER TABLE app.video_task
-    ADD COLUMN asked_model text,
-    ADD CONSTRAINT video_task_asked_model_bounded CHECK (char_length(asked_model) BETWEEN 1 AND 128);
+    ADD COLUMN requested_model text,
+    ADD CONSTRAINT video_task_asked_model_bounded CHECK (char_length(requested_model) BETWEEN 1 AND 128);
 
 -- Who may do what. Keys make keys through the data plane, so it may write here too, by column: never
 -- whose a key is, its parent or its policy once it is made.

@@ -1,0 +1,73 @@
+-- Dear reader,
+--
+-- Letters to people. A row is written by the transaction that made the letter necessary, so there is no
+-- moment in which somebody waits for a link that nobody will send. A worker carries it to the mail server
+-- later; whoever dies between the server's word and ours sends it twice, under the same Message-ID, and
+-- nobody sends it never.
+--
+-- A link opens an account, so `sealed` (link and names, sealed to this row by the keyring) is gone as soon
+-- as a server has taken the letter, and at the latest when the link is over.
+CREATE TABLE app.email (
+    id          uuid        NOT NULL,
+    -- 'known' tells an address that it has a person already; it is what a stranger's sign-up with a known
+    -- address sends, and it has no secret in it.
+    kind        text        NOT NULL,
+    to_address  text        NOT NULL,
+    sealed      bytea,
+    -- 'kept': there is no mail server; an operator passes the link on.
+    state       text        NOT NULL,
+    -- Whoever takes a row moves it ahead by a lease and counts `claim` up: who comes back with an older
+    -- number says nothing any more.
+    due_at      timestamptz NOT NULL DEFAULT app.now(),
+    claim       integer     NOT NULL DEFAULT 0,
+    tries       integer     NOT NULL DEFAULT 0,
+    -- Our own words and the server's number, never the server's text: it may quote what it was sent.
+    last_error  text,
+    last_try_at timestamptz,
+    created_at  timestamptz NOT NULL DEFAULT app.now(),
+    expires_at  timestamptz NOT NULL,
+    CONSTRAINT email_pkey PRIMARY KEY (id),
+    CONSTRAINT email_kind CHECK (kind IN ('verify', 'reset', 'invitation', 'known')),
+    CONSTRAINT email_address_bounded CHECK (char_length(to_address) BETWEEN 3 AND 254),
+    CONSTRAINT email_sealed_bounded CHECK (octet_length(sealed) <= 8192),
+    CONSTRAINT email_state CHECK (state IN ('waiting', 'sent', 'failed', 'kept')),
+    CONSTRAINT email_sent_is_empty CHECK (state <> 'sent' OR sealed IS NULL),
+    CONSTRAINT email_waiting_is_whole CHECK (state <> 'waiting' OR sealed IS NOT NULL),
+    CONSTRAINT email_error_bounded CHECK (char_length(last_error) <= 200),
+    CONSTRAINT email_expires_after_birth CHECK (expires_at > created_at)
+) WITH (fillfactor = 80);
+CREATE INDEX email_due ON app.email (due_at) WHERE state = 'waiting';
+CREATE INDEX email_listed ON app.email (created_at, id) WHERE sealed IS NOT NULL;
+CREATE INDEX email_expired ON app.email (expires_at) WHERE sealed IS NOT NULL;
+CREATE INDEX email_by_age ON app.email (created_at);
+
+-- How often somebody tried something in the last hour: letters asked for, codes tried. `who` is a hash of an
+-- address, a network or an account. Counted in a transaction of its own, so that a try that fails counts.
+CREATE TABLE app.attempt_counter (
+    kind         text        NOT NULL,
+    subject_hash bytea       NOT NULL,
+    window_start timestamptz NOT NULL,
+    count        integer     NOT NULL,
+    CONSTRAINT attempt_counter_pkey PRIMARY KEY (kind, subject_hash),
+    CONSTRAINT attempt_counter_kind_bounded CHECK (char_length(kind) BETWEEN 1 AND 40),
+    CONSTRAINT attempt_counter_subject_is_sha256 CHECK (octet_length(subject_hash) = 32),
+    CONSTRAINT attempt_counter_positive CHECK (count > 0)
+) WITH (fillfactor = 70);
+CREATE INDEX attempt_counter_by_age ON app.attempt_counter (window_start);
+
+GRANT SELECT, INSERT ON app.email TO trunkline_console;
+GRANT SELECT, DELETE ON app.email TO trunkline_data;
+GRANT UPDATE (sealed, state, due_at, claim, tries, last_error, last_try_at) ON app.email TO trunkline_data;
+GRANT SELECT, INSERT ON app.attempt_counter TO trunkline_console;
+GRANT UPDATE (window_start, count) ON app.attempt_counter TO trunkline_console;
+GRANT SELECT, DELETE ON app.attempt_counter TO trunkline_data;
+
+CREATE VIEW app.audit_email_overdue AS
+SELECT l.id, l.kind, l.due_at FROM app.email AS l
+WHERE l.state = 'waiting' AND l.due_at < app.now() - interval '1 hour';
+COMMENT ON VIEW app.audit_email_overdue IS 'a letter that is due is sent, kept for the operator, or given up';
+
+CREATE VIEW app.audit_email_outlives_its_link AS
+SELECT l.id, l.kind, l.expires_at FROM app.email AS l
+WHERE l.sealed IS NOT NULL AND l.expires_at < app.now() - interval '1 day';
+COMMENT ON VIEW app.audit_email_outlives_its_link IS 'no letter is readable when its link is over';
