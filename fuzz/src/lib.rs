@@ -2,10 +2,10 @@
 //! comes from outside. Every broken promise stops the target.
 
 use trunkline_types::{Money, Units};
-use trunkline_wire::canon::{Counted, Event, Meter, Restored, Thread};
-use trunkline_wire::openai_chat::read_error;
+use trunkline_wire::canonical::{ReportedUsage, Event, Meter, NameRestorer, TranslationState};
+use trunkline_wire::read_error;
 use trunkline_wire::{
-    Cost, Ending, Format, Frames, Reader, Rewrite, Seen, Shown, Tap, Trouble, Writer,
+    Cost, StreamEnd, Format, Frames, Reader, Rewrite, FrameKind, ResponseMeta, Tap, ErrorBody, Writer,
 };
 
 /// Bytes that an answer may have beside a multiple of what came in: heads, ids and ends of a stream.
@@ -44,13 +44,13 @@ pub fn cut(bytes: &[u8], first: u8, step: u8) -> Vec<&[u8]> {
 
 /// Everything that happens in a stream, and what each frame was.
 #[must_use]
-pub fn events_of(format: Format, pieces: &[&[u8]]) -> (Vec<Event>, Vec<Seen>, bool) {
+pub fn events_of(format: Format, pieces: &[&[u8]]) -> (Vec<Event>, Vec<FrameKind>, bool) {
     let mut reader = Reader::new(format);
     let (mut events, mut seen) = (Vec::new(), Vec::new());
     for frame in frames_of(pieces) {
         let one = reader.read(&frame, &mut events);
         // Nobody reads on from here.
-        let ends = matches!(one, Seen::Failed(_) | Seen::Garbage);
+        let ends = matches!(one, FrameKind::Error(_) | FrameKind::Invalid);
         seen.push(one);
         if ends {
             return (events, seen, false);
@@ -90,23 +90,23 @@ pub fn passed_on(format: Format, pieces: &[&[u8]], exhausted: bool) -> Vec<u8> {
     };
     let (mut held, mut out) = (Vec::new(), Vec::new());
     for frame in frames_of(pieces) {
-        match tap.see(&frame) {
-            Seen::Piece => out.extend_from_slice(&tap.rewrite(&frame, &rewrite)),
-            Seen::Held | Seen::Last if held.len() < 32 => held.push(frame),
-            Seen::Held | Seen::Last | Seen::Done | Seen::Nothing => {}
-            Seen::Failed(_) | Seen::Garbage => return out,
+        match tap.observe(&frame) {
+            FrameKind::Content => out.extend_from_slice(&tap.rewrite(&frame, &rewrite)),
+            FrameKind::Held | FrameKind::Last if held.len() < 32 => held.push(frame),
+            FrameKind::Held | FrameKind::Last | FrameKind::Done | FrameKind::Empty => {}
+            FrameKind::Error(_) | FrameKind::Invalid => return out,
         }
     }
     tap.may_end();
-    let counted = tap.told().unwrap_or_default();
-    out.extend(tap.goodbye(&held, &ending(counted, exhausted), "public", &rewrite));
+    let counted = tap.reported().unwrap_or_default();
+    out.extend(tap.write_end(&held, &ending(counted, exhausted), "public", &rewrite));
     out
 }
 
 /// The stream that a caller of a format gets of these events.
 #[must_use]
 pub fn written(format: Format, events: &[Event], exhausted: bool) -> Vec<u8> {
-    let mut restored = Restored::new(Thread::default());
+    let mut restored = NameRestorer::new(TranslationState::default());
     let mut meter = Meter::default();
     let mut writer = Writer::new(format, shown());
     let (mut told, mut out) = (Vec::new(), Vec::new());
@@ -117,15 +117,15 @@ pub fn written(format: Format, events: &[Event], exhausted: bool) -> Vec<u8> {
     for event in &told {
         writer.write(event, &mut out);
     }
-    let counted = meter.told().cloned().unwrap_or_default();
+    let counted = meter.reported().cloned().unwrap_or_default();
     writer.finish(&ending(counted, exhausted), &mut out);
     out
 }
 
 /// What an answer is shown with.
 #[must_use]
-pub fn shown() -> Shown {
-    Shown {
+pub fn shown() -> ResponseMeta {
+    ResponseMeta {
         model: "public".to_owned(),
         id: "0192".to_owned(),
         created: 1_760_000_000,
@@ -137,9 +137,9 @@ pub fn shown() -> Shown {
 
 /// A fault whose words come from outside.
 #[must_use]
-pub fn trouble(said: &[u8]) -> Trouble {
+pub fn error_body(said: &[u8]) -> ErrorBody {
     let said = read_error(said);
-    Trouble {
+    ErrorBody {
         status: 502,
         code: "upstream_failed".to_owned(),
         family: "upstream_error",
@@ -153,9 +153,9 @@ pub fn trouble(said: &[u8]) -> Trouble {
     }
 }
 
-fn ending(counted: Counted, exhausted: bool) -> Ending {
-    Ending {
-        counted,
+fn ending(counted: ReportedUsage, exhausted: bool) -> StreamEnd {
+    StreamEnd {
+        reported: counted,
         cost: Cost {
             total: Money::from_nanos(1_234_000),
             tier: "standard".to_owned(),

@@ -3,10 +3,10 @@
 
 use libfuzzer_sys::fuzz_target;
 use trunkline_fuzz::{assert_bounded, chosen, format_of, frames_of, shown, trouble};
-use trunkline_wire::canon::{Meter, Thread};
+use trunkline_wire::canonical::{Meter, TranslationState};
 use trunkline_wire::{
-    Rewrite, error_body, error_frame, read_answer, read_whole, rewrite_whole, scan,
-    write_answer,
+    Rewrite, error_body, error_frame, read_response, scan_response, rewrite_response, scan,
+    write_response,
 };
 
 fuzz_target!(|data: &[u8]| {
@@ -26,20 +26,20 @@ fuzz_target!(|data: &[u8]| {
     assert_bounded("error", body.len(), told.len());
     let frames = frames_of(&[&error_frame(to, &trouble)]);
     assert!(frames.iter().any(|frame| frame.data.is_some()));
-    let whole = read_whole(from, body);
-    if let Some(renamed) = rewrite_whole(from, body, &rewrite) {
+    let whole = scan_response(from, body);
+    if let Some(renamed) = rewrite_response(from, body, &rewrite) {
         assert_bounded("renamed", body.len(), renamed.len());
         scan(&renamed).expect("a renamed answer is JSON");
     }
-    let Ok(answer) = read_answer(from, body) else {
+    let Ok(answer) = read_response(from, body) else {
         return;
     };
     if let Ok(whole) = whole {
-        assert_eq!(whole.counted, answer.counted, "one answer, two bills");
+        assert_eq!(whole.reported, answer.reported, "one answer, two bills");
     }
-    let answer = Thread::default().restore(answer);
-    let _ = Meter::of_answer(&answer).written();
-    let written = write_answer(to, &answer, &shown());
+    let answer = TranslationState::default().restore(answer);
+    let _ = Meter::of_response(&answer).written();
+    let written = write_response(to, &answer, &shown());
     assert_bounded(to.word(), body.len(), written.len());
     assert!(
         serde_json::from_slice::<&serde_json::value::RawValue>(&written).is_ok(),

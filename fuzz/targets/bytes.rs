@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use trunkline_fuzz::{chosen, cut, frames_of};
-use trunkline_wire::canon::{marks_in, without_marks};
+use trunkline_wire::canonical::{find_signatures, strip_signature_tags};
 use trunkline_wire::{Edit, Format, patch, patch_at, scan};
 
 const MAX_STEPS: usize = 8;
@@ -14,8 +14,8 @@ fuzz_target!(|data: &[u8]| {
     };
     let whole = frames_of(&[bytes]);
     assert_eq!(frames_of(&cut(bytes, first, step)), whole, "frames");
-    let _ = marks_in(bytes);
-    let _ = without_marks(bytes, Format::Gemini, "7");
+    let _ = find_signatures(bytes);
+    let _ = strip_signature_tags(bytes, Format::Gemini, "7");
     let Ok(object) = scan(bytes) else {
         return;
     };

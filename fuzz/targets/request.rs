@@ -4,15 +4,15 @@
 use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
 use trunkline_fuzz::{assert_bounded, chosen, format_of};
-use trunkline_wire::canon::Target;
-use trunkline_wire::{CapName, Format, InPath, Outgoing, Request, scan, write_request};
+use trunkline_wire::canonical::Target;
+use trunkline_wire::{CapName, Format, PathParams, Outgoing, Request, scan, write_request};
 
 fuzz_target!(|data: &[u8]| {
     let Some(([choice], body)) = chosen(data) else {
         return;
     };
     let from = format_of(choice);
-    let path = InPath {
+    let path = PathParams {
         model: (from == Format::Gemini).then_some("public"),
         stream: choice & 0x40 != 0,
     };
@@ -32,7 +32,7 @@ fuzz_target!(|data: &[u8]| {
         ..Outgoing::default()
     };
     scan(&request.outgoing(&out)).expect("a patched body is JSON");
-    let Ok(conversation) = request.canon() else {
+    let Ok(conversation) = request.canonical() else {
         return;
     };
     let target = Target {
@@ -46,14 +46,14 @@ fuzz_target!(|data: &[u8]| {
     let written = write_request(to, &conversation, &target);
     assert_bounded(to.word(), body.len(), written.body.len());
     if written.notes.first_refused().is_none() {
-        let path = InPath {
+        let path = PathParams {
             model: Some("upstream"),
             stream: false,
         };
         let again = Request::read(to, Bytes::from(written.body), path);
         // Only what is too deep, or beyond what the other format takes, may be refused there.
         if let Ok(again) = again {
-            let _ = again.canon();
+            let _ = again.canonical();
         }
     }
 });

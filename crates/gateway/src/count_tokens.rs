@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::StatusCode;
 use trunkline_wire::gemini::count_request;
-use trunkline_wire::{Format, InPath, Request, claude_messages, gemini};
+use trunkline_wire::{Format, PathParams, Request, claude_messages, gemini};
 
 use crate::caller::Caller;
 use crate::endpoint::Endpoint;
@@ -17,7 +17,7 @@ pub(crate) fn handle(
     services: &Services,
     caller: &Caller,
     endpoint: Endpoint,
-    path: InPath<'_>,
+    path: PathParams<'_>,
     body: Bytes,
 ) -> Result<Response, ApiError> {
     caller.check_endpoint(endpoint.word)?;
@@ -27,7 +27,7 @@ pub(crate) fn handle(
     };
     let mut request = Request::read(endpoint.format, body, path)?;
     if let Some(model) = model_alias::resolve(services, caller, request.model()) {
-        request.stands_for(model);
+        request.resolve_alias(model);
     }
     let book = &services.catalog.get().book;
     caller.sale(book, request.model())?;

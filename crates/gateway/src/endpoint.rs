@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use trunkline_types::EndpointType;
 use trunkline_upstream::Task;
-use trunkline_wire::{Format, InPath, Refusal, Request, Small};
+use trunkline_wire::{Format, PassthroughEndpoint, PathParams, Request, RequestError};
 
 /// One door.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub(crate) struct Endpoint {
     /// The catalog's word for it.
     pub(crate) endpoint: EndpointType,
     /// Relayed, and no conversation.
-    pub(crate) small: Option<Small>,
+    pub(crate) passthrough: Option<PassthroughEndpoint>,
 }
 
 /// `POST /v1/chat/completions`.
@@ -27,7 +27,7 @@ pub(crate) const CHAT: Endpoint = Endpoint {
     path: "chat/completions",
     format: Format::OpenaiChat,
     endpoint: EndpointType::Openai,
-    small: None,
+    passthrough: None,
 };
 /// `POST /v1/messages`.
 pub(crate) const MESSAGES: Endpoint = Endpoint {
@@ -35,7 +35,7 @@ pub(crate) const MESSAGES: Endpoint = Endpoint {
     path: "messages",
     format: Format::ClaudeMessages,
     endpoint: EndpointType::Anthropic,
-    small: None,
+    passthrough: None,
 };
 /// `POST /v1/responses`.
 pub(crate) const RESPONSES: Endpoint = Endpoint {
@@ -43,7 +43,7 @@ pub(crate) const RESPONSES: Endpoint = Endpoint {
     path: "responses",
     format: Format::OpenaiResponses,
     endpoint: EndpointType::OpenaiResponse,
-    small: None,
+    passthrough: None,
 };
 /// `POST /v1beta/models/{model}:generateContent` and its kin.
 pub(crate) const GEMINI: Endpoint = Endpoint {
@@ -51,16 +51,16 @@ pub(crate) const GEMINI: Endpoint = Endpoint {
     path: "gemini",
     format: Format::Gemini,
     endpoint: EndpointType::Gemini,
-    small: None,
+    passthrough: None,
 };
 /// `POST /v1/embeddings`.
-pub(crate) const EMBEDDINGS: Endpoint = relayed("embeddings", Small::Embeddings);
+pub(crate) const EMBEDDINGS: Endpoint = relayed("embeddings", PassthroughEndpoint::Embeddings);
 /// `POST /v1/rerank`.
-pub(crate) const RERANK: Endpoint = relayed("rerank", Small::Rerank);
+pub(crate) const RERANK: Endpoint = relayed("rerank", PassthroughEndpoint::Rerank);
 /// `POST /v1/moderations`.
-pub(crate) const MODERATIONS: Endpoint = relayed("moderations", Small::Moderations);
+pub(crate) const MODERATIONS: Endpoint = relayed("moderations", PassthroughEndpoint::Moderations);
 /// `POST /v1/completions`.
-pub(crate) const COMPLETIONS: Endpoint = relayed("completions", Small::Completions);
+pub(crate) const COMPLETIONS: Endpoint = relayed("completions", PassthroughEndpoint::Completions);
 /// All of them.
 pub(crate) const ENDPOINTS: [Endpoint; 8] = [
     CHAT,
@@ -73,33 +73,33 @@ pub(crate) const ENDPOINTS: [Endpoint; 8] = [
     COMPLETIONS,
 ];
 
-const fn relayed(word: &'static str, kind: Small) -> Endpoint {
+const fn relayed(word: &'static str, kind: PassthroughEndpoint) -> Endpoint {
     Endpoint {
         word,
         path: word,
         format: Format::OpenaiChat,
         endpoint: EndpointType::Openai,
-        small: Some(kind),
+        passthrough: Some(kind),
     }
 }
 
 impl Endpoint {
     /// Reads a body that came in here.
-    pub(crate) fn read(self, body: Bytes, path: InPath<'_>) -> Result<Request, Refusal> {
-        match self.small {
-            Some(kind) => Request::read_small(kind, body),
+    pub(crate) fn read(self, body: Bytes, path: PathParams<'_>) -> Result<Request, RequestError> {
+        match self.passthrough {
+            Some(kind) => Request::read_passthrough(kind, body),
             None => Request::read(self.format, body, path),
         }
     }
 
     /// What an upstream is asked for.
     pub(crate) const fn task(self) -> Task {
-        match self.small {
+        match self.passthrough {
             None => Task::Generate,
-            Some(Small::Embeddings) => Task::Embeddings,
-            Some(Small::Rerank) => Task::Rerank,
-            Some(Small::Moderations) => Task::Moderations,
-            Some(Small::Completions) => Task::Completions,
+            Some(PassthroughEndpoint::Embeddings) => Task::Embeddings,
+            Some(PassthroughEndpoint::Rerank) => Task::Rerank,
+            Some(PassthroughEndpoint::Moderations) => Task::Moderations,
+            Some(PassthroughEndpoint::Completions) => Task::Completions,
         }
     }
 }

@@ -5,7 +5,7 @@ use http::StatusCode;
 use serde_json::{Map, Value};
 use trunkline_db::DbError;
 use trunkline_types::{Money, RequestId};
-use trunkline_wire::{Refusal, Trouble};
+use trunkline_wire::{ErrorBody, RequestError};
 
 use crate::duplicate::Duplicate;
 
@@ -390,8 +390,8 @@ impl ApiError {
     /// The facts that every format's error is written from; `pages` is where errors are explained. Whoever
     /// gets a fault was not charged.
     #[must_use]
-    pub fn trouble(&self, request: RequestId, pages: &str) -> Trouble {
-        Trouble {
+    pub fn error_body(&self, request: RequestId, pages: &str) -> ErrorBody {
+        ErrorBody {
             status: self.kind.status().as_u16(),
             code: self.kind.code().to_owned(),
             family: self.kind.family(),
@@ -421,8 +421,8 @@ pub(crate) fn refused(refusal: trunkline_catalog::Refusal) -> ApiError {
     }
 }
 
-impl From<Refusal> for ApiError {
-    fn from(refusal: Refusal) -> Self {
+impl From<RequestError> for ApiError {
+    fn from(refusal: RequestError) -> Self {
         let mut fault = Self::new(ErrorCode::Invalid(refusal.code), refusal.message);
         fault.param = refusal.param;
         fault

@@ -9,7 +9,7 @@ use trunkline_catalog::{
 use trunkline_types::EndpointType;
 use trunkline_wire::openai_chat::{PREVIOUS_RESPONSE, SERVICE_TIER};
 use trunkline_wire::openai_responses::without_server_tools;
-use trunkline_wire::{Format, Request, Small};
+use trunkline_wire::{Format, PassthroughEndpoint, Request};
 
 use crate::endpoint::Endpoint;
 use crate::error::{ApiError, ErrorCode};
@@ -95,9 +95,11 @@ pub(crate) fn trapped(note: &Note) -> ApiError {
 }
 
 fn check_endpoint(entry: &Entry, endpoint: Endpoint, request: &Request) -> Result<(), ApiError> {
-    let task = endpoint.small.and_then(Small::task);
+    let task = endpoint.passthrough.and_then(PassthroughEndpoint::task);
     let does = |word: &str| entry.tasks.iter().any(|task| task == word);
-    let mut tasks = Small::ALL.into_iter().filter_map(Small::task);
+    let mut tasks = PassthroughEndpoint::ALL
+        .into_iter()
+        .filter_map(PassthroughEndpoint::task);
     let other = tasks.find(|word| does(word) && !does(CHAT));
     let fits = match task {
         Some(word) => does(word),
@@ -159,7 +161,7 @@ fn invalid(field: &str, text: String) -> ApiError {
 impl Reading {
     /// Null says as much as nothing: nobody is told of it, but who does not know the field gets none.
     fn nothing(&mut self, entry: &Entry, request: &Request, name: &str) {
-        let refused = match entry.parameters.get(request.word_of(name)) {
+        let refused = match entry.parameters.get(request.chat_name_of(name)) {
             Some(ParameterPolicy::Drop | ParameterPolicy::Refuse) => true,
             Some(ParameterPolicy::Pass) => false,
             None => name == PREVIOUS_RESPONSE && request.format == Format::OpenaiChat,
@@ -172,7 +174,7 @@ impl Reading {
     /// What the model's record, or the format, says of a field by its name.
     fn policy(&mut self, entry: &Entry, request: &Request, name: &str) -> Result<(), ApiError> {
         let known = request.table().known;
-        match entry.parameters.get(request.word_of(name)) {
+        match entry.parameters.get(request.chat_name_of(name)) {
             Some(ParameterPolicy::Pass) => return Ok(()),
             Some(ParameterPolicy::Drop) => {
                 let why = "this model does not read it, so it is not sent";
@@ -192,7 +194,7 @@ impl Reading {
             let code = "previous_response_id_ignored";
             let note = Note::told(name, Fate::Ignored, code, why);
             self.ignore(note.with_fix("send the whole conversation in `messages`"));
-        } else if !known.contains(&name) && request.word_of(name) == name {
+        } else if !known.contains(&name) && request.chat_name_of(name) == name {
             let why = "the format has no such field; it is passed on as it is, and no upstream \
                        promises to read it";
             let shown: String = name.chars().take(64).collect();

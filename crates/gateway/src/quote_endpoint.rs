@@ -135,7 +135,7 @@ fn shown(quoted: &Quoted, usual: Option<u64>, locked: &SealedQuote) -> Result<Va
         "expires_at": locked.ends,
         "valid_seconds": QUOTE_SECONDS,
         "endpoint": quoted.call.endpoint,
-        "model": quoted.request.asked_model(),
+        "model": quoted.request.requested_model(),
         "group": quoted.call.sale.group,
         "prices": match quoted.call.class {
             PriceClass::Standard => "standard",

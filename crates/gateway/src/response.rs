@@ -190,7 +190,7 @@ pub(crate) fn pieces(pieces: mpsc::Receiver<Bytes>, content_type: &'static str) 
 
 /// A fault in the shape of the interface that was called.
 pub(crate) fn fault(fault: &ApiError, id: RequestId, pages: &str, format: Format) -> Response {
-    let trouble = fault.trouble(id, pages);
+    let trouble = fault.error_body(id, pages);
     faulted(fault, &error_body(format, &trouble))
 }
 

@@ -7,8 +7,8 @@ use serde_json::Value;
 use trunkline_upstream::{
     Ask, Format as Spoken, Outgoing, Protocol, SendError, Task, UpstreamResponse,
 };
-use trunkline_wire::openai_chat::read_error;
-use trunkline_wire::{Edit, Format, Rewrite, patch, rewrite_whole, scan};
+use trunkline_wire::read_error;
+use trunkline_wire::{Edit, Format, Rewrite, patch, rewrite_response, scan};
 
 use crate::caller::Caller;
 use crate::channels::Channel;
@@ -167,7 +167,7 @@ fn public_body(
         previous,
         channel: Some(channel.mark.clone()),
     };
-    let shown = rewrite_whole(Format::OpenaiResponses, body, &rewrite);
+    let shown = rewrite_response(Format::OpenaiResponses, body, &rewrite);
     shown.unwrap_or_else(|| body.clone())
 }
 

@@ -1,20 +1,20 @@
 //! Anthropic messages: the request and what of it costs money, the answer and its usage, the stream in
 //! both directions, errors.
 
-mod answer;
 mod base64;
 mod blocks_in;
 mod blocks_out;
+mod content_scan;
 mod cost;
-mod count;
+mod count_tokens;
 mod error;
 mod media;
-mod parts;
-mod reasoning_out;
-mod request;
+mod reasoning;
 mod request_in;
 mod request_out;
-mod response;
+mod request_scan;
+mod response_out;
+mod response_scan;
 mod rewrite;
 mod stream_end;
 mod stream_in;
@@ -25,15 +25,15 @@ mod usage;
 
 use crate::Format;
 
-pub(crate) use answer::{answer_from_canon, answer_to_canon};
 pub use cost::TABLE;
-pub use count::{count_answer, read_count};
+pub use count_tokens::{count_answer, read_count};
 pub(crate) use error::{error_body, error_frame};
-pub(crate) use request::read_facts;
-pub(crate) use request_in::request_to_canon;
-pub(crate) use request_out::request_from_canon;
-pub(crate) use response::read_whole;
-pub(crate) use rewrite::{rewrite_frame, rewrite_whole};
+pub(crate) use request_in::request_to_canonical;
+pub(crate) use request_out::request_from_canonical;
+pub(crate) use request_scan::read_facts;
+pub(crate) use response_out::{response_from_canonical, response_to_canonical};
+pub(crate) use response_scan::scan_response;
+pub(crate) use rewrite::{rewrite_frame, rewrite_response};
 pub use stream_in::Reader;
 pub use stream_out::Writer;
 

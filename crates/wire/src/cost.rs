@@ -1,7 +1,7 @@
 //! What is done about every field that can change what a call costs. Each format has a table of them; a
 //! field that is in no table is passed on as it is: it cannot change the bill of the models we sell.
 
-use crate::{Object, Refusal};
+use crate::{Object, RequestError};
 
 /// What is done about a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub enum Treatment {
 pub type CostTable = &'static [(&'static str, Treatment)];
 
 /// Refuses what the table refuses.
-pub(crate) fn check(table: CostTable, object: &Object<'_>) -> Result<(), Refusal> {
+pub(crate) fn check(table: CostTable, object: &Object<'_>) -> Result<(), RequestError> {
     for (field, treatment) in table {
         let Some(value) = object.at(field).filter(|value| *value != b"null") else {
             continue;
@@ -34,16 +34,16 @@ pub(crate) fn check(table: CostTable, object: &Object<'_>) -> Result<(), Refusal
             Treatment::Only(allowed, why) => check_only(field, value, allowed, why)?,
             Treatment::Refused(way_out) => {
                 let message = format!("`{field}` is not supported: {way_out}");
-                return Err(Refusal::invalid(field, message));
+                return Err(RequestError::invalid(field, message));
             }
-            Treatment::Reference(way_out) => return Err(Refusal::reference(field, way_out)),
+            Treatment::Reference(way_out) => return Err(RequestError::reference(field, way_out)),
         }
     }
     Ok(())
 }
 
 /// A word, or a list of words, all of which must be allowed.
-fn check_only(field: &str, value: &[u8], allowed: &[&str], why: &str) -> Result<(), Refusal> {
+fn check_only(field: &str, value: &[u8], allowed: &[&str], why: &str) -> Result<(), RequestError> {
     let words: Option<Vec<String>> = serde_json::from_slice(value).ok();
     let words = words.or_else(|| Some(vec![serde_json::from_slice(value).ok()?]));
     let fine = words.is_some_and(|words| words.iter().all(|word| allowed.contains(&word.as_str())));
@@ -52,5 +52,5 @@ fn check_only(field: &str, value: &[u8], allowed: &[&str], why: &str) -> Result<
     }
     let allowed = allowed.join(", ");
     let message = format!("`{field}` may be {allowed}: {why}");
-    Err(Refusal::invalid(field, message))
+    Err(RequestError::invalid(field, message))
 }

@@ -19,56 +19,56 @@
 //! JS 2.32.0 take the turn for a failed one and forget it. JS 1.0.0 and 1.30.0 read an error in a `data:`
 //! line as an empty piece; the other two raise it.
 //!
-//! **Spelling.** Google takes `snake_case` for every `camelCase`. [`one_spelling`] turns the keys that
+//! **Spelling.** Google takes `snake_case` for every `camelCase`. [`in_camel_case`] turns the keys that
 //! records, rules and the cost table name; deeper ones are read in both.
 //!
 //! **Ids of calls.** Older models give none. Calls without one are numbered by their place (`call_0`, in
 //! answers with the answer's id between), and such ids are not sent back to Google.
 
-mod answer_out;
-mod array;
 mod chunk;
 mod config_in;
 mod config_out;
+mod content_scan;
 mod cost;
-mod count;
+mod count_tokens;
 mod error;
-mod last;
-mod parts;
+mod json_array_stream;
+mod key_case;
+mod part_writer;
 mod parts_in;
 mod parts_out;
-mod pieces;
-mod request;
 mod request_in;
 mod request_out;
-mod response;
+mod request_scan;
+mod response_out;
+mod response_scan;
 mod rewrite;
 mod schema;
-mod spelling;
+mod stream_end;
 mod stream_in;
 mod stream_out;
 mod tools_in;
 mod tools_out;
 mod usage;
 
-pub(crate) use answer_out::answer_from_canon;
-pub use array::{ArrayFrames, StreamShape};
 pub use cost::TABLE;
-pub use count::{count_answer, count_request, read_count};
+pub use count_tokens::{count_answer, count_request, read_count};
 pub use error::retry_delay;
 pub(crate) use error::{error_body, error_frame};
-pub(crate) use request::read_facts;
-pub(crate) use request_in::request_to_canon;
-pub(crate) use request_out::request_from_canon;
-pub(crate) use response::{answer_to_canon, read_whole};
-pub use rewrite::seals_home;
-pub(crate) use rewrite::{rewrite_frame, rewrite_whole};
-pub(crate) use spelling::one_spelling;
+pub use json_array_stream::{ArrayFrames, StreamShape};
+pub(crate) use key_case::in_camel_case;
+pub(crate) use request_in::request_to_canonical;
+pub(crate) use request_out::request_from_canonical;
+pub(crate) use request_scan::read_facts;
+pub(crate) use response_out::response_from_canonical;
+pub(crate) use response_scan::{response_to_canonical, scan_response};
+pub use rewrite::restore_signatures;
+pub(crate) use rewrite::{rewrite_frame, rewrite_response};
 pub use stream_in::Reader;
 pub use stream_out::Writer;
 
 use crate::Format;
-use crate::canon::{NameRule, Signature};
+use crate::canonical::{NameRule, Signature};
 
 const FORMAT: Format = Format::Gemini;
 
@@ -85,7 +85,7 @@ const RULE: NameRule = NameRule {
 };
 
 /// What Google takes in place of a seal for a call that its model did not make.
-const NO_SEAL: &str = "skip_thought_signature_validator";
+const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 /// Before the number of a call that came without an id.
 const MADE_ID: &str = "call_";
 /// Letters of an answer's id inside the id of a call.
@@ -112,17 +112,17 @@ fn is_made(id: &str) -> bool {
 }
 
 /// A seal as it is shown to a caller.
-fn shown_seal(seal: &Signature, channel: Option<&str>) -> String {
-    if seal.format == FORMAT && seal.channel.is_none() && channel.is_none() {
-        return seal.data.clone();
+fn shown_signature(signature: &Signature, channel: Option<&str>) -> String {
+    if signature.format == FORMAT && signature.channel.is_none() && channel.is_none() {
+        return signature.data.clone();
     }
     // Whatever the upstream speaks, its seals are wanted back by the channel they came through.
-    let marked = Signature {
-        channel: seal
+    let tagged = Signature {
+        channel: signature
             .channel
             .clone()
             .or_else(|| channel.map(ToOwned::to_owned)),
-        ..seal.clone()
+        ..signature.clone()
     };
-    marked.marked()
+    tagged.tagged()
 }

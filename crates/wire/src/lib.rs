@@ -11,38 +11,44 @@
     )
 )]
 
-pub mod canon;
+mod borrowed_str;
+pub mod canonical;
 pub mod claude_messages;
 mod cost;
+mod dispatch;
+mod error;
 mod format;
 pub mod gemini;
 mod json;
-mod lent;
 pub mod openai_chat;
 pub mod openai_responses;
-mod opening;
+mod passthrough;
 mod patch;
-mod refusal;
+mod prompt_prefix;
 mod request;
-mod rooms;
-mod seen;
-mod small;
+mod request_error;
+mod response_facts;
 mod sse;
-mod trouble;
+mod stream_types;
 
 pub use cost::{CostTable, Treatment};
+pub use dispatch::{
+    Reader, Tap, Writer, error_body, error_frame, heartbeat, read_response, rewrite_response,
+    scan_response, write_request, write_response,
+};
+pub use error::ErrorBody;
 pub use format::Format;
 pub use json::{JsonError, Layout, MAX_DEPTH, Member, Object, scan};
-pub use openai_chat::UpstreamError;
+pub use openai_chat::{UpstreamError, read_error};
+pub use passthrough::PassthroughEndpoint;
 pub use patch::{Edit, patch, patch_at};
-pub use refusal::Refusal;
-pub use request::{CapName, Facts, Fields, InPath, Media, Outgoing, Request};
-pub use rooms::{
-    Reader, Tap, Writer, error_body, error_frame, heartbeat, read_answer, read_whole,
-    rewrite_whole, write_answer, write_request,
-};
-pub use seen::{AnswerError, Cost, Ending, Rewrite, Seen, Shown, Whole, cost_comment};
-pub(crate) use seen::{event_frame, json_bytes, priced, put_number, put_text, without_data};
-pub use small::Small;
+pub use request::{CapName, Facts, Fields, Media, Outgoing, PathParams, Request};
+pub use request_error::RequestError;
+pub use response_facts::{ResponseFacts, read_response_facts};
 pub use sse::{Frame, Frames, MAX_FRAME_BYTES, SseError};
-pub use trouble::Trouble;
+pub use stream_types::{
+    Cost, FrameKind, ResponseError, ResponseMeta, ResponseSummary, Rewrite, StreamEnd, cost_comment,
+};
+pub(crate) use stream_types::{
+    event_frame, json_bytes, priced, put_number, put_text, without_data,
+};

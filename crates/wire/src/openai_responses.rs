@@ -1,45 +1,45 @@
 //! OpenAI Responses: the request and what of it costs money, answers and streams in and out of canon,
 //! what is rewritten when an answer passes through, errors.
 
-mod answer_out;
 mod citation;
+mod content_scan;
 mod cost;
-mod echo;
 mod error;
-mod goodbye;
 mod item;
 mod item_events;
+mod item_metadata;
 mod items_in;
 mod items_out;
-mod labels;
-mod media_out;
-mod parts;
+mod media;
 mod parts_in;
-mod request;
+mod reasoning;
 mod request_in;
 mod request_out;
-mod response;
+mod request_scan;
+mod response_object;
+mod response_out;
+mod response_scan;
 mod rewrite;
-mod seal;
-mod stream_grow;
+mod stream_blocks;
+mod stream_deltas;
+mod stream_end;
 mod stream_in;
 mod stream_items;
 mod stream_out;
-mod stream_pieces;
 mod tools_in;
 mod tools_out;
 mod usage;
 
-pub(crate) use answer_out::answer_from_canon;
 pub use cost::{SERVER_TOOLS, TABLE};
 pub(crate) use error::error_frame;
 pub use error::previous_not_found;
-pub(crate) use request::read_facts;
-pub use request::{with_bare_seals, without_server_tools};
-pub(crate) use request_in::request_to_canon;
-pub(crate) use request_out::request_from_canon;
-pub(crate) use response::{answer_to_canon, read_whole};
-pub(crate) use rewrite::{rewrite_frame, rewrite_whole};
+pub(crate) use request_in::request_to_canonical;
+pub(crate) use request_out::request_from_canonical;
+pub(crate) use request_scan::read_facts;
+pub use request_scan::{strip_signatures, without_server_tools};
+pub(crate) use response_out::response_from_canonical;
+pub(crate) use response_scan::{response_to_canonical, scan_response};
+pub(crate) use rewrite::{rewrite_frame, rewrite_response};
 pub use stream_in::Reader;
 pub use stream_out::Writer;
 

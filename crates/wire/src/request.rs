@@ -4,12 +4,12 @@
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
 
-use crate::canon::Conversation;
+use crate::canonical::Conversation;
 use crate::cost::{CostTable, Treatment, check};
-use crate::opening::until_the_user;
+use crate::prompt_prefix::prefix_before_user;
 use crate::{
-    Format, JsonError, Layout, Object, Refusal, Small, claude_messages, gemini, openai_chat,
-    openai_responses, patch_at, scan,
+    Format, JsonError, Layout, Object, PassthroughEndpoint, RequestError, claude_messages, gemini,
+    openai_chat, openai_responses, patch_at, scan,
 };
 
 /// Output tokens that may be asked for; beyond that it is a mistake.
@@ -43,7 +43,7 @@ pub struct Fields {
 
 /// What the address of a request says; only Gemini's does.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct InPath<'a> {
+pub struct PathParams<'a> {
     /// The public name of the model.
     pub model: Option<&'a str>,
     /// The answer is to come in pieces.
@@ -58,7 +58,7 @@ pub struct Media {
     /// Tokens at most.
     pub tokens: u64,
     /// Bytes of what is said, as it is read: no escapes, no spaces between values.
-    pub said: u64,
+    pub text_bytes: u64,
 }
 
 /// What a format's room reads in a body for whoever prices it.
@@ -92,7 +92,7 @@ pub struct Request {
     /// The format it came in.
     pub format: Format,
     /// One of the small endpoints, which are relayed and hold no conversation.
-    pub small: Option<Small>,
+    pub passthrough: Option<PassthroughEndpoint>,
     /// What was read in it.
     pub facts: Facts,
     /// Input tokens, not fewer than there can be in what people and programs write. Usage that says
@@ -145,26 +145,26 @@ pub(crate) type PathEdit = (String, Option<Vec<u8>>);
 
 impl Request {
     /// Reads a body of a format.
-    pub fn read(format: Format, body: Bytes, path: InPath<'_>) -> Result<Self, Refusal> {
-        let body = in_one_spelling(format, body)?;
+    pub fn read(format: Format, body: Bytes, path: PathParams<'_>) -> Result<Self, RequestError> {
+        let body = in_camel_case(format, body)?;
         Self::read_as(format, None, body, path)
     }
 
     /// Reads a body of a small endpoint.
-    pub fn read_small(kind: Small, body: Bytes) -> Result<Self, Refusal> {
-        Self::read_as(Format::OpenaiChat, Some(kind), body, InPath::default())
+    pub fn read_passthrough(kind: PassthroughEndpoint, body: Bytes) -> Result<Self, RequestError> {
+        Self::read_as(Format::OpenaiChat, Some(kind), body, PathParams::default())
     }
 
     fn read_as(
         format: Format,
-        small: Option<Small>,
+        passthrough: Option<PassthroughEndpoint>,
         body: Bytes,
-        path: InPath<'_>,
-    ) -> Result<Self, Refusal> {
+        path: PathParams<'_>,
+    ) -> Result<Self, RequestError> {
         let object = scan(&body).map_err(not_json)?;
-        let fields = small.map_or_else(|| fields_of(format), Small::fields);
+        let fields = passthrough.map_or_else(|| fields_of(format), PassthroughEndpoint::fields);
         check(fields.costs, &object)?;
-        let facts = match (small, format) {
+        let facts = match (passthrough, format) {
             (Some(kind), _) => kind.read_facts(&object)?,
             (None, Format::OpenaiChat) => openai_chat::read_facts(&object)?,
             (None, Format::ClaudeMessages) => claude_messages::read_facts(&object)?,
@@ -177,15 +177,19 @@ impl Request {
                 Format::OpenaiChat | Format::ClaudeMessages | Format::OpenaiResponses => "n",
             };
             let text = format!("`{field}` must be from 1 to {MAX_CHOICES}");
-            return Err(Refusal::invalid(field, text));
+            return Err(RequestError::invalid(field, text));
         }
-        let input_least = facts.media.said.div_euclid(MOST_BYTES_PER_TOKEN).max(1);
+        let input_least = facts
+            .media
+            .text_bytes
+            .div_euclid(MOST_BYTES_PER_TOKEN)
+            .max(1);
         let (input_tokens, input_estimate) = input_tokens(&object, fields.costs, facts.media);
         let layout = object.layout();
         drop(object);
         Ok(Self {
             format,
-            small,
+            passthrough,
             facts,
             input_tokens,
             input_estimate,
@@ -204,12 +208,12 @@ impl Request {
 
     /// The name that was asked for: an alias, or the model's own.
     #[must_use]
-    pub fn asked_model(&self) -> &str {
+    pub fn requested_model(&self) -> &str {
         self.alias.as_deref().unwrap_or(&self.facts.model)
     }
 
     /// The name that was asked for stands for this model. The body goes on with that.
-    pub fn stands_for(&mut self, model: String) {
+    pub fn resolve_alias(&mut self, model: String) {
         self.alias = Some(std::mem::replace(&mut self.facts.model, model));
     }
 
@@ -222,8 +226,8 @@ impl Request {
     /// What the format's fields are.
     #[must_use]
     pub fn table(&self) -> Fields {
-        self.small
-            .map_or_else(|| fields_of(self.format), Small::fields)
+        self.passthrough
+            .map_or_else(|| fields_of(self.format), PassthroughEndpoint::fields)
     }
 
     /// The paths of its fields, in the order of the body: those at the top, and behind each those
@@ -243,7 +247,7 @@ impl Request {
 
     /// Chat's word for a path of this format, by which records know it.
     #[must_use]
-    pub fn word_of<'a>(&self, path: &'a str) -> &'a str {
+    pub fn chat_name_of<'a>(&self, path: &'a str) -> &'a str {
         let aliases = self.table().aliases;
         let known = aliases.iter().find(|(_, own)| *own == path);
         known.map_or(path, |(word, _)| *word)
@@ -286,19 +290,21 @@ impl Request {
 
     /// How the conversation begins: the last bytes of what is said until its user has spoken once.
     #[must_use]
-    pub fn opening(&self, most: usize) -> &[u8] {
-        let said = match (self.small, self.format) {
-            (Some(Small::Embeddings | Small::Moderations), _) => "input",
-            (Some(Small::Rerank), _) => "documents",
-            (Some(Small::Completions), _) => "prompt",
+    pub fn prompt_prefix(&self, most: usize) -> &[u8] {
+        let said = match (self.passthrough, self.format) {
+            (Some(PassthroughEndpoint::Embeddings | PassthroughEndpoint::Moderations), _) => {
+                "input"
+            }
+            (Some(PassthroughEndpoint::Rerank), _) => "documents",
+            (Some(PassthroughEndpoint::Completions), _) => "prompt",
             (None, Format::OpenaiChat | Format::ClaudeMessages) => "messages",
             (None, Format::OpenaiResponses) => "input",
             (None, Format::Gemini) => "contents",
         };
         let all = self.layout.value(&self.body, said).unwrap_or_default();
-        let begins = match (self.small, self.format) {
+        let begins = match (self.passthrough, self.format) {
             (Some(_), _) => all,
-            (None, format) => until_the_user(all, format == Format::Gemini),
+            (None, format) => prefix_before_user(all, format == Format::Gemini),
         };
         let from = begins.len().saturating_sub(most);
         begins.get(from..).unwrap_or(begins)
@@ -308,7 +314,7 @@ impl Request {
     #[must_use]
     pub fn outgoing(&self, out: &Outgoing<'_>) -> Bytes {
         let object = self.layout.over(&self.body);
-        let mut edits = match (self.small, self.format) {
+        let mut edits = match (self.passthrough, self.format) {
             (Some(kind), _) => {
                 let own = kind.edits(&self.facts, out.max_output);
                 self.model_edit(out).into_iter().chain(own).collect()
@@ -332,7 +338,7 @@ impl Request {
     }
 
     fn model_edit(&self, out: &Outgoing<'_>) -> Vec<PathEdit> {
-        if self.asked_model() == out.model {
+        if self.requested_model() == out.model {
             return Vec::new();
         }
         vec![("model".to_owned(), Some(json(out.model)))]
@@ -348,22 +354,22 @@ impl Request {
     }
 
     /// The conversation, in no format.
-    pub fn canon(&self) -> Result<Conversation, Refusal> {
+    pub fn canonical(&self) -> Result<Conversation, RequestError> {
         match self.format {
-            Format::OpenaiChat => openai_chat::request_to_canon(self),
-            Format::ClaudeMessages => claude_messages::request_to_canon(self),
-            Format::OpenaiResponses => openai_responses::request_to_canon(self),
-            Format::Gemini => gemini::request_to_canon(self),
+            Format::OpenaiChat => openai_chat::request_to_canonical(self),
+            Format::ClaudeMessages => claude_messages::request_to_canonical(self),
+            Format::OpenaiResponses => openai_responses::request_to_canonical(self),
+            Format::Gemini => gemini::request_to_canonical(self),
         }
     }
 }
 
 /// Google takes two spellings of every key; what is priced and patched here is one of them.
-fn in_one_spelling(format: Format, body: Bytes) -> Result<Bytes, Refusal> {
+fn in_camel_case(format: Format, body: Bytes) -> Result<Bytes, RequestError> {
     if format != Format::Gemini {
         return Ok(body);
     }
-    let respelled = gemini::one_spelling(&scan(&body).map_err(not_json)?)?;
+    let respelled = gemini::in_camel_case(&scan(&body).map_err(not_json)?)?;
     Ok(respelled.map_or(body, Bytes::from))
 }
 
@@ -376,7 +382,7 @@ fn fields_of(format: Format) -> Fields {
     }
 }
 
-fn not_json(error: JsonError) -> Refusal {
+fn not_json(error: JsonError) -> RequestError {
     let message = error.to_string();
     let param = match error {
         JsonError::DuplicateKey(key) => Some(key),
@@ -384,7 +390,7 @@ fn not_json(error: JsonError) -> Refusal {
             None
         }
     };
-    Refusal {
+    RequestError {
         code: "invalid_request",
         param,
         message,
@@ -392,11 +398,11 @@ fn not_json(error: JsonError) -> Refusal {
 }
 
 /// The name of a model, wherever it was said.
-pub(crate) fn read_model(model: Option<String>) -> Result<String, Refusal> {
+pub(crate) fn read_model(model: Option<String>) -> Result<String, RequestError> {
     let model = model.filter(|model| !model.is_empty());
-    let model = model.ok_or_else(|| Refusal::invalid("model", "`model` is required"))?;
+    let model = model.ok_or_else(|| RequestError::invalid("model", "`model` is required"))?;
     if model.chars().count() > MAX_MODEL_CHARACTERS {
-        return Err(Refusal::invalid(
+        return Err(RequestError::invalid(
             "model",
             format!("`model` may have at most {MAX_MODEL_CHARACTERS} characters"),
         ));
@@ -405,12 +411,12 @@ pub(crate) fn read_model(model: Option<String>) -> Result<String, Refusal> {
 }
 
 /// The length of an answer, under a path.
-pub(crate) fn read_cap(object: &Object<'_>, path: &str) -> Result<Option<u64>, Refusal> {
+pub(crate) fn read_cap(object: &Object<'_>, path: &str) -> Result<Option<u64>, RequestError> {
     let Some(tokens) = typed::<u64>(object, path, "a whole number above 0")? else {
         return Ok(None);
     };
     if !(1..=MAX_OUTPUT).contains(&tokens) {
-        return Err(Refusal::invalid(
+        return Err(RequestError::invalid(
             path,
             format!("`{path}` must be from 1 to {MAX_OUTPUT}"),
         ));
@@ -423,12 +429,12 @@ pub(crate) fn typed<T: DeserializeOwned>(
     object: &Object<'_>,
     path: &str,
     what: &str,
-) -> Result<Option<T>, Refusal> {
+) -> Result<Option<T>, RequestError> {
     let Some(value) = object.at(path) else {
         return Ok(None);
     };
     let read: Result<Option<T>, _> = serde_json::from_slice(value);
-    read.map_err(|_| Refusal::invalid(path, format!("`{path}` must be {what}")))
+    read.map_err(|_| RequestError::invalid(path, format!("`{path}` must be {what}")))
 }
 
 /// How many bytes are of a kind. There are fewer than numbers, so nothing wraps; a sum that is checked

@@ -110,8 +110,8 @@ impl Frame {
         }
         let mut event = None;
         let mut lines: Vec<&[u8]> = Vec::new();
-        let unmarked = raw.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&raw);
-        for line in unmarked.split(|byte| matches!(byte, b'\n' | b'\r')) {
+        let untagged = raw.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&raw);
+        for line in untagged.split(|byte| matches!(byte, b'\n' | b'\r')) {
             let (field, value) = field_of(line);
             match field {
                 b"data" => lines.push(value),

@@ -10,7 +10,7 @@ use trunkline_generation::images::ImageEndpoint as Drawing;
 use trunkline_generation::transcription::TranscriptionEndpoint as Listening;
 use trunkline_upstream::Task;
 use trunkline_wire::gemini::StreamShape;
-use trunkline_wire::{Format, InPath};
+use trunkline_wire::{Format, PathParams};
 
 use super::account_routes::{self, Desk};
 use crate::authenticate;
@@ -63,7 +63,7 @@ enum Route<'a> {
 /// The paid operations.
 #[derive(Clone, Copy)]
 enum Paid<'a> {
-    Chat(Endpoint, InPath<'a>),
+    Chat(Endpoint, PathParams<'a>),
     Images(Drawing),
     Speech,
     Transcription(Listening),
@@ -75,7 +75,7 @@ enum Paid<'a> {
 
 #[derive(Clone, Copy)]
 enum FreeBody<'a> {
-    CountTokens(Endpoint, InPath<'a>),
+    CountTokens(Endpoint, PathParams<'a>),
     Quotes,
 }
 
@@ -278,16 +278,16 @@ fn match_route(path: &str) -> Route<'_> {
         "/" => Route::Root,
         "/healthz" => Route::Live,
         "/readyz" => Route::Ready,
-        "/v1/chat/completions" => Route::Paid(Paid::Chat(CHAT, InPath::default())),
-        "/v1/messages" => Route::Paid(Paid::Chat(MESSAGES, InPath::default())),
+        "/v1/chat/completions" => Route::Paid(Paid::Chat(CHAT, PathParams::default())),
+        "/v1/messages" => Route::Paid(Paid::Chat(MESSAGES, PathParams::default())),
         "/v1/messages/count_tokens" => {
-            Route::FreeBody(FreeBody::CountTokens(MESSAGES, InPath::default()))
+            Route::FreeBody(FreeBody::CountTokens(MESSAGES, PathParams::default()))
         }
-        "/v1/responses" => Route::Paid(Paid::Chat(RESPONSES, InPath::default())),
-        "/v1/embeddings" => Route::Paid(Paid::Chat(EMBEDDINGS, InPath::default())),
-        "/v1/rerank" => Route::Paid(Paid::Chat(RERANK, InPath::default())),
-        "/v1/moderations" => Route::Paid(Paid::Chat(MODERATIONS, InPath::default())),
-        "/v1/completions" => Route::Paid(Paid::Chat(COMPLETIONS, InPath::default())),
+        "/v1/responses" => Route::Paid(Paid::Chat(RESPONSES, PathParams::default())),
+        "/v1/embeddings" => Route::Paid(Paid::Chat(EMBEDDINGS, PathParams::default())),
+        "/v1/rerank" => Route::Paid(Paid::Chat(RERANK, PathParams::default())),
+        "/v1/moderations" => Route::Paid(Paid::Chat(MODERATIONS, PathParams::default())),
+        "/v1/completions" => Route::Paid(Paid::Chat(COMPLETIONS, PathParams::default())),
         "/v1/videos" => Route::Videos,
         "/v1/video/generations" => Route::Paid(Paid::Video),
         "/v1/images/generations" => Route::Paid(Paid::Images(Drawing::Generations)),
@@ -364,7 +364,7 @@ fn stored(rest: &str) -> Route<'_> {
 /// Gemini's verbs stand behind a colon.
 fn verb(rest: &str) -> Option<Route<'_>> {
     let (model, verb) = rest.rsplit_once(':')?;
-    let path = |stream| InPath {
+    let path = |stream| PathParams {
         model: Some(model),
         stream,
     };

@@ -18,7 +18,7 @@ use bytes::Bytes;
 use http::Request as HttpRequest;
 use hyper::body::Incoming;
 use trunkline_types::Money;
-use trunkline_wire::{InPath, Request};
+use trunkline_wire::{PathParams, Request};
 
 use crate::body;
 use crate::caller::Caller;
@@ -60,7 +60,7 @@ pub(crate) struct ChatRoute {
 impl Chat {
     /// A body in an endpoint's format.
     pub(crate) fn read(route: &ChatRoute, body: Bytes) -> Result<Self, ApiError> {
-        let path = InPath {
+        let path = PathParams {
             model: route.model.as_deref(),
             stream: route.stream,
         };
@@ -125,7 +125,7 @@ impl Operation for Chat {
     }
 
     fn set_model(&mut self, model: String) {
-        self.request.stands_for(model);
+        self.request.resolve_alias(model);
     }
 
     fn quoted_body(&self) -> Cow<'_, [u8]> {

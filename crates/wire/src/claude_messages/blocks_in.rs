@@ -8,11 +8,11 @@ use serde_json::{Map, Value, json};
 
 use super::OWN;
 use super::media::media_in;
-use crate::canon::{
-    Block, CacheLife, Extra, MAX_SIGNATURE_BYTES, MediaKind, Redacted, Signature, Text, Thinking,
-    ToolCall, ToolName, ToolResult, What,
+use crate::canonical::{
+    Block, BlockKind, CacheLife, MAX_SIGNATURE_BYTES, MediaKind, Redacted, Signature, Text,
+    Thinking, ToolCall, ToolName, ToolResult, UnknownField,
 };
-use crate::{Format, Refusal};
+use crate::{Format, RequestError};
 
 /// Who wrote what is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ enum Author {
 pub(super) struct Reading {
     author: Author,
     /// Keys that canon has no place for.
-    pub(super) extras: Vec<Extra>,
+    pub(super) extras: Vec<UnknownField>,
     /// Tools that were called, by the ids of the calls.
     called: BTreeMap<String, ToolName>,
 }
@@ -97,7 +97,11 @@ impl Reading {
     }
 
     /// A text or a list of blocks.
-    pub(super) fn content(&mut self, content: Value, place: &Place) -> Result<Vec<Block>, Refusal> {
+    pub(super) fn content(
+        &mut self,
+        content: Value,
+        place: &Place,
+    ) -> Result<Vec<Block>, RequestError> {
         let list = match content {
             Value::Null => return Ok(Vec::new()),
             Value::String(text) => return Ok(vec![Block::text(text)]),
@@ -105,16 +109,16 @@ impl Reading {
             Value::Bool(_) | Value::Number(_) | Value::Object(_) => {
                 let field = place.shown();
                 let what = format!("`{field}` must be a text or a list of blocks");
-                return Err(Refusal::invalid(&field, what));
+                return Err(RequestError::invalid(&field, what));
             }
         };
         let mut blocks: Vec<Block> = Vec::with_capacity(list.len());
         for raw in list {
             let block = self.block(raw, &place.numbered(blocks.len()))?;
-            if let Some(seal) = seal_of_last(&block)
+            if let Some(signature) = signature_of_last(&block)
                 && let Some(last) = blocks.last_mut().filter(|last| may_bear(last))
             {
-                last.signature = Some(seal);
+                last.signature = Some(signature);
             } else {
                 blocks.push(block);
             }
@@ -123,11 +127,11 @@ impl Reading {
     }
 
     /// One block.
-    pub(super) fn block(&mut self, raw: Value, place: &Place) -> Result<Block, Refusal> {
+    pub(super) fn block(&mut self, raw: Value, place: &Place) -> Result<Block, RequestError> {
         let Value::Object(mut map) = raw else {
             let field = place.shown();
             let what = format!("every block of `{field}` must be an object");
-            return Err(Refusal::invalid(&field, what));
+            return Err(RequestError::invalid(&field, what));
         };
         let kind = word(&map, "type").unwrap_or_default().to_owned();
         let read = match kind.as_str() {
@@ -141,11 +145,11 @@ impl Reading {
             _ => None,
         };
         let Some(what) = read else {
-            return Ok(Block::of(What::Foreign(OWN, Value::Object(map))));
+            return Ok(Block::of(BlockKind::Foreign(OWN, Value::Object(map))));
         };
         let signature = match (&what, map.remove("signature")) {
-            (What::Thinking(_), Some(Value::String(seal))) => self.seal(&seal),
-            (What::Redacted(_), Some(Value::String(seal))) => self.seal(&seal),
+            (BlockKind::Thinking(_), Some(Value::String(signature))) => self.signature(&signature),
+            (BlockKind::Redacted(_), Some(Value::String(signature))) => self.signature(&signature),
             (_, Some(other)) => {
                 map.insert("signature".to_owned(), other);
                 None
@@ -155,7 +159,7 @@ impl Reading {
         let cache = take_cache(&mut map);
         map.remove("type");
         let mut block = Block {
-            what,
+            kind: what,
             cache,
             signature,
         };
@@ -163,7 +167,7 @@ impl Reading {
         Ok(block)
     }
 
-    fn tool_call(&mut self, map: &mut Map<String, Value>, place: &Place) -> Option<What> {
+    fn tool_call(&mut self, map: &mut Map<String, Value>, place: &Place) -> Option<BlockKind> {
         let tool = ToolName::plain(take_text(map, "name")?);
         let id = take_text(map, "id").filter(|id| !id.is_empty());
         // Some who speak this format leave it out.
@@ -171,7 +175,7 @@ impl Reading {
         let id = id.unwrap_or_else(|| format!("toolu_{number}"));
         let input = map.remove("input").unwrap_or_else(|| json!({}));
         self.called.insert(id.clone(), tool.clone());
-        Some(What::ToolCall(ToolCall {
+        Some(BlockKind::ToolCall(ToolCall {
             id,
             tool,
             custom: false,
@@ -184,14 +188,14 @@ impl Reading {
         &mut self,
         map: &mut Map<String, Value>,
         place: &Place,
-    ) -> Result<Option<What>, Refusal> {
+    ) -> Result<Option<BlockKind>, RequestError> {
         let Some(call) = take_text(map, "tool_use_id") else {
             return Ok(None);
         };
         let content = map.remove("content").unwrap_or(Value::Null);
         let content = self.content(content, &place.inside("content"))?;
         let failed = map.remove("is_error") == Some(Value::Bool(true));
-        Ok(Some(What::ToolResult(ToolResult {
+        Ok(Some(BlockKind::ToolResult(ToolResult {
             tool: self.called.get(&call).cloned(),
             call,
             custom: false,
@@ -200,16 +204,16 @@ impl Reading {
         })))
     }
 
-    fn redacted(&self, map: &mut Map<String, Value>) -> Option<What> {
-        self.seal(word(map, "data")?)?;
+    fn redacted(&self, map: &mut Map<String, Value>) -> Option<BlockKind> {
+        self.signature(word(map, "data")?)?;
         // From here on it is found where every seal is.
         let data = map.remove("data")?;
         map.insert("signature".to_owned(), data);
-        Some(What::Redacted(Redacted { item: None }))
+        Some(BlockKind::Redacted(Redacted { item: None }))
     }
 
     /// A seal; an empty one is none.
-    pub(super) fn seal(&self, text: &str) -> Option<Signature> {
+    pub(super) fn signature(&self, text: &str) -> Option<Signature> {
         if text.is_empty() || text.len() > MAX_SIGNATURE_BYTES {
             return None;
         }
@@ -222,7 +226,7 @@ impl Reading {
     /// Keeps what nobody took. Media have a place of their own for it.
     fn leave_over(&mut self, map: Map<String, Value>, block: &mut Block, place: &Place) {
         let rest = map.into_iter().filter(|(_, value)| !value.is_null());
-        if let What::Media(media) = &mut block.what {
+        if let BlockKind::Media(media) = &mut block.kind {
             media.extras.extend(rest);
             return;
         }
@@ -234,8 +238,8 @@ impl Reading {
 }
 
 /// A key with no place in canon, and where it stood.
-pub(super) fn placed(place: &Place, key: &str, value: Value) -> Extra {
-    Extra {
+pub(super) fn placed(place: &Place, key: &str, value: Value) -> UnknownField {
+    UnknownField {
         field: format!("{}.{key}", place.field),
         value: json!({ "at": place.at, "is": value }),
         matters: false,
@@ -244,18 +248,18 @@ pub(super) fn placed(place: &Place, key: &str, value: Value) -> Extra {
 
 /// A seal that Gemini put on something that is no thought comes back as thoughts behind it, since this
 /// format has no other place for one.
-fn seal_of_last(block: &Block) -> Option<Signature> {
-    let seal = block.signature.as_ref()?;
-    let is_redacted = matches!(block.what, What::Redacted(_));
-    (is_redacted && seal.format == Format::Gemini).then(|| seal.clone())
+fn signature_of_last(block: &Block) -> Option<Signature> {
+    let signature = block.signature.as_ref()?;
+    let is_redacted = matches!(block.kind, BlockKind::Redacted(_));
+    (is_redacted && signature.format == Format::Gemini).then(|| signature.clone())
 }
 
 fn may_bear(block: &Block) -> bool {
-    let is_thought = matches!(block.what, What::Thinking(_) | What::Redacted(_));
+    let is_thought = matches!(block.kind, BlockKind::Thinking(_) | BlockKind::Redacted(_));
     block.signature.is_none() && !is_thought
 }
 
-fn text(map: &mut Map<String, Value>) -> Option<What> {
+fn text(map: &mut Map<String, Value>) -> Option<BlockKind> {
     let text = take_text(map, "text")?;
     let citations = match map.remove("citations") {
         Some(Value::Array(list)) => list.into_iter().map(|raw| (OWN, raw)).collect(),
@@ -265,17 +269,17 @@ fn text(map: &mut Map<String, Value>) -> Option<What> {
         }
         None => Vec::new(),
     };
-    Some(What::Text(Text { text, citations }))
+    Some(BlockKind::Text(Text { text, citations }))
 }
 
-fn thinking(map: &mut Map<String, Value>) -> Option<What> {
+fn thinking(map: &mut Map<String, Value>) -> Option<BlockKind> {
     let text = take_text(map, "thinking")?;
     let texts = if text.is_empty() {
         Vec::new()
     } else {
         vec![text]
     };
-    Some(What::Thinking(Thinking {
+    Some(BlockKind::Thinking(Thinking {
         item: None,
         texts,
         summary: false,

@@ -6,10 +6,10 @@ use serde_json::{Map, Value, json};
 
 use super::OWN;
 use crate::Format;
-use crate::canon::named;
-use crate::canon::{
-    Block, CacheLife, Conversation, Notes, Text, Thinking, Thread, ToolCall, ToolResult, What,
-    object_of_arguments,
+use crate::canonical::named;
+use crate::canonical::{
+    Block, BlockKind, CacheLife, Conversation, Notes, Text, Thinking, ToolCall, ToolResult,
+    TranslationState, object_of_arguments,
 };
 
 /// Between parts of thoughts that were told apart.
@@ -32,7 +32,7 @@ pub(super) type Placed = BTreeMap<(String, Vec<usize>), Vec<(String, Value)>>;
 pub(super) struct Writing<'a> {
     pub(super) from: Format,
     channel: Option<&'a str>,
-    thread: &'a Thread,
+    state: &'a TranslationState,
     placed: Placed,
     /// What could not be said.
     pub(super) notes: Notes,
@@ -42,12 +42,12 @@ impl<'a> Writing<'a> {
     pub(super) fn new(
         conversation: &Conversation,
         channel: Option<&'a str>,
-        thread: &'a Thread,
+        state: &'a TranslationState,
     ) -> Self {
         Self {
             from: conversation.from,
             channel,
-            thread,
+            state,
             placed: placed_keys(conversation),
             notes: Notes::default(),
         }
@@ -66,25 +66,25 @@ impl<'a> Writing<'a> {
         field: &str,
         at: &[usize],
     ) -> Option<Value> {
-        let mut map = match &block.what {
-            What::Text(text) => self.text(text)?,
-            What::Media(media) => self.media(media, side)?,
-            What::ToolCall(call) => self.tool_call(call),
-            What::ToolResult(result) => self.tool_result(result, field, at),
-            What::Thinking(thinking) => self.thinking(thinking, block)?,
-            What::Redacted(_) => object(json!({
+        let mut map = match &block.kind {
+            BlockKind::Text(text) => self.text(text)?,
+            BlockKind::Media(media) => self.media(media, side)?,
+            BlockKind::ToolCall(call) => self.tool_call(call),
+            BlockKind::ToolResult(result) => self.tool_result(result, field, at),
+            BlockKind::Thinking(thinking) => self.thinking(thinking, block)?,
+            BlockKind::Redacted(_) => object(json!({
                 "type": "redacted_thinking",
-                "data": self.seal(block)?,
+                "data": self.signature(block)?,
             })),
-            What::Refusal(words) if words.is_empty() => return None,
-            What::Refusal(words) => {
+            BlockKind::Refusal(words) if words.is_empty() => return None,
+            BlockKind::Refusal(words) => {
                 self.notes
                     .approximated("refusal", "it is sent as plain text");
                 object(json!({ "type": "text", "text": words }))
             }
-            What::Foreign(format, raw) => return self.foreign(*format, raw, side),
+            BlockKind::Foreign(format, raw) => return self.foreign(*format, raw, side),
         };
-        if let Some(life) = block.cache.filter(|_| may_be_marked(&block.what)) {
+        if let Some(life) = block.cache.filter(|_| may_be_marked(&block.kind)) {
             map.entry("cache_control")
                 .or_insert_with(|| cache_mark(life));
         }
@@ -131,7 +131,7 @@ impl<'a> Writing<'a> {
         object(json!({
             "type": "tool_use",
             "id": tool_id(&call.id),
-            "name": self.thread.sent(&call.tool),
+            "name": self.state.sent(&call.tool),
             "input": input,
         }))
     }
@@ -162,27 +162,27 @@ impl<'a> Writing<'a> {
     }
 
     fn thinking(&mut self, thinking: &Thinking, block: &Block) -> Option<Map<String, Value>> {
-        let seal = match &block.signature {
+        let signature = match &block.signature {
             // Some who speak this format put no seal on their thoughts.
             None if self.is_own() => String::new(),
-            Some(_) | None => self.seal(block)?,
+            Some(_) | None => self.signature(block)?,
         };
         Some(object(json!({
             "type": "thinking",
             "thinking": thinking.texts.join(BETWEEN_PARTS),
-            "signature": seal,
+            "signature": signature,
         })))
     }
 
     /// The seal, if its upstream is the one that is asked now.
-    fn seal(&mut self, block: &Block) -> Option<String> {
-        let seal = block.signature.as_ref();
-        let own = seal.filter(|seal| seal.belongs_to(OWN, self.channel));
+    fn signature(&mut self, block: &Block) -> Option<String> {
+        let signature = block.signature.as_ref();
+        let own = signature.filter(|signature| signature.belongs_to(OWN, self.channel));
         if own.is_none() {
             let why = "thoughts are read only by the upstream that sealed them";
             self.notes.dropped("thinking", why);
         }
-        own.map(|seal| seal.data.clone())
+        own.map(|signature| signature.data.clone())
     }
 
     fn foreign(&mut self, format: Format, raw: &Value, side: Side) -> Option<Value> {
@@ -267,15 +267,15 @@ pub(super) fn tool_id(id: &str) -> String {
 }
 
 /// Thoughts cannot be marked.
-const fn may_be_marked(what: &What) -> bool {
+const fn may_be_marked(what: &BlockKind) -> bool {
     match what {
-        What::Thinking(_) | What::Redacted(_) => false,
-        What::Text(_)
-        | What::Media(_)
-        | What::ToolCall(_)
-        | What::ToolResult(_)
-        | What::Refusal(_)
-        | What::Foreign(..) => true,
+        BlockKind::Thinking(_) | BlockKind::Redacted(_) => false,
+        BlockKind::Text(_)
+        | BlockKind::Media(_)
+        | BlockKind::ToolCall(_)
+        | BlockKind::ToolResult(_)
+        | BlockKind::Refusal(_)
+        | BlockKind::Foreign(..) => true,
     }
 }
 

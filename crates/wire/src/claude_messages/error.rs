@@ -2,43 +2,43 @@
 
 use serde_json::{Value, json};
 
-use crate::{Trouble, event_frame};
+use crate::{ErrorBody, event_frame};
 
 /// An error, with our word for it beside Anthropic's.
 #[must_use]
-pub(crate) fn error_body(trouble: &Trouble) -> Value {
+pub(crate) fn error_body(body: &ErrorBody) -> Value {
     let mut error = json!({
-        "type": kind(trouble),
-        "message": trouble.message,
-        "code": trouble.code,
+        "type": kind(body),
+        "message": body.message,
+        "code": body.code,
     });
     if let Some(error) = error.as_object_mut() {
-        for (key, value) in &trouble.extras {
+        for (key, value) in &body.extras {
             // What the format itself says there is not written over.
             error.entry(key.as_str()).or_insert_with(|| value.clone());
         }
     }
-    json!({ "type": "error", "error": error, "request_id": trouble.request_id })
+    json!({ "type": "error", "error": error, "request_id": body.request_id })
 }
 
 /// The same inside a stream that has begun.
 #[must_use]
-pub(crate) fn error_frame(trouble: &Trouble) -> Vec<u8> {
+pub(crate) fn error_frame(body: &ErrorBody) -> Vec<u8> {
     let mut out = Vec::new();
-    let body = error_body(trouble).to_string();
+    let body = error_body(body).to_string();
     event_frame(Some("error"), body.as_bytes(), &mut out);
     out
 }
 
 /// Anthropic's word: the status decides where it has one of its own, else the family.
-fn kind(trouble: &Trouble) -> &'static str {
-    match trouble.status {
+fn kind(body: &ErrorBody) -> &'static str {
+    match body.status {
         413 => return "request_too_large",
         504 => return "timeout_error",
         503 | 529 => return "overloaded_error",
         _ => {}
     }
-    match trouble.family {
+    match body.family {
         "authentication_error" => "authentication_error",
         "permission_error" => "permission_error",
         "not_found_error" => "not_found_error",
@@ -54,11 +54,11 @@ mod tests {
     use super::*;
     use crate::openai_chat::read_error;
 
-    fn trouble(status: u16, code: &str, family: &'static str) -> Trouble {
+    fn sample(status: u16, code: &str, family: &'static str) -> ErrorBody {
         let mut extras = serde_json::Map::new();
         extras.insert("required_usd".to_owned(), json!("0.20"));
         extras.insert("type".to_owned(), json!("never"));
-        Trouble {
+        ErrorBody {
             status,
             code: code.to_owned(),
             family,
@@ -75,7 +75,7 @@ mod tests {
     // covers: D-3-03, D-7-ERR-04
     #[test]
     fn an_error_has_anthropics_shape_and_our_word_beside_its_own() {
-        let body = error_body(&trouble(401, "invalid_api_key", "authentication_error"));
+        let body = error_body(&sample(401, "invalid_api_key", "authentication_error"));
         let expected = json!({
             "type": "error",
             "error": {
@@ -103,14 +103,14 @@ mod tests {
             (503, "server_error", "overloaded_error"),
             (504, "upstream_error", "timeout_error"),
         ] {
-            let body = error_body(&trouble(status, "c", family));
+            let body = error_body(&sample(status, "c", family));
             assert_eq!(body["error"]["type"], word, "{status} {family}");
         }
     }
 
     #[test]
     fn an_error_inside_a_stream_is_an_event_of_its_own_that_we_can_read_back() {
-        let frame = error_frame(&trouble(529, "overloaded", "server_error"));
+        let frame = error_frame(&sample(529, "overloaded", "server_error"));
         let text = String::from_utf8(frame).unwrap();
         let data = text.strip_prefix("event: error\ndata: ").unwrap();
         let data = data.strip_suffix("\n\n").unwrap();

@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 use super::base64::decoded_text;
 use super::blocks_in::{take_text, word};
 use super::blocks_out::{Side, Writing, object};
-use crate::canon::named;
-use crate::canon::{Media, MediaKind, Notes, Source, What};
+use crate::canonical::named;
+use crate::canonical::{BlockKind, Media, MediaKind, Notes, Source};
 
 /// Pictures that the format takes.
 const PICTURES: &[&str] = &["image/gif", "image/jpeg", "image/png", "image/webp"];
@@ -15,7 +15,7 @@ const PICTURES: &[&str] = &["image/gif", "image/jpeg", "image/png", "image/webp"
 const BETWEEN_PARTS: &str = "\n\n";
 
 /// Reads a picture or a document; none if only this format has such a one.
-pub(super) fn media_in(map: &mut Map<String, Value>, kind: MediaKind) -> Option<What> {
+pub(super) fn media_in(map: &mut Map<String, Value>, kind: MediaKind) -> Option<BlockKind> {
     let Some(Value::Object(raw)) = map.get("source") else {
         return None;
     };
@@ -25,7 +25,7 @@ pub(super) fn media_in(map: &mut Map<String, Value>, kind: MediaKind) -> Option<
         map.remove("source");
     }
     let name = take_text(map, "title");
-    Some(What::Media(Media {
+    Some(BlockKind::Media(Media {
         kind,
         source,
         name,
@@ -53,12 +53,12 @@ fn source_of(raw: &Map<String, Value>) -> Option<(Source, bool)> {
             Some((source, only(&["type", "url"])))
         }
         "text" => {
-            let source = Source::Words(word(raw, "data")?.to_owned());
+            let source = Source::Text(word(raw, "data")?.to_owned());
             let is_plain = word(raw, "media_type") == Some("text/plain");
             let is_whole = is_plain && only(&["type", "media_type", "data"]);
             Some((source, is_whole))
         }
-        "content" => Some((Source::Words(words_of(raw.get("content")?)?), false)),
+        "content" => Some((Source::Text(words_of(raw.get("content")?)?), false)),
         _ => None,
     }
 }
@@ -138,10 +138,10 @@ impl Writing<'_> {
                 );
                 refuse(&mut self.notes, why)
             }
-            (MediaKind::Image, Source::Words(_)) => {
+            (MediaKind::Image, Source::Text(_)) => {
                 refuse(&mut self.notes, "a picture is not made of words".to_owned())
             }
-            (MediaKind::File, Source::Words(words)) => Some(text_source(words)),
+            (MediaKind::File, Source::Text(words)) => Some(text_source(words)),
             (MediaKind::File, Source::Inline { mime, data })
                 if self.is_own() || mime == "application/pdf" =>
             {

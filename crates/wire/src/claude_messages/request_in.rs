@@ -6,14 +6,17 @@ use serde_json::{Map, Number, Value};
 use super::OWN;
 use super::blocks_in::{Place, Reading, placed, take_text, word};
 use super::tools::{choice_in, tool_in};
-use crate::canon::{Conversation, Extra, OutputShape, Reasoning, Role, Sampling, Turn};
-use crate::{Refusal, Request};
+use crate::canonical::{Conversation, OutputShape, Reasoning, Role, Sampling, Turn, UnknownField};
+use crate::{Request, RequestError};
 
 /// Reads the whole conversation.
-pub(crate) fn request_to_canon(request: &Request) -> Result<Conversation, Refusal> {
+pub(crate) fn request_to_canonical(request: &Request) -> Result<Conversation, RequestError> {
     let body: Value = serde_json::from_slice(request.body()).unwrap_or_default();
     let Value::Object(mut body) = body else {
-        return Err(Refusal::invalid("body", "the body must be a JSON object"));
+        return Err(RequestError::invalid(
+            "body",
+            "the body must be a JSON object",
+        ));
     };
     body.retain(|_, value| !value.is_null());
     let mut conversation = empty(request);
@@ -58,8 +61,8 @@ fn empty(request: &Request) -> Conversation {
 
 /// A field of this format alone. None of them changes what the answer means: they are labels, flags of
 /// the vendor's, and ways to cache.
-fn extra((field, value): (String, Value)) -> Extra {
-    Extra {
+fn extra((field, value): (String, Value)) -> UnknownField {
+    UnknownField {
         field,
         value,
         matters: false,
@@ -70,15 +73,15 @@ fn read_messages(
     body: &mut Map<String, Value>,
     conversation: &mut Conversation,
     reading: &mut Reading,
-) -> Result<(), Refusal> {
+) -> Result<(), RequestError> {
     let Some(Value::Array(messages)) = body.remove("messages") else {
         let what = "`messages` must be a list";
-        return Err(Refusal::invalid("messages", what));
+        return Err(RequestError::invalid("messages", what));
     };
     for message in messages {
         let Value::Object(mut message) = message else {
             let what = "every message must be an object";
-            return Err(Refusal::invalid("messages", what));
+            return Err(RequestError::invalid("messages", what));
         };
         let role = match take_text(&mut message, "role").as_deref() {
             Some("user") => Role::User,
@@ -87,7 +90,7 @@ fn read_messages(
             Some(other) => Role::Other(other.to_owned()),
             None => {
                 let what = "every message needs a `role`";
-                return Err(Refusal::invalid("messages.role", what));
+                return Err(RequestError::invalid("messages.role", what));
             }
         };
         let content = message.remove("content").unwrap_or_default();
@@ -112,16 +115,16 @@ fn read_messages(
 fn read_tools(
     body: &mut Map<String, Value>,
     conversation: &mut Conversation,
-) -> Result<(), Refusal> {
+) -> Result<(), RequestError> {
     let tools = match body.remove("tools") {
         Some(Value::Array(tools)) => tools,
-        Some(_) => return Err(Refusal::invalid("tools", "`tools` must be a list")),
+        Some(_) => return Err(RequestError::invalid("tools", "`tools` must be a list")),
         None => Vec::new(),
     };
     for tool in tools {
         let Value::Object(tool) = tool else {
             let what = "every tool must be an object";
-            return Err(Refusal::invalid("tools", what));
+            return Err(RequestError::invalid("tools", what));
         };
         conversation.tools.push(tool_in(tool));
     }
@@ -243,7 +246,7 @@ fn take_number(body: &mut Map<String, Value>, key: &str) -> Option<Number> {
 }
 
 /// Keys inside a field that have no place in canon.
-fn leave_over(map: Map<String, Value>, field: &str, extras: &mut Vec<Extra>) {
+fn leave_over(map: Map<String, Value>, field: &str, extras: &mut Vec<UnknownField>) {
     let rest = map.into_iter().filter(|(_, value)| !value.is_null());
     extras.extend(rest.map(|(key, value)| extra((format!("{field}.{key}"), value))));
 }

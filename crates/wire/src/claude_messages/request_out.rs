@@ -4,11 +4,13 @@ use serde_json::{Map, Number, Value, json};
 
 use super::OWN;
 use super::blocks_out::{Side, Writing, content_of, place_of};
-use super::reasoning_out::{Thoughts, reasoning_out};
+use super::reasoning::{Thoughts, reasoning_out};
 use super::tools::{choice_out, rule, tools_out};
-use super::turns_out::{is_unsealed, messages_out};
-use crate::canon::named;
-use crate::canon::{Conversation, Notes, OutputShape, Role, Target, Thread, Turn, Written};
+use super::turns_out::{is_unsigned, messages_out};
+use crate::canonical::named;
+use crate::canonical::{
+    Conversation, Notes, OutputShape, Role, Target, TranslationState, Turn, Written,
+};
 use crate::{Format, json_bytes};
 
 /// Asks for JSON where there is no schema that could ask for it.
@@ -17,9 +19,9 @@ const ASK_FOR_JSON: &str = "Answer with one JSON object and nothing else.";
 const LEAST_TOP_P_WHILE_THINKING: f64 = 0.95;
 
 /// Writes the body.
-pub(crate) fn request_from_canon(conversation: &Conversation, target: &Target<'_>) -> Written {
-    let thread = Thread::new(rule(conversation.from), &conversation.tools);
-    let mut writing = Writing::new(conversation, target.channel, &thread);
+pub(crate) fn request_from_canonical(conversation: &Conversation, target: &Target<'_>) -> Written {
+    let state = TranslationState::new(rule(conversation.from), &conversation.tools);
+    let mut writing = Writing::new(conversation, target.channel, &state);
     let mut system = system_out(conversation, &mut writing);
     let mut messages = messages_out(conversation, &mut writing);
     let mut notes = writing.notes;
@@ -31,8 +33,8 @@ pub(crate) fn request_from_canon(conversation: &Conversation, target: &Target<'_
     if let Some(tokens) = target.max_output.or(conversation.max_output) {
         body.insert("max_tokens".to_owned(), json!(tokens));
     }
-    let unsealed = is_unsealed(&messages);
-    let thoughts = reasoning_out(conversation, target, unsealed, &mut notes);
+    let unsigned = is_unsigned(&messages);
+    let thoughts = reasoning_out(conversation, target, unsigned, &mut notes);
     sampling_out(conversation, &thoughts, &mut body, &mut notes);
     output_out(conversation, &thoughts, &mut system, &mut body, &mut notes);
     if let Some(thinking) = thoughts.thinking {
@@ -42,13 +44,13 @@ pub(crate) fn request_from_canon(conversation: &Conversation, target: &Target<'_
         body.insert("system".to_owned(), content_of(system));
     }
     body.insert("messages".to_owned(), Value::Array(messages));
-    let tools = tools_out(conversation, &thread, &mut notes);
+    let tools = tools_out(conversation, &state, &mut notes);
     if !tools.is_empty() {
         body.insert("tools".to_owned(), Value::Array(tools));
     }
     // A choice without anything to choose from is an error.
     if body.contains_key("tools") || conversation.from == OWN {
-        let choice = choice_out(conversation, &thread, &mut notes);
+        let choice = choice_out(conversation, &state, &mut notes);
         body.extend(choice.map(|choice| ("tool_choice".to_owned(), choice)));
     }
     rest_out(conversation, &mut body, &mut notes);
@@ -56,7 +58,7 @@ pub(crate) fn request_from_canon(conversation: &Conversation, target: &Target<'_
     Written {
         body: json_bytes(&Value::Object(body)),
         notes,
-        thread,
+        state,
     }
 }
 

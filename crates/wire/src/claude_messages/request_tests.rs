@@ -4,11 +4,11 @@ use bytes::Bytes;
 
 use super::*;
 use crate::claude_messages::TABLE;
-use crate::{Format, InPath, Outgoing, Request, Treatment};
+use crate::{Format, Outgoing, PathParams, Request, Treatment};
 
-fn read(text: &str) -> Result<Request, Refusal> {
+fn read(text: &str) -> Result<Request, RequestError> {
     let body = Bytes::copy_from_slice(text.as_bytes());
-    Request::read(Format::ClaudeMessages, body, InPath::default())
+    Request::read(Format::ClaudeMessages, body, PathParams::default())
 }
 
 fn refused(text: &str) -> (String, Option<String>) {
@@ -35,7 +35,7 @@ fn a_request_is_read() {
     assert_eq!(request.facts.max_output, Some(7));
     assert_eq!(request.facts.cap_field, Some("max_tokens"));
     assert_eq!(request.facts.effort.as_deref(), Some("low"));
-    assert_eq!(request.facts.media.said, 6);
+    assert_eq!(request.facts.media.text_bytes, 6);
     let plain = read(&with("")).unwrap();
     assert!(!plain.facts.stream && plain.facts.max_output.is_none());
     assert_eq!(plain.facts.choices, 1);
@@ -204,7 +204,7 @@ fn priced_fields_raise_the_bound_and_media_count_as_what_they_are() {
     let words = content(&format!(
         r#"{{"type":"document","source":{{"type":"text","media_type":"text/plain","data":"{long}"}}}},{{"type":"search_result","source":"https://example.com","content":[{{"type":"text","text":"{long}"}}]}}"#
     ));
-    assert_eq!(read(&words).unwrap().facts.media.said, 200);
+    assert_eq!(read(&words).unwrap().facts.media.text_bytes, 200);
     assert_eq!(read(&words).unwrap().facts.media.tokens, 0);
     let linked =
         content(r#"{"type":"document","source":{"type":"url","url":"https://example.com/a.pdf"}}"#);
@@ -235,7 +235,7 @@ fn only_named_fields_change_on_the_way_out_and_chats_words_find_theirs() {
     assert_eq!(request.field("reasoning_effort").unwrap(), br#""low""#);
     assert_eq!(request.field("stop").unwrap(), br#"["x"]"#);
     assert_eq!(request.field("max_completion_tokens").unwrap(), b"90");
-    assert_eq!(request.word_of("stop_sequences"), "stop");
+    assert_eq!(request.chat_name_of("stop_sequences"), "stop");
     for (_, path) in TABLE.aliases {
         assert!(TABLE.known.contains(path), "{path}");
     }

@@ -6,12 +6,12 @@ use memchr::memmem;
 use serde_json::value::RawValue;
 
 use super::OWN;
-use crate::canon::Signature;
+use crate::canonical::Signature;
 use crate::request::PathEdit;
 use crate::{Frame, Object, Rewrite, event_frame, patch_at, scan};
 
 /// A whole answer with the names that the caller knows; none if it needs none.
-pub(crate) fn rewrite_whole(body: &[u8], rewrite: &Rewrite) -> Option<Bytes> {
+pub(crate) fn rewrite_response(body: &[u8], rewrite: &Rewrite) -> Option<Bytes> {
     let message = scan(body).ok()?;
     let edits = message_edits(&message, rewrite, "");
     (!edits.is_empty()).then(|| Bytes::from(patch_at(&message, &edits)))
@@ -52,17 +52,17 @@ fn event_edits(event: &Object<'_>, rewrite: &Rewrite) -> Vec<PathEdit> {
             let inner = event.value("content_block");
             let inner = inner.and_then(|value| scan(value).ok());
             inner
-                .and_then(|block| seal_edit(&block, rewrite, "content_block."))
+                .and_then(|block| signature_edit(&block, rewrite, "content_block."))
                 .into_iter()
                 .collect()
         }
         Some("content_block_delta") => {
             let inner = event.value("delta").and_then(|value| scan(value).ok());
-            let is_seal =
+            let is_signature =
                 |delta: &Object<'_>| text_at(delta, "type").as_deref() == Some("signature_delta");
             inner
-                .filter(is_seal)
-                .and_then(|delta| marked_at(&delta, "signature", rewrite, "delta."))
+                .filter(is_signature)
+                .and_then(|delta| tagged_at(&delta, "signature", rewrite, "delta."))
                 .into_iter()
                 .collect()
         }
@@ -82,14 +82,14 @@ fn message_edits(message: &Object<'_>, rewrite: &Rewrite, before: &str) -> Vec<P
     let content = message
         .value("content")
         .filter(|_| rewrite.channel.is_some());
-    if let Some(content) = content.and_then(|content| marked_blocks(content, rewrite)) {
+    if let Some(content) = content.and_then(|content| tagged_blocks(content, rewrite)) {
         edits.push((format!("{before}content"), Some(content)));
     }
     edits
 }
 
 /// A list of blocks with its seals marked; none if there are none.
-fn marked_blocks(content: &[u8], rewrite: &Rewrite) -> Option<Vec<u8>> {
+fn tagged_blocks(content: &[u8], rewrite: &Rewrite) -> Option<Vec<u8>> {
     let blocks: Vec<&RawValue> = serde_json::from_slice(content).ok()?;
     let mut out = Vec::with_capacity(content.len());
     let mut rest = content;
@@ -102,7 +102,7 @@ fn marked_blocks(content: &[u8], rewrite: &Rewrite) -> Option<Vec<u8>> {
         let (before, behind) = rest.split_at_checked(ahead)?;
         out.extend_from_slice(before);
         let edit = scan(raw).ok().and_then(|object| {
-            let edit = seal_edit(&object, rewrite, "")?;
+            let edit = signature_edit(&object, rewrite, "")?;
             Some(patch_at(&object, &[edit]))
         });
         changed |= edit.is_some();
@@ -114,24 +114,24 @@ fn marked_blocks(content: &[u8], rewrite: &Rewrite) -> Option<Vec<u8>> {
 }
 
 /// The seal of a block, which only thoughts have.
-fn seal_edit(block: &Object<'_>, rewrite: &Rewrite, before: &str) -> Option<PathEdit> {
+fn signature_edit(block: &Object<'_>, rewrite: &Rewrite, before: &str) -> Option<PathEdit> {
     let key = match text_at(block, "type")?.as_str() {
         "thinking" => "signature",
         "redacted_thinking" => "data",
         _ => return None,
     };
-    marked_at(block, key, rewrite, before)
+    tagged_at(block, key, rewrite, before)
 }
 
-fn marked_at(object: &Object<'_>, key: &str, rewrite: &Rewrite, before: &str) -> Option<PathEdit> {
+fn tagged_at(object: &Object<'_>, key: &str, rewrite: &Rewrite, before: &str) -> Option<PathEdit> {
     let channel = rewrite.channel.clone()?;
     let data = text_at(object, key).filter(|data| !data.is_empty())?;
-    let seal = Signature {
+    let signature = Signature {
         format: OWN,
         channel: Some(channel),
         data,
     };
-    let json = serde_json::to_vec(&seal.marked()).ok()?;
+    let json = serde_json::to_vec(&signature.tagged()).ok()?;
     Some((format!("{before}{key}"), Some(json)))
 }
 

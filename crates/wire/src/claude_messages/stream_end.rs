@@ -2,55 +2,55 @@
 
 use serde_json::{Value, json};
 
-use super::answer::{id_out, stop_out};
+use super::response_out::{id_out, stop_out};
 use super::rewrite::rewrite_frame;
 use super::stream_in::Reader;
 use super::usage::written;
-use crate::canon::{Counted, Stop};
+use crate::canonical::{ReportedUsage, Stop};
 use crate::{
-    Edit, Ending, Frame, Rewrite, cost_comment, event_frame, json_bytes, patch, priced, scan,
+    Edit, Frame, Rewrite, StreamEnd, cost_comment, event_frame, json_bytes, patch, priced, scan,
 };
 
 impl Reader {
     /// The last words of a stream that was passed on.
-    pub(crate) fn goodbye(
+    pub(crate) fn write_end(
         &mut self,
         held: &[Frame],
-        ending: &Ending,
+        stream_end: &StreamEnd,
         rewrite: &Rewrite,
     ) -> Vec<u8> {
         let mut out = Vec::new();
-        let last = held.split_last().filter(|_| !ending.exhausted);
+        let last = held.split_last().filter(|_| !stream_end.exhausted);
         if let Some((last, before)) = last {
             for frame in before {
                 out.extend_from_slice(&rewrite_frame(frame, rewrite));
             }
-            out.extend_from_slice(&with_cost(last, ending));
+            out.extend_from_slice(&with_cost(last, stream_end));
         } else {
-            self.end_ourselves(ending, rewrite, &mut out);
+            self.end_ourselves(stream_end, rewrite, &mut out);
         }
-        out.extend_from_slice(cost_comment(&ending.cost).as_bytes());
+        out.extend_from_slice(cost_comment(&stream_end.cost).as_bytes());
         out.extend_from_slice(STOP_FRAME);
         self.ended = true;
         out
     }
 
     /// What the upstream did not come to say.
-    fn end_ourselves(&mut self, ending: &Ending, rewrite: &Rewrite, out: &mut Vec<u8>) {
+    fn end_ourselves(&mut self, stream_end: &StreamEnd, rewrite: &Rewrite, out: &mut Vec<u8>) {
         if !self.begun {
             self.begun = true;
             let model = rewrite.model.as_deref().unwrap_or_default();
-            start_frame("", model, &ending.counted, out);
+            start_frame("", model, &stream_end.reported, out);
         }
         for index in std::mem::take(&mut self.open).into_keys() {
             stop_block(index, out);
         }
-        let stop = if ending.exhausted {
+        let stop = if stream_end.exhausted {
             Stop::Length
         } else {
             self.stop.clone().unwrap_or_default()
         };
-        end_frame(&stop, ending, out);
+        end_frame(&stop, stream_end, out);
     }
 }
 
@@ -58,7 +58,7 @@ impl Reader {
 pub(super) const STOP_FRAME: &[u8] = b"event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n";
 
 /// The frame that an answer begins with.
-pub(super) fn start_frame(id: &str, model: &str, counted: &Counted, out: &mut Vec<u8>) {
+pub(super) fn start_frame(id: &str, model: &str, reported: &ReportedUsage, out: &mut Vec<u8>) {
     let begin = json!({
         "type": "message_start",
         "message": {
@@ -69,7 +69,7 @@ pub(super) fn start_frame(id: &str, model: &str, counted: &Counted, out: &mut Ve
             "content": [],
             "stop_reason": null,
             "stop_sequence": null,
-            "usage": written(counted),
+            "usage": written(reported),
         },
     });
     frame("message_start", &begin, out);
@@ -82,15 +82,15 @@ pub(super) fn stop_block(index: u32, out: &mut Vec<u8>) {
 }
 
 /// The frame that says why it stopped, with usage and cost.
-pub(super) fn end_frame(stop: &Stop, ending: &Ending, out: &mut Vec<u8>) {
+pub(super) fn end_frame(stop: &Stop, stream_end: &StreamEnd, out: &mut Vec<u8>) {
     let (reason, sequence) = stop_out(stop);
     let end = json!({
         "type": "message_delta",
         "delta": { "stop_reason": reason, "stop_sequence": sequence },
-        "usage": written(&ending.counted),
+        "usage": written(&stream_end.reported),
     });
     let plain = end.to_string();
-    let priced = priced_data(plain.as_bytes(), ending);
+    let priced = priced_data(plain.as_bytes(), stream_end);
     let data = priced.as_deref().unwrap_or(plain.as_bytes());
     event_frame(Some("message_delta"), data, out);
 }
@@ -101,11 +101,11 @@ pub(super) fn frame(event: &str, data: &Value, out: &mut Vec<u8>) {
 }
 
 /// The upstream's own frame, with what it cost.
-fn with_cost(frame: &Frame, ending: &Ending) -> Vec<u8> {
+fn with_cost(frame: &Frame, stream_end: &StreamEnd) -> Vec<u8> {
     let priced = frame
         .data
         .as_ref()
-        .and_then(|data| priced_data(data, ending));
+        .and_then(|data| priced_data(data, stream_end));
     match priced {
         Some(data) => {
             let mut out = Vec::new();
@@ -116,14 +116,14 @@ fn with_cost(frame: &Frame, ending: &Ending) -> Vec<u8> {
     }
 }
 
-fn priced_data(data: &[u8], ending: &Ending) -> Option<Vec<u8>> {
+fn priced_data(data: &[u8], stream_end: &StreamEnd) -> Option<Vec<u8>> {
     let event = scan(data).ok()?;
     let told = event.value("usage").filter(|value| *value != b"null");
     let usage = match told {
-        Some(usage) => priced(usage, &ending.cost)?,
+        Some(usage) => priced(usage, &stream_end.cost)?,
         None => {
-            let ours = Value::Object(written(&ending.counted)).to_string();
-            priced(ours.as_bytes(), &ending.cost)?
+            let ours = Value::Object(written(&stream_end.reported)).to_string();
+            priced(ours.as_bytes(), &stream_end.cost)?
         }
     };
     Some(patch(&event, &[Edit::Set("usage", usage)]))

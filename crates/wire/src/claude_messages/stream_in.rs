@@ -8,13 +8,13 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::OWN;
-use super::answer::stop_in;
 use super::blocks_in::{Place, Reading};
+use super::response_out::stop_in;
 use super::usage::{RawUsage, Side};
-use crate::canon::{At, Event, Opening, Piece, Stop, ToolCall, What};
-use crate::lent::lent;
+use crate::borrowed_str::borrowed_str;
+use crate::canonical::{BlockDelta, BlockIndex, BlockKind, BlockStart, Event, Stop, ToolCall};
 use crate::openai_chat::read_error;
-use crate::{Frame, Seen, without_data};
+use crate::{Frame, FrameKind, without_data};
 
 /// Blocks that are open at once; the format opens one after the other.
 const MAX_OPEN: usize = 256;
@@ -37,16 +37,16 @@ pub struct Reader {
 #[derive(Debug)]
 pub(super) enum Open {
     /// One that grows.
-    Growing(At),
+    Growing(BlockIndex),
     /// A call of a tool; its arguments as they stood at its beginning, until others come.
-    Call(At, Option<String>),
+    Call(BlockIndex, Option<String>),
     /// One that only this format has, and the JSON of its input so far.
     Foreign(Map<String, Value>, String),
 }
 
 #[derive(Deserialize)]
 struct Said<'a> {
-    #[serde(rename = "type", borrow, default, deserialize_with = "lent")]
+    #[serde(rename = "type", borrow, default, deserialize_with = "borrowed_str")]
     kind: Option<Cow<'a, str>>,
     #[serde(default)]
     index: Option<u32>,
@@ -64,9 +64,9 @@ struct Said<'a> {
 
 #[derive(Deserialize)]
 struct Message<'a> {
-    #[serde(borrow, default, deserialize_with = "lent")]
+    #[serde(borrow, default, deserialize_with = "borrowed_str")]
     id: Option<Cow<'a, str>>,
-    #[serde(borrow, default, deserialize_with = "lent")]
+    #[serde(borrow, default, deserialize_with = "borrowed_str")]
     model: Option<Cow<'a, str>>,
     #[serde(default)]
     usage: Option<RawUsage>,
@@ -74,7 +74,7 @@ struct Message<'a> {
 
 #[derive(Deserialize)]
 struct Delta<'a> {
-    #[serde(rename = "type", borrow, default, deserialize_with = "lent")]
+    #[serde(rename = "type", borrow, default, deserialize_with = "borrowed_str")]
     kind: Option<Cow<'a, str>>,
     #[serde(default)]
     text: Option<String>,
@@ -90,37 +90,37 @@ struct Delta<'a> {
 
 #[derive(Deserialize)]
 struct EndDelta<'a> {
-    #[serde(borrow, default, deserialize_with = "lent")]
+    #[serde(borrow, default, deserialize_with = "borrowed_str")]
     stop_reason: Option<Cow<'a, str>>,
-    #[serde(borrow, default, deserialize_with = "lent")]
+    #[serde(borrow, default, deserialize_with = "borrowed_str")]
     stop_sequence: Option<Cow<'a, str>>,
 }
 
 impl Reader {
     /// Reads one frame.
-    pub(crate) fn read(&mut self, frame: &Frame, events: &mut Vec<Event>) -> Seen {
+    pub(crate) fn read(&mut self, frame: &Frame, events: &mut Vec<Event>) -> FrameKind {
         let Some(data) = &frame.data else {
             return without_data(&frame.raw);
         };
         // Some who speak this format end as another one does.
         if data.as_ref() == b"[DONE]" {
-            return Seen::Nothing;
+            return FrameKind::Empty;
         }
         let Ok(mut said) = serde_json::from_slice::<Said<'_>>(data) else {
-            return Seen::Garbage;
+            return FrameKind::Invalid;
         };
         let kind = said.kind.take();
         let kind = kind.as_deref().or(frame.event.as_deref());
         let kind = kind.unwrap_or_default();
         if kind == "error" || said.error.is_some() {
             let error = read_error(data);
-            events.push(Event::Failed(error.clone()));
-            return Seen::Failed(error);
+            events.push(Event::Error(error.clone()));
+            return FrameKind::Error(error);
         }
         match kind {
             "ping" => {
                 events.push(Event::Ping);
-                Seen::Nothing
+                FrameKind::Empty
             }
             "message_start" => self.begin(said.message, events),
             "content_block_start" => self.open_block(&said, events),
@@ -129,17 +129,17 @@ impl Reader {
                 if let Some(index) = said.index {
                     self.close(index, events);
                 }
-                Seen::Piece
+                FrameKind::Content
             }
             "message_delta" => self.turn_to_end(said, events),
             "message_stop" => {
                 self.stop_with(Stop::End, events);
                 self.ended = true;
-                Seen::Done
+                FrameKind::Done
             }
-            "" => Seen::Garbage,
+            "" => FrameKind::Invalid,
             // A word of tomorrow: whoever asked for it can read it.
-            _ => Seen::Piece,
+            _ => FrameKind::Content,
         }
     }
 
@@ -149,15 +149,15 @@ impl Reader {
         self.ended || self.stop.is_some()
     }
 
-    fn begin(&mut self, message: Option<Message<'_>>, events: &mut Vec<Event>) -> Seen {
+    fn begin(&mut self, message: Option<Message<'_>>, events: &mut Vec<Event>) -> FrameKind {
         let Some(message) = message else {
-            return Seen::Garbage;
+            return FrameKind::Invalid;
         };
         if self.begun {
-            return Seen::Piece;
+            return FrameKind::Content;
         }
         self.begun = true;
-        events.push(Event::Begin {
+        events.push(Event::Start {
             id: message.id.unwrap_or_default().into_owned(),
             model: message.model.unwrap_or_default().into_owned(),
             created: None,
@@ -165,15 +165,15 @@ impl Reader {
         if let Some(usage) = message.usage {
             self.usage.merge(usage);
             // What it says of output here is no count: a stream that breaks off would seem short.
-            events.push(Event::Counted(self.usage.counted(Side::Input)));
+            events.push(Event::Usage(self.usage.reported(Side::Input)));
         }
-        Seen::Piece
+        FrameKind::Content
     }
 
     fn ensure_begun(&mut self, events: &mut Vec<Event>) {
         if !self.begun {
             self.begun = true;
-            events.push(Event::Begin {
+            events.push(Event::Start {
                 id: String::new(),
                 model: String::new(),
                 created: None,
@@ -181,66 +181,74 @@ impl Reader {
         }
     }
 
-    fn open_block(&mut self, said: &Said<'_>, events: &mut Vec<Event>) -> Seen {
+    fn open_block(&mut self, said: &Said<'_>, events: &mut Vec<Event>) -> FrameKind {
         let (Some(index), Some(raw)) = (said.index, said.content_block) else {
-            return Seen::Garbage;
+            return FrameKind::Invalid;
         };
         let raw = serde_json::from_str(raw.get()).unwrap_or_default();
         let mut reading = Reading::of_upstream();
         let number = usize::try_from(index).unwrap_or(usize::MAX);
         let Ok(block) = reading.block(raw, &Place::of("content", &[number])) else {
-            return Seen::Garbage;
+            return FrameKind::Invalid;
         };
         self.ensure_begun(events);
         // A number that is used again closes what had it.
         self.close(index, events);
         if self.open.len() >= MAX_OPEN {
-            return Seen::Piece;
+            return FrameKind::Content;
         }
-        let seal = block.signature;
-        let (opening, words) = match block.what {
-            What::Text(text) => {
-                let at = self.announce(index, Opening::Text, events);
+        let signature = block.signature;
+        let (opening, words) = match block.kind {
+            BlockKind::Text(text) => {
+                let at = self.announce(index, BlockStart::Text, events);
                 grow_text(at, text.text, events);
                 let cited = text.citations.into_iter();
-                events.extend(cited.map(|(of, raw)| Event::Grow(at, Piece::Citation(of, raw))));
-                return Seen::Piece;
+                events.extend(
+                    cited.map(|(of, raw)| Event::BlockDelta(at, BlockDelta::Citation(of, raw))),
+                );
+                return FrameKind::Content;
             }
-            What::Thinking(thinking) => (Opening::Thinking(None, false), thinking.texts.concat()),
-            What::Redacted(_) => match seal {
-                Some(seal) => {
-                    self.announce(index, Opening::Redacted(None, seal), events);
-                    return Seen::Piece;
+            BlockKind::Thinking(thinking) => {
+                (BlockStart::Thinking(None, false), thinking.texts.concat())
+            }
+            BlockKind::Redacted(_) => match signature {
+                Some(signature) => {
+                    self.announce(index, BlockStart::Redacted(None, signature), events);
+                    return FrameKind::Content;
                 }
-                None => return Seen::Piece,
+                None => return FrameKind::Content,
             },
-            What::ToolCall(call) => {
+            BlockKind::ToolCall(call) => {
                 self.open_call(index, call, events);
-                return Seen::Piece;
+                return FrameKind::Content;
             }
-            What::Foreign(_, Value::Object(raw)) => {
+            BlockKind::Foreign(_, Value::Object(raw)) => {
                 self.open.insert(index, Open::Foreign(raw, String::new()));
-                return Seen::Piece;
+                return FrameKind::Content;
             }
-            What::Media(media) => (Opening::Media(media), String::new()),
+            BlockKind::Media(media) => (BlockStart::Media(media), String::new()),
             // No answer has these.
-            What::ToolResult(_) | What::Refusal(_) | What::Foreign(..) => return Seen::Piece,
+            BlockKind::ToolResult(_) | BlockKind::Refusal(_) | BlockKind::Foreign(..) => {
+                return FrameKind::Content;
+            }
         };
         let at = self.announce(index, opening, events);
         grow_text(at, words, events);
-        events.extend(seal.map(|seal| Event::Grow(at, Piece::Signature(seal))));
-        Seen::Piece
+        events.extend(
+            signature.map(|signature| Event::BlockDelta(at, BlockDelta::Signature(signature))),
+        );
+        FrameKind::Content
     }
 
-    fn announce(&mut self, index: u32, opening: Opening, events: &mut Vec<Event>) -> At {
+    fn announce(&mut self, index: u32, opening: BlockStart, events: &mut Vec<Event>) -> BlockIndex {
         let at = self.next_place();
         self.open.insert(index, Open::Growing(at));
-        events.push(Event::Open(at, opening));
+        events.push(Event::BlockStart(at, opening));
         at
     }
 
-    const fn next_place(&mut self) -> At {
-        let at = At {
+    const fn next_place(&mut self) -> BlockIndex {
+        let at = BlockIndex {
             choice: 0,
             block: self.next,
         };
@@ -253,65 +261,68 @@ impl Reader {
         let whole = std::mem::take(&mut call.arguments);
         let at = self.next_place();
         self.open.insert(index, Open::Call(at, Some(whole)));
-        events.push(Event::Open(at, Opening::ToolCall(call)));
+        events.push(Event::BlockStart(at, BlockStart::ToolCall(call)));
     }
 
-    fn grow(&mut self, said: &Said<'_>, events: &mut Vec<Event>) -> Seen {
+    fn grow(&mut self, said: &Said<'_>, events: &mut Vec<Event>) -> FrameKind {
         let (Some(index), Some(raw)) = (said.index, said.delta) else {
-            return Seen::Garbage;
+            return FrameKind::Invalid;
         };
         let Ok(delta) = serde_json::from_str::<Delta<'_>>(raw.get()) else {
-            return Seen::Garbage;
+            return FrameKind::Invalid;
         };
         let at = match self.open.get_mut(&index) {
             Some(Open::Foreign(block, input)) => {
                 grow_foreign(block, input, &delta, raw);
-                return Seen::Piece;
+                return FrameKind::Content;
             }
             Some(Open::Call(at, whole)) => {
                 let at = *at;
                 if let Some(more) = delta.partial_json.filter(|more| !more.is_empty()) {
                     *whole = None;
-                    events.push(Event::Grow(at, Piece::Arguments(more)));
+                    events.push(Event::BlockDelta(at, BlockDelta::Arguments(more)));
                 }
-                return Seen::Piece;
+                return FrameKind::Content;
             }
             Some(Open::Growing(at)) => *at,
-            None => return Seen::Piece,
+            None => return FrameKind::Content,
         };
         match delta.kind.as_deref().unwrap_or_default() {
             "text_delta" => grow_text(at, delta.text.unwrap_or_default(), events),
             "thinking_delta" => grow_text(at, delta.thinking.unwrap_or_default(), events),
             "signature_delta" => {
-                let seal = delta.signature.unwrap_or_default();
-                let seal = Reading::of_upstream().seal(&seal);
-                events.extend(seal.map(|seal| Event::Grow(at, Piece::Signature(seal))));
+                let signature = delta.signature.unwrap_or_default();
+                let signature = Reading::of_upstream().signature(&signature);
+                events.extend(
+                    signature
+                        .map(|signature| Event::BlockDelta(at, BlockDelta::Signature(signature))),
+                );
             }
             "citations_delta" => {
-                let cited = delta.citation.map(|raw| Piece::Citation(OWN, raw));
-                events.extend(cited.map(|piece| Event::Grow(at, piece)));
+                let cited = delta.citation.map(|raw| BlockDelta::Citation(OWN, raw));
+                events.extend(cited.map(|piece| Event::BlockDelta(at, piece)));
             }
             _ => {}
         }
-        Seen::Piece
+        FrameKind::Content
     }
 
     fn close(&mut self, index: u32, events: &mut Vec<Event>) {
         match self.open.remove(&index) {
-            Some(Open::Growing(at)) => events.push(Event::Close(at)),
+            Some(Open::Growing(at)) => events.push(Event::BlockEnd(at)),
             Some(Open::Call(at, whole)) => {
-                let whole = whole.map(Piece::Arguments);
-                events.extend(whole.map(|whole| Event::Grow(at, whole)));
-                events.push(Event::Close(at));
+                let whole = whole.map(BlockDelta::Arguments);
+                events.extend(whole.map(|whole| Event::BlockDelta(at, whole)));
+                events.push(Event::BlockEnd(at));
             }
             Some(Open::Foreign(mut block, input)) => {
                 if let Ok(input) = serde_json::from_str(&input) {
                     block.insert("input".to_owned(), input);
                 }
                 let at = self.next_place();
-                let opening = Opening::Foreign(OWN, Value::Object(block));
-                events.push(Event::Open(at, opening));
-                events.push(Event::Close(at));
+                let opening = BlockStart::Foreign(OWN, Value::Object(block));
+                events.push(Event::BlockStart(at, opening));
+                events.push(Event::BlockEnd(at));
             }
             None => {}
         }
@@ -324,21 +335,21 @@ impl Reader {
     }
 
     /// The frame that says why it stopped and what was used, in numbers of the whole.
-    fn turn_to_end(&mut self, said: Said<'_>, events: &mut Vec<Event>) -> Seen {
+    fn turn_to_end(&mut self, said: Said<'_>, events: &mut Vec<Event>) -> FrameKind {
         self.ensure_begun(events);
         if let Some(usage) = said.usage {
             self.usage.merge(usage);
-            events.push(Event::Counted(self.usage.counted(Side::Both)));
+            events.push(Event::Usage(self.usage.reported(Side::Both)));
         }
         let delta = said.delta.map(RawValue::get).unwrap_or("{}");
         let Ok(delta) = serde_json::from_str::<EndDelta<'_>>(delta) else {
-            return Seen::Garbage;
+            return FrameKind::Invalid;
         };
         if let Some(reason) = &delta.stop_reason {
             let stop = stop_in(Some(reason), delta.stop_sequence.as_deref());
             self.stop_with(stop, events);
         }
-        Seen::Held
+        FrameKind::Held
     }
 
     fn stop_with(&mut self, stop: Stop, events: &mut Vec<Event>) {
@@ -351,9 +362,9 @@ impl Reader {
     }
 }
 
-fn grow_text(at: At, text: String, events: &mut Vec<Event>) {
+fn grow_text(at: BlockIndex, text: String, events: &mut Vec<Event>) {
     if !text.is_empty() {
-        events.push(Event::Grow(at, Piece::Text(text)));
+        events.push(Event::BlockDelta(at, BlockDelta::Text(text)));
     }
 }
 

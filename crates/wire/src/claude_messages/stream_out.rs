@@ -6,13 +6,14 @@ use std::collections::VecDeque;
 use serde_json::{Map, Value, json};
 
 use super::OWN;
-use super::answer::{call_out, seal_block, seal_out};
 use super::blocks_out::BETWEEN_PARTS;
+use super::response_out::{call_out, signature_block, signature_out};
 use super::stream_end::{STOP_FRAME, end_frame, frame, start_frame, stop_block};
-use crate::canon::{
-    At, Counted, Event, Opening, Piece, Signature, Stop, ToolCall, object_of_arguments,
+use crate::canonical::{
+    BlockDelta, BlockIndex, BlockStart, Event, ReportedUsage, Signature, Stop, ToolCall,
+    object_of_arguments,
 };
-use crate::{Ending, Shown, cost_comment, put_number, put_text};
+use crate::{ResponseMeta, StreamEnd, cost_comment, put_number, put_text};
 
 /// Bytes of blocks that wait for the one before them to close.
 const MAX_WAITING_BYTES: usize = 8_000_000;
@@ -25,7 +26,7 @@ const DELTA_HEAD: &[u8] =
 /// Writes a stream.
 #[derive(Debug)]
 pub struct Writer {
-    shown: Shown,
+    meta: ResponseMeta,
     begun: bool,
     finished: bool,
     /// The number of the next block.
@@ -33,19 +34,19 @@ pub struct Writer {
     current: Option<Current>,
     waiting: VecDeque<Waiting>,
     waiting_bytes: usize,
-    counted: Counted,
+    reported: ReportedUsage,
     stop: Option<Stop>,
 }
 
 /// The block that is written now.
 #[derive(Debug)]
 struct Current {
-    at: At,
+    at: BlockIndex,
     kind: Kind,
     /// Its number, once there is something in it.
     index: Option<u32>,
     /// A seal that this kind of block has no place for.
-    seal: Option<Signature>,
+    signature: Option<Signature>,
 }
 
 #[derive(Debug)]
@@ -63,23 +64,23 @@ enum Kind {
 /// A block that began before the one before it ended.
 #[derive(Debug)]
 struct Waiting {
-    at: At,
-    opening: Opening,
-    pieces: Vec<Piece>,
+    at: BlockIndex,
+    opening: BlockStart,
+    pieces: Vec<BlockDelta>,
     closed: bool,
 }
 
 impl Writer {
-    pub(crate) fn new(shown: Shown) -> Self {
+    pub(crate) fn new(meta: ResponseMeta) -> Self {
         Self {
-            shown,
+            meta,
             begun: false,
             finished: false,
             next: 0,
             current: None,
             waiting: VecDeque::new(),
             waiting_bytes: 0,
-            counted: Counted::default(),
+            reported: ReportedUsage::default(),
             stop: None,
         }
     }
@@ -90,23 +91,23 @@ impl Writer {
             return;
         }
         match event {
-            Event::Open(at, opening) if at.choice == 0 => self.open(*at, opening, out),
-            Event::Grow(at, piece) => self.grow(*at, piece, out),
-            Event::Close(at) => self.close(*at, out),
-            Event::Counted(counted) => {
-                self.counted.usage.tell(&counted.usage);
-                self.counted.reasoning = counted.reasoning.or(self.counted.reasoning);
+            Event::BlockStart(at, opening) if at.choice == 0 => self.open(*at, opening, out),
+            Event::BlockDelta(at, piece) => self.grow(*at, piece, out),
+            Event::BlockEnd(at) => self.close(*at, out),
+            Event::Usage(reported) => {
+                self.reported.usage.tell(&reported.usage);
+                self.reported.reasoning = reported.reasoning.or(self.reported.reasoning);
             }
             Event::Stop(0, stop) => self.stop = Some(stop.clone()),
             Event::Ping => out.extend_from_slice(super::HEARTBEAT),
             // The beginning waits for the first block, so that it can tell what the input was. Only
             // one answer can be told. Whoever drives the stream writes its failure.
-            Event::Begin { .. } | Event::Open(..) | Event::Stop(..) | Event::Failed(_) => {}
+            Event::Start { .. } | Event::BlockStart(..) | Event::Stop(..) | Event::Error(_) => {}
         }
     }
 
     /// Writes the end, now that the charge is durable.
-    pub(crate) fn finish(&mut self, ending: &Ending, out: &mut Vec<u8>) {
+    pub(crate) fn finish(&mut self, stream_end: &StreamEnd, out: &mut Vec<u8>) {
         if self.finished {
             return;
         }
@@ -114,24 +115,24 @@ impl Writer {
         self.close_current(out);
         self.write_waiting(true, out);
         self.finished = true;
-        let stop = if ending.exhausted {
+        let stop = if stream_end.exhausted {
             Stop::Length
         } else {
             self.stop.take().unwrap_or_default()
         };
-        end_frame(&stop, ending, out);
-        out.extend_from_slice(cost_comment(&ending.cost).as_bytes());
+        end_frame(&stop, stream_end, out);
+        out.extend_from_slice(cost_comment(&stream_end.cost).as_bytes());
         out.extend_from_slice(STOP_FRAME);
     }
 
     fn begin(&mut self, out: &mut Vec<u8>) {
         if !self.begun {
             self.begun = true;
-            start_frame(&self.shown.id, &self.shown.model, &self.counted, out);
+            start_frame(&self.meta.id, &self.meta.model, &self.reported, out);
         }
     }
 
-    fn open(&mut self, at: At, opening: &Opening, out: &mut Vec<u8>) {
+    fn open(&mut self, at: BlockIndex, opening: &BlockStart, out: &mut Vec<u8>) {
         self.begin(out);
         if self.current.is_none() {
             self.begin_block(at, opening, out);
@@ -152,7 +153,7 @@ impl Writer {
         });
     }
 
-    fn grow(&mut self, at: At, piece: &Piece, out: &mut Vec<u8>) {
+    fn grow(&mut self, at: BlockIndex, piece: &BlockDelta, out: &mut Vec<u8>) {
         if self
             .current
             .as_ref()
@@ -172,7 +173,7 @@ impl Writer {
         }
     }
 
-    fn close(&mut self, at: At, out: &mut Vec<u8>) {
+    fn close(&mut self, at: BlockIndex, out: &mut Vec<u8>) {
         if self
             .current
             .as_ref()
@@ -200,16 +201,18 @@ impl Writer {
         }
     }
 
-    fn begin_block(&mut self, at: At, opening: &Opening, out: &mut Vec<u8>) {
-        let channel = self.shown.channel.as_deref();
+    fn begin_block(&mut self, at: BlockIndex, opening: &BlockStart, out: &mut Vec<u8>) {
+        let channel = self.meta.channel.as_deref();
         let kind = match opening {
-            Opening::Text | Opening::Refusal => Kind::Text,
-            Opening::Thinking(..) => Kind::Thinking,
-            Opening::Redacted(_, seal) => Kind::Whole(Some(seal_block(seal, channel))),
-            Opening::ToolCall(call) if call.custom => Kind::CustomCall(call.clone()),
-            Opening::ToolCall(call) => Kind::Call(call.clone()),
-            Opening::Foreign(OWN, raw) => Kind::Whole(Some(raw.clone())),
-            Opening::Foreign(..) | Opening::Media(_) => Kind::Whole(None),
+            BlockStart::Text | BlockStart::Refusal => Kind::Text,
+            BlockStart::Thinking(..) => Kind::Thinking,
+            BlockStart::Redacted(_, signature) => {
+                Kind::Whole(Some(signature_block(signature, channel)))
+            }
+            BlockStart::ToolCall(call) if call.custom => Kind::CustomCall(call.clone()),
+            BlockStart::ToolCall(call) => Kind::Call(call.clone()),
+            BlockStart::Foreign(OWN, raw) => Kind::Whole(Some(raw.clone())),
+            BlockStart::Foreign(..) | BlockStart::Media(_) => Kind::Whole(None),
         };
         let arguments = match &kind {
             Kind::Call(call) => call.arguments.clone(),
@@ -220,7 +223,7 @@ impl Writer {
             at,
             kind,
             index: None,
-            seal: None,
+            signature: None,
         });
         if is_call {
             // A call is told at once; words only when there are any.
@@ -251,44 +254,50 @@ impl Writer {
         self.next = self.next.saturating_add(1);
     }
 
-    fn grow_current(&mut self, piece: &Piece, out: &mut Vec<u8>) {
+    fn grow_current(&mut self, piece: &BlockDelta, out: &mut Vec<u8>) {
         let Some(current) = &mut self.current else {
             return;
         };
         match (&mut current.kind, piece) {
-            (Kind::Text, Piece::Text(text)) => self.delta("text_delta", "text", text, out),
-            (Kind::Thinking, Piece::Text(text)) => {
+            (Kind::Text, BlockDelta::Text(text)) => self.delta("text_delta", "text", text, out),
+            (Kind::Thinking, BlockDelta::Text(text)) => {
                 self.delta("thinking_delta", "thinking", text, out);
             }
-            (Kind::Thinking, Piece::NextPart) if current.index.is_some() => {
+            (Kind::Thinking, BlockDelta::NextPart) if current.index.is_some() => {
                 self.delta("thinking_delta", "thinking", BETWEEN_PARTS, out);
             }
-            (Kind::Thinking, Piece::Signature(seal)) => {
-                let seal = seal_out(seal, self.shown.channel.as_deref());
-                self.delta("signature_delta", "signature", &seal, out);
+            (Kind::Thinking, BlockDelta::Signature(signature)) => {
+                let signature = signature_out(signature, self.meta.channel.as_deref());
+                self.delta("signature_delta", "signature", &signature, out);
             }
-            (Kind::Text, Piece::Citation(OWN, raw)) => {
+            (Kind::Text, BlockDelta::Citation(OWN, raw)) => {
                 let raw = raw.clone();
                 self.start_current(out);
                 self.raw_delta(&json!({ "type": "citations_delta", "citation": raw }), out);
             }
-            (Kind::Call(_), Piece::Arguments(more)) => {
+            (Kind::Call(_), BlockDelta::Arguments(more)) => {
                 self.delta("input_json_delta", "partial_json", more, out);
             }
-            (Kind::CustomCall(call), Piece::Arguments(more)) => {
+            (Kind::CustomCall(call), BlockDelta::Arguments(more)) => {
                 if call.arguments.len().saturating_add(more.len()) <= MAX_WAITING_BYTES {
                     call.arguments.push_str(more);
                 }
             }
             // Seals of words are asked back by nobody, and agents take the last block for the answer.
-            (Kind::Text, Piece::Signature(_)) => {}
-            (Kind::Call(_) | Kind::CustomCall(_) | Kind::Whole(_), Piece::Signature(seal)) => {
-                current.seal = Some(seal.clone());
+            (Kind::Text, BlockDelta::Signature(_)) => {}
+            (
+                Kind::Call(_) | Kind::CustomCall(_) | Kind::Whole(_),
+                BlockDelta::Signature(signature),
+            ) => {
+                current.signature = Some(signature.clone());
             }
             // A piece that does not fit its block, or that this format has no word for.
             (
                 Kind::Text | Kind::Thinking | Kind::Call(_) | Kind::CustomCall(_) | Kind::Whole(_),
-                Piece::Text(_) | Piece::NextPart | Piece::Arguments(_) | Piece::Citation(..),
+                BlockDelta::Text(_)
+                | BlockDelta::NextPart
+                | BlockDelta::Arguments(_)
+                | BlockDelta::Citation(..),
             ) => {}
         }
     }
@@ -323,8 +332,8 @@ impl Writer {
         if let Some(index) = current.index {
             stop_block(index, out);
         }
-        if let Some(seal) = current.seal {
-            let block = seal_block(&seal, self.shown.channel.as_deref());
+        if let Some(signature) = current.signature {
+            let block = signature_block(&signature, self.meta.channel.as_deref());
             start_block(self.next, &block, out);
             stop_block(self.next, out);
             self.next = self.next.saturating_add(1);
@@ -378,11 +387,11 @@ fn own_input(raw: &Value) -> Option<String> {
     Some(input.to_string())
 }
 
-const fn size_of(piece: &Piece) -> usize {
+const fn size_of(piece: &BlockDelta) -> usize {
     match piece {
-        Piece::Text(text) | Piece::Arguments(text) => text.len(),
-        Piece::Signature(seal) => seal.data.len(),
+        BlockDelta::Text(text) | BlockDelta::Arguments(text) => text.len(),
+        BlockDelta::Signature(signature) => signature.data.len(),
         // As large as a fair one is.
-        Piece::NextPart | Piece::Citation(..) => 512,
+        BlockDelta::NextPart | BlockDelta::Citation(..) => 512,
     }
 }

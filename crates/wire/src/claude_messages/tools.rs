@@ -5,10 +5,10 @@ use serde_json::{Map, Value, json};
 use super::blocks_in::{take_cache, take_text, word};
 use super::blocks_out::cache_mark;
 use crate::Format;
-use crate::canon::named;
-use crate::canon::{
-    Conversation, NameRule, Notes, Thread, Tool, ToolChoice, ToolKind, ToolName, custom_schema,
-    described,
+use crate::canonical::named;
+use crate::canonical::{
+    Conversation, NameRule, Notes, Tool, ToolChoice, ToolKind, ToolName, TranslationState,
+    custom_schema, described,
 };
 
 /// What every model and cloud takes as a tool's name.
@@ -74,7 +74,7 @@ pub(super) fn choice_in(map: &Map<String, Value>) -> Option<(ToolChoice, Option<
 /// Writes the tools.
 pub(super) fn tools_out(
     conversation: &Conversation,
-    thread: &Thread,
+    state: &TranslationState,
     notes: &mut Notes,
 ) -> Vec<Value> {
     let allowed = allowed(conversation.tool_choice.as_ref());
@@ -82,7 +82,7 @@ pub(super) fn tools_out(
         |tool: &&Tool| allowed.is_none_or(|names: &Vec<ToolName>| names.contains(&tool.name));
     let tools = conversation.tools.iter().filter(may_be_used);
     tools
-        .filter_map(|tool| tool_out(tool, conversation.from, thread, notes))
+        .filter_map(|tool| tool_out(tool, conversation.from, state, notes))
         .map(Value::Object)
         .collect()
 }
@@ -90,7 +90,7 @@ pub(super) fn tools_out(
 fn tool_out(
     tool: &Tool,
     from: Format,
-    thread: &Thread,
+    state: &TranslationState,
     notes: &mut Notes,
 ) -> Option<Map<String, Value>> {
     let is_own = from == super::OWN;
@@ -111,7 +111,7 @@ fn tool_out(
         }
         ToolKind::Native(raw) => return native_out(raw, tool, is_own, notes),
     };
-    map.insert("name".to_owned(), json!(thread.sent(&tool.name)));
+    map.insert("name".to_owned(), json!(state.sent(&tool.name)));
     if let Some(description) = &tool.description {
         map.entry("description")
             .or_insert_with(|| json!(description));
@@ -175,7 +175,7 @@ fn native_out(
 /// Writes whether tools must be used.
 pub(super) fn choice_out(
     conversation: &Conversation,
-    thread: &Thread,
+    state: &TranslationState,
     notes: &mut Notes,
 ) -> Option<Value> {
     let parallel = conversation.parallel_tools;
@@ -184,7 +184,7 @@ pub(super) fn choice_out(
         Some(ToolChoice::Any) => json!({ "type": "any" }),
         Some(ToolChoice::None) => return Some(json!({ "type": "none" })),
         Some(ToolChoice::Named(tool)) => {
-            json!({ "type": "tool", "name": thread.sent(tool) })
+            json!({ "type": "tool", "name": state.sent(tool) })
         }
         Some(ToolChoice::Among(_, must)) => {
             let why = "only the tools that may be used are sent";

@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 
 use super::blocks_out::{Side, Writing, content_of};
 use super::request_out::system_ahead;
-use crate::canon::named;
-use crate::canon::{Block, Conversation, Role, Turn, What};
+use crate::canonical::named;
+use crate::canonical::{Block, BlockKind, Conversation, Role, Turn};
 
 /// Stands before a conversation that begins with an answer.
 const OPENING: &str = "(The conversation begins with your answer.)";
@@ -58,7 +58,7 @@ pub(super) fn messages_out(conversation: &Conversation, writing: &mut Writing<'_
 }
 
 /// Whether the model is in the middle of using tools and did not begin its turn with thoughts.
-pub(super) fn is_unsealed(messages: &[Value]) -> bool {
+pub(super) fn is_unsigned(messages: &[Value]) -> bool {
     let kinds = |message: &Value| -> Vec<String> {
         let blocks = message.get("content").and_then(Value::as_array);
         let kind = |block: &Value| Some(block.get("type")?.as_str()?.to_owned());
@@ -144,15 +144,15 @@ fn add_turn(
 
 /// What tools said is the caller's, and what is to be used is the model's, wherever it stands.
 const fn side_of(block: &Block, said_by: Side) -> Side {
-    match &block.what {
-        What::ToolResult(_) => Side::User,
-        What::ToolCall(_) => Side::Assistant,
-        What::Text(_)
-        | What::Media(_)
-        | What::Thinking(_)
-        | What::Redacted(_)
-        | What::Refusal(_)
-        | What::Foreign(..) => said_by,
+    match &block.kind {
+        BlockKind::ToolResult(_) => Side::User,
+        BlockKind::ToolCall(_) => Side::Assistant,
+        BlockKind::Text(_)
+        | BlockKind::Media(_)
+        | BlockKind::Thinking(_)
+        | BlockKind::Redacted(_)
+        | BlockKind::Refusal(_)
+        | BlockKind::Foreign(..) => said_by,
     }
 }
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 use trunkline_types::{Bucket, Usage};
 
-use crate::canon::Counted;
+use crate::canonical::ReportedUsage;
 
 /// Usage as it stands in an answer. What is not a whole number from zero on was not told.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -87,13 +87,13 @@ impl RawUsage {
     }
 
     /// Disjoint buckets of a whole answer; none unless input and output were told.
-    pub(super) fn whole(&self) -> Option<Counted> {
+    pub(super) fn whole(&self) -> Option<ReportedUsage> {
         let both = self.input_tokens.is_some() && self.output_tokens.is_some();
-        both.then(|| self.counted(Side::Both))
+        both.then(|| self.reported(Side::Both))
     }
 
     /// Disjoint buckets, as far as they were told.
-    pub(super) fn counted(&self, side: Side) -> Counted {
+    pub(super) fn reported(&self, side: Side) -> ReportedUsage {
         let (one, more) = match self.iterations.as_deref() {
             Some([first, rest @ ..]) => (*first, rest),
             Some([]) | None => (self.as_one(), [].as_slice()),
@@ -112,7 +112,7 @@ impl RawUsage {
             }
         }
         let details = self.output_tokens_details.filter(|_| side == Side::Both);
-        Counted {
+        ReportedUsage {
             usage,
             reasoning: details.and_then(|details| details.thinking_tokens),
         }
@@ -164,10 +164,10 @@ fn added(one: Option<u64>, other: Option<u64>) -> Option<u64> {
 }
 
 /// Usage as Anthropic writes it.
-pub(super) fn written(counted: &Counted) -> Map<String, Value> {
-    let writes = counted.cache_writes();
-    let read = counted.of(Bucket::CacheRead);
-    let plain = counted.input().saturating_sub(writes).saturating_sub(read);
+pub(super) fn written(reported: &ReportedUsage) -> Map<String, Value> {
+    let writes = reported.cache_writes();
+    let read = reported.of(Bucket::CacheRead);
+    let plain = reported.input().saturating_sub(writes).saturating_sub(read);
     let mut usage = Map::new();
     let mut put = |key: &str, value: Value| usage.insert(key.to_owned(), value);
     put("input_tokens", json!(plain));
@@ -176,12 +176,12 @@ pub(super) fn written(counted: &Counted) -> Map<String, Value> {
     put(
         "cache_creation",
         json!({
-            "ephemeral_5m_input_tokens": counted.of(Bucket::CacheWrite5m),
-            "ephemeral_1h_input_tokens": counted.of(Bucket::CacheWrite1h),
+            "ephemeral_5m_input_tokens": reported.of(Bucket::CacheWrite5m),
+            "ephemeral_1h_input_tokens": reported.of(Bucket::CacheWrite1h),
         }),
     );
-    put("output_tokens", json!(counted.output()));
-    if let Some(thoughts) = counted.reasoning {
+    put("output_tokens", json!(reported.output()));
+    if let Some(thoughts) = reported.reasoning {
         put(
             "output_tokens_details",
             json!({ "thinking_tokens": thoughts }),

@@ -15,8 +15,8 @@ fn raw(text: &str) -> RawUsage {
 }
 
 fn told(usage: &RawUsage) -> [u64; 5] {
-    let counted = usage.whole().unwrap();
-    BUCKETS.map(|bucket| counted.of(bucket))
+    let reported = usage.whole().unwrap();
+    BUCKETS.map(|bucket| reported.of(bucket))
 }
 
 #[test]
@@ -63,9 +63,9 @@ fn a_later_count_is_the_whole_and_a_zero_is_no_news() {
         r#"{"input_tokens":25,"output_tokens":1,"cache_creation_input_tokens":100,"cache_read_input_tokens":7,
             "cache_creation":{"ephemeral_5m_input_tokens":60,"ephemeral_1h_input_tokens":40}}"#,
     );
-    assert_eq!(usage.counted(Side::Input).of(Bucket::PlainOutput), 0);
+    assert_eq!(usage.reported(Side::Input).of(Bucket::PlainOutput), 0);
     assert_eq!(
-        usage.counted(Side::Input).usage.told(Bucket::PlainOutput),
+        usage.reported(Side::Input).usage.told(Bucket::PlainOutput),
         None,
         "the first word about output is none"
     );
@@ -98,10 +98,10 @@ fn what_is_written_is_read_back() {
     let text = r#"{"input_tokens":10,"output_tokens":5,"cache_read_input_tokens":70,"cache_creation_input_tokens":100,
         "cache_creation":{"ephemeral_5m_input_tokens":60,"ephemeral_1h_input_tokens":40},
         "output_tokens_details":{"thinking_tokens":2}}"#;
-    let counted = raw(text).whole().unwrap();
-    let again = Value::Object(written(&counted)).to_string();
-    assert_eq!(raw(&again).whole().unwrap(), counted);
-    let heard = Counted {
+    let reported = raw(text).whole().unwrap();
+    let again = Value::Object(written(&reported)).to_string();
+    assert_eq!(raw(&again).whole().unwrap(), reported);
+    let heard = ReportedUsage {
         usage: Usage::unknown()
             .with(Bucket::PlainInput, 3)
             .with(Bucket::AudioInput, 4)

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::usage::RawUsage;
-use crate::canon::Stop;
+use crate::canonical::Stop;
 
 /// What is read of it.
 #[derive(Debug, Default, Deserialize)]

@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Number, Value};
 
+use super::key_case::take;
 use super::parts_in::text_of;
-use super::request::effort_of_level;
+use super::request_scan::effort_of_level;
 use super::schema::json_schema;
-use super::spelling::take;
-use crate::Refusal;
-use crate::canon::{Conversation, Extra, OutputShape, Reasoning};
+use crate::RequestError;
+use crate::canonical::{Conversation, OutputShape, Reasoning, UnknownField};
 
 /// The type of an answer in JSON.
 pub(super) const JSON: &str = "application/json";
@@ -15,10 +15,13 @@ pub(super) const JSON: &str = "application/json";
 const MATTERS: [&str; 3] = ["responseMimeType", "responseSchema", "responseJsonSchema"];
 
 /// Reads `generationConfig`. What has no place in canon stays an extra.
-pub(super) fn read_config(config: Value, conversation: &mut Conversation) -> Result<(), Refusal> {
+pub(super) fn read_config(
+    config: Value,
+    conversation: &mut Conversation,
+) -> Result<(), RequestError> {
     let Value::Object(mut config) = config else {
         let what = "`generationConfig` must be an object";
-        return Err(Refusal::invalid("generationConfig", what));
+        return Err(RequestError::invalid("generationConfig", what));
     };
     let sampling = &mut conversation.sampling;
     let mut number = |key: &str| number_of(take(&mut config, key));
@@ -40,25 +43,29 @@ pub(super) fn read_config(config: Value, conversation: &mut Conversation) -> Res
         let rest = read_thinking(thinking, &mut conversation.reasoning);
         let rest = rest.into_iter();
         let path = |key: &str| format!("generationConfig.thinkingConfig.{key}");
-        conversation.extras.extend(rest.map(|(key, value)| Extra {
-            field: path(&key),
-            value,
-            matters: false,
-        }));
+        conversation
+            .extras
+            .extend(rest.map(|(key, value)| UnknownField {
+                field: path(&key),
+                value,
+                matters: false,
+            }));
     }
     let rest = config.into_iter().filter(|(_, value)| !value.is_null());
-    conversation.extras.extend(rest.map(|(key, value)| Extra {
-        // Words are what all answer in.
-        matters: MATTERS.contains(&key.as_str()) && value != "text/plain",
-        field: format!("generationConfig.{key}"),
-        value,
-    }));
+    conversation
+        .extras
+        .extend(rest.map(|(key, value)| UnknownField {
+            // Words are what all answer in.
+            matters: MATTERS.contains(&key.as_str()) && value != "text/plain",
+            field: format!("generationConfig.{key}"),
+            value,
+        }));
     Ok(())
 }
 
 /// What shape the answer has. A type that is not JSON stays where it is, with its schema.
 fn read_output(config: &mut Map<String, Value>) -> OutputShape {
-    let mime = super::spelling::look(config, "responseMimeType");
+    let mime = super::key_case::look(config, "responseMimeType");
     let mime = mime.and_then(Value::as_str).map(ToOwned::to_owned);
     if mime.as_deref().is_some_and(|mime| mime != JSON) {
         return OutputShape::Text;

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::FORMAT;
 use super::config_in::JSON;
-use crate::canon::{
+use crate::canonical::{
     Conversation, Notes, OutputShape, Reasoning, Target, budget_of_effort, effort_of_budget,
 };
 

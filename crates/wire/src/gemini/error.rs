@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::{Frame, Trouble};
+use crate::{ErrorBody, Frame};
 
 const INFO: &str = "type.googleapis.com/google.rpc.ErrorInfo";
 const RETRY: &str = "type.googleapis.com/google.rpc.RetryInfo";
@@ -10,21 +10,21 @@ const DOMAIN: &str = "trunkline";
 
 /// An error as Google's clients read it. Whoever gets one was not charged.
 #[must_use]
-pub(crate) fn error_body(trouble: &Trouble) -> Value {
+pub(crate) fn error_body(body: &ErrorBody) -> Value {
     // Google's metadata are texts.
     let mut metadata = Map::new();
     let mut tell = |key: &str, text: String| {
         metadata.insert(key.to_owned(), Value::String(text));
     };
-    tell("request_id", trouble.request_id.clone());
+    tell("request_id", body.request_id.clone());
     tell("charged", false.to_string());
-    tell("retryable", trouble.retryable.to_string());
-    tell("doc_url", trouble.doc_url.clone());
-    tell("type", trouble.family.to_owned());
-    if let Some(param) = &trouble.param {
+    tell("retryable", body.retryable.to_string());
+    tell("doc_url", body.doc_url.clone());
+    tell("type", body.family.to_owned());
+    if let Some(param) = &body.param {
         tell("param", param.clone());
     }
-    for (key, value) in &trouble.extras {
+    for (key, value) in &body.extras {
         tell(
             key,
             value
@@ -34,21 +34,21 @@ pub(crate) fn error_body(trouble: &Trouble) -> Value {
     }
     let mut details = vec![json!({
         "@type": INFO,
-        "reason": trouble.code,
+        "reason": body.code,
         "domain": DOMAIN,
         "metadata": metadata,
     })];
-    if let Some(seconds) = trouble.retry_after {
+    if let Some(seconds) = body.retry_after {
         details.push(json!({ "@type": RETRY, "retryDelay": format!("{seconds}s") }));
     }
     let mut error = json!({
-        "code": trouble.status,
-        "message": trouble.message,
-        "status": status_word(trouble.status),
+        "code": body.status,
+        "message": body.message,
+        "status": status_word(body.status),
         "details": details,
     });
     if let Some(error) = error.as_object_mut() {
-        let extras = trouble
+        let extras = body
             .extras
             .iter()
             .filter(|(key, _)| !matches!(key.as_str(), "code" | "message" | "status" | "details"));
@@ -59,8 +59,8 @@ pub(crate) fn error_body(trouble: &Trouble) -> Value {
 
 /// The same inside a stream that has begun.
 #[must_use]
-pub(crate) fn error_frame(trouble: &Trouble) -> Vec<u8> {
-    let body = error_body(trouble).to_string();
+pub(crate) fn error_frame(body: &ErrorBody) -> Vec<u8> {
+    let body = error_body(body).to_string();
     Frame::of_data(body.as_bytes()).raw.to_vec()
 }
 

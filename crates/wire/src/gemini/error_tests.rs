@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn trouble() -> Trouble {
-    Trouble {
+fn sample() -> ErrorBody {
+    ErrorBody {
         status: 429,
         code: "rate_limit_exceeded".to_owned(),
         family: "rate_limit_error",
@@ -25,7 +25,7 @@ fn trouble() -> Trouble {
 // covers: D-3-04
 #[test]
 fn an_error_has_googles_shape_and_our_words_in_its_details() {
-    let body = error_body(&trouble());
+    let body = error_body(&sample());
     let error = &body["error"];
     assert_eq!(error["code"], 429);
     assert_eq!(error["status"], "RESOURCE_EXHAUSTED");
@@ -46,9 +46,9 @@ fn an_error_has_googles_shape_and_our_words_in_its_details() {
     assert_eq!(metadata["param"], "contents");
     assert_eq!(metadata["required_usd"], "1.5");
     assert_eq!(error["details"][1]["retryDelay"], "12s");
-    let plain = Trouble {
+    let plain = ErrorBody {
         retry_after: None,
-        ..trouble()
+        ..sample()
     };
     assert_eq!(
         error_body(&plain)["error"]["details"]
@@ -74,17 +74,14 @@ fn every_status_has_googles_word() {
         (503, "UNAVAILABLE"),
         (504, "DEADLINE_EXCEEDED"),
     ] {
-        let body = error_body(&Trouble {
-            status,
-            ..trouble()
-        });
+        let body = error_body(&ErrorBody { status, ..sample() });
         assert_eq!(body["error"]["status"], word, "{status}");
     }
 }
 
 #[test]
 fn an_error_in_a_stream_is_one_frame_that_begins_with_the_error() {
-    let frame = String::from_utf8(error_frame(&trouble())).unwrap();
+    let frame = String::from_utf8(error_frame(&sample())).unwrap();
     // Google's client for Python looks at the first letters.
     assert!(frame.starts_with("data: {\"error\":"), "{frame}");
     assert!(frame.ends_with("\n\n") && frame.lines().count() == 2);

@@ -4,9 +4,10 @@
 use serde_json::{Map, Value};
 
 use super::FORMAT;
-use super::spelling::{snake, take};
-use crate::canon::{
-    Block, Media, MediaKind, Redacted, Signature, Source, Text, Thinking, ToolCall, ToolName, What,
+use super::key_case::{snake, take};
+use crate::canonical::{
+    Block, BlockKind, Media, MediaKind, Redacted, Signature, Source, Text, Thinking, ToolCall,
+    ToolName,
 };
 
 /// What a part may be; it is one of these.
@@ -49,17 +50,17 @@ pub(super) fn read_part(part: Value, id: &mut dyn FnMut(&str) -> String) -> Opti
     let Value::Object(mut part) = part else {
         return None;
     };
-    let seal = take(&mut part, "thoughtSignature");
-    let seal = seal.as_ref().and_then(Value::as_str);
-    let seal = seal.map(|text| Signature::read(text, FORMAT));
-    let what = read_what(&mut part, seal.as_ref(), id);
+    let signature = take(&mut part, "thoughtSignature");
+    let signature = signature.as_ref().and_then(Value::as_str);
+    let signature = signature.map(|text| Signature::read(text, FORMAT));
+    let what = read_what(&mut part, signature.as_ref(), id);
     let what = match what {
         Some(what) => what,
-        None => return foreign(part, seal),
+        None => return foreign(part, signature),
     };
     Some(ReadPart {
         block: Block {
-            signature: seal,
+            signature,
             ..Block::of(what)
         },
         beside: part,
@@ -68,9 +69,9 @@ pub(super) fn read_part(part: Value, id: &mut dyn FnMut(&str) -> String) -> Opti
 
 fn read_what(
     part: &mut Map<String, Value>,
-    seal: Option<&Signature>,
+    signature: Option<&Signature>,
     id: &mut dyn FnMut(&str) -> String,
-) -> Option<What> {
+) -> Option<BlockKind> {
     let kinds = KINDS.iter().filter(|kind| {
         let there = |key: &str| part.get(key).is_some_and(|value| !value.is_null());
         there(kind) || there(&snake(kind))
@@ -78,41 +79,45 @@ fn read_what(
     // A part is one thing. One that is two, against the rules, is kept as it is.
     let kinds: Vec<&str> = kinds.copied().collect();
     match kinds.as_slice() {
-        ["text"] => read_text(part, seal),
+        ["text"] => read_text(part, signature),
         ["inlineData"] => read_media(part, "inlineData", inline),
         ["fileData"] => read_media(part, "fileData", linked),
         ["functionCall"] => read_call(part, id),
-        [] if seal.is_some() => Some(text_or_seal(part, String::new(), seal)),
+        [] if signature.is_some() => Some(text_or_signature(part, String::new(), signature)),
         _ => None,
     }
 }
 
-fn read_text(part: &mut Map<String, Value>, seal: Option<&Signature>) -> Option<What> {
+fn read_text(part: &mut Map<String, Value>, signature: Option<&Signature>) -> Option<BlockKind> {
     let text = part.get("text")?.as_str()?.to_owned();
     part.remove("text");
-    Some(text_or_seal(part, text, seal))
+    Some(text_or_signature(part, text, signature))
 }
 
-fn text_or_seal(part: &mut Map<String, Value>, text: String, seal: Option<&Signature>) -> What {
+fn text_or_signature(
+    part: &mut Map<String, Value>,
+    text: String,
+    signature: Option<&Signature>,
+) -> BlockKind {
     let thought = part.remove("thought") == Some(Value::Bool(true));
-    let is_foreign = seal.is_some_and(|seal| seal.format != FORMAT);
+    let is_foreign = signature.is_some_and(|signature| signature.format != FORMAT);
     if thought && text.is_empty() && is_foreign {
-        return What::Redacted(Redacted::default());
+        return BlockKind::Redacted(Redacted::default());
     }
     if thought {
-        return What::Thinking(Thinking {
+        return BlockKind::Thinking(Thinking {
             item: None,
             texts: vec![text],
             summary: true,
         });
     }
-    What::Text(Text {
+    BlockKind::Text(Text {
         text,
         citations: Vec::new(),
     })
 }
 
-fn read_media(part: &mut Map<String, Value>, key: &str, read: ReadSource) -> Option<What> {
+fn read_media(part: &mut Map<String, Value>, key: &str, read: ReadSource) -> Option<BlockKind> {
     let Value::Object(mut inside) = take(part, key)? else {
         return None;
     };
@@ -126,7 +131,7 @@ fn read_media(part: &mut Map<String, Value>, key: &str, read: ReadSource) -> Opt
     for key in BESIDE_MEDIA {
         extras.extend(take(part, key).map(|value| (key.to_owned(), value)));
     }
-    Some(What::Media(Media {
+    Some(BlockKind::Media(Media {
         kind: kind_of(&mime),
         source,
         name: name.and_then(|name| name.as_str().map(ToOwned::to_owned)),
@@ -175,7 +180,10 @@ fn kind_of(mime: &str) -> MediaKind {
     }
 }
 
-fn read_call(part: &mut Map<String, Value>, id: &mut dyn FnMut(&str) -> String) -> Option<What> {
+fn read_call(
+    part: &mut Map<String, Value>,
+    id: &mut dyn FnMut(&str) -> String,
+) -> Option<BlockKind> {
     let call = part
         .get("functionCall")
         .or_else(|| part.get("function_call"));
@@ -192,7 +200,7 @@ fn read_call(part: &mut Map<String, Value>, id: &mut dyn FnMut(&str) -> String) 
         return None;
     }
     take(part, "functionCall");
-    Some(What::ToolCall(ToolCall {
+    Some(BlockKind::ToolCall(ToolCall {
         id: known.unwrap_or_else(|| id(&name)),
         tool: ToolName::plain(name),
         custom: false,
@@ -202,16 +210,16 @@ fn read_call(part: &mut Map<String, Value>, id: &mut dyn FnMut(&str) -> String) 
 }
 
 /// A part that no other format has, as it stands there.
-fn foreign(mut part: Map<String, Value>, seal: Option<Signature>) -> Option<ReadPart> {
+fn foreign(mut part: Map<String, Value>, signature: Option<Signature>) -> Option<ReadPart> {
     if part.is_empty() {
         return None;
     }
-    if let Some(seal) = seal {
-        let shown = super::shown_seal(&seal, None);
+    if let Some(signature) = signature {
+        let shown = super::shown_signature(&signature, None);
         part.insert("thoughtSignature".to_owned(), Value::String(shown));
     }
     Some(ReadPart {
-        block: Block::of(What::Foreign(FORMAT, Value::Object(part))),
+        block: Block::of(BlockKind::Foreign(FORMAT, Value::Object(part))),
         beside: Map::new(),
     })
 }
@@ -236,7 +244,7 @@ pub(super) fn read_result(part: &mut Value) -> Option<RawResult> {
     }
     let id = text_of(take(&mut inside, "id")).filter(|id| !id.is_empty());
     if !inside.is_empty() {
-        content.push(Block::of(What::Foreign(FORMAT, Value::Object(inside))));
+        content.push(Block::of(BlockKind::Foreign(FORMAT, Value::Object(inside))));
     }
     Some(RawResult {
         id,
@@ -278,17 +286,17 @@ pub(super) fn text_of(value: Option<Value>) -> Option<String> {
 
 /// What a part said besides, as a block behind it.
 pub(super) fn beside(rest: Map<String, Value>) -> Block {
-    let marked = Map::from_iter([(BESIDE.to_owned(), Value::Object(rest))]);
-    Block::of(What::Foreign(FORMAT, Value::Object(marked)))
+    let tagged = Map::from_iter([(BESIDE.to_owned(), Value::Object(rest))]);
+    Block::of(BlockKind::Foreign(FORMAT, Value::Object(tagged)))
 }
 
 /// Adds a block. The seal of another format comes in a part of its own behind the thoughts it seals,
 /// since these had been sent when it was known: it goes back to them, and they are one again.
 pub(super) fn push_joined(blocks: &mut Vec<Block>, block: Block) {
     let mut texts: Vec<String> = Vec::new();
-    if matches!(block.what, What::Redacted(_)) {
+    if matches!(block.kind, BlockKind::Redacted(_)) {
         while let Some(Block {
-            what: What::Thinking(thinking),
+            kind: BlockKind::Thinking(thinking),
             signature: None,
             ..
         }) = blocks.last()
@@ -302,12 +310,15 @@ pub(super) fn push_joined(blocks: &mut Vec<Block>, block: Block) {
         return;
     }
     let thoughts = texts.iter().rev().map(String::as_str).collect();
-    let what = What::Thinking(Thinking {
+    let what = BlockKind::Thinking(Thinking {
         item: None,
         texts: vec![thoughts],
         summary: false,
     });
-    blocks.push(Block { what, ..block });
+    blocks.push(Block {
+        kind: what,
+        ..block
+    });
 }
 
 impl ReadPart {

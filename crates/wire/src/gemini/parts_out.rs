@@ -5,18 +5,18 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::parts_in::BESIDE;
-use super::{FORMAT, NO_SEAL, is_made, pieces};
+use super::{FORMAT, NO_SIGNATURE, is_made, part_writer};
 use crate::Format;
-use crate::canon::{
-    Block, Media, Notes, Signature, Source, Target, Text, Thread, ToolCall, ToolName, ToolResult,
-    What,
+use crate::canonical::{
+    Block, BlockKind, Media, Notes, Signature, Source, Target, Text, ToolCall, ToolName,
+    ToolResult, TranslationState,
 };
 
 /// What blocks are written with.
 pub(super) struct Parts<'a> {
     pub(super) from: Format,
     pub(super) target: &'a Target<'a>,
-    pub(super) thread: &'a Thread,
+    pub(super) state: &'a TranslationState,
     /// The tool of each call, for results that do not say it.
     pub(super) tools: BTreeMap<&'a str, &'a ToolName>,
     pub(super) notes: Notes,
@@ -26,7 +26,7 @@ pub(super) struct Parts<'a> {
 #[derive(Default)]
 pub(super) struct Content {
     pub(super) parts: Vec<Value>,
-    sealed: bool,
+    signed: bool,
 }
 
 impl Parts<'_> {
@@ -38,42 +38,43 @@ impl Parts<'_> {
                 "Google caches repeated beginnings by itself",
             );
         }
-        let own = self.own_seal(block.signature.as_ref());
-        match &block.what {
-            What::Text(words) => self.text(words, own, content),
-            What::Media(media) => {
+        let own = self.own_signature(block.signature.as_ref());
+        match &block.kind {
+            BlockKind::Text(words) => self.text(words, own, content),
+            BlockKind::Media(media) => {
                 self.about_media(media);
-                let part = pieces::media(media, self.from);
-                content.parts.push(pieces::sealed(part, own));
+                let part = part_writer::media(media, self.from);
+                content.parts.push(part_writer::signed(part, own));
             }
-            What::ToolCall(call) => self.call(call, block.signature.as_ref(), own, content),
-            What::ToolResult(result) => {
+            BlockKind::ToolCall(call) => self.call(call, block.signature.as_ref(), own, content),
+            BlockKind::ToolResult(result) => {
                 let part = self.result(result);
                 content.parts.push(part);
             }
-            What::Thinking(thinking) => {
+            BlockKind::Thinking(thinking) => {
                 let keep = own.is_some() || (block.signature.is_none() && self.from == FORMAT);
                 if keep {
-                    let part = pieces::thought(&thinking.texts.join("\n\n"));
+                    let part = part_writer::thought(&thinking.texts.join("\n\n"));
                     // An empty one only says where the thoughts belong.
-                    let seal = own.filter(|seal| !seal.is_empty());
-                    content.parts.push(pieces::sealed(part, seal));
+                    let signature = own.filter(|signature| !signature.is_empty());
+                    content.parts.push(part_writer::signed(part, signature));
                 } else {
                     self.no_thinking();
                 }
             }
-            What::Redacted(_) => match own {
-                Some(seal) => content
-                    .parts
-                    .push(pieces::sealed(pieces::thought(""), Some(seal))),
+            BlockKind::Redacted(_) => match own {
+                Some(signature) => content.parts.push(part_writer::signed(
+                    part_writer::thought(""),
+                    Some(signature),
+                )),
                 None => self.no_thinking(),
             },
-            What::Refusal(words) => {
+            BlockKind::Refusal(words) => {
                 self.notes
                     .approximated("refusal", "it is sent as plain text");
-                content.parts.push(pieces::text(words));
+                content.parts.push(part_writer::text(words));
             }
-            What::Foreign(format, raw) => self.foreign(*format, raw, content),
+            BlockKind::Foreign(format, raw) => self.foreign(*format, raw, content),
         }
     }
 
@@ -85,9 +86,10 @@ impl Parts<'_> {
     }
 
     /// The bare seal, if the upstream made it.
-    fn own_seal(&self, seal: Option<&Signature>) -> Option<String> {
-        let seal = seal.filter(|seal| seal.belongs_to(FORMAT, self.target.channel));
-        seal.map(|seal| seal.data.clone())
+    fn own_signature(&self, signature: Option<&Signature>) -> Option<String> {
+        let signature =
+            signature.filter(|signature| signature.belongs_to(FORMAT, self.target.channel));
+        signature.map(|signature| signature.data.clone())
     }
 
     fn text(&mut self, words: &Text, own: Option<String>, content: &mut Content) {
@@ -103,7 +105,7 @@ impl Parts<'_> {
         }
         content
             .parts
-            .push(pieces::sealed(pieces::text(&words.text), own));
+            .push(part_writer::signed(part_writer::text(&words.text), own));
     }
 
     fn about_media(&mut self, media: &Media) {
@@ -111,7 +113,7 @@ impl Parts<'_> {
             return;
         }
         let why = "the format has no place for it";
-        let in_words = matches!(media.source, Source::Words(_));
+        let in_words = matches!(media.source, Source::Text(_));
         if media.name.is_some() && !in_words {
             self.notes.dropped("filename", why);
         }
@@ -135,30 +137,32 @@ impl Parts<'_> {
     fn call(
         &mut self,
         call: &ToolCall,
-        seal: Option<&Signature>,
+        signature: Option<&Signature>,
         own: Option<String>,
         content: &mut Content,
     ) {
-        let (part, odd) = pieces::call(call, &self.thread.sent(&call.tool));
+        let (part, odd) = part_writer::call(call, &self.state.sent(&call.tool));
         if odd {
             let why = "arguments that are no JSON object are sent under one key";
             self.notes.approximated("arguments", why);
         }
-        if seal.is_some() && own.is_none() {
+        if signature.is_some() && own.is_none() {
             self.no_thinking();
         }
-        let foreign = seal.is_some() || self.from != FORMAT;
-        let stand_in = (foreign && !content.sealed).then(|| NO_SEAL.to_owned());
-        content.sealed = true;
-        content.parts.push(pieces::sealed(part, own.or(stand_in)));
+        let foreign = signature.is_some() || self.from != FORMAT;
+        let stand_in = (foreign && !content.signed).then(|| NO_SIGNATURE.to_owned());
+        content.signed = true;
+        content
+            .parts
+            .push(part_writer::signed(part, own.or(stand_in)));
     }
 
     fn result(&mut self, result: &ToolResult) -> Value {
         let known = self.tools.get(result.call.as_str()).copied();
         let tool = result.tool.as_ref().or(known);
         let name = match tool {
-            Some(tool) => self.thread.sent(tool),
-            None => self.thread.sent(&ToolName::plain(result.call.clone())),
+            Some(tool) => self.state.sent(tool),
+            None => self.state.sent(&ToolName::plain(result.call.clone())),
         };
         let mut inside = Map::new();
         if !is_made(&result.call) {
@@ -168,23 +172,23 @@ impl Parts<'_> {
         let mut texts: Vec<&str> = Vec::new();
         let mut parts: Vec<Value> = Vec::new();
         for block in &result.content {
-            match &block.what {
-                What::Text(words) => texts.push(&words.text),
-                What::Refusal(words) => texts.push(words),
-                What::Media(Media {
-                    source: Source::Words(words),
+            match &block.kind {
+                BlockKind::Text(words) => texts.push(&words.text),
+                BlockKind::Refusal(words) => texts.push(words),
+                BlockKind::Media(Media {
+                    source: Source::Text(words),
                     ..
                 }) => texts.push(words),
-                What::Media(media) => {
+                BlockKind::Media(media) => {
                     self.about_media(media);
-                    parts.push(pieces::media(media, self.from));
+                    parts.push(part_writer::media(media, self.from));
                 }
-                What::Foreign(FORMAT, Value::Object(rest)) if self.from == FORMAT => {
+                BlockKind::Foreign(FORMAT, Value::Object(rest)) if self.from == FORMAT => {
                     inside.extend(rest.clone());
                 }
-                What::Foreign(format, raw) => self.drop_foreign(*format, raw),
-                What::Thinking(_) | What::Redacted(_) => self.no_thinking(),
-                What::ToolCall(_) | What::ToolResult(_) => {
+                BlockKind::Foreign(format, raw) => self.drop_foreign(*format, raw),
+                BlockKind::Thinking(_) | BlockKind::Redacted(_) => self.no_thinking(),
+                BlockKind::ToolCall(_) | BlockKind::ToolResult(_) => {
                     let why = "a result holds text and media alone";
                     self.notes.dropped("tool_result.content", why);
                 }
@@ -223,17 +227,17 @@ impl Parts<'_> {
             // What a part said besides belongs to it.
             (Some(beside), Some(before)) => before.extend(beside.clone()),
             (Some(_), None) => {}
-            (None, _) => content.parts.push(self.unmarked(own)),
+            (None, _) => content.parts.push(self.untagged(own)),
         }
     }
 
     /// A part as it stands there, with its seal as its upstream knows it.
-    fn unmarked(&self, part: &Map<String, Value>) -> Value {
+    fn untagged(&self, part: &Map<String, Value>) -> Value {
         let mut part = part.clone();
-        let seal = super::spelling::take(&mut part, "thoughtSignature");
-        let seal = seal.as_ref().and_then(Value::as_str);
-        let seal = seal.map(|text| Signature::read(text, FORMAT));
-        pieces::sealed(Value::Object(part), self.own_seal(seal.as_ref()))
+        let signature = super::key_case::take(&mut part, "thoughtSignature");
+        let signature = signature.as_ref().and_then(Value::as_str);
+        let signature = signature.map(|text| Signature::read(text, FORMAT));
+        part_writer::signed(Value::Object(part), self.own_signature(signature.as_ref()))
     }
 
     fn drop_foreign(&mut self, format: Format, raw: &Value) {

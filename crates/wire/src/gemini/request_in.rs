@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, VecDeque};
 use serde_json::{Map, Value};
 
 use super::config_in::read_config;
+use super::key_case::take;
 use super::made_id;
 use super::parts_in::{RawResult, beside, push_joined, read_part, read_result, text_of};
-use super::spelling::take;
 use super::tools_in::{read_tool_config, read_tools};
-use crate::canon::{
-    Block, Conversation, Extra, OutputShape, Reasoning, Role, Sampling, ToolName, ToolResult, Turn,
-    What,
+use crate::canonical::{
+    Block, BlockKind, Conversation, OutputShape, Reasoning, Role, Sampling, ToolName, ToolResult,
+    Turn, UnknownField,
 };
-use crate::{Format, Refusal, Request};
+use crate::{Format, Request, RequestError};
 
 /// Pairs results with calls as the conversation goes on.
 #[derive(Default)]
@@ -25,9 +25,9 @@ struct Pairs {
 }
 
 /// Reads a request.
-pub(crate) fn request_to_canon(request: &Request) -> Result<Conversation, Refusal> {
+pub(crate) fn request_to_canonical(request: &Request) -> Result<Conversation, RequestError> {
     let read: Result<Map<String, Value>, _> = serde_json::from_slice(request.body());
-    let mut body = read.map_err(|error| Refusal {
+    let mut body = read.map_err(|error| RequestError {
         code: "invalid_request",
         param: None,
         message: format!("the body is not JSON: {error}"),
@@ -77,11 +77,13 @@ pub(crate) fn request_to_canon(request: &Request) -> Result<Conversation, Refusa
     }
     conversation.service_tier = text_of(take(&mut body, "serviceTier"));
     let rest = body.into_iter().filter(|(_, value)| !value.is_null());
-    conversation.extras.extend(rest.map(|(field, value)| Extra {
-        field,
-        value,
-        matters: false,
-    }));
+    conversation
+        .extras
+        .extend(rest.map(|(field, value)| UnknownField {
+            field,
+            value,
+            matters: false,
+        }));
     Ok(conversation)
 }
 
@@ -129,7 +131,7 @@ fn read_parts(parts: Vec<Value>, pairs: &mut Pairs) -> Vec<Block> {
         let place = pairs.calls;
         let read = read_part(part, &mut |_| made_id("", place));
         for block in read.into_iter().flat_map(super::parts_in::ReadPart::blocks) {
-            if let What::ToolCall(call) = &block.what {
+            if let BlockKind::ToolCall(call) = &block.kind {
                 pairs.call(&call.tool.name, &call.id);
             }
             push_joined(&mut blocks, block);
@@ -147,7 +149,7 @@ impl Pairs {
 
     /// A result with the id of its call: its own, or that of the first call of the same name that has
     /// none yet.
-    fn result(&mut self, raw: RawResult) -> What {
+    fn result(&mut self, raw: RawResult) -> BlockKind {
         let open = self.open.entry(raw.name.clone()).or_default();
         let call = match raw.id {
             Some(id) => {
@@ -156,7 +158,7 @@ impl Pairs {
             }
             None => open.pop_front().unwrap_or_else(|| made_id("", self.calls)),
         };
-        What::ToolResult(ToolResult {
+        BlockKind::ToolResult(ToolResult {
             call,
             tool: Some(ToolName::plain(raw.name)),
             custom: false,

@@ -8,20 +8,21 @@ use super::config_out::write_config;
 use super::parts_out::{Content, Parts};
 use super::tools_out::write_tools;
 use super::{FORMAT, RULE};
-use crate::canon::{
-    Block, Conversation, Extra, Notes, Role, Target, Thread, ToolName, Turn, What, Written,
+use crate::canonical::{
+    Block, BlockKind, Conversation, Notes, Role, Target, ToolName, TranslationState, Turn,
+    UnknownField, Written,
 };
 
 const USER: &str = "user";
 const MODEL: &str = "model";
 
 /// Writes a conversation. Model and stream stand in the address.
-pub(crate) fn request_from_canon(conversation: &Conversation, target: &Target<'_>) -> Written {
-    let thread = Thread::new(RULE, &conversation.tools);
+pub(crate) fn request_from_canonical(conversation: &Conversation, target: &Target<'_>) -> Written {
+    let state = TranslationState::new(RULE, &conversation.tools);
     let mut parts = Parts {
         from: conversation.from,
         target,
-        thread: &thread,
+        state: &state,
         tools: tools_of_calls(conversation),
         notes: Notes::default(),
     };
@@ -38,7 +39,7 @@ pub(crate) fn request_from_canon(conversation: &Conversation, target: &Target<'_
     let contents = write_turns(turns, &mut parts);
     body.insert("contents".to_owned(), Value::Array(contents));
     let mut notes = parts.notes;
-    write_tools(conversation, &thread, &mut body, &mut notes);
+    write_tools(conversation, &state, &mut body, &mut notes);
     write_config(conversation, target, &mut body, &mut notes);
     write_tier(conversation, &mut body, &mut notes);
     drop_advice(conversation, &mut notes);
@@ -52,21 +53,21 @@ pub(crate) fn request_from_canon(conversation: &Conversation, target: &Target<'_
     Written {
         body: serde_json::to_vec(&body).unwrap_or_default(),
         notes,
-        thread,
+        state,
     }
 }
 
 fn tools_of_calls(conversation: &Conversation) -> BTreeMap<&str, &ToolName> {
     let blocks = conversation.turns.iter().flat_map(|turn| &turn.blocks);
-    let calls = blocks.filter_map(|block| match &block.what {
-        What::ToolCall(call) => Some((call.id.as_str(), &call.tool)),
-        What::Text(_)
-        | What::Media(_)
-        | What::ToolResult(_)
-        | What::Thinking(_)
-        | What::Redacted(_)
-        | What::Refusal(_)
-        | What::Foreign(..) => None,
+    let calls = blocks.filter_map(|block| match &block.kind {
+        BlockKind::ToolCall(call) => Some((call.id.as_str(), &call.tool)),
+        BlockKind::Text(_)
+        | BlockKind::Media(_)
+        | BlockKind::ToolResult(_)
+        | BlockKind::Thinking(_)
+        | BlockKind::Redacted(_)
+        | BlockKind::Refusal(_)
+        | BlockKind::Foreign(..) => None,
     });
     calls.collect()
 }
@@ -106,7 +107,7 @@ fn write_turns(turns: &[Turn], parts: &mut Parts<'_>) -> Vec<Value> {
             continue;
         }
         for block in &turn.blocks {
-            if let What::ToolCall(call) = &block.what {
+            if let BlockKind::ToolCall(call) = &block.kind {
                 let place = order.len();
                 order.entry(&call.id).or_insert(place);
             }
@@ -170,19 +171,19 @@ fn flush(
 }
 
 const fn is_result(block: &Block) -> bool {
-    matches!(block.what, What::ToolResult(_))
+    matches!(block.kind, BlockKind::ToolResult(_))
 }
 
 fn place_of(block: &Block, order: &BTreeMap<&str, usize>) -> usize {
-    let place = match &block.what {
-        What::ToolResult(result) => order.get(result.call.as_str()).copied(),
-        What::Text(_)
-        | What::Media(_)
-        | What::ToolCall(_)
-        | What::Thinking(_)
-        | What::Redacted(_)
-        | What::Refusal(_)
-        | What::Foreign(..) => None,
+    let place = match &block.kind {
+        BlockKind::ToolResult(result) => order.get(result.call.as_str()).copied(),
+        BlockKind::Text(_)
+        | BlockKind::Media(_)
+        | BlockKind::ToolCall(_)
+        | BlockKind::Thinking(_)
+        | BlockKind::Redacted(_)
+        | BlockKind::Refusal(_)
+        | BlockKind::Foreign(..) => None,
     };
     place.unwrap_or(usize::MAX)
 }
@@ -240,7 +241,7 @@ fn drop_advice(conversation: &Conversation, notes: &mut Notes) {
     }
 }
 
-fn drop_extra(extra: &Extra, notes: &mut Notes) {
+fn drop_extra(extra: &UnknownField, notes: &mut Notes) {
     let why = "only the format it came in has this";
     if extra.matters {
         notes.refused(extra.field.clone(), why);

@@ -6,9 +6,9 @@ use super::*;
 use crate::gemini::TABLE;
 use crate::{Format, Request, Treatment};
 
-fn read(text: &str) -> Result<Request, Refusal> {
+fn read(text: &str) -> Result<Request, RequestError> {
     let body = Bytes::copy_from_slice(text.as_bytes());
-    let path = InPath {
+    let path = PathParams {
         model: Some("m"),
         stream: true,
     };
@@ -46,10 +46,10 @@ fn a_request_is_read() {
     assert_eq!((facts.model.as_str(), facts.stream), ("m", true));
     assert_eq!((facts.max_output, facts.cap_field), (Some(7), Some(CAP)));
     assert_eq!((facts.choices, facts.effort.as_deref()), (2, Some("low")));
-    assert_eq!(facts.media.said, 2);
+    assert_eq!(facts.media.text_bytes, 2);
     let body =
         Bytes::from_static(br#"{"model":"models/named","contents":[{"parts":[{"text":"x"}]}]}"#);
-    let named = Request::read(Format::Gemini, body, InPath::default()).unwrap();
+    let named = Request::read(Format::Gemini, body, PathParams::default()).unwrap();
     assert_eq!(named.facts.model, "named");
     assert!(!named.facts.stream);
 }
@@ -57,7 +57,7 @@ fn a_request_is_read() {
 #[test]
 fn bad_fields_are_named() {
     let body = Bytes::from_static(b"{}");
-    let nameless = Request::read(Format::Gemini, body, InPath::default()).unwrap_err();
+    let nameless = Request::read(Format::Gemini, body, PathParams::default()).unwrap_err();
     assert_eq!(nameless.param.as_deref(), Some("model"));
     for (text, param) in [
         ("{}".to_owned(), "contents"),
@@ -119,7 +119,7 @@ fn every_field_of_the_cost_table_is_priced_bounded_or_refused_in_both_spellings(
         assert!(TABLE.known.contains(field), "{field} is a field");
         let snake: Vec<String> = field
             .split('.')
-            .map(crate::gemini::spelling::snake)
+            .map(crate::gemini::key_case::snake)
             .collect();
         for path in [(*field).to_owned(), snake.join(".")] {
             let odd = with(&path, r#"{"x":1}"#);
@@ -282,5 +282,5 @@ fn priced_fields_raise_the_bound_and_media_count_as_media() {
         "{\"parts\":[{\"text\":\"four\"}]}",
     ))
     .unwrap();
-    assert_eq!(text.facts.media.said, 6);
+    assert_eq!(text.facts.media.text_bytes, 6);
 }

@@ -7,22 +7,22 @@ use serde_json::value::RawValue;
 
 use super::FORMAT;
 use super::usage::priced_usage;
-use crate::canon::{MAX_SIGNATURE_BYTES, Signature};
-use crate::{Edit, Ending, Frame, Object, Rewrite, patch, priced, scan};
+use crate::canonical::{MAX_SIGNATURE_BYTES, Signature};
+use crate::{Edit, Frame, Object, Rewrite, StreamEnd, patch, priced, scan};
 
-const SEALS: [&str; 2] = ["thoughtSignature", "thought_signature"];
+const SIGNATURES: [&str; 2] = ["thoughtSignature", "thought_signature"];
 
 /// What becomes of a seal; none to leave it.
-type Reseal<'a> = &'a dyn Fn(&str) -> Option<Sealed>;
+type Resign<'a> = &'a dyn Fn(&str) -> Option<Signed>;
 
 /// A seal on its way.
-enum Sealed {
+enum Signed {
     As(String),
     Removed,
 }
 
 /// A whole answer with the names that the caller knows; none if it needs none.
-pub(crate) fn rewrite_whole(body: &[u8], rewrite: &Rewrite) -> Option<Bytes> {
+pub(crate) fn rewrite_response(body: &[u8], rewrite: &Rewrite) -> Option<Bytes> {
     changed(body, rewrite, None).map(Bytes::from)
 }
 
@@ -36,15 +36,15 @@ pub(crate) fn rewrite_frame(frame: &Frame, rewrite: &Rewrite) -> Bytes {
 }
 
 /// The last frame, with what all cost.
-pub(super) fn priced_frame(frame: &Frame, ending: &Ending, rewrite: &Rewrite) -> Bytes {
+pub(super) fn priced_frame(frame: &Frame, stream_end: &StreamEnd, rewrite: &Rewrite) -> Bytes {
     let data = frame.data.as_ref();
-    let changed = data.and_then(|data| changed(data, rewrite, Some(ending)));
+    let changed = data.and_then(|data| changed(data, rewrite, Some(stream_end)));
     changed.map_or_else(|| frame.raw.clone(), |data| Frame::of_data(&data).raw)
 }
 
-fn changed(body: &[u8], rewrite: &Rewrite, ending: Option<&Ending>) -> Option<Vec<u8>> {
+fn changed(body: &[u8], rewrite: &Rewrite, stream_end: Option<&StreamEnd>) -> Option<Vec<u8>> {
     // Nearly all pieces are words, and are not looked at more closely than this.
-    if rewrite.model.is_none() && ending.is_none() && !has_seal(body) {
+    if rewrite.model.is_none() && stream_end.is_none() && !has_signature(body) {
         return None;
     }
     let object = scan(body).ok()?;
@@ -54,60 +54,60 @@ fn changed(body: &[u8], rewrite: &Rewrite, ending: Option<&Ending>) -> Option<Ve
     {
         edits.push(Edit::Set("modelVersion", crate::request::json(model)));
     }
-    if let Some(channel) = rewrite.channel.as_ref().filter(|_| has_seal(body)) {
-        let reseal = |text: &str| Some(Sealed::As(marked(text, channel)));
+    if let Some(channel) = rewrite.channel.as_ref().filter(|_| has_signature(body)) {
+        let resign = |text: &str| Some(Signed::As(tagged(text, channel)));
         let candidates = object.value("candidates").and_then(|list| {
             each(list, &|candidate| {
-                in_member(candidate, "content", &|content| in_parts(content, &reseal))
+                in_member(candidate, "content", &|content| in_parts(content, &resign))
             })
         });
         edits.extend(candidates.map(|list| Edit::Set("candidates", list)));
     }
-    if let Some(ending) = ending {
+    if let Some(stream_end) = stream_end {
         // One half of usage is not shown as all of it: then it is told anew.
         let usage = object.value("usageMetadata").filter(|_| {
             let prompt = object.at("usageMetadata.promptTokenCount");
             prompt.is_some()
         });
-        let usage = usage.and_then(|usage| priced(usage, &ending.cost));
-        let usage = usage.unwrap_or_else(|| priced_usage(&ending.counted, &ending.cost));
+        let usage = usage.and_then(|usage| priced(usage, &stream_end.cost));
+        let usage = usage.unwrap_or_else(|| priced_usage(&stream_end.reported, &stream_end.cost));
         edits.push(Edit::Set("usageMetadata", usage));
     }
     (!edits.is_empty()).then(|| patch(&object, &edits))
 }
 
 /// Whether a seal may be in it.
-fn has_seal(body: &[u8]) -> bool {
-    let mut words = SEALS.iter();
+fn has_signature(body: &[u8]) -> bool {
+    let mut words = SIGNATURES.iter();
     words.any(|word| memmem::find(body, word.as_bytes()).is_some())
 }
 
 /// A request of this format whose seals go home: those of the channel bare, those of others left out, but
 /// for a call's, which is replaced by the word that stands for none. None if nothing needs to change.
 #[must_use]
-pub fn seals_home(body: &[u8], channel: Option<&str>) -> Option<Vec<u8>> {
+pub fn restore_signatures(body: &[u8], channel: Option<&str>) -> Option<Vec<u8>> {
     let object = scan(body).ok()?;
-    let reseal = |text: &str| {
-        let seal = Signature::read(text, FORMAT);
-        if seal.data == text && seal.channel.is_none() {
+    let resign = |text: &str| {
+        let signature = Signature::read(text, FORMAT);
+        if signature.data == text && signature.channel.is_none() {
             return None;
         }
-        let own = seal.belongs_to(FORMAT, channel);
+        let own = signature.belongs_to(FORMAT, channel);
         Some(if own {
-            Sealed::As(seal.data)
+            Signed::As(signature.data)
         } else {
-            Sealed::Removed
+            Signed::Removed
         })
     };
     let contents = each(object.value("contents")?, &|content| {
-        in_parts(content, &reseal)
+        in_parts(content, &resign)
     })?;
     Some(patch(&object, &[Edit::Set("contents", contents)]))
 }
 
-fn marked(text: &str, channel: &str) -> String {
-    let seal = Signature::read(text, FORMAT);
-    super::shown_seal(&seal, Some(channel))
+fn tagged(text: &str, channel: &str) -> String {
+    let signature = Signature::read(text, FORMAT);
+    super::shown_signature(&signature, Some(channel))
 }
 
 /// A list with its changed members; none if none changed.
@@ -135,24 +135,28 @@ fn in_member(
     Some(patch(&object, &[Edit::Set(key, changed)]))
 }
 
-fn in_parts(content: &[u8], reseal: Reseal<'_>) -> Option<Vec<u8>> {
+fn in_parts(content: &[u8], resign: Resign<'_>) -> Option<Vec<u8>> {
     in_member(content, "parts", &|parts| {
-        each(parts, &|part| in_part(part, reseal))
+        each(parts, &|part| in_part(part, resign))
     })
 }
 
-fn in_part(part: &[u8], reseal: Reseal<'_>) -> Option<Vec<u8>> {
+fn in_part(part: &[u8], resign: Resign<'_>) -> Option<Vec<u8>> {
     let part = scan(part).ok()?;
-    let key = SEALS.into_iter().find(|key| part.member(key).is_some())?;
+    let key = SIGNATURES
+        .into_iter()
+        .find(|key| part.member(key).is_some())?;
     let value = part.value(key)?;
     if value.len() > MAX_SIGNATURE_BYTES {
         return None;
     }
     let text: String = serde_json::from_slice(value).ok()?;
-    let edit = match reseal(&text)? {
-        Sealed::As(seal) => Edit::Set(key, crate::request::json(&seal)),
-        Sealed::Removed if is_call(&part) => Edit::Set(key, crate::request::json(super::NO_SEAL)),
-        Sealed::Removed => Edit::Remove(key),
+    let edit = match resign(&text)? {
+        Signed::As(signature) => Edit::Set(key, crate::request::json(&signature)),
+        Signed::Removed if is_call(&part) => {
+            Edit::Set(key, crate::request::json(super::NO_SIGNATURE))
+        }
+        Signed::Removed => Edit::Remove(key),
     };
     Some(patch(&part, &[edit]))
 }

@@ -6,13 +6,15 @@ use bytes::Bytes;
 use serde_json::json;
 
 use super::chunk::{Candidate, Chunk};
-use super::last::{last_candidate, last_chunk};
 use super::parts_in::read_part;
+use super::stream_end::{last_candidate, last_chunk};
 use super::usage::RawUsage;
 use super::{FORMAT, made_id};
-use crate::canon::{At, Block, Counted, Event, Opening, Piece, Signature, Stop, What};
+use crate::canonical::{
+    Block, BlockDelta, BlockIndex, BlockKind, BlockStart, Event, ReportedUsage, Signature, Stop,
+};
 use crate::openai_chat::read_error;
-use crate::{Ending, Frame, Rewrite, Seen, without_data};
+use crate::{Frame, FrameKind, Rewrite, StreamEnd, without_data};
 
 /// Answers of one stream that are followed.
 const MAX_CHOICES: usize = 64;
@@ -28,7 +30,7 @@ pub struct Reader {
     ended: bool,
     /// Something waits for the charge, so everything behind it does.
     holding: bool,
-    counted: Option<Counted>,
+    reported: Option<ReportedUsage>,
     /// The last of what was told of usage.
     told: Option<RawUsage>,
     calls: usize,
@@ -38,9 +40,9 @@ pub struct Reader {
 #[derive(Debug, Default)]
 struct Following {
     next: u32,
-    open: Option<(At, Kind)>,
+    open: Option<(BlockIndex, Kind)>,
     /// The last block of words, where sources belong.
-    words: Option<At>,
+    words: Option<BlockIndex>,
     called: bool,
     stopped: bool,
 }
@@ -56,12 +58,12 @@ enum Kind {
 
 impl Reader {
     /// Reads one frame.
-    pub(crate) fn read(&mut self, frame: &Frame, events: &mut Vec<Event>) -> Seen {
+    pub(crate) fn read(&mut self, frame: &Frame, events: &mut Vec<Event>) -> FrameKind {
         let Some(data) = &frame.data else {
             return without_data(&frame.raw);
         };
         if data.as_ref() == b"[DONE]" {
-            return Seen::Done;
+            return FrameKind::Done;
         }
         let Ok(chunk) = serde_json::from_slice::<Chunk>(data) else {
             return self.no_chunk(data, events);
@@ -71,7 +73,7 @@ impl Reader {
         }
         if chunk.is_beat() {
             events.push(Event::Ping);
-            return Seen::Nothing;
+            return FrameKind::Empty;
         }
         self.read_chunk(chunk, events);
         let going = self.choices.values().any(|choice| !choice.stopped);
@@ -79,26 +81,26 @@ impl Reader {
             self.holding = true;
         }
         if self.holding {
-            Seen::Held
+            FrameKind::Held
         } else {
-            Seen::Piece
+            FrameKind::Content
         }
     }
 
     /// An error may come in a list of one.
-    fn no_chunk(&self, data: &[u8], events: &mut Vec<Event>) -> Seen {
+    fn no_chunk(&self, data: &[u8], events: &mut Vec<Event>) -> FrameKind {
         let list: Option<Vec<Chunk>> = serde_json::from_slice(data).ok();
         let is_error = |list: &Vec<Chunk>| list.first().is_some_and(|one| one.error.is_some());
         if list.as_ref().is_some_and(is_error) {
             return Self::failed(data, events);
         }
-        Seen::Garbage
+        FrameKind::Invalid
     }
 
-    fn failed(data: &[u8], events: &mut Vec<Event>) -> Seen {
+    fn failed(data: &[u8], events: &mut Vec<Event>) -> FrameKind {
         let said = read_error(data);
-        events.push(Event::Failed(said.clone()));
-        Seen::Failed(said)
+        events.push(Event::Error(said.clone()));
+        FrameKind::Error(said)
     }
 
     /// Reads what is said, in a piece or in a whole answer.
@@ -121,10 +123,10 @@ impl Reader {
         if let Some(usage) = chunk.usage_metadata {
             let usage = usage.behind(self.told.as_ref());
             self.told = Some(usage.clone());
-            let counted = usage.counted(self.ended);
-            if let Some(counted) = counted.map(|counted| self.whole_count(counted)) {
-                self.counted = Some(counted.clone());
-                events.push(Event::Counted(counted));
+            let reported = usage.reported(self.ended);
+            if let Some(reported) = reported.map(|reported| self.whole_count(reported)) {
+                self.reported = Some(reported.clone());
+                events.push(Event::Usage(reported));
             }
         }
     }
@@ -136,7 +138,7 @@ impl Reader {
         self.begun = true;
         self.id = chunk.response_id.clone().unwrap_or_default();
         self.model = chunk.model_version.clone().unwrap_or_default();
-        events.push(Event::Begin {
+        events.push(Event::Start {
             id: self.id.clone(),
             model: self.model.clone(),
             created: None,
@@ -144,15 +146,15 @@ impl Reader {
     }
 
     /// Each count is of all so far: a bucket that is not told any more is empty.
-    fn whole_count(&self, mut counted: Counted) -> Counted {
-        let before = self.counted.as_ref().map(|before| &before.usage);
-        for bucket in super::response::BUCKETS {
+    fn whole_count(&self, mut reported: ReportedUsage) -> ReportedUsage {
+        let before = self.reported.as_ref().map(|before| &before.usage);
+        for bucket in super::response_scan::BUCKETS {
             let was_told = before.is_some_and(|before| before.told(bucket).is_some());
-            if was_told && counted.usage.told(bucket).is_none() {
-                counted.usage = counted.usage.with(bucket, 0);
+            if was_told && reported.usage.told(bucket).is_none() {
+                reported.usage = reported.usage.with(bucket, 0);
             }
         }
-        counted
+        reported
     }
 
     fn read_candidate(&mut self, index: u32, mut candidate: Candidate, events: &mut Vec<Event>) {
@@ -163,7 +165,7 @@ impl Reader {
             let id = self.id.as_str();
             let read = read_part(part, &mut |_| made_id(id, place));
             let Some(read) = read else { continue };
-            if matches!(read.block.what, What::ToolCall(_)) {
+            if matches!(read.block.kind, BlockKind::ToolCall(_)) {
                 self.calls = self.calls.saturating_add(1);
             }
             choice.read(index, read.block, events);
@@ -176,7 +178,7 @@ impl Reader {
         let grounds = grounds.map(|grounds| json!({ "groundingMetadata": grounds }));
         if let Some(at) = choice.words {
             for raw in cited.into_iter().chain(grounds) {
-                events.push(Event::Grow(at, Piece::Citation(FORMAT, raw)));
+                events.push(Event::BlockDelta(at, BlockDelta::Citation(FORMAT, raw)));
             }
         }
         if let Some(stop) = candidate.stop(choice.called)
@@ -199,15 +201,15 @@ impl Reader {
     }
 
     /// The last words: what was held, with what it cost. No comment: see the room's first lines.
-    pub(crate) fn goodbye(
+    pub(crate) fn write_end(
         &mut self,
         held: &[Frame],
-        ending: &Ending,
+        stream_end: &StreamEnd,
         rewrite: &Rewrite,
     ) -> Vec<u8> {
         let mut out = Vec::new();
-        if ending.exhausted || held.is_empty() {
-            out.extend_from_slice(&self.last_frame(ending, rewrite));
+        if stream_end.exhausted || held.is_empty() {
+            out.extend_from_slice(&self.last_frame(stream_end, rewrite));
             return out;
         }
         let (last, before) = match held.split_last() {
@@ -218,14 +220,14 @@ impl Reader {
             out.extend_from_slice(&super::rewrite::rewrite_frame(frame, rewrite));
         }
         if let Some(last) = last {
-            out.extend_from_slice(&super::rewrite::priced_frame(last, ending, rewrite));
+            out.extend_from_slice(&super::rewrite::priced_frame(last, stream_end, rewrite));
         }
         out
     }
 
     /// A last frame of our own: for want of money, or because the upstream sent none.
-    fn last_frame(&self, ending: &Ending, rewrite: &Rewrite) -> Bytes {
-        let stop = if ending.exhausted {
+    fn last_frame(&self, stream_end: &StreamEnd, rewrite: &Rewrite) -> Bytes {
+        let stop = if stream_end.exhausted {
             Stop::Length
         } else {
             Stop::End
@@ -237,7 +239,7 @@ impl Reader {
         }
         let model = rewrite.model.as_deref().unwrap_or(&self.model);
         let candidates = open.iter().map(|index| last_candidate(*index, &stop));
-        let frame = last_chunk(candidates.collect(), model, &self.id, ending);
+        let frame = last_chunk(candidates.collect(), model, &self.id, stream_end);
         Frame::of_data(&frame).raw
     }
 }
@@ -249,87 +251,92 @@ impl Following {
         let Some((at, kind)) = self.open.take() else {
             return;
         };
-        let sealed =
-            matches!(events.last(), Some(Event::Grow(last, Piece::Signature(_))) if *last == at);
-        if kind == Kind::Thinking && !sealed {
+        let signed = matches!(events.last(), Some(Event::BlockDelta(last, BlockDelta::Signature(_))) if *last == at);
+        if kind == Kind::Thinking && !signed {
             // An empty seal: it only says where the thoughts belong.
-            let seal = Signature::of(FORMAT, String::new());
-            events.push(Event::Grow(at, Piece::Signature(seal)));
+            let signature = Signature::of(FORMAT, String::new());
+            events.push(Event::BlockDelta(at, BlockDelta::Signature(signature)));
         }
-        events.push(Event::Close(at));
+        events.push(Event::BlockEnd(at));
     }
 
-    fn open(&mut self, index: u32, opening: Opening, events: &mut Vec<Event>) -> At {
+    fn open(&mut self, index: u32, opening: BlockStart, events: &mut Vec<Event>) -> BlockIndex {
         self.close(events);
-        let at = At {
+        let at = BlockIndex {
             choice: index,
             block: self.next,
         };
         self.next = self.next.saturating_add(1);
-        events.push(Event::Open(at, opening));
+        events.push(Event::BlockStart(at, opening));
         at
     }
 
     fn read(&mut self, index: u32, block: Block, events: &mut Vec<Event>) {
-        let seal = block.signature;
-        let whole = match block.what {
-            What::Text(words) => {
+        let signature = block.signature;
+        let whole = match block.kind {
+            BlockKind::Text(words) => {
                 // A piece without words or a seal is a sign of life.
-                if !words.text.is_empty() || seal.is_some() {
+                if !words.text.is_empty() || signature.is_some() {
                     let at = self.grow(index, Kind::Text, words.text, events);
                     self.words = Some(at);
-                    self.seal_and_close(at, seal, events);
+                    self.signature_and_close(at, signature, events);
                 }
                 return;
             }
-            What::Thinking(thinking) => {
+            BlockKind::Thinking(thinking) => {
                 let text = thinking.texts.concat();
-                if !text.is_empty() || seal.is_some() {
+                if !text.is_empty() || signature.is_some() {
                     let at = self.grow(index, Kind::Thinking, text, events);
-                    self.seal_and_close(at, seal, events);
+                    self.signature_and_close(at, signature, events);
                 }
                 return;
             }
-            What::ToolCall(mut call) => {
+            BlockKind::ToolCall(mut call) => {
                 self.called = true;
                 let arguments = std::mem::take(&mut call.arguments);
-                let at = self.open(index, Opening::ToolCall(call), events);
-                events.push(Event::Grow(at, Piece::Arguments(arguments)));
-                seal_with(at, seal, events);
-                events.push(Event::Close(at));
+                let at = self.open(index, BlockStart::ToolCall(call), events);
+                events.push(Event::BlockDelta(at, BlockDelta::Arguments(arguments)));
+                signature_with(at, signature, events);
+                events.push(Event::BlockEnd(at));
                 return;
             }
             // The seal of another format comes behind the thoughts it seals.
-            What::Redacted(_) if self.open.is_some_and(|(_, kind)| kind == Kind::Thinking) => {
+            BlockKind::Redacted(_) if self.open.is_some_and(|(_, kind)| kind == Kind::Thinking) => {
                 let at = self.grow(index, Kind::Thinking, String::new(), events);
-                self.seal_and_close(at, seal, events);
+                self.signature_and_close(at, signature, events);
                 return;
             }
-            What::Redacted(redacted) => match seal.clone() {
-                Some(seal) => Opening::Redacted(redacted.item, seal),
+            BlockKind::Redacted(redacted) => match signature.clone() {
+                Some(signature) => BlockStart::Redacted(redacted.item, signature),
                 None => return,
             },
-            What::Media(media) => Opening::Media(media),
-            What::Foreign(format, raw) => Opening::Foreign(format, raw),
-            What::ToolResult(_) | What::Refusal(_) => return,
+            BlockKind::Media(media) => BlockStart::Media(media),
+            BlockKind::Foreign(format, raw) => BlockStart::Foreign(format, raw),
+            BlockKind::ToolResult(_) | BlockKind::Refusal(_) => return,
         };
-        let is_media = matches!(whole, Opening::Media(_));
+        let is_media = matches!(whole, BlockStart::Media(_));
         let at = self.open(index, whole, events);
         if is_media {
-            seal_with(at, seal, events);
+            signature_with(at, signature, events);
         }
-        events.push(Event::Close(at));
+        events.push(Event::BlockEnd(at));
     }
 
     /// The open block of this kind, or a new one, with more words.
-    fn grow(&mut self, index: u32, kind: Kind, text: String, events: &mut Vec<Event>) -> At {
+    fn grow(
+        &mut self,
+        index: u32,
+        kind: Kind,
+        text: String,
+        events: &mut Vec<Event>,
+    ) -> BlockIndex {
         let known = self.open.filter(|(_, open)| *open == kind);
         let at = match known {
             Some((at, _)) => at,
             None => {
                 let opening = match kind {
-                    Kind::Text => Opening::Text,
-                    Kind::Thinking => Opening::Thinking(None, true),
+                    Kind::Text => BlockStart::Text,
+                    Kind::Thinking => BlockStart::Thinking(None, true),
                 };
                 let at = self.open(index, opening, events);
                 self.open = Some((at, kind));
@@ -337,21 +344,27 @@ impl Following {
             }
         };
         if !text.is_empty() {
-            events.push(Event::Grow(at, Piece::Text(text)));
+            events.push(Event::BlockDelta(at, BlockDelta::Text(text)));
         }
         at
     }
 
     /// Behind its seal a block is whole: what is sealed is sent back as it came.
-    fn seal_and_close(&mut self, at: At, seal: Option<Signature>, events: &mut Vec<Event>) {
-        if seal.is_some() {
-            seal_with(at, seal, events);
+    fn signature_and_close(
+        &mut self,
+        at: BlockIndex,
+        signature: Option<Signature>,
+        events: &mut Vec<Event>,
+    ) {
+        if signature.is_some() {
+            signature_with(at, signature, events);
             self.close(events);
         }
     }
 }
 
-fn seal_with(at: At, seal: Option<Signature>, events: &mut Vec<Event>) {
-    let seal = seal.map(|seal| Event::Grow(at, Piece::Signature(seal)));
-    events.extend(seal);
+fn signature_with(at: BlockIndex, signature: Option<Signature>, events: &mut Vec<Event>) {
+    let signature =
+        signature.map(|signature| Event::BlockDelta(at, BlockDelta::Signature(signature)));
+    events.extend(signature);
 }

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use super::answer_out::add_citations;
-use super::last::{last_candidate, last_chunk};
-use super::{FORMAT, pieces, shown_seal};
-use crate::canon::{At, Event, Opening, Piece, Signature, Stop, ToolCall};
-use crate::{Ending, Shown, event_frame, json_bytes, put_number, put_text};
+use super::response_out::add_citations;
+use super::stream_end::{last_candidate, last_chunk};
+use super::{FORMAT, part_writer, shown_signature};
+use crate::canonical::{BlockDelta, BlockIndex, BlockStart, Event, Signature, Stop, ToolCall};
+use crate::{ResponseMeta, StreamEnd, event_frame, json_bytes, put_number, put_text};
 
 /// Blocks that are open at once; what is beyond is not written.
 const MAX_OPEN: usize = 4_096;
@@ -26,10 +26,10 @@ const THOUGHT: &[u8] = b",\"thought\":true";
 /// Writes a stream.
 #[derive(Debug)]
 pub struct Writer {
-    shown: Shown,
+    meta: ResponseMeta,
     /// Everything of a piece behind its candidate.
     tail: Vec<u8>,
-    open: BTreeMap<At, Block>,
+    open: BTreeMap<BlockIndex, Block>,
     choices: BTreeSet<u32>,
     stops: BTreeMap<u32, Stop>,
 }
@@ -48,14 +48,14 @@ enum Block {
 
 impl Writer {
     /// For one answer.
-    pub(crate) fn new(shown: Shown) -> Self {
+    pub(crate) fn new(meta: ResponseMeta) -> Self {
         let mut tail = b"}],\"modelVersion\":".to_vec();
-        put_text(&shown.model, &mut tail);
+        put_text(&meta.model, &mut tail);
         tail.extend_from_slice(b",\"responseId\":");
-        put_text(&shown.id, &mut tail);
+        put_text(&meta.id, &mut tail);
         tail.extend_from_slice(b"}\n\n");
         Self {
-            shown,
+            meta,
             tail,
             open: BTreeMap::new(),
             choices: BTreeSet::new(),
@@ -66,16 +66,16 @@ impl Writer {
     /// Writes one event; what belongs to the end waits.
     pub(crate) fn write(&mut self, event: &Event, out: &mut Vec<u8>) {
         match event {
-            Event::Open(at, opening) => self.opened(*at, opening, out),
-            Event::Grow(at, piece) => self.grown(*at, piece, out),
-            Event::Close(at) => self.closed(*at, out),
+            Event::BlockStart(at, opening) => self.opened(*at, opening, out),
+            Event::BlockDelta(at, piece) => self.grown(*at, piece, out),
+            Event::BlockEnd(at) => self.closed(*at, out),
             Event::Stop(choice, stop) => {
                 self.close_all(Some(*choice), out);
                 if self.knows(*choice) {
                     self.stops.insert(*choice, stop.clone());
                 }
             }
-            Event::Begin { .. } | Event::Counted(_) | Event::Failed(_) | Event::Ping => {}
+            Event::Start { .. } | Event::Usage(_) | Event::Error(_) | Event::Ping => {}
         }
     }
 
@@ -87,85 +87,93 @@ impl Writer {
         self.choices.contains(&choice)
     }
 
-    fn opened(&mut self, at: At, opening: &Opening, out: &mut Vec<u8>) {
+    fn opened(&mut self, at: BlockIndex, opening: &BlockStart, out: &mut Vec<u8>) {
         if !self.knows(at.choice) || self.open.len() >= MAX_OPEN {
             return;
         }
         // A block whose place is taken anew was never closed; and what may be large waits no longer than
         // it must.
-        let is_whole = |place: &At, block: &Block| {
+        let is_whole = |place: &BlockIndex, block: &Block| {
             place.choice == at.choice && matches!(block, Block::Whole(..))
         };
         let open = self.open.iter();
         let late = open.filter(|(place, block)| **place == at || is_whole(place, block));
-        let late: Vec<At> = late.map(|(place, _)| *place).collect();
+        let late: Vec<BlockIndex> = late.map(|(place, _)| *place).collect();
         late.into_iter().for_each(|place| self.closed(place, out));
         let block = match opening {
-            Opening::Text | Opening::Refusal => Block::Text,
-            Opening::Thinking(..) => Block::Thinking,
-            Opening::ToolCall(call) => Block::Call(call.clone(), None),
-            Opening::Redacted(_, seal) => Block::Whole(pieces::thought(""), Some(seal.clone())),
-            Opening::Media(media) => Block::Whole(pieces::media(media, FORMAT), None),
-            Opening::Foreign(FORMAT, raw) => Block::Whole(raw.clone(), None),
-            Opening::Foreign(..) => Block::Unsaid,
+            BlockStart::Text | BlockStart::Refusal => Block::Text,
+            BlockStart::Thinking(..) => Block::Thinking,
+            BlockStart::ToolCall(call) => Block::Call(call.clone(), None),
+            BlockStart::Redacted(_, signature) => {
+                Block::Whole(part_writer::thought(""), Some(signature.clone()))
+            }
+            BlockStart::Media(media) => Block::Whole(part_writer::media(media, FORMAT), None),
+            BlockStart::Foreign(FORMAT, raw) => Block::Whole(raw.clone(), None),
+            BlockStart::Foreign(..) => Block::Unsaid,
         };
         self.open.insert(at, block);
     }
 
-    fn grown(&mut self, at: At, piece: &Piece, out: &mut Vec<u8>) {
-        if let Piece::Citation(format, raw) = piece {
-            self.cited(at.choice, pieces::citation(*format, raw), out);
+    fn grown(&mut self, at: BlockIndex, piece: &BlockDelta, out: &mut Vec<u8>) {
+        if let BlockDelta::Citation(format, raw) = piece {
+            self.cited(at.choice, part_writer::citation(*format, raw), out);
             return;
         }
         let Some(block) = self.open.get_mut(&at) else {
             return;
         };
         let part = match (block, piece) {
-            (Block::Text, Piece::Text(words)) => {
+            (Block::Text, BlockDelta::Text(words)) => {
                 self.words(at.choice, words, b"", out);
                 return;
             }
-            (Block::Thinking, Piece::Text(words)) => {
+            (Block::Thinking, BlockDelta::Text(words)) => {
                 self.words(at.choice, words, THOUGHT, out);
                 return;
             }
-            (Block::Thinking, Piece::NextPart) => {
+            (Block::Thinking, BlockDelta::NextPart) => {
                 self.words(at.choice, "\n\n", THOUGHT, out);
                 return;
             }
-            (Block::Text, Piece::Signature(seal)) => self.sealed(pieces::text(""), seal),
-            (Block::Thinking, Piece::Signature(seal)) => self.sealed(pieces::thought(""), seal),
-            (Block::Call(call, _), Piece::Arguments(more)) => {
+            (Block::Text, BlockDelta::Signature(signature)) => {
+                self.signed(part_writer::text(""), signature)
+            }
+            (Block::Thinking, BlockDelta::Signature(signature)) => {
+                self.signed(part_writer::thought(""), signature)
+            }
+            (Block::Call(call, _), BlockDelta::Arguments(more)) => {
                 if call.arguments.len().saturating_add(more.len()) <= MAX_CALL_BYTES {
                     call.arguments.push_str(more);
                 }
                 return;
             }
-            (Block::Call(_, known) | Block::Whole(_, known), Piece::Signature(seal)) => {
-                *known = Some(seal.clone());
+            (Block::Call(_, known) | Block::Whole(_, known), BlockDelta::Signature(signature)) => {
+                *known = Some(signature.clone());
                 return;
             }
             // A piece that does not fit its block says nothing.
             (
                 Block::Text | Block::Thinking | Block::Call(..) | Block::Whole(..) | Block::Unsaid,
-                Piece::Text(_)
-                | Piece::NextPart
-                | Piece::Arguments(_)
-                | Piece::Citation(..)
-                | Piece::Signature(_),
+                BlockDelta::Text(_)
+                | BlockDelta::NextPart
+                | BlockDelta::Arguments(_)
+                | BlockDelta::Citation(..)
+                | BlockDelta::Signature(_),
             ) => return,
         };
         self.part(at.choice, part, out);
     }
 
-    fn closed(&mut self, at: At, out: &mut Vec<u8>) {
-        let (part, seal) = match self.open.remove(&at) {
-            Some(Block::Call(call, seal)) => (pieces::call(&call, &call.tool.name).0, seal),
-            Some(Block::Whole(part, seal)) => (part, seal),
+    fn closed(&mut self, at: BlockIndex, out: &mut Vec<u8>) {
+        let (part, signature) = match self.open.remove(&at) {
+            Some(Block::Call(call, signature)) => {
+                (part_writer::call(&call, &call.tool.name).0, signature)
+            }
+            Some(Block::Whole(part, signature)) => (part, signature),
             Some(Block::Text | Block::Thinking | Block::Unsaid) | None => return,
         };
-        let part = match &seal {
-            Some(seal) => self.sealed(part, seal),
+        let part = match &signature {
+            Some(signature) => self.signed(part, signature),
             None => part,
         };
         self.part(at.choice, part, out);
@@ -173,14 +181,14 @@ impl Writer {
 
     /// Closes what nobody closed, of one answer or of all.
     fn close_all(&mut self, choice: Option<u32>, out: &mut Vec<u8>) {
-        let of_it = |at: &&At| choice.is_none_or(|choice| at.choice == choice);
-        let open: Vec<At> = self.open.keys().filter(of_it).copied().collect();
+        let of_it = |at: &&BlockIndex| choice.is_none_or(|choice| at.choice == choice);
+        let open: Vec<BlockIndex> = self.open.keys().filter(of_it).copied().collect();
         open.into_iter().for_each(|at| self.closed(at, out));
     }
 
-    fn sealed(&self, part: Value, seal: &Signature) -> Value {
-        let shown = shown_seal(seal, self.shown.channel.as_deref());
-        pieces::sealed(part, Some(shown))
+    fn signed(&self, part: Value, signature: &Signature) -> Value {
+        let meta = shown_signature(signature, self.meta.channel.as_deref());
+        part_writer::signed(part, Some(meta))
     }
 
     /// The commonest piece of all, written without a tree.
@@ -206,7 +214,7 @@ impl Writer {
             return;
         }
         let mut candidate = Map::new();
-        let content = json!({ "role": "model", "parts": [pieces::text("")] });
+        let content = json!({ "role": "model", "parts": [part_writer::text("")] });
         candidate.insert("content".to_owned(), content);
         candidate.insert("index".to_owned(), choice.into());
         add_citations(&mut candidate, cited.into_iter());
@@ -216,15 +224,15 @@ impl Writer {
     fn candidate(&self, candidate: Map<String, Value>, out: &mut Vec<u8>) {
         let chunk = json!({
             "candidates": [candidate],
-            "modelVersion": self.shown.model,
-            "responseId": self.shown.id,
+            "modelVersion": self.meta.model,
+            "responseId": self.meta.id,
         });
         event_frame(None, &json_bytes(&chunk), out);
     }
 
     /// Writes the end, now that the charge is durable. No comment: see the room's first lines.
-    pub(crate) fn finish(&mut self, ending: &Ending, out: &mut Vec<u8>) {
-        if ending.exhausted {
+    pub(crate) fn finish(&mut self, stream_end: &StreamEnd, out: &mut Vec<u8>) {
+        if stream_end.exhausted {
             // A call that is not complete is none.
             self.open.clear();
         }
@@ -234,11 +242,15 @@ impl Writer {
         }
         let of_choice = |choice: &u32| {
             let said = self.stops.get(choice).cloned().unwrap_or_default();
-            let stop = if ending.exhausted { Stop::Length } else { said };
+            let stop = if stream_end.exhausted {
+                Stop::Length
+            } else {
+                said
+            };
             last_candidate(*choice, &stop)
         };
         let candidates = self.choices.iter().map(of_choice).collect();
-        let last = last_chunk(candidates, &self.shown.model, &self.shown.id, ending);
+        let last = last_chunk(candidates, &self.meta.model, &self.meta.id, stream_end);
         event_frame(None, &last, out);
     }
 }

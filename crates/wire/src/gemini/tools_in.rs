@@ -2,20 +2,20 @@
 
 use serde_json::{Map, Value};
 
+use super::key_case::take;
 use super::parts_in::text_of;
 use super::schema::json_schema;
-use super::spelling::take;
-use crate::Refusal;
-use crate::canon::{Conversation, Extra, Tool, ToolChoice, ToolKind, ToolName};
+use crate::RequestError;
+use crate::canonical::{Conversation, Tool, ToolChoice, ToolKind, ToolName, UnknownField};
 
 /// Where the mode stands.
 pub(super) const MODE: &str = "toolConfig.functionCallingConfig.mode";
 const CALLING: &str = "functionCallingConfig";
 
 /// Reads the list of tools.
-pub(super) fn read_tools(tools: Value) -> Result<Vec<Tool>, Refusal> {
+pub(super) fn read_tools(tools: Value) -> Result<Vec<Tool>, RequestError> {
     let Value::Array(groups) = tools else {
-        return Err(Refusal::invalid(
+        return Err(RequestError::invalid(
             "tools",
             "`tools` must be a list of objects",
         ));
@@ -24,7 +24,7 @@ pub(super) fn read_tools(tools: Value) -> Result<Vec<Tool>, Refusal> {
     for (place, group) in groups.into_iter().enumerate() {
         let Value::Object(mut group) = group else {
             let what = "every tool must be an object";
-            return Err(Refusal::invalid(&format!("tools[{place}]"), what));
+            return Err(RequestError::invalid(&format!("tools[{place}]"), what));
         };
         let declared = take(&mut group, "functionDeclarations");
         let declared = match declared {
@@ -44,10 +44,10 @@ pub(super) fn read_tools(tools: Value) -> Result<Vec<Tool>, Refusal> {
     Ok(read)
 }
 
-fn bad_declaration(place: usize) -> Refusal {
+fn bad_declaration(place: usize) -> RequestError {
     let param = format!("tools[{place}].functionDeclarations");
     let what = format!("`{param}` must be a list of objects with a `name`");
-    Refusal::invalid(&param, what)
+    RequestError::invalid(&param, what)
 }
 
 fn native(key: &str, value: Value) -> Tool {
@@ -129,8 +129,8 @@ fn choice(mode: &str, mut names: Vec<ToolName>) -> Option<ToolChoice> {
     }
 }
 
-fn extra(field: String, value: Value) -> Extra {
-    Extra {
+fn extra(field: String, value: Value) -> UnknownField {
+    UnknownField {
         field,
         value,
         matters: false,

@@ -3,14 +3,15 @@
 use serde_json::{Map, Value, json};
 
 use super::FORMAT;
-use crate::canon::{
-    Conversation, Notes, Thread, Tool, ToolChoice, ToolKind, ToolName, custom_schema, described,
+use crate::canonical::{
+    Conversation, Notes, Tool, ToolChoice, ToolKind, ToolName, TranslationState, custom_schema,
+    described,
 };
 
 /// Writes `tools` and `toolConfig`.
 pub(super) fn write_tools(
     conversation: &Conversation,
-    thread: &Thread,
+    state: &TranslationState,
     body: &mut Map<String, Value>,
     notes: &mut Notes,
 ) {
@@ -30,7 +31,7 @@ pub(super) fn write_tools(
                     let why = "Google fits arguments to their schema as well as it can";
                     notes.dropped("tools.strict", why);
                 }
-                declared.push(declaration(tool, schema.clone(), thread, own, notes));
+                declared.push(declaration(tool, schema.clone(), state, own, notes));
             }
             ToolKind::Custom { format } => {
                 let why = "a tool of plain words is sent as a function with one text";
@@ -43,7 +44,7 @@ pub(super) fn write_tools(
                     description: described(tool.description.as_deref(), format.as_ref()),
                     ..tool.clone()
                 };
-                declared.push(declaration(&described, custom_schema(), thread, own, notes));
+                declared.push(declaration(&described, custom_schema(), state, own, notes));
             }
             ToolKind::Native(raw) if own => tools.push(raw.clone()),
             ToolKind::Native(_) => {
@@ -65,15 +66,21 @@ pub(super) fn write_tools(
     if let Some(choice) = &conversation.tool_choice
         && (any || own)
     {
-        let calling = calling(choice, thread);
+        let calling = calling(choice, state);
         let config = json!({ "functionCallingConfig": calling });
         body.insert("toolConfig".to_owned(), config);
     }
 }
 
-fn declaration(tool: &Tool, schema: Value, thread: &Thread, own: bool, notes: &mut Notes) -> Value {
+fn declaration(
+    tool: &Tool,
+    schema: Value,
+    state: &TranslationState,
+    own: bool,
+    notes: &mut Notes,
+) -> Value {
     let mut written = Map::new();
-    written.insert("name".to_owned(), Value::String(thread.sent(&tool.name)));
+    written.insert("name".to_owned(), Value::String(state.sent(&tool.name)));
     if let Some(description) = &tool.description {
         written.insert("description".to_owned(), Value::String(description.clone()));
     }
@@ -94,16 +101,15 @@ fn declaration(tool: &Tool, schema: Value, thread: &Thread, own: bool, notes: &m
     Value::Object(written)
 }
 
-fn calling(choice: &ToolChoice, thread: &Thread) -> Value {
-    let sent = |names: &[ToolName]| -> Vec<String> {
-        names.iter().map(|name| thread.sent(name)).collect()
-    };
+fn calling(choice: &ToolChoice, state: &TranslationState) -> Value {
+    let sent =
+        |names: &[ToolName]| -> Vec<String> { names.iter().map(|name| state.sent(name)).collect() };
     match choice {
         ToolChoice::Auto => json!({ "mode": "AUTO" }),
         ToolChoice::None => json!({ "mode": "NONE" }),
         ToolChoice::Any => json!({ "mode": "ANY" }),
         ToolChoice::Named(name) => {
-            json!({ "mode": "ANY", "allowedFunctionNames": [thread.sent(name)] })
+            json!({ "mode": "ANY", "allowedFunctionNames": [state.sent(name)] })
         }
         ToolChoice::Among(names, true) => {
             json!({ "mode": "ANY", "allowedFunctionNames": sent(names) })

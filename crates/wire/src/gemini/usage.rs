@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 use trunkline_types::{Bucket, Usage};
 
-use crate::canon::Counted;
+use crate::canonical::ReportedUsage;
 use crate::{Cost, priced};
 
 /// Kinds of tokens in one list that are looked at.
@@ -87,7 +87,7 @@ impl RawUsage {
 
     /// Disjoint buckets. Google leaves zeros out, so output that is not there is none; but only at the
     /// end, since before it may not have been counted yet.
-    pub(super) fn counted(&self, ended: bool) -> Option<Counted> {
+    pub(super) fn reported(&self, ended: bool) -> Option<ReportedUsage> {
         let prompt = self.prompt_token_count?;
         let candidates = self.candidates_token_count;
         let told = candidates.or(self.thoughts_token_count).is_some();
@@ -121,7 +121,7 @@ impl RawUsage {
             let plain = output.saturating_sub(spoken).saturating_sub(drawn);
             usage = usage.with(Bucket::PlainOutput, plain);
         }
-        Some(Counted {
+        Some(ReportedUsage {
             usage,
             reasoning: self.thoughts_token_count,
         })
@@ -152,10 +152,10 @@ impl RawUsage {
 }
 
 /// What was used as Google tells it.
-pub(super) fn usage_json(counted: &Counted) -> Value {
-    let input = counted.input();
-    let output = counted.output();
-    let thoughts = counted.reasoning.unwrap_or(0).min(output);
+pub(super) fn usage_json(reported: &ReportedUsage) -> Value {
+    let input = reported.input();
+    let output = reported.output();
+    let thoughts = reported.reasoning.unwrap_or(0).min(output);
     let mut usage = Map::new();
     let mut tell = |key: &str, tokens: u64| {
         usage.insert(key.to_owned(), tokens.into());
@@ -163,24 +163,24 @@ pub(super) fn usage_json(counted: &Counted) -> Value {
     tell("promptTokenCount", input);
     tell("candidatesTokenCount", output.saturating_sub(thoughts));
     tell("totalTokenCount", input.saturating_add(output));
-    if counted.reasoning.is_some() {
+    if reported.reasoning.is_some() {
         tell("thoughtsTokenCount", thoughts);
     }
-    let cached = counted.of(Bucket::CacheRead);
+    let cached = reported.of(Bucket::CacheRead);
     if cached > 0 {
         tell("cachedContentTokenCount", cached);
     }
     let prompt = details(
         input,
-        counted.of(Bucket::AudioInput),
-        counted.of(Bucket::ImageInput),
+        reported.of(Bucket::AudioInput),
+        reported.of(Bucket::ImageInput),
     );
     usage.extend(prompt.map(|list| ("promptTokensDetails".to_owned(), list)));
     let said = output.saturating_sub(thoughts);
     let said = details(
         said,
-        counted.of(Bucket::AudioOutput),
-        counted.of(Bucket::ImageOutput),
+        reported.of(Bucket::AudioOutput),
+        reported.of(Bucket::ImageOutput),
     );
     usage.extend(said.map(|list| ("candidatesTokensDetails".to_owned(), list)));
     Value::Object(usage)
@@ -199,8 +199,8 @@ fn details(all: u64, audio: u64, image: u64) -> Option<Value> {
 }
 
 /// The same with what it cost.
-pub(super) fn priced_usage(counted: &Counted, cost: &Cost) -> Vec<u8> {
-    let usage = usage_json(counted).to_string().into_bytes();
+pub(super) fn priced_usage(reported: &ReportedUsage, cost: &Cost) -> Vec<u8> {
+    let usage = usage_json(reported).to_string().into_bytes();
     priced(&usage, cost).unwrap_or(usage)
 }
 

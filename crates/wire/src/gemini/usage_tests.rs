@@ -5,8 +5,8 @@ use super::*;
 /// Plain, cached, heard and seen input; plain, spoken and drawn output.
 fn buckets(usage: &Value) -> Option<[u64; 7]> {
     let raw: RawUsage = serde_json::from_value(usage.clone()).unwrap();
-    let counted = raw.counted(true)?;
-    Some(crate::gemini::response::BUCKETS.map(|bucket| counted.of(bucket)))
+    let reported = raw.reported(true)?;
+    Some(crate::gemini::response_scan::BUCKETS.map(|bucket| reported.of(bucket)))
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn output_is_not_told_before_the_end_unless_it_is_told() {
         serde_json::from_value(json!({ "promptTokenCount": 10, "totalTokenCount": 10 })).unwrap();
     let told = |usage: &RawUsage, ended| {
         usage
-            .counted(ended)
+            .reported(ended)
             .unwrap()
             .usage
             .told(Bucket::PlainOutput)
@@ -111,7 +111,7 @@ fn usage_that_is_written_is_read_the_same() {
     let usage = json!({ "promptTokenCount": 100, "cachedContentTokenCount": 40, "candidatesTokenCount": 9, "thoughtsTokenCount": 5, "totalTokenCount": 114,
         "promptTokensDetails": [{ "modality": "AUDIO", "tokenCount": 15 }, { "modality": "IMAGE", "tokenCount": 25 }] });
     let raw: RawUsage = serde_json::from_value(usage).unwrap();
-    let counted = raw.counted(true).unwrap();
-    let again: RawUsage = serde_json::from_value(usage_json(&counted)).unwrap();
-    assert_eq!(again.counted(true).unwrap(), counted);
+    let reported = raw.reported(true).unwrap();
+    let again: RawUsage = serde_json::from_value(usage_json(&reported)).unwrap();
+    assert_eq!(again.reported(true).unwrap(), reported);
 }

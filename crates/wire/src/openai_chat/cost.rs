@@ -98,5 +98,5 @@ pub const TABLE: Fields = Fields {
     known: KNOWN,
     costs: COSTS,
     aliases: &[],
-    cap: super::request::MAX_COMPLETION_TOKENS,
+    cap: super::request_scan::MAX_COMPLETION_TOKENS,
 };

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::{Frame, Trouble};
+use crate::{ErrorBody, Frame};
 
 /// Text of an upstream that is passed on at most.
 const MAX_MESSAGE_CHARACTERS: usize = 500;
@@ -142,27 +142,27 @@ fn google_field(error: &Map<String, Value>) -> Option<String> {
 
 /// An error as OpenAI's clients read it. Whoever gets one was not charged.
 #[must_use]
-pub fn error_body(trouble: &Trouble) -> Value {
+pub fn error_body(body: &ErrorBody) -> Value {
     let mut error = json!({
-        "message": trouble.message,
-        "type": trouble.family,
-        "param": trouble.param,
-        "code": trouble.code,
-        "request_id": trouble.request_id,
+        "message": body.message,
+        "type": body.family,
+        "param": body.param,
+        "code": body.code,
+        "request_id": body.request_id,
         "charged": false,
-        "retryable": trouble.retryable,
-        "doc_url": trouble.doc_url,
+        "retryable": body.retryable,
+        "doc_url": body.doc_url,
     });
     if let Some(error) = error.as_object_mut() {
-        error.extend(trouble.extras.clone());
+        error.extend(body.extras.clone());
     }
     json!({ "error": error })
 }
 
 /// The same inside a stream that has begun.
 #[must_use]
-pub fn error_frame(trouble: &Trouble) -> Vec<u8> {
-    let body = error_body(trouble).to_string();
+pub fn error_frame(body: &ErrorBody) -> Vec<u8> {
+    let body = error_body(body).to_string();
     Frame::of_data(body.as_bytes()).raw.to_vec()
 }
 

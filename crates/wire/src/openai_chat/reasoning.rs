@@ -3,12 +3,12 @@
 
 use serde_json::{Map, Value, json};
 
-use super::shapes::{list, word};
+use super::json_helpers::{list, word};
 use crate::Format;
-use crate::canon::{Block, Redacted, Signature, Thinking, What};
+use crate::canonical::{Block, BlockKind, Redacted, Signature, Thinking};
 
 /// Where Google's own chat path puts the seal of a tool call.
-const CALL_SEAL: &str = "/extra_content/google/thought_signature";
+const CALL_SIGNATURE: &str = "/extra_content/google/thought_signature";
 
 /// Thoughts of an assistant's message, or of an answer.
 pub(super) fn read(message: &Map<String, Value>) -> Vec<Block> {
@@ -28,7 +28,7 @@ pub(super) fn read(message: &Map<String, Value>) -> Vec<Block> {
 fn thought(text: String) -> Block {
     Block {
         signature: Some(Signature::of(Format::OpenaiChat, String::new())),
-        ..Block::of(What::Thinking(Thinking {
+        ..Block::of(BlockKind::Thinking(Thinking {
             texts: vec![text],
             ..Thinking::default()
         }))
@@ -37,20 +37,22 @@ fn thought(text: String) -> Block {
 
 fn detail(detail: &Value) -> Option<Block> {
     let text = |name: &str| detail.get(name).and_then(Value::as_str);
-    let seal = |name: &str| text(name).map(|seal| Signature::read(seal, Format::OpenaiChat));
+    let signature =
+        |name: &str| text(name).map(|signature| Signature::read(signature, Format::OpenaiChat));
     let item = text("id").map(str::to_owned);
     match text("type")? {
         "reasoning.encrypted" => Some(Block {
-            signature: Some(seal("data")?),
-            ..Block::of(What::Redacted(Redacted { item }))
+            signature: Some(signature("data")?),
+            ..Block::of(BlockKind::Redacted(Redacted { item }))
         }),
         kind @ ("reasoning.text" | "reasoning.summary") => {
             let summary = kind == "reasoning.summary";
             let words = text("text").or_else(|| text("summary")).unwrap_or_default();
-            let seal = seal("signature");
+            let signature = signature("signature");
             Some(Block {
-                signature: seal.or_else(|| Some(Signature::of(Format::OpenaiChat, String::new()))),
-                ..Block::of(What::Thinking(Thinking {
+                signature: signature
+                    .or_else(|| Some(Signature::of(Format::OpenaiChat, String::new()))),
+                ..Block::of(BlockKind::Thinking(Thinking {
                     item,
                     texts: vec![words.to_owned()],
                     summary,
@@ -62,35 +64,38 @@ fn detail(detail: &Value) -> Option<Block> {
 }
 
 /// The seal of a tool call.
-pub(super) fn call_seal(call: &Value) -> Option<Signature> {
-    let seal = call.pointer(CALL_SEAL)?.as_str()?;
-    Some(Signature::read(seal, Format::Gemini))
+pub(super) fn call_signature(call: &Value) -> Option<Signature> {
+    let signature = call.pointer(CALL_SIGNATURE)?.as_str()?;
+    Some(Signature::read(signature, Format::Gemini))
 }
 
 /// The member of a tool call that carries its seal.
-pub(super) fn sealed_call(seal: &Signature) -> Value {
-    json!({ "google": { "thought_signature": seal.marked() } })
+pub(super) fn signed_call(signature: &Signature) -> Value {
+    json!({ "google": { "thought_signature": signature.tagged() } })
 }
 
 /// A block of thoughts as a member of `reasoning_details`; none where `reasoning_content` says it all.
 pub(super) fn shown(block: &Block, channel: Option<&str>) -> Option<Value> {
-    let seal = block.signature.as_ref();
-    let marked = |seal: &Signature| {
-        let channel = seal.channel.clone().or_else(|| channel.map(str::to_owned));
+    let signature = block.signature.as_ref();
+    let tagged = |signature: &Signature| {
+        let channel = signature
+            .channel
+            .clone()
+            .or_else(|| channel.map(str::to_owned));
         Signature {
             channel,
-            ..seal.clone()
+            ..signature.clone()
         }
-        .marked()
+        .tagged()
     };
-    match &block.what {
-        What::Redacted(redacted) => Some(json!({
+    match &block.kind {
+        BlockKind::Redacted(redacted) => Some(json!({
             "type": "reasoning.encrypted",
             "id": redacted.item,
-            "data": marked(seal?),
+            "data": tagged(signature?),
         })),
-        What::Thinking(thinking) => {
-            let seal = seal.filter(|seal| !seal.data.is_empty())?;
+        BlockKind::Thinking(thinking) => {
+            let signature = signature.filter(|signature| !signature.data.is_empty())?;
             let (kind, field) = if thinking.summary {
                 ("reasoning.summary", "summary")
             } else {
@@ -100,14 +105,14 @@ pub(super) fn shown(block: &Block, channel: Option<&str>) -> Option<Value> {
                 "type": kind,
                 "id": thinking.item,
                 field: thinking.texts.join("\n\n"),
-                "signature": marked(seal),
+                "signature": tagged(signature),
             }))
         }
-        What::Text(_)
-        | What::Media(_)
-        | What::ToolCall(_)
-        | What::ToolResult(_)
-        | What::Refusal(_)
-        | What::Foreign(..) => None,
+        BlockKind::Text(_)
+        | BlockKind::Media(_)
+        | BlockKind::ToolCall(_)
+        | BlockKind::ToolResult(_)
+        | BlockKind::Refusal(_)
+        | BlockKind::Foreign(..) => None,
     }
 }

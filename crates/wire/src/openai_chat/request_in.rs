@@ -3,16 +3,17 @@
 
 use serde_json::{Map, Value};
 
+use super::json_helpers::{image_source, list, number, tool_name, word};
 use super::reasoning;
-use super::shapes::{image_source, list, number, tool_name, word};
-use crate::canon::{
-    Block, CacheLife, Conversation, Extra, Media, MediaKind, OutputShape, Reasoning, Role,
-    Sampling, Source, Tool, ToolCall, ToolChoice, ToolKind, ToolName, ToolResult, Turn, What,
+use crate::canonical::{
+    Block, BlockKind, CacheLife, Conversation, Media, MediaKind, OutputShape, Reasoning, Role,
+    Sampling, Source, Tool, ToolCall, ToolChoice, ToolKind, ToolName, ToolResult, Turn,
+    UnknownField,
 };
-use crate::{Format, Refusal, Request};
+use crate::{Format, Request, RequestError};
 
 /// Fields that have a place of their own in canon.
-const PLACED: &[&str] = &[
+const MAPPED_FIELDS: &[&str] = &[
     "frequency_penalty",
     "function_call",
     "functions",
@@ -42,16 +43,16 @@ const PLACED: &[&str] = &[
 ];
 
 /// Reads a request.
-pub(crate) fn request_to_canon(request: &Request) -> Result<Conversation, Refusal> {
+pub(crate) fn request_to_canonical(request: &Request) -> Result<Conversation, RequestError> {
     let body: Map<String, Value> = serde_json::from_slice(request.body())
-        .map_err(|error| Refusal::invalid("messages", error.to_string()))?;
+        .map_err(|error| RequestError::invalid("messages", error.to_string()))?;
     let (instructions, turns) = read_turns(list(&body, "messages"))?;
     let effort = word(&body, "reasoning_effort");
     let off = effort.as_deref() == Some("none");
     let mut extras = Vec::new();
     for (field, value) in &body {
-        if !PLACED.contains(&field.as_str()) && !value.is_null() {
-            extras.push(Extra {
+        if !MAPPED_FIELDS.contains(&field.as_str()) && !value.is_null() {
+            extras.push(UnknownField {
                 field: field.clone(),
                 value: value.clone(),
                 matters: false,
@@ -95,7 +96,7 @@ pub(crate) fn request_to_canon(request: &Request) -> Result<Conversation, Refusa
 
 type Turns = (Vec<Block>, Vec<Turn>);
 
-fn read_turns(messages: &[Value]) -> Result<Turns, Refusal> {
+fn read_turns(messages: &[Value]) -> Result<Turns, RequestError> {
     let (mut instructions, mut turns): Turns = (Vec::new(), Vec::new());
     for (place, message) in messages.iter().enumerate() {
         let Some(message) = message.as_object() else {
@@ -126,11 +127,11 @@ fn read_turns(messages: &[Value]) -> Result<Turns, Refusal> {
     Ok((instructions, turns))
 }
 
-fn read_assistant(message: &Map<String, Value>, path: &str) -> Result<Vec<Block>, Refusal> {
+fn read_assistant(message: &Map<String, Value>, path: &str) -> Result<Vec<Block>, RequestError> {
     let mut blocks = reasoning::read(message);
     blocks.extend(read_content(message.get("content"), path)?);
     if let Some(refusal) = word(message, "refusal") {
-        blocks.push(Block::of(What::Refusal(refusal)));
+        blocks.push(Block::of(BlockKind::Refusal(refusal)));
     }
     for (number, call) in list(message, "tool_calls").iter().enumerate() {
         blocks.push(read_call(call, number));
@@ -154,8 +155,8 @@ pub(super) fn read_call(call: &Value, number: usize) -> Block {
     let object = call.pointer(arguments).filter(|it| it.is_object());
     let arguments = object.map(Value::to_string).or_else(|| text(arguments));
     Block {
-        signature: reasoning::call_seal(call),
-        ..Block::of(What::ToolCall(ToolCall {
+        signature: reasoning::call_signature(call),
+        ..Block::of(BlockKind::ToolCall(ToolCall {
             id: text("/id")
                 .filter(|id| !id.is_empty())
                 .unwrap_or_else(|| made_id(number)),
@@ -175,7 +176,7 @@ pub(super) fn made_id(number: usize) -> String {
 /// The older form, which has no ids: its result names the function.
 pub(super) fn legacy_call(call: &Value) -> Block {
     let text = |name: &str| call.get(name).and_then(Value::as_str).unwrap_or_default();
-    Block::of(What::ToolCall(ToolCall {
+    Block::of(BlockKind::ToolCall(ToolCall {
         id: format!("call_{}", text("name")),
         tool: ToolName::plain(text("name")),
         arguments: text("arguments").to_owned(),
@@ -183,13 +184,17 @@ pub(super) fn legacy_call(call: &Value) -> Block {
     }))
 }
 
-fn read_result(message: &Map<String, Value>, path: &str, turns: &[Turn]) -> Result<Block, Refusal> {
+fn read_result(
+    message: &Map<String, Value>,
+    path: &str,
+    turns: &[Turn],
+) -> Result<Block, RequestError> {
     let name = word(message, "name");
     let call = word(message, "tool_call_id");
     let legacy = || name.as_ref().map(|name| format!("call_{name}"));
     let call = call.or_else(legacy).unwrap_or_default();
     let called = called(turns, &call);
-    Ok(Block::of(What::ToolResult(ToolResult {
+    Ok(Block::of(BlockKind::ToolResult(ToolResult {
         tool: name
             .map(ToolName::plain)
             .or_else(|| called.map(|called| called.tool.clone())),
@@ -203,20 +208,20 @@ fn read_result(message: &Map<String, Value>, path: &str, turns: &[Turn]) -> Resu
 /// The call that a result answers: the last one of that id.
 fn called<'a>(turns: &'a [Turn], id: &str) -> Option<&'a ToolCall> {
     let blocks = turns.iter().rev().flat_map(|turn| turn.blocks.iter().rev());
-    let mut calls = blocks.filter_map(|block| match &block.what {
-        What::ToolCall(call) => Some(call),
-        What::Text(_)
-        | What::Media(_)
-        | What::ToolResult(_)
-        | What::Thinking(_)
-        | What::Redacted(_)
-        | What::Refusal(_)
-        | What::Foreign(..) => None,
+    let mut calls = blocks.filter_map(|block| match &block.kind {
+        BlockKind::ToolCall(call) => Some(call),
+        BlockKind::Text(_)
+        | BlockKind::Media(_)
+        | BlockKind::ToolResult(_)
+        | BlockKind::Thinking(_)
+        | BlockKind::Redacted(_)
+        | BlockKind::Refusal(_)
+        | BlockKind::Foreign(..) => None,
     });
     calls.find(|call| call.id == id)
 }
 
-fn read_content(content: Option<&Value>, path: &str) -> Result<Vec<Block>, Refusal> {
+fn read_content(content: Option<&Value>, path: &str) -> Result<Vec<Block>, RequestError> {
     match content {
         None | Some(Value::Null) => Ok(Vec::new()),
         Some(Value::String(text)) => Ok(vec![Block::text(text.clone())]),
@@ -226,22 +231,22 @@ fn read_content(content: Option<&Value>, path: &str) -> Result<Vec<Block>, Refus
                 .map(|(place, part)| read_part(part, &format!("{path}.content[{place}]")))
                 .collect()
         }
-        Some(_) => Err(Refusal::invalid(
+        Some(_) => Err(RequestError::invalid(
             &format!("{path}.content"),
             "`content` must be a text or a list of parts",
         )),
     }
 }
 
-fn read_part(part: &Value, path: &str) -> Result<Block, Refusal> {
+fn read_part(part: &Value, path: &str) -> Result<Block, RequestError> {
     let text = |at: &str| part.pointer(at).and_then(Value::as_str).map(str::to_owned);
     let what = match text("/type").as_deref() {
-        Some("text") => Block::text(text("/text").unwrap_or_default()).what,
-        Some("refusal") => What::Refusal(text("/refusal").unwrap_or_default()),
+        Some("text") => Block::text(text("/text").unwrap_or_default()).kind,
+        Some("refusal") => BlockKind::Refusal(text("/refusal").unwrap_or_default()),
         Some("image_url") => {
             let url = text("/image_url/url").or_else(|| text("/image_url"));
-            let url = url.ok_or_else(|| Refusal::invalid(path, "an image needs its `url`"))?;
-            What::Media(Media {
+            let url = url.ok_or_else(|| RequestError::invalid(path, "an image needs its `url`"))?;
+            BlockKind::Media(Media {
                 kind: MediaKind::Image,
                 source: image_source(url),
                 name: None,
@@ -251,7 +256,7 @@ fn read_part(part: &Value, path: &str) -> Result<Block, Refusal> {
         }
         Some("input_audio") => {
             let format = text("/input_audio/format").unwrap_or_else(|| "wav".to_owned());
-            What::Media(Media {
+            BlockKind::Media(Media {
                 kind: MediaKind::Audio,
                 source: Source::Inline {
                     mime: format!("audio/{format}"),
@@ -264,8 +269,8 @@ fn read_part(part: &Value, path: &str) -> Result<Block, Refusal> {
         }
         Some("file") => {
             let data = text("/file/file_data")
-                .ok_or_else(|| Refusal::invalid(path, "a file needs its `file_data`"))?;
-            What::Media(Media {
+                .ok_or_else(|| RequestError::invalid(path, "a file needs its `file_data`"))?;
+            BlockKind::Media(Media {
                 kind: MediaKind::File,
                 source: file_source(data),
                 name: text("/file/filename"),
@@ -273,7 +278,7 @@ fn read_part(part: &Value, path: &str) -> Result<Block, Refusal> {
                 extras: Vec::new(),
             })
         }
-        Some(_) | None => What::Foreign(Format::OpenaiChat, part.clone()),
+        Some(_) | None => BlockKind::Foreign(Format::OpenaiChat, part.clone()),
     };
     Ok(Block {
         cache: read_cache(part),
@@ -288,7 +293,7 @@ fn file_source(data: String) -> Source {
             mime: "application/pdf".to_owned(),
             data: url,
         },
-        other @ (Source::Link { .. } | Source::Inline { .. } | Source::Words(_)) => other,
+        other @ (Source::Link { .. } | Source::Inline { .. } | Source::Text(_)) => other,
     }
 }
 

@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
-use super::reasoning::sealed_call;
-use super::request::cap_name;
-use super::tools_out::{allowed, rule};
+use super::reasoning::signed_call;
+use super::request_scan::cap_name;
+use super::tools::{allowed, rule};
 use super::turns_out::answered;
-use crate::canon::{
-    Block, Conversation, Notes, OutputShape, Role, Target, Thread, ToolCall, ToolResult, Turn,
-    What, Written, effort_of_budget,
+use crate::canonical::{
+    Block, BlockKind, Conversation, Notes, OutputShape, Role, Target, ToolCall, ToolResult,
+    TranslationState, Turn, Written, effort_of_budget,
 };
 use crate::{Format, json_bytes};
 
@@ -22,18 +22,18 @@ const FAILED: &str = "Error: ";
 pub(super) struct Writing<'a> {
     pub(super) from: &'a Conversation,
     target: &'a Target<'a>,
-    pub(super) thread: Thread,
+    pub(super) state: TranslationState,
     pub(super) notes: Notes,
     messages: Vec<Value>,
 }
 
 /// Writes a request.
-pub(crate) fn request_from_canon(conversation: &Conversation, target: &Target<'_>) -> Written {
+pub(crate) fn request_from_canonical(conversation: &Conversation, target: &Target<'_>) -> Written {
     let tools = allowed(conversation);
     let mut writing = Writing {
         from: conversation,
         target,
-        thread: Thread::new(rule(conversation.from), &tools),
+        state: TranslationState::new(rule(conversation.from), &tools),
         notes: Notes::default(),
         messages: Vec::new(),
     };
@@ -56,7 +56,7 @@ pub(crate) fn request_from_canon(conversation: &Conversation, target: &Target<'_
     Written {
         body: json_bytes(&Value::Object(body)),
         notes: writing.notes,
-        thread: writing.thread,
+        state: writing.state,
     }
 }
 
@@ -115,20 +115,20 @@ impl Writing<'_> {
     fn user(&mut self, turn: &Turn, role: &str) {
         let mut moved = Vec::new();
         for block in &turn.blocks {
-            if let What::ToolResult(result) = &block.what {
+            if let BlockKind::ToolResult(result) = &block.kind {
                 self.cache_note(block);
                 self.result(result, &mut moved);
             }
         }
         let rest = turn.blocks.iter();
-        let rest = rest.filter(|block| !matches!(block.what, What::ToolResult(_)));
+        let rest = rest.filter(|block| !matches!(block.kind, BlockKind::ToolResult(_)));
         let parts: Vec<Value> = rest.filter_map(|block| self.part(block)).collect();
         let parts: Vec<Value> = moved.into_iter().chain(parts).collect();
         if parts.is_empty()
             && turn
                 .blocks
                 .iter()
-                .any(|it| matches!(it.what, What::ToolResult(_)))
+                .any(|it| matches!(it.kind, BlockKind::ToolResult(_)))
         {
             return;
         }
@@ -175,8 +175,8 @@ impl Writing<'_> {
         let (mut thoughts, mut refusal): (Vec<&str>, Option<&str>) = (Vec::new(), None);
         for block in &turn.blocks {
             self.cache_note(block);
-            match &block.what {
-                What::Text(text) => {
+            match &block.kind {
+                BlockKind::Text(text) => {
                     if !calls.is_empty() && !text.text.is_empty() {
                         let why = "chat has one text a turn, and it stands before the calls";
                         self.notes.approximated("content.order", why);
@@ -187,16 +187,16 @@ impl Writing<'_> {
                     }
                     texts.push(text.text.as_str());
                 }
-                What::ToolCall(call) => calls.push(self.call(call, block)),
-                What::Thinking(thinking) if self.may_think(block) => {
+                BlockKind::ToolCall(call) => calls.push(self.call(call, block)),
+                BlockKind::Thinking(thinking) if self.may_think(block) => {
                     thoughts.extend(thinking.texts.iter().map(String::as_str));
                 }
-                What::Thinking(_) | What::Redacted(_) => {
+                BlockKind::Thinking(_) | BlockKind::Redacted(_) => {
                     self.notes
                         .dropped("thinking", "thoughts are read only by who thought them");
                 }
-                What::Refusal(words) => refusal = Some(words),
-                What::Media(_) | What::ToolResult(_) | What::Foreign(..) => {
+                BlockKind::Refusal(words) => refusal = Some(words),
+                BlockKind::Media(_) | BlockKind::ToolResult(_) | BlockKind::Foreign(..) => {
                     self.notes
                         .dropped("assistant.content", "chat has only text from the assistant");
                 }
@@ -224,8 +224,9 @@ impl Writing<'_> {
 
     /// Whether the upstream that is asked thought this.
     fn may_think(&self, block: &Block) -> bool {
-        let seal = block.signature.as_ref();
-        seal.is_some_and(|seal| seal.belongs_to(Format::OpenaiChat, self.target.channel))
+        let signature = block.signature.as_ref();
+        signature
+            .is_some_and(|signature| signature.belongs_to(Format::OpenaiChat, self.target.channel))
     }
 
     fn call(&self, call: &ToolCall, block: &Block) -> Value {
@@ -234,35 +235,38 @@ impl Writing<'_> {
             return json!({ "id": call.id, "type": "custom", "custom": custom });
         }
         let arguments = if call.custom {
-            json!({ crate::canon::CUSTOM_FIELD: call.arguments }).to_string()
+            json!({ crate::canonical::CUSTOM_FIELD: call.arguments }).to_string()
         } else {
             call.arguments.clone()
         };
         let mut written = json!({
             "id": call.id,
             "type": "function",
-            "function": { "name": self.thread.sent(&call.tool), "arguments": arguments },
+            "function": { "name": self.state.sent(&call.tool), "arguments": arguments },
         });
         // Google's own chat path wants its seals back; nobody else sends any.
-        let seal = block.signature.as_ref().filter(|_| self.same());
-        if let (Some(seal), Some(map)) = (seal, written.as_object_mut()) {
-            map.insert("extra_content".to_owned(), sealed_call(seal));
+        let signature = block.signature.as_ref().filter(|_| self.same());
+        if let (Some(signature), Some(map)) = (signature, written.as_object_mut()) {
+            map.insert("extra_content".to_owned(), signed_call(signature));
         }
         written
     }
 
     fn part(&mut self, block: &Block) -> Option<Value> {
         self.cache_note(block);
-        let mut part = match &block.what {
-            What::Text(text) => json!({ "type": "text", "text": text.text }),
-            What::Media(media) => self.media(media)?,
-            What::Foreign(Format::OpenaiChat, raw) => raw.clone(),
-            What::Refusal(words) => json!({ "type": "text", "text": words }),
-            What::Foreign(..) => {
+        let mut part = match &block.kind {
+            BlockKind::Text(text) => json!({ "type": "text", "text": text.text }),
+            BlockKind::Media(media) => self.media(media)?,
+            BlockKind::Foreign(Format::OpenaiChat, raw) => raw.clone(),
+            BlockKind::Refusal(words) => json!({ "type": "text", "text": words }),
+            BlockKind::Foreign(..) => {
                 self.notes.refused("content", "chat has no such part");
                 return None;
             }
-            What::Thinking(_) | What::Redacted(_) | What::ToolCall(_) | What::ToolResult(_) => {
+            BlockKind::Thinking(_)
+            | BlockKind::Redacted(_)
+            | BlockKind::ToolCall(_)
+            | BlockKind::ToolResult(_) => {
                 self.notes
                     .dropped("content", "only the assistant thinks and calls tools");
                 return None;
@@ -271,7 +275,10 @@ impl Writing<'_> {
         if self.same()
             && let (Some(life), Some(map)) = (block.cache, part.as_object_mut())
         {
-            map.insert("cache_control".to_owned(), super::shapes::cache_mark(life));
+            map.insert(
+                "cache_control".to_owned(),
+                super::json_helpers::cache_mark(life),
+            );
         }
         Some(part)
     }

@@ -4,11 +4,11 @@ use bytes::Bytes;
 
 use super::*;
 use crate::openai_chat::TABLE;
-use crate::{CapName, Format, InPath, Treatment};
+use crate::{CapName, Format, PathParams, Treatment};
 
-fn read(text: &str) -> Result<Request, Refusal> {
+fn read(text: &str) -> Result<Request, RequestError> {
     let body = Bytes::copy_from_slice(text.as_bytes());
-    Request::read(Format::OpenaiChat, body, InPath::default())
+    Request::read(Format::OpenaiChat, body, PathParams::default())
 }
 
 fn refused(text: &str) -> (String, Option<String>) {

@@ -8,15 +8,17 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::answer::stop_of;
 use super::error::{BaseResponse, read_error};
-use super::reasoning::{self, call_seal};
-use super::response::RawUsage;
-use super::stream::{Head, goodbye};
-use super::told::cut_model;
-use crate::canon::{At, Event, Opening, Piece, Signature, ToolCall, ToolName, What};
-use crate::lent::lent;
-use crate::{Ending, Format, Frame, Rewrite, Seen, without_data};
+use super::reasoning::{self, call_signature};
+use super::response_out::stop_of;
+use super::response_scan::RawUsage;
+use super::tap::{Head, write_end};
+use crate::borrowed_str::borrowed_str;
+use crate::canonical::{
+    BlockDelta, BlockIndex, BlockKind, BlockStart, Event, Signature, ToolCall, ToolName,
+};
+use crate::response_facts::cut_model;
+use crate::{Format, Frame, FrameKind, Rewrite, StreamEnd, without_data};
 
 /// Answers of one stream at most.
 const MAX_CHOICES: u32 = 128;
@@ -35,7 +37,7 @@ pub struct Reader {
 #[derive(Debug, Default)]
 struct Lane {
     next: u32,
-    open: Option<(Kind, At)>,
+    open: Option<(Kind, BlockIndex)>,
     /// Tools that were called, by their numbers.
     calls: BTreeSet<u64>,
     /// The model said why it does not answer.
@@ -53,9 +55,9 @@ enum Kind {
 
 #[derive(Deserialize)]
 struct Chunk<'a> {
-    #[serde(borrow, default, deserialize_with = "lent")]
+    #[serde(borrow, default, deserialize_with = "borrowed_str")]
     id: Option<Cow<'a, str>>,
-    #[serde(borrow, default, deserialize_with = "lent")]
+    #[serde(borrow, default, deserialize_with = "borrowed_str")]
     model: Option<Cow<'a, str>>,
     #[serde(default)]
     created: Option<i64>,
@@ -83,7 +85,7 @@ struct ChunkChoice<'a> {
     index: Option<u32>,
     #[serde(borrow, default)]
     delta: Option<Delta<'a>>,
-    #[serde(borrow, default, deserialize_with = "lent")]
+    #[serde(borrow, default, deserialize_with = "borrowed_str")]
     finish_reason: Option<Cow<'a, str>>,
     #[serde(default)]
     usage: Option<RawUsage>,
@@ -91,15 +93,15 @@ struct ChunkChoice<'a> {
 
 #[derive(Deserialize)]
 struct Delta<'a> {
-    #[serde(borrow, default, deserialize_with = "lent")]
+    #[serde(borrow, default, deserialize_with = "borrowed_str")]
     content: Option<Cow<'a, str>>,
-    #[serde(borrow, default, deserialize_with = "lent")]
+    #[serde(borrow, default, deserialize_with = "borrowed_str")]
     reasoning_content: Option<Cow<'a, str>>,
-    #[serde(borrow, default, deserialize_with = "lent")]
+    #[serde(borrow, default, deserialize_with = "borrowed_str")]
     reasoning: Option<Cow<'a, str>>,
     #[serde(default)]
     reasoning_details: Option<Vec<Value>>,
-    #[serde(borrow, default, deserialize_with = "lent")]
+    #[serde(borrow, default, deserialize_with = "borrowed_str")]
     refusal: Option<Cow<'a, str>>,
     #[serde(default)]
     annotations: Option<Vec<Value>>,
@@ -125,19 +127,19 @@ struct MoreArguments<'a> {
 
 impl Reader {
     /// Reads one frame.
-    pub(crate) fn read(&mut self, frame: &Frame, events: &mut Vec<Event>) -> Seen {
+    pub(crate) fn read(&mut self, frame: &Frame, events: &mut Vec<Event>) -> FrameKind {
         let Some(data) = &frame.data else {
             return without_data(&frame.raw);
         };
         if data.as_ref() == b"[DONE]" {
-            return Seen::Done;
+            return FrameKind::Done;
         }
         let Ok(chunk) = serde_json::from_slice::<Chunk<'_>>(data) else {
-            return Seen::Garbage;
+            return FrameKind::Invalid;
         };
         let failed = chunk.base_resp.is_some_and(|base| base.failed());
         if failed || chunk.error.is_some_and(|error| error.get() != "null") {
-            return Seen::Failed(read_error(data));
+            return FrameKind::Error(read_error(data));
         }
         if self.head.is_none() {
             let head = Head {
@@ -145,7 +147,7 @@ impl Reader {
                 model: cut_model(&chunk.model.unwrap_or_default()),
                 created: chunk.created.unwrap_or(0),
             };
-            events.push(Event::Begin {
+            events.push(Event::Start {
                 id: head.id.clone(),
                 model: head.model.clone(),
                 created: chunk.created,
@@ -158,17 +160,17 @@ impl Reader {
         let inside = choices.iter().find_map(|choice| choice.usage);
         for choice in &choices {
             if !self.choice(choice, events) {
-                return Seen::Garbage;
+                return FrameKind::Invalid;
             }
         }
         if let Some(usage) = chunk.usage.or(groq).or(inside) {
             self.usage.merge(usage);
-            events.extend(self.usage.counted().map(Event::Counted));
+            events.extend(self.usage.reported().map(Event::Usage));
         }
         if choices.is_empty() && told {
-            Seen::Held
+            FrameKind::Held
         } else {
-            Seen::Piece
+            FrameKind::Content
         }
     }
 
@@ -212,11 +214,16 @@ impl Reader {
     }
 
     /// The last words of a stream that was passed on.
-    pub(crate) fn goodbye(&self, held: &[Frame], ending: &Ending, rewrite: &Rewrite) -> Vec<u8> {
+    pub(crate) fn write_end(
+        &self,
+        held: &[Frame],
+        stream_end: &StreamEnd,
+        rewrite: &Rewrite,
+    ) -> Vec<u8> {
         let head = self.head.as_ref();
         let model = rewrite.model.as_deref();
         let model = model.or(head.map(|head| head.model.as_str()));
-        goodbye(head, held, ending, model.unwrap_or_default())
+        write_end(head, held, stream_end, model.unwrap_or_default())
     }
 }
 
@@ -243,8 +250,8 @@ impl Telling<'_> {
         self.words(Kind::Refusal, delta.refusal.as_ref());
         if let Some((Kind::Text, at)) = self.lane.open {
             for source in delta.annotations.iter().flatten() {
-                let piece = Piece::Citation(Format::OpenaiChat, source.clone());
-                self.events.push(Event::Grow(at, piece));
+                let piece = BlockDelta::Citation(Format::OpenaiChat, source.clone());
+                self.events.push(Event::BlockDelta(at, piece));
             }
         }
         delta.tool_calls.is_none_or(|calls| self.calls(calls.get()))
@@ -257,8 +264,8 @@ impl Telling<'_> {
             && open == index
         {
             if !function.arguments.is_empty() {
-                let piece = Piece::Arguments(function.arguments.into_owned());
-                self.events.push(Event::Grow(at, piece));
+                let piece = BlockDelta::Arguments(function.arguments.into_owned());
+                self.events.push(Event::BlockDelta(at, piece));
             }
             return true;
         }
@@ -274,8 +281,8 @@ impl Telling<'_> {
             return;
         };
         let at = self.open(kind);
-        let piece = Piece::Text(text.as_ref().to_owned());
-        self.events.push(Event::Grow(at, piece));
+        let piece = BlockDelta::Text(text.as_ref().to_owned());
+        self.events.push(Event::BlockDelta(at, piece));
     }
 
     /// Thoughts with the seals of whoever thought them, as gateways such as ours write them.
@@ -286,32 +293,35 @@ impl Telling<'_> {
             Value::Array(details.to_vec()),
         );
         for block in reasoning::read(&map) {
-            match block.what {
-                What::Redacted(redacted) => {
+            match block.kind {
+                BlockKind::Redacted(redacted) => {
                     self.close();
                     let at = self.place();
-                    let seal = block.signature;
-                    let seal =
-                        seal.unwrap_or_else(|| Signature::of(Format::OpenaiChat, String::new()));
-                    let opening = Opening::Redacted(redacted.item, seal);
+                    let signature = block.signature;
+                    let signature = signature
+                        .unwrap_or_else(|| Signature::of(Format::OpenaiChat, String::new()));
+                    let opening = BlockStart::Redacted(redacted.item, signature);
                     self.events
-                        .extend([Event::Open(at, opening), Event::Close(at)]);
+                        .extend([Event::BlockStart(at, opening), Event::BlockEnd(at)]);
                 }
-                What::Thinking(thinking) => {
+                BlockKind::Thinking(thinking) => {
                     let at = self.open(Kind::Thinking);
                     let texts = thinking.texts.into_iter().filter(|text| !text.is_empty());
-                    let pieces = texts.map(|text| Event::Grow(at, Piece::Text(text)));
+                    let pieces = texts.map(|text| Event::BlockDelta(at, BlockDelta::Text(text)));
                     self.events.extend(pieces);
-                    let seal = block.signature.filter(|seal| !seal.data.is_empty());
-                    let seal = seal.map(|seal| Event::Grow(at, Piece::Signature(seal)));
-                    self.events.extend(seal);
+                    let signature = block
+                        .signature
+                        .filter(|signature| !signature.data.is_empty());
+                    let signature = signature
+                        .map(|signature| Event::BlockDelta(at, BlockDelta::Signature(signature)));
+                    self.events.extend(signature);
                 }
-                What::Text(_)
-                | What::Media(_)
-                | What::ToolCall(_)
-                | What::ToolResult(_)
-                | What::Refusal(_)
-                | What::Foreign(..) => {}
+                BlockKind::Text(_)
+                | BlockKind::Media(_)
+                | BlockKind::ToolCall(_)
+                | BlockKind::ToolResult(_)
+                | BlockKind::Refusal(_)
+                | BlockKind::Foreign(..) => {}
             }
         }
     }
@@ -345,21 +355,23 @@ impl Telling<'_> {
                 };
                 self.lane.calls.insert(number);
                 self.lane.open = Some((Kind::Call(number), at));
-                self.events.push(Event::Open(at, Opening::ToolCall(call)));
+                self.events
+                    .push(Event::BlockStart(at, BlockStart::ToolCall(call)));
                 at
             }
         };
-        let seal = call_seal(call).map(|seal| Event::Grow(at, Piece::Signature(seal)));
-        self.events.extend(seal);
+        let signature = call_signature(call)
+            .map(|signature| Event::BlockDelta(at, BlockDelta::Signature(signature)));
+        self.events.extend(signature);
         if let Some(more) = arguments.filter(|more| !more.is_empty()) {
-            let piece = Piece::Arguments(more.to_owned());
-            self.events.push(Event::Grow(at, piece));
+            let piece = BlockDelta::Arguments(more.to_owned());
+            self.events.push(Event::BlockDelta(at, piece));
         }
         true
     }
 
     /// The open block of this kind; another one is closed for it.
-    fn open(&mut self, kind: Kind) -> At {
+    fn open(&mut self, kind: Kind) -> BlockIndex {
         if let Some((open, at)) = self.lane.open
             && open == kind
         {
@@ -369,19 +381,19 @@ impl Telling<'_> {
         let at = self.place();
         self.lane.refuses |= kind == Kind::Refusal;
         let opening = match kind {
-            Kind::Text | Kind::Call(_) => Opening::Text,
-            Kind::Refusal => Opening::Refusal,
-            Kind::Thinking => Opening::Thinking(None, false),
+            Kind::Text | Kind::Call(_) => BlockStart::Text,
+            Kind::Refusal => BlockStart::Refusal,
+            Kind::Thinking => BlockStart::Thinking(None, false),
         };
-        self.events.push(Event::Open(at, opening));
+        self.events.push(Event::BlockStart(at, opening));
         self.lane.open = Some((kind, at));
         at
     }
 
-    fn place(&mut self) -> At {
+    fn place(&mut self) -> BlockIndex {
         let block = self.lane.next;
         self.lane.next = block.saturating_add(1);
-        At {
+        BlockIndex {
             choice: self.number,
             block,
         }
@@ -393,12 +405,13 @@ impl Telling<'_> {
         };
         if kind == Kind::Thinking {
             // An empty seal: it only says where the thoughts belong.
-            let seal = Signature::of(Format::OpenaiChat, String::new());
-            let has_one = matches!(self.events.last(), Some(Event::Grow(last, Piece::Signature(_))) if *last == at);
+            let signature = Signature::of(Format::OpenaiChat, String::new());
+            let has_one = matches!(self.events.last(), Some(Event::BlockDelta(last, BlockDelta::Signature(_))) if *last == at);
             if !has_one {
-                self.events.push(Event::Grow(at, Piece::Signature(seal)));
+                self.events
+                    .push(Event::BlockDelta(at, BlockDelta::Signature(signature)));
             }
         }
-        self.events.push(Event::Close(at));
+        self.events.push(Event::BlockEnd(at));
     }
 }

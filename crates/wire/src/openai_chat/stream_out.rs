@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::answer::{call_of, finish_of, id_of, marked, usage_of};
 use super::citation;
-use super::reasoning::sealed_call;
-use crate::canon::{At, Block, Event, Opening, Piece, Redacted, Signature, Stop, Thinking, What};
-use crate::{Ending, Shown, cost_comment, event_frame, priced, put_number, put_text};
+use super::reasoning::signed_call;
+use super::response_out::{call_of, finish_of, id_of, tagged, usage_of};
+use crate::canonical::{
+    Block, BlockDelta, BlockIndex, BlockKind, BlockStart, Event, Redacted, Signature, Stop,
+    Thinking,
+};
+use crate::{ResponseMeta, StreamEnd, cost_comment, event_frame, priced, put_number, put_text};
 
 /// Blocks that are remembered; beyond that an answer is not one.
 const MAX_BLOCKS: usize = 10_000;
@@ -18,12 +21,12 @@ const MAX_THOUGHT_BYTES: usize = 1_000_000;
 /// Writes a stream of chat chunks.
 #[derive(Debug)]
 pub struct Writer {
-    shown: Shown,
+    meta: ResponseMeta,
     /// Everything of a chunk before the number of its answer.
     head: Vec<u8>,
-    blocks: BTreeMap<At, Kind>,
+    blocks: BTreeMap<BlockIndex, Kind>,
     /// The words of the thought that is open: its seal comes last, and is sent back with them.
-    thought: (Option<At>, String),
+    thought: (Option<BlockIndex>, String),
     /// Tool calls of each answer so far.
     calls: BTreeMap<u32, u64>,
     begun: BTreeMap<u32, Option<Stop>>,
@@ -39,18 +42,18 @@ enum Kind {
 }
 
 impl Writer {
-    pub(crate) fn new(shown: Shown) -> Self {
+    pub(crate) fn new(meta: ResponseMeta) -> Self {
         let start = json!({
-            "id": id_of(&shown),
+            "id": id_of(&meta),
             "object": "chat.completion.chunk",
-            "created": shown.created,
-            "model": shown.model,
+            "created": meta.created,
+            "model": meta.model,
         });
         let mut head = start.to_string().into_bytes();
         head.pop();
         head.extend_from_slice(b",\"choices\":[{\"index\":");
         Self {
-            shown,
+            meta,
             head,
             blocks: BTreeMap::new(),
             thought: (None, String::new()),
@@ -62,20 +65,20 @@ impl Writer {
     /// Writes one event.
     pub(crate) fn write(&mut self, event: &Event, out: &mut Vec<u8>) {
         match event {
-            Event::Begin { .. } => self.begin(0, out),
-            Event::Open(at, opening) if self.blocks.len() < MAX_BLOCKS => {
+            Event::Start { .. } => self.begin(0, out),
+            Event::BlockStart(at, opening) if self.blocks.len() < MAX_BLOCKS => {
                 self.begin(at.choice, out);
                 self.open(*at, opening, out);
             }
-            Event::Grow(at, piece) => self.grow(*at, piece, out),
+            Event::BlockDelta(at, piece) => self.grow(*at, piece, out),
             Event::Stop(choice, stop) => {
                 self.begin(*choice, out);
                 self.begun.insert(*choice, Some(stop.clone()));
             }
-            Event::Open(..)
-            | Event::Close(_)
-            | Event::Counted(_)
-            | Event::Failed(_)
+            Event::BlockStart(..)
+            | Event::BlockEnd(_)
+            | Event::Usage(_)
+            | Event::Error(_)
             | Event::Ping => {}
         }
     }
@@ -89,15 +92,15 @@ impl Writer {
         self.chunk(choice, &delta, out);
     }
 
-    fn open(&mut self, at: At, opening: &Opening, out: &mut Vec<u8>) {
+    fn open(&mut self, at: BlockIndex, opening: &BlockStart, out: &mut Vec<u8>) {
         let kind = match opening {
-            Opening::Text => Kind::Text,
-            Opening::Refusal => Kind::Refusal,
-            Opening::Thinking(item, summary) => Kind::Thinking {
+            BlockStart::Text => Kind::Text,
+            BlockStart::Refusal => Kind::Refusal,
+            BlockStart::Thinking(item, summary) => Kind::Thinking {
                 item: item.clone(),
                 summary: *summary,
             },
-            Opening::ToolCall(call) => {
+            BlockStart::ToolCall(call) => {
                 let next = self.calls.entry(at.choice).or_default();
                 let number = *next;
                 *next = next.saturating_add(1);
@@ -111,50 +114,50 @@ impl Writer {
                     custom: call.custom,
                 }
             }
-            Opening::Redacted(item, seal) => {
+            BlockStart::Redacted(item, signature) => {
                 let redacted = Redacted { item: item.clone() };
-                self.detail(at, What::Redacted(redacted), seal, out);
+                self.detail(at, BlockKind::Redacted(redacted), signature, out);
                 Kind::Other
             }
-            Opening::Media(_) | Opening::Foreign(..) => Kind::Other,
+            BlockStart::Media(_) | BlockStart::Foreign(..) => Kind::Other,
         };
         self.blocks.insert(at, kind);
     }
 
-    fn grow(&mut self, at: At, piece: &Piece, out: &mut Vec<u8>) {
+    fn grow(&mut self, at: BlockIndex, piece: &BlockDelta, out: &mut Vec<u8>) {
         let Some(kind) = self.blocks.get(&at).cloned() else {
             return;
         };
         match (piece, kind) {
-            (Piece::Text(text), Kind::Text) => self.word(at, "content", text, out),
-            (Piece::Text(text), Kind::Refusal) => self.word(at, "refusal", text, out),
-            (Piece::Text(text), Kind::Thinking { .. }) => {
+            (BlockDelta::Text(text), Kind::Text) => self.word(at, "content", text, out),
+            (BlockDelta::Text(text), Kind::Refusal) => self.word(at, "refusal", text, out),
+            (BlockDelta::Text(text), Kind::Thinking { .. }) => {
                 self.think(at, text);
                 self.word(at, "reasoning_content", text, out);
             }
-            (Piece::NextPart, Kind::Thinking { .. }) => {
+            (BlockDelta::NextPart, Kind::Thinking { .. }) => {
                 self.think(at, "\n\n");
                 self.word(at, "reasoning_content", "\n\n", out);
             }
-            (Piece::Arguments(more), Kind::Call { number, custom }) => {
+            (BlockDelta::Arguments(more), Kind::Call { number, custom }) => {
                 self.more_arguments(at, number, custom, more, out);
             }
-            (Piece::Citation(crate::Format::OpenaiChat, source), Kind::Text) => {
+            (BlockDelta::Citation(crate::Format::OpenaiChat, source), Kind::Text) => {
                 self.chunk(at.choice, &json!({ "annotations": [source] }), out);
             }
-            (Piece::Signature(seal), Kind::Thinking { item, summary }) => {
+            (BlockDelta::Signature(signature), Kind::Thinking { item, summary }) => {
                 let words = self.thought_at(at);
-                if !seal.data.is_empty() && words.len() <= MAX_THOUGHT_BYTES {
+                if !signature.data.is_empty() && words.len() <= MAX_THOUGHT_BYTES {
                     let thinking = Thinking {
                         item,
                         texts: vec![words],
                         summary,
                     };
-                    self.detail(at, What::Thinking(thinking), seal, out);
+                    self.detail(at, BlockKind::Thinking(thinking), signature, out);
                 }
             }
-            (Piece::Signature(seal), Kind::Call { number, custom }) => {
-                let seal = marked(seal, self.shown.channel.as_deref());
+            (BlockDelta::Signature(signature), Kind::Call { number, custom }) => {
+                let signature = tagged(signature, self.meta.channel.as_deref());
                 // Clients read the inner object of every piece of a call.
                 let (inside, field) = if custom {
                     ("custom", "input")
@@ -164,22 +167,22 @@ impl Writer {
                 let call = json!({
                     "index": number,
                     inside: { field: "" },
-                    "extra_content": sealed_call(&seal),
+                    "extra_content": signed_call(&signature),
                 });
                 self.chunk(at.choice, &json!({ "tool_calls": [call] }), out);
             }
-            (Piece::Citation(format, raw), Kind::Text) => {
+            (BlockDelta::Citation(format, raw), Kind::Text) => {
                 if let Some(source) = citation::shown(*format, raw) {
                     self.chunk(at.choice, &json!({ "annotations": [source] }), out);
                 }
             }
             // Chat has no word for the rest.
             (
-                Piece::Text(_)
-                | Piece::NextPart
-                | Piece::Arguments(_)
-                | Piece::Citation(..)
-                | Piece::Signature(_),
+                BlockDelta::Text(_)
+                | BlockDelta::NextPart
+                | BlockDelta::Arguments(_)
+                | BlockDelta::Citation(..)
+                | BlockDelta::Signature(_),
                 Kind::Text
                 | Kind::Refusal
                 | Kind::Thinking { .. }
@@ -189,7 +192,7 @@ impl Writer {
         }
     }
 
-    fn think(&mut self, at: At, words: &str) {
+    fn think(&mut self, at: BlockIndex, words: &str) {
         if self.thought.0 != Some(at) {
             self.thought = (Some(at), String::new());
         }
@@ -199,24 +202,24 @@ impl Writer {
         }
     }
 
-    fn thought_at(&mut self, at: At) -> String {
+    fn thought_at(&mut self, at: BlockIndex) -> String {
         let (of, words) = std::mem::take(&mut self.thought);
         if of == Some(at) { words } else { String::new() }
     }
 
-    fn detail(&self, at: At, what: What, seal: &Signature, out: &mut Vec<u8>) {
+    fn detail(&self, at: BlockIndex, what: BlockKind, signature: &Signature, out: &mut Vec<u8>) {
         let block = Block {
-            signature: Some(seal.clone()),
+            signature: Some(signature.clone()),
             ..Block::of(what)
         };
-        let detail = super::reasoning::shown(&block, self.shown.channel.as_deref());
+        let detail = super::reasoning::shown(&block, self.meta.channel.as_deref());
         if let Some(detail) = detail {
             self.chunk(at.choice, &json!({ "reasoning_details": [detail] }), out);
         }
     }
 
     /// The commonest chunk of all, written without a tree.
-    fn word(&self, at: At, field: &str, text: &str, out: &mut Vec<u8>) {
+    fn word(&self, at: BlockIndex, field: &str, text: &str, out: &mut Vec<u8>) {
         out.extend_from_slice(b"data: ");
         out.extend_from_slice(&self.head);
         put_number(at.choice.into(), out);
@@ -228,7 +231,14 @@ impl Writer {
     }
 
     /// Arguments come in as many pieces as words do.
-    fn more_arguments(&self, at: At, number: u64, custom: bool, more: &str, out: &mut Vec<u8>) {
+    fn more_arguments(
+        &self,
+        at: BlockIndex,
+        number: u64,
+        custom: bool,
+        more: &str,
+        out: &mut Vec<u8>,
+    ) {
         out.extend_from_slice(b"data: ");
         out.extend_from_slice(&self.head);
         put_number(at.choice.into(), out);
@@ -255,11 +265,11 @@ impl Writer {
     }
 
     /// Writes the end.
-    pub(crate) fn finish(&mut self, ending: &Ending, out: &mut Vec<u8>) {
+    pub(crate) fn finish(&mut self, stream_end: &StreamEnd, out: &mut Vec<u8>) {
         self.begin(0, out);
         for (choice, stop) in &self.begun {
             let word = match stop {
-                _ if ending.exhausted => "length",
+                _ if stream_end.exhausted => "length",
                 Some(stop) => finish_of(stop, self.refuses(*choice)),
                 None => "stop",
             };
@@ -268,17 +278,17 @@ impl Writer {
             );
             event_frame(None, &[self.head.as_slice(), tail.as_bytes()].concat(), out);
         }
-        if ending.wants_usage {
-            let usage = usage_of(&ending.counted).to_string();
-            let usage = priced(usage.as_bytes(), &ending.cost);
+        if stream_end.wants_usage {
+            let usage = usage_of(&stream_end.reported).to_string();
+            let usage = priced(usage.as_bytes(), &stream_end.cost);
             let usage = usage.and_then(|usage| {
                 serde_json::from_slice::<Box<serde_json::value::RawValue>>(&usage).ok()
             });
             let start = json!({
-                "id": id_of(&self.shown),
+                "id": id_of(&self.meta),
                 "object": "chat.completion.chunk",
-                "created": self.shown.created,
-                "model": self.shown.model,
+                "created": self.meta.created,
+                "model": self.meta.model,
                 "choices": [],
             });
             if let Some(usage) = usage {
@@ -290,7 +300,7 @@ impl Writer {
                 event_frame(None, frame.as_bytes(), out);
             }
         }
-        out.extend_from_slice(cost_comment(&ending.cost).as_bytes());
+        out.extend_from_slice(cost_comment(&stream_end.cost).as_bytes());
         event_frame(None, b"[DONE]", out);
     }
 }

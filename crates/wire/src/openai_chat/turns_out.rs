@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::canon::Notes;
+use crate::canonical::Notes;
 
 /// Stands where a tool was called and nobody says what it said.
 const NO_RESULT: &str = "(The tool gave no result.)";

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::openai_chat::{error_body, read_error};
-use crate::{Trouble, UpstreamError, event_frame};
+use crate::{ErrorBody, UpstreamError, event_frame};
 
 /// The upstream does not know, or does not know yet, the response that is to be continued.
 const NOT_FOUND: &str = "previous_response_not_found";
@@ -31,21 +31,21 @@ pub(super) fn read_failure(error: &[u8]) -> UpstreamError {
 /// An error inside a stream that has begun. OpenAI's SDKs raise at the first event and read no
 /// further: they want its `error`, others its flat form. Codex passes it over and reads the second.
 #[must_use]
-pub(crate) fn error_frame(trouble: &Trouble) -> Vec<u8> {
-    let body = error_body(trouble);
-    let error = body.get("error").cloned().unwrap_or_default();
+pub(crate) fn error_frame(body: &ErrorBody) -> Vec<u8> {
+    let nested = error_body(body);
+    let error = nested.get("error").cloned().unwrap_or_default();
     let mut flat = Map::new();
     flat.insert("type".to_owned(), json!("error"));
-    flat.insert("code".to_owned(), json!(trouble.code));
-    flat.insert("message".to_owned(), json!(trouble.message));
-    flat.insert("param".to_owned(), json!(trouble.param));
+    flat.insert("code".to_owned(), json!(body.code));
+    flat.insert("message".to_owned(), json!(body.message));
+    flat.insert("param".to_owned(), json!(body.param));
     flat.insert("sequence_number".to_owned(), json!(0));
     flat.insert("error".to_owned(), error.clone());
     let failed = json!({
         "type": "response.failed",
         "sequence_number": 0,
         "response": {
-            "id": format!("resp_{}", trouble.request_id),
+            "id": format!("resp_{}", body.request_id),
             "object": "response",
             "status": "failed",
             "error": error,
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn an_error_is_told_to_sdks_first_and_to_codex_last() {
-        let trouble = Trouble {
+        let body = ErrorBody {
             status: 502,
             code: "upstream_error".to_owned(),
             family: "upstream_error",
@@ -99,7 +99,7 @@ mod tests {
             retry_after: None,
             extras: Map::new(),
         };
-        let text = String::from_utf8(error_frame(&trouble)).unwrap();
+        let text = String::from_utf8(error_frame(&body)).unwrap();
         let frames: Vec<&str> = text.trim_end().split("\n\n").collect();
         assert_eq!(frames.len(), 2);
         let data = |frame: &str| -> Value {

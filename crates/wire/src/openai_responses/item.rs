@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::items_out::arguments_of;
-use crate::canon::ToolCall;
+use crate::canonical::ToolCall;
 
 /// How an item ends well.
 pub(super) const DONE: &str = "completed";
@@ -94,14 +94,14 @@ impl Item {
                 };
                 map.insert(key.to_owned(), json!(words));
             }
-            Body::Reasoning(summary, content, seal) => {
+            Body::Reasoning(summary, content, signature) => {
                 map.insert("type".to_owned(), json!("reasoning"));
                 map.insert("summary".to_owned(), values(summary));
                 if !content.is_empty() {
                     map.insert("content".to_owned(), values(content));
                 }
-                if let Some(seal) = seal {
-                    map.insert("encrypted_content".to_owned(), json!(seal));
+                if let Some(signature) = signature {
+                    map.insert("encrypted_content".to_owned(), json!(signature));
                 }
             }
             Body::Whole(Value::Object(whole)) => map.clone_from(whole),

@@ -7,7 +7,7 @@ use crate::{event_frame, json_bytes, put_number, put_text};
 
 /// Writes events and numbers them.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Scribe {
+pub(super) struct EventWriter {
     /// The number of the next event.
     pub(super) next: u64,
 }
@@ -65,7 +65,7 @@ const fn words(kind: PartKind) -> Words {
     }
 }
 
-impl Scribe {
+impl EventWriter {
     /// Writes one event.
     pub(super) fn event(&mut self, kind: &str, mut data: Map<String, Value>, out: &mut Vec<u8>) {
         data.insert("type".to_owned(), json!(kind));

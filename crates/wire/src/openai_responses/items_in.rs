@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::labels::Labels;
+use super::item_metadata::Labels;
 use super::parts_in::{read_part, take_list, take_text};
-use super::{FORMAT, seal};
+use super::{FORMAT, reasoning};
 use crate::Format;
-use crate::canon::{
-    Block, Redacted, Role, Signature, Thinking, ToolCall, ToolName, ToolResult, Turn, What,
+use crate::canonical::{
+    Block, BlockKind, Redacted, Role, Signature, Thinking, ToolCall, ToolName, ToolResult, Turn,
 };
 
 /// Turns under way.
@@ -141,7 +141,7 @@ impl Turns {
     fn call(&mut self, map: &mut Map<String, Value>, custom: bool) -> Option<Known> {
         let call = read_call(map, custom)?;
         self.tools.insert(call.id.clone(), call.tool.clone());
-        let block = Block::of(What::ToolCall(call));
+        let block = Block::of(BlockKind::ToolCall(call));
         Some(Known::Beside(Role::Assistant, vec![block]))
     }
 
@@ -164,7 +164,7 @@ impl Turns {
         };
         Some(Known::Beside(
             Role::User,
-            vec![Block::of(What::ToolResult(result))],
+            vec![Block::of(BlockKind::ToolResult(result))],
         ))
     }
 
@@ -173,16 +173,16 @@ impl Turns {
         let lone = match blocks.as_slice() {
             [
                 Block {
-                    what: What::Redacted(_),
-                    signature: Some(seal),
+                    kind: BlockKind::Redacted(_),
+                    signature: Some(signature),
                     ..
                 },
-            ] => Some(seal),
+            ] => Some(signature),
             _ => None,
         };
         // Gemini seals calls and texts; its seal came to the caller as an item behind them.
-        if let Some(seal) = lone.filter(|seal| seal.format == Format::Gemini)
-            && self.sealed_before(seal)
+        if let Some(signature) = lone.filter(|signature| signature.format == Format::Gemini)
+            && self.signed_before(signature)
         {
             self.items = self.items.saturating_sub(1);
             map.clear();
@@ -191,16 +191,16 @@ impl Turns {
         Some(Known::Beside(Role::Assistant, blocks))
     }
 
-    fn sealed_before(&mut self, seal: &Signature) -> bool {
+    fn signed_before(&mut self, signature: &Signature) -> bool {
         let last = self
             .turns
             .last_mut()
             .filter(|turn| turn.role == Role::Assistant);
         let before = last.and_then(|turn| turn.blocks.last_mut());
-        let Some(block) = before.filter(|block| takes_seal(block)) else {
+        let Some(block) = before.filter(|block| takes_signature(block)) else {
             return false;
         };
-        block.signature = Some(seal.clone());
+        block.signature = Some(signature.clone());
         true
     }
 }
@@ -212,13 +212,13 @@ fn forget_role(map: &mut Map<String, Value>) {
     }
 }
 
-fn takes_seal(block: &Block) -> bool {
-    let fits = matches!(&block.what, What::ToolCall(_) | What::Text(_));
+fn takes_signature(block: &Block) -> bool {
+    let fits = matches!(&block.kind, BlockKind::ToolCall(_) | BlockKind::Text(_));
     fits && block.signature.is_none()
 }
 
 fn foreign(raw: Value) -> Block {
-    Block::of(What::Foreign(FORMAT, raw))
+    Block::of(BlockKind::Foreign(FORMAT, raw))
 }
 
 /// A call of a tool, taken out of its item; nothing is taken if it is none.
@@ -247,11 +247,11 @@ pub(super) fn read_reasoning(map: &mut Map<String, Value>) -> Option<Vec<Block>>
     map.remove("summary");
     map.remove("content");
     let item = take_text(map, "id");
-    let sealed = take_text(map, "encrypted_content").filter(|text| !text.is_empty());
-    let sealed = sealed.map(|text| seal::read(&text));
+    let signed = take_text(map, "encrypted_content").filter(|text| !text.is_empty());
+    let signed = signed.map(|text| reasoning::read(&text));
     let thinking = |texts: Vec<String>, summary: bool| {
         let item = item.clone();
-        Block::of(What::Thinking(Thinking {
+        Block::of(BlockKind::Thinking(Thinking {
             item,
             texts,
             summary,
@@ -264,15 +264,15 @@ pub(super) fn read_reasoning(map: &mut Map<String, Value>) -> Option<Vec<Block>>
     if !content.is_empty() {
         blocks.push(thinking(content, false));
     }
-    match (blocks.last_mut(), sealed) {
-        (Some(last), Some((seal, _))) => last.signature = Some(seal),
-        (None, Some((seal, false))) => blocks.push(Block {
-            signature: Some(seal),
-            ..Block::of(What::Redacted(Redacted { item }))
+    match (blocks.last_mut(), signed) {
+        (Some(last), Some((signature, _))) => last.signature = Some(signature),
+        (None, Some((signature, false))) => blocks.push(Block {
+            signature: Some(signature),
+            ..Block::of(BlockKind::Redacted(Redacted { item }))
         }),
         (None, None) => blocks.push(thinking(Vec::new(), true)),
         // The words that the seal belongs to were not sent back; nobody can read it without them.
-        (None, Some((_, true))) => blocks.push(Block::of(What::Thinking(Thinking::default()))),
+        (None, Some((_, true))) => blocks.push(Block::of(BlockKind::Thinking(Thinking::default()))),
         (Some(_), None) => {}
     }
     Some(blocks)

@@ -3,10 +3,11 @@
 use serde_json::{Map, Value, json};
 
 use super::FORMAT;
-use super::media_out::write_media;
+use super::media::write_media;
 use super::parts_in::is_part;
-use crate::canon::{
-    Block, Notes, Role, Signature, Target, Text, Thinking, Thread, ToolCall, ToolResult, Turn, What,
+use crate::canonical::{
+    Block, BlockKind, Notes, Role, Signature, Target, Text, Thinking, ToolCall, ToolResult,
+    TranslationState, Turn,
 };
 
 /// How a result that failed begins, where nothing else can say so.
@@ -15,7 +16,7 @@ const FAILED: &str = "Error: ";
 /// Items under way. One that is left out leaves a null in its place, so that labels find theirs.
 pub(super) struct Items<'a> {
     pub(super) target: &'a Target<'a>,
-    pub(super) thread: &'a Thread,
+    pub(super) state: &'a TranslationState,
     pub(super) notes: &'a mut Notes,
     /// The conversation came in this format.
     pub(super) own: bool,
@@ -29,13 +30,13 @@ pub(super) struct Items<'a> {
 impl<'a> Items<'a> {
     pub(super) const fn new(
         target: &'a Target<'a>,
-        thread: &'a Thread,
+        state: &'a TranslationState,
         notes: &'a mut Notes,
         own: bool,
     ) -> Self {
         Self {
             target,
-            thread,
+            state,
             notes,
             own,
             items: Vec::new(),
@@ -63,17 +64,17 @@ impl<'a> Items<'a> {
     }
 
     fn block(&mut self, role: &Role, block: &Block) {
-        match &block.what {
-            What::Text(text) => {
+        match &block.kind {
+            BlockKind::Text(text) => {
                 let part = self.text(role, text);
                 self.parts.push(part);
             }
-            What::Refusal(text) if *role == Role::Assistant => {
+            BlockKind::Refusal(text) if *role == Role::Assistant => {
                 self.parts
                     .push(json!({ "type": "refusal", "refusal": text }));
             }
-            What::Refusal(text) => self.parts.push(input_text(text)),
-            What::Media(media) => {
+            BlockKind::Refusal(text) => self.parts.push(input_text(text)),
+            BlockKind::Media(media) => {
                 let part = write_media(media, self.own, self.notes);
                 if *role == Role::Assistant {
                     // Only callers send media in this format.
@@ -86,16 +87,18 @@ impl<'a> Items<'a> {
                     self.parts.extend(part);
                 }
             }
-            What::ToolCall(call) => {
+            BlockKind::ToolCall(call) => {
                 let item = self.call(call);
                 self.item(role, item);
             }
-            What::ToolResult(result) => {
+            BlockKind::ToolResult(result) => {
                 let item = self.result(result);
                 self.item(role, item);
             }
-            What::Thinking(thinking) => self.thinking(role, thinking, block.signature.as_ref()),
-            What::Redacted(redacted) => {
+            BlockKind::Thinking(thinking) => {
+                self.thinking(role, thinking, block.signature.as_ref())
+            }
+            BlockKind::Redacted(redacted) => {
                 let hidden = Thinking {
                     item: redacted.item.clone(),
                     texts: Vec::new(),
@@ -103,9 +106,9 @@ impl<'a> Items<'a> {
                 };
                 self.thinking(role, &hidden, block.signature.as_ref());
             }
-            What::Foreign(FORMAT, raw) if is_part(raw) => self.parts.push(raw.clone()),
-            What::Foreign(FORMAT, raw) => self.item(role, raw.clone()),
-            What::Foreign(_, raw) => self.foreign(role, raw),
+            BlockKind::Foreign(FORMAT, raw) if is_part(raw) => self.parts.push(raw.clone()),
+            BlockKind::Foreign(FORMAT, raw) => self.item(role, raw.clone()),
+            BlockKind::Foreign(_, raw) => self.foreign(role, raw),
         }
     }
 
@@ -188,7 +191,7 @@ impl<'a> Items<'a> {
         let name = if self.own {
             call.tool.name.clone()
         } else {
-            self.thread.sent(&call.tool)
+            self.state.sent(&call.tool)
         };
         item.insert("name".to_owned(), json!(name));
         if let Some(group) = &call.tool.namespace {
@@ -209,13 +212,16 @@ impl<'a> Items<'a> {
         };
         let mut parts = Vec::new();
         for block in &result.content {
-            match &block.what {
-                What::Text(text) => parts.push(input_text(&text.text)),
-                What::Refusal(text) => parts.push(input_text(text)),
-                What::Media(media) => parts.extend(write_media(media, self.own, self.notes)),
-                What::Foreign(FORMAT, raw) => parts.push(raw.clone()),
-                What::Foreign(_, raw) => self.foreign(&Role::User, raw),
-                What::ToolCall(_) | What::ToolResult(_) | What::Thinking(_) | What::Redacted(_) => {
+            match &block.kind {
+                BlockKind::Text(text) => parts.push(input_text(&text.text)),
+                BlockKind::Refusal(text) => parts.push(input_text(text)),
+                BlockKind::Media(media) => parts.extend(write_media(media, self.own, self.notes)),
+                BlockKind::Foreign(FORMAT, raw) => parts.push(raw.clone()),
+                BlockKind::Foreign(_, raw) => self.foreign(&Role::User, raw),
+                BlockKind::ToolCall(_)
+                | BlockKind::ToolResult(_)
+                | BlockKind::Thinking(_)
+                | BlockKind::Redacted(_) => {
                     let why = "a tool's result holds text and media alone";
                     self.notes.dropped("tool_result.content", why);
                 }
@@ -229,10 +235,11 @@ impl<'a> Items<'a> {
         json!({ "type": kind, "call_id": result.call, "output": output_of(parts) })
     }
 
-    fn thinking(&mut self, role: &Role, thinking: &Thinking, seal: Option<&Signature>) {
-        let ours = seal.filter(|seal| seal.belongs_to(FORMAT, self.target.channel));
-        let alien = seal.is_some() && ours.is_none();
-        let says_nothing = seal.is_none() && thinking.item.is_none() && thinking.texts.is_empty();
+    fn thinking(&mut self, role: &Role, thinking: &Thinking, signature: Option<&Signature>) {
+        let ours = signature.filter(|signature| signature.belongs_to(FORMAT, self.target.channel));
+        let alien = signature.is_some() && ours.is_none();
+        let says_nothing =
+            signature.is_none() && thinking.item.is_none() && thinking.texts.is_empty();
         if alien || says_nothing || (!self.own && ours.is_none()) {
             let why = "thoughts of another upstream are not sent to this one";
             self.notes.dropped("thinking", why);
@@ -265,10 +272,10 @@ impl<'a> Items<'a> {
         };
         let key = if summary { "summary" } else { "content" };
         item.insert(key.to_owned(), Value::Array(content));
-        if let Some(seal) = ours {
-            item.insert("encrypted_content".to_owned(), json!(seal.data));
+        if let Some(signature) = ours {
+            item.insert("encrypted_content".to_owned(), json!(signature.data));
         }
-        let may_follow = summary && seal.is_none() && !thinking.texts.is_empty();
+        let may_follow = summary && signature.is_none() && !thinking.texts.is_empty();
         self.open_summary = may_follow.then(|| thinking.item.clone());
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::FORMAT;
-use crate::canon::{Block, Media, MediaKind, Source, Text, What};
+use crate::canonical::{Block, BlockKind, Media, MediaKind, Source, Text};
 
 /// A text, taken out of an object; what is no text stays there.
 pub(super) fn take_text(map: &mut Map<String, Value>, key: &str) -> Option<String> {
@@ -31,7 +31,7 @@ pub(super) fn read_part(part: Value) -> (Block, Map<String, Value>) {
     let kind = map.get("type").and_then(Value::as_str).unwrap_or_default();
     let what = match kind {
         "input_text" | "output_text" | "text" => read_text(&mut map),
-        "refusal" => take_text(&mut map, "refusal").map(What::Refusal),
+        "refusal" => take_text(&mut map, "refusal").map(BlockKind::Refusal),
         "input_image" => read_image(&mut map),
         "input_file" => read_file(&mut map),
         "input_audio" => read_audio(&mut map),
@@ -41,7 +41,7 @@ pub(super) fn read_part(part: Value) -> (Block, Map<String, Value>) {
         return (foreign(Value::Object(map)), Map::new());
     };
     map.remove("type");
-    if let What::Media(media) = &mut what {
+    if let BlockKind::Media(media) = &mut what {
         media.extras = std::mem::take(&mut map).into_iter().collect();
     }
     (Block::of(what), map)
@@ -73,10 +73,10 @@ pub(super) fn is_part(raw: &Value) -> bool {
 }
 
 fn foreign(raw: Value) -> Block {
-    Block::of(What::Foreign(FORMAT, raw))
+    Block::of(BlockKind::Foreign(FORMAT, raw))
 }
 
-fn read_text(map: &mut Map<String, Value>) -> Option<What> {
+fn read_text(map: &mut Map<String, Value>) -> Option<BlockKind> {
     let text = take_text(map, "text")?;
     let cited = map.get("annotations").and_then(Value::as_array);
     let citations = if cited.is_some_and(|list| !list.is_empty()) {
@@ -84,19 +84,19 @@ fn read_text(map: &mut Map<String, Value>) -> Option<What> {
     } else {
         Vec::new()
     };
-    Some(What::Text(Text {
+    Some(BlockKind::Text(Text {
         text,
         citations: citations.into_iter().map(|raw| (FORMAT, raw)).collect(),
     }))
 }
 
-fn read_image(map: &mut Map<String, Value>) -> Option<What> {
+fn read_image(map: &mut Map<String, Value>) -> Option<BlockKind> {
     let url = take_text(map, "image_url")?;
     let detail = take_text(map, "detail");
     Some(media(MediaKind::Image, source_of(url), None, detail))
 }
 
-fn read_file(map: &mut Map<String, Value>) -> Option<What> {
+fn read_file(map: &mut Map<String, Value>) -> Option<BlockKind> {
     let source = if let Some(data) = take_text(map, "file_data") {
         match source_of(data) {
             // Bare base64, without a word about its type.
@@ -104,7 +104,7 @@ fn read_file(map: &mut Map<String, Value>) -> Option<What> {
                 mime: String::new(),
                 data: url,
             },
-            known @ (Source::Inline { .. } | Source::Words(_)) => known,
+            known @ (Source::Inline { .. } | Source::Text(_)) => known,
         }
     } else {
         let url = take_text(map, "file_url")?;
@@ -114,7 +114,7 @@ fn read_file(map: &mut Map<String, Value>) -> Option<What> {
     Some(media(MediaKind::File, source, name, None))
 }
 
-fn read_audio(map: &mut Map<String, Value>) -> Option<What> {
+fn read_audio(map: &mut Map<String, Value>) -> Option<BlockKind> {
     let sound = map.get("input_audio")?;
     let format = sound.get("format")?.as_str()?;
     let mime = match format {
@@ -127,8 +127,13 @@ fn read_audio(map: &mut Map<String, Value>) -> Option<What> {
     Some(media(MediaKind::Audio, source, None, None))
 }
 
-fn media(kind: MediaKind, source: Source, name: Option<String>, detail: Option<String>) -> What {
-    What::Media(Media {
+fn media(
+    kind: MediaKind,
+    source: Source,
+    name: Option<String>,
+    detail: Option<String>,
+) -> BlockKind {
+    BlockKind::Media(Media {
         kind,
         source,
         name,

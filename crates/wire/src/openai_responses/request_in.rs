@@ -2,18 +2,18 @@
 
 use serde_json::{Map, Number, Value};
 
+use super::item_metadata::Labels;
 use super::items_in::Turns;
-use super::labels::Labels;
 use super::parts_in::{take_list, take_text};
 use super::tools_in::{read_choice, read_tools};
 use super::{FORMAT, cost};
-use crate::canon::{
-    Block, Conversation, Extra, OutputShape, Reasoning, Role, Sampling, ToolChoice, Turn,
+use crate::canonical::{
+    Block, Conversation, OutputShape, Reasoning, Role, Sampling, ToolChoice, Turn, UnknownField,
 };
-use crate::{Refusal, Request};
+use crate::{Request, RequestError};
 
 /// What asks for sealed thoughts.
-pub(super) const SEALED: &str = "reasoning.encrypted_content";
+pub(super) const SIGNED: &str = "reasoning.encrypted_content";
 /// Fields without which the answer is another one.
 const MATTERING: &[&str] = &[
     "conversation",
@@ -23,9 +23,9 @@ const MATTERING: &[&str] = &[
 ];
 
 /// Reads a request.
-pub(crate) fn request_to_canon(request: &Request) -> Result<Conversation, Refusal> {
+pub(crate) fn request_to_canonical(request: &Request) -> Result<Conversation, RequestError> {
     let read: Result<Map<String, Value>, _> = serde_json::from_slice(request.body());
-    let mut body = read.map_err(|error| Refusal {
+    let mut body = read.map_err(|error| RequestError {
         code: "invalid_request",
         param: None,
         message: format!("the body is not JSON: {error}"),
@@ -71,7 +71,7 @@ pub(crate) fn request_to_canon(request: &Request) -> Result<Conversation, Refusa
     })
 }
 
-fn read_input(body: &mut Map<String, Value>) -> Result<(Vec<Turn>, Labels), Refusal> {
+fn read_input(body: &mut Map<String, Value>) -> Result<(Vec<Turn>, Labels), RequestError> {
     if let Some(text) = take_text(body, "input") {
         let turn = Turn::of(Role::User, vec![Block::text(text)]);
         return Ok((vec![turn], Labels::default()));
@@ -83,7 +83,7 @@ fn read_input(body: &mut Map<String, Value>) -> Result<(Vec<Turn>, Labels), Refu
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_),
         ) => {
             let what = "`input` must be a text or a list of items";
-            return Err(Refusal::invalid("input", what));
+            return Err(RequestError::invalid("input", what));
         }
     };
     let mut turns = Turns::default();
@@ -148,8 +148,8 @@ fn read_reasoning(body: &mut Map<String, Value>) -> Reasoning {
     }
     if let Some(Value::Array(include)) = body.get_mut("include") {
         let before = include.len();
-        include.retain(|word| word.as_str() != Some(SEALED));
-        reasoning.sealed = include.len() < before;
+        include.retain(|word| word.as_str() != Some(SIGNED));
+        reasoning.encrypted = include.len() < before;
     }
     reasoning
 }
@@ -167,7 +167,7 @@ fn take_flag(body: &mut Map<String, Value>, key: &str) -> Option<bool> {
 }
 
 /// What is left of the body, each by its dotted path.
-fn extras(body: Map<String, Value>, labels: Labels) -> Vec<Extra> {
+fn extras(body: Map<String, Value>, labels: Labels) -> Vec<UnknownField> {
     let mut extras = Vec::new();
     for (field, value) in body {
         split(field, value, &mut extras);
@@ -177,7 +177,7 @@ fn extras(body: Map<String, Value>, labels: Labels) -> Vec<Extra> {
 }
 
 /// One field, or each that is inside it where the rest of it was read.
-fn split(field: String, value: Value, extras: &mut Vec<Extra>) {
+fn split(field: String, value: Value, extras: &mut Vec<UnknownField>) {
     let opens = ["text", "text.format", "reasoning"].contains(&field.as_str());
     let none_left = field == "include" && value.as_array().is_some_and(Vec::is_empty);
     if value.is_null() || none_left {
@@ -189,7 +189,7 @@ fn split(field: String, value: Value, extras: &mut Vec<Extra>) {
         }
         return;
     }
-    extras.push(Extra {
+    extras.push(UnknownField {
         matters: MATTERING.contains(&field.as_str()),
         field,
         value,

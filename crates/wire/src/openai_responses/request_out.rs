@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
+use super::item_metadata::{is_label, restore};
 use super::items_out::Items;
-use super::labels::{is_label, restore};
-use super::request_in::SEALED;
+use super::request_in::SIGNED;
 use super::tools_out::Tools;
 use super::{FORMAT, cost};
-use crate::canon::{
-    Conversation, NameRule, Notes, OutputShape, Reasoning, Target, Thread, Written,
+use crate::canonical::{
+    Conversation, NameRule, Notes, OutputShape, Reasoning, Target, TranslationState, Written,
     effort_of_budget,
 };
 use crate::{Format, json_bytes};
@@ -32,25 +32,25 @@ const UNNAMED: &str = "answer";
 type Body = Map<String, Value>;
 
 /// Writes a conversation.
-pub(crate) fn request_from_canon(conversation: &Conversation, target: &Target<'_>) -> Written {
+pub(crate) fn request_from_canonical(conversation: &Conversation, target: &Target<'_>) -> Written {
     let mut notes = Notes::default();
     let own = conversation.from == FORMAT;
     // OpenAI's formats name tools alike, and both have tools that take plain words.
-    let thread = match conversation.from {
-        Format::OpenaiResponses => Thread::default(),
-        Format::OpenaiChat => Thread::new(
+    let state = match conversation.from {
+        Format::OpenaiResponses => TranslationState::default(),
+        Format::OpenaiChat => TranslationState::new(
             NameRule {
                 native: true,
                 ..RULE
             },
             &conversation.tools,
         ),
-        Format::ClaudeMessages | Format::Gemini => Thread::new(RULE, &conversation.tools),
+        Format::ClaudeMessages | Format::Gemini => TranslationState::new(RULE, &conversation.tools),
     };
     let mut body = Body::new();
     body.insert("model".to_owned(), json!(target.model));
-    write_said(conversation, target, &thread, &mut notes, &mut body);
-    write_tools(conversation, &thread, &mut notes, &mut body);
+    write_said(conversation, target, &state, &mut notes, &mut body);
+    write_tools(conversation, &state, &mut notes, &mut body);
     write_shape(conversation, &mut body);
     write_reasoning(conversation, &mut notes, &mut body);
     write_sampling(conversation, &mut notes, &mut body);
@@ -72,14 +72,14 @@ pub(crate) fn request_from_canon(conversation: &Conversation, target: &Target<'_
     Written {
         body: json_bytes(&Value::Object(body)),
         notes,
-        thread,
+        state,
     }
 }
 
 fn write_said(
     conversation: &Conversation,
     target: &Target<'_>,
-    thread: &Thread,
+    state: &TranslationState,
     notes: &mut Notes,
     body: &mut Body,
 ) {
@@ -103,7 +103,7 @@ fn write_said(
         body.insert("instructions".to_owned(), json!(texts.join("\n\n")));
     }
     let own = conversation.from == FORMAT;
-    let mut writer = Items::new(target, thread, notes, own);
+    let mut writer = Items::new(target, state, notes, own);
     conversation.turns.iter().for_each(|turn| writer.turn(turn));
     let mut items = Value::Array(writer.items);
     if own {
@@ -116,10 +116,15 @@ fn write_said(
     body.insert("input".to_owned(), items);
 }
 
-fn write_tools(conversation: &Conversation, thread: &Thread, notes: &mut Notes, body: &mut Body) {
+fn write_tools(
+    conversation: &Conversation,
+    state: &TranslationState,
+    notes: &mut Notes,
+    body: &mut Body,
+) {
     let tools = Tools {
         conversation,
-        thread,
+        state,
     };
     let written = tools.write(notes);
     let some = !written.is_empty();
@@ -192,8 +197,8 @@ fn write_reasoning(conversation: &Conversation, notes: &mut Notes, body: &mut Bo
     }
     // Models that do not think refuse to be asked for sealed thoughts.
     let thinks = !told.off && (told.adaptive || !reasoning.is_empty());
-    if told.sealed || (!own && thinks) {
-        body.insert("include".to_owned(), json!([SEALED]));
+    if told.encrypted || (!own && thinks) {
+        body.insert("include".to_owned(), json!([SIGNED]));
     }
     if !reasoning.is_empty() {
         body.insert("reasoning".to_owned(), Value::Object(reasoning));

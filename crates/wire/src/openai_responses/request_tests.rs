@@ -4,11 +4,11 @@ use bytes::Bytes;
 
 use super::*;
 use crate::openai_responses::TABLE;
-use crate::{Format, InPath, Outgoing, Treatment};
+use crate::{Format, Outgoing, PathParams, Treatment};
 
-fn read(text: &str) -> Result<Request, Refusal> {
+fn read(text: &str) -> Result<Request, RequestError> {
     let body = Bytes::copy_from_slice(text.as_bytes());
-    Request::read(Format::OpenaiResponses, body, InPath::default())
+    Request::read(Format::OpenaiResponses, body, PathParams::default())
 }
 
 fn refused(text: &str) -> (String, Option<String>) {
@@ -42,7 +42,10 @@ fn a_request_is_read() {
     assert!(!plain.facts.stream && plain.facts.max_output.is_none());
     assert!(plain.facts.stores, "which is the vendor's default");
     assert!(!read(&with(r#","store":false"#)).unwrap().facts.stores);
-    let words: Vec<&str> = request.fields().map(|path| request.word_of(path)).collect();
+    let words: Vec<&str> = request
+        .fields()
+        .map(|path| request.chat_name_of(path))
+        .collect();
     assert!(words.contains(&"max_completion_tokens") && words.contains(&"reasoning_effort"));
     assert_eq!(request.field("reasoning_effort").unwrap(), br#""low""#);
 }
@@ -215,7 +218,7 @@ fn media_counts_as_media_and_text_as_text() {
     let said = read(&items(
         r#"{"role":"user","content":"abc"},{"type":"function_call","call_id":"c","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"c","output":"1234"},{"type":"mcp_call","id":"m","output":null,"arguments":"x"}"#,
     ));
-    assert_eq!(said.unwrap().facts.media.said, 10);
+    assert_eq!(said.unwrap().facts.media.text_bytes, 10);
 }
 
 #[test]
@@ -240,20 +243,22 @@ fn tools_that_are_billed_by_the_call_are_left_out_and_named() {
 
 #[test]
 fn marked_seals_are_bare_again_for_the_upstream_they_belong_to() {
-    let thought =
-        |seal: &str| format!(r#"{{"type":"reasoning","summary":[],"encrypted_content":"{seal}"}}"#);
+    let thought = |signature: &str| {
+        format!(r#"{{"type":"reasoning","summary":[],"encrypted_content":"{signature}"}}"#)
+    };
     let user = r#"{"role":"user","content":"tlsig1rb7xxxx"}"#;
-    let with_seal = |seal: &str| read(&items(&format!("{user},{}", thought(seal)))).unwrap();
-    let marked = with_seal("tlsig1rb7xxxgAAA");
-    let (input, left_out) = with_bare_seals(&marked, Some("7")).unwrap();
+    let with_signature =
+        |signature: &str| read(&items(&format!("{user},{}", thought(signature)))).unwrap();
+    let tagged = with_signature("tlsig1rb7xxxgAAA");
+    let (input, left_out) = strip_signatures(&tagged, Some("7")).unwrap();
     assert_eq!(
         (input, left_out),
         (format!("[{user},{}]", thought("gAAA")), 0)
     );
-    let (input, left_out) = with_bare_seals(&marked, Some("8")).unwrap();
+    let (input, left_out) = strip_signatures(&tagged, Some("8")).unwrap();
     assert_eq!((input, left_out), (format!("[{user}]"), 1));
-    assert_eq!(with_bare_seals(&with_seal("gAAA"), Some("7")), None);
-    assert_eq!(with_bare_seals(&read(&with("")).unwrap(), Some("7")), None);
+    assert_eq!(strip_signatures(&with_signature("gAAA"), Some("7")), None);
+    assert_eq!(strip_signatures(&read(&with("")).unwrap(), Some("7")), None);
 }
 
 #[test]

@@ -7,16 +7,16 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::FORMAT;
-use crate::canon::Signature;
+use crate::canonical::Signature;
 use crate::{Edit, Frame, Object, Rewrite, event_frame, patch, scan};
 
 /// Items whose `encrypted_content` is a seal.
-const SEALED_ITEMS: &[&str] = &["reasoning", "compaction", "compaction_summary"];
-const SEAL: &str = "encrypted_content";
+const SIGNED_ITEMS: &[&str] = &["reasoning", "compaction", "compaction_summary"];
+const SIGNATURE: &str = "encrypted_content";
 
 /// A whole answer with the caller's names; none if it needs no change.
-pub(crate) fn rewrite_whole(body: &[u8], rewrite: &Rewrite) -> Option<Bytes> {
-    rewrite_response(body, rewrite).map(Bytes::from)
+pub(crate) fn rewrite_response(body: &[u8], rewrite: &Rewrite) -> Option<Bytes> {
+    rewrite_response_object(body, rewrite).map(Bytes::from)
 }
 
 /// A frame with the caller's names.
@@ -43,7 +43,7 @@ pub(super) fn rewrite_data(frame: &Frame, data: &[u8], rewrite: &Rewrite) -> Opt
     let object = scan(data).ok()?;
     let mut edits = Vec::new();
     if let Some(response) = object.value("response") {
-        let changed = rewrite_response(response, rewrite);
+        let changed = rewrite_response_object(response, rewrite);
         edits.extend(changed.map(|changed| Edit::Set("response", changed)));
     }
     if let (Some(item), Some(channel)) = (object.value("item"), &rewrite.channel) {
@@ -53,7 +53,7 @@ pub(super) fn rewrite_data(frame: &Frame, data: &[u8], rewrite: &Rewrite) -> Opt
     (!edits.is_empty()).then(|| patch(&object, &edits))
 }
 
-fn rewrite_response(bytes: &[u8], rewrite: &Rewrite) -> Option<Vec<u8>> {
+fn rewrite_response_object(bytes: &[u8], rewrite: &Rewrite) -> Option<Vec<u8>> {
     let object = scan(bytes).ok()?;
     let mut edits = Vec::new();
     for (field, name) in [
@@ -65,8 +65,8 @@ fn rewrite_response(bytes: &[u8], rewrite: &Rewrite) -> Option<Vec<u8>> {
         edits.extend(value.map(|value| Edit::Set(field, value)));
     }
     if let (Some(output), Some(channel)) = (object.value("output"), &rewrite.channel) {
-        let marked = mark_list(output, channel);
-        edits.extend(marked.map(|marked| Edit::Set("output", marked)));
+        let tagged = mark_list(output, channel);
+        edits.extend(tagged.map(|tagged| Edit::Set("output", tagged)));
     }
     (!edits.is_empty()).then(|| patch(&object, &edits))
 }
@@ -84,13 +84,13 @@ fn mark_list(bytes: &[u8], channel: &str) -> Option<Vec<u8>> {
 }
 
 fn mark_item(bytes: &[u8], channel: &str) -> Option<Vec<u8>> {
-    let (object, seal) = sealed(bytes)?;
-    let marked = Signature {
+    let (object, signature) = signed(bytes)?;
+    let tagged = Signature {
         channel: Some(channel.to_owned()),
-        ..Signature::of(FORMAT, seal)
+        ..Signature::of(FORMAT, signature)
     };
-    let marked = serde_json::to_vec(&marked.marked()).ok()?;
-    Some(patch(&object, &[Edit::Set(SEAL, marked)]))
+    let tagged = serde_json::to_vec(&tagged.tagged()).ok()?;
+    Some(patch(&object, &[Edit::Set(SIGNATURE, tagged)]))
 }
 
 /// A list of items whose seals are bare again for an upstream. Thoughts of another upstream are left
@@ -98,17 +98,17 @@ fn mark_item(bytes: &[u8], channel: &str) -> Option<Vec<u8>> {
 pub(super) fn bare_list(bytes: &[u8], channel: Option<&str>) -> Option<(Vec<u8>, usize)> {
     let mut left_out = 0_usize;
     let list = change_items(bytes, |item| {
-        let (object, text) = sealed(item)?;
-        let (seal, _) = super::seal::read(&text);
-        if !seal.belongs_to(FORMAT, channel) {
+        let (object, text) = signed(item)?;
+        let (signature, _) = super::reasoning::read(&text);
+        if !signature.belongs_to(FORMAT, channel) {
             left_out = left_out.saturating_add(1);
             return Some(None);
         }
-        if seal.data == text {
+        if signature.data == text {
             return None;
         }
-        let bare = serde_json::to_vec(&seal.data).ok()?;
-        Some(Some(patch(&object, &[Edit::Set(SEAL, bare)])))
+        let bare = serde_json::to_vec(&signature.data).ok()?;
+        Some(Some(patch(&object, &[Edit::Set(SIGNATURE, bare)])))
     })?;
     Some((list, left_out))
 }
@@ -119,26 +119,26 @@ pub(super) fn mark_value(item: &mut Value, channel: Option<&str>) {
         return;
     };
     let bytes = item.to_string();
-    let marked = mark_item(bytes.as_bytes(), channel);
-    if let Some(marked) = marked.and_then(|bytes| serde_json::from_slice(&bytes).ok()) {
-        *item = marked;
+    let tagged = mark_item(bytes.as_bytes(), channel);
+    if let Some(tagged) = tagged.and_then(|bytes| serde_json::from_slice(&bytes).ok()) {
+        *item = tagged;
     }
 }
 
 /// An item that bears a seal, and the seal.
-fn sealed(bytes: &[u8]) -> Option<(Object<'_>, String)> {
+fn signed(bytes: &[u8]) -> Option<(Object<'_>, String)> {
     #[derive(Deserialize)]
     struct Kind<'a> {
         #[serde(borrow, rename = "type")]
         kind: std::borrow::Cow<'a, str>,
     }
     let kind: Kind<'_> = serde_json::from_slice(bytes).ok()?;
-    if !SEALED_ITEMS.contains(&kind.kind.as_ref()) {
+    if !SIGNED_ITEMS.contains(&kind.kind.as_ref()) {
         return None;
     }
     let object = scan(bytes).ok()?;
-    let seal: String = serde_json::from_slice(object.value(SEAL)?).ok()?;
-    (!seal.is_empty()).then_some((object, seal))
+    let signature: String = serde_json::from_slice(object.value(SIGNATURE)?).ok()?;
+    (!signature.is_empty()).then_some((object, signature))
 }
 
 /// A list with some items changed, or left out; none if none is.

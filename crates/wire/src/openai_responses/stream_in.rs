@@ -7,13 +7,13 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::echo::cut_by;
 use super::error::read_failure;
-use super::response::{Ended, seconds};
+use super::response_object::cut_by;
+use super::response_scan::{Ended, seconds};
 use super::stream_items::Tracked;
-use crate::canon::{At, Event, Stop};
-use crate::lent::lent;
-use crate::{AnswerError, Frame, Seen, UpstreamError, without_data};
+use crate::borrowed_str::borrowed_str;
+use crate::canonical::{BlockIndex, Event, Stop};
+use crate::{Frame, FrameKind, ResponseError, UpstreamError, without_data};
 
 /// Reads a stream.
 #[derive(Debug, Default)]
@@ -34,8 +34,8 @@ pub struct Reader {
 
 /// A frame, as far as it is read.
 #[derive(Deserialize)]
-pub(super) struct Told<'a> {
-    #[serde(borrow, rename = "type", default, deserialize_with = "lent")]
+pub(super) struct ResponseFacts<'a> {
+    #[serde(borrow, rename = "type", default, deserialize_with = "borrowed_str")]
     kind: Option<Cow<'a, str>>,
     #[serde(default)]
     sequence_number: Option<u64>,
@@ -70,9 +70,9 @@ pub(super) struct Told<'a> {
 /// How a response begins.
 #[derive(Deserialize)]
 struct Head<'a> {
-    #[serde(borrow, default, deserialize_with = "lent")]
+    #[serde(borrow, default, deserialize_with = "borrowed_str")]
     id: Option<Cow<'a, str>>,
-    #[serde(borrow, default, deserialize_with = "lent")]
+    #[serde(borrow, default, deserialize_with = "borrowed_str")]
     model: Option<Cow<'a, str>>,
     #[serde(default)]
     created_at: Option<Value>,
@@ -87,26 +87,26 @@ pub(super) struct Work<'a> {
 
 impl Work<'_> {
     /// The place of a block that opens.
-    pub(super) fn at(&mut self) -> At {
+    pub(super) fn at(&mut self) -> BlockIndex {
         let block = *self.next_block;
         *self.next_block = block.saturating_add(1);
-        At { choice: 0, block }
+        BlockIndex { choice: 0, block }
     }
 }
 
 impl Reader {
-    pub(crate) fn read(&mut self, frame: &Frame, events: &mut Vec<Event>) -> Seen {
+    pub(crate) fn read(&mut self, frame: &Frame, events: &mut Vec<Event>) -> FrameKind {
         let Some(data) = &frame.data else {
             return without_data(&frame.raw);
         };
         if data.as_ref() == b"[DONE]" {
-            return Seen::Done;
+            return FrameKind::Done;
         }
         if self.ended {
-            return Seen::Nothing;
+            return FrameKind::Empty;
         }
-        let Ok(told) = serde_json::from_slice::<Told<'_>>(data) else {
-            return Seen::Garbage;
+        let Ok(told) = serde_json::from_slice::<ResponseFacts<'_>>(data) else {
+            return FrameKind::Invalid;
         };
         if let Some(number) = told.sequence_number {
             self.next_sequence = number.saturating_add(1);
@@ -124,14 +124,14 @@ impl Reader {
             }
             "keepalive" | "ping" => {
                 events.push(Event::Ping);
-                Seen::Nothing
+                FrameKind::Empty
             }
             "" if told.error.is_some() => self.fail(read_failure(data), events),
-            "" => Seen::Garbage,
+            "" => FrameKind::Invalid,
             kind => {
                 self.begin(told.response, events);
                 self.piece(kind, &told, events);
-                Seen::Piece
+                FrameKind::Content
             }
         }
     }
@@ -141,10 +141,10 @@ impl Reader {
         self.ended
     }
 
-    fn fail(&mut self, error: UpstreamError, events: &mut Vec<Event>) -> Seen {
+    fn fail(&mut self, error: UpstreamError, events: &mut Vec<Event>) -> FrameKind {
         self.ended = false;
-        events.push(Event::Failed(error.clone()));
-        Seen::Failed(error)
+        events.push(Event::Error(error.clone()));
+        FrameKind::Error(error)
     }
 
     fn begin(&mut self, response: Option<&RawValue>, events: &mut Vec<Event>) {
@@ -155,7 +155,7 @@ impl Reader {
         let head = response.and_then(|raw| serde_json::from_str::<Head<'_>>(raw.get()).ok());
         let head = head.as_ref();
         let text = |text: Option<&Cow<'_, str>>| text.map(ToString::to_string).unwrap_or_default();
-        events.push(Event::Begin {
+        events.push(Event::Start {
             id: text(head.and_then(|head| head.id.as_ref())),
             model: text(head.and_then(|head| head.model.as_ref())),
             created: head.and_then(|head| seconds(head.created_at.as_ref()?)),
@@ -163,11 +163,11 @@ impl Reader {
         self.first = response.map(ToOwned::to_owned);
     }
 
-    fn finish(&mut self, response: &[u8], kind: &str, events: &mut Vec<Event>) -> Seen {
+    fn finish(&mut self, response: &[u8], kind: &str, events: &mut Vec<Event>) -> FrameKind {
         let ended = match Ended::read(response) {
             Ok(ended) => ended,
-            Err(AnswerError::Failed(error)) => return self.fail(error, events),
-            Err(AnswerError::Garbage) => return Seen::Garbage,
+            Err(ResponseError::Upstream(error)) => return self.fail(error, events),
+            Err(ResponseError::Invalid) => return FrameKind::Invalid,
         };
         let raw: Option<&RawValue> = serde_json::from_slice(response).ok();
         self.begin(raw, events);
@@ -178,8 +178,8 @@ impl Reader {
             }
         }
         self.close_all(events);
-        if let Some(counted) = ended.usage.and_then(|usage| usage.counted()) {
-            events.push(Event::Counted(counted));
+        if let Some(reported) = ended.usage.and_then(|usage| usage.reported()) {
+            events.push(Event::Usage(reported));
         }
         let stop = ended.stop(self.calls, self.refuses);
         // The event's own name counts where the response does not say why.
@@ -198,7 +198,7 @@ impl Reader {
         };
         events.push(Event::Stop(0, stop));
         self.ended = true;
-        Seen::Last
+        FrameKind::Last
     }
 
     fn close_all(&mut self, events: &mut Vec<Event>) {

@@ -7,10 +7,10 @@ use serde_json::{Map, Value};
 use super::item::{Body, DONE, Item, Part, PartKind, Parts};
 use super::items_in::{read_call, read_reasoning};
 use super::parts_in::read_part;
-use super::stream_grow::keep;
+use super::stream_blocks::keep;
 use super::stream_in::Work;
 use super::{FORMAT, MAX_ITEMS, MAX_KEPT_BYTES};
-use crate::canon::{At, Event, Opening, Piece, Signature, ToolCall, What};
+use crate::canonical::{BlockDelta, BlockIndex, BlockKind, BlockStart, Event, Signature, ToolCall};
 
 /// One item.
 #[derive(Debug)]
@@ -19,9 +19,9 @@ pub(super) struct Tracked {
     /// The item as its end told it.
     pub(super) whole: Option<Value>,
     /// Open blocks of parts of a message.
-    parts: BTreeMap<u64, At>,
+    parts: BTreeMap<u64, BlockIndex>,
     /// The open block of a call, or of thoughts of one kind.
-    block: Option<(At, Option<PartKind>)>,
+    block: Option<(BlockIndex, Option<PartKind>)>,
     closed: bool,
 }
 
@@ -49,7 +49,7 @@ impl Tracked {
         if let Body::Call(call) = &tracked.item.body {
             let at = work.at();
             work.events
-                .push(Event::Open(at, Opening::ToolCall(call.clone())));
+                .push(Event::BlockStart(at, BlockStart::ToolCall(call.clone())));
             tracked.block = Some((at, None));
         }
         tracked
@@ -111,12 +111,12 @@ impl Tracked {
         match kind {
             PartKind::Text | PartKind::Refusal => {
                 let opening = if kind == PartKind::Text {
-                    Opening::Text
+                    BlockStart::Text
                 } else {
-                    Opening::Refusal
+                    BlockStart::Refusal
                 };
                 let at = work.at();
-                work.events.push(Event::Open(at, opening));
+                work.events.push(Event::BlockStart(at, opening));
                 self.parts.insert(number, at);
             }
             PartKind::Summary | PartKind::Thought => self.open_thought(kind, before, work),
@@ -131,17 +131,18 @@ impl Tracked {
                 self.close_block(work);
                 let at = work.at();
                 let id = Some(self.item.id.clone()).filter(|id| !id.is_empty());
-                let opening = Opening::Thinking(id, kind == PartKind::Summary);
-                work.events.push(Event::Open(at, opening));
+                let opening = BlockStart::Thinking(id, kind == PartKind::Summary);
+                work.events.push(Event::BlockStart(at, opening));
                 self.block = Some((at, Some(kind)));
                 return;
             }
         };
         if before_is_empty == Some(true) {
             work.events
-                .push(Event::Grow(at, Piece::Text(String::new())));
+                .push(Event::BlockDelta(at, BlockDelta::Text(String::new())));
         }
-        work.events.push(Event::Grow(at, Piece::NextPart));
+        work.events
+            .push(Event::BlockDelta(at, BlockDelta::NextPart));
     }
 
     /// A part grows.
@@ -163,7 +164,7 @@ impl Tracked {
         };
         keep(work.kept, &mut part.text, more);
         work.events
-            .push(Event::Grow(at, Piece::Text(more.to_owned())));
+            .push(Event::BlockDelta(at, BlockDelta::Text(more.to_owned())));
     }
 
     /// The whole words of a part, if no piece of them was told.
@@ -190,7 +191,7 @@ impl Tracked {
         if let (Some(part), Some(at)) = (part, self.parts.get(&number)) {
             part.annotations.push(raw.clone());
             work.events
-                .push(Event::Grow(*at, Piece::Citation(FORMAT, raw)));
+                .push(Event::BlockDelta(*at, BlockDelta::Citation(FORMAT, raw)));
         }
     }
 
@@ -199,7 +200,7 @@ impl Tracked {
         if kind == PartKind::Text
             && let Some(at) = self.parts.remove(&number)
         {
-            work.events.push(Event::Close(at));
+            work.events.push(Event::BlockEnd(at));
         }
         let is_thought = matches!(self.item.body, Body::Reasoning(..)) && kind == PartKind::Text;
         let kind = if is_thought { PartKind::Thought } else { kind };
@@ -218,8 +219,8 @@ impl Tracked {
             return;
         }
         keep(work.kept, &mut call.arguments, words);
-        let piece = Piece::Arguments(words.to_owned());
-        work.events.push(Event::Grow(at, piece));
+        let piece = BlockDelta::Arguments(words.to_owned());
+        work.events.push(Event::BlockDelta(at, piece));
     }
 
     /// The item is complete: says what was not said of it, and closes it.
@@ -239,8 +240,8 @@ impl Tracked {
                 let at = work.at();
                 let raw = Value::Object(told.clone());
                 work.events
-                    .push(Event::Open(at, Opening::Foreign(FORMAT, raw)));
-                work.events.push(Event::Close(at));
+                    .push(Event::BlockStart(at, BlockStart::Foreign(FORMAT, raw)));
+                work.events.push(Event::BlockEnd(at));
             }
         }
         self.close(work);
@@ -257,8 +258,8 @@ impl Tracked {
     fn fill_message(&mut self, told: &Map<String, Value>, work: &mut Work<'_>) {
         let parts = told.get("content").and_then(Value::as_array);
         for (number, part) in (0..).zip(parts.into_iter().flatten()) {
-            match read_part(part.clone()).0.what {
-                What::Text(text) => {
+            match read_part(part.clone()).0.kind {
+                BlockKind::Text(text) => {
                     self.fill(number, PartKind::Text, &text.text, work);
                     let known = self.item.parts(PartKind::Text);
                     let known = known.and_then(|parts| parts.get(&number));
@@ -267,19 +268,19 @@ impl Tracked {
                         self.cite(number, raw, work);
                     }
                 }
-                What::Refusal(text) => self.fill(number, PartKind::Refusal, &text, work),
-                What::Foreign(_, raw) => {
+                BlockKind::Refusal(text) => self.fill(number, PartKind::Refusal, &text, work),
+                BlockKind::Foreign(_, raw) => {
                     let at = work.at();
                     work.events
-                        .push(Event::Open(at, Opening::Foreign(FORMAT, raw)));
-                    work.events.push(Event::Close(at));
+                        .push(Event::BlockStart(at, BlockStart::Foreign(FORMAT, raw)));
+                    work.events.push(Event::BlockEnd(at));
                 }
                 // Answers hold no media in messages.
-                What::Media(_)
-                | What::ToolCall(_)
-                | What::ToolResult(_)
-                | What::Thinking(_)
-                | What::Redacted(_) => {}
+                BlockKind::Media(_)
+                | BlockKind::ToolCall(_)
+                | BlockKind::ToolResult(_)
+                | BlockKind::Thinking(_)
+                | BlockKind::Redacted(_) => {}
             }
             self.close_part(number, PartKind::Text, work);
         }
@@ -287,8 +288,8 @@ impl Tracked {
 
     fn fill_thoughts(&mut self, mut told: Map<String, Value>, work: &mut Work<'_>) {
         for block in read_reasoning(&mut told).unwrap_or_default() {
-            match block.what {
-                What::Thinking(thinking) => {
+            match block.kind {
+                BlockKind::Thinking(thinking) => {
                     let kind = if thinking.summary {
                         PartKind::Summary
                     } else {
@@ -297,43 +298,44 @@ impl Tracked {
                     for (number, text) in (0..).zip(&thinking.texts) {
                         self.fill(number, kind, text, work);
                     }
-                    if let Some(seal) = block.signature {
-                        self.seal(seal, work);
+                    if let Some(signature) = block.signature {
+                        self.signature(signature, work);
                     }
                 }
-                What::Redacted(redacted) => {
+                BlockKind::Redacted(redacted) => {
                     // Words may have been told that the end does not repeat.
-                    let Some(seal) = block.signature else {
+                    let Some(signature) = block.signature else {
                         continue;
                     };
                     if self.block.is_some() {
-                        self.seal(seal, work);
+                        self.signature(signature, work);
                         continue;
                     }
                     let at = work.at();
-                    let opening = Opening::Redacted(redacted.item, seal);
-                    work.events.push(Event::Open(at, opening));
-                    work.events.push(Event::Close(at));
+                    let opening = BlockStart::Redacted(redacted.item, signature);
+                    work.events.push(Event::BlockStart(at, opening));
+                    work.events.push(Event::BlockEnd(at));
                 }
-                What::Text(_)
-                | What::Media(_)
-                | What::ToolCall(_)
-                | What::ToolResult(_)
-                | What::Refusal(_)
-                | What::Foreign(..) => {}
+                BlockKind::Text(_)
+                | BlockKind::Media(_)
+                | BlockKind::ToolCall(_)
+                | BlockKind::ToolResult(_)
+                | BlockKind::Refusal(_)
+                | BlockKind::Foreign(..) => {}
             }
         }
     }
 
-    fn seal(&self, seal: Signature, work: &mut Work<'_>) {
+    fn signature(&self, signature: Signature, work: &mut Work<'_>) {
         if let Some((at, _)) = self.block {
-            work.events.push(Event::Grow(at, Piece::Signature(seal)));
+            work.events
+                .push(Event::BlockDelta(at, BlockDelta::Signature(signature)));
         }
     }
 
     fn close_block(&mut self, work: &mut Work<'_>) {
         if let Some((at, _)) = self.block.take() {
-            work.events.push(Event::Close(at));
+            work.events.push(Event::BlockEnd(at));
         }
     }
 
@@ -341,7 +343,7 @@ impl Tracked {
     pub(super) fn close(&mut self, work: &mut Work<'_>) {
         self.closed = true;
         for at in std::mem::take(&mut self.parts).into_values() {
-            work.events.push(Event::Close(at));
+            work.events.push(Event::BlockEnd(at));
         }
         self.close_block(work);
     }

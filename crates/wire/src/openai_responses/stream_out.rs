@@ -4,29 +4,29 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::answer_out::picture;
-use super::echo::{begun, cut_of, end, item_id};
-use super::goodbye::with_cost;
 use super::item::{Body, CUT, DONE, Item, Part, PartKind, Parts};
-use super::item_events::Scribe;
+use super::item_events::EventWriter;
 use super::parts_in::is_part;
-use super::{FORMAT, MAX_ITEMS, seal};
-use crate::canon::{At, Event, Opening, Signature, Stop, ToolCall};
-use crate::{Ending, Shown, cost_comment, json_bytes};
+use super::response_object::{begun, cut_of, end, item_id};
+use super::response_out::picture;
+use super::stream_end::with_cost;
+use super::{FORMAT, MAX_ITEMS, reasoning};
+use crate::canonical::{BlockIndex, BlockStart, Event, Signature, Stop, ToolCall};
+use crate::{ResponseMeta, StreamEnd, cost_comment, json_bytes};
 
 /// Writes a stream.
 #[derive(Debug)]
 pub struct Writer {
-    pub(super) shown: Shown,
-    pub(super) scribe: Scribe,
+    pub(super) meta: ResponseMeta,
+    pub(super) scribe: EventWriter,
     begun: bool,
     pub(super) items: Vec<Item>,
     /// Blocks that are open.
-    pub(super) places: BTreeMap<At, Place>,
+    pub(super) places: BTreeMap<BlockIndex, Place>,
     /// The message that further texts join.
     message: Option<usize>,
     /// Seals of texts and calls, which have no place for them: by item, until it is complete.
-    pub(super) seals: BTreeMap<usize, Signature>,
+    pub(super) signatures: BTreeMap<usize, Signature>,
     stop: Option<Stop>,
     pub(super) kept: usize,
 }
@@ -48,15 +48,15 @@ pub(super) enum Kind {
 }
 
 impl Writer {
-    pub(crate) const fn new(shown: Shown) -> Self {
+    pub(crate) const fn new(meta: ResponseMeta) -> Self {
         Self {
-            shown,
-            scribe: Scribe { next: 0 },
+            meta,
+            scribe: EventWriter { next: 0 },
             begun: false,
             items: Vec::new(),
             places: BTreeMap::new(),
             message: None,
-            seals: BTreeMap::new(),
+            signatures: BTreeMap::new(),
             stop: None,
             kept: 0,
         }
@@ -64,36 +64,36 @@ impl Writer {
 
     pub(crate) fn write(&mut self, event: &Event, out: &mut Vec<u8>) {
         match event {
-            Event::Begin { .. } => self.begin(out),
-            Event::Open(at, opening) if at.choice == 0 => self.open(*at, opening, out),
-            Event::Grow(at, piece) => self.grow(*at, piece, out),
-            Event::Close(at) => self.close(*at, DONE, out),
+            Event::Start { .. } => self.begin(out),
+            Event::BlockStart(at, opening) if at.choice == 0 => self.open(*at, opening, out),
+            Event::BlockDelta(at, piece) => self.grow(*at, piece, out),
+            Event::BlockEnd(at) => self.close(*at, DONE, out),
             Event::Stop(0, stop) => {
                 self.close_all(DONE, out);
                 self.stop = Some(stop.clone());
             }
             // What was used comes with the end; failures are written by whoever reads them.
-            Event::Open(..)
+            Event::BlockStart(..)
             | Event::Stop(..)
-            | Event::Counted(_)
-            | Event::Failed(_)
+            | Event::Usage(_)
+            | Event::Error(_)
             | Event::Ping => {}
         }
     }
 
-    pub(crate) fn finish(&mut self, ending: &Ending, out: &mut Vec<u8>) {
+    pub(crate) fn finish(&mut self, stream_end: &StreamEnd, out: &mut Vec<u8>) {
         self.begin(out);
-        self.close_all(if ending.exhausted { CUT } else { DONE }, out);
+        self.close_all(if stream_end.exhausted { CUT } else { DONE }, out);
         let items: Vec<Value> = self.items.iter().map(Item::ended).collect();
-        let cut = if ending.exhausted {
+        let cut = if stream_end.exhausted {
             Some("max_output_tokens")
         } else {
             self.stop.as_ref().and_then(|stop| cut_of(stop, &items))
         };
-        let mut response = begun(&self.shown);
-        let kind = end(&mut response, items, Some(&ending.counted), cut);
-        let response = with_cost(&json_bytes(&Value::Object(response)), ending);
-        out.extend_from_slice(cost_comment(&ending.cost).as_bytes());
+        let mut response = begun(&self.meta);
+        let kind = end(&mut response, items, Some(&stream_end.reported), cut);
+        let response = with_cost(&json_bytes(&Value::Object(response)), stream_end);
+        out.extend_from_slice(cost_comment(&stream_end.cost).as_bytes());
         self.scribe.lifecycle(kind, &response, out);
     }
 
@@ -102,22 +102,22 @@ impl Writer {
             return;
         }
         self.begun = true;
-        let response = json_bytes(&Value::Object(begun(&self.shown)));
+        let response = json_bytes(&Value::Object(begun(&self.meta)));
         for kind in ["response.created", "response.in_progress"] {
             self.scribe.lifecycle(kind, &response, out);
         }
     }
 
-    fn open(&mut self, at: At, opening: &Opening, out: &mut Vec<u8>) {
+    fn open(&mut self, at: BlockIndex, opening: &BlockStart, out: &mut Vec<u8>) {
         self.begin(out);
         if self.items.len() >= MAX_ITEMS || self.places.len() >= MAX_ITEMS {
             return;
         }
         self.close(at, DONE, out);
         match opening {
-            Opening::Text => self.open_part(at, PartKind::Text, out),
-            Opening::Refusal => self.open_part(at, PartKind::Refusal, out),
-            Opening::Thinking(_, summary) => {
+            BlockStart::Text => self.open_part(at, PartKind::Text, out),
+            BlockStart::Refusal => self.open_part(at, PartKind::Refusal, out),
+            BlockStart::Thinking(_, summary) => {
                 let kind = if *summary {
                     PartKind::Summary
                 } else {
@@ -127,11 +127,11 @@ impl Writer {
                 let item = self.add("rs", body, out);
                 self.place(at, item, Kind::Thoughts(kind));
             }
-            Opening::Redacted(_, seal) => {
+            BlockStart::Redacted(_, signature) => {
                 self.settle_message(out);
-                self.sealed(seal, out);
+                self.signed(signature, out);
             }
-            Opening::ToolCall(call) => {
+            BlockStart::ToolCall(call) => {
                 let prefix = if call.custom { "ctc" } else { "fc" };
                 let begun = ToolCall {
                     arguments: String::new(),
@@ -141,13 +141,13 @@ impl Writer {
                 self.place(at, item, Kind::Call);
                 self.arguments(item, &call.arguments, out);
             }
-            Opening::Media(media) => {
+            BlockStart::Media(media) => {
                 if let Some(picture) = picture(media) {
                     self.whole("ig", picture, out);
                 }
             }
-            Opening::Foreign(FORMAT, raw) if !is_part(raw) => self.whole("it", raw.clone(), out),
-            Opening::Foreign(..) => {}
+            BlockStart::Foreign(FORMAT, raw) if !is_part(raw) => self.whole("it", raw.clone(), out),
+            BlockStart::Foreign(..) => {}
         }
     }
 
@@ -157,7 +157,7 @@ impl Writer {
         let number = self.items.len();
         let item = Item {
             index: u64::try_from(number).unwrap_or(u64::MAX),
-            id: item_id(&self.shown, prefix, number),
+            id: item_id(&self.meta, prefix, number),
             body,
             ended: None,
         };
@@ -171,18 +171,18 @@ impl Writer {
         self.item_ends(item, DONE, out);
     }
 
-    fn sealed(&mut self, seal: &Signature, out: &mut Vec<u8>) {
-        let text = seal::shown(seal, self.shown.channel.as_deref(), false);
+    fn signed(&mut self, signature: &Signature, out: &mut Vec<u8>) {
+        let text = reasoning::shown(signature, self.meta.channel.as_deref(), false);
         let body = Body::Reasoning(Parts::new(), Parts::new(), Some(text));
         let item = self.add("rs", body, out);
         self.item_ends(item, DONE, out);
     }
 
-    fn place(&mut self, at: At, item: usize, kind: Kind) {
+    fn place(&mut self, at: BlockIndex, item: usize, kind: Kind) {
         self.places.insert(at, Place { item, kind });
     }
 
-    fn open_part(&mut self, at: At, kind: PartKind, out: &mut Vec<u8>) {
+    fn open_part(&mut self, at: BlockIndex, kind: PartKind, out: &mut Vec<u8>) {
         let item = match self.message {
             Some(item) => item,
             None => self.add("msg", Body::Message(Parts::new()), out),
@@ -211,7 +211,7 @@ impl Writer {
         Some(number)
     }
 
-    fn close(&mut self, at: At, status: &'static str, out: &mut Vec<u8>) {
+    fn close(&mut self, at: BlockIndex, status: &'static str, out: &mut Vec<u8>) {
         let Some(Place { item, kind }) = self.places.remove(&at) else {
             return;
         };
@@ -260,8 +260,8 @@ impl Writer {
             return;
         };
         self.scribe.close(item, status, out);
-        if let Some(seal) = self.seals.remove(&number) {
-            self.sealed(&seal, out);
+        if let Some(signature) = self.signatures.remove(&number) {
+            self.signed(&signature, out);
         }
     }
 
@@ -283,7 +283,7 @@ impl Writer {
     fn close_all(&mut self, status: &'static str, out: &mut Vec<u8>) {
         // A message that is cut off in the middle of a part is not finished.
         let cut = self.message.filter(|message| self.waits(*message));
-        let open: Vec<At> = self.places.keys().copied().collect();
+        let open: Vec<BlockIndex> = self.places.keys().copied().collect();
         for at in open {
             self.close(at, status, out);
         }

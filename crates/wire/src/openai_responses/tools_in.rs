@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::parts_in::{take_list, take_text};
-use crate::canon::{Tool, ToolChoice, ToolKind, ToolName};
+use crate::canonical::{Tool, ToolChoice, ToolKind, ToolName};
 
 /// Before a key of a group, on the first of its tools: a group has no place of its own in canon.
 pub(super) const GROUP_KEY: &str = "namespace.";

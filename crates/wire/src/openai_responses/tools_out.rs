@@ -4,12 +4,14 @@ use serde_json::{Map, Value, json};
 
 use super::FORMAT;
 use super::tools_in::GROUP_KEY;
-use crate::canon::{Conversation, Notes, Thread, Tool, ToolChoice, ToolKind, ToolName};
+use crate::canonical::{
+    Conversation, Notes, Tool, ToolChoice, ToolKind, ToolName, TranslationState,
+};
 
 /// What names tools of one conversation.
 pub(super) struct Tools<'a> {
     pub(super) conversation: &'a Conversation,
-    pub(super) thread: &'a Thread,
+    pub(super) state: &'a TranslationState,
 }
 
 impl Tools<'_> {
@@ -112,7 +114,7 @@ impl Tools<'_> {
         if self.own() {
             return tool.name.clone();
         }
-        self.thread.sent(tool)
+        self.state.sent(tool)
     }
 
     /// Whether tools must be used.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 use trunkline_types::{Bucket, Usage};
 
-use crate::canon::Counted;
+use crate::canonical::ReportedUsage;
 
 /// Usage as the format writes it. What is not a whole number from zero on was not told.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -42,7 +42,7 @@ struct OutputDetails {
 impl RawUsage {
     /// Disjoint buckets, and the thoughts among them; none unless input and output were told. The
     /// input of this format includes what was read from caches and written to them.
-    pub(super) fn counted(&self) -> Option<Counted> {
+    pub(super) fn reported(&self) -> Option<ReportedUsage> {
         let input = self.input_tokens?;
         let output = self.output_tokens?;
         let output = output.saturating_add(self.reasoning_beside(input, output));
@@ -65,7 +65,7 @@ impl RawUsage {
         if sound > 0 {
             usage = usage.with(Bucket::AudioOutput, sound);
         }
-        Some(Counted {
+        Some(ReportedUsage {
             usage: usage
                 .with(Bucket::PlainInput, left)
                 .with(Bucket::PlainOutput, output.saturating_sub(sound)),
@@ -87,16 +87,16 @@ impl RawUsage {
 }
 
 /// What was used, as the format writes it.
-pub(super) fn write_usage(counted: &Counted) -> Value {
-    let (input, output) = (counted.input(), counted.output());
+pub(super) fn write_usage(reported: &ReportedUsage) -> Value {
+    let (input, output) = (reported.input(), reported.output());
     json!({
         "input_tokens": input,
         "input_tokens_details": {
-            "cached_tokens": counted.of(Bucket::CacheRead),
-            "cache_write_tokens": counted.cache_writes(),
+            "cached_tokens": reported.of(Bucket::CacheRead),
+            "cache_write_tokens": reported.cache_writes(),
         },
         "output_tokens": output,
-        "output_tokens_details": { "reasoning_tokens": counted.reasoning.unwrap_or(0) },
+        "output_tokens_details": { "reasoning_tokens": reported.reasoning.unwrap_or(0) },
         "total_tokens": input.saturating_add(output),
     })
 }
@@ -112,7 +112,7 @@ mod tests {
 
     fn buckets(usage: &str) -> Option<[u64; 5]> {
         let raw: RawUsage = serde_json::from_str(usage).unwrap();
-        let counted = raw.counted()?;
+        let reported = raw.reported()?;
         let of = [
             Bucket::PlainInput,
             Bucket::CacheRead,
@@ -120,7 +120,7 @@ mod tests {
             Bucket::AudioInput,
             Bucket::PlainOutput,
         ];
-        Some(of.map(|bucket| counted.of(bucket)))
+        Some(of.map(|bucket| reported.of(bucket)))
     }
 
     #[test]
@@ -181,7 +181,7 @@ mod tests {
     fn what_is_written_is_read_again() {
         let text = r#"{"input_tokens":10,"input_tokens_details":{"cached_tokens":4,"cache_write_tokens":2},"output_tokens":5,"output_tokens_details":{"reasoning_tokens":3},"total_tokens":15}"#;
         let raw: RawUsage = serde_json::from_str(text).unwrap();
-        let written = write_usage(&raw.counted().unwrap());
+        let written = write_usage(&raw.reported().unwrap());
         let again: RawUsage = serde_json::from_value(written).unwrap();
         assert_eq!(again, raw);
     }

@@ -10,11 +10,11 @@ use tokio::time::Instant;
 use trunkline_ledger::Outcome;
 use trunkline_types::Defect;
 use trunkline_upstream::UpstreamResponse;
-use trunkline_wire::canon::{Notes, Thread};
+use trunkline_wire::canonical::{Notes, TranslationState};
 use trunkline_wire::gemini::retry_delay;
-use trunkline_wire::openai_chat::read_error;
 use trunkline_wire::openai_responses::previous_not_found;
-use trunkline_wire::{Format, Frames, Seen, Tap};
+use trunkline_wire::read_error;
+use trunkline_wire::{Format, FrameKind, Frames, Tap};
 
 use super::Quoted;
 use super::outbound::OutboundRequest;
@@ -50,7 +50,7 @@ pub(crate) struct ChatAnswer {
     /// The format that the channel was asked in.
     pub(crate) to: Format,
     /// What its answer needs to be understood.
-    pub(crate) thread: Thread,
+    pub(crate) state: TranslationState,
     /// What could not be said to it.
     pub(crate) notes: Notes,
 }
@@ -115,7 +115,7 @@ impl Attempts for Quoted {
                         answer,
                         early,
                         to: outbound.to,
-                        thread: outbound.thread,
+                        state: outbound.state,
                         notes: outbound.notes,
                     });
                 }
@@ -203,8 +203,8 @@ impl Quoted {
             frames.push(&piece);
             early.push(piece);
             while let Ok(Some(frame)) = frames.take() {
-                let seen = tap.see(&frame);
-                if let Seen::Failed(error) = &seen
+                let seen = tap.observe(&frame);
+                if let FrameKind::Error(error) = &seen
                     && previous_not_found(error)
                 {
                     return Judged::NotThere;
@@ -213,7 +213,7 @@ impl Quoted {
                     .event
                     .as_deref()
                     .is_some_and(|it| OPENINGS.contains(&it));
-                if !opening && seen != Seen::Nothing {
+                if !opening && seen != FrameKind::Empty {
                     return Judged::Answer(answer, early);
                 }
             }
@@ -239,7 +239,7 @@ impl Quoted {
         const BEGINNING: usize = 1_024;
         let account = self.call.caller.account.id.number().to_be_bytes();
         let model = self.request.model().as_bytes();
-        let opening = self.request.opening(BEGINNING);
+        let opening = self.request.prompt_prefix(BEGINNING);
         // Eight bytes at a time: every call is drawn for.
         let words = [account.as_slice(), model, opening];
         let words = words.into_iter().flat_map(|part| part.chunks(8));

@@ -5,10 +5,11 @@ use http::StatusCode;
 use trunkline_ledger::Outcome;
 use trunkline_types::Money;
 use trunkline_upstream::UpstreamResponse;
-use trunkline_wire::canon::{Answer as Canon, Counted, Meter};
-use trunkline_wire::openai_chat::read_told;
+use trunkline_wire::canonical::{Meter, ReportedUsage, Response as CanonicalResponse};
+use trunkline_wire::read_response_facts;
 use trunkline_wire::{
-    AnswerError, Format, UpstreamError, read_answer, read_whole, rewrite_whole, write_answer,
+    Format, ResponseError, UpstreamError, read_response, rewrite_response, scan_response,
+    write_response,
 };
 
 use super::Quoted;
@@ -33,7 +34,7 @@ pub(crate) struct Buffered {
     /// As the upstream sent it.
     body: Bytes,
     /// What is billed.
-    pub(super) counted: Option<Counted>,
+    pub(super) counted: Option<ReportedUsage>,
     response: Option<Response>,
 }
 
@@ -41,12 +42,12 @@ pub(crate) struct Buffered {
 enum Parsed {
     /// In the caller's own format: only what money needs.
     Same {
-        counted: Option<Counted>,
+        counted: Option<ReportedUsage>,
         written: u64,
         id: String,
     },
     /// In another one: all of it.
-    Canon(Canon),
+    Canonical(CanonicalResponse),
 }
 
 impl Answering<'_> {
@@ -77,8 +78,8 @@ impl Answering<'_> {
             Ok(parsed) => parsed,
             Err(error) => {
                 let refusal = match &error {
-                    AnswerError::Failed(refusal) => Some(refusal),
-                    AnswerError::Garbage => None,
+                    ResponseError::Upstream(refusal) => Some(refusal),
+                    ResponseError::Invalid => None,
                 };
                 let exhausted = self.failed_in_200(refusal);
                 return RelayEnd::Failed(ChatRelayed::Unsent(responder), exhausted);
@@ -86,7 +87,7 @@ impl Answering<'_> {
         };
         self.upstream.channel.went_well();
         if self.context.is_traced() && self.upstream.to == Format::OpenaiChat {
-            self.note_facts(read_told(&body));
+            self.note_facts(read_response_facts(&body));
         }
         let channel = std::sync::Arc::clone(&self.upstream.channel);
         let buffered = Buffered {
@@ -129,14 +130,15 @@ pub(super) fn blamed(services: &Services, refusal: Option<&UpstreamError>) -> Op
 
 impl Buffered {
     /// What the upstream reported, and the output tokens that we count.
-    pub(super) fn reported(&self) -> (Option<Counted>, u64) {
+    pub(super) fn reported(&self) -> (Option<ReportedUsage>, u64) {
         match &self.parsed {
             Some(Parsed::Same {
                 counted, written, ..
             }) => (counted.clone(), *written),
-            Some(Parsed::Canon(answer)) => {
-                (answer.counted.clone(), Meter::of_answer(answer).written())
-            }
+            Some(Parsed::Canonical(answer)) => (
+                answer.reported.clone(),
+                Meter::of_response(answer).written(),
+            ),
             None => (None, 0),
         }
     }
@@ -200,26 +202,27 @@ impl Buffered {
 }
 
 impl Quoted {
-    fn parse(&self, upstream: &Upstream, body: &Bytes) -> Result<Parsed, AnswerError> {
+    fn parse(&self, upstream: &Upstream, body: &Bytes) -> Result<Parsed, ResponseError> {
         if self.is_same(upstream) {
-            let whole = match self.endpoint.small {
-                Some(kind) => kind.read_whole(body)?,
-                None => read_whole(upstream.to, body)?,
+            let whole = match self.endpoint.passthrough {
+                Some(kind) => kind.scan_response(body)?,
+                None => scan_response(upstream.to, body)?,
             };
-            let written = match (&whole.counted, self.endpoint.small) {
+            let written = match (&whole.reported, self.endpoint.passthrough) {
                 (Some(_), _) | (None, Some(_)) => whole.written,
                 // The upstream reported no usage: its words are counted, as a stream's would be.
-                (None, None) => read_answer(upstream.to, body)
-                    .map_or(whole.written, |answer| Meter::of_answer(&answer).written()),
+                (None, None) => read_response(upstream.to, body).map_or(whole.written, |answer| {
+                    Meter::of_response(&answer).written()
+                }),
             };
             return Ok(Parsed::Same {
-                counted: whole.counted,
+                counted: whole.reported,
                 written,
                 id: whole.id,
             });
         }
-        let answer = read_answer(upstream.to, body)?;
-        Ok(Parsed::Canon(upstream.thread.restore(answer)))
+        let answer = read_response(upstream.to, body)?;
+        Ok(Parsed::Canonical(upstream.state.restore(answer)))
     }
 
     /// The answer as the caller gets it.
@@ -229,19 +232,19 @@ impl Quoted {
         upstream: &Upstream,
         parsed: Parsed,
         body: Bytes,
-        counted: Option<&Counted>,
+        counted: Option<&ReportedUsage>,
     ) -> Bytes {
         match parsed {
             Parsed::Same { id, .. } => {
                 let mut rewrite = self.rewrite(upstream);
                 rewrite.id = self.sealed_id(services, upstream, &id, self.request.facts.stores);
-                rewrite_whole(upstream.to, &body, &rewrite).unwrap_or(body)
+                rewrite_response(upstream.to, &body, &rewrite).unwrap_or(body)
             }
-            Parsed::Canon(mut answer) => {
+            Parsed::Canonical(mut answer) => {
                 // Where the upstream reported nothing, the caller sees what it pays for.
-                answer.counted = answer.counted.or_else(|| counted.cloned());
+                answer.reported = answer.reported.or_else(|| counted.cloned());
                 let shown = self.shown(services, upstream);
-                Bytes::from(write_answer(self.format(), &answer, &shown))
+                Bytes::from(write_response(self.format(), &answer, &shown))
             }
         }
     }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use trunkline_ledger::Outcome;
 use trunkline_types::{Money, Side, Usage};
 use trunkline_upstream::BodyError;
-use trunkline_wire::canon::{Counted, Thread};
-use trunkline_wire::openai_chat::Told;
-use trunkline_wire::{Format, Rewrite, Shown};
+use trunkline_wire::ResponseFacts;
+use trunkline_wire::canonical::{ReportedUsage, TranslationState};
+use trunkline_wire::{Format, ResponseMeta, Rewrite};
 
 use super::Quoted;
 use super::attempt::ChatAnswer;
@@ -36,7 +36,7 @@ pub(super) struct Upstream {
     pub(super) credential: i64,
     /// The upstream's format.
     pub(super) to: Format,
-    pub(super) thread: Thread,
+    pub(super) state: TranslationState,
 }
 
 /// One turn while it is answered.
@@ -111,7 +111,7 @@ impl Execution for Quoted {
             answer,
             early,
             to,
-            thread,
+            state,
             notes,
         } = served.answer;
         for note in notes.all() {
@@ -127,7 +127,7 @@ impl Execution for Quoted {
                 channel: served.channel,
                 credential: served.credential,
                 to,
-                thread,
+                state,
             },
         };
         if stream {
@@ -147,12 +147,12 @@ impl Execution for Quoted {
             }
             ChatRelayed::Stream(relay) => {
                 let follow = &relay.follow;
-                let counted = self.estimate(follow.told_input(), follow.written());
-                (follow.told(), counted)
+                let counted = self.estimate(follow.reported_input(), follow.written());
+                (follow.reported(), counted)
             }
         };
         let estimated = reported.is_none();
-        let counted = reported.unwrap_or(Counted {
+        let counted = reported.unwrap_or(ReportedUsage {
             usage: counted,
             reasoning: None,
         });
@@ -234,7 +234,7 @@ impl Answering<'_> {
     }
 
     /// Notes what the answer says about itself, for the trace alone.
-    pub(super) fn note_facts(&self, facts: Told) {
+    pub(super) fn note_facts(&self, facts: ResponseFacts) {
         let secrets = self.services.channels.get().secrets();
         let model = without_secrets(&facts.model, &secrets);
         self.context.set_response_facts(model, facts.finishes);
@@ -251,7 +251,7 @@ impl Quoted {
 
     /// What is changed in an answer of the caller's own format. The id is known when the upstream's is.
     pub(super) fn rewrite(&self, upstream: &Upstream) -> Rewrite {
-        let shown = self.request.asked_model();
+        let shown = self.request.requested_model();
         let renamed = upstream.channel.upstream_model(self.request.model()) != shown;
         Rewrite {
             model: renamed.then(|| shown.to_owned()),
@@ -285,7 +285,7 @@ impl Quoted {
     }
 
     /// What an answer that is translated is written with.
-    pub(super) fn shown(&self, services: &Services, upstream: &Upstream) -> Shown {
+    pub(super) fn shown(&self, services: &Services, upstream: &Upstream) -> ResponseMeta {
         let request = self.call.id.to_string();
         let sealed = self.sealed_id(services, upstream, &request, false);
         let id = sealed.as_deref().and_then(|id| id.strip_prefix(PREFIX));
@@ -293,8 +293,8 @@ impl Quoted {
             Format::OpenaiResponses => serde_json::from_slice(self.request.body()).ok(),
             Format::OpenaiChat | Format::ClaudeMessages | Format::Gemini => None,
         };
-        Shown {
-            model: self.request.asked_model().to_owned(),
+        ResponseMeta {
+            model: self.request.requested_model().to_owned(),
             id: id.unwrap_or(&request).to_owned(),
             created: services.now().seconds(),
             wants_usage: self.request.facts.wants_usage,

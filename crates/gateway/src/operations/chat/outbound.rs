@@ -4,7 +4,9 @@
 use bytes::Bytes;
 use trunkline_catalog::{Fate, Note as Told};
 use trunkline_upstream::{Addressing, BodyRules, Quirk, Task};
-use trunkline_wire::canon::{Loss, Note, Notes, Target, Thread, without_marks};
+use trunkline_wire::canonical::{
+    LossKind, Note, Notes, Target, TranslationState, strip_signature_tags,
+};
 use trunkline_wire::openai_chat::renamed_cap;
 use trunkline_wire::{CapName, Format, Outgoing, patch_at, scan, write_request};
 
@@ -23,7 +25,7 @@ pub(crate) struct OutboundRequest {
     /// What the channel is spoken to in.
     pub(crate) to: Format,
     /// What its answer needs to be understood.
-    pub(crate) thread: Thread,
+    pub(crate) state: TranslationState,
     /// What could not be said.
     pub(crate) notes: Notes,
 }
@@ -42,7 +44,7 @@ impl Quoted {
         let caller = self.format();
         let to = choose(caller, &channel.provider.formats)?;
         // What is continued is only there, and only in this format; what is relayed is not translated.
-        let bound = self.continues.is_some() || self.endpoint.small.is_some();
+        let bound = self.continues.is_some() || self.endpoint.passthrough.is_some();
         if bound && to != caller {
             return None;
         }
@@ -109,7 +111,7 @@ impl Quoted {
         };
         let mut body = self.request.outgoing(&out);
         if !self.signatures.is_empty() {
-            body = Bytes::from(without_marks(&body, to, &channel.mark));
+            body = Bytes::from(strip_signature_tags(&body, to, &channel.mark));
         }
         let mut notes = Notes::default();
         if let Some((said, word)) = renamed_cap(&self.request, cap_name) {
@@ -119,7 +121,7 @@ impl Quoted {
         OutboundRequest {
             body,
             to,
-            thread: Thread::default(),
+            state: TranslationState::default(),
             notes,
         }
     }
@@ -166,9 +168,9 @@ impl Quoted {
         let (cap, cap_name) = (self.cap(to), self.cap_name(channel));
         let (request, dropped) = (&self.request, &self.drop_fields);
         let read = self.conversation.get_or_insert_with(|| {
-            let mut conversation = request.canon()?;
+            let mut conversation = request.canonical()?;
             for path in dropped {
-                conversation.leave_out(request.word_of(path));
+                conversation.remove_field(request.chat_name_of(path));
             }
             Ok(conversation)
         });
@@ -188,7 +190,7 @@ impl Quoted {
         Ok(OutboundRequest {
             body: Bytes::from(ruled(written.body, rules)),
             to,
-            thread: written.thread,
+            state: written.state,
             notes: written.notes,
         })
     }
@@ -212,10 +214,10 @@ fn ruled(body: Vec<u8>, rules: BodyRules) -> Vec<u8> {
 /// A loss as the field report tells it.
 pub(crate) fn told(note: &Note) -> Told {
     let fate = match note.loss {
-        Loss::Dropped | Loss::Refused => Fate::Ignored,
-        Loss::Approximated => Fate::Rewritten,
+        LossKind::Dropped | LossKind::Refused => Fate::Ignored,
+        LossKind::Approximated => Fate::Rewritten,
         // It means what it meant, so there is nothing to warn of.
-        Loss::Renamed => return Told::read(note.field.clone()).with_reason(note.why.clone()),
+        LossKind::Renamed => return Told::read(note.field.clone()).with_reason(note.why.clone()),
     };
     Told::told(note.field.clone(), fate, note.loss.code(), note.why.clone())
 }

@@ -4,8 +4,8 @@
 use http::HeaderMap;
 use trunkline_catalog::{Limits, Quote, bound, floor};
 use trunkline_types::{Bucket, Money, Units, Usage};
-use trunkline_wire::canon::{Conversation, Signature, marks_in};
-use trunkline_wire::{Format, Refusal, Request};
+use trunkline_wire::canonical::{Conversation, Signature, find_signatures};
+use trunkline_wire::{Format, Request, RequestError};
 
 use crate::endpoint::Endpoint;
 use crate::error::{ApiError, ErrorCode};
@@ -43,7 +43,7 @@ pub(crate) struct Quoted {
     /// Signatures of reasoning in the conversation.
     pub(super) signatures: Vec<Signature>,
     /// The conversation, read when a channel of another format first needs it.
-    pub(super) conversation: Option<Result<Conversation, Refusal>>,
+    pub(super) conversation: Option<Result<Conversation, RequestError>>,
 }
 
 /// What a turn asks for beside its price.
@@ -92,7 +92,7 @@ impl Quoted {
             all
         };
         Ok(Self {
-            signatures: marks_in(request.body()),
+            signatures: find_signatures(request.body()),
             call,
             endpoint,
             request,

@@ -13,9 +13,9 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use trunkline_ledger::Outcome;
 use trunkline_types::{Money, RequestId};
 use trunkline_upstream::{BodyError, IdleDeadline, UpstreamResponse};
-use trunkline_wire::canon::Counted;
+use trunkline_wire::canonical::ReportedUsage;
 use trunkline_wire::gemini::ArrayFrames;
-use trunkline_wire::{Cost, Ending, Frame, Frames, error_frame};
+use trunkline_wire::{Cost, Frame, Frames, StreamEnd, error_frame};
 
 use super::execution::failure_of;
 use super::stream_adapter::StreamAdapter;
@@ -59,7 +59,7 @@ pub(crate) struct Relay {
     /// The reader has gone, or takes nothing.
     pub(super) gone: bool,
     /// How the stream ends, once that is metered.
-    pub(super) ending: Option<Ending>,
+    pub(super) ending: Option<StreamEnd>,
     /// Its last bytes, where they were stored before the charge.
     pub(super) last: Option<Bytes>,
 }
@@ -214,7 +214,7 @@ impl Relay {
     /// The format's own error, then the end.
     pub(super) async fn abort_with_error(&mut self, fault: &ApiError) {
         self.context.failed(fault);
-        let trouble = fault.trouble(self.request, self.context.error_pages());
+        let trouble = fault.error_body(self.request, self.context.error_pages());
         let frame = error_frame(self.follow.caller(), &trouble);
         self.send(Bytes::from(frame)).await;
         self.close().await;
@@ -223,13 +223,13 @@ impl Relay {
     /// What the stream came to.
     pub(super) fn ends_with(
         &mut self,
-        counted: Counted,
+        counted: ReportedUsage,
         price: &Price,
         outcome: Outcome,
         wants_usage: bool,
     ) {
-        self.ending = Some(Ending {
-            counted,
+        self.ending = Some(StreamEnd {
+            reported: counted,
             cost: Cost {
                 total: price.amount,
                 tier: price.tier.clone(),
@@ -267,8 +267,8 @@ impl Relay {
     }
 
     /// Everything after the last piece.
-    fn terminal_bytes(&mut self, ending: &Ending) -> Bytes {
-        let last = self.follow.goodbye(ending);
+    fn terminal_bytes(&mut self, ending: &StreamEnd) -> Bytes {
+        let last = self.follow.write_end(ending);
         let Some(list) = &mut self.list else {
             return Bytes::from(last);
         };

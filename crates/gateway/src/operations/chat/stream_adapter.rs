@@ -2,9 +2,11 @@
 //! events and written anew in it. Either way what belongs to the end waits for the charge.
 
 use bytes::Bytes;
-use trunkline_wire::canon::{Counted, Event, Meter, Restored};
-use trunkline_wire::openai_chat::Told;
-use trunkline_wire::{Ending, Format, Frame, Reader, Rewrite, Seen, Tap, Writer, heartbeat};
+use trunkline_wire::ResponseFacts;
+use trunkline_wire::canonical::{Event, Meter, NameRestorer, ReportedUsage};
+use trunkline_wire::{
+    Format, Frame, FrameKind, Reader, Rewrite, StreamEnd, Tap, Writer, heartbeat,
+};
 
 use super::Quoted;
 use super::execution::Upstream;
@@ -33,7 +35,7 @@ pub(crate) struct PassThrough {
 pub(crate) struct Translating {
     caller: Format,
     reader: Reader,
-    restored: Restored,
+    restored: NameRestorer,
     meter: Meter,
     writer: Writer,
     read: Vec<Event>,
@@ -59,7 +61,7 @@ impl Quoted {
         StreamAdapter::Translating(Box::new(Translating {
             caller,
             reader: Reader::new(upstream.to),
-            restored: Restored::new(upstream.thread.clone()),
+            restored: NameRestorer::new(upstream.state.clone()),
             meter: Meter::default(),
             writer: Writer::new(caller, self.shown(services, upstream)),
             read: Vec::new(),
@@ -71,9 +73,9 @@ impl Quoted {
 
 impl StreamAdapter {
     /// Reads one frame.
-    pub(super) fn see(&mut self, frame: &Frame) -> Seen {
+    pub(super) fn observe(&mut self, frame: &Frame) -> FrameKind {
         match self {
-            Self::PassThrough(same) => same.tap.see(frame),
+            Self::PassThrough(same) => same.tap.observe(frame),
             Self::Translating(it) => {
                 let seen = it.reader.read(frame, &mut it.read);
                 it.pass();
@@ -100,27 +102,29 @@ impl StreamAdapter {
     }
 
     /// What goes to the caller now for a frame that was seen. False if too much waits for the end.
-    pub(super) fn out(&mut self, frame: &Frame, seen: &Seen) -> Option<Bytes> {
+    pub(super) fn out(&mut self, frame: &Frame, seen: &FrameKind) -> Option<Bytes> {
         match (self, seen) {
-            (Self::Translating(it), Seen::Nothing) if it.out.is_empty() => {
+            (Self::Translating(it), FrameKind::Empty) if it.out.is_empty() => {
                 Some(Bytes::from_static(heartbeat(it.caller)))
             }
             (Self::Translating(it), _) => {
                 (!it.out.is_empty()).then(|| Bytes::from(std::mem::take(&mut it.out)))
             }
             // What stands in a comment is the upstream's own business; that it lives is not.
-            (Self::PassThrough(same), Seen::Nothing) => {
+            (Self::PassThrough(same), FrameKind::Empty) => {
                 Some(Bytes::from_static(heartbeat(same.format)))
             }
-            (Self::PassThrough(same), Seen::Piece) if same.changes => {
+            (Self::PassThrough(same), FrameKind::Content) if same.changes => {
                 Some(same.tap.rewrite(frame, &same.rewrite))
             }
-            (Self::PassThrough(_), Seen::Piece) => Some(frame.raw.clone()),
-            (Self::PassThrough(same), Seen::Held | Seen::Last) => {
+            (Self::PassThrough(_), FrameKind::Content) => Some(frame.raw.clone()),
+            (Self::PassThrough(same), FrameKind::Held | FrameKind::Last) => {
                 same.held.push(frame.clone());
                 None
             }
-            (Self::PassThrough(_), Seen::Done | Seen::Failed(_) | Seen::Garbage) => None,
+            (Self::PassThrough(_), FrameKind::Done | FrameKind::Error(_) | FrameKind::Invalid) => {
+                None
+            }
         }
     }
 
@@ -145,11 +149,12 @@ impl StreamAdapter {
     }
 
     /// Everything after the last piece, now that the charge is durable.
-    pub(super) fn goodbye(&mut self, ending: &Ending) -> Vec<u8> {
+    pub(super) fn write_end(&mut self, ending: &StreamEnd) -> Vec<u8> {
         match self {
             Self::PassThrough(same) => {
                 let held = std::mem::take(&mut same.held);
-                same.tap.goodbye(&held, ending, &same.model, &same.rewrite)
+                same.tap
+                    .write_end(&held, ending, &same.model, &same.rewrite)
             }
             Self::Translating(it) => {
                 let mut last = std::mem::take(&mut it.out);
@@ -168,18 +173,18 @@ impl StreamAdapter {
     }
 
     /// What the upstream told, if it told of input and output.
-    pub(super) fn told(&self) -> Option<Counted> {
+    pub(super) fn reported(&self) -> Option<ReportedUsage> {
         match self {
-            Self::PassThrough(same) => same.tap.told(),
-            Self::Translating(it) => it.meter.told().cloned(),
+            Self::PassThrough(same) => same.tap.reported(),
+            Self::Translating(it) => it.meter.reported().cloned(),
         }
     }
 
     /// Input tokens, where the upstream told them.
-    pub(super) fn told_input(&self) -> Option<u64> {
+    pub(super) fn reported_input(&self) -> Option<u64> {
         match self {
-            Self::PassThrough(same) => same.tap.told_input(),
-            Self::Translating(it) => it.meter.told_input(),
+            Self::PassThrough(same) => same.tap.reported_input(),
+            Self::Translating(it) => it.meter.reported_input(),
         }
     }
 
@@ -192,10 +197,10 @@ impl StreamAdapter {
     }
 
     /// What the answer says about itself, for traces.
-    pub(super) fn about(&self) -> Told {
+    pub(super) fn facts(&self) -> ResponseFacts {
         match self {
-            Self::PassThrough(same) => same.tap.about(),
-            Self::Translating(it) => it.meter.about(),
+            Self::PassThrough(same) => same.tap.facts(),
+            Self::Translating(it) => it.meter.facts(),
         }
     }
 }
@@ -207,7 +212,7 @@ impl Translating {
             self.out.reserve_exact(WRITTEN_BYTES);
         }
         for event in self.read.drain(..) {
-            self.meter.see(&event);
+            self.meter.observe(&event);
             self.restored.pass(event, &mut self.told);
         }
         for event in self.told.drain(..) {

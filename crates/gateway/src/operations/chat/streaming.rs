@@ -11,7 +11,7 @@ use trunkline_ledger::Outcome;
 use trunkline_types::Money;
 use trunkline_upstream::{BodyError, UpstreamResponse};
 use trunkline_wire::gemini::ArrayFrames;
-use trunkline_wire::{Frame, Frames, Seen, UpstreamError, heartbeat};
+use trunkline_wire::{Frame, FrameKind, Frames, UpstreamError, heartbeat};
 
 use super::buffered::blamed;
 use super::execution::{Answering, ChatRelayed, failed, failure_of};
@@ -51,12 +51,12 @@ impl Answering<'_> {
         let first = first_frame(&mut answer, &mut frames, &mut relay.patience, waiting).await;
         let first = match first {
             None => return RelayEnd::ClientGone,
-            Some(Ok(Some(frame))) => (relay.follow.see(&frame), frame),
+            Some(Ok(Some(frame))) => (relay.follow.observe(&frame), frame),
             Some(Ok(None)) => return self.fail_early(responder, FAILED, None),
             Some(Err(error)) => return self.fail_early(responder, failure_of(&error), None),
         };
-        if let (Seen::Failed(_) | Seen::Garbage, _) = &first {
-            return self.fail_early(responder, FAILED, first.0.said());
+        if let (FrameKind::Error(_) | FrameKind::Invalid, _) = &first {
+            return self.fail_early(responder, FAILED, first.0.error());
         }
         let response = self.head(receiver);
         relay.record = self.stored_head(&response);
@@ -71,7 +71,7 @@ impl Answering<'_> {
         drop(answer);
         self.context.upstream_ended();
         if self.context.is_traced() {
-            self.note_facts(relay.follow.about());
+            self.note_facts(relay.follow.facts());
         }
         self.relayed(relay, end)
     }
@@ -162,7 +162,7 @@ impl Answering<'_> {
         &mut self,
         answer: &mut UpstreamResponse,
         frames: &mut Frames,
-        first: (Seen, Frame),
+        first: (FrameKind, Frame),
         relay: &mut Relay,
     ) -> End {
         let (mut seen, mut frame) = first;
@@ -171,16 +171,16 @@ impl Answering<'_> {
             let out = relay.follow.out(&frame, &seen);
             out.into_iter().for_each(|bytes| relay.gather(bytes));
             match seen {
-                Seen::Done | Seen::Last => return relay.end(End::Done).await,
-                Seen::Failed(_) | Seen::Garbage => {
+                FrameKind::Done | FrameKind::Last => return relay.end(End::Done).await,
+                FrameKind::Error(_) | FrameKind::Invalid => {
                     let end = End::Failed(ErrorCode::UpstreamFailed, Outcome::UpstreamFailed);
                     return relay.end(end).await;
                 }
-                Seen::Held if relay.follow.is_overfull() => {
+                FrameKind::Held if relay.follow.is_overfull() => {
                     let end = End::Failed(ErrorCode::UpstreamFailed, Outcome::UpstreamFailed);
                     return relay.end(end).await;
                 }
-                Seen::Held | Seen::Nothing | Seen::Piece => {}
+                FrameKind::Held | FrameKind::Empty | FrameKind::Content => {}
             }
             let written = relay.follow.written();
             if relay.gathered_bytes >= GATHERED_BYTES || self.must_hold_more(written) {
@@ -204,7 +204,7 @@ impl Answering<'_> {
                 }
                 Err(end) => return end,
             };
-            seen = relay.follow.see(&frame);
+            seen = relay.follow.observe(&frame);
         }
     }
 

@@ -2,29 +2,29 @@
 
 use serde_json::{Value, json};
 use trunkline_types::{Bucket, Usage};
-use trunkline_wire::canon::{
-    Answer, Block, Choice, Counted, Media, MediaKind, Signature, Source, Stop, Thinking, ToolCall,
-    ToolName, What,
+use trunkline_wire::canonical::{
+    Block, BlockKind, Choice, Media, MediaKind, ReportedUsage, Response, Signature, Source, Stop,
+    Thinking, ToolCall, ToolName,
 };
-use trunkline_wire::{AnswerError, Format, read_answer, read_whole, write_answer};
+use trunkline_wire::{Format, ResponseError, read_response, scan_response, write_response};
 
 use crate::claude_messages::support::{OWN, STREAMS, normal, request, sent, shown, target};
 
-fn answer_of(blocks: Vec<Block>, stop: Stop) -> Answer {
-    Answer {
+fn answer_of(blocks: Vec<Block>, stop: Stop) -> Response {
+    Response {
         choices: vec![Choice { blocks, stop }],
-        counted: Some(Counted {
+        reported: Some(ReportedUsage {
             usage: Usage::unknown()
                 .with(Bucket::PlainInput, 3)
                 .with(Bucket::PlainOutput, 4),
             reasoning: None,
         }),
-        ..Answer::default()
+        ..Response::default()
     }
 }
 
-fn shown_as(answer: &Answer, channel: Option<&str>) -> Value {
-    serde_json::from_slice(&write_answer(OWN, answer, &shown(channel))).unwrap()
+fn shown_as(answer: &Response, channel: Option<&str>) -> Value {
+    serde_json::from_slice(&write_response(OWN, answer, &shown(channel))).unwrap()
 }
 
 fn call(id: &str, arguments: &str) -> ToolCall {
@@ -39,7 +39,7 @@ fn call(id: &str, arguments: &str) -> ToolCall {
 #[test]
 fn an_answer_comes_back_from_canon_as_it_was() {
     for (name, _, text) in STREAMS {
-        let answer = read_answer(OWN, text.as_bytes()).unwrap();
+        let answer = read_response(OWN, text.as_bytes()).unwrap();
         let mut expected: Value = serde_json::from_str(text).unwrap();
         let mut again = shown_as(&answer, None);
         assert_eq!(again["id"], "msg_abc");
@@ -50,23 +50,23 @@ fn an_answer_comes_back_from_canon_as_it_was() {
             value["usage"].take();
         }
         assert_eq!(again, expected, "{name}");
-        let counted = read_whole(OWN, text.as_bytes()).unwrap().counted;
-        assert_eq!(counted, answer.counted, "{name}");
+        let reported = scan_response(OWN, text.as_bytes()).unwrap().reported;
+        assert_eq!(reported, answer.reported, "{name}");
     }
 }
 
 #[test]
 fn a_whole_answer_tells_its_usage_its_id_and_what_was_written() {
     let (_, _, text) = STREAMS.iter().find(|one| one.0 == "caches").unwrap();
-    let whole = read_whole(OWN, text.as_bytes()).unwrap();
-    let counted = whole.counted.unwrap();
-    assert_eq!(counted.of(Bucket::PlainInput), 4);
-    assert_eq!(counted.of(Bucket::CacheRead), 2_000);
-    assert_eq!(counted.of(Bucket::CacheWrite5m), 60);
-    assert_eq!(counted.of(Bucket::CacheWrite1h), 40);
-    assert_eq!(counted.of(Bucket::PlainOutput), 7);
+    let whole = scan_response(OWN, text.as_bytes()).unwrap();
+    let reported = whole.reported.unwrap();
+    assert_eq!(reported.of(Bucket::PlainInput), 4);
+    assert_eq!(reported.of(Bucket::CacheRead), 2_000);
+    assert_eq!(reported.of(Bucket::CacheWrite5m), 60);
+    assert_eq!(reported.of(Bucket::CacheWrite1h), 40);
+    assert_eq!(reported.of(Bucket::PlainOutput), 7);
     assert_eq!(
-        counted.input() + counted.output(),
+        reported.input() + reported.output(),
         2_111,
         "the upstream's sum"
     );
@@ -91,10 +91,10 @@ fn an_error_in_the_clothes_of_an_answer_is_one() {
         ),
     ] {
         for failed in [
-            read_whole(OWN, text.as_bytes()).unwrap_err(),
-            read_answer(OWN, text.as_bytes()).unwrap_err(),
+            scan_response(OWN, text.as_bytes()).unwrap_err(),
+            read_response(OWN, text.as_bytes()).unwrap_err(),
         ] {
-            let AnswerError::Failed(error) = failed else {
+            let ResponseError::Upstream(error) = failed else {
                 panic!("{text}");
             };
             assert_eq!(error.code.as_deref(), Some(code));
@@ -102,10 +102,10 @@ fn an_error_in_the_clothes_of_an_answer_is_one() {
         }
     }
     for garbage in ["<html>", "", "[]", "7"] {
-        assert!(read_whole(OWN, garbage.as_bytes()).is_err(), "{garbage}");
+        assert!(scan_response(OWN, garbage.as_bytes()).is_err(), "{garbage}");
         assert_eq!(
-            read_answer(OWN, garbage.as_bytes()),
-            Err(AnswerError::Garbage),
+            read_response(OWN, garbage.as_bytes()),
+            Err(ResponseError::Invalid),
             "{garbage}"
         );
     }
@@ -135,22 +135,22 @@ fn every_reason_to_stop_has_a_word() {
 fn blocks_of_other_formats_are_written_in_the_words_there_are() {
     let picture = Media {
         kind: MediaKind::Image,
-        source: Source::Words(String::new()),
+        source: Source::Text(String::new()),
         name: None,
         detail: None,
         extras: Vec::new(),
     };
     let blocks = vec![
         Block::text(""),
-        Block::of(What::Refusal("No.".to_owned())),
-        Block::of(What::Media(picture)),
-        Block::of(What::Foreign(
+        Block::of(BlockKind::Refusal("No.".to_owned())),
+        Block::of(BlockKind::Media(picture)),
+        Block::of(BlockKind::Foreign(
             Format::Gemini,
             json!({ "executableCode": {} }),
         )),
-        Block::of(What::ToolCall(call("call_1", "{\"a\":1}"))),
-        Block::of(What::ToolCall(call("call_2", "{\"a\":"))),
-        Block::of(What::ToolCall(ToolCall {
+        Block::of(BlockKind::ToolCall(call("call_1", "{\"a\":1}"))),
+        Block::of(BlockKind::ToolCall(call("call_2", "{\"a\":"))),
+        Block::of(BlockKind::ToolCall(ToolCall {
             custom: true,
             ..call("call_3", "plain words")
         })),
@@ -173,14 +173,14 @@ fn blocks_of_other_formats_are_written_in_the_words_there_are() {
 fn a_seal_of_any_upstream_goes_out_marked_and_comes_home() {
     let thoughts = |format: Format| Block {
         signature: Some(Signature::of(format, "seal".to_owned())),
-        ..Block::of(What::Thinking(Thinking {
+        ..Block::of(BlockKind::Thinking(Thinking {
             texts: vec!["one".to_owned(), "two".to_owned()],
             ..Thinking::default()
         }))
     };
     let sealed_call = Block {
         signature: Some(Signature::of(Format::Gemini, "on a call".to_owned())),
-        ..Block::of(What::ToolCall(call("c", "{}")))
+        ..Block::of(BlockKind::ToolCall(call("c", "{}")))
     };
     let blocks = vec![
         thoughts(Format::OpenaiResponses),
@@ -202,7 +202,7 @@ fn a_seal_of_any_upstream_goes_out_marked_and_comes_home() {
             { "role": "user", "content": [{ "type": "tool_result", "tool_use_id": "c" }] },
         ],
     });
-    let conversation = request(&body.to_string()).canon().unwrap();
+    let conversation = request(&body.to_string()).canonical().unwrap();
     let blocks = &conversation.turns[1].blocks;
     let seal = |format: Format, data: &str| {
         Some(Signature {
@@ -216,7 +216,7 @@ fn a_seal_of_any_upstream_goes_out_marked_and_comes_home() {
     assert_eq!(blocks[1].signature, seal(OWN, "seal"));
     assert_eq!(blocks[2].signature, seal(Format::Gemini, "on a call"));
     // Back to its own upstream goes what it sealed, and nothing else.
-    let home = trunkline_wire::canon::Target {
+    let home = trunkline_wire::canonical::Target {
         channel: Some("17"),
         ..target()
     };
@@ -227,7 +227,7 @@ fn a_seal_of_any_upstream_goes_out_marked_and_comes_home() {
     ]);
     assert_eq!(normal(&value)["messages"][1]["content"], expected);
     assert_eq!(written.notes.all()[0].field, "thinking");
-    let elsewhere = trunkline_wire::canon::Target {
+    let elsewhere = trunkline_wire::canonical::Target {
         channel: Some("18"),
         ..target()
     };

@@ -1,10 +1,10 @@
 //! Streams and answers that are passed on in their own format: what changes, and how they end.
 
 use serde_json::Value;
-use trunkline_wire::canon::Counted;
-use trunkline_wire::{Rewrite, Seen, Tap, heartbeat, rewrite_whole};
+use trunkline_wire::canonical::ReportedUsage;
+use trunkline_wire::{FrameKind, Rewrite, Tap, heartbeat, rewrite_response};
 
-use crate::claude_messages::support::{BROKEN, OWN, STREAMS, data, ending, frames, read};
+use crate::claude_messages::support::{BROKEN, OWN, STREAMS, data, frames, read, stream_end};
 
 fn renamed(channel: Option<&str>) -> Rewrite {
     Rewrite {
@@ -25,16 +25,20 @@ fn passed(stream: &str, most: usize, exhausted: bool, rewrite: &Rewrite) -> Stri
     let mut out = Vec::new();
     let mut held = Vec::new();
     for frame in frames(&[stream.as_bytes()]).iter().take(most) {
-        match tap.see(frame) {
-            Seen::Piece | Seen::Nothing => out.extend_from_slice(&tap.rewrite(frame, rewrite)),
-            Seen::Held => held.push(frame.clone()),
-            Seen::Done => {}
-            other @ (Seen::Last | Seen::Failed(_) | Seen::Garbage) => panic!("{other:?}"),
+        match tap.observe(frame) {
+            FrameKind::Content | FrameKind::Empty => {
+                out.extend_from_slice(&tap.rewrite(frame, rewrite))
+            }
+            FrameKind::Held => held.push(frame.clone()),
+            FrameKind::Done => {}
+            other @ (FrameKind::Last | FrameKind::Error(_) | FrameKind::Invalid) => {
+                panic!("{other:?}")
+            }
         }
     }
-    let counted = tap.told().unwrap_or_default();
-    let ending = ending(counted, exhausted);
-    out.extend_from_slice(&tap.goodbye(&held, &ending, "public", rewrite));
+    let reported = tap.reported().unwrap_or_default();
+    let stream_end = stream_end(reported, exhausted);
+    out.extend_from_slice(&tap.write_end(&held, &stream_end, "public", rewrite));
     String::from_utf8(out).unwrap()
 }
 
@@ -69,9 +73,9 @@ fn bytes_that_need_no_change_stay_as_they_are() {
     let end = stream.find("event: message_delta").unwrap();
     assert_eq!(&out[..end], &stream[..end]);
     for (name, _, answer) in STREAMS {
-        let same = rewrite_whole(OWN, answer.as_bytes(), &Rewrite::default());
+        let same = rewrite_response(OWN, answer.as_bytes(), &Rewrite::default());
         assert_eq!(same, None, "{name}");
-        let renamed = rewrite_whole(OWN, answer.as_bytes(), &renamed(None)).unwrap();
+        let renamed = rewrite_response(OWN, answer.as_bytes(), &renamed(None)).unwrap();
         let expected = answer.replacen("\"claude-up\"", "\"public\"", 1);
         assert_eq!(renamed, expected.as_bytes(), "{name}");
     }
@@ -95,7 +99,7 @@ fn seals_are_marked_with_their_channel_and_only_seals() {
     }
     let odd = r#"{"type":"message","model":"public", "content":[ {"type":"tool_use","id":"t","name":"n","input":{"signature":"s","type":"thinking","data":"d"}} ,
         {"type":"thinking" ,"thinking":"signature","signature":"real"},{"type":"text","text":"redacted_thinking"}]}"#;
-    let marked = rewrite_whole(OWN, odd.as_bytes(), &renamed(Some("17"))).unwrap();
+    let marked = rewrite_response(OWN, odd.as_bytes(), &renamed(Some("17"))).unwrap();
     let expected = odd.replace("\"real\"", "\"tlsig1mc17xxreal\"");
     assert_eq!(marked, expected.as_bytes(), "every other byte stays");
     let delta = "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"input_json_delta\",\"partial_json\":\"{\\\"signature\\\":\"}}\n\n";
@@ -113,7 +117,7 @@ fn a_stream_whose_money_runs_out_ends_as_one_that_reached_its_length() {
             let out = passed(stream, most, true, &renamed(None));
             let (events, seen, fine) = read(&[out.as_bytes()]);
             assert!(fine, "{name} after {most}");
-            assert!(!seen.contains(&Seen::Garbage), "{name} after {most}");
+            assert!(!seen.contains(&FrameKind::Invalid), "{name} after {most}");
             let data = data(&out);
             let end = &data[data.len() - 2];
             assert_eq!(
@@ -149,10 +153,10 @@ fn an_upstream_that_says_nothing_of_usage_is_given_ours() {
 fn a_tap_counts_what_was_written_when_nobody_tells() {
     let mut tap = Tap::new(OWN);
     for frame in &frames(&[BROKEN.as_bytes()]) {
-        tap.see(frame);
+        tap.observe(frame);
     }
-    assert_eq!(tap.told(), None::<Counted>);
-    assert_eq!(tap.told_input(), Some(9));
+    assert_eq!(tap.reported(), None::<ReportedUsage>);
+    assert_eq!(tap.reported_input(), Some(9));
     assert_eq!((tap.written(), tap.id()), (1, "msg_01"));
     assert!(!tap.may_end());
 }
@@ -160,5 +164,5 @@ fn a_tap_counts_what_was_written_when_nobody_tells() {
 #[test]
 fn a_sign_of_life_is_a_ping_that_we_read_as_nothing() {
     let (_, seen, _) = read(&[heartbeat(OWN)]);
-    assert_eq!(seen, [Seen::Nothing]);
+    assert_eq!(seen, [FrameKind::Empty]);
 }

@@ -3,15 +3,17 @@
 use bytes::Bytes;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use trunkline_wire::canon::{
-    At, Counted, Event, Opening, Piece, Signature, Stop, ToolCall, ToolName,
+use trunkline_wire::canonical::{
+    BlockDelta, BlockIndex, BlockStart, Event, ReportedUsage, Signature, Stop, ToolCall, ToolName,
 };
 use trunkline_wire::{
-    Format, InPath, Request, Rewrite, Tap, read_answer, read_whole, rewrite_whole, write_answer,
-    write_request,
+    Format, PathParams, Request, Rewrite, Tap, read_response, rewrite_response, scan_response,
+    write_request, write_response,
 };
 
-use crate::claude_messages::support::{OWN, data, ending, frames, read, shown, target, written};
+use crate::claude_messages::support::{
+    OWN, data, frames, read, shown, stream_end, target, written,
+};
 
 /// Words that the format knows, so that random JSON reaches further than the first look.
 fn word() -> impl Strategy<Value = String> {
@@ -84,7 +86,7 @@ fn any_json() -> impl Strategy<Value = Value> {
 }
 
 fn any_event() -> impl Strategy<Value = Event> {
-    let at = (0_u32..2, 0_u32..4).prop_map(|(choice, block)| At { choice, block });
+    let at = (0_u32..2, 0_u32..4).prop_map(|(choice, block)| BlockIndex { choice, block });
     let seal = || Signature::of(Format::Gemini, "s".to_owned());
     let call = |custom: bool| ToolCall {
         id: "c".to_owned(),
@@ -94,32 +96,32 @@ fn any_event() -> impl Strategy<Value = Event> {
         item: None,
     };
     let opening = prop::sample::select(vec![
-        Opening::Text,
-        Opening::Thinking(None, true),
-        Opening::Redacted(None, seal()),
-        Opening::ToolCall(call(false)),
-        Opening::ToolCall(call(true)),
-        Opening::Refusal,
-        Opening::Foreign(
+        BlockStart::Text,
+        BlockStart::Thinking(None, true),
+        BlockStart::Redacted(None, seal()),
+        BlockStart::ToolCall(call(false)),
+        BlockStart::ToolCall(call(true)),
+        BlockStart::Refusal,
+        BlockStart::Foreign(
             OWN,
             json!({ "type": "server_tool_use", "input": { "a": 1 } }),
         ),
-        Opening::Foreign(Format::Gemini, json!({})),
+        BlockStart::Foreign(Format::Gemini, json!({})),
     ]);
     let piece = prop::sample::select(vec![
-        Piece::Text("words".to_owned()),
-        Piece::NextPart,
-        Piece::Arguments("{\"a\"".to_owned()),
-        Piece::Citation(OWN, json!({ "type": "char_location" })),
-        Piece::Signature(seal()),
+        BlockDelta::Text("words".to_owned()),
+        BlockDelta::NextPart,
+        BlockDelta::Arguments("{\"a\"".to_owned()),
+        BlockDelta::Citation(OWN, json!({ "type": "char_location" })),
+        BlockDelta::Signature(seal()),
     ]);
     prop_oneof![
-        (at.clone(), opening).prop_map(|(at, opening)| Event::Open(at, opening)),
-        (at.clone(), piece).prop_map(|(at, piece)| Event::Grow(at, piece)),
-        at.prop_map(Event::Close),
+        (at.clone(), opening).prop_map(|(at, opening)| Event::BlockStart(at, opening)),
+        (at.clone(), piece).prop_map(|(at, piece)| Event::BlockDelta(at, piece)),
+        at.prop_map(Event::BlockEnd),
         Just(Event::Stop(0, Stop::ToolUse)),
         Just(Event::Ping),
-        Just(Event::Counted(Counted::default())),
+        Just(Event::Usage(ReportedUsage::default())),
     ]
 }
 
@@ -129,22 +131,22 @@ fn everything_is_read(bytes: &[u8]) {
         channel: Some("17".to_owned()),
         ..Rewrite::default()
     };
-    drop(read_whole(OWN, bytes));
-    drop(rewrite_whole(OWN, bytes, &rewrite));
-    if let Ok(answer) = read_answer(OWN, bytes) {
-        let again = write_answer(OWN, &answer, &shown(None));
-        read_answer(OWN, &again).unwrap();
+    drop(scan_response(OWN, bytes));
+    drop(rewrite_response(OWN, bytes, &rewrite));
+    if let Ok(answer) = read_response(OWN, bytes) {
+        let again = write_response(OWN, &answer, &shown(None));
+        read_response(OWN, &again).unwrap();
     }
     let body = Bytes::copy_from_slice(bytes);
-    if let Ok(request) = Request::read(OWN, body, InPath::default())
-        && let Ok(conversation) = request.canon()
+    if let Ok(request) = Request::read(OWN, body, PathParams::default())
+        && let Ok(conversation) = request.canonical()
     {
         let written = write_request(OWN, &conversation, &target());
         assert!(serde_json::from_slice::<Value>(&written.body).is_ok());
     }
     let mut tap = Tap::new(OWN);
     for frame in frames(&[bytes]) {
-        tap.see(&frame);
+        tap.observe(&frame);
         drop(tap.rewrite(&frame, &rewrite));
     }
     tap.may_end();
@@ -172,13 +174,13 @@ proptest! {
             stream.push_str(&format!("event: {event}\ndata: {value}\n\n"));
         }
         let (events, _, _) = read(&[stream.as_bytes()]);
-        let again = written(&events, shown(Some("17")), &ending(Counted::default(), false));
+        let again = written(&events, shown(Some("17")), &stream_end(ReportedUsage::default(), false));
         prop_assert!(read(&[again.as_bytes()]).2);
     }
 
     #[test]
     fn events_in_any_order_are_written_by_the_grammar(events in prop::collection::vec(any_event(), 0..40)) {
-        let out = written(&events, shown(None), &ending(Counted::default(), false));
+        let out = written(&events, shown(None), &stream_end(ReportedUsage::default(), false));
         let mut open = None;
         let mut next = 0;
         for event in data(&out) {

@@ -1,7 +1,7 @@
 //! A request of this format that goes through canon and back keeps everything.
 
 use serde_json::Value;
-use trunkline_wire::canon::Target;
+use trunkline_wire::canonical::Target;
 
 use crate::claude_messages::support::{normal, request, sent, target};
 
@@ -45,7 +45,7 @@ const REQUESTS: &[(&str, &str)] = &[
 ];
 
 fn back(body: &str, target: &Target<'_>) -> (Value, usize) {
-    let conversation = request(body).canon().unwrap();
+    let conversation = request(body).canonical().unwrap();
     let (mut value, written) = sent(&conversation, target);
     value["model"] = Value::from("m");
     (normal(&value), written.notes.all().len())
@@ -86,7 +86,7 @@ fn a_system_role_at_the_beginning_is_the_system_text() {
 
 #[test]
 fn a_length_and_a_model_are_those_of_the_target() {
-    let conversation = request(REQUESTS[0].1).canon().unwrap();
+    let conversation = request(REQUESTS[0].1).canonical().unwrap();
     let target = Target {
         max_output: Some(9),
         ..target()

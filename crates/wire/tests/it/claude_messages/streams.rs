@@ -1,21 +1,23 @@
 //! Streams: the same events wherever the bytes are cut, the same answer as the whole one, and the same
 //! stream when it is written again.
 
-use trunkline_wire::canon::{Answer, Collected, Counted, Event, What};
-use trunkline_wire::{Seen, read_answer};
+use trunkline_wire::canonical::{Accumulator, BlockKind, Event, ReportedUsage, Response};
+use trunkline_wire::{FrameKind, read_response};
 
-use crate::claude_messages::support::{BROKEN, OWN, STREAMS, data, ending, read, shown, written};
+use crate::claude_messages::support::{
+    BROKEN, OWN, STREAMS, data, read, shown, stream_end, written,
+};
 
-fn collected(events: &[Event]) -> Answer {
-    let mut collected = Collected::default();
-    events.iter().for_each(|event| collected.see(event));
+fn collected(events: &[Event]) -> Response {
+    let mut collected = Accumulator::default();
+    events.iter().for_each(|event| collected.observe(event));
     collected.answer()
 }
 
 /// Arguments are compared as JSON: a stream has the spaces that the model wrote.
-fn without_spaces(mut answer: Answer) -> Answer {
+fn without_spaces(mut answer: Response) -> Response {
     for block in answer.choices.iter_mut().flat_map(|one| &mut one.blocks) {
-        if let What::ToolCall(call) = &mut block.what {
+        if let BlockKind::ToolCall(call) = &mut block.kind {
             let value: serde_json::Value = serde_json::from_str(&call.arguments).unwrap();
             call.arguments = value.to_string();
         }
@@ -45,7 +47,7 @@ fn events_are_the_same_wherever_the_bytes_are_cut() {
 fn a_stream_tells_the_same_as_the_whole_answer() {
     for (name, stream, answer) in STREAMS {
         let (events, _, _) = read(&[stream.as_bytes()]);
-        let whole = read_answer(OWN, answer.as_bytes()).unwrap();
+        let whole = read_response(OWN, answer.as_bytes()).unwrap();
         assert_eq!(
             without_spaces(collected(&events)),
             without_spaces(whole),
@@ -59,11 +61,11 @@ fn a_stream_that_is_written_again_tells_the_same() {
     for (name, stream, _) in STREAMS {
         let (events, _, _) = read(&[stream.as_bytes()]);
         let answer = collected(&events);
-        let ending = ending(answer.counted.clone().unwrap(), false);
-        let again = written(&events, shown(None), &ending);
+        let stream_end = stream_end(answer.reported.clone().unwrap(), false);
+        let again = written(&events, shown(None), &stream_end);
         let (events_again, seen, fine) = read(&[again.as_bytes()]);
         assert!(fine, "{name}");
-        assert!(!seen.contains(&Seen::Garbage), "{name}");
+        assert!(!seen.contains(&FrameKind::Invalid), "{name}");
         let mut again = collected(&events_again);
         assert_eq!(again.id, "msg_abc");
         assert_eq!(again.model, "public");
@@ -78,7 +80,7 @@ fn a_stream_that_is_written_again_tells_the_same() {
 }
 
 /// Usage that we write tells every bucket, also those that the upstream left out.
-fn without_cache_zeros(mut answer: Answer) -> Answer {
+fn without_cache_zeros(mut answer: Response) -> Response {
     use trunkline_types::{Bucket, Usage};
     let all = [
         Bucket::PlainInput,
@@ -87,14 +89,14 @@ fn without_cache_zeros(mut answer: Answer) -> Answer {
         Bucket::CacheWrite1h,
         Bucket::PlainOutput,
     ];
-    let counted = answer.counted.take().unwrap();
-    let told = all.into_iter().filter(|bucket| counted.of(*bucket) > 0);
+    let reported = answer.reported.take().unwrap();
+    let told = all.into_iter().filter(|bucket| reported.of(*bucket) > 0);
     let usage = told.fold(Usage::unknown(), |usage, bucket| {
-        usage.with(bucket, counted.of(bucket))
+        usage.with(bucket, reported.of(bucket))
     });
-    answer.counted = Some(Counted {
+    answer.reported = Some(ReportedUsage {
         usage,
-        reasoning: counted.reasoning,
+        reasoning: reported.reasoning,
     });
     answer
 }
@@ -103,8 +105,8 @@ fn without_cache_zeros(mut answer: Answer) -> Answer {
 fn a_written_stream_has_the_grammar_of_the_format() {
     for (name, stream, _) in STREAMS {
         let (events, _, _) = read(&[stream.as_bytes()]);
-        let ending = ending(collected(&events).counted.unwrap(), false);
-        let again = written(&events, shown(None), &ending);
+        let stream_end = stream_end(collected(&events).reported.unwrap(), false);
+        let again = written(&events, shown(None), &stream_end);
         grammar(name, &again);
     }
 }
@@ -150,14 +152,14 @@ fn grammar(name: &str, stream: &str) {
 #[test]
 fn an_error_inside_a_stream_is_told_and_the_stream_may_not_end_there() {
     let (events, seen, fine) = read(&[BROKEN.as_bytes()]);
-    let Some(Seen::Failed(error)) = seen.last() else {
+    let Some(FrameKind::Error(error)) = seen.last() else {
         panic!("{seen:?}");
     };
     assert_eq!(error.code.as_deref(), Some("overloaded_error"));
     assert_eq!(error.message, "Overloaded");
-    assert!(events.contains(&Event::Failed(error.clone())));
+    assert!(events.contains(&Event::Error(error.clone())));
     assert!(!fine);
-    assert!(matches!(events.last(), Some(Event::Close(_))), "closed");
+    assert!(matches!(events.last(), Some(Event::BlockEnd(_))), "closed");
 }
 
 #[test]
@@ -165,26 +167,26 @@ fn frames_are_held_passed_on_or_nothing() {
     let (_, stream, _) = STREAMS.iter().find(|one| one.0 == "text").unwrap();
     let (_, seen, _) = read(&[stream.as_bytes()]);
     let expected = [
-        Seen::Piece,
-        Seen::Nothing,
-        Seen::Piece,
-        Seen::Piece,
-        Seen::Piece,
-        Seen::Piece,
-        Seen::Piece,
-        Seen::Held,
-        Seen::Done,
+        FrameKind::Content,
+        FrameKind::Empty,
+        FrameKind::Content,
+        FrameKind::Content,
+        FrameKind::Content,
+        FrameKind::Content,
+        FrameKind::Content,
+        FrameKind::Held,
+        FrameKind::Done,
     ];
     assert_eq!(seen, expected);
     for (frame, expected) in [
-        (": comment\n\n", Seen::Nothing),
-        ("data: [DONE]\n\n", Seen::Nothing),
-        ("data: {\"type\":\"of_tomorrow\"}\n\n", Seen::Piece),
-        ("data: {}\n\n", Seen::Garbage),
-        ("data: <html>\n\n", Seen::Garbage),
+        (": comment\n\n", FrameKind::Empty),
+        ("data: [DONE]\n\n", FrameKind::Empty),
+        ("data: {\"type\":\"of_tomorrow\"}\n\n", FrameKind::Content),
+        ("data: {}\n\n", FrameKind::Invalid),
+        ("data: <html>\n\n", FrameKind::Invalid),
         (
             "data: {\"type\":\"content_block_start\"}\n\n",
-            Seen::Garbage,
+            FrameKind::Invalid,
         ),
     ] {
         assert_eq!(read(&[frame.as_bytes()]).1, [expected], "{frame}");
@@ -197,14 +199,14 @@ fn usage_at_the_beginning_tells_the_input_and_not_the_output() {
     let cut = stream.find("event: message_delta").unwrap();
     let (events, _, fine) = read(&[&stream.as_bytes()[..cut]]);
     assert!(!fine, "no reason, no end");
-    let mut meter = trunkline_wire::canon::Meter::default();
-    events.iter().for_each(|event| meter.see(event));
-    assert_eq!(meter.told(), None);
-    assert_eq!(meter.told_input(), Some(2_104));
+    let mut meter = trunkline_wire::canonical::Meter::default();
+    events.iter().for_each(|event| meter.observe(event));
+    assert_eq!(meter.reported(), None);
+    assert_eq!(meter.reported_input(), Some(2_104));
     assert!(meter.written() > 0);
     let (events, _, _) = read(&[stream.as_bytes()]);
-    events.iter().for_each(|event| meter.see(event));
-    let told = meter.told().unwrap();
+    events.iter().for_each(|event| meter.observe(event));
+    let told = meter.reported().unwrap();
     assert_eq!((told.input(), told.output()), (2_104, 7));
     assert_eq!(told.cache_writes(), 100);
 }

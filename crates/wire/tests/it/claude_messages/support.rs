@@ -3,13 +3,13 @@
 use bytes::Bytes;
 use serde_json::Value;
 use trunkline_types::{Money, Units};
-use trunkline_wire::canon::{
-    Block, Conversation, Counted, Event, OutputShape, Reasoning, Role, Sampling, Target, Turn,
-    Written,
+use trunkline_wire::canonical::{
+    Block, Conversation, Event, OutputShape, Reasoning, ReportedUsage, Role, Sampling, Target,
+    Turn, Written,
 };
 use trunkline_wire::{
-    Cost, Ending, Format, Frame, Frames, InPath, Reader, Request, Seen, Shown, Writer,
-    write_request,
+    Cost, Format, Frame, FrameKind, Frames, PathParams, Reader, Request, ResponseMeta, StreamEnd,
+    Writer, write_request,
 };
 
 pub(crate) const OWN: Format = Format::ClaudeMessages;
@@ -93,7 +93,7 @@ pub(crate) const BROKEN: &str = include_str!("streams/error_inside.sse");
 /// Reads a request.
 pub(crate) fn request(body: &str) -> Request {
     let body = Bytes::copy_from_slice(body.as_bytes());
-    Request::read(OWN, body, InPath::default()).unwrap()
+    Request::read(OWN, body, PathParams::default()).unwrap()
 }
 
 /// For a model that thinks by budgets.
@@ -186,7 +186,7 @@ pub(crate) fn frames(pieces: &[&[u8]]) -> Vec<Frame> {
 }
 
 /// Reads a stream to its end.
-pub(crate) fn read(pieces: &[&[u8]]) -> (Vec<Event>, Vec<Seen>, bool) {
+pub(crate) fn read(pieces: &[&[u8]]) -> (Vec<Event>, Vec<FrameKind>, bool) {
     let mut reader = Reader::new(OWN);
     let mut events = Vec::new();
     let mut seen = Vec::new();
@@ -198,9 +198,9 @@ pub(crate) fn read(pieces: &[&[u8]]) -> (Vec<Event>, Vec<Seen>, bool) {
 }
 
 /// How a stream ends.
-pub(crate) fn ending(counted: Counted, exhausted: bool) -> Ending {
-    Ending {
-        counted,
+pub(crate) fn stream_end(reported: ReportedUsage, exhausted: bool) -> StreamEnd {
+    StreamEnd {
+        reported,
         cost: Cost {
             total: Money::from_nanos(1_234_000),
             tier: "standard".to_owned(),
@@ -212,23 +212,23 @@ pub(crate) fn ending(counted: Counted, exhausted: bool) -> Ending {
 }
 
 /// What an answer is shown with.
-pub(crate) fn shown(channel: Option<&str>) -> Shown {
-    Shown {
+pub(crate) fn shown(channel: Option<&str>) -> ResponseMeta {
+    ResponseMeta {
         model: "public".to_owned(),
         id: "abc".to_owned(),
         channel: channel.map(ToOwned::to_owned),
-        ..Shown::default()
+        ..ResponseMeta::default()
     }
 }
 
 /// Writes events as a stream.
-pub(crate) fn written(events: &[Event], shown: Shown, ending: &Ending) -> String {
-    let mut writer = Writer::new(OWN, shown);
+pub(crate) fn written(events: &[Event], meta: ResponseMeta, stream_end: &StreamEnd) -> String {
+    let mut writer = Writer::new(OWN, meta);
     let mut out = Vec::new();
     for event in events {
         writer.write(event, &mut out);
     }
-    writer.finish(ending, &mut out);
+    writer.finish(stream_end, &mut out);
     String::from_utf8(out).unwrap()
 }
 

@@ -2,10 +2,10 @@
 
 use serde_json::{Number, Value, json};
 use trunkline_wire::Format;
-use trunkline_wire::canon::{
-    Block, CacheLife, Conversation, Extra, Loss, Media, MediaKind, OutputShape, Reasoning, Role,
-    Sampling, Source, Target, Tool, ToolCall, ToolChoice, ToolKind, ToolName, ToolResult, Turn,
-    What,
+use trunkline_wire::canonical::{
+    Block, BlockKind, CacheLife, Conversation, LossKind, Media, MediaKind, OutputShape, Reasoning,
+    Role, Sampling, Source, Target, Tool, ToolCall, ToolChoice, ToolKind, ToolName, ToolResult,
+    Turn, UnknownField,
 };
 
 use crate::claude_messages::support::{from_chat, noted, said, sent, target};
@@ -136,12 +136,12 @@ fn thoughts_give_way_where_the_upstream_would_refuse_them() {
     let note = ("reasoning_effort".to_owned(), "translation_approximated");
     assert_eq!(noted(&written), std::slice::from_ref(&note));
     // In the middle of using tools, with thoughts that are gone.
-    let call = Block::of(What::ToolCall(ToolCall {
+    let call = Block::of(BlockKind::ToolCall(ToolCall {
         id: "c".to_owned(),
         tool: ToolName::plain("run"),
         ..ToolCall::default()
     }));
-    let result = Block::of(What::ToolResult(ToolResult {
+    let result = Block::of(BlockKind::ToolResult(ToolResult {
         call: "c".to_owned(),
         tool: None,
         custom: false,
@@ -300,7 +300,7 @@ fn a_choice_among_some_tools_sends_those_alone() {
     assert_eq!(body.get("tool_choice"), None, "nothing to choose from");
 }
 
-fn with_media(kind: MediaKind, source: Source) -> (Value, Option<Loss>) {
+fn with_media(kind: MediaKind, source: Source) -> (Value, Option<LossKind>) {
     let media = Media {
         kind,
         source,
@@ -310,7 +310,7 @@ fn with_media(kind: MediaKind, source: Source) -> (Value, Option<Loss>) {
     };
     let turn = Turn::of(
         Role::User,
-        vec![Block::of(What::Media(media)), Block::text("?")],
+        vec![Block::of(BlockKind::Media(media)), Block::text("?")],
     );
     let (body, written) = sent(&from_chat(vec![turn]), &target());
     let loss = written.notes.all().first().map(|note| note.loss);
@@ -355,7 +355,7 @@ fn media_go_out_where_the_format_has_a_way() {
         ),
         (
             MediaKind::File,
-            Source::Words("w".to_owned()),
+            Source::Text("w".to_owned()),
             json!({ "type": "text", "media_type": "text/plain", "data": "w" }),
         ),
     ];
@@ -369,24 +369,28 @@ fn media_go_out_where_the_format_has_a_way() {
     }
     for (kind, source) in [
         (MediaKind::Image, inline("image/heic")),
-        (MediaKind::Image, Source::Words(String::new())),
+        (MediaKind::Image, Source::Text(String::new())),
         (MediaKind::File, inline("application/zip")),
         (MediaKind::Audio, inline("audio/wav")),
         (MediaKind::Video, link()),
     ] {
         let case = format!("{kind:?} {source:?}");
-        assert_eq!(with_media(kind, source).1, Some(Loss::Refused), "{case}");
+        assert_eq!(
+            with_media(kind, source).1,
+            Some(LossKind::Refused),
+            "{case}"
+        );
     }
 }
 
 #[test]
 fn what_only_another_format_has_is_noted_and_refused_where_it_matters() {
-    let extra = |field: &str, matters: bool| Extra {
+    let extra = |field: &str, matters: bool| UnknownField {
         field: field.to_owned(),
         value: json!(1),
         matters,
     };
-    let foreign = |format: Format| Block::of(What::Foreign(format, json!({ "type": "odd" })));
+    let foreign = |format: Format| Block::of(BlockKind::Foreign(format, json!({ "type": "odd" })));
     let mut conversation = from_chat(vec![
         said(Role::User, "hi"),
         Turn::of(

@@ -2,15 +2,15 @@
 
 use serde_json::{Value, json};
 use trunkline_wire::Format;
-use trunkline_wire::canon::{
-    Block, Role, Signature, Thinking, ToolCall, ToolName, ToolResult, Turn, What,
+use trunkline_wire::canonical::{
+    Block, BlockKind, Role, Signature, Thinking, ToolCall, ToolName, ToolResult, Turn,
 };
 
 use crate::claude_messages::support::{OWN, from_chat, noted, said, sent, target};
 
 fn calls(ids: &[&str]) -> Turn {
     let call = |id: &&str| {
-        Block::of(What::ToolCall(ToolCall {
+        Block::of(BlockKind::ToolCall(ToolCall {
             id: (*id).to_owned(),
             tool: ToolName::plain("run"),
             arguments: "{}".to_owned(),
@@ -23,7 +23,7 @@ fn calls(ids: &[&str]) -> Turn {
 fn result(id: &str, text: &str) -> Turn {
     Turn::of(
         Role::User,
-        vec![Block::of(What::ToolResult(ToolResult {
+        vec![Block::of(BlockKind::ToolResult(ToolResult {
             call: id.to_owned(),
             tool: None,
             custom: false,
@@ -158,7 +158,7 @@ fn instructions_alone_are_what_is_said() {
 fn own_thoughts_come_first_and_those_of_others_do_not_come() {
     let thoughts = |format: Format| Block {
         signature: Some(Signature::of(format, "seal".to_owned())),
-        ..Block::of(What::Thinking(Thinking {
+        ..Block::of(BlockKind::Thinking(Thinking {
             texts: vec!["hm".to_owned()],
             ..Thinking::default()
         }))

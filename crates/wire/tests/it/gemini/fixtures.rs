@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use serde_json::Value;
 use trunkline_types::{Money, Units};
-use trunkline_wire::canon::{Collected, Counted, Event};
+use trunkline_wire::canonical::{Accumulator, Event, ReportedUsage};
 use trunkline_wire::{
-    Cost, Ending, Format, Frame, Frames, InPath, Reader, Refusal, Request, Seen, Shown,
+    Cost, Format, Frame, FrameKind, Frames, PathParams, Reader, Request, RequestError,
+    ResponseMeta, StreamEnd,
 };
 
 pub(crate) fn folder(name: &str) -> PathBuf {
@@ -17,12 +18,16 @@ pub(crate) fn folder(name: &str) -> PathBuf {
 }
 
 /// The files of a folder with an ending, by their names without it.
-pub(crate) fn files(name: &str, ending: &str) -> Vec<(String, Vec<u8>)> {
+pub(crate) fn files(name: &str, stream_end: &str) -> Vec<(String, Vec<u8>)> {
     let entries = std::fs::read_dir(folder(name)).unwrap();
     let paths = entries.map(|entry| entry.unwrap().path());
     let mut found: Vec<(String, Vec<u8>)> = paths
         .filter_map(|path| {
-            let file = path.file_name()?.to_str()?.strip_suffix(ending)?.to_owned();
+            let file = path
+                .file_name()?
+                .to_str()?
+                .strip_suffix(stream_end)?
+                .to_owned();
             (!file.contains('.')).then(|| (file, std::fs::read(&path).unwrap()))
         })
         .collect();
@@ -30,8 +35,8 @@ pub(crate) fn files(name: &str, ending: &str) -> Vec<(String, Vec<u8>)> {
     found
 }
 
-pub(crate) fn request(body: &[u8], stream: bool) -> Result<Request, Refusal> {
-    let path = InPath {
+pub(crate) fn request(body: &[u8], stream: bool) -> Result<Request, RequestError> {
+    let path = PathParams {
         model: Some("gemini-x"),
         stream,
     };
@@ -58,7 +63,7 @@ pub(crate) fn frames(pieces: &[&[u8]]) -> Vec<Frame> {
 
 pub(crate) struct Read {
     pub(crate) events: Vec<Event>,
-    pub(crate) seen: Vec<Seen>,
+    pub(crate) seen: Vec<FrameKind>,
     pub(crate) fine: bool,
 }
 
@@ -71,25 +76,25 @@ pub(crate) fn read(frames: &[Frame]) -> Read {
     Read { events, seen, fine }
 }
 
-pub(crate) fn collected(events: &[Event]) -> trunkline_wire::canon::Answer {
-    let mut collected = Collected::default();
-    events.iter().for_each(|event| collected.see(event));
+pub(crate) fn collected(events: &[Event]) -> trunkline_wire::canonical::Response {
+    let mut collected = Accumulator::default();
+    events.iter().for_each(|event| collected.observe(event));
     collected.answer()
 }
 
-pub(crate) fn shown(channel: Option<&str>) -> Shown {
-    Shown {
+pub(crate) fn shown(channel: Option<&str>) -> ResponseMeta {
+    ResponseMeta {
         model: "public-name".to_owned(),
         id: "resp-1".to_owned(),
         created: 7,
         channel: channel.map(ToOwned::to_owned),
-        ..Shown::default()
+        ..ResponseMeta::default()
     }
 }
 
-pub(crate) fn ending(counted: Counted, exhausted: bool) -> Ending {
-    Ending {
-        counted,
+pub(crate) fn stream_end(reported: ReportedUsage, exhausted: bool) -> StreamEnd {
+    StreamEnd {
+        reported,
         cost: Cost {
             total: Money::from_nanos(1_234_567),
             tier: "default".to_owned(),

@@ -2,13 +2,13 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use trunkline_wire::canon::{Counted, Target};
+use trunkline_wire::canonical::{ReportedUsage, Target};
 use trunkline_wire::{
-    Format, Frame, Reader, Rewrite, Writer, gemini, read_answer, read_whole, rewrite_whole,
+    Format, Frame, Reader, Rewrite, Writer, gemini, read_response, rewrite_response, scan_response,
     write_request,
 };
 
-use crate::gemini::fixtures::{ending, frames, request, shown};
+use crate::gemini::fixtures::{frames, request, shown, stream_end};
 
 /// JSON with the words of this format in it.
 fn value() -> impl Strategy<Value = Value> {
@@ -82,18 +82,18 @@ fn value() -> impl Strategy<Value = Value> {
 }
 
 fn all_of_it(bytes: &[u8]) {
-    let _read = read_whole(Format::Gemini, bytes);
-    let _answer = read_answer(Format::Gemini, bytes);
+    let _read = scan_response(Format::Gemini, bytes);
+    let _answer = read_response(Format::Gemini, bytes);
     let rewrite = Rewrite {
         model: Some("m".to_owned()),
         channel: Some("7".to_owned()),
         ..Rewrite::default()
     };
-    let _changed = rewrite_whole(Format::Gemini, bytes, &rewrite);
-    let _home = gemini::seals_home(bytes, Some("7"));
+    let _changed = rewrite_response(Format::Gemini, bytes, &rewrite);
+    let _home = gemini::restore_signatures(bytes, Some("7"));
     let _count = (gemini::count_request(bytes), gemini::read_count(bytes));
     if let Ok(request) = request(bytes, true)
-        && let Ok(conversation) = request.canon()
+        && let Ok(conversation) = request.canonical()
     {
         let written = write_request(Format::Gemini, &conversation, &Target::default());
         assert!(serde_json::from_slice::<Value>(&written.body).is_ok());
@@ -112,8 +112,12 @@ fn stream_of_it(all: &[Frame]) {
     events
         .iter()
         .for_each(|event| writer.write(event, &mut out));
-    writer.finish(&ending(Counted::default(), false), &mut out);
-    let last = reader.goodbye(all, &ending(Counted::default(), false), &Rewrite::default());
+    writer.finish(&stream_end(ReportedUsage::default(), false), &mut out);
+    let last = reader.write_end(
+        all,
+        &stream_end(ReportedUsage::default(), false),
+        &Rewrite::default(),
+    );
     assert!(!last.is_empty());
     for frame in frames(&[&out]) {
         let data = frame.data.expect("every frame has data");

@@ -1,7 +1,9 @@
 //! Requests of this format through canon and back.
 
 use serde_json::{Value, json};
-use trunkline_wire::canon::{Media, OutputShape, Role, Source, Target, ToolChoice, ToolKind, What};
+use trunkline_wire::canonical::{
+    BlockKind, Media, OutputShape, Role, Source, Target, ToolChoice, ToolKind,
+};
 use trunkline_wire::{Format, gemini, write_request};
 
 use crate::gemini::fixtures::{files, folder, json as parsed, request};
@@ -12,7 +14,7 @@ fn a_request_through_canon_and_back_says_the_same() {
     assert!(fixtures.len() >= 12, "{} fixtures", fixtures.len());
     for (name, body) in fixtures {
         let read = request(&body, true).unwrap_or_else(|refusal| panic!("{name}: {refusal}"));
-        let conversation = read.canon().unwrap();
+        let conversation = read.canonical().unwrap();
         assert_eq!(conversation.model, "gemini-x", "the address names it");
         assert!(conversation.stream);
         let written = write_request(Format::Gemini, &conversation, &Target::default());
@@ -26,9 +28,9 @@ fn a_request_through_canon_and_back_says_the_same() {
 #[test]
 fn a_request_written_once_is_written_the_same_again() {
     for (name, body) in files("requests", ".json") {
-        let first = request(&body, false).unwrap().canon().unwrap();
+        let first = request(&body, false).unwrap().canonical().unwrap();
         let once = write_request(Format::Gemini, &first, &Target::default());
-        let second = request(&once.body, false).unwrap().canon().unwrap();
+        let second = request(&once.body, false).unwrap().canonical().unwrap();
         let twice = write_request(Format::Gemini, &second, &Target::default());
         assert_eq!(parsed(&once.body), parsed(&twice.body), "{name}");
         assert_eq!(first.turns, second.turns, "{name}");
@@ -43,7 +45,7 @@ fn fixture(name: &str) -> Vec<u8> {
 fn calls_without_ids_get_them_by_their_place_and_results_find_them_by_name_and_order() {
     let conversation = request(&fixture("parallel.json"), false)
         .unwrap()
-        .canon()
+        .canonical()
         .unwrap();
     let blocks: Vec<_> = conversation
         .turns
@@ -53,10 +55,10 @@ fn calls_without_ids_get_them_by_their_place_and_results_find_them_by_name_and_o
     let mut calls = Vec::new();
     let mut results = Vec::new();
     for block in blocks {
-        if let What::ToolCall(call) = &block.what {
+        if let BlockKind::ToolCall(call) = &block.kind {
             calls.push((call.id.clone(), call.arguments.clone()));
         }
-        if let What::ToolResult(result) = &block.what {
+        if let BlockKind::ToolResult(result) = &block.kind {
             let text = result.content[0].as_text().unwrap().to_owned();
             results.push((result.call.clone(), text, result.failed));
         }
@@ -83,7 +85,7 @@ fn calls_without_ids_get_them_by_their_place_and_results_find_them_by_name_and_o
 
 #[test]
 fn what_google_says_is_found_in_canon_under_the_words_of_all() {
-    let read = |name: &str| request(&fixture(name), false).unwrap().canon().unwrap();
+    let read = |name: &str| request(&fixture(name), false).unwrap().canonical().unwrap();
     let snake = read("snake.json");
     assert_eq!((snake.choices, snake.max_output), (2, Some(7)));
     assert_eq!(snake.reasoning.budget, Some(5));
@@ -104,7 +106,7 @@ fn what_google_says_is_found_in_canon_under_the_words_of_all() {
         matches!(&levels.tool_choice, Some(ToolChoice::Among(names, false)) if names.len() == 2)
     );
     let documents = read("documents.json");
-    let What::Media(Media { source, .. }) = &documents.turns[0].blocks[1].what else {
+    let BlockKind::Media(Media { source, .. }) = &documents.turns[0].blocks[1].kind else {
         panic!("a film");
     };
     assert!(matches!(source, Source::Link { mime: None, .. }));
@@ -130,7 +132,7 @@ fn seals_of_another_channel_are_never_sent_to_fail() {
         ],
     });
     let bytes = body.to_string().into_bytes();
-    let conversation = request(&bytes, false).unwrap().canon().unwrap();
+    let conversation = request(&bytes, false).unwrap().canonical().unwrap();
     let sent = |channel: &'static str| {
         let target = Target {
             channel: Some(channel),
@@ -158,7 +160,7 @@ fn seals_of_another_channel_are_never_sent_to_fail() {
         "skip_thought_signature_validator"
     );
     assert_eq!(away[1].get("thoughtSignature"), None);
-    let bare = parsed(&gemini::seals_home(&bytes, Some("7")).unwrap());
+    let bare = parsed(&gemini::restore_signatures(&bytes, Some("7")).unwrap());
     let parts = &bare["contents"][1]["parts"];
     assert_eq!(parts[0]["thoughtSignature"], "dGg=");
     assert_eq!(parts[1]["thoughtSignature"], "c2VhbA==");
@@ -167,12 +169,12 @@ fn seals_of_another_channel_are_never_sent_to_fail() {
         "tlsig1gb7xxxx"
     );
     assert_eq!(parts[3].get("thoughtSignature"), None);
-    let other = parsed(&gemini::seals_home(&bytes, Some("8")).unwrap());
+    let other = parsed(&gemini::restore_signatures(&bytes, Some("8")).unwrap());
     let seal = &other["contents"][1]["parts"][1]["thoughtSignature"];
     assert_eq!(seal, "skip_thought_signature_validator");
     let plain = fixture("tools.json");
     assert_eq!(
-        gemini::seals_home(&plain, Some("7")),
+        gemini::restore_signatures(&plain, Some("7")),
         None,
         "bare seals stay"
     );

@@ -1,10 +1,10 @@
 //! Conversations of other formats, written for Google.
 
 use serde_json::{Value, json};
-use trunkline_wire::canon::{
-    Block, CacheLife, Conversation, Extra, Loss, Media, MediaKind, OutputShape, Reasoning, Role,
-    Sampling, Signature, Source, Target, Thinking, Tool, ToolCall, ToolChoice, ToolKind, ToolName,
-    ToolResult, Turn, What, Written,
+use trunkline_wire::canonical::{
+    Block, BlockKind, CacheLife, Conversation, LossKind, Media, MediaKind, OutputShape, Reasoning,
+    Role, Sampling, Signature, Source, Target, Thinking, Tool, ToolCall, ToolChoice, ToolKind,
+    ToolName, ToolResult, Turn, UnknownField, Written,
 };
 use trunkline_wire::{Format, write_request};
 
@@ -34,7 +34,7 @@ fn conversation(turns: Vec<Turn>) -> Conversation {
 }
 
 fn call(id: &str, name: &str, arguments: &str) -> Block {
-    Block::of(What::ToolCall(ToolCall {
+    Block::of(BlockKind::ToolCall(ToolCall {
         id: id.to_owned(),
         tool: ToolName::plain(name),
         arguments: arguments.to_owned(),
@@ -43,7 +43,7 @@ fn call(id: &str, name: &str, arguments: &str) -> Block {
 }
 
 fn result(id: &str, text: &str, failed: bool) -> Block {
-    Block::of(What::ToolResult(ToolResult {
+    Block::of(BlockKind::ToolResult(ToolResult {
         call: id.to_owned(),
         tool: None,
         custom: false,
@@ -57,7 +57,7 @@ fn written(conversation: &Conversation) -> (Value, Written) {
     (serde_json::from_slice(&written.body).unwrap(), written)
 }
 
-fn losses(written: &Written) -> Vec<(Loss, &str)> {
+fn losses(written: &Written) -> Vec<(LossKind, &str)> {
     let notes = written.notes.all().iter();
     notes.map(|note| (note.loss, note.field.as_ref())).collect()
 }
@@ -104,8 +104,8 @@ fn results_of_one_step_stand_together_in_the_order_of_their_calls_and_calls_have
     assert_eq!(
         losses(&written),
         [
-            (Loss::Approximated, "arguments"),
-            (Loss::Approximated, "messages.role")
+            (LossKind::Approximated, "arguments"),
+            (LossKind::Approximated, "messages.role")
         ]
     );
 }
@@ -114,7 +114,7 @@ fn results_of_one_step_stand_together_in_the_order_of_their_calls_and_calls_have
 fn thoughts_go_back_only_to_whom_they_belong() {
     let thought = |seal: Option<Signature>| Block {
         signature: seal,
-        ..Block::of(What::Thinking(Thinking {
+        ..Block::of(BlockKind::Thinking(Thinking {
             texts: vec!["hm".to_owned()],
             ..Thinking::default()
         }))
@@ -152,7 +152,7 @@ fn thoughts_go_back_only_to_whom_they_belong() {
             { "functionCall": { "id": "call_abc", "name": "f", "args": {} }, "thoughtSignature": "own" },
         ])
     );
-    assert_eq!(losses(&written), [(Loss::Dropped, "thinking")]);
+    assert_eq!(losses(&written), [(LossKind::Dropped, "thinking")]);
 }
 
 #[test]
@@ -172,14 +172,14 @@ fn media_go_inline_or_by_their_address_and_into_results() {
         url: "https://example.com/a.PDF?x".to_owned(),
         mime: None,
     };
-    let shot = Block::of(What::ToolResult(ToolResult {
+    let shot = Block::of(BlockKind::ToolResult(ToolResult {
         call: "c1".to_owned(),
         tool: Some(ToolName::plain("shot")),
         custom: false,
         content: vec![
             Block::text("a"),
             Block::text("b"),
-            Block::of(What::Media(media(MediaKind::Image, inline.clone()))),
+            Block::of(BlockKind::Media(media(MediaKind::Image, inline.clone()))),
         ],
         failed: false,
     }));
@@ -187,17 +187,17 @@ fn media_go_inline_or_by_their_address_and_into_results() {
         Turn::of(
             Role::User,
             vec![
-                Block::of(What::Media(media(MediaKind::Image, inline))),
-                Block::of(What::Media(media(MediaKind::File, link))),
-                Block::of(What::Media(media(
+                Block::of(BlockKind::Media(media(MediaKind::Image, inline))),
+                Block::of(BlockKind::Media(media(MediaKind::File, link))),
+                Block::of(BlockKind::Media(media(
                     MediaKind::File,
-                    Source::Words("plain".to_owned()),
+                    Source::Text("plain".to_owned()),
                 ))),
                 Block {
                     cache: Some(CacheLife::OneHour),
                     ..Block::text("x")
                 },
-                Block::of(What::Foreign(
+                Block::of(BlockKind::Foreign(
                     Format::ClaudeMessages,
                     json!({ "type": "server_tool_use" }),
                 )),
@@ -224,11 +224,11 @@ fn media_go_inline_or_by_their_address_and_into_results() {
     assert_eq!(
         losses(&written),
         [
-            (Loss::Dropped, "filename"),
-            (Loss::Dropped, "messages.content.image_url.detail"),
-            (Loss::Approximated, "document"),
-            (Loss::Dropped, "cache_control"),
-            (Loss::Dropped, "server_tool_use"),
+            (LossKind::Dropped, "filename"),
+            (LossKind::Dropped, "messages.content.image_url.detail"),
+            (LossKind::Approximated, "document"),
+            (LossKind::Dropped, "cache_control"),
+            (LossKind::Dropped, "server_tool_use"),
         ]
     );
 }
@@ -274,12 +274,12 @@ fn tools_choices_and_shapes_are_said_in_googles_words() {
     asked.service_tier = Some("default".to_owned());
     asked.stop = (0..7).map(|number| number.to_string()).collect();
     asked.extras = vec![
-        Extra {
+        UnknownField {
             field: "logit_bias".to_owned(),
             value: json!({}),
             matters: true,
         },
-        Extra {
+        UnknownField {
             field: "safety_identifier".to_owned(),
             value: json!("s"),
             matters: false,
@@ -315,9 +315,9 @@ fn tools_choices_and_shapes_are_said_in_googles_words() {
         "parallel_tool_calls",
         "safety_identifier",
     ] {
-        assert!(lost.contains(&(Loss::Dropped, field)), "{field}");
+        assert!(lost.contains(&(LossKind::Dropped, field)), "{field}");
     }
-    assert!(lost.contains(&(Loss::Approximated, "tools.format")));
+    assert!(lost.contains(&(LossKind::Approximated, "tools.format")));
 }
 
 #[test]

@@ -1,13 +1,13 @@
 //! Streams of this format: read at every cut, written again, passed through, ended.
 
 use serde_json::{Value, json};
-use trunkline_wire::canon::{Answer, Block, Event, Piece, Stop, What};
+use trunkline_wire::canonical::{Block, BlockDelta, BlockKind, Event, Response, Stop};
 use trunkline_wire::{
-    Ending, Format, Frame, Reader, Rewrite, Seen, Tap, Writer, gemini, read_answer, read_whole,
-    rewrite_whole, write_answer,
+    Format, Frame, FrameKind, Reader, Rewrite, StreamEnd, Tap, Writer, gemini, read_response,
+    rewrite_response, scan_response, write_response,
 };
 
-use crate::gemini::fixtures::{collected, ending, files, frames, json as parsed, read, shown};
+use crate::gemini::fixtures::{collected, files, frames, json as parsed, read, shown, stream_end};
 
 fn stream(name: &str) -> Vec<u8> {
     let found = files("streams", ".sse");
@@ -15,8 +15,8 @@ fn stream(name: &str) -> Vec<u8> {
     found.unwrap().1
 }
 
-fn counted(events: &[Event]) -> trunkline_wire::canon::Counted {
-    collected(events).counted.unwrap_or_default()
+fn reported(events: &[Event]) -> trunkline_wire::canonical::ReportedUsage {
+    collected(events).reported.unwrap_or_default()
 }
 
 #[test]
@@ -42,16 +42,16 @@ fn a_stream_tells_what_the_whole_answer_tells() {
     for (name, body) in whole {
         let streamed = read(&frames(&[&stream(&name)]));
         assert!(streamed.fine, "{name} ends as it may");
-        let answer = read_answer(Format::Gemini, &body).unwrap();
+        let answer = read_response(Format::Gemini, &body).unwrap();
         assert_eq!(collected(&streamed.events), answer, "{name}");
-        let seen = read_whole(Format::Gemini, &body).unwrap();
-        assert_eq!(seen.counted, answer.counted, "{name}");
+        let seen = scan_response(Format::Gemini, &body).unwrap();
+        assert_eq!(seen.reported, answer.reported, "{name}");
         assert_eq!(seen.id, "resp-1", "{name}");
     }
 }
 
 /// What does not come from the upstream's own names.
-fn without_names(mut answer: Answer) -> Answer {
+fn without_names(mut answer: Response) -> Response {
     answer.model.clear();
     answer
 }
@@ -73,7 +73,7 @@ fn a_stream_read_and_written_is_an_equal_stream() {
             !out.windows(12).any(|bytes| bytes == b"finishReason"),
             "{name}: the end waits"
         );
-        writer.finish(&ending(counted(&first.events), false), &mut out);
+        writer.finish(&stream_end(reported(&first.events), false), &mut out);
         let second = read(&frames(&[&out]));
         assert!(second.fine, "{name}");
         let expected = without_names(collected(&first.events));
@@ -93,9 +93,9 @@ fn a_stream_read_and_written_is_an_equal_stream() {
 #[test]
 fn a_whole_answer_read_and_written_is_an_equal_answer() {
     for (name, body) in files("streams", ".json") {
-        let answer = read_answer(Format::Gemini, &body).unwrap();
-        let written = write_answer(Format::Gemini, &answer, &shown(None));
-        let again = read_answer(Format::Gemini, &written).unwrap();
+        let answer = read_response(Format::Gemini, &body).unwrap();
+        let written = write_response(Format::Gemini, &answer, &shown(None));
+        let again = read_response(Format::Gemini, &written).unwrap();
         assert_eq!(without_names(again), without_names(answer), "{name}");
     }
 }
@@ -106,14 +106,14 @@ fn calls_thoughts_and_stops_are_read_as_what_they_are() {
     let parallel = answer("parallel");
     let mut ids = Vec::new();
     for block in &parallel.choices[0].blocks {
-        if let What::ToolCall(call) = &block.what {
+        if let BlockKind::ToolCall(call) = &block.kind {
             ids.push(call.id.as_str());
         }
     }
     assert_eq!(ids, ["call_resp-1_0", "call_resp-1_1", "call_resp-1_2"]);
     assert_eq!(parallel.choices[0].stop, Stop::ToolUse);
     let tool = answer("tool");
-    let What::ToolCall(call) = &tool.choices[0].blocks[0].what else {
+    let BlockKind::ToolCall(call) = &tool.choices[0].blocks[0].kind else {
         panic!("a call");
     };
     assert_eq!(call.id, "fc-9");
@@ -124,13 +124,13 @@ fn calls_thoughts_and_stops_are_read_as_what_they_are() {
     );
     let thinking = answer("thinking");
     assert!(
-        matches!(&thinking.choices[0].blocks[0].what, What::Thinking(thoughts) if thoughts.texts == ["**Plan**\nthen do"])
+        matches!(&thinking.choices[0].blocks[0].kind, BlockKind::Thinking(thoughts) if thoughts.texts == ["**Plan**\nthen do"])
     );
     assert_eq!(
         seal(&thinking.choices[0].blocks[1]).as_deref(),
         Some("c2lnbg==")
     );
-    assert_eq!(thinking.counted.unwrap().reasoning, Some(9));
+    assert_eq!(thinking.reported.unwrap().reasoning, Some(9));
     for (name, stop) in [
         ("length", Stop::Length),
         ("safety", Stop::Filtered),
@@ -145,7 +145,7 @@ fn calls_thoughts_and_stops_are_read_as_what_they_are() {
     }
     assert_eq!(answer("blocked").choices[0].blocks, []);
     let citations = answer("citations");
-    let What::Text(words) = &citations.choices[0].blocks[0].what else {
+    let BlockKind::Text(words) = &citations.choices[0].blocks[0].kind else {
         panic!("words");
     };
     assert_eq!(words.citations.len(), 2);
@@ -166,22 +166,25 @@ fn the_end_waits_for_the_charge_and_says_what_it_cost() {
             ..Rewrite::default()
         };
         for frame in frames(&[&bytes]) {
-            match tap.see(&frame) {
-                Seen::Piece => passed.extend_from_slice(&tap.rewrite(&frame, &rewrite)),
-                Seen::Held => held.push(frame),
-                Seen::Nothing => {}
-                other @ (Seen::Last | Seen::Done | Seen::Failed(_) | Seen::Garbage) => {
+            match tap.observe(&frame) {
+                FrameKind::Content => passed.extend_from_slice(&tap.rewrite(&frame, &rewrite)),
+                FrameKind::Held => held.push(frame),
+                FrameKind::Empty => {}
+                other @ (FrameKind::Last
+                | FrameKind::Done
+                | FrameKind::Error(_)
+                | FrameKind::Invalid) => {
                     panic!("{name}: {other:?}")
                 }
             }
         }
         assert!(tap.may_end(), "{name}");
         assert_eq!(held.len(), 1, "{name}");
-        let told = tap.told().unwrap();
-        let last = tap.goodbye(&held, &ending(told, false), "public-name", &rewrite);
+        let told = tap.reported().unwrap();
+        let last = tap.write_end(&held, &stream_end(told, false), "public-name", &rewrite);
         passed.extend_from_slice(&last);
         let read = read(&frames(&[&passed]));
-        assert_eq!(read.seen.last(), Some(&Seen::Held), "{name}");
+        assert_eq!(read.seen.last(), Some(&FrameKind::Held), "{name}");
         let chunk = parsed(frames(&[&last])[0].data.as_ref().unwrap());
         assert_eq!(
             chunk["usageMetadata"]["cost"].to_string(),
@@ -211,8 +214,8 @@ fn a_stream_whose_money_runs_out_ends_at_its_length() {
     let mut reader = Reader::new(Format::Gemini);
     let mut events = Vec::new();
     reader.read(&all[0], &mut events);
-    let spent = counted(&events);
-    let out = reader.goodbye(&[], &ending(spent.clone(), true), &Rewrite::default());
+    let spent = reported(&events);
+    let out = reader.write_end(&[], &stream_end(spent.clone(), true), &Rewrite::default());
     let last = parsed(frames(&[&out])[0].data.as_ref().unwrap());
     let reasons: Vec<&Value> = last["candidates"]
         .as_array()
@@ -229,7 +232,7 @@ fn a_stream_whose_money_runs_out_ends_at_its_length() {
     call.iter()
         .take(3)
         .for_each(|event| writer.write(event, &mut out));
-    writer.finish(&ending(spent, true), &mut out);
+    writer.finish(&stream_end(spent, true), &mut out);
     let frames = frames(&[&out]);
     assert_eq!(frames.len(), 1, "half a call is none");
     let last = parsed(frames[0].data.as_ref().unwrap());
@@ -240,27 +243,30 @@ fn a_stream_whose_money_runs_out_ends_at_its_length() {
 fn a_stream_that_breaks_off_or_fails_is_told_apart_from_one_that_ended() {
     let cut = read(&frames(&[&stream("cut")]));
     assert!(!cut.fine);
-    assert!(cut.seen.iter().all(|seen| *seen == Seen::Piece));
+    assert!(cut.seen.iter().all(|seen| *seen == FrameKind::Content));
     let closed = cut
         .events
         .iter()
-        .filter(|event| matches!(event, Event::Close(_)));
+        .filter(|event| matches!(event, Event::BlockEnd(_)));
     assert_eq!(closed.count(), 1, "what is open is closed");
     let failed = read(&frames(&[&stream("error")]));
-    let Some(Seen::Failed(said)) = failed.seen.last() else {
+    let Some(FrameKind::Error(said)) = failed.seen.last() else {
         panic!("it failed");
     };
     assert_eq!(said.code.as_deref(), Some("UNAVAILABLE"));
     assert_eq!(said.message, "The model is overloaded.");
-    assert!(matches!(failed.events.last(), Some(Event::Close(_))));
+    assert!(matches!(failed.events.last(), Some(Event::BlockEnd(_))));
     let listed = frames(&[b"data: [{\"error\":{\"code\":429,\"message\":\"slow\",\"status\":\"RESOURCE_EXHAUSTED\"}}]\n\n"]);
-    assert!(matches!(read(&listed).seen[0], Seen::Failed(_)));
+    assert!(matches!(read(&listed).seen[0], FrameKind::Error(_)));
     let document = frames(&[b"{\"error\":{\"code\":400,\"message\":\"bad\"}}"]);
-    assert!(matches!(read(&document).seen[0], Seen::Failed(_)));
-    assert_eq!(read(&frames(&[b"data: <html>\n\n"])).seen, [Seen::Garbage]);
+    assert!(matches!(read(&document).seen[0], FrameKind::Error(_)));
+    assert_eq!(
+        read(&frames(&[b"data: <html>\n\n"])).seen,
+        [FrameKind::Invalid]
+    );
     assert!(!read(&[]).fine, "nothing is no answer");
     let beat = frames(&[gemini::HEARTBEAT]);
-    assert_eq!(read(&beat).seen, [Seen::Nothing]);
+    assert_eq!(read(&beat).seen, [FrameKind::Empty]);
     assert_eq!(read(&beat).events, [Event::Ping]);
 }
 
@@ -272,7 +278,7 @@ fn seals_are_marked_where_they_are_seals_and_nothing_else_changes() {
     };
     let whole = files("streams", ".json");
     for (name, body) in &whole {
-        let Some(marked) = rewrite_whole(Format::Gemini, body, &rewrite) else {
+        let Some(marked) = rewrite_response(Format::Gemini, body, &rewrite) else {
             assert!(
                 !String::from_utf8_lossy(body).contains("thoughtSignature\": \""),
                 "{name}"
@@ -280,7 +286,7 @@ fn seals_are_marked_where_they_are_seals_and_nothing_else_changes() {
             continue;
         };
         let text = String::from_utf8(marked.to_vec()).unwrap();
-        let answer = read_answer(Format::Gemini, text.as_bytes()).unwrap();
+        let answer = read_response(Format::Gemini, text.as_bytes()).unwrap();
         let blocks = answer.choices.iter().flat_map(|choice| &choice.blocks);
         // Thoughts without one have an empty seal, which only says whose they are.
         let seals = blocks.filter_map(|block| block.signature.as_ref());
@@ -294,7 +300,7 @@ fn seals_are_marked_where_they_are_seals_and_nothing_else_changes() {
         assert_eq!(parsed(bare.as_bytes()), parsed(body), "{name}");
     }
     let (_, tool) = whole.iter().find(|(name, _)| name == "tool").unwrap();
-    let marked = parsed(&rewrite_whole(Format::Gemini, tool, &rewrite).unwrap());
+    let marked = parsed(&rewrite_response(Format::Gemini, tool, &rewrite).unwrap());
     let call = &marked["candidates"][0]["content"]["parts"][0];
     assert_eq!(
         call["functionCall"]["args"]["thoughtSignature"],
@@ -321,17 +327,20 @@ fn seals_are_marked_where_they_are_seals_and_nothing_else_changes() {
 
 #[test]
 fn seals_of_others_travel_through_this_format_and_come_home() {
-    let seal = trunkline_wire::canon::Signature {
+    let seal = trunkline_wire::canonical::Signature {
         channel: Some("3".to_owned()),
-        ..trunkline_wire::canon::Signature::of(Format::ClaudeMessages, "c2xk".to_owned())
+        ..trunkline_wire::canonical::Signature::of(Format::ClaudeMessages, "c2xk".to_owned())
     };
-    let at = trunkline_wire::canon::At::default();
+    let at = trunkline_wire::canonical::BlockIndex::default();
     let events = [
-        Event::Open(at, trunkline_wire::canon::Opening::Thinking(None, false)),
-        Event::Grow(at, Piece::Text("hm".to_owned())),
-        Event::Grow(at, Piece::Text("hm".to_owned())),
-        Event::Grow(at, Piece::Signature(seal.clone())),
-        Event::Close(at),
+        Event::BlockStart(
+            at,
+            trunkline_wire::canonical::BlockStart::Thinking(None, false),
+        ),
+        Event::BlockDelta(at, BlockDelta::Text("hm".to_owned())),
+        Event::BlockDelta(at, BlockDelta::Text("hm".to_owned())),
+        Event::BlockDelta(at, BlockDelta::Signature(seal.clone())),
+        Event::BlockEnd(at),
         Event::Stop(0, Stop::End),
     ];
     let mut writer = Writer::new(Format::Gemini, shown(Some("9")));
@@ -350,39 +359,44 @@ fn seals_of_others_travel_through_this_format_and_come_home() {
         .collect();
     let body = json!({ "contents": [{ "role": "model", "parts": parts }] });
     let asked = crate::gemini::fixtures::request(body.to_string().as_bytes(), false).unwrap();
-    let turn = &asked.canon().unwrap().turns[0];
+    let turn = &asked.canonical().unwrap().turns[0];
     assert_eq!(turn.blocks.len(), 1, "the pieces are one again");
-    assert!(matches!(&turn.blocks[0].what, What::Thinking(thoughts) if thoughts.texts == ["hmhm"]));
+    assert!(
+        matches!(&turn.blocks[0].kind, BlockKind::Thinking(thoughts) if thoughts.texts == ["hmhm"])
+    );
     assert_eq!(turn.blocks[0].signature, Some(seal));
 }
 
 #[test]
 fn odd_orders_of_events_are_written_without_a_stumble() {
-    use trunkline_wire::canon::{At, Opening, ToolCall, ToolName};
-    let at = |block| At { choice: 0, block };
+    use trunkline_wire::canonical::{BlockIndex, BlockStart, ToolCall, ToolName};
+    let at = |block| BlockIndex { choice: 0, block };
     let call = ToolCall {
         id: "x".to_owned(),
         tool: ToolName::plain("f"),
         ..ToolCall::default()
     };
     let events = [
-        Event::Grow(at(9), Piece::Text("nowhere".to_owned())),
-        Event::Open(at(0), Opening::ToolCall(call.clone())),
-        Event::Grow(at(0), Piece::Text("not for calls".to_owned())),
-        Event::Grow(at(0), Piece::Arguments("{\"a\":".to_owned())),
-        Event::Grow(at(0), Piece::Arguments("1}".to_owned())),
+        Event::BlockDelta(at(9), BlockDelta::Text("nowhere".to_owned())),
+        Event::BlockStart(at(0), BlockStart::ToolCall(call.clone())),
+        Event::BlockDelta(at(0), BlockDelta::Text("not for calls".to_owned())),
+        Event::BlockDelta(at(0), BlockDelta::Arguments("{\"a\":".to_owned())),
+        Event::BlockDelta(at(0), BlockDelta::Arguments("1}".to_owned())),
         Event::Stop(0, Stop::ToolUse),
-        Event::Close(at(0)),
-        Event::Grow(at(0), Piece::Arguments("late".to_owned())),
-        Event::Open(at(1), Opening::Foreign(Format::ClaudeMessages, json!({}))),
-        Event::Open(at(1), Opening::ToolCall(call)),
+        Event::BlockEnd(at(0)),
+        Event::BlockDelta(at(0), BlockDelta::Arguments("late".to_owned())),
+        Event::BlockStart(
+            at(1),
+            BlockStart::Foreign(Format::ClaudeMessages, json!({})),
+        ),
+        Event::BlockStart(at(1), BlockStart::ToolCall(call)),
     ];
     let mut writer = Writer::new(Format::Gemini, shown(None));
     let mut out = Vec::new();
     events
         .iter()
         .for_each(|event| writer.write(event, &mut out));
-    let none: Ending = ending(trunkline_wire::canon::Counted::default(), false);
+    let none: StreamEnd = stream_end(trunkline_wire::canonical::ReportedUsage::default(), false);
     writer.finish(&none, &mut out);
     let parts: Vec<Value> = frames(&[&out])
         .iter()

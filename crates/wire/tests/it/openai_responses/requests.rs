@@ -2,13 +2,13 @@
 
 use bytes::Bytes;
 use serde_json::{Value, json};
-use trunkline_wire::canon::{Block, Loss, Role, Target, ToolKind, What};
-use trunkline_wire::{CapName, InPath, Request, write_request};
+use trunkline_wire::canonical::{Block, BlockKind, LossKind, Role, Target, ToolKind};
+use trunkline_wire::{CapName, PathParams, Request, write_request};
 
 use crate::openai_responses::shared::{FORMAT, fixture, fixtures};
 
 fn read(body: &[u8]) -> Request {
-    Request::read(FORMAT, Bytes::copy_from_slice(body), InPath::default()).unwrap()
+    Request::read(FORMAT, Bytes::copy_from_slice(body), PathParams::default()).unwrap()
 }
 
 const TARGET: Target<'_> = Target {
@@ -51,7 +51,7 @@ fn a_request_that_goes_through_canon_comes_out_as_it_was() {
         let request = read(&body);
         let asked: Value = serde_json::from_slice(&body).unwrap();
         let model = asked["model"].as_str().unwrap();
-        let conversation = request.canon().unwrap();
+        let conversation = request.canonical().unwrap();
         let target = Target { model, ..TARGET };
         let written = write_request(FORMAT, &conversation, &target);
         assert_eq!(written.notes.all(), [], "{name}");
@@ -72,7 +72,9 @@ fn a_request_that_goes_through_canon_comes_out_as_it_was() {
 
 #[test]
 fn turns_are_those_of_a_conversation_and_not_single_items() {
-    let conversation = read(&fixture("requests", "codex", "json")).canon().unwrap();
+    let conversation = read(&fixture("requests", "codex", "json"))
+        .canonical()
+        .unwrap();
     let roles: Vec<&Role> = conversation.turns.iter().map(|turn| &turn.role).collect();
     assert_eq!(
         roles,
@@ -103,10 +105,10 @@ fn turns_are_those_of_a_conversation_and_not_single_items() {
         ]
     );
     assert!(matches!(conversation.tools[5].kind, ToolKind::Native(_)));
-    assert!(conversation.reasoning.sealed);
+    assert!(conversation.reasoning.encrypted);
     assert_eq!(conversation.reasoning.shown, Some(true));
     let results = &conversation.turns[4].blocks;
-    let What::ToolResult(second) = &results[1].what else {
+    let BlockKind::ToolResult(second) = &results[1].kind else {
         panic!("a result");
     };
     let tool = second.tool.as_ref().unwrap();
@@ -121,7 +123,7 @@ fn turns_are_those_of_a_conversation_and_not_single_items() {
 #[test]
 fn a_field_that_changes_the_meaning_is_marked() {
     let conversation = read(&fixture("requests", "unknown_fields", "json"))
-        .canon()
+        .canonical()
         .unwrap();
     let matters: Vec<&str> = conversation
         .extras
@@ -131,7 +133,7 @@ fn a_field_that_changes_the_meaning_is_marked() {
         .collect();
     assert_eq!(matters, ["previous_response_id"]);
     let hosted = read(&fixture("requests", "hosted_choice", "json"))
-        .canon()
+        .canonical()
         .unwrap();
     assert!(
         hosted
@@ -149,7 +151,7 @@ fn thoughts_of_another_upstream_are_left_out_and_said_to_be() {
             { "type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": seal },
             { "type": "message", "id": "msg_1", "role": "assistant", "content": "a" },
         ] });
-        let conversation = read(body.to_string().as_bytes()).canon().unwrap();
+        let conversation = read(body.to_string().as_bytes()).canonical().unwrap();
         let target = Target {
             channel: Some("7"),
             ..TARGET
@@ -165,7 +167,7 @@ fn thoughts_of_another_upstream_are_left_out_and_said_to_be() {
         let (left, notes) = sealed(alien);
         assert_eq!(left.as_array().unwrap().len(), 2, "{alien}");
         assert_eq!(left[1]["id"], "msg_1", "labels still find their item");
-        assert_eq!(notes.all()[0].loss, Loss::Dropped);
+        assert_eq!(notes.all()[0].loss, LossKind::Dropped);
         assert_eq!(notes.all()[0].field, "thinking");
     }
 }
@@ -180,7 +182,7 @@ fn a_seal_of_gemini_goes_back_to_the_call_it_was_on() {
         { "type": "function_call_output", "call_id": "c", "output": "1" },
         { "type": "function_call_output", "call_id": "d", "output": "2" },
     ] });
-    let conversation = read(body.to_string().as_bytes()).canon().unwrap();
+    let conversation = read(body.to_string().as_bytes()).canonical().unwrap();
     let calls: &[Block] = &conversation.turns[1].blocks;
     assert_eq!(calls.len(), 2);
     assert_eq!(calls[0].signature.as_ref().unwrap().data, "Cg==");

@@ -4,19 +4,19 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use trunkline_types::{Bucket, Money, Units, Usage};
-use trunkline_wire::canon::{Counted, Event};
-use trunkline_wire::{Cost, Ending, Format, Frame, Frames, Reader, Seen, Shown};
+use trunkline_wire::canonical::{Event, ReportedUsage};
+use trunkline_wire::{Cost, Format, Frame, FrameKind, Frames, Reader, ResponseMeta, StreamEnd};
 
 pub(crate) const FORMAT: Format = Format::OpenaiResponses;
 
 /// Fixtures of a folder that end so, with their names.
-pub(crate) fn fixtures(folder: &str, ending: &str) -> Vec<(String, Vec<u8>)> {
+pub(crate) fn fixtures(folder: &str, stream_end: &str) -> Vec<(String, Vec<u8>)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = root.join("tests/it/openai_responses").join(folder);
     let mut paths: Vec<PathBuf> = std::fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|found| found == ending))
+        .filter(|path| path.extension().is_some_and(|found| found == stream_end))
         .collect();
     paths.sort();
     let read = |path: &PathBuf| {
@@ -26,8 +26,8 @@ pub(crate) fn fixtures(folder: &str, ending: &str) -> Vec<(String, Vec<u8>)> {
     paths.iter().map(read).collect()
 }
 
-pub(crate) fn fixture(folder: &str, name: &str, ending: &str) -> Vec<u8> {
-    let all = fixtures(folder, ending);
+pub(crate) fn fixture(folder: &str, name: &str, stream_end: &str) -> Vec<u8> {
+    let all = fixtures(folder, stream_end);
     let found = all.into_iter().find(|(known, _)| known == name);
     found.unwrap_or_else(|| panic!("no fixture {name}")).1
 }
@@ -47,7 +47,7 @@ pub(crate) fn frames(pieces: &[&[u8]]) -> Vec<Frame> {
 }
 
 /// What happens in a stream, and what its frames are.
-pub(crate) fn events(pieces: &[&[u8]]) -> (Vec<Event>, Vec<Seen>, bool) {
+pub(crate) fn events(pieces: &[&[u8]]) -> (Vec<Event>, Vec<FrameKind>, bool) {
     let mut reader = Reader::new(FORMAT);
     let mut events = Vec::new();
     let seen = frames(pieces)
@@ -67,13 +67,13 @@ pub(crate) fn data(bytes: &[u8]) -> Vec<Value> {
         .collect()
 }
 
-pub(crate) fn ending(exhausted: bool) -> Ending {
+pub(crate) fn stream_end(exhausted: bool) -> StreamEnd {
     let usage = Usage::unknown()
         .with(Bucket::PlainInput, 7)
         .with(Bucket::CacheRead, 3)
         .with(Bucket::PlainOutput, 5);
-    Ending {
-        counted: Counted {
+    StreamEnd {
+        reported: ReportedUsage {
             usage,
             reasoning: Some(2),
         },
@@ -87,8 +87,8 @@ pub(crate) fn ending(exhausted: bool) -> Ending {
     }
 }
 
-pub(crate) fn shown(asked: Value) -> Shown {
-    Shown {
+pub(crate) fn shown(asked: Value) -> ResponseMeta {
+    ResponseMeta {
         model: "public".to_owned(),
         id: "abc".to_owned(),
         created: 1_762_000_001,

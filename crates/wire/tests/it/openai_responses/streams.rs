@@ -1,18 +1,19 @@
 //! Streams: read wherever the network cuts them, equal to the whole answer, written again, passed on.
 
 use serde_json::{Value, json};
-use trunkline_wire::canon::{Collected, Event, Stop, What};
+use trunkline_wire::canonical::{Accumulator, BlockKind, Event, Stop};
 use trunkline_wire::{
-    Frame, Reader, Rewrite, Seen, Tap, Writer, read_answer, read_whole, rewrite_whole, write_answer,
+    Frame, FrameKind, Reader, Rewrite, Tap, Writer, read_response, rewrite_response, scan_response,
+    write_response,
 };
 
 use crate::openai_responses::shared::{
-    FORMAT, data, ending, events, fixture, fixtures, frames, shown,
+    FORMAT, data, events, fixture, fixtures, frames, shown, stream_end,
 };
 
-fn collected(events: &[Event]) -> trunkline_wire::canon::Answer {
-    let mut collected = Collected::default();
-    events.iter().for_each(|event| collected.see(event));
+fn collected(events: &[Event]) -> trunkline_wire::canonical::Response {
+    let mut collected = Accumulator::default();
+    events.iter().for_each(|event| collected.observe(event));
     collected.answer()
 }
 
@@ -45,14 +46,14 @@ fn a_stream_collects_to_the_whole_answer() {
         assert!(fine, "{name}");
         assert_eq!(
             collected(&events),
-            read_answer(FORMAT, &whole).unwrap(),
+            read_response(FORMAT, &whole).unwrap(),
             "{name}"
         );
-        let last = seen.iter().filter(|seen| **seen == Seen::Last).count();
+        let last = seen.iter().filter(|seen| **seen == FrameKind::Last).count();
         assert_eq!(last, 1, "{name}");
-        let told = read_whole(FORMAT, &whole).unwrap();
+        let told = scan_response(FORMAT, &whole).unwrap();
         assert_eq!(told.id, "resp_68a1", "{name}");
-        assert_eq!(told.counted, collected(&events).counted, "{name}");
+        assert_eq!(told.reported, collected(&events).reported, "{name}");
         assert!(told.written > 0, "{name}");
     }
 }
@@ -65,16 +66,16 @@ fn events_keep_the_order_that_writers_trust() {
         let mut highest = None;
         for (place, event) in events.iter().enumerate() {
             match event {
-                Event::Begin { .. } => assert_eq!(place, 0, "{name}"),
-                Event::Open(at, _) => {
+                Event::Start { .. } => assert_eq!(place, 0, "{name}"),
+                Event::BlockStart(at, _) => {
                     assert!(highest < Some(*at), "{name}: numbers rise");
                     highest = Some(*at);
                     open.insert(*at);
                 }
-                Event::Grow(at, _) => assert!(open.contains(at), "{name}"),
-                Event::Close(at) => assert!(open.remove(at), "{name}"),
+                Event::BlockDelta(at, _) => assert!(open.contains(at), "{name}"),
+                Event::BlockEnd(at) => assert!(open.remove(at), "{name}"),
                 Event::Stop(..) => assert!(open.is_empty(), "{name}"),
-                Event::Counted(_) | Event::Failed(_) | Event::Ping => {}
+                Event::Usage(_) | Event::Error(_) | Event::Ping => {}
             }
         }
         assert!(open.is_empty(), "{name}");
@@ -87,26 +88,31 @@ fn rewritten(events: &[Event], exhausted: bool) -> Vec<u8> {
     events
         .iter()
         .for_each(|event| writer.write(event, &mut out));
-    writer.finish(&ending(exhausted), &mut out);
+    writer.finish(&stream_end(exhausted), &mut out);
     out
 }
 
 /// What does not come from the upstream: names, and seals that say where they belong.
-fn without_names(mut answer: trunkline_wire::canon::Answer) -> trunkline_wire::canon::Answer {
+fn without_names(
+    mut answer: trunkline_wire::canonical::Response,
+) -> trunkline_wire::canonical::Response {
     answer.id.clear();
     answer.model.clear();
     answer.created = None;
-    answer.counted = None;
+    answer.reported = None;
     for block in answer.choices.iter_mut().flat_map(|one| &mut one.blocks) {
         if let Some(seal) = &mut block.signature {
             seal.channel = None;
         }
-        match &mut block.what {
-            What::ToolCall(call) => call.item = None,
-            What::Thinking(thinking) => thinking.item = None,
-            What::Redacted(redacted) => redacted.item = None,
-            What::Foreign(_, raw) => raw["id"] = Value::Null,
-            What::Text(_) | What::Media(_) | What::ToolResult(_) | What::Refusal(_) => {}
+        match &mut block.kind {
+            BlockKind::ToolCall(call) => call.item = None,
+            BlockKind::Thinking(thinking) => thinking.item = None,
+            BlockKind::Redacted(redacted) => redacted.item = None,
+            BlockKind::Foreign(_, raw) => raw["id"] = Value::Null,
+            BlockKind::Text(_)
+            | BlockKind::Media(_)
+            | BlockKind::ToolResult(_)
+            | BlockKind::Refusal(_) => {}
         }
     }
     answer
@@ -127,11 +133,11 @@ fn a_stream_that_is_read_and_written_tells_the_same() {
         );
         let last = data(&out).pop().unwrap();
         let response = last["response"].to_string();
-        let complete = read_answer(FORMAT, response.as_bytes()).unwrap();
+        let complete = read_response(FORMAT, response.as_bytes()).unwrap();
         assert_eq!(complete, second, "{name}: the end repeats everything");
-        let answer = read_answer(FORMAT, &whole).unwrap();
-        let written = write_answer(FORMAT, &answer, &shown(json!({})));
-        let written = read_answer(FORMAT, &written).unwrap();
+        let answer = read_response(FORMAT, &whole).unwrap();
+        let written = write_response(FORMAT, &answer, &shown(json!({})));
+        let written = read_response(FORMAT, &written).unwrap();
         assert_eq!(
             without_names(written),
             without_names(second),
@@ -246,11 +252,11 @@ fn a_stream_cut_off_anywhere_for_want_of_money_is_closed_properly() {
             let mut passed = Vec::new();
             let mut events = Vec::new();
             for frame in &all[..cut] {
-                if reader.read(frame, &mut events) == Seen::Piece {
+                if reader.read(frame, &mut events) == FrameKind::Content {
                     passed.extend_from_slice(&frame.raw);
                 }
             }
-            passed.extend(reader.goodbye(&[], &ending(true), &Rewrite::default()));
+            passed.extend(reader.write_end(&[], &stream_end(true), &Rewrite::default()));
             let out = data(&passed);
             let last = out.last().unwrap();
             assert_eq!(last["type"], "response.incomplete", "{name} {cut}");
@@ -288,16 +294,18 @@ fn what_passes_on_ends_with_its_cost_and_the_callers_names() {
         let mut tap = Tap::new(FORMAT);
         let (mut out, mut held) = (Vec::new(), Vec::new());
         for frame in frames(&[&fixture("streams", &name, "sse")]) {
-            match tap.see(&frame) {
-                Seen::Piece => out.extend_from_slice(&tap.rewrite(&frame, &rewrite)),
-                Seen::Last => held.push(frame),
-                Seen::Nothing | Seen::Done => {}
-                odd @ (Seen::Held | Seen::Failed(_) | Seen::Garbage) => panic!("{name}: {odd:?}"),
+            match tap.observe(&frame) {
+                FrameKind::Content => out.extend_from_slice(&tap.rewrite(&frame, &rewrite)),
+                FrameKind::Last => held.push(frame),
+                FrameKind::Empty | FrameKind::Done => {}
+                odd @ (FrameKind::Held | FrameKind::Error(_) | FrameKind::Invalid) => {
+                    panic!("{name}: {odd:?}")
+                }
             }
         }
         assert!(tap.may_end(), "{name}");
         assert_eq!(tap.id(), "resp_68a1", "{name}");
-        out.extend(tap.goodbye(&held, &ending(false), "public", &rewrite));
+        out.extend(tap.write_end(&held, &stream_end(false), "public", &rewrite));
         let text = String::from_utf8(out.clone()).unwrap();
         let comment = text
             .find(": trunkline-cost-usd=123456789.012345678\n\n")
@@ -321,7 +329,7 @@ fn what_passes_on_ends_with_its_cost_and_the_callers_names() {
         }
         let seals = text.matches("tlsig1rb7xxx").count();
         assert_eq!(seals > 0, text.contains("encrypted_content"), "{name}");
-        let body = rewrite_whole(FORMAT, &whole, &rewrite).unwrap();
+        let body = rewrite_response(FORMAT, &whole, &rewrite).unwrap();
         let body: Value = serde_json::from_slice(&body).unwrap();
         assert_eq!(body["id"], "resp_sealed", "{name}");
         let bare = body.to_string().contains(r#""encrypted_content":"gAAA"#);
@@ -354,7 +362,7 @@ fn bytes_that_need_no_change_stay_as_they_are() {
         previous: Some("mine".to_owned()),
         ..Rewrite::default()
     };
-    let out = rewrite_whole(FORMAT, spaced, &rewrite).unwrap();
+    let out = rewrite_response(FORMAT, spaced, &rewrite).unwrap();
     assert_eq!(
         out,
         &b"{ \"id\":\"a\" , \"previous_response_id\": \"mine\",  \"output\":[ ] }"[..]
@@ -365,27 +373,31 @@ fn bytes_that_need_no_change_stay_as_they_are() {
 fn failures_are_told_with_their_code() {
     let (_, seen, fine) = events(&[&fixture("streams", "failed", "sse")]);
     assert!(!fine);
-    let said = seen.iter().find_map(Seen::said).unwrap();
+    let said = seen.iter().find_map(FrameKind::error).unwrap();
     assert_eq!(said.code.as_deref(), Some("previous_response_not_found"));
     let (events, seen, fine) = events(&[&fixture("streams", "error", "sse")]);
     assert!(!fine);
     assert_eq!(
-        seen.iter().find_map(Seen::said).unwrap().code.as_deref(),
+        seen.iter()
+            .find_map(FrameKind::error)
+            .unwrap()
+            .code
+            .as_deref(),
         Some("server_error")
     );
-    assert!(matches!(events.last(), Some(Event::Failed(_))));
+    assert!(matches!(events.last(), Some(Event::Error(_))));
     let failed = br#"{"id":"resp_1","status":"failed","error":{"code":"rate_limit_exceeded","message":"slow"},"output":[]}"#;
     for error in [
-        read_answer(FORMAT, failed).unwrap_err(),
-        read_whole(FORMAT, failed).unwrap_err(),
+        read_response(FORMAT, failed).unwrap_err(),
+        scan_response(FORMAT, failed).unwrap_err(),
     ] {
-        let trunkline_wire::AnswerError::Failed(said) = error else {
+        let trunkline_wire::ResponseError::Upstream(said) = error else {
             panic!("a failure");
         };
         assert_eq!(said.code.as_deref(), Some("rate_limit_exceeded"));
     }
-    assert!(read_whole(FORMAT, b"<html>").is_err());
-    assert!(read_whole(FORMAT, br#"{"error":{"message":"no"}}"#).is_err());
+    assert!(scan_response(FORMAT, b"<html>").is_err());
+    assert!(scan_response(FORMAT, br#"{"error":{"message":"no"}}"#).is_err());
 }
 
 #[test]
@@ -398,7 +410,7 @@ fn why_it_stopped_is_told_by_what_stands_in_it() {
         ("length", Stop::Length),
         ("filtered", Stop::Filtered),
     ] {
-        let answer = read_answer(FORMAT, &fixture("streams", name, "json")).unwrap();
+        let answer = read_response(FORMAT, &fixture("streams", name, "json")).unwrap();
         assert_eq!(answer.choices[0].stop, stop, "{name}");
     }
 }

@@ -1,14 +1,15 @@
 //! Conversations of other formats written as Responses, and answers of others shown as Responses.
 
 use serde_json::{Value, json};
-use trunkline_wire::canon::{
-    Answer, At, Block, CacheLife, Choice, Conversation, Event, Loss, Media, MediaKind, Opening,
-    OutputShape, Piece, Reasoning, Role, Sampling, Signature, Source, Stop, Target, Text, Thinking,
-    Tool, ToolCall, ToolChoice, ToolKind, ToolName, ToolResult, Turn, What,
+use trunkline_wire::canonical::{
+    Block, BlockDelta, BlockIndex, BlockKind, BlockStart, CacheLife, Choice, Conversation, Event,
+    LossKind, Media, MediaKind, OutputShape, Reasoning, Response, Role, Sampling, Signature,
+    Source, Stop, Target, Text, Thinking, Tool, ToolCall, ToolChoice, ToolKind, ToolName,
+    ToolResult, Turn,
 };
-use trunkline_wire::{Format, Writer, write_answer, write_request};
+use trunkline_wire::{Format, Writer, write_request, write_response};
 
-use crate::openai_responses::shared::{FORMAT, data, ending, shown};
+use crate::openai_responses::shared::{FORMAT, data, shown, stream_end};
 
 fn conversation(from: Format, turns: Vec<Turn>) -> Conversation {
     Conversation {
@@ -35,7 +36,7 @@ fn conversation(from: Format, turns: Vec<Turn>) -> Conversation {
     }
 }
 
-fn written(conversation: &Conversation) -> (Value, Vec<(Loss, String)>) {
+fn written(conversation: &Conversation) -> (Value, Vec<(LossKind, String)>) {
     let target = Target {
         model: "up",
         max_output: Some(99),
@@ -78,14 +79,14 @@ fn call(id: &str, name: &str, arguments: &str) -> ToolCall {
 fn a_conversation_of_claude_is_said_as_far_as_it_can_be() {
     let thought = Block {
         signature: Some(Signature::of(Format::ClaudeMessages, "EqQB".to_owned())),
-        ..Block::of(What::Thinking(Thinking {
+        ..Block::of(BlockKind::Thinking(Thinking {
             texts: vec!["hm".to_owned()],
             ..Thinking::default()
         }))
     };
     let mut marked = Block::text("long");
     marked.cache = Some(CacheLife::FiveMinutes);
-    let failed = What::ToolResult(ToolResult {
+    let failed = BlockKind::ToolResult(ToolResult {
         call: "toolu_1".to_owned(),
         tool: None,
         custom: false,
@@ -101,8 +102,8 @@ fn a_conversation_of_claude_is_said_as_far_as_it_can_be() {
                 vec![
                     thought,
                     Block::text("I look."),
-                    Block::of(What::ToolCall(call("toolu_1", "read.file", ""))),
-                    Block::of(What::ToolCall(call("toolu_2", "ls", "{\"d\":1}"))),
+                    Block::of(BlockKind::ToolCall(call("toolu_1", "read.file", ""))),
+                    Block::of(BlockKind::ToolCall(call("toolu_2", "ls", "{\"d\":1}"))),
                 ],
             ),
             Turn::of(Role::User, vec![Block::of(failed)]),
@@ -169,15 +170,15 @@ fn a_conversation_of_claude_is_said_as_far_as_it_can_be() {
     assert_eq!(body["input"][2]["arguments"], "{}");
     assert_eq!(body["input"][2]["name"], "read_file");
     assert_eq!(body["input"][4]["output"], "Error: no such file");
-    let has = |loss: Loss, field: &str| notes.contains(&(loss, field.to_owned()));
-    assert!(has(Loss::Dropped, "thinking"));
-    assert!(has(Loss::Dropped, "stop_sequences"));
-    assert!(has(Loss::Dropped, "tools.web_search"));
-    assert!(has(Loss::Dropped, "metadata.user_id"));
-    assert!(has(Loss::Dropped, "service_tier"));
-    assert!(has(Loss::Approximated, "cache_control"));
-    assert!(has(Loss::Approximated, "thinking.budget_tokens"));
-    assert!(has(Loss::Approximated, "tool_result.is_error"));
+    let has = |loss: LossKind, field: &str| notes.contains(&(loss, field.to_owned()));
+    assert!(has(LossKind::Dropped, "thinking"));
+    assert!(has(LossKind::Dropped, "stop_sequences"));
+    assert!(has(LossKind::Dropped, "tools.web_search"));
+    assert!(has(LossKind::Dropped, "metadata.user_id"));
+    assert!(has(LossKind::Dropped, "service_tier"));
+    assert!(has(LossKind::Approximated, "cache_control"));
+    assert!(has(LossKind::Approximated, "thinking.budget_tokens"));
+    assert!(has(LossKind::Approximated, "tool_result.is_error"));
     assert_eq!(notes.len(), 8, "{notes:?}");
 }
 
@@ -188,7 +189,7 @@ fn own_thoughts_come_home_through_another_format() {
             channel: Some("7".to_owned()),
             ..Signature::of(FORMAT, "gAAA".to_owned())
         }),
-        ..Block::of(What::Thinking(Thinking {
+        ..Block::of(BlockKind::Thinking(Thinking {
             texts: vec!["hm".to_owned()],
             ..Thinking::default()
         }))
@@ -209,7 +210,7 @@ fn own_thoughts_come_home_through_another_format() {
 #[test]
 fn media_that_cannot_be_sent_is_refused_and_not_left_out() {
     let media = |kind, source| {
-        Block::of(What::Media(Media {
+        Block::of(BlockKind::Media(Media {
             kind,
             source,
             name: None,
@@ -231,7 +232,7 @@ fn media_that_cannot_be_sent_is_refused_and_not_left_out() {
         (media(MediaKind::Audio, link.clone()), "audio"),
         (media(MediaKind::Audio, inline("audio/flac")), "audio"),
         (
-            Block::of(What::Foreign(
+            Block::of(BlockKind::Foreign(
                 Format::Gemini,
                 json!({ "executableCode": {} }),
             )),
@@ -239,21 +240,21 @@ fn media_that_cannot_be_sent_is_refused_and_not_left_out() {
         ),
     ] {
         let (_, notes) = written(&turn(block));
-        assert_eq!(notes, [(Loss::Refused, field.to_owned())]);
+        assert_eq!(notes, [(LossKind::Refused, field.to_owned())]);
     }
     let (body, notes) = written(&turn(media(MediaKind::File, inline("application/pdf"))));
     let part = &body["input"][0]["content"][0];
     assert_eq!(part["filename"], "file.pdf");
     assert_eq!(part["file_data"], "data:application/pdf;base64,AAAA");
     assert_eq!(notes, []);
-    let (body, _) = written(&turn(media(MediaKind::File, Source::Words("w".to_owned()))));
+    let (body, _) = written(&turn(media(MediaKind::File, Source::Text("w".to_owned()))));
     assert_eq!(
         body["input"][0]["content"][0],
         json!({ "type": "input_text", "text": "w" })
     );
     let mut many = conversation(Format::OpenaiChat, vec![user("q")]);
     many.choices = 2;
-    assert_eq!(written(&many).1, [(Loss::Refused, "n".to_owned())]);
+    assert_eq!(written(&many).1, [(LossKind::Refused, "n".to_owned())]);
 }
 
 #[test]
@@ -296,7 +297,7 @@ fn a_tool_that_must_be_used_and_is_not_sent_is_refused() {
             },
         ),
     ];
-    let refused = (Loss::Refused, "tool_choice".to_owned());
+    let refused = (LossKind::Refused, "tool_choice".to_owned());
     let choices = [
         (ToolChoice::Named(search.clone()), true),
         (ToolChoice::Among(vec![search.clone()], true), true),
@@ -335,10 +336,10 @@ fn an_answer_shorter_than_the_upstream_allows_is_asked_for_at_its_least() {
     let out = write_request(FORMAT, &asked, &target);
     let body: Value = serde_json::from_slice(&out.body).unwrap();
     assert_eq!(body["max_output_tokens"], 16);
-    assert_eq!(out.notes.all()[0].loss, Loss::Approximated);
+    assert_eq!(out.notes.all()[0].loss, LossKind::Approximated);
 }
 
-fn sealed(format: Format, what: What) -> Block {
+fn sealed(format: Format, what: BlockKind) -> Block {
     Block {
         signature: Some(Signature::of(format, "c2VhbA==".to_owned())),
         ..Block::of(what)
@@ -347,36 +348,36 @@ fn sealed(format: Format, what: What) -> Block {
 
 #[test]
 fn an_answer_of_another_format_repeats_what_was_asked() {
-    let answer = Answer {
+    let answer = Response {
         choices: vec![Choice {
             blocks: vec![
                 sealed(
                     Format::ClaudeMessages,
-                    What::Thinking(Thinking {
+                    BlockKind::Thinking(Thinking {
                         texts: vec!["hm".to_owned()],
                         ..Thinking::default()
                     }),
                 ),
-                Block::of(What::Text(Text {
+                Block::of(BlockKind::Text(Text {
                     text: "see".to_owned(),
                     citations: vec![(
                         Format::ClaudeMessages,
                         json!({ "type": "web_search_result_location", "url": "https://example.org", "title": "t" }),
                     )],
                 })),
-                sealed(Format::Gemini, What::ToolCall(call("c", "f", ""))),
-                Block::of(What::Foreign(
+                sealed(Format::Gemini, BlockKind::ToolCall(call("c", "f", ""))),
+                Block::of(BlockKind::Foreign(
                     Format::Gemini,
                     json!({ "executableCode": {} }),
                 )),
             ],
             stop: Stop::ToolUse,
         }],
-        ..Answer::default()
+        ..Response::default()
     };
     let asked = json!({ "model": "public", "instructions": "I", "tools": [{ "type": "web_search" }], "temperature": 0.5,
         "reasoning": { "effort": "low" }, "text": { "verbosity": "low" }, "metadata": { "a": "b" }, "store": true });
-    let body = write_answer(FORMAT, &answer, &shown(asked));
+    let body = write_response(FORMAT, &answer, &shown(asked));
     let body: Value = serde_json::from_slice(&body).unwrap();
     assert_eq!(body["id"], "resp_abc");
     assert_eq!(body["status"], "completed");
@@ -411,27 +412,29 @@ fn an_answer_of_another_format_repeats_what_was_asked() {
 
 #[test]
 fn calls_that_stay_open_beside_each_other_are_written_side_by_side() {
-    let at = |block| At { choice: 0, block };
-    let open = |block, id: &str| Event::Open(at(block), Opening::ToolCall(call(id, "f", "")));
-    let grow = |block, text: &str| Event::Grow(at(block), Piece::Arguments(text.to_owned()));
+    let at = |block| BlockIndex { choice: 0, block };
+    let open =
+        |block, id: &str| Event::BlockStart(at(block), BlockStart::ToolCall(call(id, "f", "")));
+    let grow =
+        |block, text: &str| Event::BlockDelta(at(block), BlockDelta::Arguments(text.to_owned()));
     let events = [
-        Event::Open(at(0), Opening::Text),
-        Event::Grow(at(0), Piece::Text("a".to_owned())),
+        Event::BlockStart(at(0), BlockStart::Text),
+        Event::BlockDelta(at(0), BlockDelta::Text("a".to_owned())),
         open(1, "c1"),
-        Event::Grow(at(0), Piece::Text("b".to_owned())),
+        Event::BlockDelta(at(0), BlockDelta::Text("b".to_owned())),
         open(2, "c2"),
         grow(1, "{\"x\":"),
         grow(2, "{}"),
         grow(1, "1}"),
-        Event::Grow(
-            At {
+        Event::BlockDelta(
+            BlockIndex {
                 choice: 1,
                 block: 0,
             },
-            Piece::Text("nobody".to_owned()),
+            BlockDelta::Text("nobody".to_owned()),
         ),
-        Event::Close(at(1)),
-        Event::Grow(at(1), Piece::Arguments("late".to_owned())),
+        Event::BlockEnd(at(1)),
+        Event::BlockDelta(at(1), BlockDelta::Arguments("late".to_owned())),
         Event::Stop(0, Stop::ToolUse),
     ];
     let mut writer = Writer::new(FORMAT, shown(json!({})));
@@ -439,7 +442,7 @@ fn calls_that_stay_open_beside_each_other_are_written_side_by_side() {
     events
         .iter()
         .for_each(|event| writer.write(event, &mut out));
-    writer.finish(&ending(false), &mut out);
+    writer.finish(&stream_end(false), &mut out);
     let last = data(&out).pop().unwrap();
     let output = &last["response"]["output"];
     assert_eq!(output[0]["content"][0]["text"], "ab");

@@ -3,13 +3,15 @@
 use bytes::Bytes;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use trunkline_wire::canon::{At, Event, Opening, Piece, Stop, Target, ToolCall};
+use trunkline_wire::canonical::{
+    BlockDelta, BlockIndex, BlockStart, Event, Stop, Target, ToolCall,
+};
 use trunkline_wire::{
-    Frame, InPath, Reader, Request, Rewrite, Writer, read_answer, read_whole, rewrite_whole,
-    write_answer, write_request,
+    Frame, PathParams, Reader, Request, Rewrite, Writer, read_response, rewrite_response,
+    scan_response, write_request, write_response,
 };
 
-use crate::openai_responses::shared::{FORMAT, ending, events, fixtures, shown};
+use crate::openai_responses::shared::{FORMAT, events, fixtures, shown, stream_end};
 
 fn json_value() -> impl Strategy<Value = Value> {
     let word = prop_oneof![
@@ -76,27 +78,27 @@ fn json_value() -> impl Strategy<Value = Value> {
 }
 
 fn event() -> impl Strategy<Value = Event> {
-    let at = (0_u32..2, 0_u32..4).prop_map(|(choice, block)| At { choice, block });
+    let at = (0_u32..2, 0_u32..4).prop_map(|(choice, block)| BlockIndex { choice, block });
     let opening = prop_oneof![
-        Just(Opening::Text),
-        Just(Opening::Refusal),
-        any::<bool>().prop_map(|summary| Opening::Thinking(None, summary)),
-        any::<bool>().prop_map(|custom| Opening::ToolCall(ToolCall {
+        Just(BlockStart::Text),
+        Just(BlockStart::Refusal),
+        any::<bool>().prop_map(|summary| BlockStart::Thinking(None, summary)),
+        any::<bool>().prop_map(|custom| BlockStart::ToolCall(ToolCall {
             custom,
             ..ToolCall::default()
         })),
-        json_value().prop_map(|raw| Opening::Foreign(FORMAT, raw)),
+        json_value().prop_map(|raw| BlockStart::Foreign(FORMAT, raw)),
     ];
     let piece = prop_oneof![
-        ".{0,4}".prop_map(Piece::Text),
-        ".{0,4}".prop_map(Piece::Arguments),
-        Just(Piece::NextPart),
-        json_value().prop_map(|raw| Piece::Citation(FORMAT, raw)),
+        ".{0,4}".prop_map(BlockDelta::Text),
+        ".{0,4}".prop_map(BlockDelta::Arguments),
+        Just(BlockDelta::NextPart),
+        json_value().prop_map(|raw| BlockDelta::Citation(FORMAT, raw)),
     ];
     prop_oneof![
-        (at.clone(), opening).prop_map(|(at, opening)| Event::Open(at, opening)),
-        (at.clone(), piece).prop_map(|(at, piece)| Event::Grow(at, piece)),
-        at.prop_map(Event::Close),
+        (at.clone(), opening).prop_map(|(at, opening)| Event::BlockStart(at, opening)),
+        (at.clone(), piece).prop_map(|(at, piece)| Event::BlockDelta(at, piece)),
+        at.prop_map(Event::BlockEnd),
         Just(Event::Stop(0, Stop::End)),
         Just(Event::Ping),
     ]
@@ -110,9 +112,9 @@ proptest! {
         let mut events = Vec::new();
         reader.read(&frame, &mut events);
         reader.end(&mut events);
-        reader.goodbye(&[frame], &ending(false), &Rewrite::default());
-        let _ = (read_whole(FORMAT, &bytes).is_ok(), read_answer(FORMAT, &bytes).is_ok());
-        prop_assert_eq!(rewrite_whole(FORMAT, &bytes, &Rewrite::default()), None);
+        reader.write_end(&[frame], &stream_end(false), &Rewrite::default());
+        let _ = (scan_response(FORMAT, &bytes).is_ok(), read_response(FORMAT, &bytes).is_ok());
+        prop_assert_eq!(rewrite_response(FORMAT, &bytes, &Rewrite::default()), None);
     }
 
     #[test]
@@ -136,8 +138,8 @@ proptest! {
         }
         reader.end(&mut told);
         told.iter().for_each(|event| writer.write(event, &mut out));
-        writer.finish(&ending(true), &mut out);
-        reader.goodbye(&[], &ending(true), &Rewrite::default());
+        writer.finish(&stream_end(true), &mut out);
+        reader.write_end(&[], &stream_end(true), &Rewrite::default());
         prop_assert!(events(&[&out]).2, "what is written is a whole stream");
     }
 
@@ -149,18 +151,18 @@ proptest! {
         let mut writer = Writer::new(FORMAT, shown(json!({})));
         let mut out = Vec::new();
         list.iter().for_each(|event| writer.write(event, &mut out));
-        writer.finish(&ending(exhausted), &mut out);
+        writer.finish(&stream_end(exhausted), &mut out);
         let (_, seen, fine) = events(&[&out]);
         prop_assert!(fine);
-        prop_assert!(!seen.contains(&trunkline_wire::Seen::Garbage));
+        prop_assert!(!seen.contains(&trunkline_wire::FrameKind::Invalid));
     }
 
     #[test]
     fn any_request_is_taken_or_refused(input in json_value(), tools in json_value(), choice in json_value()) {
         let body = json!({ "model": "m", "input": [input], "tools": [tools], "tool_choice": choice });
         let body = Bytes::from(body.to_string());
-        if let Ok(request) = Request::read(FORMAT, body, InPath::default()) {
-            let conversation = request.canon().unwrap();
+        if let Ok(request) = Request::read(FORMAT, body, PathParams::default()) {
+            let conversation = request.canonical().unwrap();
             let written = write_request(FORMAT, &conversation, &Target::default());
             prop_assert!(serde_json::from_slice::<Value>(&written.body).is_ok());
         }
@@ -169,9 +171,9 @@ proptest! {
     #[test]
     fn any_answer_is_taken_or_not(output in prop::collection::vec(json_value(), 0..4), usage in json_value()) {
         let body = json!({ "id": "r", "output": output, "usage": usage }).to_string();
-        if let Ok(answer) = read_answer(FORMAT, body.as_bytes()) {
-            let written = write_answer(FORMAT, &answer, &shown(json!({})));
-            prop_assert!(read_answer(FORMAT, &written).is_ok());
+        if let Ok(answer) = read_response(FORMAT, body.as_bytes()) {
+            let written = write_response(FORMAT, &answer, &shown(json!({})));
+            prop_assert!(read_response(FORMAT, &written).is_ok());
         }
     }
 }

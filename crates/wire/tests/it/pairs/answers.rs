@@ -2,8 +2,10 @@
 
 use serde_json::{Value, json};
 use trunkline_types::Bucket;
-use trunkline_wire::canon::{Answer, Block, MediaKind, Signature, Source, Stop, Thread, What};
-use trunkline_wire::{Format, read_answer};
+use trunkline_wire::canonical::{
+    Block, BlockKind, MediaKind, Response, Signature, Source, Stop, TranslationState,
+};
+use trunkline_wire::{Format, read_response};
 
 use crate::pairs::answer_probes::probes;
 use crate::pairs::carry::answered;
@@ -12,10 +14,10 @@ use crate::pairs::matrix::Cell;
 /// One thing that an answer may say.
 pub(crate) struct AnswerFeature {
     pub(crate) name: &'static str,
-    pub(crate) take: fn(&Answer) -> Value,
+    pub(crate) take: fn(&Response) -> Value,
 }
 
-const fn feature(name: &'static str, take: fn(&Answer) -> Value) -> AnswerFeature {
+const fn feature(name: &'static str, take: fn(&Response) -> Value) -> AnswerFeature {
     AnswerFeature { name, take }
 }
 
@@ -38,7 +40,7 @@ pub(crate) const ANSWERS: &[AnswerFeature] = &[
     }),
     feature("tool calls", |it| {
         list(it, |block| {
-            if let What::ToolCall(call) = &block.what {
+            if let BlockKind::ToolCall(call) = &block.kind {
                 let arguments: Value = if call.custom {
                     json!({ "input": call.arguments })
                 } else {
@@ -52,16 +54,18 @@ pub(crate) const ANSWERS: &[AnswerFeature] = &[
         })
     }),
     feature("order of thoughts, text and calls", |it| {
-        let kinds = list(it, |block| match &block.what {
-            What::Text(_) => Some("text".to_owned()),
-            What::ToolCall(call) => Some(call.tool.name.clone()),
-            What::Thinking(thinking) if !thinking.texts.is_empty() => Some("thoughts".to_owned()),
-            What::Media(_)
-            | What::ToolResult(_)
-            | What::Thinking(_)
-            | What::Redacted(_)
-            | What::Refusal(_)
-            | What::Foreign(..) => None,
+        let kinds = list(it, |block| match &block.kind {
+            BlockKind::Text(_) => Some("text".to_owned()),
+            BlockKind::ToolCall(call) => Some(call.tool.name.clone()),
+            BlockKind::Thinking(thinking) if !thinking.texts.is_empty() => {
+                Some("thoughts".to_owned())
+            }
+            BlockKind::Media(_)
+            | BlockKind::ToolResult(_)
+            | BlockKind::Thinking(_)
+            | BlockKind::Redacted(_)
+            | BlockKind::Refusal(_)
+            | BlockKind::Foreign(..) => None,
         });
         let mut kinds = kinds.as_array().cloned().unwrap_or_default();
         kinds.dedup();
@@ -73,7 +77,7 @@ pub(crate) const ANSWERS: &[AnswerFeature] = &[
     }),
     feature("custom tool calls", |it| {
         list(it, |block| {
-            if let What::ToolCall(call) = &block.what
+            if let BlockKind::ToolCall(call) = &block.kind
                 && call.custom
             {
                 Some(call.arguments.clone())
@@ -84,7 +88,7 @@ pub(crate) const ANSWERS: &[AnswerFeature] = &[
     }),
     feature("thoughts: text", |it| {
         list(it, |block| {
-            if let What::Thinking(thinking) = &block.what {
+            if let BlockKind::Thinking(thinking) = &block.kind {
                 let text = thinking.texts.join("\n\n");
                 (!text.is_empty()).then_some(text)
             } else {
@@ -94,7 +98,7 @@ pub(crate) const ANSWERS: &[AnswerFeature] = &[
     }),
     feature("thoughts: seals", |it| {
         list(it, |block| {
-            if let What::Thinking(_) = &block.what {
+            if let BlockKind::Thinking(_) = &block.kind {
                 bare_seal(block)
             } else {
                 None
@@ -103,7 +107,7 @@ pub(crate) const ANSWERS: &[AnswerFeature] = &[
     }),
     feature("thoughts: redacted", |it| {
         list(it, |block| {
-            if let What::Redacted(_) = &block.what {
+            if let BlockKind::Redacted(_) = &block.kind {
                 bare_seal(block)
             } else {
                 None
@@ -112,7 +116,7 @@ pub(crate) const ANSWERS: &[AnswerFeature] = &[
     }),
     feature("citations", |it| {
         list(it, |block| {
-            if let What::Text(text) = &block.what
+            if let BlockKind::Text(text) = &block.kind
                 && !text.citations.is_empty()
             {
                 // What a search found is told apart from what is cited.
@@ -128,7 +132,7 @@ pub(crate) const ANSWERS: &[AnswerFeature] = &[
     }),
     feature("refusal", |it| {
         list(it, |block| {
-            if let What::Refusal(words) = &block.what {
+            if let BlockKind::Refusal(words) = &block.kind {
                 Some(words.clone())
             } else {
                 None
@@ -137,12 +141,12 @@ pub(crate) const ANSWERS: &[AnswerFeature] = &[
     }),
     feature("pictures", |it| {
         list(it, |block| {
-            if let What::Media(media) = &block.what
+            if let BlockKind::Media(media) = &block.kind
                 && media.kind == MediaKind::Image
             {
                 match &media.source {
                     Source::Inline { data, .. } => Some(data.clone()),
-                    Source::Link { .. } | Source::Words(_) => None,
+                    Source::Link { .. } | Source::Text(_) => None,
                 }
             } else {
                 None
@@ -184,14 +188,14 @@ pub(crate) const ANSWERS: &[AnswerFeature] = &[
     feature("tokens: image output", |it| tokens(it, Bucket::ImageOutput)),
     feature("tokens: audio output", |it| tokens(it, Bucket::AudioOutput)),
     feature("tokens: thoughts", |it| {
-        let thoughts = it.counted.as_ref().and_then(|counted| counted.reasoning);
+        let thoughts = it.reported.as_ref().and_then(|reported| reported.reasoning);
         thoughts
             .filter(|count| *count > 0)
             .map_or(Value::Null, |count| json!(count))
     }),
 ];
 
-fn list(it: &Answer, take: fn(&Block) -> Option<String>) -> Value {
+fn list(it: &Response, take: fn(&Block) -> Option<String>) -> Value {
     let blocks = it.choices.iter().take(1).flat_map(|one| &one.blocks);
     let all: Vec<String> = blocks.filter_map(take).collect();
     if all.is_empty() {
@@ -218,7 +222,7 @@ fn bare_seal(block: &Block) -> Option<String> {
 }
 
 /// The reason if it is this one, and any other so that a change is seen.
-fn stop(it: &Answer, wanted: &Stop) -> Value {
+fn stop(it: &Response, wanted: &Stop) -> Value {
     let is = |one: &Stop| one == wanted;
     let found = it
         .choices
@@ -228,8 +232,11 @@ fn stop(it: &Answer, wanted: &Stop) -> Value {
     found.map_or(Value::Null, |stop| json!(format!("{stop:?}")))
 }
 
-fn tokens(it: &Answer, bucket: Bucket) -> Value {
-    let told = it.counted.as_ref().map_or(0, |counted| counted.of(bucket));
+fn tokens(it: &Response, bucket: Bucket) -> Value {
+    let told = it
+        .reported
+        .as_ref()
+        .map_or(0, |reported| reported.of(bucket));
     if told == 0 { Value::Null } else { json!(told) }
 }
 
@@ -237,13 +244,13 @@ fn tokens(it: &Answer, bucket: Bucket) -> Value {
 pub(crate) fn answer_cell(feature: &AnswerFeature, from: Format, to: Format) -> Option<Cell> {
     let body = probes(from).into_iter().find_map(|body| {
         let body = body.to_string().into_bytes();
-        let answer = read_answer(from, &body).unwrap();
+        let answer = read_response(from, &body).unwrap();
         let said = (feature.take)(&answer);
         (!said.is_null()).then_some((body, said))
     });
     let (body, before) = body?;
-    let shown = answered(from, to, &body, &Thread::default()).unwrap();
-    let arrived = read_answer(to, &shown).unwrap();
+    let shown = answered(from, to, &body, &TranslationState::default()).unwrap();
+    let arrived = read_response(to, &shown).unwrap();
     let after = (feature.take)(&arrived);
     // An answer always ends somehow: another reason is an approximation.
     let ends = feature.name.starts_with("stop");
@@ -258,7 +265,7 @@ pub(crate) fn answer_cell(feature: &AnswerFeature, from: Format, to: Format) -> 
 
 /// Whether what is missed is there as something else: a refusal as text, a call of plain words as one of
 /// a function.
-fn is_told_otherwise(feature: &AnswerFeature, arrived: &Answer) -> bool {
+fn is_told_otherwise(feature: &AnswerFeature, arrived: &Response) -> bool {
     let instead = match feature.name {
         "refusal" => "text",
         "custom tool calls" => "tool calls",

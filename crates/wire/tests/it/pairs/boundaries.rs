@@ -1,7 +1,7 @@
 //! Streams of the corpus, cut where the network may cut them.
 
 use trunkline_wire::Format;
-use trunkline_wire::canon::Thread;
+use trunkline_wire::canonical::TranslationState;
 
 use crate::pairs::carry::{events, frames, streamed};
 use crate::pairs::corpus::cases;
@@ -44,10 +44,10 @@ fn every_caller_gets_the_same_bytes_wherever_a_stream_is_cut() {
             continue;
         };
         for to in Format::ALL {
-            let whole = streamed(*from, to, &[bytes], &Thread::default());
+            let whole = streamed(*from, to, &[bytes], &TranslationState::default());
             for size in [1, 2, 3, 7, 64] {
                 let pieces: Vec<&[u8]> = bytes.chunks(size).collect();
-                let cut = streamed(*from, to, &pieces, &Thread::default());
+                let cut = streamed(*from, to, &pieces, &TranslationState::default());
                 assert!(cut == whole, "{} for {}: {size}", case.name, to.word());
             }
         }

@@ -3,12 +3,13 @@
 
 use serde_json::{Map, Value};
 use trunkline_types::{Money, Units};
-use trunkline_wire::canon::{
-    Conversation, Counted, Event, Meter, Restored, Target, Thread, Written,
+use trunkline_wire::canonical::{
+    Conversation, Event, Meter, NameRestorer, ReportedUsage, Target, TranslationState, Written,
 };
 use trunkline_wire::{
-    AnswerError, Cost, Ending, Format, Frame, Frames, Reader, Rewrite, Seen, Shown, Tap, Trouble,
-    Writer, error_frame, read_answer, rewrite_whole, write_answer, write_request,
+    Cost, ErrorBody, Format, Frame, FrameKind, Frames, Reader, ResponseError, ResponseMeta,
+    Rewrite, StreamEnd, Tap, Writer, error_frame, read_response, rewrite_response, write_request,
+    write_response,
 };
 
 /// The channel of every call here.
@@ -37,23 +38,28 @@ pub(crate) fn answered(
     from: Format,
     to: Format,
     body: &[u8],
-    thread: &Thread,
-) -> Result<Vec<u8>, AnswerError> {
+    state: &TranslationState,
+) -> Result<Vec<u8>, ResponseError> {
     if from == to {
-        trunkline_wire::read_whole(from, body)?;
-        let renamed = rewrite_whole(from, body, &rewrite());
+        trunkline_wire::scan_response(from, body)?;
+        let renamed = rewrite_response(from, body, &rewrite());
         return Ok(renamed.map_or_else(|| body.to_vec(), |bytes| bytes.to_vec()));
     }
-    let answer = thread.restore(read_answer(from, body)?);
-    Ok(write_answer(to, &answer, &shown(to)))
+    let answer = state.restore(read_response(from, body)?);
+    Ok(write_response(to, &answer, &shown(to)))
 }
 
 /// What the caller of a format gets for a stream, whatever pieces it comes in.
-pub(crate) fn streamed(from: Format, to: Format, pieces: &[&[u8]], thread: &Thread) -> Vec<u8> {
+pub(crate) fn streamed(
+    from: Format,
+    to: Format,
+    pieces: &[&[u8]],
+    state: &TranslationState,
+) -> Vec<u8> {
     if from == to {
         passed_on(from, pieces)
     } else {
-        translated(from, to, pieces, thread)
+        translated(from, to, pieces, state)
     }
 }
 
@@ -77,33 +83,37 @@ pub(crate) fn events(from: Format, pieces: &[&[u8]]) -> (Vec<Event>, bool) {
     let mut events = Vec::new();
     for frame in frames(pieces) {
         match reader.read(&frame, &mut events) {
-            Seen::Failed(_) => return (events, false),
-            Seen::Garbage => panic!("{}: {frame:?}", from.word()),
-            Seen::Piece | Seen::Held | Seen::Last | Seen::Done | Seen::Nothing => {}
+            FrameKind::Error(_) => return (events, false),
+            FrameKind::Invalid => panic!("{}: {frame:?}", from.word()),
+            FrameKind::Content
+            | FrameKind::Held
+            | FrameKind::Last
+            | FrameKind::Done
+            | FrameKind::Empty => {}
         }
     }
     let fine = reader.end(&mut events);
     (events, fine)
 }
 
-fn translated(from: Format, to: Format, pieces: &[&[u8]], thread: &Thread) -> Vec<u8> {
+fn translated(from: Format, to: Format, pieces: &[&[u8]], state: &TranslationState) -> Vec<u8> {
     let (events, fine) = events(from, pieces);
-    let mut restored = Restored::new(thread.clone());
+    let mut restored = NameRestorer::new(state.clone());
     let mut meter = Meter::default();
     let mut writer = Writer::new(to, shown(to));
     let (mut told, mut out) = (Vec::new(), Vec::new());
     for event in events {
-        meter.see(&event);
+        meter.observe(&event);
         restored.pass(event, &mut told);
     }
     for event in &told {
         writer.write(event, &mut out);
     }
     if fine {
-        let counted = meter.told().cloned().unwrap_or_default();
-        writer.finish(&ending(counted), &mut out);
+        let reported = meter.reported().cloned().unwrap_or_default();
+        writer.finish(&stream_end(reported), &mut out);
     } else {
-        out.extend(error_frame(to, &trouble()));
+        out.extend(error_frame(to, &sample()));
     }
     out
 }
@@ -112,32 +122,32 @@ fn passed_on(format: Format, pieces: &[&[u8]]) -> Vec<u8> {
     let mut tap = Tap::new(format);
     let (mut held, mut out) = (Vec::new(), Vec::new());
     for frame in frames(pieces) {
-        match tap.see(&frame) {
-            Seen::Piece => out.extend_from_slice(&tap.rewrite(&frame, &rewrite())),
-            Seen::Held | Seen::Last => held.push(frame),
-            Seen::Done | Seen::Nothing => {}
-            Seen::Failed(_) => {
-                out.extend(error_frame(format, &trouble()));
+        match tap.observe(&frame) {
+            FrameKind::Content => out.extend_from_slice(&tap.rewrite(&frame, &rewrite())),
+            FrameKind::Held | FrameKind::Last => held.push(frame),
+            FrameKind::Done | FrameKind::Empty => {}
+            FrameKind::Error(_) => {
+                out.extend(error_frame(format, &sample()));
                 return out;
             }
-            Seen::Garbage => panic!("{}: {frame:?}", format.word()),
+            FrameKind::Invalid => panic!("{}: {frame:?}", format.word()),
         }
     }
     assert!(held.len() <= MAX_HELD);
     assert!(tap.may_end(), "{}", format.word());
-    let counted = tap.told().unwrap_or_default();
-    out.extend(tap.goodbye(&held, &ending(counted), "public/model", &rewrite()));
+    let reported = tap.reported().unwrap_or_default();
+    out.extend(tap.write_end(&held, &stream_end(reported), "public/model", &rewrite()));
     out
 }
 
 /// What an answer is shown with. Responses repeat what was asked.
-pub(crate) fn shown(to: Format) -> Shown {
+pub(crate) fn shown(to: Format) -> ResponseMeta {
     let asked = || {
         let mut asked = Map::new();
         asked.insert("temperature".to_owned(), Value::from(0.5));
         asked
     };
-    Shown {
+    ResponseMeta {
         model: "public/model".to_owned(),
         id: "0192f0c1a2b3".to_owned(),
         created: 1_760_000_000,
@@ -156,9 +166,9 @@ fn rewrite() -> Rewrite {
     }
 }
 
-fn ending(counted: Counted) -> Ending {
-    Ending {
-        counted,
+fn stream_end(reported: ReportedUsage) -> StreamEnd {
+    StreamEnd {
+        reported,
         cost: Cost {
             total: Money::from_nanos(1_234_000),
             tier: "standard".to_owned(),
@@ -169,8 +179,8 @@ fn ending(counted: Counted) -> Ending {
     }
 }
 
-fn trouble() -> Trouble {
-    Trouble {
+fn sample() -> ErrorBody {
+    ErrorBody {
         status: 502,
         code: "upstream_failed".to_owned(),
         family: "upstream_error",

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use trunkline_wire::canon::Conversation;
-use trunkline_wire::{Format, InPath, Refusal, Request};
+use trunkline_wire::canonical::Conversation;
+use trunkline_wire::{Format, PathParams, Request, RequestError};
 
 /// One conversation.
 pub(crate) struct Case {
@@ -33,9 +33,9 @@ pub(crate) fn cases() -> Vec<Case> {
 
 fn read_case(folder: PathBuf) -> Case {
     let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
-    let find = |what: &str, ending: &str| {
+    let find = |what: &str, stream_end: &str| {
         let mut found = Format::ALL.into_iter().filter_map(|format| {
-            let path = folder.join(format!("{what}.{}.{ending}", format.word()));
+            let path = folder.join(format!("{what}.{}.{stream_end}", format.word()));
             fs::read(path).ok().map(|bytes| (format, bytes))
         });
         let first = found.next();
@@ -55,21 +55,21 @@ fn read_case(folder: PathBuf) -> Case {
 
 impl Case {
     /// The request as the gateway reads it; some are refused before anybody is asked.
-    pub(crate) fn read(&self) -> Result<Request, Refusal> {
+    pub(crate) fn read(&self) -> Result<Request, RequestError> {
         let (format, body) = &self.request;
         Request::read(*format, Bytes::copy_from_slice(body), in_path(*format))
     }
 
     /// The conversation; none where the request is refused.
     pub(crate) fn conversation(&self) -> Option<Conversation> {
-        let read = self.read().ok()?.canon();
+        let read = self.read().ok()?.canonical();
         Some(read.unwrap_or_else(|refusal| panic!("{}: {refusal}", self.name)))
     }
 }
 
 /// Google's address names the model.
-pub(crate) fn in_path(format: Format) -> InPath<'static> {
-    InPath {
+pub(crate) fn in_path(format: Format) -> PathParams<'static> {
+    PathParams {
         model: (format == Format::Gemini).then_some("public/model"),
         stream: false,
     }

@@ -2,8 +2,8 @@
 //! stands for what is not said.
 
 use serde_json::{Value, json};
-use trunkline_wire::canon::{
-    CacheLife, Conversation, MediaKind, OutputShape, Source, ToolKind, What,
+use trunkline_wire::canonical::{
+    BlockKind, CacheLife, Conversation, MediaKind, OutputShape, Source, ToolKind,
 };
 
 use crate::pairs::takes::{
@@ -74,7 +74,7 @@ pub(crate) const FEATURES: &[Feature] = &[
     ),
     feature("documents of words", &["document"], |it| {
         media(it, MediaKind::File, |media| match &media.source {
-            Source::Words(words) => Some(words.clone()),
+            Source::Text(words) => Some(words.clone()),
             Source::Inline { .. } | Source::Link { .. } => None,
         })
     }),
@@ -183,7 +183,7 @@ pub(crate) const FEATURES: &[Feature] = &[
     }),
     feature("refusals in the past", &["refusal"], |it| {
         let told = blocks(it).filter_map(|(_, block)| {
-            if let What::Refusal(words) = &block.what {
+            if let BlockKind::Refusal(words) = &block.kind {
                 Some(words.clone())
             } else {
                 None

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use trunkline_wire::canon::{Conversation, Loss, Notes};
+use trunkline_wire::canonical::{Conversation, LossKind, Notes};
 use trunkline_wire::{Format, Request};
 
 use crate::pairs::answers::{ANSWERS, answer_cell};
@@ -48,7 +48,7 @@ impl Cell {
 }
 
 /// Whether notes tell of a feature, and what they say became of it.
-pub(crate) fn told(notes: &Notes, feature: &Feature) -> Option<Loss> {
+pub(crate) fn told(notes: &Notes, feature: &Feature) -> Option<LossKind> {
     let is_about = |field: &str| {
         // `n` alone is the whole name of a field.
         let word = |word: &&str| {
@@ -62,15 +62,15 @@ pub(crate) fn told(notes: &Notes, feature: &Feature) -> Option<Loss> {
     };
     let mut about = notes.all().iter().filter(|note| is_about(&note.field));
     let first = about.next()?.loss;
-    let dropped = about.any(|note| note.loss == Loss::Dropped);
-    Some(if dropped { Loss::Dropped } else { first })
+    let dropped = about.any(|note| note.loss == LossKind::Dropped);
+    Some(if dropped { LossKind::Dropped } else { first })
 }
 
 /// The conversation as an upstream of a format reads it.
 pub(crate) fn arrived(to: Format, body: Vec<u8>) -> Conversation {
     let request = Request::read(to, Bytes::from(body), in_path(to));
     let request = request.unwrap_or_else(|refusal| panic!("{}: {refusal}", to.word()));
-    request.canon().unwrap()
+    request.canonical().unwrap()
 }
 
 /// What becomes of a feature on the way; none if the caller's format cannot say it.
@@ -90,9 +90,9 @@ fn look(feature: &Feature, from: Format, to: Format) -> Option<(Cell, Option<Str
     let after = (feature.take)(&arrived(to, written.body));
     let told = told(&written.notes, feature);
     let cell = match (after == before, told) {
-        (true, None | Some(Loss::Dropped)) | (_, Some(Loss::Renamed)) => Cell::Kept,
-        (_, Some(Loss::Approximated | Loss::Refused)) => Cell::Approximated,
-        (false, Some(Loss::Dropped)) => Cell::Dropped,
+        (true, None | Some(LossKind::Dropped)) | (_, Some(LossKind::Renamed)) => Cell::Kept,
+        (_, Some(LossKind::Approximated | LossKind::Refused)) => Cell::Approximated,
+        (false, Some(LossKind::Dropped)) => Cell::Dropped,
         (false, None) if after.is_null() => Cell::Dropped,
         (false, None) => Cell::Approximated,
     };

@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use serde_json::{Map, Value};
-use trunkline_wire::canon::Conversation;
+use trunkline_wire::canonical::Conversation;
 use trunkline_wire::{Format, Request};
 
 use crate::pairs::corpus::in_path;
@@ -20,7 +20,7 @@ pub(crate) fn probe(format: Format, feature: &str) -> Option<Conversation> {
     let body = Bytes::from(Value::Object(body).to_string());
     let request = Request::read(format, body, in_path(format));
     let request = request.unwrap_or_else(|refusal| panic!("{feature}: {refusal}"));
-    Some(request.canon().unwrap())
+    Some(request.canonical().unwrap())
 }
 
 fn probes(format: Format) -> Map<String, Value> {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use trunkline_wire::canon::Thread;
-use trunkline_wire::{Format, read_answer, write_answer};
+use trunkline_wire::canonical::TranslationState;
+use trunkline_wire::{Format, read_response, write_response};
 
 use crate::pairs::answers::{ANSWERS, answer_cell};
 use crate::pairs::carry::{answered, sent, shown};
@@ -79,12 +79,12 @@ fn an_answer_that_goes_there_and_back_keeps_what_the_matrix_says() {
         let Some((from, body)) = &case.answer else {
             continue;
         };
-        let first = read_answer(*from, body).unwrap();
+        let first = read_response(*from, body).unwrap();
         for to in Format::ALL.into_iter().filter(|to| to != from) {
-            let away = answered(*from, to, body, &Thread::default()).unwrap();
-            let away = read_answer(to, &away).unwrap();
-            let home = write_answer(*from, &away, &shown(*from));
-            let home = read_answer(*from, &home).unwrap();
+            let away = answered(*from, to, body, &TranslationState::default()).unwrap();
+            let away = read_response(to, &away).unwrap();
+            let home = write_response(*from, &away, &shown(*from));
+            let home = read_response(*from, &home).unwrap();
             for feature in ANSWERS {
                 let kept = |one, two| answer_cell(feature, one, two) == Some(Cell::Kept);
                 let before = (feature.take)(&first);

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use serde_json::Value;
-use trunkline_wire::canon::{Notes, Thread};
-use trunkline_wire::{AnswerError, Format};
+use trunkline_wire::canonical::{Notes, TranslationState};
+use trunkline_wire::{Format, ResponseError};
 
 use crate::pairs::carry::{answered, is_updating, sent, streamed};
 use crate::pairs::corpus::{Case, cases};
@@ -45,7 +45,7 @@ fn outcome(case: &Case) -> Outcome {
         let text = format!("{} {field}: {refusal}\n", refusal.code);
         out.insert("refused.txt".to_owned(), text);
     }
-    let mut threads: BTreeMap<Format, Thread> = BTreeMap::new();
+    let mut threads: BTreeMap<Format, TranslationState> = BTreeMap::new();
     if let Some(conversation) = case.conversation() {
         for to in Format::ALL {
             let written = sent(to, &conversation);
@@ -53,26 +53,26 @@ fn outcome(case: &Case) -> Outcome {
             if !written.notes.all().is_empty() {
                 out.insert(format!("{}.notes.txt", to.word()), listed(&written.notes));
             }
-            threads.insert(to, written.thread);
+            threads.insert(to, written.state);
         }
     }
     let caller = case.request.0;
     for to in Format::ALL {
         // Names are those of this conversation only where its own caller is answered.
-        let thread = |from: Format| match threads.get(&from) {
-            Some(thread) if to == caller && from != caller => thread.clone(),
-            Some(_) | None => Thread::default(),
+        let state = |from: Format| match threads.get(&from) {
+            Some(state) if to == caller && from != caller => state.clone(),
+            Some(_) | None => TranslationState::default(),
         };
         if let Some((from, body)) = &case.answer {
-            let text = match answered(*from, to, body, &thread(*from)) {
+            let text = match answered(*from, to, body, &state(*from)) {
                 Ok(body) => pretty(&body),
-                Err(AnswerError::Failed(said)) => format!("failed: {said:?}\n"),
-                Err(AnswerError::Garbage) => panic!("{}: garbage", case.name),
+                Err(ResponseError::Upstream(said)) => format!("failed: {said:?}\n"),
+                Err(ResponseError::Invalid) => panic!("{}: garbage", case.name),
             };
             out.insert(format!("{}.answer.json", to.word()), text);
         }
         if let Some((from, bytes)) = &case.stream {
-            let stream = streamed(*from, to, &[bytes], &thread(*from));
+            let stream = streamed(*from, to, &[bytes], &state(*from));
             let stream = String::from_utf8(stream).unwrap();
             out.insert(format!("{}.sse", to.word()), stream);
         }

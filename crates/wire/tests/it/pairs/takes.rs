@@ -1,9 +1,9 @@
 //! How what a request says is looked up in a conversation.
 
 use serde_json::{Value, json};
-use trunkline_wire::canon::{
-    Block, CacheLife, Conversation, Media, MediaKind, Role, Source, ToolCall, ToolChoice, ToolKind,
-    ToolName, What,
+use trunkline_wire::canonical::{
+    Block, BlockKind, CacheLife, Conversation, Media, MediaKind, Role, Source, ToolCall,
+    ToolChoice, ToolKind, ToolName,
 };
 
 /// Where a format has no description of its own, the schema has it.
@@ -61,7 +61,7 @@ pub(crate) fn middle(it: &Conversation) -> Value {
 pub(crate) fn blocks(it: &Conversation) -> impl Iterator<Item = (&Role, &Block)> {
     it.turns.iter().flat_map(|turn| {
         turn.blocks.iter().flat_map(|block| {
-            let inside = if let What::ToolResult(result) = &block.what {
+            let inside = if let BlockKind::ToolResult(result) = &block.kind {
                 result.content.as_slice()
             } else {
                 &[]
@@ -74,15 +74,15 @@ pub(crate) fn blocks(it: &Conversation) -> impl Iterator<Item = (&Role, &Block)>
 
 pub(crate) fn order(it: &Conversation) -> Value {
     let model = blocks(it).filter(|(role, _)| **role == Role::Assistant);
-    let kinds = model.filter_map(|(_, block)| match &block.what {
-        What::Text(text) => Some(format!("text {}", text.text)),
-        What::ToolCall(call) => Some(format!("call {}", call.tool.name)),
-        What::Media(_)
-        | What::ToolResult(_)
-        | What::Thinking(_)
-        | What::Redacted(_)
-        | What::Refusal(_)
-        | What::Foreign(..) => None,
+    let kinds = model.filter_map(|(_, block)| match &block.kind {
+        BlockKind::Text(text) => Some(format!("text {}", text.text)),
+        BlockKind::ToolCall(call) => Some(format!("call {}", call.tool.name)),
+        BlockKind::Media(_)
+        | BlockKind::ToolResult(_)
+        | BlockKind::Thinking(_)
+        | BlockKind::Redacted(_)
+        | BlockKind::Refusal(_)
+        | BlockKind::Foreign(..) => None,
     });
     let kinds: Vec<String> = kinds.collect();
     let mixed = kinds
@@ -94,14 +94,14 @@ pub(crate) fn order(it: &Conversation) -> Value {
 pub(crate) fn inline(media: &Media) -> Option<String> {
     match &media.source {
         Source::Inline { mime, data } => Some(format!("{mime} {data}")),
-        Source::Link { .. } | Source::Words(_) => None,
+        Source::Link { .. } | Source::Text(_) => None,
     }
 }
 
 pub(crate) fn link(media: &Media) -> Option<String> {
     match &media.source {
         Source::Link { url, .. } => Some(url.clone()),
-        Source::Inline { .. } | Source::Words(_) => None,
+        Source::Inline { .. } | Source::Text(_) => None,
     }
 }
 
@@ -110,7 +110,7 @@ pub(crate) fn of_media(
     kind: MediaKind,
     take: fn(&Media) -> Option<String>,
 ) -> Option<String> {
-    if let What::Media(media) = &block.what
+    if let BlockKind::Media(media) = &block.kind
         && media.kind == kind
     {
         take(media)
@@ -199,7 +199,7 @@ pub(crate) fn choice(it: &Conversation, wanted: &str) -> Value {
 pub(crate) fn calls(it: &Conversation, least: usize) -> Vec<Value> {
     let mut runs: Vec<Vec<&ToolCall>> = vec![Vec::new()];
     for (role, block) in blocks(it) {
-        if let What::ToolCall(call) = &block.what {
+        if let BlockKind::ToolCall(call) = &block.kind {
             runs.last_mut().unwrap().push(call);
         } else if *role != Role::Assistant {
             runs.push(Vec::new());
@@ -222,7 +222,7 @@ pub(crate) fn calls(it: &Conversation, least: usize) -> Vec<Value> {
 pub(crate) fn results(it: &Conversation, take: fn(&Block) -> Option<String>) -> Value {
     let mut told = Vec::new();
     for block in it.turns.iter().flat_map(|turn| &turn.blocks) {
-        if let What::ToolResult(result) = &block.what {
+        if let BlockKind::ToolResult(result) = &block.kind {
             let texts: Vec<String> = result.content.iter().filter_map(take).collect();
             if !texts.is_empty() {
                 told.push((result.call.clone(), texts.join("\n")));
@@ -244,7 +244,7 @@ pub(crate) fn result_text(block: &Block) -> Option<String> {
 
 pub(crate) fn failed(it: &Conversation) -> Value {
     let failed = blocks(it).filter_map(|(_, block)| {
-        if let What::ToolResult(result) = &block.what
+        if let BlockKind::ToolResult(result) = &block.kind
             && result.failed
         {
             Some(result.call.clone())
@@ -257,7 +257,7 @@ pub(crate) fn failed(it: &Conversation) -> Value {
 
 pub(crate) fn thoughts(it: &Conversation) -> Value {
     let texts = blocks(it).filter_map(|(_, block)| {
-        if let What::Thinking(thinking) = &block.what {
+        if let BlockKind::Thinking(thinking) = &block.kind {
             Some(thinking.texts.join("\n"))
         } else {
             None
@@ -268,7 +268,7 @@ pub(crate) fn thoughts(it: &Conversation) -> Value {
 
 pub(crate) fn seals(it: &Conversation) -> Value {
     let seals = blocks(it).filter_map(|(_, block)| {
-        if let What::Thinking(_) = &block.what {
+        if let BlockKind::Thinking(_) = &block.kind {
             block.signature.as_ref().map(|seal| seal.data.clone())
         } else {
             None
@@ -279,7 +279,7 @@ pub(crate) fn seals(it: &Conversation) -> Value {
 
 pub(crate) fn redacted(it: &Conversation) -> Value {
     let seals = blocks(it).filter_map(|(_, block)| {
-        if let What::Redacted(_) = &block.what {
+        if let BlockKind::Redacted(_) = &block.kind {
             block.signature.as_ref().map(|seal| seal.data.clone())
         } else {
             None
@@ -290,7 +290,7 @@ pub(crate) fn redacted(it: &Conversation) -> Value {
 
 pub(crate) fn citations(it: &Conversation) -> Value {
     let cited = blocks(it).filter_map(|(_, block)| {
-        if let What::Text(text) = &block.what {
+        if let BlockKind::Text(text) = &block.kind {
             Some(text.citations.len())
         } else {
             None

@@ -3,18 +3,18 @@
 
 use serde_json::Value;
 use trunkline_types::{BillingUnit, Bucket, Face};
-use trunkline_wire::canon::{Counted, Thread};
-use trunkline_wire::{Format, Reader, read_answer, read_whole};
+use trunkline_wire::canonical::{ReportedUsage, TranslationState};
+use trunkline_wire::{Format, Reader, read_response, scan_response};
 
 use crate::pairs::answer_probes::probes;
 use crate::pairs::carry::{answered, frames, streamed};
 use crate::pairs::corpus::cases;
 
 /// A format, its buckets, and their total.
-type Told = (Format, &'static [(Bucket, u64)], u64);
+type ResponseFacts = (Format, &'static [(Bucket, u64)], u64);
 
 /// What each probe's usage is, bucket by bucket, and its total.
-const TOLD: [Told; 4] = [
+const TOLD: [ResponseFacts; 4] = [
     (
         Format::OpenaiChat,
         &[
@@ -81,20 +81,20 @@ const FACES: [(Bucket, Face); 9] = [
 fn every_token_is_in_one_bucket_and_billed_under_its_face() {
     for (format, buckets, total) in TOLD {
         let body = probes(format)[0].to_string();
-        let counted = read_answer(format, body.as_bytes())
+        let reported = read_response(format, body.as_bytes())
             .unwrap()
-            .counted
+            .reported
             .unwrap();
         for (bucket, face) in FACES {
             let told = buckets.iter().find(|(one, _)| *one == bucket);
             let tokens = told.map_or(0, |(_, tokens)| *tokens);
-            assert_eq!(counted.of(bucket), tokens, "{} {bucket:?}", format.word());
-            let billed = counted.usage.billed(BillingUnit::Tokens).unwrap();
+            assert_eq!(reported.of(bucket), tokens, "{} {bucket:?}", format.word());
+            let billed = reported.usage.billed(BillingUnit::Tokens).unwrap();
             assert_eq!(billed.of(face), tokens, "{} {face:?}", format.word());
         }
-        assert_eq!(sum(&counted), total, "{}", format.word());
-        let whole = read_whole(format, body.as_bytes()).unwrap();
-        assert_eq!(whole.counted, Some(counted), "one answer, one bill");
+        assert_eq!(sum(&reported), total, "{}", format.word());
+        let whole = scan_response(format, body.as_bytes()).unwrap();
+        assert_eq!(whole.reported, Some(reported), "one answer, one bill");
     }
 }
 
@@ -104,8 +104,8 @@ fn an_answer_is_billed_alike_whether_it_is_passed_on_or_translated() {
     let silent = br#"{"usageMetadata":{"promptTokenCount":7,"totalTokenCount":7}}"#;
     let corpus = cases().into_iter().filter_map(|case| case.answer);
     for (format, body) in corpus.chain([(Format::Gemini, silent.to_vec())]) {
-        let passed = read_whole(format, &body).unwrap().counted;
-        assert_eq!(passed, read_answer(format, &body).unwrap().counted);
+        let passed = scan_response(format, &body).unwrap().reported;
+        assert_eq!(passed, read_response(format, &body).unwrap().reported);
     }
 }
 
@@ -115,7 +115,8 @@ fn what_every_caller_is_shown_sums_to_the_upstreams_total() {
         for probe in probes(from) {
             let body = probe.to_string();
             for to in Format::ALL {
-                let shown = answered(from, to, body.as_bytes(), &Thread::default()).unwrap();
+                let shown =
+                    answered(from, to, body.as_bytes(), &TranslationState::default()).unwrap();
                 let shown: Value = serde_json::from_slice(&shown).unwrap();
                 let pair = format!("{} to {}", from.word(), to.word());
                 assert_eq!(shown_total(to, &shown), total, "{pair}");
@@ -130,20 +131,20 @@ fn streams_of_the_corpus_show_every_caller_what_their_upstream_told() {
         let (Some((from, body)), Some((_, stream))) = (&case.answer, &case.stream) else {
             continue;
         };
-        let told = read_answer(*from, body).unwrap().counted;
+        let told = read_response(*from, body).unwrap().reported;
         let Some(told) = told else {
             continue;
         };
         for to in Format::ALL {
-            let shown = streamed(*from, to, &[stream], &Thread::default());
+            let shown = streamed(*from, to, &[stream], &TranslationState::default());
             let total = stream_total(to, &shown);
             assert_eq!(total, sum(&told), "{} to {}", case.name, to.word());
         }
     }
 }
 
-fn sum(counted: &Counted) -> u64 {
-    counted.input() + counted.output()
+fn sum(reported: &ReportedUsage) -> u64 {
+    reported.input() + reported.output()
 }
 
 fn number(value: &Value, path: &str) -> u64 {
@@ -190,7 +191,7 @@ fn stream_total(format: Format, stream: &[u8]) -> u64 {
         reader.read(&frame, &mut events);
     }
     assert!(reader.end(&mut events), "{}", format.word());
-    let mut meter = trunkline_wire::canon::Meter::default();
-    events.iter().for_each(|event| meter.see(event));
-    sum(meter.told().unwrap())
+    let mut meter = trunkline_wire::canonical::Meter::default();
+    events.iter().for_each(|event| meter.observe(event));
+    sum(meter.reported().unwrap())
 }

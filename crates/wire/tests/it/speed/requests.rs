@@ -1,14 +1,14 @@
 //! Requests of every format into every other.
 
 use bytes::Bytes;
-use trunkline_wire::canon::Conversation;
-use trunkline_wire::{Format, InPath, Outgoing, Request, write_request};
+use trunkline_wire::canonical::Conversation;
+use trunkline_wire::{Format, Outgoing, PathParams, Request, write_request};
 
 use crate::speed::clock::{cost_of, pairs};
 use crate::speed::said::{MODEL, body, long, short, target};
 
 /// Gemini's address says what the bodies of others do.
-const PATH: InPath<'static> = InPath {
+const PATH: PathParams<'static> = PathParams {
     model: Some(MODEL),
     stream: true,
 };
@@ -18,7 +18,7 @@ fn sent(from: Format, to: Format, body: &Bytes) -> Bytes {
     let path = if from == Format::Gemini {
         PATH
     } else {
-        InPath::default()
+        PathParams::default()
     };
     let request = Request::read(from, body.clone(), path).unwrap();
     if from == to {
@@ -28,7 +28,7 @@ fn sent(from: Format, to: Format, body: &Bytes) -> Bytes {
             ..Outgoing::default()
         });
     }
-    let asked = request.canon().unwrap();
+    let asked = request.canonical().unwrap();
     Bytes::from(write_request(to, &asked, &target()).body)
 }
 
@@ -50,7 +50,7 @@ fn measured(name: &str, asked: &Conversation, sizes: std::ops::Range<usize>) {
         let again = Request::read(to, out, PATH).unwrap();
         let lost = format!("{} to {}: something is lost", from.word(), to.word());
         assert_eq!(
-            again.canon().unwrap().turns.len(),
+            again.canonical().unwrap().turns.len(),
             asked.turns.len(),
             "{lost}"
         );

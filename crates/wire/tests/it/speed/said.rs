@@ -2,11 +2,12 @@
 
 use serde_json::json;
 use trunkline_types::{Bucket, Money, Units, Usage};
-use trunkline_wire::canon::{
-    At, Block, Conversation, Counted, Event, Opening, OutputShape, Piece, Reasoning, Role,
-    Sampling, Stop, Target, Tool, ToolCall, ToolKind, ToolName, ToolResult, Turn, What,
+use trunkline_wire::canonical::{
+    Block, BlockDelta, BlockIndex, BlockKind, BlockStart, Conversation, Event, OutputShape,
+    Reasoning, ReportedUsage, Role, Sampling, Stop, Target, Tool, ToolCall, ToolKind, ToolName,
+    ToolResult, Turn,
 };
-use trunkline_wire::{Cost, Ending, Format, Shown, Writer, write_request};
+use trunkline_wire::{Cost, Format, ResponseMeta, StreamEnd, Writer, write_request};
 
 pub(crate) const MODEL: &str = "bench-model";
 /// Pieces of an answer.
@@ -46,11 +47,11 @@ pub(crate) fn long() -> Conversation {
             )],
             failed: false,
         };
-        let asks = vec![Block::text("I look."), Block::of(What::ToolCall(call))];
+        let asks = vec![Block::text("I look."), Block::of(BlockKind::ToolCall(call))];
         turns.push(Turn::of(Role::Assistant, asks));
         turns.push(Turn::of(
             Role::User,
-            vec![Block::of(What::ToolResult(result))],
+            vec![Block::of(BlockKind::ToolResult(result))],
         ));
     }
     let mut asked = conversation(turns);
@@ -131,8 +132,8 @@ pub(crate) fn body(format: Format, asked: &Conversation) -> Vec<u8> {
 
 /// An answer of words.
 pub(crate) fn words() -> Vec<Event> {
-    let pieces = (0..PIECES).map(|number| Piece::Text(format!(" token{number}")));
-    answer(Opening::Text, pieces.collect(), Stop::End)
+    let pieces = (0..PIECES).map(|number| BlockDelta::Text(format!(" token{number}")));
+    answer(BlockStart::Text, pieces.collect(), Stop::End)
 }
 
 /// An answer that calls a tool.
@@ -142,33 +143,33 @@ pub(crate) fn call() -> Vec<Event> {
         tool: ToolName::plain("tool_1"),
         ..ToolCall::default()
     };
-    let mut pieces = vec![Piece::Arguments("{\"path\":\"".to_owned())];
-    pieces.extend((2..PIECES).map(|number| Piece::Arguments(format!(" token{number}\\n"))));
-    pieces.push(Piece::Arguments("\"}".to_owned()));
-    answer(Opening::ToolCall(call), pieces, Stop::ToolUse)
+    let mut pieces = vec![BlockDelta::Arguments("{\"path\":\"".to_owned())];
+    pieces.extend((2..PIECES).map(|number| BlockDelta::Arguments(format!(" token{number}\\n"))));
+    pieces.push(BlockDelta::Arguments("\"}".to_owned()));
+    answer(BlockStart::ToolCall(call), pieces, Stop::ToolUse)
 }
 
-fn answer(opening: Opening, pieces: Vec<Piece>, stop: Stop) -> Vec<Event> {
-    let at = At::default();
+fn answer(opening: BlockStart, pieces: Vec<BlockDelta>, stop: Stop) -> Vec<Event> {
+    let at = BlockIndex::default();
     let mut events = vec![
-        Event::Begin {
+        Event::Start {
             id: "abc".to_owned(),
             model: MODEL.to_owned(),
             created: Some(1_762_000_001),
         },
-        Event::Open(at, opening),
+        Event::BlockStart(at, opening),
     ];
-    events.extend(pieces.into_iter().map(|piece| Event::Grow(at, piece)));
+    events.extend(pieces.into_iter().map(|piece| Event::BlockDelta(at, piece)));
     events.extend([
-        Event::Close(at),
-        Event::Counted(counted()),
+        Event::BlockEnd(at),
+        Event::Usage(reported()),
         Event::Stop(0, stop),
     ]);
     events
 }
 
-fn counted() -> Counted {
-    Counted {
+fn reported() -> ReportedUsage {
+    ReportedUsage {
         usage: Usage::unknown()
             .with(Bucket::PlainInput, 87)
             .with(Bucket::PlainOutput, 64),
@@ -176,9 +177,9 @@ fn counted() -> Counted {
     }
 }
 
-pub(crate) fn ending() -> Ending {
-    Ending {
-        counted: counted(),
+pub(crate) fn stream_end() -> StreamEnd {
+    StreamEnd {
+        reported: reported(),
         cost: Cost {
             total: Money::from_nanos(123_456),
             tier: "standard".to_owned(),
@@ -189,8 +190,8 @@ pub(crate) fn ending() -> Ending {
     }
 }
 
-pub(crate) fn shown() -> Shown {
-    Shown {
+pub(crate) fn shown() -> ResponseMeta {
+    ResponseMeta {
         model: MODEL.to_owned(),
         id: "abc".to_owned(),
         created: 1_762_000_001,
@@ -207,6 +208,6 @@ pub(crate) fn stream(format: Format, events: &[Event]) -> Vec<u8> {
     events
         .iter()
         .for_each(|event| writer.write(event, &mut out));
-    writer.finish(&ending(), &mut out);
+    writer.finish(&stream_end(), &mut out);
     out
 }

@@ -1,11 +1,11 @@
 //! Streams of every format into every other, and the tap on those that are passed on.
 
 use bytes::Bytes;
-use trunkline_wire::canon::{Event, Meter, Restored, Thread};
+use trunkline_wire::canonical::{Event, Meter, NameRestorer, TranslationState};
 use trunkline_wire::{Format, Frames, Reader, Rewrite, Tap, Writer};
 
 use crate::speed::clock::{cost_of, pairs};
-use crate::speed::said::{PIECES, call, ending, shown, stream, words};
+use crate::speed::said::{PIECES, call, shown, stream, stream_end, words};
 
 /// As the gateway has it.
 const WRITTEN_BYTES: usize = 512;
@@ -14,7 +14,7 @@ const WRITTEN_BYTES: usize = 512;
 fn translated(from: Format, to: Format, pieces: &[Bytes]) -> Vec<u8> {
     let mut frames = Frames::default();
     let mut reader = Reader::new(from);
-    let mut restored = Restored::new(Thread::default());
+    let mut restored = NameRestorer::new(TranslationState::default());
     let mut meter = Meter::default();
     let mut writer = Writer::new(to, shown());
     let (mut read, mut told) = (Vec::new(), Vec::new());
@@ -25,7 +25,7 @@ fn translated(from: Format, to: Format, pieces: &[Bytes]) -> Vec<u8> {
             let mut out = Vec::with_capacity(WRITTEN_BYTES);
             reader.read(&frame, &mut read);
             for event in read.drain(..) {
-                meter.see(&event);
+                meter.observe(&event);
                 restored.pass(event, &mut told);
             }
             for event in told.drain(..) {
@@ -36,13 +36,13 @@ fn translated(from: Format, to: Format, pieces: &[Bytes]) -> Vec<u8> {
     }
     assert!(reader.end(&mut read), "{} is not whole", from.word());
     for event in read {
-        meter.see(&event);
+        meter.observe(&event);
         restored.pass(event, &mut told);
     }
     let mut out = Vec::new();
     told.iter()
         .for_each(|event: &Event| writer.write(event, &mut out));
-    writer.finish(&ending(), &mut out);
+    writer.finish(&stream_end(), &mut out);
     assert!(meter.written() > 0);
     sent.push(Bytes::from(out));
     sent.concat()
@@ -60,7 +60,7 @@ fn passed(format: Format, pieces: &[Bytes]) -> Vec<u8> {
     for piece in pieces {
         frames.push(piece);
         while let Some(frame) = frames.take().unwrap() {
-            tap.see(&frame);
+            tap.observe(&frame);
             sent.push(if format == Format::OpenaiChat {
                 frame.raw.clone()
             } else {

@@ -1,0 +1,201 @@
+//! What a turn is made of, in the order in which it was said.
+
+use serde_json::Value;
+
+use super::reasoning_signature::Signature;
+use super::request::ToolName;
+use crate::Format;
+
+/// One block, and what hangs on it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Block {
+    /// What it is.
+    pub kind: BlockKind,
+    /// The prompt up to here is to be cached.
+    pub cache: Option<CacheLife>,
+    /// An upstream's seal: on thoughts, and with Gemini on anything.
+    pub signature: Option<Signature>,
+}
+
+/// What a block is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum BlockKind {
+    /// Words.
+    Text(Text),
+    /// A picture, sound or file.
+    Media(Media),
+    /// The model wants a tool to be used.
+    ToolCall(ToolCall),
+    /// What the tool said.
+    ToolResult(ToolResult),
+    /// The model's thoughts, as far as they are shown.
+    Thinking(Thinking),
+    /// Thoughts that only their upstream can read.
+    Redacted(Redacted),
+    /// The model says why it does not answer.
+    Refusal(String),
+    /// Something that one format alone has, as it stands there.
+    Foreign(Format, Value),
+}
+
+/// Words with their sources.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Text {
+    /// The words.
+    pub text: String,
+    /// Where they were taken from, each as the format that told it writes it.
+    pub citations: Vec<(Format, Value)>,
+}
+
+/// How long a cached prompt is to live.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CacheLife {
+    /// Five minutes.
+    FiveMinutes,
+    /// One hour.
+    OneHour,
+}
+
+/// A picture, sound or file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Media {
+    /// Which of the three.
+    pub kind: MediaKind,
+    /// Where its bytes are.
+    pub source: Source,
+    /// What the caller calls it.
+    pub name: Option<String>,
+    /// How closely a picture is looked at, in OpenAI's words.
+    pub detail: Option<String>,
+    /// What only the source format says beside it (Anthropic's `context`, `citations` of documents).
+    pub extras: Vec<(String, Value)>,
+}
+
+/// Kinds of media.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MediaKind {
+    /// A picture.
+    Image,
+    /// Sound.
+    Audio,
+    /// Moving pictures.
+    Video,
+    /// A document.
+    File,
+}
+
+/// Where the bytes of media are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// Here, in base64.
+    Inline {
+        /// Their type, such as `image/png`.
+        mime: String,
+        /// The base64.
+        data: String,
+    },
+    /// At an address that the upstream fetches.
+    Link {
+        /// The address.
+        url: String,
+        /// Their type, where the format says it.
+        mime: Option<String>,
+    },
+    /// Here, as plain words (Anthropic's text documents).
+    Text(String),
+}
+
+/// The model wants a tool to be used.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ToolCall {
+    /// Names the call; its result repeats it. Never empty: a reader makes one where there is none.
+    pub id: String,
+    /// The tool.
+    pub tool: ToolName,
+    /// The tool takes plain words instead of JSON.
+    pub custom: bool,
+    /// JSON as the model wrote it, which may be broken; plain words for a custom tool.
+    pub arguments: String,
+    /// The id of the item around it, which the Responses format has beside the call's own.
+    pub item: Option<String>,
+}
+
+/// What a tool said.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolResult {
+    /// The call that it answers.
+    pub call: String,
+    /// The tool, where the format says it or the call was seen before.
+    pub tool: Option<ToolName>,
+    /// The call was one of a custom tool.
+    pub custom: bool,
+    /// What it said: text and media.
+    pub content: Vec<Block>,
+    /// It failed.
+    pub failed: bool,
+}
+
+/// Thoughts that are shown.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Thinking {
+    /// The id of the item, which the Responses format has.
+    pub item: Option<String>,
+    /// The parts; most formats have one.
+    pub texts: Vec<String>,
+    /// They are a summary of the thoughts, not the thoughts.
+    pub summary: bool,
+}
+
+/// Thoughts that only their upstream can read.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Redacted {
+    /// The id of the item, which the Responses format has.
+    pub item: Option<String>,
+}
+
+/// A document of words for formats that have only words: what it is called, then what it says.
+#[must_use]
+pub fn titled(name: Option<&str>, words: &str) -> String {
+    match name {
+        Some(name) => format!("{name}:\n{words}"),
+        None => words.to_owned(),
+    }
+}
+
+// === impl Block ===
+
+impl Block {
+    /// A block with nothing on it.
+    #[must_use]
+    pub const fn of(kind: BlockKind) -> Self {
+        Self {
+            kind,
+            cache: None,
+            signature: None,
+        }
+    }
+
+    /// Plain words.
+    #[must_use]
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::of(BlockKind::Text(Text {
+            text: text.into(),
+            citations: Vec::new(),
+        }))
+    }
+
+    /// The words, if it is nothing else.
+    #[must_use]
+    pub fn as_text(&self) -> Option<&str> {
+        match &self.kind {
+            BlockKind::Text(text) => Some(&text.text),
+            BlockKind::Media(_)
+            | BlockKind::ToolCall(_)
+            | BlockKind::ToolResult(_)
+            | BlockKind::Thinking(_)
+            | BlockKind::Redacted(_)
+            | BlockKind::Refusal(_)
+            | BlockKind::Foreign(..) => None,
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! What a stream has used and written so far, whatever format it comes in.
+
+use trunkline_types::{Bucket, Usage};
+
+use super::accumulate::merge;
+use super::block::BlockKind;
+use super::event::{BlockDelta, BlockStart, Event};
+use super::response::{ReportedUsage, Response, Stop};
+use crate::ResponseFacts;
+use crate::openai_chat::{estimated_tokens, letters};
+
+/// Letters of a model's name that are remembered.
+const MAX_MODEL_CHARACTERS: usize = 128;
+/// Answers whose end is remembered.
+const MAX_STOPS: usize = 16;
+
+/// Counts along a stream.
+#[derive(Debug, Clone, Default)]
+pub struct Meter {
+    reported: Option<ReportedUsage>,
+    ascii: u64,
+    wide: u64,
+    stops: Vec<Stop>,
+    model: String,
+    id: String,
+}
+
+impl Meter {
+    /// What a whole answer has written.
+    #[must_use]
+    pub fn of_response(answer: &Response) -> Self {
+        let mut meter = Self::default();
+        for block in answer.choices.iter().flat_map(|choice| &choice.blocks) {
+            match &block.kind {
+                BlockKind::Text(text) => meter.count(&text.text),
+                BlockKind::Refusal(text) => meter.count(text),
+                BlockKind::Thinking(thinking) => {
+                    thinking.texts.iter().for_each(|it| meter.count(it))
+                }
+                BlockKind::ToolCall(call) => {
+                    meter.count(&call.tool.name);
+                    meter.count(&call.arguments);
+                }
+                BlockKind::Media(_)
+                | BlockKind::ToolResult(_)
+                | BlockKind::Redacted(_)
+                | BlockKind::Foreign(..) => {}
+            }
+        }
+        meter
+    }
+
+    /// Takes one event in.
+    pub fn observe(&mut self, event: &Event) {
+        match event {
+            Event::Start { id, model, .. } => {
+                self.id.clone_from(id);
+                self.model = model.chars().take(MAX_MODEL_CHARACTERS).collect();
+            }
+            Event::BlockDelta(_, BlockDelta::Text(text) | BlockDelta::Arguments(text)) => {
+                self.count(text)
+            }
+            Event::BlockStart(_, BlockStart::ToolCall(call)) => {
+                self.count(&call.tool.name);
+                self.count(&call.arguments);
+            }
+            Event::Usage(reported) => merge(&mut self.reported, reported),
+            Event::Stop(_, stop) if self.stops.len() < MAX_STOPS => self.stops.push(stop.clone()),
+            Event::BlockStart(..)
+            | Event::BlockDelta(..)
+            | Event::BlockEnd(_)
+            | Event::Stop(..)
+            | Event::Error(_)
+            | Event::Ping => {}
+        }
+    }
+
+    fn count(&mut self, text: &str) {
+        let (ascii, wide) = letters(text);
+        let more =
+            |sum: u64, count: usize| sum.saturating_add(u64::try_from(count).unwrap_or(u64::MAX));
+        self.ascii = more(self.ascii, ascii);
+        self.wide = more(self.wide, wide);
+    }
+
+    /// The model that the upstream says it is; empty if it does not.
+    #[must_use]
+    pub fn model(&self) -> &str {
+        &self.model
+    }
+
+    /// The upstream's id of the answer; empty if it gives none.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Why each answer ended.
+    #[must_use]
+    pub fn stops(&self) -> &[Stop] {
+        &self.stops
+    }
+
+    /// What the answer says about itself, for traces.
+    #[must_use]
+    pub fn facts(&self) -> ResponseFacts {
+        ResponseFacts {
+            model: self.model.clone(),
+            finishes: self.stops.iter().map(Stop::word).collect(),
+        }
+    }
+
+    /// What the upstream told, if it told of input and output.
+    #[must_use]
+    pub fn reported(&self) -> Option<&ReportedUsage> {
+        let told = |usage: &Usage| {
+            usage.told(Bucket::PlainInput).is_some() && usage.told(Bucket::PlainOutput).is_some()
+        };
+        self.reported
+            .as_ref()
+            .filter(|reported| told(&reported.usage))
+    }
+
+    /// Input tokens, where the upstream told them.
+    #[must_use]
+    pub fn reported_input(&self) -> Option<u64> {
+        let reported = self.reported.as_ref()?;
+        reported.usage.told(Bucket::PlainInput)?;
+        Some(reported.input())
+    }
+
+    /// Output tokens counted by us.
+    #[must_use]
+    pub const fn written(&self) -> u64 {
+        estimated_tokens(self.ascii, self.wide)
+    }
+}

@@ -1,0 +1,189 @@
+//! Seals that upstreams put on their thoughts and want back unchanged. In a format that is not the
+//! upstream's own, and wherever the channel matters, a seal travels inside a text of ours that says
+//! where it belongs; a seal of somebody else is left out rather than sent to fail.
+
+use crate::Format;
+
+/// Longest seal that is read as one.
+pub const MAX_SIGNATURE_BYTES: usize = 1_000_000;
+const TAG: &str = "tlsig1";
+/// Bytes of a seal that say where it belongs, at most.
+const MAX_TAG_BYTES: usize = 64;
+/// Seals of one body that are looked at.
+const MAX_TAGS: usize = 10_000;
+
+/// A seal and where it belongs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Signature {
+    /// The format whose upstream made it.
+    pub format: Format,
+    /// The channel it came through, if it is known.
+    pub channel: Option<String>,
+    /// The seal itself.
+    pub data: String,
+}
+
+impl Signature {
+    /// A seal as its own format writes it.
+    #[must_use]
+    pub const fn of(format: Format, data: String) -> Self {
+        Self {
+            format,
+            channel: None,
+            data,
+        }
+    }
+
+    /// Reads a seal where a format has one: its own, or one of ours with another inside.
+    #[must_use]
+    pub fn read(text: &str, own: Format) -> Self {
+        let tagged = || {
+            let rest = text.strip_prefix(TAG)?;
+            let mut letters = rest.chars();
+            let format = format_of(letters.next()?)?;
+            let digits = letters.next()?.to_digit(36)?.checked_sub(10)?;
+            let digits = usize::try_from(digits).ok()?;
+            let channel = rest.get(2..digits.checked_add(2)?)?;
+            if !channel.bytes().all(|byte| byte.is_ascii_digit()) {
+                return None;
+            }
+            let signature = Self {
+                format,
+                channel: (!channel.is_empty()).then(|| channel.to_owned()),
+                data: String::new(),
+            };
+            let data = text.strip_prefix(signature.tag().as_str())?.to_owned();
+            Some(Self { data, ..signature })
+        };
+        tagged().unwrap_or_else(|| Self::of(own, text.to_owned()))
+    }
+
+    /// As it is shown to a caller of any format, so that it comes home when it is sent back.
+    #[must_use]
+    pub fn tagged(&self) -> String {
+        format!("{}{}", self.tag(), self.data)
+    }
+
+    /// What stands before a seal: whose it is. Google's clients decode seals, so the mark is base64 too,
+    /// in either alphabet: letters and digits alone, and of a length that leaves the rest in its place.
+    fn tag(&self) -> String {
+        let channel = self.channel.as_deref().unwrap_or_default();
+        let digits = u32::try_from(channel.len()).unwrap_or(0).saturating_add(10);
+        let digits = char::from_digit(digits, 36).unwrap_or('a');
+        let mut tag = format!("{TAG}{}{digits}{channel}", letter_of(self.format));
+        while !tag.len().is_multiple_of(4) {
+            tag.push('x');
+        }
+        tag
+    }
+
+    /// Whether an upstream that speaks a format, behind a channel, made it.
+    #[must_use]
+    pub fn belongs_to(&self, format: Format, channel: Option<&str>) -> bool {
+        let same_channel = match (self.channel.as_deref(), channel) {
+            (Some(made), Some(asked)) => made == asked,
+            (Some(_) | None, Some(_) | None) => true,
+        };
+        self.format == format && same_channel
+    }
+}
+
+const fn letter_of(format: Format) -> char {
+    match format {
+        Format::OpenaiChat => 'c',
+        Format::ClaudeMessages => 'm',
+        Format::OpenaiResponses => 'r',
+        Format::Gemini => 'g',
+    }
+}
+
+fn format_of(letter: char) -> Option<Format> {
+    Format::ALL
+        .into_iter()
+        .find(|format| letter_of(*format) == letter)
+}
+
+/// Seals in a body as we hand them out: whose each is, without the seal itself.
+#[must_use]
+pub fn find_signatures(body: &[u8]) -> Vec<Signature> {
+    let needle = format!("\"{TAG}");
+    let mut found = Vec::new();
+    for at in memchr::memmem::find_iter(body, needle.as_bytes()) {
+        let text = body.get(at.saturating_add(1)..).unwrap_or_default();
+        let end = memchr::memchr(b'"', text).unwrap_or(text.len());
+        // Only the beginning is looked at: a seal may be long.
+        let head = text.get(..end.min(MAX_TAG_BYTES)).unwrap_or_default();
+        let signature = Signature::read(&String::from_utf8_lossy(head), Format::OpenaiChat);
+        if signature.channel.is_some() && found.len() < MAX_TAGS {
+            found.push(Signature {
+                data: String::new(),
+                ..signature
+            });
+        }
+    }
+    found
+}
+
+/// The body with the marks of one channel taken off its seals, so that its upstream gets them as it made
+/// them.
+#[must_use]
+pub fn strip_signature_tags(body: &[u8], format: Format, channel: &str) -> Vec<u8> {
+    let signature = Signature {
+        format,
+        channel: Some(channel.to_owned()),
+        data: String::new(),
+    };
+    let needle = format!("\"{}", signature.tag());
+    let mut kept = Vec::with_capacity(body.len());
+    let mut copied = 0;
+    for at in memchr::memmem::find_iter(body, needle.as_bytes()) {
+        let quote = at.saturating_add(1);
+        kept.extend_from_slice(body.get(copied..quote).unwrap_or_default());
+        copied = at.saturating_add(needle.len());
+    }
+    kept.extend_from_slice(body.get(copied..).unwrap_or_default());
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seal_comes_home_through_any_format() {
+        let mut signature = Signature::of(Format::Gemini, "a.b/c==".to_owned());
+        assert_eq!(Signature::read("a.b/c==", Format::Gemini), signature);
+        signature.channel = Some("17".to_owned());
+        let shown = signature.tagged();
+        for format in Format::ALL {
+            assert_eq!(Signature::read(&shown, format), signature);
+        }
+        assert!(signature.belongs_to(Format::Gemini, Some("17")));
+        assert!(signature.belongs_to(Format::Gemini, None));
+        assert!(!signature.belongs_to(Format::Gemini, Some("18")));
+        assert!(!signature.belongs_to(Format::ClaudeMessages, Some("17")));
+        assert_eq!(shown, "tlsig1gc17xxa.b/c==");
+        let tag = shown.strip_suffix("a.b/c==").unwrap();
+        assert!(
+            tag.len().is_multiple_of(4) && tag.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        );
+        let odd = "tlsig1zb1x";
+        assert_eq!(Signature::read(odd, Format::Gemini).data, odd);
+    }
+
+    #[test]
+    fn marks_are_found_in_a_body_and_taken_off_for_the_channel_they_name() {
+        let body = br#"{"a":"tlsig1gc17xxxyz","b":["tlsig1gb9xxxq"],"c":"say tlsig1gc17xxno"}"#;
+        let channels: Vec<_> = find_signatures(body)
+            .into_iter()
+            .map(|signature| signature.channel.unwrap())
+            .collect();
+        assert_eq!(channels, ["17", "9"]);
+        let bare = strip_signature_tags(body, Format::Gemini, "17");
+        assert_eq!(
+            String::from_utf8(bare).unwrap(),
+            r#"{"a":"xyz","b":["tlsig1gb9xxxq"],"c":"say tlsig1gc17xxno"}"#
+        );
+        assert!(find_signatures(b"{}").is_empty());
+    }
+}

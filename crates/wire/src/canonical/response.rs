@@ -1,0 +1,123 @@
+//! A whole answer, and what was used for it.
+
+use trunkline_types::{Bucket, Usage};
+
+use super::block::Block;
+
+/// An answer in no format.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Response {
+    /// The upstream's id of it; empty if it gives none.
+    pub id: String,
+    /// The upstream's name of the model; empty if it does not say.
+    pub model: String,
+    /// Seconds since 1970, where the upstream says so.
+    pub created: Option<i64>,
+    /// What was said; more than one where several were asked for.
+    pub choices: Vec<Choice>,
+    /// What was used, if the upstream told it.
+    pub reported: Option<ReportedUsage>,
+}
+
+/// One of the answers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Choice {
+    /// What was said, in order.
+    pub blocks: Vec<Block>,
+    /// Why it ended.
+    pub stop: Stop,
+}
+
+/// Why an answer ended.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Stop {
+    /// It was complete.
+    #[default]
+    End,
+    /// It reached its length.
+    Length,
+    /// Tools are to be used.
+    ToolUse,
+    /// One of the caller's texts came up; which one, where the upstream says so.
+    Sequence(Option<String>),
+    /// A filter cut it off.
+    Filtered,
+    /// The model would not.
+    Refused,
+    /// A long turn pauses and wants to be continued.
+    Paused,
+    /// The context is full.
+    ContextFull,
+    /// A word that we do not know, as it stands there.
+    Other(String),
+}
+
+/// What was used, in disjoint buckets, and how much of the output were thoughts.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ReportedUsage {
+    /// The buckets. Thoughts are part of plain output.
+    pub usage: Usage,
+    /// Thoughts, where the upstream tells them apart.
+    pub reasoning: Option<u64>,
+}
+
+impl Stop {
+    /// A word of a closed list, for logs and traces: chat's own where it has one.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::End | Self::Sequence(_) => "stop",
+            Self::Length => "length",
+            Self::ToolUse => "tool_calls",
+            Self::Filtered => "content_filter",
+            Self::Refused => "refusal",
+            Self::Paused => "pause",
+            Self::ContextFull => "context_full",
+            Self::Other(_) => "other",
+        }
+    }
+}
+
+impl ReportedUsage {
+    /// Tokens of a bucket; nothing where it was not told.
+    #[must_use]
+    pub fn of(&self, bucket: Bucket) -> u64 {
+        self.usage.told(bucket).unwrap_or(0)
+    }
+
+    /// All input tokens, those of caches included.
+    #[must_use]
+    pub fn input(&self) -> u64 {
+        const INPUT: [Bucket; 6] = [
+            Bucket::PlainInput,
+            Bucket::CacheRead,
+            Bucket::CacheWrite5m,
+            Bucket::CacheWrite1h,
+            Bucket::ImageInput,
+            Bucket::AudioInput,
+        ];
+        self.sum(&INPUT)
+    }
+
+    /// All output tokens, thoughts included.
+    #[must_use]
+    pub fn output(&self) -> u64 {
+        const OUTPUT: [Bucket; 3] = [
+            Bucket::PlainOutput,
+            Bucket::ImageOutput,
+            Bucket::AudioOutput,
+        ];
+        self.sum(&OUTPUT)
+    }
+
+    /// Tokens written to caches.
+    #[must_use]
+    pub fn cache_writes(&self) -> u64 {
+        self.sum(&[Bucket::CacheWrite5m, Bucket::CacheWrite1h])
+    }
+
+    fn sum(&self, buckets: &[Bucket]) -> u64 {
+        let tokens = buckets.iter().map(|bucket| self.of(*bucket));
+        tokens.fold(0, u64::saturating_add)
+    }
+}

@@ -1,0 +1,285 @@
+//! What stands in messages and in the system text besides words: images and documents, each with a
+//! bound of its own, and references to things stored elsewhere, which are refused. Words are counted
+//! and not kept: a body may have many megabytes.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use crate::borrowed_str::borrowed_str;
+use crate::{Media, RequestError};
+
+/// Tokens of one image at most, on the models we know.
+const IMAGE_TOKENS: u64 = 4_800;
+/// Bytes of an encoded document for one token, at least; pages are also seen as images.
+const FILE_BYTES_PER_TOKEN: u64 = 4;
+/// Tokens of a document behind an address, which only the upstream sees: about forty full pages.
+const LINKED_FILE_TOKENS: u64 = 100_000;
+const MAX_MESSAGES: usize = 100_000;
+
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(borrow, default, deserialize_with = "borrowed_str")]
+    role: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    content: Option<Content<'a>>,
+}
+
+enum Content<'a> {
+    Parts(Vec<Part<'a>>),
+    /// Its words are counted by the bytes of the whole; here is how many it has.
+    Text(u64),
+    /// What a tool of the vendor's own gave back, which no caller makes.
+    Other,
+}
+
+/// Takes content as it comes. To try one kind after the other would copy it and write out why it is
+/// not the first one, for every message.
+struct ContentVisitor;
+
+#[derive(Deserialize)]
+struct Part<'a> {
+    #[serde(rename = "type", borrow, default, deserialize_with = "borrowed_str")]
+    kind: Option<Cow<'a, str>>,
+    #[serde(default)]
+    text: Option<Said>,
+    #[serde(borrow, default)]
+    source: Option<Source<'a>>,
+    #[serde(default)]
+    file_id: Option<IgnoredAny>,
+    /// Blocks inside a block: what a tool said, what a search found.
+    #[serde(borrow, default)]
+    content: Option<Content<'a>>,
+}
+
+/// How many bytes a text has. It is not kept.
+struct Said(u64);
+
+struct SaidVisitor;
+
+/// Where the bytes are: an object, or with search results an address alone.
+enum Source<'a> {
+    Object(SourceObject<'a>),
+    Address,
+}
+
+struct SourceVisitor;
+
+#[derive(Deserialize)]
+struct SourceObject<'a> {
+    #[serde(rename = "type", borrow, default, deserialize_with = "borrowed_str")]
+    kind: Option<Cow<'a, str>>,
+    #[serde(default)]
+    data: Option<Said>,
+    #[serde(default)]
+    url: Option<Said>,
+    #[serde(default)]
+    file_id: Option<IgnoredAny>,
+    #[serde(borrow, default)]
+    content: Option<Content<'a>>,
+}
+
+/// Adds up what is found.
+struct Look<'a>(&'a mut Media);
+
+/// Looks through the messages.
+pub(super) fn read_messages(bytes: &[u8], media: &mut Media) -> Result<(), RequestError> {
+    let messages: Vec<Message<'_>> = serde_json::from_slice(bytes).map_err(|error| {
+        let what = "`messages` must be a list of objects with `role` and `content`";
+        RequestError::invalid("messages", format!("{what}: {error}"))
+    })?;
+    if messages.is_empty() {
+        let what = "`messages` must have at least one message";
+        return Err(RequestError::invalid("messages", what));
+    }
+    if messages.len() > MAX_MESSAGES {
+        let what = format!("`messages` may have at most {MAX_MESSAGES} messages");
+        return Err(RequestError::invalid("messages", what));
+    }
+    for (place, message) in messages.iter().enumerate() {
+        if message.role.is_none() {
+            let field = format!("messages[{place}].role");
+            return Err(RequestError::invalid(
+                &field,
+                "every message needs a `role`",
+            ));
+        }
+        let field = format!("messages[{place}].content");
+        let Some(content) = &message.content else {
+            return Err(RequestError::invalid(
+                &field,
+                "every message needs `content`",
+            ));
+        };
+        Look(media).add_content(content, &field)?;
+    }
+    Ok(())
+}
+
+/// Looks through the system text.
+pub(super) fn read_system(bytes: &[u8], media: &mut Media) -> Result<(), RequestError> {
+    let system: Option<Content<'_>> = serde_json::from_slice(bytes).map_err(|error| {
+        let what = "`system` must be a text or a list of blocks";
+        RequestError::invalid("system", format!("{what}: {error}"))
+    })?;
+    match system {
+        Some(content) => Look(media).add_content(&content, "system"),
+        None => Ok(()),
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ContentVisitor)
+    }
+}
+
+impl<'de> Visitor<'de> for ContentVisitor {
+    type Value = Content<'de>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a text or a list of blocks")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Content::Text(length(text)))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Self::Value, A::Error> {
+        let mut all = Vec::new();
+        while let Some(part) = parts.next_element()? {
+            all.push(part);
+        }
+        Ok(Content::Parts(all))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Content::Other)
+    }
+}
+
+impl<'de> Deserialize<'de> for Said {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(SaidVisitor)
+    }
+}
+
+impl Visitor<'_> for SaidVisitor {
+    type Value = Said;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a text")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Said, E> {
+        Ok(Said(length(text)))
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Source<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(SourceVisitor)
+    }
+}
+
+impl<'de> Visitor<'de> for SourceVisitor {
+    type Value = Source<'de>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a source")
+    }
+
+    fn visit_str<E: Error>(self, _text: &str) -> Result<Self::Value, E> {
+        Ok(Source::Address)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        let object = serde::de::value::MapAccessDeserializer::new(map);
+        SourceObject::deserialize(object).map(Source::Object)
+    }
+}
+
+impl Look<'_> {
+    fn add_content(&mut self, content: &Content<'_>, place: &str) -> Result<(), RequestError> {
+        match content {
+            Content::Text(bytes) => self.0.text_bytes = self.0.text_bytes.saturating_add(*bytes),
+            Content::Parts(parts) => {
+                for (number, part) in parts.iter().enumerate() {
+                    self.add_claude_part(part, &format!("{place}[{number}]"))?;
+                }
+            }
+            Content::Other => {}
+        }
+        Ok(())
+    }
+
+    fn add_claude_part(&mut self, part: &Part<'_>, place: &str) -> Result<(), RequestError> {
+        if part.file_id.is_some() {
+            return Err(stored(&format!("{place}.file_id")));
+        }
+        if let Some(Said(bytes)) = part.text {
+            self.0.text_bytes = self.0.text_bytes.saturating_add(bytes);
+        }
+        if let Some(content) = &part.content {
+            self.add_content(content, &format!("{place}.content"))?;
+        }
+        match &part.source {
+            Some(Source::Object(source)) => {
+                let is_image = part.kind.as_deref() == Some("image");
+                self.add_source(source, is_image, &format!("{place}.source"))
+            }
+            Some(Source::Address) | None => Ok(()),
+        }
+    }
+
+    fn add_source(
+        &mut self,
+        source: &SourceObject<'_>,
+        is_image: bool,
+        place: &str,
+    ) -> Result<(), RequestError> {
+        let kind = source.kind.as_deref().unwrap_or_default();
+        if source.file_id.is_some() || kind == "file" {
+            return Err(stored(&format!("{place}.file_id")));
+        }
+        if let Some(content) = &source.content {
+            self.add_content(content, &format!("{place}.content"))?;
+        }
+        if let Some(Said(bytes)) = source.data {
+            // A document of plain words is read as such.
+            if kind == "text" {
+                self.0.text_bytes = self.0.text_bytes.saturating_add(bytes);
+            } else if is_image {
+                self.more(bytes, IMAGE_TOKENS);
+            } else {
+                let tokens = bytes.div_ceil(FILE_BYTES_PER_TOKEN);
+                self.more(bytes, tokens.saturating_add(IMAGE_TOKENS));
+            }
+        }
+        if let Some(Said(bytes)) = source.url {
+            let tokens = if is_image {
+                IMAGE_TOKENS
+            } else {
+                LINKED_FILE_TOKENS
+            };
+            self.more(bytes, tokens);
+        }
+        Ok(())
+    }
+
+    const fn more(&mut self, bytes: u64, tokens: u64) {
+        self.0.bytes = self.0.bytes.saturating_add(bytes);
+        self.0.tokens = self.0.tokens.saturating_add(tokens);
+    }
+}
+
+fn stored(place: &str) -> RequestError {
+    RequestError::reference(place, "send the file itself as a `base64` or `text` source")
+}
+
+fn length(text: &str) -> u64 {
+    u64::try_from(text.len()).unwrap_or(u64::MAX)
+}

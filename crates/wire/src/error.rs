@@ -1,0 +1,28 @@
+//! A fault on its way to a caller: the facts that every format's error is written from.
+
+use serde_json::{Map, Value};
+
+/// What went wrong, in no format.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ErrorBody {
+    /// The status that it has, or would have had before the answer began.
+    pub status: u16,
+    /// Code of the error table.
+    pub code: String,
+    /// One of the eight families of the error table.
+    pub family: &'static str,
+    /// For the person who has to act.
+    pub message: String,
+    /// The field to blame.
+    pub param: Option<String>,
+    /// The id of the request.
+    pub request_id: String,
+    /// Whether the same request may succeed later.
+    pub retryable: bool,
+    /// Where the code is explained.
+    pub doc_url: String,
+    /// Seconds after which it is worth another try.
+    pub retry_after: Option<u64>,
+    /// Further keys of the error.
+    pub extras: Map<String, Value>,
+}

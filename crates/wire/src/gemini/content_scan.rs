@@ -1,0 +1,343 @@
+//! What stands in contents and tools besides text, looked at without keeping it: media, each with a bound
+//! of its own, and references to things stored elsewhere, which are refused.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use crate::borrowed_str::borrowed_str;
+use crate::{Media, RequestError};
+
+/// Tokens of one image at most, at the finest resolution.
+const IMAGE_TOKENS: u64 = 2_580;
+/// Bytes of encoded sound for one token, at least: 32 tokens a second, at the lowest rates in use.
+const AUDIO_BYTES_PER_TOKEN: u64 = 40;
+/// Bytes of encoded video for one token, at least, at one picture a second.
+const VIDEO_BYTES_PER_TOKEN: u64 = 48;
+/// Pictures a second that may be asked for.
+const MAX_PICTURES_PER_SECOND: u64 = 24;
+/// Bytes of an encoded file for one token, at least; pages are also seen as images.
+const FILE_BYTES_PER_TOKEN: u64 = 4;
+/// A film or a document at an address may fill the whole context.
+const LINK_TOKENS: u64 = 1_048_576;
+const MAX_CONTENTS: usize = 100_000;
+/// Where Google keeps uploaded files.
+const UPLOADS: &str = "generativelanguage.googleapis.com";
+const SEND_FILE: &str = "send the file as `inlineData`";
+
+#[derive(Deserialize)]
+struct Content<'a> {
+    #[serde(borrow, default, deserialize_with = "borrowed_str")]
+    role: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    parts: Option<Vec<Part<'a>>>,
+}
+
+/// A system instruction: a text, a part list or a content.
+enum Instruction<'a> {
+    Text(u64),
+    Parts(Vec<Part<'a>>),
+}
+
+struct InstructionVisitor;
+
+#[derive(Deserialize)]
+struct Part<'a> {
+    #[serde(default)]
+    text: Option<Said>,
+    #[serde(borrow, default, rename = "inlineData", alias = "inline_data")]
+    inline: Option<Inline<'a>>,
+    #[serde(borrow, default, rename = "fileData", alias = "file_data")]
+    file: Option<Linked<'a>>,
+    #[serde(
+        borrow,
+        default,
+        rename = "functionResponse",
+        alias = "function_response"
+    )]
+    result: Option<ResultParts<'a>>,
+    #[serde(default, rename = "videoMetadata", alias = "video_metadata")]
+    video: Option<Video>,
+}
+
+#[derive(Deserialize)]
+struct ResultParts<'a> {
+    #[serde(borrow, default)]
+    parts: Option<Vec<Part<'a>>>,
+}
+
+#[derive(Deserialize)]
+struct Inline<'a> {
+    #[serde(
+        borrow,
+        default,
+        rename = "mimeType",
+        alias = "mime_type",
+        deserialize_with = "borrowed_str"
+    )]
+    mime: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "borrowed_str")]
+    data: Option<Cow<'a, str>>,
+}
+
+#[derive(Deserialize)]
+struct Linked<'a> {
+    #[serde(
+        borrow,
+        default,
+        rename = "mimeType",
+        alias = "mime_type",
+        deserialize_with = "borrowed_str"
+    )]
+    mime: Option<Cow<'a, str>>,
+    #[serde(
+        borrow,
+        default,
+        rename = "fileUri",
+        alias = "file_uri",
+        deserialize_with = "borrowed_str"
+    )]
+    uri: Option<Cow<'a, str>>,
+}
+
+#[derive(Deserialize)]
+struct Video {
+    #[serde(default)]
+    fps: Option<serde_json::Number>,
+}
+
+/// How many bytes a text has. It is not kept.
+struct Said(u64);
+
+struct SaidVisitor;
+
+/// The keys of a tool that are not null.
+struct ToolKeys<'a>(Vec<Cow<'a, str>>);
+
+struct ToolKeysVisitor;
+
+/// Looks through the contents.
+pub(super) fn read_contents(bytes: &[u8], media: &mut Media) -> Result<(), RequestError> {
+    let contents: Vec<Content<'_>> = serde_json::from_slice(bytes).map_err(|error| {
+        let what = "`contents` must be a list of objects with `role` and `parts`";
+        RequestError::invalid("contents", format!("{what}: {error}"))
+    })?;
+    if contents.is_empty() || contents.len() > MAX_CONTENTS {
+        let what = format!("`contents` must have from 1 to {MAX_CONTENTS} items");
+        return Err(RequestError::invalid("contents", what));
+    }
+    for (place, content) in contents.iter().enumerate() {
+        let place = format!("contents[{place}]");
+        if content.role.as_deref() == Some("") {
+            let what = "`role` must be `user`, `model` or `function`, or not there";
+            return Err(RequestError::invalid(&format!("{place}.role"), what));
+        }
+        let Some(parts) = &content.parts else {
+            let what = "every content needs `parts`";
+            return Err(RequestError::invalid(&format!("{place}.parts"), what));
+        };
+        media.add_parts(parts, &format!("{place}.parts"))?;
+    }
+    Ok(())
+}
+
+/// Looks through the system instruction.
+pub(super) fn read_instruction(bytes: &[u8], media: &mut Media) -> Result<(), RequestError> {
+    let instruction: Instruction<'_> = serde_json::from_slice(bytes).map_err(|error| {
+        let what = "`systemInstruction` must be a text or an object with `parts`";
+        RequestError::invalid("systemInstruction", format!("{what}: {error}"))
+    })?;
+    match instruction {
+        Instruction::Text(bytes) => {
+            media.text_bytes = media.text_bytes.saturating_add(bytes);
+            Ok(())
+        }
+        Instruction::Parts(parts) => media.add_parts(&parts, "systemInstruction.parts"),
+    }
+}
+
+/// Tools that Google runs are billed apart: functions alone are taken.
+pub(super) fn check_tools(bytes: &[u8]) -> Result<(), RequestError> {
+    let tools: Vec<ToolKeys<'_>> = serde_json::from_slice(bytes).map_err(|error| {
+        let what = "`tools` must be a list of objects with `functionDeclarations`";
+        RequestError::invalid("tools", format!("{what}: {error}"))
+    })?;
+    for (place, ToolKeys(keys)) in tools.iter().enumerate() {
+        let other = keys.iter().find(|key| {
+            !matches!(
+                key.as_ref(),
+                "functionDeclarations" | "function_declarations"
+            )
+        });
+        if let Some(key) = other {
+            let key: String = key.chars().take(64).collect();
+            let param = format!("tools[{place}].{key}");
+            let what = "tools that the vendor runs are billed apart and have no price here; \
+                        declare a function for it, or leave it out";
+            return Err(RequestError::invalid(
+                &param,
+                format!("`{param}` is not supported: {what}"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Whether an address names something that was uploaded before.
+pub(super) fn is_stored(uri: &str) -> bool {
+    let uploaded = uri.contains(UPLOADS) && uri.contains("/files/");
+    let web = uri.starts_with("https://") || uri.starts_with("http://");
+    uploaded || !web
+}
+
+impl Media {
+    fn add_parts(&mut self, parts: &[Part<'_>], place: &str) -> Result<(), RequestError> {
+        for (number, part) in parts.iter().enumerate() {
+            self.add_content_part(part, &format!("{place}[{number}]"))?;
+        }
+        Ok(())
+    }
+
+    fn add_content_part(&mut self, part: &Part<'_>, place: &str) -> Result<(), RequestError> {
+        if let Some(Said(bytes)) = part.text {
+            self.text_bytes = self.text_bytes.saturating_add(bytes);
+        }
+        if let Some(inline) = &part.inline {
+            let data = length(inline.data.as_deref().unwrap_or_default());
+            let mime = inline.mime.as_deref().unwrap_or_default();
+            self.bytes = self.bytes.saturating_add(data);
+            let more = inline_tokens(mime, data, part.video.as_ref());
+            self.tokens = self.tokens.saturating_add(more);
+        }
+        if let Some(file) = &part.file {
+            let uri = file.uri.as_deref().unwrap_or_default();
+            if is_stored(uri) {
+                return Err(RequestError::reference(
+                    &format!("{place}.fileData.fileUri"),
+                    SEND_FILE,
+                ));
+            }
+            let is_image = file
+                .mime
+                .as_deref()
+                .is_some_and(|mime| mime.starts_with("image/"));
+            let more = if is_image { IMAGE_TOKENS } else { LINK_TOKENS };
+            self.tokens = self.tokens.saturating_add(more);
+        }
+        let inside = part
+            .result
+            .as_ref()
+            .and_then(|result| result.parts.as_ref());
+        match inside {
+            Some(parts) => self.add_parts(parts, &format!("{place}.functionResponse.parts")),
+            None => Ok(()),
+        }
+    }
+}
+
+fn inline_tokens(mime: &str, bytes: u64, video: Option<&Video>) -> u64 {
+    match mime.split('/').next().unwrap_or_default() {
+        "image" => IMAGE_TOKENS,
+        "audio" => bytes.div_ceil(AUDIO_BYTES_PER_TOKEN),
+        "video" => {
+            let asked = video.and_then(|video| video.fps.as_ref());
+            // Part of a picture more is a picture more.
+            let asked = asked.map_or(1, |fps| fps.as_u64().unwrap_or(MAX_PICTURES_PER_SECOND));
+            let pictures = asked.clamp(1, MAX_PICTURES_PER_SECOND);
+            bytes
+                .div_ceil(VIDEO_BYTES_PER_TOKEN)
+                .saturating_mul(pictures)
+        }
+        _ => bytes
+            .div_ceil(FILE_BYTES_PER_TOKEN)
+            .saturating_add(IMAGE_TOKENS),
+    }
+}
+
+fn length(text: &str) -> u64 {
+    u64::try_from(text.len()).unwrap_or(u64::MAX)
+}
+
+impl<'de> Deserialize<'de> for Said {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(SaidVisitor)
+    }
+}
+
+impl Visitor<'_> for SaidVisitor {
+    type Value = Said;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a text")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Said, E> {
+        Ok(Said(length(text)))
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for ToolKeys<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(ToolKeysVisitor)
+    }
+}
+
+impl<'de> Visitor<'de> for ToolKeysVisitor {
+    type Value = ToolKeys<'de>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut keys = Vec::new();
+        while let Some(key) = map.next_key::<Cow<'de, str>>()? {
+            if map.next_value::<Option<IgnoredAny>>()?.is_some() {
+                keys.push(key);
+            }
+        }
+        Ok(ToolKeys(keys))
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Instruction<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(InstructionVisitor)
+    }
+}
+
+impl<'de> Visitor<'de> for InstructionVisitor {
+    type Value = Instruction<'de>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a text or an object with `parts`")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Instruction::Text(length(text)))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Self::Value, A::Error> {
+        let mut all = Vec::new();
+        while let Some(part) = parts.next_element()? {
+            all.push(part);
+        }
+        Ok(Instruction::Parts(all))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut parts = Vec::new();
+        while let Some(key) = map.next_key::<Cow<'de, str>>()? {
+            if key == "parts" {
+                parts = map
+                    .next_value::<Option<Vec<Part<'de>>>>()?
+                    .unwrap_or_default();
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(Instruction::Parts(parts))
+    }
+}

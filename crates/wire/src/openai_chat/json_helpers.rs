@@ -1,0 +1,52 @@
+//! Small readings that chat's files share.
+
+use serde_json::{Map, Number, Value, json};
+
+use crate::canonical::{CacheLife, Source, ToolName};
+
+pub(super) fn word(map: &Map<String, Value>, name: &str) -> Option<String> {
+    map.get(name).and_then(Value::as_str).map(str::to_owned)
+}
+
+pub(super) fn number(map: &Map<String, Value>, name: &str) -> Option<Number> {
+    match map.get(name) {
+        Some(Value::Number(number)) => Some(number.clone()),
+        Some(_) | None => None,
+    }
+}
+
+pub(super) fn list<'a>(map: &'a Map<String, Value>, name: &str) -> &'a [Value] {
+    let known = map.get(name).and_then(Value::as_array);
+    known.map_or(&[], Vec::as_slice)
+}
+
+pub(super) fn tool_name(inner: &Value) -> ToolName {
+    let name = inner.get("name").and_then(Value::as_str);
+    ToolName::plain(name.unwrap_or_default())
+}
+
+/// Bytes inside the address, or an address.
+pub(super) fn image_source(url: String) -> Source {
+    let inline = || {
+        let (head, data) = url.strip_prefix("data:")?.split_once(',')?;
+        let mime = head.strip_suffix(";base64")?;
+        Some(Source::Inline {
+            mime: mime.to_owned(),
+            data: data.to_owned(),
+        })
+    };
+    inline().unwrap_or(Source::Link { url, mime: None })
+}
+
+/// Bytes as an address.
+pub(super) fn data_uri(mime: &str, data: &str) -> String {
+    format!("data:{mime};base64,{data}")
+}
+
+/// Anthropic's mark for what is to be cached.
+pub(super) fn cache_mark(life: CacheLife) -> Value {
+    match life {
+        CacheLife::FiveMinutes => json!({ "type": "ephemeral" }),
+        CacheLife::OneHour => json!({ "type": "ephemeral", "ttl": "1h" }),
+    }
+}

@@ -1,0 +1,240 @@
+//! A whole answer: its usage, and that it is one.
+
+use bytes::Bytes;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use trunkline_types::{Bucket, Usage};
+
+use super::error::read_error;
+use crate::canonical::ReportedUsage;
+use crate::{Edit, ResponseError, Rewrite, patch, scan};
+
+/// Letters of plain text for one token, as a fair guess.
+const ASCII_PER_TOKEN: u64 = 4;
+
+/// Usage as OpenAI and its kin write it. What is not a whole number from zero on was not told.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+pub(super) struct RawUsage {
+    #[serde(default, deserialize_with = "count")]
+    pub(super) prompt_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
+    completion_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
+    total_tokens: Option<u64>,
+    /// DeepSeek's word for cached tokens.
+    #[serde(default, deserialize_with = "count")]
+    prompt_cache_hit_tokens: Option<u64>,
+    /// Moonshot's word for them.
+    #[serde(default, deserialize_with = "count")]
+    cached_tokens: Option<u64>,
+    #[serde(default)]
+    prompt_tokens_details: Option<PromptDetails>,
+    #[serde(default)]
+    completion_tokens_details: Option<CompletionDetails>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+struct PromptDetails {
+    #[serde(default, deserialize_with = "count")]
+    cached_tokens: Option<u64>,
+    /// Written to a cache that lives minutes.
+    #[serde(default, alias = "cache_creation_tokens", deserialize_with = "count")]
+    cache_write_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
+    audio_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
+    image_tokens: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+struct CompletionDetails {
+    #[serde(default, deserialize_with = "count")]
+    reasoning_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
+    audio_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
+    image_tokens: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct Whole<'a> {
+    #[serde(borrow, default)]
+    choices: Option<Vec<&'a RawValue>>,
+    #[serde(default)]
+    usage: Option<RawUsage>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+}
+
+/// Looks at a whole answer for what it used.
+pub fn scan_response(body: &[u8]) -> Result<crate::ResponseSummary, ResponseError> {
+    let whole: Whole<'_> = serde_json::from_slice(body).map_err(|_| ResponseError::Invalid)?;
+    let choices = whole.choices.unwrap_or_default();
+    if whole.error.is_some() || choices.is_empty() {
+        return Err(ResponseError::Upstream(read_error(body)));
+    }
+    let bytes = choices
+        .iter()
+        .map(|choice| choice.get().len())
+        .sum::<usize>();
+    Ok(crate::ResponseSummary {
+        reported: whole.usage.and_then(|usage| usage.reported()),
+        written: estimated_tokens(u64::try_from(bytes).unwrap_or(u64::MAX), 0),
+        id: String::new(),
+    })
+}
+
+/// An answer or a frame with its model called by another name; none if it needs none.
+#[must_use]
+pub fn rewrite_response(body: &[u8], rewrite: &Rewrite) -> Option<Bytes> {
+    let object = scan(body).ok()?;
+    object.member("model")?;
+    let name = serde_json::to_vec(rewrite.model.as_ref()?).ok()?;
+    Some(Bytes::from(patch(&object, &[Edit::Set("model", name)])))
+}
+
+// === impl RawUsage ===
+
+impl RawUsage {
+    /// Takes over what the other one tells.
+    pub(super) fn merge(&mut self, later: Self) {
+        let over = |old: &mut Option<u64>, new: Option<u64>| *old = new.or(*old);
+        over(&mut self.prompt_tokens, later.prompt_tokens);
+        over(&mut self.completion_tokens, later.completion_tokens);
+        over(&mut self.total_tokens, later.total_tokens);
+        over(
+            &mut self.prompt_cache_hit_tokens,
+            later.prompt_cache_hit_tokens,
+        );
+        over(&mut self.cached_tokens, later.cached_tokens);
+        self.prompt_tokens_details = later.prompt_tokens_details.or(self.prompt_tokens_details);
+        self.completion_tokens_details = later
+            .completion_tokens_details
+            .or(self.completion_tokens_details);
+    }
+
+    /// Disjoint buckets, and the thoughts among them; none unless input and output were told.
+    pub(super) fn reported(&self) -> Option<ReportedUsage> {
+        let details = self.completion_tokens_details;
+        Some(ReportedUsage {
+            usage: self.usage()?,
+            reasoning: details.and_then(|details| details.reasoning_tokens),
+        })
+    }
+
+    /// Disjoint buckets; none unless input and output were told.
+    pub(super) fn usage(&self) -> Option<Usage> {
+        let prompt = self.prompt_tokens?;
+        let completion = self.completion_tokens?;
+        let completion = completion.saturating_add(self.reasoning_beside(prompt, completion));
+        let details = self.prompt_tokens_details.unwrap_or_default();
+        let cached = details.cached_tokens.or(self.prompt_cache_hit_tokens);
+        let cached = cached.or(self.cached_tokens).unwrap_or(0).min(prompt);
+        let heard = details.audio_tokens.unwrap_or(0);
+        let heard = heard.min(prompt.saturating_sub(cached));
+        let rest = prompt.saturating_sub(cached).saturating_sub(heard);
+        let kept = details.cache_write_tokens.unwrap_or(0).min(rest);
+        let rest = rest.saturating_sub(kept);
+        let looked = details.image_tokens.unwrap_or(0).min(rest);
+        let output = self.completion_tokens_details.unwrap_or_default();
+        let spoken = output.audio_tokens.unwrap_or(0).min(completion);
+        let words = completion.saturating_sub(spoken);
+        let drawn = output.image_tokens.unwrap_or(0).min(words);
+        let mut usage = Usage::unknown()
+            .with(Bucket::PlainInput, rest.saturating_sub(looked))
+            .with(Bucket::PlainOutput, words.saturating_sub(drawn));
+        for (bucket, tokens) in [
+            (Bucket::CacheRead, cached),
+            (Bucket::CacheWrite5m, kept),
+            (Bucket::ImageInput, looked),
+            (Bucket::AudioInput, heard),
+            (Bucket::ImageOutput, drawn),
+            (Bucket::AudioOutput, spoken),
+        ] {
+            if tokens > 0 {
+                usage = usage.with(bucket, tokens);
+            }
+        }
+        Some(usage)
+    }
+
+    /// Reasoning that stands beside the completion. Most vendors count it as part of the completion;
+    /// xAI does not, and only its sum shows that: prompt, completion and reasoning are the total.
+    fn reasoning_beside(&self, prompt: u64, completion: u64) -> u64 {
+        let details = self.completion_tokens_details;
+        let reasoning = details.and_then(|details| details.reasoning_tokens);
+        let told = prompt.saturating_add(completion);
+        let rest = self.total_tokens.map(|total| total.saturating_sub(told));
+        match (reasoning, rest) {
+            (Some(reasoning), Some(rest)) if reasoning == rest => reasoning,
+            (Some(_) | None, Some(_) | None) => 0,
+        }
+    }
+}
+
+/// A guess at the tokens of a text, by its letters.
+pub(crate) const fn estimated_tokens(ascii: u64, wide: u64) -> u64 {
+    ascii.div_ceil(ASCII_PER_TOKEN).saturating_add(wide)
+}
+
+/// How many letters of a text are ASCII, and how many are not.
+pub(crate) fn letters(text: &str) -> (usize, usize) {
+    if text.is_ascii() {
+        return (text.len(), 0);
+    }
+    let ascii = text.bytes().filter(u8::is_ascii).count();
+    (ascii, text.chars().count().saturating_sub(ascii))
+}
+
+fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    Ok(value.as_u64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn buckets(usage: &str) -> [Option<u64>; 3] {
+        let raw: RawUsage = serde_json::from_str(usage).unwrap();
+        let usage = raw.usage().unwrap();
+        [Bucket::PlainInput, Bucket::CacheRead, Bucket::PlainOutput].map(|it| usage.told(it))
+    }
+
+    #[test]
+    fn cached_tokens_are_found_under_every_word_for_them() {
+        for cached in [
+            r#""prompt_tokens_details":{"cached_tokens":4}"#,
+            r#""prompt_cache_hit_tokens":4,"prompt_cache_miss_tokens":6"#,
+            r#""cached_tokens":4"#,
+        ] {
+            let usage = format!(
+                r#"{{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15,{cached}}}"#
+            );
+            assert_eq!(buckets(&usage), [Some(6), Some(4), Some(5)], "{cached}");
+        }
+    }
+
+    #[test]
+    fn reasoning_is_output_once_wherever_the_vendor_counts_it() {
+        let usage = |total: u64| {
+            format!(
+                r#"{{"prompt_tokens":32,"completion_tokens":9,"total_tokens":{total},
+                    "completion_tokens_details":{{"reasoning_tokens":7}}}}"#
+            )
+        };
+        let within = [Some(32), None, Some(9)];
+        assert_eq!(buckets(&usage(41)), within, "part of the completion");
+        assert_eq!(buckets(&usage(48)), [Some(32), None, Some(16)], "beside it");
+        for strange in [0, 40, 47, 49, 1_000_000] {
+            assert_eq!(
+                buckets(&usage(strange)),
+                within,
+                "a sum that explains nothing"
+            );
+        }
+        let without = r#"{"prompt_tokens":32,"completion_tokens":9,"total_tokens":48}"#;
+        assert_eq!(buckets(without), within);
+    }
+}

@@ -1,0 +1,421 @@
+//! The tap on a stream: reads what passes, changes nothing. It knows usage wherever a vendor puts it,
+//! counts what was written in case nobody tells, and knows the end.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use trunkline_types::Defect;
+
+use super::error::{BaseResponse, read_error};
+use super::response_out::usage_of;
+use super::response_scan::{RawUsage, estimated_tokens, letters};
+use crate::borrowed_str::borrowed_str;
+use crate::canonical::ReportedUsage;
+use crate::response_facts::{MAX_FINISHES, cut_model, finish_word};
+use crate::{
+    Cost, Edit, Frame, FrameKind, Rewrite, StreamEnd, cost_comment, patch, priced, scan,
+    without_data,
+};
+
+/// Follows one stream.
+#[derive(Debug, Default)]
+pub struct Tap {
+    usage: RawUsage,
+    ascii_written: u64,
+    wide_written: u64,
+    finished: bool,
+    finishes: Vec<&'static str>,
+    head: Option<Head>,
+}
+
+/// How a stream began.
+#[derive(Debug, Clone)]
+pub(super) struct Head {
+    pub(super) id: String,
+    pub(super) model: String,
+    pub(super) created: i64,
+}
+
+#[derive(Deserialize)]
+struct Chunk<'a> {
+    #[serde(borrow, default, deserialize_with = "borrowed_str")]
+    id: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "borrowed_str")]
+    model: Option<Cow<'a, str>>,
+    #[serde(default)]
+    created: Option<i64>,
+    #[serde(borrow, default)]
+    choices: Option<Vec<Choice<'a>>>,
+    #[serde(default)]
+    usage: Option<RawUsage>,
+    /// Where Groq puts usage that nobody asked for.
+    #[serde(default)]
+    x_groq: Option<GroqPart>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+    #[serde(default)]
+    base_resp: Option<BaseResponse>,
+}
+
+#[derive(Deserialize)]
+struct GroqPart {
+    #[serde(default)]
+    usage: Option<RawUsage>,
+}
+
+#[derive(Deserialize)]
+struct Choice<'a> {
+    #[serde(borrow, default)]
+    delta: Option<Delta<'a>>,
+    /// Where completions of a prompt have their words.
+    #[serde(borrow, default, deserialize_with = "borrowed_str")]
+    text: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "borrowed_str")]
+    finish_reason: Option<Cow<'a, str>>,
+    /// Where Moonshot puts it.
+    #[serde(default)]
+    usage: Option<RawUsage>,
+}
+
+#[derive(Deserialize)]
+struct Delta<'a> {
+    #[serde(borrow, default, deserialize_with = "borrowed_str")]
+    content: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "borrowed_str")]
+    reasoning_content: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "borrowed_str")]
+    refusal: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    tool_calls: Option<&'a RawValue>,
+}
+
+// === impl Tap ===
+
+impl Tap {
+    /// Reads one frame.
+    pub fn observe(&mut self, frame: &Frame) -> FrameKind {
+        let Some(data) = &frame.data else {
+            return without_data(&frame.raw);
+        };
+        if data.as_ref() == b"[DONE]" {
+            return FrameKind::Done;
+        }
+        let Ok(chunk) = serde_json::from_slice::<Chunk<'_>>(data) else {
+            return FrameKind::Invalid;
+        };
+        if chunk.error.is_some() || chunk.base_resp.is_some_and(|base| base.failed()) {
+            return FrameKind::Error(read_error(data));
+        }
+        let told = chunk.usage.is_some();
+        let groq = chunk.x_groq.and_then(|part| part.usage);
+        if let Some(usage) = chunk.usage.or(groq) {
+            self.usage.merge(usage);
+        }
+        if self.head.is_none() {
+            self.head = Some(Head {
+                id: chunk.id.unwrap_or_default().into_owned(),
+                model: cut_model(&chunk.model.unwrap_or_default()),
+                created: chunk.created.unwrap_or(0),
+            });
+        }
+        let choices = chunk.choices.unwrap_or_default();
+        if choices.is_empty() {
+            return if told {
+                FrameKind::Held
+            } else {
+                FrameKind::Content
+            };
+        }
+        choices.iter().for_each(|choice| self.count(choice));
+        FrameKind::Content
+    }
+
+    fn count(&mut self, choice: &Choice<'_>) {
+        if let Some(reason) = &choice.finish_reason {
+            self.finished = true;
+            if self.finishes.len() < MAX_FINISHES {
+                self.finishes.push(finish_word(reason));
+            }
+        }
+        if let Some(usage) = choice.usage {
+            self.usage.merge(usage);
+        }
+        if let Some(text) = &choice.text {
+            self.count_text(text);
+        }
+        let Some(delta) = &choice.delta else {
+            return;
+        };
+        let texts = [&delta.content, &delta.reasoning_content, &delta.refusal];
+        let texts = texts.into_iter().flatten().map(AsRef::as_ref);
+        for text in texts.chain(delta.tool_calls.map(RawValue::get)) {
+            self.count_text(text);
+        }
+    }
+
+    fn count_text(&mut self, text: &str) {
+        let (ascii, wide) = letters(text);
+        let more =
+            |sum: u64, count: usize| sum.saturating_add(u64::try_from(count).unwrap_or(u64::MAX));
+        self.ascii_written = more(self.ascii_written, ascii);
+        self.wide_written = more(self.wide_written, wide);
+    }
+
+    /// The model that the upstream says it is; empty if it does not.
+    #[must_use]
+    pub fn model(&self) -> &str {
+        self.head.as_ref().map_or("", |head| head.model.as_str())
+    }
+
+    /// The upstream's id of the answer; empty until it is known.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        self.head.as_ref().map_or("", |head| head.id.as_str())
+    }
+
+    /// Why each choice ended, in the words of the format.
+    #[must_use]
+    pub fn finishes(&self) -> &[&'static str] {
+        &self.finishes
+    }
+
+    /// Whether a choice said why it ended.
+    #[must_use]
+    pub const fn finished(&self) -> bool {
+        self.finished
+    }
+
+    /// Usage as far as the upstream told it; none if it told of no output.
+    #[must_use]
+    pub fn reported(&self) -> Option<ReportedUsage> {
+        self.usage.reported()
+    }
+
+    /// Output tokens counted by us.
+    #[must_use]
+    pub const fn written(&self) -> u64 {
+        estimated_tokens(self.ascii_written, self.wide_written)
+    }
+
+    /// Input tokens, where the upstream told them without telling the output.
+    #[must_use]
+    pub const fn reported_input(&self) -> Option<u64> {
+        self.usage.prompt_tokens
+    }
+
+    /// Everything after the last piece, now that the charge is durable.
+    #[must_use]
+    pub fn write_end(&self, held: &[Frame], stream_end: &StreamEnd, model: &str) -> Vec<u8> {
+        write_end(self.head.as_ref(), held, stream_end, model)
+    }
+}
+
+/// Everything after the last piece of a stream with this head.
+pub(super) fn write_end(
+    head: Option<&Head>,
+    held: &[Frame],
+    stream_end: &StreamEnd,
+    model: &str,
+) -> Vec<u8> {
+    let mut last = Vec::new();
+    let (id, created) = head.map_or(("", 0), |head| (head.id.as_str(), head.created));
+    if stream_end.exhausted {
+        last.extend_from_slice(&length_frame(id, created, model));
+    }
+    if stream_end.wants_usage {
+        // The upstream's own frame if it sent one, else one of ours, and in either what it cost. Several
+        // each tell a part, and none of them is shown as all of it.
+        let theirs = match held {
+            [only] => only.data.as_ref(),
+            [] | [_, ..] => None,
+        };
+        let theirs = theirs.and_then(|data| with_cost(data, model, &stream_end.cost));
+        let frame = theirs.or_else(|| {
+            let chunk = serde_json::json!({
+                "id": id,
+                "object": "chat.completion.chunk",
+                "created": created,
+                "model": model,
+                "choices": [],
+                "usage": usage_of(&stream_end.reported),
+            });
+            with_cost(chunk.to_string().as_bytes(), model, &stream_end.cost)
+        });
+        last.extend_from_slice(&frame.unwrap_or_default());
+    }
+    last.extend_from_slice(cost_comment(&stream_end.cost).as_bytes());
+    let done = if Defect::WrongStreamTerminator.is_on() {
+        b"data: [STOP]\n\n"
+    } else {
+        b"data: [DONE]\n\n"
+    };
+    last.extend_from_slice(done);
+    last
+}
+
+fn with_cost(data: &[u8], model: &str, cost: &Cost) -> Option<Bytes> {
+    let object = scan(data).ok()?;
+    let usage = priced(object.value("usage")?, cost)?;
+    let model = serde_json::to_vec(model).ok()?;
+    let edits = [Edit::Set("usage", usage), Edit::Set("model", model)];
+    Some(Frame::of_data(&patch(&object, &edits)).raw)
+}
+
+/// A last chunk with `finish_reason` `length`.
+fn length_frame(id: &str, created: i64, model: &str) -> Bytes {
+    let chunk = serde_json::json!({
+        "id": id,
+        "object": "chat.completion.chunk",
+        "created": created,
+        "model": model,
+        "choices": [{ "index": 0, "delta": {}, "finish_reason": "length" }],
+    });
+    Frame::of_data(chunk.to_string().as_bytes()).raw
+}
+
+/// A frame with its model called by the caller's name for it, and all else as it was.
+#[must_use]
+pub fn rewrite_frame(frame: &Frame, rewrite: &Rewrite) -> Bytes {
+    let renamed = rewrite
+        .model
+        .as_ref()
+        .and_then(|model| renamed(frame, model));
+    renamed.unwrap_or_else(|| frame.raw.clone())
+}
+
+fn renamed(frame: &Frame, model: &str) -> Option<Bytes> {
+    let data = frame.data.as_ref()?;
+    let object = scan(data).ok()?;
+    object.member("model")?;
+    let name = serde_json::to_vec(model).ok()?;
+    let patched = patch(&object, &[Edit::Set("model", name)]);
+    Some(Frame::of_data(&patched).raw)
+}
+
+#[cfg(test)]
+mod tests {
+    use trunkline_types::Bucket;
+
+    use super::*;
+    use crate::UpstreamError;
+
+    fn observe(tap: &mut Tap, data: &str) -> FrameKind {
+        tap.observe(&Frame::of_data(data.as_bytes()))
+    }
+
+    #[test]
+    fn usage_is_found_wherever_it_stands_and_the_last_word_wins_field_by_field() {
+        let mut tap = Tap::default();
+        let piece = r#"{"id":"c","created":7,"choices":[{"index":0,"delta":{"content":"hello wörld"},"finish_reason":null}],"usage":null}"#;
+        assert_eq!(observe(&mut tap, piece), FrameKind::Content);
+        assert_eq!(tap.reported(), None);
+        assert!(!tap.finished());
+        let split = r#"{"choices":[],"usage":{"prompt_tokens":10,"prompt_tokens_details":{"cached_tokens":4}}}"#;
+        assert_eq!(observe(&mut tap, split), FrameKind::Held);
+        assert_eq!(tap.reported(), None, "no output told yet");
+        assert_eq!(tap.reported_input(), Some(10));
+        let last = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"completion_tokens":5}}"#;
+        assert_eq!(observe(&mut tap, last), FrameKind::Content);
+        assert!(tap.finished());
+        assert_eq!(tap.finishes(), ["stop"]);
+        let usage = tap.reported().unwrap().usage;
+        assert_eq!(usage.told(Bucket::PlainInput), Some(6));
+        assert_eq!(usage.told(Bucket::CacheRead), Some(4));
+        assert_eq!(usage.told(Bucket::PlainOutput), Some(5));
+        assert_eq!(observe(&mut tap, "[DONE]"), FrameKind::Done);
+        let head = tap.head.as_ref().unwrap();
+        let end = length_frame(&head.id, head.created, "m");
+        let end = String::from_utf8(end.to_vec()).unwrap();
+        assert!(end.contains(r#""id":"c""#) && end.contains(r#""finish_reason":"length""#));
+    }
+
+    #[test]
+    fn usage_inside_a_choice_or_beside_it_counts() {
+        let usage = r#""usage":{"prompt_tokens":19,"completion_tokens":13,"total_tokens":32}"#;
+        for chunk in [
+            format!(r#"{{"choices":[{{"index":0,"delta":{{}},"finish_reason":"stop",{usage}}}]}}"#),
+            format!(
+                r#"{{"choices":[{{"index":0,"delta":{{}},"finish_reason":"stop"}}],"x_groq":{{"id":"r",{usage}}}}}"#
+            ),
+        ] {
+            let mut tap = Tap::default();
+            assert_eq!(observe(&mut tap, &chunk), FrameKind::Content, "{chunk}");
+            let told = tap.reported().unwrap().usage;
+            assert_eq!(told.told(Bucket::PlainInput), Some(19), "{chunk}");
+            assert_eq!(told.told(Bucket::PlainOutput), Some(13), "{chunk}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_piece_of_an_answer_is_told_apart() {
+        let mut tap = Tap::default();
+        assert_eq!(observe(&mut tap, "{\"choices\":[{"), FrameKind::Invalid);
+        assert_eq!(observe(&mut tap, "<html>"), FrameKind::Invalid);
+        let error = r#"{"error":{"message":"overloaded","type":"server_error","code":null}}"#;
+        assert!(matches!(observe(&mut tap, error), FrameKind::Error(_)));
+        let comment = Frame {
+            raw: Bytes::from_static(b": ping\n\n"),
+            event: None,
+            data: None,
+        };
+        assert_eq!(tap.observe(&comment), FrameKind::Empty);
+        for (raw, seen) in [
+            ("event: ping\r\nid: 7\r\n\r\n", FrameKind::Empty),
+            (
+                "{\"error\":{\"message\":\"no stream\"}}",
+                FrameKind::Error(UpstreamError {
+                    message: "no stream".to_owned(),
+                    ..UpstreamError::default()
+                }),
+            ),
+            (": fine\n<html>\n\n", FrameKind::Invalid),
+        ] {
+            let frame = Frame {
+                raw: Bytes::from_static(raw.as_bytes()),
+                event: None,
+                data: None,
+            };
+            assert_eq!(tap.observe(&frame), seen, "{raw}");
+        }
+    }
+
+    #[test]
+    fn output_is_counted_when_nobody_tells() {
+        let mut tap = Tap::default();
+        let piece = |text: &str| {
+            let text = serde_json::to_string(text).unwrap();
+            format!(r#"{{"choices":[{{"index":0,"delta":{{"content":{text}}}}}]}}"#)
+        };
+        assert_eq!(tap.written(), 0);
+        observe(&mut tap, &piece("abcd efgh"));
+        assert_eq!(tap.written(), 3);
+        observe(&mut tap, &piece("你好"));
+        assert_eq!(tap.written(), 5);
+        let call = r#"{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{}"}}]}}]}"#;
+        observe(&mut tap, call);
+        assert!(tap.written() > 10);
+    }
+
+    #[test]
+    fn absurd_usage_is_as_good_as_none() {
+        let mut tap = Tap::default();
+        observe(
+            &mut tap,
+            r#"{"choices":[],"usage":{"prompt_tokens":-5,"completion_tokens":1.5}}"#,
+        );
+        assert_eq!(tap.reported(), None);
+        observe(
+            &mut tap,
+            r#"{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":4,"prompt_tokens_details":{"cached_tokens":9}}}"#,
+        );
+        let usage = tap.reported().unwrap().usage;
+        assert_eq!(usage.told(Bucket::PlainInput), Some(0));
+        assert_eq!(
+            usage.told(Bucket::CacheRead),
+            Some(3),
+            "no more was read than there was"
+        );
+    }
+}

@@ -1,0 +1,304 @@
+//! What stands in the input besides text: images, sound and files, each with a bound of its own, and
+//! references to things stored elsewhere, which are refused. Nothing of it is kept or copied.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use crate::borrowed_str::borrowed_str;
+use crate::{Media, RequestError};
+
+/// Tokens of one image at most, on the models we know.
+const IMAGE_TOKENS: u64 = 2_000;
+/// Bytes of encoded sound for one token, at least.
+const AUDIO_BYTES_PER_TOKEN: u64 = 48;
+/// Bytes of an encoded file for one token, at least; pages are also seen as images.
+const FILE_BYTES_PER_TOKEN: u64 = 4;
+/// Tokens of a file that the upstream fetches, at most: nobody knows its size before.
+const LINKED_FILE_TOKENS: u64 = 50_000;
+const MAX_INPUT_ITEMS: usize = 100_000;
+
+const WHOLE_ITEM: &str =
+    "send the item itself, or continue a response of ours by `previous_response_id`";
+
+/// One item, as far as it costs. Members of items that we do not know may have any shape.
+#[derive(Deserialize)]
+struct Item<'a> {
+    #[serde(borrow, rename = "type", default, deserialize_with = "borrowed_str")]
+    kind: Option<Cow<'a, str>>,
+    #[serde(default)]
+    role: Option<IgnoredAny>,
+    #[serde(default)]
+    id: Option<IgnoredAny>,
+    #[serde(borrow, default)]
+    content: Option<Said<'a>>,
+    #[serde(borrow, default)]
+    output: Option<Said<'a>>,
+    #[serde(borrow, default)]
+    arguments: Option<Said<'a>>,
+    #[serde(borrow, default)]
+    input: Option<Said<'a>>,
+    /// A picture that the vendor's own tool made.
+    #[serde(borrow, default)]
+    result: Option<Said<'a>>,
+}
+
+/// What is said, in any shape: a text, of which only the length is kept, a list of parts, or one.
+enum Said<'a> {
+    Text(u64),
+    Parts(Vec<Part<'a>>),
+    One(Box<Part<'a>>),
+    Other,
+}
+
+/// Takes it as it comes. To try one kind after the other would copy it, for every item.
+struct SaidVisitor;
+
+#[derive(Deserialize)]
+struct Part<'a> {
+    #[serde(borrow, default)]
+    text: Option<Said<'a>>,
+    #[serde(borrow, default)]
+    refusal: Option<Said<'a>>,
+    #[serde(borrow, default)]
+    image_url: Option<Address<'a>>,
+    #[serde(borrow, default)]
+    input_audio: Option<Sound<'a>>,
+    #[serde(borrow, default, deserialize_with = "borrowed_str")]
+    file_data: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "borrowed_str")]
+    file_url: Option<Cow<'a, str>>,
+    #[serde(default)]
+    file_id: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Address<'a> {
+    Bare(#[serde(borrow)] Cow<'a, str>),
+    Inside {
+        #[serde(borrow)]
+        url: Cow<'a, str>,
+    },
+}
+
+#[derive(Deserialize)]
+struct Sound<'a> {
+    #[serde(borrow, default)]
+    data: Cow<'a, str>,
+}
+
+/// The whole of the input: a text or items.
+enum Input<'a> {
+    Text(u64),
+    Items(Vec<Item<'a>>),
+}
+
+struct InputVisitor;
+
+/// Looks through the input. An empty one is an input only when there is something to continue.
+pub(super) fn read_input(bytes: &[u8], continues: bool) -> Result<Media, RequestError> {
+    let input: Input<'_> = serde_json::from_slice(bytes).map_err(|error| {
+        let what = "`input` must be a text or a list of items";
+        RequestError::invalid("input", format!("{what}: {error}"))
+    })?;
+    let mut media = Media::default();
+    let items = match input {
+        Input::Text(bytes) => {
+            media.text_bytes = bytes;
+            return Ok(media);
+        }
+        Input::Items(items) => items,
+    };
+    if items.is_empty() && !continues {
+        let text = "`input` must have at least one item";
+        return Err(RequestError::invalid("input", text));
+    }
+    if items.len() > MAX_INPUT_ITEMS {
+        let text = format!("`input` may have at most {MAX_INPUT_ITEMS} items");
+        return Err(RequestError::invalid("input", text));
+    }
+    for (place, item) in items.iter().enumerate() {
+        media.add_item(item, &format!("input[{place}]"))?;
+    }
+    Ok(media)
+}
+
+impl Item<'_> {
+    /// Names an item instead of saying it. The kind may be left out.
+    fn is_reference(&self) -> bool {
+        match self.kind.as_deref() {
+            Some(kind) => kind == "item_reference",
+            None => self.role.is_none() && self.content.is_none() && self.id.is_some(),
+        }
+    }
+}
+
+impl Media {
+    fn add_item(&mut self, item: &Item<'_>, place: &str) -> Result<(), RequestError> {
+        if item.is_reference() {
+            return Err(RequestError::reference(&format!("{place}.id"), WHOLE_ITEM));
+        }
+        let is_message = matches!(item.kind.as_deref(), None | Some("message"));
+        if is_message && item.role.is_none() {
+            let param = format!("{place}.role");
+            return Err(RequestError::invalid(
+                &param,
+                "every message needs a `role`",
+            ));
+        }
+        if is_message && item.content.is_none() {
+            let param = format!("{place}.content");
+            return Err(RequestError::invalid(
+                &param,
+                "every message needs `content`",
+            ));
+        }
+        for (name, said) in [
+            ("content", &item.content),
+            ("output", &item.output),
+            ("arguments", &item.arguments),
+            ("input", &item.input),
+        ] {
+            if let Some(said) = said {
+                self.add_said(said, &format!("{place}.{name}"))?;
+            }
+        }
+        if item.kind.as_deref() == Some("image_generation_call")
+            && let Some(Said::Text(bytes)) = item.result
+        {
+            self.add_media(bytes, IMAGE_TOKENS);
+        }
+        Ok(())
+    }
+
+    fn add_said(&mut self, said: &Said<'_>, place: &str) -> Result<(), RequestError> {
+        match said {
+            Said::Text(bytes) => self.text_bytes = self.text_bytes.saturating_add(*bytes),
+            Said::Parts(parts) => {
+                for (number, part) in parts.iter().enumerate() {
+                    self.add_part(part, &format!("{place}[{number}]"))?;
+                }
+            }
+            Said::One(part) => self.add_part(part, place)?,
+            Said::Other => {}
+        }
+        Ok(())
+    }
+
+    fn add_part(&mut self, part: &Part<'_>, place: &str) -> Result<(), RequestError> {
+        if part.file_id.is_some() {
+            let param = format!("{place}.file_id");
+            let way_out = if part.image_url.is_some() {
+                "send the picture as `image_url` alone"
+            } else {
+                "send the bytes as `file_data`, or a picture as `image_url`"
+            };
+            return Err(RequestError::reference(&param, way_out));
+        }
+        for said in [&part.text, &part.refusal].into_iter().flatten() {
+            if let Said::Text(bytes) = said {
+                self.text_bytes = self.text_bytes.saturating_add(*bytes);
+            }
+        }
+        if let Some(Address::Bare(url) | Address::Inside { url }) = &part.image_url {
+            self.add_media(length(url), IMAGE_TOKENS);
+        }
+        if let Some(sound) = &part.input_audio {
+            let bytes = length(&sound.data);
+            self.add_media(bytes, bytes.div_ceil(AUDIO_BYTES_PER_TOKEN));
+        }
+        if let Some(data) = &part.file_data {
+            let bytes = length(data);
+            let tokens = bytes.div_ceil(FILE_BYTES_PER_TOKEN);
+            self.add_media(bytes, tokens.saturating_add(IMAGE_TOKENS));
+        }
+        if part.file_url.is_some() {
+            self.add_media(0, LINKED_FILE_TOKENS);
+        }
+        Ok(())
+    }
+
+    fn add_media(&mut self, bytes: u64, tokens: u64) {
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.tokens = self.tokens.saturating_add(tokens);
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Said<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(SaidVisitor)
+    }
+}
+
+impl<'de> Visitor<'de> for SaidVisitor {
+    type Value = Said<'de>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a text or a list of parts")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Said::Text(length(text)))
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<Self::Value, E> {
+        Ok(Said::Other)
+    }
+
+    fn visit_i64<E: Error>(self, _: i64) -> Result<Self::Value, E> {
+        Ok(Said::Other)
+    }
+
+    fn visit_u64<E: Error>(self, _: u64) -> Result<Self::Value, E> {
+        Ok(Said::Other)
+    }
+
+    fn visit_f64<E: Error>(self, _: f64) -> Result<Self::Value, E> {
+        Ok(Said::Other)
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
+        Ok(Said::Other)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, parts: A) -> Result<Self::Value, A::Error> {
+        let parts = Vec::deserialize(SeqAccessDeserializer::new(parts))?;
+        Ok(Said::Parts(parts))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, part: A) -> Result<Self::Value, A::Error> {
+        let part = Part::deserialize(MapAccessDeserializer::new(part))?;
+        Ok(Said::One(Box::new(part)))
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Input<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(InputVisitor)
+    }
+}
+
+impl<'de> Visitor<'de> for InputVisitor {
+    type Value = Input<'de>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a text or a list of items")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Input::Text(length(text)))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Self::Value, A::Error> {
+        let items = Vec::deserialize(SeqAccessDeserializer::new(items))?;
+        Ok(Input::Items(items))
+    }
+}
+
+fn length(text: &str) -> u64 {
+    u64::try_from(text.len()).unwrap_or(u64::MAX)
+}

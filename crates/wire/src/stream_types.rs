@@ -1,0 +1,186 @@
+//! Words that the rooms of all formats share: what a frame is, what an answer is written with, how a
+//! stream ends.
+
+use trunkline_types::{Money, Units};
+
+use crate::canonical::ReportedUsage;
+use crate::openai_chat::read_error;
+use crate::{Edit, UpstreamError, patch, scan};
+
+/// What a frame of an upstream's stream is to whoever passes it on in its own format.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FrameKind {
+    /// A piece of the answer: it goes on.
+    Content,
+    /// It belongs to the end and waits for the charge: usage, why it stopped.
+    Held,
+    /// The same, and nothing follows.
+    Last,
+    /// The end without anything in it: it is written anew when the charge is durable.
+    Done,
+    /// A comment, a ping, or an event without data.
+    Empty,
+    /// The upstream says that it failed.
+    Error(UpstreamError),
+    /// Not what the format allows.
+    Invalid,
+}
+
+impl FrameKind {
+    /// What the upstream says about its failure.
+    #[must_use]
+    pub const fn error(&self) -> Option<&UpstreamError> {
+        match self {
+            Self::Error(said) => Some(said),
+            Self::Content | Self::Held | Self::Last | Self::Done | Self::Empty | Self::Invalid => {
+                None
+            }
+        }
+    }
+}
+
+/// What a call cost, and why.
+#[derive(Debug, Clone)]
+pub struct Cost {
+    /// What was charged.
+    pub total: Money,
+    /// The price tier.
+    pub tier: String,
+    /// What was billed.
+    pub units: Units,
+}
+
+/// How a stream ends, now that its charge is durable.
+#[derive(Debug, Clone)]
+pub struct StreamEnd {
+    /// What was used; by the upstream's word, or counted by us.
+    pub reported: ReportedUsage,
+    /// What that cost.
+    pub cost: Cost,
+    /// The money did not reach further: the stream ends in the format's form for its length.
+    pub exhausted: bool,
+    /// Chat: the caller asked for usage. The others always tell it.
+    pub wants_usage: bool,
+}
+
+/// What an answer in its own format has changed on its way to the caller.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rewrite {
+    /// The public name of the model, where the upstream's is another.
+    pub model: Option<String>,
+    /// Responses: the id that the caller gets for this answer.
+    pub id: Option<String>,
+    /// Responses: the id that the caller gave for the one before.
+    pub previous: Option<String>,
+    /// The channel that seals are marked with; none to leave them as they are.
+    pub channel: Option<String>,
+}
+
+/// What an answer that was translated is written with.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ResponseMeta {
+    /// The public name of the model.
+    pub model: String,
+    /// What the answer is called; each format puts its own beginning before it where it needs one.
+    pub id: String,
+    /// Seconds since 1970.
+    pub created: i64,
+    /// Chat: the caller asked for usage at the end of its stream.
+    pub wants_usage: bool,
+    /// The channel that seals are marked with.
+    pub channel: Option<String>,
+    /// Responses repeat what was asked: the caller's body.
+    pub asked: Option<serde_json::Map<String, serde_json::Value>>,
+}
+
+/// A whole answer as far as money is concerned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResponseSummary {
+    /// Usage, if the upstream told it.
+    pub reported: Option<ReportedUsage>,
+    /// Output tokens counted by us.
+    pub written: u64,
+    /// The upstream's id of the answer; empty if it gives none.
+    pub id: String,
+}
+
+/// Why bytes are no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ResponseError {
+    /// An error in the clothes of an answer.
+    Upstream(UpstreamError),
+    /// Not what the format allows.
+    Invalid,
+}
+
+/// What a call cost, as a comment before the last frame.
+#[must_use]
+pub fn cost_comment(cost: &Cost) -> String {
+    format!(": trunkline-cost-usd={}\n\n", cost.total)
+}
+
+/// Comments and fields without data say nothing. Anything else is no stream at all, such as an error
+/// document where a stream was asked for.
+pub(crate) fn without_data(raw: &[u8]) -> FrameKind {
+    let mut lines = raw.split(|byte| *byte == b'\n' || *byte == b'\r');
+    let known: [&[u8]; 5] = [b":", b"event", b"id", b"retry", b"data"];
+    let is_known =
+        |line: &[u8]| line.is_empty() || known.iter().any(|field| line.starts_with(field));
+    if lines.all(is_known) {
+        FrameKind::Empty
+    } else if raw.trim_ascii_start().starts_with(b"{") {
+        // A document where a stream was asked for; it may say why.
+        FrameKind::Error(read_error(raw))
+    } else {
+        FrameKind::Invalid
+    }
+}
+
+/// Usage, as it stands in an answer, with what it cost.
+pub(crate) fn priced(usage: &[u8], cost: &Cost) -> Option<Vec<u8>> {
+    let usage = scan(usage).ok()?;
+    // A number of JSON, written digit by digit: no float comes near it.
+    let details = serde_json::json!({ "tier": cost.tier, "units": cost.units });
+    Some(patch(
+        &usage,
+        &[
+            Edit::Set("cost", cost.total.to_string().into_bytes()),
+            Edit::Set("cost_details", details.to_string().into_bytes()),
+        ],
+    ))
+}
+
+/// A frame of one event with one line of data.
+pub(crate) fn event_frame(event: Option<&str>, data: &[u8], out: &mut Vec<u8>) {
+    if let Some(event) = event {
+        out.extend_from_slice(b"event: ");
+        out.extend_from_slice(event.as_bytes());
+        out.push(b'\n');
+    }
+    out.extend_from_slice(b"data: ");
+    out.extend_from_slice(data);
+    out.extend_from_slice(b"\n\n");
+}
+
+/// Room for a body or an event as most are.
+const JSON_BYTES: usize = 1_024;
+
+/// A tree as JSON. Its own way into a text checks each word once more and has no room to begin with.
+pub(crate) fn json_bytes(value: &serde_json::Value) -> Vec<u8> {
+    let mut out = Vec::with_capacity(JSON_BYTES);
+    // A tree of JSON cannot fail to be written into memory.
+    drop(serde_json::to_writer(&mut out, value));
+    out
+}
+
+/// A text as JSON. Pieces of a stream are written without a tree, which would cost as much as all the
+/// rest of them.
+pub(crate) fn put_text(text: &str, out: &mut Vec<u8>) {
+    // A text cannot fail to be written into memory.
+    drop(serde_json::to_writer(&mut *out, text));
+}
+
+/// A number as JSON.
+pub(crate) fn put_number(number: u64, out: &mut Vec<u8>) {
+    drop(serde_json::to_writer(&mut *out, &number));
+}
